@@ -1,0 +1,74 @@
+//! Congestion avoidance: how the window grows after startup, and how far it is cut.
+
+pub mod cubic;
+pub mod reno;
+
+use crate::event::{Ack, Context, Signal, Window};
+use crate::startup::Handover;
+use crate::units::{Nanos, Ratio, Time};
+
+/// A reduction is due.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    /// The moment.
+    pub now: Time,
+    /// Loss or marks.
+    pub signal: Signal,
+    /// Bytes outstanding just before.
+    pub inflight_before: u64,
+    /// The window was below its threshold: this is the reduction that ends a slow start.
+    pub from_slow_start: bool,
+}
+
+/// What a reduction left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reduced {
+    /// The new threshold, which recovery takes as its target `T`; at least two segments.
+    pub ssthresh: u64,
+    /// The new window, which is the threshold but for the smaller minimum after marks.
+    pub cwnd: u64,
+}
+
+/// A congestion avoidance algorithm.
+pub trait Avoidance {
+    /// The part that a false alarm has to restore (RFC 9438 section 4.9).
+    type Saved: Copy;
+
+    /// Growth at or above the threshold, outside recovery, by `acked` bytes; `cx.limited` is false if the window was not the limit.
+    /// The first call after a reduction or a hand-over begins a new epoch.
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context);
+
+    /// Loss or marks: computes the new threshold and window from the old window `w` and remembers what the next epoch needs.
+    fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced;
+
+    /// TCP's retransmission timer expired for the first time in a series: the new threshold. The window becomes one segment.
+    fn on_rto(&mut self, now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64;
+
+    /// QUIC's persistent congestion: the window becomes two packets, the threshold stays (RFC 9002 section 7.6.2).
+    fn on_persistent_congestion(&mut self, now: Time);
+
+    /// Startup left, or slow start met a threshold: how the next epoch begins.
+    fn hand_over(&mut self, handover: Handover, w: Window, cx: &Context);
+
+    /// Sending resumes after `idle` with nothing in flight: time that must not count as growth.
+    fn on_idle(&mut self, now: Time, idle: Nanos);
+
+    /// The multiplicative decrease factor for this signal.
+    fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio;
+
+    /// When the present epoch began, if the algorithm has epochs and one is running.
+    fn epoch_start(&self) -> Option<Time> {
+        None
+    }
+
+    /// State to restore if the reduction that is about to happen turns out to be a false alarm.
+    fn save(&self) -> Self::Saved;
+
+    /// The reduction was a false alarm.
+    fn restore(&mut self, saved: Self::Saved);
+
+    /// Inner signals by name and value, as [`Startup::signals`](crate::startup::Startup::signals).
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        let _ = visit;
+    }
+}

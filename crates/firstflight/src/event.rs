@@ -1,0 +1,260 @@
+//! What a transport tells the controller, and what the algorithms inside it may look at.
+//!
+//! The record of one acknowledgement and the order of work within it are the contract of the whole crate; every transport
+//! (the simulator, a QUIC stack, a kernel) keeps it:
+//!
+//! 1. the transport does its own bookkeeping (RTT estimator, bytes in flight, loss detection) and fills an [`Ack`];
+//! 2. a valid RTT sample goes to the startup ([`Startup::on_rtt`](crate::startup::Startup::on_rtt)) in every phase;
+//! 3. the startup's sample hook runs, only below the threshold and outside recovery;
+//! 4. loss and ECN marks are answered, at most one reduction per recovery period;
+//! 5. the growth hook runs, only outside recovery and only if something was acknowledged.
+//!
+//! Steps 2 to 5 are [`Controller::on_ack`](crate::controller::Controller::on_ack).
+
+use crate::units::{MAX_BYTES, Nanos, Rate, Seq, Time};
+
+/// Which rules of a transport the controller follows where TCP and QUIC differ: when a recovery period is over, what may grow on
+/// the ACK that ends it, and the smallest window after an ECN mark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// RFC 9002: packet numbers; recovery ends with the first ACK of a packet sent after it began.
+    #[default]
+    Quic,
+    /// RFC 5681 and 6675: sequence numbers; recovery ends when everything sent before it began is acknowledged.
+    Tcp,
+}
+
+/// The transport is about to send: asked once per burst, before the first packet of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ready {
+    /// The moment.
+    pub now: Time,
+    /// The next packet number (QUIC) or the next new sequence number (TCP).
+    pub nxt: Seq,
+    /// Bytes in flight.
+    pub inflight: u64,
+    /// Bytes that the application and the peer's limits would let go at once.
+    pub backlog: u64,
+    /// Smoothed RTT, if there is one yet.
+    pub srtt: Option<Nanos>,
+    /// How long nothing has been in flight; zero while something is.
+    pub idle: Nanos,
+    /// The retransmission timeout (TCP) or probe timeout (QUIC) in force, for idle rules.
+    pub timeout: Nanos,
+}
+
+/// One packet or burst left.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sent {
+    /// The moment.
+    pub now: Time,
+    /// Bytes sent, new and repeated, as the window counts them.
+    pub bytes: u64,
+    /// `nxt` after this send: the next packet number, or the end of the highest sequence sent.
+    pub nxt: Seq,
+    /// Bytes in flight including these.
+    pub inflight: u64,
+    /// Smoothed RTT, if there is one yet.
+    pub srtt: Option<Nanos>,
+}
+
+/// Everything one acknowledgement says, once per ACK; also the record of a loss timer (then `acked` is 0 and `rtt` is `None`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ack {
+    /// Arrival time at the host, never the time the stack got round to it.
+    pub now: Time,
+    /// Bytes newly delivered: cumulative plus SACK, each byte once (TCP); newly acknowledged packets that were in flight (QUIC).
+    pub acked: u64,
+    /// Of `acked`, the bytes sent at or after [`Controller::recovery_mark`](crate::controller::Controller::recovery_mark)
+    /// (RFC 9002 7.3.2: packets sent before recovery grow no window). A transport that cannot tell reports `acked`.
+    pub acked_fresh: u64,
+    /// Bytes newly declared lost while processing this ACK, or by the timer.
+    pub lost: u64,
+    /// This ACK newly reports congestion marks (ECN-CE).
+    pub ce: bool,
+    /// At most one raw RTT sample: of the largest newly acknowledged packet (QUIC), of data sent once or time-stamped (TCP).
+    pub rtt: Option<Nanos>,
+    /// Smoothed RTT including this sample, if there ever was one.
+    pub srtt: Option<Nanos>,
+    /// Smallest RTT of the connection including this sample, if there ever was one.
+    pub min_rtt: Option<Nanos>,
+    /// Largest acknowledged packet number + 1 (QUIC), SND.UNA after the ACK (TCP).
+    pub una: Seq,
+    /// Next packet number to be used (QUIC), SND.NXT (TCP).
+    pub nxt: Seq,
+    /// `una` moved with this ACK.
+    pub advanced: bool,
+    /// TCP: `nxt - una` after the ACK. QUIC: bytes in flight after removing `acked`, before removing `lost`.
+    pub flight: u64,
+    /// TCP: bytes SACKed above `una` after the ACK. QUIC: 0.
+    pub sacked: u64,
+    /// Bytes outstanding just before this ACK was processed.
+    pub inflight_before: u64,
+    /// Bytes outstanding after removing `acked` and `lost`: the pipe of RFC 6675 and 6937.
+    pub inflight: u64,
+    /// Cumulative delivered bytes of the connection.
+    pub delivered: u64,
+    /// Cumulative bytes put on the wire, repeats included.
+    pub sent: u64,
+    /// The latest transmission among what this ACK newly delivered, as an ordinal over all transmissions of the connection
+    /// (QUIC: its packet number); `None` if nothing was delivered.
+    pub tx_acked: Option<u64>,
+    /// The latest transmission among what was newly declared lost.
+    pub tx_lost: Option<u64>,
+    /// The ordinal the next transmission will get.
+    pub tx_next: u64,
+    /// A repeat sent in the present recovery was itself declared lost.
+    pub lost_again: bool,
+    /// The next send would be the rescue retransmission of RFC 6675 (rule 4): a sign of further loss.
+    pub rescue_next: bool,
+    /// The window, not the application or the peer, was the limit since the last ACK; waiting for the pacer counts as limited.
+    pub cwnd_limited: bool,
+    /// The application had nothing to send while the window was open.
+    pub app_limited: bool,
+    /// The receiver's clock when it sent this ACK, in ticks (TCP TSval), where the transport has it.
+    pub receiver_ts: Option<u32>,
+}
+
+impl Ack {
+    /// Cuts every amount to [`MAX_BYTES`], so that no product of two of them can overflow.
+    #[must_use]
+    pub fn clamped(mut self) -> Ack {
+        for amount in [&mut self.acked, &mut self.lost, &mut self.flight, &mut self.sacked, &mut self.inflight_before, &mut self.inflight] {
+            *amount = (*amount).min(MAX_BYTES);
+        }
+        self.acked_fresh = self.acked_fresh.min(self.acked);
+        self
+    }
+}
+
+/// What the network did to the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Signal {
+    /// Packets were declared lost.
+    Loss,
+    /// Congestion marks were reported (RFC 3168, RFC 8311).
+    Ecn,
+}
+
+/// Timeouts: they end every phase and every recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Timeout {
+    /// The retransmission timer of TCP expired for the first time in a series (RFC 6298).
+    Rto,
+    /// It expired again: the window goes to one segment once more, the threshold stays (RFC 5681 section 3.1).
+    RtoAgain,
+    /// QUIC found persistent congestion (RFC 9002 section 7.6).
+    PersistentCongestion,
+}
+
+/// Congestion that does not come with an ACK.
+#[derive(Clone, Copy, Debug)]
+pub struct Congestion {
+    /// The moment.
+    pub now: Time,
+    /// What happened.
+    pub timeout: Timeout,
+    /// Next packet number or SND.NXT: what was sent last.
+    pub nxt: Seq,
+    /// Bytes outstanding just before.
+    pub inflight_before: u64,
+}
+
+/// The congestion window and the slow-start threshold, in bytes: all that startup, avoidance and recovery share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Congestion window.
+    pub cwnd: u64,
+    /// Slow-start threshold; [`UNSET_SSTHRESH`](crate::units::UNSET_SSTHRESH) until something set it. `cwnd < ssthresh` means slow start.
+    pub ssthresh: u64,
+}
+
+impl Window {
+    /// Slow start: the window is below the threshold.
+    #[inline]
+    pub fn in_slow_start(self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Opens the window by `bytes` but not past the threshold; returns what of `bytes` was left over.
+    #[inline]
+    pub fn open(&mut self, bytes: u64) -> u64 {
+        let room = self.ssthresh.min(MAX_BYTES).saturating_sub(self.cwnd);
+        let used = bytes.min(room);
+        self.cwnd += used;
+        bytes - used
+    }
+}
+
+/// Facts about the connection that every algorithm may read and none may change.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// Largest payload of a packet as the window counts it, in bytes; never zero.
+    pub mss: u64,
+    /// Initial window in bytes.
+    pub iw: u64,
+    /// Whose rules apply where TCP and QUIC differ.
+    pub transport: Transport,
+    /// A pacer is really releasing packets (not merely configured).
+    pub paced: bool,
+    /// The rate the pacer uses now, if it does.
+    pub pacing_rate: Option<Rate>,
+    /// The largest burst that leaves in one send call, in bytes (GSO).
+    pub max_burst: u64,
+    /// Growth is allowed: the window was the limit. In slow start the relaxed test: or at least half of it was in flight.
+    pub limited: bool,
+    /// How long the congestion avoidance epoch has been running, if there is one (CUBIC; HyStart ignores samples in its first second).
+    pub epoch_age: Option<Nanos>,
+}
+
+impl Context {
+    /// The acknowledged bytes that slow start may count from one ACK: all when paced, at most `L = 8` segments when not (RFC 9406 4.2).
+    #[inline]
+    pub fn cap(&self, acked: u64) -> u64 {
+        if self.paced { acked } else { acked.min(8 * self.mss) }
+    }
+
+    /// The smallest congestion window: two segments (RFC 5681, RFC 9002 section 7.2).
+    #[inline]
+    pub fn minimum_window(&self) -> u64 {
+        2 * self.mss
+    }
+}
+
+/// What the sender is doing, as traces and pacing see it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// Slow start or whatever the startup does in its place.
+    #[default]
+    Startup,
+    /// Rapid Start's first window, spread over a whole RTT.
+    Jump,
+    /// Rapid Start's threefold growth.
+    Rapid,
+    /// Conservative slow start (RFC 9406).
+    Css,
+    /// Limited slow start beside congestion avoidance (HyStart++ draft-03).
+    Lss,
+    /// SEARCH 4.0 drains to its target.
+    Drain,
+    /// A recovery episode is open.
+    Recovery,
+    /// Congestion avoidance.
+    Avoidance,
+}
+
+impl Phase {
+    /// The name used in traces and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::Startup => "startup",
+            Phase::Jump => "jump",
+            Phase::Rapid => "rapid",
+            Phase::Css => "css",
+            Phase::Lss => "lss",
+            Phase::Drain => "drain",
+            Phase::Recovery => "recovery",
+            Phase::Avoidance => "avoidance",
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Recovery: how much may be sent between the first sign of loss and its repair.
+//!
+//! A policy is entered with a target `T` from congestion avoidance, hears of every ACK while its episode is open, admits or holds
+//! back each segment, and says what window to leave with.
+
+pub mod immediate;
+pub mod prr;
+pub mod rapid_recovery;
+pub mod rate_halving;
+pub mod sack;
+
+pub use rapid_recovery::RapidRecovery;
+
+/// A recovery that a startup brings for its own first episode, instead of the arm's policy.
+#[derive(Clone, Copy, Debug)]
+pub enum OwnRecovery {
+    /// Rapid Start's gradual reduction.
+    Rapid(RapidRecovery),
+}
+
+/// What opened an episode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// An ACK that revealed a loss.
+    Ack,
+    /// A timer: no ACK is being processed.
+    Timer,
+    /// Congestion marks; nothing has to be repaired.
+    Ecn,
+}
+
+/// How an episode ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    /// Everything sent before it was repaired (TCP), or a packet sent after it was acknowledged (QUIC).
+    Complete,
+    /// A repeat was lost: a second reduction follows at once.
+    Replaced,
+    /// The loss was a false alarm: the window is restored by the controller.
+    Undone,
+    /// A timeout took over.
+    Timeout,
+}
+
+/// An episode opens.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// What opened it.
+    pub cause: Cause,
+    /// The target `T` in bytes: the threshold that congestion avoidance computed. Never recomputed inside the episode.
+    pub target: u64,
+    /// Outstanding bytes after the triggering ACK: `nxt - una` (TCP), in flight before removing losses (QUIC).
+    pub flight: u64,
+    /// Of these, SACKed (TCP).
+    pub sacked: u64,
+    /// Bytes delivered by the triggering ACK; 0 for a timer.
+    pub delivered: u64,
+    /// The window before the reduction.
+    pub cwnd: u64,
+    /// The window that congestion avoidance wants right away (smaller than `target` only after ECN marks at tiny windows).
+    pub reduced: u64,
+    /// Segment size.
+    pub mss: u64,
+}
+
+/// One ACK (or loss timer) while an episode is open; the one that opens it included, the one that completes it excluded.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// `D`: bytes newly delivered, counted once, SACK included.
+    pub delivered: u64,
+    /// `una` moved.
+    pub advanced: bool,
+    /// Bytes newly declared lost, repeats included.
+    pub newly_lost: u64,
+    /// The next send would be RFC 6675's rescue retransmission.
+    pub rescue_next: bool,
+    /// Bytes believed to be in the network, after this ACK and before sending.
+    pub pipe: u64,
+    /// Segment size.
+    pub mss: u64,
+    /// No ACK is being processed: the loss timer fired.
+    pub timer: bool,
+}
+
+/// A recovery policy.
+pub trait Recovery {
+    /// Opens an episode. [`Recovery::on_ack`] for the same ACK follows.
+    fn enter(&mut self, entry: &Entry);
+
+    /// One ACK of the open episode.
+    fn on_ack(&mut self, progress: &Progress);
+
+    /// May `len` more bytes be sent while `pipe` bytes are in flight? Asked before each segment, new or repeated.
+    fn admits(&self, len: u64, pipe: u64) -> bool;
+
+    /// `len` bytes were sent, new or repeated.
+    fn on_sent(&mut self, len: u64);
+
+    /// The window to show while the episode is open, given the bytes in flight after the last ACK.
+    fn cwnd(&self) -> u64;
+
+    /// The episode ends with `pipe` bytes in flight: the window to leave with. Not used after `End::Undone`.
+    fn end(&mut self, how: End, pipe: u64) -> u64;
+
+    /// A repeat that is lost again opens a fresh episode with a second reduction (RFC 5681 section 4.3). The policies of the 2011 Linux
+    /// experiments and rate halving do not.
+    fn restarts_on_lost_repeat(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,65 @@
+//! Rapid Start's own recovery: shrink with every byte acknowledged or lost, land on `beta` times what the path delivered.
+//!
+//! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16), section on the first congestion signal. State: 72 bytes.
+//! After an overshoot by `G` the sender falls silent for at most `1 - beta` of a full-queue RTT, then sends at no more than the
+//! bottleneck rate, and ends with a window of `beta` times the bytes acknowledged in the episode. It replaces PRR: never both.
+//!
+//! Departures:
+//! * D1 (K): 2/3, the value that keeps the silence bound up to threefold overshoot; 11/18 of the older text is an option.
+//! * D2 (entry window): `min(cwnd, bytes in flight)`, so that an unused part of the window does not survive as `s` times itself.
+//! * D3 (second floor): `beta * min(IW, pre)`, so that the cut of a window below the initial one is not blocked.
+//! * D4 (arithmetic): from totals with one division, not step by step: no truncation drift.
+
+use crate::units::{MAX_BYTES, Ratio};
+
+/// The window rule of one Rapid Start recovery episode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RapidRecovery {
+    beta: Ratio,
+    k: Ratio,
+    pre: u64,
+    acked: u64,
+    lost: u64,
+    floor: u64,
+    cwnd: u64,
+}
+
+impl RapidRecovery {
+    /// Opens the episode. `pre` is the window at entry in bytes (see D2), `iw` the initial window, `mss` the segment size.
+    pub fn new(beta: Ratio, k: Ratio, pre: u64, iw: u64, mss: u64) -> RapidRecovery {
+        let pre = pre.min(MAX_BYTES).max(2 * mss);
+        // RAPID 4.3-floor: not below pre * beta/3 (SHOULD), not below beta * min(IW, pre) (MAY), never below two segments (MUST).
+        let third = beta.of(pre) / 3;
+        let floor = third.max(beta.of(iw.min(pre))).max(2 * mss);
+        RapidRecovery { beta, k, pre, acked: 0, lost: 0, floor, cwnd: pre }
+    }
+
+    /// The factor the episode lands on.
+    pub fn beta(&self) -> Ratio {
+        self.beta
+    }
+
+    /// Bytes acknowledged since the episode began, the triggering ACK included.
+    pub fn acked(&self) -> u64 {
+        self.acked
+    }
+
+    /// The window now, in bytes.
+    pub fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    /// Charges `acked` and `lost` bytes; the ACK that triggers the episode and the one that ends it are both charged.
+    pub fn account(&mut self, acked: u64, lost: u64) {
+        self.acked = self.acked.saturating_add(acked).min(MAX_BYTES);
+        self.lost = self.lost.saturating_add(lost).min(MAX_BYTES);
+        // RAPID 4.3: cwnd = s*pre - a*A - l*L with a = K(1-beta), s = l = beta + K(1-beta). For beta = p/q and K = u/v all three
+        // have the denominator q*v: s = l = (p*v + u*(q-p)) / qv, a = u*(q-p) / qv. A negative value counts as 0.
+        let (p, q, u, v) = (i128::from(self.beta.num()), i128::from(self.beta.den()), i128::from(self.k.num()), i128::from(self.k.den()));
+        let a = u * (q - p);
+        let s = p * v + a;
+        let left = s * i128::from(self.pre) - a * i128::from(self.acked) - s * i128::from(self.lost);
+        let target = u64::try_from(left.max(0) / (q * v)).unwrap_or(u64::MAX);
+        self.cwnd = self.cwnd.min(target.max(self.floor));
+    }
+}

@@ -1,0 +1,240 @@
+//! Startup: how a connection finds the speed of a path it knows nothing about.
+//!
+//! Every algorithm is a struct in a file of its own that implements [`Startup`]. It is driven by the hooks below in the order that
+//! [`crate::event`] fixes, and answers with a [`Verdict`]: stay, aim at a threshold, or leave, and why.
+
+pub mod best;
+pub mod best_published;
+pub mod hystart;
+pub mod hystart_plus_plus;
+pub mod limited_slow_start;
+pub mod search;
+pub mod slow_start;
+
+pub use slow_start::SlowStart;
+
+use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
+use crate::recovery::OwnRecovery;
+use crate::units::{Nanos, Ratio, Seq, Time};
+
+/// Why startup ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExitReason {
+    /// Packets were lost first.
+    Loss,
+    /// Congestion marks came first.
+    Ecn,
+    /// A timeout came first.
+    Timeout,
+    /// The window reached a threshold that was set beforehand.
+    Threshold,
+    /// HyStart: a train of ACKs as long as the path (Linux: TCPHystartTrainDetect).
+    Train,
+    /// HyStart: the round's smallest RTT rose (Linux: TCPHystartDelayDetect).
+    Delay,
+    /// HyStart++: conservative slow start ran for its rounds.
+    CssDone,
+    /// HyStart++ draft-03: the RTT rose and limited slow start began.
+    LssTrigger,
+    /// SEARCH: delivery stopped keeping up with sending.
+    Flattened,
+    /// BEST: the window reached the estimated bandwidth times RTT.
+    Estimate,
+    /// Oracle: the window reached the best exit for this path.
+    Oracle,
+}
+
+impl ExitReason {
+    /// The name used in traces, tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ExitReason::Loss => "loss",
+            ExitReason::Ecn => "ecn",
+            ExitReason::Timeout => "timeout",
+            ExitReason::Threshold => "threshold",
+            ExitReason::Train => "train",
+            ExitReason::Delay => "delay",
+            ExitReason::CssDone => "css_done",
+            ExitReason::LssTrigger => "lss_trigger",
+            ExitReason::Flattened => "flattened",
+            ExitReason::Estimate => "estimate",
+            ExitReason::Oracle => "oracle",
+        }
+    }
+}
+
+/// How congestion avoidance takes over: which row of the hand-over table applies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Handover {
+    /// The window met its threshold without a loss: `W_max = cwnd`, `K = 0` (RFC 9438 section 4.10).
+    #[default]
+    LossFree,
+    /// After a reduction: the curve starts from what the reduction left.
+    AfterLoss,
+    /// Slow start after a timeout met its threshold: as loss-free.
+    AfterTimeout,
+    /// Limited slow start began: CUBIC runs beside it from here.
+    LssEntry,
+    /// SEARCH drained to its target.
+    Drained,
+    /// Rapid Start's recovery ended: the full BDP is estimated as `cwnd / beta`.
+    RapidDone {
+        /// The factor the recovery landed on.
+        beta: Ratio,
+    },
+}
+
+/// A startup leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leave {
+    /// Why.
+    pub reason: ExitReason,
+    /// The threshold to set, in bytes.
+    pub ssthresh: u64,
+    /// The window to set, if it changes; otherwise it stays.
+    pub cwnd: Option<u64>,
+    /// How avoidance takes over.
+    pub handover: Handover,
+    /// The number that decided, in the algorithm's own unit: the RTT minimum in ns, the target or estimate in bytes.
+    pub estimate: Option<u64>,
+}
+
+/// What one hook concluded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verdict {
+    /// Carry on.
+    #[default]
+    Stay,
+    /// Carry on towards this threshold (BEST: provisional, re-evaluated every round).
+    Aim {
+        /// The threshold to set, in bytes.
+        ssthresh: u64,
+    },
+    /// Set the window, stay in startup (SEARCH 4.0 while it drains).
+    Hold {
+        /// The window to set, in bytes.
+        cwnd: u64,
+    },
+    /// Startup ends here.
+    Leave(Leave),
+}
+
+/// What the growth hook did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grown {
+    /// Acknowledged bytes that slow start did not use because the window met the threshold: avoidance grows by them on the same ACK.
+    pub leftover: u64,
+    /// What it concluded.
+    pub verdict: Verdict,
+}
+
+/// What a false alarm has to give back to a startup: its phase and whether it was armed, in one `Copy` value small enough to save at
+/// every loss. Each algorithm names what it keeps in which field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    /// The algorithm was still looking for its exit.
+    pub armed: bool,
+    /// Its phase, in its own numbering.
+    pub phase: u8,
+    /// Rounds counted in that phase.
+    pub rounds: u8,
+    /// A baseline RTT that belongs to the phase.
+    pub base: Option<Nanos>,
+}
+
+/// A startup algorithm. The hooks are called in the order of [`crate::event`]; a hook exists only because at least two algorithms
+/// need it, or one cannot do without, and its comment names them.
+pub trait Startup {
+    /// The connection starts: nothing has been sent. `nxt` is the first packet or sequence number (round marks start there).
+    fn start(&mut self, now: Time, nxt: Seq) {
+        let _ = (now, nxt);
+    }
+
+    /// Every valid RTT sample in every phase, recovery included (HyStart's and Rapid Start's RTT minimum).
+    fn on_rtt(&mut self, now: Time, rtt: Nanos, cx: &Context) {
+        let _ = (now, rtt, cx);
+    }
+
+    /// Before the first packet of a burst, whatever the phase (Rapid Start and jump start enlarge their first window here).
+    fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {
+        let _ = (ready, w, cx);
+    }
+
+    /// The sample hook: below the threshold, outside recovery, before losses of this ACK are looked at (HyStart, SEARCH, BEST).
+    fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+        let _ = (ack, w, cx);
+        Verdict::Stay
+    }
+
+    /// The growth hook: below the threshold, outside recovery, `ack.acked > 0`, after losses (slow start, HyStart++, Rapid Start).
+    /// `acked` is what may count for growth (RFC 9002 excludes packets sent before recovery); `cx.limited` says whether it may grow.
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown;
+
+    /// At or above the threshold: the window below which this startup does not let avoidance fall on this ACK (HyStart++ draft-03:
+    /// limited slow start runs beside avoidance until the next congestion signal). `w` is the window before this ACK.
+    fn beside_avoidance(&mut self, ack: &Ack, acked: u64, w: Window, cx: &Context) -> Option<u64> {
+        let _ = (ack, acked, w, cx);
+        None
+    }
+
+    /// The window reached a finite threshold in slow start: the reason to record (BEST and oracle know better than "threshold").
+    fn reached(&mut self) -> ExitReason {
+        ExitReason::Threshold
+    }
+
+    /// The first reaction to loss or marks. A startup that brings its own recovery for this episode returns it (Rapid Start, jump
+    /// start); otherwise the arm's recovery runs. Called for every new episode, also long after startup.
+    fn on_congestion(&mut self, signal: Signal, beta: Ratio, ack: &Ack, w: Window, cx: &Context) -> Option<OwnRecovery> {
+        let _ = (signal, beta, ack, w, cx);
+        None
+    }
+
+    /// A timeout: some algorithms start afresh in the slow start that follows, others end for good.
+    fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
+        let _ = (timeout, now, nxt);
+    }
+
+    /// Sending resumes after the connection was idle for longer than the timeout (SEARCH and BEST start afresh).
+    fn on_idle(&mut self, now: Time, nxt: Seq) {
+        let _ = (now, nxt);
+    }
+
+    /// What [`Startup::restore`] needs when the loss that is about to be answered turns out to be a false alarm.
+    fn save(&self) -> Saved {
+        Saved::default()
+    }
+
+    /// The loss was a false alarm: back to the phase that was saved.
+    fn restore(&mut self, saved: Saved) {
+        let _ = saved;
+    }
+
+    /// Pacing gain while below the threshold, outside recovery, and in limited slow start.
+    fn pacing_gain(&self) -> Ratio {
+        GAIN_SLOW_START
+    }
+
+    /// What the startup is doing, for traces.
+    fn phase(&self) -> Phase {
+        Phase::Startup
+    }
+
+    /// Rounds that the algorithm has counted, if it counts any (exit record).
+    fn rounds(&self) -> Option<u32> {
+        None
+    }
+
+    /// The algorithm's inner signals, by name and value (times in ns, amounts in bytes, counters as such), pulled only when somebody
+    /// traces: an ACK costs nothing for them.
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        let _ = visit;
+    }
+}
+
+/// Pacing gain in slow start: 2. It must be at least `ln f / (1 - 1/f)` for growth by `f` per RTT, 1.386 for doubling, or the pacer
+/// and not the window sets the growth.
+pub const GAIN_SLOW_START: Ratio = Ratio::new(2, 1);
+/// Pacing gain while growing threefold.
+pub const GAIN_RAPID: Ratio = Ratio::new(3, 1);
+/// Pacing gain in conservative and limited slow start, drain, ordinary recovery and avoidance (RFC 9002 section 7.7 suggests 1.25).
+pub const GAIN_AVOIDANCE: Ratio = Ratio::new(5, 4);
