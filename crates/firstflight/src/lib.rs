@@ -4,8 +4,10 @@
 #![deny(clippy::float_arithmetic)]
 
 pub mod avoidance;
+pub mod controller;
 pub mod event;
 pub mod recovery;
+pub mod signal;
 pub mod startup;
 pub mod units;
 

@@ -8,14 +8,47 @@ pub mod prr;
 pub mod rapid_recovery;
 pub mod rate_halving;
 pub mod sack;
+pub mod safe_retreat;
 
 pub use rapid_recovery::RapidRecovery;
+pub use safe_retreat::SafeRetreat;
+
+use crate::startup::Handover;
+use crate::units::Seq;
 
 /// A recovery that a startup brings for its own first episode, instead of the arm's policy.
 #[derive(Clone, Copy, Debug)]
 pub enum OwnRecovery {
     /// Rapid Start's gradual reduction.
     Rapid(RapidRecovery),
+    /// Jump start's safe retreat.
+    Retreat(SafeRetreat),
+}
+
+impl OwnRecovery {
+    /// The window now, in bytes.
+    pub fn cwnd(&self) -> u64 {
+        match self {
+            OwnRecovery::Rapid(rapid) => rapid.cwnd(),
+            OwnRecovery::Retreat(retreat) => retreat.cwnd(),
+        }
+    }
+
+    /// Charges one ACK or loss declaration of the open episode.
+    pub fn account(&mut self, acked: u64, lost: u64, una: Seq) {
+        match self {
+            OwnRecovery::Rapid(rapid) => rapid.account(acked, lost),
+            OwnRecovery::Retreat(retreat) => retreat.account(acked, una),
+        }
+    }
+
+    /// How avoidance takes over when the episode is complete.
+    pub fn handover(&self) -> Handover {
+        match self {
+            OwnRecovery::Rapid(rapid) => Handover::RapidDone { beta: rapid.beta() },
+            OwnRecovery::Retreat(_) => Handover::AfterLoss,
+        }
+    }
 }
 
 /// What opened an episode.

@@ -3,14 +3,23 @@
 //! Every algorithm is a struct in a file of its own that implements [`Startup`]. It is driven by the hooks below in the order that
 //! [`crate::event`] fixes, and answers with a [`Verdict`]: stay, aim at a threshold, or leave, and why.
 
+mod any;
 pub mod best;
 pub mod best_published;
 pub mod hystart;
 pub mod hystart_plus_plus;
+pub mod jump;
+pub mod jump_start;
 pub mod limited_slow_start;
+pub mod oracle;
+pub mod rapid_start;
 pub mod search;
 pub mod slow_start;
 
+pub use any::AnyStartup;
+pub use jump_start::JumpStart;
+pub use oracle::Oracle;
+pub use rapid_start::RapidStart;
 pub use slow_start::SlowStart;
 
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};

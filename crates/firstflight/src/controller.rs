@@ -1,0 +1,607 @@
+//! The controller: startup x avoidance x recovery x pacing composed into one sender.
+//!
+//! Drive it with four events and ask it four questions:
+//!
+//! * tell: [`before_send`](Controller::before_send) and [`on_sent`](Controller::on_sent) around each burst,
+//!   [`on_ack`](Controller::on_ack) for each ACK and loss timer, [`on_congestion`](Controller::on_congestion) for timeouts,
+//!   [`on_spurious`](Controller::on_spurious) when a whole loss episode proves a false alarm;
+//! * ask: [`cwnd`](Controller::cwnd), [`admits`](Controller::admits) before each packet, [`pacing_rate`](Controller::pacing_rate),
+//!   [`exit`](Controller::exit) for how startup ended.
+//!
+//! Order of work within one ACK: [`crate::event`].
+
+use crate::avoidance::{Avoidance, Cut};
+use crate::event::{Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout, Transport, Window};
+use crate::recovery::{Cause, End, Entry, OwnRecovery, Progress, Recovery};
+use crate::startup::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Saved, Startup, Verdict};
+use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
+
+/// What a connection tells its controller once, at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Whose rules apply where TCP and QUIC differ.
+    pub transport: Transport,
+    /// Largest payload of a packet as the window counts it, in bytes.
+    pub mss: u64,
+    /// Initial window in bytes.
+    pub initial_window: u64,
+    /// A pacer will release the packets.
+    pub paced: bool,
+    /// Largest burst that leaves in one send call, in bytes.
+    pub max_burst: u64,
+    /// Pacing gain in ordinary recovery episodes; 5/4 by default.
+    pub recovery_gain: Ratio,
+    /// After an idle period longer than the timeout the window falls back to the initial one (RFC 5681 section 4.1; on for TCP).
+    pub idle_restart: bool,
+}
+
+impl Config {
+    /// RFC 6928 and RFC 9002 section 7.2: `min(10 * mss, max(14720, 2 * mss))` bytes.
+    pub const fn standard_initial_window(mss: u64) -> u64 {
+        let floor = if 2 * mss > 14_720 { 2 * mss } else { 14_720 };
+        let ten = 10 * mss;
+        if ten < floor { ten } else { floor }
+    }
+
+    /// The defaults of a QUIC sender with packets of `mss` bytes.
+    pub const fn quic(mss: u64) -> Config {
+        Config {
+            transport: Transport::Quic,
+            mss,
+            initial_window: Config::standard_initial_window(mss),
+            paced: true,
+            max_burst: 10 * mss,
+            recovery_gain: GAIN_AVOIDANCE,
+            idle_restart: false,
+        }
+    }
+
+    /// The defaults of a TCP sender with segments of `mss` bytes: not paced, 64 KiB bursts.
+    pub const fn tcp(mss: u64) -> Config {
+        Config {
+            transport: Transport::Tcp,
+            mss,
+            initial_window: Config::standard_initial_window(mss),
+            paced: false,
+            max_burst: 65_536,
+            recovery_gain: GAIN_AVOIDANCE,
+            idle_restart: true,
+        }
+    }
+}
+
+/// How startup ended. One per connection, unless a false alarm took the end back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// Why.
+    pub reason: ExitReason,
+    /// When.
+    pub at: Time,
+    /// Time since the first byte was sent.
+    pub since_first_send: Nanos,
+    /// Round trips completed, counted by acknowledgement of what was outstanding when the previous one ended.
+    pub rounds: u32,
+    /// Window when the end was detected, before any reduction, in bytes.
+    pub detect_cwnd: u64,
+    /// Window right after, in bytes: smaller than `detect_cwnd` if loss ended it, for Rapid Start only a first step.
+    pub cwnd: u64,
+    /// Bytes in flight just before the deciding ACK was processed.
+    pub inflight: u64,
+    /// The number that decided, in the algorithm's own unit (see [`Leave::estimate`]).
+    pub estimate: Option<u64>,
+}
+
+/// Counters that every controller keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Recovery episodes opened by loss.
+    pub loss_episodes: u32,
+    /// Recovery episodes opened by congestion marks.
+    pub ecn_episodes: u32,
+    /// Episodes replaced because a repeat was lost again.
+    pub replaced: u32,
+    /// Episodes proven to be false alarms.
+    pub undone: u32,
+    /// Timeouts and persistent congestion.
+    pub timeouts: u32,
+    /// Episodes after which the window was below the threshold: slow start again.
+    pub slow_starts_after_recovery: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Episode {
+    /// The arm's recovery policy is in charge.
+    Policy,
+    /// The startup's own recovery is in charge.
+    Own(OwnRecovery),
+    /// TCP after a startup's own recovery: the window stands still until the last hole is repaired.
+    Repair,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Undo<A> {
+    window: Window,
+    avoidance: A,
+    startup: Saved,
+    exit: Option<Exit>,
+}
+
+/// One sender's congestion controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Controller<S, A: Avoidance, R> {
+    startup: S,
+    avoidance: A,
+    recovery: R,
+    w: Window,
+    cx: Context,
+    config: Config,
+    srtt: Option<Nanos>,
+    episode: Option<Episode>,
+    /// `nxt` when the last episode began; nothing sent before it starts another.
+    mark: Option<Seq>,
+    tx_mark: u64,
+    undo: Option<Undo<A::Saved>>,
+    after_timeout: bool,
+    first_sent: Option<Time>,
+    round_end: Seq,
+    rounds: u32,
+    exit: Option<Exit>,
+    stats: Stats,
+}
+
+impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
+    /// A controller for a connection that starts at `now` with `nxt` as its first packet or sequence number.
+    pub fn new(startup: S, avoidance: A, recovery: R, config: Config, now: Time, nxt: Seq) -> Controller<S, A, R> {
+        let mss = config.mss.clamp(1, MAX_BYTES >> 8);
+        let iw = config.initial_window.clamp(mss, MAX_BYTES);
+        let cx = Context {
+            mss,
+            iw,
+            transport: config.transport,
+            paced: config.paced,
+            pacing_rate: None,
+            max_burst: config.max_burst,
+            limited: true,
+            epoch_age: None,
+        };
+        let mut controller = Controller {
+            startup,
+            avoidance,
+            recovery,
+            w: Window { cwnd: iw, ssthresh: UNSET_SSTHRESH },
+            cx,
+            config,
+            srtt: None,
+            episode: None,
+            mark: None,
+            tx_mark: 0,
+            undo: None,
+            after_timeout: false,
+            first_sent: None,
+            round_end: nxt,
+            rounds: 0,
+            exit: None,
+            stats: Stats::default(),
+        };
+        controller.startup.start(now, nxt);
+        controller
+    }
+
+    /// An RTT sample from before the first data, such as the handshake's.
+    pub fn on_handshake_rtt(&mut self, now: Time, rtt: Nanos) {
+        self.srtt = Some(rtt);
+        self.startup.on_rtt(now, rtt, &self.cx);
+    }
+
+    /// The transport is about to send a burst.
+    pub fn before_send(&mut self, ready: &Ready) {
+        self.srtt = ready.srtt.or(self.srtt);
+        if ready.idle > Nanos::ZERO {
+            self.avoidance.on_idle(ready.now, ready.idle);
+            if ready.idle > ready.timeout && ready.timeout > Nanos::ZERO {
+                self.startup.on_idle(ready.now, ready.nxt);
+                if self.config.idle_restart && self.episode.is_none() {
+                    // RFC5681 4.1-2: restart from at most the initial window.
+                    self.w.cwnd = self.w.cwnd.min(self.cx.iw);
+                }
+            }
+        }
+        self.startup.before_send(ready, &mut self.w, &self.cx);
+    }
+
+    /// A packet or burst left.
+    pub fn on_sent(&mut self, sent: &Sent) {
+        self.first_sent.get_or_insert(sent.now);
+        self.srtt = sent.srtt.or(self.srtt);
+        if let Some(Episode::Policy) = self.episode {
+            self.recovery.on_sent(sent.bytes.min(MAX_BYTES));
+        }
+    }
+
+    /// One ACK, or the loss timer (then `acked` is 0 and `rtt` is `None`).
+    pub fn on_ack(&mut self, ack: &Ack) {
+        let ack = &ack.clamped();
+        self.srtt = ack.srtt.or(self.srtt);
+        self.cx.pacing_rate = self.pacing_rate();
+        self.cx.epoch_age = self.avoidance.epoch_start().map(|start| ack.now.since(start));
+        self.cx.limited = self.limited(ack);
+        if let Some(rtt) = ack.rtt {
+            self.startup.on_rtt(ack.now, rtt, &self.cx);
+        }
+        self.count_round(ack);
+        if self.episode.is_none() && self.w.in_slow_start() {
+            let verdict = self.startup.sample(ack, self.w, &self.cx);
+            self.apply(verdict, ack);
+        }
+        let (mut may_grow, mut replaced) = (true, false);
+        if self.episode.is_some() {
+            (may_grow, replaced) = self.progress(ack);
+        }
+        if self.episode.is_none() && self.congested(ack, replaced) {
+            self.open(ack);
+        } else if may_grow && self.episode.is_none() && ack.acked > 0 {
+            self.grow(ack);
+        }
+    }
+
+    /// A timeout or persistent congestion.
+    pub fn on_congestion(&mut self, event: &Congestion) {
+        let inflight = event.inflight_before.min(MAX_BYTES);
+        let in_startup = self.exit.is_none();
+        let before = self.w;
+        if let Some(Episode::Policy) = self.episode.take() {
+            self.recovery.end(End::Timeout, inflight);
+        }
+        self.undo = None;
+        self.stats.timeouts = self.stats.timeouts.saturating_add(1);
+        match event.timeout {
+            Timeout::Rto => {
+                self.w.ssthresh = self.avoidance.on_rto(event.now, inflight, self.w, &self.cx).max(self.cx.minimum_window());
+                self.w.cwnd = self.cx.mss;
+                self.mark = Some(event.nxt);
+                self.tx_mark = u64::MAX;
+            }
+            Timeout::RtoAgain => {
+                self.w.cwnd = self.cx.mss;
+                self.mark = Some(event.nxt);
+                self.tx_mark = u64::MAX;
+            }
+            Timeout::PersistentCongestion => {
+                self.avoidance.on_persistent_congestion(event.now);
+                self.w.cwnd = self.cx.minimum_window();
+                self.mark = None;
+            }
+        }
+        self.after_timeout = true;
+        self.startup.on_timeout(event.timeout, event.now, event.nxt);
+        if in_startup {
+            self.record(ExitReason::Timeout, event.now, before.cwnd, inflight, None);
+        }
+    }
+
+    /// Every packet declared lost in the last episode has now been acknowledged, or the timeout proved needless: give the window back
+    /// (RFC 9438 section 4.9). Idempotent: a second call changes nothing.
+    pub fn on_spurious(&mut self) {
+        let Some(undo) = self.undo.take() else { return };
+        self.stats.undone = self.stats.undone.saturating_add(1);
+        if let Some(Episode::Policy) = self.episode.take() {
+            self.recovery.end(End::Undone, 0);
+        }
+        // RFC9438 4.9-2: only if the window is still smaller than it was.
+        if self.w.cwnd < undo.window.cwnd {
+            self.w = undo.window;
+            self.avoidance.restore(undo.avoidance);
+            self.startup.restore(undo.startup);
+            self.exit = undo.exit;
+        }
+    }
+
+    /// Congestion window in bytes.
+    #[inline]
+    pub fn cwnd(&self) -> u64 {
+        self.w.cwnd
+    }
+
+    /// Slow-start threshold in bytes, `None` while it was never set.
+    #[inline]
+    pub fn ssthresh(&self) -> Option<u64> {
+        (self.w.ssthresh != UNSET_SSTHRESH).then_some(self.w.ssthresh)
+    }
+
+    /// May a packet of `len` bytes be sent while `inflight` bytes are outstanding?
+    #[inline]
+    pub fn admits(&self, len: u64, inflight: u64) -> bool {
+        match self.episode {
+            Some(Episode::Policy) => self.recovery.admits(len, inflight),
+            _ => inflight.saturating_add(len) <= self.w.cwnd,
+        }
+    }
+
+    /// The rate at which a pacer should release packets; `None` if the sender is not paced or has no RTT yet.
+    #[inline]
+    pub fn pacing_rate(&self) -> Option<Rate> {
+        let srtt = self.srtt.filter(|srtt| self.cx.paced && srtt.0 > 0)?;
+        let gain = self.pacing_gain();
+        Rate::from_bytes_over(self.w.cwnd.saturating_mul(gain.num()), srtt * gain.den()).map(|rate| Rate(rate.0.max(1)))
+    }
+
+    /// What the sender is doing.
+    pub fn phase(&self) -> Phase {
+        if self.episode.is_some() {
+            return Phase::Recovery;
+        }
+        let startup = self.startup.phase();
+        if self.w.in_slow_start() || startup == Phase::Lss { startup } else { Phase::Avoidance }
+    }
+
+    /// An episode is open.
+    #[inline]
+    pub fn in_recovery(&self) -> bool {
+        self.episode.is_some()
+    }
+
+    /// Packets or bytes numbered below this were sent before the last recovery began; see [`Ack::acked_fresh`].
+    #[inline]
+    pub fn recovery_mark(&self) -> Option<Seq> {
+        self.mark
+    }
+
+    /// How startup ended, once it has.
+    pub fn exit(&self) -> Option<&Exit> {
+        self.exit.as_ref()
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The startup, to read what it has counted.
+    pub fn startup(&self) -> &S {
+        &self.startup
+    }
+
+    /// Inner signals of startup and avoidance, pulled by a tracer.
+    pub fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.startup.signals(visit);
+        self.avoidance.signals(visit);
+    }
+
+    fn pacing_gain(&self) -> Ratio {
+        match self.episode {
+            // RAPID 4.3-pacing: the smooth recovery needs no more than slow start's gain; its window does the shaping.
+            Some(Episode::Own(_)) => GAIN_SLOW_START,
+            Some(_) => self.config.recovery_gain,
+            None if self.w.in_slow_start() => self.startup.pacing_gain(),
+            None => GAIN_AVOIDANCE,
+        }
+    }
+
+    fn limited(&self, ack: &Ack) -> bool {
+        // RFC9002 7.8-1: no growth while the window is not used; in slow start half of it in flight is use enough, since the window
+        // doubles within the round trip that the test looks back on.
+        ack.cwnd_limited || (self.w.in_slow_start() && ack.inflight_before >= self.w.cwnd / 2)
+    }
+
+    fn count_round(&mut self, ack: &Ack) {
+        if self.exit.is_none() && ack.una > self.round_end {
+            self.round_end = ack.nxt;
+            self.rounds = self.rounds.saturating_add(1);
+        }
+    }
+
+    /// Loss or marks that are news: not of something sent before the last episode began.
+    fn congested(&self, ack: &Ack, replaced: bool) -> bool {
+        if ack.lost == 0 && !ack.ce {
+            return false;
+        }
+        let Some(mark) = self.mark.filter(|_| !replaced) else { return true };
+        match self.cx.transport {
+            // RFC9002 7.3.1-2: only a packet sent after the last entry starts a new period.
+            Transport::Quic if ack.lost > 0 => ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark),
+            Transport::Quic => ack.una > mark,
+            Transport::Tcp => ack.una >= mark,
+        }
+    }
+
+    /// One ACK of an open episode. Returns whether this ACK may still grow the window, and whether a fresh episode must open.
+    fn progress(&mut self, ack: &Ack) -> (bool, bool) {
+        let past_mark = self.mark.is_none_or(|mark| match self.cx.transport {
+            Transport::Quic => ack.una > mark,
+            Transport::Tcp => ack.una >= mark,
+        });
+        match self.episode {
+            Some(Episode::Policy) if past_mark => {
+                self.end_policy(End::Complete, ack);
+                (self.cx.transport == Transport::Quic, false)
+            }
+            Some(Episode::Policy) if ack.lost_again && self.recovery.restarts_on_lost_repeat() => {
+                self.end_policy(End::Replaced, ack);
+                self.stats.replaced = self.stats.replaced.saturating_add(1);
+                (false, true)
+            }
+            Some(Episode::Policy) => {
+                self.feed_policy(ack);
+                (false, false)
+            }
+            Some(Episode::Own(mut own)) => {
+                own.account(ack.acked, ack.lost, ack.una);
+                self.install(own.cwnd());
+                self.w.ssthresh = self.w.cwnd;
+                // RAPID 4.3-end: over when something *transmitted* after entry arrives; in TCP holes hold `una` back much longer.
+                let over = match self.cx.transport {
+                    Transport::Quic => past_mark,
+                    Transport::Tcp => ack.tx_acked.is_some_and(|tx| tx >= self.tx_mark),
+                };
+                self.episode = if over {
+                    self.avoidance.hand_over(own.handover(), self.w, &self.cx);
+                    (!past_mark).then_some(Episode::Repair)
+                } else {
+                    Some(Episode::Own(own))
+                };
+                (false, false)
+            }
+            Some(Episode::Repair) => {
+                if past_mark {
+                    self.episode = None;
+                }
+                (false, false)
+            }
+            None => (true, false),
+        }
+    }
+
+    fn end_policy(&mut self, how: End, ack: &Ack) {
+        let cwnd = self.recovery.end(how, ack.inflight);
+        self.install(cwnd);
+        self.episode = None;
+        if how == End::Complete && self.w.in_slow_start() {
+            self.stats.slow_starts_after_recovery = self.stats.slow_starts_after_recovery.saturating_add(1);
+        }
+    }
+
+    fn feed_policy(&mut self, ack: &Ack) {
+        self.recovery.on_ack(&Progress {
+            delivered: ack.acked,
+            advanced: ack.advanced,
+            newly_lost: ack.lost,
+            rescue_next: ack.rescue_next,
+            pipe: ack.inflight,
+            mss: self.cx.mss,
+            timer: is_timer(ack),
+        });
+        self.install(self.recovery.cwnd());
+    }
+
+    fn open(&mut self, ack: &Ack) {
+        let signal = if ack.lost > 0 { Signal::Loss } else { Signal::Ecn };
+        let from_slow_start = self.w.in_slow_start();
+        let before = self.w;
+        // RFC9438 4.9-1: remember what to give back; marks are never taken back and void the memory of an earlier loss.
+        self.undo = (signal == Signal::Loss).then(|| Undo {
+            window: before,
+            avoidance: self.avoidance.save(),
+            startup: self.startup.save(),
+            exit: self.exit,
+        });
+        match signal {
+            Signal::Loss => self.stats.loss_episodes = self.stats.loss_episodes.saturating_add(1),
+            Signal::Ecn => self.stats.ecn_episodes = self.stats.ecn_episodes.saturating_add(1),
+        }
+        let cut = Cut { now: ack.now, signal, inflight_before: ack.inflight_before, from_slow_start };
+        let beta = self.avoidance.beta(signal, false);
+        let reduced = self.avoidance.reduce(&cut, before, &self.cx);
+        self.mark = Some(ack.nxt);
+        self.tx_mark = ack.tx_next;
+        if let Some(mut own) = self.startup.on_congestion(signal, beta, ack, before, &self.cx) {
+            own.account(ack.acked, ack.lost, ack.una);
+            self.install(own.cwnd());
+            self.w.ssthresh = self.w.cwnd;
+            self.episode = Some(Episode::Own(own));
+        } else {
+            self.w.ssthresh = reduced.ssthresh;
+            let timer = is_timer(ack);
+            self.recovery.enter(&Entry {
+                cause: match signal {
+                    Signal::Ecn => Cause::Ecn,
+                    Signal::Loss if timer => Cause::Timer,
+                    Signal::Loss => Cause::Ack,
+                },
+                target: reduced.ssthresh,
+                flight: ack.flight,
+                sacked: ack.sacked,
+                delivered: ack.acked,
+                cwnd: before.cwnd,
+                reduced: reduced.cwnd,
+                mss: self.cx.mss,
+            });
+            self.episode = Some(Episode::Policy);
+            self.feed_policy(ack);
+        }
+        if self.exit.is_none() {
+            let reason = if signal == Signal::Loss { ExitReason::Loss } else { ExitReason::Ecn };
+            self.record(reason, ack.now, before.cwnd, ack.inflight_before, None);
+        }
+    }
+
+    fn grow(&mut self, ack: &Ack) {
+        let acked = if self.mark.is_some() { ack.acked_fresh } else { ack.acked };
+        if acked == 0 {
+            return;
+        }
+        let before = self.w;
+        if before.in_slow_start() {
+            let grown = self.startup.grow(ack, acked, &mut self.w, &self.cx);
+            let left = matches!(grown.verdict, Verdict::Leave(_));
+            self.apply(grown.verdict, ack);
+            if !left && !self.w.in_slow_start() {
+                let handover = if self.after_timeout { Handover::AfterTimeout } else { Handover::LossFree };
+                self.avoidance.hand_over(handover, self.w, &self.cx);
+                if self.exit.is_none() {
+                    let reason = self.startup.reached();
+                    self.record(reason, ack.now, before.cwnd, ack.inflight_before, Some(self.w.ssthresh));
+                }
+                if grown.leftover > 0 {
+                    self.cx.limited = ack.cwnd_limited;
+                    self.avoidance.grow(ack, grown.leftover, &mut self.w, &self.cx);
+                }
+            }
+        } else {
+            let floor = self.startup.beside_avoidance(ack, acked, before, &self.cx);
+            self.avoidance.grow(ack, acked, &mut self.w, &self.cx);
+            if let Some(floor) = floor {
+                self.w.cwnd = self.w.cwnd.max(floor);
+            }
+        }
+        self.install(self.w.cwnd);
+    }
+
+    fn apply(&mut self, verdict: Verdict, ack: &Ack) {
+        match verdict {
+            Verdict::Stay => {}
+            Verdict::Aim { ssthresh } => self.w.ssthresh = ssthresh.max(self.cx.minimum_window()),
+            Verdict::Hold { cwnd } => self.install(cwnd),
+            Verdict::Leave(leave) => self.leave(leave, ack),
+        }
+    }
+
+    fn leave(&mut self, leave: Leave, ack: &Ack) {
+        let detected = self.w.cwnd;
+        if let Some(cwnd) = leave.cwnd {
+            self.install(cwnd);
+        }
+        self.w.ssthresh = leave.ssthresh.max(self.cx.minimum_window()).min(self.w.cwnd.max(self.cx.minimum_window()));
+        self.avoidance.hand_over(leave.handover, self.w, &self.cx);
+        if self.exit.is_none() {
+            self.record(leave.reason, ack.now, detected, ack.inflight_before, leave.estimate);
+        }
+    }
+
+    fn record(&mut self, reason: ExitReason, at: Time, detect_cwnd: u64, inflight: u64, estimate: Option<u64>) {
+        self.exit = Some(Exit {
+            reason,
+            at,
+            since_first_send: self.first_sent.map_or(Nanos::ZERO, |first| at.since(first)),
+            rounds: self.startup.rounds().unwrap_or(self.rounds),
+            detect_cwnd,
+            cwnd: self.w.cwnd,
+            inflight,
+            estimate,
+        });
+    }
+
+    /// Every window passes through here: never below the minimum (RFC9002 7.2-3: two packets; RFC5681 3.1-12: TCP's loss window is one
+    /// segment), never above [`MAX_BYTES`].
+    fn install(&mut self, cwnd: u64) {
+        let minimum = match self.cx.transport {
+            Transport::Quic => self.cx.minimum_window(),
+            Transport::Tcp => self.cx.mss,
+        };
+        self.w.cwnd = cwnd.clamp(minimum, MAX_BYTES);
+    }
+}
+
+/// The record is of a loss timer, not of an ACK.
+fn is_timer(ack: &Ack) -> bool {
+    ack.acked == 0 && !ack.advanced && ack.tx_acked.is_none()
+}

@@ -1,0 +1,96 @@
+//! One startup out of all, chosen at run time without a heap or a virtual call.
+
+use super::{ExitReason, Grown, JumpStart, Oracle, RapidStart, Saved, SlowStart, Startup, Verdict};
+use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
+use crate::recovery::OwnRecovery;
+use crate::units::{Nanos, Ratio, Seq, Time};
+
+macro_rules! startups {
+    ($($(#[$doc:meta])* $name:ident($type:ty),)*) => {
+        /// Any startup of the crate.
+        #[derive(Clone, Copy, Debug)]
+        pub enum AnyStartup {
+            $($(#[$doc])* $name($type),)*
+        }
+
+        $(impl From<$type> for AnyStartup {
+            fn from(startup: $type) -> Self {
+                AnyStartup::$name(startup)
+            }
+        })*
+
+        macro_rules! each {
+            ($self:expr, $startup:ident => $call:expr) => {
+                match $self { $(AnyStartup::$name($startup) => $call,)* }
+            };
+        }
+    };
+}
+
+startups! {
+    /// Classic slow start.
+    SlowStart(SlowStart),
+    /// Rapid Start.
+    Rapid(RapidStart),
+    /// Jump start.
+    Jump(JumpStart),
+    /// The yardstick.
+    Oracle(Oracle),
+}
+
+impl Startup for AnyStartup {
+    fn start(&mut self, now: Time, nxt: Seq) {
+        each!(self, s => s.start(now, nxt));
+    }
+    #[inline]
+    fn on_rtt(&mut self, now: Time, rtt: Nanos, cx: &Context) {
+        each!(self, s => s.on_rtt(now, rtt, cx));
+    }
+    #[inline]
+    fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {
+        each!(self, s => s.before_send(ready, w, cx));
+    }
+    #[inline]
+    fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+        each!(self, s => s.sample(ack, w, cx))
+    }
+    #[inline]
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+        each!(self, s => s.grow(ack, acked, w, cx))
+    }
+    #[inline]
+    fn beside_avoidance(&mut self, ack: &Ack, acked: u64, w: Window, cx: &Context) -> Option<u64> {
+        each!(self, s => s.beside_avoidance(ack, acked, w, cx))
+    }
+    fn reached(&mut self) -> ExitReason {
+        each!(self, s => s.reached())
+    }
+    fn on_congestion(&mut self, signal: Signal, beta: Ratio, ack: &Ack, w: Window, cx: &Context) -> Option<OwnRecovery> {
+        each!(self, s => s.on_congestion(signal, beta, ack, w, cx))
+    }
+    fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
+        each!(self, s => s.on_timeout(timeout, now, nxt));
+    }
+    fn on_idle(&mut self, now: Time, nxt: Seq) {
+        each!(self, s => s.on_idle(now, nxt));
+    }
+    fn save(&self) -> Saved {
+        each!(self, s => s.save())
+    }
+    fn restore(&mut self, saved: Saved) {
+        each!(self, s => s.restore(saved));
+    }
+    #[inline]
+    fn pacing_gain(&self) -> Ratio {
+        each!(self, s => s.pacing_gain())
+    }
+    fn phase(&self) -> Phase {
+        each!(self, s => s.phase())
+    }
+    fn rounds(&self) -> Option<u32> {
+        each!(self, s => s.rounds())
+    }
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        each!(self, s => s.signals(visit));
+    }
+}

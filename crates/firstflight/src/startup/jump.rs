@@ -1,0 +1,132 @@
+//! The jump: the first full window is enlarged and spread over a whole round trip.
+//!
+//! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16), phase A, which names Careful Resume's unvalidated phase
+//! (draft-ietf-tsvwg-careful-resume) as one way to do it. Shared by Rapid Start and jump start. State: 40 bytes.
+//!
+//! Departures:
+//! * D1 (when): the first time the flow fills its window and an RTT sample exists, not necessarily with the first packet: packets may
+//!   have to leave before any sample is known, as in slow start.
+
+use crate::event::{Ack, Context, Ready, Window};
+use crate::units::{Nanos, Ratio, Seq, Time};
+
+/// How far the first window is enlarged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JumpWindow {
+    /// A multiple of the initial window.
+    Initial(u32),
+    /// A fixed number of packets.
+    Packets(u32),
+}
+
+impl JumpWindow {
+    fn bytes(self, cx: &Context) -> u64 {
+        match self {
+            JumpWindow::Initial(times) => cx.iw.saturating_mul(u64::from(times)),
+            JumpWindow::Packets(count) => cx.mss.saturating_mul(u64::from(count)),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Armed,
+    /// The jump window is being sent; `spread` until one smoothed RTT has passed or its first ACK is back.
+    Flying {
+        enter: Seq,
+        since: Time,
+        spread: bool,
+    },
+    /// The first ACK of the jump came back; it is validated once everything before `end` is acknowledged.
+    Validating {
+        end: Seq,
+    },
+    Done,
+}
+
+/// The jump of one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jump {
+    window: JumpWindow,
+    state: State,
+    acked: u64,
+}
+
+/// Pacing gain of the jump: the window once per round trip.
+pub const GAIN_JUMP: Ratio = Ratio::new(1, 1);
+
+impl Jump {
+    /// A jump to `window`, armed; `None` never jumps.
+    pub fn new(window: Option<JumpWindow>) -> Jump {
+        match window {
+            Some(window) => Jump { window, state: State::Armed, acked: 0 },
+            None => Jump { window: JumpWindow::Initial(1), state: State::Done, acked: 0 },
+        }
+    }
+
+    /// Takes off if this is the moment. Returns true if the window was enlarged.
+    pub fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) -> bool {
+        match self.state {
+            State::Armed => {
+                let target = self.window.bytes(cx);
+                // RAPID 4.1-1: only with an RTT to spread over, a pacer to do it, and data to fill the window with.
+                let fills = ready.backlog >= w.cwnd.saturating_sub(ready.inflight);
+                if w.cwnd >= target || (ready.idle > ready.timeout && ready.timeout > Nanos::ZERO) {
+                    self.state = State::Done;
+                } else if ready.srtt.is_some() && cx.paced && fills && w.in_slow_start() {
+                    w.cwnd = target.min(w.ssthresh);
+                    self.state = State::Flying { enter: ready.nxt, since: ready.now, spread: true };
+                    return true;
+                }
+            }
+            State::Flying { enter, since, spread: true } if ready.srtt.is_none_or(|srtt| ready.now.since(since) >= srtt) => {
+                self.state = State::Flying { enter, since, spread: false };
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// One ACK outside recovery, before it grows the window. The first ACK of a jump packet sets the window to what was really in
+    /// flight, between the initial and the jump window.
+    pub fn on_ack(&mut self, ack: &Ack, w: &mut Window, cx: &Context) {
+        match self.state {
+            State::Flying { enter, .. } if ack.una > enter => {
+                let target = self.window.bytes(cx);
+                // RAPID 4.1-3: keep what was used of the jump.
+                w.cwnd = ack.inflight_before.clamp(cx.iw.min(target), target).min(w.ssthresh).max(cx.minimum_window());
+                self.acked = ack.acked;
+                self.state = State::Validating { end: ack.nxt };
+            }
+            State::Validating { end } => {
+                self.acked = self.acked.saturating_add(ack.acked);
+                if ack.una >= end {
+                    self.state = State::Done;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The jump was hit: bytes of it acknowledged so far (PipeSize) and the mark that ends it, if it was in the air or not yet validated.
+    pub fn crash(&mut self, ack: &Ack) -> Option<(u64, Seq)> {
+        let hit = match self.state {
+            State::Flying { enter, .. } if ack.una > enter => Some((ack.acked, ack.nxt)),
+            State::Flying { .. } => Some((0, ack.nxt)),
+            State::Validating { end } => Some((self.acked.saturating_add(ack.acked), end)),
+            State::Armed | State::Done => None,
+        };
+        self.state = State::Done;
+        hit
+    }
+
+    /// Never again on this connection.
+    pub fn cancel(&mut self) {
+        self.state = State::Done;
+    }
+
+    /// The jump window is being spread over the round trip right now.
+    pub fn spreading(&self) -> bool {
+        matches!(self.state, State::Flying { spread: true, .. })
+    }
+}

@@ -1,0 +1,74 @@
+//! Jump start: slow start whose first window is enlarged and spread over a whole round trip, with a safe retreat if that was too much.
+//!
+//! Follows: Careful Resume (draft-ietf-tsvwg-careful-resume-04) with a fixed jump window in place of a remembered one, as the
+//! comparison group of the Rapid Start slides. State: about 50 bytes.
+//!
+//! Departures:
+//! * D1 (retreat): the production rule is published only as "0.5 to 0.7 of PipeSize"; ours starts at half of the larger of PipeSize
+//!   and the initial window and rises to `beta * PipeSize` as further packets of the jump are acknowledged.
+
+use super::jump::{GAIN_JUMP, Jump, JumpWindow};
+use super::slow_start::double;
+use super::{GAIN_SLOW_START, Grown, Startup, Verdict};
+use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
+use crate::recovery::{OwnRecovery, SafeRetreat};
+use crate::units::{Ratio, Seq, Time};
+
+/// The constants of jump start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// The jump window; 2 x IW as in the slides.
+    pub window: JumpWindow,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { window: JumpWindow::Initial(2) }
+    }
+}
+
+/// Jump start of one connection.
+#[derive(Clone, Copy, Debug)]
+pub struct JumpStart {
+    jump: Jump,
+}
+
+impl JumpStart {
+    /// With these parameters.
+    pub fn new(params: Params) -> JumpStart {
+        JumpStart { jump: Jump::new(Some(params.window)) }
+    }
+}
+
+impl Startup for JumpStart {
+    fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {
+        self.jump.before_send(ready, w, cx);
+    }
+
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+        self.jump.on_ack(ack, w, cx);
+        Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay }
+    }
+
+    fn on_congestion(&mut self, signal: Signal, beta: Ratio, ack: &Ack, _w: Window, cx: &Context) -> Option<OwnRecovery> {
+        let (pipe_size, end) = self.jump.crash(ack)?;
+        // CR 3.5: a mark or loss before the jump is validated retreats to what the path has proven to carry.
+        (signal == Signal::Loss).then(|| OwnRecovery::Retreat(SafeRetreat::new(beta, pipe_size, end, cx.iw, cx.mss)))
+    }
+
+    fn on_timeout(&mut self, _timeout: Timeout, _now: Time, _nxt: Seq) {
+        self.jump.cancel();
+    }
+
+    fn on_idle(&mut self, _now: Time, _nxt: Seq) {
+        self.jump.cancel();
+    }
+
+    fn pacing_gain(&self) -> Ratio {
+        if self.jump.spreading() { GAIN_JUMP } else { GAIN_SLOW_START }
+    }
+
+    fn phase(&self) -> Phase {
+        if self.jump.spreading() { Phase::Jump } else { Phase::Startup }
+    }
+}

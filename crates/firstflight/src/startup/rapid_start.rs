@@ -1,0 +1,176 @@
+//! Rapid Start: a first window spread over a whole round trip, growth by three until a queue shows, then by two, and a recovery
+//! of its own that lands on `beta` times what the path delivered.
+//!
+//! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16, individual). Rules and tests: `docs/conformance.md`. State: about 150 bytes.
+//! The recovery rule is in [`crate::recovery::rapid_recovery`], the jump in [`super::jump`], the floor in [`crate::signal::rtt_floor`].
+//!
+//! Departures:
+//! * D1 (threshold): the smaller of `min_rtt + 4 ms` and `1.10 * min_rtt`, as the text says; the reference implementation takes the
+//!   larger of two similar terms (`threshold=quicly`).
+//! * D2 (undo): after a false alarm the window comes back but the algorithm stays off: its one recovery is used up.
+
+use super::jump::{GAIN_JUMP, Jump, JumpWindow};
+use super::slow_start::double;
+use super::{GAIN_RAPID, GAIN_SLOW_START, Grown, Startup, Verdict};
+use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
+use crate::recovery::{OwnRecovery, RapidRecovery};
+use crate::signal::rtt_floor::RttFloor;
+use crate::units::{Nanos, Ratio, Seq, Time};
+
+/// How much RTT above the minimum counts as a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Threshold {
+    /// The draft: `min(min_rtt + 4 ms, 1.10 * min_rtt)`.
+    #[default]
+    Draft,
+    /// The reference implementation: `max(min_rtt + 4 ms, min_rtt * 35/32)`.
+    Quicly,
+}
+
+impl Threshold {
+    /// The largest RTT that still counts as no queue.
+    pub fn of(self, min_rtt: Nanos) -> Nanos {
+        let plus = min_rtt + Nanos::from_millis(4);
+        match self {
+            Threshold::Draft => plus.min(Nanos(Ratio::new(11, 10).of(min_rtt.0))),
+            Threshold::Quicly => plus.max(Nanos(Ratio::new(35, 32).of(min_rtt.0))),
+        }
+    }
+}
+
+/// Every constant of the draft.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Share `K` of the reduction that is paid by acknowledged bytes: 2/3; 11/18 in older texts.
+    pub k: Ratio,
+    /// The jump window, `None` for no jump. 2 x IW in the draft.
+    pub jump: Option<JumpWindow>,
+    /// The build-up threshold.
+    pub threshold: Threshold,
+    /// Pace at 1.65 in every round instead of 3 and 2, so that later rounds fill their RTT too.
+    pub full_rtt_pacing: bool,
+    /// Bring the smooth recovery; without it the arm's ordinary recovery runs (to measure what the recovery alone is worth).
+    pub own_recovery: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            k: Ratio::new(2, 3),
+            jump: Some(JumpWindow::Initial(2)),
+            threshold: Threshold::Draft,
+            full_rtt_pacing: false,
+            own_recovery: true,
+        }
+    }
+}
+
+/// Pacing gain that spreads a tripled window over its round trip: `ln 3 / (1 - 1/3)`.
+const GAIN_FULL_RTT: Ratio = Ratio::new(33, 20);
+
+/// Rapid Start of one connection.
+#[derive(Clone, Copy, Debug)]
+pub struct RapidStart {
+    params: Params,
+    probing: bool,
+    jump: Jump,
+    floor: RttFloor,
+}
+
+impl RapidStart {
+    /// With these parameters.
+    pub fn new(params: Params) -> RapidStart {
+        RapidStart { params, probing: true, jump: Jump::new(params.jump), floor: RttFloor::default() }
+    }
+
+    /// No queue shows: the floor of the last round trip is at or below the threshold. Unknown counts as a queue.
+    pub fn rapid(&self) -> bool {
+        match (self.floor.floor(), self.floor.min_rtt()) {
+            // RAPID 4.2-2: equality still allows threefold growth; not latched.
+            (Some(floor), Some(min)) => floor <= self.params.threshold.of(min),
+            _ => false,
+        }
+    }
+}
+
+impl Startup for RapidStart {
+    fn start(&mut self, now: Time, _nxt: Seq) {
+        self.floor.start(now);
+    }
+
+    fn on_rtt(&mut self, now: Time, rtt: Nanos, _cx: &Context) {
+        self.floor.on_rtt(now, rtt);
+    }
+
+    fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {
+        if self.probing {
+            self.jump.before_send(ready, w, cx);
+        }
+    }
+
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+        if !self.probing {
+            return Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay };
+        }
+        self.jump.on_ack(ack, w, cx);
+        if !cx.limited {
+            return Grown::default();
+        }
+        // RAPID 4.2-1: two bytes per acknowledged byte while no queue shows, one afterwards. Without a pacer threefold growth would
+        // be a burst of three times the window: not done.
+        let twice = self.rapid() && cx.paced;
+        let counted = if twice { acked } else { cx.cap(acked) };
+        let left = w.open(counted * (1 + u64::from(twice)));
+        Grown { leftover: left.min(counted), verdict: Verdict::Stay }
+    }
+
+    fn on_congestion(&mut self, _signal: Signal, beta: Ratio, ack: &Ack, w: Window, cx: &Context) -> Option<OwnRecovery> {
+        self.jump.cancel();
+        // RAPID 4.3-1: the first congestion signal while probing, and never again.
+        if !core::mem::replace(&mut self.probing, false) || !self.params.own_recovery {
+            return None;
+        }
+        let pre = w.cwnd.min(ack.inflight_before);
+        Some(OwnRecovery::Rapid(RapidRecovery::new(beta, self.params.k, pre, cx.iw, cx.mss)))
+    }
+
+    fn on_timeout(&mut self, _timeout: Timeout, _now: Time, _nxt: Seq) {
+        self.jump.cancel();
+        self.probing = false;
+    }
+
+    fn on_idle(&mut self, _now: Time, _nxt: Seq) {
+        self.jump.cancel();
+    }
+
+    fn pacing_gain(&self) -> Ratio {
+        if self.jump.spreading() {
+            GAIN_JUMP
+        } else if !self.probing {
+            GAIN_SLOW_START
+        } else if self.params.full_rtt_pacing {
+            GAIN_FULL_RTT
+        } else if self.rapid() {
+            GAIN_RAPID
+        } else {
+            GAIN_SLOW_START
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        if self.jump.spreading() {
+            Phase::Jump
+        } else if self.probing && self.rapid() {
+            Phase::Rapid
+        } else {
+            Phase::Startup
+        }
+    }
+
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        if let (Some(floor), Some(min)) = (self.floor.floor(), self.floor.min_rtt()) {
+            visit("rtt_floor_ns", floor.0);
+            visit("rtt_threshold_ns", self.params.threshold.of(min).0);
+        }
+    }
+}
