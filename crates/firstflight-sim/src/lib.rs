@@ -1,0 +1,18 @@
+//! A deterministic packet-level simulator for TCP and QUIC startup and loss recovery.
+//!
+//! Time is integer nanoseconds, data integer bytes; the same setup and seed give the same result on every machine. Links are FIFO, so
+//! the fate of a packet is known when it is offered and each direction is a sorted queue: a handful of event sources, no heap of
+//! events, no allocation per packet.
+#![forbid(unsafe_code)]
+#![deny(clippy::float_arithmetic)]
+
+pub mod observe;
+pub mod outcome;
+pub mod pacer;
+pub mod quic;
+pub mod ring;
+pub mod trial;
+
+pub use observe::{Event, Nobody, Observer, Snapshot};
+pub use outcome::{Episode, Outcome, Stop};
+pub use trial::{Setup, run};

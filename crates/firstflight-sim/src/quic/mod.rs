@@ -1,0 +1,52 @@
+//! QUIC endpoints: RFC 9002 loss detection around the controller, and a receiver that acknowledges as RFC 9000 section 13.2 says.
+
+mod flow;
+mod loss;
+mod receiver;
+mod sender;
+
+pub use flow::{Flow, NEVER};
+pub use receiver::Receiver;
+pub use sender::{Counters, Sender, Transmit};
+
+/// Sizes and timers of a QUIC host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Bytes of a full datagram: what the window counts and the controller calls a segment.
+    pub datagram: u32,
+    /// Of these, header, frame header and authentication tag: not object bytes.
+    pub overhead: u32,
+    /// IP and UDP headers: what a link adds to a datagram.
+    pub lower: u32,
+    /// IP bytes of a packet that carries only an ACK.
+    pub ack_packet: u32,
+    /// The receiver acknowledges every this many ack-eliciting packets, at once when out of order.
+    pub ack_every: u32,
+    /// Longest time the receiver holds an ACK back, ns.
+    pub max_ack_delay: u64,
+    /// Probes per probe timeout (RFC 9002 section 6.2.4 allows two).
+    pub probes: u32,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Host { datagram: 1472, overhead: 36, lower: 28, ack_packet: 64, ack_every: 2, max_ack_delay: 25_000_000, probes: 2 }
+    }
+}
+
+impl Host {
+    /// Object bytes of a full datagram.
+    pub fn payload(&self) -> u64 {
+        u64::from(self.datagram - self.overhead)
+    }
+}
+
+/// An ACK on its way: everything the receiver had logged when it left. ACK ranges are cumulative, so a position in the receiver's
+/// log says all that they say, and a lost or late ACK needs no special case.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AckPacket {
+    /// The receiver's log up to here is acknowledged.
+    pub log_end: u64,
+    /// How long the largest packet waited at the receiver, ns.
+    pub ack_delay: u64,
+}

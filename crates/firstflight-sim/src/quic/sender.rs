@@ -1,0 +1,505 @@
+//! The data sender: packets, bytes in flight, loss detection and probes around one controller.
+
+use super::loss::{SentPacket, State, detect};
+use super::{AckPacket, Host, Receiver};
+use crate::outcome::Episode;
+use crate::pacer::Pacer;
+use crate::ring::{GapSet, Ring};
+use firstflight::avoidance::AnyAvoidance;
+use firstflight::controller::Controller;
+use firstflight::recovery::AnyRecovery;
+use firstflight::signal::rtt::Rfc9002Rtt;
+use firstflight::startup::Startup;
+use firstflight::{Ack, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout};
+
+/// A data packet that wants to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Packet number.
+    pub number: u64,
+    /// Which chunk of the object it carries.
+    pub chunk: u64,
+    /// Datagram bytes.
+    pub bytes: u32,
+}
+
+/// Why the sender is not sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blocked {
+    Window,
+    Pacer(Time),
+    NoData,
+}
+
+/// Counters of one sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counters {
+    pub packets_sent: u64,
+    pub packets_lost: u64,
+    pub packets_dropped: u64,
+    pub spurious_losses: u64,
+    pub retransmissions: u64,
+    pub retransmitted_bytes: u64,
+    pub lost_retransmissions: u64,
+    pub rtos: u64,
+    pub cwnd_max: u64,
+}
+
+/// The sending end of one QUIC flow that carries one object.
+#[derive(Clone, Debug)]
+pub struct Sender<S: Startup> {
+    host: Host,
+    payload: u64,
+    controller: Controller<S, AnyAvoidance, AnyRecovery>,
+    rtt: Rfc9002Rtt,
+    pacer: Pacer,
+    sent: Ring<SentPacket>,
+    /// Lowest packet number that may still be in flight.
+    oldest: u64,
+    inflight: u64,
+    log_seen: u64,
+    largest_acked: Option<u64>,
+    first_sample_at: Time,
+    loss_time: Option<Time>,
+    last_sent_at: Time,
+    probe_count: u32,
+    probes_owed: u32,
+    blocked: Blocked,
+    app_limited: bool,
+    object: u64,
+    chunks: u64,
+    next_chunk: u64,
+    repeats: Ring<u64>,
+    acked: GapSet,
+    delivered: u64,
+    bytes_sent: u64,
+    first_sent: Option<Time>,
+    idle_since: Option<Time>,
+    lost_in_episode: u64,
+    proven_in_episode: u64,
+    episode_id: u32,
+    episodes: Vec<Episode>,
+    /// One past the highest chunk declared lost and not yet repaired up to there; 0 if there is none.
+    hole_end: u64,
+    lost_this_pass: u64,
+    counters: Counters,
+}
+
+impl<S: Startup> Sender<S> {
+    /// A sender of an object of `object` bytes whose handshake just gave an RTT sample.
+    pub fn new(
+        host: Host,
+        controller: Controller<S, AnyAvoidance, AnyRecovery>,
+        pacer_burst: u64,
+        object: u64,
+        handshake_rtt: Nanos,
+        now: Time,
+    ) -> Sender<S> {
+        let payload = host.payload();
+        let mut sender = Sender {
+            host,
+            payload,
+            controller,
+            rtt: Rfc9002Rtt::default(),
+            pacer: Pacer::new(pacer_burst, now),
+            sent: Ring::default(),
+            oldest: 0,
+            inflight: 0,
+            log_seen: 0,
+            largest_acked: None,
+            first_sample_at: now,
+            loss_time: None,
+            last_sent_at: now,
+            probe_count: 0,
+            probes_owed: 0,
+            blocked: Blocked::NoData,
+            app_limited: false,
+            object,
+            chunks: object.div_ceil(payload),
+            next_chunk: 0,
+            repeats: Ring::default(),
+            acked: GapSet::default(),
+            delivered: 0,
+            bytes_sent: 0,
+            first_sent: None,
+            idle_since: None,
+            lost_in_episode: 0,
+            proven_in_episode: 0,
+            episode_id: 0,
+            episodes: Vec::new(),
+            hole_end: 0,
+            lost_this_pass: 0,
+            counters: Counters::default(),
+        };
+        sender.rtt.on_sample(handshake_rtt, Nanos::ZERO);
+        sender.controller.on_handshake_rtt(now, handshake_rtt);
+        sender
+    }
+
+    /// The controller.
+    pub fn controller(&self) -> &Controller<S, AnyAvoidance, AnyRecovery> {
+        &self.controller
+    }
+
+    /// Counters so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Recovery episodes so far.
+    pub fn episodes(&self) -> &[Episode] {
+        &self.episodes
+    }
+
+    /// Bytes in flight.
+    #[inline]
+    pub fn inflight(&self) -> u64 {
+        self.inflight
+    }
+
+    /// Smallest RTT.
+    pub fn min_rtt(&self) -> Option<Nanos> {
+        self.rtt.min()
+    }
+
+    /// When the first packet left.
+    pub fn first_sent(&self) -> Option<Time> {
+        self.first_sent
+    }
+
+    /// Every byte of the object is acknowledged.
+    #[inline]
+    pub fn complete(&self) -> bool {
+        self.acked.low() >= self.chunks
+    }
+
+    /// When the pacer releases the next packet, if that is what the sender waits for.
+    #[inline]
+    pub fn release_at(&self) -> Option<Time> {
+        match self.blocked {
+            Blocked::Pacer(at) => Some(at),
+            _ => None,
+        }
+    }
+
+    /// When the loss or probe timer fires. One timer: a pending time-threshold loss comes before the probe (RFC 9002 section 6.2.1).
+    #[inline]
+    pub fn timer_at(&self) -> Option<Time> {
+        if self.loss_time.is_some() {
+            return self.loss_time;
+        }
+        (self.inflight > 0).then(|| self.last_sent_at + self.probe_timeout())
+    }
+
+    fn probe_timeout(&self) -> Nanos {
+        self.rtt.pto(Nanos(self.host.max_ack_delay)) * (1u64 << self.probe_count.min(20))
+    }
+
+    fn chunk_bytes(&self, chunk: u64) -> u64 {
+        if chunk + 1 == self.chunks { self.object - chunk * self.payload } else { self.payload }
+    }
+
+    fn backlog(&self) -> u64 {
+        let waiting = (self.repeats.end() - self.repeats.base()) + (self.chunks - self.next_chunk);
+        waiting * u64::from(self.host.datagram)
+    }
+
+    /// The next packet that may leave now, if any; asked again until it returns `None`.
+    #[inline]
+    pub fn poll(&mut self, now: Time) -> Option<Transmit> {
+        // A chunk whose first copy turned up after all needs no repeat.
+        while self.repeats.front().is_some_and(|&chunk| self.acked.contains(chunk)) {
+            self.repeats.pop();
+        }
+        let repeat = self.repeats.front().copied();
+        let chunk = match repeat {
+            Some(chunk) => chunk,
+            None if self.next_chunk < self.chunks => self.next_chunk,
+            None if self.probes_owed > 0 => self.oldest_outstanding_chunk()?,
+            None => {
+                // RFC9002 7.8: the application, not the window, ends the burst.
+                self.app_limited = self.controller.admits(u64::from(self.host.datagram), self.inflight);
+                self.blocked = Blocked::NoData;
+                return None;
+            }
+        };
+        let bytes = self.chunk_bytes(chunk) as u32 + self.host.overhead;
+        if self.probes_owed > 0 {
+            // RFC9002 6.2.4-1: a probe is not blocked by the window or the pacer.
+            self.probes_owed -= 1;
+        } else if !self.admits(now, u64::from(bytes)) {
+            return None;
+        }
+        Some(self.send(now, chunk, bytes, repeat.is_some()))
+    }
+
+    fn admits(&mut self, now: Time, len: u64) -> bool {
+        self.controller.before_send(&Ready {
+            now,
+            nxt: Seq(self.sent.end()),
+            inflight: self.inflight,
+            backlog: self.backlog(),
+            srtt: self.rtt.smoothed(),
+            idle: self.idle_since.take().map_or(Nanos::ZERO, |since| now.since(since)),
+            timeout: self.probe_timeout(),
+        });
+        if !self.controller.admits(len, self.inflight) {
+            self.blocked = Blocked::Window;
+            self.app_limited = false;
+            return false;
+        }
+        if let Some(rate) = self.controller.pacing_rate() {
+            self.pacer.fill(now, rate);
+            let wait = self.pacer.wait(len, rate);
+            if wait > Nanos::ZERO {
+                self.blocked = Blocked::Pacer(now + wait);
+                self.app_limited = false;
+                return false;
+            }
+            self.pacer.take(len);
+        }
+        true
+    }
+
+    fn send(&mut self, now: Time, chunk: u64, bytes: u32, from_repeats: bool) -> Transmit {
+        let number = self.sent.end();
+        let repeat = if from_repeats {
+            self.repeats.pop();
+            true
+        } else if chunk == self.next_chunk {
+            self.next_chunk += 1;
+            false
+        } else {
+            true
+        };
+        self.sent.push(SentPacket { at: now, chunk, bytes, state: State::InFlight, repeat, dropped: false });
+        self.inflight += u64::from(bytes);
+        self.bytes_sent += u64::from(bytes);
+        self.last_sent_at = now;
+        self.first_sent.get_or_insert(now);
+        self.counters.packets_sent += 1;
+        if repeat {
+            self.counters.retransmissions += 1;
+            self.counters.retransmitted_bytes += self.chunk_bytes(chunk);
+        }
+        if let Some(episode) = self.episodes.last_mut() {
+            episode.silence.get_or_insert_with(|| now.since(episode.start));
+        }
+        self.controller.on_sent(&Sent {
+            now,
+            bytes: u64::from(bytes),
+            nxt: Seq(number + 1),
+            inflight: self.inflight,
+            srtt: self.rtt.smoothed(),
+        });
+        Transmit { number, chunk, bytes }
+    }
+
+    /// The path dropped packet `number` (ground truth; the sender itself does not know).
+    pub fn on_dropped(&mut self, number: u64) {
+        let packet = self.sent.get_mut(number);
+        packet.dropped = true;
+        self.counters.packets_dropped += 1;
+        if packet.repeat {
+            self.counters.lost_retransmissions += 1;
+        }
+    }
+
+    fn oldest_outstanding_chunk(&mut self) -> Option<u64> {
+        let found = (self.oldest..self.sent.end()).find(|&number| self.sent.get(number).state == State::InFlight);
+        if found.is_none() {
+            self.probes_owed = 0;
+        }
+        found.map(|number| self.sent.get(number).chunk)
+    }
+
+    /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing new.
+    pub fn on_ack(&mut self, now: Time, packet: AckPacket, receiver: &mut Receiver) -> Option<Ack> {
+        if packet.log_end <= self.log_seen {
+            return None;
+        }
+        let inflight_before = self.inflight;
+        let mark = self.controller.recovery_mark().map_or(0, |mark| mark.0);
+        let mut ack = Ack { now, inflight_before, ..Ack::default() };
+        let mut largest: Option<u64> = None;
+        for _ in self.log_seen..packet.log_end {
+            let number = receiver.log.pop().expect("the log holds what no ACK has carried yet");
+            self.acknowledge(number, mark, &mut ack);
+            largest = largest.max(Some(number));
+        }
+        self.log_seen = packet.log_end;
+        ack.tx_acked = largest;
+        if let Some(number) = largest.filter(|&number| self.largest_acked.is_none_or(|before| number > before)) {
+            // RFC9002 5.1-2: a sample only if the largest acknowledged is newly acknowledged.
+            let rtt = now.since(self.sent.get(number).at);
+            if self.largest_acked.is_none() {
+                self.first_sample_at = now;
+            }
+            self.largest_acked = Some(number);
+            ack.rtt = Some(rtt);
+            ack.advanced = true;
+            self.rtt.on_sample(rtt, Nanos(packet.ack_delay.min(self.host.max_ack_delay)));
+        }
+        self.delivered += ack.acked;
+        if ack.acked > 0 {
+            self.probe_count = 0;
+        }
+        ack.flight = self.inflight;
+        let persistent = self.find_losses(now, &mut ack);
+        self.report(&mut ack);
+        if persistent {
+            self.controller.on_congestion(&Congestion {
+                now,
+                timeout: Timeout::PersistentCongestion,
+                nxt: Seq(self.sent.end()),
+                inflight_before: self.inflight,
+            });
+        }
+        self.forget_settled(now);
+        Some(ack)
+    }
+
+    fn acknowledge(&mut self, number: u64, mark: u64, ack: &mut Ack) {
+        if number < self.sent.base() {
+            return;
+        }
+        let packet = self.sent.get_mut(number);
+        let (bytes, chunk, state) = (u64::from(packet.bytes), packet.chunk, packet.state);
+        packet.state = State::Acked;
+        match state {
+            State::Acked => return,
+            State::Lost => {
+                // Too late for the loss, in time for the truth.
+                self.counters.spurious_losses += 1;
+                self.proven_in_episode += 1;
+            }
+            State::InFlight => {
+                self.inflight -= bytes;
+                ack.acked += bytes;
+                if number >= mark {
+                    ack.acked_fresh += bytes;
+                }
+            }
+        }
+        self.acked.insert(chunk);
+    }
+
+    /// RFC 9002 section 6.1 over what is in flight below the largest acknowledged. Returns whether persistent congestion showed.
+    fn find_losses(&mut self, now: Time, ack: &mut Ack) -> bool {
+        let Some(largest) = self.largest_acked else { return false };
+        let Sender { sent, repeats, acked, inflight, counters, hole_end, .. } = self;
+        let mut lost_packets = 0u64;
+        let pass = detect(sent, self.oldest.max(sent.base()), largest, now, self.rtt.loss_delay(), self.first_sample_at, |number, packet| {
+            let bytes = u64::from(packet.bytes);
+            ack.lost += bytes;
+            ack.tx_lost = Some(number);
+            *inflight -= bytes;
+            lost_packets += 1;
+            counters.packets_lost += u64::from(packet.dropped);
+            if !acked.contains(packet.chunk) {
+                repeats.push(packet.chunk);
+                *hole_end = (*hole_end).max(packet.chunk + 1);
+            }
+        });
+        self.loss_time = pass.loss_time;
+        self.lost_in_episode += lost_packets;
+        self.lost_this_pass = lost_packets;
+        while self.oldest < self.sent.end() && self.sent.get(self.oldest).state != State::InFlight {
+            self.oldest += 1;
+        }
+        if self.inflight == 0 {
+            self.idle_since = Some(now);
+        }
+        // RFC9002 7.6.1: three probe timeouts without backoff.
+        pass.span > self.rtt.persistent_duration(Nanos(self.host.max_ack_delay))
+    }
+
+    fn report(&mut self, ack: &mut Ack) {
+        ack.una = Seq(self.largest_acked.map_or(0, |largest| largest + 1));
+        ack.nxt = Seq(self.sent.end());
+        ack.tx_next = self.sent.end();
+        ack.inflight = self.inflight;
+        ack.srtt = self.rtt.smoothed();
+        ack.min_rtt = self.rtt.min();
+        ack.delivered = self.delivered;
+        ack.sent = self.bytes_sent;
+        ack.cwnd_limited = !self.app_limited;
+        ack.app_limited = self.app_limited;
+        let cwnd_before = self.controller.cwnd();
+        self.controller.on_ack(ack);
+        self.counters.cwnd_max = self.counters.cwnd_max.max(cwnd_before).max(self.controller.cwnd());
+        self.keep_episodes(ack, cwnd_before);
+        // RFC9438 4.9: all losses of the episode came back.
+        if self.proven_in_episode > 0 && self.proven_in_episode >= self.lost_in_episode {
+            self.controller.on_spurious();
+            (self.proven_in_episode, self.lost_in_episode) = (0, 0);
+        }
+    }
+
+    fn keep_episodes(&mut self, ack: &Ack, cwnd_before: u64) {
+        let stats = self.controller.stats();
+        let id = stats.loss_episodes + stats.ecn_episodes;
+        let opened = id != self.episode_id;
+        if let Some(episode) = self.episodes.last_mut().filter(|episode| episode.end.is_none()) {
+            episode.acked += ack.acked;
+            episode.lost += ack.lost;
+            if opened || !self.controller.in_recovery() {
+                episode.end = Some(ack.now);
+                episode.cwnd_after = if opened { cwnd_before } else { self.controller.cwnd() };
+            }
+        }
+        if opened {
+            self.episode_id = id;
+            (self.lost_in_episode, self.proven_in_episode) = (self.lost_this_pass, 0);
+            self.episodes.push(Episode {
+                start: ack.now,
+                end: None,
+                cwnd_before,
+                inflight: ack.inflight_before,
+                acked: ack.acked,
+                lost: ack.lost,
+                silence: None,
+                cwnd_after: self.controller.cwnd(),
+                repaired: None,
+            });
+        }
+        if self.hole_end > 0 && self.acked.low() >= self.hole_end {
+            self.hole_end = 0;
+            if let Some(episode) = self.episodes.last_mut() {
+                episode.repaired = Some(ack.now);
+            }
+        }
+    }
+
+    /// Drops settled packets from the front of the ring; lost ones are remembered for two probe timeouts, to recognise a false alarm.
+    fn forget_settled(&mut self, now: Time) {
+        let keep = self.rtt.pto(Nanos(self.host.max_ack_delay)) * 2;
+        while let Some(packet) = self.sent.front() {
+            let settled = match packet.state {
+                State::Acked => true,
+                State::Lost => now.since(packet.at) > keep,
+                State::InFlight => false,
+            };
+            if !settled {
+                break;
+            }
+            self.sent.pop();
+        }
+        self.oldest = self.oldest.max(self.sent.base());
+    }
+
+    /// The timer fires: time-threshold losses are declared, or probes are owed.
+    pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
+        if self.loss_time.is_some_and(|due| due <= now) {
+            let mut ack = Ack { now, inflight_before: self.inflight, flight: self.inflight, ..Ack::default() };
+            self.find_losses(now, &mut ack);
+            self.report(&mut ack);
+            return Some(ack);
+        }
+        // RFC9002 6.2: a probe timeout marks nothing lost.
+        self.counters.rtos += 1;
+        self.probe_count += 1;
+        self.probes_owed = self.host.probes;
+        None
+    }
+}

@@ -1,0 +1,207 @@
+//! Storage that grows to the flight and is then reused: rings indexed by an ever-growing number, and a bit set of the same kind.
+
+/// Values of consecutive numbers `base..end`, addressed by their number. Grows by doubling, never shrinks, so a flow allocates a few
+/// times in its life and its memory is bounded by its flight, not by what it sent.
+#[derive(Clone, Debug)]
+pub struct Ring<T> {
+    slots: Vec<T>,
+    base: u64,
+    end: u64,
+}
+
+impl<T: Copy + Default> Default for Ring<T> {
+    fn default() -> Self {
+        Ring { slots: vec![T::default(); 64], base: 0, end: 0 }
+    }
+}
+
+impl<T: Copy + Default> Ring<T> {
+    /// First number held.
+    #[inline]
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// One past the last number held.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Nothing is held.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.base == self.end
+    }
+
+    #[inline]
+    fn slot(&self, number: u64) -> usize {
+        number as usize & (self.slots.len() - 1)
+    }
+
+    /// Appends the value of number `end`.
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        if self.end - self.base == self.slots.len() as u64 {
+            self.grow();
+        }
+        let slot = self.slot(self.end);
+        self.slots[slot] = value;
+        self.end += 1;
+    }
+
+    /// The value of `number`, which must be held.
+    #[inline]
+    pub fn get(&self, number: u64) -> &T {
+        debug_assert!(number >= self.base && number < self.end);
+        &self.slots[self.slot(number)]
+    }
+
+    /// The value of `number`, which must be held.
+    #[inline]
+    pub fn get_mut(&mut self, number: u64) -> &mut T {
+        debug_assert!(number >= self.base && number < self.end);
+        let slot = self.slot(number);
+        &mut self.slots[slot]
+    }
+
+    /// The first value.
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        (!self.is_empty()).then(|| self.get(self.base))
+    }
+
+    /// Removes and returns the first value.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        let value = *self.front()?;
+        self.base += 1;
+        Some(value)
+    }
+
+    /// Forgets everything and starts counting at zero again; the memory stays.
+    pub fn clear(&mut self) {
+        self.base = 0;
+        self.end = 0;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut wider = vec![T::default(); self.slots.len() * 2];
+        let mask = wider.len() - 1;
+        for number in self.base..self.end {
+            wider[number as usize & mask] = *self.get(number);
+        }
+        self.slots = wider;
+    }
+}
+
+/// A set of numbers of which everything below `low` is a member: received chunks, acknowledged chunks. Memory is bounded by the
+/// distance between the lowest gap and the highest member.
+#[derive(Clone, Debug)]
+pub struct GapSet {
+    words: Vec<u64>,
+    low: u64,
+    high: u64,
+}
+
+impl Default for GapSet {
+    fn default() -> Self {
+        GapSet { words: vec![0; 4], low: 0, high: 0 }
+    }
+}
+
+impl GapSet {
+    /// The lowest number that is not a member.
+    #[inline]
+    pub fn low(&self) -> u64 {
+        self.low
+    }
+
+    #[inline]
+    fn word(&self, number: u64) -> usize {
+        (number >> 6) as usize & (self.words.len() - 1)
+    }
+
+    /// Is `number` a member?
+    #[inline]
+    pub fn contains(&self, number: u64) -> bool {
+        number < self.low || (number < self.high && self.words[self.word(number)] >> (number & 63) & 1 == 1)
+    }
+
+    /// Adds `number`; returns whether it is new.
+    #[inline]
+    pub fn insert(&mut self, number: u64) -> bool {
+        if self.contains(number) {
+            return false;
+        }
+        if number == self.low && self.high <= number {
+            // In order, nothing waiting: the common case touches no memory.
+            self.low += 1;
+            self.high = self.low;
+            return true;
+        }
+        while (number >> 6) - (self.low >> 6) >= self.words.len() as u64 {
+            self.grow();
+        }
+        let word = self.word(number);
+        self.words[word] |= 1 << (number & 63);
+        self.high = self.high.max(number + 1);
+        while self.low < self.high {
+            let word = self.word(self.low);
+            let bit = 1 << (self.low & 63);
+            if self.words[word] & bit == 0 {
+                break;
+            }
+            self.words[word] &= !bit;
+            self.low += 1;
+        }
+        true
+    }
+
+    /// Empties the set; the memory stays.
+    pub fn clear(&mut self) {
+        self.words.fill(0);
+        self.low = 0;
+        self.high = 0;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut wider = vec![0; self.words.len() * 2];
+        let mask = wider.len() as u64 - 1;
+        for word in (self.low >> 6)..=(self.high >> 6).max(self.low >> 6) {
+            wider[(word & mask) as usize] = self.words[word as usize & (self.words.len() - 1)];
+        }
+        self.words = wider;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_keeps_its_values_while_it_grows_and_wraps() {
+        let mut ring = Ring::default();
+        for number in 0..1000u64 {
+            ring.push(number);
+            if number % 3 == 0 {
+                assert_eq!(ring.pop(), Some(ring.base() - 1), "values leave in order");
+            }
+        }
+        assert!((ring.base()..ring.end()).all(|number| *ring.get(number) == number), "each number keeps its value");
+    }
+
+    #[test]
+    fn a_gap_set_agrees_with_a_plain_set() {
+        let (mut set, mut plain) = (GapSet::default(), std::collections::BTreeSet::new());
+        let mut x = 1u64;
+        for round in 0..20_000u64 {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let number = set.low() + (x >> 40) % (1 + round % 700);
+            assert_eq!(set.insert(number), plain.insert(number), "number {number} in round {round}");
+            assert!((0..set.low() + 800).all(|n| round % 997 != 0 || set.contains(n) == plain.contains(&n)), "membership in round {round}");
+        }
+    }
+}
