@@ -1,1 +1,370 @@
-//! Stub.
+//! CUBIC: after a cut the window climbs back to where it was along a cubic curve, rests there, then probes ever faster.
+//!
+//! Each reduction or hand-over begins an epoch. In it the window follows [`cubic_curve`](super::cubic_curve) by the time that has
+//! passed, looking one RTT ahead, and never falls behind what Reno would have reached. Every remainder of a division is kept, so that
+//! slow growth is slow and not none.
+//! Follows: RFC 9438 (August 2023); RFC 8511 as an option. State: 224 bytes, 176 of them change.
+//!
+//! Departures:
+//! * D1 (RFC9438 4.2): growth is scaled by the bytes acknowledged, not counted per ACK: delayed and merged ACKs grow it alike.
+//! * D2 (RFC9438 4.3): in the Reno-friendly region the window is the larger of itself and `w_est`, so that nothing but congestion
+//!   ever lowers it.
+//! * D3 (RFC9438 4.6): the base of the cut is the window, which the RFC permits where growth is gated on it; [`Base`] for the flight.
+//! * D4 (RFC9438 4.6): the window may fall to one segment after marks in TCP; QUIC keeps its minimum of two (RFC 9002 section 7.2).
+//! * D5 (RFC9438 4.3): beyond `cwnd_prior` alpha is written 17/17 and not 1, which keeps the remainder in one unit.
+
+use super::cubic_curve::Curve;
+use super::cubic_linux::LinuxEpoch;
+use super::{Avoidance, Base, Cut, Reduced, div_carry, segment, window};
+use crate::event::{Ack, Context, Signal, Transport, Window};
+use crate::startup::Handover;
+use crate::units::{MAX_BYTES, Nanos, Ratio, Time, mul_div};
+
+/// Which arithmetic draws the curve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// RFC 9438 in bytes and microseconds.
+    #[default]
+    Rfc9438,
+    /// The curve as Linux computes it, in whole segments and 1/1024 s: see [`cubic_linux`](super::cubic_linux).
+    Linux,
+}
+
+/// The choices of CUBIC. C is fixed at 0.4 segment/s^3 (RFC 9438 section 5.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Factor of a reduction, at most 1. RFC 9438 section 4.6: 7/10.
+    pub beta: Ratio,
+    /// RFC 9438 section 4.7: a flow that is cut below its last plateau makes room by aiming lower still. Off for single-flow labs.
+    pub fast_convergence: bool,
+    /// Factor after marks if it differs: [`Params::ABE`] or nothing.
+    pub abe: Option<Ratio>,
+    /// Factor of the reduction that ends a slow start, whatever the signal, if it differs.
+    pub first_beta: Option<Ratio>,
+    /// What beta multiplies.
+    pub base: Base,
+    /// Until the first congestion event grow by at least a twentieth of what is acknowledged (5 % per RTT), as Linux does: a loss-free exit
+    /// that came too early is otherwise a plateau of many seconds.
+    pub ca_floor_20: bool,
+    /// Whose arithmetic.
+    pub profile: Profile,
+}
+
+impl Params {
+    /// RFC 8511 section 3.1: the factor for CUBIC after marks.
+    pub const ABE: Ratio = Ratio::new(17, 20);
+
+    /// What Linux does, constants included.
+    pub fn linux() -> Params {
+        Params { beta: Ratio::new(717, 1024), profile: Profile::Linux, ..Params::default() }
+    }
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params {
+            beta: Ratio::new(7, 10),
+            fast_convergence: true,
+            abe: None,
+            first_beta: None,
+            base: Base::Cwnd,
+            ca_floor_20: false,
+            profile: Profile::Rfc9438,
+        }
+    }
+}
+
+/// CUBIC's congestion avoidance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cubic {
+    params: Params,
+    state: State,
+}
+
+/// Everything that changes, and so everything that a false alarm gives back: undo is complete because it is one assignment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// The plateau in bytes, once a reduction or a hand-over has set one.
+    w_max: Option<u64>,
+    /// The window before the last reduction in bytes: where Reno's slower growth ends (RFC 9438 section 4.3).
+    cwnd_prior: u64,
+    /// How the next epoch begins.
+    pending: Handover,
+    /// There was a congestion event.
+    congested: bool,
+    epoch: Option<Epoch>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Epoch {
+    Curve(CurveEpoch),
+    Linux(LinuxEpoch),
+}
+
+/// One ACK's worth of growth: the moment, the window, the bytes acknowledged, the smoothed RTT and the segment size, all within bounds.
+struct Step {
+    now: Time,
+    cwnd: u64,
+    acked: u64,
+    srtt: Nanos,
+    mss: u64,
+}
+
+/// An epoch of RFC 9438. `start <= last` always; the time between them and now is what the curve has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct CurveEpoch {
+    /// `t = 0`; moves on while the window is not the limit.
+    start: Time,
+    /// The last ACK that congestion avoidance saw.
+    last: Time,
+    curve: Curve,
+    /// Reno's window in bytes, and the remainder of its growth.
+    w_est: u64,
+    est_carry: u64,
+    /// The remainder of the curve's growth.
+    carry: u64,
+    /// The remainder of `ca_floor_20`, below 20.
+    floor_carry: u64,
+}
+
+impl CurveEpoch {
+    fn new(now: Time, cwnd: u64, w_max: u64, mss: u64) -> CurveEpoch {
+        let curve = Curve::new(w_max, cwnd, mss);
+        CurveEpoch { start: now, last: now, curve, w_est: cwnd, est_carry: 0, carry: 0, floor_carry: 0 }
+    }
+
+    /// Leaves out the last `span` up to `now`, but nothing before the last ACK: that has passed already.
+    fn skip(&mut self, now: Time, span: Nanos) {
+        let span = span.min(now.since(self.last));
+        self.start += span;
+        self.last += span;
+    }
+
+    /// The window after one more ACK.
+    #[inline]
+    fn grow(&mut self, step: &Step, beta: Ratio, prior: u64) -> u64 {
+        let Step { now, cwnd, acked, srtt, mss } = *step;
+        self.last = self.last.max(now);
+        let t_us = now.since(self.start).micros();
+
+        // RFC9438 4.3-fig4: Reno with this beta needs alpha = 3(1-beta)/(1+beta), and from the old window on the whole of 1 (D5).
+        let den = beta.num() + beta.den();
+        let num = if self.w_est >= prior { den } else { 3 * beta.den().saturating_sub(beta.num()) };
+        let gain = div_carry(num * mss, acked, &mut self.est_carry, den.saturating_mul(cwnd));
+        self.w_est = self.w_est.saturating_add(gain).min(MAX_BYTES);
+
+        // RFC9438 4.3-1: as long as Reno would be ahead of the curve, go with Reno.
+        if self.curve.at(t_us) < self.w_est {
+            return cwnd.max(self.w_est);
+        }
+        // RFC9438 4.2-fig3: the target lies one RTT ahead, not below the window and not above one and a half of it.
+        let target = self.curve.at(t_us.saturating_add(srtt.micros())).clamp(cwnd, cwnd + cwnd / 2);
+        // RFC9438 4.4-1, 4.5-1: within one RTT, by the share that this ACK has of the window.
+        cwnd.saturating_add(div_carry(target - cwnd, acked, &mut self.carry, cwnd))
+    }
+}
+
+impl Cubic {
+    /// CUBIC with these choices.
+    pub fn new(params: Params) -> Cubic {
+        Cubic { params, state: State::default() }
+    }
+
+    /// The plateau of the present or the next curve in bytes, once there is one.
+    pub fn w_max(&self) -> Option<u64> {
+        self.state.w_max
+    }
+
+    /// The window before the last reduction, in bytes.
+    pub fn cwnd_prior(&self) -> u64 {
+        self.state.cwnd_prior
+    }
+
+    /// `K` of the present epoch in microseconds, if one of RFC 9438 is running.
+    pub fn k_us(&self) -> Option<u64> {
+        self.curve_epoch().map(|epoch| epoch.curve.k_us())
+    }
+
+    /// Reno's window in the present epoch in bytes, if one of RFC 9438 is running.
+    pub fn w_est(&self) -> Option<u64> {
+        self.curve_epoch().map(|epoch| epoch.w_est)
+    }
+
+    fn curve_epoch(&self) -> Option<&CurveEpoch> {
+        match &self.state.epoch {
+            Some(Epoch::Curve(epoch)) => Some(epoch),
+            _ => None,
+        }
+    }
+
+    /// The unit in which windows are cut: Linux knows whole segments only.
+    fn unit(&self, mss: u64) -> u64 {
+        match self.params.profile {
+            Profile::Rfc9438 => 1,
+            Profile::Linux => mss,
+        }
+    }
+
+    /// The first growth after a reduction or a hand-over.
+    fn begin(&mut self, now: Time, cwnd: u64, mss: u64) -> Epoch {
+        let s = &mut self.state;
+        match s.pending {
+            // RFC9438 4.2-fig2: up from what the reduction left to what it remembered.
+            Handover::AfterLoss => {}
+            Handover::RapidDone { beta } => {
+                // RAPID 4.4: the path held cwnd / beta; fast convergence will take its share of a plateau twice as high.
+                s.cwnd_prior = mul_div(cwnd, beta.den(), beta.num()).min(MAX_BYTES);
+                let factor = 1 + u64::from(self.params.fast_convergence);
+                s.w_max = Some(mul_div(cwnd, factor * beta.den(), beta.num()).min(MAX_BYTES));
+            }
+            // RFC9438 4.10-1: no loss, so nothing to climb back to: the plateau is here and the curve starts convex.
+            Handover::LossFree | Handover::AfterTimeout | Handover::LssEntry | Handover::Drained => {
+                s.cwnd_prior = cwnd;
+                if self.params.profile == Profile::Rfc9438 {
+                    s.w_max = Some(cwnd);
+                }
+            }
+        }
+        match self.params.profile {
+            Profile::Rfc9438 => Epoch::Curve(CurveEpoch::new(now, cwnd, s.w_max.unwrap_or(cwnd), mss)),
+            Profile::Linux => Epoch::Linux(LinuxEpoch::new(now, cwnd / mss, s.w_max.map(|bytes| bytes / mss))),
+        }
+    }
+
+    /// What every reduction remembers, and the base and beta of the new threshold applied to it.
+    fn cut(&mut self, signal: Signal, from_slow_start: bool, inflight_before: u64, cwnd: u64, unit: u64) -> u64 {
+        let beta = self.params.beta;
+        let s = &mut self.state;
+        // RFC9438 4.7-fig6: cut below the last plateau, so somebody new wants a share: aim at (1 + beta)/2 of the window. With the beta of
+        // loss for marks too, as the RFC writes it. Equality is no reason to yield.
+        let yields = self.params.fast_convergence && s.w_max.is_some_and(|w_max| cwnd < w_max);
+        let units = cwnd / unit;
+        let aim = if yields { mul_div(units, beta.num() + beta.den(), 2 * beta.den()).min(units) } else { units };
+        s.w_max = Some(unit * aim);
+        s.cwnd_prior = cwnd;
+        s.congested = true;
+        s.epoch = None;
+        s.pending = Handover::AfterLoss;
+        // RFC9438 4.6-fig5.
+        let base = self.params.base.of(cwnd, inflight_before) / unit;
+        unit * self.beta(signal, from_slow_start).of(base).min(base)
+    }
+}
+
+impl Avoidance for Cubic {
+    type Saved = State;
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
+        let (mss, cwnd, acked) = (segment(cx), window(*w), acked.min(MAX_BYTES));
+        if self.state.epoch.is_none() {
+            self.state.epoch = Some(self.begin(ack.now, cwnd, mss));
+        }
+        let s = &mut self.state;
+        let grown = match &mut s.epoch {
+            Some(Epoch::Curve(e)) if cx.limited => {
+                let step = Step { now: ack.now, cwnd, acked, srtt: ack.srtt.unwrap_or_default(), mss };
+                let grown = e.grow(&step, self.params.beta, s.cwnd_prior);
+                if self.params.ca_floor_20 && !s.congested {
+                    grown.max(cwnd.saturating_add(div_carry(acked, 1, &mut e.floor_carry, 20)))
+                } else {
+                    grown
+                }
+            }
+            Some(Epoch::Linux(e)) if cx.limited => {
+                let min_rtt = ack.min_rtt.unwrap_or_default();
+                let segments = e.grow(ack.now, cwnd / mss, acked, min_rtt, mss, self.params.beta);
+                cwnd.saturating_add(segments.saturating_mul(mss))
+            }
+            // RFC9438 5.8-1: time in which the window was not the limit proves nothing and is not counted.
+            Some(Epoch::Curve(e)) => {
+                e.skip(ack.now, Nanos::MAX);
+                cwnd
+            }
+            _ => cwnd,
+        };
+        w.cwnd = w.cwnd.max(grown.min(MAX_BYTES));
+    }
+
+    fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced {
+        let mss = segment(cx);
+        let cwnd = self.cut(cut.signal, cut.from_slow_start, cut.inflight_before, window(w), self.unit(mss));
+        // RFC9438 4.6-fig5: the threshold never below two segments; the window may be one after marks, but not in QUIC (D4).
+        let least = if cut.signal == Signal::Ecn && cx.transport == Transport::Tcp { mss } else { 2 * mss };
+        Reduced { ssthresh: cwnd.clamp(2 * mss, MAX_BYTES), cwnd: cwnd.clamp(least, MAX_BYTES) }
+    }
+
+    fn on_rto(&mut self, _now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
+        let mss = segment(cx);
+        // RFC9438 4.8-1: the threshold as after a loss, with CUBIC's beta; the window is the controller's business.
+        let ssthresh = self.cut(Signal::Loss, w.in_slow_start(), inflight_before, window(w), self.unit(mss));
+        self.forget();
+        ssthresh.clamp(2 * mss, MAX_BYTES)
+    }
+
+    fn on_persistent_congestion(&mut self, _now: Time) {
+        self.state.congested = true;
+        self.forget();
+    }
+
+    fn hand_over(&mut self, handover: Handover, _w: Window, _cx: &Context) {
+        self.state.pending = handover;
+        self.state.epoch = None;
+    }
+
+    fn on_idle(&mut self, now: Time, idle: Nanos) {
+        match &mut self.state.epoch {
+            Some(Epoch::Curve(epoch)) => epoch.skip(now, idle),
+            Some(Epoch::Linux(epoch)) => epoch.skip(now, idle),
+            None => {}
+        }
+    }
+
+    #[inline]
+    fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio {
+        let usual = match signal {
+            Signal::Loss => self.params.beta,
+            Signal::Ecn => self.params.abe.unwrap_or(self.params.beta),
+        };
+        if from_slow_start { self.params.first_beta.unwrap_or(usual) } else { usual }
+    }
+
+    #[inline]
+    fn epoch_start(&self) -> Option<Time> {
+        match &self.state.epoch {
+            Some(Epoch::Curve(epoch)) => Some(epoch.start),
+            Some(Epoch::Linux(epoch)) => Some(epoch.start()),
+            None => None,
+        }
+    }
+
+    fn save(&self) -> State {
+        self.state
+    }
+
+    fn restore(&mut self, saved: State) {
+        self.state = saved;
+    }
+
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        if let Some(w_max) = self.state.w_max {
+            visit("w_max", w_max);
+        }
+        visit("cwnd_prior", self.state.cwnd_prior);
+        if let Some(epoch) = self.curve_epoch() {
+            visit("w_est", epoch.w_est);
+            visit("k_us", epoch.curve.k_us());
+        }
+    }
+}
+
+impl Cubic {
+    /// A timeout: slow start follows, and the epoch after it begins anew where slow start ends. Linux forgets the plateau as well.
+    fn forget(&mut self) {
+        self.state.epoch = None;
+        self.state.pending = Handover::AfterTimeout;
+        if self.params.profile == Profile::Linux {
+            self.state.w_max = None;
+        }
+    }
+}

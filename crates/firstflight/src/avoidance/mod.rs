@@ -1,11 +1,16 @@
 //! Congestion avoidance: how the window grows after startup, and how far it is cut.
 
 pub mod cubic;
+pub mod cubic_curve;
+pub mod cubic_linux;
 pub mod reno;
+
+pub use cubic::Cubic;
+pub use reno::Reno;
 
 use crate::event::{Ack, Context, Signal, Window};
 use crate::startup::Handover;
-use crate::units::{Nanos, Ratio, Time};
+use crate::units::{MAX_BYTES, Nanos, Ratio, Time};
 
 /// A reduction is due.
 #[derive(Clone, Copy, Debug)]
@@ -71,4 +76,55 @@ pub trait Avoidance {
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let _ = visit;
     }
+}
+
+/// What a reduction multiplies by beta.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Base {
+    /// The window. RFC 9438 section 4.6 and RFC 9002 section 7.3.2 permit it because growth stops while the window is not the limit.
+    #[default]
+    Cwnd,
+    /// The bytes in flight (FlightSize of RFC 5681), but never more than the window: a cut must not raise it.
+    Inflight,
+}
+
+impl Base {
+    #[inline]
+    fn of(self, cwnd: u64, inflight_before: u64) -> u64 {
+        match self {
+            Base::Cwnd => cwnd,
+            Base::Inflight => inflight_before.min(cwnd),
+        }
+    }
+}
+
+/// The largest segment that avoidance computes with: no IP packet without a jumbo header carries more. Keeps the cube of
+/// [`cubic_curve`] inside `u128` and twice a segment inside `u64`.
+pub(crate) const MAX_MSS: u64 = 1 << 16;
+
+/// The segment size of this connection, made safe to divide by.
+#[inline]
+pub(crate) fn segment(cx: &Context) -> u64 {
+    cx.mss.clamp(1, MAX_MSS)
+}
+
+/// The window of this connection, made safe to multiply and to divide by.
+#[inline]
+pub(crate) fn window(w: Window) -> u64 {
+    w.cwnd.clamp(1, MAX_BYTES)
+}
+
+/// `(a * b + carry) / c`, and the remainder stays in `carry` for the next call. A window grows by many fractions of a byte per ACK;
+/// dropping them would hold it still where it should creep.
+#[inline]
+pub(crate) fn div_carry(a: u64, b: u64, carry: &mut u64, c: u64) -> u64 {
+    let c = c.max(1);
+    // The 64-bit path takes every ACK of a real connection; a 128-bit division costs more than the rest of the hook.
+    if let Some(sum) = a.checked_mul(b).and_then(|product| product.checked_add(*carry)) {
+        *carry = sum % c;
+        return sum / c;
+    }
+    let sum = u128::from(a) * u128::from(b) + u128::from(*carry);
+    *carry = (sum % u128::from(c)) as u64;
+    u64::try_from(sum / u128::from(c)).unwrap_or(u64::MAX)
 }

@@ -1,3 +1,4 @@
 //! What several algorithms measure alike.
 
+pub mod rtt;
 pub mod rtt_floor;

@@ -1,0 +1,246 @@
+//! Round-trip time estimators: a smoothed RTT, its deviation, and the timeouts that follow from them.
+//!
+//! Each sample moves the smoothed value by an eighth and the deviation by a quarter of the way. QUIC subtracts the delay that the peer
+//! reports for its acknowledgement and derives probe and loss timers; TCP derives a retransmission timeout with a lower bound, which
+//! differs between systems more than anything else in here. Which samples are valid (Karn's rule, the largest packet newly
+//! acknowledged) is the caller's business.
+//! Follows: RFC 9002 sections 5, 6 and 7.6 (May 2021); RFC 6298 sections 2 and 5 (June 2011). State: 48 bytes each, and the presets.
+//!
+//! Departures:
+//! * D1 (RFC9002 5.3): its prose moves the smoothed RTT before the deviation, its pseudocode and RFC 6298 the deviation first: so do we.
+//! * D2: a sample of zero counts as 1 ns and a sample is cut at 2^56 ns (2.3 years): no quotient of an RTT meets a zero, nothing overflows.
+
+use crate::units::Nanos;
+
+/// Timer granularity of the stack: RFC 9002 section 6.1.2 `kGranularity`, and G of RFC 6298.
+pub const GRANULARITY: Nanos = Nanos::from_millis(1);
+/// RFC 9002 section 6.2.2 `kInitialRtt`: the RTT before there is a sample.
+pub const INITIAL_RTT: Nanos = Nanos::from_millis(333);
+/// RFC 9002 section 7.6.1 `kPersistentCongestionThreshold`: probe timeouts that losses must span.
+pub const PERSISTENT_CONGESTION_THRESHOLD: u64 = 3;
+
+const MAX_SAMPLE: Nanos = Nanos(1 << 56);
+
+fn valid(sample: Nanos) -> Nanos {
+    sample.clamp(Nanos(1), MAX_SAMPLE)
+}
+
+/// What both estimators keep once there was a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Smoothed {
+    srtt: Nanos,
+    var: Nanos,
+    min: Nanos,
+    latest: Nanos,
+}
+
+impl Smoothed {
+    /// RFC9002 5.3-1, RFC6298 2.2: the first sample is its own mean, with half of it as deviation.
+    fn first(sample: Nanos) -> Smoothed {
+        Smoothed { srtt: sample, var: Nanos(sample.0 / 2), min: sample, latest: sample }
+    }
+
+    /// RFC9002 5.3-2, RFC6298 2.3: a quarter and an eighth of the way, the deviation against the old mean (D1).
+    fn blend(&mut self, sample: Nanos) {
+        self.var = Nanos((3 * self.var.0 + self.srtt.0.abs_diff(sample.0)) / 4);
+        self.srtt = Nanos((7 * self.srtt.0 + sample.0) / 8);
+    }
+}
+
+/// The estimator of RFC 9002.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rfc9002Rtt {
+    initial: Nanos,
+    sampled: Option<Smoothed>,
+}
+
+impl Default for Rfc9002Rtt {
+    fn default() -> Rfc9002Rtt {
+        Rfc9002Rtt::new(INITIAL_RTT)
+    }
+}
+
+impl Rfc9002Rtt {
+    /// An estimator that assumes `initial` until the first sample.
+    pub fn new(initial: Nanos) -> Rfc9002Rtt {
+        Rfc9002Rtt { initial: valid(initial), sampled: None }
+    }
+
+    /// One valid sample with the delay its acknowledgement reports. `max_ack_delay` is the peer's promise once the handshake is
+    /// confirmed and `None` before: only then is a longer delay not believed.
+    pub fn on_sample(&mut self, rtt: Nanos, ack_delay: Nanos, max_ack_delay: Option<Nanos>) {
+        let rtt = valid(rtt);
+        let Some(s) = &mut self.sampled else {
+            self.sampled = Some(Smoothed::first(rtt));
+            return;
+        };
+        s.latest = rtt;
+        // RFC9002 5.2-1: the minimum is raw: a peer that exaggerates its delay cannot lower it.
+        s.min = s.min.min(rtt);
+        // RFC9002 5.3-3: not more delay than promised, and not so much that the rest would undercut the minimum.
+        let delay = max_ack_delay.map_or(ack_delay, |most| ack_delay.min(most));
+        s.blend(if rtt >= s.min + delay { rtt - delay } else { rtt });
+    }
+
+    /// The last sample as measured.
+    pub fn latest(&self) -> Option<Nanos> {
+        self.sampled.map(|s| s.latest)
+    }
+
+    /// The smallest sample.
+    pub fn min(&self) -> Option<Nanos> {
+        self.sampled.map(|s| s.min)
+    }
+
+    /// The smoothed RTT, if there was a sample.
+    pub fn srtt(&self) -> Option<Nanos> {
+        self.sampled.map(|s| s.srtt)
+    }
+
+    /// The smoothed RTT, or the initial one before there was a sample.
+    pub fn smoothed(&self) -> Nanos {
+        self.sampled.map_or(self.initial, |s| s.srtt)
+    }
+
+    /// The mean deviation; half the initial RTT before there was a sample.
+    pub fn variance(&self) -> Nanos {
+        self.sampled.map_or(Nanos(self.initial.0 / 2), |s| s.var)
+    }
+
+    /// How long after a packet was sent it is lost, if a later one was acknowledged.
+    // RFC9002 6.1.2-1: 9/8 of the larger of smoothed and latest RTT, at least the granularity.
+    pub fn loss_delay(&self) -> Nanos {
+        let rtt = self.smoothed().max(self.latest().unwrap_or_default());
+        (rtt + Nanos(rtt.0 / 8)).max(GRANULARITY)
+    }
+
+    /// The probe timeout without backoff; `max_ack_delay` is zero in the handshake's packet number spaces.
+    // RFC9002 6.2.1-1.
+    pub fn pto(&self, max_ack_delay: Nanos) -> Nanos {
+        self.smoothed() + (self.variance() * 4).max(GRANULARITY) + max_ack_delay
+    }
+
+    /// The probe timeout after `count` probes without an answer: it doubles with each.
+    pub fn pto_after(&self, max_ack_delay: Nanos, count: u32) -> Nanos {
+        self.pto(max_ack_delay) * (1 << count.min(63))
+    }
+
+    /// Lost packets further apart than this, with nothing acknowledged between them, mean persistent congestion: strictly further.
+    // RFC9002 7.6.1-1: the longest ack delay counts whatever the packet number space.
+    pub fn persistent_duration(&self, max_ack_delay: Nanos) -> Nanos {
+        self.pto(max_ack_delay) * PERSISTENT_CONGESTION_THRESHOLD
+    }
+
+    /// Persistent congestion: the path may be another one, so the minimum restarts at the newest sample (RFC9002 5.2-3).
+    pub fn on_persistent_congestion(&mut self) {
+        if let Some(s) = &mut self.sampled {
+            s.min = s.latest;
+        }
+    }
+}
+
+/// How a system turns RTT and deviation into a retransmission timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtoParams {
+    /// Timeout before there is a sample: 1 s (RFC 6298 2.1), 3 s in stacks before 2011.
+    pub initial: Nanos,
+    /// The timeout is never shorter.
+    pub min: Nanos,
+    /// Nor longer, backoff included.
+    pub max: Nanos,
+    /// What is added to the smoothed RTT is never less.
+    pub min_margin: Nanos,
+}
+
+impl RtoParams {
+    /// RFC 6298: at least a second.
+    pub const RFC: RtoParams =
+        RtoParams { initial: Nanos::from_secs(1), min: Nanos::from_secs(1), max: Nanos::from_secs(60), min_margin: GRANULARITY };
+    /// Linux: at least 200 ms above the smoothed RTT, at most two minutes.
+    pub const LINUX: RtoParams = RtoParams {
+        initial: Nanos::from_secs(1),
+        min: Nanos::from_millis(200),
+        max: Nanos::from_secs(120),
+        min_margin: Nanos::from_millis(200),
+    };
+    /// Like Windows: RFC 6298 with 300 ms as its least.
+    pub const WINDOWS: RtoParams = RtoParams { min: Nanos::from_millis(300), ..RtoParams::RFC };
+}
+
+impl Default for RtoParams {
+    fn default() -> RtoParams {
+        RtoParams::LINUX
+    }
+}
+
+/// The estimator of RFC 6298.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rfc6298Rtt {
+    params: RtoParams,
+    sampled: Option<Smoothed>,
+    backoff: u32,
+}
+
+impl Rfc6298Rtt {
+    /// An estimator without a sample.
+    pub fn new(params: RtoParams) -> Rfc6298Rtt {
+        Rfc6298Rtt { params, sampled: None, backoff: 0 }
+    }
+
+    /// One valid sample: of data sent once, or told apart by a time stamp (RFC6298 3-1, Karn: the caller's). It ends the backoff.
+    pub fn on_sample(&mut self, rtt: Nanos) {
+        let rtt = valid(rtt);
+        self.backoff = 0;
+        match &mut self.sampled {
+            None => self.sampled = Some(Smoothed::first(rtt)),
+            Some(s) => {
+                s.latest = rtt;
+                s.min = s.min.min(rtt);
+                s.blend(rtt);
+            }
+        }
+    }
+
+    /// The timer expired: the timeout doubles (RFC6298 5.5).
+    pub fn on_timeout(&mut self) {
+        self.backoff = self.backoff.saturating_add(1);
+    }
+
+    /// The timeout in force, backoff included.
+    pub fn rto(&self) -> Nanos {
+        // RFC6298 5.5, 2.5: doubled per expiry, up to a maximum.
+        (self.base() * (1 << self.backoff.min(63))).min(self.params.max)
+    }
+
+    fn base(&self) -> Nanos {
+        let p = &self.params;
+        // RFC6298 2.1 before a sample; 2.3 and 2.4 with one: margin above the mean, then rounded up to the least timeout.
+        let raw = self.sampled.map_or(p.initial, |s| s.srtt + (s.var * 4).max(p.min_margin));
+        raw.max(p.min).min(p.max)
+    }
+
+    /// Timeouts since the last sample.
+    pub fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    /// The last sample.
+    pub fn latest(&self) -> Option<Nanos> {
+        self.sampled.map(|s| s.latest)
+    }
+
+    /// The smallest sample.
+    pub fn min(&self) -> Option<Nanos> {
+        self.sampled.map(|s| s.min)
+    }
+
+    /// The smoothed RTT.
+    pub fn srtt(&self) -> Option<Nanos> {
+        self.sampled.map(|s| s.srtt)
+    }
+
+    /// The mean deviation.
+    pub fn variance(&self) -> Option<Nanos> {
+        self.sampled.map(|s| s.var)
+    }
+}
