@@ -3,6 +3,7 @@
 //! A policy is entered with a target `T` from congestion avoidance, hears of every ACK while its episode is open, admits or holds
 //! back each segment, and says what window to leave with.
 
+pub mod delivered;
 pub mod immediate;
 pub mod prr;
 pub mod rapid_recovery;
@@ -10,7 +11,11 @@ pub mod rate_halving;
 pub mod sack;
 pub mod safe_retreat;
 
+pub use immediate::Immediate;
+pub use prr::Prr;
 pub use rapid_recovery::RapidRecovery;
+pub use rate_halving::RateHalving;
+pub use sack::Sack;
 pub use safe_retreat::SafeRetreat;
 
 use crate::startup::Handover;
@@ -113,6 +118,16 @@ pub struct Progress {
     pub mss: u64,
     /// No ACK is being processed: the loss timer fired.
     pub timer: bool,
+}
+
+/// What the loss of a repeat that was sent in the present episode does; a parameter of the policies that leave it open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LostRepeat {
+    /// A fresh episode with a second reduction (RFC 5681 section 4.3).
+    #[default]
+    CutAgain,
+    /// Nothing: Linux, and all arms of the 2011 experiments.
+    Ignore,
 }
 
 /// A recovery policy.

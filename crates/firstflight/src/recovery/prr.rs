@@ -1,1 +1,390 @@
-//! Stub.
+//! Proportional rate reduction: while the pipe is above the target, send `target / flight-at-entry` bytes per byte delivered, so that
+//! the pipe glides down a straight line; at or below the target, let it climb back under a bound. What could not be sent when it was
+//! due stays on account (`delivered - out`) and may be sent later. The episode ends with the window at the target.
+//!
+//! Follows: RFC 6937 (May 2013, experimental), RFC 9937 (December 2025, standards track), and Linux since 4.3
+//! (`tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`); [`Rules`] says which. State: 128 bytes.
+//!
+//! Departures:
+//! * D1 (whole segments): in the proportional branch a whole segment goes while anything is due; the excess is below one segment and the
+//!   cumulative formula takes it back. The texts round to the byte, which would hold back or cut segments ([`Rounding::Exact`]).
+//! * D2 (first repeat): it is also forced when less than a segment is due, not only when nothing is, or the episode could never begin.
+//!   RFC 6937 does not force it at all; `force_first` is on by default, off for literal runs.
+//! * D3 (nothing delivered at entry): RFC 9937 grants nothing until the next delivery, after a loss timer possibly never. One
+//!   segment is forced ([`TimerEntry`]), also if an ACK that delivered nothing opened the episode; not after marks, which leave
+//!   nothing to repeat.
+//! * D4 (exit): RFC 6937 is silent; the window becomes the target, as in Linux and RFC 9937. Linux also leaves the window alone in
+//!   some undo cases; undoing is the controller's here.
+//! * D5 (Linux counts packets): bytes are counted here, with the target rounded down and the window rounded up to whole segments,
+//!   which is the same as long as all segments are full.
+
+use crate::recovery::{Cause, End, Entry, LostRepeat, Progress, Recovery};
+use crate::units::MAX_BYTES;
+
+/// RFC 6937: how fast the pipe may climb back to the target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Bound {
+    /// Conservation: never more sent than delivered.
+    Crb,
+    /// Slow start: what was delivered and one segment more per ACK.
+    #[default]
+    Ssrb,
+    /// None: jump to the target, as RFC 6675 does. For measurements.
+    Ub,
+}
+
+/// What an episode grants that opens with nothing delivered, as a loss timer opens it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TimerEntry {
+    /// One segment (ours; D3).
+    #[default]
+    Forced,
+    /// Nothing before the next delivery (the letter of RFC 9937).
+    Strict,
+    /// What one delivered segment would grant (Linux).
+    Linux,
+}
+
+/// Which document rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rules {
+    /// RFC 6937.
+    Rfc6937 {
+        /// The bound at or below the target.
+        bound: Bound,
+        /// An ACK that delivers nothing changes nothing. The text recomputes, and SSRB may then send its extra segment.
+        ignore_zero_delivery: bool,
+        /// Force the first repeat (D2).
+        force_first: bool,
+    },
+    /// RFC 9937.
+    Rfc9937 {
+        /// An opening without a delivery.
+        timer: TimerEntry,
+    },
+    /// Linux since 4.3: slope from the window at entry, no rescue clause.
+    Linux,
+}
+
+/// How a segment is fitted into what is due in the proportional branch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Rounding {
+    /// A whole segment goes while anything is due (D1).
+    #[default]
+    WholeSegment,
+    /// A segment goes only if all of it is due: FreeBSD's base stack, and hosts that cut segments to the window shown.
+    Exact,
+}
+
+/// What the deliveries reported on this connection are worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Evidence {
+    /// SACK or packet numbers: exact.
+    #[default]
+    Exact,
+    /// Duplicate ACKs, one segment each.
+    Duplicates,
+    /// Duplicate ACKs, of which no more than the flight at entry is believed in an episode: forged ones gain nothing (RFC 9937).
+    DuplicatesCapped,
+}
+
+/// Parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Which document rules.
+    pub rules: Rules,
+    /// How segments are fitted.
+    pub rounding: Rounding,
+    /// How deliveries are known.
+    pub evidence: Evidence,
+    /// At most one extra segment (SSRB, SafeACK) per segment delivered: splitting ACKs gains nothing.
+    pub split_guard: bool,
+    /// What a lost repeat does.
+    pub lost_repeat: LostRepeat,
+}
+
+impl Params {
+    /// RFC 6937 with this bound, as its text has it but for D2.
+    pub const fn rfc6937(bound: Bound) -> Params {
+        Params::of(Rules::Rfc6937 { bound, ignore_zero_delivery: false, force_first: true }, LostRepeat::CutAgain)
+    }
+
+    /// RFC 9937.
+    pub const fn rfc9937() -> Params {
+        Params::of(Rules::Rfc9937 { timer: TimerEntry::Forced }, LostRepeat::CutAgain)
+    }
+
+    /// Linux since 4.3.
+    pub const fn linux() -> Params {
+        Params::of(Rules::Linux, LostRepeat::Ignore)
+    }
+
+    const fn of(rules: Rules, lost_repeat: LostRepeat) -> Params {
+        Params { rules, rounding: Rounding::WholeSegment, evidence: Evidence::Exact, split_guard: false, lost_repeat }
+    }
+
+    fn forces_first(self) -> bool {
+        !matches!(self.rules, Rules::Rfc6937 { force_first: false, .. })
+    }
+
+    fn ignores_zero_delivery(self) -> bool {
+        !matches!(self.rules, Rules::Rfc6937 { ignore_zero_delivery: false, .. })
+    }
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params::rfc9937()
+    }
+}
+
+/// Which rule the last ACK's grant came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Branch {
+    /// No grant: nothing may be sent.
+    #[default]
+    Closed,
+    /// Above the target: the straight line.
+    Proportional,
+    /// At or below it: the bound.
+    Bound,
+    /// The first repeat, whatever the numbers say.
+    Forced,
+}
+
+impl Branch {
+    /// The name used in traces.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Branch::Closed => "closed",
+            Branch::Proportional => "proportional",
+            Branch::Bound => "bound",
+            Branch::Forced => "forced",
+        }
+    }
+}
+
+/// Proportional rate reduction; see the module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prr {
+    params: Params,
+    /// `T` as handed over: the exit window.
+    exit: u64,
+    /// `T` as the formulas use it.
+    target: u64,
+    /// `F`, never zero in an episode.
+    recover_fs: u64,
+    delivered: u64,
+    out: u64,
+    /// Extra segments granted, for `split_guard`.
+    extras: u64,
+    branch: Branch,
+    quota: i128,
+    /// `out` may go up to here before the next ACK.
+    limit: u64,
+    cwnd: u64,
+    /// How the episode opened, until its first ACK has been seen.
+    opening: Option<Cause>,
+}
+
+impl Prr {
+    /// A policy with these parameters.
+    pub fn new(params: Params) -> Prr {
+        Prr { params, ..Prr::default() }
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Bytes delivered in this episode (`prr_delivered`).
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Bytes sent in this episode, new and repeated (`prr_out`).
+    pub fn out(&self) -> u64 {
+        self.out
+    }
+
+    /// The flight that the proportion refers to (`RecoverFS`), in bytes.
+    pub fn recover_fs(&self) -> u64 {
+        self.recover_fs
+    }
+
+    /// What was delivered and not sent: the account that stalls fill. Negative after forced and extra segments.
+    pub fn bank(&self) -> i128 {
+        i128::from(self.delivered) - i128::from(self.out)
+    }
+
+    /// What the last ACK granted in bytes, before anything was sent on it and before negative values count as 0.
+    pub fn quota(&self) -> i128 {
+        self.quota
+    }
+
+    /// Which rule granted it.
+    pub fn branch(&self) -> Branch {
+        self.branch
+    }
+
+    /// Inner signals by name and value, for traces.
+    pub fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit("prr_delivered", self.delivered);
+        visit("prr_out", self.out);
+        visit("prr_recover_fs", self.recover_fs);
+        visit("prr_quota", u64::try_from(self.quota.max(0)).unwrap_or(u64::MAX));
+    }
+
+    /// `F`: the flight at entry in bytes, as each document defines it.
+    fn flight_at_entry(&self, entry: &Entry) -> u64 {
+        let f = match self.params.rules {
+            // RFC6937 3: all that is outstanding, SACKed bytes and limited transmit included.
+            Rules::Rfc6937 { .. } => entry.flight,
+            // The duplicate ACK that opens the episode moved nothing out of the flight; marks come with an ACK that did.
+            Rules::Rfc9937 { .. } if self.params.evidence != Evidence::Exact && entry.cause == Cause::Ack => entry.flight,
+            // RFC9937 6.1: outstanding before the triggering ACK, less what was SACKed before it.
+            Rules::Rfc9937 { .. } => entry.flight.saturating_sub(entry.sacked).saturating_add(entry.delivered),
+            Rules::Linux => entry.cwnd.div_ceil(entry.mss.max(1)).saturating_mul(entry.mss.max(1)),
+        };
+        f.max(1)
+    }
+
+    /// What of `delivered` counts: `D` of the formulas.
+    fn counted(&self, progress: &Progress, opening: Option<Cause>, mss: u64) -> u64 {
+        if progress.delivered == 0 {
+            // Linux calls a loss timer's opening one packet delivered.
+            let linux = matches!(self.params.rules, Rules::Linux | Rules::Rfc9937 { timer: TimerEntry::Linux });
+            return if linux && opening == Some(Cause::Timer) { mss } else { 0 };
+        }
+        match self.params.evidence {
+            // RFC9937 6.2: without SACK the sum stops at the flight at entry.
+            Evidence::DuplicatesCapped => progress.delivered.min(self.recover_fs.saturating_sub(self.delivered)),
+            Evidence::Exact | Evidence::Duplicates => progress.delivered,
+        }
+    }
+
+    /// `ceil(delivered * T / F)`: what should have been sent by now. One 64-bit division in practice.
+    fn line(&self) -> u64 {
+        let f = self.recover_fs.max(1);
+        match self.delivered.checked_mul(self.target).and_then(|product| product.checked_add(f - 1)) {
+            Some(sum) => sum / f,
+            None => u64::try_from((u128::from(self.delivered) * u128::from(self.target)).div_ceil(u128::from(f))).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// The bound branch: how much the pipe may grow beyond what `T - pipe` allows anyway; `d` was counted on this ACK.
+    fn bound(&mut self, progress: &Progress, d: u64, mss: u64) -> i128 {
+        let bank = self.bank();
+        match self.params.rules {
+            // RFC6937 3: conservation, slow start, or nothing but the target.
+            Rules::Rfc6937 { bound: Bound::Crb, .. } => bank,
+            Rules::Rfc6937 { bound: Bound::Ssrb, .. } => bank.max(i128::from(d)) + self.extra(d, mss),
+            Rules::Rfc6937 { bound: Bound::Ub, .. } => i128::MAX,
+            // RFC9937 6.2: conservation, and one segment more on an ACK that shows progress and no further loss.
+            Rules::Rfc9937 { .. } | Rules::Linux => {
+                let rescue = progress.rescue_next && self.params.rules != Rules::Linux;
+                let safe = progress.advanced && progress.newly_lost == 0 && !rescue;
+                bank.max(i128::from(d)) + if safe { self.extra(d, mss) } else { 0 }
+            }
+        }
+    }
+
+    /// One segment, unless ACKs are being split to farm it.
+    fn extra(&mut self, d: u64, mss: u64) -> i128 {
+        if self.params.split_guard && (d == 0 || self.extras.saturating_add(1).saturating_mul(mss) > self.delivered) {
+            return 0;
+        }
+        self.extras = self.extras.saturating_add(1);
+        i128::from(mss)
+    }
+
+    fn grant(&mut self, branch: Branch, quota: i128, pipe: u64) {
+        let due = u64::try_from(quota.max(0)).unwrap_or(u64::MAX);
+        self.branch = branch;
+        self.quota = quota;
+        self.limit = self.out.saturating_add(due);
+        self.cwnd = pipe.saturating_add(due);
+    }
+}
+
+impl Recovery for Prr {
+    fn enter(&mut self, entry: &Entry) {
+        let mss = entry.mss.clamp(1, MAX_BYTES);
+        let exit = entry.target.min(MAX_BYTES);
+        let target = match self.params.rules {
+            Rules::Linux => (exit / mss).max(2).saturating_mul(mss),
+            Rules::Rfc6937 { .. } | Rules::Rfc9937 { .. } => exit,
+        };
+        let recover_fs = self.flight_at_entry(entry);
+        *self = Prr { params: self.params, exit, target, recover_fs, cwnd: exit, opening: Some(entry.cause), ..Prr::default() };
+    }
+
+    fn on_ack(&mut self, progress: &Progress) {
+        let mss = progress.mss.clamp(1, MAX_BYTES);
+        let pipe = progress.pipe;
+        let opening = self.opening.take();
+        let d = self.counted(progress, opening, mss);
+        // RFC9937 6.2: an ACK that delivers nothing changes nothing; what is left of the last grant stays usable.
+        if d == 0 && self.params.ignores_zero_delivery() {
+            let forced = match opening {
+                None => return,
+                Some(Cause::Ecn) => false,
+                Some(Cause::Ack | Cause::Timer) => {
+                    self.params.forces_first() && self.params.rules != Rules::Rfc9937 { timer: TimerEntry::Strict }
+                }
+            };
+            return if forced { self.grant(Branch::Forced, i128::from(mss), pipe) } else { self.grant(Branch::Closed, 0, pipe) };
+        }
+        self.delivered = self.delivered.saturating_add(d);
+        // Strictly above: equality belongs to the bound.
+        let (branch, quota) = if pipe > self.target {
+            (Branch::Proportional, i128::from(self.line()) - i128::from(self.out))
+        } else {
+            let room = i128::from(self.target) - i128::from(pipe);
+            (Branch::Bound, room.min(self.bound(progress, d, mss)))
+        };
+        // RFC9937 6.2: the first repeat goes at once (D2). In the proportional branch D1 sends it as soon as one byte is due.
+        let blocked = quota <= 0 || (branch == Branch::Bound && quota < i128::from(mss));
+        if self.out == 0 && blocked && self.params.forces_first() {
+            self.grant(Branch::Forced, i128::from(mss), pipe);
+        } else {
+            self.grant(branch, quota, pipe);
+        }
+    }
+
+    #[inline]
+    fn admits(&self, len: u64, _pipe: u64) -> bool {
+        let fits = self.out.saturating_add(len) <= self.limit;
+        match self.branch {
+            Branch::Closed => false,
+            Branch::Proportional => match self.params.rounding {
+                Rounding::WholeSegment => self.out < self.limit,
+                // The first repeat must not wait for a whole segment to be due (D2).
+                Rounding::Exact => fits || (self.out == 0 && self.limit > 0 && self.params.forces_first()),
+            },
+            Branch::Bound => fits,
+            Branch::Forced => self.out == 0,
+        }
+    }
+
+    #[inline]
+    fn on_sent(&mut self, len: u64) {
+        self.out = self.out.saturating_add(len);
+    }
+
+    #[inline]
+    fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    fn end(&mut self, _how: End, _pipe: u64) -> u64 {
+        // RFC9937 6.4: the window is the target; stepping up to it is for the pacer to smooth.
+        self.branch = Branch::Closed;
+        self.exit
+    }
+
+    fn restarts_on_lost_repeat(&self) -> bool {
+        self.params.lost_repeat == LostRepeat::CutAgain
+    }
+}

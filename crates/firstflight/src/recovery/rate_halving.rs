@@ -1,1 +1,124 @@
-//! Stub.
+//! Rate halving: one segment leaves for every two ACKs until the window has shrunk, which keeps the ACK clock ticking.
+//! On every ACK the window is also cut to one segment above the pipe, so that a stall or a heavy loss shrinks it for good.
+//! The exit window is what is left, often far below the target; slow start then has to climb back.
+//!
+//! Follows: Linux up to 3.1 (`tcp_cwnd_down` and `tcp_moderate_cwnd` in `net/ipv4/tcp_input.c`), the "Linux" arm of the 2011
+//! experiments that led to PRR. State: 56 bytes. The kernel counts packets, and so does the state.
+//!
+//! Departures:
+//! * D1 (DSACK): the kernel also counts an ACK that brings nothing but a DSACK; such ACKs are not told apart here and do not count.
+//! * D2 (packets): pipe is rounded up to packets. The exit window is the exact target in bytes where the kernel has it in packets, or
+//!   every exit would lie a fraction of a segment below the threshold and count as slow start.
+
+use crate::recovery::{End, Entry, Progress, Recovery};
+use crate::units::MAX_BYTES;
+
+/// Where the halving stops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Floor {
+    /// The target.
+    #[default]
+    Target,
+    /// Half of it: what Reno's hook of that kernel returned.
+    HalfTarget,
+}
+
+/// Parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Where the halving stops.
+    pub floor: Floor,
+    /// At exit the window is at most this many segments above the pipe: 3 in the kernel, 1 in the talk's words, `None` for no limit.
+    pub moderation: Option<u32>,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { floor: Floor::Target, moderation: Some(3) }
+    }
+}
+
+/// Rate halving; see the module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateHalving {
+    params: Params,
+    /// The target in bytes, for the exit.
+    target: u64,
+    /// Segments.
+    cwnd: u64,
+    /// Segments.
+    floor: u64,
+    mss: u64,
+    /// One ACK of the pair has been seen.
+    odd: bool,
+}
+
+impl RateHalving {
+    /// A policy with these parameters.
+    pub fn new(params: Params) -> RateHalving {
+        RateHalving { params, ..RateHalving::default() }
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    fn bytes(&self, segments: u64) -> u64 {
+        segments.saturating_mul(self.mss)
+    }
+}
+
+impl Recovery for RateHalving {
+    fn enter(&mut self, entry: &Entry) {
+        self.mss = entry.mss.clamp(1, MAX_BYTES);
+        self.target = entry.target.min(MAX_BYTES);
+        self.cwnd = entry.cwnd.min(MAX_BYTES).div_ceil(self.mss).max(1);
+        let target = self.target / self.mss;
+        self.floor = match self.params.floor {
+            Floor::Target => target.max(2),
+            Floor::HalfTarget => (target / 2).max(2),
+        };
+        self.odd = false;
+    }
+
+    fn on_ack(&mut self, progress: &Progress) {
+        self.mss = progress.mss.clamp(1, MAX_BYTES);
+        if progress.delivered == 0 && !progress.advanced {
+            return;
+        }
+        // Every second ACK takes one segment off, whatever the target asks: the slope is wired to one half.
+        if self.odd && self.cwnd > self.floor {
+            self.cwnd -= 1;
+        }
+        self.odd = !self.odd;
+        // The clamp that makes this scheme lose for good what it could not send at once. The floor does not hold it.
+        self.cwnd = self.cwnd.min(progress.pipe.div_ceil(self.mss).saturating_add(1));
+    }
+
+    #[inline]
+    fn admits(&self, _len: u64, pipe: u64) -> bool {
+        // In packets: pipe < cwnd, a short segment counting as a whole one.
+        pipe.saturating_add(self.mss) <= self.bytes(self.cwnd)
+    }
+
+    #[inline]
+    fn on_sent(&mut self, _len: u64) {}
+
+    #[inline]
+    fn cwnd(&self) -> u64 {
+        self.bytes(self.cwnd)
+    }
+
+    fn end(&mut self, _how: End, pipe: u64) -> u64 {
+        let left = if self.cwnd >= self.target / self.mss.max(1) { self.target } else { self.bytes(self.cwnd) };
+        match self.params.moderation {
+            Some(m) => left.min(pipe.saturating_add(self.bytes(u64::from(m)))),
+            None => left,
+        }
+    }
+
+    fn restarts_on_lost_repeat(&self) -> bool {
+        false
+    }
+}
