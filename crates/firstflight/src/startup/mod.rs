@@ -11,6 +11,9 @@ pub mod limited_slow_start;
 pub mod search;
 pub mod slow_start;
 
+pub use hystart::HyStart;
+pub use hystart_plus_plus::HyStartPlusPlus;
+pub use limited_slow_start::LimitedSlowStart;
 pub use slow_start::SlowStart;
 
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
