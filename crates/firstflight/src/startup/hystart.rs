@@ -1,1 +1,373 @@
-//! Stub.
+//! HyStart: leaves slow start before the first loss.
+//!
+//! Two detectors watch the ACKs of each round: a train of closely spaced ACKs as long as the path (the flight already fills it), and
+//! a round whose smallest RTT lies above the path's (a queue builds). When either fires, the threshold becomes the window and
+//! avoidance begins on the same ACK. There is no phase in between and no way back.
+//!
+//! Follows: Linux `tcp_cubic.c` as of 6.13 (profile `Linux`), gVisor's CUBIC with HyStart of April 2024 with arrival times as its
+//! 2026 version takes them (profile `Gvisor`), ns-3's `TcpCubic` (profile `Ns3`). There is no RFC. Vectors: `tests/hystart.rs`.
+//! State: 208 bytes, of which 64 are options and 56 statistics.
+//!
+//! Departures, from Linux unless said otherwise:
+//! - D1 nanoseconds where Linux counts microseconds: with times that are multiples of 1 us the exit falls on the same ACK.
+//! - D2 an ACK on which both detectors fire is counted once, as [`ExitReason::Train`]: an exit has one reason.
+//! - D3 persistent congestion (QUIC) starts afresh like a retransmission timeout: both restart from the smallest window.
+//! - D4 ns-3 also asks at `cwnd == ssthresh`: there its answer changes nothing, so we do not.
+
+use super::{ExitReason, Grown, Handover, Leave, Saved, Startup, Verdict, slow_start};
+use crate::event::{Ack, Context, Timeout, Window};
+use crate::units::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH, mul_div};
+
+/// ACKs at most this far apart belong to one train (gVisor: strictly less).
+const TRAIN_GAP: Nanos = Nanos::from_millis(2);
+/// RTT samples that a round needs before its minimum means anything.
+const N_SAMPLES: u8 = 8;
+/// Bounds of the rise of the RTT that counts as a queue; RFC 9406 took them over as MIN_RTT_THRESH and MAX_RTT_THRESH.
+const RISE: (Nanos, Nanos) = (Nanos::from_millis(4), Nanos::from_millis(16));
+/// The rise is an eighth of the baseline between those bounds; RFC 9406's MIN_RTT_DIVISOR.
+const RISE_DIVISOR: u64 = 8;
+/// ns-3's bounds; its rise is the whole baseline.
+const RISE_NS3: (Nanos, Nanos) = (Nanos::from_millis(4), Nanos::from_millis(1000));
+/// Samples this early in a CUBIC epoch still show the queue that the loss left behind.
+const EPOCH_DISCARD: Nanos = Nanos::from_secs(1);
+/// The most that batching of ACKs may add to the train limit.
+const MAX_ACK_DELAY: Nanos = Nanos::from_millis(1);
+/// Bursts that the allowance for batching covers: one on the wire and one queued at the sender, twice, because pacing in slow start
+/// runs at about twice `cwnd / srtt`.
+const ACK_DELAY_BURSTS: u64 = 4;
+/// Linux's smallest sample: zero means "none yet" there.
+const SMALLEST_RTT: Nanos = Nanos::from_micros(1);
+
+/// Whose constants and comparisons apply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// Baseline: smallest RTT of the connection. Delay: `>` from the ninth sample. Train: longer than the baseline plus
+    /// [`ack_delay`], halved when unpaced.
+    #[default]
+    Linux,
+    /// Baseline: smallest RTT of the round before. Delay: `>=` from the eighth sample. Train: longer than half the baseline.
+    /// Runs only until something sets the threshold.
+    Gvisor,
+    /// Baseline: smallest RTT of the connection. Delay: the RTT must double, judged from the ninth sample on the first eight.
+    /// Train: longer than the baseline.
+    Ns3,
+}
+
+/// Where a round is allowed to end. The order decides how late the first rounds are noticed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RollAt {
+    /// On every sample (Linux since January 2025).
+    #[default]
+    Sample,
+    /// Only once the window has reached [`Params::low_window`] (Linux 5.16 to 2024).
+    BehindGate,
+    /// In the growth hook, only while the window is the limit (Linux before 5.16): a sender that is not limited never ends a
+    /// round and sees endless trains.
+    Growth,
+}
+
+/// The options of HyStart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Whose rules.
+    pub profile: Profile,
+    /// The train detector is on.
+    pub train: bool,
+    /// The delay detector is on.
+    pub delay: bool,
+    /// Segments below which nothing is detected; 0 for none.
+    pub low_window: u64,
+    /// Where rounds end.
+    pub roll_at: RollAt,
+    /// The part of the window to keep at an exit, at most 1. picoquic keeps half: the delay of now was caused by the window one RTT
+    /// ago, which was half as large.
+    pub exit_scale: Ratio,
+}
+
+impl Params {
+    /// Linux as shipped.
+    pub const LINUX: Params =
+        Params { profile: Profile::Linux, train: true, delay: true, low_window: 16, roll_at: RollAt::Sample, exit_scale: Ratio::new(1, 1) };
+    /// gVisor: no smallest window.
+    pub const GVISOR: Params = Params { profile: Profile::Gvisor, low_window: 0, ..Params::LINUX };
+    /// ns-3 with its default attributes.
+    pub const NS3: Params = Params { profile: Profile::Ns3, ..Params::LINUX };
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params::LINUX
+    }
+}
+
+/// What the samples came to; every kind is counted, so that "it never fired" can be told from "it never looked".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Rounds begun.
+    pub rounds: u32,
+    /// Samples thrown away in the first second of a CUBIC epoch.
+    pub discarded: u32,
+    /// Samples skipped because the window was below [`Params::low_window`].
+    pub below_low_window: u32,
+    /// Samples looked at without a finding.
+    pub quiet: u32,
+    /// Exits by train (Linux: TCPHystartTrainDetect).
+    pub train_exits: u32,
+    /// Sum of the windows at those exits, in bytes (Linux: TCPHystartTrainCwnd, in segments).
+    pub train_cwnd: u64,
+    /// Exits by delay (Linux: TCPHystartDelayDetect).
+    pub delay_exits: u32,
+    /// Sum of the windows at those exits, in bytes (Linux: TCPHystartDelayCwnd, in segments).
+    pub delay_cwnd: u64,
+    /// Bytes in flight after the ACK of the latest exit.
+    pub exit_inflight: u64,
+}
+
+/// One round: from the ACK that ended the round before to the first ACK beyond what was sent by then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Round {
+    start: Time,
+    /// The last ACK of the train.
+    last_ack: Time,
+    end: Seq,
+    /// Smallest sample; [`Nanos::MAX`] for none.
+    min: Nanos,
+    /// Samples counted, at most [`N_SAMPLES`].
+    samples: u8,
+}
+
+impl Round {
+    fn begin(now: Time, end: Seq) -> Round {
+        Round { start: now, last_ack: now, end, min: Nanos::MAX, samples: 0 }
+    }
+}
+
+/// Slow start with HyStart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HyStart {
+    params: Params,
+    /// Smallest RTT of the connection (Linux: delay_min); [`Nanos::MAX`] for none.
+    min_rtt: Nanos,
+    round: Round,
+    /// Smallest RTT of the round before (gVisor); [`Nanos::MAX`] for none.
+    last_min: Nanos,
+    /// Something was found: nothing more is looked for until a timeout (gVisor keeps the threshold for this).
+    found: bool,
+    stats: Stats,
+}
+
+/// The rise over `base` that counts as a queue: an eighth of it, at least 4 ms and at most 16 ms.
+#[inline]
+pub fn rise(base: Nanos) -> Nanos {
+    Nanos(base.0 / RISE_DIVISOR).clamp(RISE.0, RISE.1)
+}
+
+/// What batching at both ends may add to the length of a train: the time of four bursts at the pacing rate, at most 1 ms; nothing
+/// without a pacing rate.
+#[inline]
+pub fn ack_delay(cx: &Context) -> Nanos {
+    match cx.pacing_rate {
+        Some(rate) if rate.0 > 0 => Nanos(mul_div(cx.max_burst.saturating_mul(ACK_DELAY_BURSTS), 1_000_000_000, rate.0)).min(MAX_ACK_DELAY),
+        _ => Nanos::ZERO,
+    }
+}
+
+impl HyStart {
+    /// A connection that has sent nothing yet.
+    pub fn new(params: Params) -> HyStart {
+        HyStart {
+            params,
+            min_rtt: Nanos::MAX,
+            round: Round::begin(Time::default(), Seq::default()),
+            last_min: Nanos::MAX,
+            found: false,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Counters since the connection began; timeouts and false alarms leave them alone.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn armed(&self, w: Window) -> bool {
+        match self.params.profile {
+            // gVisor has no flag: a threshold that was ever set switches it off for the life of the connection.
+            Profile::Gvisor => w.ssthresh == UNSET_SSTHRESH,
+            Profile::Linux | Profile::Ns3 => !self.found,
+        }
+    }
+
+    /// The sample falls into the first second of a CUBIC epoch (Linux only; Reno has no epochs).
+    fn discards(&self, cx: &Context) -> bool {
+        self.params.profile == Profile::Linux && cx.epoch_age.is_some_and(|age| age < EPOCH_DISCARD)
+    }
+
+    fn counted(&self, rtt: Nanos) -> Nanos {
+        if self.params.profile == Profile::Gvisor { rtt } else { rtt.max(SMALLEST_RTT) }
+    }
+
+    /// Ends the round if this ACK lies strictly beyond its mark. The sample of this very ACK is then the first of the new round.
+    fn roll(&mut self, ack: &Ack) {
+        if ack.una > self.round.end {
+            self.last_min = self.round.min;
+            self.round = Round::begin(ack.now, ack.nxt);
+            self.stats.rounds = self.stats.rounds.saturating_add(1);
+        }
+    }
+
+    /// The train detector: the length of the train if it exceeds the limit. A gap that is too long does not move `last_ack`, which
+    /// ends the train for the rest of the round.
+    fn train(&mut self, now: Time, cx: &Context) -> Option<Nanos> {
+        let gap = now.since(self.round.last_ack);
+        let (alive, limit) = match self.params.profile {
+            Profile::Linux => {
+                let path = self.min_rtt + ack_delay(cx);
+                // Pacing spreads the window of slow start over about half an RTT by itself; unpaced, half an RTT of ACKs is full.
+                (gap <= TRAIN_GAP, if cx.paced { path } else { Nanos(path.0 / 2) })
+            }
+            Profile::Gvisor => (gap < TRAIN_GAP && self.last_min != Nanos::MAX, Nanos(self.last_min.0 / 2)),
+            Profile::Ns3 => (gap <= TRAIN_GAP, self.min_rtt),
+        };
+        if !alive {
+            return None;
+        }
+        self.round.last_ack = now;
+        let length = now.since(self.round.start);
+        (length > limit).then_some(length)
+    }
+
+    /// Takes the sample into the round and judges: the round's minimum if it rose too far. Runs with the detector off too, because
+    /// gVisor's train detector needs the minimum of the round before.
+    fn delay(&mut self, rtt: Nanos) -> Option<Nanos> {
+        let round = &mut self.round;
+        let enough = round.samples >= N_SAMPLES;
+        // Only the first eight samples used to lower the minimum, and a falling RTT gave false exits; ns-3 still counts so.
+        if self.params.profile != Profile::Ns3 || !enough {
+            round.min = round.min.min(rtt);
+        }
+        round.samples = (round.samples + 1).min(N_SAMPLES);
+        let rose = match self.params.profile {
+            Profile::Linux => enough && round.min > self.min_rtt + rise(self.min_rtt),
+            // gVisor counts before it asks, so its eighth sample decides; and an equal RTT counts as a rise.
+            Profile::Gvisor => {
+                round.samples >= N_SAMPLES && self.last_min != Nanos::MAX && round.min >= self.last_min + rise(self.last_min)
+            }
+            Profile::Ns3 => enough && round.min > self.min_rtt + self.min_rtt.clamp(RISE_NS3.0, RISE_NS3.1),
+        };
+        rose.then_some(round.min)
+    }
+
+    fn leave(&mut self, reason: ExitReason, estimate: Nanos, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+        self.found = true;
+        self.stats.exit_inflight = ack.inflight;
+        let (exits, sum) = match reason {
+            ExitReason::Train => (&mut self.stats.train_exits, &mut self.stats.train_cwnd),
+            _ => (&mut self.stats.delay_exits, &mut self.stats.delay_cwnd),
+        };
+        *exits = exits.saturating_add(1);
+        *sum = sum.saturating_add(w.cwnd);
+        let kept = self.params.exit_scale.of(w.cwnd).max(cx.minimum_window()).min(w.cwnd);
+        let cwnd = (kept != w.cwnd).then_some(kept);
+        Verdict::Leave(Leave { reason, ssthresh: kept, cwnd, handover: Handover::LossFree, estimate: Some(estimate.0) })
+    }
+}
+
+impl Default for HyStart {
+    fn default() -> HyStart {
+        HyStart::new(Params::default())
+    }
+}
+
+impl Startup for HyStart {
+    fn start(&mut self, now: Time, nxt: Seq) {
+        self.round = Round::begin(now, nxt);
+    }
+
+    #[inline]
+    fn on_rtt(&mut self, _now: Time, rtt: Nanos, cx: &Context) {
+        if self.discards(cx) {
+            self.stats.discarded = self.stats.discarded.saturating_add(1);
+        } else {
+            self.min_rtt = self.min_rtt.min(self.counted(rtt));
+        }
+    }
+
+    /// [`Leave::estimate`] is the length of the train or the minimum of the round, in ns.
+    fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+        let Some(rtt) = ack.rtt else { return Verdict::Stay };
+        if !self.armed(w) || self.discards(cx) {
+            return Verdict::Stay;
+        }
+        if self.params.roll_at == RollAt::Sample {
+            self.roll(ack);
+        }
+        if w.cwnd < self.params.low_window.saturating_mul(cx.mss) {
+            self.stats.below_low_window = self.stats.below_low_window.saturating_add(1);
+            return Verdict::Stay;
+        }
+        if self.params.roll_at == RollAt::BehindGate {
+            self.roll(ack);
+        }
+        let train = if self.params.train { self.train(ack.now, cx) } else { None };
+        let delay = self.delay(self.counted(rtt)).filter(|_| self.params.delay);
+        match (train, delay) {
+            (Some(length), _) => self.leave(ExitReason::Train, length, ack, w, cx),
+            (None, Some(min)) => self.leave(ExitReason::Delay, min, ack, w, cx),
+            (None, None) => {
+                self.stats.quiet = self.stats.quiet.saturating_add(1);
+                Verdict::Stay
+            }
+        }
+    }
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+        // Growth needs a window that is used, rounds and samples do not: gating the end of a round was a bug of Linux before 5.16,
+        // kept as an option for the comparison with what was published on it.
+        if self.params.roll_at == RollAt::Growth && cx.limited && self.armed(*w) {
+            self.roll(ack);
+        }
+        Grown { leftover: slow_start::double(acked, w, cx), verdict: Verdict::Stay }
+    }
+
+    fn on_timeout(&mut self, _timeout: Timeout, now: Time, nxt: Seq) {
+        // Linux and ns-3 wipe everything on entering the loss state, the smallest RTT included: the path may have changed.
+        if self.params.profile != Profile::Gvisor {
+            self.min_rtt = Nanos::MAX;
+            self.last_min = Nanos::MAX;
+            self.found = false;
+            self.round = Round::begin(now, nxt);
+        }
+    }
+
+    // on_idle does nothing: Linux keeps what it found over an idle period, and if it found nothing it goes on looking.
+
+    /// `armed`: nothing was found yet.
+    fn save(&self) -> Saved {
+        Saved { armed: !self.found, ..Saved::default() }
+    }
+
+    fn restore(&mut self, saved: Saved) {
+        self.found = !saved.armed;
+    }
+
+    fn rounds(&self) -> Option<u32> {
+        Some(self.stats.rounds)
+    }
+
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        for (name, min) in
+            [("hystart_min_rtt_ns", self.min_rtt), ("hystart_round_min_ns", self.round.min), ("hystart_last_min_ns", self.last_min)]
+        {
+            if min != Nanos::MAX {
+                visit(name, min.0);
+            }
+        }
+        visit("hystart_samples", u64::from(self.round.samples));
+        visit("hystart_round_start_ns", self.round.start.0);
+        visit("hystart_last_ack_ns", self.round.last_ack.0);
+        visit("hystart_end_mark", self.round.end.0);
+        visit("hystart_found", u64::from(self.found));
+    }
+}

@@ -1,1 +1,504 @@
-//! Stub.
+//! HyStart++: slow start with an exit on delay that can be taken back.
+//!
+//! Each round's smallest RTT is compared with that of the round before. When it has risen by an eighth, RFC 9406 slows growth to a
+//! quarter (conservative slow start, CSS), goes back if the RTT falls again, and leaves for avoidance after five rounds. The earlier
+//! draft leaves at once, and then keeps the window from growing slower than a quarter of its entry value per round trip (limited slow
+//! start, LSS) until the first sign of congestion.
+//!
+//! Follows: RFC 9406 (May 2023), mode `Css`; draft-balasubramanian-tcpm-hystartplusplus-03 (April 2020), mode `Lss`.
+//! Vectors and properties: `tests/hystart_plus_plus.rs`. State: 176 bytes, of which 56 are options and 48 statistics.
+//!
+//! Departures from RFC 9406, each with the option that undoes it:
+//! - D1 the test for going back needs eight samples of its own, and so does the next entry: the samples that led into CSS would
+//!   otherwise lead out of it and in again on consecutive ACKs ([`Params::fresh_samples`]).
+//! - D2 CSS keeps the remainder of its division, so that the window does not depend on how ACKs are batched.
+//! - D3 marks end startup like a loss on every transport; a timeout ends it too.
+//!
+//! Departure from the draft: D4 `K` is a fraction and remainders are kept ([`Params::int_k`]).
+
+use super::hystart::rise;
+use super::limited_slow_start::{K, PerRoundTrip};
+use super::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Saved, Startup, Verdict};
+use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
+use crate::recovery::OwnRecovery;
+use crate::units::{Nanos, Ratio, Seq, Time};
+
+/// RTT samples that a test needs (RFC 9406 section 4.3: N_RTT_SAMPLE).
+const N_RTT_SAMPLE: u32 = 8;
+/// LSS grows by a quarter of the threshold per round trip (draft-03: LSS_DIVISOR 0.25).
+const LSS_DIVISOR: u64 = 4;
+
+/// What follows when the RTT has risen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Conservative slow start, which can go back (RFC 9406).
+    #[default]
+    Css,
+    /// The threshold is set and limited slow start runs beside avoidance (draft-03).
+    Lss,
+}
+
+/// Below which RTT conservative slow start was a false alarm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Baseline {
+    /// The round's minimum on entry (RFC 9406). A jittering RTT may go in and out.
+    #[default]
+    CurrentRoundMin,
+    /// What the RTT had to reach to get in: an RTT that would lead back in cannot lead out.
+    EntryThreshold,
+}
+
+/// In which later slow starts HyStart++ runs again. Mode `Lss` never runs again after a sign of congestion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Rearm {
+    /// Initial slow start only (RFC 9406 section 4.3).
+    #[default]
+    Never,
+    /// After a long idle time, which RFC 9406 permits.
+    Idle,
+    /// After a retransmission timeout or persistent congestion (as ngtcp2).
+    Rto,
+    /// In every slow start (as neqo).
+    Always,
+}
+
+/// The options of HyStart++.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// RFC 9406 or the draft.
+    pub mode: Mode,
+    /// Rounds in CSS before avoidance, the one of the entry included: CSS_ROUNDS. 0 switches CSS off: the first rise ends startup.
+    pub css_rounds: u8,
+    /// Growth in CSS is divided by this: CSS_GROWTH_DIVISOR, at least 2 (0 counts as 1).
+    pub css_divisor: u32,
+    /// After each change between slow start and CSS the next test waits for eight new samples; otherwise the samples of the round
+    /// count on, which is the literal reading.
+    pub fresh_samples: bool,
+    /// What CSS compares with.
+    pub baseline: Baseline,
+    /// A round without any sample leaves the minimum of the round before in force; otherwise the round after it cannot be judged.
+    pub keep_last_min: bool,
+    /// Nothing is judged before the first flight is acknowledged in full: below about 3 Mbit/s the packets of one flight queue
+    /// behind each other for more than 4 ms.
+    pub skip_first_flight: bool,
+    /// Segments below which the RTT is not judged; 0 for none.
+    pub low_cwnd: u64,
+    /// `L`, the segments that one ACK may count when unpaced, if not the 8 of RFC 9406 (RFC 3465 has 2).
+    pub l: Option<u64>,
+    /// LSS rounds `K` down to an integer (as quiche's): faster until the window has grown by a quarter.
+    pub int_k: bool,
+    /// When it runs again.
+    pub rearm: Rearm,
+    /// A round in CSS counts only if the window was the limit at least once in it.
+    pub css_count_limited: bool,
+}
+
+impl Params {
+    /// RFC 9406.
+    pub const RFC9406: Params = Params {
+        mode: Mode::Css,
+        css_rounds: 5,
+        css_divisor: 4,
+        fresh_samples: true,
+        baseline: Baseline::CurrentRoundMin,
+        keep_last_min: false,
+        skip_first_flight: false,
+        low_cwnd: 0,
+        l: None,
+        int_k: false,
+        rearm: Rearm::Never,
+        css_count_limited: false,
+    };
+    /// The individual draft -03 with limited slow start; it judges nothing below 16 segments.
+    pub const DRAFT03: Params = Params { mode: Mode::Lss, low_cwnd: 16, ..Params::RFC9406 };
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params::RFC9406
+    }
+}
+
+/// Counters since the connection began. Entries into CSS, plus resumptions, are returns, plus exits, plus interruptions, plus one
+/// while in CSS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Rounds ended while looking.
+    pub rounds: u32,
+    /// Rounds that had no RTT sample.
+    pub empty_rounds: u32,
+    /// Times CSS was entered.
+    pub css_entries: u32,
+    /// Times it was taken back.
+    pub css_returns: u32,
+    /// Rounds counted in CSS.
+    pub css_rounds: u32,
+    /// Times CSS ran for all its rounds.
+    pub css_exits: u32,
+    /// Times congestion, a threshold, a timeout or idle time ended it.
+    pub css_interrupted: u32,
+    /// Times it was resumed because that congestion was a false alarm.
+    pub css_resumed: u32,
+    /// Times the RTT rose and startup ended at once, into LSS or without CSS.
+    pub exits_on_rise: u32,
+    /// The window at the latest rise, in bytes.
+    pub rise_cwnd: u64,
+    /// Bytes in flight after the ACK of the latest rise.
+    pub rise_inflight: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Slow start, looking for a rise.
+    SlowStart,
+    /// Conservative slow start.
+    Css {
+        /// An RTT below this was a false alarm.
+        base: Nanos,
+        /// Rounds counted.
+        rounds: u8,
+        /// Acknowledged bytes that the division left, below the divisor.
+        rem: u64,
+        /// The window was the limit in this round.
+        limited: bool,
+    },
+    /// Limited slow start.
+    Lss {
+        growth: PerRoundTrip,
+        /// The window fell below the threshold by idling and doubles back to it.
+        below: bool,
+    },
+    /// Nothing more to look for: classic slow start.
+    Over,
+}
+
+impl Stage {
+    const fn css(base: Nanos, rounds: u8) -> Stage {
+        Stage::Css { base, rounds, rem: 0, limited: false }
+    }
+}
+
+/// Slow start with HyStart++.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HyStartPlusPlus {
+    params: Params,
+    stage: Stage,
+    /// windowEnd: the round ends when everything below it is acknowledged.
+    window_end: Seq,
+    /// lastRoundMinRTT; [`Nanos::MAX`] for none.
+    last_min: Nanos,
+    /// currentRoundMinRTT; [`Nanos::MAX`] for none.
+    cur_min: Nanos,
+    /// Samples since the round or the stage began.
+    samples: u32,
+    /// Rounds ended since the search began; saturates, only "fewer than two" matters.
+    rolls: u8,
+    stats: Stats,
+}
+
+impl HyStartPlusPlus {
+    /// A connection that has sent nothing yet.
+    pub fn new(params: Params) -> HyStartPlusPlus {
+        HyStartPlusPlus {
+            params,
+            stage: Stage::SlowStart,
+            window_end: Seq::default(),
+            last_min: Nanos::MAX,
+            cur_min: Nanos::MAX,
+            samples: 0,
+            rolls: 0,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Counters since the connection began; nothing resets them.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// RFC9406 4.2-1: an ACK counts at most `L` segments; 4.3-9: all of it when paced.
+    #[inline]
+    fn cap(&self, acked: u64, cx: &Context) -> u64 {
+        match self.params.l {
+            Some(l) if !cx.paced => acked.min(l.saturating_mul(cx.mss)),
+            _ => cx.cap(acked),
+        }
+    }
+
+    /// Opens the window as the stage allows; returns the acknowledged bytes left over at the threshold.
+    #[inline]
+    fn open(&mut self, acked: u64, w: &mut Window, cx: &Context) -> u64 {
+        if !cx.limited {
+            return 0;
+        }
+        let n = self.cap(acked, cx);
+        match &mut self.stage {
+            Stage::Css { rem, limited, .. } => {
+                *limited = true;
+                // RFC9406 4.2-15: a quarter of the capped bytes. Capped first, divided second.
+                let divisor = u64::from(self.params.css_divisor.max(1));
+                let sum = rem.saturating_add(n);
+                *rem = sum % divisor;
+                w.open(sum / divisor).saturating_mul(divisor).min(n)
+            }
+            // RFC9406 4.2-8: all of the capped bytes. Classic slow start has the same cap.
+            Stage::SlowStart | Stage::Lss { .. } | Stage::Over => w.open(n),
+        }
+    }
+
+    /// The two tests, on the samples so far. Growth of this ACK was still that of the old stage, in the order of the text.
+    fn judge(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+        let too_small = w.cwnd < self.params.low_cwnd.saturating_mul(cx.mss);
+        let first_flight = self.params.skip_first_flight && self.rolls < 2;
+        if self.samples < N_RTT_SAMPLE || self.cur_min == Nanos::MAX {
+            return Verdict::Stay;
+        }
+        match self.stage {
+            Stage::SlowStart if self.last_min != Nanos::MAX && !too_small && !first_flight => {
+                // RFC9406 4.2-13: both minima are known and the present one is higher by the threshold or more.
+                let entry = self.last_min + rise(self.last_min);
+                if self.cur_min >= entry { self.rose(entry, ack, w) } else { Verdict::Stay }
+            }
+            Stage::Css { base, .. } if self.cur_min < base => {
+                // RFC9406 4.2-20: strictly below the baseline, so the rise was jitter: back to slow start with everything armed.
+                self.stats.css_returns = self.stats.css_returns.saturating_add(1);
+                self.change(Stage::SlowStart);
+                Verdict::Stay
+            }
+            _ => Verdict::Stay,
+        }
+    }
+
+    fn rose(&mut self, entry: Nanos, ack: &Ack, w: Window) -> Verdict {
+        self.stats.rise_cwnd = w.cwnd;
+        self.stats.rise_inflight = ack.inflight;
+        let (reason, handover, next) = match self.params {
+            Params { mode: Mode::Lss, .. } => {
+                let lss = Stage::Lss { growth: PerRoundTrip::default(), below: false };
+                (ExitReason::LssTrigger, Handover::LssEntry, lss)
+            }
+            Params { css_rounds: 0, .. } => (ExitReason::Delay, Handover::LossFree, Stage::Over),
+            Params { baseline, .. } => {
+                self.stats.css_entries = self.stats.css_entries.saturating_add(1);
+                let base = match baseline {
+                    Baseline::CurrentRoundMin => self.cur_min,
+                    Baseline::EntryThreshold => entry,
+                };
+                self.change(Stage::css(base, 0));
+                return Verdict::Stay;
+            }
+        };
+        self.stats.exits_on_rise = self.stats.exits_on_rise.saturating_add(1);
+        self.stage = next;
+        leave(reason, handover, self.cur_min, w)
+    }
+
+    /// Between slow start and CSS, in either direction. The round goes on and keeps its minimum: the next one is compared with it.
+    fn change(&mut self, stage: Stage) {
+        self.stage = stage;
+        if self.params.fresh_samples {
+            self.samples = 0;
+        }
+    }
+
+    /// The round ends. The sample of the ACK that ends it belongs to it: its packet was sent before the mark.
+    fn roll(&mut self, ack: &Ack, w: Window) -> Verdict {
+        self.window_end = ack.nxt;
+        if self.cur_min == Nanos::MAX {
+            self.stats.empty_rounds = self.stats.empty_rounds.saturating_add(1);
+        }
+        // RFC9406 4.2-6: the minimum moves on and the new round knows nothing.
+        if self.cur_min != Nanos::MAX || !self.params.keep_last_min {
+            self.last_min = self.cur_min;
+        }
+        self.cur_min = Nanos::MAX;
+        self.samples = 0;
+        self.rolls = self.rolls.saturating_add(1);
+        self.stats.rounds = self.stats.rounds.saturating_add(1);
+        let Stage::Css { base, rounds, limited, .. } = &mut self.stage else { return Verdict::Stay };
+        if self.params.css_count_limited && !*limited {
+            return Verdict::Stay;
+        }
+        *limited = false;
+        // RFC9406 4.2-22: the round in which CSS was entered counts.
+        *rounds = rounds.saturating_add(1);
+        self.stats.css_rounds = self.stats.css_rounds.saturating_add(1);
+        if *rounds < self.params.css_rounds {
+            return Verdict::Stay;
+        }
+        // RFC9406 4.2-23: after CSS_ROUNDS the threshold becomes the window.
+        let base = *base;
+        self.stats.css_exits = self.stats.css_exits.saturating_add(1);
+        self.stage = Stage::Over;
+        leave(ExitReason::CssDone, Handover::LossFree, base, w)
+    }
+
+    /// Leaves the present stage for a reason that lies outside.
+    fn interrupt(&mut self, next: Stage) {
+        if let Stage::Css { .. } = self.stage {
+            self.stats.css_interrupted = self.stats.css_interrupted.saturating_add(1);
+        }
+        self.stage = next;
+    }
+
+    /// The search begins again, with nothing known.
+    fn rearm(&mut self, nxt: Seq) {
+        self.interrupt(Stage::SlowStart);
+        self.window_end = nxt;
+        self.last_min = Nanos::MAX;
+        self.cur_min = Nanos::MAX;
+        self.samples = 0;
+        self.rolls = 0;
+    }
+
+    /// Congestion or a timeout: over, or armed for the slow start that may follow.
+    fn congested(&mut self, rearms: bool, nxt: Seq) {
+        if rearms && self.params.mode == Mode::Css {
+            self.rearm(nxt);
+        } else {
+            self.interrupt(Stage::Over);
+        }
+    }
+}
+
+fn leave(reason: ExitReason, handover: Handover, estimate: Nanos, w: Window) -> Verdict {
+    Verdict::Leave(Leave { reason, ssthresh: w.cwnd, cwnd: None, handover, estimate: Some(estimate.0) })
+}
+
+impl Default for HyStartPlusPlus {
+    fn default() -> HyStartPlusPlus {
+        HyStartPlusPlus::new(Params::default())
+    }
+}
+
+impl Startup for HyStartPlusPlus {
+    fn start(&mut self, _now: Time, nxt: Seq) {
+        // RFC9406 4.2-5: windowEnd begins at SND.NXT, so the first data ACK ends a round of one sample (see skip_first_flight).
+        self.window_end = nxt;
+    }
+
+    /// [`Leave::estimate`] is CSS's baseline, or the minimum of the round that rose, in ns.
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+        let leftover = self.open(acked, w, cx);
+        match &mut self.stage {
+            Stage::SlowStart | Stage::Css { .. } => {}
+            Stage::Lss { below, .. } => {
+                *below = true;
+                return Grown { leftover, verdict: Verdict::Stay };
+            }
+            Stage::Over => return Grown { leftover, verdict: Verdict::Stay },
+        }
+        // RFC9406 4.2-11: one sample per ACK. Samples and rounds go on when the application is the limit; only growth stops.
+        if let Some(rtt) = ack.rtt {
+            self.cur_min = self.cur_min.min(rtt);
+            self.samples = self.samples.saturating_add(1);
+        }
+        let mut verdict = self.judge(ack, *w, cx);
+        if verdict == Verdict::Stay && ack.una >= self.window_end {
+            verdict = self.roll(ack, *w);
+        }
+        Grown { leftover, verdict }
+    }
+
+    fn beside_avoidance(&mut self, _ack: &Ack, acked: u64, w: Window, cx: &Context) -> Option<u64> {
+        let n = self.cap(acked, cx);
+        let Stage::Lss { growth, below } = &mut self.stage else { return None };
+        *below = false;
+        if !cx.limited {
+            return None;
+        }
+        // Draft-03: at least as fast as growth by ssthresh/4 per round trip, until congestion.
+        let k = if self.params.int_k { K::Floor } else { K::Exact };
+        Some(w.cwnd.saturating_add(growth.step(n, w.ssthresh, LSS_DIVISOR, w.cwnd, k)))
+    }
+
+    fn reached(&mut self) -> ExitReason {
+        // A threshold that somebody else set ends the search; LSS stands above its own.
+        if let Stage::SlowStart | Stage::Css { .. } = self.stage {
+            self.interrupt(Stage::Over);
+        }
+        ExitReason::Threshold
+    }
+
+    fn on_congestion(&mut self, _signal: Signal, _beta: Ratio, ack: &Ack, _w: Window, _cx: &Context) -> Option<OwnRecovery> {
+        // RFC9406 4.2-24: loss or marks at any time end it.
+        self.congested(self.params.rearm == Rearm::Always, ack.nxt);
+        None
+    }
+
+    fn on_timeout(&mut self, _timeout: Timeout, _now: Time, nxt: Seq) {
+        // RFC9406 4.3-11: only in the initial slow start, because later ones have a threshold to stop at.
+        self.congested(matches!(self.params.rearm, Rearm::Rto | Rearm::Always), nxt);
+    }
+
+    fn on_idle(&mut self, _now: Time, nxt: Seq) {
+        let rearms = matches!(self.params.rearm, Rearm::Idle | Rearm::Always);
+        // The draft's search is for once; if it is still on, what it knows is as stale after idling as CSS's.
+        if rearms && (self.params.mode == Mode::Css || self.stage == Stage::SlowStart) {
+            self.rearm(nxt);
+        }
+    }
+
+    /// `phase` 0 slow start, 1 CSS, 2 LSS, 3 over; `armed` in the first two; `rounds` and `base` of CSS.
+    fn save(&self) -> Saved {
+        match self.stage {
+            Stage::SlowStart => Saved { armed: true, ..Saved::default() },
+            Stage::Css { base, rounds, .. } => Saved { armed: true, phase: 1, rounds, base: Some(base) },
+            Stage::Lss { .. } => Saved { phase: 2, ..Saved::default() },
+            Stage::Over => Saved { phase: 3, ..Saved::default() },
+        }
+    }
+
+    fn restore(&mut self, saved: Saved) {
+        let stage = match (saved.phase, saved.base) {
+            (0, _) if saved.armed => Stage::SlowStart,
+            (1, Some(base)) => {
+                self.stats.css_resumed = self.stats.css_resumed.saturating_add(1);
+                Stage::css(base, saved.rounds)
+            }
+            (2, _) => Stage::Lss { growth: PerRoundTrip::default(), below: false },
+            _ => Stage::Over,
+        };
+        self.interrupt(stage);
+    }
+
+    fn pacing_gain(&self) -> Ratio {
+        match self.stage {
+            Stage::Css { .. } | Stage::Lss { below: false, .. } => GAIN_AVOIDANCE,
+            Stage::SlowStart | Stage::Lss { below: true, .. } | Stage::Over => GAIN_SLOW_START,
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        match self.stage {
+            Stage::Css { .. } => Phase::Css,
+            Stage::Lss { below: false, .. } => Phase::Lss,
+            Stage::SlowStart | Stage::Lss { below: true, .. } | Stage::Over => Phase::Startup,
+        }
+    }
+
+    fn rounds(&self) -> Option<u32> {
+        Some(self.stats.rounds)
+    }
+
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        for (name, min) in [("hspp_last_min_ns", self.last_min), ("hspp_round_min_ns", self.cur_min)] {
+            if min != Nanos::MAX {
+                visit(name, min.0);
+            }
+        }
+        visit("hspp_samples", u64::from(self.samples));
+        visit("hspp_window_end", self.window_end.0);
+        match self.stage {
+            Stage::Css { base, rounds, rem, .. } => {
+                visit("hspp_css_base_ns", base.0);
+                visit("hspp_css_rounds", u64::from(rounds));
+                visit("hspp_css_rem", rem);
+            }
+            Stage::Lss { growth, .. } => visit("hspp_lss_rest", growth.rest()),
+            Stage::SlowStart | Stage::Over => {}
+        }
+        visit("hspp_css_entries", u64::from(self.stats.css_entries));
+        visit("hspp_css_returns", u64::from(self.stats.css_returns));
+    }
+}

@@ -1,1 +1,126 @@
-//! Stub.
+//! Limited Slow Start: beyond a given window slow start no longer doubles it but adds a fixed amount per round trip.
+//!
+//! Up to `max_ssthresh` the window doubles as always. Beyond it each acknowledged byte opens the window by `1/K`, where `K` is the
+//! window in units of half of `max_ssthresh`, so that a round trip adds at most that half: a flow on a very fast path no longer
+//! overshoots by thousands of packets. It ends as slow start does, by loss or at a threshold.
+//!
+//! Follows: RFC 3742 section 2 (March 2004, experimental). Vectors: `tests/limited_slow_start.rs`. State: 32 bytes, half of it
+//! options.
+//!
+//! Departures:
+//! - D1 `K` is a fraction and the remainder of each division is kept: growth per round trip does not depend
+//!   on where the window stands between two integers, nor on how ACKs are batched. [`Params::rfc_int`] rounds `K` down as the RFC does, which adds up to half as much again.
+//! - D2 an ACK counts all its bytes, up to the cap of [`Context::cap`], where the RFC adds one increment per ACK: delayed ACKs do not
+//!   halve the growth.
+//!
+//! HyStart++ draft-03 grows by the same law beside avoidance, with a quarter of its own entry window in place of the half of
+//! `max_ssthresh`: [`PerRoundTrip`] serves both.
+
+use super::{Grown, Startup, Verdict, slow_start};
+use crate::event::{Ack, Context, Window};
+use crate::units::mul_div;
+
+/// The options of Limited Slow Start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Segments up to which the window doubles; RFC 3742 suggests 100. 0 counts as 1.
+    pub max_ssthresh: u64,
+    /// `K` is rounded down to an integer, as the RFC writes it.
+    pub rfc_int: bool,
+}
+
+impl Params {
+    /// The suggestion of RFC 3742, with an exact `K`.
+    pub const RFC3742: Params = Params { max_ssthresh: 100, rfc_int: false };
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params::RFC3742
+    }
+}
+
+/// Whether `K` is exact or rounded down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum K {
+    /// A fraction; nothing is lost in rounding.
+    Exact,
+    /// Rounded down, never below 1; the rest of each division is lost.
+    Floor,
+}
+
+/// Growth by `base / divisor` bytes per round trip: `1/K` per acknowledged byte with `K = cwnd / (base / divisor)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PerRoundTrip {
+    /// What the last exact division left, in bytes times `base`; below `divisor * cwnd`.
+    rest: u64,
+}
+
+impl PerRoundTrip {
+    /// The bytes by which a window of `cwnd` opens when `acked` bytes of it are acknowledged; never more than these.
+    #[inline]
+    pub(crate) fn step(&mut self, acked: u64, base: u64, divisor: u64, cwnd: u64, k: K) -> u64 {
+        let whole = divisor.saturating_mul(cwnd).max(1);
+        if k == K::Floor {
+            return acked / (whole / base.max(1)).max(1);
+        }
+        // Like mul_div, with the remainder: the 128-bit division is only for windows that no path has.
+        let short = acked.checked_mul(base).and_then(|product| product.checked_add(self.rest));
+        let (step, rest) = if let Some(sum) = short {
+            (sum / whole, sum % whole)
+        } else {
+            let sum = u128::from(acked) * u128::from(base) + u128::from(self.rest);
+            (u64::try_from(sum / u128::from(whole)).unwrap_or(u64::MAX), (sum % u128::from(whole)) as u64)
+        };
+        self.rest = rest;
+        step.min(acked)
+    }
+
+    /// The remainder, for traces.
+    pub(crate) fn rest(self) -> u64 {
+        self.rest
+    }
+}
+
+/// Slow start that is limited beyond `max_ssthresh`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LimitedSlowStart {
+    params: Params,
+    growth: PerRoundTrip,
+}
+
+/// RFC 3742 grows by half of `max_ssthresh` per round trip.
+const DIVISOR: u64 = 2;
+
+impl LimitedSlowStart {
+    /// A connection that has sent nothing yet.
+    pub fn new(params: Params) -> LimitedSlowStart {
+        LimitedSlowStart { params, growth: PerRoundTrip::default() }
+    }
+}
+
+impl Startup for LimitedSlowStart {
+    fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+        let max_ssthresh = self.params.max_ssthresh.max(1).saturating_mul(cx.mss);
+        // RFC3742 2: at or below max_ssthresh nothing changes. An ACK that crosses it counts in full.
+        if w.cwnd <= max_ssthresh {
+            self.growth = PerRoundTrip::default();
+            return Grown { leftover: slow_start::double(acked, w, cx), verdict: Verdict::Stay };
+        }
+        if !cx.limited {
+            return Grown::default();
+        }
+        // RFC3742 2: beyond it, 1/K per byte with K = cwnd / (max_ssthresh / 2).
+        let k = if self.params.rfc_int { K::Floor } else { K::Exact };
+        let before = w.cwnd;
+        let acked = cx.cap(acked);
+        let unused = w.open(self.growth.step(acked, max_ssthresh, DIVISOR, before, k));
+        // Bytes of window that did not fit below the threshold, turned back into the acknowledged bytes that would have opened it.
+        let leftover = mul_div(unused, DIVISOR.saturating_mul(before), max_ssthresh).min(acked);
+        Grown { leftover, verdict: Verdict::Stay }
+    }
+
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit("lss_rest", self.growth.rest());
+    }
+}
