@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
+pub mod arm;
 pub mod avoidance;
 pub mod controller;
 pub mod event;

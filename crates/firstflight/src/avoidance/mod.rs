@@ -1,10 +1,12 @@
 //! Congestion avoidance: how the window grows after startup, and how far it is cut.
 
+mod any;
 pub mod cubic;
 pub mod cubic_curve;
 pub mod cubic_linux;
 pub mod reno;
 
+pub use any::{AnyAvoidance, AnySaved};
 pub use cubic::Cubic;
 pub use reno::Reno;
 

@@ -3,6 +3,7 @@
 //! A policy is entered with a target `T` from congestion avoidance, hears of every ACK while its episode is open, admits or holds
 //! back each segment, and says what window to leave with.
 
+mod any;
 pub mod delivered;
 pub mod immediate;
 pub mod prr;
@@ -11,6 +12,7 @@ pub mod rate_halving;
 pub mod sack;
 pub mod safe_retreat;
 
+pub use any::AnyRecovery;
 pub use immediate::Immediate;
 pub use prr::Prr;
 pub use rapid_recovery::RapidRecovery;

@@ -1,6 +1,8 @@
 //! One startup out of all, chosen at run time without a heap or a virtual call.
 
-use super::{ExitReason, Grown, JumpStart, Oracle, RapidStart, Saved, SlowStart, Startup, Verdict};
+use super::{
+    ExitReason, Grown, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle, RapidStart, Saved, SlowStart, Startup, Verdict,
+};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
 use crate::units::{Nanos, Ratio, Seq, Time};
@@ -9,6 +11,7 @@ macro_rules! startups {
     ($($(#[$doc:meta])* $name:ident($type:ty),)*) => {
         /// Any startup of the crate.
         #[derive(Clone, Copy, Debug)]
+        #[allow(clippy::large_enum_variant, reason = "no allocation: the largest state is what a connection reserves anyway")]
         pub enum AnyStartup {
             $($(#[$doc])* $name($type),)*
         }
@@ -30,6 +33,12 @@ macro_rules! startups {
 startups! {
     /// Classic slow start.
     SlowStart(SlowStart),
+    /// Limited Slow Start (RFC 3742).
+    Limited(LimitedSlowStart),
+    /// HyStart.
+    HyStart(HyStart),
+    /// HyStart++ (RFC 9406 and draft-03).
+    HyStartPlusPlus(HyStartPlusPlus),
     /// Rapid Start.
     Rapid(RapidStart),
     /// Jump start.

@@ -1,0 +1,136 @@
+//! Values of options as text: parse and print are inverse, and a value that means the same prints the same.
+
+use crate::startup::jump::JumpWindow;
+use crate::units::Ratio;
+use core::fmt;
+
+/// A value that an option can take.
+pub trait Knob: Copy + PartialEq {
+    /// The value that `text` names, or `None`.
+    fn parse(text: &str) -> Option<Self>;
+    /// Writes the value so that [`Knob::parse`] reads it back.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+impl Knob for bool {
+    fn parse(text: &str) -> Option<bool> {
+        match text {
+            "on" => Some(true),
+            "off" => Some(false),
+            _ => None,
+        }
+    }
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self { "on" } else { "off" })
+    }
+}
+
+macro_rules! integers {
+    ($($type:ty),*) => {
+        $(impl Knob for $type {
+            fn parse(text: &str) -> Option<$type> {
+                // `+5` would parse but not print back.
+                text.starts_with(|c: char| c.is_ascii_digit()).then(|| text.parse().ok())?
+            }
+            fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{self}")
+            }
+        })*
+    };
+}
+
+integers!(u8, u32, u64);
+
+const fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// A positive fraction in lowest terms; at most six digits on either side of a point or a stroke.
+impl Knob for Ratio {
+    fn parse(text: &str) -> Option<Ratio> {
+        let digits = |part: &str| {
+            let plain = !part.is_empty() && part.len() <= 6 && part.bytes().all(|b| b.is_ascii_digit());
+            plain.then(|| part.parse::<u32>().ok())?
+        };
+        let (num, den) = if let Some((num, den)) = text.split_once('/') {
+            (digits(num)?, digits(den)?)
+        } else if let Some((whole, part)) = text.split_once('.') {
+            let scale = 10u32.pow(u32::try_from(part.len()).ok().filter(|&len| len <= 6)?);
+            (digits(whole)?.checked_mul(scale)?.checked_add(digits(part)?)?, scale)
+        } else {
+            (digits(text)?, 1)
+        };
+        if num == 0 || den == 0 {
+            return None;
+        }
+        let common = gcd(num, den);
+        Some(Ratio::new(num / common, den / common))
+    }
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Decimal if it is short: 0.7, not 7/10.
+        for (digits, scale) in [(0u32, 1u64), (1, 10), (2, 100), (3, 1000)] {
+            let scaled = self.num() * scale;
+            if scaled.is_multiple_of(self.den()) {
+                let value = scaled / self.den();
+                return match digits {
+                    0 => write!(f, "{value}"),
+                    _ => write!(f, "{}.{:0width$}", value / scale, value % scale, width = digits as usize),
+                };
+            }
+        }
+        write!(f, "{self}")
+    }
+}
+
+/// `off` or a value.
+impl<T: Knob> Knob for Option<T> {
+    fn parse(text: &str) -> Option<Option<T>> {
+        if text == "off" { Some(None) } else { T::parse(text).map(Some) }
+    }
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            None => f.write_str("off"),
+            Some(value) => value.show(f),
+        }
+    }
+}
+
+/// `2iw`: a multiple of the initial window; `60`: packets.
+impl Knob for JumpWindow {
+    fn parse(text: &str) -> Option<JumpWindow> {
+        let (number, window): (_, fn(u32) -> JumpWindow) = match text.strip_suffix("iw") {
+            Some(times) => (times, JumpWindow::Initial),
+            None => (text, JumpWindow::Packets),
+        };
+        u32::parse(number).filter(|&n| (1..=100_000).contains(&n)).map(window)
+    }
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JumpWindow::Initial(times) => write!(f, "{times}iw"),
+            JumpWindow::Packets(count) => write!(f, "{count}"),
+        }
+    }
+}
+
+/// Gives the values of an enumeration their names.
+macro_rules! names {
+    ($type:ty { $($value:pat => $name:literal = $make:expr,)* }) => {
+        impl $crate::arm::knob::Knob for $type {
+            fn parse(text: &str) -> Option<Self> {
+                match text {
+                    $($name => Some($make),)*
+                    _ => None,
+                }
+            }
+            fn show(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(match self {
+                    $($value => $name,)*
+                })
+            }
+        }
+    };
+}
+pub(crate) use names;

@@ -1,0 +1,431 @@
+//! Arms: named sender configurations. `startup(options)/avoidance(options)/recovery(options)@(sender options)`.
+//!
+//! Every part after the startup is optional and options always stand in parentheses, so that commas outside them separate arms.
+//! What is left out is CUBIC and PRR (RFC 9937). Short names stand for whole arms ([`SHORT_NAMES`]). Parsing and printing are
+//! inverse: an arm prints every part and the options that differ from their defaults.
+
+pub mod knob;
+pub mod options;
+
+use crate::avoidance::{AnyAvoidance, Cubic, Reno, cubic, reno};
+use crate::controller::{Config, Controller};
+use crate::recovery::{AnyRecovery, Immediate, Prr, RateHalving, Sack, prr, rate_halving, sack};
+use crate::startup::{
+    AnyStartup, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle, RapidStart, SlowStart, hystart, hystart_plus_plus,
+    jump_start, limited_slow_start, rapid_start,
+};
+use crate::units::{Seq, Time};
+use core::fmt;
+use options::{NoOptions, OptionDoc, Options, OracleParams, Pace, Refused, SenderParams, Show};
+
+/// The controller of an arm.
+pub type ArmController = Controller<AnyStartup, AnyAvoidance, AnyRecovery>;
+
+/// One part that an arm can be made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// Its options.
+    pub options: &'static [OptionDoc],
+}
+
+macro_rules! parts {
+    ($(#[$doc:meta])* $enum:ident, $list:ident, $what:literal; $($variant:ident($params:ty) = $name:literal, $summary:literal, $source:literal;)*) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum $enum {
+            $(#[doc = $summary] $variant($params),)*
+        }
+
+        #[doc = concat!("Every ", $what, " there is.")]
+        pub const $list: &[Part] = &[
+            $(Part { name: $name, summary: $summary, source: $source, options: <$params as Options>::DOCS },)*
+        ];
+
+        impl $enum {
+            fn named(name: &str) -> Option<$enum> {
+                match name {
+                    $($name => Some($enum::$variant(<$params>::default())),)*
+                    _ => None,
+                }
+            }
+
+            /// Its name without options.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $($enum::$variant(_) => $name,)*
+                }
+            }
+
+            fn set(&mut self, key: &str, value: &str) -> Result<(), Refused> {
+                match self {
+                    $($enum::$variant(params) => params.set(key, value),)*
+                }
+            }
+
+            fn docs(&self) -> &'static [OptionDoc] {
+                match self {
+                    $($enum::$variant(_) => <$params as Options>::DOCS,)*
+                }
+            }
+        }
+
+        impl fmt::Display for $enum {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())?;
+                match self {
+                    $($enum::$variant(params) => write_options(f, params),)*
+                }
+            }
+        }
+    };
+}
+
+parts! {
+    /// How an arm starts.
+    StartupSpec, STARTUPS, "startup";
+    SlowStart(NoOptions) = "slowstart", "classic slow start until loss", "RFC 5681, RFC 9002";
+    Limited(limited_slow_start::Params) = "limited", "Limited Slow Start: linear above a window", "RFC 3742";
+    HyStart(hystart::Params) = "hystart", "HyStart: leave on an ACK train or a raised RTT", "Linux tcp_cubic, gVisor";
+    HyStartPlusPlus(hystart_plus_plus::Params) = "hystart++", "HyStart++: slow down on a raised RTT, leave if it stays", "RFC 9406, draft-03";
+    Rapid(rapid_start::Params) = "rapid", "Rapid Start: jump, threefold growth until a queue shows, smooth recovery", "draft-kazuho-ccwg-rapid-start-02";
+    Jump(jump_start::Params) = "jumpstart", "slow start with an enlarged first window and safe retreat", "Careful Resume draft-04";
+    Oracle(OracleParams) = "oracle", "knows the path and leaves at the best window", "yardstick";
+}
+
+parts! {
+    /// How an arm avoids congestion.
+    AvoidanceSpec, AVOIDANCES, "congestion avoidance";
+    Cubic(cubic::Params) = "cubic", "CUBIC", "RFC 9438";
+    Reno(reno::Params) = "reno", "Reno", "RFC 5681, RFC 9002";
+}
+
+parts! {
+    /// How an arm recovers.
+    RecoverySpec, RECOVERIES, "recovery";
+    Prr(prr::Params) = "prr", "Proportional Rate Reduction", "RFC 9937, RFC 6937";
+    Immediate(NoOptions) = "immediate", "cut the window at once", "RFC 9002";
+    Sack(sack::Params) = "sack", "cut once, fill up to the window", "RFC 6675";
+    RateHalving(rate_halving::Params) = "halving", "rate halving: one packet per two ACKs", "Linux until 3.1";
+}
+
+/// A short name for a whole arm.
+#[derive(Clone, Copy, Debug)]
+pub struct ShortName {
+    /// The name.
+    pub name: &'static str,
+    /// The arm it stands for.
+    pub arm: &'static str,
+    /// What it is for, in a line.
+    pub summary: &'static str,
+}
+
+/// Every short name there is.
+pub const SHORT_NAMES: &[ShortName] = &[
+    ShortName { name: "rapidstart", arm: "rapid", summary: "Rapid Start with jump" },
+    ShortName { name: "rapid-nojump", arm: "rapid(jump=off)", summary: "Rapid Start without its jump" },
+    ShortName { name: "hystart-gvisor", arm: "hystart(profile=gvisor)", summary: "HyStart as gVisor has it" },
+    ShortName { name: "hystart-ns3", arm: "hystart(profile=ns3)", summary: "HyStart as ns-3 has it" },
+    ShortName { name: "hystart++-draft03", arm: "hystart++(mode=lss)", summary: "HyStart++ with limited slow start" },
+    ShortName {
+        name: "slowstart-rfc9002",
+        arm: "slowstart/reno/immediate",
+        summary: "slow start, halving and immediate cut: RFC 9002 as written",
+    },
+    ShortName { name: "slowstart-unpaced", arm: "slowstart@(pace=off)", summary: "slow start in bursts, as most TCP senders" },
+];
+
+/// A named sender configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arm {
+    /// How it starts.
+    pub startup: StartupSpec,
+    /// How it avoids congestion.
+    pub avoidance: AvoidanceSpec,
+    /// How it recovers.
+    pub recovery: RecoverySpec,
+    /// What belongs to the sender.
+    pub sender: SenderParams,
+}
+
+/// Why a text is not an arm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ArmError<'a> {
+    /// Nothing between two commas.
+    Empty,
+    /// A parenthesis without its partner, or something after it.
+    Parentheses(&'a str),
+    /// More than three parts.
+    TooManyParts(&'a str),
+    /// No startup or short name of that name.
+    UnknownStartup(&'a str),
+    /// No congestion avoidance of that name.
+    UnknownAvoidance(&'a str),
+    /// No recovery of that name.
+    UnknownRecovery(&'a str),
+    /// An option without `=`.
+    NotAnOption(&'a str),
+    /// The part has no such option; these are the ones it has.
+    UnknownOption {
+        /// The part.
+        part: &'static str,
+        /// The option.
+        key: &'a str,
+        /// What the part has.
+        known: &'static [OptionDoc],
+    },
+    /// The option does not take that value.
+    BadValue {
+        /// The part.
+        part: &'static str,
+        /// The option.
+        key: &'a str,
+        /// The value.
+        value: &'a str,
+        /// What it takes.
+        values: &'static str,
+    },
+    /// The parts do not go together.
+    Nonsense(&'static str),
+}
+
+impl fmt::Display for ArmError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ArmError::Empty => f.write_str("an arm is missing between two commas"),
+            ArmError::Parentheses(text) => write!(f, "arm `{text}`: parentheses do not match"),
+            ArmError::TooManyParts(text) => write!(f, "arm `{text}`: at most startup/avoidance/recovery"),
+            ArmError::UnknownStartup(name) => write!(f, "unknown arm or startup `{name}`"),
+            ArmError::UnknownAvoidance(name) => write!(f, "unknown congestion avoidance `{name}`"),
+            ArmError::UnknownRecovery(name) => write!(f, "unknown recovery `{name}`"),
+            ArmError::NotAnOption(text) => write!(f, "`{text}` is not an option of the form key=value"),
+            ArmError::UnknownOption { part, key, known } => {
+                write!(f, "{part} has no option `{key}`")?;
+                for (i, doc) in known.iter().enumerate() {
+                    write!(f, "{}{}", if i == 0 { "; it has " } else { ", " }, doc.key)?;
+                }
+                Ok(())
+            }
+            ArmError::BadValue { part, key, value, values } => write!(f, "{part}: `{key}` takes {values}, not `{value}`"),
+            ArmError::Nonsense(why) => f.write_str(why),
+        }
+    }
+}
+
+impl core::error::Error for ArmError<'_> {}
+
+impl Arm {
+    /// Reads one arm.
+    ///
+    /// # Errors
+    /// Says what is wrong and what is allowed.
+    pub fn parse(text: &str) -> Result<Arm, ArmError<'_>> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(ArmError::Empty);
+        }
+        let (parts, sender) = match outside(text, '@') {
+            Some((parts, sender)) => (parts, Some(sender)),
+            None => (text, None),
+        };
+        let (startup, rest) = outside(parts, '/').map_or((parts, None), |(first, rest)| (first, Some(rest)));
+        let (avoidance, recovery) = match rest.map(|rest| (rest, outside(rest, '/'))) {
+            None => (None, None),
+            Some((_, Some((avoidance, recovery)))) => (Some(avoidance), Some(recovery)),
+            Some((avoidance, None)) => (Some(avoidance), None),
+        };
+        if recovery.is_some_and(|recovery| outside(recovery, '/').is_some()) {
+            return Err(ArmError::TooManyParts(text));
+        }
+        let mut arm = Arm::start(startup)?;
+        if let Some(text) = avoidance {
+            let (name, options) = split_options(text)?;
+            arm.avoidance = AvoidanceSpec::named(name).ok_or(ArmError::UnknownAvoidance(name))?;
+            let (part, known) = (arm.avoidance.name(), arm.avoidance.docs());
+            each_option(options, part, known, |key, value| arm.avoidance.set(key, value))?;
+        }
+        if let Some(text) = recovery {
+            let (name, options) = split_options(text)?;
+            arm.recovery = RecoverySpec::named(name).ok_or(ArmError::UnknownRecovery(name))?;
+            let (part, known) = (arm.recovery.name(), arm.recovery.docs());
+            each_option(options, part, known, |key, value| arm.recovery.set(key, value))?;
+        }
+        if let Some(sender) = sender {
+            let (name, options) = split_options(sender)?;
+            if !name.is_empty() || options.is_none() {
+                return Err(ArmError::Parentheses(text));
+            }
+            each_option(options, "the sender", SenderParams::DOCS, |key, value| arm.sender.set(key, value))?;
+        }
+        arm.check().map_err(ArmError::Nonsense)?;
+        Ok(arm)
+    }
+
+    /// The arms of a list separated by commas outside parentheses.
+    pub fn parse_list(text: &str) -> impl Iterator<Item = Result<Arm, ArmError<'_>>> {
+        split_list(text).map(Arm::parse)
+    }
+
+    fn start(text: &str) -> Result<Arm, ArmError<'_>> {
+        let (name, options) = split_options(text)?;
+        let mut arm = if let Some(startup) = StartupSpec::named(name) {
+            Arm {
+                startup,
+                avoidance: AvoidanceSpec::Cubic(cubic::Params::default()),
+                recovery: RecoverySpec::Prr(prr::Params::default()),
+                sender: SenderParams::default(),
+            }
+        } else {
+            let short = SHORT_NAMES.iter().find(|short| short.name == name).ok_or(ArmError::UnknownStartup(name))?;
+            Arm::parse(short.arm)?
+        };
+        let (part, known) = (arm.startup.name(), arm.startup.docs());
+        each_option(options, part, known, |key, value| arm.startup.set(key, value))?;
+        Ok(arm)
+    }
+
+    /// Refuses combinations that cannot mean anything.
+    fn check(&self) -> Result<(), &'static str> {
+        let paced = self.sender.pace != Some(Pace::Off);
+        match &self.startup {
+            StartupSpec::HyStart(p) if !p.train && !p.delay => Err("hystart with both detectors off is slow start: say slowstart"),
+            StartupSpec::Rapid(p) if !paced && p.jump.is_some() => {
+                Err("a jump spreads its window over a round trip and needs the pacer: use rapid(jump=off) or drop pace=off")
+            }
+            StartupSpec::Jump(_) if !paced => Err("jumpstart spreads its window over a round trip and needs the pacer: drop pace=off"),
+            _ => Ok(()),
+        }
+    }
+
+    /// The transport's configuration with this arm's sender options applied.
+    pub fn configure(&self, base: Config) -> Config {
+        let mut config = base;
+        if let Some(iw) = self.sender.iw {
+            config.initial_window = u64::from(iw) * config.mss;
+        }
+        if let Some(pace) = self.sender.pace {
+            config.paced = pace == Pace::On;
+        }
+        if let Some(gain) = self.sender.recovery_gain {
+            config.recovery_gain = gain;
+        }
+        config
+    }
+
+    /// A controller for a connection of this arm that starts at `now`; `oracle_exit` is the best exit window in bytes for an oracle
+    /// that was not told one.
+    pub fn controller(&self, base: Config, oracle_exit: u64, now: Time, nxt: Seq) -> ArmController {
+        let startup: AnyStartup = match self.startup {
+            StartupSpec::SlowStart(_) => SlowStart.into(),
+            StartupSpec::Limited(params) => LimitedSlowStart::new(params).into(),
+            StartupSpec::HyStart(params) => HyStart::new(params).into(),
+            StartupSpec::HyStartPlusPlus(params) => HyStartPlusPlus::new(params).into(),
+            StartupSpec::Rapid(params) => RapidStart::new(params).into(),
+            StartupSpec::Jump(params) => JumpStart::new(params).into(),
+            StartupSpec::Oracle(params) => Oracle::new(params.exit.unwrap_or(oracle_exit)).into(),
+        };
+        let avoidance = match self.avoidance {
+            AvoidanceSpec::Cubic(params) => AnyAvoidance::Cubic(Cubic::new(params)),
+            AvoidanceSpec::Reno(params) => AnyAvoidance::Reno(Reno::new(params)),
+        };
+        let recovery = match self.recovery {
+            RecoverySpec::Prr(params) => AnyRecovery::Prr(Prr::new(params)),
+            RecoverySpec::Immediate(_) => AnyRecovery::Immediate(Immediate::default()),
+            RecoverySpec::Sack(params) => AnyRecovery::Sack(Sack::new(params)),
+            RecoverySpec::RateHalving(params) => AnyRecovery::RateHalving(RateHalving::new(params)),
+        };
+        Controller::new(startup, avoidance, recovery, self.configure(base), now, nxt)
+    }
+}
+
+impl fmt::Display for Arm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.startup, self.avoidance, self.recovery)?;
+        if self.sender != SenderParams::default() {
+            f.write_str("@")?;
+            write_options(f, &self.sender)?;
+        }
+        Ok(())
+    }
+}
+
+struct AsText<'a>(&'a dyn Show);
+
+impl fmt::Display for AsText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.show(f)
+    }
+}
+
+fn write_options(f: &mut fmt::Formatter<'_>, options: &impl Options) -> fmt::Result {
+    let mut first = true;
+    options.changed(&mut |key, value| {
+        let open = if core::mem::take(&mut first) { '(' } else { ',' };
+        write!(f, "{open}{key}={}", AsText(value))
+    })?;
+    if first { Ok(()) } else { f.write_str(")") }
+}
+
+/// Splits at the first `mark` outside parentheses.
+fn outside(text: &str, mark: char) -> Option<(&str, &str)> {
+    let mut depth = 0u32;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            c if c == mark && depth == 0 => return Some((&text[..at], &text[at + c.len_utf8()..])),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The items of a list separated by commas outside parentheses.
+pub fn split_list(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    core::iter::from_fn(move || {
+        let text = rest?;
+        match outside(text, ',') {
+            Some((item, tail)) => {
+                rest = Some(tail);
+                Some(item)
+            }
+            None => rest.take(),
+        }
+    })
+}
+
+/// `name(options)` into its name and what stands in the parentheses.
+fn split_options(text: &str) -> Result<(&str, Option<&str>), ArmError<'_>> {
+    let text = text.trim();
+    match text.split_once('(') {
+        None if text.contains(')') => Err(ArmError::Parentheses(text)),
+        None => Ok((text, None)),
+        Some((name, rest)) => {
+            let options = rest.strip_suffix(')').filter(|inner| !inner.contains(['(', ')'])).ok_or(ArmError::Parentheses(text))?;
+            Ok((name.trim(), Some(options)))
+        }
+    }
+}
+
+fn each_option<'a>(
+    options: Option<&'a str>,
+    part: &'static str,
+    known: &'static [OptionDoc],
+    mut set: impl FnMut(&str, &str) -> Result<(), Refused>,
+) -> Result<(), ArmError<'a>> {
+    for option in options.into_iter().flat_map(|options| options.split(',')) {
+        let (key, value) = option.split_once('=').ok_or(ArmError::NotAnOption(option))?;
+        let (key, value) = (key.trim(), value.trim());
+        set(key, value).map_err(|refused| match refused {
+            Refused::Key => ArmError::UnknownOption { part, key, known },
+            Refused::Value(values) => ArmError::BadValue { part, key, value, values },
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,427 @@
+//! The options of every part of an arm: name, field, allowed values, meaning. What stands here is what the parser takes, the printer
+//! writes and `firstflight arms` lists.
+
+use super::knob::{Knob, names};
+use crate::avoidance::{Base, cubic, reno};
+use crate::recovery::{LostRepeat, prr, rate_halving, sack};
+use crate::startup::{hystart, hystart_plus_plus, jump_start, limited_slow_start, rapid_start};
+use crate::units::Ratio;
+use core::fmt;
+
+/// One option of one part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptionDoc {
+    /// Its name.
+    pub key: &'static str,
+    /// What it takes.
+    pub values: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+}
+
+/// Why an option was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// No option of that name.
+    Key,
+    /// The option does not take that value; this is what it takes.
+    Value(&'static str),
+}
+
+/// A set of options that parses from and prints to `key=value` pairs.
+pub trait Options: Copy + Default {
+    /// Every option.
+    const DOCS: &'static [OptionDoc];
+    /// Sets one option.
+    ///
+    /// # Errors
+    /// If there is no such option or it does not take the value.
+    fn set(&mut self, key: &str, value: &str) -> Result<(), Refused>;
+    /// Visits the options that differ from the default, in the order of [`Options::DOCS`].
+    ///
+    /// # Errors
+    /// Those of the visitor.
+    fn changed(&self, visit: &mut dyn FnMut(&'static str, &dyn Show) -> fmt::Result) -> fmt::Result;
+}
+
+/// A value that can be written.
+pub trait Show {
+    /// Writes it.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+impl<T: Knob> Show for T {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Knob::show(self, f)
+    }
+}
+
+fn read<T: Knob>(value: &str, values: &'static str, fits: impl Fn(T) -> bool) -> Result<T, Refused> {
+    T::parse(value).filter(|&parsed| fits(parsed)).ok_or(Refused::Value(values))
+}
+
+/// `options! { Type, preset; key: field, values, fits, meaning; ... }`. A preset option replaces all fields at once; the others are
+/// compared with the preset in force, so `profile=gvisor` prints as just that.
+macro_rules! options {
+    ($type:ty $(, preset $pkey:literal: $pkind:ty, $pvalues:literal, $pof:expr, $pmake:expr, $pmeaning:literal)?;
+     $($key:literal: $field:ident, $values:literal, $fits:expr, $meaning:literal;)*) => {
+        impl Options for $type {
+            const DOCS: &'static [OptionDoc] = &[
+                $(OptionDoc { key: $pkey, values: $pvalues, meaning: $pmeaning },)?
+                $(OptionDoc { key: $key, values: $values, meaning: $meaning },)*
+            ];
+            fn set(&mut self, key: &str, value: &str) -> Result<(), Refused> {
+                match key {
+                    $($pkey => *self = $pmake(read::<$pkind>(value, $pvalues, |_| true)?),)?
+                    $($key => self.$field = read(value, $values, $fits)?,)*
+                    _ => return Err(Refused::Key),
+                }
+                Ok(())
+            }
+            fn changed(&self, visit: &mut dyn FnMut(&'static str, &dyn Show) -> fmt::Result) -> fmt::Result {
+                let base = <$type>::default();
+                $(
+                    let preset: $pkind = $pof(*self);
+                    let base = if preset == $pof(base) { base } else {
+                        visit($pkey, &preset)?;
+                        $pmake(preset)
+                    };
+                )?
+                $(if self.$field != base.$field { visit($key, &self.$field)?; })*
+                Ok(())
+            }
+        }
+    };
+}
+
+fn any<T>(_: T) -> bool {
+    true
+}
+
+/// A decrease factor: below one, and not so small that a window vanishes.
+fn factor(ratio: Ratio) -> bool {
+    ratio.num() < ratio.den() && ratio.num() * 20 >= ratio.den()
+}
+
+fn optional_factor(ratio: Option<Ratio>) -> bool {
+    ratio.is_none_or(factor)
+}
+
+names!(hystart::Profile {
+    hystart::Profile::Linux => "linux" = hystart::Profile::Linux,
+    hystart::Profile::Gvisor => "gvisor" = hystart::Profile::Gvisor,
+    hystart::Profile::Ns3 => "ns3" = hystart::Profile::Ns3,
+});
+names!(hystart::RollAt {
+    hystart::RollAt::Sample => "sample" = hystart::RollAt::Sample,
+    hystart::RollAt::BehindGate => "gate" = hystart::RollAt::BehindGate,
+    hystart::RollAt::Growth => "growth" = hystart::RollAt::Growth,
+});
+options! {
+    hystart::Params, preset "profile": hystart::Profile, "linux, gvisor, ns3", |p: hystart::Params| p.profile, |profile| match profile {
+        hystart::Profile::Linux => hystart::Params::LINUX,
+        hystart::Profile::Gvisor => hystart::Params::GVISOR,
+        hystart::Profile::Ns3 => hystart::Params::NS3,
+    }, "whose constants and comparisons";
+    "train": train, "on, off", any, "leave on an ACK train as long as the path";
+    "delay": delay, "on, off", any, "leave when the round's smallest RTT rises";
+    "low": low_window, "0 to 10000 segments", |n: u64| n <= 10_000, "no detection below this window";
+    "roll": roll_at, "sample, gate, growth", any, "where a round may end";
+    "scale": exit_scale, "a factor up to 1", |r: Ratio| r.num() <= r.den() && r.num() * 20 >= r.den(), "window kept at the exit";
+}
+
+names!(hystart_plus_plus::Mode {
+    hystart_plus_plus::Mode::Css => "css" = hystart_plus_plus::Mode::Css,
+    hystart_plus_plus::Mode::Lss => "lss" = hystart_plus_plus::Mode::Lss,
+});
+names!(hystart_plus_plus::Baseline {
+    hystart_plus_plus::Baseline::CurrentRoundMin => "round" = hystart_plus_plus::Baseline::CurrentRoundMin,
+    hystart_plus_plus::Baseline::EntryThreshold => "entry" = hystart_plus_plus::Baseline::EntryThreshold,
+});
+names!(hystart_plus_plus::Rearm {
+    hystart_plus_plus::Rearm::Never => "never" = hystart_plus_plus::Rearm::Never,
+    hystart_plus_plus::Rearm::Idle => "idle" = hystart_plus_plus::Rearm::Idle,
+    hystart_plus_plus::Rearm::Rto => "rto" = hystart_plus_plus::Rearm::Rto,
+    hystart_plus_plus::Rearm::Always => "always" = hystart_plus_plus::Rearm::Always,
+});
+
+/// Rounds of conservative slow start, as an option: `off` is none at all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct CssRounds(u8);
+
+impl Knob for CssRounds {
+    fn parse(text: &str) -> Option<CssRounds> {
+        if text == "off" { Some(CssRounds(0)) } else { u8::parse(text).filter(|&n| n >= 1).map(CssRounds) }
+    }
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 { f.write_str("off") } else { Knob::show(&self.0, f) }
+    }
+}
+
+impl Options for hystart_plus_plus::Params {
+    const DOCS: &'static [OptionDoc] = &[
+        OptionDoc { key: "mode", values: "css, lss", meaning: "RFC 9406, or draft-03's limited slow start until the next congestion" },
+        OptionDoc { key: "css", values: "off, or 1 to 255", meaning: "rounds of conservative slow start; off leaves at the first rise" },
+        OptionDoc { key: "divisor", values: "2 to 64", meaning: "growth in conservative slow start is divided by this" },
+        OptionDoc { key: "baseline", values: "round, entry", meaning: "what ends conservative slow start; entry cannot oscillate" },
+        OptionDoc { key: "fresh", values: "on, off", meaning: "eight new samples after each change of phase" },
+        OptionDoc { key: "keep", values: "on, off", meaning: "a round without samples keeps the minimum of the one before" },
+        OptionDoc { key: "skip", values: "on, off", meaning: "judge nothing before the first flight is acknowledged" },
+        OptionDoc { key: "low", values: "0 to 10000 segments", meaning: "no detection below this window" },
+        OptionDoc { key: "cap", values: "off, or 1 to 64 segments", meaning: "most that one ACK may count when unpaced (L)" },
+        OptionDoc { key: "int", values: "on, off", meaning: "limited slow start rounds K down" },
+        OptionDoc { key: "rearm", values: "never, idle, rto, always", meaning: "when it runs again" },
+        OptionDoc { key: "limited", values: "on, off", meaning: "count a conservative round only if the window was the limit in it" },
+    ];
+    fn set(&mut self, key: &str, value: &str) -> Result<(), Refused> {
+        let doc = Self::DOCS.iter().find(|doc| doc.key == key).ok_or(Refused::Key)?;
+        let values = doc.values;
+        match key {
+            "mode" => {
+                *self = match read(value, values, any)? {
+                    hystart_plus_plus::Mode::Css => Self::RFC9406,
+                    hystart_plus_plus::Mode::Lss => Self::DRAFT03,
+                }
+            }
+            "css" => self.css_rounds = read::<CssRounds>(value, values, any)?.0,
+            "divisor" => self.css_divisor = read(value, values, |n: u32| (2..=64).contains(&n))?,
+            "baseline" => self.baseline = read(value, values, any)?,
+            "fresh" => self.fresh_samples = read(value, values, any)?,
+            "keep" => self.keep_last_min = read(value, values, any)?,
+            "skip" => self.skip_first_flight = read(value, values, any)?,
+            "low" => self.low_cwnd = read(value, values, |n: u64| n <= 10_000)?,
+            "cap" => self.l = read(value, values, |l: Option<u64>| l.is_none_or(|n| (1..=64).contains(&n)))?,
+            "int" => self.int_k = read(value, values, any)?,
+            "rearm" => self.rearm = read(value, values, any)?,
+            _ => self.css_count_limited = read(value, values, any)?,
+        }
+        Ok(())
+    }
+    fn changed(&self, visit: &mut dyn FnMut(&'static str, &dyn Show) -> fmt::Result) -> fmt::Result {
+        let base = match self.mode {
+            hystart_plus_plus::Mode::Css => Self::RFC9406,
+            hystart_plus_plus::Mode::Lss => {
+                visit("mode", &self.mode)?;
+                Self::DRAFT03
+            }
+        };
+        let mut differs = |key, value: &dyn Show, same: bool| if same { Ok(()) } else { visit(key, value) };
+        differs("css", &CssRounds(self.css_rounds), self.css_rounds == base.css_rounds)?;
+        differs("divisor", &self.css_divisor, self.css_divisor == base.css_divisor)?;
+        differs("baseline", &self.baseline, self.baseline == base.baseline)?;
+        differs("fresh", &self.fresh_samples, self.fresh_samples == base.fresh_samples)?;
+        differs("keep", &self.keep_last_min, self.keep_last_min == base.keep_last_min)?;
+        differs("skip", &self.skip_first_flight, self.skip_first_flight == base.skip_first_flight)?;
+        differs("low", &self.low_cwnd, self.low_cwnd == base.low_cwnd)?;
+        differs("cap", &self.l, self.l == base.l)?;
+        differs("int", &self.int_k, self.int_k == base.int_k)?;
+        differs("rearm", &self.rearm, self.rearm == base.rearm)?;
+        differs("limited", &self.css_count_limited, self.css_count_limited == base.css_count_limited)
+    }
+}
+
+options! {
+    limited_slow_start::Params;
+    "max": max_ssthresh, "2 to 100000 segments", |n: u64| (2..=100_000).contains(&n), "window above which growth is limited (max_ssthresh)";
+    "int": rfc_int, "on, off", any, "the RFC's integer K instead of the exact one";
+}
+
+names!(rapid_start::Threshold {
+    rapid_start::Threshold::Draft => "draft" = rapid_start::Threshold::Draft,
+    rapid_start::Threshold::Quicly => "quicly" = rapid_start::Threshold::Quicly,
+});
+options! {
+    rapid_start::Params;
+    "k": k, "a fraction below 1", |r: Ratio| r.num() < r.den(), "share of the reduction paid by acknowledged bytes";
+    "jump": jump, "off, 2iw or packets", any, "first window, spread over a whole round trip";
+    "threshold": threshold, "draft, quicly", any, "RTT rise that ends threefold growth";
+    "spread": full_rtt_pacing, "on, off", any, "pace every round over its whole RTT (gain 1.65)";
+    "recovery": own_recovery, "on, off", any, "the smooth first recovery";
+}
+
+options! {
+    jump_start::Params;
+    "jump": window, "2iw or packets", any, "first window, spread over a whole round trip";
+}
+
+names!(Base {
+    Base::Cwnd => "cwnd" = Base::Cwnd,
+    Base::Inflight => "inflight" = Base::Inflight,
+});
+options! {
+    reno::Params;
+    "beta": beta, "0.05 to 1", factor, "decrease factor";
+    "first": first_beta, "off, or 0.05 to 1", optional_factor, "decrease factor of the cut that ends slow start";
+    "abe": abe, "off, or 0.05 to 1", optional_factor, "decrease factor after ECN marks (RFC 8511: 0.8)";
+    "base": base, "cwnd, inflight", any, "what the factor multiplies";
+}
+
+names!(cubic::Profile {
+    cubic::Profile::Rfc9438 => "rfc" = cubic::Profile::Rfc9438,
+    cubic::Profile::Linux => "linux" = cubic::Profile::Linux,
+});
+options! {
+    cubic::Params, preset "profile": cubic::Profile, "rfc, linux", |p: cubic::Params| p.profile, |profile| match profile {
+        cubic::Profile::Rfc9438 => cubic::Params::default(),
+        cubic::Profile::Linux => cubic::Params::linux(),
+    }, "RFC 9438, or the kernel's arithmetic in segments";
+    "beta": beta, "0.05 to 1", factor, "decrease factor";
+    "first": first_beta, "off, or 0.05 to 1", optional_factor, "decrease factor of the cut that ends slow start";
+    "abe": abe, "off, or 0.05 to 1", optional_factor, "decrease factor after ECN marks (RFC 8511: 0.85)";
+    "base": base, "cwnd, inflight", any, "what the factor multiplies";
+    "fast": fast_convergence, "on, off", any, "fast convergence";
+    "floor20": ca_floor_20, "on, off", any, "grow by at least 5 % per RTT until the first congestion";
+}
+
+names!(LostRepeat {
+    LostRepeat::CutAgain => "again" = LostRepeat::CutAgain,
+    LostRepeat::Ignore => "ignore" = LostRepeat::Ignore,
+});
+names!(sack::Fill {
+    sack::Fill::FullSegment => "segment" = sack::Fill::FullSegment,
+    sack::Fill::AnyRoom => "any" = sack::Fill::AnyRoom,
+});
+options! {
+    sack::Params;
+    "fill": fill, "segment, any", any, "how much room a segment needs";
+    "inflate": inflate, "0 to 10 segments", |n: u32| n <= 10, "segments added to the target while recovering (gVisor: 3)";
+    "lost": lost_repeat, "again, ignore", any, "what a lost repeat does";
+}
+
+names!(rate_halving::Floor {
+    rate_halving::Floor::Target => "target" = rate_halving::Floor::Target,
+    rate_halving::Floor::HalfTarget => "half" = rate_halving::Floor::HalfTarget,
+});
+options! {
+    rate_halving::Params;
+    "floor": floor, "target, half", any, "where the halving stops";
+    "moderation": moderation, "off, or 0 to 100 segments", |m: Option<u32>| m.is_none_or(|n| n <= 100), "burst allowed at the exit";
+}
+
+/// The rules of PRR by name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PrrMode {
+    Rfc9937,
+    Crb,
+    Ssrb,
+    Ub,
+    Linux,
+}
+names!(PrrMode {
+    PrrMode::Rfc9937 => "9937" = PrrMode::Rfc9937,
+    PrrMode::Crb => "crb" = PrrMode::Crb,
+    PrrMode::Ssrb => "ssrb" = PrrMode::Ssrb,
+    PrrMode::Ub => "ub" = PrrMode::Ub,
+    PrrMode::Linux => "linux" = PrrMode::Linux,
+});
+
+fn prr_mode(params: prr::Params) -> PrrMode {
+    match params.rules {
+        prr::Rules::Rfc9937 { .. } => PrrMode::Rfc9937,
+        prr::Rules::Rfc6937 { bound: prr::Bound::Crb, .. } => PrrMode::Crb,
+        prr::Rules::Rfc6937 { bound: prr::Bound::Ssrb, .. } => PrrMode::Ssrb,
+        prr::Rules::Rfc6937 { bound: prr::Bound::Ub, .. } => PrrMode::Ub,
+        prr::Rules::Linux => PrrMode::Linux,
+    }
+}
+
+options! {
+    prr::Params, preset "mode": PrrMode, "9937, crb, ssrb, ub, linux", prr_mode, |mode| match mode {
+        PrrMode::Rfc9937 => prr::Params::rfc9937(),
+        PrrMode::Crb => prr::Params::rfc6937(prr::Bound::Crb),
+        PrrMode::Ssrb => prr::Params::rfc6937(prr::Bound::Ssrb),
+        PrrMode::Ub => prr::Params::rfc6937(prr::Bound::Ub),
+        PrrMode::Linux => prr::Params::linux(),
+    }, "RFC 9937, a bound of RFC 6937, or the kernel's";
+    "guard": split_guard, "on, off", any, "splitting ACKs gains no extra segments";
+    "lost": lost_repeat, "again, ignore", any, "what a lost repeat does";
+}
+
+/// A part without options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NoOptions;
+impl Options for NoOptions {
+    const DOCS: &'static [OptionDoc] = &[];
+    fn set(&mut self, _key: &str, _value: &str) -> Result<(), Refused> {
+        Err(Refused::Key)
+    }
+    fn changed(&self, _visit: &mut dyn FnMut(&'static str, &dyn Show) -> fmt::Result) -> fmt::Result {
+        Ok(())
+    }
+}
+
+/// The oracle's option.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OracleParams {
+    /// The window at which it leaves, bytes; without it whoever knows the path fills it in.
+    pub exit: Option<u64>,
+}
+options! {
+    OracleParams;
+    "exit": exit, "off, or bytes", |e: Option<u64>| e.is_none_or(|n| n >= 1), "window at which it leaves; off: the path's best exit";
+}
+
+/// What belongs to the sender, not to an algorithm: `@(iw=30,pace=off)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderParams {
+    /// Initial window in packets, if not the experiment's.
+    pub iw: Option<u32>,
+    /// Paced or not, if not the transport's default.
+    pub pace: Option<Pace>,
+    /// Depth of the pacer's bucket in packets, if not the experiment's.
+    pub burst: Option<u32>,
+    /// Pacing gain in ordinary recovery, if not 5/4.
+    pub recovery_gain: Option<Ratio>,
+}
+
+/// Paced or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Packets leave at the pacing rate.
+    On,
+    /// Packets leave as soon as the window allows.
+    Off,
+}
+
+impl SenderParams {
+    /// Every sender option.
+    pub const DOCS: &'static [OptionDoc] = <SenderParams as Options>::DOCS;
+}
+
+impl Options for SenderParams {
+    const DOCS: &'static [OptionDoc] = &[
+        OptionDoc { key: "iw", values: "1 to 1000 packets", meaning: "initial window" },
+        OptionDoc { key: "pace", values: "on, off", meaning: "spread packets over the round trip" },
+        OptionDoc { key: "burst", values: "1 to 1000 packets", meaning: "depth of the pacer's bucket" },
+        OptionDoc { key: "recgain", values: "1 to 4", meaning: "pacing gain in ordinary recovery" },
+    ];
+    fn set(&mut self, key: &str, value: &str) -> Result<(), Refused> {
+        let values = Self::DOCS.iter().find(|doc| doc.key == key).ok_or(Refused::Key)?.values;
+        let packets = |n: u32| (1..=1000).contains(&n);
+        match key {
+            "iw" => self.iw = Some(read(value, values, packets)?),
+            "pace" => self.pace = Some(if read(value, values, any)? { Pace::On } else { Pace::Off }),
+            "burst" => self.burst = Some(read(value, values, packets)?),
+            _ => self.recovery_gain = Some(read(value, values, |r: Ratio| r.num() >= r.den() && r.num() <= 4 * r.den())?),
+        }
+        Ok(())
+    }
+    fn changed(&self, visit: &mut dyn FnMut(&'static str, &dyn Show) -> fmt::Result) -> fmt::Result {
+        if let Some(iw) = self.iw {
+            visit("iw", &iw)?;
+        }
+        if let Some(pace) = self.pace {
+            visit("pace", &(pace == Pace::On))?;
+        }
+        if let Some(burst) = self.burst {
+            visit("burst", &burst)?;
+        }
+        if let Some(gain) = self.recovery_gain {
+            visit("recgain", &gain)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,81 @@
+//! One congestion avoidance out of all, chosen at run time without a heap or a virtual call.
+
+use super::{Avoidance, Cubic, Cut, Reduced, Reno};
+use crate::event::{Ack, Context, Signal, Window};
+use crate::startup::Handover;
+use crate::units::{Nanos, Ratio, Time};
+
+/// Any congestion avoidance of the crate.
+#[derive(Clone, Copy, Debug)]
+pub enum AnyAvoidance {
+    /// Reno (RFC 5681, RFC 9002).
+    Reno(Reno),
+    /// CUBIC (RFC 9438).
+    Cubic(Cubic),
+}
+
+/// What a false alarm restores.
+#[derive(Clone, Copy, Debug)]
+pub enum AnySaved {
+    /// Of Reno.
+    Reno(<Reno as Avoidance>::Saved),
+    /// Of CUBIC.
+    Cubic(<Cubic as Avoidance>::Saved),
+}
+
+macro_rules! each {
+    ($self:expr, $avoidance:ident => $call:expr) => {
+        match $self {
+            AnyAvoidance::Reno($avoidance) => $call,
+            AnyAvoidance::Cubic($avoidance) => $call,
+        }
+    };
+}
+
+impl Avoidance for AnyAvoidance {
+    type Saved = AnySaved;
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
+        each!(self, a => a.grow(ack, acked, w, cx));
+    }
+    fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced {
+        each!(self, a => a.reduce(cut, w, cx))
+    }
+    fn on_rto(&mut self, now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
+        each!(self, a => a.on_rto(now, inflight_before, w, cx))
+    }
+    fn on_persistent_congestion(&mut self, now: Time) {
+        each!(self, a => a.on_persistent_congestion(now));
+    }
+    fn hand_over(&mut self, handover: Handover, w: Window, cx: &Context) {
+        each!(self, a => a.hand_over(handover, w, cx));
+    }
+    fn on_idle(&mut self, now: Time, idle: Nanos) {
+        each!(self, a => a.on_idle(now, idle));
+    }
+    fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio {
+        each!(self, a => a.beta(signal, from_slow_start))
+    }
+    #[inline]
+    fn epoch_start(&self) -> Option<Time> {
+        each!(self, a => a.epoch_start())
+    }
+    fn save(&self) -> AnySaved {
+        match self {
+            AnyAvoidance::Reno(reno) => AnySaved::Reno(reno.save()),
+            AnyAvoidance::Cubic(cubic) => AnySaved::Cubic(cubic.save()),
+        }
+    }
+    fn restore(&mut self, saved: AnySaved) {
+        match (self, saved) {
+            (AnyAvoidance::Reno(reno), AnySaved::Reno(saved)) => reno.restore(saved),
+            (AnyAvoidance::Cubic(cubic), AnySaved::Cubic(saved)) => cubic.restore(saved),
+            // A controller never changes its avoidance, so what it saved is what it restores.
+            _ => {}
+        }
+    }
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        each!(self, a => a.signals(visit));
+    }
+}

@@ -1,0 +1,54 @@
+//! One recovery policy out of all, chosen at run time without a heap or a virtual call.
+
+use super::{End, Entry, Immediate, Progress, Prr, RateHalving, Recovery, Sack};
+
+/// Any recovery policy of the crate.
+#[derive(Clone, Copy, Debug)]
+pub enum AnyRecovery {
+    /// Immediate cut (RFC 9002).
+    Immediate(Immediate),
+    /// Cut once and fill (RFC 6675).
+    Sack(Sack),
+    /// Linux rate halving.
+    RateHalving(RateHalving),
+    /// Proportional Rate Reduction (RFC 6937, RFC 9937, Linux).
+    Prr(Prr),
+}
+
+macro_rules! each {
+    ($self:expr, $recovery:ident => $call:expr) => {
+        match $self {
+            AnyRecovery::Immediate($recovery) => $call,
+            AnyRecovery::Sack($recovery) => $call,
+            AnyRecovery::RateHalving($recovery) => $call,
+            AnyRecovery::Prr($recovery) => $call,
+        }
+    };
+}
+
+impl Recovery for AnyRecovery {
+    fn enter(&mut self, entry: &Entry) {
+        each!(self, r => r.enter(entry));
+    }
+    #[inline]
+    fn on_ack(&mut self, progress: &Progress) {
+        each!(self, r => r.on_ack(progress));
+    }
+    #[inline]
+    fn admits(&self, len: u64, pipe: u64) -> bool {
+        each!(self, r => r.admits(len, pipe))
+    }
+    #[inline]
+    fn on_sent(&mut self, len: u64) {
+        each!(self, r => r.on_sent(len));
+    }
+    fn cwnd(&self) -> u64 {
+        each!(self, r => r.cwnd())
+    }
+    fn end(&mut self, how: End, pipe: u64) -> u64 {
+        each!(self, r => r.end(how, pipe))
+    }
+    fn restarts_on_lost_repeat(&self) -> bool {
+        each!(self, r => r.restarts_on_lost_repeat())
+    }
+}

@@ -1,0 +1,138 @@
+//! Names of arms: parsing and printing are inverse, and what cannot be meant is refused with a reason.
+
+use firstflight::arm::options::OptionDoc;
+use firstflight::arm::{AVOIDANCES, Arm, ArmError, Part, RECOVERIES, SHORT_NAMES, STARTUPS, split_list};
+use firstflight::controller::Config;
+use firstflight::{Seq, Time};
+use proptest::prelude::*;
+
+fn parse(text: &str) -> Arm {
+    Arm::parse(text).unwrap_or_else(|error| panic!("`{text}` should be an arm: {error}"))
+}
+
+#[test]
+fn canonical_names() {
+    // (what is typed, what it means in full)
+    let rows = [
+        ("slowstart", "slowstart/cubic/prr"),
+        ("rapid", "rapid/cubic/prr"),
+        ("rapidstart", "rapid/cubic/prr"),
+        ("rapid-nojump", "rapid(jump=off)/cubic/prr"),
+        ("rapid-nojump/reno", "rapid(jump=off)/reno/prr"),
+        ("rapid(k=11/18)", "rapid(k=11/18)/cubic/prr"),
+        ("rapid(k=2/3)", "rapid/cubic/prr"),
+        ("rapid(jump=off)/reno(beta=0.7)", "rapid(jump=off)/reno(beta=0.7)/prr"),
+        ("rapid(jump=60)", "rapid(jump=60)/cubic/prr"),
+        ("hystart++(css=off)/cubic/prr@(iw=30,pace=on)", "hystart++(css=off)/cubic/prr@(iw=30,pace=on)"),
+        ("hystart++-draft03", "hystart++(mode=lss)/cubic/prr"),
+        ("hystart(profile=gvisor,train=off)", "hystart(profile=gvisor,train=off)/cubic/prr"),
+        (" slowstart / reno / immediate @( iw = 30 )", "slowstart/reno/immediate@(iw=30)"),
+        ("slowstart/reno(beta=7/10)/immediate", "slowstart/reno(beta=0.7)/immediate"),
+        ("slowstart/cubic(first=0.5)/prr(mode=crb)", "slowstart/cubic(first=0.5)/prr(mode=crb)"),
+        ("slowstart/reno/halving(moderation=off)", "slowstart/reno/halving(moderation=off)"),
+        ("oracle(exit=375000)", "oracle(exit=375000)/cubic/prr"),
+    ];
+    for (typed, full) in rows {
+        assert_eq!(parse(typed).to_string(), full, "`{typed}` in full");
+        assert_eq!(parse(full), parse(typed), "`{full}` read back");
+    }
+}
+
+#[test]
+fn refusals_say_what_is_wrong() {
+    let rows = [
+        ("", "an arm is missing between two commas"),
+        ("warp", "unknown arm or startup `warp`"),
+        ("slowstart/vegas", "unknown congestion avoidance `vegas`"),
+        ("slowstart/cubic/hope", "unknown recovery `hope`"),
+        ("slowstart/cubic/prr/more", "arm `slowstart/cubic/prr/more`: at most startup/avoidance/recovery"),
+        ("rapid(k=2/3", "arm `rapid(k=2/3`: parentheses do not match"),
+        ("rapid)", "arm `rapid)`: parentheses do not match"),
+        ("rapid(k)", "`k` is not an option of the form key=value"),
+        ("rapid(speed=9)", "rapid has no option `speed`; it has k, jump, threshold, spread, recovery"),
+        ("rapid(k=3/2)", "rapid: `k` takes a fraction below 1, not `3/2`"),
+        ("slowstart@(iw=0)", "the sender: `iw` takes 1 to 1000 packets, not `0`"),
+        ("slowstart@iw=3", "arm `slowstart@iw=3`: parentheses do not match"),
+        ("slowstart/reno(beta=1.0)", "reno: `beta` takes 0.05 to 1, not `1.0`"),
+        ("hystart(train=off,delay=off)", "hystart with both detectors off is slow start: say slowstart"),
+        (
+            "rapid@(pace=off)",
+            "a jump spreads its window over a round trip and needs the pacer: use rapid(jump=off) or drop pace=off",
+        ),
+    ];
+    for (typed, line) in rows {
+        match Arm::parse(typed) {
+            Ok(arm) => panic!("`{typed}` should be refused, was read as {arm}"),
+            Err(error) => assert_eq!(error.to_string(), line, "refusal of `{typed}`"),
+        }
+    }
+}
+
+#[test]
+fn commas_inside_parentheses_do_not_separate_arms() {
+    let list: Vec<&str> = split_list("rapid(k=2/3,jump=off),slowstart@(iw=30,pace=off),oracle").collect();
+    assert_eq!(list, ["rapid(k=2/3,jump=off)", "slowstart@(iw=30,pace=off)", "oracle"]);
+}
+
+#[test]
+fn every_name_in_the_catalogue_parses_and_makes_a_controller() {
+    let names = STARTUPS.iter().map(|part| part.name).chain(SHORT_NAMES.iter().map(|short| short.name));
+    for name in names {
+        let arm = parse(name);
+        for config in [Config::quic(1472), Config::tcp(1448)] {
+            let controller = arm.controller(config, 375_000, Time(0), Seq(0));
+            assert!(controller.cwnd() >= 2 * config.mss, "{name} starts with a window of {}", controller.cwnd());
+        }
+    }
+    for avoidance in AVOIDANCES {
+        for recovery in RECOVERIES {
+            parse(&format!("slowstart/{}/{}", avoidance.name, recovery.name));
+        }
+    }
+}
+
+/// Values worth trying for an option: whatever its documentation lists, and a few numbers.
+fn candidates(doc: &OptionDoc) -> Vec<String> {
+    let listed = doc.values.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned);
+    listed.chain(["1", "2", "5", "30", "0.7", "0.85", "11/18", "2iw", "off", "on"].map(str::to_owned)).collect()
+}
+
+fn part_text(parts: &'static [Part]) -> impl Strategy<Value = String> {
+    (0..parts.len(), proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..4)).prop_map(
+        move |(which, picks)| {
+            let part = &parts[which];
+            let options: Vec<String> = picks
+                .iter()
+                .filter(|_| !part.options.is_empty())
+                .map(|(key, value)| {
+                    let doc = key.get(part.options);
+                    let values = candidates(doc);
+                    format!("{}={}", doc.key, value.get(&values))
+                })
+                .collect();
+            if options.is_empty() { part.name.to_owned() } else { format!("{}({})", part.name, options.join(",")) }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_parses_prints_and_parses_to_the_same(s in part_text(STARTUPS), a in part_text(AVOIDANCES), r in part_text(RECOVERIES)) {
+        let text = format!("{s}/{a}/{r}");
+        if let Ok(arm) = Arm::parse(&text) {
+            let printed = arm.to_string();
+            prop_assert_eq!(Arm::parse(&printed).map_err(|e| e.to_string()), Ok(arm), "`{}` printed as `{}`", text, printed);
+            prop_assert_eq!(parse(&printed).to_string(), printed, "printing is stable");
+        }
+    }
+
+    #[test]
+    fn no_text_panics(text in "[a-z+(),=/@ 0-9.é-]{0,40}") {
+        for arm in Arm::parse_list(&text) {
+            if let Err(error) = arm {
+                prop_assert!(!error.to_string().is_empty());
+                prop_assert!(!matches!(error, ArmError::Nonsense("")));
+            }
+        }
+    }
+}
