@@ -1,0 +1,124 @@
+//! One direction of a path: a rate, a queue in front of it, a delay behind it.
+//!
+//! A link is first in, first out, so everything that will happen to a packet is known the moment it is offered: [`Link::offer`] answers with
+//! its [`Fate`] and the caller needs no further event from the link. Time is an argument; the link has no clock.
+//!
+//! Conventions, as the experiments of this project state them: rates count IP bytes; a packet is dropped if the waiting bytes plus its own
+//! exceed the capacity, the packet in service not counted; departures at an instant come before offers at that instant; random loss is
+//! decided behind the queue, so a lost packet has used the bottleneck.
+
+use crate::plain::Plain;
+use crate::slots::Slotted;
+
+/// What will happen to an offered packet. All times in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It reaches the far end.
+    Deliver {
+        /// When its last bit arrives at the far end.
+        at: u64,
+        /// How long it waits in the queue before its service starts.
+        waited: u64,
+        /// Whether the queue sets ECN Congestion Experienced on it.
+        marked: bool,
+    },
+    /// It reaches the far end twice (paths with `dup=` only).
+    Duplicate {
+        /// Arrival of the first copy.
+        at: u64,
+        /// Arrival of the second copy, not before the first.
+        again: u64,
+        /// How long it waits in the queue before its service starts.
+        waited: u64,
+        /// Whether the queue sets ECN Congestion Experienced on both copies.
+        marked: bool,
+    },
+    /// It never arrives.
+    Drop(DropCause),
+}
+
+/// Why a packet never arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum DropCause {
+    /// The queue had no room.
+    Queue,
+    /// Loss that has nothing to do with the queue: independent, in bursts, or at a hand-over.
+    Random,
+    /// The token bucket was empty.
+    Policer,
+    /// Active queue management chose it.
+    Aqm,
+    /// A trace played once has ended: the link delivers nothing any more.
+    TraceEnd,
+}
+
+/// One direction of a path, made by [`crate::Path::links`].
+#[derive(Clone, Debug)]
+pub struct Link {
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    /// Constant rate, drop-tail, independent loss: the hot loop of the simulator.
+    Plain(Plain),
+    /// Delivery opportunities instead of a rate.
+    Slotted(Box<Slotted>),
+}
+
+impl Link {
+    pub(crate) fn new(kind: Kind) -> Self {
+        Self { kind }
+    }
+
+    pub(crate) fn into_kind(self) -> Kind {
+        self.kind
+    }
+
+    pub(crate) fn kind_mut(&mut self) -> &mut Kind {
+        &mut self.kind
+    }
+
+    /// Hands a packet of `len` bytes (at most 1 GiB) to the link at `now` (ns). Calls come in order of time.
+    #[inline]
+    pub fn offer(&mut self, now: u64, len: u32) -> Fate {
+        match &mut self.kind {
+            Kind::Plain(link) => link.offer(now, len),
+            Kind::Slotted(link) => link.offer(now, len),
+        }
+    }
+
+    /// Bytes that wait at `now`; the packet in service is not counted.
+    #[inline]
+    pub fn queued_bytes(&mut self, now: u64) -> u64 {
+        match &mut self.kind {
+            Kind::Plain(link) => link.queued_bytes(now),
+            Kind::Slotted(link) => link.queued_bytes(now),
+        }
+    }
+
+    /// Most bytes that may wait; `u64::MAX` if the queue is unlimited.
+    pub fn capacity(&self) -> u64 {
+        match &self.kind {
+            Kind::Plain(link) => link.capacity(),
+            Kind::Slotted(link) => link.capacity(),
+        }
+    }
+
+    /// Delay behind the bottleneck, in ns: what an arrival adds to the end of its service.
+    pub fn propagation(&self) -> u64 {
+        match &self.kind {
+            Kind::Plain(link) => link.propagation(),
+            Kind::Slotted(link) => link.propagation(),
+        }
+    }
+
+    /// Back to time zero with the draws of another trial; nothing is allocated.
+    pub fn reset(&mut self, seed: u64, path_index: u64) {
+        match &mut self.kind {
+            Kind::Plain(link) => link.reset(seed, path_index),
+            Kind::Slotted(link) => link.reset(seed, path_index),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The packets that wait in front of a link: when the service of each starts, and how many bytes they are together.
+
+/// A drop-tail queue in bytes. State: one ring entry (16 bytes) per waiting packet, kept from trial to trial.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    /// Service starts and lengths, in order; the length of the ring is a power of two.
+    ring: Vec<(u64, u32)>,
+    head: usize,
+    count: usize,
+    bytes: u64,
+    capacity: u64,
+}
+
+impl Waiting {
+    pub(crate) fn new(capacity: u64) -> Self {
+        Self { ring: vec![(0, 0); 16], head: 0, count: 0, bytes: 0, capacity }
+    }
+
+    /// Empties the queue and gives it another capacity.
+    pub(crate) fn restart(&mut self, capacity: u64) {
+        (self.head, self.count, self.bytes, self.capacity) = (0, 0, 0, capacity);
+    }
+
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Lets go of every packet whose service has started by `now`.
+    #[inline]
+    pub(crate) fn leave(&mut self, now: u64) {
+        let mask = self.ring.len() - 1;
+        while self.count > 0 {
+            let (start, len) = self.ring[self.head & mask];
+            if start > now {
+                break;
+            }
+            self.head = (self.head + 1) & mask;
+            self.count -= 1;
+            self.bytes -= u64::from(len);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn has_room(&self, len: u32) -> bool {
+        self.bytes + u64::from(len) <= self.capacity
+    }
+
+    /// Adds a packet whose service starts at `start`, not before those already waiting.
+    #[inline]
+    pub(crate) fn join(&mut self, start: u64, len: u32) {
+        if self.count == self.ring.len() {
+            self.grow();
+        }
+        let mask = self.ring.len() - 1;
+        let tail = (self.head + self.count) & mask;
+        self.ring[tail] = (start, len);
+        self.count += 1;
+        self.bytes += u64::from(len);
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.ring.rotate_left(self.head);
+        self.head = 0;
+        self.ring.resize(self.ring.len() * 2, (0, 0));
+    }
+}

@@ -1,0 +1,134 @@
+//! Quantities with units: exact decimal text to integers and back.
+//!
+//! Every value of a path is an integer in its smallest unit (bit/s, ns, bytes, 1e-9 parts, 1e-6 multiples). Text is decimal with a unit;
+//! what is finer than the smallest unit is rounded to the nearest, so that printing and parsing again changes nothing.
+
+use crate::error::PathError;
+
+/// One way to write a quantity: its units and the range that is allowed.
+pub(crate) struct Quantity {
+    /// Unit and its size in the smallest unit; "" allows a bare number.
+    units: &'static [(&'static str, u64)],
+    min: u64,
+    max: u64,
+    allowed: &'static str,
+}
+
+const PPB: u64 = 1_000_000_000;
+const RATES: &[(&str, u64)] = &[("bit", 1), ("kbit", 1_000), ("Mbit", 1_000_000), ("Gbit", 1_000_000_000)];
+const TIMES: &[(&str, u64)] = &[("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+const SIZES: &[(&str, u64)] = &[("B", 1), ("kB", 1_000), ("MB", 1_000_000)];
+const RATIOS: &[(&str, u64)] = &[("%", PPB / 100), ("", PPB)];
+
+/// Bits per second.
+pub(crate) const RATE: Quantity =
+    Quantity { units: RATES, min: 1_000, max: 1_000_000_000_000, allowed: "1kbit to 1000Gbit, with the unit bit, kbit, Mbit or Gbit" };
+/// Nanoseconds, more than none.
+pub(crate) const TIME: Quantity =
+    Quantity { units: TIMES, min: 1, max: 100_000_000_000, allowed: "more than 0 and at most 100s, with the unit us, ms or s" };
+/// Nanoseconds, none included.
+pub(crate) const TIME_OR_ZERO: Quantity =
+    Quantity { units: TIMES, min: 0, max: u64::MAX / 4, allowed: "0s or more, with the unit us, ms or s" };
+/// Bytes.
+pub(crate) const SIZE: Quantity =
+    Quantity { units: SIZES, min: 1, max: 1_000_000_000_000, allowed: "1B to 1000000MB, with the unit B, kB or MB" };
+/// Parts of 1e-9, below one.
+pub(crate) const LOSS: Quantity = Quantity { units: RATIOS, min: 0, max: PPB - 1, allowed: "0 up to but not including 1 (100%)" };
+/// Multiples in 1e-6.
+pub(crate) const FACTOR: Quantity =
+    Quantity { units: &[("", 1_000_000)], min: 1_000, max: 1_000_000_000, allowed: "a plain number from 0.001 to 1000" };
+/// Multiples of the BDP in 1e-6.
+pub(crate) const BDP: Quantity = Quantity { units: &[("bdp", 1_000_000)], min: 1_000, max: 1_000_000_000, allowed: "0.001bdp to 1000bdp" };
+
+impl Quantity {
+    /// Refuses a value that was set by hand and lies outside the range; `print` is called only to say so.
+    pub(crate) fn check(&self, key: &str, value: u64, print: impl Fn(u64) -> String) -> Result<(), PathError> {
+        if (self.min..=self.max).contains(&value) {
+            return Ok(());
+        }
+        let wrong = if value < self.min { "is too small" } else { "is too large" };
+        Err(PathError::at(key, &print(value), wrong, self.allowed))
+    }
+
+    /// The value of `text` in the smallest unit.
+    pub(crate) fn parse(&self, key: &str, text: &str) -> Result<u64, PathError> {
+        let wrong = |what: &str| PathError::at(key, text, what, self.allowed);
+        if text.starts_with('-') {
+            return Err(wrong("is negative"));
+        }
+        let (number, unit) = split(text);
+        if number.is_empty() {
+            return Err(wrong("is not a number"));
+        }
+        let Some(&(_, scale)) = self.units.iter().find(|(name, _)| *name == unit) else {
+            return Err(wrong(if unit.is_empty() { "the unit is missing" } else { "unknown unit" }));
+        };
+        let value = scaled(number, scale).ok_or_else(|| wrong("is not a number"))?;
+        match u64::try_from(value) {
+            Ok(0) if self.min > 0 && nothing_but_zeros(number) => Err(wrong("is zero")),
+            Ok(0) if !nothing_but_zeros(number) => Err(wrong("is too small")),
+            Ok(value) if value < self.min => Err(wrong("is too small")),
+            Ok(value) if value <= self.max => Ok(value),
+            _ => Err(wrong("is too large")),
+        }
+    }
+}
+
+/// Number and unit of a text such as `12.5ms`.
+pub(crate) fn split(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    (&text[..end], text[end..].trim_start())
+}
+
+fn nothing_but_zeros(number: &str) -> bool {
+    number.bytes().all(|b| b == b'0' || b == b'.')
+}
+
+/// `number * scale`, rounded half up; nothing if `number` is no decimal number of at most 24 digits.
+fn scaled(number: &str, scale: u64) -> Option<u128> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    if whole.is_empty() || fraction.is_empty() || fraction.contains('.') || whole.len() + fraction.len() > 24 {
+        return None;
+    }
+    let digits = |text: &str| text.bytes().fold(0_u128, |sum, b| sum * 10 + u128::from(b - b'0'));
+    let power = 10_u128.pow(fraction.len() as u32);
+    let mantissa = digits(whole) * power + digits(fraction);
+    Some((mantissa * u128::from(scale) + power / 2) / power)
+}
+
+/// Exact decimal text of `value / scale`, without trailing zeros.
+fn decimal(value: u64, scale: u64) -> String {
+    let (whole, rest) = (value / scale, value % scale);
+    if rest == 0 {
+        return whole.to_string();
+    }
+    let width = scale.ilog10() as usize;
+    let fraction = format!("{rest:0width$}");
+    format!("{whole}.{}", fraction.trim_end_matches('0'))
+}
+
+/// Text in the largest unit of which there is at least one.
+fn in_largest(value: u64, units: &[(&str, u64)]) -> String {
+    let (unit, scale) = units.iter().rev().find(|(_, scale)| value >= *scale).unwrap_or(&units[0]);
+    format!("{}{unit}", decimal(value, *scale))
+}
+
+pub(crate) fn print_rate(bps: u64) -> String {
+    in_largest(bps, RATES)
+}
+
+pub(crate) fn print_time(ns: u64) -> String {
+    in_largest(ns, TIMES)
+}
+
+pub(crate) fn print_size(bytes: u64) -> String {
+    in_largest(bytes, SIZES)
+}
+
+pub(crate) fn print_percent(ppb: u64) -> String {
+    format!("{}%", decimal(ppb, PPB / 100))
+}
+
+pub(crate) fn print_factor(millionths: u64) -> String {
+    decimal(millionths, 1_000_000)
+}

@@ -1,0 +1,35 @@
+//! The keyed generator against its published vectors (seed 1).
+
+use firstflight_path::random::{Purpose, Stream, mix};
+
+#[test]
+fn one_step_from_state_one_is_the_published_value() {
+    assert_eq!(mix(1), 0x910a_2dec_8902_5cc1);
+}
+
+#[test]
+fn streams_give_the_vectors_of_seed_one() {
+    for (purpose, path, k, expected) in [
+        (Purpose::Rtt, 0, 0, 0xb57b_946d_e813_49e1_u64),
+        (Purpose::Rtt, 1, 0, 0xaef7_1425_3055_051c),
+        (Purpose::Rtt, 0, 1, 0x47e9_e121_5629_bb0e),
+        (Purpose::Rate, 0, 0, 0x8a59_da21_4a79_4400),
+        (Purpose::Rate, 1, 0, 0x94ee_9abb_b21d_dd24),
+        (Purpose::Buffer, 0, 0, 0x87db_3903_13aa_fce0),
+        (Purpose::Buffer, 1, 0, 0x591e_3149_9bb3_6ae1),
+    ] {
+        let value = Stream::new(1, path, purpose).value(k);
+        assert_eq!(value, expected, "{purpose:?} of path {path}, k = {k}: got {value:#x}, expected {expected:#x}");
+    }
+}
+
+#[test]
+fn values_depend_on_their_key_and_not_on_the_order_of_asking() {
+    let stream = Stream::new(7, 3, Purpose::ForwardLoss);
+    let forwards: Vec<u64> = (0..100).map(|k| stream.value(k)).collect();
+    let backwards: Vec<u64> = (0..100).rev().map(|k| stream.value(k)).collect();
+    assert!(forwards.iter().eq(backwards.iter().rev()));
+    assert_ne!(stream.value(0), Stream::new(7, 3, Purpose::ReverseLoss).value(0), "another purpose, other values");
+    assert_ne!(stream.value(0), Stream::new(8, 3, Purpose::ForwardLoss).value(0), "another seed, other values");
+    assert_ne!(stream.value(0), Stream::new(7, 4, Purpose::ForwardLoss).value(0), "another path, other values");
+}
