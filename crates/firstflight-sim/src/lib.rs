@@ -12,6 +12,7 @@ pub mod pacer;
 pub mod quic;
 pub mod ring;
 pub mod trial;
+pub mod wire;
 
 pub use observe::{Event, Nobody, Observer, Snapshot};
 pub use outcome::{Episode, Outcome, Stop};

@@ -57,12 +57,15 @@ pub struct Snapshot {
     pub exit: Option<Exit>,
 }
 
+/// Visits inner signals by name and value.
+pub type Signals<'a> = dyn Fn(&mut dyn FnMut(&'static str, u64)) + 'a;
+
 /// Somebody who watches.
 pub trait Observer {
     /// False removes every trace of watching at compile time.
     const WATCHES: bool = true;
     /// One event. `signals` visits the algorithm's inner signals by name and value.
-    fn on_event(&mut self, snapshot: &Snapshot, signals: &dyn Fn(&mut dyn FnMut(&'static str, u64)));
+    fn on_event(&mut self, snapshot: &Snapshot, signals: &Signals<'_>);
 }
 
 /// Nobody watches.
@@ -71,5 +74,5 @@ pub struct Nobody;
 
 impl Observer for Nobody {
     const WATCHES: bool = false;
-    fn on_event(&mut self, _snapshot: &Snapshot, _signals: &dyn Fn(&mut dyn FnMut(&'static str, u64))) {}
+    fn on_event(&mut self, _snapshot: &Snapshot, _signals: &Signals<'_>) {}
 }

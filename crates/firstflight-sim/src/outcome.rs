@@ -18,8 +18,8 @@ pub struct Episode {
     pub acked: u64,
     /// Bytes declared lost in it, likewise.
     pub lost: u64,
-    /// Time from its start until the next packet left; `None` if none did.
-    pub silence: Option<Nanos>,
+    /// Longest time without sending in it, from its start on.
+    pub silence: Nanos,
     /// Window when it ended, or at the end of the trial.
     pub cwnd_after: u64,
     /// When the last hole that existed when the episode ended, or was found in it, was filled at the sender.

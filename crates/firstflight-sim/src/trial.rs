@@ -2,7 +2,7 @@
 
 use crate::observe::Observer;
 use crate::outcome::{Outcome, Stop};
-use crate::quic::{Flow, Host, NEVER, Sender};
+use crate::quic::{Flow, Host, Sender};
 use firstflight::avoidance::AnyAvoidance;
 use firstflight::controller::Controller;
 use firstflight::recovery::AnyRecovery;
@@ -39,16 +39,15 @@ pub fn run<S: Startup, O: Observer>(
     observer: &mut O,
 ) -> Result<Outcome, PathError> {
     let host = setup.host;
-    let (mut forward, mut reverse) =
-        setup.path.links(host.datagram + host.lower, host.ack_packet, setup.seed, setup.path_index)?;
+    let (mut forward, mut reverse) = setup.path.links(host.datagram + host.lower, host.ack_packet, setup.seed, setup.path_index)?;
     let sender = Sender::new(host, controller, setup.pacer_burst, setup.object, Nanos(setup.path.rtt()), Time(0));
     let mut flow = Flow::new(0, host, sender, setup.object);
     flow.pump(0, &mut forward, observer);
     let mut now = 0;
     while !flow.complete() {
         let next = flow.next_event();
-        if next >= setup.limit.0.min(NEVER) {
-            return Ok(flow.finish(setup.limit.0.min(next), Stop::TimeLimit));
+        if next >= setup.limit.0 {
+            return Ok(flow.finish(setup.limit.0, Stop::TimeLimit));
         }
         now = next;
         flow.step(now, &mut forward, &mut reverse, observer);

@@ -211,13 +211,13 @@ impl Context {
     /// The acknowledged bytes that slow start may count from one ACK: all when paced, at most `L = 8` segments when not (RFC 9406 4.2).
     #[inline]
     pub fn cap(&self, acked: u64) -> u64 {
-        if self.paced { acked } else { acked.min(8 * self.mss) }
+        if self.paced { acked } else { acked.min(self.mss.saturating_mul(8)) }
     }
 
     /// The smallest congestion window: two segments (RFC 5681, RFC 9002 section 7.2).
     #[inline]
     pub fn minimum_window(&self) -> u64 {
-        2 * self.mss
+        self.mss.saturating_mul(2)
     }
 }
 

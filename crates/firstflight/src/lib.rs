@@ -12,6 +12,7 @@ pub mod signal;
 pub mod startup;
 pub mod units;
 
+pub use controller::{Config, Controller, Exit};
 pub use event::{Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout, Transport, Window};
 pub use startup::ExitReason;
 pub use units::{Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};

@@ -55,10 +55,7 @@ fn refusals_say_what_is_wrong() {
         ("slowstart@iw=3", "arm `slowstart@iw=3`: parentheses do not match"),
         ("slowstart/reno(beta=1.0)", "reno: `beta` takes 0.05 to 1, not `1.0`"),
         ("hystart(train=off,delay=off)", "hystart with both detectors off is slow start: say slowstart"),
-        (
-            "rapid@(pace=off)",
-            "a jump spreads its window over a round trip and needs the pacer: use rapid(jump=off) or drop pace=off",
-        ),
+        ("rapid@(pace=off)", "a jump spreads its window over a round trip and needs the pacer: use rapid(jump=off) or drop pace=off"),
     ];
     for (typed, line) in rows {
         match Arm::parse(typed) {

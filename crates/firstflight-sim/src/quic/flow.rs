@@ -3,7 +3,7 @@
 use super::{AckPacket, Host, Receiver, Sender};
 use crate::observe::{Event, Observer, Snapshot};
 use crate::outcome::{Outcome, Stop};
-use crate::ring::Ring;
+use crate::wire::{Arrives, Wire};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Time};
 use firstflight_path::{Fate, Link};
@@ -14,12 +14,25 @@ struct DataOnWire {
     at: u64,
     number: u64,
     chunk: u64,
+    marked: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct AckOnWire {
     at: u64,
     packet: AckPacket,
+}
+
+impl Arrives for DataOnWire {
+    fn at(&self) -> u64 {
+        self.at
+    }
+}
+
+impl Arrives for AckOnWire {
+    fn at(&self) -> u64 {
+        self.at
+    }
 }
 
 /// No event is due.
@@ -31,8 +44,8 @@ pub struct Flow<S: Startup> {
     host: Host,
     sender: Sender<S>,
     receiver: Receiver,
-    data: Ring<DataOnWire>,
-    acks: Ring<AckOnWire>,
+    data: Wire<DataOnWire>,
+    acks: Wire<AckOnWire>,
     queue_us: Histogram<u32>,
     object: u64,
     delivered_at: Option<Time>,
@@ -41,6 +54,9 @@ pub struct Flow<S: Startup> {
 
 impl<S: Startup> Flow<S> {
     /// A flow of `object` bytes.
+    ///
+    /// # Panics
+    /// Never: the histogram's bounds are constants.
     pub fn new(id: u32, host: Host, sender: Sender<S>, object: u64) -> Flow<S> {
         // 1 us to 120 s at two significant digits: 0.8 % resolution in 20 kB.
         let queue_us = Histogram::new_with_bounds(1, 120_000_000, 2).expect("constant bounds are valid");
@@ -49,8 +65,8 @@ impl<S: Startup> Flow<S> {
             host,
             sender,
             receiver: Receiver::default(),
-            data: Ring::default(),
-            acks: Ring::default(),
+            data: Wire::default(),
+            acks: Wire::default(),
             queue_us,
             object,
             delivered_at: None,
@@ -78,7 +94,7 @@ impl<S: Startup> Flow<S> {
     /// When something happens next in this flow, ns.
     #[inline]
     pub fn next_event(&self) -> u64 {
-        let wire = self.data.front().map_or(NEVER, |data| data.at).min(self.acks.front().map_or(NEVER, |ack| ack.at));
+        let wire = self.data.next().min(self.acks.next());
         let due = |time: Option<Time>| time.map_or(NEVER, |time| time.0);
         wire.min(due(self.receiver.ack_due())).min(due(self.sender.release_at())).min(due(self.sender.timer_at()))
     }
@@ -87,9 +103,8 @@ impl<S: Startup> Flow<S> {
     #[inline]
     pub fn step<O: Observer>(&mut self, now: u64, forward: &mut Link, reverse: &mut Link, observer: &mut O) {
         let time = Time(now);
-        while self.data.front().is_some_and(|data| data.at <= now) {
-            let data = self.data.pop().expect("just seen");
-            let ack = self.receiver.on_packet(time, data.number, data.chunk, &self.host);
+        while let Some(data) = self.data.arrive(now) {
+            let ack = self.receiver.on_packet(time, data.number, data.chunk, data.marked, &self.host);
             if self.delivered_at.is_none() && self.receiver.in_order_chunks() >= self.chunks {
                 self.delivered_at = Some(time);
             }
@@ -98,8 +113,7 @@ impl<S: Startup> Flow<S> {
             }
         }
         let mut heard = false;
-        while self.acks.front().is_some_and(|ack| ack.at <= now) {
-            let ack = self.acks.pop().expect("just seen");
+        while let Some(ack) = self.acks.arrive(now) {
             if let Some(record) = self.sender.on_ack(time, ack.packet, &mut self.receiver) {
                 heard = true;
                 self.watch::<O>(time, Event::Ack, Some(&record), forward, observer);
@@ -122,10 +136,16 @@ impl<S: Startup> Flow<S> {
     /// Sends whatever window, pacer and data allow.
     pub fn pump<O: Observer>(&mut self, now: u64, forward: &mut Link, observer: &mut O) {
         while let Some(packet) = self.sender.poll(Time(now)) {
+            let on_wire = |at, marked| DataOnWire { at, number: packet.number, chunk: packet.chunk, marked };
             match forward.offer(now, packet.bytes + self.host.lower) {
-                Fate::Deliver { at, waited, .. } => {
+                Fate::Deliver { at, waited, marked } => {
                     self.queue_us.saturating_record(waited / 1000);
-                    self.data.push(DataOnWire { at, number: packet.number, chunk: packet.chunk });
+                    self.data.send(on_wire(at, marked));
+                }
+                Fate::Duplicate { at, again, waited, marked } => {
+                    self.queue_us.saturating_record(waited / 1000);
+                    self.data.send(on_wire(at, marked));
+                    self.data.send(on_wire(again, marked));
                 }
                 Fate::Drop(_) => self.sender.on_dropped(packet.number),
             }
@@ -134,8 +154,9 @@ impl<S: Startup> Flow<S> {
     }
 
     fn return_ack(&mut self, now: u64, packet: AckPacket, reverse: &mut Link) {
-        if let Fate::Deliver { at, .. } = reverse.offer(now, self.host.ack_packet) {
-            self.acks.push(AckOnWire { at, packet });
+        // A second copy of an ACK says nothing new.
+        if let Fate::Deliver { at, .. } | Fate::Duplicate { at, .. } = reverse.offer(now, self.host.ack_packet) {
+            self.acks.send(AckOnWire { at, packet });
         }
     }
 

@@ -47,6 +47,8 @@ impl Host {
 pub struct AckPacket {
     /// The receiver's log up to here is acknowledged.
     pub log_end: u64,
+    /// Packets received so far with Congestion Experienced set.
+    pub marks: u64,
     /// How long the largest packet waited at the receiver, ns.
     pub ack_delay: u64,
 }

@@ -14,6 +14,7 @@ pub struct Receiver {
     largest_at: Time,
     unacked: u32,
     ack_due: Option<Time>,
+    marks: u64,
 }
 
 impl Receiver {
@@ -21,11 +22,7 @@ impl Receiver {
     pub fn reset(&mut self) {
         self.log.clear();
         self.chunks.clear();
-        *self = Receiver {
-            log: std::mem::take(&mut self.log),
-            chunks: std::mem::take(&mut self.chunks),
-            ..Receiver::default()
-        };
+        *self = Receiver { log: std::mem::take(&mut self.log), chunks: std::mem::take(&mut self.chunks), ..Receiver::default() };
     }
 
     /// Whole chunks of the object delivered in order.
@@ -42,8 +39,9 @@ impl Receiver {
 
     /// A data packet arrives. Returns the ACK that leaves at once, if one does.
     #[inline]
-    pub fn on_packet(&mut self, now: Time, number: u64, chunk: u64, host: &Host) -> Option<AckPacket> {
+    pub fn on_packet(&mut self, now: Time, number: u64, chunk: u64, marked: bool, host: &Host) -> Option<AckPacket> {
         self.chunks.insert(chunk);
+        self.marks += u64::from(marked);
         self.log.push(number);
         // RFC9000 13.2.1-8: acknowledge at once what is out of order, whether it fills a gap or opens one.
         let in_order = self.largest.map_or(number == 0, |largest| number == largest + 1);
@@ -53,7 +51,8 @@ impl Receiver {
         }
         self.unacked += 1;
         // RFC9000 13.2.2-2: at least every second ack-eliciting packet.
-        if !in_order || self.unacked >= host.ack_every {
+        // RFC9000 13.2.1-11: and at once what carries a mark.
+        if !in_order || marked || self.unacked >= host.ack_every {
             return Some(self.acknowledge(now));
         }
         if self.ack_due.is_none() {
@@ -66,6 +65,6 @@ impl Receiver {
     pub fn acknowledge(&mut self, now: Time) -> AckPacket {
         self.unacked = 0;
         self.ack_due = None;
-        AckPacket { log_end: self.log.end(), ack_delay: now.since(self.largest_at).0 }
+        AckPacket { log_end: self.log.end(), marks: self.marks, ack_delay: now.since(self.largest_at).0 }
     }
 }

@@ -8,7 +8,7 @@ use crate::ring::{GapSet, Ring};
 use firstflight::avoidance::AnyAvoidance;
 use firstflight::controller::Controller;
 use firstflight::recovery::AnyRecovery;
-use firstflight::signal::rtt::Rfc9002Rtt;
+use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout};
 
@@ -34,14 +34,23 @@ enum Blocked {
 /// Counters of one sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
+    /// Data packets sent, repeats and probes included.
     pub packets_sent: u64,
+    /// Packets declared lost and truly dropped.
     pub packets_lost: u64,
+    /// Packets the path dropped.
     pub packets_dropped: u64,
+    /// Packets declared lost and acknowledged later.
     pub spurious_losses: u64,
+    /// Packets that carried a repeat.
     pub retransmissions: u64,
+    /// Object bytes sent again.
     pub retransmitted_bytes: u64,
+    /// Repeats that the path dropped.
     pub lost_retransmissions: u64,
+    /// Probe timeouts.
     pub rtos: u64,
+    /// Largest window, bytes.
     pub cwnd_max: u64,
 }
 
@@ -58,6 +67,7 @@ pub struct Sender<S: Startup> {
     oldest: u64,
     inflight: u64,
     log_seen: u64,
+    marks_seen: u64,
     largest_acked: Option<u64>,
     first_sample_at: Time,
     loss_time: Option<Time>,
@@ -100,12 +110,13 @@ impl<S: Startup> Sender<S> {
             host,
             payload,
             controller,
-            rtt: Rfc9002Rtt::default(),
+            rtt: Rfc9002Rtt::new(INITIAL_RTT),
             pacer: Pacer::new(pacer_burst, now),
             sent: Ring::default(),
             oldest: 0,
             inflight: 0,
             log_seen: 0,
+            marks_seen: 0,
             largest_acked: None,
             first_sample_at: now,
             loss_time: None,
@@ -131,7 +142,7 @@ impl<S: Startup> Sender<S> {
             lost_this_pass: 0,
             counters: Counters::default(),
         };
-        sender.rtt.on_sample(handshake_rtt, Nanos::ZERO);
+        sender.rtt.on_sample(handshake_rtt, Nanos::ZERO, None);
         sender.controller.on_handshake_rtt(now, handshake_rtt);
         sender
     }
@@ -192,7 +203,7 @@ impl<S: Startup> Sender<S> {
     }
 
     fn probe_timeout(&self) -> Nanos {
-        self.rtt.pto(Nanos(self.host.max_ack_delay)) * (1u64 << self.probe_count.min(20))
+        self.rtt.pto_after(Nanos(self.host.max_ack_delay), self.probe_count)
     }
 
     fn chunk_bytes(&self, chunk: u64) -> u64 {
@@ -239,7 +250,7 @@ impl<S: Startup> Sender<S> {
             nxt: Seq(self.sent.end()),
             inflight: self.inflight,
             backlog: self.backlog(),
-            srtt: self.rtt.smoothed(),
+            srtt: self.rtt.srtt(),
             idle: self.idle_since.take().map_or(Nanos::ZERO, |since| now.since(since)),
             timeout: self.probe_timeout(),
         });
@@ -275,22 +286,22 @@ impl<S: Startup> Sender<S> {
         self.sent.push(SentPacket { at: now, chunk, bytes, state: State::InFlight, repeat, dropped: false });
         self.inflight += u64::from(bytes);
         self.bytes_sent += u64::from(bytes);
-        self.last_sent_at = now;
         self.first_sent.get_or_insert(now);
         self.counters.packets_sent += 1;
         if repeat {
             self.counters.retransmissions += 1;
             self.counters.retransmitted_bytes += self.chunk_bytes(chunk);
         }
-        if let Some(episode) = self.episodes.last_mut() {
-            episode.silence.get_or_insert_with(|| now.since(episode.start));
+        if let Some(episode) = self.episodes.last_mut().filter(|episode| episode.end.is_none()) {
+            episode.silence = episode.silence.max(now.since(self.last_sent_at.max(episode.start)));
         }
+        self.last_sent_at = now;
         self.controller.on_sent(&Sent {
             now,
             bytes: u64::from(bytes),
             nxt: Seq(number + 1),
             inflight: self.inflight,
-            srtt: self.rtt.smoothed(),
+            srtt: self.rtt.srtt(),
         });
         Transmit { number, chunk, bytes }
     }
@@ -323,11 +334,13 @@ impl<S: Startup> Sender<S> {
         let mut ack = Ack { now, inflight_before, ..Ack::default() };
         let mut largest: Option<u64> = None;
         for _ in self.log_seen..packet.log_end {
-            let number = receiver.log.pop().expect("the log holds what no ACK has carried yet");
+            let Some(number) = receiver.log.pop() else { break };
             self.acknowledge(number, mark, &mut ack);
             largest = largest.max(Some(number));
         }
         self.log_seen = packet.log_end;
+        ack.ce = packet.marks > self.marks_seen;
+        self.marks_seen = packet.marks;
         ack.tx_acked = largest;
         if let Some(number) = largest.filter(|&number| self.largest_acked.is_none_or(|before| number > before)) {
             // RFC9002 5.1-2: a sample only if the largest acknowledged is newly acknowledged.
@@ -338,7 +351,7 @@ impl<S: Startup> Sender<S> {
             self.largest_acked = Some(number);
             ack.rtt = Some(rtt);
             ack.advanced = true;
-            self.rtt.on_sample(rtt, Nanos(packet.ack_delay.min(self.host.max_ack_delay)));
+            self.rtt.on_sample(rtt, Nanos(packet.ack_delay), Some(Nanos(self.host.max_ack_delay)));
         }
         self.delivered += ack.acked;
         if ack.acked > 0 {
@@ -348,6 +361,7 @@ impl<S: Startup> Sender<S> {
         let persistent = self.find_losses(now, &mut ack);
         self.report(&mut ack);
         if persistent {
+            self.rtt.on_persistent_congestion();
             self.controller.on_congestion(&Congestion {
                 now,
                 timeout: Timeout::PersistentCongestion,
@@ -389,18 +403,19 @@ impl<S: Startup> Sender<S> {
         let Some(largest) = self.largest_acked else { return false };
         let Sender { sent, repeats, acked, inflight, counters, hole_end, .. } = self;
         let mut lost_packets = 0u64;
-        let pass = detect(sent, self.oldest.max(sent.base()), largest, now, self.rtt.loss_delay(), self.first_sample_at, |number, packet| {
-            let bytes = u64::from(packet.bytes);
-            ack.lost += bytes;
-            ack.tx_lost = Some(number);
-            *inflight -= bytes;
-            lost_packets += 1;
-            counters.packets_lost += u64::from(packet.dropped);
-            if !acked.contains(packet.chunk) {
-                repeats.push(packet.chunk);
-                *hole_end = (*hole_end).max(packet.chunk + 1);
-            }
-        });
+        let pass =
+            detect(sent, self.oldest.max(sent.base()), largest, now, self.rtt.loss_delay(), self.first_sample_at, |number, packet| {
+                let bytes = u64::from(packet.bytes);
+                ack.lost += bytes;
+                ack.tx_lost = Some(number);
+                *inflight -= bytes;
+                lost_packets += 1;
+                counters.packets_lost += u64::from(packet.dropped);
+                if !acked.contains(packet.chunk) {
+                    repeats.push(packet.chunk);
+                    *hole_end = (*hole_end).max(packet.chunk + 1);
+                }
+            });
         self.loss_time = pass.loss_time;
         self.lost_in_episode += lost_packets;
         self.lost_this_pass = lost_packets;
@@ -419,7 +434,7 @@ impl<S: Startup> Sender<S> {
         ack.nxt = Seq(self.sent.end());
         ack.tx_next = self.sent.end();
         ack.inflight = self.inflight;
-        ack.srtt = self.rtt.smoothed();
+        ack.srtt = self.rtt.srtt();
         ack.min_rtt = self.rtt.min();
         ack.delivered = self.delivered;
         ack.sent = self.bytes_sent;
@@ -458,7 +473,7 @@ impl<S: Startup> Sender<S> {
                 inflight: ack.inflight_before,
                 acked: ack.acked,
                 lost: ack.lost,
-                silence: None,
+                silence: Nanos::ZERO,
                 cwnd_after: self.controller.cwnd(),
                 repaired: None,
             });

@@ -1,0 +1,244 @@
+// The four charts over one time axis: window, delivered bytes, queue, phases. Each draws the arms that are shown,
+// over the time that is shown, and leaves an empty overlay for the reading line.
+
+const full = report.path.full_bdp_bytes;
+const bdp = report.path.bdp_bytes;
+const capacity = report.path.queue_bytes;
+const PHASES = ["startup", "jump", "rapid", "css", "lss", "drain", "recovery", "avoidance"];
+const RUG = 8;
+const LANE = 38;
+
+const charts = [
+  {
+    id: "window",
+    title: "Window and bytes in flight",
+    how: "The solid line is what a sender allows itself to have on the way, the dashed one what it had. " +
+      "Above “BDP” the queue fills, above “BDP + queue” packets drop; a shape marks where startup ended, ticks below the chart are losses.",
+    height: (width) => (width < 560 ? 230 : 320),
+    below: () => (view.layers.losses ? shownArms().filter((arm) => arm.losses.length).length * RUG : 0),
+    draw: drawWindow,
+    says: (arm) => `${arm.arm} peaks at ${bytes(Math.max(0, ...arm.points.cwnd))}` + (arm.exit ? ` and left startup at ${time(arm.exit.time_ms)}` : ""),
+  },
+  {
+    id: "delivered",
+    title: "Delivered bytes",
+    how: "What the receiver holds in order: the closer to the dashed ideal line the better, and a flat stretch is a receiver that waits.",
+    height: (width) => (width < 560 ? 190 : 230),
+    draw: drawDelivered,
+    says: (arm) => `${arm.arm} ends with ${bytes(arm.points.delivered_bytes.at(-1) ?? 0)} at ${time(endOf(arm))}`,
+  },
+  {
+    id: "queue",
+    title: "Bottleneck queue",
+    how: "What waits in front of the bottleneck: everyone who shares it waits as long, and at the capacity line packets drop.",
+    height: (width) => (width < 560 ? 150 : 170),
+    draw: drawQueue,
+    says: (arm) => `${arm.arm} fills at most ${bytes(Math.max(0, ...arm.points.queue_bytes))}`,
+  },
+  {
+    id: "phases",
+    title: "Phases",
+    how: "What each sender was doing: a good startup is short, and a good recovery is short or does not happen.",
+    height: () => Math.max(1, shownArms().length) * LANE + 34,
+    draw: drawPhases,
+    says: (arm) => `${arm.arm}: ${arm.phases.slice(0, 12).map((phase) => `${phase.name} until ${time(phase.end_ms)}`).join(", ")}`,
+  },
+];
+
+function layOut() {
+  for (const chart of charts) {
+    chart.svg = svg("svg", { role: "img", "aria-labelledby": `${chart.id}-name`, "aria-describedby": `${chart.id}-says` });
+    chart.plot = html("div", { class: "plot", tabindex: 0, role: "group", "aria-label": `${chart.title}: chart, arrow keys read values`, "data-chart": chart.id }, chart.svg);
+    chart.saying = html("p", { id: `${chart.id}-says`, class: "visually-hidden" });
+    const caption = html("figcaption", {}, html("h3", { id: `${chart.id}-name` }, chart.title), html("p", { class: "how" }, chart.how));
+    if (chart.id === "phases") caption.append(phaseKey());
+    byId("charts").append(html("figure", { id: chart.id }, caption, chart.plot, chart.saying));
+  }
+}
+
+function phaseKey() {
+  const used = [...new Set(arms.flatMap((arm) => arm.phases.map((phase) => phase.name)))];
+  used.sort((a, b) => (PHASES.indexOf(a) + 99) % 99 - (PHASES.indexOf(b) + 99) % 99);
+  return html("p", { class: "phase-key" }, ...used.map((name) => html("span", {}, html("i", { class: `phase ${phaseClass(name)}` }), name)));
+}
+const phaseClass = (name) => `phase-${PHASES.includes(name) ? name : "other"}`;
+
+// Draws everything anew at the width the page offers, or at `width` for the printer.
+function render(width) {
+  for (const chart of charts) {
+    const wide = Math.max(280, Math.floor(width ?? chart.plot.clientWidth));
+    const below = chart.below?.() ?? 0;
+    const tall = chart.height(wide) + below;
+    const frame = { left: wide < 560 ? 46 : 58, right: wide - 12, top: 12, bottom: tall - 26 - below, width: wide, height: tall };
+    frame.x = scale(view.from, view.to, frame.left, frame.right);
+    chart.frame = frame;
+    chart.svg.setAttribute("viewBox", `0 0 ${wide} ${tall}`);
+    chart.svg.setAttribute("width", wide);
+    chart.svg.setAttribute("height", tall);
+    const clip = svg("clipPath", { id: `${chart.id}-clip` },
+      svg("rect", { x: frame.left, y: frame.top - 6, width: frame.right - frame.left, height: frame.bottom - frame.top + 6 }));
+    const data = svg("g", { class: "data" });
+    chart.overlay = svg("g", { class: "overlay" });
+    chart.svg.replaceChildren(svg("defs", {}, clip), data, chart.overlay);
+    timeAxis(data, frame);
+    chart.draw(data, frame, chart);
+    chart.saying.textContent = `${time(view.from)} to ${time(view.to)}. ${shownArms().map(chart.says).join("; ")}.`;
+  }
+  const root = byId("charts").dataset;
+  root.from = view.from;
+  root.to = view.to;
+  root.shown = JSON.stringify(shownArms().map((arm) => arm.arm));
+}
+
+function timeAxis(g, frame) {
+  const seconds = view.to > 10000;
+  const unit = seconds ? 1000 : 1;
+  const { list, decimals } = ticks(view.from / unit, view.to / unit, (frame.right - frame.left) / 90);
+  const row = frame.height - 9;
+  for (const tick of list) {
+    const x = round(frame.x(tick * unit));
+    g.append(svg("path", { d: `M${x} ${frame.top}V${frame.bottom}`, class: "grid" }));
+    const last = tick === list.at(-1);
+    const label = number(tick, decimals) + (last ? NARROW + (seconds ? "s" : "ms") : "");
+    const anchor = x > frame.right - 24 ? "end" : x < frame.left + 8 ? "start" : "middle";
+    g.append(svg("text", { x, y: row, class: "tick", "text-anchor": anchor }, label));
+  }
+}
+
+function byteAxis(g, frame, low, high) {
+  const [unit, name] = byteUnit(high);
+  const y = scale(low, high, frame.bottom, frame.top);
+  const { list, decimals } = ticks(low / unit, high / unit, (frame.bottom - frame.top) / 48);
+  for (const tick of list) {
+    const row = round(y(tick * unit));
+    g.append(svg("path", { d: `M${frame.left} ${row}H${frame.right}`, class: tick === 0 ? "axis" : "grid" }));
+    const last = tick === list.at(-1);
+    g.append(svg("text", { x: frame.left - 7, y: row + 4, class: "tick", "text-anchor": "end" }, number(tick, decimals) + (last ? NARROW + name : "")));
+  }
+  return y;
+}
+
+// The top of an axis: above the curves, and above those reference lines that do not dwarf them.
+function top(high, references, reach) {
+  const near = references.filter((value) => value && value <= high * reach);
+  return Math.max(high, ...near, 1) * 1.07;
+}
+
+// Horizontal lines with their names; those off the scale are named at the upper edge.
+function references(g, frame, y, lines) {
+  const beyond = [];
+  for (const { value, name, below } of lines) {
+    if (!value) continue;
+    if (value > y.to) {
+      beyond.push(`${name} ${bytes(value)}`);
+      continue;
+    }
+    const row = round(y(value));
+    g.append(svg("path", { d: `M${frame.left} ${row}H${frame.right}`, class: "reference" }));
+    g.append(svg("text", { x: frame.right - 4, y: row + (below ? 13 : -5), class: "reference-name", "text-anchor": "end" }, `${name} ${bytes(value)}`));
+  }
+  if (beyond.length) g.append(svg("text", { x: frame.right - 4, y: frame.top + 8, class: "reference-name", "text-anchor": "end" }, `↑ ${beyond.join(", ")}: above this scale`));
+}
+
+const group = (arm, clip) => svg("g", { "data-arm": arm.arm, "clip-path": clip ? `url(#${clip}-clip)` : null });
+
+function drawWindow(g, frame, chart) {
+  const high = Math.max(extent("cwnd")[1], extent("inflight")[1], 1);
+  const y = byteAxis(g, frame, 0, top(high, [bdp, full], 1.8));
+  chart.y = y;
+  references(g, frame, y, [{ value: bdp, name: "BDP", below: true }, { value: full, name: "BDP + queue" }]);
+  let lane = frame.bottom + 4;
+  for (const arm of shownArms()) {
+    const { t_ms, cwnd, inflight, ssthresh } = arm.points;
+    const lines = group(arm, chart.id);
+    if (view.layers.inflight) lines.append(svg("path", { d: staircase(t_ms, inflight, frame.x, y), stroke: arm.colour, class: "line inflight" }));
+    if (view.layers.ssthresh) lines.append(svg("path", { d: staircase(t_ms, ssthresh, frame.x, y), stroke: arm.colour, class: "line ssthresh" }));
+    lines.append(svg("path", { d: staircase(t_ms, cwnd, frame.x, y), stroke: arm.colour, class: `line window${arm.index >= COLOURS ? " again" : ""}` }));
+    g.append(lines);
+    if (view.layers.losses && arm.losses.length) {
+      g.append(rug(arm, frame, lane));
+      lane += RUG;
+    }
+  }
+  // Marks last, so that no line crosses them.
+  for (const arm of shownArms()) {
+    const { exit } = arm;
+    if (!exit || exit.time_ms < view.from || exit.time_ms > view.to || exit.cwnd > y.to) continue;
+    const sign = mark(arm, frame.x(exit.time_ms), y(exit.cwnd), 5.5, { class: "mark exit" });
+    sign.append(svg("title", {}, `${arm.arm} leaves startup`));
+    const holder = group(arm);
+    holder.append(sign);
+    g.append(holder);
+  }
+}
+
+function rug(arm, frame, lane) {
+  const holder = group(arm);
+  const seen = arm.losses.filter((loss) => loss.t_ms >= view.from && loss.t_ms <= view.to).map((loss) => frame.x(loss.t_ms));
+  holder.append(svg("path", { d: `M${frame.left} ${lane + RUG / 2}H${frame.right}`, class: "grid" }));
+  for (const [from, to] of stretches(seen, 1.5)) {
+    holder.append(svg("rect", { x: round(from - 0.8), y: lane + 0.5, width: round(to - from + 1.6), height: RUG - 1.5, fill: arm.colour, class: "loss" }));
+  }
+  return holder;
+}
+
+function drawDelivered(g, frame, chart) {
+  const { ideal } = report;
+  const bound = (t) => Math.min(report.workload_bytes, Math.max(0, ((t - ideal.t0_ms) * ideal.rate_mbps * 1000) / 8));
+  let [low, high] = zoomed() ? extent("delivered_bytes") : [0, report.workload_bytes];
+  if (zoomed() && ideal) {
+    low = Math.min(low, bound(view.from));
+    high = Math.max(high, bound(view.to));
+  }
+  if (!(high > low)) [low, high] = [0, report.workload_bytes || 1];
+  const y = byteAxis(g, frame, low, high + (high - low) * 0.05);
+  chart.y = y;
+  if (ideal) {
+    const done = ideal.t0_ms + (report.workload_bytes * 8) / (ideal.rate_mbps * 1000);
+    const corners = [view.from, ideal.t0_ms, done, view.to].filter((t) => t >= view.from && t <= view.to);
+    const d = corners.map((t, i) => `${i ? "L" : "M"}${round(frame.x(t))} ${round(y(bound(t)))}`).join("");
+    g.append(svg("path", { d, class: "reference ideal" }));
+    const middle = (Math.max(view.from, ideal.t0_ms) + Math.min(view.to, done)) / 2;
+    if (middle > view.from && middle < view.to) g.append(svg("text", { x: round(frame.x(middle)) - 8, y: round(y(bound(middle))), class: "reference-name", "text-anchor": "end" }, "ideal"));
+  }
+  for (const arm of shownArms()) {
+    const lines = group(arm, chart.id);
+    lines.append(svg("path", { d: staircase(arm.points.t_ms, arm.points.delivered_bytes, frame.x, y), stroke: arm.colour, class: "line" }));
+    g.append(lines);
+  }
+}
+
+function drawQueue(g, frame, chart) {
+  const high = Math.max(extent("queue_bytes")[1], 1);
+  const y = byteAxis(g, frame, 0, top(high, [capacity], 3));
+  chart.y = y;
+  references(g, frame, y, [{ value: capacity, name: "capacity", below: true }]);
+  for (const arm of shownArms()) {
+    const { t_ms, queue_bytes } = arm.points;
+    const lines = group(arm, chart.id);
+    lines.append(svg("path", { d: staircase(t_ms, queue_bytes, frame.x, y, round(y(0))), fill: arm.colour, class: "area" }));
+    lines.append(svg("path", { d: staircase(t_ms, queue_bytes, frame.x, y), stroke: arm.colour, class: "line thin" }));
+    g.append(lines);
+  }
+}
+
+function drawPhases(g, frame, chart) {
+  chart.y = null;
+  let row = frame.top;
+  for (const arm of shownArms()) {
+    const lane = group(arm);
+    lane.append(mark(arm, frame.left + 5, row + 6, 4.2), svg("text", { x: frame.left + 15, y: row + 10, class: "lane-name" }, arm.arm));
+    for (const phase of arm.phases) {
+      if (phase.end_ms <= view.from || phase.start_ms >= view.to) continue;
+      const left = frame.x(Math.max(view.from, phase.start_ms));
+      const right = frame.x(Math.min(view.to, phase.end_ms));
+      const wide = Math.max(1, right - left);
+      const bar = svg("rect", { x: round(left), y: row + 15, width: round(wide), height: 16, class: `phase ${phaseClass(phase.name)}` },
+        svg("title", {}, `${arm.arm}: ${phase.name}, ${time(phase.start_ms)} to ${time(phase.end_ms)}`));
+      lane.append(bar);
+      if (wide > phase.name.length * 6.6 + 8) lane.append(svg("text", { x: round(left + 5), y: row + 27, class: `phase-name on-${phaseClass(phase.name)}` }, phase.name));
+    }
+    row += LANE;
+    g.append(lane);
+  }
+}

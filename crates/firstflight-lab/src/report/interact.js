@@ -1,0 +1,253 @@
+// What the reader does: choose arms and lines, read values under a line, zoom, switch light and dark, copy.
+
+const visible = () => document.documentElement.dataset;
+
+// --- Arms and lines --------------------------------------------------------------------------------------------
+
+function legend() {
+  for (const arm of arms) {
+    const button = html("button", { type: "button", "aria-pressed": "true", "data-toggle": arm.arm }, swatch(arm), arm.arm);
+    button.addEventListener("click", () => {
+      arm.shown = !arm.shown;
+      button.setAttribute("aria-pressed", arm.shown);
+      change();
+    });
+    byId("legend").append(button);
+  }
+  const names = { inflight: "in flight", ssthresh: "threshold", losses: "losses" };
+  for (const [layer, name] of Object.entries(names)) {
+    const box = html("input", { type: "checkbox", checked: view.layers[layer], "data-layer": layer });
+    box.addEventListener("change", () => {
+      view.layers[layer] = box.checked;
+      change();
+    });
+    byId("layers").append(html("label", {}, box, name));
+  }
+}
+
+function change() {
+  render();
+  read(null);
+  byId("reset").disabled = !zoomed();
+  byId("range").textContent = zoomed() ? `${time(view.from)} – ${time(view.to)}` : "";
+  const list = shownArms().map((arm) => html("span", {}, swatch(arm), arm.arm));
+  byId("print-legend").replaceChildren(...list);
+}
+
+// --- Reading ---------------------------------------------------------------------------------------------------
+
+let reading = null;
+
+// Puts the reading line at time `t` in every chart and the values of the shown arms beside it; null takes them away.
+function read(t, where) {
+  reading = t;
+  const panel = byId("reading");
+  for (const chart of charts) chart.overlay.replaceChildren();
+  panel.hidden = t === null;
+  if (t === null) {
+    delete byId("charts").dataset.reading;
+    return;
+  }
+  byId("charts").dataset.reading = t;
+  for (const chart of charts) crosshair(chart, t);
+  const decimals = Math.max(0, Math.min(3, Math.ceil(-Math.log10((view.to - view.from) / 1000))));
+  const head = html("tr", {}, html("th", { scope: "col" }, `${number(t, decimals)}${NARROW}ms`), ...["Window", "In flight", "Delivered", "Queue", "Phase"].map((name) => html("th", { scope: "col" }, name)));
+  const rows = shownArms().map((arm) => {
+    const i = at(arm.points.t_ms, t);
+    const value = (field) => html("td", {}, i < 0 ? MISSING : bytes(arm.points[field][i]));
+    const phase = phaseAt(arm, t) ?? (t >= endOf(arm) ? "done" : MISSING);
+    return html("tr", { "data-reading": arm.arm }, html("th", { scope: "row" }, swatch(arm), arm.arm), value("cwnd"), value("inflight"), value("delivered_bytes"), value("queue_bytes"), html("td", {}, phase));
+  });
+  panel.replaceChildren(html("table", {}, html("thead", {}, head), html("tbody", {}, ...rows)));
+  place(panel, where);
+}
+
+const FIELDS = { window: "cwnd", delivered: "delivered_bytes", queue: "queue_bytes" };
+
+function crosshair(chart, t) {
+  const { frame, overlay, y } = chart;
+  const x = round(frame.x(t));
+  overlay.append(svg("path", { d: `M${x} ${frame.top - 6}V${frame.bottom + (chart.below?.() ?? 0)}`, class: "crosshair" }));
+  const field = FIELDS[chart.id];
+  if (!field) return;
+  for (const arm of shownArms()) {
+    const i = at(arm.points.t_ms, t);
+    const value = arm.points[field][i];
+    if (i < 0 || value > y.to || value < y.from) continue;
+    overlay.append(svg("circle", { cx: x, cy: round(y(value)), r: 3.2, fill: arm.colour, class: "dot" }));
+  }
+}
+
+// Beside the pointer, on the side with room; on narrow screens CSS docks it to the lower edge.
+function place(panel, where) {
+  if (matchMedia("(max-width: 640px)").matches || !where) {
+    panel.style.left = panel.style.top = "";
+    return;
+  }
+  const { width, height } = panel.getBoundingClientRect();
+  const page = document.documentElement;
+  const right = where.x + 18 + width <= page.clientWidth - 8;
+  const below = where.y + 18 + height <= page.clientHeight - 8;
+  panel.style.left = `${Math.max(8, right ? where.x + 18 : where.x - 18 - width)}px`;
+  panel.style.top = `${Math.max(8, below ? where.y + 18 : where.y - 18 - height)}px`;
+}
+
+// --- Zooming ---------------------------------------------------------------------------------------------------
+
+function zoom(from, to) {
+  const least = (SPAN.to - SPAN.from) / 20000;
+  const length = Math.min(SPAN.to - SPAN.from, Math.max(least, to - from));
+  view.from = Math.min(Math.max(SPAN.from, from), SPAN.to - length);
+  view.to = view.from + length;
+  if (length >= (SPAN.to - SPAN.from) * 0.9999) Object.assign(view, SPAN);
+  change();
+}
+const showAll = () => zoom(SPAN.from, SPAN.to);
+
+function pointer(chart) {
+  const { plot } = chart;
+  const timeOf = (event) => {
+    const box = chart.svg.getBoundingClientRect();
+    const pixel = ((event.clientX - box.left) / box.width) * chart.frame.width;
+    return Math.min(view.to, Math.max(view.from, chart.frame.x.back(pixel)));
+  };
+  let start = null;
+  const selection = (to) => {
+    for (const each of charts) {
+      const [left, right] = [each.frame.x(Math.min(start.t, to)), each.frame.x(Math.max(start.t, to))];
+      each.overlay.replaceChildren(svg("rect", { x: round(left), y: each.frame.top - 6, width: round(right - left), height: each.frame.bottom - each.frame.top + 6, class: "selection" }));
+    }
+    byId("reading").hidden = true;
+  };
+  plot.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    start = { t: timeOf(event), x: event.clientX };
+    plot.setPointerCapture(event.pointerId);
+  });
+  plot.addEventListener("pointermove", (event) => {
+    const t = timeOf(event);
+    if (start && Math.abs(event.clientX - start.x) > 4) selection(t);
+    else if (!start) read(t, { x: event.clientX, y: event.clientY });
+  });
+  plot.addEventListener("pointerup", (event) => {
+    const from = start;
+    start = null;
+    if (!from) return;
+    const t = timeOf(event);
+    if (Math.abs(event.clientX - from.x) > 4) zoom(Math.min(from.t, t), Math.max(from.t, t));
+    else read(t, { x: event.clientX, y: event.clientY });
+  });
+  plot.addEventListener("pointercancel", () => {
+    start = null;
+    read(null);
+  });
+  plot.addEventListener("pointerleave", (event) => {
+    if (!start && event.pointerType === "mouse") read(null);
+  });
+  plot.addEventListener("dblclick", showAll);
+  plot.addEventListener("blur", () => read(null));
+  plot.addEventListener("keydown", (event) => keys(chart, event));
+}
+
+function keys(chart, event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const length = view.to - view.from;
+  const middle = reading ?? view.from + length / 2;
+  const readAt = (t) => {
+    const held = Math.min(view.to, Math.max(view.from, t));
+    const box = chart.plot.getBoundingClientRect();
+    read(held, { x: box.left + chart.frame.x(held), y: Math.max(0, box.top) + 20 });
+  };
+  const about = (factor) => {
+    zoom(middle - (middle - view.from) * factor, middle + (view.to - middle) * factor);
+    readAt(middle);
+  };
+  const along = (part) => zoom(view.from + length * part, view.to + length * part);
+  const acts = {
+    ArrowLeft: () => (event.shiftKey ? along(-0.2) : readAt(middle - length / 200)),
+    ArrowRight: () => (event.shiftKey ? along(0.2) : readAt(middle + length / 200)),
+    Home: () => readAt(view.from),
+    End: () => readAt(view.to),
+    "+": () => about(0.5),
+    "=": () => about(0.5),
+    "-": () => about(2),
+    Escape: showAll,
+  };
+  const act = acts[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+}
+
+// --- The page --------------------------------------------------------------------------------------------------
+
+function theme() {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const button = byId("theme");
+  const now = () => visible().theme ?? (dark.matches ? "dark" : "light");
+  const name = () => {
+    button.textContent = now() === "dark" ? "Light" : "Dark";
+    button.setAttribute("aria-label", `Switch to ${now() === "dark" ? "light" : "dark"} colours`);
+  };
+  button.addEventListener("click", () => {
+    visible().theme = now() === "dark" ? "light" : "dark";
+    name();
+  });
+  dark.addEventListener("change", name);
+  name();
+}
+
+function copy() {
+  const button = byId("copy");
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(report.command);
+      button.textContent = "Copied";
+    } catch {
+      // Without permission the command is at least selected, one keystroke from copied.
+      getSelection().selectAllChildren(byId("command"));
+      button.textContent = "Selected";
+    }
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+}
+
+// One tooltip for whatever carries `data-tip`, placed over the page so that scrolling boxes do not cut it.
+function tips() {
+  const tip = byId("tip");
+  const show = (event) => {
+    const owner = event.target.closest?.("[data-tip]");
+    tip.hidden = !owner?.dataset.tip;
+    if (tip.hidden) return;
+    tip.textContent = owner.dataset.tip;
+    owner.setAttribute("aria-describedby", "tip");
+    const box = owner.getBoundingClientRect();
+    tip.style.left = `${Math.max(8, Math.min(box.left, document.documentElement.clientWidth - tip.offsetWidth - 8))}px`;
+    tip.style.top = `${box.bottom + 6}px`;
+  };
+  const hide = () => (tip.hidden = true);
+  for (const name of ["mouseover", "focusin"]) document.addEventListener(name, show);
+  for (const name of ["focusout", "scroll"]) document.addEventListener(name, hide, { passive: true });
+  document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
+}
+
+layOut();
+legend();
+words();
+theme();
+copy();
+tips();
+charts.forEach(pointer);
+change();
+let drawn = innerWidth;
+addEventListener("resize", () => {
+  // Phones fire this when their bars slide away; only the width matters here.
+  if (innerWidth !== drawn) change();
+  drawn = innerWidth;
+});
+addEventListener("beforeprint", () => {
+  read(null);
+  render(700);
+});
+addEventListener("afterprint", () => change());
+visible().ready = "";

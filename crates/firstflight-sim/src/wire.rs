@@ -1,0 +1,65 @@
+//! What is on its way in one direction, in order of arrival.
+//!
+//! Links deliver in the order of sending, so this is a queue. A path that reorders or duplicates inserts a little in front of the end;
+//! the cost is the number of packets overtaken, and a plain path never pays it.
+
+use crate::ring::Ring;
+
+/// Something with a time of arrival, ns.
+pub trait Arrives: Copy + Default {
+    /// When it arrives.
+    fn at(&self) -> u64;
+}
+
+/// Packets under way.
+#[derive(Clone, Debug, Default)]
+pub struct Wire<T: Arrives> {
+    ring: Ring<T>,
+}
+
+impl<T: Arrives> Wire<T> {
+    /// When the next one arrives; `u64::MAX` if nothing is under way.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.ring.front().map_or(u64::MAX, Arrives::at)
+    }
+
+    /// Takes what arrives until `now`, one at a time; equal arrivals in the order of sending.
+    #[inline]
+    pub fn arrive(&mut self, now: u64) -> Option<T> {
+        if self.next() <= now { self.ring.pop() } else { None }
+    }
+
+    /// Puts a packet on the wire.
+    #[inline]
+    pub fn send(&mut self, packet: T) {
+        self.ring.push(packet);
+        let mut place = self.ring.end() - 1;
+        while place > self.ring.base() && self.ring.get(place - 1).at() > packet.at() {
+            *self.ring.get_mut(place) = *self.ring.get(place - 1);
+            place -= 1;
+            *self.ring.get_mut(place) = packet;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Arrives for (u64, u32) {
+        fn at(&self) -> u64 {
+            self.0
+        }
+    }
+
+    #[test]
+    fn arrivals_come_in_order_of_time_and_then_of_sending() {
+        let mut wire = Wire::default();
+        for packet in [(5, 0), (9, 1), (7, 2), (7, 3), (12, 4), (5, 5)] {
+            wire.send(packet);
+        }
+        let order: Vec<u32> = std::iter::from_fn(|| wire.arrive(100)).map(|packet| packet.1).collect();
+        assert_eq!(order, [0, 5, 2, 3, 1, 4]);
+    }
+}
