@@ -4,17 +4,17 @@
 //! window in units of half of `max_ssthresh`, so that a round trip adds at most that half: a flow on a very fast path no longer
 //! overshoots by thousands of packets. It ends as slow start does, by loss or at a threshold.
 //!
-//! Follows: RFC 3742 section 2 (March 2004, experimental). Vectors: `tests/limited_slow_start.rs`. State: 32 bytes, half of it
+//! Follows: RFC 3742 section 2 (March 2004, experimental). Vectors: `tests/limited_slow_start.rs`. State: 24 bytes, 16 of them
 //! options.
 //!
 //! Departures:
-//! - D1 `K` is a fraction and the remainder of each division is kept: growth per round trip does not depend
-//!   on where the window stands between two integers, nor on how ACKs are batched. [`Params::rfc_int`] rounds `K` down as the RFC does, which adds up to half as much again.
+//! - D1 `K` is a fraction and the remainder of each division is kept: growth depends neither on where the window stands between two
+//!   integers nor on how ACKs are batched. [`Params::rfc_int`] rounds `K` down as the RFC does, which adds up to half as much again.
 //! - D2 an ACK counts all its bytes, up to the cap of [`Context::cap`], where the RFC adds one increment per ACK: delayed ACKs do not
 //!   halve the growth.
 //!
 //! HyStart++ draft-03 grows by the same law beside avoidance, with a quarter of its own entry window in place of the half of
-//! `max_ssthresh`: [`PerRoundTrip`] serves both.
+//! `max_ssthresh`: `PerRoundTrip` serves both.
 
 use super::{Grown, Startup, Verdict, slow_start};
 use crate::event::{Ack, Context, Window};
