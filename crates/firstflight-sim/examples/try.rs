@@ -48,7 +48,7 @@ fn main() {
                 e.inflight,
                 e.acked,
                 e.lost,
-                e.silence.map(|s| s.0 / 1000),
+                e.silence.0 / 1000,
                 e.cwnd_after,
                 e.repaired.map(|r| (r.0 - e.start.0) / 1000)
             );
