@@ -10,7 +10,7 @@
 //!
 //! Order of work within one ACK: [`crate::event`].
 
-use crate::avoidance::{Avoidance, Cut};
+use crate::avoidance::{Avoidance, Cut, MAX_MSS};
 use crate::event::{Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout, Transport, Window};
 use crate::recovery::{Cause, End, Entry, OwnRecovery, Progress, Recovery};
 use crate::startup::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Saved, Startup, Verdict};
@@ -21,9 +21,9 @@ use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
 pub struct Config {
     /// Whose rules apply where TCP and QUIC differ.
     pub transport: Transport,
-    /// Largest payload of a packet as the window counts it, in bytes.
+    /// Largest payload of a packet as the window counts it, in bytes; 1 to 65536, what lies outside is cut to it.
     pub mss: u64,
-    /// Initial window in bytes.
+    /// Initial window in bytes; at least the smallest window of the transport.
     pub initial_window: u64,
     /// A pacer will release the packets.
     pub paced: bool,
@@ -38,8 +38,9 @@ pub struct Config {
 impl Config {
     /// RFC 6928 and RFC 9002 section 7.2: `min(10 * mss, max(14720, 2 * mss))` bytes.
     pub const fn standard_initial_window(mss: u64) -> u64 {
-        let floor = if 2 * mss > 14_720 { 2 * mss } else { 14_720 };
-        let ten = 10 * mss;
+        let two = mss.saturating_mul(2);
+        let floor = if two > 14_720 { two } else { 14_720 };
+        let ten = mss.saturating_mul(10);
         if ten < floor { ten } else { floor }
     }
 
@@ -50,7 +51,7 @@ impl Config {
             mss,
             initial_window: Config::standard_initial_window(mss),
             paced: true,
-            max_burst: 10 * mss,
+            max_burst: mss.saturating_mul(10),
             recovery_gain: GAIN_AVOIDANCE,
             idle_restart: false,
         }
@@ -152,8 +153,8 @@ pub struct Controller<S, A: Avoidance, R> {
 impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     /// A controller for a connection that starts at `now` with `nxt` as its first packet or sequence number.
     pub fn new(startup: S, avoidance: A, recovery: R, config: Config, now: Time, nxt: Seq) -> Controller<S, A, R> {
-        let mss = config.mss.clamp(1, MAX_BYTES >> 8);
-        let iw = config.initial_window.clamp(mss, MAX_BYTES);
+        let mss = config.mss.clamp(1, MAX_MSS);
+        let iw = config.initial_window.clamp(least_window(config.transport, mss), MAX_BYTES);
         let cx = Context {
             mss,
             iw,
@@ -207,6 +208,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             }
         }
         self.startup.before_send(ready, &mut self.w, &self.cx);
+        self.install(self.w.cwnd);
     }
 
     /// A packet or burst left.
@@ -229,7 +231,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             self.startup.on_rtt(ack.now, rtt, &self.cx);
         }
         self.count_round(ack);
-        if self.episode.is_none() && self.w.in_slow_start() {
+        if self.episode.is_none() && self.w.in_slow_start() && !is_timer(ack) {
             let verdict = self.startup.sample(ack, self.w, &self.cx);
             self.apply(verdict, ack);
         }
@@ -237,9 +239,12 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         if self.episode.is_some() {
             (may_grow, replaced) = self.progress(ack);
         }
-        if self.episode.is_none() && self.congested(ack, replaced) {
-            self.open(ack);
-        } else if may_grow && self.episode.is_none() && ack.acked > 0 {
+        if self.episode.is_some() {
+            return;
+        }
+        if let Some(signal) = self.congested(ack, replaced) {
+            self.open(signal, ack);
+        } else if may_grow && ack.acked > 0 {
             self.grow(ack);
         }
     }
@@ -257,12 +262,12 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         match event.timeout {
             Timeout::Rto => {
                 self.w.ssthresh = self.avoidance.on_rto(event.now, inflight, self.w, &self.cx).max(self.cx.minimum_window());
-                self.w.cwnd = self.cx.mss;
+                self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
                 self.tx_mark = u64::MAX;
             }
             Timeout::RtoAgain => {
-                self.w.cwnd = self.cx.mss;
+                self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
                 self.tx_mark = u64::MAX;
             }
@@ -390,18 +395,18 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         }
     }
 
-    /// Loss or marks that are news: not of something sent before the last episode began.
-    fn congested(&self, ack: &Ack, replaced: bool) -> bool {
+    /// Loss or marks that are news: not of something sent before the last episode began. Loss outranks marks.
+    fn congested(&self, ack: &Ack, replaced: bool) -> Option<Signal> {
         if ack.lost == 0 && !ack.ce {
-            return false;
+            return None;
         }
-        let Some(mark) = self.mark.filter(|_| !replaced) else { return true };
-        match self.cx.transport {
-            // RFC9002 7.3.1-2: only a packet sent after the last entry starts a new period.
-            Transport::Quic if ack.lost > 0 => ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark),
-            Transport::Quic => ack.una > mark,
-            Transport::Tcp => ack.una >= mark,
-        }
+        let (loss_is_news, mark_is_news) = match (self.mark.filter(|_| !replaced), self.cx.transport) {
+            (None, _) => (true, true),
+            // RFC9002 7.3.1-2: only a packet sent after the last entry starts a new period. Late losses of the old one hide no marks.
+            (Some(mark), Transport::Quic) => (ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark), ack.una > mark),
+            (Some(mark), Transport::Tcp) => (ack.una >= mark, ack.una >= mark),
+        };
+        if ack.lost > 0 && loss_is_news { Some(Signal::Loss) } else { (ack.ce && mark_is_news).then_some(Signal::Ecn) }
     }
 
     /// One ACK of an open episode. Returns whether this ACK may still grow the window, and whether a fresh episode must open.
@@ -473,8 +478,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         self.install(self.recovery.cwnd());
     }
 
-    fn open(&mut self, ack: &Ack) {
-        let signal = if ack.lost > 0 { Signal::Loss } else { Signal::Ecn };
+    fn open(&mut self, signal: Signal, ack: &Ack) {
         let from_slow_start = self.w.in_slow_start();
         let before = self.w;
         // RFC9438 4.9-1: remember what to give back; marks are never taken back and void the memory of an earlier loss.
@@ -530,6 +534,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             return;
         }
         let before = self.w;
+        // The sample hook or the end of an episode may have moved this ACK across the threshold, where the stricter test applies.
+        self.cx.limited = self.limited(ack);
         if before.in_slow_start() {
             let grown = self.startup.grow(ack, acked, &mut self.w, &self.cx);
             let left = matches!(grown.verdict, Verdict::Leave(_));
@@ -590,14 +596,17 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         });
     }
 
-    /// Every window passes through here: never below the minimum (RFC9002 7.2-3: two packets; RFC5681 3.1-12: TCP's loss window is one
-    /// segment), never above [`MAX_BYTES`].
+    /// Every window passes through here: never below the minimum, never above [`MAX_BYTES`].
     fn install(&mut self, cwnd: u64) {
-        let minimum = match self.cx.transport {
-            Transport::Quic => self.cx.minimum_window(),
-            Transport::Tcp => self.cx.mss,
-        };
-        self.w.cwnd = cwnd.clamp(minimum, MAX_BYTES);
+        self.w.cwnd = cwnd.clamp(least_window(self.cx.transport, self.cx.mss), MAX_BYTES);
+    }
+}
+
+/// RFC9002 7.2-3: two packets. RFC5681 3.1-12: TCP's loss window is one segment.
+const fn least_window(transport: Transport, mss: u64) -> u64 {
+    match transport {
+        Transport::Quic => 2 * mss,
+        Transport::Tcp => mss,
     }
 }
 
