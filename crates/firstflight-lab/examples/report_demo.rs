@@ -118,7 +118,7 @@ fn empty_report() -> Report {
                 column("loss_ratio_percent", "Loss", "%", Better::Low, "Packets declared lost and truly dropped, of the packets sent."),
                 column("retransmitted_bytes", "Sent again", "bytes", Better::Low, "Bytes sent a second time or more."),
                 column("rtos", "Timeouts", "", Better::Low, "Retransmission timeouts."),
-                column("queue_ms_p99", "Queue, 99 %", "ms", Better::Low, "What 99 % of the packets waited at most at the bottleneck."),
+                column("queue_ms_p99", "Queue, 99\u{a0}%", "ms", Better::Low, "What 99 % of the packets waited at most at the bottleneck."),
             ],
             rows: vec![],
         },

@@ -31,7 +31,7 @@ function change() {
   byId("reset").disabled = !zoomed();
   byId("range").textContent = zoomed() ? `${time(view.from)} – ${time(view.to)}` : "";
   const list = shownArms().map((arm) => html("span", {}, swatch(arm), arm.arm));
-  byId("print-legend").replaceChildren(...list);
+  byId("print-legend").replaceChildren(...list, zoomed() ? `Shown: ${byId("range").textContent}` : "");
 }
 
 // --- Reading ---------------------------------------------------------------------------------------------------
@@ -57,8 +57,8 @@ function read(t, where, spoken = "off") {
   const rows = shownArms().map((arm) => {
     const i = at(arm.points.t_ms, t);
     const value = (field) => html("td", {}, i < 0 ? MISSING : bytes(arm.points[field][i]));
-    const phase = phaseAt(arm, t) ?? (t >= endOf(arm) ? "done" : MISSING);
-    return html("tr", { "data-reading": arm.arm }, html("th", { scope: "row" }, swatch(arm), arm.arm), value("cwnd"), value("inflight"), value("delivered_bytes"), value("queue_bytes"), html("td", {}, phase));
+    const phase = phaseAt(arm, t) ?? (i >= 0 && t >= endOf(arm) ? "done" : MISSING);
+    return html("tr", { "data-reading": arm.arm }, html("th", { scope: "row" }, swatch(arm), html("span", { class: "name" }, arm.arm)), value("cwnd"), value("inflight"), value("delivered_bytes"), value("queue_bytes"), html("td", {}, phase));
   });
   panel.replaceChildren(html("table", {}, html("thead", {}, head), html("tbody", {}, ...rows)));
   place(panel, where);

@@ -126,7 +126,7 @@ function table() {
   const body = sortedRows().map((row) => {
     const arm = arms.find((one) => one.arm === row.arm);
     return html("tr", { "data-row": row.arm },
-      html("th", { scope: "row", "data-tip": row.arm_full }, arm ? swatch(arm) : null, row.arm),
+      html("th", { scope: "row", "data-tip": row.arm_full }, arm ? swatch(arm) : null, html("span", { class: "name" }, row.arm)),
       ...columns.map((column, index) => cell(column, index, row, decimals[index])));
   });
   byId("table-box").replaceChildren(html("table", {}, html("thead", {}, head), html("tbody", {}, ...body)));
@@ -144,6 +144,7 @@ function columnWords() {
 
 function exitLine(arm) {
   const { exit } = arm;
+  if (!arm.points.t_ms.length) return html("p", {}, "There is no time series of this arm.");
   if (!exit) return html("p", {}, `Never left startup: the transfer ended first, after ${time(endOf(arm))}.`);
   const ratio = exit.bdp_ratio === null ? "" : `, ${plain(exit.bdp_ratio, 3)} times the BDP`;
   const because = REASONS[exit.reason] ? ` because ${REASONS[exit.reason]}` : "";
@@ -172,7 +173,7 @@ function armCards() {
     const total = Math.max(arm.episodes_total ?? 0, arm.episodes.length);
     const recovered = total === 0
       ? "No recovery: it never had to."
-      : `${plural(total, "recovery episode")}${total > arm.episodes.length ? `, of which the first ${arm.episodes.length} are listed` : ""}; silence is the longest time without sending.`;
+      : `${plural(total, "recovery episode")}${total > arm.episodes.length ? `, of which the first ${arm.episodes.length} are listed` : ""}:`;
     byId("arms").append(html("article", { "data-arm-card": arm.arm },
       html("h3", {}, swatch(arm), arm.arm),
       row ? html("p", { class: "arm-full" }, html("code", {}, row.arm_full)) : null,
