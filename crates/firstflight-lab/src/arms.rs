@@ -20,7 +20,7 @@ pub const DEFAULT_ARMS: &str = "slowstart,hystart,hystart++,rapid-nojump,rapid,o
 /// # Errors
 /// One line for the first arm that cannot be read, with the nearest known name where there is one.
 pub fn parse_arms(text: &str) -> Result<Vec<NamedArm>, Bad> {
-    split_list(text).map(|item| parse_arm(item)).collect()
+    split_list(text).map(parse_arm).collect()
 }
 
 fn parse_arm(text: &str) -> Result<NamedArm, Bad> {

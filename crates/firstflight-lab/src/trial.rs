@@ -5,7 +5,7 @@ use crate::error::Bad;
 use crate::record::Recorder;
 use firstflight::controller::Config;
 use firstflight::{Nanos, Seq, Time};
-use firstflight_path::{Fate, Path, Queue, Random};
+use firstflight_path::{Fate, Path, Purpose, Queue, Rate, Stream};
 use firstflight_sim::quic::Host;
 use firstflight_sim::{Nobody, Outcome, Setup, Stop, run};
 use serde::Serialize;
@@ -53,7 +53,7 @@ impl Ground {
     /// # Errors
     /// If the path cannot carry the host's packets.
     pub fn ideal(&self, seed: u64) -> Result<Option<Nanos>, Bad> {
-        if self.path.constant_rate() {
+        if matches!(self.path.rate(), Rate::Constant(_)) {
             let bits = u128::from(self.bytes) * 8 * 1_000_000_000;
             let serial = bits.div_ceil(u128::from(self.path.rate_bps().max(1)));
             return Ok(Some(Nanos(self.path.rtt().saturating_add(u64::try_from(serial).unwrap_or(u64::MAX)))));
@@ -266,6 +266,6 @@ impl TrialRow {
 /// The extra RTT of one repeat, ns: uniform over half a millisecond, drawn from the seed. Without it every repeat on a path without
 /// chance would be the same trial, and a result could hang on one alignment of packets and timers.
 pub fn rtt_jitter(seed: u64) -> u64 {
-    let draw = Random::new(seed, 0, firstflight_path::Purpose::Jitter).value(0);
+    let draw = Stream::new(seed, 0, Purpose::Jitter).value(0);
     ((u128::from(draw) * 500_001) >> 64) as u64
 }
