@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use firstflight::recovery::prr::{Branch, Params, Rules};
 use firstflight::recovery::{Cause, End, Entry, Immediate, Progress, Prr, Recovery};
-use harness::{PRR, Run, Scenario, Scoreboard, Step, arm, opened, progress, prr_params, run};
+use harness::{PRR, Run, Scenario, Scoreboard, Step, arm, first_missing, opened, progress, prr_params, run};
 use proptest::prelude::*;
 
 /// Losses of a flight: single, in a burst, or independent at some rate; numbers are positions in it.
@@ -91,7 +91,7 @@ mod deliveries {
                 let (now, later) = rest.split_at(k.min(rest.len()));
                 received.extend(now.iter().copied());
                 rest = later;
-                let una = (0..).find(|s| !received.contains(s)).expect("an end");
+                let una = first_missing(&received);
                 acks.push((key, una, received.range(una..).copied().collect()));
             }
             let last = acks.last().expect("an ACK").clone();
@@ -272,7 +272,9 @@ proptest! {
         for name in PRR {
             let mut grouped = opened(Prr::new(prr_params(name)), target, f, 1);
             let mut single = grouped;
-            groups.iter().for_each(|&d| acknowledge(&mut grouped, d, 1));
+            for &d in &groups {
+                acknowledge(&mut grouped, d, 1);
+            }
             (0..groups.iter().sum()).for_each(|_| acknowledge(&mut single, 1, 1));
             prop_assert_eq!(grouped.out(), single.out(), "{}: sent on grouped and on single ACKs", name);
         }
