@@ -161,7 +161,9 @@ proptest! {
     #[test]
     fn property_2_the_landing_depends_only_on_the_totals((beta, pre, steps) in history()) {
         let mut recovery = entered(beta, pre);
-        steps.iter().for_each(|&(acked, lost)| recovery.account(acked, lost));
+        for &(acked, lost) in &steps {
+            recovery.account(acked, lost);
+        }
         let (acked, lost) = steps.iter().fold((0, 0), |t, s| (t.0 + s.0, t.1 + s.1));
         prop_assert_eq!(recovery.cwnd(), landing(beta, pre, acked, lost), "split or not");
         // beta * A + s * (pre - A - L), in twentieths times three.

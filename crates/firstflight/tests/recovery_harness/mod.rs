@@ -342,7 +342,7 @@ impl<'a> World<'a> {
         let mss = self.scenario.mss;
         let una_before = self.board.una;
         let sacked_before = self.board.sacked();
-        let cumulative = (0..).find(|s| !self.received.contains(s)).unwrap_or(0);
+        let cumulative = first_missing(&self.received);
         let sacks: Vec<usize> = self.received.range(cumulative..).copied().collect();
         let delivered = self.board.receive(cumulative, sacks);
         let newly_lost = self.board.mark();
@@ -442,6 +442,11 @@ impl<'a> World<'a> {
             self.network.push_back(segment);
         }
     }
+}
+
+/// The cumulative acknowledgement of a receiver that has `received`.
+pub fn first_missing(received: &BTreeSet<usize>) -> usize {
+    (0..=received.len()).find(|s| !received.contains(s)).expect("n segments cannot fill n + 1 places")
 }
 
 /// The policies that the tables compare, by the tables' names.
