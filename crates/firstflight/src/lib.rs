@@ -6,6 +6,7 @@
 pub mod avoidance;
 pub mod event;
 pub mod recovery;
+pub mod signal;
 pub mod startup;
 pub mod units;
 

@@ -11,6 +11,9 @@ pub mod limited_slow_start;
 pub mod search;
 pub mod slow_start;
 
+pub use best::Best;
+pub use best_published::BestPublished;
+pub use search::Search;
 pub use slow_start::SlowStart;
 
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};

@@ -1,0 +1,3 @@
+//! What several algorithms measure alike.
+
+pub mod rate_histogram;
