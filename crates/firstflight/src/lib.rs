@@ -4,6 +4,7 @@
 #![deny(clippy::float_arithmetic)]
 
 pub mod avoidance;
+pub mod detection;
 pub mod event;
 pub mod recovery;
 pub mod startup;
