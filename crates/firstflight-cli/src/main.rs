@@ -1,1 +1,96 @@
-fn main() {}
+//! The command `firstflight`.
+#![forbid(unsafe_code)]
+
+mod compare;
+mod files;
+mod list;
+mod size;
+mod terminal;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+use firstflight_lab::Bad;
+use std::process::ExitCode;
+
+/// See how TCP and QUIC connections take off: every startup and loss recovery on the same path, side by side.
+#[derive(Debug, Parser)]
+#[command(name = "firstflight", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Compare arms on one path: who reached its speed when, who overshot, what it cost
+    Compare(compare::Options),
+    /// List the parts an arm can be made of, their options and the short names
+    Arms,
+    /// List the built-in paths with their sources
+    Paths,
+}
+
+/// How a command ended when it ended well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Done {
+    /// Everything came out.
+    Well,
+    /// A result fell short: exit code 1.
+    Short,
+}
+
+const EXIT_SHORT: u8 = 1;
+const EXIT_BAD_INPUT: u8 = 2;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+            let _ = error.print();
+            return ExitCode::SUCCESS;
+        }
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            return ExitCode::from(EXIT_BAD_INPUT);
+        }
+        Err(error) => return refuse(&first_sentence(&error.to_string())),
+    };
+    let result = match cli.command {
+        Command::Compare(options) => compare::run(&options),
+        Command::Arms => list::arms(),
+        Command::Paths => list::paths(),
+    };
+    match result {
+        Ok(Done::Well) => ExitCode::SUCCESS,
+        Ok(Done::Short) => ExitCode::from(EXIT_SHORT),
+        Err(bad) => refuse(&bad.0),
+    }
+}
+
+fn refuse(line: &str) -> ExitCode {
+    anstream::eprintln!("firstflight: {line}");
+    ExitCode::from(EXIT_BAD_INPUT)
+}
+
+/// What the argument parser has to say, without its usage text: one line.
+fn first_sentence(message: &str) -> String {
+    let text = message.strip_prefix("error: ").unwrap_or(message);
+    let told: Vec<&str> =
+        text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")).collect();
+    told.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+impl From<std::io::Error> for Failed {
+    fn from(error: std::io::Error) -> Failed {
+        Failed(error.to_string())
+    }
+}
+
+/// An operation on files that failed, before it is said which file.
+struct Failed(String);
+
+impl Failed {
+    fn at(self, what: &std::path::Path) -> Bad {
+        Bad(format!("{}: {}", what.display(), self.0))
+    }
+}

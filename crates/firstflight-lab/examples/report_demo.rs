@@ -118,7 +118,7 @@ fn empty_report() -> Report {
                 column("loss_ratio_percent", "Loss", "%", Better::Low, "Packets declared lost and truly dropped, of the packets sent."),
                 column("retransmitted_bytes", "Sent again", "bytes", Better::Low, "Bytes sent a second time or more."),
                 column("rtos", "Timeouts", "", Better::Low, "Retransmission timeouts."),
-                column("queue_ms_p99", "Queue, 99 %", "ms", Better::Low, "What 99 % of the packets waited at most at the bottleneck."),
+                column("queue_ms_p99", "Queue, 99\u{a0}%", "ms", Better::Low, "What 99 % of the packets waited at most at the bottleneck."),
             ],
             rows: vec![],
         },
@@ -270,9 +270,9 @@ impl Run {
         self.series.losses.push(Loss { t_ms: self.now, bytes: MSS });
         if self.recovery_until.is_none() {
             self.exit("loss");
-            let factor = if self.arm == "rapid" { 0.85 } else { 0.7 };
             let before = self.cwnd;
-            self.cwnd = (self.inflight as f64 * factor).max(2.0 * MSS as f64);
+            // Rapid lands a little above the BDP, the others at a fraction of what was in flight.
+            self.cwnd = if self.arm == "rapid" { 1.05 * BYTES_PER_MS * RTT_MS } else { self.inflight as f64 * 0.7 };
             self.ssthresh = Some(self.cwnd);
             self.enter("recovery");
             self.recovery_until = Some(self.now);
@@ -314,12 +314,12 @@ impl Run {
             "startup" => self.cwnd += mss,
             "jump" if round_over && acked > 25 => self.enter("rapid"),
             "rapid" => self.cwnd += 2.0 * mss,
-            "css" => self.cwnd += mss / 4.0,
+            "css" => self.cwnd += mss / 16.0,
             "avoidance" => self.cwnd += 0.6 * mss * mss / self.cwnd * 8.0,
             _ => {}
         }
         match (self.arm.as_str(), self.phase) {
-            ("hystart++", "startup") if flight.wait_ms > 4.0 => self.enter("css"),
+            ("hystart++", "startup") if flight.wait_ms > 2.0 => self.enter("css"),
             ("hystart++", "css") if round_over => {
                 self.css_rounds += 1;
                 if self.css_rounds == 5 {

@@ -56,4 +56,5 @@ pub use builtin::{Builtin, DEFAULT, builtins};
 pub use error::PathError;
 pub use link::{DropCause, Fate, Link};
 pub use path::{PACKET, Path, PlayedTrace, Queue, Rate, SMALLEST_ACK};
+pub use random::{Purpose, Stream};
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceOptions, TraceStart};

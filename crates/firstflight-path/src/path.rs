@@ -185,6 +185,13 @@ impl Path {
         }
     }
 
+    /// Another idle round-trip time, ns.
+    #[must_use]
+    pub fn with_rtt(mut self, rtt_ns: u64) -> Self {
+        self.rtt = rtt_ns;
+        self
+    }
+
     /// Another forward queue.
     #[must_use]
     pub fn with_queue(mut self, queue: Queue) -> Self {

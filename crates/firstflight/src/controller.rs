@@ -202,8 +202,15 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             if ready.idle > ready.timeout && ready.timeout > Nanos::ZERO {
                 self.startup.on_idle(ready.now, ready.nxt);
                 if self.config.idle_restart && self.episode.is_none() {
-                    // RFC5681 4.1-2: restart from at most the initial window.
-                    self.w.cwnd = self.w.cwnd.min(self.cx.iw);
+                    // RFC5681 4.1-2: restart from at most the initial window. At or above the threshold a new epoch begins there, or the
+                    // memory of the old one would lift the window straight back.
+                    let restart = self.w.cwnd.min(self.cx.iw);
+                    if restart < self.w.cwnd {
+                        self.w.cwnd = restart;
+                        if !self.w.in_slow_start() {
+                            self.avoidance.hand_over(Handover::LossFree, self.w, &self.cx);
+                        }
+                    }
                 }
             }
         }

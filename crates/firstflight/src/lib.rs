@@ -6,6 +6,7 @@
 pub mod arm;
 pub mod avoidance;
 pub mod controller;
+pub mod detection;
 pub mod event;
 pub mod recovery;
 pub mod signal;

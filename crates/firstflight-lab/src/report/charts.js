@@ -5,7 +5,7 @@ const full = report.path.full_bdp_bytes;
 const bdp = report.path.bdp_bytes;
 const capacity = report.path.queue_bytes;
 const PHASES = ["startup", "jump", "rapid", "css", "lss", "drain", "recovery", "avoidance"];
-const RUG = 8;
+const RUG = 9;
 const LANE = 38;
 
 const charts = [
@@ -31,7 +31,7 @@ const charts = [
     id: "queue",
     title: "Bottleneck queue",
     how: "What waits in front of the bottleneck: everyone who shares it waits as long, and at the capacity line packets drop.",
-    height: (width) => (width < 560 ? 150 : 170),
+    height: (width) => (width < 560 ? 160 : 180),
     draw: drawQueue,
     says: (arm) => `${arm.arm} fills at most ${bytes(Math.max(0, ...arm.points.queue_bytes))}`,
   },
@@ -69,7 +69,7 @@ function render(width) {
     const wide = Math.max(280, Math.floor(width ?? chart.plot.clientWidth));
     const below = chart.below?.() ?? 0;
     const tall = chart.height(wide) + below;
-    const frame = { left: wide < 560 ? 46 : 58, right: wide - 12, top: 12, bottom: tall - 26 - below, width: wide, height: tall };
+    const frame = { left: wide < 560 ? 52 : 58, right: wide - 12, top: 12, bottom: tall - 26 - below, width: wide, height: tall };
     frame.x = scale(view.from, view.to, frame.left, frame.right);
     chart.frame = frame;
     chart.svg.setAttribute("viewBox", `0 0 ${wide} ${tall}`);
@@ -84,23 +84,23 @@ function render(width) {
     chart.draw(data, frame, chart);
     chart.saying.textContent = `${time(view.from)} to ${time(view.to)}. ${shownArms().map(chart.says).join("; ")}.`;
   }
-  const root = byId("charts").dataset;
-  root.from = view.from;
-  root.to = view.to;
-  root.shown = JSON.stringify(shownArms().map((arm) => arm.arm));
+  const state = byId("charts").dataset;
+  state.from = view.from;
+  state.to = view.to;
+  state.shown = JSON.stringify(shownArms().map((arm) => arm.arm));
 }
 
 function timeAxis(g, frame) {
   const seconds = view.to > 10000;
   const unit = seconds ? 1000 : 1;
-  const { list, decimals } = ticks(view.from / unit, view.to / unit, (frame.right - frame.left) / 90);
+  const { list, decimals } = ticks(view.from / unit, view.to / unit, (frame.right - frame.left) / 72);
   const row = frame.height - 9;
   for (const tick of list) {
     const x = round(frame.x(tick * unit));
     g.append(svg("path", { d: `M${x} ${frame.top}V${frame.bottom}`, class: "grid" }));
     const last = tick === list.at(-1);
-    const label = number(tick, decimals) + (last ? NARROW + (seconds ? "s" : "ms") : "");
-    const anchor = x > frame.right - 24 ? "end" : x < frame.left + 8 ? "start" : "middle";
+    const label = number(tick, tick ? decimals : 0) + (last ? NARROW + (seconds ? "s" : "ms") : "");
+    const anchor = x > frame.right - 24 ? "end" : "middle";
     g.append(svg("text", { x, y: row, class: "tick", "text-anchor": anchor }, label));
   }
 }
@@ -113,7 +113,7 @@ function byteAxis(g, frame, low, high) {
     const row = round(y(tick * unit));
     g.append(svg("path", { d: `M${frame.left} ${row}H${frame.right}`, class: tick === 0 ? "axis" : "grid" }));
     const last = tick === list.at(-1);
-    g.append(svg("text", { x: frame.left - 7, y: row + 4, class: "tick", "text-anchor": "end" }, number(tick, decimals) + (last ? NARROW + name : "")));
+    g.append(svg("text", { x: frame.left - 7, y: row + 4, class: "tick", "text-anchor": "end" }, number(tick, tick ? decimals : 0) + (last ? NARROW + name : "")));
   }
   return y;
 }
@@ -124,9 +124,12 @@ function top(high, references, reach) {
   return Math.max(high, ...near, 1) * 1.07;
 }
 
-// Horizontal lines with their names; those off the scale are named at the upper edge.
+// Horizontal lines with their names; those off the scale are named at the upper edge. Returns the names, to be put
+// over whatever is drawn in between.
 function references(g, frame, y, lines) {
   const beyond = [];
+  const names = svg("g");
+  const say = (row, text) => names.append(svg("text", { x: frame.right - 4, y: row, class: "reference-name", "text-anchor": "end" }, text));
   for (const { value, name, below } of lines) {
     if (!value) continue;
     if (value > y.to) {
@@ -135,9 +138,10 @@ function references(g, frame, y, lines) {
     }
     const row = round(y(value));
     g.append(svg("path", { d: `M${frame.left} ${row}H${frame.right}`, class: "reference" }));
-    g.append(svg("text", { x: frame.right - 4, y: row + (below ? 13 : -5), class: "reference-name", "text-anchor": "end" }, `${name} ${bytes(value)}`));
+    say(row + (below ? 13 : -5), `${name} ${bytes(value)}`);
   }
-  if (beyond.length) g.append(svg("text", { x: frame.right - 4, y: frame.top + 8, class: "reference-name", "text-anchor": "end" }, `↑ ${beyond.join(", ")}: above this scale`));
+  if (beyond.length) say(frame.top + 8, `↑ ${beyond.join(", ")}: above this scale`);
+  return names;
 }
 
 const group = (arm, clip) => svg("g", { "data-arm": arm.arm, "clip-path": clip ? `url(#${clip}-clip)` : null });
@@ -146,7 +150,7 @@ function drawWindow(g, frame, chart) {
   const high = Math.max(extent("cwnd")[1], extent("inflight")[1], 1);
   const y = byteAxis(g, frame, 0, top(high, [bdp, full], 1.8));
   chart.y = y;
-  references(g, frame, y, [{ value: bdp, name: "BDP", below: true }, { value: full, name: "BDP + queue" }]);
+  const names = references(g, frame, y, [{ value: bdp, name: "BDP", below: true }, { value: full, name: "BDP + queue" }]);
   let lane = frame.bottom + 4;
   for (const arm of shownArms()) {
     const { t_ms, cwnd, inflight, ssthresh } = arm.points;
@@ -160,6 +164,7 @@ function drawWindow(g, frame, chart) {
       lane += RUG;
     }
   }
+  g.append(names);
   // Marks last, so that no line crosses them.
   for (const arm of shownArms()) {
     const { exit } = arm;
@@ -174,6 +179,7 @@ function drawWindow(g, frame, chart) {
 
 function rug(arm, frame, lane) {
   const holder = group(arm);
+  holder.append(mark(arm, frame.left - 9, lane + RUG / 2, 3.2, { stroke: "none" }));
   const seen = arm.losses.filter((loss) => loss.t_ms >= view.from && loss.t_ms <= view.to).map((loss) => frame.x(loss.t_ms));
   holder.append(svg("path", { d: `M${frame.left} ${lane + RUG / 2}H${frame.right}`, class: "grid" }));
   for (const [from, to] of stretches(seen, 1.5)) {
@@ -212,14 +218,14 @@ function drawQueue(g, frame, chart) {
   const high = Math.max(extent("queue_bytes")[1], 1);
   const y = byteAxis(g, frame, 0, top(high, [capacity], 3));
   chart.y = y;
-  references(g, frame, y, [{ value: capacity, name: "capacity", below: true }]);
+  const names = references(g, frame, y, [{ value: capacity, name: "capacity", below: true }]);
   for (const arm of shownArms()) {
     const { t_ms, queue_bytes } = arm.points;
     const lines = group(arm, chart.id);
-    lines.append(svg("path", { d: staircase(t_ms, queue_bytes, frame.x, y, round(y(0))), fill: arm.colour, class: "area" }));
     lines.append(svg("path", { d: staircase(t_ms, queue_bytes, frame.x, y), stroke: arm.colour, class: "line thin" }));
     g.append(lines);
   }
+  g.append(names);
 }
 
 function drawPhases(g, frame, chart) {

@@ -39,34 +39,19 @@ function ticks(from, to, count) {
 const round = (pixel) => Math.round(pixel * 10) / 10;
 
 // A line of samples that hold until the next: a staircase, so that silence is flat and a cut is upright.
-// With `close`, the area down to that pixel row. Gaps (null) break the line.
-function staircase(times, values, x, y, close) {
+// Gaps (null) break the line.
+function staircase(times, values, x, y) {
   const [first, last] = inside(times, x.from, x.to);
   const left = x(x.from) - 4;
   const right = x(x.to) + 4;
   const px = (i) => round(Math.min(right, Math.max(left, x(times[i]))));
   let d = "";
-  let open = null;
-  const end = (i) => {
-    if (open === null) return;
-    d += `H${px(i)}`;
-    if (close !== undefined) d += `V${close}H${open}Z`;
-    open = null;
-  };
+  let open = false;
   for (let i = first; i <= last; i++) {
-    if (values[i] === null) {
-      end(i);
-      continue;
-    }
-    const row = round(y(values[i]));
-    if (open === null) {
-      open = px(i);
-      d += `M${open} ${row}`;
-    } else {
-      d += `H${px(i)}V${row}`;
-    }
+    if (open) d += `H${px(i)}`;
+    if (values[i] !== null) d += open ? `V${round(y(values[i]))}` : `M${px(i)} ${round(y(values[i]))}`;
+    open = values[i] !== null;
   }
-  end(last);
   return d;
 }
 

@@ -1,6 +1,6 @@
 // What the reader does: choose arms and lines, read values under a line, zoom, switch light and dark, copy.
 
-const visible = () => document.documentElement.dataset;
+const root = document.documentElement.dataset;
 
 // --- Arms and lines --------------------------------------------------------------------------------------------
 
@@ -31,7 +31,7 @@ function change() {
   byId("reset").disabled = !zoomed();
   byId("range").textContent = zoomed() ? `${time(view.from)} – ${time(view.to)}` : "";
   const list = shownArms().map((arm) => html("span", {}, swatch(arm), arm.arm));
-  byId("print-legend").replaceChildren(...list);
+  byId("print-legend").replaceChildren(...list, zoomed() ? `Shown: ${byId("range").textContent}` : "");
 }
 
 // --- Reading ---------------------------------------------------------------------------------------------------
@@ -39,9 +39,11 @@ function change() {
 let reading = null;
 
 // Puts the reading line at time `t` in every chart and the values of the shown arms beside it; null takes them away.
-function read(t, where) {
+// Only what the keyboard asked for is spoken: a pointer passes by too fast.
+function read(t, where, spoken = "off") {
   reading = t;
   const panel = byId("reading");
+  panel.setAttribute("aria-live", spoken);
   for (const chart of charts) chart.overlay.replaceChildren();
   panel.hidden = t === null;
   if (t === null) {
@@ -55,8 +57,8 @@ function read(t, where) {
   const rows = shownArms().map((arm) => {
     const i = at(arm.points.t_ms, t);
     const value = (field) => html("td", {}, i < 0 ? MISSING : bytes(arm.points[field][i]));
-    const phase = phaseAt(arm, t) ?? (t >= endOf(arm) ? "done" : MISSING);
-    return html("tr", { "data-reading": arm.arm }, html("th", { scope: "row" }, swatch(arm), arm.arm), value("cwnd"), value("inflight"), value("delivered_bytes"), value("queue_bytes"), html("td", {}, phase));
+    const phase = phaseAt(arm, t) ?? (i >= 0 && t >= endOf(arm) ? "done" : MISSING);
+    return html("tr", { "data-reading": arm.arm }, html("th", { scope: "row" }, swatch(arm), html("span", { class: "name" }, arm.arm)), value("cwnd"), value("inflight"), value("delivered_bytes"), value("queue_bytes"), html("td", {}, phase));
   });
   panel.replaceChildren(html("table", {}, html("thead", {}, head), html("tbody", {}, ...rows)));
   place(panel, where);
@@ -156,7 +158,7 @@ function keys(chart, event) {
   const readAt = (t) => {
     const held = Math.min(view.to, Math.max(view.from, t));
     const box = chart.plot.getBoundingClientRect();
-    read(held, { x: box.left + chart.frame.x(held), y: Math.max(0, box.top) + 20 });
+    read(held, { x: box.left + chart.frame.x(held), y: Math.max(0, box.top) + 20 }, "polite");
   };
   const about = (factor) => {
     zoom(middle - (middle - view.from) * factor, middle + (view.to - middle) * factor);
@@ -184,13 +186,13 @@ function keys(chart, event) {
 function theme() {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const button = byId("theme");
-  const now = () => visible().theme ?? (dark.matches ? "dark" : "light");
+  const now = () => root.theme ?? (dark.matches ? "dark" : "light");
   const name = () => {
     button.textContent = now() === "dark" ? "Light" : "Dark";
     button.setAttribute("aria-label", `Switch to ${now() === "dark" ? "light" : "dark"} colours`);
   };
   button.addEventListener("click", () => {
-    visible().theme = now() === "dark" ? "light" : "dark";
+    root.theme = now() === "dark" ? "light" : "dark";
     name();
   });
   dark.addEventListener("change", name);
@@ -238,6 +240,7 @@ theme();
 copy();
 tips();
 charts.forEach(pointer);
+byId("reset").addEventListener("click", showAll);
 change();
 let drawn = innerWidth;
 addEventListener("resize", () => {
@@ -250,4 +253,4 @@ addEventListener("beforeprint", () => {
   render(700);
 });
 addEventListener("afterprint", () => change());
-visible().ready = "";
+root.ready = "";

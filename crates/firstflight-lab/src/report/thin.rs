@@ -119,6 +119,7 @@ pub fn thin_phases(phases: &[Phase], max: usize) -> Vec<Phase> {
 
 impl Report {
     /// The report as the page embeds it: every list within its bound, times in whole microseconds.
+    #[must_use]
     pub fn bounded(&self) -> Report {
         let share = |most: usize| if self.series.len() > FULL_ARMS { most * FULL_ARMS / self.series.len() } else { most };
         let mut report = self.clone();

@@ -64,14 +64,19 @@ function notes() {
 
 const order = { column: null, down: false };
 
-// Enough decimals that values which differ look different, and no more than four significant digits otherwise.
+// Four significant digits, and one more where values that differ would look the same.
 function columnDecimals(index) {
   const values = report.table.rows.map((row) => row.values[index]).filter((value) => typeof value === "number");
   if (values.every(Number.isInteger)) return 0;
-  let decimals = decimalsFor(Math.max(...values.map(Math.abs)), 4);
-  const distinct = new Set(values).size;
-  while (decimals < 4 && new Set(values.map((value) => value.toFixed(decimals))).size < distinct) decimals++;
-  return decimals;
+  const decimals = decimalsFor(Math.max(...values.map(Math.abs)), 4);
+  const looks = (places) => new Set(values.map((value) => value.toFixed(places))).size;
+  return looks(decimals + 1) > looks(decimals) ? decimals + 1 : decimals;
+}
+
+// The unit once where both ends have it: 1.085 – 1.093 MB.
+function range(low, high) {
+  const unit = (text) => text.match(/\u202f?[a-zA-Z]+$/)?.[0] ?? "";
+  return `${unit(low) === unit(high) ? low.slice(0, low.length - unit(low).length) : low} – ${high}`;
 }
 
 function cell(column, index, row, decimals) {
@@ -83,7 +88,7 @@ function cell(column, index, row, decimals) {
   if (typeof value === "number") td.append(html("span", { class: "value" }, show(value)));
   else td.append(html("span", { class: "word" }, value ?? MISSING));
   if (best) td.append(html("span", { class: "star", title: "best of its column" }, html("span", { "aria-hidden": "true" }, "★"), html("span", { class: "visually-hidden" }, " best")));
-  if (spread) td.append(html("small", { class: "spread" }, `${show(spread.low)} – ${show(spread.high)}`));
+  if (spread && spread.low !== spread.high) td.append(html("small", { class: "spread" }, range(show(spread.low), show(spread.high))));
   return td;
 }
 
@@ -121,7 +126,7 @@ function table() {
   const body = sortedRows().map((row) => {
     const arm = arms.find((one) => one.arm === row.arm);
     return html("tr", { "data-row": row.arm },
-      html("th", { scope: "row", "data-tip": row.arm_full }, arm ? swatch(arm) : null, row.arm),
+      html("th", { scope: "row", "data-tip": row.arm_full }, arm ? swatch(arm) : null, html("span", { class: "name" }, row.arm)),
       ...columns.map((column, index) => cell(column, index, row, decimals[index])));
   });
   byId("table-box").replaceChildren(html("table", {}, html("thead", {}, head), html("tbody", {}, ...body)));
@@ -139,19 +144,19 @@ function columnWords() {
 
 function exitLine(arm) {
   const { exit } = arm;
+  if (!arm.points.t_ms.length) return html("p", {}, "There is no time series of this arm.");
   if (!exit) return html("p", {}, `Never left startup: the transfer ended first, after ${time(endOf(arm))}.`);
   const ratio = exit.bdp_ratio === null ? "" : `, ${plain(exit.bdp_ratio, 3)} times the BDP`;
   const because = REASONS[exit.reason] ? ` because ${REASONS[exit.reason]}` : "";
-  return html("p", {}, `Left startup after ${time(exit.time_ms)}${because} `, html("code", {}, exit.reason), `, with a window of ${bytes(exit.cwnd)}${ratio}.`);
+  return html("p", {}, `Left startup after ${time(exit.time_ms)}${because} (`, html("code", {}, exit.reason), `), with a window of ${bytes(exit.cwnd)}${ratio}.`);
 }
 
 const SHOWN_EPISODES = 8;
 
 function episodeTable(arm) {
-  const head = ["From", "To", "Window", "Lost", "Longest silence"].map((name) => html("th", { scope: "col" }, name));
+  const head = ["When", "Window", "Lost", "Silence"].map((name) => html("th", { scope: "col" }, name));
   const rows = arm.episodes.map((one) => html("tr", {},
-    html("td", {}, time(one.start_ms)),
-    html("td", {}, one.end_ms === null ? "end of transfer" : time(one.end_ms)),
+    html("td", {}, one.end_ms === null ? `${time(one.start_ms)} – end` : range(time(one.start_ms), time(one.end_ms))),
     html("td", {}, `${bytes(one.cwnd_before)} → ${bytes(one.cwnd_after)}`),
     html("td", {}, bytes(one.lost_bytes)),
     html("td", {}, time(one.silence_ms, 3))));

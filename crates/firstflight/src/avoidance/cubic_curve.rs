@@ -50,7 +50,7 @@ impl Curve {
     #[inline]
     pub fn at(&self, t_us: u64) -> u64 {
         let t_us = t_us.min(MAX_US);
-        let away = rise(t_us.abs_diff(self.k_us), self.mss);
+        let away = cubed(t_us.abs_diff(self.k_us), self.mss);
         if t_us < self.k_us { self.w_max.saturating_sub(away) } else { (self.w_max + away).min(MAX_BYTES) }
     }
 }
@@ -63,20 +63,25 @@ pub fn k_us(w_max: u64, cwnd_epoch: u64, mss: u64) -> u64 {
 }
 
 /// `C * dt^3` in bytes: how far the curve is from its plateau, `dt_us` microseconds away from it. At most 2^54.
+pub fn rise(dt_us: u64, mss: u64) -> u64 {
+    cubed(dt_us.min(MAX_US), mss.clamp(1, MAX_MSS))
+}
+
+/// [`rise`] within bounds: `floor(4 * mss * dt^3 / 10^19)`.
 ///
 /// Called twice per ACK, so without a 128-bit division: the power of two of `10^19` is a shift, and `5^19` is divided by through its
 /// reciprocal, which the last line makes exact.
 #[inline]
-pub fn rise(dt_us: u64, mss: u64) -> u64 {
+fn cubed(dt: u64, mss: u64) -> u64 {
     const RECIPROCAL: u64 = ((1u128 << 108) / FIVE_19 as u128) as u64;
-    let dt = dt_us.min(MAX_US);
-    let cube = u128::from(4 * mss.clamp(1, MAX_MSS) * dt) * u128::from(dt) * u128::from(dt);
-    let n = cube >> 19;
+    let n = (u128::from(4 * mss * dt) * u128::from(dt) * u128::from(dt)) >> 19;
     // n < 2^98. Its upper bits times 2^108 / 5^19 are short of the quotient by less than 0.93 for the bits cut off n (2^44 / 5^19),
     // 0.001 for those cut off the reciprocal and 1 for the floor: by 0 or 1 in whole numbers.
-    let short = ((n >> 44) * u128::from(RECIPROCAL)) >> 64;
-    let rest = n - short * u128::from(FIVE_19);
-    short as u64 + u64::from(rest as u64 >= FIVE_19)
+    let top = (n >> 44) as u64;
+    let short = ((u128::from(top) * u128::from(RECIPROCAL)) >> 64) as u64;
+    // The rest is below 2 * 5^19 < 2^64, so the low halves suffice to tell it; wrapping is the point.
+    let rest = (n as u64).wrapping_sub(short.wrapping_mul(FIVE_19));
+    short + u64::from(rest >= FIVE_19)
 }
 
 /// The integer cube root: the largest `r` with `r^3 <= n`. Digit by digit in base two, at most 43 steps, no division.

@@ -3,7 +3,7 @@
 //! From the curve follows how many segments have to be acknowledged for the window to grow by one; that number is looked at once per
 //! tick, and every 1/32 s while the window stands still. The Reno-friendly window can only lower the number. While no plateau is known
 //! it is at most 20, and it is never below 2.
-//! Follows: the behaviour of Linux 6.x `tcp_cubic` as documented, without its clock: a tick is 1/1024 s everywhere. State: 104 bytes.
+//! Follows: the behaviour of Linux 6.x `tcp_cubic` as documented, without its clock: a tick is 1/1024 s everywhere. State: 96 bytes.
 //!
 //! Departures:
 //! * D1: the cube root is exact; Linux's table with one Newton step is off by up to 0.2 %.

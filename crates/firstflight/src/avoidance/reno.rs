@@ -2,8 +2,8 @@
 //!
 //! At or above the threshold the window grows by `mss * acked / cwnd` per ACK. A loss or a mark multiplies it by beta and the result
 //! is window and threshold at once; a timeout sets the threshold alone, the controller sets the window.
-//! Follows: RFC 5681 section 3 (September 2009) and RFC 9002 section 7 (May 2021); RFC 8511 as an option. State: 56 bytes, 8 of them
-//! change.
+//! Follows: RFC 5681 section 3 (September 2009) and RFC 9002 section 7 (May 2021); RFC 8511 as an option. State: 48 bytes, 8 of
+//! them change.
 //!
 //! Departures:
 //! * D1 (RFC5681 3.2-2): the window is not inflated by three segments in fast retransmit and deflated later: every transport here

@@ -3,7 +3,7 @@
 //! The exit window is what is left, often far below the target; slow start then has to climb back.
 //!
 //! Follows: Linux up to 3.1 (`tcp_cwnd_down` and `tcp_moderate_cwnd` in `net/ipv4/tcp_input.c`), the "Linux" arm of the 2011
-//! experiments that led to PRR. State: 56 bytes. The kernel counts packets, and so does the state.
+//! experiments that led to PRR. State: 48 bytes. The kernel counts packets, and so does the state.
 //!
 //! Departures:
 //! * D1 (DSACK): the kernel also counts an ACK that brings nothing but a DSACK; such ACKs are not told apart here and do not count.

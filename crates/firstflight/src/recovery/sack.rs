@@ -2,7 +2,7 @@
 //! It repairs as fast as the estimate of the pipe allows; one ACK that reveals many losses releases all the missing data at once.
 //! Under light loss it is silent until the flight has drained to the target, about half a round.
 //!
-//! Follows: RFC 6675 section 5 (August 2012), and RFC 3517, whose sending rule is the same. State: 56 bytes.
+//! Follows: RFC 6675 section 5 (August 2012), and RFC 3517, whose sending rule is the same. State: 40 bytes.
 //! What is lost, what the pipe is and which segment is next belong to the endpoint; this file only says how much.
 //!
 //! Departures:

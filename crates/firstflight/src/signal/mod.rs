@@ -2,3 +2,4 @@
 
 pub mod rtt;
 pub mod rtt_floor;
+pub mod rate_histogram;

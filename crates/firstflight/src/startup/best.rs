@@ -1,1 +1,608 @@
-//! Stub.
+//! BEST, robust mode: estimate the bottleneck's rate from the ACKs of slow start and aim at rate times RTT before the window gets there.
+//!
+//! Every round gives up to three rates: the median spacing of ACKs, the best longer chunk, and, where ACKs carry the receiver's clock, the
+//! rate on that clock. Only when they support each other and the round before does the product with the smallest RTT become the threshold,
+//! provisionally, and only above the present window. In every other case BEST is silent and the fallback startup that runs beside it
+//! decides.
+//!
+//! Follows: ours, after the idea of the BEST slides (NetDev 0x16, October 2022); what was published is [`super::BestPublished`].
+//! State: 640 bytes at most, the fallback's included. Tests: `tests/best.rs`.
+//!
+//! Departures from the published algorithm: all of it (estimators, guards, RTT, provisional threshold). From our own design notes:
+//! * D1: no probe trains; they need a transport that can exempt packets from its pacer.
+//! * D2: the RTT minimum forgets a sample after 7.5 to 10 s, not after exactly 10.
+//! * D3: a threshold that a loss left behind is never raised, only lowered.
+//! * D4: the fallback is SEARCH or none; HyStart++ can join [`Fallback`] as one more variant.
+//! * D5: a step of the RTT restarts the estimation but not the RTT minimum: a rise cannot be told from a standing queue, and a minimum that
+//!   is too small only makes the estimate too small.
+
+mod estimators;
+
+use estimators::{Arrivals, ReceiverClock, RttFloor, ShortRtt};
+
+use super::search::{self, Search};
+use super::slow_start::double;
+use super::{ExitReason, GAIN_SLOW_START, Grown, Saved, Startup, Verdict};
+use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
+use crate::recovery::OwnRecovery;
+use crate::signal::rate_histogram::{FineRate, RateHistogram};
+use crate::units::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH};
+
+/// Below this RTT the rounds are too short to measure anything (`RTT_OFF`).
+const RTT_OFF: Nanos = Nanos::from_millis(2);
+/// The smallest rise of the RTT that counts as a standing queue (`RTT_GUARD`: the larger of this and an eighth).
+const GUARD: Nanos = Nanos::from_millis(4);
+/// An ACK for more segments than this filled a hole: it says when the hole was filled, not how fast the path is.
+const HOLE_SEGMENTS: u64 = 64;
+/// The smallest threshold, in segments; or twice the initial window (`FLOOR`).
+const FLOOR_SEGMENTS: u64 = 16;
+/// A step of the RTT from one round to the next that means another path (low orbits).
+const RTT_STEP: Nanos = Nanos::from_millis(8);
+/// Rounds for which the chunk rate has to be off by more than two before the path counts as another.
+const LEVEL_ROUNDS: u8 = 3;
+/// Low orbits reassign their links on a grid of this period,
+const REASSIGN_PERIOD: Nanos = Nanos::from_secs(15);
+/// and disturb measurements for this long before and after.
+const REASSIGN_MARGIN: Nanos = Nanos::from_millis(150);
+
+/// The startup that runs beside BEST and decides where BEST is silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FallbackParams {
+    /// SEARCH.
+    Search(search::Params),
+    /// Loss alone.
+    None,
+}
+
+/// The options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Spacing samples that a round needs (`N_MIN`), 1 to 255: 8, or up to 32 where delayed ACKs on short paths do not matter.
+    pub min_samples: u8,
+    /// Which percentile of the spacing rates is taken, 0 to 100; 50. No other is right on a path that compresses ACKs.
+    pub percentile: u8,
+    /// The bottleneck's queue in bytes, where known: the threshold stays at or below twice that, because bursts overflow short queues early.
+    pub queue_hint: Option<u64>,
+    /// A moment at which the path was reassigned, where known: around it and every 15 s from it nothing is measured.
+    pub reassigned_at: Option<Time>,
+    /// What decides where BEST is silent.
+    pub fallback: FallbackParams,
+}
+
+impl Params {
+    /// The defaults.
+    pub const DEFAULT: Params = Params {
+        min_samples: 8,
+        percentile: 50,
+        queue_hint: None,
+        reassigned_at: None,
+        fallback: FallbackParams::Search(search::Params::V4_0),
+    };
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params::DEFAULT
+    }
+}
+
+/// Which estimators supported a threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The receiver's clock, over two rounds, and not below the chunks.
+    ReceiverClock,
+    /// The spacing, over two rounds, and not above twice the chunks.
+    Pair,
+}
+
+/// What the end of a round concluded: exactly one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The threshold was set (to [`Best::aim`]).
+    Set {
+        /// On whose word.
+        why: Why,
+    },
+    /// The estimate lies below the window already; leaving now is the fallback's decision.
+    Late,
+    /// The round's smallest RTT stood above the minimum: a queue on the way out or back, and no statement is possible.
+    Inflated,
+    /// The estimate is the sender's own pacing rate.
+    Pacer,
+    /// Too few samples.
+    Few,
+    /// The samples around the median are a factor of two apart: it lies between two modes.
+    Ambiguous,
+    /// The round before did not say the same.
+    Unstable,
+    /// Spacing promises more than twice what chunks deliver: ACKs are compressed.
+    Disagree,
+}
+
+/// How often each outcome occurred, and the rare paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// [`Outcome::Set`].
+    pub set: u16,
+    /// [`Outcome::Late`].
+    pub late: u16,
+    /// [`Outcome::Inflated`].
+    pub inflated: u16,
+    /// [`Outcome::Pacer`].
+    pub pacer: u16,
+    /// [`Outcome::Few`].
+    pub few: u16,
+    /// [`Outcome::Ambiguous`].
+    pub ambiguous: u16,
+    /// [`Outcome::Unstable`].
+    pub unstable: u16,
+    /// [`Outcome::Disagree`].
+    pub disagree: u16,
+    /// The estimation started over because the path changed.
+    pub restarts: u16,
+    /// ACKs that gave no samples: application limits, holes, reassignments, RTTs below 2 ms.
+    pub skipped_acks: u16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "no heap in this crate, and the default is the large one")]
+enum Fallback {
+    Search(Search),
+    None,
+}
+
+/// BEST, robust mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Best {
+    min_samples: u8,
+    percentile: u8,
+    /// Decided by somebody, or given up: only the fallback is still heard, if it drains.
+    ended: bool,
+    off_level_rounds: u8,
+    /// No threshold above this, in bytes: twice the queue, where it is known.
+    cap: u64,
+    /// Where in the reassignment period the path changes, in ms.
+    reassignment_ms: Option<u16>,
+    fallback: Fallback,
+
+    floor: RttFloor,
+    /// The present round ends with the first ACK at or above this.
+    mark: Option<Seq>,
+    rounds: u32,
+    counts: Counts,
+    last: Option<Outcome>,
+    /// The threshold this algorithm set last; [`UNSET_SSTHRESH`] if none.
+    aim: u64,
+    /// The threshold that somebody else set; [`UNSET_SSTHRESH`] if nobody did.
+    ceiling: u64,
+
+    pairs: RateHistogram,
+    arrivals: Arrivals,
+    clock: ReceiverClock,
+    /// Smallest RTT of this round and the last.
+    round_min: ShortRtt,
+    round_min_prev: ShortRtt,
+    /// Of the last round; zero where it had none.
+    median_prev: FineRate,
+    clock_prev: FineRate,
+    chunk_prev: FineRate,
+    /// The chunk rate once it stopped growing; zero before.
+    level: FineRate,
+}
+
+impl Fallback {
+    const fn new(params: FallbackParams) -> Fallback {
+        match params {
+            FallbackParams::Search(params) => Fallback::Search(Search::new(params)),
+            FallbackParams::None => Fallback::None,
+        }
+    }
+}
+
+impl Best {
+    /// Armed.
+    pub const fn new(params: Params) -> Best {
+        Best {
+            min_samples: params.min_samples,
+            percentile: params.percentile,
+            ended: false,
+            off_level_rounds: 0,
+            cap: match params.queue_hint {
+                Some(queue) => queue.saturating_mul(2),
+                None => u64::MAX,
+            },
+            reassignment_ms: match params.reassigned_at {
+                Some(at) => Some((at.0 % REASSIGN_PERIOD.0 / 1_000_000) as u16),
+                None => None,
+            },
+            fallback: Fallback::new(params.fallback),
+            floor: RttFloor::EMPTY,
+            mark: None,
+            rounds: 0,
+            counts: Counts {
+                set: 0,
+                late: 0,
+                inflated: 0,
+                pacer: 0,
+                few: 0,
+                ambiguous: 0,
+                unstable: 0,
+                disagree: 0,
+                restarts: 0,
+                skipped_acks: 0,
+            },
+            last: None,
+            aim: UNSET_SSTHRESH,
+            ceiling: UNSET_SSTHRESH,
+            pairs: RateHistogram::EMPTY,
+            arrivals: Arrivals::EMPTY,
+            clock: ReceiverClock::EMPTY,
+            round_min: ShortRtt::NONE,
+            round_min_prev: ShortRtt::NONE,
+            median_prev: FineRate::ZERO,
+            clock_prev: FineRate::ZERO,
+            chunk_prev: FineRate::ZERO,
+            level: FineRate::ZERO,
+        }
+    }
+
+    /// The counts.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// What the last round concluded.
+    pub fn last_outcome(&self) -> Option<Outcome> {
+        self.last
+    }
+
+    /// The threshold it set last, in bytes.
+    pub fn aim(&self) -> Option<u64> {
+        (self.aim != UNSET_SSTHRESH).then_some(self.aim)
+    }
+
+    /// Still estimating.
+    pub fn armed(&self) -> bool {
+        !self.ended
+    }
+
+    /// The spacing rates of the round so far.
+    pub fn pairs(&self) -> &RateHistogram {
+        &self.pairs
+    }
+
+    /// The largest chunk rate of the round so far.
+    pub fn chunk(&self) -> FineRate {
+        self.arrivals.chunk
+    }
+
+    /// The rates of the last round on the receiver's clock, by spacing (zero if it had no clear median) and by chunks.
+    pub fn last_round(&self) -> (FineRate, FineRate, FineRate) {
+        (self.clock_prev, self.median_prev, self.chunk_prev)
+    }
+
+    /// The length of a receiver's tick in milliseconds, once ten round trips have shown it to be one that stacks use.
+    pub fn checked_tick_ms(&self) -> Option<u64> {
+        self.clock.checked_tick_ms()
+    }
+
+    /// Empty and armed; only the options and the counts stay.
+    fn rearm(&mut self) {
+        *self = Best {
+            min_samples: self.min_samples,
+            percentile: self.percentile,
+            cap: self.cap,
+            reassignment_ms: self.reassignment_ms,
+            fallback: self.fallback,
+            counts: self.counts,
+            ..Best::new(Params { fallback: FallbackParams::None, ..Params::DEFAULT })
+        };
+    }
+
+    /// Nothing measured so far says anything about what follows.
+    fn forget(&mut self) {
+        self.pairs = RateHistogram::EMPTY;
+        self.arrivals.forget();
+        self.clock.forget();
+        self.forget_rounds();
+    }
+
+    /// The rounds before this one were another path's.
+    fn forget_rounds(&mut self) {
+        self.median_prev = FineRate::ZERO;
+        self.clock_prev = FineRate::ZERO;
+        self.chunk_prev = FineRate::ZERO;
+        self.level = FineRate::ZERO;
+        self.off_level_rounds = 0;
+    }
+
+    fn near_reassignment(&self, now: Time) -> bool {
+        self.reassignment_ms.is_some_and(|at| {
+            let distance = (now + REASSIGN_PERIOD).since(Time(0) + Nanos::from_millis(u64::from(at))).0 % REASSIGN_PERIOD.0;
+            distance <= REASSIGN_MARGIN.0 || distance >= REASSIGN_PERIOD.0 - REASSIGN_MARGIN.0
+        })
+    }
+
+    /// Every ACK while armed.
+    fn measure(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+        if let Some(rtt) = ack.rtt {
+            self.floor.update(ack.now, rtt);
+        }
+        let Some(rtt_min) = self.floor.get().filter(|&rtt| rtt >= RTT_OFF) else {
+            self.skip();
+            return Verdict::Stay;
+        };
+
+        // The old round is evaluated first; the ACK that ends it belongs to the new one.
+        let verdict = match self.mark {
+            Some(mark) if ack.una < mark => Verdict::Stay,
+            mark => {
+                self.mark = Some(ack.nxt);
+                if mark.is_some() { self.roll(rtt_min, w, cx) } else { Verdict::Stay }
+            }
+        };
+        self.round_min = ack.rtt.map_or(self.round_min, |rtt| self.round_min.min(ShortRtt::new(rtt)));
+        if let Some(ts) = ack.receiver_ts {
+            self.clock.check_tick(ack.now, ts, rtt_min);
+        }
+        let reassigned = self.near_reassignment(ack.now);
+        if reassigned {
+            self.forget();
+        }
+        if reassigned || ack.app_limited || ack.sacked > 0 || ack.acked > cx.mss.saturating_mul(HOLE_SEGMENTS) {
+            self.skip();
+            self.arrivals.skip(ack.now);
+            self.clock.close();
+            return verdict;
+        }
+        self.arrivals.on_ack(ack.now, ack.acked, rtt_min, &mut self.pairs);
+        if let Some(ts) = ack.receiver_ts {
+            self.clock.on_ack(ts, ack.acked);
+        }
+        verdict
+    }
+
+    fn skip(&mut self) {
+        self.counts.skipped_acks = self.counts.skipped_acks.saturating_add(1);
+    }
+
+    /// A round is over: one outcome, and perhaps a threshold.
+    fn roll(&mut self, rtt_min: Nanos, w: Window, cx: &Context) -> Verdict {
+        self.clock.close();
+        if self.path_changed() {
+            self.counts.restarts = self.counts.restarts.saturating_add(1);
+            self.forget_rounds();
+        }
+        if w.ssthresh != self.aim {
+            self.ceiling = w.ssthresh;
+        }
+        let median = self.clear_median();
+        let judged = self.estimate(median).and_then(|(rate, why)| self.judge(rate, rtt_min, w, cx).map(|ssthresh| (ssthresh, why)));
+        let outcome = match judged {
+            Ok((_, why)) => Outcome::Set { why },
+            Err(silent) => silent,
+        };
+        self.count(outcome);
+
+        self.median_prev = median.unwrap_or(FineRate::ZERO);
+        self.clock_prev = self.clock.best;
+        self.chunk_prev = self.arrivals.chunk;
+        self.round_min_prev = self.round_min;
+        self.pairs = RateHistogram::EMPTY;
+        self.clock.best = FineRate::ZERO;
+        self.arrivals.chunk = FineRate::ZERO;
+        self.round_min = ShortRtt::NONE;
+
+        match judged {
+            Ok((ssthresh, _)) => {
+                self.aim = ssthresh;
+                Verdict::Aim { ssthresh }
+            }
+            Err(_) => Verdict::Stay,
+        }
+    }
+
+    /// The median spacing rate, if there are enough samples and they have one mode.
+    fn clear_median(&self) -> Result<FineRate, Outcome> {
+        let few = self.pairs.offered() < u16::from(self.min_samples.max(1));
+        match (self.pairs.quantile(self.percentile), self.pairs.quantile(45), self.pairs.quantile(55)) {
+            (Some(median), Some(low), Some(high)) if !few && low > FineRate::ZERO => {
+                if high <= low.scaled(2, 1) {
+                    Ok(median)
+                } else {
+                    Err(Outcome::Ambiguous)
+                }
+            }
+            _ => Err(Outcome::Few),
+        }
+    }
+
+    /// The rate that the estimators agree on, or why they do not.
+    fn estimate(&self, median: Result<FineRate, Outcome>) -> Result<(FineRate, Why), Outcome> {
+        let (clock, chunk) = (self.clock.best, self.arrivals.chunk);
+        let both = clock > FineRate::ZERO && self.clock_prev > FineRate::ZERO;
+        if both && clock.within_quarter(self.clock_prev) && clock >= chunk.scaled(4, 5) {
+            return Ok((clock, Why::ReceiverClock));
+        }
+        let median = median?;
+        if self.median_prev == FineRate::ZERO || !median.within_quarter(self.median_prev) {
+            return Err(Outcome::Unstable);
+        }
+        if median > chunk.scaled(2, 1) {
+            return Err(Outcome::Disagree);
+        }
+        // Chunks that still grow are limited by the window: believe the spacing. Once they do not, they are the rate, give or take.
+        let growing = self.chunk_prev == FineRate::ZERO || chunk >= self.chunk_prev.scaled(5, 4);
+        Ok((if growing { median } else { median.min(chunk.scaled(5, 4)) }, Why::Pair))
+    }
+
+    /// The threshold that a rate gives, or why none.
+    fn judge(&self, rate: FineRate, rtt_min: Nanos, w: Window, cx: &Context) -> Result<u64, Outcome> {
+        let floor = cx.iw.saturating_mul(2).max(cx.mss.saturating_mul(FLOOR_SEGMENTS));
+        let candidate = rate.bytes_in(rtt_min).min(self.cap).max(floor).min(self.ceiling);
+        if self.round_min.get().is_none_or(|rtt| rtt > rtt_min + Nanos(rtt_min.0 / 8).max(GUARD)) {
+            return Err(Outcome::Inflated);
+        }
+        if candidate < w.cwnd {
+            return Err(Outcome::Late);
+        }
+        if cx.paced && cx.pacing_rate.is_some_and(|pacing| rate.near_tenth(pacing.into())) {
+            return Err(Outcome::Pacer);
+        }
+        Ok(candidate)
+    }
+
+    fn count(&mut self, outcome: Outcome) {
+        self.last = Some(outcome);
+        self.rounds = self.rounds.saturating_add(1);
+        let counts = &mut self.counts;
+        let counter = match outcome {
+            Outcome::Set { .. } => &mut counts.set,
+            Outcome::Late => &mut counts.late,
+            Outcome::Inflated => &mut counts.inflated,
+            Outcome::Pacer => &mut counts.pacer,
+            Outcome::Few => &mut counts.few,
+            Outcome::Ambiguous => &mut counts.ambiguous,
+            Outcome::Unstable => &mut counts.unstable,
+            Outcome::Disagree => &mut counts.disagree,
+        };
+        *counter = counter.saturating_add(1);
+    }
+
+    /// Low orbits hand over to another satellite: the RTT steps, or the rate settles on another level.
+    fn path_changed(&mut self) -> bool {
+        if let (Some(rtt), Some(before)) = (self.round_min.get(), self.round_min_prev.get()) {
+            if rtt.0.abs_diff(before.0) > RTT_STEP.0 {
+                return true;
+            }
+        }
+        let chunk = self.arrivals.chunk;
+        if self.level == FineRate::ZERO {
+            // While chunks grow from round to round the window is the limit, and there is no level yet.
+            if chunk < self.chunk_prev.scaled(5, 4) {
+                self.level = chunk;
+            }
+            return false;
+        }
+        let off = chunk > self.level.scaled(2, 1) || chunk.scaled(2, 1) < self.level;
+        self.off_level_rounds = if off { self.off_level_rounds.saturating_add(1) } else { 0 };
+        self.off_level_rounds >= LEVEL_ROUNDS
+    }
+}
+
+impl Default for Best {
+    fn default() -> Self {
+        Best::new(Params::DEFAULT)
+    }
+}
+
+impl Startup for Best {
+    fn start(&mut self, now: Time, nxt: Seq) {
+        self.rearm();
+        if let Fallback::Search(search) = &mut self.fallback {
+            search.start(now, nxt);
+        }
+    }
+
+    fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+        let verdict = match &mut self.fallback {
+            Fallback::Search(search) => search.sample(ack, w, cx),
+            Fallback::None => Verdict::Stay,
+        };
+        if verdict != Verdict::Stay {
+            self.ended = true;
+        }
+        if self.ended { verdict } else { self.measure(ack, w, cx) }
+    }
+
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+        match &mut self.fallback {
+            Fallback::Search(search) => search.grow(ack, acked, w, cx),
+            Fallback::None => Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay },
+        }
+    }
+
+    fn reached(&mut self) -> ExitReason {
+        self.ended = true;
+        if self.aim < self.ceiling { ExitReason::Estimate } else { ExitReason::Threshold }
+    }
+
+    fn on_congestion(&mut self, signal: Signal, beta: Ratio, ack: &Ack, w: Window, cx: &Context) -> Option<OwnRecovery> {
+        self.ended = true;
+        match &mut self.fallback {
+            Fallback::Search(search) => search.on_congestion(signal, beta, ack, w, cx),
+            Fallback::None => None,
+        }
+    }
+
+    fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
+        self.rearm();
+        if let Fallback::Search(search) = &mut self.fallback {
+            search.on_timeout(timeout, now, nxt);
+        }
+    }
+
+    fn on_idle(&mut self, now: Time, nxt: Seq) {
+        self.rearm();
+        if let Fallback::Search(search) = &mut self.fallback {
+            search.on_idle(now, nxt);
+        }
+    }
+
+    /// `armed`: BEST; `phase`: 1 if the fallback was armed.
+    fn save(&self) -> Saved {
+        let fallback = match &self.fallback {
+            Fallback::Search(search) => search.save(),
+            Fallback::None => Saved::default(),
+        };
+        Saved { armed: !self.ended, phase: u8::from(fallback.armed), ..fallback }
+    }
+
+    fn restore(&mut self, saved: Saved) {
+        self.ended = !saved.armed;
+        if let Fallback::Search(search) = &mut self.fallback {
+            search.restore(Saved { armed: saved.phase == 1, phase: 0, ..saved });
+        }
+    }
+
+    fn pacing_gain(&self) -> Ratio {
+        match &self.fallback {
+            Fallback::Search(search) => search.pacing_gain(),
+            Fallback::None => GAIN_SLOW_START,
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        match &self.fallback {
+            Fallback::Search(search) => search.phase(),
+            Fallback::None => Phase::Startup,
+        }
+    }
+
+    fn rounds(&self) -> Option<u32> {
+        Some(self.rounds)
+    }
+
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        let kbps = |rate: FineRate| rate.bytes_in(Nanos::from_secs(1)) / 125;
+        let counts = &self.counts;
+        visit("best_clock_kbps", kbps(self.clock_prev));
+        visit("best_median_kbps", kbps(self.median_prev));
+        visit("best_chunk_kbps", kbps(self.chunk_prev));
+        visit("best_release_period_ns", self.arrivals.period().0);
+        visit("best_aim_bytes", self.aim().unwrap_or(0));
+        visit("best_set", u64::from(counts.set));
+        visit("best_late", u64::from(counts.late));
+        visit("best_inflated", u64::from(counts.inflated));
+        visit("best_pacer", u64::from(counts.pacer));
+        visit("best_few", u64::from(counts.few));
+        visit("best_ambiguous", u64::from(counts.ambiguous));
+        visit("best_unstable", u64::from(counts.unstable));
+        visit("best_disagree", u64::from(counts.disagree));
+        visit("best_restarts", u64::from(counts.restarts));
+        visit("best_skipped_acks", u64::from(counts.skipped_acks));
+        if let Fallback::Search(search) = &self.fallback {
+            search.signals(visit);
+        }
+    }
+}

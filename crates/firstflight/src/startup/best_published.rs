@@ -1,1 +1,284 @@
-//! Stub.
+//! BEST as published: the median of one round's ACK-spacing rates, times the RTT, becomes the slow-start threshold.
+//!
+//! From a window of 16 segments on, every ACK gives one rate: bytes acknowledged since the last sampled ACK over the time since. At the
+//! end of rounds 4 to 7 the median of the round, in whole Mbit/s, times one RTT sample is taken as the BDP, once per connection. The file
+//! repeats the published kernel code bit for bit, wrapping 16- and 32-bit arithmetic and all, so that its published results can be
+//! reproduced; [`Best`](super::Best) is the design for use.
+//!
+//! Follows: the BEST slides (NetDev 0x16, October 2022) as their code has them, tcp_cubic_bw.c of 26 October 2022.
+//! State: 640 bytes. Tests: `tests/best_published.rs`.
+//!
+//! Departures:
+//! * D1: all flows, not only those from local port 5201.
+//! * D2: the median of an empty round is 0; the original reads the two bytes before its array there, and does not use them.
+//! * D3: bytes and packet numbers come from the transport's record: cumulative bytes are those delivered less those SACKed out of order.
+
+use super::slow_start::double;
+use super::{ExitReason, Grown, Handover, Leave, Startup, Verdict};
+use crate::event::{Ack, Context, Timeout, Window};
+use crate::units::{Nanos, Seq, Time};
+
+/// Rates kept per round; later ones of the same round are dropped.
+pub const CAPACITY: usize = 300;
+/// The last round after which it may decide.
+const LAST_ROUND: u8 = 7;
+/// Samples in a younger CUBIC epoch are ignored.
+const YOUNG_EPOCH: Nanos = Nanos::from_secs(1);
+
+/// The module parameters of the published code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// It decides only after more rounds than this (3).
+    pub min_round: u8,
+    /// Which percentile of the round, 0 to 100 (50: the lower median).
+    pub percentile: u8,
+    /// Set the threshold, rather than only measure.
+    pub set_ssthresh: bool,
+    /// Sampling starts at this window, in segments (16).
+    pub low_window: u8,
+}
+
+impl Params {
+    /// The published values.
+    pub const PUBLISHED: Params = Params { min_round: 3, percentile: 50, set_ssthresh: true, low_window: 16 };
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params::PUBLISHED
+    }
+}
+
+/// What the end of a round concluded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The threshold was set, in packets.
+    Decided {
+        /// The estimate of the BDP, as 16 bits hold it.
+        packets: u16,
+    },
+    /// A decision was due, but the median was 0 (below 1 Mbit/s, or no samples).
+    ZeroMedian,
+    /// Not one of the rounds in which it decides, or told not to.
+    NotDue,
+    /// It had decided before.
+    Sticky,
+}
+
+/// How often each outcome occurred (saturating at 255).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// [`Outcome::Decided`].
+    pub decided: u8,
+    /// [`Outcome::ZeroMedian`].
+    pub zero_median: u8,
+    /// [`Outcome::NotDue`].
+    pub not_due: u8,
+    /// [`Outcome::Sticky`].
+    pub sticky: u8,
+}
+
+/// BEST, published mode. Times are in wrapping microseconds, rates in whole Mbit/s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BestPublished {
+    rates: [u16; CAPACITY],
+    n: u16,
+    rtt_round: u8,
+    found: bool,
+    seen_round_start: u32,
+    round_start: u32,
+    last_ack: u32,
+    prev_bytes: u32,
+    curr_rtt: u32,
+    end_seq: u32,
+    counts: Counts,
+    params: Params,
+    /// The largest estimate's inputs, for traces: the median and RTT of the decision.
+    decision: (u16, u16),
+}
+
+/// One rate: bits per microsecond, as the published code rounds and wraps. An empty interval gives 0.
+pub fn estimate(bytes: u32, us: u32) -> u16 {
+    bytes.wrapping_mul(8).checked_div(us).unwrap_or(0) as u16
+}
+
+/// The threshold in packets for a rate in Mbit/s and an RTT in microseconds, as the published code rounds and wraps.
+pub fn threshold_packets(mbps: u16, rtt_us: u32, mss: u32) -> u16 {
+    (u32::from(mbps).wrapping_mul(rtt_us) / mss.wrapping_mul(8).max(1)) as u16
+}
+
+/// Where the percentile lies among `n` sorted samples: the lower neighbour where two qualify.
+pub fn percentile_index(n: u16, percentile: u8) -> usize {
+    let position = usize::from(n) * usize::from(percentile.min(100));
+    if position.is_multiple_of(100) { (position / 100).saturating_sub(1) } else { position / 100 }
+}
+
+impl BestPublished {
+    /// Armed.
+    pub const fn new(params: Params) -> BestPublished {
+        BestPublished {
+            rates: [0; CAPACITY],
+            n: 0,
+            rtt_round: 0,
+            found: false,
+            seen_round_start: 0,
+            round_start: 0,
+            last_ack: 0,
+            prev_bytes: 0,
+            curr_rtt: u32::MAX,
+            end_seq: 0,
+            counts: Counts { decided: 0, zero_median: 0, not_due: 0, sticky: 0 },
+            params,
+            decision: (0, 0),
+        }
+    }
+
+    /// The sorted rates of the round so far, in Mbit/s.
+    pub fn rates(&self) -> &[u16] {
+        &self.rates[..usize::from(self.n).min(CAPACITY)]
+    }
+
+    /// The counts.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The smallest RTT since the round began, in microseconds; `None` right after it began.
+    pub fn round_rtt_us(&self) -> Option<u32> {
+        (self.curr_rtt != u32::MAX).then_some(self.curr_rtt)
+    }
+
+    fn percentile(&self) -> u16 {
+        self.rates().get(percentile_index(self.n, self.params.percentile)).copied().unwrap_or(0)
+    }
+
+    fn reset(&mut self, now: Time, nxt: Seq) {
+        let now = now_us(now);
+        let counts = self.counts;
+        *self = BestPublished { counts, round_start: now, last_ack: now, end_seq: nxt.0 as u32, ..BestPublished::new(self.params) };
+    }
+
+    fn insert(&mut self, rate: u16) {
+        let n = usize::from(self.n);
+        if self.found || n >= CAPACITY {
+            return;
+        }
+        let at = self.rates[..n].partition_point(|&other| other <= rate);
+        self.rates.copy_within(at..n, at + 1);
+        self.rates[at] = rate;
+        self.n += 1;
+    }
+
+    /// The first sampled ACK after a round ended looks at the round. The RTT is what was measured since: that one ACK's sample.
+    fn end_round(&mut self, mss: u64) -> Outcome {
+        let due = self.params.set_ssthresh && self.rtt_round > self.params.min_round && self.rtt_round <= LAST_ROUND;
+        let outcome = if self.found {
+            Outcome::Sticky
+        } else if !due {
+            Outcome::NotDue
+        } else {
+            match self.percentile() {
+                0 => Outcome::ZeroMedian,
+                median => {
+                    self.found = true;
+                    let packets = threshold_packets(median, self.curr_rtt, mss as u32);
+                    self.decision = (median, packets);
+                    Outcome::Decided { packets }
+                }
+            }
+        };
+        let counter = match outcome {
+            Outcome::Decided { .. } => &mut self.counts.decided,
+            Outcome::ZeroMedian => &mut self.counts.zero_median,
+            Outcome::NotDue => &mut self.counts.not_due,
+            Outcome::Sticky => &mut self.counts.sticky,
+        };
+        *counter = counter.saturating_add(1);
+        self.n = 0;
+        self.rtt_round = self.rtt_round.wrapping_add(1);
+        self.seen_round_start = self.round_start;
+        outcome
+    }
+}
+
+fn now_us(now: Time) -> u32 {
+    (now.0 / 1000) as u32
+}
+
+impl Default for BestPublished {
+    fn default() -> Self {
+        BestPublished::new(Params::PUBLISHED)
+    }
+}
+
+impl Startup for BestPublished {
+    fn start(&mut self, now: Time, nxt: Seq) {
+        self.reset(now, nxt);
+    }
+
+    fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+        let Some(rtt) = ack.rtt else { return Verdict::Stay };
+        let young = cx.epoch_age.is_some_and(|age| age < YOUNG_EPOCH);
+        if young || w.cwnd / cx.mss.max(1) < u64::from(self.params.low_window) {
+            return Verdict::Stay;
+        }
+        let rtt = (rtt.micros() as u32).max(1);
+        if self.curr_rtt == 0 || rtt < self.curr_rtt {
+            self.curr_rtt = rtt;
+        }
+        let mut verdict = Verdict::Stay;
+        if self.round_start != self.seen_round_start {
+            if let Outcome::Decided { packets } = self.end_round(cx.mss) {
+                let ssthresh = u64::from(packets).saturating_mul(cx.mss);
+                verdict = if ssthresh > w.cwnd {
+                    Verdict::Aim { ssthresh }
+                } else {
+                    // The estimate was passed already: slow start is over and the window stays where it is. There is no floor.
+                    let handover = Handover::LossFree;
+                    Verdict::Leave(Leave { reason: ExitReason::Estimate, ssthresh, cwnd: None, handover, estimate: Some(ssthresh) })
+                };
+            }
+        }
+        let now = now_us(ack.now);
+        let bytes = ack.delivered.saturating_sub(ack.sacked) as u32;
+        self.insert(estimate(bytes.wrapping_sub(self.prev_bytes), now.wrapping_sub(self.last_ack)));
+        self.prev_bytes = bytes;
+        self.last_ack = now;
+        verdict
+    }
+
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+        // Strictly after the mark, as serial numbers compare; not while the window is unused. The ACK that crosses still counted above.
+        if cx.limited && (ack.una.0 as u32).wrapping_sub(self.end_seq) as i32 > 0 {
+            self.round_start = now_us(ack.now);
+            self.last_ack = self.round_start;
+            self.end_seq = ack.nxt.0 as u32;
+            self.curr_rtt = u32::MAX;
+        }
+        Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay }
+    }
+
+    fn reached(&mut self) -> ExitReason {
+        if self.found { ExitReason::Estimate } else { ExitReason::Threshold }
+    }
+
+    /// Back to the start, the decision included. Fast recovery and idle restart change nothing.
+    fn on_timeout(&mut self, _timeout: Timeout, now: Time, nxt: Seq) {
+        self.reset(now, nxt);
+    }
+
+    fn rounds(&self) -> Option<u32> {
+        Some(u32::from(self.rtt_round))
+    }
+
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit("best_samples", u64::from(self.n));
+        visit("best_median_mbps", u64::from(self.percentile()));
+        visit("best_decided_mbps", u64::from(self.decision.0));
+        visit("best_decided_packets", u64::from(self.decision.1));
+        visit("best_decided", u64::from(self.counts.decided));
+        visit("best_zero_median", u64::from(self.counts.zero_median));
+        visit("best_not_due", u64::from(self.counts.not_due));
+        visit("best_sticky", u64::from(self.counts.sticky));
+    }
+}

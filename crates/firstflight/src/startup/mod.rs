@@ -23,6 +23,9 @@ pub use jump_start::JumpStart;
 pub use limited_slow_start::LimitedSlowStart;
 pub use oracle::Oracle;
 pub use rapid_start::RapidStart;
+pub use best::Best;
+pub use best_published::BestPublished;
+pub use search::Search;
 pub use slow_start::SlowStart;
 
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};

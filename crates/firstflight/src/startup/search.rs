@@ -1,1 +1,660 @@
-//! Stub.
+//! SEARCH: slow start ends when delivery stops keeping up with sending.
+//!
+//! Time is cut into bins of 0.35 initial RTTs. When a bin closes, the bytes delivered over the last ten bins are compared with the bytes
+//! sent (4.0) over the same span one RTT earlier, or twice those delivered then (3.1); once they fall short by more than the threshold,
+//! the path's choke point has been passed. 4.0 then drains the queue it built, sending two segments for three acknowledged, down to what
+//! was delivered in the last initial RTT.
+//!
+//! Follows: draft-chung-ccwg-search-09 (17 March 2026) for 4.0, the kernel patch of December 2024 for 3.1.
+//! State: 312 bytes. Tests: `tests/search.rs`.
+//!
+//! Departures:
+//! * D1: towards which neighbouring bin the look-back is interpolated: the older one; the draft's text names the newer, an erratum.
+//! * D2: a delivery above the reference never exits. The kernel's unsigned difference can exit there by accident.
+//! * D3: counters are kept in 32 bits, counted from the first ACK, with one shared shift once they pass 4 GiB: the scheme that the 16-bit
+//!   ports use, exact for four gigabytes of startup, at half the state.
+//! * D4: an exit never raises the window: the draining target is capped at the window, or draining could not end.
+//! * D5: 3.1 looks back over 26 bins, not 25: at its furthest reach the oldest bin would share a slot with the newest.
+//! * D6: the reach [`Params::extra`] is at most 15, by the size of the ring; the 40 of one kernel version would double the state.
+
+use core::num::NonZeroU64;
+
+use super::slow_start::double;
+use super::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Saved, Startup, Verdict};
+use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
+use crate::recovery::OwnRecovery;
+use crate::units::{MAX_BYTES, Nanos, Ratio, Seq, Time, mul_div};
+
+/// Bins of one window (`W`).
+const WINDOW: u64 = 10;
+/// Length of a bin in hundredths of the initial RTT: a window of 3.5 RTTs over ten bins.
+const BIN_PERCENT: u64 = 35;
+/// The furthest look-back the ring can hold, in bins (`EXTRA`).
+pub const MAX_EXTRA: u8 = 15;
+/// Closed bins needed to subtract a window's start from its end.
+const NEAR_BINS: usize = 11;
+/// The same, one look-back (at most 14 bins) and one neighbour earlier.
+const FAR_BINS: usize = NEAR_BINS + MAX_EXTRA as usize;
+/// A CUBIC epoch younger than this makes samples doubtful (kernel versions only).
+const YOUNG_EPOCH: Nanos = Nanos::from_secs(1);
+
+/// Which generation of the algorithm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Version {
+    /// Delivered bytes against twice those one RTT earlier; restarts on application-limited ACKs.
+    V3_1,
+    /// Delivered bytes against sent ones.
+    #[default]
+    V4_0,
+}
+
+/// What happens once saturation is detected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Exit {
+    /// Lower the window ACK by ACK to the bytes delivered in the last initial RTT.
+    #[default]
+    Drain,
+    /// Keep the window.
+    None,
+    /// Lower the window to the draining target at once.
+    Jump,
+    /// Take back what was delivered during the last two initial RTTs.
+    Rollback,
+}
+
+/// Between which bins a look-back that is no whole number of bins is interpolated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Interpolation {
+    /// The whole bins looked back and one older.
+    #[default]
+    Older,
+    /// The whole bins looked back and one newer (the draft's text).
+    Newer,
+}
+
+/// How many bins must exist before the first comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Warmup {
+    /// Every bin read was really measured.
+    #[default]
+    Strict,
+    /// One bin earlier; the bin before the first counts as zero bytes.
+    Kernel,
+}
+
+/// When a gap without ACKs makes the record useless.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum MissedBins {
+    /// Never.
+    Off,
+    /// More bins passed than a window holds.
+    #[default]
+    Window,
+    /// More bins passed than this many current RTTs hold (`ALPHA`).
+    Alpha(u8),
+}
+
+/// Whether an ACK exactly at the end of a bin closes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Boundary {
+    /// It does (kernel).
+    #[default]
+    Closed,
+    /// It does not.
+    Open,
+}
+
+/// The constants of the draft and the readings that implementations disagree on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Which comparison.
+    pub version: Version,
+    /// The shortfall that ends slow start, in percent of the reference (`THRESH`), 1 to 50; equality exits. Others are cut to that range.
+    pub thresh_percent: u8,
+    /// What to do then.
+    pub exit: Exit,
+    /// Bins of look-back at which the RTT counts as inflated beyond judgement (`EXTRA`), 1 to [`MAX_EXTRA`].
+    pub extra: u8,
+    /// Draining: segments acknowledged for one segment of credit, at least 1. The draft's 3; one kernel version has 16.
+    pub drain_ratio: u8,
+    /// Direction of the interpolation.
+    pub interpolation: Interpolation,
+    /// Strictness of the warm-up.
+    pub warmup: Warmup,
+    /// Restart after silence.
+    pub missed_bins: MissedBins,
+    /// The edge of a bin.
+    pub boundary: Boundary,
+    /// Ignore samples in the first second of a CUBIC epoch, as the kernel versions do.
+    pub skip_young_epoch: bool,
+}
+
+impl Params {
+    /// SEARCH 4.0: draft-09 with the readings that its independent implementations settled on.
+    pub const V4_0: Params = Params {
+        version: Version::V4_0,
+        thresh_percent: 26,
+        exit: Exit::Drain,
+        extra: MAX_EXTRA,
+        drain_ratio: 3,
+        interpolation: Interpolation::Older,
+        warmup: Warmup::Strict,
+        missed_bins: MissedBins::Window,
+        boundary: Boundary::Closed,
+        skip_young_epoch: false,
+    };
+
+    /// SEARCH 3.1: the kernel patch.
+    pub const V3_1: Params = Params {
+        version: Version::V3_1,
+        thresh_percent: 35,
+        exit: Exit::None,
+        warmup: Warmup::Kernel,
+        missed_bins: MissedBins::Alpha(2),
+        ..Params::V4_0
+    };
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params::V4_0
+    }
+}
+
+/// What closing a bin concluded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Delivery fell short by this many percent: slow start ends.
+    Exit {
+        /// Shortfall in percent of the reference, rounded down.
+        norm_percent: u8,
+    },
+    /// It did not fall short enough.
+    Continue {
+        /// Shortfall in percent of the reference, rounded down; 0 also if more was delivered than expected.
+        norm_percent: u8,
+    },
+    /// The window one RTT ago is not complete yet.
+    Warming,
+    /// The RTT grew so far that the window one RTT ago is no longer on record.
+    RttInflated {
+        /// Bins looked back, at most 65 535.
+        bins: u16,
+    },
+    /// Nothing was sent (3.1: delivered) in the reference window.
+    ZeroSent,
+}
+
+/// How often each outcome occurred, and what helps to tune the threshold and the reach. Counters saturate at 65 535.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// [`Outcome::Exit`].
+    pub exits: u16,
+    /// [`Outcome::Continue`].
+    pub continued: u16,
+    /// [`Outcome::Warming`].
+    pub warming: u16,
+    /// [`Outcome::RttInflated`].
+    pub rtt_inflated: u16,
+    /// [`Outcome::ZeroSent`].
+    pub zero_sent: u16,
+    /// The record was dropped: too many bins without an ACK, or (3.1) an application limit.
+    pub resets: u16,
+    /// Bins passed at the last reset by silence.
+    pub reset_passed_bins: u16,
+    /// The longest look-back, in bins.
+    pub max_look_bins: u16,
+    /// The largest shortfall that did not exit, in percent.
+    pub max_norm_percent: u8,
+    /// At the exit: bytes delivered in the last initial RTT, the BDP with an empty queue.
+    pub empty_queue_target: u64,
+    /// At the exit: bytes delivered in the last current RTT, the BDP with the queue as it stood; 0 if that is longer than a window.
+    pub full_queue_target: u64,
+}
+
+/// The fixed grid of bins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Grid {
+    initial_rtt: Nanos,
+    /// Length of a bin in ns.
+    bin: NonZeroU64,
+    /// End of the bin that is open now.
+    end: Time,
+    /// The last closed bin.
+    idx: u64,
+}
+
+impl Grid {
+    fn length(&self) -> Nanos {
+        Nanos(self.bin.get())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Armed,
+    /// `credit`: acknowledged bytes not yet turned into segments; less than 255 segments, kept in 32 bits.
+    Draining {
+        target: u64,
+        credit: u32,
+    },
+    Done,
+}
+
+/// Cumulative counters at the end of each bin, in rings indexed by the bin's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bins {
+    delivered: [u32; NEAR_BINS],
+    /// What the reference is taken from: bytes sent (4.0) or delivered (3.1).
+    reference: [u32; FAR_BINS],
+    shift: u8,
+    delivered_base: u64,
+    reference_base: u64,
+}
+
+/// SEARCH.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Search {
+    params: Params,
+    stage: Stage,
+    grid: Option<Grid>,
+    bins: Bins,
+    last: Option<Outcome>,
+    stats: Stats,
+}
+
+/// By how many bits a counter has to be shifted right to fit into `bits` bits (32 here, 16 in the kernel ports).
+#[inline]
+pub const fn shift_to_fit(counter: u64, bits: u32) -> u32 {
+    (u64::BITS - counter.leading_zeros()).saturating_sub(bits)
+}
+
+/// A number of bins as an index; the rings are far shorter than any `usize`.
+const fn slot(bin: u64, len: usize) -> usize {
+    (bin % len as u64) as usize
+}
+
+impl Bins {
+    const EMPTY: Bins = Bins { delivered: [0; NEAR_BINS], reference: [0; FAR_BINS], shift: 0, delivered_base: 0, reference_base: 0 };
+
+    /// Records the counters at the end of bin `idx`.
+    fn store(&mut self, idx: u64, delivered: u64, reference: u64) {
+        let delivered = delivered.saturating_sub(self.delivered_base);
+        let reference = reference.saturating_sub(self.reference_base);
+        let shift = shift_to_fit(delivered.max(reference), u32::BITS) as u8;
+        if shift > self.shift {
+            let more = shift - self.shift;
+            for entry in self.delivered.iter_mut().chain(&mut self.reference) {
+                *entry = entry.checked_shr(u32::from(more)).unwrap_or(0);
+            }
+            self.shift = shift;
+        }
+        self.delivered[slot(idx, NEAR_BINS)] = (delivered >> self.shift) as u32;
+        self.reference[slot(idx, FAR_BINS)] = (reference >> self.shift) as u32;
+    }
+
+    /// Bins without an ACK end with the counters of the one before.
+    fn copy_forward(&mut self, idx: u64, to: u64) {
+        let delivered = self.delivered[slot(idx, NEAR_BINS)];
+        let reference = self.reference[slot(idx, FAR_BINS)];
+        for j in idx.saturating_add(1).max(to.saturating_sub(FAR_BINS as u64))..to {
+            self.delivered[slot(j, NEAR_BINS)] = delivered;
+            self.reference[slot(j, FAR_BINS)] = reference;
+        }
+    }
+
+    /// Bytes delivered in the `bins` bins up to `end`.
+    fn delivered(&self, end: u64, bins: u64) -> u64 {
+        let earlier = self.delivered[slot(end.saturating_sub(bins), NEAR_BINS)];
+        u64::from(self.delivered[slot(end, NEAR_BINS)].saturating_sub(earlier)) << self.shift
+    }
+
+    /// The reference counted over one window up to `end`. The bin before the first one counts as zero.
+    fn reference(&self, end: u64) -> u64 {
+        let earlier = end.checked_sub(WINDOW).map_or(0, |start| self.reference[slot(start, FAR_BINS)]);
+        u64::from(self.reference[slot(end, FAR_BINS)].saturating_sub(earlier)) << self.shift
+    }
+}
+
+impl Search {
+    /// A search with these parameters, armed.
+    pub const fn new(mut params: Params) -> Search {
+        params.thresh_percent = clamp(params.thresh_percent, 1, 50);
+        params.extra = clamp(params.extra, 1, MAX_EXTRA);
+        params.drain_ratio = clamp(params.drain_ratio, 1, u8::MAX);
+        Search {
+            params,
+            stage: Stage::Armed,
+            grid: None,
+            bins: Bins::EMPTY,
+            last: None,
+            stats: Stats {
+                exits: 0,
+                continued: 0,
+                warming: 0,
+                rtt_inflated: 0,
+                zero_sent: 0,
+                resets: 0,
+                reset_passed_bins: 0,
+                max_look_bins: 0,
+                max_norm_percent: 0,
+                empty_queue_target: 0,
+                full_queue_target: 0,
+            },
+        }
+    }
+
+    /// The parameters, after they were cut to their ranges.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The counts.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// What the last closed bin concluded, if one closed since the record began.
+    pub fn last_outcome(&self) -> Option<Outcome> {
+        self.last
+    }
+
+    /// The number of the last closed bin, the first ACK being bin 0; `None` while there is no record.
+    pub fn bin_index(&self) -> Option<u64> {
+        self.grid.map(|grid| grid.idx)
+    }
+
+    /// The length of a bin, fixed when the record began.
+    pub fn bin_length(&self) -> Option<Nanos> {
+        self.grid.map(|grid| grid.length())
+    }
+
+    /// Still looking for saturation.
+    pub fn armed(&self) -> bool {
+        self.stage == Stage::Armed
+    }
+
+    /// What draining aims at and the acknowledged bytes not yet turned into credit.
+    pub fn draining(&self) -> Option<(u64, u64)> {
+        match self.stage {
+            Stage::Draining { target, credit } => Some((target, u64::from(credit))),
+            Stage::Armed | Stage::Done => None,
+        }
+    }
+
+    /// Armed, with nothing on record: the next RTT sample becomes the initial RTT.
+    fn rearm(&mut self) {
+        self.stage = Stage::Armed;
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        self.grid = None;
+        self.bins = Bins::EMPTY;
+        self.last = None;
+    }
+
+    fn reset(&mut self, passed: u64) {
+        self.stats.resets = self.stats.resets.saturating_add(1);
+        self.stats.reset_passed_bins = u16::try_from(passed).unwrap_or(u16::MAX);
+        self.forget();
+    }
+
+    fn reference_counter(&self, ack: &Ack) -> u64 {
+        match self.params.version {
+            Version::V3_1 => ack.delivered,
+            Version::V4_0 => ack.sent,
+        }
+    }
+
+    fn begin(&mut self, ack: &Ack, rtt: Nanos) {
+        let bin = NonZeroU64::new(mul_div(rtt.0, BIN_PERCENT, 100)).unwrap_or(NonZeroU64::MIN);
+        self.grid = Some(Grid { initial_rtt: rtt, bin, end: ack.now + Nanos(bin.get()), idx: 0 });
+        self.bins = Bins::EMPTY;
+        // Counted from before the flight that this ACK belongs to, so that a record begun late in a connection looks like one begun at its start.
+        self.bins.delivered_base = ack.delivered.saturating_sub(ack.acked);
+        self.bins.reference_base = match self.params.version {
+            Version::V3_1 => self.bins.delivered_base,
+            Version::V4_0 => ack.sent.saturating_sub(ack.inflight_before),
+        };
+        self.bins.store(0, ack.delivered, self.reference_counter(ack));
+    }
+
+    /// Every ACK while armed: closes the bins that ended before it and evaluates once.
+    fn watch(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+        // 3.1 cannot tell a pause of the application from saturation: it sees deliveries only.
+        if self.params.version == Version::V3_1 && ack.app_limited {
+            if self.grid.is_some() {
+                self.reset(0);
+            }
+            return Verdict::Stay;
+        }
+        let Some(rtt) = ack.rtt else { return Verdict::Stay };
+        if self.params.skip_young_epoch && cx.epoch_age.is_some_and(|age| age < YOUNG_EPOCH) {
+            return Verdict::Stay;
+        }
+        let Some(grid) = self.grid else {
+            self.begin(ack, rtt);
+            return Verdict::Stay;
+        };
+        let Some(passed) = passed_bins(&grid, ack.now, self.params.boundary) else { return Verdict::Stay };
+        let stale = match self.params.missed_bins {
+            MissedBins::Off => false,
+            MissedBins::Window => passed > WINDOW,
+            MissedBins::Alpha(alpha) => passed > mul_div(rtt.0, u64::from(alpha), grid.bin.get()),
+        };
+        if stale {
+            self.reset(passed);
+            return Verdict::Stay;
+        }
+        let idx = grid.idx.saturating_add(passed);
+        self.bins.copy_forward(grid.idx, idx);
+        self.bins.store(idx, ack.delivered, self.reference_counter(ack));
+        let grid = Grid { idx, end: grid.end + grid.length() * passed, ..grid };
+        self.grid = Some(grid);
+
+        let outcome = self.evaluate(&grid, rtt);
+        self.count(outcome);
+        match outcome {
+            Outcome::Exit { .. } => self.exit(&grid, rtt, w, cx),
+            Outcome::Continue { .. } | Outcome::Warming | Outcome::RttInflated { .. } | Outcome::ZeroSent => Verdict::Stay,
+        }
+    }
+
+    /// Compares the window that just ended with the one an RTT ago. The RTT is the current sample: what is delivered now was sent that long ago.
+    fn evaluate(&mut self, grid: &Grid, rtt: Nanos) -> Outcome {
+        let look = rtt.0 / grid.bin;
+        let frac = mul_div(rtt.0 % grid.bin, 100, grid.bin.get());
+        let look_u16 = u16::try_from(look).unwrap_or(u16::MAX);
+        self.stats.max_look_bins = self.stats.max_look_bins.max(look_u16);
+        let first = match self.params.warmup {
+            Warmup::Strict => WINDOW + 1,
+            Warmup::Kernel => WINDOW,
+        };
+        let Some(prev) = grid.idx.checked_sub(look).filter(|&prev| prev >= first) else { return Outcome::Warming };
+        if look >= u64::from(self.params.extra) {
+            return Outcome::RttInflated { bins: look_u16 };
+        }
+        let neighbour = match self.params.interpolation {
+            Interpolation::Older => prev - 1,
+            // An RTT below one bin has no newer neighbour yet.
+            Interpolation::Newer => prev.saturating_add(1).min(grid.idx),
+        };
+        let near = u128::from(self.bins.reference(prev)) * u128::from(100 - frac.min(100));
+        let far = u128::from(self.bins.reference(neighbour)) * u128::from(frac);
+        let expected = match self.params.version {
+            Version::V3_1 => 2 * ((near + far) / 100),
+            Version::V4_0 => (near + far) / 100,
+        };
+        if expected == 0 {
+            return Outcome::ZeroSent;
+        }
+        let shortfall = expected.saturating_sub(u128::from(self.bins.delivered(grid.idx, WINDOW))) * 100;
+        let norm_percent = (shortfall / expected) as u8;
+        if shortfall > 0 && shortfall >= u128::from(self.params.thresh_percent) * expected {
+            Outcome::Exit { norm_percent }
+        } else {
+            Outcome::Continue { norm_percent }
+        }
+    }
+
+    fn count(&mut self, outcome: Outcome) {
+        self.last = Some(outcome);
+        let stats = &mut self.stats;
+        let counter = match outcome {
+            Outcome::Exit { .. } => &mut stats.exits,
+            Outcome::Continue { norm_percent } => {
+                stats.max_norm_percent = stats.max_norm_percent.max(norm_percent);
+                &mut stats.continued
+            }
+            Outcome::Warming => &mut stats.warming,
+            Outcome::RttInflated { .. } => &mut stats.rtt_inflated,
+            Outcome::ZeroSent => &mut stats.zero_sent,
+        };
+        *counter = counter.saturating_add(1);
+    }
+
+    fn exit(&mut self, grid: &Grid, rtt: Nanos, w: Window, cx: &Context) -> Verdict {
+        // Whole bins, rounded up: 3 bins are 1.05 initial RTTs. The delivered ring reaches back ten.
+        let span = |time: Nanos| time.0.div_ceil(grid.bin.get()).min(WINDOW);
+        let empty = self.bins.delivered(grid.idx, span(grid.initial_rtt));
+        let full_bins = rtt.0.div_ceil(grid.bin.get());
+        self.stats.empty_queue_target = empty;
+        self.stats.full_queue_target = if full_bins <= WINDOW { self.bins.delivered(grid.idx, full_bins) } else { 0 };
+
+        let target = empty.max(cx.iw).min(w.cwnd);
+        let cwnd = match self.params.exit {
+            Exit::Drain if target < w.cwnd => {
+                self.stage = Stage::Draining { target, credit: 0 };
+                return Verdict::Hold { cwnd: w.cwnd };
+            }
+            Exit::Drain | Exit::None => None,
+            Exit::Jump => Some(target),
+            Exit::Rollback => {
+                let back = self.bins.delivered(grid.idx, span(grid.initial_rtt * 2));
+                Some(w.cwnd.saturating_sub(back).max(cx.iw).min(w.cwnd))
+            }
+        };
+        self.stage = Stage::Done;
+        let ssthresh = cwnd.unwrap_or(w.cwnd);
+        Verdict::Leave(Leave { reason: ExitReason::Flattened, ssthresh, cwnd, handover: Handover::LossFree, estimate: Some(empty) })
+    }
+
+    /// Every ACK while draining: the window follows what is in flight down, less one segment of credit per `drain_ratio` acknowledged.
+    fn drain(&mut self, target: u64, credit: u32, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+        let mss = cx.mss.clamp(1, MAX_BYTES);
+        let per_segment = mss * u64::from(self.params.drain_ratio);
+        let credit = u64::from(credit).saturating_add(ack.acked);
+        let allowance = (credit / per_segment).saturating_mul(mss);
+        let cwnd = ack.inflight.saturating_add(allowance).max(target).min(w.cwnd);
+        if cwnd > target {
+            self.stage = Stage::Draining { target, credit: u32::try_from(credit % per_segment).unwrap_or(u32::MAX) };
+            return Verdict::Hold { cwnd };
+        }
+        self.stage = Stage::Done;
+        Verdict::Leave(Leave {
+            reason: ExitReason::Flattened,
+            ssthresh: cwnd,
+            cwnd: Some(cwnd),
+            handover: Handover::Drained,
+            estimate: Some(self.stats.empty_queue_target),
+        })
+    }
+}
+
+/// How many bins have ended by `now`, if any.
+fn passed_bins(grid: &Grid, now: Time, boundary: Boundary) -> Option<u64> {
+    let end = match boundary {
+        Boundary::Closed => grid.end,
+        Boundary::Open => grid.end + Nanos(1),
+    };
+    (now >= end).then(|| (now.since(end).0 / grid.bin).saturating_add(1))
+}
+
+const fn clamp(value: u8, lo: u8, hi: u8) -> u8 {
+    if value < lo {
+        lo
+    } else if value > hi {
+        hi
+    } else {
+        value
+    }
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Search::new(Params::V4_0)
+    }
+}
+
+impl Startup for Search {
+    fn start(&mut self, _now: Time, _nxt: Seq) {
+        self.rearm();
+    }
+
+    fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+        match self.stage {
+            Stage::Armed => self.watch(ack, w, cx),
+            Stage::Draining { target, credit } => self.drain(target, credit, ack, w, cx),
+            Stage::Done => Verdict::Stay,
+        }
+    }
+
+    fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+        // Draining stays below the threshold, so the hook still runs; growth would undo it.
+        let leftover = if self.draining().is_some() { 0 } else { double(acked, w, cx) };
+        Grown { leftover, verdict: Verdict::Stay }
+    }
+
+    fn on_congestion(&mut self, _signal: Signal, _beta: Ratio, _ack: &Ack, _w: Window, _cx: &Context) -> Option<OwnRecovery> {
+        self.stage = Stage::Done;
+        None
+    }
+
+    /// Slow start runs again, perhaps on another path: the initial RTT is measured anew.
+    fn on_timeout(&mut self, _timeout: Timeout, _now: Time, _nxt: Seq) {
+        self.rearm();
+    }
+
+    fn on_idle(&mut self, _now: Time, _nxt: Seq) {
+        self.rearm();
+    }
+
+    /// `armed`: it was searching or draining. A drain that a false alarm cut short is not resumed but searched for again: the record is
+    /// still there, so that takes one bin.
+    fn save(&self) -> Saved {
+        Saved { armed: self.stage != Stage::Done, ..Saved::default() }
+    }
+
+    fn restore(&mut self, saved: Saved) {
+        if saved.armed {
+            self.stage = Stage::Armed;
+        }
+    }
+
+    fn pacing_gain(&self) -> Ratio {
+        if self.draining().is_some() { GAIN_AVOIDANCE } else { GAIN_SLOW_START }
+    }
+
+    fn phase(&self) -> Phase {
+        if self.draining().is_some() { Phase::Drain } else { Phase::Startup }
+    }
+
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        let stats = &self.stats;
+        if let Some(Outcome::Exit { norm_percent } | Outcome::Continue { norm_percent }) = self.last {
+            visit("search_norm_percent", u64::from(norm_percent));
+        }
+        visit("search_max_norm_percent", u64::from(stats.max_norm_percent));
+        visit("search_max_look_bins", u64::from(stats.max_look_bins));
+        visit("search_exits", u64::from(stats.exits));
+        visit("search_continued", u64::from(stats.continued));
+        visit("search_warming", u64::from(stats.warming));
+        visit("search_rtt_inflated", u64::from(stats.rtt_inflated));
+        visit("search_zero_sent", u64::from(stats.zero_sent));
+        visit("search_resets", u64::from(stats.resets));
+        visit("search_reset_passed_bins", u64::from(stats.reset_passed_bins));
+        visit("search_empty_queue_target_bytes", stats.empty_queue_target);
+        visit("search_full_queue_target_bytes", stats.full_queue_target);
+    }
+}

@@ -1,0 +1,182 @@
+//! `firstflight compare`.
+
+use crate::files::{check_file, check_folder, tame, write_whole};
+use crate::terminal::{CAUTION, QUIET, TITLE, lay_out};
+use crate::{Done, size};
+use clap::{Args, ValueEnum};
+use firstflight::Nanos;
+use firstflight_lab::compare::Keep;
+use firstflight_lab::table::{figure, table};
+use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Ground, Plan, parse_arms};
+use firstflight_path::{DEFAULT, Path};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Where trials run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Testbed {
+    /// The simulator
+    Sim,
+    /// Real QUIC stacks
+    Quic,
+    /// Real Linux TCP
+    Linux,
+}
+
+#[derive(Args, Debug)]
+pub struct Options {
+    /// Testbed
+    #[arg(long, value_enum, default_value = "sim")]
+    on: Testbed,
+    /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML file
+    #[arg(long, default_value = DEFAULT)]
+    path: String,
+    /// Object size with its unit
+    #[arg(long, default_value = "10MB", value_parser = size::parse)]
+    bytes: u64,
+    /// Arms, separated by commas
+    #[arg(long, default_value = DEFAULT_ARMS)]
+    arms: String,
+    /// Seed of every random draw
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Trials per arm, each with the next seed and up to 0.5 ms more round trip; shows median and extremes
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    repeat: u32,
+    /// Initial window in packets, for arms that do not name one
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    iw: u32,
+    /// Stop a trial after this many seconds of simulated time
+    #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    limit: u64,
+    /// Write the results as JSON to a file, `-` for standard output instead of the table
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the report, one self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write a CSV trace of every arm's first trial into this folder
+    #[arg(long, value_name = "FOLDER")]
+    trace: Option<PathBuf>,
+    /// Worker threads; results do not depend on it
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+pub fn run(options: &Options) -> Result<Done, Bad> {
+    if options.on != Testbed::Sim {
+        let name = options.on.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        return Err(Bad(format!("testbed `{name}` is not part of this build; `--on sim` is")));
+    }
+    let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
+    for file in options.json.iter().filter(|_| !to_stdout).chain(&options.report) {
+        check_file(file)?;
+    }
+    if let Some(folder) = &options.trace {
+        check_folder(folder)?;
+    }
+    let plan = Plan {
+        arms: parse_arms(&options.arms)?,
+        ground: Ground {
+            iw: options.iw,
+            limit: Nanos::from_secs(options.limit),
+            ..Ground::new(Path::parse(&options.path)?, options.bytes)
+        },
+        seed: options.seed,
+        repeat: options.repeat,
+    };
+    let keep = match (&options.trace, &options.report) {
+        (Some(_), _) => Keep::Signals,
+        (None, Some(_)) => Keep::Events,
+        (None, None) => Keep::Rows,
+    };
+    let comparison = on_threads(options.threads, || run_with_progress(&plan, keep))?;
+    write_files(options, &comparison, to_stdout)?;
+    if to_stdout {
+        anstream::print!("{}", comparison.to_json());
+    } else {
+        print_table(&comparison);
+    }
+    for warning in &comparison.warnings {
+        anstream::eprintln!("{CAUTION}note:{CAUTION:#} {warning}");
+    }
+    Ok(if comparison.complete() { Done::Well } else { Done::Short })
+}
+
+/// Runs on a pool of its own if a size was asked for, else on the process-wide one.
+fn on_threads<T: Send>(threads: Option<u16>, work: impl FnOnce() -> Result<T, Bad> + Send) -> Result<T, Bad> {
+    let Some(threads) = threads else { return work() };
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(usize::from(threads))
+        .build()
+        .map_err(|error| Bad(format!("cannot start {threads} threads: {error}")))?;
+    pool.install(work)
+}
+
+/// Shows a progress bar once a run has taken a second; a quick one never flickers.
+fn run_with_progress(plan: &Plan, keep: Keep) -> Result<Comparison, Bad> {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let total = plan.arms.len() as u64 * u64::from(plan.repeat);
+    let bar = ProgressBar::hidden();
+    bar.set_length(total);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} trials, {per_sec}, {eta} left") {
+        bar.set_style(style);
+    }
+    let start = Instant::now();
+    let result = plan.run(keep, &|| {
+        bar.inc(1);
+        if bar.is_hidden() && start.elapsed() > PATIENCE {
+            bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+        }
+    });
+    bar.finish_and_clear();
+    result
+}
+
+fn write_files(options: &Options, comparison: &Comparison, json_to_stdout: bool) -> Result<(), Bad> {
+    if let Some(folder) = &options.trace {
+        for (index, (arm, record)) in comparison.plan.arms.iter().zip(&comparison.records).enumerate() {
+            let name = format!("{:02}-{}-seed{}.csv", index + 1, tame(&arm.label), comparison.plan.seed);
+            write_whole(&folder.join(name), |mut out| record.write_csv(&mut out))?;
+        }
+    }
+    if let Some(file) = &options.report {
+        let page = comparison.report(&command_line()).to_html();
+        write_whole(file, |out| out.write_all(page.as_bytes()))?;
+    }
+    if let Some(file) = options.json.as_ref().filter(|_| !json_to_stdout) {
+        write_whole(file, |out| out.write_all(comparison.to_json().as_bytes()))?;
+    }
+    Ok(())
+}
+
+/// The command that was typed, quoted where a shell needs it.
+fn command_line() -> String {
+    let quote = |word: String| {
+        let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=.,/+:%@".contains(c));
+        if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    };
+    let words = std::env::args().skip(1).map(quote);
+    std::iter::once("firstflight".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn print_table(comparison: &Comparison) {
+    let plan = comparison.plan.resolved();
+    let queue = plan.queue_bytes.map_or("unlimited queue".into(), |bytes| format!("queue {}", figure(bytes as f64, "bytes")));
+    let name = plan.path_name.map_or(String::new(), |name| format!("{name}: "));
+    let path = if name.trim_end_matches(": ") == plan.path { String::new() } else { plan.path.clone() };
+    anstream::println!("{TITLE}{}{}{TITLE:#}", name, path);
+    anstream::println!(
+        "{QUIET}{} at {} Mbit/s, RTT {} ms, {queue}, BDP {}; initial window {} packets, seed {}{}{QUIET:#}",
+        figure(plan.bytes as f64, "bytes"),
+        plan.rate_mbps,
+        plan.rtt_ms,
+        figure(plan.bdp_bytes as f64, "bytes"),
+        plan.iw,
+        plan.seed,
+        if plan.repeat > 1 { format!(", median of {} trials (smallest..largest)", plan.repeat) } else { String::new() },
+    );
+    anstream::println!("{}", lay_out(&table(comparison)));
+    anstream::println!("{QUIET}* best of its column; exit window counts in BDPs of the idle path{QUIET:#}");
+}

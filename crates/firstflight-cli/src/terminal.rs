@@ -1,0 +1,47 @@
+//! Tables for people.
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table as Grid};
+use firstflight_lab::report::{Row, Table, Value};
+use firstflight_lab::table::figure;
+
+/// Headline.
+pub const TITLE: Style = Style::new().bold();
+/// Something to be careful about.
+pub const CAUTION: Style = AnsiColor::Yellow.on_default();
+/// Secondary text.
+pub const QUIET: Style = Style::new().dimmed();
+
+/// Lays a table of results out: one row per arm, the best value of each column marked with `*`.
+pub fn lay_out(table: &Table) -> String {
+    let mut grid = Grid::new();
+    grid.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    let header = table.columns.iter().map(|column| {
+        let unit = if column.unit.is_empty() || column.unit == "bytes" { String::new() } else { format!("\n{}", column.unit) };
+        Cell::new(format!("{}{unit}", column.label)).set_alignment(CellAlignment::Right)
+    });
+    grid.set_header(std::iter::once(Cell::new("arm")).chain(header));
+    for row in &table.rows {
+        let cells = (0..table.columns.len()).map(|index| cell(table, row, index));
+        grid.add_row(std::iter::once(Cell::new(&row.arm)).chain(cells));
+    }
+    grid.to_string()
+}
+
+fn cell(table: &Table, row: &Row, index: usize) -> Cell {
+    let column = &table.columns[index];
+    let best = row.best.contains(&column.key);
+    let mark = if best { "*" } else { " " };
+    let text = match &row.values[index] {
+        Value::Number(value) => format!("{}{mark}", figure(*value, &column.unit)),
+        Value::Text(text) => format!("{text} "),
+        Value::Missing => "- ".into(),
+    };
+    let text = match row.spread.get(index).copied().flatten() {
+        Some(spread) => format!("{text}\n{}..{} ", figure(spread.low, &column.unit), figure(spread.high, &column.unit)),
+        None => text,
+    };
+    let cell = Cell::new(text).set_alignment(CellAlignment::Right);
+    if best { cell.add_attribute(Attribute::Bold) } else { cell }
+}

@@ -1,0 +1,242 @@
+//! A comparison: every arm on the same path, the same object and the same seeds, side by side.
+
+use crate::arms::NamedArm;
+use crate::error::Bad;
+use crate::record::Recorder;
+use crate::trial::{Ground, TrialRow, ms, rtt_jitter};
+use firstflight::Nanos;
+use firstflight_path::Rate;
+use rayon::prelude::*;
+use serde::Serialize;
+
+/// What to compare.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The arms, in the order of the table.
+    pub arms: Vec<NamedArm>,
+    /// Path, object and hosts.
+    pub ground: Ground,
+    /// First seed.
+    pub seed: u64,
+    /// Trials per arm; repeats count the seed up and vary the RTT by up to half a millisecond.
+    pub repeat: u32,
+}
+
+/// What is to be kept of the trials with the first seed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// Only the rows.
+    #[default]
+    Rows,
+    /// Every event, for a report.
+    Events,
+    /// Every event with inner signals, for traces.
+    Signals,
+}
+
+/// The resolved experiment, as in `--json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExperimentRow {
+    /// Where it ran.
+    pub testbed: &'static str,
+    /// The path's canonical text.
+    pub path: String,
+    /// Its short name, if it has one.
+    pub path_name: Option<String>,
+    /// Rate of the bottleneck; the mean for one that varies.
+    pub rate_mbps: f64,
+    /// Idle round trip.
+    pub rtt_ms: f64,
+    /// Queue capacity; null without a limit.
+    pub queue_bytes: Option<u64>,
+    /// Rate times idle round trip.
+    pub bdp_bytes: u64,
+    /// Object size.
+    pub bytes: u64,
+    /// The arms in full.
+    pub arms: Vec<String>,
+    /// First seed.
+    pub seed: u64,
+    /// Trials per arm.
+    pub repeat: u32,
+    /// Initial window of arms that name none, packets.
+    pub iw: u32,
+    /// Pacer's bucket of arms that name none, packets.
+    pub burst: u32,
+    /// Datagram size the window counts.
+    pub datagram_bytes: u32,
+    /// IP bytes of a full packet.
+    pub packet_bytes: u32,
+    /// Acknowledged every this many packets.
+    pub ack_every: u32,
+    /// Longest ACK delay.
+    pub max_ack_delay_ms: f64,
+    /// Simulated time after which a trial stops.
+    pub limit_s: f64,
+}
+
+/// The result of a comparison.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// What was compared.
+    pub plan: Plan,
+    /// One row per trial: arms in order, seeds in order within each.
+    pub rows: Vec<TrialRow>,
+    /// Events of the trials with the first seed, one per arm, if they were to be kept.
+    pub records: Vec<Recorder>,
+    /// What a reader has to know before believing a number.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct JsonDocument<'a> {
+    firstflight: &'static str,
+    experiment: ExperimentRow,
+    warnings: &'a [String],
+    results: &'a [TrialRow],
+}
+
+impl Plan {
+    /// Runs every trial, in parallel on the current thread pool. The result does not depend on the number of threads. `tick` is
+    /// called once per finished trial.
+    ///
+    /// # Errors
+    /// If the plan is empty or the path cannot carry the host's packets, or nothing was delivered by any trial within the limit.
+    pub fn run(&self, keep: Keep, tick: &(impl Fn() + Sync)) -> Result<Comparison, Bad> {
+        if self.arms.is_empty() || self.repeat == 0 || self.ground.bytes == 0 {
+            return Err(Bad("nothing to compare: at least one arm, one trial and one byte are needed".into()));
+        }
+        let trials: Vec<(usize, u32)> = (0..self.arms.len()).flat_map(|arm| (0..self.repeat).map(move |round| (arm, round))).collect();
+        let done: Vec<(TrialRow, Option<Recorder>)> = trials
+            .into_par_iter()
+            .map(|(arm, round)| {
+                let result = self.trial(&self.arms[arm], round, keep);
+                tick();
+                result
+            })
+            .collect::<Result<_, Bad>>()?;
+        let (rows, records): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+        let records = records.into_iter().flatten().collect();
+        if rows.iter().all(|row| row.goodput_mbps.is_none() && row.packets_lost == row.packets_sent) {
+            return Err(self.nothing_arrives());
+        }
+        let warnings = self.warnings(&rows);
+        Ok(Comparison { plan: self.clone(), rows, records, warnings })
+    }
+
+    fn nothing_arrives(&self) -> Bad {
+        Bad(format!("path {}: nothing was delivered within the limit of {} s of simulated time", self.ground.path, self.limit_s()))
+    }
+
+    fn limit_s(&self) -> f64 {
+        ms(self.ground.limit.0) / 1e3
+    }
+
+    fn trial(&self, arm: &NamedArm, round: u32, keep: Keep) -> Result<(TrialRow, Option<Recorder>), Bad> {
+        let seed = self.seed.wrapping_add(u64::from(round));
+        let jittered;
+        let ground = if round == 0 {
+            &self.ground
+        } else {
+            let path = self.ground.path.clone();
+            let rtt = path.rtt() + rtt_jitter(seed);
+            jittered = Ground { path: path.with_rtt(rtt), ..self.ground.clone() };
+            &jittered
+        };
+        let mut recorder = match keep {
+            Keep::Events if round == 0 => Some(Recorder::default()),
+            Keep::Signals if round == 0 => Some(Recorder::with_signals()),
+            _ => None,
+        };
+        let outcome = ground.run(arm, seed, recorder.as_mut())?;
+        Ok((TrialRow::new(ground, arm, seed, ground.ideal(seed)?, &outcome), recorder))
+    }
+
+    fn warnings(&self, rows: &[TrialRow]) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let per_arm: Vec<&[TrialRow]> = rows.chunks(self.repeat as usize).collect();
+        for (i, a) in per_arm.iter().enumerate() {
+            for b in &per_arm[i + 1..] {
+                if a.iter().zip(*b).all(|(x, y)| same_behaviour(x, y)) {
+                    warnings.push(format!("{} and {} behaved identically: nothing on this path tells them apart", a[0].arm, b[0].arm));
+                }
+            }
+        }
+        let unfinished = rows.iter().filter(|row| !row.complete).count();
+        if unfinished > 0 {
+            warnings.push(format!(
+                "{unfinished} of {} trials did not finish within the limit of {} s of simulated time; they have no time to last byte",
+                rows.len(),
+                self.limit_s()
+            ));
+        }
+        warnings
+    }
+
+    /// The experiment with every default filled in.
+    pub fn resolved(&self) -> ExperimentRow {
+        let ground = &self.ground;
+        let path = &ground.path;
+        ExperimentRow {
+            testbed: "sim",
+            path: path.to_string(),
+            path_name: (!path.name().is_empty()).then(|| path.name().to_owned()),
+            rate_mbps: path.rate_bps() as f64 / 1e6,
+            rtt_ms: ms(path.rtt()),
+            queue_bytes: path.queue_bytes(),
+            bdp_bytes: path.bdp_bytes(),
+            bytes: ground.bytes,
+            arms: self.arms.iter().map(|arm| arm.arm.to_string()).collect(),
+            seed: self.seed,
+            repeat: self.repeat,
+            iw: ground.iw,
+            burst: ground.burst,
+            datagram_bytes: ground.host.datagram,
+            packet_bytes: ground.host.datagram + ground.host.lower,
+            ack_every: ground.host.ack_every,
+            max_ack_delay_ms: ms(ground.host.max_ack_delay),
+            limit_s: self.limit_s(),
+        }
+    }
+}
+
+impl Comparison {
+    /// The trials of one arm, seeds in order.
+    pub fn trials(&self, arm: usize) -> &[TrialRow] {
+        let per_arm = self.plan.repeat as usize;
+        &self.rows[arm * per_arm..(arm + 1) * per_arm]
+    }
+
+    /// Every trial of every arm was finished within the limit.
+    pub fn complete(&self) -> bool {
+        self.rows.iter().all(|row| row.complete)
+    }
+
+    /// The whole comparison as JSON, one object, the same bytes for the same plan.
+    ///
+    /// # Panics
+    /// Never: rows hold only numbers and strings.
+    pub fn to_json(&self) -> String {
+        let document = JsonDocument {
+            firstflight: env!("CARGO_PKG_VERSION"),
+            experiment: self.plan.resolved(),
+            warnings: &self.warnings,
+            results: &self.rows,
+        };
+        let mut text = serde_json::to_string_pretty(&document).expect("numbers and strings serialise");
+        text.push('\n');
+        text
+    }
+
+    /// The bound of the first seed, and the rate at which it rises, if the path has a constant rate.
+    pub fn ideal(&self) -> Option<(Nanos, u64)> {
+        let path = &self.plan.ground.path;
+        matches!(path.rate(), Rate::Constant(_)).then(|| (Nanos(path.rtt() / 2), path.rate_bps()))
+    }
+}
+
+/// Two rows that differ in nothing but the arm's name.
+fn same_behaviour(a: &TrialRow, b: &TrialRow) -> bool {
+    let unnamed = |row: &TrialRow| TrialRow { arm: String::new(), arm_full: String::new(), ..row.clone() };
+    unnamed(a) == unnamed(b)
+}

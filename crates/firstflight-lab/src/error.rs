@@ -1,0 +1,28 @@
+//! Bad input, as one clear line.
+
+use std::fmt;
+
+/// Something the user can mend: one line that says what is wrong, where, and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bad(pub String);
+
+impl fmt::Display for Bad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Bad {}
+
+impl From<firstflight_path::PathError> for Bad {
+    fn from(error: firstflight_path::PathError) -> Bad {
+        Bad(error.to_string())
+    }
+}
+
+/// The known name nearest to `name`, if one is near enough to have been meant.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let best = known.into_iter().map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate)).min()?;
+    // A third of the letters wrong is still a typing error; more is another word.
+    (best.0 <= 1 + name.chars().count() / 3).then_some(best.1)
+}

@@ -1,0 +1,111 @@
+//! From a comparison to the page that shows it.
+
+use crate::compare::Comparison;
+use crate::record::Recorder;
+use crate::report::{Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Series};
+use crate::table::table;
+use crate::trial::ms;
+
+impl Comparison {
+    /// The report. The comparison must have kept its events ([`Keep::Events`](crate::compare::Keep::Events)), or the charts are empty.
+    pub fn report(&self, command: &str) -> Report {
+        let plan = &self.plan;
+        let resolved = plan.resolved();
+        let path = &plan.ground.path;
+        let what = resolved.path_name.clone().unwrap_or_else(|| resolved.path.clone());
+        let mut notes: Vec<Note> = self.warnings.iter().map(|text| Note { level: Level::Warning, text: text.clone() }).collect();
+        notes.push(Note {
+            level: Level::Info,
+            text: format!(
+                "Simulated QUIC: {}-byte packets, initial window {} packets and pacer bucket {} packets unless an arm says otherwise, \
+                 an ACK every {} packets, one round trip of handshake before the first byte.",
+                resolved.packet_bytes, resolved.iw, resolved.burst, resolved.ack_every
+            ),
+        });
+        if plan.repeat > 1 {
+            notes.push(Note {
+                level: Level::Info,
+                text: "Each repeat adds up to half a millisecond to the round trip, so that no result hangs on one alignment of packets and timers.".into(),
+            });
+        }
+        Report {
+            title: format!("{} over {what}", crate::table::figure(plan.ground.bytes as f64, "bytes")),
+            command: command.to_owned(),
+            version: format!("firstflight {}", env!("CARGO_PKG_VERSION")),
+            testbed: resolved.testbed.into(),
+            path: Path {
+                text: resolved.path.clone(),
+                name: resolved.path_name.clone(),
+                source: (!path.source().is_empty()).then(|| path.source().to_owned()),
+                rate_mbps: self.ideal().map(|_| resolved.rate_mbps),
+                rtt_ms: resolved.rtt_ms,
+                queue_bytes: resolved.queue_bytes,
+                bdp_bytes: Some(resolved.bdp_bytes),
+                full_bdp_bytes: path.full_bdp_bytes(),
+            },
+            workload_bytes: plan.ground.bytes,
+            seed: plan.seed,
+            repeat: plan.repeat,
+            notes,
+            table: table(self),
+            series: self.records.iter().enumerate().map(|(arm, record)| self.series(arm, record)).collect(),
+            ideal: self.ideal().map(|(start, rate)| Ideal { t0_ms: ms(start.0), rate_mbps: rate as f64 / 1e6 }),
+            provenance: vec![
+                Fact {
+                    name: "hosts".into(),
+                    value: format!("datagram {} B, ACK delay up to {} ms", resolved.datagram_bytes, resolved.max_ack_delay_ms),
+                },
+                Fact { name: "stop".into(), value: format!("after {} s of simulated time", resolved.limit_s) },
+            ],
+        }
+    }
+
+    fn series(&self, arm: usize, record: &Recorder) -> Series {
+        let row = &self.trials(arm)[0];
+        let points = record
+            .moments()
+            .iter()
+            .map(|moment| {
+                let state = &moment.state;
+                Point {
+                    t_ms: ms(state.now.0),
+                    cwnd: state.cwnd,
+                    ssthresh: state.ssthresh,
+                    inflight: state.inflight,
+                    delivered_bytes: state.delivered,
+                    queue_bytes: state.queue,
+                }
+            })
+            .collect();
+        let losses = record.moments().iter().filter(|moment| moment.state.lost > 0);
+        Series {
+            arm: self.plan.arms[arm].label.clone(),
+            points,
+            phases: record
+                .phases()
+                .into_iter()
+                .map(|(start, end, phase)| Phase { start_ms: ms(start.0), end_ms: ms(end.0), name: phase.name().into() })
+                .collect(),
+            losses: losses.map(|moment| Loss { t_ms: ms(moment.state.now.0), bytes: moment.state.lost }).collect(),
+            exit: row.exit.as_ref().map(|exit| Exit {
+                reason: exit.reason.into(),
+                time_ms: exit.time_ms,
+                cwnd: exit.cwnd,
+                bdp_ratio: Some(exit.bdp_ratio),
+            }),
+            episodes: row
+                .episodes
+                .iter()
+                .map(|episode| Episode {
+                    start_ms: episode.start_ms,
+                    end_ms: episode.end_ms,
+                    cwnd_before: episode.cwnd_before,
+                    cwnd_after: episode.cwnd_after,
+                    silence_ms: episode.silence_ms,
+                    lost_bytes: episode.lost_bytes,
+                })
+                .collect(),
+            episodes_total: 0,
+        }
+    }
+}

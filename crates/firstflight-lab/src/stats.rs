@@ -1,0 +1,37 @@
+//! Small statistics over repeats.
+
+/// Median and extremes of a sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// Median; the mean of the two middle values of an even number.
+    pub median: f64,
+    /// Smallest.
+    pub low: f64,
+    /// Largest.
+    pub high: f64,
+}
+
+impl Summary {
+    /// Of these values; `None` if there are none.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Summary> {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        let (&low, &high) = (values.first()?, values.last()?);
+        let middle = values.len() / 2;
+        let median = if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) };
+        Some(Summary { median, low, high })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_median_and_extremes() {
+        assert_eq!(Summary::of([]), None);
+        assert_eq!(Summary::of([3.0]), Some(Summary { median: 3.0, low: 3.0, high: 3.0 }));
+        assert_eq!(Summary::of([4.0, 1.0, 2.0]), Some(Summary { median: 2.0, low: 1.0, high: 4.0 }));
+        assert_eq!(Summary::of([4.0, 1.0, 2.0, 3.0]), Some(Summary { median: 2.5, low: 1.0, high: 4.0 }));
+    }
+}

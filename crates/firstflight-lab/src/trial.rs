@@ -1,0 +1,271 @@
+//! One trial: an arm on a path with an object and a seed, on the simulator, as a result row.
+
+use crate::arms::NamedArm;
+use crate::error::Bad;
+use crate::record::Recorder;
+use firstflight::controller::Config;
+use firstflight::{Nanos, Seq, Time};
+use firstflight_path::{Fate, Path, Purpose, Queue, Rate, Stream};
+use firstflight_sim::quic::Host;
+use firstflight_sim::{Nobody, Outcome, Setup, Stop, run};
+use serde::Serialize;
+
+/// What all trials of a comparison share.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    /// The path.
+    pub path: Path,
+    /// Object size, bytes.
+    pub bytes: u64,
+    /// Initial window in packets for arms that do not name one.
+    pub iw: u32,
+    /// Pacer's bucket in packets for arms that do not name one.
+    pub burst: u32,
+    /// Simulated time after which an unfinished trial stops.
+    pub limit: Nanos,
+    /// Sizes and timers of the hosts.
+    pub host: Host,
+}
+
+/// The best a sender can do on the ground, in time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bound {
+    /// Time to last byte that no sender beats.
+    pub ideal: Nanos,
+}
+
+impl Ground {
+    /// A ground with the defaults of the QUIC host: initial window 10, bucket of 2 packets.
+    pub fn new(path: Path, bytes: u64) -> Ground {
+        Ground { path, bytes, iw: 10, burst: 2, limit: Nanos::from_secs(600), host: Host::default() }
+    }
+
+    /// The oracle's exit: the window that fills the path and no more, plus what the receiver holds back between two ACKs.
+    pub fn oracle_exit(&self) -> u64 {
+        let wire = u64::from(self.host.datagram + self.host.lower);
+        let bdp = u128::from(self.path.bdp_bytes()) * u128::from(self.host.datagram) / u128::from(wire);
+        bdp as u64 + u64::from(2 * self.host.ack_every * self.host.datagram)
+    }
+
+    /// The bound no sender beats: one idle round trip and the object at the bottleneck's rate. Where the rate changes with time, the
+    /// time in which the link delivers an object offered all at once.
+    ///
+    /// # Errors
+    /// If the path cannot carry the host's packets.
+    pub fn ideal(&self, seed: u64) -> Result<Option<Nanos>, Bad> {
+        if matches!(self.path.rate(), Rate::Constant(_)) {
+            let bits = u128::from(self.bytes) * 8 * 1_000_000_000;
+            let serial = bits.div_ceil(u128::from(self.path.rate_bps().max(1)));
+            return Ok(Some(Nanos(self.path.rtt().saturating_add(u64::try_from(serial).unwrap_or(u64::MAX)))));
+        }
+        let open = self.path.clone().with_queue(Queue::Unlimited).with_loss_ppb(0);
+        let wire = self.host.datagram + self.host.lower;
+        let (mut forward, reverse) = open.links(wire, self.host.ack_packet, seed, 0)?;
+        let mut left = self.bytes;
+        let mut last = 0;
+        while left > 0 {
+            let len = left.min(u64::from(wire));
+            match forward.offer(0, len as u32) {
+                Fate::Deliver { at, .. } | Fate::Duplicate { at, .. } => last = at,
+                Fate::Drop(_) => return Ok(None),
+            }
+            left -= len;
+        }
+        Ok(Some(Nanos(last + reverse.propagation())))
+    }
+
+    fn config(&self) -> Config {
+        let mss = u64::from(self.host.datagram);
+        Config { initial_window: u64::from(self.iw) * mss, ..Config::quic(mss) }
+    }
+
+    /// Runs one trial. With a recorder every event is kept.
+    ///
+    /// # Errors
+    /// If the path cannot carry the host's packets.
+    pub fn run(&self, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+        let controller = arm.arm.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
+        let burst = u64::from(arm.arm.sender.burst.unwrap_or(self.burst) * self.host.datagram);
+        let setup =
+            Setup { path: &self.path, host: self.host, pacer_burst: burst, object: self.bytes, limit: self.limit, seed, path_index: 0 };
+        Ok(match recorder {
+            Some(recorder) => run(&setup, controller, recorder)?,
+            None => run(&setup, controller, &mut Nobody)?,
+        })
+    }
+}
+
+/// How startup ended, as in `--json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExitRow {
+    /// Why.
+    pub reason: &'static str,
+    /// When, since the first data byte was sent.
+    pub time_ms: f64,
+    /// Round trips completed.
+    pub rounds: u32,
+    /// Window when the end was detected, before any reduction.
+    pub cwnd: u64,
+    /// Window right after.
+    pub cwnd_after: u64,
+    /// Bytes in flight just before.
+    pub inflight: u64,
+    /// `cwnd` over rate times idle RTT.
+    pub bdp_ratio: f64,
+    /// The number that decided, in the algorithm's own unit.
+    pub estimate: Option<u64>,
+}
+
+/// One recovery episode, as in `--json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EpisodeRow {
+    /// Entry.
+    pub start_ms: f64,
+    /// Exit; null if the trial ended inside.
+    pub end_ms: Option<f64>,
+    /// Window just before.
+    pub cwnd_before: u64,
+    /// Bytes in flight just before.
+    pub inflight: u64,
+    /// Acknowledged in it.
+    pub acked_bytes: u64,
+    /// Declared lost in it.
+    pub lost_bytes: u64,
+    /// Longest time without sending in it.
+    pub silence_ms: f64,
+    /// Window at its end.
+    pub cwnd_after: u64,
+    /// Time from entry until the last hole was filled at the sender.
+    pub repaired_ms: Option<f64>,
+}
+
+/// What the flow's packets waited at the bottleneck.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct QueueRow {
+    /// Median over delivered packets.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Longest.
+    pub max: f64,
+}
+
+/// One trial, as in `--json`. Times count from the first data byte sent; what does not apply is null.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrialRow {
+    /// Name the arm was asked for by.
+    pub arm: String,
+    /// The arm in full.
+    pub arm_full: String,
+    /// The path's canonical text.
+    pub path: String,
+    /// Where it ran.
+    pub testbed: &'static str,
+    /// Seed of the path's draws.
+    pub seed: u64,
+    /// Every byte was acknowledged within the limit.
+    pub complete: bool,
+    /// Until every byte was acknowledged at the sender.
+    pub ttlb_ms: Option<f64>,
+    /// The bound no sender beats.
+    pub ideal_ms: Option<f64>,
+    /// `ttlb_ms / ideal_ms`.
+    pub vs_ideal: Option<f64>,
+    /// Object bytes over the time until the last was delivered in order.
+    pub goodput_mbps: Option<f64>,
+    /// Data packets sent, repeats and probes included.
+    pub packets_sent: u64,
+    /// Declared lost and truly dropped.
+    pub packets_lost: u64,
+    /// `packets_lost / packets_sent`.
+    pub loss_ratio: f64,
+    /// Object bytes sent again.
+    pub retransmitted_bytes: u64,
+    /// Repeats that the path dropped.
+    pub lost_retransmissions: u64,
+    /// Retransmission or probe timeouts.
+    pub rtos: u64,
+    /// Declared lost and acknowledged later.
+    pub spurious_losses: u64,
+    /// Rate times idle RTT plus queue; null for an unlimited queue.
+    pub full_bdp_bytes: Option<u64>,
+    /// How startup ended.
+    pub exit: Option<ExitRow>,
+    /// Recovery episodes.
+    pub episodes: Vec<EpisodeRow>,
+    /// Waiting times, ms.
+    pub queue_ms: QueueRow,
+}
+
+/// Nanoseconds as milliseconds.
+pub fn ms(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+impl TrialRow {
+    /// The row of one outcome.
+    pub fn new(ground: &Ground, arm: &NamedArm, seed: u64, ideal: Option<Nanos>, outcome: &Outcome) -> TrialRow {
+        let complete = outcome.stop == Stop::Complete;
+        let bdp = ground.path.bdp_bytes().max(1) as f64;
+        let ttlb_ms = complete.then(|| ms(outcome.ttlb.0));
+        let queue_ms = |quantile: f64| outcome.queue_us.value_at_quantile(quantile) as f64 / 1e3;
+        let empty = outcome.queue_us.is_empty();
+        TrialRow {
+            arm: arm.label.clone(),
+            arm_full: arm.arm.to_string(),
+            path: ground.path.to_string(),
+            testbed: "sim",
+            seed,
+            complete,
+            ttlb_ms,
+            ideal_ms: ideal.map(|ideal| ms(ideal.0)),
+            vs_ideal: ttlb_ms.zip(ideal).map(|(ttlb, ideal)| ttlb / ms(ideal.0)),
+            goodput_mbps: outcome.delivered_after.map(|time| ground.bytes as f64 * 8e3 / time.0.max(1) as f64),
+            packets_sent: outcome.packets_sent,
+            packets_lost: outcome.packets_lost,
+            loss_ratio: outcome.packets_lost as f64 / outcome.packets_sent.max(1) as f64,
+            retransmitted_bytes: outcome.retransmitted_bytes,
+            lost_retransmissions: outcome.lost_retransmissions,
+            rtos: outcome.rtos,
+            spurious_losses: outcome.spurious_losses,
+            full_bdp_bytes: ground.path.full_bdp_bytes(),
+            exit: outcome.exit.map(|exit| ExitRow {
+                reason: exit.reason.name(),
+                time_ms: ms(exit.since_first_send.0),
+                rounds: exit.rounds,
+                cwnd: exit.detect_cwnd,
+                cwnd_after: exit.cwnd,
+                inflight: exit.inflight,
+                bdp_ratio: exit.detect_cwnd as f64 / bdp,
+                estimate: exit.estimate,
+            }),
+            episodes: outcome
+                .episodes
+                .iter()
+                .map(|episode| EpisodeRow {
+                    start_ms: ms(episode.start.0),
+                    end_ms: episode.end.map(|end| ms(end.0)),
+                    cwnd_before: episode.cwnd_before,
+                    inflight: episode.inflight,
+                    acked_bytes: episode.acked,
+                    lost_bytes: episode.lost,
+                    silence_ms: ms(episode.silence.0),
+                    cwnd_after: episode.cwnd_after,
+                    repaired_ms: episode.repaired.map(|at| ms(at.since(episode.start).0)),
+                })
+                .collect(),
+            queue_ms: QueueRow {
+                p50: if empty { 0.0 } else { queue_ms(0.5) },
+                p99: if empty { 0.0 } else { queue_ms(0.99) },
+                max: if empty { 0.0 } else { outcome.queue_us.max() as f64 / 1e3 },
+            },
+        }
+    }
+}
+
+/// The extra RTT of one repeat, ns: uniform over half a millisecond, drawn from the seed. Without it every repeat on a path without
+/// chance would be the same trial, and a result could hang on one alignment of packets and timers.
+pub fn rtt_jitter(seed: u64) -> u64 {
+    let draw = Stream::new(seed, 0, Purpose::Jitter).value(0);
+    ((u128::from(draw) * 500_001) >> 64) as u64
+}

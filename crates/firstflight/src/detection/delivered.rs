@@ -1,0 +1,47 @@
+//! Delivered data: how many bytes an ACK says have newly arrived, each counted once.
+//!
+//! With SACK the count is the move of `una` plus the signed change of SACKed bytes, which makes it exact when ACKs are lost, merged,
+//! split or reordered. Without SACK a duplicate ACK stands for one segment and is set off against the next advance.
+//! Follows RFC 6937 section 2 and RFC 9937 section 6 (DeliveredData). State: one counter of 8 bytes without SACK, none with it.
+//! Departures: D1 a negative count (the receiver discarded what it had SACKed) is reported as such instead of being used.
+
+use super::scoreboard::span;
+use crate::units::{MAX_BYTES, Seq};
+
+/// Bytes newly delivered by an ACK on a connection with SACK: `sacked` are the SACKed bytes above `una`, before and after. `None` if
+/// the sum is negative: the receiver reneged, and the caller counts 0 and forgets its SACKs.
+#[inline]
+pub fn delivered(una_before: Seq, una: Seq, sacked_before: u64, sacked: u64) -> Option<u64> {
+    let gained = span(una_before, una).saturating_add(sacked);
+    // The second term is signed: bytes counted when they were SACKed cancel when `una` passes them.
+    gained.checked_sub(sacked_before)
+}
+
+/// Delivered data without SACK. One per connection: duplicates before an episode count too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DuplicateCredit {
+    credit: u64,
+}
+
+impl DuplicateCredit {
+    /// Bytes credited for duplicate ACKs and not yet set off.
+    pub fn credit(&self) -> u64 {
+        self.credit
+    }
+
+    /// A duplicate ACK: somewhere a segment of `mss` bytes has arrived. `room` is the cap of RFC 9937, what is left of the flight at
+    /// entry (`F - del`), so that forged duplicates never count past it; `None` for RFC 6937, which has no cap.
+    #[inline]
+    pub fn on_duplicate(&mut self, mss: u64, room: Option<u64>) -> u64 {
+        self.credit = self.credit.saturating_add(mss).min(MAX_BYTES);
+        mss.min(room.unwrap_or(u64::MAX))
+    }
+
+    /// An ACK that moves `una` by `advance` bytes.
+    #[inline]
+    pub fn on_advance(&mut self, advance: u64, room: Option<u64>) -> u64 {
+        let fresh = advance.saturating_sub(self.credit);
+        self.credit = self.credit.saturating_sub(advance);
+        fresh.min(room.unwrap_or(u64::MAX))
+    }
+}

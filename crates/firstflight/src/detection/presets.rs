@@ -1,0 +1,223 @@
+//! Presets: which detectors, timers and proofs make up a sender of a given kind.
+//!
+//! One row per kind of stack; an endpoint reads its row and builds the parts. A preset is named in an arm's sender options.
+//! Follows the documents of the parts; `linux26` is the kernel of the 2011 experiments, `rack` and `quic` what is deployed today.
+//! State: none.
+//! Departures: D1 (ours) `windows` is RFC 6675 with timers like those of Windows, for the laboratory figures of HyStart++.
+
+use super::dupack::Rule;
+use super::limited_transmit::Wording;
+use super::next_seg::Rules;
+use super::rto;
+use super::scoreboard::RepeatRule;
+use super::undo::Accepts;
+use crate::units::Nanos;
+
+/// What marks segments lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Marking {
+    /// A counting rule.
+    Counting(Rule),
+    /// RACK.
+    Rack,
+    /// Packet and time threshold of RFC 9002.
+    Quic,
+}
+
+/// Early retransmit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Early {
+    /// Never: not implemented, or subsumed by RACK.
+    Off,
+    /// As the arm says: off, naive, A, B or both.
+    ByArm,
+}
+
+/// What is sent before the timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Probe {
+    /// Nothing.
+    None,
+    /// A tail loss probe.
+    Tlp,
+    /// Probes in place of a timeout (RFC 9002).
+    Pto,
+}
+
+/// How lost repeats are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LostRepeat {
+    /// By the timeout only.
+    Never,
+    /// By SACKs beyond what was sent after them.
+    BySacks,
+    /// As any other segment.
+    Naturally,
+}
+
+/// How the retransmission timeout follows from the estimator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bounds {
+    /// RFC 6298.
+    Rfc,
+    /// The kernel's: the variation never counts less than the minimum.
+    Linux,
+    /// As Windows has it.
+    Windows,
+}
+
+impl Bounds {
+    /// The shortest timeout.
+    pub const fn min(self) -> Nanos {
+        match self {
+            Bounds::Rfc => Nanos::from_secs(1),
+            Bounds::Linux => Nanos::from_millis(200),
+            Bounds::Windows => Nanos::from_millis(300),
+        }
+    }
+
+    /// The longest, backed off or not.
+    pub const fn max(self) -> Nanos {
+        match self {
+            Bounds::Rfc | Bounds::Windows => Nanos::from_secs(60),
+            Bounds::Linux => Nanos::from_secs(120),
+        }
+    }
+}
+
+/// Which undo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UndoRule {
+    /// None.
+    Off,
+    /// DSACKs, time stamps, and F-RTO after timeouts.
+    DsackAndTimestamps,
+    /// Late ACKs of packets declared lost.
+    LateAcks,
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// The name in arms and tables.
+    pub name: &'static str,
+    /// What marks segments lost.
+    pub marking: Marking,
+    /// SACK is in use (QUIC: acknowledgement ranges).
+    pub sack: bool,
+    /// What is sent next.
+    pub rules: Rules,
+    /// What a repeat does to the mark.
+    pub repeats: RepeatRule,
+    /// Limited transmit.
+    pub limited_transmit: Wording,
+    /// Early retransmit.
+    pub early_retransmit: Early,
+    /// The timeout's bounds.
+    pub bounds: Bounds,
+    /// The timeout before there is a sample.
+    pub initial_rto: Nanos,
+    /// What is sent before the timeout.
+    pub probe: Probe,
+    /// How lost repeats are found.
+    pub lost_repeats: LostRepeat,
+    /// Timeouts are put to the test.
+    pub f_rto: bool,
+    /// Which undo.
+    pub undo: UndoRule,
+    /// A timeout inside an episode keeps its target.
+    pub keep_target: bool,
+    /// What it is for.
+    pub use_for: &'static str,
+}
+
+/// RFC 6675 as written; the other rows say what differs from it.
+const SACK6675: Preset = Preset {
+    name: "sack6675",
+    marking: Marking::Counting(Rule::Rfc6675),
+    sack: true,
+    rules: Rules::Rfc6675,
+    repeats: RepeatRule::KeepsMark,
+    limited_transmit: Wording::Rfc3042,
+    early_retransmit: Early::Off,
+    bounds: Bounds::Rfc,
+    initial_rto: Nanos::from_secs(1),
+    probe: Probe::None,
+    lost_repeats: LostRepeat::Never,
+    f_rto: false,
+    undo: UndoRule::Off,
+    keep_target: false,
+    use_for: "figures of the standards",
+};
+
+/// All presets, in the order they are listed.
+pub const PRESETS: [Preset; 7] = [
+    Preset {
+        name: "reno",
+        marking: Marking::Counting(Rule::Duplicates),
+        sack: false,
+        rules: Rules::LostFirst,
+        use_for: "connections without SACK, 4 % in 2011",
+        ..SACK6675
+    },
+    Preset { name: "sack3517", marking: Marking::Counting(Rule::Rfc3517), rules: Rules::Rfc3517, ..SACK6675 },
+    SACK6675,
+    Preset {
+        name: "linux26",
+        marking: Marking::Counting(Rule::Fack),
+        early_retransmit: Early::ByArm,
+        bounds: Bounds::Linux,
+        initial_rto: Nanos::from_secs(3),
+        lost_repeats: LostRepeat::BySacks,
+        f_rto: true,
+        undo: UndoRule::DsackAndTimestamps,
+        keep_target: true,
+        use_for: "the 2011 experiments",
+        ..SACK6675
+    },
+    Preset {
+        name: "rack",
+        marking: Marking::Rack,
+        rules: Rules::LostFirst,
+        repeats: RepeatRule::NewBet,
+        bounds: Bounds::Linux,
+        probe: Probe::Tlp,
+        lost_repeats: LostRepeat::Naturally,
+        f_rto: true,
+        undo: UndoRule::DsackAndTimestamps,
+        keep_target: true,
+        use_for: "TCP today",
+        ..SACK6675
+    },
+    Preset {
+        name: "quic",
+        marking: Marking::Quic,
+        rules: Rules::LostFirst,
+        repeats: RepeatRule::NewBet,
+        limited_transmit: Wording::Off,
+        probe: Probe::Pto,
+        lost_repeats: LostRepeat::Naturally,
+        undo: UndoRule::LateAcks,
+        use_for: "QUIC",
+        ..SACK6675
+    },
+    Preset { name: "windows", bounds: Bounds::Windows, use_for: "laboratory figures of HyStart++", ..SACK6675 },
+];
+
+impl Preset {
+    /// The preset of that name.
+    pub fn named(name: &str) -> Option<&'static Preset> {
+        PRESETS.iter().find(|preset| preset.name == name)
+    }
+
+    /// The options of the timeout.
+    pub fn rto(&self) -> rto::Options {
+        rto::Options { max: self.bounds.max(), keep_target: self.keep_target, forget_sacks: false, reenter: self.marking == Marking::Rack }
+    }
+
+    /// The proofs it accepts.
+    pub fn accepts(&self) -> Accepts {
+        let both = self.undo == UndoRule::DsackAndTimestamps;
+        Accepts { dsack: both, timestamps: both }
+    }
+}

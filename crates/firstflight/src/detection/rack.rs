@@ -1,0 +1,355 @@
+//! RACK: a segment is lost if something sent later was delivered and enough time has passed since it was sent.
+//!
+//! The reference is the most recently sent segment known to be delivered, with the RTT it took. A segment sent before it is lost once an
+//! RTT and a reordering window have passed since its own last transmission, so a repeat can be found lost like an original. The window
+//! is zero until reordering is seen, then a quarter of the smallest RTT, more if DSACKs prove repeats needless.
+//!
+//! Follows RFC 8985 (February 2021) sections 6.2 and 6.3. State: 208 bytes.
+//! Departures: D1 `min_rtt` is the caller's: that of the connection unless it keeps a windowed one.
+//! D2 segments delivered by one ACK may be reported in any order: only the latest sent of them matters, and whether one of them lies below
+//! what earlier ACKs had delivered (nothing sent before it can lie above it and be delivered by the same ACK).
+//! D3 the segments are walked in the order they were sent and the walk stops at the first that has to wait. The result is that of the
+//! walk over all; the cost is one step per transmission.
+
+use super::scoreboard::{Flags, Id, SendOrder};
+use super::{Episode, Losses, mark_head};
+use crate::units::{Nanos, Seq, Time, mul_div};
+
+/// Recoveries without a DSACK after which the window is a quarter of the RTT again (RFC 8985 section 6.2 step 4).
+const REO_PERSIST: u32 = 16;
+/// SACKed segments that end the patience for reordering never seen: the classic threshold.
+const DUP_THRESH: u64 = 3;
+
+/// A newly delivered segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// One past its last byte.
+    pub end: Seq,
+    /// When it was last sent.
+    pub last_tx: Time,
+    /// How often it was sent.
+    pub tx_count: u32,
+    /// The send time that the ACK echoes, where there are time stamps.
+    pub echo: Option<Time>,
+}
+
+/// What of an ACK sets the reordering window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The oldest unacknowledged byte after the ACK.
+    pub una: Seq,
+    /// The next never-sent byte.
+    pub nxt: Seq,
+    /// The ACK carries a DSACK.
+    pub dsack: bool,
+    /// The ACK ends fast recovery or timeout recovery.
+    pub ends_recovery: bool,
+    /// The congestion state before detection.
+    pub episode: Episode,
+    /// SACKed segments after the ACK.
+    pub sacked_segments: u64,
+    /// Smallest RTT including this ACK's sample.
+    pub min_rtt: Option<Nanos>,
+    /// Smoothed RTT including this ACK's sample.
+    pub srtt: Option<Nanos>,
+}
+
+/// What a run of the detector found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// What was marked; more than nothing outside an episode opens one.
+    pub losses: Losses,
+    /// When to run again: the reordering timer.
+    pub deadline: Option<Time>,
+}
+
+/// When a transmission left, and its last byte to tell apart those of the same instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Stamp {
+    at: Time,
+    end: Seq,
+}
+
+/// RACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rack {
+    /// The most recently sent segment that was delivered.
+    reference: Option<Stamp>,
+    /// Its RTT, or that of the latest sent among the last delivered.
+    rtt: Nanos,
+    /// The highest end delivered by earlier ACKs.
+    fack: Seq,
+    /// The same including the ACK being processed.
+    fack_now: Seq,
+    /// The latest sent among those delivered by the ACK being processed, and its RTT.
+    newest: Option<(Stamp, Nanos)>,
+    reordering_seen: bool,
+    reo_mult: u32,
+    reo_persist: u32,
+    dsack_round: Option<Seq>,
+    reo_wnd: Nanos,
+    walk: Walk,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Rack {
+            reference: None,
+            rtt: Nanos::ZERO,
+            fack: Seq(0),
+            fack_now: Seq(0),
+            newest: None,
+            reordering_seen: false,
+            reo_mult: 1,
+            reo_persist: REO_PERSIST,
+            dsack_round: None,
+            reo_wnd: Nanos::ZERO,
+            walk: Walk::default(),
+        }
+    }
+}
+
+impl Rack {
+    /// The reordering window in force.
+    pub fn reordering_window(&self) -> Nanos {
+        self.reo_wnd
+    }
+
+    /// The RTT by which segments are judged.
+    pub fn rtt(&self) -> Nanos {
+        self.rtt
+    }
+
+    /// Send time and end of the most recently sent delivered segment.
+    pub fn reference(&self) -> Option<(Time, Seq)> {
+        self.reference.map(|stamp| (stamp.at, stamp.end))
+    }
+
+    /// A never-repeated segment was delivered below others.
+    pub fn reordering_seen(&self) -> bool {
+        self.reordering_seen
+    }
+
+    /// A segment ending at `end` was sent, new or repeated.
+    #[inline]
+    pub fn on_sent(&mut self, now: Time, end: Seq) {
+        self.walk.on_sent(Stamp { at: now, end }, self.reference);
+    }
+
+    /// A segment is newly delivered, cumulatively or by SACK.
+    #[inline]
+    pub fn on_delivered(&mut self, now: Time, arrival: &Arrival, min_rtt: Option<Nanos>) {
+        let rtt = now.since(arrival.last_tx);
+        // RFC8985 6.2-2: an echo older than the repeat, or an RTT shorter than any, belongs to the original. Equal stamps tell nothing.
+        let older_echo = arrival.echo.is_some_and(|echo| echo < arrival.last_tx);
+        if arrival.tx_count > 1 && (older_echo || min_rtt.is_some_and(|floor| rtt < floor)) {
+            return;
+        }
+        let stamp = Stamp { at: arrival.last_tx, end: arrival.end };
+        if self.newest.is_none_or(|(newest, _)| newest <= stamp) {
+            self.newest = Some((stamp, rtt));
+        }
+        // RFC8985 6.2-3: an original that arrives below what was delivered before was overtaken.
+        if arrival.end < self.fack && arrival.tx_count == 1 {
+            self.reordering_seen = true;
+        }
+        self.fack_now = self.fack_now.max(arrival.end);
+    }
+
+    /// All segments the ACK delivers have been reported: the reference and the window follow.
+    #[inline]
+    pub fn on_ack(&mut self, facts: &Facts) {
+        self.fack = self.fack_now;
+        if let Some((stamp, rtt)) = self.newest.take() {
+            self.rtt = rtt;
+            self.reference = self.reference.max(Some(stamp));
+        }
+        self.update_window(facts);
+    }
+
+    /// RFC8985 6.2-4: at most once per round trip a DSACK widens the window; sixteen recoveries without one narrow it again.
+    fn update_window(&mut self, facts: &Facts) {
+        if self.dsack_round.is_some_and(|round| facts.una >= round) {
+            self.dsack_round = None;
+        }
+        if facts.dsack && self.dsack_round.is_none() {
+            self.dsack_round = Some(facts.nxt);
+            self.reo_mult = self.reo_mult.saturating_add(1);
+            self.reo_persist = REO_PERSIST;
+        } else if facts.ends_recovery {
+            self.reo_persist = self.reo_persist.saturating_sub(1);
+            if self.reo_persist == 0 {
+                self.reo_mult = 1;
+            }
+        }
+        let impatient = facts.episode != Episode::None || facts.sacked_segments >= DUP_THRESH;
+        self.reo_wnd = match facts.min_rtt {
+            Some(_) if !self.reordering_seen && impatient => Nanos::ZERO,
+            Some(min_rtt) => Nanos(mul_div(min_rtt.0, u64::from(self.reo_mult), 4)).min(facts.srtt.unwrap_or(min_rtt)),
+            None => Nanos::ZERO,
+        };
+    }
+
+    /// Marks what is lost by now; on an ACK after [`Rack::on_ack`], and again when the deadline it returns has come.
+    #[inline]
+    pub fn detect<B: SendOrder>(&mut self, board: &mut B, now: Time) -> Found {
+        let mut found = Found::default();
+        let Some(reference) = self.reference else { return found };
+        let patience = self.rtt + self.reo_wnd;
+        self.walk.judge(board, reference, &mut found.losses, |sent| sent + patience <= now);
+        found.deadline = self.walk.latest_waiting(board, reference).map(|sent| sent + patience);
+        found
+    }
+
+    /// The retransmission timer expired: segments whose time is up are lost whatever was delivered since, and the head always is.
+    pub fn on_timeout<B: SendOrder>(&mut self, board: &mut B, now: Time) -> Losses {
+        let mut losses = Losses::default();
+        let patience = self.rtt + self.reo_wnd;
+        let everything = Stamp { at: Time(u64::MAX), end: Seq(u64::MAX) };
+        self.walk.judge(board, everything, &mut losses, |sent| sent + patience <= now);
+        mark_head(board, &mut losses);
+        losses
+    }
+
+    /// Marks were taken back or SACKs forgotten: judge everything again.
+    pub fn rewind(&mut self) {
+        self.walk = Walk { last_sent: self.walk.last_sent, unordered: self.walk.unordered, ..Walk::default() };
+    }
+}
+
+/// The walk over transmissions in the order they were made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Walk {
+    /// Everything sent before this ordinal is delivered, marked, or was sent again.
+    judged: u64,
+    /// Everything sent before this ordinal was compared with the reference.
+    compared: u64,
+    /// The latest transmission known to wait for its time to be up; may have been delivered since.
+    waiting: Option<u64>,
+    /// A run of ordinals `from .. to` known to wait no longer, so that looking back past it costs one step.
+    settled: (u64, u64),
+    last_sent: Stamp,
+    /// From the first to the last instant at which a lower segment was sent after a higher one: there, and only there, the order of
+    /// ordinals is not that of (time, end).
+    unordered: Option<(Time, Time)>,
+}
+
+impl Walk {
+    #[inline]
+    fn on_sent(&mut self, stamp: Stamp, reference: Option<Stamp>) {
+        if stamp.at == self.last_sent.at && stamp.end < self.last_sent.end {
+            let over = self.unordered.is_none_or(|(_, last)| reference.is_some_and(|r| r.at > last));
+            self.unordered = match self.unordered {
+                Some((first, _)) if !over => Some((first, stamp.at)),
+                _ => Some((stamp.at, stamp.at)),
+            };
+        }
+        self.last_sent = stamp;
+    }
+
+    /// The segment sent as `ordinal`, if it may still be lost.
+    #[inline]
+    fn open<B: SendOrder>(board: &B, ordinal: u64) -> Option<Id> {
+        let id = board.live(ordinal)?;
+        let flags = board.flags(id);
+        (!flags.has(Flags::SACKED) && !flags.has(Flags::LOST)).then_some(id)
+    }
+
+    #[inline]
+    fn stamp<B: SendOrder>(board: &B, id: Id) -> Stamp {
+        Stamp { at: board.last_tx(id), end: board.end(id) }
+    }
+
+    /// Marks every segment sent before the reference whose time is up.
+    #[inline]
+    fn judge<B: SendOrder>(&mut self, board: &mut B, reference: Stamp, losses: &mut Losses, up: impl Fn(Time) -> bool) {
+        self.judged = self.judged.max(board.oldest_sent());
+        while self.judged < board.next_sent() {
+            if let Some(id) = Self::open(board, self.judged) {
+                let stamp = Self::stamp(board, id);
+                if stamp >= reference || !up(stamp.at) {
+                    break;
+                }
+                if board.mark_lost(id) {
+                    losses.add(board, id);
+                }
+            }
+            self.judged += 1;
+        }
+        if self.is_unordered(reference) && up(reference.at) {
+            Self::for_tied(board, reference, self.judged, |board, id| {
+                if board.mark_lost(id) {
+                    losses.add(board, id);
+                }
+            });
+        }
+    }
+
+    /// The send time of the latest segment that was sent before the reference and is still neither delivered nor lost.
+    #[inline]
+    fn latest_waiting<B: SendOrder>(&mut self, board: &mut B, reference: Stamp) -> Option<Time> {
+        self.compared = self.compared.max(self.judged);
+        while self.compared < board.next_sent() {
+            if let Some(id) = Self::open(board, self.compared) {
+                if Self::stamp(board, id) >= reference {
+                    break;
+                }
+                self.waiting = Some(self.compared);
+            }
+            self.compared += 1;
+        }
+        if self.is_unordered(reference) {
+            let mut tied = false;
+            Self::for_tied(board, reference, self.compared, |_, _| tied = true);
+            if tied {
+                return Some(reference.at);
+            }
+        }
+        self.look_back(board)
+    }
+
+    /// Moves `waiting` down to a segment that really waits.
+    fn look_back<B: SendOrder>(&mut self, board: &B) -> Option<Time> {
+        let start = self.waiting?;
+        let mut at = start;
+        let (from, to) = self.settled;
+        loop {
+            if from <= at && at < to {
+                at = from;
+            } else if at < self.judged {
+                self.waiting = None;
+                return None;
+            } else if let Some(id) = Self::open(board, at) {
+                if start - at > to - from {
+                    self.settled = (at + 1, start + 1);
+                }
+                self.waiting = Some(at);
+                return Some(board.last_tx(id));
+            }
+            let Some(below) = at.checked_sub(1) else {
+                self.waiting = None;
+                return None;
+            };
+            at = below;
+        }
+    }
+
+    #[inline]
+    fn is_unordered(&self, reference: Stamp) -> bool {
+        self.unordered.is_some_and(|(first, last)| first <= reference.at && reference.at <= last)
+    }
+
+    /// Visits the segments sent at the reference's own instant, from `ordinal` on, that come before it by their last byte.
+    #[cold]
+    fn for_tied<B: SendOrder>(board: &mut B, reference: Stamp, ordinal: u64, mut visit: impl FnMut(&mut B, Id)) {
+        for ordinal in ordinal..board.next_sent() {
+            let Some(id) = board.live(ordinal) else { continue };
+            if board.last_tx(id) > reference.at {
+                break;
+            }
+            if Self::open(board, ordinal).is_some() && Self::stamp(board, id) < reference {
+                visit(board, id);
+            }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The retransmission timeout: when it fires, and what it makes of the scoreboard.
+//!
+//! The timer runs while data is outstanding and restarts with every ACK of new data; each expiry doubles it. The first expiry of a
+//! series cuts the threshold, later ones only the window. Everything not SACKed counts as lost and is repeated in order in slow start.
+//!
+//! Follows RFC 6298 (June 2011) section 5, RFC 5681 section 3.1, RFC 2018 section 8; the estimator that gives the timeout itself is
+//! another's. State: 64 bytes.
+//! Departures: D1 SACK marks are kept, because receivers that renege are rarer than timeouts with SACKs (option `forget_sacks`).
+//! D2 (Linux, option `keep_target`) an expiry inside an episode does not cut the threshold a second time.
+//! D3 (option `reenter`) a repeat of timeout recovery that RACK finds lost opens a fast recovery, so that the policy bounds its burst.
+
+use super::rack::Rack;
+use super::{Episode, Flags, Losses, Scoreboard, SendOrder};
+use crate::units::{Nanos, Seq, Time};
+
+/// Options of the response, and the cap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// The longest timeout, backed off or not.
+    pub max: Nanos,
+    /// Inside an episode the threshold stays at the episode's target.
+    pub keep_target: bool,
+    /// SACKs are forgotten at a timeout.
+    pub forget_sacks: bool,
+    /// A lost repeat of timeout recovery opens a fast recovery.
+    pub reenter: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { max: Nanos::from_secs(60), keep_target: false, forget_sacks: false, reenter: false }
+    }
+}
+
+/// How congestion control answers an expiry; the window goes to one segment each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Response {
+    /// Cut the threshold: first expiry of a series ([`crate::Timeout::Rto`]).
+    Cut,
+    /// First of a series, but an episode has cut already: the threshold is its target.
+    KeepTarget,
+    /// The same data timed out again: the threshold stays ([`crate::Timeout::RtoAgain`]).
+    Again,
+}
+
+/// What was sent last when the timer fired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// The next never-sent byte.
+    pub nxt: Seq,
+    /// The ordinal the next transmission will get.
+    pub tx_next: u64,
+}
+
+/// The timer and its history.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rto {
+    options: Options,
+    deadline: Option<Time>,
+    /// Doublings in force.
+    backoff: u32,
+    /// It fired since `una` last moved.
+    in_series: bool,
+    /// What had been sent when it last fired: timeout recovery lasts until `una` reaches it.
+    recovery: Option<Sent>,
+}
+
+impl Rto {
+    /// A stopped timer.
+    pub fn new(options: Options) -> Rto {
+        Rto { options, ..Rto::default() }
+    }
+
+    /// When it fires, if it runs.
+    pub fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// Doublings in force.
+    pub fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    /// Timeout recovery lasts until `una` reaches this.
+    pub fn loss_end(&self) -> Option<Seq> {
+        self.recovery.map(|sent| sent.nxt)
+    }
+
+    /// The timeout in force, where `base` is what the estimator says. RFC6298 5.5: doubled by each expiry, up to the cap.
+    #[inline]
+    pub fn timeout(&self, base: Nanos) -> Nanos {
+        let doubled = u128::from(base.0) << self.backoff.min(63);
+        Nanos(u64::try_from(doubled).unwrap_or(u64::MAX)).min(self.options.max)
+    }
+
+    /// Data was sent. RFC6298 5.1: starts the timer if it is off.
+    #[inline]
+    pub fn on_sent(&mut self, now: Time, base: Nanos) {
+        if self.deadline.is_none() {
+            self.deadline = Some(now + self.timeout(base));
+        }
+    }
+
+    /// A valid RTT sample: the backoff ends. Report it before [`Rto::on_advance`].
+    #[inline]
+    pub fn on_sample(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// An ACK moved `una`. RFC6298 5.2, 5.3: restarts the timer, or stops it if nothing is `outstanding`. `true`: timeout recovery ends.
+    #[inline]
+    pub fn on_advance(&mut self, now: Time, base: Nanos, una: Seq, outstanding: bool) -> bool {
+        self.in_series = false;
+        self.deadline = outstanding.then(|| now + self.timeout(base));
+        let over = self.recovery.is_some_and(|sent| una >= sent.nxt);
+        if over {
+            self.recovery = None;
+        }
+        over
+    }
+
+    /// Restarts the timer from now: another timer had its slot.
+    pub fn restart(&mut self, now: Time, base: Nanos) {
+        self.deadline = Some(now + self.timeout(base));
+    }
+
+    /// The timer fired. RFC6298 5.4 to 5.6: the head is repeated, the timeout doubles, the timer restarts.
+    pub fn on_expiry(&mut self, now: Time, base: Nanos, episode: Episode, sent: Sent) -> Response {
+        self.backoff = self.backoff.saturating_add(1);
+        self.restart(now, base);
+        self.recovery = Some(sent);
+        let response = match episode {
+            _ if self.in_series => Response::Again,
+            Episode::Fast if self.options.keep_target => Response::KeepTarget,
+            _ => Response::Cut,
+        };
+        self.in_series = true;
+        response
+    }
+
+    /// Marks the scoreboard after an expiry: everything un-SACKed is lost and the repeats of the episode are void.
+    ///
+    /// With RACK only segments whose time is up are lost, and the head ([`Rack::on_timeout`]).
+    pub fn mark<B: SendOrder>(&self, board: &mut B, rack: Option<&mut Rack>, now: Time) -> Losses {
+        if self.options.forget_sacks {
+            board.forget_sacks();
+        }
+        match rack {
+            Some(rack) => {
+                board.remark(|flags| flags.without(Flags::REPEATED));
+                if self.options.forget_sacks {
+                    rack.rewind();
+                }
+                rack.on_timeout(board, now)
+            }
+            None => mark_everything(board),
+        }
+    }
+
+    /// These losses may open a fast recovery: outside timeout recovery always, inside it only a repeat sent there, and only by option.
+    pub fn allows_episode(&self, losses: &Losses) -> bool {
+        match self.recovery {
+            None => !losses.is_empty(),
+            Some(sent) => self.options.reenter && losses.lost_again(sent.tx_next),
+        }
+    }
+}
+
+/// Every un-SACKed segment is lost and waits for a repeat.
+pub fn mark_everything<B: Scoreboard>(board: &mut B) -> Losses {
+    let mut losses = Losses::default();
+    let mut id = board.first();
+    while id < board.next() {
+        let flags = board.flags(id);
+        // One that was lost and waits already is no news.
+        let news = !flags.has(Flags::LOST) || flags.has(Flags::REPEATED);
+        if news && board.mark_lost_again(id) {
+            losses.add(board, id);
+        }
+        id = id.next();
+    }
+    losses
+}

@@ -1,0 +1,477 @@
+//! The scoreboard: what a sender remembers about each outstanding segment, and the running totals drawn from it.
+//!
+//! The endpoint owns the storage (a ring of arrays, say) and implements [`Scoreboard`]; detectors mark segments through the provided
+//! methods, which keep a [`Ledger`] of totals beside the flags. With the ledger, `pipe`, "is anything lost" and "the highest SACK" cost
+//! a few loads per ACK instead of a walk over a window of ten thousand segments.
+//!
+//! Follows RFC 6675 (pipe, `SetPipe`) and RFC 2018 (what a SACK may clear). State: a ledger of 80 bytes per connection and a byte of
+//! flags per segment, beside the segment's own times and positions.
+//! Departures: D1 a segment is SACKed as a whole or not at all. Receivers acknowledge what arrived, and what arrives is a segment as it
+//! was sent; a range that covers part of one is counted when the rest comes.
+//! D2 pipe is kept as a sum of changes, not recomputed by a walk per ACK: the sum is the same (a property test holds both against
+//! each other), the cost is not.
+
+use crate::units::{Seq, Time};
+
+/// A segment's place in the order of first sending: 0 for the first of the connection, never reused, also after it is acknowledged.
+/// Segments never overlap, so this is the order of sequence numbers too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(pub u64);
+
+impl Id {
+    /// The segment after this one.
+    #[inline]
+    #[must_use]
+    pub const fn next(self) -> Id {
+        Id(self.0.saturating_add(1))
+    }
+
+    /// The segment before this one, if there is one.
+    #[inline]
+    pub fn previous(self) -> Option<Id> {
+        self.0.checked_sub(1).map(Id)
+    }
+}
+
+/// Bytes from `from` up to `to`; zero if `to` lies below.
+#[inline]
+pub const fn span(from: Seq, to: Seq) -> u64 {
+    to.0.saturating_sub(from.0)
+}
+
+/// What is believed about one segment: four marks in a byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// Nothing known.
+    pub const NONE: Flags = Flags(0);
+    /// The receiver has it, above the cumulative acknowledgement.
+    pub const SACKED: Flags = Flags(1);
+    /// Believed lost: what `next_seg` calls IsLost, whichever detector said so.
+    pub const LOST: Flags = Flags(2);
+    /// The receiver reported a second copy of it.
+    pub const DSACKED: Flags = Flags(4);
+    /// A repeat of it sent in this episode counts as being in the network, beside whatever [`Flags::LOST`] says about the original.
+    pub const REPEATED: Flags = Flags(8);
+
+    /// All marks of `other` are set.
+    #[inline]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// With the marks of `other` set.
+    #[inline]
+    #[must_use]
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// With the marks of `other` cleared.
+    #[inline]
+    #[must_use]
+    pub const fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
+
+    /// The four marks as a number from 0 to 15, for packed storage.
+    #[inline]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// The marks in the low four bits of `bits`.
+    #[inline]
+    pub const fn from_bits(bits: u8) -> Flags {
+        Flags(bits & 15)
+    }
+}
+
+/// One transmission of a segment, as the storage has to remember it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transmission {
+    /// When it left.
+    pub now: Time,
+    /// Its place among all transmissions of the connection, new and repeated; grows by one each time.
+    pub ordinal: u64,
+    /// The next never-sent byte at that moment (after this segment, if it is new).
+    pub nxt: Seq,
+}
+
+/// What a repeat does to the mark that caused it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RepeatRule {
+    /// The mark goes: the repeat is a new bet that may be lost again (RACK, QUIC).
+    #[default]
+    NewBet,
+    /// The mark stays, and the repeat counts beside it (RFC 3517 and 6675, FACK, no SACK).
+    KeepsMark,
+}
+
+/// Totals over the outstanding segments; changed only by the provided methods of [`Scoreboard`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// What a repeat does to its mark.
+    rule: RepeatRule,
+    outstanding: u64,
+    sacked: u64,
+    lost: u64,
+    repeated: u64,
+    sacked_segments: u64,
+    /// Segments lost and not repeated since: `next_lost` looks for one only if there is one.
+    waiting: u64,
+    fack: Seq,
+    highest_sacked: Option<Id>,
+    /// No segment below this one waits for a repeat.
+    lowest_waiting: Id,
+}
+
+impl Ledger {
+    /// An empty ledger for detectors with this rule about repeats.
+    pub const fn new(rule: RepeatRule) -> Ledger {
+        Ledger {
+            rule,
+            outstanding: 0,
+            sacked: 0,
+            lost: 0,
+            repeated: 0,
+            sacked_segments: 0,
+            waiting: 0,
+            fack: Seq(0),
+            highest_sacked: None,
+            lowest_waiting: Id(0),
+        }
+    }
+
+    /// Bytes believed to be in the network: un-SACKed and not lost, plus repeats of this episode.
+    ///
+    /// RFC6675 4-SetPipe: an un-SACKed byte counts once unless it is lost and once more if it was repeated. Under
+    /// [`RepeatRule::NewBet`] a repeat of a lost segment has cleared the mark, so it counts once, and a probe of a segment that was
+    /// never lost counts twice. For QUIC this is bytes in flight: sent, not acknowledged, not lost.
+    #[inline]
+    pub fn pipe(&self) -> u64 {
+        self.outstanding.saturating_sub(self.sacked).saturating_sub(self.lost).saturating_add(self.repeated)
+    }
+
+    /// Bytes of segments not cumulatively acknowledged.
+    pub fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    /// Of these, SACKed bytes.
+    pub fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
+    /// Un-SACKed bytes marked lost.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Un-SACKed bytes with a repeat of this episode in the network.
+    pub fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
+    /// SACKed segments above the cumulative acknowledgement.
+    pub fn sacked_segments(&self) -> u64 {
+        self.sacked_segments
+    }
+
+    /// The end of the highest data known to be delivered, by SACK or cumulatively.
+    pub fn fack(&self) -> Seq {
+        self.fack
+    }
+
+    /// The highest SACKed segment, if any outstanding one is.
+    pub fn highest_sacked(&self) -> Option<Id> {
+        if self.sacked_segments == 0 { None } else { self.highest_sacked }
+    }
+
+    /// Segments that are lost and wait for their repeat.
+    pub fn waiting(&self) -> u64 {
+        self.waiting
+    }
+
+    /// Pipe without SACK: duplicate ACKs stand for delivered segments, but never for more than the flight at entry (`entry_flight`;
+    /// before an episode the flight itself), so that a receiver that forges them gains nothing.
+    pub fn pipe_without_sack(&self, entry_flight: u64, credit: u64) -> u64 {
+        self.outstanding.saturating_sub(entry_flight.min(credit)).saturating_sub(self.lost).saturating_add(self.repeated)
+    }
+
+    /// Takes what the marks of an un-SACKed segment contribute out of the totals.
+    #[inline]
+    fn forget_marks(&mut self, flags: Flags, len: u64) {
+        if flags.has(Flags::LOST) {
+            self.lost = self.lost.saturating_sub(len);
+            if !flags.has(Flags::REPEATED) {
+                self.waiting = self.waiting.saturating_sub(1);
+            }
+        }
+        if flags.has(Flags::REPEATED) {
+            self.repeated = self.repeated.saturating_sub(len);
+        }
+    }
+
+    /// Counts the marks of an un-SACKed segment.
+    #[inline]
+    fn count_marks(&mut self, id: Id, flags: Flags, len: u64) {
+        if flags.has(Flags::LOST) {
+            self.lost = self.lost.saturating_add(len);
+            if !flags.has(Flags::REPEATED) {
+                self.waiting = self.waiting.saturating_add(1);
+                self.lowest_waiting = self.lowest_waiting.min(id);
+            }
+        }
+        if flags.has(Flags::REPEATED) {
+            self.repeated = self.repeated.saturating_add(len);
+        }
+    }
+}
+
+/// The outstanding segments in sequence order, `first() .. next()`, and their marks.
+///
+/// An endpoint implements the required methods over its storage and calls [`sent`](Scoreboard::sent), [`repeat`](Scoreboard::repeat),
+/// [`mark_sacked`](Scoreboard::mark_sacked) and [`acked`](Scoreboard::acked) as things happen. Detectors ask only for segments inside
+/// `first() .. next()`; what an implementation answers outside that range has no effect.
+pub trait Scoreboard {
+    /// The totals.
+    fn ledger(&self) -> &Ledger;
+    /// The totals, for the provided methods.
+    fn ledger_mut(&mut self) -> &mut Ledger;
+
+    /// The oldest segment not cumulatively acknowledged; equal to [`Scoreboard::next`] if none is outstanding.
+    fn first(&self) -> Id;
+    /// The id the next new segment will get.
+    fn next(&self) -> Id;
+
+    /// First byte.
+    fn start(&self, id: Id) -> Seq;
+    /// One past the last byte.
+    fn end(&self, id: Id) -> Seq;
+    /// When it was first sent.
+    fn first_tx(&self, id: Id) -> Time;
+    /// When it was last sent.
+    fn last_tx(&self, id: Id) -> Time;
+    /// How often it was sent.
+    fn tx_count(&self, id: Id) -> u32;
+    /// The next never-sent byte when it was last sent.
+    fn nxt_at_last_tx(&self, id: Id) -> Seq;
+    /// The ordinal of its last transmission.
+    fn ordinal(&self, id: Id) -> u64;
+    /// Its marks.
+    fn flags(&self, id: Id) -> Flags;
+
+    /// Stores new marks. Storage only: to change a mark, use the provided methods.
+    fn set_flags(&mut self, id: Id, flags: Flags);
+    /// Stores a repeat: last transmission, one more count. Storage only: to repeat, use [`Scoreboard::repeat`].
+    fn record_repeat(&mut self, id: Id, transmission: Transmission);
+
+    /// Bytes in the segment.
+    #[inline]
+    fn len(&self, id: Id) -> u64 {
+        span(self.start(id), self.end(id))
+    }
+
+    /// Nothing is outstanding.
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.first() >= self.next()
+    }
+
+    /// The segment is outstanding.
+    #[inline]
+    fn holds(&self, id: Id) -> bool {
+        self.first() <= id && id < self.next()
+    }
+
+    /// The first outstanding segment that ends above `at`, by bisection; [`Scoreboard::next`] if none does.
+    fn find(&self, at: Seq) -> Id {
+        let (mut low, mut high) = (self.first().0, self.next().0);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.end(Id(middle)) <= at {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Id(low)
+    }
+
+    /// A new segment was stored under the id that [`Scoreboard::next`] gave before.
+    #[inline]
+    fn sent(&mut self, id: Id) {
+        let len = self.len(id);
+        let ledger = self.ledger_mut();
+        ledger.outstanding = ledger.outstanding.saturating_add(len);
+    }
+
+    /// A segment is cumulatively acknowledged: call before it leaves the storage, in ascending order.
+    #[inline]
+    fn acked(&mut self, id: Id) {
+        let (flags, len, end) = (self.flags(id), self.len(id), self.end(id));
+        let ledger = self.ledger_mut();
+        ledger.outstanding = ledger.outstanding.saturating_sub(len);
+        ledger.fack = ledger.fack.max(end);
+        if flags.has(Flags::SACKED) {
+            ledger.sacked = ledger.sacked.saturating_sub(len);
+            ledger.sacked_segments = ledger.sacked_segments.saturating_sub(1);
+        } else {
+            ledger.forget_marks(flags, len);
+        }
+        // An acknowledgement clears `lost`; what is left says only whether the bytes were known to be there before.
+        self.set_flags(id, flags.without(Flags::LOST.with(Flags::REPEATED)));
+    }
+
+    /// The receiver has the segment. `false` if that was known before.
+    #[inline]
+    fn mark_sacked(&mut self, id: Id) -> bool {
+        let flags = self.flags(id);
+        if flags.has(Flags::SACKED) {
+            return false;
+        }
+        let (len, end) = (self.len(id), self.end(id));
+        let ledger = self.ledger_mut();
+        ledger.forget_marks(flags, len);
+        ledger.sacked = ledger.sacked.saturating_add(len);
+        ledger.fack = ledger.fack.max(end);
+        ledger.highest_sacked = Some(ledger.highest_sacked().map_or(id, |highest| highest.max(id)));
+        ledger.sacked_segments = ledger.sacked_segments.saturating_add(1);
+        self.set_flags(id, flags.without(Flags::LOST.with(Flags::REPEATED)).with(Flags::SACKED));
+        true
+    }
+
+    /// The segment is believed lost. `false` if it is SACKed, or marked already.
+    #[inline]
+    fn mark_lost(&mut self, id: Id) -> bool {
+        let flags = self.flags(id);
+        if flags.has(Flags::SACKED) || flags.has(Flags::LOST) {
+            return false;
+        }
+        // Under `NewBet` both copies of a probed segment are given up together: "a repeat marked lost again counts 0".
+        let kept = if self.ledger().rule == RepeatRule::NewBet { flags.without(Flags::REPEATED) } else { flags };
+        self.change(id, kept.with(Flags::LOST));
+        true
+    }
+
+    /// The repeat of the segment is believed lost too: the segment waits for another one. `false` if it is SACKed.
+    #[inline]
+    fn mark_lost_again(&mut self, id: Id) -> bool {
+        let flags = self.flags(id);
+        if flags.has(Flags::SACKED) {
+            return false;
+        }
+        self.change(id, flags.with(Flags::LOST).without(Flags::REPEATED));
+        true
+    }
+
+    /// The segment was sent again.
+    #[inline]
+    fn repeat(&mut self, id: Id, transmission: Transmission) {
+        self.record_repeat(id, transmission);
+        let flags = self.flags(id);
+        if flags.has(Flags::SACKED) {
+            return;
+        }
+        let new_bet = self.ledger().rule == RepeatRule::NewBet && flags.has(Flags::LOST);
+        self.change(id, if new_bet { flags.without(Flags::LOST) } else { flags.with(Flags::REPEATED) });
+    }
+
+    /// The receiver reported a second copy.
+    #[inline]
+    fn mark_dsacked(&mut self, id: Id) {
+        let flags = self.flags(id);
+        self.set_flags(id, flags.with(Flags::DSACKED));
+    }
+
+    /// Changes the marks of an un-SACKed segment, totals included.
+    #[inline]
+    fn change(&mut self, id: Id, flags: Flags) {
+        let (before, len) = (self.flags(id), self.len(id));
+        let ledger = self.ledger_mut();
+        ledger.forget_marks(before, len);
+        ledger.count_marks(id, flags, len);
+        self.set_flags(id, flags);
+    }
+
+    /// The lowest segment that is lost and was not repeated since.
+    #[inline]
+    fn next_lost(&mut self) -> Option<Id> {
+        if self.ledger().waiting == 0 {
+            return None;
+        }
+        let mut id = self.ledger().lowest_waiting.max(self.first());
+        let next = self.next();
+        while id < next {
+            let flags = self.flags(id);
+            if flags.has(Flags::LOST) && !flags.has(Flags::REPEATED) {
+                self.ledger_mut().lowest_waiting = id;
+                return Some(id);
+            }
+            id = id.next();
+        }
+        self.ledger_mut().lowest_waiting = next;
+        None
+    }
+
+    /// The highest segment the receiver is not known to have. Walks down from the newest; asked once per episode.
+    fn highest_unsacked(&self) -> Option<Id> {
+        let mut id = self.next();
+        while let Some(below) = id.previous().filter(|&below| below >= self.first()) {
+            if !self.flags(below).has(Flags::SACKED) {
+                return Some(below);
+            }
+            id = below;
+        }
+        None
+    }
+
+    /// Applies `to` to the marks of every un-SACKed segment. A walk over the window: timeouts and undo only.
+    fn remark(&mut self, to: impl Fn(Flags) -> Flags)
+    where
+        Self: Sized,
+    {
+        let mut id = self.first();
+        while id < self.next() {
+            let flags = self.flags(id);
+            if !flags.has(Flags::SACKED) {
+                self.change(id, to(flags).without(Flags::SACKED));
+            }
+            id = id.next();
+        }
+    }
+
+    /// Forgets every SACK (RFC 2018 section 8 asks for it at a timeout; also when a receiver discarded data it had reported). The
+    /// cursors of detectors over this scoreboard have to be rewound afterwards.
+    fn forget_sacks(&mut self) {
+        let mut id = self.first();
+        while id < self.next() {
+            let flags = self.flags(id);
+            self.set_flags(id, flags.without(Flags::SACKED));
+            id = id.next();
+        }
+        let una = if self.is_empty() { self.ledger().fack } else { self.start(self.first()) };
+        let ledger = self.ledger_mut();
+        (ledger.sacked, ledger.sacked_segments, ledger.highest_sacked, ledger.fack) = (0, 0, None, una);
+    }
+}
+
+/// A scoreboard that also remembers the order of transmissions: RACK and the rule for lost repeats walk it once, front to back.
+///
+/// A log of ids indexed by ordinal is enough; entries may be stale (the segment was acknowledged or repeated since).
+pub trait SendOrder: Scoreboard {
+    /// The oldest ordinal still in the log.
+    fn oldest_sent(&self) -> u64;
+    /// The ordinal the next transmission will get.
+    fn next_sent(&self) -> u64;
+    /// Which segment was sent as `ordinal`; `None` if that is not in the log.
+    fn sent_as(&self, ordinal: u64) -> Option<Id>;
+
+    /// Which outstanding segment was sent as `ordinal` and never since.
+    #[inline]
+    fn live(&self, ordinal: u64) -> Option<Id> {
+        self.sent_as(ordinal).filter(|&id| self.holds(id) && self.ordinal(id) == ordinal)
+    }
+}

@@ -1,0 +1,154 @@
+//! CUBIC with Linux's arithmetic: whole segments and ticks of 1/1024 s.
+
+use firstflight::avoidance::cubic::Params;
+use firstflight::avoidance::{Avoidance, Cubic, Cut};
+use firstflight::event::{Ack, Context, Signal, Transport, Window};
+use firstflight::startup::Handover;
+use firstflight::units::{Nanos, Time};
+
+const MSS: u64 = 1448;
+const START: Time = Time(5_000_000_000);
+
+fn context() -> Context {
+    Context {
+        mss: MSS,
+        iw: 10 * MSS,
+        transport: Transport::Tcp,
+        paced: false,
+        pacing_rate: None,
+        max_burst: 10 * MSS,
+        limited: true,
+        epoch_age: None,
+    }
+}
+
+fn segments(n: u64) -> Window {
+    Window { cwnd: n * MSS, ssthresh: n * MSS }
+}
+
+fn cut(cubic: &mut Cubic, from: u64) -> Window {
+    let cut = Cut { now: START, signal: Signal::Loss, inflight_before: from * MSS, from_slow_start: false };
+    let left = cubic.reduce(&cut, segments(from), &context());
+    Window { cwnd: left.cwnd, ssthresh: left.ssthresh }
+}
+
+fn grow(cubic: &mut Cubic, w: &mut Window, now: Time, rtt: Nanos, acked: u64) -> u64 {
+    let before = w.cwnd;
+    cubic.grow(&Ack { now, acked, srtt: Some(rtt * 3), min_rtt: Some(rtt), ..Ack::default() }, acked, w, &context());
+    w.cwnd - before
+}
+
+/// Round trips of two-segment ACKs until `done`; the time they took.
+fn fly(cubic: &mut Cubic, w: &mut Window, rtt: Nanos, done: impl Fn(&Window) -> bool) -> Nanos {
+    let mut round = START;
+    loop {
+        let acks = (w.cwnd / (2 * MSS)).max(1);
+        for n in 0..acks {
+            let now = round + Nanos(rtt.0 * n / acks);
+            grow(cubic, w, now, rtt, 2 * MSS);
+            if done(w) || now.since(START) > Nanos::from_secs(60) {
+                return now.since(START);
+            }
+        }
+        round += rtt;
+    }
+}
+
+#[test]
+fn cuts_are_in_whole_segments() {
+    // from, last plateau -> window and plateau, in segments: floor(717/1024 n), at least 2; floor(1741/2048 n) below the last plateau.
+    for (last, from, window, w_max) in [(0, 1000, 700, 1000), (0, 100, 70, 100), (0, 3, 2, 3), (0, 2, 2, 2), (200, 100, 70, 85)] {
+        let mut cubic = Cubic::new(Params::linux());
+        if last > 0 {
+            cut(&mut cubic, last);
+        }
+        let w = cut(&mut cubic, from);
+        let got = (w.cwnd / MSS, cubic.w_max().unwrap_or_default() / MSS, w.cwnd % MSS);
+        assert_eq!(got, (window, w_max, 0), "from {from} segments remain {window} with plateau {w_max}, not {got:?}");
+    }
+}
+
+#[test]
+fn the_window_returns_to_its_plateau_as_the_curve_says() {
+    let (mut cubic, rtt) = (Cubic::new(Params::linux()), Nanos::from_millis(50));
+    let mut w = cut(&mut cubic, 1000);
+    let took = fly(&mut cubic, &mut w, rtt, |w| w.cwnd >= 990 * MSS);
+    // K = (300 / 0.4004)^(1/3) = 9.083 s, and ten segments below the plateau it is (10 / 0.4004)^(1/3) = 2.920 s earlier: 6.163 s. At the
+    // soonest an RTT of look-ahead before that, and a segment early, because a started segment of distance does not count: 6.016 s.
+    assert!((6_010..=6_170).contains(&(took.0 / 1_000_000)), "990 segments are reached between 6.016 and 6.163 s, not at {took:?}");
+}
+
+#[test]
+fn without_a_plateau_growth_is_a_segment_per_twenty() {
+    let (mut cubic, mut w) = (Cubic::new(Params::linux()), segments(1033));
+    cubic.hand_over(Handover::LossFree, w, &context());
+    let rtt = Nanos::from_millis(140);
+    let took = fly(&mut cubic, &mut w, rtt, |w| w.cwnd >= 2066 * MSS);
+    let rounds = took.0 / (rtt.0 / 10);
+    assert!((139..=145).contains(&rounds), "doubling takes 14.2 round trips, not {rounds} tenths");
+}
+
+#[test]
+fn a_timeout_forgets_the_plateau() {
+    let mut cubic = Cubic::new(Params::linux());
+    cut(&mut cubic, 1000);
+    let ssthresh = cubic.on_rto(START, 0, segments(700), &context());
+    assert_eq!(ssthresh, 490 * MSS, "717/1024 of 700 segments are 490, not {}", ssthresh / MSS);
+    assert_eq!(cubic.w_max(), None, "no plateau survives a timeout, but {:?} does", cubic.w_max());
+}
+
+#[test]
+fn growth_is_at_most_a_segment_per_two() {
+    // Long after the plateau the curve asks for far more.
+    let mut cubic = Cubic::new(Params::linux());
+    let mut w = cut(&mut cubic, 100);
+    grow(&mut cubic, &mut w, START, Nanos::from_millis(100), 2 * MSS);
+    let before = w.cwnd;
+    let late = START + Nanos::from_secs(40);
+    let gain: u64 = (0..50).map(|n| grow(&mut cubic, &mut w, late + Nanos::from_millis(2 * n), Nanos::from_millis(100), 2 * MSS)).sum();
+    assert!(gain <= 51 * MSS, "a hundred segments acknowledged grow {before} by at most 51 segments, not by {}", gain / MSS);
+    assert!(gain >= 48 * MSS, "and the cap is what limits: {} segments", gain / MSS);
+}
+
+#[test]
+fn a_standing_window_looks_at_the_curve_every_thirty_second_of_a_second() {
+    // The first ACK asks for 70 segments per segment (99 segments/s, a tenth of a second ahead, of 700). An RTT of 20 s would ask for 2,
+    // which 39 segments pay for, but not before somebody looks.
+    for (ticks, looks) in [(1, false), (32, false), (33, true)] {
+        let mut cubic = Cubic::new(Params::linux());
+        let mut w = cut(&mut cubic, 1000);
+        grow(&mut cubic, &mut w, START, Nanos::from_millis(100), MSS);
+        let now = START + Nanos((ticks * 1_000_000_000_u64).div_ceil(1024)) + Nanos::from_micros(1);
+        let gain = grow(&mut cubic, &mut w, now, Nanos::from_secs(20), 38 * MSS);
+        assert_eq!(gain > 0, looks, "after {ticks} ticks the window grows by {} segments", gain / MSS);
+    }
+}
+
+#[test]
+fn parts_of_segments_add_up() {
+    let run = |per_ack: u64| {
+        let (mut cubic, mut w) = (Cubic::new(Params::linux()), segments(100));
+        let mut acked = 0;
+        while acked < 1000 * MSS {
+            acked += per_ack;
+            grow(&mut cubic, &mut w, START + Nanos(acked * 80), Nanos::from_millis(100), per_ack);
+        }
+        w.cwnd / MSS
+    };
+    let (halves, wholes) = (run(MSS / 2), run(MSS));
+    assert!(halves.abs_diff(wholes) <= 1, "half and whole segments per ACK end alike: {halves} and {wholes}");
+    assert_eq!(run(MSS), 150, "a thousand segments at one per twenty are fifty more, not {}", run(MSS) - 100);
+}
+
+#[test]
+fn an_unused_window_does_not_grow_and_idle_time_is_left_out() {
+    let mut cubic = Cubic::new(Params::linux());
+    let mut w = cut(&mut cubic, 1000);
+    grow(&mut cubic, &mut w, START, Nanos::from_millis(100), MSS);
+    let now = START + Nanos::from_secs(5);
+    cubic.grow(&Ack { now, ..Ack::default() }, 700 * MSS, &mut w, &Context { limited: false, ..context() });
+    assert_eq!(w.cwnd, 700 * MSS, "an unused window stays at 700 segments, not {}", w.cwnd / MSS);
+    cubic.on_idle(now, Nanos::from_secs(3));
+    let moved = cubic.epoch_start();
+    assert_eq!(moved, Some(START + Nanos::from_secs(3)), "3 s of idleness move the epoch by 3 s, not to {moved:?}");
+}

@@ -1,0 +1,198 @@
+//! Reno: RFC 5681 section 3, RFC 9002 section 7, RFC 8511.
+
+use firstflight::avoidance::reno::Params;
+use firstflight::avoidance::{Avoidance, Base, Cut, Reno};
+use firstflight::event::{Ack, Context, Signal, Transport, Window};
+use firstflight::startup::Handover;
+use firstflight::units::{Nanos, Ratio, Time, UNSET_SSTHRESH};
+use proptest::prelude::*;
+
+const MSS: u64 = 1448;
+
+fn context() -> Context {
+    Context {
+        mss: MSS,
+        iw: 10 * MSS,
+        transport: Transport::Quic,
+        paced: true,
+        pacing_rate: None,
+        max_burst: 10 * MSS,
+        limited: true,
+        epoch_age: None,
+    }
+}
+
+fn avoiding(cwnd: u64) -> Window {
+    Window { cwnd, ssthresh: cwnd }
+}
+
+fn loss(inflight_before: u64) -> Cut {
+    Cut { now: Time(0), signal: Signal::Loss, inflight_before, from_slow_start: false }
+}
+
+fn grow(reno: &mut Reno, w: &mut Window, acked: u64) -> u64 {
+    let before = w.cwnd;
+    reno.grow(&Ack { acked, ..Ack::default() }, acked, w, &context());
+    w.cwnd - before
+}
+
+/// Something that happens to the controller.
+type Interruption = fn(&mut Reno);
+
+#[test]
+fn growth_keeps_the_remainder_of_every_division() {
+    // | cwnd 14480, five ACKs of 2896 | +289, +284, +279, +273, +269 -> 15 874 (remainder after the first: 8688) |
+    let (mut reno, mut w) = (Reno::default(), avoiding(14_480));
+    for (n, expected) in [289, 284, 279, 273, 269].into_iter().enumerate() {
+        let gain = grow(&mut reno, &mut w, 2896);
+        assert_eq!(gain, expected, "ACK {n} grows the window by {expected} bytes, not by {gain}");
+        if n == 0 {
+            assert_eq!(reno.save(), 8688, "the first ACK leaves a remainder of 8688, not of {}", reno.save());
+        }
+    }
+    assert_eq!(w.cwnd, 15_874, "the window ends at 15874, not at {}", w.cwnd);
+}
+
+#[test]
+fn one_window_acknowledged_is_one_segment_of_growth() {
+    for segments in [2, 10, 100, 863] {
+        let (mut reno, mut w) = (Reno::default(), avoiding(segments * MSS));
+        let gain = grow(&mut reno, &mut w, segments * MSS);
+        assert_eq!(gain, MSS, "{segments} segments acknowledged grow {segments} by {MSS} bytes, not by {gain}");
+    }
+}
+
+#[test]
+fn small_acks_on_a_large_window_still_grow_it() {
+    // One segment in 2000 is less than a byte per ACK of one byte: with truncation the window would stand still for ever.
+    let (mut reno, mut w) = (Reno::default(), avoiding(2000 * MSS));
+    let gain: u64 = (0..2000 * MSS / 100).map(|_| grow(&mut reno, &mut w, 100)).sum();
+    assert!((MSS - 2..=MSS).contains(&gain), "a window acknowledged in ACKs of 100 bytes gives about {MSS} bytes, not {gain}");
+}
+
+#[test]
+fn an_unused_window_does_not_grow() {
+    let (mut reno, mut w) = (Reno::default(), avoiding(14_480));
+    reno.grow(&Ack::default(), 2896, &mut w, &Context { limited: false, ..context() });
+    assert_eq!(w.cwnd, 14_480, "the window stays at 14480 while it is not the limit, but is {}", w.cwnd);
+}
+
+#[test]
+fn a_reduction_multiplies_by_beta_and_respects_two_segments() {
+    let half = Params::default();
+    let abe = Params { abe: Some(Params::ABE), ..half };
+    let first = Params { first_beta: Some(Ratio::new(2, 5)), ..half };
+    let flight = Params { base: Base::Inflight, ..half };
+    // params, signal, from slow start, cwnd, in flight -> threshold = window
+    let rows = [
+        ("loss", half, Signal::Loss, false, 100_000, 90_000, 50_000),
+        ("marks without ABE", half, Signal::Ecn, false, 100_000, 90_000, 50_000),
+        ("marks with ABE", abe, Signal::Ecn, false, 100_000, 90_000, 80_000),
+        ("loss with ABE", abe, Signal::Loss, false, 100_000, 90_000, 50_000),
+        ("first cut", first, Signal::Loss, true, 100_000, 90_000, 40_000),
+        ("later cut", first, Signal::Loss, false, 100_000, 90_000, 50_000),
+        ("base is the flight", flight, Signal::Loss, false, 100_000, 90_000, 45_000),
+        ("base is never above the window", flight, Signal::Loss, false, 100_000, 190_000, 50_000),
+        ("just above two segments", half, Signal::Loss, false, 4 * MSS + 2, 0, 2 * MSS + 1),
+        ("at two segments", half, Signal::Loss, false, 4 * MSS, 0, 2 * MSS),
+        ("below two segments", half, Signal::Loss, false, 3 * MSS, 0, 2 * MSS),
+        ("marks below two segments", half, Signal::Ecn, false, 3 * MSS, 0, 2 * MSS),
+    ];
+    for (what, params, signal, from_slow_start, cwnd, inflight_before, expected) in rows {
+        let cut = Cut { now: Time(0), signal, inflight_before, from_slow_start };
+        let left = Reno::new(params).reduce(&cut, avoiding(cwnd), &context());
+        assert_eq!((left.cwnd, left.ssthresh), (expected, expected), "{what}: {expected} remain, not {left:?}");
+    }
+}
+
+#[test]
+fn a_timeout_halves_the_flight_not_the_window() {
+    for (flight, expected) in [(100_000, 50_000), (4 * MSS, 2 * MSS), (0, 2 * MSS)] {
+        let got = Reno::default().on_rto(Time(0), flight, avoiding(200_000), &context());
+        assert_eq!(got, expected, "a timeout with {flight} in flight sets the threshold to {expected}, not to {got}");
+    }
+}
+
+#[test]
+fn every_interruption_drops_the_remainder() {
+    let interruptions: [(&str, Interruption); 4] = [
+        ("loss", |r| _ = r.reduce(&loss(0), avoiding(14_480), &context())),
+        ("timeout", |r| _ = r.on_rto(Time(0), 0, avoiding(14_480), &context())),
+        ("persistent congestion", |r| r.on_persistent_congestion(Time(0))),
+        ("hand-over", |r| r.hand_over(Handover::LossFree, avoiding(14_480), &context())),
+    ];
+    for (what, interrupt) in interruptions {
+        let (mut reno, mut w) = (Reno::default(), avoiding(14_480));
+        grow(&mut reno, &mut w, 2896);
+        interrupt(&mut reno);
+        assert_eq!(reno.save(), 0, "{what} leaves no remainder, but {} is left", reno.save());
+    }
+}
+
+#[test]
+fn a_false_alarm_gives_everything_back() {
+    let (mut reno, mut w) = (Reno::default(), avoiding(14_480));
+    grow(&mut reno, &mut w, 2896);
+    let (before, saved) = (reno, reno.save());
+    reno.reduce(&loss(0), w, &context());
+    reno.restore(saved);
+    assert_eq!(reno, before, "restored {reno:?} equals {before:?}");
+}
+
+#[test]
+fn reno_has_no_epochs() {
+    let (mut reno, mut w) = (Reno::default(), avoiding(14_480));
+    grow(&mut reno, &mut w, 2896);
+    reno.on_idle(Time(1), Nanos(1));
+    assert_eq!(reno.epoch_start(), None, "Reno has no epoch, but names one");
+}
+
+#[test]
+fn the_state_is_as_large_as_documented() {
+    assert_eq!(size_of::<Reno>(), 48, "the header of the file says 48 bytes, it is {}", size_of::<Reno>());
+}
+
+proptest! {
+    /// Avoidance 11-2: splitting one ACK into k changes the window by at most I^2/cwnd + k bytes.
+    #[test]
+    fn splitting_an_ack_hardly_matters(cwnd in 2 * MSS..10_000 * MSS, share in 1u64..=1000, k in 1u64..20) {
+        let acked = (cwnd * share / 1000).max(k);
+        let (mut whole, mut parts) = (avoiding(cwnd), avoiding(cwnd));
+        let gain = grow(&mut Reno::default(), &mut whole, acked);
+        let mut reno = Reno::default();
+        for n in 0..k {
+            grow(&mut reno, &mut parts, acked / k + u64::from(n < acked % k));
+        }
+        let bound = gain * gain / cwnd + k;
+        prop_assert!(whole.cwnd.abs_diff(parts.cwnd) <= bound, "whole {} and split {} differ by more than {bound}", whole.cwnd, parts.cwnd);
+    }
+
+    /// Any input: no panic, growth never lowers, a cut never leaves less than two segments.
+    #[test]
+    fn nonsense_is_survived(
+        steps in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u64>(), 0u8..5, any::<bool>()), 1..50),
+        num in any::<u32>(), den in 1u32.., mss in prop_oneof![Just(0), Just(u64::MAX), 1u64..70_000],
+    ) {
+        let params = Params { beta: Ratio::new(num, den), base: Base::Inflight, ..Params::default() };
+        let mut reno = Reno::new(params);
+        let cx = Context { mss, ..context() };
+        let least = 2 * mss.clamp(1, 1 << 16);
+        for (cwnd, a, b, what, flag) in steps {
+            let mut w = Window { cwnd, ssthresh: if flag { UNSET_SSTHRESH } else { a } };
+            match what {
+                0 | 1 => {
+                    reno.grow(&Ack { now: Time(b), ..Ack::default() }, a, &mut w, &cx);
+                    prop_assert!(w.cwnd >= cwnd, "growth lowers {cwnd} to {}", w.cwnd);
+                }
+                2 => {
+                    let cut = Cut { now: Time(b), signal: Signal::Loss, inflight_before: a, from_slow_start: flag };
+                    let left = reno.reduce(&cut, w, &cx);
+                    prop_assert!(left.cwnd >= least && left.ssthresh >= least, "{left:?} is below {least}");
+                    prop_assert!(left.cwnd <= cwnd.max(least), "a cut raises {cwnd} to {}", left.cwnd);
+                }
+                3 => prop_assert!(reno.on_rto(Time(b), a, w, &cx) >= least),
+                _ => reno.on_idle(Time(a), Nanos(b)),
+            }
+        }
+    }
+}
