@@ -471,10 +471,10 @@ impl Best {
 
     /// Low orbits hand over to another satellite: the RTT steps, or the rate settles on another level.
     fn path_changed(&mut self) -> bool {
-        if let (Some(rtt), Some(before)) = (self.round_min.get(), self.round_min_prev.get()) {
-            if rtt.0.abs_diff(before.0) > RTT_STEP.0 {
-                return true;
-            }
+        if let (Some(rtt), Some(before)) = (self.round_min.get(), self.round_min_prev.get())
+            && rtt.0.abs_diff(before.0) > RTT_STEP.0
+        {
+            return true;
         }
         let chunk = self.arrivals.chunk;
         if self.level == FineRate::ZERO {
