@@ -4,10 +4,9 @@ use firstflight::startup::*;
 use firstflight::*;
 #[test]
 fn sizes() {
-    println!("search {} best {} published {} ", size_of::<Search>(), size_of::<Best>(), size_of::<BestPublished>());
     let lim = Nanos::from_secs(60);
     for link in [GEO, LEO, FIVE_G, FOUR_G] {
-        for q in [25, 50, 100, 320] {
+        for q in [25, 50, 100] {
             let l = Link { queue_percent: q, ..link };
             let r = run(&mut SlowStart, &l, lim, false, |_, _, _| ());
             println!(
@@ -17,20 +16,33 @@ fn sizes() {
                 r.first_drop.map(|d| (Report::rtts(d.0, &l), d.1)),
                 r.learned.map(|d| Report::rtts(d, &l))
             );
-            for ae in [1, 2] {
-                let l = Link { ack_every: ae, ..l };
+        }
+        for (name, back) in [
+            ("40ms", Return::Batch { period: 40_000_000, cap: 100000, lo: 30_000, hi: 30_000 }),
+            ("5ms", Return::Batch { period: 5_000_000, cap: 100000, lo: 30_000, hi: 30_000 }),
+            ("lte", Return::Batch { period: 5_000_000, cap: 24, lo: 9_000, hi: 30_000 }),
+            ("lte10", Return::Batch { period: 10_000_000, cap: 24, lo: 9_000, hi: 30_000 }),
+            ("lte2.5", Return::Batch { period: 2_500_000, cap: 24, lo: 9_000, hi: 30_000 }),
+            ("cold1", Return::GeoCold { seed: 1 }),
+            ("cold2", Return::GeoCold { seed: 2 }),
+        ] {
+            for paced in [false, true] {
+                let l = Link { back, paced, ..link };
                 let mut b = BestPublished::default();
                 let r = run(&mut b, &l, lim, false, |_, _, _| ());
                 println!(
-                    "   pub ae {ae}: aims {:?} exit {:?} drop {:?}",
+                    "{} {name} {paced} pub: aims {:?} exit {:?} drop {:?} learned {:?}",
+                    l.name,
                     r.aims.iter().map(|a| (Report::rtts(a.0, &l), a.1, a.2)).collect::<Vec<_>>(),
                     r.exit,
-                    r.first_drop
+                    r.first_drop,
+                    r.learned
                 );
-                let mut b = Best::default();
+                b.signals(&mut |n, v| print!("{n}={v} "));
+                let mut b = Best::new(best::Params { fallback: best::FallbackParams::None, ..Default::default() });
                 let r = run(&mut b, &l, lim, false, |_, _, _| ());
                 println!(
-                    "   best ae {ae}: aims {:?} exit {:?} drop {:?} {:?}",
+                    "   best: aims {:?} exit {:?} drop {:?} {:?}",
                     r.aims.iter().map(|a| (Report::rtts(a.0, &l), a.1, a.2)).collect::<Vec<_>>(),
                     r.exit,
                     r.first_drop,
@@ -38,19 +50,16 @@ fn sizes() {
                 );
             }
         }
-    }
-    for q in [100, 150, 200, 250, 320, 470, 500] {
-        let l = Link { queue_percent: q, ..GEO };
-        for t in [26, 35] {
-            let mut s = Search::new(search::Params { thresh_percent: t, exit: search::Exit::None, ..search::Params::V4_0 });
-            let r = run(&mut s, &l, lim, false, |_, _, _| ());
-            println!(
-                "search {q} {t}: {:?} drop {:?} learned {:?} {:?}",
-                r.exit.map(|e| (Report::rtts(e.0, &l), e.1)),
-                r.first_drop.map(|d| (Report::rtts(d.0, &l), d.1)),
-                r.learned.map(|d| Report::rtts(d, &l)),
-                s.stats()
-            );
-        }
+        let l = Link { paced: true, ..link };
+        let mut b = Best::new(best::Params { fallback: best::FallbackParams::None, ..Default::default() });
+        let r = run(&mut b, &l, lim, false, |_, _, _| ());
+        println!(
+            "{} PACED  best: aims {:?} exit {:?} drop {:?} {:?}",
+            link.name,
+            r.aims.iter().map(|a| (Report::rtts(a.0, &l), a.1, a.2)).collect::<Vec<_>>(),
+            r.exit,
+            r.first_drop,
+            b.counts()
+        );
     }
 }

@@ -93,7 +93,7 @@ pub struct BestPublished {
     end_seq: u32,
     counts: Counts,
     params: Params,
-    /// The largest estimate's inputs, for traces: the median and RTT of the decision.
+    /// The decision, for traces: median and packets.
     decision: (u16, u16),
 }
 
