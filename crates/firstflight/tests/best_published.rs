@@ -326,7 +326,7 @@ fn on_the_links_of_the_slides_it_aims_at_the_bdp() {
             let mut decided = 0;
             best.signals(&mut |name, value| {
                 if name == "best_decided_mbps" {
-                    decided = value
+                    decided = value;
                 }
             });
             assert_eq!(decided, rate, "{}: the median is {rate} Mbit/s, not {decided}", link.name);
