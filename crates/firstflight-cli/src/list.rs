@@ -9,7 +9,7 @@ use firstflight_lab::Bad;
 use firstflight_path::{Path, builtins};
 
 /// `firstflight arms`.
-pub fn arms() -> Result<Done, Bad> {
+pub fn arms() -> Done {
     println!("An arm is {TITLE}startup(options)/avoidance(options)/recovery(options)@(sender options){TITLE:#};");
     println!("only the startup is needed, the rest defaults to cubic/prr.\n");
     parts("Startups", STARTUPS);
@@ -21,7 +21,7 @@ pub fn arms() -> Result<Done, Bad> {
     for short in SHORT_NAMES {
         println!("  {:<20} {:<28} {}", short.name, short.arm, short.summary);
     }
-    Ok(Done::Well)
+    Done::Well
 }
 
 fn parts(title: &str, parts: &[Part]) {

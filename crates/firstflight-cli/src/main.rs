@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Compare(options) => compare::run(&options),
-        Command::Arms => list::arms(),
+        Command::Arms => Ok(list::arms()),
         Command::Paths => list::paths(),
     };
     match result {

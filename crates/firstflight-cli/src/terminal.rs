@@ -1,8 +1,7 @@
 //! Tables for people.
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table as Grid};
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table as Grid, TableStyle};
 use firstflight_lab::report::{Row, Table, Value};
 use firstflight_lab::table::figure;
 
@@ -13,10 +12,16 @@ pub const CAUTION: Style = AnsiColor::Yellow.on_default();
 /// Secondary text.
 pub const QUIET: Style = Style::new().dimmed();
 
+/// A rule above, under the header and below; rows stand close.
+const RULES: TableStyle = TableStyle::new()
+    .top_border(LineStyle::none().fill('─').junction('─'))
+    .header_separator(LineStyle::none().fill('─').junction('─'))
+    .bottom_border(LineStyle::none().fill('─').junction('─'));
+
 /// Lays a table of results out: one row per arm, the best value of each column marked with `*`.
 pub fn lay_out(table: &Table) -> String {
     let mut grid = Grid::new();
-    grid.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    grid.load_style(RULES).set_content_arrangement(ContentArrangement::Disabled);
     let header = table.columns.iter().map(|column| {
         let unit = if column.unit.is_empty() || column.unit == "bytes" { String::new() } else { format!("\n{}", column.unit) };
         Cell::new(format!("{}{unit}", column.label)).set_alignment(CellAlignment::Right)

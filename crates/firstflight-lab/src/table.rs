@@ -18,10 +18,10 @@ struct Metric {
 const METRICS: &[Metric] = &[
     Metric {
         key: "ttlb_ms",
-        label: "time to last byte",
+        label: "TTLB",
         unit: "ms",
         better: Better::Low,
-        explanation: "from the first byte sent until every byte is acknowledged at the sender",
+        explanation: "time to last byte: from the first byte sent until every byte is acknowledged at the sender",
         read: |row| row.ttlb_ms,
     },
     Metric {

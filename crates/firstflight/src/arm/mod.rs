@@ -11,8 +11,8 @@ use crate::avoidance::{AnyAvoidance, Cubic, Reno, cubic, reno};
 use crate::controller::{Config, Controller};
 use crate::recovery::{AnyRecovery, Immediate, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use crate::startup::{
-    AnyStartup, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle, RapidStart, SlowStart, hystart, hystart_plus_plus,
-    jump_start, limited_slow_start, rapid_start,
+    AnyStartup, Best, BestPublished, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle, RapidStart, Search, SlowStart, best,
+    best_published, hystart, hystart_plus_plus, jump_start, limited_slow_start, rapid_start, search,
 };
 use crate::units::{Seq, Time};
 use core::fmt;
@@ -93,6 +93,9 @@ parts! {
     Limited(limited_slow_start::Params) = "limited", "Limited Slow Start: linear above a window", "RFC 3742";
     HyStart(hystart::Params) = "hystart", "HyStart: leave on an ACK train or a raised RTT", "Linux tcp_cubic, gVisor";
     HyStartPlusPlus(hystart_plus_plus::Params) = "hystart++", "HyStart++: slow down on a raised RTT, leave if it stays", "RFC 9406, draft-03";
+    Search(search::Params) = "search", "SEARCH: leave when delivery stops keeping up with sending", "draft-chung-ccwg-search-09";
+    Best(best::Params) = "best", "BEST, robust: aim at the bandwidth that ACK spacing shows", "ours, after the BEST slides";
+    BestPublished(best_published::Params) = "best-published", "BEST as published, to the bit", "NetDev 0x16, tcp_bw";
     Rapid(rapid_start::Params) = "rapid", "Rapid Start: jump, threefold growth until a queue shows, smooth recovery", "draft-kazuho-ccwg-rapid-start-02";
     Jump(jump_start::Params) = "jumpstart", "slow start with an enlarged first window and safe retreat", "Careful Resume draft-04";
     Oracle(OracleParams) = "oracle", "knows the path and leaves at the best window", "yardstick";
@@ -129,6 +132,7 @@ pub struct ShortName {
 pub const SHORT_NAMES: &[ShortName] = &[
     ShortName { name: "rapidstart", arm: "rapid", summary: "Rapid Start with jump" },
     ShortName { name: "rapid-nojump", arm: "rapid(jump=off)", summary: "Rapid Start without its jump" },
+    ShortName { name: "search3", arm: "search(version=3.1)", summary: "SEARCH as the kernel patch has it" },
     ShortName { name: "hystart-gvisor", arm: "hystart(profile=gvisor)", summary: "HyStart as gVisor has it" },
     ShortName { name: "hystart-ns3", arm: "hystart(profile=ns3)", summary: "HyStart as ns-3 has it" },
     ShortName { name: "hystart++-draft03", arm: "hystart++(mode=lss)", summary: "HyStart++ with limited slow start" },
@@ -325,6 +329,9 @@ impl Arm {
             StartupSpec::Limited(params) => LimitedSlowStart::new(params).into(),
             StartupSpec::HyStart(params) => HyStart::new(params).into(),
             StartupSpec::HyStartPlusPlus(params) => HyStartPlusPlus::new(params).into(),
+            StartupSpec::Search(params) => Search::new(params).into(),
+            StartupSpec::Best(params) => Best::new(params).into(),
+            StartupSpec::BestPublished(params) => BestPublished::new(params).into(),
             StartupSpec::Rapid(params) => RapidStart::new(params).into(),
             StartupSpec::Jump(params) => JumpStart::new(params).into(),
             StartupSpec::Oracle(params) => Oracle::new(params.exit.unwrap_or(oracle_exit)).into(),

@@ -4,7 +4,7 @@
 use super::knob::{Knob, names};
 use crate::avoidance::{Base, cubic, reno};
 use crate::recovery::{LostRepeat, prr, rate_halving, sack};
-use crate::startup::{hystart, hystart_plus_plus, jump_start, limited_slow_start, rapid_start};
+use crate::startup::{best, best_published, hystart, hystart_plus_plus, jump_start, limited_slow_start, rapid_start, search};
 use crate::units::Ratio;
 use core::fmt;
 
@@ -227,6 +227,97 @@ options! {
     limited_slow_start::Params;
     "max": max_ssthresh, "2 to 100000 segments", |n: u64| (2..=100_000).contains(&n), "window above which growth is limited (max_ssthresh)";
     "int": rfc_int, "on, off", any, "the RFC's integer K instead of the exact one";
+}
+
+names!(search::Version {
+    search::Version::V4_0 => "4.0" = search::Version::V4_0,
+    search::Version::V3_1 => "3.1" = search::Version::V3_1,
+});
+names!(search::Exit {
+    search::Exit::Drain => "drain" = search::Exit::Drain,
+    search::Exit::None => "none" = search::Exit::None,
+    search::Exit::Jump => "jump" = search::Exit::Jump,
+    search::Exit::Rollback => "rollback" = search::Exit::Rollback,
+});
+names!(search::Interpolation {
+    search::Interpolation::Older => "older" = search::Interpolation::Older,
+    search::Interpolation::Newer => "newer" = search::Interpolation::Newer,
+});
+names!(search::Warmup {
+    search::Warmup::Strict => "strict" = search::Warmup::Strict,
+    search::Warmup::Kernel => "kernel" = search::Warmup::Kernel,
+});
+names!(search::Boundary {
+    search::Boundary::Closed => "closed" = search::Boundary::Closed,
+    search::Boundary::Open => "open" = search::Boundary::Open,
+});
+
+impl Knob for search::MissedBins {
+    fn parse(text: &str) -> Option<search::MissedBins> {
+        match text {
+            "off" => Some(search::MissedBins::Off),
+            "window" => Some(search::MissedBins::Window),
+            alpha => u8::parse(alpha).filter(|&alpha| alpha >= 1).map(search::MissedBins::Alpha),
+        }
+    }
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            search::MissedBins::Off => f.write_str("off"),
+            search::MissedBins::Window => f.write_str("window"),
+            search::MissedBins::Alpha(alpha) => Knob::show(alpha, f),
+        }
+    }
+}
+
+options! {
+    search::Params, preset "version": search::Version, "4.0, 3.1", |p: search::Params| p.version, |version| match version {
+        search::Version::V4_0 => search::Params::V4_0,
+        search::Version::V3_1 => search::Params::V3_1,
+    }, "which generation";
+    "thresh": thresh_percent, "1 to 50", |n: u8| (1..=50).contains(&n), "shortfall in percent that ends slow start";
+    "exit": exit, "drain, none, jump, rollback", any, "what happens to the window then";
+    "extra": extra, "1 to 15", |n: u8| (1..=search::MAX_EXTRA).contains(&n), "bins that the look-back may reach";
+    "ratio": drain_ratio, "1 to 64", |n: u8| (1..=64).contains(&n), "segments acknowledged per segment sent while draining";
+    "interpolate": interpolation, "older, newer", any, "towards which bin";
+    "warmup": warmup, "strict, kernel", any, "bins needed before the first comparison";
+    "missed": missed_bins, "off, window, or 1 to 255", any, "silence that restarts the record (multiples of the RTT)";
+    "edge": boundary, "closed, open", any, "whether an ACK at the end of a bin closes it";
+    "epoch": skip_young_epoch, "on, off", any, "ignore samples in the first second of an avoidance epoch";
+}
+
+/// What runs beside BEST, by name.
+impl Knob for best::FallbackParams {
+    fn parse(text: &str) -> Option<best::FallbackParams> {
+        match text {
+            "search" => Some(best::FallbackParams::Search(search::Params::V4_0)),
+            "hystart++" => Some(best::FallbackParams::HyStartPlusPlus(hystart_plus_plus::Params::RFC9406)),
+            "none" => Some(best::FallbackParams::None),
+            _ => None,
+        }
+    }
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            best::FallbackParams::Search(_) => "search",
+            best::FallbackParams::HyStartPlusPlus(_) => "hystart++",
+            best::FallbackParams::None => "none",
+        })
+    }
+}
+
+options! {
+    best::Params;
+    "samples": min_samples, "1 to 255", |n: u8| n >= 1, "spacing samples that a round needs";
+    "percentile": percentile, "0 to 100", |n: u8| n <= 100, "of the spacing rates of a round";
+    "queue": queue_hint, "off, or bytes", any, "known queue: the threshold stays at or below twice that";
+    "fallback": fallback, "search, hystart++, none", any, "what decides where BEST is silent";
+}
+
+options! {
+    best_published::Params;
+    "round": min_round, "0 to 6", |n: u8| n <= 6, "decide after this many rounds";
+    "percentile": percentile, "1 to 100", |n: u8| (1..=100).contains(&n), "of the estimates of a round";
+    "set": set_ssthresh, "on, off", any, "set the threshold, or only estimate";
+    "low": low_window, "0 to 255 segments", any, "no estimate below this window";
 }
 
 names!(rapid_start::Threshold {

@@ -3,7 +3,7 @@
 //! A segment is lost when enough of what was sent after it has arrived: three duplicate ACKs, three SACKed ranges, a number of SACKed
 //! bytes, or a number of segments below the highest SACKed one. The head being lost opens an episode.
 //!
-//! Follows RFC 5681 section 3.2, RFC 6582, RFC 3517, RFC 6675 sections 3 to 5; FACK as in Linux before RACK. State: 56 bytes.
+//! Follows RFC 5681 section 3.2, RFC 6582, RFC 3517, RFC 6675 sections 3 to 5; FACK as in Linux before RACK. State: 40 bytes.
 //! Departures: D1 under RFC 3517 nothing is marked before the third duplicate ACK, although its IsLost may hold: that document asks
 //! IsLost only inside an episode.
 //! D2 (Linux) FACK is off for the connection once reordering was seen; from then on SACKed segments are counted.

@@ -5,7 +5,7 @@
 //! waits a quarter of an RTT, in which the missing segment may still arrive.
 //!
 //! Follows RFC 5827 (April 2010) in the segment form, with the guards of the 2011 experiments ("stop if reordering > 3", "delay RTT/4").
-//! State: 56 bytes with its counters. RACK's reordering window subsumes guard B: never run both.
+//! State: 40 bytes with its counters. RACK's reordering window subsumes guard B: never run both.
 //! Departures: D1 (Linux) not while a repeat is outstanding and not inside an episode.
 //! D2 with guard B it acts at once where waiting cannot help: the ACK carries ECE, there is no RTT sample, or the timeout is due first.
 

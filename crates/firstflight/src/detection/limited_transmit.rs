@@ -2,7 +2,7 @@
 //!
 //! With a small window, losing one segment leaves too few behind it to cause three duplicate ACKs. New data sent on the first two keeps
 //! the ACK clock running and reaches the third.
-//! Follows RFC 3042 (January 2001); the wording by pipe of RFC 6675 section 5 step 3 is an option. State: 4 bytes.
+//! Follows RFC 3042 (January 2001); the wording by pipe of RFC 6675 section 5 step 3 is an option. State: 2 bytes.
 //! Departures: none.
 
 /// Which wording.

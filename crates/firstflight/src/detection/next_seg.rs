@@ -67,6 +67,11 @@ impl NextSeg {
         self.recover_end = recover_end;
     }
 
+    /// HighRxt: the lowest segment that rules 1 and 3 have not reached in this episode.
+    pub fn high_rxt(&self) -> Id {
+        self.high_rxt
+    }
+
     /// What to send now. `new_data`: there is new data and the receiver's window allows it.
     #[inline]
     pub fn choose<B: Scoreboard>(&mut self, board: &mut B, new_data: bool) -> Choice {

@@ -4,7 +4,7 @@
 //! methods, which keep a [`Ledger`] of totals beside the flags. With the ledger, `pipe`, "is anything lost" and "the highest SACK" cost
 //! a few loads per ACK instead of a walk over a window of ten thousand segments.
 //!
-//! Follows RFC 6675 (pipe, `SetPipe`) and RFC 2018 (what a SACK may clear). State: a ledger of 80 bytes per connection and a byte of
+//! Follows RFC 6675 (pipe, `SetPipe`) and RFC 2018 (what a SACK may clear). State: a ledger of 88 bytes per connection and a byte of
 //! flags per segment, beside the segment's own times and positions.
 //! Departures: D1 a segment is SACKed as a whole or not at all. Receivers acknowledge what arrived, and what arrives is a segment as it
 //! was sent; a range that covers part of one is counted when the rest comes.
@@ -428,7 +428,8 @@ pub trait Scoreboard {
         None
     }
 
-    /// Applies `to` to the marks of every un-SACKed segment. A walk over the window: timeouts and undo only.
+    /// Applies `to` to the marks of every un-SACKed segment. A walk over the window: timeouts and undo only. If it
+    /// takes back lost marks, the cursors of detectors over this scoreboard have to be rewound afterwards.
     fn remark(&mut self, to: impl Fn(Flags) -> Flags)
     where
         Self: Sized,

@@ -4,7 +4,7 @@
 //! again) turns the timeout that would follow into fast recovery. If the probe itself repaired a lone loss, congestion control still has
 //! to hear of it.
 //!
-//! Follows RFC 8985 (February 2021) sections 7.1 to 7.4. State: 24 bytes.
+//! Follows RFC 8985 (February 2021) sections 7.1 to 7.4. State: 16 bytes.
 //! Departures: D1 (ours) a probe may exceed the congestion window, once per tail, and counts in flight.
 //! D2 (ours) the response to a loss that the probe repaired is one reduction without an episode: nothing is left to repeat.
 

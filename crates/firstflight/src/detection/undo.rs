@@ -4,7 +4,7 @@
 //! says so, or (QUIC) if every packet it declared lost is acknowledged after all. A partial proof changes nothing.
 //!
 //! Follows RFC 3708 (DSACK), RFC 3522 (Eifel detection), RFC 5682 by [`super::f_rto`]. RFC 9002 defines no undo; counting late ACKs is
-//! ours. State: 56 bytes (TCP), 32 bytes (QUIC).
+//! ours. State: 40 bytes (TCP), 32 bytes (QUIC).
 //! Departures: D1 (Linux) DSACKs are counted, not matched to segments: a repeat that was itself repeated counts twice and needs two.
 
 use crate::units::{Seq, Time};

@@ -1,5 +1,5 @@
 //! What several algorithms measure alike.
 
+pub mod rate_histogram;
 pub mod rtt;
 pub mod rtt_floor;
-pub mod rate_histogram;

@@ -1,7 +1,8 @@
 //! One startup out of all, chosen at run time without a heap or a virtual call.
 
 use super::{
-    ExitReason, Grown, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle, RapidStart, Saved, SlowStart, Startup, Verdict,
+    Best, BestPublished, ExitReason, Grown, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle, RapidStart, Saved, Search,
+    SlowStart, Startup, Verdict,
 };
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
@@ -39,6 +40,12 @@ startups! {
     HyStart(HyStart),
     /// HyStart++ (RFC 9406 and draft-03).
     HyStartPlusPlus(HyStartPlusPlus),
+    /// SEARCH (3.1 and 4.0).
+    Search(Search),
+    /// BEST, robust mode.
+    Best(Best),
+    /// BEST as published.
+    BestPublished(BestPublished),
     /// Rapid Start.
     Rapid(RapidStart),
     /// Jump start.

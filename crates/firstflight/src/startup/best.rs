@@ -12,17 +12,19 @@
 //! * D1: no probe trains; they need a transport that can exempt packets from its pacer.
 //! * D2: the RTT minimum forgets a sample after 7.5 to 10 s, not after exactly 10.
 //! * D3: a threshold that a loss left behind is never raised, only lowered.
-//! * D4: the fallback is SEARCH or none; HyStart++ can join [`Fallback`] as one more variant.
-//! * D5: a step of the RTT restarts the estimation but not the RTT minimum: a rise cannot be told from a standing queue, and a minimum that
+//! * D4: a step of the RTT restarts the estimation but not the RTT minimum: a rise cannot be told from a standing queue, and a minimum that
 //!   is too small only makes the estimate too small.
 
 mod estimators;
+mod params;
 
 use estimators::{Arrivals, ReceiverClock, RttFloor, ShortRtt};
+pub use params::{Counts, FallbackParams, Outcome, Params, Why};
 
-use super::search::{self, Search};
-use super::slow_start::double;
-use super::{ExitReason, GAIN_SLOW_START, Grown, Saved, Startup, Verdict};
+use super::hystart_plus_plus::HyStartPlusPlus;
+use super::search::Search;
+use super::slow_start::SlowStart;
+use super::{ExitReason, Grown, Saved, Startup, Verdict};
 use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
 use crate::signal::rate_histogram::{FineRate, RateHistogram};
@@ -45,110 +47,22 @@ const REASSIGN_PERIOD: Nanos = Nanos::from_secs(15);
 /// and disturb measurements for this long before and after.
 const REASSIGN_MARGIN: Nanos = Nanos::from_millis(150);
 
-/// The startup that runs beside BEST and decides where BEST is silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FallbackParams {
-    /// SEARCH.
-    Search(search::Params),
-    /// Loss alone.
-    None,
-}
-
-/// The options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Spacing samples that a round needs (`N_MIN`), 1 to 255: 8, or up to 32 where delayed ACKs on short paths do not matter.
-    pub min_samples: u8,
-    /// Which percentile of the spacing rates is taken, 0 to 100; 50. No other is right on a path that compresses ACKs.
-    pub percentile: u8,
-    /// The bottleneck's queue in bytes, where known: the threshold stays at or below twice that, because bursts overflow short queues early.
-    pub queue_hint: Option<u64>,
-    /// A moment at which the path was reassigned, where known: around it and every 15 s from it nothing is measured.
-    pub reassigned_at: Option<Time>,
-    /// What decides where BEST is silent.
-    pub fallback: FallbackParams,
-}
-
-impl Params {
-    /// The defaults.
-    pub const DEFAULT: Params = Params {
-        min_samples: 8,
-        percentile: 50,
-        queue_hint: None,
-        reassigned_at: None,
-        fallback: FallbackParams::Search(search::Params::V4_0),
-    };
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params::DEFAULT
-    }
-}
-
-/// Which estimators supported a threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// The receiver's clock, over two rounds, and not below the chunks.
-    ReceiverClock,
-    /// The spacing, over two rounds, and not above twice the chunks.
-    Pair,
-}
-
-/// What the end of a round concluded: exactly one of these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The threshold was set (to [`Best::aim`]).
-    Set {
-        /// On whose word.
-        why: Why,
-    },
-    /// The estimate lies below the window already; leaving now is the fallback's decision.
-    Late,
-    /// The round's smallest RTT stood above the minimum: a queue on the way out or back, and no statement is possible.
-    Inflated,
-    /// The estimate is the sender's own pacing rate.
-    Pacer,
-    /// Too few samples.
-    Few,
-    /// The samples around the median are a factor of two apart: it lies between two modes.
-    Ambiguous,
-    /// The round before did not say the same.
-    Unstable,
-    /// Spacing promises more than twice what chunks deliver: ACKs are compressed.
-    Disagree,
-}
-
-/// How often each outcome occurred, and the rare paths.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// [`Outcome::Set`].
-    pub set: u16,
-    /// [`Outcome::Late`].
-    pub late: u16,
-    /// [`Outcome::Inflated`].
-    pub inflated: u16,
-    /// [`Outcome::Pacer`].
-    pub pacer: u16,
-    /// [`Outcome::Few`].
-    pub few: u16,
-    /// [`Outcome::Ambiguous`].
-    pub ambiguous: u16,
-    /// [`Outcome::Unstable`].
-    pub unstable: u16,
-    /// [`Outcome::Disagree`].
-    pub disagree: u16,
-    /// The estimation started over because the path changed.
-    pub restarts: u16,
-    /// ACKs that gave no samples: application limits, holes, reassignments, RTTs below 2 ms.
-    pub skipped_acks: u16,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "no heap in this crate, and the default is the large one")]
 enum Fallback {
     Search(Search),
-    None,
+    HyStartPlusPlus(HyStartPlusPlus),
+    /// Loss alone ends what classic slow start does.
+    None(SlowStart),
+}
+
+macro_rules! beside {
+    ($fallback:expr, $startup:ident => $call:expr) => {
+        match $fallback {
+            Fallback::Search($startup) => $call,
+            Fallback::HyStartPlusPlus($startup) => $call,
+            Fallback::None($startup) => $call,
+        }
+    };
 }
 
 /// BEST, robust mode.
@@ -191,17 +105,18 @@ pub struct Best {
 }
 
 impl Fallback {
-    const fn new(params: FallbackParams) -> Fallback {
+    fn new(params: FallbackParams) -> Fallback {
         match params {
             FallbackParams::Search(params) => Fallback::Search(Search::new(params)),
-            FallbackParams::None => Fallback::None,
+            FallbackParams::HyStartPlusPlus(params) => Fallback::HyStartPlusPlus(HyStartPlusPlus::new(params)),
+            FallbackParams::None => Fallback::None(SlowStart),
         }
     }
 }
 
 impl Best {
     /// Armed.
-    pub const fn new(params: Params) -> Best {
+    pub fn new(params: Params) -> Best {
         Best {
             min_samples: params.min_samples,
             percentile: params.percentile,
@@ -211,10 +126,7 @@ impl Best {
                 Some(queue) => queue.saturating_mul(2),
                 None => u64::MAX,
             },
-            reassignment_ms: match params.reassigned_at {
-                Some(at) => Some((at.0 % REASSIGN_PERIOD.0 / 1_000_000) as u16),
-                None => None,
-            },
+            reassignment_ms: params.reassigned_at.map(|at| (at.0 % REASSIGN_PERIOD.0 / 1_000_000) as u16),
             fallback: Fallback::new(params.fallback),
             floor: RttFloor::EMPTY,
             mark: None,
@@ -471,10 +383,10 @@ impl Best {
 
     /// Low orbits hand over to another satellite: the RTT steps, or the rate settles on another level.
     fn path_changed(&mut self) -> bool {
-        if let (Some(rtt), Some(before)) = (self.round_min.get(), self.round_min_prev.get()) {
-            if rtt.0.abs_diff(before.0) > RTT_STEP.0 {
-                return true;
-            }
+        if let (Some(rtt), Some(before)) = (self.round_min.get(), self.round_min_prev.get())
+            && rtt.0.abs_diff(before.0) > RTT_STEP.0
+        {
+            return true;
         }
         let chunk = self.arrivals.chunk;
         if self.level == FineRate::ZERO {
@@ -499,16 +411,11 @@ impl Default for Best {
 impl Startup for Best {
     fn start(&mut self, now: Time, nxt: Seq) {
         self.rearm();
-        if let Fallback::Search(search) = &mut self.fallback {
-            search.start(now, nxt);
-        }
+        beside!(&mut self.fallback, f => f.start(now, nxt));
     }
 
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
-        let verdict = match &mut self.fallback {
-            Fallback::Search(search) => search.sample(ack, w, cx),
-            Fallback::None => Verdict::Stay,
-        };
+        let verdict = beside!(&mut self.fallback, f => f.sample(ack, w, cx));
         if verdict != Verdict::Stay {
             self.ended = true;
         }
@@ -516,10 +423,15 @@ impl Startup for Best {
     }
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
-        match &mut self.fallback {
-            Fallback::Search(search) => search.grow(ack, acked, w, cx),
-            Fallback::None => Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay },
+        let grown = beside!(&mut self.fallback, f => f.grow(ack, acked, w, cx));
+        if grown.verdict != Verdict::Stay {
+            self.ended = true;
         }
+        grown
+    }
+
+    fn beside_avoidance(&mut self, ack: &Ack, acked: u64, w: Window, cx: &Context) -> Option<u64> {
+        beside!(&mut self.fallback, f => f.beside_avoidance(ack, acked, w, cx))
     }
 
     fn reached(&mut self) -> ExitReason {
@@ -529,54 +441,36 @@ impl Startup for Best {
 
     fn on_congestion(&mut self, signal: Signal, beta: Ratio, ack: &Ack, w: Window, cx: &Context) -> Option<OwnRecovery> {
         self.ended = true;
-        match &mut self.fallback {
-            Fallback::Search(search) => search.on_congestion(signal, beta, ack, w, cx),
-            Fallback::None => None,
-        }
+        beside!(&mut self.fallback, f => f.on_congestion(signal, beta, ack, w, cx))
     }
 
     fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
         self.rearm();
-        if let Fallback::Search(search) = &mut self.fallback {
-            search.on_timeout(timeout, now, nxt);
-        }
+        beside!(&mut self.fallback, f => f.on_timeout(timeout, now, nxt));
     }
 
     fn on_idle(&mut self, now: Time, nxt: Seq) {
         self.rearm();
-        if let Fallback::Search(search) = &mut self.fallback {
-            search.on_idle(now, nxt);
-        }
+        beside!(&mut self.fallback, f => f.on_idle(now, nxt));
     }
 
-    /// `armed`: BEST; `phase`: 1 if the fallback was armed.
+    /// `armed`: BEST; `phase`: the fallback's, times two, plus 1 if it was armed.
     fn save(&self) -> Saved {
-        let fallback = match &self.fallback {
-            Fallback::Search(search) => search.save(),
-            Fallback::None => Saved::default(),
-        };
-        Saved { armed: !self.ended, phase: u8::from(fallback.armed), ..fallback }
+        let fallback = beside!(&self.fallback, f => f.save());
+        Saved { armed: !self.ended, phase: fallback.phase << 1 | u8::from(fallback.armed), ..fallback }
     }
 
     fn restore(&mut self, saved: Saved) {
         self.ended = !saved.armed;
-        if let Fallback::Search(search) = &mut self.fallback {
-            search.restore(Saved { armed: saved.phase == 1, phase: 0, ..saved });
-        }
+        beside!(&mut self.fallback, f => f.restore(Saved { armed: saved.phase & 1 == 1, phase: saved.phase >> 1, ..saved }));
     }
 
     fn pacing_gain(&self) -> Ratio {
-        match &self.fallback {
-            Fallback::Search(search) => search.pacing_gain(),
-            Fallback::None => GAIN_SLOW_START,
-        }
+        beside!(&self.fallback, f => f.pacing_gain())
     }
 
     fn phase(&self) -> Phase {
-        match &self.fallback {
-            Fallback::Search(search) => search.phase(),
-            Fallback::None => Phase::Startup,
-        }
+        beside!(&self.fallback, f => f.phase())
     }
 
     fn rounds(&self) -> Option<u32> {
@@ -601,8 +495,6 @@ impl Startup for Best {
         visit("best_disagree", u64::from(counts.disagree));
         visit("best_restarts", u64::from(counts.restarts));
         visit("best_skipped_acks", u64::from(counts.skipped_acks));
-        if let Fallback::Search(search) = &self.fallback {
-            search.signals(visit);
-        }
+        beside!(&self.fallback, f => f.signals(visit));
     }
 }

@@ -93,7 +93,7 @@ pub struct BestPublished {
     end_seq: u32,
     counts: Counts,
     params: Params,
-    /// The largest estimate's inputs, for traces: the median and RTT of the decision.
+    /// The decision, for traces: median and packets.
     decision: (u16, u16),
 }
 
@@ -227,17 +227,17 @@ impl Startup for BestPublished {
             self.curr_rtt = rtt;
         }
         let mut verdict = Verdict::Stay;
-        if self.round_start != self.seen_round_start {
-            if let Outcome::Decided { packets } = self.end_round(cx.mss) {
-                let ssthresh = u64::from(packets).saturating_mul(cx.mss);
-                verdict = if ssthresh > w.cwnd {
-                    Verdict::Aim { ssthresh }
-                } else {
-                    // The estimate was passed already: slow start is over and the window stays where it is. There is no floor.
-                    let handover = Handover::LossFree;
-                    Verdict::Leave(Leave { reason: ExitReason::Estimate, ssthresh, cwnd: None, handover, estimate: Some(ssthresh) })
-                };
-            }
+        if self.round_start != self.seen_round_start
+            && let Outcome::Decided { packets } = self.end_round(cx.mss)
+        {
+            let ssthresh = u64::from(packets).saturating_mul(cx.mss);
+            verdict = if ssthresh > w.cwnd {
+                Verdict::Aim { ssthresh }
+            } else {
+                // The estimate was passed already: slow start is over and the window stays where it is. There is no floor.
+                let handover = Handover::LossFree;
+                Verdict::Leave(Leave { reason: ExitReason::Estimate, ssthresh, cwnd: None, handover, estimate: Some(ssthresh) })
+            };
         }
         let now = now_us(ack.now);
         let bytes = ack.delivered.saturating_sub(ack.sacked) as u32;

@@ -17,14 +17,14 @@ pub mod search;
 pub mod slow_start;
 
 pub use any::AnyStartup;
+pub use best::Best;
+pub use best_published::BestPublished;
 pub use hystart::HyStart;
 pub use hystart_plus_plus::HyStartPlusPlus;
 pub use jump_start::JumpStart;
 pub use limited_slow_start::LimitedSlowStart;
 pub use oracle::Oracle;
 pub use rapid_start::RapidStart;
-pub use best::Best;
-pub use best_published::BestPublished;
 pub use search::Search;
 pub use slow_start::SlowStart;
 

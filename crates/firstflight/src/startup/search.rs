@@ -6,7 +6,7 @@
 //! was delivered in the last initial RTT.
 //!
 //! Follows: draft-chung-ccwg-search-09 (17 March 2026) for 4.0, the kernel patch of December 2024 for 3.1.
-//! State: 312 bytes. Tests: `tests/search.rs`.
+//! State: 272 bytes. Tests: `tests/search.rs`.
 //!
 //! Departures:
 //! * D1: towards which neighbouring bin the look-back is interpolated: the older one; the draft's text names the newer, an erratum.
@@ -17,7 +17,14 @@
 //! * D5: 3.1 looks back over 26 bins, not 25: at its furthest reach the oldest bin would share a slot with the newest.
 //! * D6: the reach [`Params::extra`] is at most 15, by the size of the ring; the 40 of one kernel version would double the state.
 
+mod bins;
+mod params;
+
 use core::num::NonZeroU64;
+
+pub use bins::shift_to_fit;
+use bins::{Bins, WINDOW};
+pub use params::{Boundary, Exit, Interpolation, MAX_EXTRA, MissedBins, Params, Version, Warmup};
 
 use super::slow_start::double;
 use super::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Saved, Startup, Verdict};
@@ -25,141 +32,10 @@ use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Seq, Time, mul_div};
 
-/// Bins of one window (`W`).
-const WINDOW: u64 = 10;
 /// Length of a bin in hundredths of the initial RTT: a window of 3.5 RTTs over ten bins.
 const BIN_PERCENT: u64 = 35;
-/// The furthest look-back the ring can hold, in bins (`EXTRA`).
-pub const MAX_EXTRA: u8 = 15;
-/// Closed bins needed to subtract a window's start from its end.
-const NEAR_BINS: usize = 11;
-/// The same, one look-back (at most 14 bins) and one neighbour earlier.
-const FAR_BINS: usize = NEAR_BINS + MAX_EXTRA as usize;
 /// A CUBIC epoch younger than this makes samples doubtful (kernel versions only).
 const YOUNG_EPOCH: Nanos = Nanos::from_secs(1);
-
-/// Which generation of the algorithm.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Version {
-    /// Delivered bytes against twice those one RTT earlier; restarts on application-limited ACKs.
-    V3_1,
-    /// Delivered bytes against sent ones.
-    #[default]
-    V4_0,
-}
-
-/// What happens once saturation is detected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Exit {
-    /// Lower the window ACK by ACK to the bytes delivered in the last initial RTT.
-    #[default]
-    Drain,
-    /// Keep the window.
-    None,
-    /// Lower the window to the draining target at once.
-    Jump,
-    /// Take back what was delivered during the last two initial RTTs.
-    Rollback,
-}
-
-/// Between which bins a look-back that is no whole number of bins is interpolated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Interpolation {
-    /// The whole bins looked back and one older.
-    #[default]
-    Older,
-    /// The whole bins looked back and one newer (the draft's text).
-    Newer,
-}
-
-/// How many bins must exist before the first comparison.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Warmup {
-    /// Every bin read was really measured.
-    #[default]
-    Strict,
-    /// One bin earlier; the bin before the first counts as zero bytes.
-    Kernel,
-}
-
-/// When a gap without ACKs makes the record useless.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum MissedBins {
-    /// Never.
-    Off,
-    /// More bins passed than a window holds.
-    #[default]
-    Window,
-    /// More bins passed than this many current RTTs hold (`ALPHA`).
-    Alpha(u8),
-}
-
-/// Whether an ACK exactly at the end of a bin closes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Boundary {
-    /// It does (kernel).
-    #[default]
-    Closed,
-    /// It does not.
-    Open,
-}
-
-/// The constants of the draft and the readings that implementations disagree on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Which comparison.
-    pub version: Version,
-    /// The shortfall that ends slow start, in percent of the reference (`THRESH`), 1 to 50; equality exits. Others are cut to that range.
-    pub thresh_percent: u8,
-    /// What to do then.
-    pub exit: Exit,
-    /// Bins of look-back at which the RTT counts as inflated beyond judgement (`EXTRA`), 1 to [`MAX_EXTRA`].
-    pub extra: u8,
-    /// Draining: segments acknowledged for one segment of credit, at least 1. The draft's 3; one kernel version has 16.
-    pub drain_ratio: u8,
-    /// Direction of the interpolation.
-    pub interpolation: Interpolation,
-    /// Strictness of the warm-up.
-    pub warmup: Warmup,
-    /// Restart after silence.
-    pub missed_bins: MissedBins,
-    /// The edge of a bin.
-    pub boundary: Boundary,
-    /// Ignore samples in the first second of a CUBIC epoch, as the kernel versions do.
-    pub skip_young_epoch: bool,
-}
-
-impl Params {
-    /// SEARCH 4.0: draft-09 with the readings that its independent implementations settled on.
-    pub const V4_0: Params = Params {
-        version: Version::V4_0,
-        thresh_percent: 26,
-        exit: Exit::Drain,
-        extra: MAX_EXTRA,
-        drain_ratio: 3,
-        interpolation: Interpolation::Older,
-        warmup: Warmup::Strict,
-        missed_bins: MissedBins::Window,
-        boundary: Boundary::Closed,
-        skip_young_epoch: false,
-    };
-
-    /// SEARCH 3.1: the kernel patch.
-    pub const V3_1: Params = Params {
-        version: Version::V3_1,
-        thresh_percent: 35,
-        exit: Exit::None,
-        warmup: Warmup::Kernel,
-        missed_bins: MissedBins::Alpha(2),
-        ..Params::V4_0
-    };
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params::V4_0
-    }
-}
 
 /// What closing a bin concluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,17 +117,6 @@ enum Stage {
     Done,
 }
 
-/// Cumulative counters at the end of each bin, in rings indexed by the bin's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Bins {
-    delivered: [u32; NEAR_BINS],
-    /// What the reference is taken from: bytes sent (4.0) or delivered (3.1).
-    reference: [u32; FAR_BINS],
-    shift: u8,
-    delivered_base: u64,
-    reference_base: u64,
-}
-
 /// SEARCH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Search {
@@ -261,59 +126,6 @@ pub struct Search {
     bins: Bins,
     last: Option<Outcome>,
     stats: Stats,
-}
-
-/// By how many bits a counter has to be shifted right to fit into `bits` bits (32 here, 16 in the kernel ports).
-#[inline]
-pub const fn shift_to_fit(counter: u64, bits: u32) -> u32 {
-    (u64::BITS - counter.leading_zeros()).saturating_sub(bits)
-}
-
-/// A number of bins as an index; the rings are far shorter than any `usize`.
-const fn slot(bin: u64, len: usize) -> usize {
-    (bin % len as u64) as usize
-}
-
-impl Bins {
-    const EMPTY: Bins = Bins { delivered: [0; NEAR_BINS], reference: [0; FAR_BINS], shift: 0, delivered_base: 0, reference_base: 0 };
-
-    /// Records the counters at the end of bin `idx`.
-    fn store(&mut self, idx: u64, delivered: u64, reference: u64) {
-        let delivered = delivered.saturating_sub(self.delivered_base);
-        let reference = reference.saturating_sub(self.reference_base);
-        let shift = shift_to_fit(delivered.max(reference), u32::BITS) as u8;
-        if shift > self.shift {
-            let more = shift - self.shift;
-            for entry in self.delivered.iter_mut().chain(&mut self.reference) {
-                *entry = entry.checked_shr(u32::from(more)).unwrap_or(0);
-            }
-            self.shift = shift;
-        }
-        self.delivered[slot(idx, NEAR_BINS)] = (delivered >> self.shift) as u32;
-        self.reference[slot(idx, FAR_BINS)] = (reference >> self.shift) as u32;
-    }
-
-    /// Bins without an ACK end with the counters of the one before.
-    fn copy_forward(&mut self, idx: u64, to: u64) {
-        let delivered = self.delivered[slot(idx, NEAR_BINS)];
-        let reference = self.reference[slot(idx, FAR_BINS)];
-        for j in idx.saturating_add(1).max(to.saturating_sub(FAR_BINS as u64))..to {
-            self.delivered[slot(j, NEAR_BINS)] = delivered;
-            self.reference[slot(j, FAR_BINS)] = reference;
-        }
-    }
-
-    /// Bytes delivered in the `bins` bins up to `end`.
-    fn delivered(&self, end: u64, bins: u64) -> u64 {
-        let earlier = self.delivered[slot(end.saturating_sub(bins), NEAR_BINS)];
-        u64::from(self.delivered[slot(end, NEAR_BINS)].saturating_sub(earlier)) << self.shift
-    }
-
-    /// The reference counted over one window up to `end`. The bin before the first one counts as zero.
-    fn reference(&self, end: u64) -> u64 {
-        let earlier = end.checked_sub(WINDOW).map_or(0, |start| self.reference[slot(start, FAR_BINS)]);
-        u64::from(self.reference[slot(end, FAR_BINS)].saturating_sub(earlier)) << self.shift
-    }
 }
 
 impl Search {

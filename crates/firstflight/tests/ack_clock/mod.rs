@@ -205,8 +205,9 @@ impl ReturnPath {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one loop over the events of one flow, read from top to bottom")]
 /// Runs `startup` until it leaves, loss is learned of, or `limit` passes. Segments are packets numbered from 0, as in QUIC.
-pub fn run<S: Startup>(startup: &mut S, link: &Link, limit: Nanos, keep_log: bool, mut each: impl FnMut(&S, Nanos, u64)) -> Report {
+pub fn run<S: Startup>(startup: &mut S, link: &Link, limit: Nanos, keep_log: bool) -> Report {
     let tx = link.packet_ns();
     let mut report = Report::default();
     let mut events: BinaryHeap<Reverse<(u64, u64, Event)>> = BinaryHeap::new();
@@ -379,7 +380,6 @@ pub fn run<S: Startup>(startup: &mut S, link: &Link, limit: Nanos, keep_log: boo
                         done = true;
                     }
                 }
-                each(startup, Nanos(now), w.cwnd);
                 if done {
                     return report;
                 }

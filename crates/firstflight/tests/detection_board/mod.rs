@@ -1,6 +1,8 @@
 //! A scoreboard over a plain vector, with the hooks of an endpoint: what tests of detectors drive.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+use core::cell::Cell;
+
 use firstflight::detection::scoreboard::{Id, Ledger, RepeatRule, Scoreboard, SendOrder, Transmission};
 use firstflight::detection::{Flags, Losses};
 use firstflight::units::{Nanos, Seq, Time};
@@ -25,6 +27,8 @@ pub struct Board {
     pub first: u64,
     pub log: Vec<Id>,
     pub ledger: Ledger,
+    /// How often marks were looked at: the cost of a detector.
+    pub looks: Cell<u64>,
 }
 
 impl Board {
@@ -124,6 +128,7 @@ impl Scoreboard for Board {
         self.segment(id).ordinal
     }
     fn flags(&self, id: Id) -> Flags {
+        self.looks.set(self.looks.get() + 1);
         self.segment(id).flags
     }
     fn set_flags(&mut self, id: Id, flags: Flags) {
@@ -162,5 +167,11 @@ pub fn at(millis: u64) -> Time {
 #[track_caller]
 pub fn assert_lost(what: &str, board: &Board, losses: &Losses, expected: &[u64]) {
     assert_eq!(board.lost(), expected, "{what}: the marked segments are on the left, the expected ones on the right");
-    assert_eq!(losses.segments, expected.len() as u64, "{what}: the detector reports {} losses and marked {}", losses.segments, expected.len());
+    assert_eq!(
+        losses.segments,
+        expected.len() as u64,
+        "{what}: the detector reports {} losses and marked {}",
+        losses.segments,
+        expected.len()
+    );
 }

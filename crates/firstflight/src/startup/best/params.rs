@@ -1,0 +1,107 @@
+//! The options of BEST and what it reports.
+//!
+//! Follows: see [`super`].
+
+use super::super::{hystart_plus_plus, search};
+use crate::units::Time;
+
+/// The startup that runs beside BEST and decides where BEST is silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FallbackParams {
+    /// SEARCH.
+    Search(search::Params),
+    /// HyStart++.
+    HyStartPlusPlus(hystart_plus_plus::Params),
+    /// Loss alone.
+    None,
+}
+
+/// The options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Spacing samples that a round needs (`N_MIN`), 1 to 255: 8, or up to 32 where delayed ACKs on short paths do not matter.
+    pub min_samples: u8,
+    /// Which percentile of the spacing rates is taken, 0 to 100; 50. No other is right on a path that compresses ACKs.
+    pub percentile: u8,
+    /// The bottleneck's queue in bytes, where known: the threshold stays at or below twice that, because bursts overflow short queues early.
+    pub queue_hint: Option<u64>,
+    /// A moment at which the path was reassigned, where known: around it and every 15 s from it nothing is measured.
+    pub reassigned_at: Option<Time>,
+    /// What decides where BEST is silent.
+    pub fallback: FallbackParams,
+}
+
+impl Params {
+    /// The defaults.
+    pub const DEFAULT: Params = Params {
+        min_samples: 8,
+        percentile: 50,
+        queue_hint: None,
+        reassigned_at: None,
+        fallback: FallbackParams::Search(search::Params::V4_0),
+    };
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params::DEFAULT
+    }
+}
+
+/// Which estimators supported a threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The receiver's clock, over two rounds, and not below the chunks.
+    ReceiverClock,
+    /// The spacing, over two rounds, and not above twice the chunks.
+    Pair,
+}
+
+/// What the end of a round concluded: exactly one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The threshold was set (to [`Best::aim`](super::Best::aim)).
+    Set {
+        /// On whose word.
+        why: Why,
+    },
+    /// The estimate lies below the window already; leaving now is the fallback's decision.
+    Late,
+    /// The round's smallest RTT stood above the minimum: a queue on the way out or back, and no statement is possible.
+    Inflated,
+    /// The estimate is the sender's own pacing rate.
+    Pacer,
+    /// Too few samples.
+    Few,
+    /// The samples around the median are a factor of two apart: it lies between two modes.
+    Ambiguous,
+    /// The round before did not say the same.
+    Unstable,
+    /// Spacing promises more than twice what chunks deliver: ACKs are compressed.
+    Disagree,
+}
+
+/// How often each outcome occurred, and the rare paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// [`Outcome::Set`].
+    pub set: u16,
+    /// [`Outcome::Late`].
+    pub late: u16,
+    /// [`Outcome::Inflated`].
+    pub inflated: u16,
+    /// [`Outcome::Pacer`].
+    pub pacer: u16,
+    /// [`Outcome::Few`].
+    pub few: u16,
+    /// [`Outcome::Ambiguous`].
+    pub ambiguous: u16,
+    /// [`Outcome::Unstable`].
+    pub unstable: u16,
+    /// [`Outcome::Disagree`].
+    pub disagree: u16,
+    /// The estimation started over because the path changed.
+    pub restarts: u16,
+    /// ACKs that gave no samples: application limits, holes, reassignments, RTTs below 2 ms.
+    pub skipped_acks: u16,
+}

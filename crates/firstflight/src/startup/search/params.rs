@@ -1,0 +1,129 @@
+//! The constants of SEARCH, and the readings on which its implementations disagree.
+//!
+//! Follows: see [`super`].
+
+/// The furthest look-back the ring can hold, in bins (`EXTRA`).
+pub const MAX_EXTRA: u8 = 15;
+
+/// Which generation of the algorithm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Version {
+    /// Delivered bytes against twice those one RTT earlier; restarts on application-limited ACKs.
+    V3_1,
+    /// Delivered bytes against sent ones.
+    #[default]
+    V4_0,
+}
+
+/// What happens once saturation is detected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Exit {
+    /// Lower the window ACK by ACK to the bytes delivered in the last initial RTT.
+    #[default]
+    Drain,
+    /// Keep the window.
+    None,
+    /// Lower the window to the draining target at once.
+    Jump,
+    /// Take back what was delivered during the last two initial RTTs.
+    Rollback,
+}
+
+/// Between which bins a look-back that is no whole number of bins is interpolated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Interpolation {
+    /// The whole bins looked back and one older.
+    #[default]
+    Older,
+    /// The whole bins looked back and one newer (the draft's text).
+    Newer,
+}
+
+/// How many bins must exist before the first comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Warmup {
+    /// Every bin read was really measured.
+    #[default]
+    Strict,
+    /// One bin earlier; the bin before the first counts as zero bytes.
+    Kernel,
+}
+
+/// When a gap without ACKs makes the record useless.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum MissedBins {
+    /// Never.
+    Off,
+    /// More bins passed than a window holds.
+    #[default]
+    Window,
+    /// More bins passed than this many current RTTs hold (`ALPHA`).
+    Alpha(u8),
+}
+
+/// Whether an ACK exactly at the end of a bin closes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Boundary {
+    /// It does (kernel).
+    #[default]
+    Closed,
+    /// It does not.
+    Open,
+}
+
+/// The constants of the draft and the readings that implementations disagree on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Which comparison.
+    pub version: Version,
+    /// The shortfall that ends slow start, in percent of the reference (`THRESH`), 1 to 50; equality exits. Others are cut to that range.
+    pub thresh_percent: u8,
+    /// What to do then.
+    pub exit: Exit,
+    /// Bins of look-back at which the RTT counts as inflated beyond judgement (`EXTRA`), 1 to [`MAX_EXTRA`].
+    pub extra: u8,
+    /// Draining: segments acknowledged for one segment of credit, at least 1. The draft's 3; one kernel version has 16.
+    pub drain_ratio: u8,
+    /// Direction of the interpolation.
+    pub interpolation: Interpolation,
+    /// Strictness of the warm-up.
+    pub warmup: Warmup,
+    /// Restart after silence.
+    pub missed_bins: MissedBins,
+    /// The edge of a bin.
+    pub boundary: Boundary,
+    /// Ignore samples in the first second of a CUBIC epoch, as the kernel versions do.
+    pub skip_young_epoch: bool,
+}
+
+impl Params {
+    /// SEARCH 4.0: draft-09 with the readings that its independent implementations settled on.
+    pub const V4_0: Params = Params {
+        version: Version::V4_0,
+        thresh_percent: 26,
+        exit: Exit::Drain,
+        extra: MAX_EXTRA,
+        drain_ratio: 3,
+        interpolation: Interpolation::Older,
+        warmup: Warmup::Strict,
+        missed_bins: MissedBins::Window,
+        boundary: Boundary::Closed,
+        skip_young_epoch: false,
+    };
+
+    /// SEARCH 3.1: the kernel patch.
+    pub const V3_1: Params = Params {
+        version: Version::V3_1,
+        thresh_percent: 35,
+        exit: Exit::None,
+        warmup: Warmup::Kernel,
+        missed_bins: MissedBins::Alpha(2),
+        ..Params::V4_0
+    };
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params::V4_0
+    }
+}
