@@ -1,4 +1,5 @@
-//! The ACKs: a window-limited flow on a path with an RTT of 30 ms, an ACK of two packets every 200 us.
+//! The ACKs: a window-limited flow on a path with an RTT of 30 ms, an ACK for every two packets. In slow start each round trip brings
+//! twice the ACKs of the one before, evenly spread; afterwards there is one every 200 us.
 //!
 //! What is measured is always the same number of ACKs; what brings a sender into the phase comes before and is not counted.
 
@@ -45,7 +46,11 @@ impl Maker {
         self.now += EVERY;
         self.acked += 2;
         self.delivered += 2 * PACKET;
-        let nxt = self.acked + FLIGHT;
+        self.step(self.acked + FLIGHT)
+    }
+
+    fn step(&self, nxt: u64) -> Step {
+        let flight = (nxt - self.acked) * PACKET;
         let rtt = Some(Nanos(RTT));
         let ack = Ack {
             now: Time(self.now),
@@ -57,9 +62,9 @@ impl Maker {
             una: Seq(self.acked),
             nxt: Seq(nxt),
             advanced: true,
-            flight: FLIGHT * PACKET,
-            inflight_before: (FLIGHT + 2) * PACKET,
-            inflight: FLIGHT * PACKET,
+            flight,
+            inflight_before: flight + 2 * PACKET,
+            inflight: flight,
             delivered: self.delivered,
             sent: nxt * PACKET,
             tx_acked: Some(self.acked - 1),
@@ -68,6 +73,23 @@ impl Maker {
             ..Ack::default()
         };
         Step { ack, sent: self.now - RTT }
+    }
+
+    /// Round trips of slow start, from 16 ACKs to 2048.
+    fn slow_start(&mut self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for round in 0..8 {
+            let acks = 16 << round;
+            let end = self.acked + 2 * acks;
+            for k in 0..acks {
+                self.now += RTT / acks;
+                self.acked += 2;
+                self.delivered += 2 * PACKET;
+                // Every ACK releases what it acknowledges and as much again.
+                steps.push(self.step(end + 4 * (k + 1)));
+            }
+        }
+        steps
     }
 
     fn acks(&mut self, count: usize) -> Vec<Step> {
@@ -89,7 +111,11 @@ impl Scenario {
         let mut m = Maker { now: 1_000_000_000, acked: 0, delivered: 0 };
         let round = (FLIGHT / 2 + 1) as usize;
         let (before, measured) = match name {
-            "start" => (m.acks(100), m.acks(ACKS)),
+            "start" => {
+                let mut all = m.slow_start();
+                let measured = all.split_off(all.len() - ACKS);
+                (all, measured)
+            }
             "recovery" => {
                 let mut before = m.acks(200);
                 before.push(m.loss());

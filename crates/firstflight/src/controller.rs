@@ -214,8 +214,12 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                 }
             }
         }
+        let before = self.w;
         self.startup.before_send(ready, &mut self.w, &self.cx);
         self.install(self.w.cwnd);
+        if before.in_slow_start() && self.episode.is_none() {
+            self.note_threshold(ready.now, before.cwnd, ready.inflight.min(MAX_BYTES));
+        }
     }
 
     /// A packet or burst left.
@@ -228,30 +232,36 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     }
 
     /// One ACK, or the loss timer (then `acked` is 0 and `rtt` is `None`).
+    #[inline]
     pub fn on_ack(&mut self, ack: &Ack) {
-        let ack = &ack.clamped();
+        // Copying the record to cut it costs more than all else that most ACKs do, and only nonsense needs it.
+        if ack.is_bounded() { self.take(ack) } else { self.take(&ack.clamped()) }
+    }
+
+    #[inline(never)]
+    fn take(&mut self, ack: &Ack) {
         self.srtt = ack.srtt.or(self.srtt);
-        self.cx.pacing_rate = self.pacing_rate();
         self.cx.epoch_age = self.avoidance.epoch_start().map(|start| ack.now.since(start));
-        self.cx.limited = self.limited(ack);
         if let Some(rtt) = ack.rtt {
             self.startup.on_rtt(ack.now, rtt, &self.cx);
         }
         self.count_round(ack);
         if self.episode.is_none() && self.w.in_slow_start() && !is_timer(ack) {
-            let verdict = self.startup.sample(ack, self.w, &self.cx);
-            self.apply(verdict, ack);
+            self.sample(ack);
         }
         let (mut may_grow, mut replaced) = (true, false);
         if self.episode.is_some() {
             (may_grow, replaced) = self.progress(ack);
+            if self.episode.is_some() {
+                return;
+            }
         }
-        if self.episode.is_some() {
-            return;
+        if ack.lost > 0 || ack.ce {
+            if let Some(signal) = self.congested(ack, replaced) {
+                return self.open(signal, ack);
+            }
         }
-        if let Some(signal) = self.congested(ack, replaced) {
-            self.open(signal, ack);
-        } else if may_grow && ack.acked > 0 {
+        if may_grow && ack.acked > 0 {
             self.grow(ack);
         }
     }
@@ -402,11 +412,23 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         }
     }
 
+    #[inline]
+    fn sample(&mut self, ack: &Ack) {
+        self.cx.pacing_rate = self.pacing_rate();
+        self.cx.limited = self.limited(ack);
+        let before = self.w.cwnd;
+        match self.startup.sample(ack, self.w, &self.cx) {
+            Verdict::Stay => {}
+            verdict => {
+                if !self.apply(verdict, ack) {
+                    self.note_threshold(ack.now, before, ack.inflight_before);
+                }
+            }
+        }
+    }
+
     /// Loss or marks that are news: not of something sent before the last episode began. Loss outranks marks.
     fn congested(&self, ack: &Ack, replaced: bool) -> Option<Signal> {
-        if ack.lost == 0 && !ack.ce {
-            return None;
-        }
         let (loss_is_news, mark_is_news) = match (self.mark.filter(|_| !replaced), self.cx.transport) {
             (None, _) => (true, true),
             // RFC9002 7.3.1-2: only a packet sent after the last entry starts a new period. Late losses of the old one hide no marks.
@@ -417,6 +439,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     }
 
     /// One ACK of an open episode. Returns whether this ACK may still grow the window, and whether a fresh episode must open.
+    #[inline(never)]
     fn progress(&mut self, ack: &Ack) -> (bool, bool) {
         let past_mark = self.mark.is_none_or(|mark| match self.cx.transport {
             Transport::Quic => ack.una > mark,
@@ -485,6 +508,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         self.install(self.recovery.cwnd());
     }
 
+    #[inline(never)]
     fn open(&mut self, signal: Signal, ack: &Ack) {
         let from_slow_start = self.w.in_slow_start();
         let before = self.w;
@@ -519,8 +543,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                     Signal::Loss => Cause::Ack,
                 },
                 target: reduced.ssthresh,
-                flight: ack.flight,
-                sacked: ack.sacked,
+                flight: ack.flight.min(MAX_BYTES),
+                sacked: ack.sacked.min(MAX_BYTES),
                 delivered: ack.acked,
                 cwnd: before.cwnd,
                 reduced: reduced.cwnd,
@@ -541,23 +565,14 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             return;
         }
         let before = self.w;
-        // The sample hook or the end of an episode may have moved this ACK across the threshold, where the stricter test applies.
+        // Anew: the sample hook or the end of an episode may have moved this ACK across the threshold, where the stricter test applies.
         self.cx.limited = self.limited(ack);
         if before.in_slow_start() {
             let grown = self.startup.grow(ack, acked, &mut self.w, &self.cx);
-            let left = matches!(grown.verdict, Verdict::Leave(_));
-            self.apply(grown.verdict, ack);
-            if !left && !self.w.in_slow_start() {
-                let handover = if self.after_timeout { Handover::AfterTimeout } else { Handover::LossFree };
-                self.avoidance.hand_over(handover, self.w, &self.cx);
-                if self.exit.is_none() {
-                    let reason = self.startup.reached();
-                    self.record(reason, ack.now, before.cwnd, ack.inflight_before, Some(self.w.ssthresh));
-                }
-                if grown.leftover > 0 {
-                    self.cx.limited = ack.cwnd_limited;
-                    self.avoidance.grow(ack, grown.leftover, &mut self.w, &self.cx);
-                }
+            let left = grown.verdict != Verdict::Stay && self.apply(grown.verdict, ack);
+            if !left && self.note_threshold(ack.now, before.cwnd, ack.inflight_before) && grown.leftover > 0 {
+                self.cx.limited = ack.cwnd_limited;
+                self.avoidance.grow(ack, grown.leftover, &mut self.w, &self.cx);
             }
         } else {
             let floor = self.startup.beside_avoidance(ack, acked, before, &self.cx);
@@ -569,13 +584,35 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         self.install(self.w.cwnd);
     }
 
-    fn apply(&mut self, verdict: Verdict, ack: &Ack) {
+    /// Slow start is over if the window has met the threshold, or the threshold has come down to it: whether it is. Asked where the
+    /// window was below the threshold a moment ago and the startup itself has not left.
+    #[inline]
+    fn note_threshold(&mut self, now: Time, detected: u64, inflight: u64) -> bool {
+        if self.w.in_slow_start() { false } else { self.meet_threshold(now, detected, inflight) }
+    }
+
+    #[cold]
+    fn meet_threshold(&mut self, now: Time, detected: u64, inflight: u64) -> bool {
+        let handover = if self.after_timeout { Handover::AfterTimeout } else { Handover::LossFree };
+        self.avoidance.hand_over(handover, self.w, &self.cx);
+        // Told in later slow starts as well: what it was still looking for it need not find any more.
+        let reason = self.startup.reached();
+        if self.exit.is_none() {
+            self.record(reason, now, detected, inflight, Some(self.w.ssthresh));
+        }
+        true
+    }
+
+    /// Does what a hook concluded; whether startup left.
+    #[inline(never)]
+    fn apply(&mut self, verdict: Verdict, ack: &Ack) -> bool {
         match verdict {
             Verdict::Stay => {}
             Verdict::Aim { ssthresh } => self.w.ssthresh = ssthresh.max(self.cx.minimum_window()),
             Verdict::Hold { cwnd } => self.install(cwnd),
             Verdict::Leave(leave) => self.leave(leave, ack),
         }
+        matches!(verdict, Verdict::Leave(_))
     }
 
     fn leave(&mut self, leave: Leave, ack: &Ack) {
