@@ -542,7 +542,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             let left = matches!(grown.verdict, Verdict::Leave(_));
             self.apply(grown.verdict, ack);
             if !left && !self.w.in_slow_start() {
-                let handover = if self.after_timeout { Handover::AfterTimeout } else { Handover::LossFree };
+                let timed_out = core::mem::take(&mut self.after_timeout);
+                let handover = if timed_out { Handover::AfterTimeout } else { Handover::LossFree };
                 self.avoidance.hand_over(handover, self.w, &self.cx);
                 if self.exit.is_none() {
                     let reason = self.startup.reached();
