@@ -593,7 +593,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
 
     #[cold]
     fn meet_threshold(&mut self, now: Time, detected: u64, inflight: u64) -> bool {
-        let handover = if self.after_timeout { Handover::AfterTimeout } else { Handover::LossFree };
+        let timed_out = core::mem::take(&mut self.after_timeout);
+        let handover = if timed_out { Handover::AfterTimeout } else { Handover::LossFree };
         self.avoidance.hand_over(handover, self.w, &self.cx);
         // Told in later slow starts as well: what it was still looking for it need not find any more.
         let reason = self.startup.reached();
