@@ -74,9 +74,9 @@ pub use direction::{
 };
 pub use error::PathError;
 pub use link::{DropCause, Fate, Link};
-pub use random::{Purpose, Stream};
 pub use links::Reverse;
 pub use path::{Delay, Path, SMALLEST_ACK};
+pub use random::{Purpose, Stream};
 pub use release::{BatchSettings, GrantSettings, HandoverSettings, Release};
 pub use returns::{Ack, Return, ReturnPath};
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceOptions, TraceStart};
