@@ -195,7 +195,8 @@ pub(crate) fn fields<'a>(key: impl Display, text: &'a str, names: &[&str], requi
     let form = |n: usize| format!("{key}={}", names[..n].join(":"));
     let allowed =
         if required < names.len() && required > 0 { format!("{} up to {}", form(required), form(names.len())) } else { form(names.len()) };
-    Err(PathError::at(key, text, format!("has {} fields", parts.len()), allowed))
+    let fields = if parts.len() == 1 { "field" } else { "fields" };
+    Err(PathError::at(key, text, format!("has {} {fields}", parts.len()), allowed))
 }
 
 pub(crate) fn print_count_e3(thousandths: u64) -> String {
