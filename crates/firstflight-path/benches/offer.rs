@@ -1,7 +1,5 @@
 //! Nanoseconds per packet of [`Link::offer`]: `cargo bench -p firstflight-path`. Each line is the best of five rounds.
 
-#![allow(clippy::float_arithmetic, reason = "reporting only")]
-
 use firstflight_path::{Fate, Link, Path};
 use std::hint::black_box;
 use std::time::Instant;

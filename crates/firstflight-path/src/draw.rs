@@ -3,7 +3,7 @@
 //! The only place of the crate where floating point is computed. Everything transcendental comes from a pure-software library and the rest is
 //! plain IEEE arithmetic, so the rounded integers that leave this file agree on every machine.
 
-#![allow(clippy::float_arithmetic, reason = "drawing, not deciding: only rounded integers reach the state machines")]
+#![expect(clippy::float_arithmetic, reason = "drawing, not deciding: only rounded integers reach the state machines")]
 
 use crate::random::Stream;
 

@@ -83,7 +83,7 @@
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
-#![allow(clippy::missing_errors_doc, reason = "every fallible function answers with a `PathError`, whose line says what is wrong")]
+#![expect(clippy::missing_errors_doc, reason = "every fallible function answers with a `PathError`, whose line says what is wrong")]
 
 mod aqm;
 mod batch;

@@ -364,7 +364,7 @@ impl Path {
             }
         }
         if let Some(limit) = self.thin {
-            value::count("thin", &limit.to_string(), 1, 1_000_000)?;
+            value::check_count("thin", limit, 1, 1_000_000)?;
             let plain = self.up().is_none_or(|rate| matches!(rate, Rate::Constant(_))) && self.reverse.effects == Effects::default();
             if !engine && (!plain || self.release != Release::Plain) {
                 let wrong = "needs to know which ACKs wait";

@@ -52,7 +52,6 @@ fn normal_values_are_the_published_ones() {
     assert_eq!(in_1e10(normal(1 << 63)), 0);
 }
 
-#[allow(clippy::float_arithmetic, reason = "reading a drawn value")]
 fn in_1e10(z: f64) -> i64 {
     (z * 1e10).round() as i64
 }

@@ -151,7 +151,6 @@ fn the_cold_terminal_shows_the_published_figures_in_states_0_to_59() {
 }
 
 /// Length of the mean vector of the phases at 40 ms, in 1/1000.
-#[allow(clippy::float_arithmetic, reason = "a statistic of the test, not of the crate")]
 fn rayleigh_thousandths(times: impl Iterator<Item = u64>) -> u64 {
     let (mut x, mut y, mut n) = (0.0, 0.0, 0.0);
     for at in times {
