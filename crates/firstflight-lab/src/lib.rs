@@ -1,6 +1,7 @@
 //! The lab of firstflight: what turns single trials into something a person can decide on.
 #![forbid(unsafe_code)]
 
+pub mod ab;
 pub mod arms;
 pub mod compare;
 pub mod error;

@@ -25,6 +25,8 @@ pub struct Ground {
     pub limit: Nanos,
     /// Sizes and timers of the hosts.
     pub host: Host,
+    /// Which path of a population this is; with the seed it keys every draw of the path.
+    pub path_index: u64,
 }
 
 /// The best a sender can do on the ground, in time.
@@ -37,7 +39,7 @@ pub struct Bound {
 impl Ground {
     /// A ground with the defaults of the QUIC host: initial window 10, bucket of 2 packets.
     pub fn new(path: Path, bytes: u64) -> Ground {
-        Ground { path, bytes, iw: 10, burst: 2, limit: Nanos::from_secs(600), host: Host::default() }
+        Ground { path, bytes, iw: 10, burst: 2, limit: Nanos::from_secs(600), host: Host::default(), path_index: 0 }
     }
 
     /// The oracle's exit: the window that fills the path and no more, plus what the receiver holds back between two ACKs.
@@ -60,7 +62,7 @@ impl Ground {
         }
         let open = self.path.clone().with_queue(Queue::Unlimited).with_loss_ppb(0);
         let wire = self.host.datagram + self.host.lower;
-        let (mut forward, reverse) = open.links(wire, self.host.ack_packet, seed, 0)?;
+        let (mut forward, reverse) = open.links(wire, self.host.ack_packet, seed, self.path_index)?;
         let mut left = self.bytes;
         let mut last = 0;
         while left > 0 {
@@ -87,7 +89,7 @@ impl Ground {
         let controller = arm.arm.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
         let burst = u64::from(arm.arm.sender.burst.unwrap_or(self.burst) * self.host.datagram);
         let setup =
-            Setup { path: &self.path, host: self.host, pacer_burst: burst, object: self.bytes, limit: self.limit, seed, path_index: 0 };
+            Setup { path: &self.path, host: self.host, pacer_burst: burst, object: self.bytes, limit: self.limit, seed, path_index: self.path_index };
         Ok(match recorder {
             Some(recorder) => run(&setup, controller, recorder)?,
             None => run(&setup, controller, &mut Nobody)?,

@@ -136,7 +136,7 @@ fn every_drawn_connection_makes_a_path() {
         let population = population(name);
         for index in 0..20_000 {
             let drawn = population.draw(7, index);
-            let path = drawn.path().unwrap_or_else(|bad| panic!("{name} {index}: {bad}"));
+            let path = population.path(&drawn).unwrap_or_else(|bad| panic!("{name} {index}: {bad}"));
             assert!(path.links(1500, 64, 7, index).is_ok(), "{name} {index}: {path} carries the hosts' packets");
         }
     }
@@ -200,7 +200,7 @@ fn bad_files_are_refused_with_file_line_and_key() {
             "t.toml:10: group[0].size.choice.weights: sum to 1.1; allowed: 1 within 1e-9",
         ),
         ("size = {", "correlation = [[\"rtt\", \"loss\", 0.1]]\nsize = {", "t.toml:10: group[0].correlation: loss cannot be correlated"),
-        ("size = {", "return_path = \"lte9\"\nsize = {", "t.toml:10: group[0].return_path: `lte9` is unknown; allowed: \"plain\""),
+        ("size = {", "return_path = \"lte9\"\nsize = {", "t.toml:10: group[0].return_path: return=lte9: "),
         ("{ constant = { value_ms = 20 } }", "{ quantiles = \"missing.csv\" }", "t.toml:7: group[0].rtt.quantiles: missing.csv: "),
         ("weight = 1.0", "weight = = 1", "t.toml:6: "),
         (

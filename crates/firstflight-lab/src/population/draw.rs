@@ -139,21 +139,29 @@ impl Group {
 }
 
 impl Drawn {
-    /// The path.
-    ///
-    /// # Errors
-    /// Never for what [`Population::draw`] gives.
-    pub fn path(&self) -> Result<Path, Bad> {
-        let path = Path::new(self.rate_kbps * 1_000, self.rtt_us * 1_000)
-            .with_queue(Queue::Bytes(self.queue_bytes))
-            .with_loss_ppb(self.loss_ppb)
-            .with_up(self.up_kbps.map(|kbps| Rate::Constant(kbps * 1_000)));
-        path.check()?;
-        Ok(path)
-    }
-
     /// Rate times idle round trip, bytes.
     pub fn bdp_bytes(&self) -> u64 {
         (u128::from(self.rate_kbps) * u128::from(self.rtt_us) / 8_000) as u64
+    }
+}
+
+impl Population {
+    /// The path of a drawn connection.
+    ///
+    /// # Errors
+    /// If the path keys of its group do not go with what was drawn.
+    pub fn path(&self, drawn: &Drawn) -> Result<Path, Bad> {
+        let keys = &self.groups[drawn.group].path_keys();
+        if !keys.is_empty() {
+            let up = drawn.up_kbps.map_or(String::new(), |kbps| format!(",up={kbps}kbit"));
+            let loss = format!("{}.{:09}", drawn.loss_ppb / 1_000_000_000, drawn.loss_ppb % 1_000_000_000);
+            let loss = if drawn.loss_ppb == 0 { String::new() } else { format!(",loss={loss}") };
+            let (rate, rtt, queue) = (drawn.rate_kbps, drawn.rtt_us, drawn.queue_bytes);
+            return Ok(Path::parse(&format!("rate={rate}kbit,rtt={rtt}us,queue={queue}B{up}{loss},{keys}"))?);
+        }
+        Ok(Path::new(drawn.rate_kbps * 1_000, drawn.rtt_us * 1_000)
+            .with_queue(Queue::Bytes(drawn.queue_bytes))
+            .with_loss_ppb(drawn.loss_ppb)
+            .with_up(drawn.up_kbps.map(|kbps| Rate::Constant(kbps * 1_000))))
     }
 }

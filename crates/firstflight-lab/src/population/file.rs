@@ -6,6 +6,7 @@ use super::quantiles::{self, QuantileTable};
 use super::rows::Rows;
 use super::{Correlation, Group, Knobs, Population, SIZE_BINS, Source, Unit, Variable, builtin};
 use crate::error::{Bad, nearest};
+use firstflight_path::Path;
 use std::fs;
 use std::path::Path as File;
 use toml::de::DeTable;
@@ -27,7 +28,9 @@ const TOP: &[&str] = &[
 const SOURCE: &[&str] = &["value", "status", "ref"];
 const CALIBRATION: &[&str] = &["q", "k", "status", "calibrated"];
 const VALUES: &[&str] =
-    &["rtt", "rate_down", "rate_up", "buffer", "loss", "size", "rows", "return_path", "correlation", "rank_correlation"];
+    &["rtt", "rate_down", "rate_up", "buffer", "loss", "size", "rows", "return_path", "path", "correlation", "rank_correlation"];
+/// Keys of a path that a population draws.
+const DRAWN: &[&str] = &["rate", "rtt", "queue", "loss", "up", "return", "base"];
 const SCHEMA: f64 = 1.0;
 /// What fills in the variables that a CSV file does not have.
 const CSV_BASE: &str = "fixed-2025";
@@ -279,6 +282,7 @@ fn read_groups(field: &Field<'_>, defaults: Option<&Section<'_>>, reader: &Reade
             weight,
             floor_packets: 10,
             return_path: "plain".into(),
+            path: String::new(),
             rows: None,
             correlation: Correlation::default(),
             variables: Vec::new(),
@@ -317,11 +321,19 @@ fn fill(group: &mut Group, section: &Section<'_>, reader: &Reader<'_>) -> Result
     if let Some(field) = section.get("rows") {
         group.rows = Some(reader.rows(&field)?);
     }
-    if let Some(field) = section.get("return_path") {
-        group.return_path = match field.text()? {
-            "plain" => "plain".into(),
-            other => return Err(field.bad(format_args!("`{other}` is unknown; allowed: \"plain\""))),
-        };
+    for (key, back) in [("return_path", true), ("path", false)] {
+        let Some(field) = section.get(key) else { continue };
+        let before = (group.return_path.clone(), group.path.clone());
+        field.text()?.clone_into(if back { &mut group.return_path } else { &mut group.path });
+        if group.path.split(',').any(|item| DRAWN.contains(&item.split('=').next().unwrap_or_default().trim())) {
+            return Err(field.bad(format_args!("`{}` names what is drawn; allowed: keys other than {}", group.path, DRAWN.join(", "))));
+        }
+        // A path of the middle shows whether the keys are keys, and whether the hosts can be driven over it.
+        let tried = Path::parse(&format!("rate=10Mbit,rtt=100ms,queue=100ms,{}", group.path_keys()).trim_end_matches(','));
+        if let Err(error) = tried.and_then(|path| path.links(1500, 64, 1, 0).map(|_| ())) {
+            (group.return_path, group.path) = before;
+            return Err(field.bad(error));
+        }
     }
     let (rho, rank) = (section.get("correlation"), section.get("rank_correlation"));
     let mut pairs = Vec::new();

@@ -84,8 +84,10 @@ pub struct Group {
     pub weight: f64,
     /// Smallest buffer, packets of 1500 bytes.
     pub floor_packets: u64,
-    /// What the way back is: `plain` for a delay.
+    /// What the way back is, in the words of a path's key `return`: `plain` for a delay.
     pub return_path: String,
+    /// What else all its paths have, as keys of a path: `wander=0.3:1s`, `ecn=1pkt`.
+    pub path: String,
     /// Measured paths, one of which each connection takes; they go before the distributions.
     pub rows: Option<Rows>,
     /// What hangs together.
@@ -97,6 +99,12 @@ impl Group {
     /// The distribution of a variable.
     pub fn get(&self, variable: Variable) -> Option<&Distribution> {
         self.variables.iter().find(|(known, _)| *known == variable).map(|(_, distribution)| distribution)
+    }
+
+    /// Keys of a path that are the same for all connections; empty if there are none.
+    fn path_keys(&self) -> String {
+        let back = if self.return_path == "plain" { String::new() } else { format!("return={}", self.return_path) };
+        [back, self.path.clone()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(",")
     }
 
     fn set(&mut self, variable: Variable, distribution: Distribution) {

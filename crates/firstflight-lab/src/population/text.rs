@@ -37,6 +37,9 @@ impl fmt::Display for Group {
             writeln!(f, "{} = {}", variable.name(), distribution.show(&floor))?;
         }
         writeln!(f, "return_path = \"{}\"", self.return_path)?;
+        if !self.path.is_empty() {
+            writeln!(f, "path = \"{}\"", self.path)?;
+        }
         let mut pairs = String::new();
         for (index, (a, b, rho)) in self.correlation.pairs().iter().enumerate() {
             write!(pairs, "{}[\"{}\", \"{}\", {rho:?}]", if index > 0 { ", " } else { "" }, a.name(), b.name())?;
