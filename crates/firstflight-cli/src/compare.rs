@@ -1,6 +1,7 @@
 //! `firstflight compare`.
 
 use crate::files::{check_file, check_folder, tame, write_whole};
+use crate::run::{command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
 use crate::{Done, size};
 use clap::{Args, ValueEnum};
@@ -72,10 +73,6 @@ fn packets(text: &str) -> Result<u32, String> {
     size::count(text, 1..=1000, "packets").map(|count| count as u32)
 }
 
-fn threads(text: &str) -> Result<u16, String> {
-    size::count(text, 1..=1024, "").map(|count| count as u16)
-}
-
 pub fn run(options: &Options) -> Result<Done, Bad> {
     if options.on != Testbed::Sim {
         let name = options.on.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
@@ -128,16 +125,6 @@ fn check_outputs(options: &Options, json_to_stdout: bool) -> Result<(), Bad> {
     options.trace.as_ref().map_or(Ok(()), |folder| check_folder(folder))
 }
 
-/// Runs on a pool of its own if a size was asked for, else on the process-wide one.
-fn on_threads<T: Send>(threads: Option<u16>, work: impl FnOnce() -> Result<T, Bad> + Send) -> Result<T, Bad> {
-    let Some(threads) = threads else { return work() };
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(usize::from(threads))
-        .build()
-        .map_err(|error| Bad(format!("cannot start {threads} threads: {error}")))?;
-    pool.install(work)
-}
-
 /// Shows a progress bar once a run has taken a second; a quick one never flickers.
 fn run_with_progress(plan: &Plan, keep: Keep) -> Result<Comparison, Bad> {
     const PATIENCE: Duration = Duration::from_secs(1);
@@ -173,17 +160,6 @@ fn write_files(options: &Options, comparison: &Comparison, json_to_stdout: bool)
         write_whole(file, |out| out.write_all(comparison.to_json().as_bytes()))?;
     }
     Ok(())
-}
-
-/// The command that was typed, quoted where a shell needs it.
-fn command_line() -> String {
-    let quote = |word: String| {
-        let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=.,/+:%@".contains(c));
-        if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
-    };
-    // A file may have a name that is no text.
-    let words = std::env::args_os().skip(1).map(|word| quote(word.to_string_lossy().into_owned()));
-    std::iter::once("firstflight".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// The table with what it is about.

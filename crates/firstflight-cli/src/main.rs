@@ -1,10 +1,13 @@
 //! The command `firstflight`.
 #![forbid(unsafe_code)]
 
+mod ab;
 mod compare;
 mod files;
 mod list;
+mod populations;
 mod refusal;
+mod run;
 mod size;
 mod terminal;
 
@@ -25,10 +28,14 @@ struct Cli {
 enum Command {
     /// Compare arms on one path: who reached its speed when, who overshot, what it cost
     Compare(compare::Options),
+    /// Test arms against a baseline on a population of paths: what would change for a million connections
+    Ab(Box<ab::Options>),
     /// List the parts an arm can be made of, their options and the short names
     Arms,
     /// List the built-in paths with their sources
     Paths,
+    /// List the built-in populations, or describe or calibrate one
+    Populations(populations::Options),
 }
 
 /// How a command ended when it ended well.
@@ -58,6 +65,8 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Compare(options) => compare::run(&options),
+        Command::Ab(options) => ab::run(&options),
+        Command::Populations(options) => populations::run(&options),
         Command::Arms => list::arms(),
         Command::Paths => list::paths(),
     };

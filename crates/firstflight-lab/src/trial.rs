@@ -88,8 +88,15 @@ impl Ground {
     pub fn run(&self, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
         let controller = arm.arm.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
         let burst = u64::from(arm.arm.sender.burst.unwrap_or(self.burst) * self.host.datagram);
-        let setup =
-            Setup { path: &self.path, host: self.host, pacer_burst: burst, object: self.bytes, limit: self.limit, seed, path_index: self.path_index };
+        let setup = Setup {
+            path: &self.path,
+            host: self.host,
+            pacer_burst: burst,
+            object: self.bytes,
+            limit: self.limit,
+            seed,
+            path_index: self.path_index,
+        };
         Ok(match recorder {
             Some(recorder) => run(&setup, controller, recorder)?,
             None => run(&setup, controller, &mut Nobody)?,

@@ -333,7 +333,11 @@ fn entry(experiment: &Experiment, part: Part, name: &str, cell: &Cell, arm: usiz
         rtos_per_1000: of(tally.sum(Sum::Rtos), n) * 1e3,
         recoveries: of(tally.sum(Sum::Recoveries), n),
         queue_p99_ms: of(tally.sum(Sum::QueueP99), n) / 1e3,
-        exits: names.zip(tally.exits()).filter(|(_, count)| **count > 0).map(|(name, count)| (name, *count as f64 / n.max(1) as f64)).collect(),
+        exits: names
+            .zip(tally.exits())
+            .filter(|(_, count)| **count > 0)
+            .map(|(name, count)| (name, *count as f64 / n.max(1) as f64))
+            .collect(),
         front,
         versus_baseline: versus.as_ref().map(|versus| versus.0.clone()),
     };
@@ -403,6 +407,11 @@ impl Analysis {
         };
         words::fill(&mut analysis);
         analysis
+    }
+
+    /// The report page.
+    pub fn page(&self, _command: &str) -> String {
+        String::new()
     }
 
     /// Entries of one kind of part.

@@ -7,7 +7,7 @@
 pub mod analysis;
 mod flow;
 pub mod rows;
-mod run;
+pub mod run;
 pub mod shard;
 pub mod tally;
 pub mod words;
@@ -94,7 +94,10 @@ impl Test {
         }
         for (index, arm) in self.arms.iter().enumerate() {
             if let Some(twin) = self.arms[..index].iter().find(|other| other.label == arm.label || other.arm == arm.arm) {
-                return Err(Bad(format!("arms `{}` and `{}` are the same; allowed: each once, the baseline included", twin.label, arm.label)));
+                return Err(Bad(format!(
+                    "arms `{}` and `{}` are the same; allowed: each once, the baseline included",
+                    twin.label, arm.label
+                )));
             }
         }
         if self.arms.len() > 32 {

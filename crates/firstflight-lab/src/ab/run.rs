@@ -26,7 +26,7 @@ pub struct Watch<'a> {
     /// Set by whoever wants the run to end early.
     pub stop: &'a AtomicBool,
     /// Takes the rows of every connection, in order; `None` keeps none.
-    pub rows: Option<&'a mut dyn FnMut(&[Row]) -> Result<(), Bad>>,
+    pub rows: Option<&'a mut (dyn FnMut(&[Row]) -> Result<(), Bad> + Send)>,
 }
 
 /// Connections that a thread takes at a time.
@@ -57,7 +57,10 @@ impl Test {
             if let Some(file) = file.as_deref().filter(|file| file.exists()) {
                 let (known, tallies) = read(file)?;
                 if known != experiment || tallies.blocks != [block] {
-                    return Err(Bad(format!("{}: belongs to another test; allowed: an empty folder, or one of this very test", file.display())));
+                    return Err(Bad(format!(
+                        "{}: belongs to another test; allowed: an empty folder, or one of this very test",
+                        file.display()
+                    )));
                 }
                 (watch.tick)(flows.end - flows.start);
                 total.merge(&tallies);
@@ -80,7 +83,13 @@ impl Test {
     }
 
     /// Runs the connections of a block into `done`. Returns whether all of them ran.
-    fn block_into(&self, flows: std::ops::Range<u64>, workers: &[Mutex<Worker>], watch: &mut Watch<'_>, done: &mut Tallies) -> Result<bool, Bad> {
+    fn block_into(
+        &self,
+        flows: std::ops::Range<u64>,
+        workers: &[Mutex<Worker>],
+        watch: &mut Watch<'_>,
+        done: &mut Tallies,
+    ) -> Result<bool, Bad> {
         let (tick, stop, with_rows) = (watch.tick, watch.stop, watch.rows.is_some());
         let chunks = (flows.end - flows.start).div_ceil(CHUNK);
         (0..chunks).into_par_iter().try_for_each(|chunk| {

@@ -38,13 +38,23 @@ pub fn sentence(entry: &Entry) -> Option<String> {
         format!("{} points {direction} loss", two(loss.value.abs()))
     };
     let tail = versus.paired.worse_pct;
-    let third = if tail < 0.05 { "hardly any connection takes over 5 % longer".into() } else { format!("{tail:.1} % of connections take over 5 % longer") };
+    let third = if tail < 0.05 {
+        "hardly any connection takes over 5 % longer".into()
+    } else {
+        format!("{tail:.1} % of connections take over 5 % longer")
+    };
     Some(format!("{}: {first}, {second}; {third}", entry.arm))
 }
 
 /// As many digits as tell something.
 fn two(value: f64) -> String {
-    if value >= 0.1 { format!("{value:.1}") } else if value >= 0.01 { format!("{value:.2}") } else { format!("{value:.3}") }
+    if value >= 0.1 {
+        format!("{value:.1}")
+    } else if value >= 0.01 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.3}")
+    }
 }
 
 /// One sentence per group: who is on the front, and the two ends of it.
@@ -63,8 +73,11 @@ fn advice(analysis: &Analysis) -> Vec<String> {
                     format!("{}: {} is best in both time and loss", fast.name, describe(fast))
                 }
                 (Some(fast), Some(gentle)) => {
-                    let between: Vec<&str> =
-                        front.iter().filter(|entry| entry.arm != fast.arm && entry.arm != gentle.arm).map(|entry| entry.arm.as_str()).collect();
+                    let between: Vec<&str> = front
+                        .iter()
+                        .filter(|entry| entry.arm != fast.arm && entry.arm != gentle.arm)
+                        .map(|entry| entry.arm.as_str())
+                        .collect();
                     let between = if between.is_empty() { String::new() } else { format!("; between them {}", between.join(", ")) };
                     let gentle = if fast.arm == gentle.arm { "the same arm".into() } else { describe(gentle) };
                     format!("{}: fastest {}, gentlest {gentle}{between}", fast.name, describe(fast))
@@ -80,20 +93,29 @@ fn warnings(analysis: &Analysis) -> Vec<String> {
     let mut warnings = Vec::new();
     let experiment = &analysis.experiment;
     if !analysis.complete {
-        warnings.push(format!("incomplete: {} of {} connections; the numbers below are those of what ran", analysis.flows, experiment.flows));
+        warnings
+            .push(format!("incomplete: {} of {} connections; the numbers below are those of what ran", analysis.flows, experiment.flows));
     }
     let aa = &analysis.aa;
     if aa.differed > 0 {
-        warnings.push(format!("{} of {} trials that ran again with the same seed came out differently: do not trust this result", aa.differed, aa.repeated));
+        warnings.push(format!(
+            "{} of {} trials that ran again with the same seed came out differently: do not trust this result",
+            aa.differed, aa.repeated
+        ));
     }
     if !aa.covers_zero {
-        warnings.push("A/A check failed: the baseline differs from itself beyond its 99 % interval; do not trust differences of that size".into());
+        warnings.push(
+            "A/A check failed: the baseline differs from itself beyond its 99 % interval; do not trust differences of that size".into(),
+        );
     } else if aa.reduction_pct.is_none() {
         warnings.push(format!("no A/A check: {} pairs are too few, {LEAST_FLOWS} are needed", aa.pairs));
     }
     if analysis.flows < FEW_FLOWS {
         let tail = (analysis.flows as f64 / 100.0).ceil();
-        warnings.push(format!("{} connections: a 99th percentile rests on {tail:.0} of them; {FEW_FLOWS} or more per cell carry one", analysis.flows));
+        warnings.push(format!(
+            "{} connections: a 99th percentile rests on {tail:.0} of them; {FEW_FLOWS} or more per cell carry one",
+            analysis.flows
+        ));
     }
     for entry in analysis.of(Part::All) {
         if let Some(versus) = &entry.versus_baseline {

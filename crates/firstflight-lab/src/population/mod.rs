@@ -5,6 +5,7 @@
 //! [`Population::draw`] makes a connection out of a seed and a number.
 
 pub mod builtin;
+pub mod calibrate;
 pub mod correlation;
 pub mod describe;
 pub mod distribution;
