@@ -17,8 +17,15 @@ fn main() {
         let mut out = None;
         let mut pk = 0;
         for i in 0..reps {
-            let setup =
-                Setup { path: &path, host, pacer_burst: 2 * 1472, object, limit: Nanos::from_secs(600), seed: 1 + i as u64, path_index: 0 };
+            let setup = Setup {
+                path: &path,
+                host: host.into(),
+                pacer_burst: 2 * 1472,
+                object,
+                limit: Nanos::from_secs(600),
+                seed: 1 + i as u64,
+                path_index: 0,
+            };
             let c = arm.controller(Config::quic(1472), oracle, Time(0), Seq(0));
             let o = run(&setup, c, &mut Nobody).unwrap();
             pk += o.packets_sent;
