@@ -88,6 +88,7 @@ impl Reassembly {
             }
             let next = self.next;
             self.forget(|range| range.to <= next);
+            self.remember_lowest();
             return Arrival::Fills;
         }
         let Some(whole) = self.merge(segment) else { return Arrival::Duplicate };
@@ -123,6 +124,17 @@ impl Reassembly {
         }
         self.ahead.insert(place, whole);
         Some(whole)
+    }
+
+    /// Blocks that were reported long ago come again where there is room: the ACKs that told of them may have been lost.
+    fn remember_lowest(&mut self) {
+        for at in 0..self.ahead.len().min(BLOCKS) {
+            let range = self.ahead[at];
+            if self.recents < BLOCKS && !self.recent[..self.recents].contains(&range) {
+                self.recent[self.recents] = range;
+                self.recents += 1;
+            }
+        }
     }
 
     fn forget(&mut self, gone: impl Fn(Range) -> bool) {
