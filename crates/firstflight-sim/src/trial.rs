@@ -179,7 +179,8 @@ fn drive<O: Observer, F: Transfer<O>>(mut flow: F, links: (Link, Link), limit: N
         if next >= limit.0 {
             return flow.finish(limit.0, Stop::TimeLimit);
         }
-        now = next;
+        // A timer that shrank into the past fires at once.
+        now = next.max(now);
         flow.step(now, &mut forward, &mut reverse, observer);
     }
     flow.finish(now, Stop::Complete)

@@ -287,5 +287,5 @@ fn states_are_as_small_as_their_files_say() {
     assert_eq!(size_of::<Immediate>(), 16, "immediate");
     assert_eq!(size_of::<Sack>(), 40, "sack");
     assert_eq!(size_of::<RateHalving>(), 48, "rate halving");
-    assert_eq!(size_of::<Prr>(), 128, "prr");
+    assert_eq!(size_of::<Prr>(), 96, "prr");
 }

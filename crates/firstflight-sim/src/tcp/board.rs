@@ -50,7 +50,7 @@ pub struct Board {
     skip: Box<[u32]>,
     log: Ring<u64>,
     truth: Truth,
-    /// The highest end of what was declared lost since everything was last repaired; 0 if nothing was.
+    /// The highest end of what was declared lost since that was last asked; 0 if nothing was.
     lost_end: u64,
 }
 
@@ -120,15 +120,10 @@ impl Board {
         self.truth
     }
 
-    /// The highest end of what was declared lost since [`Board::repaired`]; 0 if nothing was.
+    /// The highest end of what was declared lost since the last call; 0 if nothing was.
     #[inline]
-    pub fn lost_end(&self) -> u64 {
-        self.lost_end
-    }
-
-    /// Everything declared lost has arrived.
-    pub fn repaired(&mut self) {
-        self.lost_end = 0;
+    pub fn take_lost_end(&mut self) -> u64 {
+        core::mem::take(&mut self.lost_end)
     }
 
     /// The new segment of the next `len` bytes leaves.

@@ -3,7 +3,7 @@
 //! due stays on account (`delivered - out`) and may be sent later. The episode ends with the window at the target.
 //!
 //! Follows: RFC 6937 (May 2013, experimental), RFC 9937 (December 2025, standards track), and Linux since 4.3
-//! (`tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`); [`Rules`] says which. State: 128 bytes.
+//! (`tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`); [`Rules`] says which. State: 96 bytes.
 //!
 //! Departures:
 //! * D1 (whole segments): in the proportional branch a whole segment goes while anything is due; the excess is below one segment and the

@@ -27,10 +27,10 @@ pub struct RapidRecovery {
 impl RapidRecovery {
     /// Opens the episode. `pre` is the window at entry in bytes (see D2), `iw` the initial window, `mss` the segment size.
     pub fn new(beta: Ratio, k: Ratio, pre: u64, iw: u64, mss: u64) -> RapidRecovery {
-        let pre = pre.min(MAX_BYTES).max(2 * mss);
+        let pre = pre.min(MAX_BYTES).max(mss.saturating_mul(2));
         // RAPID 4.3-floor: not below pre * beta/3 (SHOULD), not below beta * min(IW, pre) (MAY), never below two segments (MUST).
         let third = beta.of(pre) / 3;
-        let floor = third.max(beta.of(iw.min(pre))).max(2 * mss);
+        let floor = third.max(beta.of(iw.min(pre))).max(mss.saturating_mul(2));
         RapidRecovery { beta, k, pre, acked: 0, lost: 0, floor, cwnd: pre }
     }
 

@@ -19,7 +19,7 @@ impl SafeRetreat {
     /// Retreats after `pipe_size` bytes of the jump were acknowledged (the triggering ACK included); the jump ends before `end`.
     pub fn new(beta: Ratio, pipe_size: u64, end: Seq, iw: u64, mss: u64) -> SafeRetreat {
         // CR 3.5-2: half of the proven pipe, but an initial window is never blamed.
-        let cwnd = (pipe_size.max(iw) / 2).max(2 * mss);
+        let cwnd = (pipe_size.max(iw) / 2).max(mss.saturating_mul(2));
         SafeRetreat { beta, pipe_size: pipe_size.min(MAX_BYTES), end, cwnd }
     }
 

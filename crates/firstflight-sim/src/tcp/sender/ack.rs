@@ -399,11 +399,8 @@ impl<S: Startup> Sender<S> {
             // The cut that marks ask for is never taken back.
             self.undo.discard();
         }
-        let end = self.board.lost_end();
-        self.record.on_ack(ack, cwnd_before, &self.controller, end);
-        if end > 0 && ack.una.0 >= end {
-            self.board.repaired();
-        }
+        let lost_end = self.board.take_lost_end();
+        self.record.on_ack(ack, cwnd_before, &self.controller, lost_end);
     }
 
     /// An episode opens: what the detectors do at its start.

@@ -47,6 +47,8 @@ pub(super) struct Record {
     pub episodes: Vec<EpisodeRecord>,
     /// The segment that early retransmit has just declared lost.
     pub early_head: Option<Id>,
+    /// Episodes with holes, and the highest end of what was declared lost in each and until the next one.
+    holes: Vec<(usize, u64)>,
     /// Loss and mark episodes of the controller that are in `episodes`.
     known: u32,
 }
@@ -54,6 +56,14 @@ pub(super) struct Record {
 impl Record {
     fn open(&mut self) -> Option<&mut EpisodeRecord> {
         self.episodes.last_mut().filter(|episode| episode.end.is_none())
+    }
+
+    fn add_hole(&mut self, end: u64) {
+        let Some(episode) = self.episodes.len().checked_sub(1).filter(|_| end > 0) else { return };
+        match self.holes.last_mut().filter(|(last, _)| *last == episode) {
+            Some((_, highest)) => *highest = end.max(*highest),
+            None => self.holes.push((episode, end)),
+        }
     }
 
     /// A segment left; the one before left at `last`.
@@ -65,7 +75,8 @@ impl Record {
     }
 
     /// The retransmission timer expired.
-    pub fn on_timeout(&mut self, now: Time, during: Episode, cwnd: u64) {
+    pub fn on_timeout(&mut self, now: Time, during: Episode, cwnd: u64, lost_end: u64) {
+        self.add_hole(lost_end);
         self.counters.rtos += 1;
         self.counters.recoveries_timed_out += u64::from(during == Episode::Fast);
         if let Some(episode) = self.open() {
@@ -73,7 +84,7 @@ impl Record {
         }
     }
 
-    /// The controller has heard of an ACK. `lost_end`: the highest end of what was declared lost and not repaired, 0 if there is nothing.
+    /// The controller has heard of an ACK. `lost_end`: the highest end of what was declared lost since the last one, 0 if nothing was.
     #[inline]
     pub fn on_ack<S: Startup>(
         &mut self,
@@ -108,11 +119,10 @@ impl Record {
                 repaired: None,
             });
         }
-        if lost_end > 0
-            && ack.una.0 >= lost_end
-            && let Some(episode) = self.episodes.last_mut()
-        {
-            episode.repaired = Some(ack.now);
+        self.add_hole(lost_end);
+        while let Some(&(episode, _)) = self.holes.first().filter(|(_, end)| ack.una.0 >= *end) {
+            self.episodes[episode].repaired = Some(ack.now);
+            self.holes.remove(0);
         }
     }
 }

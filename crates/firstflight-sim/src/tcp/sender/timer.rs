@@ -82,7 +82,8 @@ impl<S: Startup> Sender<S> {
         let sent = rto::Sent { nxt, tx_next: self.board.next_sent() };
         let response = self.rto.on_expiry(now, self.rtt.rto(), self.episode, sent);
         self.rto.mark(&mut self.board, self.marker.rack(), now);
-        self.record.on_timeout(now, self.episode, self.controller.cwnd());
+        let lost_end = self.board.take_lost_end();
+        self.record.on_timeout(now, self.episode, self.controller.cwnd(), lost_end);
         let timeout = match response {
             Response::Cut => Timeout::Rto,
             // D5: an episode has cut already.
