@@ -230,7 +230,7 @@ pub fn run_controller<S: firstflight::startup::Startup>(
     let ground = ground();
     let setup = Setup {
         path: &ground.path,
-        host: Host::default(),
+        host: Host::default().into(),
         pacer_burst: 2 * WINDOW_PACKET,
         object: ground.bytes,
         limit: ground.limit,
