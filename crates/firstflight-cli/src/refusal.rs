@@ -14,7 +14,9 @@ pub fn line(error: &Error) -> String {
     let option = text(ContextKind::InvalidArg).map(|option| option.split(' ').next().unwrap_or_default().to_owned());
     let value = text(ContextKind::InvalidValue).unwrap_or_default();
     match (error.kind(), option) {
-        (ErrorKind::InvalidValue | ErrorKind::ValueValidation, Some(option)) if value.is_empty() => format!("{option}: the value is missing"),
+        (ErrorKind::InvalidValue | ErrorKind::ValueValidation, Some(option)) if value.is_empty() => {
+            format!("{option}: the value is missing")
+        }
         (ErrorKind::InvalidValue, Some(option)) => {
             let allowed = match error.get(ContextKind::ValidValue) {
                 Some(ContextValue::Strings(values)) => format!("; allowed: {}", values.join(", ")),
