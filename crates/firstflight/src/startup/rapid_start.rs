@@ -119,7 +119,11 @@ impl Startup for RapidStart {
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         if !self.probing {
-            return Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay };
+            // Also after a false alarm: a conservative slow start that was given back has to run to its end.
+            return match &mut self.hystart {
+                Some(hystart) => hystart.grow(ack, acked, w, cx),
+                None => Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay },
+            };
         }
         self.jump.on_ack(ack, w, cx);
         let twice = self.rapid() && cx.paced && cx.limited;
@@ -175,7 +179,7 @@ impl Startup for RapidStart {
 
     /// HyStart++'s, if it watches: Rapid Start itself stays off after a false alarm (D2).
     fn save(&self) -> Saved {
-        self.hystart.map_or(Saved::default(), |hystart| hystart.save())
+        self.hystart.as_ref().map_or(Saved::default(), Startup::save)
     }
 
     fn restore(&mut self, saved: Saved) {
@@ -187,7 +191,7 @@ impl Startup for RapidStart {
     fn pacing_gain(&self) -> Ratio {
         if self.jump.spreading() {
             GAIN_JUMP
-        } else if let Some(hystart) = self.hystart.filter(|hystart| hystart.phase() != Phase::Startup) {
+        } else if let Some(hystart) = self.hystart.as_ref().filter(|hystart| hystart.phase() != Phase::Startup) {
             hystart.pacing_gain()
         } else if !self.probing {
             GAIN_SLOW_START
@@ -203,7 +207,7 @@ impl Startup for RapidStart {
     fn phase(&self) -> Phase {
         if self.jump.spreading() {
             Phase::Jump
-        } else if let Some(hystart) = self.hystart.filter(|hystart| hystart.phase() != Phase::Startup) {
+        } else if let Some(hystart) = self.hystart.as_ref().filter(|hystart| hystart.phase() != Phase::Startup) {
             hystart.phase()
         } else if self.probing && self.rapid() {
             Phase::Rapid
