@@ -2,7 +2,7 @@
 
 mod command;
 
-use command::well;
+use command::{run, well};
 use firstflight::arm::{AVOIDANCES, RECOVERIES, SHORT_NAMES, STARTUPS};
 use firstflight_path::builtins;
 
@@ -13,6 +13,10 @@ fn words(text: &str, indent: usize) -> Vec<&str> {
         .filter_map(|line| line.split_whitespace().next())
         .collect()
 }
+
+/// Paths whose way back decides about an ACK after it is sent, which the simulator cannot drive yet: they parse, and are refused in one
+/// line. A path that works belongs off this list, and the test says so.
+const NOT_IN_THE_SIMULATOR_YET: &[&str] = &["pantheon-lab/ack-1-per-100ms", "pantheon-lab/ack-10-per-200ms"];
 
 #[test]
 fn every_listed_path_carries_an_object() {
@@ -26,7 +30,12 @@ fn every_listed_path_carries_an_object() {
         .collect();
     assert_eq!(listed.len(), builtins().len(), "every built-in path is listed: {list}");
     for (name, text) in listed {
-        let run = well(&["compare", "--path", name, "--arms", "slowstart", "--bytes", "20kB", "--json", "-"]);
+        let run = run(&["compare", "--path", name, "--arms", "slowstart", "--bytes", "20kB", "--json", "-"]);
+        if NOT_IN_THE_SIMULATOR_YET.contains(&name) {
+            assert!(run.code == 2 && run.said().len() == 1, "`{name}` works in the simulator now: {}", run.stderr);
+            continue;
+        }
+        assert_eq!(run.code, 0, "`{name}` is listed and fails: {}", run.stderr);
         let experiment = &run.json()["experiment"];
         assert_eq!(experiment["path"], text, "`{name}` is the path that is listed");
         assert_eq!(experiment["path_name"], name);
