@@ -306,11 +306,13 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     pub fn on_spurious(&mut self) {
         let Some(undo) = self.undo.take() else { return };
         self.stats.undone = self.stats.undone.saturating_add(1);
-        if let Some(Episode::Policy) = self.episode.take() {
+        let episode = self.episode.take();
+        if let Some(Episode::Policy) = episode {
             self.recovery.end(End::Undone, 0);
         }
-        // RFC9438 4.9-2: only if the window is still smaller than it was.
-        if self.w.cwnd < undo.window.cwnd {
+        // RFC9438 4.9-2: only if the window is still smaller than it was. In an open episode it always is: what a policy shows there is
+        // the pipe and what may be added to it, which right after the first loss is as much as the old window.
+        if episode.is_some() || self.w.cwnd < undo.window.cwnd {
             self.w = undo.window;
             self.avoidance.restore(undo.avoidance);
             self.startup.restore(undo.startup);
@@ -560,7 +562,9 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     }
 
     fn grow(&mut self, ack: &Ack) {
-        let acked = if self.mark.is_some() { ack.acked_fresh } else { ack.acked };
+        // RFC9002 7.3.2-4 is QUIC's: in TCP an episode lasts until everything sent before it is acknowledged, and after a timeout
+        // what was sent before it is what slow start grows by.
+        let acked = if self.mark.is_some() && self.cx.transport == Transport::Quic { ack.acked_fresh } else { ack.acked };
         if acked == 0 {
             return;
         }
