@@ -124,7 +124,8 @@ struct Undo<A> {
     window: Window,
     avoidance: A,
     startup: Saved,
-    exit: Option<Exit>,
+    /// Startup had not ended.
+    in_startup: bool,
 }
 
 /// One sender's congestion controller.
@@ -135,7 +136,8 @@ pub struct Controller<S, A: Avoidance, R> {
     recovery: R,
     w: Window,
     cx: Context,
-    config: Config,
+    recovery_gain: Ratio,
+    idle_restart: bool,
     srtt: Option<Nanos>,
     episode: Option<Episode>,
     /// `nxt` when the last episode began; nothing sent before it starts another.
@@ -171,7 +173,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             recovery,
             w: Window { cwnd: iw, ssthresh: UNSET_SSTHRESH },
             cx,
-            config,
+            recovery_gain: config.recovery_gain,
+            idle_restart: config.idle_restart,
             srtt: None,
             episode: None,
             mark: None,
@@ -201,7 +204,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             self.avoidance.on_idle(ready.now, ready.idle);
             if ready.idle > ready.timeout && ready.timeout > Nanos::ZERO {
                 self.startup.on_idle(ready.now, ready.nxt);
-                if self.config.idle_restart && self.episode.is_none() {
+                if self.idle_restart && self.episode.is_none() {
                     // RFC5681 4.1-2: restart from at most the initial window. At or above the threshold a new epoch begins there, or the
                     // memory of the old one would lift the window straight back.
                     let restart = self.w.cwnd.min(self.cx.iw);
@@ -256,10 +259,10 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                 return;
             }
         }
-        if ack.lost > 0 || ack.ce {
-            if let Some(signal) = self.congested(ack, replaced) {
-                return self.open(signal, ack);
-            }
+        if (ack.lost > 0 || ack.ce)
+            && let Some(signal) = self.congested(ack, replaced)
+        {
+            return self.open(signal, ack);
         }
         if may_grow && ack.acked > 0 {
             self.grow(ack);
@@ -316,7 +319,9 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             self.w = undo.window;
             self.avoidance.restore(undo.avoidance);
             self.startup.restore(undo.startup);
-            self.exit = undo.exit;
+            if undo.in_startup {
+                self.exit = None;
+            }
         }
     }
 
@@ -395,7 +400,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         match self.episode {
             // RAPID 4.3-pacing: the smooth recovery needs no more than slow start's gain; its window does the shaping.
             Some(Episode::Own(_)) => GAIN_SLOW_START,
-            Some(_) => self.config.recovery_gain,
+            Some(_) => self.recovery_gain,
             None if self.w.in_slow_start() => self.startup.pacing_gain(),
             None => GAIN_AVOIDANCE,
         }
@@ -519,7 +524,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             window: before,
             avoidance: self.avoidance.save(),
             startup: self.startup.save(),
-            exit: self.exit,
+            in_startup: self.exit.is_none(),
         });
         match signal {
             Signal::Loss => self.stats.loss_episodes = self.stats.loss_episodes.saturating_add(1),
