@@ -15,6 +15,7 @@ use crate::event::{Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout
 use crate::recovery::{Cause, End, Entry, OwnRecovery, Progress, Recovery};
 use crate::startup::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Saved, Startup, Verdict};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
+use core::num::NonZero;
 
 /// What a connection tells its controller once, at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,8 +125,6 @@ struct Undo<A> {
     window: Window,
     avoidance: A,
     startup: Saved,
-    /// Startup had not ended.
-    in_startup: bool,
 }
 
 /// One sender's congestion controller.
@@ -138,12 +137,15 @@ pub struct Controller<S, A: Avoidance, R> {
     cx: Context,
     recovery_gain: Ratio,
     idle_restart: bool,
-    srtt: Option<Nanos>,
+    /// In ns; zero is no RTT to pace by.
+    srtt: Option<NonZero<u64>>,
     episode: Option<Episode>,
     /// `nxt` when the last episode began; nothing sent before it starts another.
     mark: Option<Seq>,
     tx_mark: u64,
     undo: Option<Undo<A::Saved>>,
+    /// The loss that `undo` remembers is what ended startup.
+    exit_in_doubt: bool,
     after_timeout: bool,
     first_sent: Option<Time>,
     round_end: Seq,
@@ -180,6 +182,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             mark: None,
             tx_mark: 0,
             undo: None,
+            exit_in_doubt: false,
             after_timeout: false,
             first_sent: None,
             round_end: nxt,
@@ -193,13 +196,13 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
 
     /// An RTT sample from before the first data, such as the handshake's.
     pub fn on_handshake_rtt(&mut self, now: Time, rtt: Nanos) {
-        self.srtt = Some(rtt);
+        self.srtt = NonZero::new(rtt.0);
         self.startup.on_rtt(now, rtt, &self.cx);
     }
 
     /// The transport is about to send a burst.
     pub fn before_send(&mut self, ready: &Ready) {
-        self.srtt = ready.srtt.or(self.srtt);
+        self.note_srtt(ready.srtt);
         if ready.idle > Nanos::ZERO {
             self.avoidance.on_idle(ready.now, ready.idle);
             if ready.idle > ready.timeout && ready.timeout > Nanos::ZERO {
@@ -228,7 +231,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     /// A packet or burst left.
     pub fn on_sent(&mut self, sent: &Sent) {
         self.first_sent.get_or_insert(sent.now);
-        self.srtt = sent.srtt.or(self.srtt);
+        self.note_srtt(sent.srtt);
         if let Some(Episode::Policy) = self.episode {
             self.recovery.on_sent(sent.bytes.min(MAX_BYTES));
         }
@@ -243,7 +246,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
 
     #[inline(never)]
     fn take(&mut self, ack: &Ack) {
-        self.srtt = ack.srtt.or(self.srtt);
+        self.note_srtt(ack.srtt);
         self.cx.epoch_age = self.avoidance.epoch_start().map(|start| ack.now.since(start));
         if let Some(rtt) = ack.rtt {
             self.startup.on_rtt(ack.now, rtt, &self.cx);
@@ -319,7 +322,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             self.w = undo.window;
             self.avoidance.restore(undo.avoidance);
             self.startup.restore(undo.startup);
-            if undo.in_startup {
+            if self.exit_in_doubt {
                 self.exit = None;
             }
         }
@@ -349,7 +352,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     /// The rate at which a pacer should release packets; `None` if the sender is not paced or has no RTT yet.
     #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
-        let srtt = self.srtt.filter(|srtt| self.cx.paced && srtt.0 > 0)?;
+        let srtt = Nanos(self.srtt.filter(|_| self.cx.paced)?.get());
         let gain = self.pacing_gain();
         Rate::from_bytes_over(self.w.cwnd.saturating_mul(gain.num()), srtt * gain.den()).map(|rate| Rate(rate.0.max(1)))
     }
@@ -394,6 +397,13 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     pub fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.startup.signals(visit);
         self.avoidance.signals(visit);
+    }
+
+    #[inline]
+    fn note_srtt(&mut self, srtt: Option<Nanos>) {
+        if let Some(srtt) = srtt {
+            self.srtt = NonZero::new(srtt.0);
+        }
     }
 
     fn pacing_gain(&self) -> Ratio {
@@ -520,12 +530,9 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let from_slow_start = self.w.in_slow_start();
         let before = self.w;
         // RFC9438 4.9-1: remember what to give back; marks are never taken back and void the memory of an earlier loss.
-        self.undo = (signal == Signal::Loss).then(|| Undo {
-            window: before,
-            avoidance: self.avoidance.save(),
-            startup: self.startup.save(),
-            in_startup: self.exit.is_none(),
-        });
+        self.undo =
+            (signal == Signal::Loss).then(|| Undo { window: before, avoidance: self.avoidance.save(), startup: self.startup.save() });
+        self.exit_in_doubt = signal == Signal::Loss && self.exit.is_none();
         match signal {
             Signal::Loss => self.stats.loss_episodes = self.stats.loss_episodes.saturating_add(1),
             Signal::Ecn => self.stats.ecn_episodes = self.stats.ecn_episodes.saturating_add(1),

@@ -6,7 +6,7 @@ mod history;
 use history::arms::{AVOIDANCES, Choice, RECOVERIES, STARTUPS};
 use history::{Reached, Source, play, play_arm, random_bytes};
 
-const HISTORIES: u64 = 20_000;
+const HISTORIES: u64 = 10_000;
 
 #[test]
 fn random_histories_keep_every_invariant() {
