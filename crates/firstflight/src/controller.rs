@@ -10,7 +10,7 @@
 //!
 //! Order of work within one ACK: [`crate::event`].
 
-use crate::avoidance::{Avoidance, Cut};
+use crate::avoidance::{Avoidance, Cut, MAX_MSS};
 use crate::event::{Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout, Transport, Window};
 use crate::recovery::{Cause, End, Entry, OwnRecovery, Progress, Recovery};
 use crate::startup::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Saved, Startup, Verdict};
@@ -21,9 +21,9 @@ use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
 pub struct Config {
     /// Whose rules apply where TCP and QUIC differ.
     pub transport: Transport,
-    /// Largest payload of a packet as the window counts it, in bytes.
+    /// Largest payload of a packet as the window counts it, in bytes; 1 to 65536, what lies outside is cut to it.
     pub mss: u64,
-    /// Initial window in bytes.
+    /// Initial window in bytes; at least the smallest window of the transport.
     pub initial_window: u64,
     /// A pacer will release the packets.
     pub paced: bool,
@@ -38,8 +38,9 @@ pub struct Config {
 impl Config {
     /// RFC 6928 and RFC 9002 section 7.2: `min(10 * mss, max(14720, 2 * mss))` bytes.
     pub const fn standard_initial_window(mss: u64) -> u64 {
-        let floor = if 2 * mss > 14_720 { 2 * mss } else { 14_720 };
-        let ten = 10 * mss;
+        let two = mss.saturating_mul(2);
+        let floor = if two > 14_720 { two } else { 14_720 };
+        let ten = mss.saturating_mul(10);
         if ten < floor { ten } else { floor }
     }
 
@@ -50,7 +51,7 @@ impl Config {
             mss,
             initial_window: Config::standard_initial_window(mss),
             paced: true,
-            max_burst: 10 * mss,
+            max_burst: mss.saturating_mul(10),
             recovery_gain: GAIN_AVOIDANCE,
             idle_restart: false,
         }
@@ -152,8 +153,8 @@ pub struct Controller<S, A: Avoidance, R> {
 impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     /// A controller for a connection that starts at `now` with `nxt` as its first packet or sequence number.
     pub fn new(startup: S, avoidance: A, recovery: R, config: Config, now: Time, nxt: Seq) -> Controller<S, A, R> {
-        let mss = config.mss.clamp(1, MAX_BYTES >> 8);
-        let iw = config.initial_window.clamp(mss, MAX_BYTES);
+        let mss = config.mss.clamp(1, MAX_MSS);
+        let iw = config.initial_window.clamp(least_window(config.transport, mss), MAX_BYTES);
         let cx = Context {
             mss,
             iw,
@@ -213,7 +214,12 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                 }
             }
         }
+        let before = self.w;
         self.startup.before_send(ready, &mut self.w, &self.cx);
+        self.install(self.w.cwnd);
+        if before.in_slow_start() && self.episode.is_none() {
+            self.note_threshold(ready.now, before.cwnd, ready.inflight.min(MAX_BYTES));
+        }
     }
 
     /// A packet or burst left.
@@ -226,27 +232,36 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     }
 
     /// One ACK, or the loss timer (then `acked` is 0 and `rtt` is `None`).
+    #[inline]
     pub fn on_ack(&mut self, ack: &Ack) {
-        let ack = &ack.clamped();
+        // Copying the record to cut it costs more than all else that most ACKs do, and only nonsense needs it.
+        if ack.is_bounded() { self.take(ack) } else { self.take(&ack.clamped()) }
+    }
+
+    #[inline(never)]
+    fn take(&mut self, ack: &Ack) {
         self.srtt = ack.srtt.or(self.srtt);
-        self.cx.pacing_rate = self.pacing_rate();
         self.cx.epoch_age = self.avoidance.epoch_start().map(|start| ack.now.since(start));
-        self.cx.limited = self.limited(ack);
         if let Some(rtt) = ack.rtt {
             self.startup.on_rtt(ack.now, rtt, &self.cx);
         }
         self.count_round(ack);
-        if self.episode.is_none() && self.w.in_slow_start() {
-            let verdict = self.startup.sample(ack, self.w, &self.cx);
-            self.apply(verdict, ack);
+        if self.episode.is_none() && self.w.in_slow_start() && !is_timer(ack) {
+            self.sample(ack);
         }
         let (mut may_grow, mut replaced) = (true, false);
         if self.episode.is_some() {
             (may_grow, replaced) = self.progress(ack);
+            if self.episode.is_some() {
+                return;
+            }
         }
-        if self.episode.is_none() && self.congested(ack, replaced) {
-            self.open(ack);
-        } else if may_grow && self.episode.is_none() && ack.acked > 0 {
+        if ack.lost > 0 || ack.ce {
+            if let Some(signal) = self.congested(ack, replaced) {
+                return self.open(signal, ack);
+            }
+        }
+        if may_grow && ack.acked > 0 {
             self.grow(ack);
         }
     }
@@ -264,12 +279,12 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         match event.timeout {
             Timeout::Rto => {
                 self.w.ssthresh = self.avoidance.on_rto(event.now, inflight, self.w, &self.cx).max(self.cx.minimum_window());
-                self.w.cwnd = self.cx.mss;
+                self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
                 self.tx_mark = u64::MAX;
             }
             Timeout::RtoAgain => {
-                self.w.cwnd = self.cx.mss;
+                self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
                 self.tx_mark = u64::MAX;
             }
@@ -397,21 +412,34 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         }
     }
 
-    /// Loss or marks that are news: not of something sent before the last episode began.
-    fn congested(&self, ack: &Ack, replaced: bool) -> bool {
-        if ack.lost == 0 && !ack.ce {
-            return false;
-        }
-        let Some(mark) = self.mark.filter(|_| !replaced) else { return true };
-        match self.cx.transport {
-            // RFC9002 7.3.1-2: only a packet sent after the last entry starts a new period.
-            Transport::Quic if ack.lost > 0 => ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark),
-            Transport::Quic => ack.una > mark,
-            Transport::Tcp => ack.una >= mark,
+    #[inline]
+    fn sample(&mut self, ack: &Ack) {
+        self.cx.pacing_rate = self.pacing_rate();
+        self.cx.limited = self.limited(ack);
+        let before = self.w.cwnd;
+        match self.startup.sample(ack, self.w, &self.cx) {
+            Verdict::Stay => {}
+            verdict => {
+                if !self.apply(verdict, ack) {
+                    self.note_threshold(ack.now, before, ack.inflight_before);
+                }
+            }
         }
     }
 
+    /// Loss or marks that are news: not of something sent before the last episode began. Loss outranks marks.
+    fn congested(&self, ack: &Ack, replaced: bool) -> Option<Signal> {
+        let (loss_is_news, mark_is_news) = match (self.mark.filter(|_| !replaced), self.cx.transport) {
+            (None, _) => (true, true),
+            // RFC9002 7.3.1-2: only a packet sent after the last entry starts a new period. Late losses of the old one hide no marks.
+            (Some(mark), Transport::Quic) => (ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark), ack.una > mark),
+            (Some(mark), Transport::Tcp) => (ack.una >= mark, ack.una >= mark),
+        };
+        if ack.lost > 0 && loss_is_news { Some(Signal::Loss) } else { (ack.ce && mark_is_news).then_some(Signal::Ecn) }
+    }
+
     /// One ACK of an open episode. Returns whether this ACK may still grow the window, and whether a fresh episode must open.
+    #[inline(never)]
     fn progress(&mut self, ack: &Ack) -> (bool, bool) {
         let past_mark = self.mark.is_none_or(|mark| match self.cx.transport {
             Transport::Quic => ack.una > mark,
@@ -480,8 +508,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         self.install(self.recovery.cwnd());
     }
 
-    fn open(&mut self, ack: &Ack) {
-        let signal = if ack.lost > 0 { Signal::Loss } else { Signal::Ecn };
+    #[inline(never)]
+    fn open(&mut self, signal: Signal, ack: &Ack) {
         let from_slow_start = self.w.in_slow_start();
         let before = self.w;
         // RFC9438 4.9-1: remember what to give back; marks are never taken back and void the memory of an earlier loss.
@@ -515,8 +543,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                     Signal::Loss => Cause::Ack,
                 },
                 target: reduced.ssthresh,
-                flight: ack.flight,
-                sacked: ack.sacked,
+                flight: ack.flight.min(MAX_BYTES),
+                sacked: ack.sacked.min(MAX_BYTES),
                 delivered: ack.acked,
                 cwnd: before.cwnd,
                 reduced: reduced.cwnd,
@@ -537,22 +565,14 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             return;
         }
         let before = self.w;
+        // Anew: the sample hook or the end of an episode may have moved this ACK across the threshold, where the stricter test applies.
+        self.cx.limited = self.limited(ack);
         if before.in_slow_start() {
             let grown = self.startup.grow(ack, acked, &mut self.w, &self.cx);
-            let left = matches!(grown.verdict, Verdict::Leave(_));
-            self.apply(grown.verdict, ack);
-            if !left && !self.w.in_slow_start() {
-                let timed_out = core::mem::take(&mut self.after_timeout);
-                let handover = if timed_out { Handover::AfterTimeout } else { Handover::LossFree };
-                self.avoidance.hand_over(handover, self.w, &self.cx);
-                if self.exit.is_none() {
-                    let reason = self.startup.reached();
-                    self.record(reason, ack.now, before.cwnd, ack.inflight_before, Some(self.w.ssthresh));
-                }
-                if grown.leftover > 0 {
-                    self.cx.limited = ack.cwnd_limited;
-                    self.avoidance.grow(ack, grown.leftover, &mut self.w, &self.cx);
-                }
+            let left = grown.verdict != Verdict::Stay && self.apply(grown.verdict, ack);
+            if !left && self.note_threshold(ack.now, before.cwnd, ack.inflight_before) && grown.leftover > 0 {
+                self.cx.limited = ack.cwnd_limited;
+                self.avoidance.grow(ack, grown.leftover, &mut self.w, &self.cx);
             }
         } else {
             let floor = self.startup.beside_avoidance(ack, acked, before, &self.cx);
@@ -564,13 +584,36 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         self.install(self.w.cwnd);
     }
 
-    fn apply(&mut self, verdict: Verdict, ack: &Ack) {
+    /// Slow start is over if the window has met the threshold, or the threshold has come down to it: whether it is. Asked where the
+    /// window was below the threshold a moment ago and the startup itself has not left.
+    #[inline]
+    fn note_threshold(&mut self, now: Time, detected: u64, inflight: u64) -> bool {
+        if self.w.in_slow_start() { false } else { self.meet_threshold(now, detected, inflight) }
+    }
+
+    #[cold]
+    fn meet_threshold(&mut self, now: Time, detected: u64, inflight: u64) -> bool {
+        let timed_out = core::mem::take(&mut self.after_timeout);
+        let handover = if timed_out { Handover::AfterTimeout } else { Handover::LossFree };
+        self.avoidance.hand_over(handover, self.w, &self.cx);
+        // Told in later slow starts as well: what it was still looking for it need not find any more.
+        let reason = self.startup.reached();
+        if self.exit.is_none() {
+            self.record(reason, now, detected, inflight, Some(self.w.ssthresh));
+        }
+        true
+    }
+
+    /// Does what a hook concluded; whether startup left.
+    #[inline(never)]
+    fn apply(&mut self, verdict: Verdict, ack: &Ack) -> bool {
         match verdict {
             Verdict::Stay => {}
             Verdict::Aim { ssthresh } => self.w.ssthresh = ssthresh.max(self.cx.minimum_window()),
             Verdict::Hold { cwnd } => self.install(cwnd),
             Verdict::Leave(leave) => self.leave(leave, ack),
         }
+        matches!(verdict, Verdict::Leave(_))
     }
 
     fn leave(&mut self, leave: Leave, ack: &Ack) {
@@ -598,14 +641,17 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         });
     }
 
-    /// Every window passes through here: never below the minimum (RFC9002 7.2-3: two packets; RFC5681 3.1-12: TCP's loss window is one
-    /// segment), never above [`MAX_BYTES`].
+    /// Every window passes through here: never below the minimum, never above [`MAX_BYTES`].
     fn install(&mut self, cwnd: u64) {
-        let minimum = match self.cx.transport {
-            Transport::Quic => self.cx.minimum_window(),
-            Transport::Tcp => self.cx.mss,
-        };
-        self.w.cwnd = cwnd.clamp(minimum, MAX_BYTES);
+        self.w.cwnd = cwnd.clamp(least_window(self.cx.transport, self.cx.mss), MAX_BYTES);
+    }
+}
+
+/// RFC9002 7.2-3: two packets. RFC5681 3.1-12: TCP's loss window is one segment.
+const fn least_window(transport: Transport, mss: u64) -> u64 {
+    match transport {
+        Transport::Quic => 2 * mss,
+        Transport::Tcp => mss,
     }
 }
 

@@ -116,6 +116,14 @@ pub struct Ack {
 }
 
 impl Ack {
+    /// Cutting would change nothing that every ACK computes with; what only an episode's opening looks at is cut there.
+    #[inline]
+    pub(crate) fn is_bounded(&self) -> bool {
+        // The bits of all amounts together are at least the largest of them.
+        let bits = self.acked | self.lost | self.inflight_before | self.inflight;
+        bits <= MAX_BYTES && self.acked_fresh <= self.acked
+    }
+
     /// Cuts every amount to [`MAX_BYTES`], so that no product of two of them can overflow.
     #[must_use]
     pub fn clamped(mut self) -> Ack {
@@ -197,7 +205,7 @@ pub struct Context {
     pub transport: Transport,
     /// A pacer is really releasing packets (not merely configured).
     pub paced: bool,
-    /// The rate the pacer uses now, if it does.
+    /// The rate the pacer uses now, if it does; up to date in the hooks of slow start.
     pub pacing_rate: Option<Rate>,
     /// The largest burst that leaves in one send call, in bytes (GSO).
     pub max_burst: u64,
