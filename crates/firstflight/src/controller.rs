@@ -528,8 +528,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let reduced = self.avoidance.reduce(&cut, before, &self.cx);
         self.mark = Some(ack.nxt);
         self.tx_mark = ack.tx_next;
-        if let Some(mut own) = self.startup.on_congestion(signal, beta, ack, before, &self.cx) {
-            own.account(ack.acked, ack.lost, ack.una);
+        if let Some(own) = self.startup.on_congestion(signal, beta, ack, before, &self.cx) {
             self.install(own.cwnd());
             self.w.ssthresh = self.w.cwnd;
             self.episode = Some(Episode::Own(own));

@@ -118,11 +118,10 @@ impl Startup for RapidStart {
     }
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
-        if !self.probing {
-            return Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay };
+        if self.probing {
+            self.jump.on_ack(ack, w, cx);
         }
-        self.jump.on_ack(ack, w, cx);
-        let twice = self.rapid() && cx.paced && cx.limited;
+        let twice = self.probing && self.rapid() && cx.paced && cx.limited;
         if let Some(hystart) = &mut self.hystart {
             // RAPID 5-1: HyStart++ grows and decides; the third part is added while it is in slow start. Once it has moved to avoidance
             // a loss is an ordinary one.
@@ -134,6 +133,9 @@ impl Startup for RapidStart {
                 self.probing = false;
             }
             return grown;
+        }
+        if !self.probing {
+            return Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay };
         }
         if !cx.limited {
             return Grown::default();
@@ -155,7 +157,10 @@ impl Startup for RapidStart {
             return None;
         }
         let pre = w.cwnd.min(ack.inflight_before);
-        Some(OwnRecovery::Rapid(RapidRecovery::new(beta, self.params.k, pre, cx.iw, cx.mss)))
+        let mut recovery = RapidRecovery::new(beta, self.params.k, pre, cx.iw, cx.mss);
+        // RAPID 4.3-2: the ACK that reveals the first loss is charged like any other, that loss included.
+        recovery.account(ack.acked, ack.lost);
+        Some(OwnRecovery::Rapid(recovery))
     }
 
     fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
