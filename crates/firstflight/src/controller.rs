@@ -271,24 +271,27 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let inflight = event.inflight_before.min(MAX_BYTES);
         let in_startup = self.exit.is_none();
         let before = self.w;
-        if let Some(Episode::Policy) = self.episode.take() {
-            self.recovery.end(End::Timeout, inflight);
+        let episode = self.episode.take();
+        if let Some(Episode::Policy) = episode {
+            // What an episode shows is what may be sent at the moment; what a timeout cuts is the window it would have left.
+            let left = self.recovery.end(End::Timeout, inflight);
+            self.install(left);
         }
-        self.undo = None;
         self.stats.timeouts = self.stats.timeouts.saturating_add(1);
         match event.timeout {
             Timeout::Rto => {
+                // RFC5682 3-undo: a timeout may prove needless later, but one inside an episode does not make the loss before it unreal.
+                self.undo = episode.is_none().then(|| self.copy(before));
                 self.w.ssthresh = self.avoidance.on_rto(event.now, inflight, self.w, &self.cx).max(self.cx.minimum_window());
                 self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
-                self.tx_mark = u64::MAX;
             }
             Timeout::RtoAgain => {
                 self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
-                self.tx_mark = u64::MAX;
             }
             Timeout::PersistentCongestion => {
+                self.undo = None;
                 self.avoidance.on_persistent_congestion(event.now);
                 self.w.cwnd = self.cx.minimum_window();
                 self.mark = None;
@@ -306,11 +309,12 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     pub fn on_spurious(&mut self) {
         let Some(undo) = self.undo.take() else { return };
         self.stats.undone = self.stats.undone.saturating_add(1);
-        if let Some(Episode::Policy) = self.episode.take() {
+        let episode = self.episode.take();
+        if let Some(Episode::Policy) = episode {
             self.recovery.end(End::Undone, 0);
         }
-        // RFC9438 4.9-2: only if the window is still smaller than it was.
-        if self.w.cwnd < undo.window.cwnd {
+        // RFC9438 4.9-2: only if the window is still smaller than it was. Inside an episode it is, whatever may be sent at the moment.
+        if episode.is_some() || self.w.cwnd < undo.window.cwnd {
             self.w = undo.window;
             self.avoidance.restore(undo.avoidance);
             self.startup.restore(undo.startup);
@@ -433,7 +437,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             (None, _) => (true, true),
             // RFC9002 7.3.1-2: only a packet sent after the last entry starts a new period. Late losses of the old one hide no marks.
             (Some(mark), Transport::Quic) => (ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark), ack.una > mark),
-            (Some(mark), Transport::Tcp) => (ack.una >= mark, ack.una >= mark),
+            // Below the mark without an episode TCP is in timeout recovery: there only a lost repeat is news.
+            (Some(mark), Transport::Tcp) => (ack.una >= mark || ack.lost_again, ack.una >= mark),
         };
         if ack.lost > 0 && loss_is_news { Some(Signal::Loss) } else { (ack.ce && mark_is_news).then_some(Signal::Ecn) }
     }
@@ -495,6 +500,11 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         }
     }
 
+    /// What a false alarm gives back; `window` is the one before the reduction.
+    fn copy(&self, window: Window) -> Undo<A::Saved> {
+        Undo { window, avoidance: self.avoidance.save(), startup: self.startup.save(), exit: self.exit }
+    }
+
     fn feed_policy(&mut self, ack: &Ack) {
         self.recovery.on_ack(&Progress {
             delivered: ack.acked,
@@ -513,12 +523,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let from_slow_start = self.w.in_slow_start();
         let before = self.w;
         // RFC9438 4.9-1: remember what to give back; marks are never taken back and void the memory of an earlier loss.
-        self.undo = (signal == Signal::Loss).then(|| Undo {
-            window: before,
-            avoidance: self.avoidance.save(),
-            startup: self.startup.save(),
-            exit: self.exit,
-        });
+        self.undo = (signal == Signal::Loss).then(|| self.copy(before));
         match signal {
             Signal::Loss => self.stats.loss_episodes = self.stats.loss_episodes.saturating_add(1),
             Signal::Ecn => self.stats.ecn_episodes = self.stats.ecn_episodes.saturating_add(1),
@@ -559,7 +564,9 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     }
 
     fn grow(&mut self, ack: &Ack) {
-        let acked = if self.mark.is_some() { ack.acked_fresh } else { ack.acked };
+        // RFC9002 7.3.2-growth: packets sent before recovery grow no window. In TCP the window stands during recovery instead; after a
+        // timeout it is repeated data that it grows by.
+        let acked = if self.mark.is_some() && self.cx.transport == Transport::Quic { ack.acked_fresh } else { ack.acked };
         if acked == 0 {
             return;
         }

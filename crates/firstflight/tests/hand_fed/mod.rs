@@ -66,7 +66,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Fed<S, A, R> {
 
     /// `bytes` declared lost on an ACK that delivers `acked`; the newest of them was the last transmission but one.
     pub fn lost(&self, acked: u64, bytes: u64) -> Ack {
-        Ack { lost: bytes, tx_lost: Some(self.tx_next.saturating_sub(2)), ..self.acked(acked) }
+        let inflight = self.c.cwnd().saturating_sub(acked + bytes);
+        Ack { lost: bytes, tx_lost: Some(self.tx_next.saturating_sub(2)), inflight, ..self.acked(acked) }
     }
 
     pub fn ack(&mut self, ack: Ack) -> u64 {
