@@ -40,21 +40,43 @@
 #![deny(clippy::float_arithmetic)]
 #![allow(clippy::missing_errors_doc, reason = "every fallible function answers with a `PathError`, whose line says what is wrong")]
 
+mod aqm;
+mod batch;
 mod builtin;
+mod direction;
+mod draw;
 mod error;
+mod grant;
+mod handover;
+mod keys;
 mod link;
+mod links;
+mod losses;
 mod path;
 mod plain;
+mod policer;
+mod print;
 mod queue;
 pub mod random;
+mod release;
+mod returns;
+mod rich;
+mod serial;
+mod server;
 mod slots;
 mod text;
 mod trace;
 mod value;
 
 pub use builtin::{Builtin, DEFAULT, builtins};
+pub use direction::{
+    Aqm, Ecn, Effects, GilbertElliott, Jitter, PACKET, PlayedTrace, Poisson, Policer, Queue, Rate, Reorder, Steps, WanderingRate,
+};
 pub use error::PathError;
 pub use link::{DropCause, Fate, Link};
-pub use path::{PACKET, Path, PlayedTrace, Queue, Rate, SMALLEST_ACK};
+pub use links::Reverse;
+pub use path::{Delay, Path, SMALLEST_ACK};
 pub use random::{Purpose, Stream};
+pub use release::{BatchSettings, GrantSettings, HandoverSettings, Release};
+pub use returns::{Ack, Return, ReturnPath};
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceOptions, TraceStart};

@@ -22,7 +22,7 @@ pub struct Episode {
     pub silence: Nanos,
     /// Window when it ended, or at the end of the trial.
     pub cwnd_after: u64,
-    /// When the last hole that existed when the episode ended, or was found in it, was filled at the sender.
+    /// When the last hole that was found since it began, and before the next one began, was filled at the sender.
     pub repaired: Option<Time>,
 }
 
@@ -52,7 +52,7 @@ pub struct Outcome {
     pub packets_lost: u64,
     /// Packets dropped by the path, whether or not the sender noticed.
     pub packets_dropped: u64,
-    /// Packets declared lost that were not dropped, or acknowledged later.
+    /// Packets declared lost and acknowledged later.
     pub spurious_losses: u64,
     /// Object bytes sent again.
     pub retransmitted_bytes: u64,

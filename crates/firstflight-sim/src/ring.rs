@@ -71,6 +71,14 @@ impl<T: Copy + Default> Ring<T> {
         (!self.is_empty()).then(|| self.get(self.base))
     }
 
+    /// Is `value` among those held? Walks all of them.
+    pub fn contains(&self, value: &T) -> bool
+    where
+        T: PartialEq,
+    {
+        (self.base..self.end).any(|number| self.get(number) == value)
+    }
+
     /// Removes and returns the first value.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {

@@ -256,10 +256,10 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                 return;
             }
         }
-        if ack.lost > 0 || ack.ce {
-            if let Some(signal) = self.congested(ack, replaced) {
-                return self.open(signal, ack);
-            }
+        if (ack.lost > 0 || ack.ce)
+            && let Some(signal) = self.congested(ack, replaced)
+        {
+            return self.open(signal, ack);
         }
         if may_grow && ack.acked > 0 {
             self.grow(ack);

@@ -79,6 +79,16 @@ impl<S: Startup> Flow<S> {
         &self.sender
     }
 
+    /// The receiver.
+    pub fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+
+    /// Data packets that are neither dropped nor at the receiver yet.
+    pub fn data_under_way(&self) -> u64 {
+        self.data.len()
+    }
+
     /// Every byte is acknowledged.
     #[inline]
     pub fn complete(&self) -> bool {

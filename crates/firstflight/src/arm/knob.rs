@@ -75,7 +75,7 @@ impl Knob for Ratio {
         for digits in 0..=6 {
             let scale = 10u64.pow(digits);
             let scaled = self.num() * scale;
-            if scaled.is_multiple_of(self.den()) && scaled / self.den() <= u64::from(u32::MAX) {
+            if scaled.is_multiple_of(self.den()) && u32::try_from(scaled / self.den()).is_ok() {
                 let value = scaled / self.den();
                 return match digits {
                     0 => write!(f, "{value}"),

@@ -118,10 +118,15 @@ impl Startup for RapidStart {
     }
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
-        if self.probing {
-            self.jump.on_ack(ack, w, cx);
+        if !self.probing {
+            // Also after a false alarm: a conservative slow start that was given back has to run to its end.
+            return match &mut self.hystart {
+                Some(hystart) => hystart.grow(ack, acked, w, cx),
+                None => Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay },
+            };
         }
-        let twice = self.probing && self.rapid() && cx.paced && cx.limited;
+        self.jump.on_ack(ack, w, cx);
+        let twice = self.rapid() && cx.paced && cx.limited;
         if let Some(hystart) = &mut self.hystart {
             // RAPID 5-1: HyStart++ grows and decides; the third part is added while it is in slow start. Once it has moved to avoidance
             // a loss is an ordinary one.
@@ -133,9 +138,6 @@ impl Startup for RapidStart {
                 self.probing = false;
             }
             return grown;
-        }
-        if !self.probing {
-            return Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay };
         }
         if !cx.limited {
             return Grown::default();
@@ -180,7 +182,7 @@ impl Startup for RapidStart {
 
     /// HyStart++'s, if it watches: Rapid Start itself stays off after a false alarm (D2).
     fn save(&self) -> Saved {
-        self.hystart.map_or(Saved::default(), |hystart| hystart.save())
+        self.hystart.as_ref().map_or(Saved::default(), Startup::save)
     }
 
     fn restore(&mut self, saved: Saved) {
@@ -192,7 +194,7 @@ impl Startup for RapidStart {
     fn pacing_gain(&self) -> Ratio {
         if self.jump.spreading() {
             GAIN_JUMP
-        } else if let Some(hystart) = self.hystart.filter(|hystart| hystart.phase() != Phase::Startup) {
+        } else if let Some(hystart) = self.hystart.as_ref().filter(|hystart| hystart.phase() != Phase::Startup) {
             hystart.pacing_gain()
         } else if !self.probing {
             GAIN_SLOW_START
@@ -208,7 +210,7 @@ impl Startup for RapidStart {
     fn phase(&self) -> Phase {
         if self.jump.spreading() {
             Phase::Jump
-        } else if let Some(hystart) = self.hystart.filter(|hystart| hystart.phase() != Phase::Startup) {
+        } else if let Some(hystart) = self.hystart.as_ref().filter(|hystart| hystart.phase() != Phase::Startup) {
             hystart.phase()
         } else if self.probing && self.rapid() {
             Phase::Rapid

@@ -32,6 +32,8 @@ pub const STARTUPS: &[&str] = &[
     "best-published(round=0,low=0,percentile=100)",
     "best-published(set=off)",
     "rapid",
+    "rapid(hystart=on)",
+    "rapid(hystart=on,recovery=off,jump=off)",
     "rapid(k=11/18,threshold=quicly)",
     "rapid(jump=off,spread=on)",
     "rapid(jump=60,recovery=off)",
