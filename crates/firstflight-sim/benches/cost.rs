@@ -28,7 +28,7 @@ fn cost(path: &str, arm: &str, object: u64) -> f64 {
     let arm = Arm::parse(arm).expect("an arm");
     let host = Host::default();
     let limit = Nanos::from_secs(1_000);
-    let setup = Setup { path: &path, host, pacer_burst: 2 * 1472, object, limit, seed: 1, path_index: 0 };
+    let setup = Setup { path: &path, host: host.into(), pacer_burst: 2 * 1472, object, limit, seed: 1, path_index: 0 };
     let oracle = path.bdp_bytes() * 1472 / 1500 + 4 * 1472;
     let round = || {
         let start = Instant::now();

@@ -63,7 +63,7 @@ impl Trial {
     pub fn observe(&self, observer: &mut impl Observer) -> Outcome {
         let setup = Setup {
             path: &self.path,
-            host: self.host,
+            host: self.host.into(),
             pacer_burst: self.burst * u64::from(self.host.datagram),
             object: self.object,
             limit: self.limit,

@@ -159,7 +159,10 @@ impl Startup for RapidStart {
             return None;
         }
         let pre = w.cwnd.min(ack.inflight_before);
-        Some(OwnRecovery::Rapid(RapidRecovery::new(beta, self.params.k, pre, cx.iw, cx.mss)))
+        let mut recovery = RapidRecovery::new(beta, self.params.k, pre, cx.iw, cx.mss);
+        // RAPID 4.3-2: the ACK that reveals the first loss is charged like any other, that loss included.
+        recovery.account(ack.acked, ack.lost);
+        Some(OwnRecovery::Rapid(recovery))
     }
 
     fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
