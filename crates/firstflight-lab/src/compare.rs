@@ -191,10 +191,10 @@ impl Plan {
             repeat: self.repeat,
             iw: ground.iw,
             burst: ground.burst,
-            datagram_bytes: ground.host.datagram,
-            packet_bytes: ground.host.datagram + ground.host.lower,
-            ack_every: ground.host.ack_every,
-            max_ack_delay_ms: ms(ground.host.max_ack_delay),
+            datagram_bytes: ground.host.mss() as u32,
+            packet_bytes: ground.host.packet_bytes(),
+            ack_every: ground.host.ack_every(),
+            max_ack_delay_ms: ms(ground.host.ack_delay()),
             limit_s: self.limit_s(),
         }
     }

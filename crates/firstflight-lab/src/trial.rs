@@ -6,8 +6,7 @@ use crate::record::Recorder;
 use firstflight::controller::Config;
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::{Fate, Path, Purpose, Queue, Rate, Stream};
-use firstflight_sim::quic::Host;
-use firstflight_sim::{Nobody, Outcome, Setup, Stop, run};
+use firstflight_sim::{Hosts, Nobody, Outcome, Setup, Stop, run};
 use serde::Serialize;
 
 /// What all trials of a comparison share.
@@ -23,8 +22,8 @@ pub struct Ground {
     pub burst: u32,
     /// Simulated time after which an unfinished trial stops.
     pub limit: Nanos,
-    /// Sizes and timers of the hosts.
-    pub host: Host,
+    /// Transport, sizes and timers of the hosts.
+    pub host: Hosts,
 }
 
 /// The best a sender can do on the ground, in time.
@@ -37,14 +36,14 @@ pub struct Bound {
 impl Ground {
     /// A ground with the defaults of the QUIC host: initial window 10, bucket of 2 packets.
     pub fn new(path: Path, bytes: u64) -> Ground {
-        Ground { path, bytes, iw: 10, burst: 2, limit: Nanos::from_secs(600), host: Host::default() }
+        Ground { path, bytes, iw: 10, burst: 2, limit: Nanos::from_secs(600), host: Hosts::default() }
     }
 
     /// The oracle's exit: the window that fills the path and no more, plus what the receiver holds back between two ACKs.
     pub fn oracle_exit(&self) -> u64 {
-        let wire = u64::from(self.host.datagram + self.host.lower);
-        let bdp = u128::from(self.path.bdp_bytes()) * u128::from(self.host.datagram) / u128::from(wire);
-        bdp as u64 + u64::from(2 * self.host.ack_every * self.host.datagram)
+        let mss = self.host.mss();
+        let bdp = u128::from(self.path.bdp_bytes()) * u128::from(mss) / u128::from(self.host.packet_bytes());
+        bdp as u64 + u64::from(2 * self.host.ack_every()) * mss
     }
 
     /// The bound no sender beats: one idle round trip and the object at the bottleneck's rate. Where the rate changes with time, the
@@ -59,8 +58,8 @@ impl Ground {
             return Ok(Some(Nanos(self.path.rtt().saturating_add(u64::try_from(serial).unwrap_or(u64::MAX)))));
         }
         let open = self.path.clone().with_queue(Queue::Unlimited).with_loss_ppb(0);
-        let wire = self.host.datagram + self.host.lower;
-        let (mut forward, reverse) = open.links(wire, self.host.ack_packet, seed, 0)?;
+        let wire = self.host.packet_bytes();
+        let (mut forward, reverse) = open.links(wire, self.host.ack_bytes(), seed, 0)?;
         let mut left = self.bytes;
         let mut last = 0;
         while left > 0 {
@@ -75,8 +74,7 @@ impl Ground {
     }
 
     fn config(&self) -> Config {
-        let mss = u64::from(self.host.datagram);
-        Config { initial_window: u64::from(self.iw) * mss, ..Config::quic(mss) }
+        Config { initial_window: u64::from(self.iw) * self.host.mss(), ..self.host.config() }
     }
 
     /// Runs one trial. With a recorder every event is kept.
@@ -85,7 +83,7 @@ impl Ground {
     /// If the path cannot carry the host's packets.
     pub fn run(&self, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
         let controller = arm.arm.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
-        let burst = u64::from(arm.arm.sender.burst.unwrap_or(self.burst) * self.host.datagram);
+        let burst = u64::from(arm.arm.sender.burst.unwrap_or(self.burst)) * self.host.mss();
         let setup =
             Setup { path: &self.path, host: self.host, pacer_burst: burst, object: self.bytes, limit: self.limit, seed, path_index: 0 };
         Ok(match recorder {
