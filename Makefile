@@ -24,7 +24,7 @@ lint: ## formatting and clippy, warnings are errors
 
 unit: ## all Rust tests, with overflow checks
 	@mkdir -p $(TARGET)
-	cargo test --locked --workspace | tee $(TARGET)/test.log
+	cargo test --locked --workspace --no-fail-fast | tee $(TARGET)/test.log
 
 docs: ## the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps

@@ -39,6 +39,10 @@ pub enum Keep {
 pub struct ExperimentRow {
     /// Where it ran.
     pub testbed: &'static str,
+    /// `quic` or `tcp`.
+    pub transport: &'static str,
+    /// Preset of loss detection.
+    pub detection: &'static str,
     /// The path's canonical text.
     pub path: String,
     /// Its short name, if it has one.
@@ -179,6 +183,8 @@ impl Plan {
         let path = &ground.path;
         ExperimentRow {
             testbed: "sim",
+            transport: ground.host.transport(),
+            detection: ground.host.detection(),
             path: path.to_string(),
             path_name: (!path.name().is_empty()).then(|| path.name().to_owned()),
             rate_mbps: path.rate_bps() as f64 / 1e6,

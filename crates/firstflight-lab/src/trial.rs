@@ -4,9 +4,11 @@ use crate::arms::NamedArm;
 use crate::error::Bad;
 use crate::record::Recorder;
 use firstflight::controller::Config;
+use firstflight::detection::presets::{Marking, PRESETS};
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::{Fate, Path, Purpose, Queue, Rate, Stream};
-use firstflight_sim::{Hosts, Nobody, Outcome, Setup, Stop, run};
+pub use firstflight_sim::Hosts;
+use firstflight_sim::{Nobody, Outcome, Setup, Stop, run, tcp};
 use serde::Serialize;
 
 /// What all trials of a comparison share.
@@ -24,6 +26,18 @@ pub struct Ground {
     pub limit: Nanos,
     /// Transport, sizes and timers of the hosts.
     pub host: Hosts,
+}
+
+/// TCP hosts with the preset of loss detection of that name, as `--detection` has it.
+///
+/// # Errors
+/// If TCP has no such preset.
+pub fn hosts_of_tcp(detection: &str) -> Result<Hosts, Bad> {
+    let presets = || PRESETS.iter().filter(|preset| preset.marking != Marking::Quic);
+    let found = presets().find(|preset| preset.name == detection);
+    let names = || presets().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
+    let preset = found.ok_or_else(|| Bad(format!("unknown detection `{detection}`; TCP has {}", names())))?;
+    Ok(tcp::Host::with_preset(*preset).into())
 }
 
 /// The best a sender can do on the ground, in time.
@@ -183,6 +197,12 @@ pub struct TrialRow {
     pub lost_retransmissions: u64,
     /// Retransmission or probe timeouts.
     pub rtos: u64,
+    /// Recovery episodes opened by loss.
+    pub recoveries: u64,
+    /// Of these, with no more in flight at entry than the threshold allows.
+    pub recoveries_below_ssthresh: u64,
+    /// Episodes that ended by an ACK with the window below the threshold.
+    pub slow_starts_after_recovery: u64,
     /// Declared lost and acknowledged later.
     pub spurious_losses: u64,
     /// Rate times idle RTT plus queue; null for an unlimited queue.
@@ -225,6 +245,9 @@ impl TrialRow {
             retransmitted_bytes: outcome.retransmitted_bytes,
             lost_retransmissions: outcome.lost_retransmissions,
             rtos: outcome.rtos,
+            recoveries: outcome.recoveries,
+            recoveries_below_ssthresh: outcome.recoveries_below_ssthresh,
+            slow_starts_after_recovery: outcome.slow_starts_after_recovery,
             spurious_losses: outcome.spurious_losses,
             full_bdp_bytes: ground.path.full_bdp_bytes(),
             exit: outcome.exit.map(|exit| ExitRow {

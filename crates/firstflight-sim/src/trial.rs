@@ -38,6 +38,22 @@ impl From<tcp::Host> for Hosts {
 }
 
 impl Hosts {
+    /// The transport's name.
+    pub const fn transport(&self) -> &'static str {
+        match self {
+            Hosts::Quic(_) => "quic",
+            Hosts::Tcp(_) => "tcp",
+        }
+    }
+
+    /// The name of the loss detection.
+    pub const fn detection(&self) -> &'static str {
+        match self {
+            Hosts::Quic(_) => "quic",
+            Hosts::Tcp(host) => host.preset.name,
+        }
+    }
+
     /// Bytes of a full packet as the window counts them.
     pub fn mss(&self) -> u64 {
         match self {

@@ -277,24 +277,28 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let inflight = event.inflight_before.min(MAX_BYTES);
         let in_startup = self.exit.is_none();
         let before = self.w;
-        if let Some(Episode::Policy) = self.episode.take() {
-            self.recovery.end(End::Timeout, inflight);
+        let episode = self.episode.take();
+        if let Some(Episode::Policy) = episode {
+            // What an episode shows is what may be sent at the moment; what a timeout cuts is the window it would have left.
+            let left = self.recovery.end(End::Timeout, inflight);
+            self.install(left);
         }
-        self.undo = None;
         self.stats.timeouts = self.stats.timeouts.saturating_add(1);
         match event.timeout {
             Timeout::Rto => {
+                // RFC5682 3-undo: a timeout may prove needless later, but one inside an episode does not make the loss before it unreal.
+                self.undo = episode.is_none().then(|| self.copy(before));
+                self.exit_in_doubt = in_startup;
                 self.w.ssthresh = self.avoidance.on_rto(event.now, inflight, self.w, &self.cx).max(self.cx.minimum_window());
                 self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
-                self.tx_mark = u64::MAX;
             }
             Timeout::RtoAgain => {
                 self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
-                self.tx_mark = u64::MAX;
             }
             Timeout::PersistentCongestion => {
+                self.undo = None;
                 self.avoidance.on_persistent_congestion(event.now);
                 self.w.cwnd = self.cx.minimum_window();
                 self.mark = None;
@@ -450,7 +454,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             (None, _) => (true, true),
             // RFC9002 7.3.1-2: only a packet sent after the last entry starts a new period. Late losses of the old one hide no marks.
             (Some(mark), Transport::Quic) => (ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark), ack.una > mark),
-            (Some(mark), Transport::Tcp) => (ack.una >= mark, ack.una >= mark),
+            // Below the mark without an episode TCP is in timeout recovery: there only a lost repeat is news.
+            (Some(mark), Transport::Tcp) => (ack.una >= mark || ack.lost_again, ack.una >= mark),
         };
         if ack.lost > 0 && loss_is_news { Some(Signal::Loss) } else { (ack.ce && mark_is_news).then_some(Signal::Ecn) }
     }
@@ -512,6 +517,11 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         }
     }
 
+    /// What a false alarm gives back; `window` is the one before the reduction.
+    fn copy(&self, window: Window) -> Undo<A::Saved> {
+        Undo { window, avoidance: self.avoidance.save(), startup: self.startup.save() }
+    }
+
     fn feed_policy(&mut self, ack: &Ack) {
         self.recovery.on_ack(&Progress {
             delivered: ack.acked,
@@ -530,8 +540,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let from_slow_start = self.w.in_slow_start();
         let before = self.w;
         // RFC9438 4.9-1: remember what to give back; marks are never taken back and void the memory of an earlier loss.
-        self.undo =
-            (signal == Signal::Loss).then(|| Undo { window: before, avoidance: self.avoidance.save(), startup: self.startup.save() });
+        self.undo = (signal == Signal::Loss).then(|| self.copy(before));
         self.exit_in_doubt = signal == Signal::Loss && self.exit.is_none();
         match signal {
             Signal::Loss => self.stats.loss_episodes = self.stats.loss_episodes.saturating_add(1),
@@ -542,8 +551,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let reduced = self.avoidance.reduce(&cut, before, &self.cx);
         self.mark = Some(ack.nxt);
         self.tx_mark = ack.tx_next;
-        if let Some(mut own) = self.startup.on_congestion(signal, beta, ack, before, &self.cx) {
-            own.account(ack.acked, ack.lost, ack.una);
+        if let Some(own) = self.startup.on_congestion(signal, beta, ack, before, &self.cx) {
             self.install(own.cwnd());
             self.w.ssthresh = self.w.cwnd;
             self.episode = Some(Episode::Own(own));

@@ -103,7 +103,8 @@ pub struct Ack {
     pub tx_lost: Option<u64>,
     /// The ordinal the next transmission will get.
     pub tx_next: u64,
-    /// A repeat sent in the present recovery was itself declared lost.
+    /// A repeat sent in the present recovery was itself declared lost; in recovery after a timeout only where that may open an episode
+    /// ([`Rto::allows_episode`](crate::detection::rto::Rto::allows_episode)).
     pub lost_again: bool,
     /// The next send would be the rescue retransmission of RFC 6675 (rule 4): a sign of further loss.
     pub rescue_next: bool,

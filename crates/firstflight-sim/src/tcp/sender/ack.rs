@@ -21,6 +21,8 @@ struct News {
     bytes: u64,
     /// Of segments sent once, when the latest left.
     sent_once: Option<Time>,
+    /// The acknowledgement number passes a repeat.
+    repeat: bool,
     /// The latest transmission.
     ordinal: Option<u64>,
     /// Something was SACKed.
@@ -137,6 +139,7 @@ impl<S: Startup> Sender<S> {
                 self.deliver(now, head, Some(echo), before, news);
                 news.bytes += self.board.len(head);
             }
+            news.repeat |= self.board.tx_count(head) > 1;
             self.marker.on_acked(&self.board, head);
             self.board.pop();
         }
@@ -167,9 +170,9 @@ impl<S: Startup> Sender<S> {
         if !self.host.preset.sack {
             let credit: &mut DuplicateCredit = &mut self.credit;
             news.bytes = if advance > 0 {
-                credit.on_advance(advance, None)
+                credit.on_advance(advance)
             } else if duplicate {
-                credit.on_duplicate(self.mss, None)
+                credit.on_duplicate(self.mss)
             } else {
                 0
             };
@@ -180,14 +183,15 @@ impl<S: Startup> Sender<S> {
     /// Step 1 (D1): the sample for the controller; the estimator also takes what only a time stamp can tell.
     #[inline]
     fn sample(&mut self, now: Time, packet: &AckPacket, advanced: bool, news: &News) -> Option<Nanos> {
-        if let Some(sent) = news.sent_once {
+        // RFC6298 3-1: what a repeat lets `una` pass may have waited at the receiver for as long as the hole was there.
+        if let Some(sent) = news.sent_once.filter(|_| !news.repeat) {
             let rtt = now.since(sent);
             self.rtt.on_sample(rtt);
             self.rto.on_sample();
             return Some(rtt);
         }
-        // RFC6298 3-1: Karn's rule does not hold where a time stamp removes the ambiguity.
-        if advanced && news.bytes > 0 {
+        // RFC7323 4.1: the time stamp tells which copy it answers.
+        if advanced {
             self.rtt.on_sample(now.since(tick_start(packet.echo)));
             self.rto.on_sample();
         }
@@ -305,6 +309,8 @@ impl<S: Startup> Sender<S> {
         };
         let (losses, deadline) = self.marker.detect(&mut self.board, now, heard, &facts, self.mss);
         self.reordering_at = deadline;
+        // RFC6582 3.2-3: a partial ACK shows the next hole, which is repeated at once: what it delivered has been counted before.
+        self.owed.head |= !self.host.preset.sack && self.episode == Episode::Fast && !losses.is_empty();
         losses
     }
 
@@ -409,7 +415,6 @@ impl<S: Startup> Sender<S> {
         let by_controller = stats.loss_episodes != self.loss_episodes;
         self.loss_episodes = stats.loss_episodes;
         (self.recover_end, self.first_of_episode) = (self.board.nxt(), self.board.next_sent());
-        self.entry_flight = self.board.ledger().outstanding();
         self.episode = Episode::Fast;
         self.next_seg.open(&self.board, ack.nxt);
         self.tlp.forget();

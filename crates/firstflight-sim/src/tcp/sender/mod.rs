@@ -15,6 +15,8 @@
 //! D6 a lost repeat of timeout recovery opens no episode (an option of the timeout): the controller starts none below the point
 //! that timeout recovery ends at.
 //! D7 F-RTO's caps on the window after a timeout that was real are kept by counting less growth on the ACK that decides.
+//! D8 without SACK the pipe takes off every duplicate ACK, not only as many as the flight at entry had segments: a recovery of hundreds
+//! of round trips sends far more new data than that, and would stall. Nobody forges duplicates here.
 
 mod ack;
 mod marker;
@@ -107,7 +109,6 @@ pub struct Sender<S: Startup> {
     /// Where the present fast recovery ends, and the first transmission that belongs to it.
     recover_end: u64,
     first_of_episode: u64,
-    entry_flight: u64,
     loss_episodes: u32,
     dupacks: u32,
 
@@ -185,7 +186,6 @@ impl<S: Startup> Sender<S> {
             episode: Episode::None,
             recover_end: 0,
             first_of_episode: 0,
-            entry_flight: 0,
             loss_episodes: 0,
             dupacks: 0,
             reordering_at: None,
@@ -291,8 +291,8 @@ impl<S: Startup> Sender<S> {
         if self.host.preset.sack {
             return ledger.pipe();
         }
-        let entry_flight = if self.episode == Episode::None { ledger.outstanding() } else { self.entry_flight };
-        ledger.pipe_without_sack(entry_flight, self.credit.credit())
+        // D8: all duplicates count.
+        ledger.pipe_without_sack(ledger.outstanding(), self.credit.credit())
     }
 
     fn uses_probes(&self) -> bool {
