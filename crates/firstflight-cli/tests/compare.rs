@@ -11,6 +11,8 @@ const DOCUMENT: &[&str] = &["firstflight", "experiment", "warnings", "results"];
 
 const EXPERIMENT: &[&str] = &[
     "testbed",
+    "transport",
+    "detection",
     "path",
     "path_name",
     "rate_mbps",
@@ -245,6 +247,21 @@ fn the_initial_window_option_holds_for_arms_that_name_none() {
     let document = well(&["compare", "--arms", "slowstart,slowstart@(iw=10)", "--iw", "40", "--json", "-"]).json();
     let times: Vec<f64> = results(&document).iter().map(|row| number(row, "ttlb_ms")).collect();
     assert!(times[0] < times[1], "40 packets take {} ms and 10 packets {} ms", times[0], times[1]);
+}
+
+#[test]
+fn every_detection_of_tcp_takes_off() {
+    for detection in ["rack", "linux26", "sack6675", "sack3517", "reno", "windows"] {
+        let arguments = ["compare", "--transport", "tcp", "--detection", detection, "--path", "4g", "--bytes", "3MB", "--json", "-"];
+        let document = well(&arguments).json();
+        assert_eq!(document["experiment"]["transport"], "tcp");
+        assert_eq!(document["experiment"]["detection"], detection);
+        assert_eq!(results(&document).len(), 6, "the default arms with {detection}");
+        assert_eq!(document, well(&[&arguments[..], &["--threads", "1"]].concat()).json(), "{detection} on one thread");
+    }
+    let document = well(&["compare", "--json", "-"]).json();
+    assert_eq!(document["experiment"]["transport"], "quic", "the default");
+    assert_eq!(document["experiment"]["detection"], Value::Null, "QUIC has its own");
 }
 
 #[test]
