@@ -51,6 +51,9 @@ const TRIAL: &[&str] = &[
     "lost_retransmissions",
     "rtos",
     "spurious_losses",
+    "recoveries",
+    "slow_starts_after_recovery",
+    "recoveries_below_ssthresh",
     "full_bdp_bytes",
     "exit",
     "episodes",
@@ -163,6 +166,13 @@ fn json_values_agree_with_each_other() {
         assert!(number(exit, "time_ms") > 30.0 && number(exit, "time_ms") < ttlb, "{arm} leaves startup within the transfer");
         let [p50, p99, max] = ["p50", "p99", "max"].map(|key| number(&row["queue_ms"], key));
         assert!(p50 <= p99 && p99 <= max && max < 30.2, "{arm}: {p50}, {p99} and {max} ms in a queue of 30 ms");
+        let recoveries = number(row, "recoveries");
+        assert_eq!(
+            Some(recoveries),
+            row["episodes"].as_array().map(|list| list.len() as f64),
+            "{arm}: every recovery is told as an episode"
+        );
+        assert!(number(row, "recoveries_below_ssthresh") <= recoveries, "{arm}: some of {recoveries} recoveries");
         let mut before = 0.0;
         for episode in row["episodes"].as_array().expect("a list") {
             let (start, end) = (number(episode, "start_ms"), number(episode, "end_ms"));
@@ -261,7 +271,7 @@ fn every_detection_of_tcp_takes_off() {
     }
     let document = well(&["compare", "--json", "-"]).json();
     assert_eq!(document["experiment"]["transport"], "quic", "the default");
-    assert_eq!(document["experiment"]["detection"], Value::Null, "QUIC has its own");
+    assert_eq!(document["experiment"]["detection"], "quic", "QUIC has its own");
 }
 
 #[test]
