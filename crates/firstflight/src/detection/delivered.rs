@@ -15,7 +15,7 @@ use crate::units::{MAX_BYTES, Seq};
 #[inline]
 pub fn delivered(una_before: Seq, una: Seq, sacked_before: u64, sacked: u64) -> Option<u64> {
     let gained = span(una_before, una).saturating_add(sacked);
-    // The second term is signed: bytes counted when they were SACKed cancel when `una` passes them.
+    // RFC6937 2-1, RFC9937 6-delivered: the second term is signed; bytes counted when they were SACKed cancel when `una` passes them.
     gained.checked_sub(sacked_before)
 }
 
@@ -31,7 +31,7 @@ impl DuplicateCredit {
         self.credit
     }
 
-    /// A duplicate ACK: somewhere a segment of `mss` bytes has arrived.
+    /// RFC6937 2-2: a duplicate ACK, so somewhere a segment of `mss` bytes has arrived.
     #[inline]
     pub fn on_duplicate(&mut self, mss: u64) -> u64 {
         self.credit = self.credit.saturating_add(mss).min(MAX_BYTES);
