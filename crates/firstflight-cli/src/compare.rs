@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;
 use firstflight_lab::table::{figure, table};
-use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Ground, Plan, parse_arms};
+use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Ground, Hosts, Plan, hosts_of_tcp, parse_arms};
 use firstflight_path::{DEFAULT, Path};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
@@ -24,11 +24,26 @@ enum Testbed {
     Linux,
 }
 
+/// What the senders speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Transport {
+    /// QUIC: packet numbers, paced
+    Quic,
+    /// TCP: SACK and time stamps, not paced
+    Tcp,
+}
+
 #[derive(Args, Debug)]
 pub struct Options {
     /// Testbed
     #[arg(long, value_enum, default_value = "sim")]
     on: Testbed,
+    /// Transport
+    #[arg(long, value_enum, default_value = "quic")]
+    transport: Transport,
+    /// Loss detection of TCP: rack (default), linux26, sack6675, sack3517, reno, windows
+    #[arg(long, value_name = "PRESET")]
+    detection: Option<String>,
     /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML file
     #[arg(long, default_value = DEFAULT)]
     path: String,
@@ -88,6 +103,7 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
         ground: Ground {
             iw: options.iw,
             limit: Nanos::from_secs(options.limit),
+            host: hosts(options)?,
             ..Ground::new(Path::parse(&options.path)?, options.bytes)
         },
         seed: options.seed,
@@ -109,6 +125,15 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
         whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
     }
     Ok(if comparison.complete() { Done::Well } else { Done::Short })
+}
+
+/// The hosts that the options name.
+fn hosts(options: &Options) -> Result<Hosts, Bad> {
+    match (options.transport, &options.detection) {
+        (Transport::Quic, None) => Ok(Hosts::default()),
+        (Transport::Quic, Some(_)) => Err(Bad("--detection: QUIC has its own; it goes with `--transport tcp`".into())),
+        (Transport::Tcp, name) => hosts_of_tcp(name.as_deref().unwrap_or("rack")),
+    }
 }
 
 /// Every output has a place to go, before anything runs.

@@ -136,7 +136,7 @@ fn baseline_cut_and_second_recovery() -> Vec<Row> {
 fn landing() -> Vec<Row> {
     let mut rows = Vec::new();
     for run in of(RAPID) {
-        let (first, beta) = (run.recovery(), run.beta);
+        let (first, beta) = (run.recovery(), run.beta());
         let landed = first.cwnd_after as f64 / first.acked as f64;
         let statement = "lands on beta x bytes acknowledged in recovery";
         rows.push(Row::band("2.1.6", Unit, &run.arm, statement, landed, (beta * 0.97, beta * 1.03), " of acked"));
@@ -159,7 +159,7 @@ fn cubic_returns(run: &Run) -> Row {
     let first = run.recovery();
     let packets = |bytes: f64| bytes / WINDOW_PACKET as f64;
     let (landed, path) = (packets(first.cwnd_after as f64), packets(FULL_BDP));
-    let k = |from: f64| ((2.0 * landed / run.beta - from) / 0.4).cbrt();
+    let k = |from: f64| ((2.0 * landed / run.beta() - from) / 0.4).cbrt();
     let due = (k(landed) - k(path)) * 1e3;
     let second = run.outcome.episodes.get(1).map_or(f64::INFINITY, |second| ms(first.end.expect("it ended"), second.start));
     let statement = "CUBIC: second recovery when its curve passes F";
@@ -169,7 +169,7 @@ fn cubic_returns(run: &Run) -> Row {
 fn silence() -> Vec<Row> {
     let mut rows = Vec::new();
     for run in of(RAPID) {
-        let beta = run.beta;
+        let beta = run.beta();
         let entry = run.recovery().start.0;
         let (begin, end) = longest_gap(&run.sends(), entry, entry + FULL_RTT);
         let silent = (end - begin) as f64 / 1e6;
@@ -194,7 +194,7 @@ fn draining_and_bursts() -> Vec<Row> {
         match run.kind {
             Kind::NoJump | Kind::Jump => {
                 rows.push(Row::band("2.1.8", Claim, &run.arm, "no burst after the silence", peak, (0.0, 1.1), " x link"));
-                let (statement, band) = if run.beta == 0.7 {
+                let (statement, band) = if run.tenths == 7 {
                     ("the queue never runs dry: (2 beta - 1) of it is left", (120.0, 180.0))
                 } else {
                     ("the queue just runs dry", (0.0, 6.0))
@@ -235,7 +235,7 @@ fn repair_time() -> Vec<Row> {
             ));
         }
         if RAPID.contains(&run.kind) {
-            let base = of(&[Kind::HalfCut]).find(|base| base.reno == run.reno && base.beta == run.beta).expect("each has a baseline");
+            let base = of(&[Kind::HalfCut]).find(|base| base.same_avoidance(run)).expect("each has a baseline");
             let base = base.recovery().repaired.map_or(0.0, |at| ms(base.recovery().start, at) / T_F);
             let statement = "repair takes longer than the baseline's";
             rows.push(Row::band("2.1.9", Claim, &run.arm, statement, took / base, (1.000_1, 2.0), " x baseline"));
@@ -248,7 +248,7 @@ fn losses() -> Vec<Row> {
     let drops = |run: &Run| run.outcome.packets_dropped as f64;
     of(RAPID)
         .map(|run| {
-            let same = |base: &&Run| base.reno == run.reno && base.beta == run.beta;
+            let same = |base: &&Run| base.same_avoidance(run);
             let base = of(BASELINE).filter(same).map(drops).fold(0.0, f64::max);
             let statement = "more packets are lost than by slow start, whichever cut it makes";
             Row::band("2.1.10", Claim, &run.arm, statement, drops(run) / base, (1.000_1, 4.0), " x baseline")

@@ -84,6 +84,7 @@ impl PlayedTrace {
                 "a file name without commas",
             ));
         }
+        value::FACTOR.check("scale", options.scale, value::print_factor)?;
         let period = trace.period_ms();
         let Some(schedule) = Schedule::new(&trace, &options) else {
             let skip = value::print_time(options.skip_ms * 1_000_000);
@@ -146,7 +147,8 @@ impl Rate {
                 value::SPREAD.check(Key(prefix, "wander"), wander.sd, value::print_factor)?;
                 value::TIME.check(Key(prefix, "wander"), wander.tau, value::print_time)
             }
-            _ => Ok(()),
+            Rate::Poisson(poisson) => value::check_count(Key(prefix, "lead_in"), poisson.lead_in, 0, 1_000_000),
+            Rate::Constant(_) | Rate::Trace(_) => Ok(()),
         }
     }
 }
@@ -328,8 +330,8 @@ impl Effects {
             value::BURST.check(key("ge"), burst, value::print_factor)?;
             [g, h, k].into_iter().try_for_each(|share| value::SHARE.check(key("ge"), share, value::print_percent))?;
         }
-        if self.loss_every == Some(0) {
-            return Err(PathError::at(key("loss_every"), "0", "is zero", "a whole number from 1 to 1000000000"));
+        if let Some(every) = self.loss_every {
+            value::check_count(key("loss_every"), every, 1, 1_000_000_000)?;
         }
         match self.jitter {
             Some(Jitter::Uniform(a, b) | Jitter::Normal(a, b)) => {

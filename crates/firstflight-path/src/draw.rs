@@ -3,27 +3,32 @@
 //! The only place of the crate where floating point is computed. Everything transcendental comes from a pure-software library and the rest is
 //! plain IEEE arithmetic, so the rounded integers that leave this file agree on every machine.
 
-#![allow(clippy::float_arithmetic, reason = "drawing, not deciding: only rounded integers reach the state machines")]
+#![expect(clippy::float_arithmetic, reason = "drawing, not deciding: only rounded integers reach the state machines")]
 
 use crate::random::Stream;
 
+/// Number of uniform values.
+const VALUES: u64 = 1 << 53;
+
 /// The uniform value a 64-bit draw stands for: `((x >> 11) + 0.5) / 2^53`, never 0 and never 1.
 pub fn uniform(x: u64) -> f64 {
-    ((x >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    // The largest one would be rounded up to 1.
+    (((x >> 11) as f64 + 0.5) / VALUES as f64).min(1.0 - f64::EPSILON / 2.0)
 }
 
 /// The standard normal value a 64-bit draw stands for: the inverse of the distribution function at [`uniform`], by Wichura's algorithm
 /// AS 241 in double precision. One draw per value, monotone in the draw.
 pub fn normal(x: u64) -> f64 {
-    let q = uniform(x) - 0.5;
-    if q.abs() <= 0.425 {
-        let r = 0.180_625 - q * q;
-        return q * ratio(r, &CENTRE);
+    // The upper half mirrors the lower one, where half steps are exact down to the smallest.
+    let m = x >> 11;
+    let (below, sign) = if m < VALUES / 2 { (m, -1.0) } else { (VALUES - 1 - m, 1.0) };
+    let tail = (below as f64 + 0.5) / VALUES as f64;
+    let q = 0.5 - tail;
+    if q <= 0.425 {
+        return sign * q * ratio(0.180_625 - q * q, &CENTRE);
     }
-    let tail = if q < 0.0 { uniform(x) } else { 1.0 - uniform(x) };
     let r = libm::sqrt(-libm::log(tail));
-    let z = if r <= 5.0 { ratio(r - 1.6, &SHOULDER) } else { ratio(r - 5.0, &TAIL) };
-    if q < 0.0 { -z } else { z }
+    sign * if r <= 5.0 { ratio(r - 1.6, &SHOULDER) } else { ratio(r - 5.0, &TAIL) }
 }
 
 /// Numerator and denominator coefficients, constant term first.

@@ -114,7 +114,8 @@ impl Grant {
         self.next_frame.saturating_add(t.saturating_sub(self.next_frame).div_ceil(FRAME).saturating_mul(FRAME))
     }
 
-    /// Goes through a long time without ACKs, until shortly before `t`: once the terminal is idle only the clock moves.
+    /// Goes through a long time without ACKs, until shortly before `t`: once the terminal is idle only the clock moves. The last request and
+    /// its frames are left to the usual course, which brings credit and pipe to where they would be.
     pub(crate) fn rest(&mut self, t: u64) {
         let idle_since = self.last_arrival.saturating_add(IDLE + 2 * REQUEST);
         if self.next_request <= idle_since || t.saturating_sub(self.next_request) < 2 * IDLE {
@@ -122,9 +123,6 @@ impl Grant {
         }
         self.next_request += ((t - self.next_request) / REQUEST - 1) * REQUEST;
         self.next_frame = self.frame_from(self.next_request);
-        self.pipe.clear();
-        self.pipe.push_back((self.next_request - REQUEST + GRANT_DELAY, 0));
-        self.credit = self.credit.max(LEAST);
     }
 
     /// The next request or frame; at the same instant the request comes first.

@@ -281,12 +281,15 @@ fn queue(key: Key, text: &str) -> Result<Queue, PathError> {
 
 /// `TIME:RATE/TIME:RATE`.
 fn steps(key: Key, text: &str) -> Result<Arc<[(u64, u64)]>, PathError> {
-    let step = |step: &str| {
-        let parts = value::fields(key, step, &["TIME", "RATE"], 2)?;
-        let rate = if parts[1] == "off" { 0 } else { value::RATE.parse("RATE", parts[1])? };
-        Ok((value::TIME_OR_ZERO.parse("TIME", parts[0])?, rate))
+    let step = |part: &str| {
+        let parts = value::fields(key, part, &["TIME", "RATE"], 2)?;
+        let build = || {
+            let rate = if parts[1] == "off" { 0 } else { value::RATE.parse("RATE", parts[1])? };
+            Ok((value::TIME_OR_ZERO.parse("TIME", parts[0])?, rate))
+        };
+        build().map_err(|e: PathError| e.within(format!("{key}={text}")))
     };
-    text.split('/').map(|part| step(part.trim())).collect::<Result<_, PathError>>().map_err(|e| e.within(format!("{key}={text}")))
+    text.split('/').map(|part| step(part.trim())).collect()
 }
 
 /// `SD` or `SD:TAU`.

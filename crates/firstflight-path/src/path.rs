@@ -272,6 +272,16 @@ impl Path {
         self.gro
     }
 
+    /// Whether the forward link hides how a sender spaces its packets: several of them leave at one instant. A comparison of arms that differ
+    /// in pacing should say so.
+    pub fn hides_pacing(&self) -> bool {
+        match self.rate() {
+            Rate::Trace(played) => !played.options().spread && self.link_bps() > 12_000_000,
+            Rate::Poisson(poisson) => poisson.ms_slots && poisson.bps > 12_000_000,
+            _ => false,
+        }
+    }
+
     /// Bits per second a long transfer can get: the rate of the forward link (the first, median or mean one if it varies), or of its policer
     /// if that is less.
     pub fn rate_bps(&self) -> u64 {
@@ -361,7 +371,7 @@ impl Path {
             }
         }
         if let Some(limit) = self.thin {
-            value::count("thin", &limit.to_string(), 1, 1_000_000)?;
+            value::check_count("thin", limit, 1, 1_000_000)?;
             let plain = self.up().is_none_or(|rate| matches!(rate, Rate::Constant(_))) && self.reverse.effects == Effects::default();
             if !engine && (!plain || self.release != Release::Plain) {
                 let wrong = "needs to know which ACKs wait";

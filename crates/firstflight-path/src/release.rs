@@ -112,7 +112,7 @@ impl Release {
                 }
                 value::check_range(KEY, batch.period, value::print_time)?;
                 value::check_range(KEY, batch.spacing, value::print_time)?;
-                value::count(KEY, &batch.cap.to_string(), 1, 1_000_000).map(|_| ())
+                value::check_count(KEY, batch.cap, 1, 1_000_000)
             }
             Release::Handover(handover) => {
                 for factor in [handover.factor.0, handover.factor.1] {

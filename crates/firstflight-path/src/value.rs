@@ -162,15 +162,21 @@ pub(crate) fn check_range(key: impl Display, (low, high): (u64, u64), print: imp
 
 /// A whole number from `min` to `max`.
 pub(crate) fn count(key: impl Display, text: &str, min: u64, max: u64) -> Result<u64, PathError> {
-    let wrong = |what: &str| PathError::at(&key, text, what, format!("a whole number from {min} to {max}"));
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(wrong("is not a whole number"));
+        return Err(PathError::at(key, text, "is not a whole number", format!("a whole number from {min} to {max}")));
     }
-    match text.parse() {
-        Ok(number) if number < min => Err(wrong("is too small")),
-        Ok(number) if number <= max => Ok(number),
-        _ => Err(wrong("is too large")),
+    // What does not fit into 64 bits is too large in any case.
+    let number = text.parse().unwrap_or(u64::MAX);
+    check_count(key, number, min, max).map(|()| number)
+}
+
+/// Refuses a count outside its range.
+pub(crate) fn check_count(key: impl Display, number: u64, min: u64, max: u64) -> Result<(), PathError> {
+    if (min..=max).contains(&number) {
+        return Ok(());
     }
+    let wrong = if number < min { "is too small" } else { "is too large" };
+    Err(PathError::at(key, &number.to_string(), wrong, format!("a whole number from {min} to {max}")))
 }
 
 /// One value, or two with a dash between them: `5ms`, `1ms-10ms`.
@@ -195,7 +201,8 @@ pub(crate) fn fields<'a>(key: impl Display, text: &'a str, names: &[&str], requi
     let form = |n: usize| format!("{key}={}", names[..n].join(":"));
     let allowed =
         if required < names.len() && required > 0 { format!("{} up to {}", form(required), form(names.len())) } else { form(names.len()) };
-    Err(PathError::at(key, text, format!("has {} fields", parts.len()), allowed))
+    let fields = if parts.len() == 1 { "field" } else { "fields" };
+    Err(PathError::at(key, text, format!("has {} {fields}", parts.len()), allowed))
 }
 
 pub(crate) fn print_count_e3(thousandths: u64) -> String {

@@ -151,7 +151,6 @@ fn the_cold_terminal_shows_the_published_figures_in_states_0_to_59() {
 }
 
 /// Length of the mean vector of the phases at 40 ms, in 1/1000.
-#[allow(clippy::float_arithmetic, reason = "a statistic of the test, not of the crate")]
 fn rayleigh_thousandths(times: impl Iterator<Item = u64>) -> u64 {
     let (mut x, mut y, mut n) = (0.0, 0.0, 0.0);
     for at in times {
@@ -195,14 +194,19 @@ fn outages_stop_the_acks_of_the_stressed_terminal() {
 
 #[test]
 fn a_long_idle_terminal_is_where_a_simulated_one_would_be() {
-    // ACKs every 4 s keep the terminal from resting for good, so that every request of it is simulated.
-    let start: Vec<u64> = (0..50).map(|k| k * MS).collect();
-    let mut kept = engine(Release::Grant(GrantSettings { growth: 1_000_000, ..GrantSettings::COLD }), 5);
-    let last = 400 * SECOND + 123;
-    let slow = drive(&mut kept, start.iter().copied().chain([last]));
-    let frame = |at: u64| (at - slow[0].1) / (40 * MS);
-    assert!(slow[50].1 >= last && slow[50].1 - last <= 46 * MS + 40 * MS, "the ACK after the pause leaves in its frame, at {}", slow[50].1);
-    assert!(frame(slow[50].1) > 9_900);
+    // Frames and requests coincide every 200 ms: a pause that is longer by a multiple of it must shift everything by exactly that.
+    // A pause of 8 s is simulated request by request, the longer ones are skipped.
+    for settings in [GrantSettings::COLD, GrantSettings::WARM] {
+        let after = |pause: u64| -> Vec<u64> {
+            let burst = |from: u64| (0..60).map(move |k| from + k * 3 * MS);
+            let times = burst(0).chain(burst(pause)).chain(burst(pause + SECOND));
+            drive(&mut engine(Release::Grant(settings), 5), times).into_iter().skip(60).map(|(_, at)| at - pause).collect()
+        };
+        let simulated = after(8 * SECOND);
+        for steps in [1, 40, 12_345, 5_000_000] {
+            assert_eq!(after(8 * SECOND + steps * 200 * MS), simulated, "a pause of 8 s and {steps} times 200 ms");
+        }
+    }
 }
 
 #[test]

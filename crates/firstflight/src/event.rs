@@ -65,8 +65,8 @@ pub struct Ack {
     pub now: Time,
     /// Bytes newly delivered: cumulative plus SACK, each byte once (TCP); newly acknowledged packets that were in flight (QUIC).
     pub acked: u64,
-    /// QUIC: of `acked`, the bytes sent at or after [`Controller::recovery_mark`](crate::controller::Controller::recovery_mark);
-    /// packets sent before recovery grow no window. Not used in TCP.
+    /// Of `acked`, the bytes sent at or after [`Controller::recovery_mark`](crate::controller::Controller::recovery_mark)
+    /// (RFC 9002 7.3.2: packets sent before recovery grow no window). Read in QUIC only; a transport that cannot tell reports `acked`.
     pub acked_fresh: u64,
     /// Bytes newly declared lost while processing this ACK, or by the timer.
     pub lost: u64,

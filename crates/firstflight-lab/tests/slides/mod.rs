@@ -65,11 +65,7 @@ impl Row {
 }
 
 fn short(value: f64) -> String {
-    if value.abs() >= 1000.0 {
-        format!("{value:.0}")
-    } else {
-        format!("{:.4}", value).trim_end_matches('0').trim_end_matches('.').to_owned()
-    }
+    if value.abs() >= 1000.0 { format!("{value:.0}") } else { format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
 impl fmt::Display for Row {
@@ -100,8 +96,8 @@ pub enum Kind {
 /// One plotted run.
 pub struct Run {
     pub kind: Kind,
-    /// Decrease factor.
-    pub beta: f64,
+    /// Decrease factor, in tenths.
+    pub tenths: u32,
     pub reno: bool,
     pub arm: String,
     pub outcome: Outcome,
@@ -130,9 +126,9 @@ pub fn runs() -> &'static [Run] {
     RUNS.get_or_init(|| {
         let mut runs = Vec::new();
         for avoidance in ["reno", "cubic"] {
-            for (beta, number) in [("0.7", 0.7), ("0.5", 0.5)] {
+            for (beta, tenths) in [("0.7", 7), ("0.5", 5)] {
                 for kind in [Kind::HalfCut, Kind::BetaCut, Kind::NoJump, Kind::Jump] {
-                    if kind == Kind::BetaCut && beta == "0.5" {
+                    if kind == Kind::BetaCut && tenths == 5 {
                         continue;
                     }
                     let text = arm_text(kind, beta, avoidance);
@@ -140,7 +136,7 @@ pub fn runs() -> &'static [Run] {
                     let mut record = Recorder::with_signals();
                     let outcome = ground().run(&named, 1, Some(&mut record)).expect("the path carries full packets");
                     let arm = text.replace("@(iw=30,recgain=2)", "");
-                    runs.push(Run { kind, beta: number, reno: avoidance == "reno", arm, outcome, record });
+                    runs.push(Run { kind, tenths, reno: avoidance == "reno", arm, outcome, record });
                 }
             }
         }
@@ -156,10 +152,19 @@ pub fn of(kinds: &[Kind]) -> impl Iterator<Item = &'static Run> {
 
 /// The run of one kind with factor 0.7 and Reno: what happens before the first loss does not depend on either.
 pub fn before_loss(kind: Kind) -> &'static Run {
-    of(&[kind]).find(|run| run.reno && run.beta == 0.7).expect("every kind runs with 0.7 and Reno")
+    of(&[kind]).find(|run| run.reno && run.tenths == 7).expect("every kind runs with 0.7 and Reno")
 }
 
 impl Run {
+    pub fn beta(&self) -> f64 {
+        f64::from(self.tenths) / 10.0
+    }
+
+    /// Both runs have the same congestion avoidance with the same factor.
+    pub fn same_avoidance(&self, other: &Run) -> bool {
+        (self.reno, self.tenths) == (other.reno, other.tenths)
+    }
+
     pub fn moments(&self) -> &[Moment] {
         self.record.moments()
     }
@@ -230,7 +235,7 @@ pub fn run_controller<S: firstflight::startup::Startup>(
     let ground = ground();
     let setup = Setup {
         path: &ground.path,
-        host: Host::default(),
+        host: Host::default().into(),
         pacer_burst: 2 * WINDOW_PACKET,
         object: ground.bytes,
         limit: ground.limit,
