@@ -279,8 +279,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let before = self.w;
         let episode = self.episode.take();
         if let Some(Episode::Policy) = episode {
-            // OURS timeout-episode: what an episode shows is what may be sent at the moment; what a timeout cuts is the window it would have
-            // left.
+            // OURS timeout-episode: what an episode shows is what may be sent at the moment; what a timeout cuts is the window it would
+            // have left.
             let left = self.recovery.end(End::Timeout, inflight);
             self.install(left);
         }
@@ -425,8 +425,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     }
 
     fn limited(&self, ack: &Ack) -> bool {
-        // RFC9002 7.8-1: no growth while the window is not used. OURS growth-half: in slow start half of it in flight is use enough, since the window
-        // doubles within the round trip that the test looks back on.
+        // RFC9002 7.8-1: no growth while the window is not used. OURS growth-half: in slow start half of it in flight is use enough, since
+        // the window doubles within the round trip that the test looks back on.
         ack.cwnd_limited || (self.w.in_slow_start() && ack.inflight_before >= self.w.cwnd / 2)
     }
 
@@ -458,7 +458,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             (None, _) => (true, true),
             // RFC9002 7.3.2-4: only a packet sent after the last entry starts a new period. Late losses of the old one hide no marks.
             (Some(mark), Transport::Quic) => (ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark), ack.una > mark),
-            // RFC6675 5.1-1: below the mark without an episode TCP is in timeout recovery; there only a lost repeat is news (LINUX rto-reenter).
+            // RFC6675 5.1-1: below the mark without an episode TCP is in timeout recovery; there only a lost repeat is news
+            // (LINUX rto-reenter).
             (Some(mark), Transport::Tcp) => (ack.una >= mark || ack.lost_again, ack.una >= mark),
         };
         if ack.lost > 0 && loss_is_news { Some(Signal::Loss) } else { (ack.ce && mark_is_news).then_some(Signal::Ecn) }

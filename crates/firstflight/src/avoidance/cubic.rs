@@ -43,8 +43,8 @@ pub struct Params {
     pub first_beta: Option<Ratio>,
     /// What beta multiplies.
     pub base: Base,
-    /// LINUX cubic-floor: until the first congestion event grow by at least a twentieth of what is acknowledged (5 % per RTT), as Linux does: a loss-free exit
-    /// that came too early is otherwise a plateau of many seconds.
+    /// LINUX cubic-floor: until the first congestion event grow by at least a twentieth of what is acknowledged (5 % per RTT), as Linux
+    /// does: a loss-free exit that came too early is otherwise a plateau of many seconds.
     pub ca_floor_20: bool,
     /// Whose arithmetic.
     pub profile: Profile,

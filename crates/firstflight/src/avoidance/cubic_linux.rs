@@ -13,7 +13,8 @@
 use super::cubic_curve::icbrt;
 use crate::units::{Nanos, Ratio, Time, mul_div};
 
-/// LINUX cubic-c: C times 2^40 / 1024^3 per tick cubed, `41 * 10 / 1024` is 0.4004 segment/s^3 (41/1024 scaled by Linux's nominal RTT of 100 ms).
+/// LINUX cubic-c: C times 2^40 / 1024^3 per tick cubed, `41 * 10 / 1024` is 0.4004 segment/s^3 (41/1024 scaled by Linux's nominal RTT of
+/// 100 ms).
 const C_2_40: u64 = 410;
 /// The longest span computed with: 2^23 ticks, 2.3 hours. Its cube times `C_2_40` fits u128 with room.
 const MAX_TICKS: u64 = 1 << 23;

@@ -24,7 +24,8 @@ pub struct Params {
     pub beta: Ratio,
     /// Factor after marks if it differs: [`Params::ABE`] or nothing.
     pub abe: Option<Ratio>,
-    /// OURS first-beta: the factor of the reduction that ends a slow start, whatever the signal, if it differs: an overshoot of two wants a deeper cut.
+    /// OURS first-beta: the factor of the reduction that ends a slow start, whatever the signal, if it differs: an overshoot of two wants a
+    /// deeper cut.
     pub first_beta: Option<Ratio>,
     /// What beta multiplies.
     pub base: Base,

@@ -18,7 +18,8 @@ pub struct LostRepeats {
 }
 
 impl LostRepeats {
-    /// LINUX lost-repeat-1: marks repeats that data sent after them overtook. `highest_sacked` is the highest SACKed end, `fack` whether FACK is on.
+    /// LINUX lost-repeat-1: marks repeats that data sent after them overtook. `highest_sacked` is the highest SACKed end, `fack` whether
+    /// FACK is on.
     ///
     /// Positions noted at repeats never fall, so the walk stops at the first one that is not far enough below.
     #[inline]

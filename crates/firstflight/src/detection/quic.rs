@@ -133,7 +133,8 @@ impl Pto {
         self.count
     }
 
-    /// RFC9002 6.2.1-3: when to probe, counted from the last ack-eliciting packet. Not armed while a loss time is, or with nothing to probe for.
+    /// RFC9002 6.2.1-3: when to probe, counted from the last ack-eliciting packet. Not armed while a loss time is, or with nothing to probe
+    /// for.
     #[inline]
     pub fn deadline(&self, last_eliciting: Time, base: Nanos, loss_time: Option<Time>) -> Option<Time> {
         // RFC9002 6.2.1-2: twice as long with each.
@@ -188,8 +189,8 @@ impl PersistentCongestion {
         match fate {
             // RFC9002 7.6.2-2: nothing sent between the two may have been acknowledged.
             Fate::Acked => self.run = None,
-            // RFC9002 7.6.2-3: only packets that ask for an ACK, and only once an RTT was known, count as its ends. Strictly later: the same instant is
-            // not after.
+            // RFC9002 7.6.2-3: only packets that ask for an ACK, and only once an RTT was known, count as its ends. Strictly later: the
+            // same instant is not after.
             Fate::Lost if eliciting && self.first_sample.is_some_and(|first| sent > first) => {
                 let from = *self.run.get_or_insert(sent);
                 return sent.since(from) > self.span;

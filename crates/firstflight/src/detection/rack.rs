@@ -205,7 +205,8 @@ impl Rack {
         found
     }
 
-    /// RFC8985 6.3-1: the retransmission timer expired; segments whose time is up are lost whatever was delivered since, and the head always is.
+    /// RFC8985 6.3-1: the retransmission timer expired; segments whose time is up are lost whatever was delivered since, and the head
+    /// always is.
     pub fn on_timeout<B: SendOrder>(&mut self, board: &mut B, now: Time) -> Losses {
         let mut losses = Losses::default();
         let patience = self.rtt + self.reo_wnd;

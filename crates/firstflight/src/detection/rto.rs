@@ -107,7 +107,8 @@ impl Rto {
         self.backoff = 0;
     }
 
-    /// An ACK moved `una`. RFC6298 5-2, RFC6298 5-3: restarts the timer, or stops it if nothing is `outstanding`. `true`: timeout recovery ends.
+    /// An ACK moved `una`. RFC6298 5-2, RFC6298 5-3: restarts the timer, or stops it if nothing is `outstanding`. `true`: timeout recovery
+    /// ends.
     #[inline]
     pub fn on_advance(&mut self, now: Time, base: Nanos, una: Seq, outstanding: bool) -> bool {
         self.in_series = false;

@@ -140,8 +140,8 @@ impl LateAcks {
         self.range = Some(self.range.map_or((ordinal, ordinal), |(low, high)| (low.min(ordinal), high.max(ordinal))));
     }
 
-    /// OURS undo-late-acks: a packet that had been declared lost, in whichever episode, is acknowledged for the first time. It left bytes in flight when it
-    /// was declared lost and must not be taken out again.
+    /// OURS undo-late-acks: a packet that had been declared lost, in whichever episode, is acknowledged for the first time. It left bytes
+    /// in flight when it was declared lost and must not be taken out again.
     pub fn on_late_ack(&mut self, ordinal: u64) -> Option<Proof> {
         let (low, high) = self.range?;
         if self.missing == 0 || ordinal < low || ordinal > high {

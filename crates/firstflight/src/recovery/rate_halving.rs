@@ -28,7 +28,8 @@ pub enum Floor {
 pub struct Params {
     /// Where the halving stops.
     pub floor: Floor,
-    /// LINUX halving-moderation: at exit the window is at most this many segments above the pipe, 3 in the kernel, 1 in the talk's words, `None` for no limit.
+    /// LINUX halving-moderation: at exit the window is at most this many segments above the pipe, 3 in the kernel, 1 in the talk's words,
+    /// `None` for no limit.
     pub moderation: Option<u32>,
 }
 

@@ -347,7 +347,8 @@ impl Best {
         if median > chunk.scaled(2, 1) {
             return Err(Outcome::Disagree);
         }
-        // BEST agree-5: chunks that still grow are limited by the window; believe the spacing. Once they do not, they are the rate, give or take.
+        // BEST agree-5: chunks that still grow are limited by the window; believe the spacing. Once they do not, they are the rate, give or
+        // take.
         let growing = self.chunk_prev == FineRate::ZERO || chunk >= self.chunk_prev.scaled(5, 4);
         Ok((if growing { median } else { median.min(chunk.scaled(5, 4)) }, Why::Pair))
     }

@@ -237,7 +237,8 @@ impl Startup for BestPublished {
             verdict = if ssthresh > w.cwnd {
                 Verdict::Aim { ssthresh }
             } else {
-                // BESTPUB threshold-2: the estimate was passed already; slow start is over and the window stays where it is. There is no floor.
+                // BESTPUB threshold-2: the estimate was passed already; slow start is over and the window stays where it is. There is no
+                // floor.
                 let handover = Handover::LossFree;
                 Verdict::Leave(Leave { reason: ExitReason::Estimate, ssthresh, cwnd: None, handover, estimate: Some(ssthresh) })
             };
@@ -251,7 +252,8 @@ impl Startup for BestPublished {
     }
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
-        // BESTPUB round-1: strictly after the mark, as serial numbers compare; not while the window is unused. The ACK that crosses still counted above.
+        // BESTPUB round-1: strictly after the mark, as serial numbers compare; not while the window is unused. The ACK that crosses still
+        // counted above.
         if cx.limited && (ack.una.0 as u32).wrapping_sub(self.end_seq) as i32 > 0 {
             self.round_start = now_us(ack.now);
             self.last_ack = self.round_start;

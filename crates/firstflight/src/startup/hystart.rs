@@ -80,8 +80,8 @@ pub struct Params {
     pub low_window: u64,
     /// Where rounds end.
     pub roll_at: RollAt,
-    /// OURS exit-scale: the part of the window to keep at an exit, at most 1. picoquic keeps half: the delay of now was caused by the window one RTT
-    /// ago, which was half as large.
+    /// OURS exit-scale: the part of the window to keep at an exit, at most 1. picoquic keeps half: the delay of now was caused by the
+    /// window one RTT ago, which was half as large.
     pub exit_scale: Ratio,
 }
 
@@ -208,7 +208,8 @@ impl HyStart {
         if self.params.profile == Profile::Gvisor { rtt } else { rtt.max(SMALLEST_RTT) }
     }
 
-    /// LINUX hystart-roll, GVISOR hystart-roll: ends the round if this ACK lies strictly beyond its mark. The sample of this very ACK is then the first of the new round.
+    /// LINUX hystart-roll, GVISOR hystart-roll: ends the round if this ACK lies strictly beyond its mark. The sample of this very ACK is
+    /// then the first of the new round.
     fn roll(&mut self, ack: &Ack) {
         if ack.una > self.round.end {
             self.last_min = self.round.min;
@@ -246,8 +247,8 @@ impl HyStart {
     fn delay(&mut self, rtt: Nanos) -> Option<Nanos> {
         let round = &mut self.round;
         let enough = round.samples >= N_SAMPLES;
-        // LINUX hystart-minimum: only the first eight samples used to lower it, and a falling RTT gave false exits. NS3 hystart-first-eight: there
-        // they still do.
+        // LINUX hystart-minimum: only the first eight samples used to lower it, and a falling RTT gave false exits.
+        // NS3 hystart-first-eight: there they still do.
         if self.params.profile != Profile::Ns3 || !enough {
             round.min = round.min.min(rtt);
         }
@@ -332,8 +333,8 @@ impl Startup for HyStart {
 
     #[inline]
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
-        // LINUX hystart-unlimited: growth needs a window that is used, rounds and samples do not; gating the end of a round was a bug of Linux before 5.16,
-        // kept as an option for the comparison with what was published on it.
+        // LINUX hystart-unlimited: growth needs a window that is used, rounds and samples do not; gating the end of a round was a bug of
+        // Linux before 5.16, kept as an option for the comparison with what was published on it.
         if self.params.roll_at == RollAt::Growth && cx.limited && self.armed(*w) {
             self.roll(ack);
         }
@@ -341,7 +342,8 @@ impl Startup for HyStart {
     }
 
     fn on_timeout(&mut self, _timeout: Timeout, now: Time, nxt: Seq) {
-        // LINUX hystart-timeout: Linux and ns-3 wipe everything on entering the loss state, the smallest RTT included: the path may have changed.
+        // LINUX hystart-timeout: Linux and ns-3 wipe everything on entering the loss state, the smallest RTT included: the path may have
+        // changed.
         if self.params.profile != Profile::Gvisor {
             self.min_rtt = Nanos::MAX;
             self.last_min = Nanos::MAX;

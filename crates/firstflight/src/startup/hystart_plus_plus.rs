@@ -67,7 +67,8 @@ pub enum Rearm {
 pub struct Params {
     /// RFC 9406 or the draft.
     pub mode: Mode,
-    /// Rounds in CSS before avoidance, the one of the entry included: CSS_ROUNDS (RFC9406 4.3-5). 0 switches CSS off: the first rise ends startup.
+    /// Rounds in CSS before avoidance, the one of the entry included: CSS_ROUNDS (RFC9406 4.3-5). 0 switches CSS off: the first rise ends
+    /// startup.
     pub css_rounds: u8,
     /// Growth in CSS is divided by this: CSS_GROWTH_DIVISOR, at least 2 (RFC9406 4.3-4; 0 counts as 1).
     pub css_divisor: u32,

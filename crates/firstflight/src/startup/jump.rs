@@ -109,7 +109,8 @@ impl Jump {
         }
     }
 
-    /// CR 3.5-3: the jump was hit; bytes of it acknowledged so far (PipeSize) and the mark that ends it, if it was in the air or not yet validated.
+    /// CR 3.5-3: the jump was hit; bytes of it acknowledged so far (PipeSize) and the mark that ends it, if it was in the air or not yet
+    /// validated.
     pub fn crash(&mut self, ack: &Ack) -> Option<(u64, Seq)> {
         let hit = match self.state {
             State::Flying { enter, .. } if ack.una > enter => Some((ack.acked, ack.nxt)),

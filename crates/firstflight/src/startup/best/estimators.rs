@@ -8,7 +8,8 @@
 use crate::signal::rate_histogram::{FineRate, RateHistogram};
 use crate::units::{Nanos, Time};
 
-/// BEST pair-1: intervals shorter than this are merged until they are not (`COALESCE`); time stamps of single ACKs are no finer on real hosts.
+/// BEST pair-1: intervals shorter than this are merged until they are not (`COALESCE`); time stamps of single ACKs are no finer on real
+/// hosts.
 pub(super) const COALESCE: Nanos = Nanos::from_micros(20);
 /// BEST chunk-2: the shortest gap that can begin a burst of a slotted return path.
 const BURST_GAP: Nanos = Nanos::from_micros(500);
@@ -164,7 +165,8 @@ impl Arrivals {
             return;
         };
         if gap > Nanos(rtt_min.0 / 8) {
-            // BEST pair-2: after a silence of an eighth of an RTT the ACK only starts the clock: its bytes were not delivered during the silence.
+            // BEST pair-2: after a silence of an eighth of an RTT the ACK only starts the clock: its bytes were not delivered during the
+            // silence.
             if self.open_chunk.bytes > 0 {
                 let span = last.since(self.open_chunk.start).max(chunk_span);
                 self.chunk = self.chunk.max(FineRate::from_bytes_over(self.open_chunk.bytes, span));
