@@ -3,8 +3,9 @@
 //! With SACK the count is the move of `una` plus the signed change of SACKed bytes, which makes it exact when ACKs are lost, merged,
 //! split or reordered. Without SACK a duplicate ACK stands for one segment and is set off against the next advance.
 //! Follows RFC 6937 section 2 and RFC 9937 section 6 (DeliveredData). State: one counter of 8 bytes without SACK, none with it.
-//! The cap of RFC 9937 on forged duplicates needs the totals of the episode and is [`Prr`](crate::recovery::Prr)'s; the pipe without SACK is
-//! [`Ledger::pipe_without_sack`](super::Ledger::pipe_without_sack). QUIC needs none of this: there it is the sum of newly acknowledged packets.
+//! The cap of RFC 9937 on forged duplicates needs the totals of the episode and is [`Prr`](crate::recovery::Prr)'s; the pipe without SACK
+//! is [`Ledger::pipe_without_sack`](super::Ledger::pipe_without_sack). QUIC needs none of this: there it is the sum of newly
+//! acknowledged packets.
 //! Departures: D1 a negative count (the receiver discarded what it had SACKed) is reported as such instead of being used.
 
 use super::scoreboard::span;
