@@ -11,6 +11,8 @@ const DOCUMENT: &[&str] = &["firstflight", "experiment", "warnings", "results"];
 
 const EXPERIMENT: &[&str] = &[
     "testbed",
+    "transport",
+    "detection",
     "path",
     "path_name",
     "rate_mbps",
@@ -49,6 +51,9 @@ const TRIAL: &[&str] = &[
     "lost_retransmissions",
     "rtos",
     "spurious_losses",
+    "recoveries",
+    "slow_starts_after_recovery",
+    "recoveries_below_ssthresh",
     "full_bdp_bytes",
     "exit",
     "episodes",
@@ -161,6 +166,13 @@ fn json_values_agree_with_each_other() {
         assert!(number(exit, "time_ms") > 30.0 && number(exit, "time_ms") < ttlb, "{arm} leaves startup within the transfer");
         let [p50, p99, max] = ["p50", "p99", "max"].map(|key| number(&row["queue_ms"], key));
         assert!(p50 <= p99 && p99 <= max && max < 30.2, "{arm}: {p50}, {p99} and {max} ms in a queue of 30 ms");
+        let recoveries = number(row, "recoveries");
+        assert_eq!(
+            Some(recoveries),
+            row["episodes"].as_array().map(|list| list.len() as f64),
+            "{arm}: every recovery is told as an episode"
+        );
+        assert!(number(row, "recoveries_below_ssthresh") <= recoveries, "{arm}: some of {recoveries} recoveries");
         let mut before = 0.0;
         for episode in row["episodes"].as_array().expect("a list") {
             let (start, end) = (number(episode, "start_ms"), number(episode, "end_ms"));
@@ -245,6 +257,21 @@ fn the_initial_window_option_holds_for_arms_that_name_none() {
     let document = well(&["compare", "--arms", "slowstart,slowstart@(iw=10)", "--iw", "40", "--json", "-"]).json();
     let times: Vec<f64> = results(&document).iter().map(|row| number(row, "ttlb_ms")).collect();
     assert!(times[0] < times[1], "40 packets take {} ms and 10 packets {} ms", times[0], times[1]);
+}
+
+#[test]
+fn every_detection_of_tcp_takes_off() {
+    for detection in ["rack", "linux26", "sack6675", "sack3517", "reno", "windows"] {
+        let arguments = ["compare", "--transport", "tcp", "--detection", detection, "--path", "4g", "--bytes", "3MB", "--json", "-"];
+        let document = well(&arguments).json();
+        assert_eq!(document["experiment"]["transport"], "tcp");
+        assert_eq!(document["experiment"]["detection"], detection);
+        assert_eq!(results(&document).len(), 6, "the default arms with {detection}");
+        assert_eq!(document, well(&[&arguments[..], &["--threads", "1"]].concat()).json(), "{detection} on one thread");
+    }
+    let document = well(&["compare", "--json", "-"]).json();
+    assert_eq!(document["experiment"]["transport"], "quic", "the default");
+    assert_eq!(document["experiment"]["detection"], "quic", "QUIC has its own");
 }
 
 #[test]

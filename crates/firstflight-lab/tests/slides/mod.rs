@@ -5,7 +5,6 @@ use firstflight_lab::arms::{NamedArm, parse_arms};
 use firstflight_lab::record::{Moment, Recorder};
 use firstflight_lab::trial::Ground;
 use firstflight_path::Path;
-use firstflight_sim::quic::Host;
 use firstflight_sim::{Episode, Event, Observer, Outcome, Setup, run};
 use std::fmt;
 use std::sync::OnceLock;
@@ -105,7 +104,7 @@ pub struct Run {
 }
 
 /// Paced recovery of every arm uses slow start's gain of 2: the default of 5/4 would hide the burst that the slides show.
-fn arm_text(kind: Kind, beta: &str, avoidance: &str) -> String {
+pub fn arm_text(kind: Kind, beta: &str, avoidance: &str) -> String {
     let sender = "@(iw=30,recgain=2)";
     match kind {
         Kind::HalfCut => format!("slowstart/{avoidance}(beta={beta},first=0.5)/immediate{sender}"),
@@ -120,6 +119,14 @@ pub fn ground() -> Ground {
     Ground { limit: Nanos::from_secs(3), ..Ground::new(Path::parse("rapid-slide").expect("a built-in path"), 60_000_000) }
 }
 
+/// One arm on a ground, every event and signal kept.
+pub fn run_arm(ground: &Ground, text: &str) -> (Outcome, Recorder) {
+    let named: NamedArm = parse_arms(text).expect("a valid arm").remove(0);
+    let mut record = Recorder::with_signals();
+    let outcome = ground.run(&named, 1, Some(&mut record)).expect("the path carries full packets");
+    (outcome, record)
+}
+
 /// Every run: both factors, both congestion avoidances, four arms (with a factor of one half both cuts are the same).
 pub fn runs() -> &'static [Run] {
     static RUNS: OnceLock<Vec<Run>> = OnceLock::new();
@@ -132,9 +139,7 @@ pub fn runs() -> &'static [Run] {
                         continue;
                     }
                     let text = arm_text(kind, beta, avoidance);
-                    let named: NamedArm = parse_arms(&text).expect("a valid arm").remove(0);
-                    let mut record = Recorder::with_signals();
-                    let outcome = ground().run(&named, 1, Some(&mut record)).expect("the path carries full packets");
+                    let (outcome, record) = run_arm(&ground(), &text);
                     let arm = text.replace("@(iw=30,recgain=2)", "");
                     runs.push(Run { kind, tenths, reno: avoidance == "reno", arm, outcome, record });
                 }
@@ -235,7 +240,7 @@ pub fn run_controller<S: firstflight::startup::Startup>(
     let ground = ground();
     let setup = Setup {
         path: &ground.path,
-        host: Host::default().into(),
+        host: ground.host,
         pacer_burst: 2 * WINDOW_PACKET,
         object: ground.bytes,
         limit: ground.limit,

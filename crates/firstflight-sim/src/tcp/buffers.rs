@@ -67,7 +67,7 @@ impl SendWindow {
         self.bytes
     }
 
-    /// An ACK freed some of it: the buffer follows two congestion windows and never shrinks.
+    /// At the start, and when an ACK freed some of it: the buffer follows two congestion windows and never shrinks.
     #[inline]
     pub fn follow(&mut self, cwnd: u64) {
         if self.bytes < self.most {

@@ -154,9 +154,13 @@ impl<S: Startup> Flow<S> {
     }
 
     fn return_ack(&mut self, now: u64, packet: AckPacket, reverse: &mut Link) {
-        // A second copy of an ACK would say nothing new, or pass for a duplicate ACK that the receiver never sent.
-        if let Fate::Deliver { at, .. } | Fate::Duplicate { at, .. } = reverse.offer(now, self.host.header + packet.option_bytes()) {
-            self.acks.send(AckOnWire { at, packet });
+        match reverse.offer(now, self.host.header + packet.option_bytes()) {
+            Fate::Deliver { at, .. } => self.acks.send(AckOnWire { at, packet }),
+            Fate::Duplicate { at, again, .. } => {
+                self.acks.send(AckOnWire { at, packet });
+                self.acks.send(AckOnWire { at: again, packet });
+            }
+            Fate::Drop(_) => {}
         }
     }
 

@@ -164,6 +164,8 @@ impl<S: Startup> Sender<S> {
         let early = host.early_retransmit.filter(|_| preset.early_retransmit == Early::ByArm);
         // The window that the receiver's SYN would have told.
         let peer_window = super::ReceiveWindow::new(host.receive_buffer, mss).bytes();
+        let mut window = SendWindow::new(host.send_buffer, mss);
+        window.follow(controller.cwnd());
         Sender {
             mss,
             object,
@@ -191,7 +193,7 @@ impl<S: Startup> Sender<S> {
             reordering_at: None,
             tail_at: now,
             timer: None,
-            window: SendWindow::new(host.send_buffer, mss),
+            window,
             right_edge: peer_window,
             peer_window,
             peer_stamp: None,

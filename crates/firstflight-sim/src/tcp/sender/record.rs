@@ -3,7 +3,7 @@
 use crate::outcome::Episode as EpisodeRecord;
 use firstflight::avoidance::AnyAvoidance;
 use firstflight::controller::Controller;
-use firstflight::detection::{Episode, Id};
+use firstflight::detection::Id;
 use firstflight::recovery::AnyRecovery;
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
@@ -74,13 +74,13 @@ impl Record {
         }
     }
 
-    /// The retransmission timer expired.
-    pub fn on_timeout(&mut self, now: Time, during: Episode, cwnd: u64, lost_end: u64) {
+    /// The retransmission timer expired; the controller has not heard of it yet.
+    pub fn on_timeout<S: Startup>(&mut self, now: Time, controller: &Controller<S, AnyAvoidance, AnyRecovery>, lost_end: u64) {
         self.add_hole(lost_end);
         self.counters.rtos += 1;
-        self.counters.recoveries_timed_out += u64::from(during == Episode::Fast);
+        self.counters.recoveries_timed_out += u64::from(controller.in_recovery());
         if let Some(episode) = self.open() {
-            (episode.end, episode.cwnd_after) = (Some(now), cwnd);
+            (episode.end, episode.cwnd_after) = (Some(now), controller.cwnd());
         }
     }
 
