@@ -296,6 +296,10 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                 self.mark = Some(event.nxt);
             }
             Timeout::RtoAgain => {
+                // Of a series, or with an episode open whose cut stands: only the copy of the series survives.
+                if episode.is_some() {
+                    self.undo = None;
+                }
                 self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
             }
