@@ -1,7 +1,7 @@
 //! `firstflight ab`.
 
 use crate::files::{Growing, check_file, check_folder, write_whole};
-use crate::run::{command_line, on_threads, threads};
+use crate::run::{Speech, command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper};
 use crate::{Done, size};
 use clap::{Args, Subcommand};
@@ -46,6 +46,8 @@ struct TestOptions {
     /// Arms, separated by commas
     #[arg(long, default_value = "jumpstart,rapid-nojump,rapid")]
     arms: String,
+    #[command(flatten)]
+    speech: Speech,
     /// Seed of every random draw
     #[arg(long, default_value_t = 1, value_parser = |text: &str| size::count(text, 0..=u64::MAX, ""), allow_negative_numbers = true)]
     seed: u64,
@@ -158,7 +160,17 @@ fn test(options: &TestOptions) -> Result<Done, Bad> {
     arms.extend(parse_arms(&options.arms)?);
     let population = Population::parse(&options.population)?;
     let iw = options.iw.map_or(population.initial_window.unwrap_or(10), |packets| packets as u32);
-    let test = Test { population, arms, flows: options.flows, seed: options.seed, iw, burst: 2, limit: Nanos::from_secs(options.limit) };
+    let test = Test {
+        population,
+        arms,
+        flows: options.flows,
+        seed: options.seed,
+        iw,
+        burst: 2,
+        limit: Nanos::from_secs(options.limit),
+        host: options.speech.hosts()?,
+        detection: options.speech.detection.clone(),
+    };
     test.check()?;
     if options.shard.is_some() && options.save.is_none() && options.resume.is_none() {
         return Err(Bad("--shard: needs --save FILE or --resume FOLDER, or nothing of it is left".into()));
@@ -235,26 +247,68 @@ fn shard_files(path: &Path) -> Result<Vec<PathBuf>, Bad> {
 /// Where rows go.
 enum Sink {
     Csv(Growing),
+    #[cfg(feature = "parquet")]
+    Parquet(ParquetSink),
 }
 
 impl Sink {
     fn open(file: &Path) -> Result<Sink, Bad> {
         match file.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Ok(Sink::Csv(Growing::open(file)?)),
-            Some("parquet") => Err(Bad(format!("--out {}: Parquet is not part of this build; allowed: a .csv file", file.display()))),
+            #[cfg(feature = "parquet")]
+            Some("parquet") => Ok(Sink::Parquet(ParquetSink::Empty(Growing::open(file)?))),
+            #[cfg(not(feature = "parquet"))]
+            Some("parquet") => Err(Bad(format!(
+                "--out {}: this build writes no Parquet (`--features parquet` does); allowed: a .csv file",
+                file.display()
+            ))),
             _ => Err(Bad(format!("--out {}: unknown kind of file; allowed: .csv or .parquet", file.display()))),
         }
     }
 
-    fn write(&mut self, test: &Test, rows: &[Row], first: bool) -> Result<(), Bad> {
+    fn write(&mut self, test: &Test, shard: Option<(u64, u64)>, rows: &[Row], first: bool) -> Result<(), Bad> {
         match self {
-            Sink::Csv(file) => file.write(|out| write_csv(test, rows, first, out)),
+            Sink::Csv(file) => file.more(|out| write_csv(test, rows, first, out)),
+            #[cfg(feature = "parquet")]
+            Sink::Parquet(file) => file.write(test, shard, rows),
         }
     }
 
     fn finish(self) -> Result<(), Bad> {
         match self {
             Sink::Csv(file) => file.finish(),
+            #[cfg(feature = "parquet")]
+            Sink::Parquet(file) => file.finish(),
+        }
+    }
+}
+
+/// A Parquet file: its columns are known when the first rows come.
+#[cfg(feature = "parquet")]
+enum ParquetSink {
+    Empty(Growing),
+    Begun(Box<firstflight_lab::ab::parquet::Rows<Growing>>),
+    Broken,
+}
+
+#[cfg(feature = "parquet")]
+impl ParquetSink {
+    fn write(&mut self, test: &Test, shard: Option<(u64, u64)>, rows: &[Row]) -> Result<(), Bad> {
+        let Some(row) = rows.first() else { return Ok(()) };
+        *self = match std::mem::replace(self, ParquetSink::Broken) {
+            ParquetSink::Empty(file) => ParquetSink::Begun(Box::new(firstflight_lab::ab::parquet::Rows::new(test, row, shard, file)?)),
+            begun => begun,
+        };
+        match self {
+            ParquetSink::Begun(file) => file.write(test, rows),
+            ParquetSink::Empty(_) | ParquetSink::Broken => Ok(()),
+        }
+    }
+
+    fn finish(self) -> Result<(), Bad> {
+        match self {
+            ParquetSink::Begun(file) => file.finish()?.finish(),
+            ParquetSink::Empty(_) | ParquetSink::Broken => Ok(()),
         }
     }
 }
@@ -285,7 +339,7 @@ fn run_with_progress(test: &Test, options: &TestOptions, mut sink: Option<Sink>)
     let mut first = true;
     let mut keep = |rows: &[Row]| {
         let Some(sink) = &mut sink else { return Ok(()) };
-        sink.write(test, rows, std::mem::take(&mut first) || rows.is_empty())
+        sink.write(test, options.shard, rows, std::mem::take(&mut first) || rows.is_empty())
     };
     let with_rows = options.out.is_some();
     let run = Run { shard: options.shard, resume: options.resume.clone() };

@@ -1,7 +1,7 @@
 //! `firstflight compare`.
 
 use crate::files::{check_file, check_folder, tame, write_whole};
-use crate::run::{command_line, on_threads, threads};
+use crate::run::{Speech, command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
 use crate::{Done, size};
 use clap::{Args, ValueEnum};
@@ -30,6 +30,8 @@ pub struct Options {
     /// Testbed
     #[arg(long, value_enum, default_value = "sim")]
     on: Testbed,
+    #[command(flatten)]
+    speech: Speech,
     /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML file
     #[arg(long, default_value = DEFAULT)]
     path: String,
@@ -85,6 +87,7 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
         ground: Ground {
             iw: options.iw,
             limit: Nanos::from_secs(options.limit),
+            host: options.speech.hosts()?,
             ..Ground::new(Path::parse(&options.path)?, options.bytes)
         },
         seed: options.seed,

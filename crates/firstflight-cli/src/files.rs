@@ -72,7 +72,7 @@ impl Growing {
     ///
     /// # Errors
     /// One line with the file's name.
-    pub fn write(&mut self, write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>) -> Result<(), Bad> {
+    pub fn more(&mut self, write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>) -> Result<(), Bad> {
         write(&mut self.out).map_err(|error| Failed::from(error).at(&self.file))
     }
 
@@ -83,6 +83,16 @@ impl Growing {
     pub fn finish(mut self) -> Result<(), Bad> {
         let done = self.out.flush().and_then(|()| self.out.get_ref().sync_all()).and_then(|()| fs::rename(&self.partial, &self.file));
         done.map_err(|error| Failed::from(error).at(&self.file))
+    }
+}
+
+impl Write for Growing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 

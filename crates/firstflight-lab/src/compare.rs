@@ -5,6 +5,7 @@ use crate::error::Bad;
 use crate::record::Recorder;
 use crate::trial::{Ground, TrialRow, ms, rtt_jitter};
 use firstflight::Nanos;
+use firstflight::arm::{Arm, StartupSpec};
 use firstflight_path::Rate;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -39,6 +40,10 @@ pub enum Keep {
 pub struct ExperimentRow {
     /// Where it ran.
     pub testbed: &'static str,
+    /// `quic` or `tcp`.
+    pub transport: &'static str,
+    /// Preset of loss detection.
+    pub detection: &'static str,
     /// The path's canonical text.
     pub path: String,
     /// Its short name, if it has one.
@@ -162,6 +167,18 @@ impl Plan {
                 }
             }
         }
+        let paced: Vec<bool> = self.arms.iter().map(|arm| self.ground.paced(arm)).collect();
+        for (arm, _) in self.arms.iter().zip(&paced).filter(|(arm, paced)| !**paced && needs_pacer(&arm.arm)) {
+            warnings.push(format!(
+                "{} runs without a pacer here: no jump and no threefold growth; `@(pace=on)` gives it what it needs",
+                arm.label
+            ));
+        }
+        if self.ground.path.hides_pacing() && paced.iter().any(|&p| p != paced[0]) {
+            warnings.push(
+                "the link delivers in slots that hide pacing, and the arms differ in it: their difference here is not the pacer's".into(),
+            );
+        }
         let unfinished = rows.iter().filter(|row| !row.complete).count();
         if unfinished > 0 {
             warnings.push(format!(
@@ -179,6 +196,8 @@ impl Plan {
         let path = &ground.path;
         ExperimentRow {
             testbed: "sim",
+            transport: ground.host.transport(),
+            detection: ground.host.detection(),
             path: path.to_string(),
             path_name: (!path.name().is_empty()).then(|| path.name().to_owned()),
             rate_mbps: path.rate_bps() as f64 / 1e6,
@@ -191,10 +210,10 @@ impl Plan {
             repeat: self.repeat,
             iw: ground.iw,
             burst: ground.burst,
-            datagram_bytes: ground.host.datagram,
-            packet_bytes: ground.host.datagram + ground.host.lower,
-            ack_every: ground.host.ack_every,
-            max_ack_delay_ms: ms(ground.host.max_ack_delay),
+            datagram_bytes: ground.host.mss() as u32,
+            packet_bytes: ground.host.packet_bytes(),
+            ack_every: ground.host.ack_every(),
+            max_ack_delay_ms: ms(ground.host.ack_delay()),
             limit_s: self.limit_s(),
         }
     }
@@ -233,6 +252,11 @@ impl Comparison {
         let path = &self.plan.ground.path;
         matches!(path.rate(), Rate::Constant(_)).then(|| (Nanos(path.rtt() / 2), path.rate_bps()))
     }
+}
+
+/// Rapid Start and jump start spread their windows; without a pacer most of what they are is missing.
+fn needs_pacer(arm: &Arm) -> bool {
+    matches!(arm.startup, StartupSpec::Rapid(_) | StartupSpec::Jump(_))
 }
 
 /// Two rows that differ in nothing but the arm's name.

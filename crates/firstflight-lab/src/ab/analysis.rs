@@ -75,7 +75,9 @@ pub struct SelfCheck {
     pub reduction_pct: Option<Interval>,
     /// Difference of the mean loss ratio, percentage points; has to cover 0.
     pub loss_points: Option<Interval>,
-    /// Whether both do.
+    /// Median of the paired ratio of times to last byte; has to cover 1.
+    pub paired_p50: Option<Interval>,
+    /// Whether all three do.
     pub covers_zero: bool,
     /// Connections on which the baseline ran again with the same seed.
     pub repeated: u64,
@@ -409,11 +411,6 @@ impl Analysis {
         analysis
     }
 
-    /// The report page.
-    pub fn page(&self, _command: &str) -> String {
-        String::new()
-    }
-
     /// Entries of one kind of part.
     pub fn of(&self, part: Part) -> impl Iterator<Item = &Entry> {
         self.results.iter().filter(move |entry| entry.part == part)
@@ -435,11 +432,14 @@ fn self_check(tallies: &Tallies) -> SelfCheck {
     let enough = aa.flows >= LEAST_FLOWS;
     let reduction_pct = enough.then(|| reduction(times(aa, 1, 0, Mean::Ttlb, Z_99).interval));
     let loss_points = enough.then(|| less(aa, 1, 0, Mean::Loss, Z_99).interval.map(|ppb| ppb / 1e7));
+    let paired_p50 = enough.then(|| aa.arms[1].ratios.quantile_interval(0.5, Z_99));
+    let no_difference = [(reduction_pct, 0.0), (loss_points, 0.0), (paired_p50, 1.0)];
     SelfCheck {
         pairs: aa.flows,
-        covers_zero: [reduction_pct, loss_points].iter().flatten().all(|interval| interval.covers(0.0)),
+        covers_zero: no_difference.iter().all(|(interval, nothing)| interval.is_none_or(|interval| interval.covers(*nothing))),
         reduction_pct,
         loss_points,
+        paired_p50,
         repeated: tallies.repeated,
         differed: tallies.differed,
     }

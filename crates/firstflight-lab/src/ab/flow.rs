@@ -100,6 +100,7 @@ impl Test {
             burst: self.burst,
             limit: self.limit,
             path_index: index,
+            host: self.host,
             ..Ground::new(self.population.path(&drawn)?, drawn.bytes)
         };
         let run = |ground: &Ground, arm: usize, seed: u64| ground.run(&self.arms[arm], seed, None).map(|outcome| FlowResult::new(&outcome));

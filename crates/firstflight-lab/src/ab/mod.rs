@@ -6,6 +6,8 @@
 
 pub mod analysis;
 mod flow;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 pub mod rows;
 pub mod run;
 pub mod shard;
@@ -20,6 +22,7 @@ pub use tally::Tallies;
 use crate::arms::NamedArm;
 use crate::error::Bad;
 use crate::population::Population;
+use crate::trial::Hosts;
 use firstflight::Nanos;
 use firstflight_path::random::mix;
 use serde::{Deserialize, Serialize};
@@ -41,6 +44,10 @@ pub struct Test {
     pub burst: u32,
     /// Simulated time after which an unfinished transfer stops.
     pub limit: Nanos,
+    /// Transport, sizes and timers of the hosts.
+    pub host: Hosts,
+    /// The preset of loss detection that was asked for by name.
+    pub detection: Option<String>,
 }
 
 /// Most connections of a test: their sums still fit.
@@ -53,6 +60,10 @@ pub const MOST_SECONDS: u64 = 3600;
 pub struct Experiment {
     /// Where it ran.
     pub testbed: String,
+    /// What the senders speak: `quic` or `tcp`.
+    pub transport: String,
+    /// Loss detection, where one was asked for.
+    pub detection: Option<String>,
     /// Name of the population.
     pub population: String,
     /// The population as a file, knobs turned.
@@ -114,9 +125,10 @@ impl Test {
 
     /// The test with every default filled in.
     pub fn experiment(&self) -> Experiment {
-        let host = firstflight_sim::quic::Host::default();
         Experiment {
             testbed: "sim".into(),
+            transport: if matches!(self.host, Hosts::Tcp(_)) { "tcp" } else { "quic" }.into(),
+            detection: self.detection.clone(),
             population: self.population.name.clone(),
             population_toml: self.population.to_string(),
             groups: self.population.groups.iter().map(|group| group.name.clone()).collect(),
@@ -128,9 +140,9 @@ impl Test {
             iw: self.iw,
             burst: self.burst,
             limit_s: crate::trial::ms(self.limit.0) / 1e3,
-            packet_bytes: host.datagram + host.lower,
-            ack_every: host.ack_every,
-            max_ack_delay_ms: crate::trial::ms(host.max_ack_delay),
+            packet_bytes: self.host.packet_bytes(),
+            ack_every: self.host.ack_every(),
+            max_ack_delay_ms: crate::trial::ms(self.host.ack_delay()),
         }
     }
 
@@ -147,7 +159,7 @@ impl Test {
 
     /// Every how many connections the baseline also runs against itself under other seeds.
     pub fn aa_stride(&self) -> u64 {
-        (self.flows / 2_000).clamp(1, 32)
+        (self.flows / 8_000).clamp(1, 8)
     }
 }
 

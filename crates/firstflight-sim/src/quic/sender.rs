@@ -50,6 +50,8 @@ pub struct Counters {
     pub lost_retransmissions: u64,
     /// Probe timeouts.
     pub rtos: u64,
+    /// Loss episodes with no more in flight at entry than the threshold allows, in whole datagrams.
+    pub recoveries_below_ssthresh: u64,
     /// Largest window, bytes.
     pub cwnd_max: u64,
 }
@@ -494,6 +496,10 @@ impl<S: Startup> Sender<S> {
             }
         }
         if opened {
+            if ack.lost > 0 {
+                let (datagram, threshold) = (u64::from(self.host.datagram), self.controller.ssthresh().unwrap_or(u64::MAX));
+                self.counters.recoveries_below_ssthresh += u64::from(ack.inflight.div_ceil(datagram) <= threshold / datagram);
+            }
             self.episode_id = id;
             (self.losses_before_episode, self.proven_in_episode) = (self.losses - self.lost_this_pass, 0);
             self.episodes.push(Episode {
