@@ -9,6 +9,7 @@ use firstflight::arm::{Arm, StartupSpec};
 use firstflight_path::Rate;
 use rayon::prelude::*;
 use serde::Serialize;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What to compare.
 #[derive(Clone, Debug)]
@@ -112,17 +113,18 @@ impl Plan {
             return Err(Bad("nothing to compare: at least one arm, one trial and one byte are needed".into()));
         }
         let trials: Vec<(usize, u32)> = (0..self.arms.len()).flat_map(|arm| (0..self.repeat).map(move |round| (arm, round))).collect();
+        let arrived = AtomicBool::new(false);
         let done: Vec<(TrialRow, Option<Recorder>)> = trials
             .into_par_iter()
             .map(|(arm, round)| {
-                let result = self.trial(&self.arms[arm], round, keep);
+                let result = self.trial(&self.arms[arm], round, keep, &arrived);
                 tick();
                 result
             })
             .collect::<Result<_, Bad>>()?;
         let (rows, records): (Vec<_>, Vec<_>) = done.into_iter().unzip();
         let records = records.into_iter().flatten().collect();
-        if rows.iter().all(|row| row.goodput_mbps.is_none() && row.packets_lost == row.packets_sent) {
+        if !arrived.into_inner() {
             return Err(self.nothing_arrives());
         }
         let warnings = self.warnings(&rows);
@@ -137,7 +139,7 @@ impl Plan {
         ms(self.ground.limit.0) / 1e3
     }
 
-    fn trial(&self, arm: &NamedArm, round: u32, keep: Keep) -> Result<(TrialRow, Option<Recorder>), Bad> {
+    fn trial(&self, arm: &NamedArm, round: u32, keep: Keep, arrived: &AtomicBool) -> Result<(TrialRow, Option<Recorder>), Bad> {
         let seed = self.seed.wrapping_add(u64::from(round));
         let jittered;
         let ground = if round == 0 {
@@ -154,6 +156,9 @@ impl Plan {
             _ => None,
         };
         let outcome = ground.run(arm, seed, recorder.as_mut())?;
+        if outcome.delivered > 0 {
+            arrived.store(true, Ordering::Relaxed);
+        }
         Ok((TrialRow::new(ground, arm, seed, ground.ideal(seed)?, &outcome), recorder))
     }
 
