@@ -165,12 +165,17 @@ impl Plan {
     fn warnings(&self, rows: &[TrialRow]) -> Vec<String> {
         let mut warnings = Vec::new();
         let per_arm: Vec<&[TrialRow]> = rows.chunks(self.repeat as usize).collect();
+        let mut told = vec![false; per_arm.len()];
         for (i, a) in per_arm.iter().enumerate() {
-            for b in &per_arm[i + 1..] {
-                if a.iter().zip(*b).all(|(x, y)| same_behaviour(x, y)) {
-                    warnings.push(format!("{} and {} behaved identically: nothing on this path tells them apart", a[0].arm, b[0].arm));
-                }
+            let same = |b: &[TrialRow]| a.iter().zip(b).all(|(x, y)| same_behaviour(x, y));
+            let twins: Vec<usize> = (i + 1..per_arm.len()).filter(|&j| !told[j] && same(per_arm[j])).collect();
+            if !told[i] && !twins.is_empty() {
+                let names: Vec<&str> = twins.iter().map(|&j| per_arm[j][0].arm.as_str()).collect();
+                let (last, others) = names.split_last().expect("there is a twin");
+                let others: String = others.iter().map(|name| format!(", {name}")).collect();
+                warnings.push(format!("{}{others} and {last} behaved identically: nothing on this path tells them apart", a[0].arm));
             }
+            twins.iter().for_each(|&j| told[j] = true);
         }
         let paced: Vec<bool> = self.arms.iter().map(|arm| self.ground.paced(arm)).collect();
         for (arm, _) in self.arms.iter().zip(&paced).filter(|(arm, paced)| !**paced && needs_pacer(&arm.arm)) {
