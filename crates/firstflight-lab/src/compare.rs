@@ -170,10 +170,9 @@ impl Plan {
             let same = |b: &[TrialRow]| a.iter().zip(b).all(|(x, y)| same_behaviour(x, y));
             let twins: Vec<usize> = (i + 1..per_arm.len()).filter(|&j| !told[j] && same(per_arm[j])).collect();
             if !told[i] && !twins.is_empty() {
-                let names: Vec<&str> = twins.iter().map(|&j| per_arm[j][0].arm.as_str()).collect();
+                let names: Vec<&str> = std::iter::once(i).chain(twins.iter().copied()).map(|j| per_arm[j][0].arm.as_str()).collect();
                 let (last, others) = names.split_last().expect("there is a twin");
-                let others: String = others.iter().map(|name| format!(", {name}")).collect();
-                warnings.push(format!("{}{others} and {last} behaved identically: nothing on this path tells them apart", a[0].arm));
+                warnings.push(format!("{} and {last} behaved identically: nothing on this path tells them apart", others.join(", ")));
             }
             twins.iter().for_each(|&j| told[j] = true);
         }
