@@ -26,7 +26,10 @@ pub enum Fate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// Segment number (first byte over `MSS`), and whether it was sent before.
-    Sent { segment: u64, repeat: bool },
+    Sent {
+        segment: u64,
+        repeat: bool,
+    },
     /// What the controller was told.
     Heard(Ack),
     Fired(Armed),
@@ -105,7 +108,12 @@ impl<'a> Wire<'a> {
     fn check_timer(&self) {
         let outstanding = self.sender.board().segments();
         let timer = self.sender.timer();
-        assert_eq!(timer.is_some(), outstanding > 0, "L6: {outstanding} segments are outstanding at {} ns and the timer is {timer:?}", self.now);
+        assert_eq!(
+            timer.is_some(),
+            outstanding > 0,
+            "L6: {outstanding} segments are outstanding at {} ns and the timer is {timer:?}",
+            self.now
+        );
     }
 
     fn next_event(&self) -> Option<u64> {

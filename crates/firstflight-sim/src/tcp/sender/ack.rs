@@ -252,6 +252,7 @@ impl<S: Startup> Sender<S> {
         self.controller.on_spurious();
         self.undo.discard();
         if self.episode == Episode::Timeout {
+            self.record.counters.spurious_timeouts += 1;
             self.board.remark(|flags| flags.without(Flags::LOST.with(Flags::REPEATED)));
             self.marker.rewind(&self.board);
             self.owed.head = false;
@@ -280,7 +281,8 @@ impl<S: Startup> Sender<S> {
             Verdict::None | Verdict::Ordinary { cap: None } => {}
             Verdict::SendNew => self.owed.f_rto = 2,
             Verdict::Spurious => {
-                self.record.counters.spurious_timeouts += 1;
+                // After the ACK that ends timeout recovery there are no marks to take back any more.
+                self.record.counters.spurious_timeouts += u64::from(self.episode != Episode::Timeout);
                 self.take_back();
             }
             Verdict::Ordinary { cap: Some(segments) } => {

@@ -17,6 +17,8 @@
 //! D7 F-RTO's caps on the window after a timeout that was real are kept by counting less growth on the ACK that decides.
 //! D8 without SACK the pipe takes off every duplicate ACK, not only as many as the flight at entry had segments: a recovery of hundreds
 //! of round trips sends far more new data than that, and would stall. Nobody forges duplicates here.
+//! D9 (Linux, where the preset has its timeouts) repeating the head in fast recovery restarts the timeout, as RFC 6675 section 6 allows: a
+//! recovery that needs a second repeat would otherwise not outlast it.
 
 mod ack;
 mod marker;
@@ -295,6 +297,10 @@ impl<S: Startup> Sender<S> {
         }
         // D8: all duplicates count.
         ledger.pipe_without_sack(ledger.outstanding(), self.credit.credit())
+    }
+
+    fn is_linux(&self) -> bool {
+        self.host.preset.bounds == Bounds::Linux
     }
 
     fn uses_probes(&self) -> bool {
