@@ -5,6 +5,7 @@ use crate::error::Bad;
 use crate::record::Recorder;
 use crate::trial::{Ground, TrialRow, ms, rtt_jitter};
 use firstflight::Nanos;
+use firstflight::arm::{Arm, StartupSpec};
 use firstflight_path::Rate;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -166,6 +167,18 @@ impl Plan {
                 }
             }
         }
+        let paced: Vec<bool> = self.arms.iter().map(|arm| self.ground.paced(arm)).collect();
+        for (arm, _) in self.arms.iter().zip(&paced).filter(|(arm, paced)| !**paced && needs_pacer(&arm.arm)) {
+            warnings.push(format!(
+                "{} runs without a pacer here: no jump and no threefold growth; `@(pace=on)` gives it what it needs",
+                arm.label
+            ));
+        }
+        if self.ground.path.hides_pacing() && paced.iter().any(|&p| p != paced[0]) {
+            warnings.push(
+                "the link delivers in slots that hide pacing, and the arms differ in it: their difference here is not the pacer's".into(),
+            );
+        }
         let unfinished = rows.iter().filter(|row| !row.complete).count();
         if unfinished > 0 {
             warnings.push(format!(
@@ -239,6 +252,11 @@ impl Comparison {
         let path = &self.plan.ground.path;
         matches!(path.rate(), Rate::Constant(_)).then(|| (Nanos(path.rtt() / 2), path.rate_bps()))
     }
+}
+
+/// Rapid Start and jump start spread their windows; without a pacer most of what they are is missing.
+fn needs_pacer(arm: &Arm) -> bool {
+    matches!(arm.startup, StartupSpec::Rapid(_) | StartupSpec::Jump(_))
 }
 
 /// Two rows that differ in nothing but the arm's name.

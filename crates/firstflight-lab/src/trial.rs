@@ -60,16 +60,20 @@ impl Ground {
         bdp as u64 + u64::from(2 * self.host.ack_every()) * mss
     }
 
-    /// The bound no sender beats: one idle round trip and the object at the bottleneck's rate. Where the rate changes with time, the
-    /// time in which the link delivers an object offered all at once.
+    /// The bound no sender beats: one idle round trip and the object at the bottleneck's rate; the serialization of one packet, which
+    /// the round trip already holds, counts once. Where the rate changes with time, the time in which the link delivers an object
+    /// offered all at once. `None` behind a policer, whose bucket lets a part through at another rate.
     ///
     /// # Errors
     /// If the path cannot carry the host's packets.
     pub fn ideal(&self, seed: u64) -> Result<Option<Nanos>, Bad> {
         if matches!(self.path.rate(), Rate::Constant(_)) {
-            let bits = u128::from(self.bytes) * 8 * 1_000_000_000;
-            let serial = bits.div_ceil(u128::from(self.path.rate_bps().max(1)));
-            return Ok(Some(Nanos(self.path.rtt().saturating_add(u64::try_from(serial).unwrap_or(u64::MAX)))));
+            if self.path.link_bps() != self.path.rate_bps() {
+                return Ok(None);
+            }
+            let serial = |bytes: u64| u128::from(bytes) * 8_000_000_000 / u128::from(self.path.rate_bps().max(1));
+            let object = serial(self.bytes).saturating_sub(serial(u64::from(self.host.packet_bytes())));
+            return Ok(Some(Nanos(self.path.rtt().saturating_add(u64::try_from(object).unwrap_or(u64::MAX)))));
         }
         let open = self.path.clone().with_queue(Queue::Unlimited).with_loss_ppb(0);
         let wire = self.host.packet_bytes();
@@ -89,6 +93,11 @@ impl Ground {
 
     fn config(&self) -> Config {
         Config { initial_window: u64::from(self.iw) * self.host.mss(), ..self.host.config() }
+    }
+
+    /// A pacer releases the packets of this arm.
+    pub fn paced(&self, arm: &NamedArm) -> bool {
+        arm.arm.configure(self.config()).paced
     }
 
     /// Runs one trial. With a recorder every event is kept.

@@ -15,6 +15,7 @@ use crate::event::{Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout
 use crate::recovery::{Cause, End, Entry, OwnRecovery, Progress, Recovery};
 use crate::startup::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Saved, Startup, Verdict};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
+use core::num::NonZero;
 
 /// What a connection tells its controller once, at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +125,6 @@ struct Undo<A> {
     window: Window,
     avoidance: A,
     startup: Saved,
-    exit: Option<Exit>,
 }
 
 /// One sender's congestion controller.
@@ -135,13 +135,17 @@ pub struct Controller<S, A: Avoidance, R> {
     recovery: R,
     w: Window,
     cx: Context,
-    config: Config,
-    srtt: Option<Nanos>,
+    recovery_gain: Ratio,
+    idle_restart: bool,
+    /// In ns; zero is no RTT to pace by.
+    srtt: Option<NonZero<u64>>,
     episode: Option<Episode>,
     /// `nxt` when the last episode began; nothing sent before it starts another.
     mark: Option<Seq>,
     tx_mark: u64,
     undo: Option<Undo<A::Saved>>,
+    /// The loss that `undo` remembers is what ended startup.
+    exit_in_doubt: bool,
     after_timeout: bool,
     first_sent: Option<Time>,
     round_end: Seq,
@@ -171,12 +175,14 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             recovery,
             w: Window { cwnd: iw, ssthresh: UNSET_SSTHRESH },
             cx,
-            config,
+            recovery_gain: config.recovery_gain,
+            idle_restart: config.idle_restart,
             srtt: None,
             episode: None,
             mark: None,
             tx_mark: 0,
             undo: None,
+            exit_in_doubt: false,
             after_timeout: false,
             first_sent: None,
             round_end: nxt,
@@ -190,18 +196,18 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
 
     /// An RTT sample from before the first data, such as the handshake's.
     pub fn on_handshake_rtt(&mut self, now: Time, rtt: Nanos) {
-        self.srtt = Some(rtt);
+        self.srtt = NonZero::new(rtt.0);
         self.startup.on_rtt(now, rtt, &self.cx);
     }
 
     /// The transport is about to send a burst.
     pub fn before_send(&mut self, ready: &Ready) {
-        self.srtt = ready.srtt.or(self.srtt);
+        self.note_srtt(ready.srtt);
         if ready.idle > Nanos::ZERO {
             self.avoidance.on_idle(ready.now, ready.idle);
             if ready.idle > ready.timeout && ready.timeout > Nanos::ZERO {
                 self.startup.on_idle(ready.now, ready.nxt);
-                if self.config.idle_restart && self.episode.is_none() {
+                if self.idle_restart && self.episode.is_none() {
                     // RFC5681 4.1-2: restart from at most the initial window. At or above the threshold a new epoch begins there, or the
                     // memory of the old one would lift the window straight back.
                     let restart = self.w.cwnd.min(self.cx.iw);
@@ -225,7 +231,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     /// A packet or burst left.
     pub fn on_sent(&mut self, sent: &Sent) {
         self.first_sent.get_or_insert(sent.now);
-        self.srtt = sent.srtt.or(self.srtt);
+        self.note_srtt(sent.srtt);
         if let Some(Episode::Policy) = self.episode {
             self.recovery.on_sent(sent.bytes.min(MAX_BYTES));
         }
@@ -240,7 +246,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
 
     #[inline(never)]
     fn take(&mut self, ack: &Ack) {
-        self.srtt = ack.srtt.or(self.srtt);
+        self.note_srtt(ack.srtt);
         self.cx.epoch_age = self.avoidance.epoch_start().map(|start| ack.now.since(start));
         if let Some(rtt) = ack.rtt {
             self.startup.on_rtt(ack.now, rtt, &self.cx);
@@ -271,24 +277,28 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let inflight = event.inflight_before.min(MAX_BYTES);
         let in_startup = self.exit.is_none();
         let before = self.w;
-        if let Some(Episode::Policy) = self.episode.take() {
-            self.recovery.end(End::Timeout, inflight);
+        let episode = self.episode.take();
+        if let Some(Episode::Policy) = episode {
+            // What an episode shows is what may be sent at the moment; what a timeout cuts is the window it would have left.
+            let left = self.recovery.end(End::Timeout, inflight);
+            self.install(left);
         }
-        self.undo = None;
         self.stats.timeouts = self.stats.timeouts.saturating_add(1);
         match event.timeout {
             Timeout::Rto => {
+                // RFC5682 3-undo: a timeout may prove needless later, but one inside an episode does not make the loss before it unreal.
+                self.undo = episode.is_none().then(|| self.copy(before));
+                self.exit_in_doubt = in_startup;
                 self.w.ssthresh = self.avoidance.on_rto(event.now, inflight, self.w, &self.cx).max(self.cx.minimum_window());
                 self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
-                self.tx_mark = u64::MAX;
             }
             Timeout::RtoAgain => {
                 self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
-                self.tx_mark = u64::MAX;
             }
             Timeout::PersistentCongestion => {
+                self.undo = None;
                 self.avoidance.on_persistent_congestion(event.now);
                 self.w.cwnd = self.cx.minimum_window();
                 self.mark = None;
@@ -306,15 +316,19 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     pub fn on_spurious(&mut self) {
         let Some(undo) = self.undo.take() else { return };
         self.stats.undone = self.stats.undone.saturating_add(1);
-        if let Some(Episode::Policy) = self.episode.take() {
+        let episode = self.episode.take();
+        if let Some(Episode::Policy) = episode {
             self.recovery.end(End::Undone, 0);
         }
-        // RFC9438 4.9-2: only if the window is still smaller than it was.
-        if self.w.cwnd < undo.window.cwnd {
+        // RFC9438 4.9-2: only if the window is still smaller than it was. In an open episode it always is: what a policy shows there is
+        // the pipe and what may be added to it, which right after the first loss is as much as the old window.
+        if episode.is_some() || self.w.cwnd < undo.window.cwnd {
             self.w = undo.window;
             self.avoidance.restore(undo.avoidance);
             self.startup.restore(undo.startup);
-            self.exit = undo.exit;
+            if self.exit_in_doubt {
+                self.exit = None;
+            }
         }
     }
 
@@ -342,7 +356,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     /// The rate at which a pacer should release packets; `None` if the sender is not paced or has no RTT yet.
     #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
-        let srtt = self.srtt.filter(|srtt| self.cx.paced && srtt.0 > 0)?;
+        let srtt = Nanos(self.srtt.filter(|_| self.cx.paced)?.get());
         let gain = self.pacing_gain();
         Rate::from_bytes_over(self.w.cwnd.saturating_mul(gain.num()), srtt * gain.den()).map(|rate| Rate(rate.0.max(1)))
     }
@@ -389,11 +403,18 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         self.avoidance.signals(visit);
     }
 
+    #[inline]
+    fn note_srtt(&mut self, srtt: Option<Nanos>) {
+        if let Some(srtt) = srtt {
+            self.srtt = NonZero::new(srtt.0);
+        }
+    }
+
     fn pacing_gain(&self) -> Ratio {
         match self.episode {
             // RAPID 4.3-pacing: the smooth recovery needs no more than slow start's gain; its window does the shaping.
             Some(Episode::Own(_)) => GAIN_SLOW_START,
-            Some(_) => self.config.recovery_gain,
+            Some(_) => self.recovery_gain,
             None if self.w.in_slow_start() => self.startup.pacing_gain(),
             None => GAIN_AVOIDANCE,
         }
@@ -433,7 +454,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             (None, _) => (true, true),
             // RFC9002 7.3.1-2: only a packet sent after the last entry starts a new period. Late losses of the old one hide no marks.
             (Some(mark), Transport::Quic) => (ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark), ack.una > mark),
-            (Some(mark), Transport::Tcp) => (ack.una >= mark, ack.una >= mark),
+            // Below the mark without an episode TCP is in timeout recovery: there only a lost repeat is news.
+            (Some(mark), Transport::Tcp) => (ack.una >= mark || ack.lost_again, ack.una >= mark),
         };
         if ack.lost > 0 && loss_is_news { Some(Signal::Loss) } else { (ack.ce && mark_is_news).then_some(Signal::Ecn) }
     }
@@ -495,6 +517,11 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         }
     }
 
+    /// What a false alarm gives back; `window` is the one before the reduction.
+    fn copy(&self, window: Window) -> Undo<A::Saved> {
+        Undo { window, avoidance: self.avoidance.save(), startup: self.startup.save() }
+    }
+
     fn feed_policy(&mut self, ack: &Ack) {
         self.recovery.on_ack(&Progress {
             delivered: ack.acked,
@@ -513,12 +540,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let from_slow_start = self.w.in_slow_start();
         let before = self.w;
         // RFC9438 4.9-1: remember what to give back; marks are never taken back and void the memory of an earlier loss.
-        self.undo = (signal == Signal::Loss).then(|| Undo {
-            window: before,
-            avoidance: self.avoidance.save(),
-            startup: self.startup.save(),
-            exit: self.exit,
-        });
+        self.undo = (signal == Signal::Loss).then(|| self.copy(before));
+        self.exit_in_doubt = signal == Signal::Loss && self.exit.is_none();
         match signal {
             Signal::Loss => self.stats.loss_episodes = self.stats.loss_episodes.saturating_add(1),
             Signal::Ecn => self.stats.ecn_episodes = self.stats.ecn_episodes.saturating_add(1),
@@ -528,8 +551,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let reduced = self.avoidance.reduce(&cut, before, &self.cx);
         self.mark = Some(ack.nxt);
         self.tx_mark = ack.tx_next;
-        if let Some(mut own) = self.startup.on_congestion(signal, beta, ack, before, &self.cx) {
-            own.account(ack.acked, ack.lost, ack.una);
+        if let Some(own) = self.startup.on_congestion(signal, beta, ack, before, &self.cx) {
             self.install(own.cwnd());
             self.w.ssthresh = self.w.cwnd;
             self.episode = Some(Episode::Own(own));
@@ -560,7 +582,9 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     }
 
     fn grow(&mut self, ack: &Ack) {
-        let acked = if self.mark.is_some() { ack.acked_fresh } else { ack.acked };
+        // RFC9002 7.3.2-4 is QUIC's: in TCP an episode lasts until everything sent before it is acknowledged, and after a timeout
+        // what was sent before it is what slow start grows by.
+        let acked = if self.mark.is_some() && self.cx.transport == Transport::Quic { ack.acked_fresh } else { ack.acked };
         if acked == 0 {
             return;
         }

@@ -66,7 +66,7 @@ pub struct Ack {
     /// Bytes newly delivered: cumulative plus SACK, each byte once (TCP); newly acknowledged packets that were in flight (QUIC).
     pub acked: u64,
     /// Of `acked`, the bytes sent at or after [`Controller::recovery_mark`](crate::controller::Controller::recovery_mark)
-    /// (RFC 9002 7.3.2: packets sent before recovery grow no window). A transport that cannot tell reports `acked`.
+    /// (RFC 9002 7.3.2: packets sent before recovery grow no window). Read in QUIC only; a transport that cannot tell reports `acked`.
     pub acked_fresh: u64,
     /// Bytes newly declared lost while processing this ACK, or by the timer.
     pub lost: u64,
@@ -103,7 +103,8 @@ pub struct Ack {
     pub tx_lost: Option<u64>,
     /// The ordinal the next transmission will get.
     pub tx_next: u64,
-    /// A repeat sent in the present recovery was itself declared lost.
+    /// A repeat sent in the present recovery was itself declared lost; in recovery after a timeout only where that may open an episode
+    /// ([`Rto::allows_episode`](crate::detection::rto::Rto::allows_episode)).
     pub lost_again: bool,
     /// The next send would be the rescue retransmission of RFC 6675 (rule 4): a sign of further loss.
     pub rescue_next: bool,

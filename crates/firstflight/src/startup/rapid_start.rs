@@ -108,7 +108,10 @@ impl Startup for RapidStart {
     }
 
     fn on_rtt(&mut self, now: Time, rtt: Nanos, _cx: &Context) {
-        self.floor.on_rtt(now, rtt);
+        // Once inactive it stays so, and nobody asks for the floor any more.
+        if self.probing {
+            self.floor.on_rtt(now, rtt);
+        }
     }
 
     fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {
@@ -159,7 +162,10 @@ impl Startup for RapidStart {
             return None;
         }
         let pre = w.cwnd.min(ack.inflight_before);
-        Some(OwnRecovery::Rapid(RapidRecovery::new(beta, self.params.k, pre, cx.iw, cx.mss)))
+        let mut recovery = RapidRecovery::new(beta, self.params.k, pre, cx.iw, cx.mss);
+        // RAPID 4.3-2: the ACK that reveals the first loss is charged like any other, that loss included.
+        recovery.account(ack.acked, ack.lost);
+        Some(OwnRecovery::Rapid(recovery))
     }
 
     fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
@@ -217,7 +223,7 @@ impl Startup for RapidStart {
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        if let (Some(floor), Some(min)) = (self.floor.floor(), self.floor.min_rtt()) {
+        if let (true, Some(floor), Some(min)) = (self.probing, self.floor.floor(), self.floor.min_rtt()) {
             visit("rtt_floor_ns", floor.0);
             visit("rtt_threshold_ns", self.params.threshold.of(min).0);
         }

@@ -110,11 +110,11 @@ pub struct Reached {
 pub fn play(bytes: &[u8]) -> Reached {
     let mut source = Source::new(bytes);
     let choice = Choice::read(&mut source);
-    play_arm(choice, source)
+    play_arm(&choice, source)
 }
 
 /// Plays the rest of the bytes with the arm and connection of `choice`.
-pub fn play_arm(choice: Choice, mut source: Source<'_>) -> Reached {
+pub fn play_arm(choice: &Choice, mut source: Source<'_>) -> Reached {
     let arm = Arm::parse(&choice.text).unwrap_or_else(|error| panic!("`{}` of the table should be an arm: {error}", choice.text));
     let base = Config { idle_restart: choice.idle_restart, max_burst: choice.max_burst, initial_window: choice.iw, ..choice.base() };
     let start = Time(if choice.nonsense { source.wild(0) } else { 1_000_000 });
@@ -145,7 +145,7 @@ pub fn play_arm(choice: Choice, mut source: Source<'_>) -> Reached {
 impl Connection<'_> {
     fn step(&mut self, operation: Operation) {
         match operation {
-            Operation::Wait(time) => self.now = self.now + time,
+            Operation::Wait(time) => self.now += time,
             Operation::Send { packets, backlog } => self.send(packets, backlog),
             Operation::Deliver { packets, skip, ce, rescue } => self.deliver(Delivery { packets, skip }, ce, rescue),
             Operation::LossTimer { packets } => self.loss_timer(packets),

@@ -170,9 +170,9 @@ impl<S: Startup> Sender<S> {
         if !self.host.preset.sack {
             let credit: &mut DuplicateCredit = &mut self.credit;
             news.bytes = if advance > 0 {
-                credit.on_advance(advance, None)
+                credit.on_advance(advance)
             } else if duplicate {
-                credit.on_duplicate(self.mss, None)
+                credit.on_duplicate(self.mss)
             } else {
                 0
             };
