@@ -313,3 +313,40 @@ fn a_preset_may_differ_in_one_field() {
     assert!(matches!(timer, Armed::Rto(_)), "no probe");
     assert_eq!(at, ack_of(8) + 1000 * MS, "RFC 6298's second after the last ACK");
 }
+
+#[test]
+fn a_needless_timeout_gives_the_window_back() {
+    // L14: what the handover to timeout recovery took is restored as soon as it is proven needless.
+    let held = |number: u64, sent: &Transmit| match (500 * MS).saturating_sub(u64::from(sent.segment.stamp) * MS) {
+        0 => Fate::Deliver,
+        wait => Fate::Late(wait + number.saturating_sub(9) * MS),
+    };
+    let mut windows: Vec<(u32, u64)> = Vec::new();
+    let mut wire = Wire::new(host("linux26"), "slowstart", 60, held);
+    let before = wire.sender.controller().cwnd();
+    wire.watch = Box::new(|sender| windows.push((sender.controller().stats().undone, sender.controller().cwnd())));
+    wire.run();
+    assert_eq!(wire.sender.counters().undone, 1, "the timeout is undone");
+    drop(wire);
+    assert!(windows.iter().any(|(_, cwnd)| *cwnd == MSS), "the timeout took the window down to a segment");
+    let least = windows.iter().filter(|(undone, _)| *undone > 0).map(|(_, cwnd)| *cwnd).min();
+    assert!(least >= Some(before), "L14: the window is {least:?} after the undo and was {before}");
+}
+
+#[test]
+fn a_lost_repeat_of_timeout_recovery_opens_an_episode_with_rack_only() {
+    // The whole flight is lost, and of the repeats the first copy of segment 4.
+    let recoveries = |name: &str| {
+        let preset = Preset { f_rto: false, probe: Probe::None, ..preset(name) };
+        let mut copies = 0;
+        let fate = move |number: u64, sent: &Transmit| {
+            copies += u64::from(sent.segment.from == 4 * MSS);
+            if number < 10 || (sent.segment.from == 4 * MSS && copies == 2) { Fate::Drop } else { Fate::Deliver }
+        };
+        let mut wire = Wire::new(Host { preset, ..host(name) }, "slowstart", 60, fate);
+        wire.run();
+        (wire.sender.counters().rtos, wire.sender.counters().recoveries)
+    };
+    assert_eq!(recoveries("rack"), (1, 1), "rack finds the repeat lost and opens a fast recovery");
+    assert_eq!(recoveries("sack6675"), (2, 0), "RFC 6675 waits for a second timeout");
+}
