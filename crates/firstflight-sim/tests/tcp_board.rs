@@ -45,6 +45,7 @@ struct Plain {
 
 fn check(board: &mut Board, plain: &[Plain], first: usize) -> Result<(), TestCaseError> {
     prop_assert_eq!((board.first(), board.next()), (Id(first as u64), Id(plain.len() as u64)));
+    prop_assert_eq!(board.una(), plain.get(first).map_or(board.nxt(), |segment| segment.start), "the oldest unacknowledged byte");
     let mut pipe = 0;
     for (index, segment) in plain.iter().enumerate().skip(first) {
         let id = Id(index as u64);

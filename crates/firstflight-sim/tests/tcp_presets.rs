@@ -248,10 +248,11 @@ fn a_dsack_teaches_counting_rules_the_degree_of_reordering() {
 
 #[test]
 fn early_retransmit_saves_the_timeout_of_a_tiny_flight() {
+    /// Segments sent, lost, options, and when the repeat leaves: after the ACK of this segment, plus this.
+    type Row = (u64, &'static [u64], Option<early_retransmit::Options>, Option<(u64, u64)>);
     let naive = early_retransmit::Options::NAIVE;
     let late = early_retransmit::Options::B;
-    // Segments sent, lost, options, and when the repeat leaves: after the ACK of this segment, plus this.
-    let rows: [(u64, &'static [u64], Option<early_retransmit::Options>, Option<(u64, u64)>); 7] = [
+    let rows: [Row; 7] = [
         (2, &[0], None, None),
         (2, &[0], Some(naive), Some((1, 0))),
         (2, &[0], Some(late), Some((1, 25))),

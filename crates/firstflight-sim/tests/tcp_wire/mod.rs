@@ -35,6 +35,9 @@ pub enum Happening {
     Fired(Armed),
 }
 
+type Fates<'a> = Box<dyn FnMut(u64, &Transmit) -> Fate + 'a>;
+type Watch<'a> = Box<dyn FnMut(&Sender<AnyStartup>) + 'a>;
+
 pub struct Wire<'a> {
     pub sender: Sender<AnyStartup>,
     receiver: Receiver,
@@ -44,13 +47,13 @@ pub struct Wire<'a> {
     /// Between two segments, ns.
     pace: u64,
     free_at: u64,
-    fate: Box<dyn FnMut(u64, &Transmit) -> Fate + 'a>,
+    fate: Fates<'a>,
     data: Vec<(u64, Segment)>,
     acks: Vec<(u64, AckPacket)>,
     pub now: u64,
     pub happened: Vec<(u64, Happening)>,
     /// Called after every step.
-    pub watch: Box<dyn FnMut(&Sender<AnyStartup>) + 'a>,
+    pub watch: Watch<'a>,
 }
 
 pub fn preset(name: &str) -> Preset {
