@@ -174,7 +174,9 @@ impl Plan {
                 let (last, others) = names.split_last().expect("there is a twin");
                 warnings.push(format!("{} and {last} behaved identically: nothing on this path tells them apart", others.join(", ")));
             }
-            twins.iter().for_each(|&j| told[j] = true);
+            for &j in &twins {
+                told[j] = true;
+            }
         }
         let paced: Vec<bool> = self.arms.iter().map(|arm| self.ground.paced(arm)).collect();
         for (arm, _) in self.arms.iter().zip(&paced).filter(|(arm, paced)| !**paced && needs_pacer(&arm.arm)) {
