@@ -1,13 +1,13 @@
 //! `firstflight compare`.
 
 use crate::files::{check_file, check_folder, tame, write_whole};
-use crate::terminal::{CAUTION, QUIET, TITLE, lay_out};
+use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
 use crate::{Done, size};
 use clap::{Args, ValueEnum};
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;
 use firstflight_lab::table::{figure, table};
-use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Ground, Plan, parse_arms};
+use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Ground, Hosts, Plan, hosts_of_tcp, parse_arms};
 use firstflight_path::{DEFAULT, Path};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
@@ -24,31 +24,46 @@ enum Testbed {
     Linux,
 }
 
+/// What the senders speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Transport {
+    /// QUIC: packet numbers, paced
+    Quic,
+    /// TCP: SACK and time stamps, not paced
+    Tcp,
+}
+
 #[derive(Args, Debug)]
 pub struct Options {
     /// Testbed
     #[arg(long, value_enum, default_value = "sim")]
     on: Testbed,
+    /// Transport
+    #[arg(long, value_enum, default_value = "quic")]
+    transport: Transport,
+    /// Loss detection of TCP: rack (default), linux26, sack6675, sack3517, reno, windows
+    #[arg(long, value_name = "PRESET")]
+    detection: Option<String>,
     /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML file
     #[arg(long, default_value = DEFAULT)]
     path: String,
     /// Object size with its unit
-    #[arg(long, default_value = "10MB", value_parser = size::parse)]
+    #[arg(long, default_value = "10MB", value_parser = size::parse, allow_hyphen_values = true)]
     bytes: u64,
     /// Arms, separated by commas
     #[arg(long, default_value = DEFAULT_ARMS)]
     arms: String,
     /// Seed of every random draw
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = |text: &str| size::count(text, 0..=u64::MAX, ""), allow_negative_numbers = true)]
     seed: u64,
     /// Trials per arm, each with the next seed and up to 0.5 ms more round trip; shows median and extremes
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, default_value_t = 1, value_parser = repeats, allow_negative_numbers = true)]
     repeat: u32,
     /// Initial window in packets, for arms that do not name one
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 10, value_parser = packets, allow_negative_numbers = true)]
     iw: u32,
     /// Stop a trial after this many seconds of simulated time
-    #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, default_value_t = 600, value_parser = |text: &str| size::count(text, 1..=86_400, "seconds"), allow_negative_numbers = true)]
     limit: u64,
     /// Write the results as JSON to a file, `-` for standard output instead of the table
     #[arg(long, value_name = "FILE")]
@@ -60,8 +75,20 @@ pub struct Options {
     #[arg(long, value_name = "FOLDER")]
     trace: Option<PathBuf>,
     /// Worker threads; results do not depend on it
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_parser = threads, allow_negative_numbers = true)]
     threads: Option<u16>,
+}
+
+fn repeats(text: &str) -> Result<u32, String> {
+    size::count(text, 1..=100_000, "").map(|count| count as u32)
+}
+
+fn packets(text: &str) -> Result<u32, String> {
+    size::count(text, 1..=1000, "packets").map(|count| count as u32)
+}
+
+fn threads(text: &str) -> Result<u16, String> {
+    size::count(text, 1..=1024, "").map(|count| count as u16)
 }
 
 pub fn run(options: &Options) -> Result<Done, Bad> {
@@ -70,17 +97,13 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
         return Err(Bad(format!("testbed `{name}` is not part of this build; `--on sim` is")));
     }
     let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
-    for file in options.json.iter().filter(|_| !to_stdout).chain(&options.report) {
-        check_file(file)?;
-    }
-    if let Some(folder) = &options.trace {
-        check_folder(folder)?;
-    }
+    check_outputs(options, to_stdout)?;
     let plan = Plan {
         arms: parse_arms(&options.arms)?,
         ground: Ground {
             iw: options.iw,
             limit: Nanos::from_secs(options.limit),
+            host: hosts(options)?,
             ..Ground::new(Path::parse(&options.path)?, options.bytes)
         },
         seed: options.seed,
@@ -94,14 +117,40 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
     let comparison = on_threads(options.threads, || run_with_progress(&plan, keep))?;
     write_files(options, &comparison, to_stdout)?;
     if to_stdout {
-        anstream::print!("{}", comparison.to_json());
+        say(&comparison.to_json())?;
     } else {
-        print_table(&comparison);
+        say(&as_text(&comparison))?;
     }
     for warning in &comparison.warnings {
-        anstream::eprintln!("{CAUTION}note:{CAUTION:#} {warning}");
+        whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
     }
     Ok(if comparison.complete() { Done::Well } else { Done::Short })
+}
+
+/// The hosts that the options name.
+fn hosts(options: &Options) -> Result<Hosts, Bad> {
+    match (options.transport, &options.detection) {
+        (Transport::Quic, None) => Ok(Hosts::default()),
+        (Transport::Quic, Some(_)) => Err(Bad("--detection: QUIC has its own; it goes with `--transport tcp`".into())),
+        (Transport::Tcp, name) => hosts_of_tcp(name.as_deref().unwrap_or("rack")),
+    }
+}
+
+/// Every output has a place to go, before anything runs.
+fn check_outputs(options: &Options, json_to_stdout: bool) -> Result<(), Bad> {
+    let json = options.json.as_ref().filter(|_| !json_to_stdout);
+    for file in json.iter().copied().chain(&options.report) {
+        check_file(file)?;
+    }
+    if let Some(report) = &options.report {
+        if report.as_os_str() == "-" {
+            return Err(Bad("--report -: a report goes to a file; `--json -` goes to standard output".into()));
+        }
+        if json == Some(report) {
+            return Err(Bad(format!("--report {}: --json names the same file", report.display())));
+        }
+    }
+    options.trace.as_ref().map_or(Ok(()), |folder| check_folder(folder))
 }
 
 /// Runs on a pool of its own if a size was asked for, else on the process-wide one.
@@ -157,26 +206,29 @@ fn command_line() -> String {
         let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=.,/+:%@".contains(c));
         if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
     };
-    let words = std::env::args().skip(1).map(quote);
+    // A file may have a name that is no text.
+    let words = std::env::args_os().skip(1).map(|word| quote(word.to_string_lossy().into_owned()));
     std::iter::once("firstflight".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-fn print_table(comparison: &Comparison) {
+/// The table with what it is about.
+fn as_text(comparison: &Comparison) -> String {
     let plan = comparison.plan.resolved();
     let queue = plan.queue_bytes.map_or("unlimited queue".into(), |bytes| format!("queue {}", figure(bytes as f64, "bytes")));
-    let name = plan.path_name.map_or(String::new(), |name| format!("{name}: "));
-    let path = if name.trim_end_matches(": ") == plan.path { String::new() } else { plan.path.clone() };
-    anstream::println!("{TITLE}{}{}{TITLE:#}", name, path);
-    anstream::println!(
-        "{QUIET}{} at {} Mbit/s, RTT {} ms, {queue}, BDP {}; initial window {} packets, seed {}{}{QUIET:#}",
+    let name = plan.path_name.filter(|name| *name != plan.path);
+    let title = name.map_or_else(|| plan.path.clone(), |name| format!("{name}: {}", plan.path));
+    let repeats = if plan.repeat > 1 { format!(", median of {} trials (smallest..largest)", plan.repeat) } else { String::new() };
+    format!(
+        "{TITLE}{title}{TITLE:#}\n\
+         {QUIET}{} at {} Mbit/s, RTT {} ms, {queue}, BDP {}; initial window {} packets, seed {}{repeats}{QUIET:#}\n\
+         {}\n\
+         {QUIET}* best of its column; exit window counts in BDPs of the idle path{QUIET:#}\n",
         figure(plan.bytes as f64, "bytes"),
         plan.rate_mbps,
         plan.rtt_ms,
         figure(plan.bdp_bytes as f64, "bytes"),
         plan.iw,
         plan.seed,
-        if plan.repeat > 1 { format!(", median of {} trials (smallest..largest)", plan.repeat) } else { String::new() },
-    );
-    anstream::println!("{}", lay_out(&table(comparison)));
-    anstream::println!("{QUIET}* best of its column; exit window counts in BDPs of the idle path{QUIET:#}");
+        lay_out(&table(comparison)),
+    )
 }

@@ -1,53 +1,55 @@
 //! What there is: arms and paths, with a line each and its source.
 
 use crate::Done;
-use crate::terminal::{QUIET, TITLE};
-use anstream::println;
+use crate::terminal::{QUIET, TITLE, say};
 use firstflight::arm::options::{OptionDoc, SenderParams};
-use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, SHORT_NAMES, STARTUPS};
+use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, SHORT_NAMES, STARTUPS, ShortName};
 use firstflight_lab::Bad;
-use firstflight_path::{Path, builtins};
+use firstflight_path::{Builtin, Path, builtins};
 
 /// `firstflight arms`.
-pub fn arms() -> Done {
-    println!("An arm is {TITLE}startup(options)/avoidance(options)/recovery(options)@(sender options){TITLE:#};");
-    println!("only the startup is needed, the rest defaults to cubic/prr.\n");
-    parts("Startups", STARTUPS);
-    parts("Congestion avoidance", AVOIDANCES);
-    parts("Recovery", RECOVERIES);
-    println!("{TITLE}Sender{TITLE:#}");
-    options(SenderParams::DOCS);
-    println!("\n{TITLE}Short names{TITLE:#}");
-    for short in SHORT_NAMES {
-        println!("  {:<20} {:<28} {}", short.name, short.arm, short.summary);
-    }
-    Done::Well
+pub fn arms() -> Result<Done, Bad> {
+    let short = |short: &ShortName| format!("  {:<20} {:<28} {}\n", short.name, short.arm, short.summary);
+    say(&format!(
+        "An arm is {TITLE}startup(options)/avoidance(options)/recovery(options)@(sender options){TITLE:#};\n\
+         only the startup is needed, the rest defaults to cubic/prr.\n\n\
+         {TITLE}Startups{TITLE:#}\n{}\n\
+         {TITLE}Congestion avoidance{TITLE:#}\n{}\n\
+         {TITLE}Recovery{TITLE:#}\n{}\n\
+         {TITLE}Sender{TITLE:#}\n{}\n\
+         {TITLE}Short names{TITLE:#}\n{}",
+        parts(STARTUPS),
+        parts(AVOIDANCES),
+        parts(RECOVERIES),
+        options(SenderParams::DOCS),
+        SHORT_NAMES.iter().map(short).collect::<String>(),
+    ))?;
+    Ok(Done::Well)
 }
 
-fn parts(title: &str, parts: &[Part]) {
-    println!("{TITLE}{title}{TITLE:#}");
-    for part in parts {
-        println!("  {:<20} {} {QUIET}[{}]{QUIET:#}", part.name, part.summary, part.source);
-        options(part.options);
-    }
-    println!();
+fn parts(parts: &[Part]) -> String {
+    let line = |part: &Part| format!("  {:<20} {} {QUIET}[{}]{QUIET:#}\n{}", part.name, part.summary, part.source, options(part.options));
+    parts.iter().map(line).collect()
 }
 
-fn options(docs: &[OptionDoc]) {
-    for doc in docs {
-        println!("      {QUIET}{:<16}{QUIET:#} {}: {}", format!("{}=", doc.key), doc.values, doc.meaning);
-    }
+fn options(docs: &[OptionDoc]) -> String {
+    let line = |doc: &OptionDoc| format!("      {QUIET}{:<16}{QUIET:#} {}: {}\n", format!("{}=", doc.key), doc.values, doc.meaning);
+    docs.iter().map(line).collect()
 }
 
 /// `firstflight paths`.
 pub fn paths() -> Result<Done, Bad> {
-    println!("A path is a name from this list, inline text such as {TITLE}rate=100Mbit,rtt=30ms,queue=30ms,loss=0.1%{TITLE:#},");
-    println!("or a TOML file with the same keys.\n");
     for builtin in builtins() {
         // Parsing every one here means that the list can never show a path that does not work.
         Path::parse(builtin.name)?;
-        println!("{TITLE}{:<30}{TITLE:#} {}", builtin.name, builtin.text);
-        println!("{:<30} {} {QUIET}[{}]{QUIET:#}", "", builtin.about, builtin.source);
     }
+    let lines = |path: &Builtin| {
+        format!("{TITLE}{:<30}{TITLE:#} {}\n{:<30} {} {QUIET}[{}]{QUIET:#}\n", path.name, path.text, "", path.about, path.source)
+    };
+    say(&format!(
+        "A path is a name from this list, inline text such as {TITLE}rate=100Mbit,rtt=30ms,queue=30ms,loss=0.1%{TITLE:#},\n\
+         or a TOML file with the same keys.\n\n{}",
+        builtins().iter().map(lines).collect::<String>(),
+    ))?;
     Ok(Done::Well)
 }

@@ -4,6 +4,7 @@
 mod compare;
 mod files;
 mod list;
+mod refusal;
 mod size;
 mod terminal;
 
@@ -53,11 +54,11 @@ fn main() -> ExitCode {
             let _ = error.print();
             return ExitCode::from(EXIT_BAD_INPUT);
         }
-        Err(error) => return refuse(&first_sentence(&error.to_string())),
+        Err(error) => return refuse(&refusal::line(&error)),
     };
     let result = match cli.command {
         Command::Compare(options) => compare::run(&options),
-        Command::Arms => Ok(list::arms()),
+        Command::Arms => list::arms(),
         Command::Paths => list::paths(),
     };
     match result {
@@ -68,16 +69,8 @@ fn main() -> ExitCode {
 }
 
 fn refuse(line: &str) -> ExitCode {
-    anstream::eprintln!("firstflight: {line}");
+    terminal::whisper(&format!("firstflight: {}", refusal::printable(line)));
     ExitCode::from(EXIT_BAD_INPUT)
-}
-
-/// What the argument parser has to say, without its usage text: one line.
-fn first_sentence(message: &str) -> String {
-    let text = message.strip_prefix("error: ").unwrap_or(message);
-    let told: Vec<&str> =
-        text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")).collect();
-    told.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 impl From<std::io::Error> for Failed {

@@ -2,8 +2,10 @@
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table as Grid, TableStyle};
+use firstflight_lab::Bad;
 use firstflight_lab::report::{Row, Table, Value};
 use firstflight_lab::table::figure;
+use std::io::{ErrorKind, Write};
 
 /// Headline.
 pub const TITLE: Style = Style::new().bold();
@@ -17,6 +19,23 @@ const RULES: TableStyle = TableStyle::new()
     .top_border(LineStyle::none().fill('─').junction('─'))
     .header_separator(LineStyle::none().fill('─').junction('─'))
     .bottom_border(LineStyle::none().fill('─').junction('─'));
+
+/// Prints to standard output. A reader that has seen enough (`| head`) is no failure.
+///
+/// # Errors
+/// One line if the output cannot take the text, such as a full disk.
+pub fn say(text: &str) -> Result<(), Bad> {
+    let mut out = anstream::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Bad(format!("standard output: {error}"))),
+        _ => Ok(()),
+    }
+}
+
+/// Prints a line to standard error, if anybody listens there.
+pub fn whisper(line: &str) {
+    let _ = writeln!(anstream::stderr(), "{line}");
+}
 
 /// Lays a table of results out: one row per arm, the best value of each column marked with `*`.
 pub fn lay_out(table: &Table) -> String {

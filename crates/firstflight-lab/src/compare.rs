@@ -39,6 +39,10 @@ pub enum Keep {
 pub struct ExperimentRow {
     /// Where it ran.
     pub testbed: &'static str,
+    /// `quic` or `tcp`.
+    pub transport: &'static str,
+    /// Preset of loss detection.
+    pub detection: &'static str,
     /// The path's canonical text.
     pub path: String,
     /// Its short name, if it has one.
@@ -179,6 +183,8 @@ impl Plan {
         let path = &ground.path;
         ExperimentRow {
             testbed: "sim",
+            transport: ground.host.transport(),
+            detection: ground.host.detection(),
             path: path.to_string(),
             path_name: (!path.name().is_empty()).then(|| path.name().to_owned()),
             rate_mbps: path.rate_bps() as f64 / 1e6,
@@ -191,10 +197,10 @@ impl Plan {
             repeat: self.repeat,
             iw: ground.iw,
             burst: ground.burst,
-            datagram_bytes: ground.host.datagram,
-            packet_bytes: ground.host.datagram + ground.host.lower,
-            ack_every: ground.host.ack_every,
-            max_ack_delay_ms: ms(ground.host.max_ack_delay),
+            datagram_bytes: ground.host.mss() as u32,
+            packet_bytes: ground.host.packet_bytes(),
+            ack_every: ground.host.ack_every(),
+            max_ack_delay_ms: ms(ground.host.ack_delay()),
             limit_s: self.limit_s(),
         }
     }

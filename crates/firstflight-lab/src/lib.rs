@@ -14,4 +14,4 @@ pub mod trial;
 pub use arms::{DEFAULT_ARMS, NamedArm, parse_arms};
 pub use compare::{Comparison, Plan};
 pub use error::{Bad, nearest};
-pub use trial::{Ground, TrialRow};
+pub use trial::{Ground, Hosts, TrialRow, hosts_of_tcp};

@@ -4,10 +4,11 @@ use crate::arms::NamedArm;
 use crate::error::Bad;
 use crate::record::Recorder;
 use firstflight::controller::Config;
+use firstflight::detection::presets::{Marking, PRESETS};
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::{Fate, Path, Purpose, Queue, Rate, Stream};
-use firstflight_sim::quic::Host;
-use firstflight_sim::{Nobody, Outcome, Setup, Stop, run};
+pub use firstflight_sim::Hosts;
+use firstflight_sim::{Nobody, Outcome, Setup, Stop, run, tcp};
 use serde::Serialize;
 
 /// What all trials of a comparison share.
@@ -23,8 +24,20 @@ pub struct Ground {
     pub burst: u32,
     /// Simulated time after which an unfinished trial stops.
     pub limit: Nanos,
-    /// Sizes and timers of the hosts.
-    pub host: Host,
+    /// Transport, sizes and timers of the hosts.
+    pub host: Hosts,
+}
+
+/// TCP hosts with the preset of loss detection of that name, as `--detection` has it.
+///
+/// # Errors
+/// If TCP has no such preset.
+pub fn hosts_of_tcp(detection: &str) -> Result<Hosts, Bad> {
+    let presets = || PRESETS.iter().filter(|preset| preset.marking != Marking::Quic);
+    let found = presets().find(|preset| preset.name == detection);
+    let names = || presets().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
+    let preset = found.ok_or_else(|| Bad(format!("unknown detection `{detection}`; TCP has {}", names())))?;
+    Ok(tcp::Host::with_preset(*preset).into())
 }
 
 /// The best a sender can do on the ground, in time.
@@ -37,14 +50,14 @@ pub struct Bound {
 impl Ground {
     /// A ground with the defaults of the QUIC host: initial window 10, bucket of 2 packets.
     pub fn new(path: Path, bytes: u64) -> Ground {
-        Ground { path, bytes, iw: 10, burst: 2, limit: Nanos::from_secs(600), host: Host::default() }
+        Ground { path, bytes, iw: 10, burst: 2, limit: Nanos::from_secs(600), host: Hosts::default() }
     }
 
     /// The oracle's exit: the window that fills the path and no more, plus what the receiver holds back between two ACKs.
     pub fn oracle_exit(&self) -> u64 {
-        let wire = u64::from(self.host.datagram + self.host.lower);
-        let bdp = u128::from(self.path.bdp_bytes()) * u128::from(self.host.datagram) / u128::from(wire);
-        bdp as u64 + u64::from(2 * self.host.ack_every * self.host.datagram)
+        let mss = self.host.mss();
+        let bdp = u128::from(self.path.bdp_bytes()) * u128::from(mss) / u128::from(self.host.packet_bytes());
+        bdp as u64 + u64::from(2 * self.host.ack_every()) * mss
     }
 
     /// The bound no sender beats: one idle round trip and the object at the bottleneck's rate. Where the rate changes with time, the
@@ -59,8 +72,8 @@ impl Ground {
             return Ok(Some(Nanos(self.path.rtt().saturating_add(u64::try_from(serial).unwrap_or(u64::MAX)))));
         }
         let open = self.path.clone().with_queue(Queue::Unlimited).with_loss_ppb(0);
-        let wire = self.host.datagram + self.host.lower;
-        let (mut forward, reverse) = open.links(wire, self.host.ack_packet, seed, 0)?;
+        let wire = self.host.packet_bytes();
+        let (mut forward, reverse) = open.links(wire, self.host.ack_bytes(), seed, 0)?;
         let mut left = self.bytes;
         let mut last = 0;
         while left > 0 {
@@ -75,8 +88,7 @@ impl Ground {
     }
 
     fn config(&self) -> Config {
-        let mss = u64::from(self.host.datagram);
-        Config { initial_window: u64::from(self.iw) * mss, ..Config::quic(mss) }
+        Config { initial_window: u64::from(self.iw) * self.host.mss(), ..self.host.config() }
     }
 
     /// Runs one trial. With a recorder every event is kept.
@@ -85,7 +97,7 @@ impl Ground {
     /// If the path cannot carry the host's packets.
     pub fn run(&self, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
         let controller = arm.arm.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
-        let burst = u64::from(arm.arm.sender.burst.unwrap_or(self.burst) * self.host.datagram);
+        let burst = u64::from(arm.arm.sender.burst.unwrap_or(self.burst)) * self.host.mss();
         let setup =
             Setup { path: &self.path, host: self.host, pacer_burst: burst, object: self.bytes, limit: self.limit, seed, path_index: 0 };
         Ok(match recorder {
@@ -185,6 +197,12 @@ pub struct TrialRow {
     pub lost_retransmissions: u64,
     /// Retransmission or probe timeouts.
     pub rtos: u64,
+    /// Recovery episodes opened by loss.
+    pub recoveries: u64,
+    /// Of these, with no more in flight at entry than the threshold allows.
+    pub recoveries_below_ssthresh: u64,
+    /// Episodes that ended by an ACK with the window below the threshold.
+    pub slow_starts_after_recovery: u64,
     /// Declared lost and acknowledged later.
     pub spurious_losses: u64,
     /// Rate times idle RTT plus queue; null for an unlimited queue.
@@ -227,6 +245,9 @@ impl TrialRow {
             retransmitted_bytes: outcome.retransmitted_bytes,
             lost_retransmissions: outcome.lost_retransmissions,
             rtos: outcome.rtos,
+            recoveries: outcome.recoveries,
+            recoveries_below_ssthresh: outcome.recoveries_below_ssthresh,
+            slow_starts_after_recovery: outcome.slow_starts_after_recovery,
             spurious_losses: outcome.spurious_losses,
             full_bdp_bytes: ground.path.full_bdp_bytes(),
             exit: outcome.exit.map(|exit| ExitRow {

@@ -14,7 +14,7 @@ impl PathError {
     }
 
     /// `key=value: what is wrong; allowed: what would be right`.
-    pub(crate) fn at(key: &str, value: &str, wrong: impl fmt::Display, allowed: impl fmt::Display) -> Self {
+    pub(crate) fn at(key: impl fmt::Display, value: &str, wrong: impl fmt::Display, allowed: impl fmt::Display) -> Self {
         Self::new(format!("{key}={value}: {wrong}; allowed: {allowed}"))
     }
 
@@ -36,6 +36,16 @@ impl fmt::Display for PathError {
 }
 
 impl std::error::Error for PathError {}
+
+/// The name of a key, with the prefix of its direction; text only when an error needs it.
+#[derive(Clone, Copy)]
+pub(crate) struct Key(pub(crate) &'static str, pub(crate) &'static str);
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.0, self.1)
+    }
+}
 
 /// ` (did you mean ...?)` when one of `known` is close to `word`, else nothing.
 pub(crate) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {

@@ -16,45 +16,112 @@
 //!
 //! A path is a list of `key=value` separated by commas, a name (`geo`, see [`builtins`]), a name followed by keys that override it
 //! (`geo,queue=0.25bdp`), or a TOML file (name ending in `.toml`) with the same keys, where `base = "geo"` puts a named path underneath.
-//! Printing a path gives its canonical text, and parsing that gives an equal path.
+//! Printing a path gives its canonical text, and parsing that gives an equal path. What is wrong is refused in one line that names the key,
+//! the value and what is allowed.
 //!
-//! | key | value | default |
-//! |---|---|---|
-//! | `rate` | forward rate, 1 kbit/s to 1000 Gbit/s, IP bytes counted (`bit`, `kbit`, `Mbit`, `Gbit`), or `trace:FILE` | required |
-//! | `rtt` | idle round-trip time, serialization of one data packet and one ACK included, up to 100 s (`us`, `ms`, `s`) | required |
-//! | `queue` | what may wait, packet in service not counted: `B` `kB` `MB`, `pkt` (of 1500 B), `us` `ms` `s` (at the rate), `bdp`, or `unlimited`; at least 1500 B | `1bdp` |
-//! | `loss` | independent forward loss from 0 to below 1 (`%` or plain), decided behind the queue | `0` |
-//! | `up` | reverse rate | ten times the (mean) forward rate |
-//! | `up_queue` | as `queue`, for the reverse direction and its rate | `unlimited` |
-//! | `up_loss` | independent reverse loss | `0` |
-//! | `start` | trace: time of the trace at which a trial starts, or `random` (a whole millisecond per trial) | `0s` |
-//! | `once` | trace: play it once, then nothing is delivered any more | repeat |
-//! | `spread` | trace: divide the opportunities of one millisecond evenly over it | all at once |
-//! | `scale` | trace: factor on the number of opportunities, 0.001 to 1000 | `1` |
-//! | `skip` | trace: lead-in to cut off, whole milliseconds | `0s` |
-//! | `name`, `source` | what it is called and where its numbers come from; not printed, not compared | empty |
+//! Units: rates `bit` `kbit` `Mbit` `Gbit` (per second, IP bytes counted), times `us` `ms` `s`, sizes `B` `kB` `MB`, shares `%` or plain.
+//! A range is two values with a dash (`1ms-10ms`).
 //!
-//! The queue of a trace in ms or BDP counts its mean rate, and its idle RTT includes no serialization: opportunities are instants.
+//! ## The whole path
+//!
+//! | key | value | range | default |
+//! |---|---|---|---|
+//! | `rate` | forward rate, `trace:FILE`, or `poisson:RATE` | 1 kbit/s to 1000 Gbit/s | required |
+//! | `rtt` | idle round-trip time, serialization of one data packet and one ACK included | room for both, up to 100 s | required |
+//! | `up` | reverse rate, as `rate` | as `rate` | ten times the forward rate (its mean for opportunities) |
+//! | `delay` | where propagation lies: `even`, `before` or `behind` the forward bottleneck | | `even` |
+//! | `overhead` | bytes each packet counts more, in queues and on the wire of both directions | 0 to 1500 B | `0B` |
+//! | `return` | release of ACKs, see below | | `plain` |
+//! | `thin` | this many ACKs of a flow may wait, older pure ones are dropped; needs a constant `up` or an engine | 1 to 10^6 | none are dropped |
+//! | `gro` | `TIME:BYTES`, what the receiving host merges before it acknowledges (for whoever plays the receiver) | | none; `return=nic`: `20us:65.536kB` |
+//! | `name`, `source` | what it is called, where its numbers come from; not printed, not compared | | empty |
+//!
+//! ## Each direction
+//!
+//! With `up_` in front (`up_queue`, `up_loss`, ...) they are those of the reverse direction.
+//!
+//! | key | value | range | default |
+//! |---|---|---|---|
+//! | `queue` | what may wait, packet in service not counted: a size, `pkt` (of 1500 B), a time at the rate, `bdp` (rate x `rtt`), `unlimited` | 1500 B or more | `1bdp`; in reverse `unlimited` |
+//! | `loss` | independent loss, decided behind the queue | 0 to below 1 | `0` |
+//! | `ge` | `G:BURST:H:K`, loss in bursts: good to bad with probability G per packet, BURST packets in bad on average, loss H in bad, K in good; not with `loss` | shares 0 to 1, BURST 1 to 10^6 | none, K `0` |
+//! | `loss_every` | lose each packet whose number is a multiple of this | 1 to 10^9 | none |
+//! | `policer` | `RATE:BUCKET`, token bucket without a queue, BUCKET as time at its rate | below the rate of the link; bucket of 1500 B or more | none |
+//! | `codel` | queue management, alone or `TARGET:INTERVAL` | up to 100 s | none; alone `5ms:100ms` |
+//! | `pie` | queue management, alone or `TARGET` | up to 100 s | none; alone `15ms` |
+//! | `ecn` | alone, with `codel` or `pie`: mark instead of drop. With a value as of `queue`, without them: mark what meets at least that | | none |
+//! | `jitter` | extra delay that keeps the order: `MAX`, `MIN-MAX` (uniform), or `normal:MEAN:SIGMA` (cut off at 0) | up to 100 s | none |
+//! | `reorder` | `SHARE:MEAN`, once or twice: exponential extra delay of a share of the packets, which the others overtake | shares 0 to 1 together | none |
+//! | `dup` | share of packets that arrive twice | 0 to below 1 | `0` |
+//! | `steps` | constant rate: `TIME:RATE/TIME:RATE...`, later rates; `off` is an outage, not at the end | times increase | none |
+//! | `wander` | constant rate: `SD:TAU`, standard deviation and time constant of its logarithm, a step every 100 ms | SD 0.001 to 2 | none; TAU `1s` |
+//! | `lead_in` | Poisson: this many opportunities 100 ms apart come first | 1 to 10^6 | none |
+//! | `ms_slots` | Poisson: opportunities at whole milliseconds | | exact |
+//! | `start` | trace: its time at the start of a trial, or `random` (a whole millisecond per trial) | inside the trace | `0s` |
+//! | `once` | trace: play it once, then nothing is delivered any more | | repeat |
+//! | `spread` | trace: divide the opportunities of one millisecond evenly over it | | all at once |
+//! | `scale` | trace: factor on the number of opportunities | 0.001 to 1000 | `1` |
+//! | `skip` | trace: lead-in to cut off, whole milliseconds | inside the trace | `0s` |
+//!
+//! ## The return path
+//!
+//! | `return=` | what |
+//! |---|---|
+//! | `plain` | as the reverse link sends |
+//! | `geo_cold`, `geo_warm`, `geo_starved`, `geo_stress` | satellite terminal with frames of 40 ms and granted capacity |
+//! | `geo:GRANT:GROWTH[:outages]` | the same engine: ACKs per frame at the start (1 to 160), growth per second (1 to 10) |
+//! | `lte`, `wifi` | release in batches |
+//! | `batch:PERIOD:CAP[:SPACING]` | the same engine: time between instants, most ACKs at one, gap inside (times or ranges) |
+//! | `nic`, `first:PERIOD:CAP[:SPACING]` | the same, an instant follows the first ACK that finds nothing waiting |
+//! | `leo`, `leo:STEP[:FACTOR[:LOSS[:DATA[:ACK]]]]` | hand-over every 15 s: each one-way delay changes by up to STEP, both rates by a FACTOR in a range, a burst of losses follows with probability LOSS, data and ACKs near it are up to DATA and ACK late |
+//!
+//! Engines (`geo...`, `batch`, `first` and their presets) and `thin` decide after an ACK was sent: such a path is opened with [`Path::open`] and
+//! driven through [`ReturnPath`]. Everything else is known when a packet is offered to its [`Link`].
+//!
+//! At opportunities (traces, Poisson) a queue in ms or BDP counts the mean rate, and the idle RTT includes no serialization of that direction:
+//! opportunities are instants. On a policed path [`Path::rate_bps`] and the BDP are those of the policer, the queue counts the link.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
-#![allow(clippy::missing_errors_doc, reason = "every fallible function answers with a `PathError`, whose line says what is wrong")]
+#![expect(clippy::missing_errors_doc, reason = "every fallible function answers with a `PathError`, whose line says what is wrong")]
 
+mod aqm;
+mod batch;
 mod builtin;
+mod direction;
+mod draw;
 mod error;
+mod grant;
+mod handover;
+mod keys;
 mod link;
+mod links;
+mod losses;
 mod path;
 mod plain;
+mod policer;
+mod print;
 mod queue;
 pub mod random;
+mod release;
+mod returns;
+mod rich;
+mod serial;
+mod server;
 mod slots;
 mod text;
 mod trace;
 mod value;
 
 pub use builtin::{Builtin, DEFAULT, builtins};
+pub use direction::{
+    Aqm, Ecn, Effects, GilbertElliott, Jitter, PACKET, PlayedTrace, Poisson, Policer, Queue, Rate, Reorder, Steps, WanderingRate,
+};
 pub use error::PathError;
 pub use link::{DropCause, Fate, Link};
-pub use path::{PACKET, Path, PlayedTrace, Queue, Rate, SMALLEST_ACK};
+pub use links::Reverse;
+pub use path::{Delay, Path, SMALLEST_ACK};
 pub use random::{Purpose, Stream};
+pub use release::{BatchSettings, GrantSettings, HandoverSettings, Release};
+pub use returns::{Ack, Return, ReturnPath};
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceOptions, TraceStart};

@@ -8,7 +8,7 @@
 //! decided behind the queue, so a lost packet has used the bottleneck.
 
 use crate::plain::Plain;
-use crate::slots::Slotted;
+use crate::rich::Rich;
 
 /// What will happen to an offered packet. All times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub enum DropCause {
     Policer,
     /// Active queue management chose it.
     Aqm,
+    /// The return path thins out acknowledgements and a later one says the same.
+    Thinned,
     /// A trace played once has ended: the link delivers nothing any more.
     TraceEnd,
 }
@@ -63,8 +65,8 @@ pub struct Link {
 pub(crate) enum Kind {
     /// Constant rate, drop-tail, independent loss: the hot loop of the simulator.
     Plain(Plain),
-    /// Delivery opportunities instead of a rate.
-    Slotted(Box<Slotted>),
+    /// Anything beyond that.
+    Rich(Box<Rich>),
 }
 
 impl Link {
@@ -85,7 +87,7 @@ impl Link {
     pub fn offer(&mut self, now: u64, len: u32) -> Fate {
         match &mut self.kind {
             Kind::Plain(link) => link.offer(now, len),
-            Kind::Slotted(link) => link.offer(now, len),
+            Kind::Rich(link) => link.offer(now, len),
         }
     }
 
@@ -94,7 +96,7 @@ impl Link {
     pub fn queued_bytes(&mut self, now: u64) -> u64 {
         match &mut self.kind {
             Kind::Plain(link) => link.queued_bytes(now),
-            Kind::Slotted(link) => link.queued_bytes(now),
+            Kind::Rich(link) => link.queued_bytes(now),
         }
     }
 
@@ -102,23 +104,23 @@ impl Link {
     pub fn capacity(&self) -> u64 {
         match &self.kind {
             Kind::Plain(link) => link.capacity(),
-            Kind::Slotted(link) => link.capacity(),
+            Kind::Rich(link) => link.capacity(),
         }
     }
 
-    /// Delay behind the bottleneck, in ns: what an arrival adds to the end of its service.
+    /// Nominal delay behind the bottleneck, in ns: what an arrival adds to the end of its service.
     pub fn propagation(&self) -> u64 {
         match &self.kind {
             Kind::Plain(link) => link.propagation(),
-            Kind::Slotted(link) => link.propagation(),
+            Kind::Rich(link) => link.propagation(),
         }
     }
 
-    /// Back to time zero with the draws of another trial; nothing is allocated.
+    /// Back to time zero with the draws of another trial.
     pub fn reset(&mut self, seed: u64, path_index: u64) {
         match &mut self.kind {
             Kind::Plain(link) => link.reset(seed, path_index),
-            Kind::Slotted(link) => link.reset(seed, path_index),
+            Kind::Rich(link) => link.reset(seed, path_index),
         }
     }
 }

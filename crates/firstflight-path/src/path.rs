@@ -1,154 +1,59 @@
-//! A path as a value: what it consists of, what follows from it, and the links it makes.
+//! A path as a value: what it consists of and what follows from it.
 
-use crate::error::PathError;
-use crate::link::{Kind, Link};
-use crate::plain::{self, Plain};
-use crate::random::Purpose;
-use crate::slots::{self, Cursor, Slotted};
-use crate::trace::{Schedule, Trace, TraceOptions, TraceStart};
+use crate::direction::{Effects, PACKET, Queue, Rate};
+use crate::error::{Key, PathError};
+use crate::release::{BatchSettings, Release};
 use crate::value;
 use std::borrow::Cow;
-use std::sync::Arc;
-
-/// IP bytes of a full packet: the unit of `pkt`, and what every queue must be able to hold.
-pub const PACKET: u64 = 1500;
 
 /// IP bytes of the smallest acknowledgement: the idle RTT must have room for the serialization of one.
 pub const SMALLEST_ACK: u64 = 40;
 
-/// How fast a direction sends.
+/// Where the propagation delay lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delay {
+    /// Half behind the forward bottleneck, half in reverse.
+    #[default]
+    Even,
+    /// All of it in front of the forward bottleneck.
+    Before,
+    /// All of it behind the forward bottleneck.
+    Behind,
+}
+
+/// What one direction has of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rate {
-    /// Bits per second, all IP bytes counted.
-    Constant(u64),
-    /// At the opportunities of a trace.
-    Trace(PlayedTrace),
-}
-
-/// A trace, the name of its file, and how it is played.
-#[derive(Clone, Debug)]
-pub struct PlayedTrace {
-    file: String,
-    trace: Arc<Trace>,
-    options: TraceOptions,
-    schedule: Arc<Schedule>,
-}
-
-impl PartialEq for PlayedTrace {
-    fn eq(&self, other: &Self) -> bool {
-        // The schedule follows from trace and options.
-        self.file == other.file && self.options == other.options && self.trace == other.trace
-    }
-}
-
-impl Eq for PlayedTrace {}
-
-impl PlayedTrace {
-    /// A trace played with `options`; `file` is the name it is printed under.
-    pub fn new(file: impl Into<String>, trace: Arc<Trace>, options: TraceOptions) -> Result<Self, PathError> {
-        let file = file.into();
-        if file.contains(',') || file.is_empty() {
-            return Err(PathError::at(
-                "rate",
-                &format!("trace:{file}"),
-                "cannot be printed in a list of keys",
-                "a file name without commas",
-            ));
-        }
-        let period = trace.period_ms();
-        let Some(schedule) = Schedule::new(&trace, &options) else {
-            let skip = value::print_time(options.skip_ms * 1_000_000);
-            return Err(PathError::at("skip", &skip, format!("leaves nothing of {file}"), format!("less than its {period} ms")));
-        };
-        if let TraceStart::At(ns) = options.start
-            && ns >= schedule.period_ms * 1_000_000
-        {
-            let allowed = format!("less than the {} ms that are played", schedule.period_ms);
-            return Err(PathError::at("start", &value::print_time(ns), format!("is behind the end of {file}"), allowed));
-        }
-        Ok(Self { file, trace, options, schedule: Arc::new(schedule) })
-    }
-
-    /// Name of the file.
-    pub fn file(&self) -> &str {
-        &self.file
-    }
-
-    /// How it is played.
-    pub fn options(&self) -> &TraceOptions {
-        &self.options
-    }
-}
-
-impl Rate {
-    /// Bits per second; the mean over one period for a trace.
-    pub fn bps(&self) -> u64 {
-        match self {
-            Rate::Constant(bps) => *bps,
-            Rate::Trace(played) => played.schedule.mean_rate(),
-        }
-    }
-
-    /// Time one packet takes on the wire, in ns. None on a trace: a packet is delivered at an instant.
-    fn serialization(&self, len: u64) -> u64 {
-        match self {
-            Rate::Constant(bps) => (u128::from(len) * 8_000_000_000 / u128::from((*bps).max(1))) as u64,
-            Rate::Trace(_) => 0,
-        }
-    }
-}
-
-/// How much may wait in front of a link. The packet in service is not counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Queue {
-    /// Bytes.
-    Bytes(u64),
-    /// Packets of 1500 bytes, that is multiples of 1500 bytes.
-    Packets(u64),
-    /// What the link sends in this time, in ns.
-    Time(u64),
-    /// Multiples of rate x idle RTT, in 1e-6.
-    Bdp(u64),
-    /// No limit.
-    Unlimited,
-}
-
-impl Queue {
-    /// Bytes on a link of `bps` with idle round-trip time `rtt` (ns), rounded down; nothing if unlimited.
-    pub fn bytes(self, bps: u64, rtt: u64) -> Option<u64> {
-        let bits_ns = |ns: u64| u128::from(bps) * u128::from(ns);
-        let bytes = match self {
-            Queue::Bytes(bytes) => u128::from(bytes),
-            Queue::Packets(packets) => u128::from(packets) * u128::from(PACKET),
-            Queue::Time(ns) => bits_ns(ns) / 8_000_000_000,
-            Queue::Bdp(millionths) => bits_ns(rtt).saturating_mul(u128::from(millionths)) / 8_000_000_000_000_000,
-            Queue::Unlimited => return None,
-        };
-        Some(u64::try_from(bytes).unwrap_or(u64::MAX))
-    }
+struct Side {
+    /// Nothing: ten times the rate of the other side.
+    rate: Option<Rate>,
+    queue: Queue,
+    loss_ppb: u64,
+    effects: Effects,
 }
 
 /// The network between sender and receiver.
 ///
 /// A plain value: made from text by [`Path::parse`], or with [`Path::new`] and the `with_` functions, turned into state machines by
-/// [`Path::links`]. Two paths are equal when they behave alike; name and source do not count.
+/// [`Path::links`] or [`Path::open`]. Two paths are equal when they behave alike; name and source do not count.
 #[derive(Clone, Debug)]
 pub struct Path {
     name: Cow<'static, str>,
     source: Cow<'static, str>,
-    rate: Rate,
     rtt: u64,
-    queue: Queue,
-    loss_ppb: u64,
-    up: Option<Rate>,
-    up_queue: Queue,
-    up_loss_ppb: u64,
+    forward: Side,
+    reverse: Side,
+    delay: Delay,
+    overhead: u64,
+    release: Release,
+    thin: Option<u64>,
+    gro: Option<(u64, u64)>,
 }
 
 impl PartialEq for Path {
     fn eq(&self, other: &Self) -> bool {
-        (&self.rate, self.rtt, self.queue, self.loss_ppb) == (&other.rate, other.rtt, other.queue, other.loss_ppb)
-            && (&self.up, self.up_queue, self.up_loss_ppb) == (&other.up, other.up_queue, other.up_loss_ppb)
+        (self.rtt, self.delay, self.overhead, self.release, self.thin, self.gro)
+            == (other.rtt, other.delay, other.overhead, other.release, other.thin, other.gro)
+            && (&self.forward, &self.reverse) == (&other.forward, &other.reverse)
     }
 }
 
@@ -172,16 +77,18 @@ impl Path {
 
     /// The same for any kind of forward rate.
     pub fn with_rate(rate: Rate, rtt_ns: u64) -> Self {
+        let side = |rate, queue| Side { rate, queue, loss_ppb: 0, effects: Effects::default() };
         Self {
             name: Cow::Borrowed(""),
             source: Cow::Borrowed(""),
-            rate,
             rtt: rtt_ns,
-            queue: Queue::Bdp(1_000_000),
-            loss_ppb: 0,
-            up: None,
-            up_queue: Queue::Unlimited,
-            up_loss_ppb: 0,
+            forward: side(Some(rate), Queue::Bdp(1_000_000)),
+            reverse: side(None, Queue::Unlimited),
+            delay: Delay::Even,
+            overhead: 0,
+            release: Release::Plain,
+            thin: None,
+            gro: None,
         }
     }
 
@@ -195,35 +102,84 @@ impl Path {
     /// Another forward queue.
     #[must_use]
     pub fn with_queue(mut self, queue: Queue) -> Self {
-        self.queue = queue;
+        self.forward.queue = queue;
         self
     }
 
     /// Independent forward loss, in units of 1e-9.
     #[must_use]
     pub fn with_loss_ppb(mut self, ppb: u64) -> Self {
-        self.loss_ppb = ppb;
+        self.forward.loss_ppb = ppb;
+        self
+    }
+
+    /// What else happens to forward packets.
+    #[must_use]
+    pub fn with_effects(mut self, effects: Effects) -> Self {
+        self.forward.effects = effects;
         self
     }
 
     /// Another reverse rate; `None` is ten times the forward rate.
     #[must_use]
     pub fn with_up(mut self, up: Option<Rate>) -> Self {
-        self.up = up;
+        self.reverse.rate = up;
         self
     }
 
     /// Another reverse queue.
     #[must_use]
     pub fn with_up_queue(mut self, queue: Queue) -> Self {
-        self.up_queue = queue;
+        self.reverse.queue = queue;
         self
     }
 
     /// Independent reverse loss, in units of 1e-9.
     #[must_use]
     pub fn with_up_loss_ppb(mut self, ppb: u64) -> Self {
-        self.up_loss_ppb = ppb;
+        self.reverse.loss_ppb = ppb;
+        self
+    }
+
+    /// What else happens to reverse packets.
+    #[must_use]
+    pub fn with_up_effects(mut self, effects: Effects) -> Self {
+        self.reverse.effects = effects;
+        self
+    }
+
+    /// Where the propagation delay lies.
+    #[must_use]
+    pub fn with_delay(mut self, delay: Delay) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    /// Bytes that every packet counts in addition, in queues and on the wire of both directions.
+    #[must_use]
+    pub fn with_overhead(mut self, bytes: u64) -> Self {
+        self.overhead = bytes;
+        self
+    }
+
+    /// How the return path releases acknowledgements.
+    #[must_use]
+    pub fn with_release(mut self, release: Release) -> Self {
+        self.release = release;
+        self
+    }
+
+    /// Thin out acknowledgements: of those that wait only this many per flow are kept.
+    #[must_use]
+    pub fn with_thin(mut self, limit: Option<u64>) -> Self {
+        self.thin = limit;
+        self
+    }
+
+    /// Receive aggregation: packets that arrive within this time (ns) merge, up to this many bytes.
+    #[must_use]
+    pub fn with_gro(mut self, window_and_bytes: Option<(u64, u64)>) -> Self {
+        self.gro = window_and_bytes;
         self
     }
 
@@ -244,44 +200,103 @@ impl Path {
         &self.source
     }
 
-    /// The forward rate.
+    /// The rate of the forward link.
     pub fn rate(&self) -> &Rate {
-        &self.rate
+        const NONE: &Rate = &Rate::Constant(0);
+        self.forward.rate.as_ref().unwrap_or(NONE)
     }
 
     /// The reverse rate if one was given.
     pub fn up(&self) -> Option<&Rate> {
-        self.up.as_ref()
+        self.reverse.rate.as_ref()
     }
 
     /// The forward queue as it was given.
     pub fn queue(&self) -> Queue {
-        self.queue
+        self.forward.queue
     }
 
     /// The reverse queue as it was given.
     pub fn up_queue(&self) -> Queue {
-        self.up_queue
+        self.reverse.queue
     }
 
     /// Independent forward loss, in units of 1e-9.
     pub fn loss_ppb(&self) -> u64 {
-        self.loss_ppb
+        self.forward.loss_ppb
     }
 
     /// Independent reverse loss, in units of 1e-9.
     pub fn up_loss_ppb(&self) -> u64 {
-        self.up_loss_ppb
+        self.reverse.loss_ppb
     }
 
-    /// Forward rate in bit/s; the mean over one period for a trace.
+    /// What else happens to forward packets.
+    pub fn effects(&self) -> &Effects {
+        &self.forward.effects
+    }
+
+    /// What else happens to reverse packets.
+    pub fn up_effects(&self) -> &Effects {
+        &self.reverse.effects
+    }
+
+    /// Where the propagation delay lies.
+    pub fn delay(&self) -> Delay {
+        self.delay
+    }
+
+    /// Bytes that every packet counts in addition.
+    pub fn overhead(&self) -> u64 {
+        self.overhead
+    }
+
+    /// How the return path releases acknowledgements.
+    pub fn release(&self) -> &Release {
+        &self.release
+    }
+
+    /// How many waiting acknowledgements of a flow survive thinning; nothing if there is none.
+    pub fn thin(&self) -> Option<u64> {
+        self.thin
+    }
+
+    /// What the receiving host merges before it acknowledges: packets that arrive within this time (ns), up to this many bytes.
+    /// The links do not do it; it is for whoever plays the receiver. `return=nic` implies 20 us and 64 KiB.
+    pub fn receive_aggregation(&self) -> Option<(u64, u64)> {
+        let of_nic = (self.release == Release::Batch(BatchSettings::NIC)).then_some((20_000, 65_536));
+        self.gro.or(of_nic)
+    }
+
+    pub(crate) fn gro_given(&self) -> Option<(u64, u64)> {
+        self.gro
+    }
+
+    /// Whether the forward link hides how a sender spaces its packets: several of them leave at one instant. A comparison of arms that differ
+    /// in pacing should say so.
+    pub fn hides_pacing(&self) -> bool {
+        match self.rate() {
+            Rate::Trace(played) => !played.options().spread && self.link_bps() > 12_000_000,
+            Rate::Poisson(poisson) => poisson.ms_slots && poisson.bps > 12_000_000,
+            _ => false,
+        }
+    }
+
+    /// Bits per second a long transfer can get: the rate of the forward link (the first, median or mean one if it varies), or of its policer
+    /// if that is less.
     pub fn rate_bps(&self) -> u64 {
-        self.rate.bps()
+        let link = self.link_bps();
+        self.forward.effects.policer.map_or(link, |policer| policer.bps.min(link))
     }
 
-    /// Reverse rate in bit/s: what was given, or ten times the (mean) forward rate.
+    /// Bits per second of the forward link itself. A queue in ms or BDP counts this rate.
+    pub fn link_bps(&self) -> u64 {
+        self.rate().bps()
+    }
+
+    /// Reverse rate in bit/s: what was given, or ten times the rate of the forward link.
     pub fn up_bps(&self) -> u64 {
-        self.up.as_ref().map_or_else(|| self.rate_bps().saturating_mul(10), Rate::bps)
+        self.reverse.rate.as_ref().map_or_else(|| self.link_bps().saturating_mul(10), Rate::bps)
     }
 
     /// Idle round-trip time in ns: propagation both ways and the serialization of one data packet and one ACK.
@@ -289,14 +304,19 @@ impl Path {
         self.rtt
     }
 
-    /// Bandwidth-delay product, rate x idle RTT, in bytes.
+    /// Bandwidth-delay product, [`Path::rate_bps`] x idle RTT, in bytes.
     pub fn bdp_bytes(&self) -> u64 {
         Queue::Time(self.rtt).bytes(self.rate_bps(), self.rtt).unwrap_or(u64::MAX)
     }
 
     /// What may wait in front of the forward link, in bytes; nothing if unlimited.
     pub fn queue_bytes(&self) -> Option<u64> {
-        self.queue.bytes(self.rate_bps(), self.rtt)
+        self.forward.queue.bytes(self.link_bps(), self.rtt)
+    }
+
+    /// What may wait in front of the reverse link, in bytes; nothing if unlimited.
+    pub fn up_queue_bytes(&self) -> Option<u64> {
+        self.reverse.queue.bytes(self.up_bps(), self.rtt)
     }
 
     /// BDP and queue together, in bytes; nothing if the queue is unlimited.
@@ -304,118 +324,90 @@ impl Path {
         self.queue_bytes().map(|queue| queue.saturating_add(self.bdp_bytes()))
     }
 
-    /// Refuses what no link can be made of. Text is checked when it is parsed; a path built by hand when its links are made.
+    /// Refuses what no link can be made of, and combinations that contradict themselves. Text is checked when it is parsed; a path built by
+    /// hand when its links are made.
     pub fn check(&self) -> Result<(), PathError> {
-        for (key, rate) in [("rate", Some(&self.rate)), ("up", self.up.as_ref())] {
-            if let Some(Rate::Constant(bps)) = rate {
-                value::RATE.check(key, *bps, value::print_rate)?;
-            }
-        }
         value::TIME.check("rtt", self.rtt, value::print_time)?;
-        value::LOSS.check("loss", self.loss_ppb, value::print_percent)?;
-        value::LOSS.check("up_loss", self.up_loss_ppb, value::print_percent)?;
-        for (key, queue, bps) in [("queue", self.queue, self.rate_bps()), ("up_queue", self.up_queue, self.up_bps())] {
-            if let Some(bytes) = queue.bytes(bps, self.rtt).filter(|bytes| *bytes < PACKET) {
+        let forward = ("", &self.forward, Cow::Borrowed(self.rate()), self.queue_bytes());
+        let reverse = ("up_", &self.reverse, self.up_rate(), self.up_queue_bytes());
+        for (prefix, side, rate, queue) in [forward, reverse] {
+            if side.rate.is_some() {
+                rate.check(prefix)?;
+            }
+            value::LOSS.check(Key(prefix, "loss"), side.loss_ppb, value::print_percent)?;
+            if let Some(bytes) = queue.filter(|bytes| *bytes < PACKET) {
                 let wrong = format!("comes to {bytes} B and holds no packet of 1500 B");
-                return Err(PathError::at(key, &queue.to_string(), wrong, "1500B or more, or `unlimited`"));
+                return Err(PathError::at(Key(prefix, "queue"), &side.queue.to_string(), wrong, "1500B or more, or `unlimited`"));
+            }
+            side.effects.check(prefix, &rate)?;
+            if side.loss_ppb != 0 && side.effects.ge.is_some() {
+                let wrong = "two loss processes";
+                return Err(PathError::at(
+                    Key(prefix, "ge"),
+                    "...",
+                    wrong,
+                    "one of loss and ge; the loss of the good state is the last field of ge",
+                ));
             }
         }
+        value::OVERHEAD.check("overhead", self.overhead, value::print_size)?;
+        self.check_return()?;
         self.propagation(PACKET, SMALLEST_ACK).map(|_| ())
     }
 
-    /// Both propagation delays, in ns: the idle RTT less one data and one ACK serialization, the forward half rounded down.
-    fn propagation(&self, data_len: u64, ack_len: u64) -> Result<(u64, u64), PathError> {
-        let (data, ack) = (self.rate.serialization(data_len), self.up_rate().serialization(ack_len));
+    /// What a release engine or thinning cannot be combined with.
+    fn check_return(&self) -> Result<(), PathError> {
+        self.release.check()?;
+        let engine = matches!(self.release, Release::Grant(_) | Release::Batch(_));
+        if engine && self.reverse.effects.reorder.is_some() {
+            return Err(PathError::at("up_reorder", "...", format!("return={} keeps the order of ACKs", self.release), "one of the two"));
+        }
+        if let Release::Handover(_) = self.release {
+            for (key, rate) in [("rate", self.forward.rate.as_ref()), ("up", self.up())] {
+                if let Some(rate) = rate.filter(|rate| !matches!(rate, Rate::Constant(_))) {
+                    let wrong = format!("return={} varies the rate itself", self.release);
+                    return Err(PathError::at(key, &value::print_rate(rate.bps()), wrong, "a constant rate"));
+                }
+            }
+        }
+        if let Some(limit) = self.thin {
+            value::check_count("thin", limit, 1, 1_000_000)?;
+            let plain = self.up().is_none_or(|rate| matches!(rate, Rate::Constant(_))) && self.reverse.effects == Effects::default();
+            if !engine && (!plain || self.release != Release::Plain) {
+                let wrong = "needs to know which ACKs wait";
+                return Err(PathError::at(
+                    "thin",
+                    &limit.to_string(),
+                    wrong,
+                    "with a constant `up` without further effects, or with a release engine",
+                ));
+            }
+        }
+        if let Some((window, bytes)) = self.gro {
+            value::TIME.check("gro", window, value::print_time)?;
+            value::SIZE.check("gro", bytes, value::print_size)?;
+        }
+        Ok(())
+    }
+
+    /// Propagation in front of the forward bottleneck, behind it, and in reverse, in ns: the idle RTT less one data and one ACK serialization.
+    pub(crate) fn propagation(&self, data_len: u64, ack_len: u64) -> Result<[u64; 3], PathError> {
+        let data = self.rate().serialization(data_len.saturating_add(self.overhead));
+        let ack = self.up_rate().serialization(ack_len.saturating_add(self.overhead));
         let Some(propagation) = self.rtt.checked_sub(data.saturating_add(ack)) else {
             let wrong = format!("leaves no time to send a packet of {data_len} B and an ACK of {ack_len} B");
             let least = format!("{} or more", value::print_time(data.saturating_add(ack)));
             return Err(PathError::at("rtt", &value::print_time(self.rtt), wrong, least));
         };
-        Ok((propagation / 2, propagation - propagation / 2))
-    }
-
-    fn up_rate(&self) -> Cow<'_, Rate> {
-        self.up.as_ref().map_or_else(|| Cow::Owned(Rate::Constant(self.up_bps())), Cow::Borrowed)
-    }
-
-    /// The forward and the reverse link at time zero.
-    ///
-    /// `data_len` and `ack_len`: IP bytes of the packets whose serialization the idle RTT includes. `seed` and `path_index`: the draws of the
-    /// trial (see [`crate::random`]).
-    pub fn links(&self, data_len: u32, ack_len: u32, seed: u64, path_index: u64) -> Result<(Link, Link), PathError> {
-        let (forward, reverse) = self.directions(data_len, ack_len)?;
-        Ok((forward.link(seed, path_index), reverse.link(seed, path_index)))
-    }
-
-    /// [`Path::links`] into links that exist already: between constant-rate paths nothing is allocated.
-    pub fn links_into(&self, data_len: u32, ack_len: u32, seed: u64, path_index: u64, links: &mut (Link, Link)) -> Result<(), PathError> {
-        let (forward, reverse) = self.directions(data_len, ack_len)?;
-        forward.link_into(seed, path_index, &mut links.0);
-        reverse.link_into(seed, path_index, &mut links.1);
-        Ok(())
-    }
-
-    fn directions(&self, data_len: u32, ack_len: u32) -> Result<(Direction<'_>, Direction<'_>), PathError> {
-        self.check()?;
-        let (there, back) = self.propagation(u64::from(data_len), u64::from(ack_len))?;
-        let up = self.up_rate();
-        let up_capacity = self.up_queue.bytes(self.up_bps(), self.rtt).unwrap_or(u64::MAX);
-        let forward = Direction {
-            rate: Cow::Borrowed(&self.rate),
-            propagation: there,
-            capacity: self.queue_bytes().unwrap_or(u64::MAX),
-            loss_ppb: self.loss_ppb,
-            purposes: [Purpose::ForwardRate, Purpose::ForwardLoss],
-        };
-        let reverse = Direction {
-            rate: up,
-            propagation: back,
-            capacity: up_capacity,
-            loss_ppb: self.up_loss_ppb,
-            purposes: [Purpose::ReverseRate, Purpose::ReverseLoss],
-        };
-        Ok((forward, reverse))
-    }
-}
-
-/// Everything one link is made of.
-struct Direction<'a> {
-    rate: Cow<'a, Rate>,
-    propagation: u64,
-    capacity: u64,
-    loss_ppb: u64,
-    purposes: [Purpose; 2],
-}
-
-impl Direction<'_> {
-    fn plain(&self, rate: u64) -> plain::Settings {
-        let [_, loss_purpose] = self.purposes;
-        plain::Settings { rate, propagation: self.propagation, capacity: self.capacity, loss_ppb: self.loss_ppb, loss_purpose }
-    }
-
-    fn link(&self, seed: u64, path_index: u64) -> Link {
-        Link::new(match &*self.rate {
-            Rate::Constant(bps) => Kind::Plain(Plain::new(self.plain(*bps), seed, path_index)),
-            Rate::Trace(played) => {
-                let [start_purpose, loss_purpose] = self.purposes;
-                let settings = slots::Settings {
-                    start: played.options.start,
-                    start_purpose,
-                    propagation: self.propagation,
-                    capacity: self.capacity,
-                    loss_ppb: self.loss_ppb,
-                    loss_purpose,
-                };
-                let cursor = Cursor::new(Arc::clone(&played.schedule), played.options.spread, played.options.once);
-                Kind::Slotted(Box::new(Slotted::new(settings, cursor, seed, path_index)))
-            }
+        Ok(match self.delay {
+            // The forward half is rounded down.
+            Delay::Even => [0, propagation / 2, propagation - propagation / 2],
+            Delay::Before => [propagation, 0, 0],
+            Delay::Behind => [0, propagation, 0],
         })
     }
 
-    fn link_into(&self, seed: u64, path_index: u64, link: &mut Link) {
-        match (&*self.rate, link.kind_mut()) {
-            (Rate::Constant(bps), Kind::Plain(plain)) => plain.rebuild(self.plain(*bps), seed, path_index),
-            (_, kind) => *kind = self.link(seed, path_index).into_kind(),
-        }
+    pub(crate) fn up_rate(&self) -> Cow<'_, Rate> {
+        self.up().map_or_else(|| Cow::Owned(Rate::Constant(self.up_bps())), Cow::Borrowed)
     }
 }

@@ -103,7 +103,7 @@ impl Plain {
         let mut beyond = carried + self.service.remainder;
         if beyond >= self.rate {
             beyond -= self.rate;
-            end += 1;
+            end = end.saturating_add(1);
         }
         (self.busy, self.beyond) = (end, beyond);
         if start > now {

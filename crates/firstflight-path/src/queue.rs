@@ -16,6 +16,11 @@ impl Waiting {
         Self { ring: vec![(0, 0); 16], head: 0, count: 0, bytes: 0, capacity }
     }
 
+    /// A queue without memory, to stand in for one that is taken away.
+    pub(crate) fn empty() -> Self {
+        Self { ring: Vec::new(), head: 0, count: 0, bytes: 0, capacity: 0 }
+    }
+
     /// Empties the queue and gives it another capacity.
     pub(crate) fn restart(&mut self, capacity: u64) {
         (self.head, self.count, self.bytes, self.capacity) = (0, 0, 0, capacity);

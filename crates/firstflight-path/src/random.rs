@@ -3,6 +3,8 @@
 //! Two arms that send different packets therefore still meet the same loss at the same packet ordinal, and a new purpose
 //! changes no value of an old one. The mixing function is the step of SplitMix64 (Steele, Lea, Flood 2014).
 
+pub use crate::draw::{normal, uniform};
+
 /// The increment of SplitMix64: 2^64 divided by the golden ratio, made odd.
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -69,6 +71,46 @@ impl Stream {
     pub const fn value(self, k: u64) -> u64 {
         mix(self.0.wrapping_add(k.wrapping_mul(GOLDEN)))
     }
+}
+
+impl Stream {
+    /// An independent stream of the same purpose, for the second direction or the second variable. Its key is a value of this stream that no
+    /// packet ordinal reaches.
+    #[must_use]
+    pub const fn branch(self, tag: u64) -> Self {
+        Self(self.value(u64::MAX - tag))
+    }
+}
+
+/// A SplitMix64 generator with a state of its own, for engines whose draws have no ordinal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sequence(u64);
+
+impl Sequence {
+    /// Starts from `state`; the first draw is `mix(state)`.
+    pub const fn new(state: u64) -> Self {
+        Self(state)
+    }
+
+    /// The next 64 bits.
+    #[inline]
+    pub const fn draw(&mut self) -> u64 {
+        let value = mix(self.0);
+        self.0 = self.0.wrapping_add(GOLDEN);
+        value
+    }
+
+    /// A whole number from `low` to `high`, both included.
+    #[inline]
+    pub const fn between(&mut self, low: u64, high: u64) -> u64 {
+        between(self.draw(), low, high)
+    }
+}
+
+/// The whole number from `low` to `high`, both included, that a 64-bit draw stands for.
+#[inline]
+pub const fn between(x: u64, low: u64, high: u64) -> u64 {
+    low.saturating_add(((x as u128 * (high.saturating_sub(low) as u128 + 1)) >> 64) as u64)
 }
 
 /// A coin that falls on its marked side with a given probability, decided in integers.

@@ -1,20 +1,27 @@
-//! A link that delivers at opportunities instead of at a rate.
+//! A server that delivers at opportunities instead of at a rate: those of a trace, or random ones.
 //!
 //! An opportunity carries 1500 bytes and serves what arrived before it: small packets share one, a packet may span several, and what nobody
 //! uses is lost. A packet leaves the queue at the first opportunity that carries a byte of it and is delivered at the one that carries its
 //! last. Packets at one opportunity arrive at the same instant: pacing inside a millisecond is invisible unless the slots are spread.
 
-use crate::link::{DropCause, Fate};
-use crate::queue::Waiting;
-use crate::random::{Coin, Purpose, Stream};
+use crate::direction::{PlayedTrace, Poisson};
+use crate::draw;
+use crate::random::Stream;
 use crate::trace::{OPPORTUNITY_BYTES, Schedule, TraceStart};
 use std::sync::Arc;
 
 const MS: u64 = 1_000_000;
 
+/// Opportunities in order of time.
+#[derive(Clone, Debug)]
+enum Source {
+    Trace(Cursor),
+    Poisson(Process),
+}
+
 /// Walks the opportunities of a schedule. Times are times of the trace, in ns.
 #[derive(Clone, Debug)]
-pub(crate) struct Cursor {
+struct Cursor {
     schedule: Arc<Schedule>,
     spread: bool,
     once: bool,
@@ -26,16 +33,8 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    pub(crate) fn new(schedule: Arc<Schedule>, spread: bool, once: bool) -> Self {
-        Self { schedule, spread, once, base: 0, entry: 0, within: 0 }
-    }
-
     fn period(&self) -> u64 {
         self.schedule.period_ms * MS
-    }
-
-    fn rewind(&mut self) {
-        (self.base, self.entry, self.within) = (0, 0, 0);
     }
 
     /// Time of the next opportunity, if there is one.
@@ -49,7 +48,6 @@ impl Cursor {
         Some(self.base.saturating_add(at))
     }
 
-    /// Takes the next opportunity.
     fn step(&mut self) -> Option<u64> {
         let at = self.peek()?;
         self.within += 1;
@@ -62,19 +60,12 @@ impl Cursor {
         Some(at)
     }
 
-    /// Takes the first opportunity after `t` that is not yet taken.
-    fn step_beyond(&mut self, t: u64) -> Option<u64> {
-        if self.peek()? <= t {
-            self.seek(t);
-        }
-        self.step()
-    }
-
     /// Moves to the first opportunity after `t`; only ever called when the next one is not after `t`.
     fn seek(&mut self, t: u64) {
         let period = self.period();
-        (self.base, self.within) = (t - t % period, 0);
         let inside = t % period;
+        (self.base, self.within) = (t - inside, 0);
+        // The last entry lies at the end of the period and `inside` before it, so there always is one.
         self.entry = self.schedule.slots.partition_point(|(ms, _)| ms * MS <= inside);
         if self.entry == self.schedule.slots.len() {
             (self.entry, self.base) = (0, self.base.saturating_add(period));
@@ -89,104 +80,129 @@ impl Cursor {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
-    pub(crate) start: TraceStart,
-    pub(crate) start_purpose: Purpose,
-    pub(crate) propagation: u64,
-    pub(crate) capacity: u64,
-    pub(crate) loss_ppb: u64,
-    pub(crate) loss_purpose: Purpose,
+/// A Poisson process with an optional lead-in of slots 100 ms apart.
+#[derive(Clone, Debug)]
+struct Process {
+    settings: Poisson,
+    draws: Stream,
+    /// Opportunities taken so far, and the exact time of the next.
+    k: u64,
+    next: u64,
+}
+
+impl Process {
+    const LEAD_IN_GAP: u64 = 100 * MS;
+
+    fn new(settings: Poisson, draws: Stream) -> Self {
+        let mut process = Self { settings, draws, k: 0, next: 0 };
+        process.draw();
+        process
+    }
+
+    fn draw(&mut self) {
+        let gap = if self.k < self.settings.lead_in {
+            Self::LEAD_IN_GAP
+        } else {
+            let mean = u64::from(OPPORTUNITY_BYTES) * 8_000_000_000 / self.settings.bps.max(1);
+            draw::exponential(self.draws.value(self.k), mean)
+        };
+        self.next = self.next.saturating_add(gap);
+    }
+
+    fn peek(&self) -> u64 {
+        if self.settings.ms_slots { self.next.saturating_add(MS / 2) / MS * MS } else { self.next }
+    }
+
+    fn step(&mut self) -> u64 {
+        let at = self.peek();
+        self.k += 1;
+        self.draw();
+        at
+    }
+}
+
+impl Source {
+    /// Takes the next opportunity.
+    fn step(&mut self) -> Option<u64> {
+        match self {
+            Source::Trace(cursor) => cursor.step(),
+            Source::Poisson(process) => Some(process.step()),
+        }
+    }
+
+    /// Takes the first opportunity after `t` that is not yet taken.
+    fn step_beyond(&mut self, t: u64) -> Option<u64> {
+        match self {
+            Source::Trace(cursor) => {
+                if cursor.peek()? <= t {
+                    cursor.seek(t);
+                }
+                cursor.step()
+            }
+            Source::Poisson(process) => {
+                while process.peek() <= t && process.next < u64::MAX {
+                    process.step();
+                }
+                Some(process.step())
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Slotted {
-    settings: Settings,
-    cursor: Cursor,
+    source: Source,
     /// Time of the trace at time zero of the link.
     offset: u64,
     /// The opportunity in use, and what it can still carry.
     at: u64,
     left: u32,
-    loss: Coin,
-    losses: Stream,
-    ordinal: u64,
-    waiting: Waiting,
 }
 
 impl Slotted {
-    pub(crate) fn new(settings: Settings, cursor: Cursor, seed: u64, path_index: u64) -> Self {
-        let losses = Stream::new(seed, path_index, settings.loss_purpose);
-        let loss = Coin::new(settings.loss_ppb);
-        let waiting = Waiting::new(settings.capacity);
-        let mut link = Self { settings, cursor, offset: 0, at: 0, left: 0, loss, losses, ordinal: 0, waiting };
-        link.reset(seed, path_index);
-        link
-    }
-
-    pub(crate) fn reset(&mut self, seed: u64, path_index: u64) {
-        self.losses = Stream::new(seed, path_index, self.settings.loss_purpose);
-        (self.at, self.left, self.ordinal) = (0, 0, 0);
-        self.waiting.restart(self.settings.capacity);
-        self.cursor.rewind();
-        self.offset = match self.settings.start {
+    pub(crate) fn trace(played: &PlayedTrace, draws: Stream) -> Self {
+        let options = played.options();
+        let schedule = Arc::clone(played.schedule());
+        let offset = match options.start {
             TraceStart::At(ns) => ns,
-            TraceStart::Random => {
-                let x = Stream::new(seed, path_index, self.settings.start_purpose).value(0);
-                ((u128::from(x) * u128::from(self.cursor.schedule.period_ms)) >> 64) as u64 * MS
-            }
+            TraceStart::Random => crate::random::between(draws.value(0), 0, schedule.period_ms - 1) * MS,
         };
+        let cursor = Cursor { schedule, spread: options.spread, once: options.once, base: 0, entry: 0, within: 0 };
+        Self { source: Source::Trace(cursor), offset, at: 0, left: 0 }
     }
 
-    pub(crate) fn offer(&mut self, now: u64, len: u32) -> Fate {
-        let ordinal = self.ordinal;
-        self.ordinal += 1;
-        self.waiting.leave(now);
-        if !self.waiting.has_room(len) {
-            return Fate::Drop(DropCause::Queue);
-        }
+    pub(crate) fn poisson(settings: Poisson, draws: Stream) -> Self {
+        Self { source: Source::Poisson(Process::new(settings, draws)), offset: 0, at: 0, left: 0 }
+    }
+
+    /// When the service of a packet that arrives at `now` starts; nothing if never. Asking does not serve.
+    pub(crate) fn begin(&mut self, now: u64) -> Option<u64> {
         let arrival = now.saturating_add(self.offset);
         // The current opportunity still serves this packet if it has room and lies after the arrival.
-        if (self.left == 0 || self.at <= arrival) && !self.take(arrival) {
-            self.waiting.join(u64::MAX, len);
-            return Fate::Drop(DropCause::TraceEnd);
+        if self.left == 0 || self.at <= arrival {
+            let next = self.source.step_beyond(arrival);
+            (self.at, self.left) = next.map_or((u64::MAX, 0), |at| (at, OPPORTUNITY_BYTES));
         }
-        let start = self.at - self.offset;
-        self.waiting.join(start, len);
+        (self.left > 0).then(|| self.at - self.offset)
+    }
+
+    /// Serves a packet right after [`Slotted::begin`]; when its last byte is delivered, if ever.
+    pub(crate) fn serve(&mut self, len: u32) -> Option<u64> {
         let mut need = len;
         while need > self.left {
             need -= self.left;
-            let Some(at) = self.cursor.step() else {
-                (self.left, self.at) = (0, u64::MAX);
-                return Fate::Drop(DropCause::TraceEnd);
+            let Some(at) = self.source.step() else {
+                (self.at, self.left) = (u64::MAX, 0);
+                return None;
             };
             (self.at, self.left) = (at, OPPORTUNITY_BYTES);
         }
         self.left -= need;
-        if self.loss.falls(self.losses.value(ordinal)) {
-            return Fate::Drop(DropCause::Random);
-        }
-        let at = (self.at - self.offset).saturating_add(self.settings.propagation);
-        Fate::Deliver { at, waited: start - now, marked: false }
+        Some(self.at - self.offset)
     }
 
-    /// Takes the first free opportunity after the arrival; false if there is none any more.
-    fn take(&mut self, arrival: u64) -> bool {
-        let next = self.cursor.step_beyond(arrival);
-        (self.at, self.left) = next.map_or((u64::MAX, 0), |at| (at, OPPORTUNITY_BYTES));
-        self.left > 0
-    }
-
-    pub(crate) fn queued_bytes(&mut self, now: u64) -> u64 {
-        self.waiting.leave(now);
-        self.waiting.bytes()
-    }
-
-    pub(crate) fn capacity(&self) -> u64 {
-        self.settings.capacity
-    }
-
-    pub(crate) fn propagation(&self) -> u64 {
-        self.settings.propagation
+    /// When the server is through with what it has accepted.
+    pub(crate) fn busy_until(&self) -> u64 {
+        self.at.saturating_sub(self.offset)
     }
 }

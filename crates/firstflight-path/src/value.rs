@@ -4,6 +4,7 @@
 //! what is finer than the smallest unit is rounded to the nearest, so that printing and parsing again changes nothing.
 
 use crate::error::PathError;
+use std::fmt::Display;
 
 /// One way to write a quantity: its units and the range that is allowed.
 pub(crate) struct Quantity {
@@ -34,15 +35,33 @@ pub(crate) const SIZE: Quantity =
     Quantity { units: SIZES, min: 1, max: 1_000_000_000_000, allowed: "1B to 1000000MB, with the unit B, kB or MB" };
 /// Parts of 1e-9, below one.
 pub(crate) const LOSS: Quantity = Quantity { units: RATIOS, min: 0, max: PPB - 1, allowed: "0 up to but not including 1 (100%)" };
+/// Parts of 1e-9.
+pub(crate) const SHARE: Quantity = Quantity { units: RATIOS, min: 0, max: PPB, allowed: "0 to 1 (100%)" };
+/// Nanoseconds, none included, for delays that are added.
+pub(crate) const EXTRA: Quantity =
+    Quantity { units: TIMES, min: 0, max: 100_000_000_000, allowed: "0s to 100s, with the unit us, ms or s" };
 /// Multiples in 1e-6.
-pub(crate) const FACTOR: Quantity =
-    Quantity { units: &[("", 1_000_000)], min: 1_000, max: 1_000_000_000, allowed: "a plain number from 0.001 to 1000" };
+pub(crate) const FACTOR: Quantity = plain_number(1_000, 1_000_000_000, "a plain number from 0.001 to 1000");
+/// Mean length of a burst of losses in packets, in 1e-6.
+pub(crate) const BURST: Quantity = plain_number(1_000_000, 1_000_000_000_000, "1 to 1000000 packets");
+/// Standard deviation of a logarithm, in 1e-6.
+pub(crate) const SPREAD: Quantity = plain_number(1_000, 2_000_000, "a plain number from 0.001 to 2");
+/// Growth per second, in 1e-6.
+pub(crate) const GROWTH: Quantity = plain_number(1_000_000, 10_000_000, "a plain number from 1 to 10");
+/// ACKs per frame, in 1e-3.
+pub(crate) const GRANT: Quantity = Quantity { units: &[("", 1_000)], min: 1_000, max: 160_000, allowed: "1 to 160 ACKs per frame" };
+/// Bytes that every packet counts in addition.
+pub(crate) const OVERHEAD: Quantity = Quantity { units: SIZES, min: 0, max: 1500, allowed: "0B to 1500B" };
 /// Multiples of the BDP in 1e-6.
 pub(crate) const BDP: Quantity = Quantity { units: &[("bdp", 1_000_000)], min: 1_000, max: 1_000_000_000, allowed: "0.001bdp to 1000bdp" };
 
+const fn plain_number(min: u64, max: u64, allowed: &'static str) -> Quantity {
+    Quantity { units: &[("", 1_000_000)], min, max, allowed }
+}
+
 impl Quantity {
     /// Refuses a value that was set by hand and lies outside the range; `print` is called only to say so.
-    pub(crate) fn check(&self, key: &str, value: u64, print: impl Fn(u64) -> String) -> Result<(), PathError> {
+    pub(crate) fn check(&self, key: impl Display, value: u64, print: impl Fn(u64) -> String) -> Result<(), PathError> {
         if (self.min..=self.max).contains(&value) {
             return Ok(());
         }
@@ -51,8 +70,8 @@ impl Quantity {
     }
 
     /// The value of `text` in the smallest unit.
-    pub(crate) fn parse(&self, key: &str, text: &str) -> Result<u64, PathError> {
-        let wrong = |what: &str| PathError::at(key, text, what, self.allowed);
+    pub(crate) fn parse(&self, key: impl Display, text: &str) -> Result<u64, PathError> {
+        let wrong = |what: &str| PathError::at(&key, text, what, self.allowed);
         if text.starts_with('-') {
             return Err(wrong("is negative"));
         }
@@ -131,4 +150,61 @@ pub(crate) fn print_percent(ppb: u64) -> String {
 
 pub(crate) fn print_factor(millionths: u64) -> String {
     decimal(millionths, 1_000_000)
+}
+
+/// Refuses a range set by hand whose ends are exchanged.
+pub(crate) fn check_range(key: impl Display, (low, high): (u64, u64), print: impl Fn(u64) -> String) -> Result<(), PathError> {
+    if low <= high {
+        return Ok(());
+    }
+    Err(PathError::at(key, &print_range((low, high), print), "is upside down", "the smaller value first"))
+}
+
+/// A whole number from `min` to `max`.
+pub(crate) fn count(key: impl Display, text: &str, min: u64, max: u64) -> Result<u64, PathError> {
+    if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(PathError::at(key, text, "is not a whole number", format!("a whole number from {min} to {max}")));
+    }
+    // What does not fit into 64 bits is too large in any case.
+    let number = text.parse().unwrap_or(u64::MAX);
+    check_count(key, number, min, max).map(|()| number)
+}
+
+/// Refuses a count outside its range.
+pub(crate) fn check_count(key: impl Display, number: u64, min: u64, max: u64) -> Result<(), PathError> {
+    if (min..=max).contains(&number) {
+        return Ok(());
+    }
+    let wrong = if number < min { "is too small" } else { "is too large" };
+    Err(PathError::at(key, &number.to_string(), wrong, format!("a whole number from {min} to {max}")))
+}
+
+/// One value, or two with a dash between them: `5ms`, `1ms-10ms`.
+pub(crate) fn range(key: impl Display, text: &str, quantity: &Quantity) -> Result<(u64, u64), PathError> {
+    let Some((low, high)) = text.split_once('-').filter(|(low, _)| !low.is_empty()) else {
+        return quantity.parse(key, text).map(|value| (value, value));
+    };
+    let (low, high) = (quantity.parse(&key, low)?, quantity.parse(&key, high)?);
+    if low > high { Err(PathError::at(key, text, "is upside down", "the smaller value first")) } else { Ok((low, high)) }
+}
+
+pub(crate) fn print_range((low, high): (u64, u64), print: impl Fn(u64) -> String) -> String {
+    if low == high { print(low) } else { format!("{}-{}", print(low), print(high)) }
+}
+
+/// The parts of `text` between colons, each parsed by the field of the same place; trailing fields may be left out down to `required`.
+pub(crate) fn fields<'a>(key: impl Display, text: &'a str, names: &[&str], required: usize) -> Result<Vec<&'a str>, PathError> {
+    let parts: Vec<&str> = text.split(':').map(str::trim).collect();
+    if (required..=names.len()).contains(&parts.len()) {
+        return Ok(parts);
+    }
+    let form = |n: usize| format!("{key}={}", names[..n].join(":"));
+    let allowed =
+        if required < names.len() && required > 0 { format!("{} up to {}", form(required), form(names.len())) } else { form(names.len()) };
+    let fields = if parts.len() == 1 { "field" } else { "fields" };
+    Err(PathError::at(key, text, format!("has {} {fields}", parts.len()), allowed))
+}
+
+pub(crate) fn print_count_e3(thousandths: u64) -> String {
+    decimal(thousandths, 1_000)
 }

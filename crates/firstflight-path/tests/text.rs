@@ -70,7 +70,8 @@ fn every_named_path_parses_prints_and_parses_again() {
         assert_eq!(path.source(), builtin.source);
         assert_eq!(parse(builtin.text), path, "text of {}", builtin.name);
         assert_eq!(parse(&path.to_string()), path, "canonical text of {}", builtin.name);
-        assert!(path.links(1500, 66, 1, 0).is_ok(), "{} makes links", builtin.name);
+        assert!(path.open(1500, 66, 1, 0).is_ok(), "{} makes links", builtin.name);
+        assert_eq!(path.to_string(), builtin.text, "the table has the canonical text of {}", builtin.name);
     }
     assert_eq!(parse("rapid-slide"), Path::default());
 }

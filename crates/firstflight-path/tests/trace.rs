@@ -175,3 +175,24 @@ fn a_trace_has_no_serialization_in_its_idle_rtt() {
     let Fate::Deliver { at, .. } = reverse.offer(at, 40) else { panic!("delivered") };
     assert_eq!(at, MS + path.rtt(), "from the opportunity on, the round trip is the idle RTT");
 }
+
+#[test]
+fn a_trace_above_12_megabit_hides_pacing_unless_it_is_spread() {
+    let hides = |lines: &str, spread: bool| played(lines, TraceOptions { spread, ..TraceOptions::default() }).hides_pacing();
+    assert!(!hides("1\n", false), "12 Mbit/s is one packet per slot");
+    assert!(hides("1\n1\n", false));
+    assert!(!hides("1\n1\n", true));
+}
+
+#[test]
+fn the_reverse_direction_may_play_a_trace_of_its_own() {
+    let trace = Trace::parse("10\n", "test").expect("a trace");
+    let options = TraceOptions { start: TraceStart::At(4 * MS), ..TraceOptions::default() };
+    let up = PlayedTrace::new("up", Arc::new(trace), options).expect("playable");
+    let path = Path::new(12_000_000, 40 * MS).with_up(Some(Rate::Trace(up)));
+    assert_eq!(path.to_string(), "rate=12Mbit,rtt=40ms,queue=1bdp,up=trace:up,up_start=4ms");
+    let (_, mut reverse) = path.links(FULL, 40, 1, 0).expect("the path is sound");
+    let times: Vec<u64> = (0..40).map(|_| departs(&mut reverse, 0, 40)).collect();
+    assert!(times[..37].iter().all(|at| *at == 6000), "37 ACKs of 40 B share the first slot: {times:?}");
+    assert_eq!(times[37..], [16_000, 16_000, 16_000], "the 38th spans two");
+}

@@ -11,9 +11,10 @@ pub mod outcome;
 pub mod pacer;
 pub mod quic;
 pub mod ring;
+pub mod tcp;
 pub mod trial;
 pub mod wire;
 
 pub use observe::{Event, Nobody, Observer, Snapshot};
 pub use outcome::{Episode, Outcome, Stop};
-pub use trial::{Setup, run};
+pub use trial::{Hosts, Setup, run};

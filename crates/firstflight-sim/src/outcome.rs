@@ -22,7 +22,7 @@ pub struct Episode {
     pub silence: Nanos,
     /// Window when it ended, or at the end of the trial.
     pub cwnd_after: u64,
-    /// When the last hole that existed when the episode ended, or was found in it, was filled at the sender.
+    /// When the last hole that was found since it began, and before the next one began, was filled at the sender.
     pub repaired: Option<Time>,
 }
 
@@ -52,7 +52,7 @@ pub struct Outcome {
     pub packets_lost: u64,
     /// Packets dropped by the path, whether or not the sender noticed.
     pub packets_dropped: u64,
-    /// Packets declared lost that were not dropped, or acknowledged later.
+    /// Packets declared lost and acknowledged later.
     pub spurious_losses: u64,
     /// Object bytes sent again.
     pub retransmitted_bytes: u64,
@@ -62,6 +62,22 @@ pub struct Outcome {
     pub retransmissions: u64,
     /// Probe timeouts (QUIC) or retransmission timeouts (TCP).
     pub rtos: u64,
+    /// Tail loss probes (TCP).
+    pub probes: u64,
+    /// Recovery episodes opened by loss.
+    pub recoveries: u64,
+    /// Of these, with no more in flight at entry, before any repeat, than the threshold allows, in whole packets.
+    pub recoveries_below_ssthresh: u64,
+    /// Of these, cut short by a timeout (TCP).
+    pub recoveries_timed_out: u64,
+    /// Episodes that ended by an ACK with the window below the threshold.
+    pub slow_starts_after_recovery: u64,
+    /// Episodes proven to be false alarms.
+    pub undone: u64,
+    /// Losses declared by early retransmit (TCP).
+    pub early_retransmits: u64,
+    /// Of these, not dropped by the path.
+    pub early_retransmits_spurious: u64,
     /// How startup ended, if it did.
     pub exit: Option<Exit>,
     /// Recovery episodes.

@@ -24,6 +24,16 @@ impl<T: Arrives> Wire<T> {
         self.ring.front().map_or(u64::MAX, Arrives::at)
     }
 
+    /// How many are under way.
+    pub fn len(&self) -> u64 {
+        self.ring.end() - self.ring.base()
+    }
+
+    /// Nothing is under way.
+    pub fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
     /// Takes what arrives until `now`, one at a time; equal arrivals in the order of sending.
     #[inline]
     pub fn arrive(&mut self, now: u64) -> Option<T> {

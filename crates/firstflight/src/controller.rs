@@ -10,20 +10,21 @@
 //!
 //! Order of work within one ACK: [`crate::event`].
 
-use crate::avoidance::{Avoidance, Cut};
+use crate::avoidance::{Avoidance, Cut, MAX_MSS};
 use crate::event::{Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout, Transport, Window};
 use crate::recovery::{Cause, End, Entry, OwnRecovery, Progress, Recovery};
 use crate::startup::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Saved, Startup, Verdict};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
+use core::num::NonZero;
 
 /// What a connection tells its controller once, at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Whose rules apply where TCP and QUIC differ.
     pub transport: Transport,
-    /// Largest payload of a packet as the window counts it, in bytes.
+    /// Largest payload of a packet as the window counts it, in bytes; 1 to 65536, what lies outside is cut to it.
     pub mss: u64,
-    /// Initial window in bytes.
+    /// Initial window in bytes; at least the smallest window of the transport.
     pub initial_window: u64,
     /// A pacer will release the packets.
     pub paced: bool,
@@ -38,8 +39,9 @@ pub struct Config {
 impl Config {
     /// RFC 6928 and RFC 9002 section 7.2: `min(10 * mss, max(14720, 2 * mss))` bytes.
     pub const fn standard_initial_window(mss: u64) -> u64 {
-        let floor = if 2 * mss > 14_720 { 2 * mss } else { 14_720 };
-        let ten = 10 * mss;
+        let two = mss.saturating_mul(2);
+        let floor = if two > 14_720 { two } else { 14_720 };
+        let ten = mss.saturating_mul(10);
         if ten < floor { ten } else { floor }
     }
 
@@ -50,7 +52,7 @@ impl Config {
             mss,
             initial_window: Config::standard_initial_window(mss),
             paced: true,
-            max_burst: 10 * mss,
+            max_burst: mss.saturating_mul(10),
             recovery_gain: GAIN_AVOIDANCE,
             idle_restart: false,
         }
@@ -123,7 +125,6 @@ struct Undo<A> {
     window: Window,
     avoidance: A,
     startup: Saved,
-    exit: Option<Exit>,
 }
 
 /// One sender's congestion controller.
@@ -134,13 +135,17 @@ pub struct Controller<S, A: Avoidance, R> {
     recovery: R,
     w: Window,
     cx: Context,
-    config: Config,
-    srtt: Option<Nanos>,
+    recovery_gain: Ratio,
+    idle_restart: bool,
+    /// In ns; zero is no RTT to pace by.
+    srtt: Option<NonZero<u64>>,
     episode: Option<Episode>,
     /// `nxt` when the last episode began; nothing sent before it starts another.
     mark: Option<Seq>,
     tx_mark: u64,
     undo: Option<Undo<A::Saved>>,
+    /// The loss that `undo` remembers is what ended startup.
+    exit_in_doubt: bool,
     after_timeout: bool,
     first_sent: Option<Time>,
     round_end: Seq,
@@ -152,8 +157,8 @@ pub struct Controller<S, A: Avoidance, R> {
 impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     /// A controller for a connection that starts at `now` with `nxt` as its first packet or sequence number.
     pub fn new(startup: S, avoidance: A, recovery: R, config: Config, now: Time, nxt: Seq) -> Controller<S, A, R> {
-        let mss = config.mss.clamp(1, MAX_BYTES >> 8);
-        let iw = config.initial_window.clamp(mss, MAX_BYTES);
+        let mss = config.mss.clamp(1, MAX_MSS);
+        let iw = config.initial_window.clamp(least_window(config.transport, mss), MAX_BYTES);
         let cx = Context {
             mss,
             iw,
@@ -170,12 +175,14 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             recovery,
             w: Window { cwnd: iw, ssthresh: UNSET_SSTHRESH },
             cx,
-            config,
+            recovery_gain: config.recovery_gain,
+            idle_restart: config.idle_restart,
             srtt: None,
             episode: None,
             mark: None,
             tx_mark: 0,
             undo: None,
+            exit_in_doubt: false,
             after_timeout: false,
             first_sent: None,
             round_end: nxt,
@@ -189,18 +196,18 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
 
     /// An RTT sample from before the first data, such as the handshake's.
     pub fn on_handshake_rtt(&mut self, now: Time, rtt: Nanos) {
-        self.srtt = Some(rtt);
+        self.srtt = NonZero::new(rtt.0);
         self.startup.on_rtt(now, rtt, &self.cx);
     }
 
     /// The transport is about to send a burst.
     pub fn before_send(&mut self, ready: &Ready) {
-        self.srtt = ready.srtt.or(self.srtt);
+        self.note_srtt(ready.srtt);
         if ready.idle > Nanos::ZERO {
             self.avoidance.on_idle(ready.now, ready.idle);
             if ready.idle > ready.timeout && ready.timeout > Nanos::ZERO {
                 self.startup.on_idle(ready.now, ready.nxt);
-                if self.config.idle_restart && self.episode.is_none() {
+                if self.idle_restart && self.episode.is_none() {
                     // RFC5681 4.1-2: restart from at most the initial window. At or above the threshold a new epoch begins there, or the
                     // memory of the old one would lift the window straight back.
                     let restart = self.w.cwnd.min(self.cx.iw);
@@ -213,7 +220,12 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                 }
             }
         }
+        let before = self.w;
         self.startup.before_send(ready, &mut self.w, &self.cx);
+        self.install(self.w.cwnd);
+        if before.in_slow_start() && self.episode.is_none() {
+            self.note_threshold(ready.now, before.cwnd, ready.inflight.min(MAX_BYTES));
+        }
     }
 
     /// The largest packet has another size from now on, in bytes (path MTU discovery). Windows stay as they are.
@@ -224,34 +236,43 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     /// A packet or burst left.
     pub fn on_sent(&mut self, sent: &Sent) {
         self.first_sent.get_or_insert(sent.now);
-        self.srtt = sent.srtt.or(self.srtt);
+        self.note_srtt(sent.srtt);
         if let Some(Episode::Policy) = self.episode {
             self.recovery.on_sent(sent.bytes.min(MAX_BYTES));
         }
     }
 
     /// One ACK, or the loss timer (then `acked` is 0 and `rtt` is `None`).
+    #[inline]
     pub fn on_ack(&mut self, ack: &Ack) {
-        let ack = &ack.clamped();
-        self.srtt = ack.srtt.or(self.srtt);
-        self.cx.pacing_rate = self.pacing_rate();
+        // Copying the record to cut it costs more than all else that most ACKs do, and only nonsense needs it.
+        if ack.is_bounded() { self.take(ack) } else { self.take(&ack.clamped()) }
+    }
+
+    #[inline(never)]
+    fn take(&mut self, ack: &Ack) {
+        self.note_srtt(ack.srtt);
         self.cx.epoch_age = self.avoidance.epoch_start().map(|start| ack.now.since(start));
-        self.cx.limited = self.limited(ack);
         if let Some(rtt) = ack.rtt {
             self.startup.on_rtt(ack.now, rtt, &self.cx);
         }
         self.count_round(ack);
-        if self.episode.is_none() && self.w.in_slow_start() {
-            let verdict = self.startup.sample(ack, self.w, &self.cx);
-            self.apply(verdict, ack);
+        if self.episode.is_none() && self.w.in_slow_start() && !is_timer(ack) {
+            self.sample(ack);
         }
         let (mut may_grow, mut replaced) = (true, false);
         if self.episode.is_some() {
             (may_grow, replaced) = self.progress(ack);
+            if self.episode.is_some() {
+                return;
+            }
         }
-        if self.episode.is_none() && self.congested(ack, replaced) {
-            self.open(ack);
-        } else if may_grow && self.episode.is_none() && ack.acked > 0 {
+        if (ack.lost > 0 || ack.ce)
+            && let Some(signal) = self.congested(ack, replaced)
+        {
+            return self.open(signal, ack);
+        }
+        if may_grow && ack.acked > 0 {
             self.grow(ack);
         }
     }
@@ -261,24 +282,28 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let inflight = event.inflight_before.min(MAX_BYTES);
         let in_startup = self.exit.is_none();
         let before = self.w;
-        if let Some(Episode::Policy) = self.episode.take() {
-            self.recovery.end(End::Timeout, inflight);
+        let episode = self.episode.take();
+        if let Some(Episode::Policy) = episode {
+            // What an episode shows is what may be sent at the moment; what a timeout cuts is the window it would have left.
+            let left = self.recovery.end(End::Timeout, inflight);
+            self.install(left);
         }
-        self.undo = None;
         self.stats.timeouts = self.stats.timeouts.saturating_add(1);
         match event.timeout {
             Timeout::Rto => {
+                // RFC5682 3-undo: a timeout may prove needless later, but one inside an episode does not make the loss before it unreal.
+                self.undo = episode.is_none().then(|| self.copy(before));
+                self.exit_in_doubt = in_startup;
                 self.w.ssthresh = self.avoidance.on_rto(event.now, inflight, self.w, &self.cx).max(self.cx.minimum_window());
-                self.w.cwnd = self.cx.mss;
+                self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
-                self.tx_mark = u64::MAX;
             }
             Timeout::RtoAgain => {
-                self.w.cwnd = self.cx.mss;
+                self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
-                self.tx_mark = u64::MAX;
             }
             Timeout::PersistentCongestion => {
+                self.undo = None;
                 self.avoidance.on_persistent_congestion(event.now);
                 self.w.cwnd = self.cx.minimum_window();
                 self.mark = None;
@@ -296,15 +321,19 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     pub fn on_spurious(&mut self) {
         let Some(undo) = self.undo.take() else { return };
         self.stats.undone = self.stats.undone.saturating_add(1);
-        if let Some(Episode::Policy) = self.episode.take() {
+        let episode = self.episode.take();
+        if let Some(Episode::Policy) = episode {
             self.recovery.end(End::Undone, 0);
         }
-        // RFC9438 4.9-2: only if the window is still smaller than it was.
-        if self.w.cwnd < undo.window.cwnd {
+        // RFC9438 4.9-2: only if the window is still smaller than it was. In an open episode it always is: what a policy shows there is
+        // the pipe and what may be added to it, which right after the first loss is as much as the old window.
+        if episode.is_some() || self.w.cwnd < undo.window.cwnd {
             self.w = undo.window;
             self.avoidance.restore(undo.avoidance);
             self.startup.restore(undo.startup);
-            self.exit = undo.exit;
+            if self.exit_in_doubt {
+                self.exit = None;
+            }
         }
     }
 
@@ -332,7 +361,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     /// The rate at which a pacer should release packets; `None` if the sender is not paced or has no RTT yet.
     #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
-        let srtt = self.srtt.filter(|srtt| self.cx.paced && srtt.0 > 0)?;
+        let srtt = Nanos(self.srtt.filter(|_| self.cx.paced)?.get());
         let gain = self.pacing_gain();
         Rate::from_bytes_over(self.w.cwnd.saturating_mul(gain.num()), srtt * gain.den()).map(|rate| Rate(rate.0.max(1)))
     }
@@ -379,11 +408,18 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         self.avoidance.signals(visit);
     }
 
+    #[inline]
+    fn note_srtt(&mut self, srtt: Option<Nanos>) {
+        if let Some(srtt) = srtt {
+            self.srtt = NonZero::new(srtt.0);
+        }
+    }
+
     fn pacing_gain(&self) -> Ratio {
         match self.episode {
             // RAPID 4.3-pacing: the smooth recovery needs no more than slow start's gain; its window does the shaping.
             Some(Episode::Own(_)) => GAIN_SLOW_START,
-            Some(_) => self.config.recovery_gain,
+            Some(_) => self.recovery_gain,
             None if self.w.in_slow_start() => self.startup.pacing_gain(),
             None => GAIN_AVOIDANCE,
         }
@@ -402,21 +438,35 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         }
     }
 
-    /// Loss or marks that are news: not of something sent before the last episode began.
-    fn congested(&self, ack: &Ack, replaced: bool) -> bool {
-        if ack.lost == 0 && !ack.ce {
-            return false;
-        }
-        let Some(mark) = self.mark.filter(|_| !replaced) else { return true };
-        match self.cx.transport {
-            // RFC9002 7.3.1-2: only a packet sent after the last entry starts a new period.
-            Transport::Quic if ack.lost > 0 => ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark),
-            Transport::Quic => ack.una > mark,
-            Transport::Tcp => ack.una >= mark,
+    #[inline]
+    fn sample(&mut self, ack: &Ack) {
+        self.cx.pacing_rate = self.pacing_rate();
+        self.cx.limited = self.limited(ack);
+        let before = self.w.cwnd;
+        match self.startup.sample(ack, self.w, &self.cx) {
+            Verdict::Stay => {}
+            verdict => {
+                if !self.apply(verdict, ack) {
+                    self.note_threshold(ack.now, before, ack.inflight_before);
+                }
+            }
         }
     }
 
+    /// Loss or marks that are news: not of something sent before the last episode began. Loss outranks marks.
+    fn congested(&self, ack: &Ack, replaced: bool) -> Option<Signal> {
+        let (loss_is_news, mark_is_news) = match (self.mark.filter(|_| !replaced), self.cx.transport) {
+            (None, _) => (true, true),
+            // RFC9002 7.3.1-2: only a packet sent after the last entry starts a new period. Late losses of the old one hide no marks.
+            (Some(mark), Transport::Quic) => (ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark), ack.una > mark),
+            // Below the mark without an episode TCP is in timeout recovery: there only a lost repeat is news.
+            (Some(mark), Transport::Tcp) => (ack.una >= mark || ack.lost_again, ack.una >= mark),
+        };
+        if ack.lost > 0 && loss_is_news { Some(Signal::Loss) } else { (ack.ce && mark_is_news).then_some(Signal::Ecn) }
+    }
+
     /// One ACK of an open episode. Returns whether this ACK may still grow the window, and whether a fresh episode must open.
+    #[inline(never)]
     fn progress(&mut self, ack: &Ack) -> (bool, bool) {
         let past_mark = self.mark.is_none_or(|mark| match self.cx.transport {
             Transport::Quic => ack.una > mark,
@@ -472,6 +522,11 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         }
     }
 
+    /// What a false alarm gives back; `window` is the one before the reduction.
+    fn copy(&self, window: Window) -> Undo<A::Saved> {
+        Undo { window, avoidance: self.avoidance.save(), startup: self.startup.save() }
+    }
+
     fn feed_policy(&mut self, ack: &Ack) {
         self.recovery.on_ack(&Progress {
             delivered: ack.acked,
@@ -485,17 +540,13 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         self.install(self.recovery.cwnd());
     }
 
-    fn open(&mut self, ack: &Ack) {
-        let signal = if ack.lost > 0 { Signal::Loss } else { Signal::Ecn };
+    #[inline(never)]
+    fn open(&mut self, signal: Signal, ack: &Ack) {
         let from_slow_start = self.w.in_slow_start();
         let before = self.w;
         // RFC9438 4.9-1: remember what to give back; marks are never taken back and void the memory of an earlier loss.
-        self.undo = (signal == Signal::Loss).then(|| Undo {
-            window: before,
-            avoidance: self.avoidance.save(),
-            startup: self.startup.save(),
-            exit: self.exit,
-        });
+        self.undo = (signal == Signal::Loss).then(|| self.copy(before));
+        self.exit_in_doubt = signal == Signal::Loss && self.exit.is_none();
         match signal {
             Signal::Loss => self.stats.loss_episodes = self.stats.loss_episodes.saturating_add(1),
             Signal::Ecn => self.stats.ecn_episodes = self.stats.ecn_episodes.saturating_add(1),
@@ -505,8 +556,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let reduced = self.avoidance.reduce(&cut, before, &self.cx);
         self.mark = Some(ack.nxt);
         self.tx_mark = ack.tx_next;
-        if let Some(mut own) = self.startup.on_congestion(signal, beta, ack, before, &self.cx) {
-            own.account(ack.acked, ack.lost, ack.una);
+        if let Some(own) = self.startup.on_congestion(signal, beta, ack, before, &self.cx) {
             self.install(own.cwnd());
             self.w.ssthresh = self.w.cwnd;
             self.episode = Some(Episode::Own(own));
@@ -520,8 +570,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                     Signal::Loss => Cause::Ack,
                 },
                 target: reduced.ssthresh,
-                flight: ack.flight,
-                sacked: ack.sacked,
+                flight: ack.flight.min(MAX_BYTES),
+                sacked: ack.sacked.min(MAX_BYTES),
                 delivered: ack.acked,
                 cwnd: before.cwnd,
                 reduced: reduced.cwnd,
@@ -537,26 +587,21 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     }
 
     fn grow(&mut self, ack: &Ack) {
-        let acked = if self.mark.is_some() { ack.acked_fresh } else { ack.acked };
+        // RFC9002 7.3.2-4 is QUIC's: in TCP an episode lasts until everything sent before it is acknowledged, and after a timeout
+        // what was sent before it is what slow start grows by.
+        let acked = if self.mark.is_some() && self.cx.transport == Transport::Quic { ack.acked_fresh } else { ack.acked };
         if acked == 0 {
             return;
         }
         let before = self.w;
+        // Anew: the sample hook or the end of an episode may have moved this ACK across the threshold, where the stricter test applies.
+        self.cx.limited = self.limited(ack);
         if before.in_slow_start() {
             let grown = self.startup.grow(ack, acked, &mut self.w, &self.cx);
-            let left = matches!(grown.verdict, Verdict::Leave(_));
-            self.apply(grown.verdict, ack);
-            if !left && !self.w.in_slow_start() {
-                let handover = if self.after_timeout { Handover::AfterTimeout } else { Handover::LossFree };
-                self.avoidance.hand_over(handover, self.w, &self.cx);
-                if self.exit.is_none() {
-                    let reason = self.startup.reached();
-                    self.record(reason, ack.now, before.cwnd, ack.inflight_before, Some(self.w.ssthresh));
-                }
-                if grown.leftover > 0 {
-                    self.cx.limited = ack.cwnd_limited;
-                    self.avoidance.grow(ack, grown.leftover, &mut self.w, &self.cx);
-                }
+            let left = grown.verdict != Verdict::Stay && self.apply(grown.verdict, ack);
+            if !left && self.note_threshold(ack.now, before.cwnd, ack.inflight_before) && grown.leftover > 0 {
+                self.cx.limited = ack.cwnd_limited;
+                self.avoidance.grow(ack, grown.leftover, &mut self.w, &self.cx);
             }
         } else {
             let floor = self.startup.beside_avoidance(ack, acked, before, &self.cx);
@@ -568,13 +613,36 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         self.install(self.w.cwnd);
     }
 
-    fn apply(&mut self, verdict: Verdict, ack: &Ack) {
+    /// Slow start is over if the window has met the threshold, or the threshold has come down to it: whether it is. Asked where the
+    /// window was below the threshold a moment ago and the startup itself has not left.
+    #[inline]
+    fn note_threshold(&mut self, now: Time, detected: u64, inflight: u64) -> bool {
+        if self.w.in_slow_start() { false } else { self.meet_threshold(now, detected, inflight) }
+    }
+
+    #[cold]
+    fn meet_threshold(&mut self, now: Time, detected: u64, inflight: u64) -> bool {
+        let timed_out = core::mem::take(&mut self.after_timeout);
+        let handover = if timed_out { Handover::AfterTimeout } else { Handover::LossFree };
+        self.avoidance.hand_over(handover, self.w, &self.cx);
+        // Told in later slow starts as well: what it was still looking for it need not find any more.
+        let reason = self.startup.reached();
+        if self.exit.is_none() {
+            self.record(reason, now, detected, inflight, Some(self.w.ssthresh));
+        }
+        true
+    }
+
+    /// Does what a hook concluded; whether startup left.
+    #[inline(never)]
+    fn apply(&mut self, verdict: Verdict, ack: &Ack) -> bool {
         match verdict {
             Verdict::Stay => {}
             Verdict::Aim { ssthresh } => self.w.ssthresh = ssthresh.max(self.cx.minimum_window()),
             Verdict::Hold { cwnd } => self.install(cwnd),
             Verdict::Leave(leave) => self.leave(leave, ack),
         }
+        matches!(verdict, Verdict::Leave(_))
     }
 
     fn leave(&mut self, leave: Leave, ack: &Ack) {
@@ -602,14 +670,17 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         });
     }
 
-    /// Every window passes through here: never below the minimum (RFC9002 7.2-3: two packets; RFC5681 3.1-12: TCP's loss window is one
-    /// segment), never above [`MAX_BYTES`].
+    /// Every window passes through here: never below the minimum, never above [`MAX_BYTES`].
     fn install(&mut self, cwnd: u64) {
-        let minimum = match self.cx.transport {
-            Transport::Quic => self.cx.minimum_window(),
-            Transport::Tcp => self.cx.mss,
-        };
-        self.w.cwnd = cwnd.clamp(minimum, MAX_BYTES);
+        self.w.cwnd = cwnd.clamp(least_window(self.cx.transport, self.cx.mss), MAX_BYTES);
+    }
+}
+
+/// RFC9002 7.2-3: two packets. RFC5681 3.1-12: TCP's loss window is one segment.
+const fn least_window(transport: Transport, mss: u64) -> u64 {
+    match transport {
+        Transport::Quic => 2 * mss,
+        Transport::Tcp => mss,
     }
 }
 

@@ -66,7 +66,7 @@ pub struct Ack {
     /// Bytes newly delivered: cumulative plus SACK, each byte once (TCP); newly acknowledged packets that were in flight (QUIC).
     pub acked: u64,
     /// Of `acked`, the bytes sent at or after [`Controller::recovery_mark`](crate::controller::Controller::recovery_mark)
-    /// (RFC 9002 7.3.2: packets sent before recovery grow no window). A transport that cannot tell reports `acked`.
+    /// (RFC 9002 7.3.2: packets sent before recovery grow no window). Read in QUIC only; a transport that cannot tell reports `acked`.
     pub acked_fresh: u64,
     /// Bytes newly declared lost while processing this ACK, or by the timer.
     pub lost: u64,
@@ -103,7 +103,8 @@ pub struct Ack {
     pub tx_lost: Option<u64>,
     /// The ordinal the next transmission will get.
     pub tx_next: u64,
-    /// A repeat sent in the present recovery was itself declared lost.
+    /// A repeat sent in the present recovery was itself declared lost; in recovery after a timeout only where that may open an episode
+    /// ([`Rto::allows_episode`](crate::detection::rto::Rto::allows_episode)).
     pub lost_again: bool,
     /// The next send would be the rescue retransmission of RFC 6675 (rule 4): a sign of further loss.
     pub rescue_next: bool,
@@ -116,6 +117,14 @@ pub struct Ack {
 }
 
 impl Ack {
+    /// Cutting would change nothing that every ACK computes with; what only an episode's opening looks at is cut there.
+    #[inline]
+    pub(crate) fn is_bounded(&self) -> bool {
+        // The bits of all amounts together are at least the largest of them.
+        let bits = self.acked | self.lost | self.inflight_before | self.inflight;
+        bits <= MAX_BYTES && self.acked_fresh <= self.acked
+    }
+
     /// Cuts every amount to [`MAX_BYTES`], so that no product of two of them can overflow.
     #[must_use]
     pub fn clamped(mut self) -> Ack {
@@ -197,7 +206,7 @@ pub struct Context {
     pub transport: Transport,
     /// A pacer is really releasing packets (not merely configured).
     pub paced: bool,
-    /// The rate the pacer uses now, if it does.
+    /// The rate the pacer uses now, if it does; up to date in the hooks of slow start.
     pub pacing_rate: Option<Rate>,
     /// The largest burst that leaves in one send call, in bytes (GSO).
     pub max_burst: u64,

@@ -1,4 +1,77 @@
-//! TCP and QUIC startup and loss recovery as plain state machines.
+//! TCP and QUIC startup and loss recovery as plain state machines: HyStart, HyStart++, Rapid Start, BEST, SEARCH, jump start; Reno and
+//! CUBIC; PRR, RFC 6675, immediate cut, rate halving; loss detection. `no_std`, no allocation, no `unsafe`, integers only.
+//!
+//! A sender is a [`Controller`]: a startup, a congestion avoidance and a recovery, usually made from the name of an [`Arm`]. The transport
+//! tells it what happens and asks what it may do; the order of work within one ACK is fixed in [`event`].
+//!
+//! # Driving it from your own stack
+//!
+//! ```
+//! use firstflight::{Ack, Arm, Config, Nanos, Ready, Sent, Seq, Time};
+//!
+//! // A QUIC sender with 1200-byte packets. `controller` makes any arm: "rapid", "best", "hystart/cubic/immediate@(pace=off)", ...
+//! let arm = Arm::parse("hystart++/cubic/prr").expect("a known arm");
+//! let mut sender = arm.controller(Config::quic(1200), 0, Time(0), Seq(0));
+//! let (mut next, mut inflight, rtt) = (0u64, 0u64, Nanos::from_millis(50));
+//! for round in 0u64..8 {
+//!     let now = Time(round * rtt.0);
+//!     let before = inflight;
+//!     // Send whatever window and recovery admit. A real stack also waits for its pacer: `sender.pacing_rate()`.
+//!     sender.before_send(&Ready { now, nxt: Seq(next), inflight, backlog: u64::MAX, srtt: Some(rtt), ..Ready::default() });
+//!     while sender.admits(1200, inflight) {
+//!         next += 1;
+//!         inflight += 1200;
+//!         sender.on_sent(&Sent { now, bytes: 1200, nxt: Seq(next), inflight, srtt: Some(rtt) });
+//!     }
+//!     assert!(inflight > before, "an open window admits packets");
+//!     // One round trip later everything is acknowledged at once. Losses found on the way would be in `lost`.
+//!     sender.on_ack(&Ack {
+//!         now: now + rtt,
+//!         acked: inflight,
+//!         acked_fresh: inflight,
+//!         inflight_before: inflight,
+//!         una: Seq(next),
+//!         nxt: Seq(next),
+//!         advanced: true,
+//!         tx_acked: Some(next - 1),
+//!         tx_next: next,
+//!         rtt: Some(rtt),
+//!         srtt: Some(rtt),
+//!         min_rtt: Some(rtt),
+//!         cwnd_limited: true,
+//!         ..Ack::default()
+//!     });
+//!     inflight = 0;
+//! }
+//! assert!(sender.cwnd() > 500_000, "slow start doubled the window in each of eight round trips: {}", sender.cwnd());
+//! assert!(sender.exit().is_none(), "and nothing told it to leave");
+//! ```
+//!
+//! # Your own algorithm
+//!
+//! Implement [`Startup`](startup::Startup), [`Avoidance`](avoidance::Avoidance) or [`Recovery`](recovery::Recovery) and compose it with
+//! the others: the controller is generic.
+//!
+//! ```
+//! use firstflight::avoidance::{Reno, reno};
+//! use firstflight::event::Context;
+//! use firstflight::recovery::Immediate;
+//! use firstflight::startup::{Grown, Startup};
+//! use firstflight::{Ack, Config, Controller, Seq, Time, Window};
+//!
+//! /// Grows by half of what is acknowledged.
+//! struct Gentle;
+//!
+//! impl Startup for Gentle {
+//!     fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+//!         Grown { leftover: if cx.limited { w.open(acked / 2) } else { 0 }, ..Grown::default() }
+//!     }
+//! }
+//!
+//! let reno = Reno::new(reno::Params::default());
+//! let sender = Controller::new(Gentle, reno, Immediate::default(), Config::quic(1200), Time(0), Seq(0));
+//! assert_eq!(sender.cwnd(), 12_000, "RFC 9002: ten packets");
+//! ```
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
@@ -13,6 +86,7 @@ pub mod signal;
 pub mod startup;
 pub mod units;
 
+pub use arm::Arm;
 pub use controller::{Config, Controller, Exit};
 pub use event::{Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout, Transport, Window};
 pub use startup::ExitReason;

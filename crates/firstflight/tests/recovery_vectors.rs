@@ -4,8 +4,6 @@
 #[path = "recovery_harness/mod.rs"]
 mod harness;
 
-use firstflight::Seq;
-use firstflight::recovery::delivered::{DupAckCredit, with_sack};
 use firstflight::recovery::prr::{Branch, Rules};
 use firstflight::recovery::{Prr, Recovery};
 use harness::{Next, PRR, Run, Scenario, Scoreboard, arm, at, opened, progress, prr_params, run};
@@ -321,40 +319,6 @@ mod single_calls {
 
 mod delivered_data {
     use super::*;
-
-    fn sack(una: (u64, u64), sacked: (u64, u64)) -> Option<u64> {
-        with_sack((Seq(una.0), Seq(una.1)), sacked)
-    }
-
-    #[test]
-    fn with_sack_it_is_the_difference_of_totals() {
-        let rows = [
-            ("una 0, SACKed {1,2,3}; ACK una -> 4", sack((0, 4), (3, 0)), Some(1)),
-            ("ACK for {1} lost, next ACK carries {1,2}", sack((0, 0), (0, 2)), Some(2)),
-            ("una 10, old ACK number 8 arrives with new SACK {14,15}", sack((10, 10), (0, 2)), Some(2)),
-            ("duplicate ACK carrying only a DSACK", sack((0, 0), (3, 3)), Some(0)),
-            ("SACKed data thrown away", sack((0, 0), (3, 1)), None),
-        ];
-        for (row, found, expected) in rows {
-            assert_eq!(found, expected, "{row}");
-        }
-    }
-
-    #[test]
-    fn without_sack_duplicates_are_credited_and_taken_back() {
-        let mut account = DupAckCredit::default();
-        let found = [account.duplicate(1), account.duplicate(1), account.duplicate(1), account.advance(5)];
-        assert_eq!(found, [1, 1, 1, 2], "three duplicates, then una +5");
-        assert_eq!(account.credit(), 0, "una has passed what the duplicates stood for");
-    }
-
-    #[test]
-    fn without_sack_the_pipe_shrinks_by_the_credit() {
-        let mut account = DupAckCredit::default();
-        (0..3).for_each(|_| assert_eq!(account.duplicate(1), 1));
-        assert_eq!(account.pipe(10, 10, 1, 1), 7, "flight 10, credit 3, one lost and repeated");
-        assert_eq!(account.pipe(10, 2, 0, 0), 8, "no more credit than the flight at entry");
-    }
 
     #[test]
     fn forged_duplicates_gain_nothing_past_the_flight_at_entry() {

@@ -79,6 +79,16 @@ impl<S: Startup> Flow<S> {
         &self.sender
     }
 
+    /// The receiver.
+    pub fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+
+    /// Data packets that are neither dropped nor at the receiver yet.
+    pub fn data_under_way(&self) -> u64 {
+        self.data.len()
+    }
+
     /// Every byte is acknowledged.
     #[inline]
     pub fn complete(&self) -> bool {
@@ -189,6 +199,7 @@ impl<S: Startup> Flow<S> {
     pub fn finish(self, now: u64, stop: Stop) -> Outcome {
         let first = self.sender.first_sent().unwrap_or_default();
         let counters = *self.sender.counters();
+        let stats = *self.sender.controller().stats();
         let mut episodes = self.sender.episodes().to_vec();
         if let Some(open) = episodes.last_mut().filter(|episode| episode.end.is_none()) {
             open.cwnd_after = self.sender.controller().cwnd();
@@ -206,6 +217,14 @@ impl<S: Startup> Flow<S> {
             lost_retransmissions: counters.lost_retransmissions,
             retransmissions: counters.retransmissions,
             rtos: counters.rtos,
+            probes: 0,
+            recoveries: u64::from(stats.loss_episodes),
+            recoveries_below_ssthresh: counters.recoveries_below_ssthresh,
+            recoveries_timed_out: 0,
+            slow_starts_after_recovery: u64::from(stats.slow_starts_after_recovery),
+            undone: u64::from(stats.undone),
+            early_retransmits: 0,
+            early_retransmits_spurious: 0,
             exit: self.sender.controller().exit().copied(),
             episodes,
             queue_us: self.queue_us,

@@ -12,6 +12,18 @@ pub(super) enum State {
     Lost,
 }
 
+/// What a packet carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Carries {
+    /// Bytes never sent before.
+    #[default]
+    New,
+    /// Bytes declared lost.
+    Repeat,
+    /// A copy of bytes that are still outstanding.
+    Probe,
+}
+
 /// One sent packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SentPacket {
@@ -19,10 +31,11 @@ pub(super) struct SentPacket {
     pub chunk: u64,
     pub bytes: u32,
     pub state: State,
-    /// Carries bytes that were sent before.
-    pub repeat: bool,
+    pub carries: Carries,
     /// The path dropped it (ground truth, for metrics only).
     pub dropped: bool,
+    /// If it was declared lost: how many packets of the connection were before it.
+    pub losses_before: u64,
 }
 
 /// RFC 9002 6.1.1: packets this far below the largest acknowledged are lost.
@@ -45,7 +58,7 @@ pub(super) fn detect(
     now: Time,
     delay: Nanos,
     first_sample_at: Time,
-    mut lost: impl FnMut(u64, &SentPacket),
+    mut lost: impl FnMut(u64, &mut SentPacket),
 ) -> Pass {
     let mut pass = Pass::default();
     let mut run: Option<Time> = None;

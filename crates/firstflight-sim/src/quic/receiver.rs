@@ -31,6 +31,11 @@ impl Receiver {
         self.chunks.low()
     }
 
+    /// Packets that arrived, second copies included.
+    pub fn packets(&self) -> u64 {
+        self.log.end()
+    }
+
     /// When a held-back ACK must leave.
     #[inline]
     pub fn ack_due(&self) -> Option<Time> {

@@ -1,6 +1,6 @@
 //! The data sender: packets, bytes in flight, loss detection and probes around one controller.
 
-use super::loss::{SentPacket, State, detect};
+use super::loss::{Carries, SentPacket, State, detect};
 use super::{AckPacket, Host, Receiver};
 use crate::outcome::Episode;
 use crate::pacer::Pacer;
@@ -50,6 +50,8 @@ pub struct Counters {
     pub lost_retransmissions: u64,
     /// Probe timeouts.
     pub rtos: u64,
+    /// Loss episodes with no more in flight at entry than the threshold allows, in whole datagrams.
+    pub recoveries_below_ssthresh: u64,
     /// Largest window, bytes.
     pub cwnd_max: u64,
 }
@@ -74,6 +76,8 @@ pub struct Sender<S: Startup> {
     last_sent_at: Time,
     probe_count: u32,
     probes_owed: u32,
+    /// Packets below this have been considered for the probes that are owed.
+    probed: u64,
     blocked: Blocked,
     app_limited: bool,
     object: u64,
@@ -85,13 +89,18 @@ pub struct Sender<S: Startup> {
     bytes_sent: u64,
     first_sent: Option<Time>,
     idle_since: Option<Time>,
-    lost_in_episode: u64,
+    /// Packets declared lost so far, and before the present episode.
+    losses: u64,
+    losses_before_episode: u64,
+    /// Packets declared lost in the present episode and acknowledged later.
     proven_in_episode: u64,
     episode_id: u32,
     episodes: Vec<Episode>,
-    /// One past the highest chunk declared lost and not yet repaired up to there; 0 if there is none.
-    hole_end: u64,
+    /// Episodes with holes, and one past the highest chunk of each that was declared lost.
+    holes: Vec<(usize, u64)>,
     lost_this_pass: u64,
+    /// One past the highest chunk that this pass declared lost; 0 if there is none.
+    hole_this_pass: u64,
     counters: Counters,
 }
 
@@ -123,6 +132,7 @@ impl<S: Startup> Sender<S> {
             last_sent_at: now,
             probe_count: 0,
             probes_owed: 0,
+            probed: 0,
             blocked: Blocked::NoData,
             app_limited: false,
             object,
@@ -134,12 +144,14 @@ impl<S: Startup> Sender<S> {
             bytes_sent: 0,
             first_sent: None,
             idle_since: None,
-            lost_in_episode: 0,
+            losses: 0,
+            losses_before_episode: 0,
             proven_in_episode: 0,
             episode_id: 0,
             episodes: Vec::new(),
-            hole_end: 0,
+            holes: Vec::new(),
             lost_this_pass: 0,
+            hole_this_pass: 0,
             counters: Counters::default(),
         };
         sender.rtt.on_sample(handshake_rtt, Nanos::ZERO, None);
@@ -218,21 +230,11 @@ impl<S: Startup> Sender<S> {
     /// The next packet that may leave now, if any; asked again until it returns `None`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Transmit> {
-        // A chunk whose first copy turned up after all needs no repeat.
-        while self.repeats.front().is_some_and(|&chunk| self.acked.contains(chunk)) {
-            self.repeats.pop();
-        }
-        let repeat = self.repeats.front().copied();
-        let chunk = match repeat {
-            Some(chunk) => chunk,
-            None if self.next_chunk < self.chunks => self.next_chunk,
-            None if self.probes_owed > 0 => self.oldest_outstanding_chunk()?,
-            None => {
-                // RFC9002 7.8: the application, not the window, ends the burst.
-                self.app_limited = self.controller.admits(u64::from(self.host.datagram), self.inflight);
-                self.blocked = Blocked::NoData;
-                return None;
-            }
+        let Some((chunk, carries)) = self.next() else {
+            // RFC9002 7.8-1: the application, not the window, ends the burst.
+            self.app_limited = self.controller.admits(u64::from(self.host.datagram), self.inflight);
+            self.blocked = Blocked::NoData;
+            return None;
         };
         let bytes = self.chunk_bytes(chunk) as u32 + self.host.overhead;
         if self.probes_owed > 0 {
@@ -241,7 +243,48 @@ impl<S: Startup> Sender<S> {
         } else if !self.admits(now, u64::from(bytes)) {
             return None;
         }
-        Some(self.send(now, chunk, bytes, repeat.is_some()))
+        match carries {
+            Carries::New => self.next_chunk += 1,
+            Carries::Repeat => _ = self.repeats.pop(),
+            Carries::Probe => {}
+        }
+        Some(self.send(now, chunk, bytes, carries))
+    }
+
+    /// What to send next: lost bytes, then new ones, then, if probes are owed, a copy of what is outstanding (RFC9002 6.2.4-2).
+    #[inline]
+    fn next(&mut self) -> Option<(u64, Carries)> {
+        // A chunk whose first copy turned up after all needs no repeat.
+        while self.repeats.front().is_some_and(|&chunk| self.acked.contains(chunk)) {
+            self.repeats.pop();
+        }
+        if let Some(&chunk) = self.repeats.front() {
+            return Some((chunk, Carries::Repeat));
+        }
+        if self.next_chunk < self.chunks {
+            return Some((self.next_chunk, Carries::New));
+        }
+        if self.probes_owed == 0 {
+            return None;
+        }
+        let chunk = self.unprobed_chunk();
+        if chunk.is_none() {
+            self.probes_owed = 0;
+        }
+        chunk.map(|chunk| (chunk, Carries::Probe))
+    }
+
+    /// The oldest outstanding chunk that this probe timeout has not copied yet: two probes with the same bytes would tell no more
+    /// than one.
+    fn unprobed_chunk(&mut self) -> Option<u64> {
+        for number in self.probed.max(self.oldest)..self.sent.end() {
+            let packet = self.sent.get(number);
+            if packet.state == State::InFlight && packet.carries != Carries::Probe && !self.acked.contains(packet.chunk) {
+                self.probed = number + 1;
+                return Some(packet.chunk);
+            }
+        }
+        None
     }
 
     fn admits(&mut self, now: Time, len: u64) -> bool {
@@ -272,23 +315,14 @@ impl<S: Startup> Sender<S> {
         true
     }
 
-    fn send(&mut self, now: Time, chunk: u64, bytes: u32, from_repeats: bool) -> Transmit {
+    fn send(&mut self, now: Time, chunk: u64, bytes: u32, carries: Carries) -> Transmit {
         let number = self.sent.end();
-        let repeat = if from_repeats {
-            self.repeats.pop();
-            true
-        } else if chunk == self.next_chunk {
-            self.next_chunk += 1;
-            false
-        } else {
-            true
-        };
-        self.sent.push(SentPacket { at: now, chunk, bytes, state: State::InFlight, repeat, dropped: false });
+        self.sent.push(SentPacket { at: now, chunk, bytes, carries, ..SentPacket::default() });
         self.inflight += u64::from(bytes);
         self.bytes_sent += u64::from(bytes);
         self.first_sent.get_or_insert(now);
         self.counters.packets_sent += 1;
-        if repeat {
+        if carries != Carries::New {
             self.counters.retransmissions += 1;
             self.counters.retransmitted_bytes += self.chunk_bytes(chunk);
         }
@@ -311,17 +345,9 @@ impl<S: Startup> Sender<S> {
         let packet = self.sent.get_mut(number);
         packet.dropped = true;
         self.counters.packets_dropped += 1;
-        if packet.repeat {
+        if packet.carries != Carries::New {
             self.counters.lost_retransmissions += 1;
         }
-    }
-
-    fn oldest_outstanding_chunk(&mut self) -> Option<u64> {
-        let found = (self.oldest..self.sent.end()).find(|&number| self.sent.get(number).state == State::InFlight);
-        if found.is_none() {
-            self.probes_owed = 0;
-        }
-        found.map(|number| self.sent.get(number).chunk)
     }
 
     /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing new.
@@ -345,9 +371,6 @@ impl<S: Startup> Sender<S> {
         if let Some(number) = largest.filter(|&number| self.largest_acked.is_none_or(|before| number > before)) {
             // RFC9002 5.1-2: a sample only if the largest acknowledged is newly acknowledged.
             let rtt = now.since(self.sent.get(number).at);
-            if self.largest_acked.is_none() {
-                self.first_sample_at = now;
-            }
             self.largest_acked = Some(number);
             ack.rtt = Some(rtt);
             ack.advanced = true;
@@ -358,8 +381,15 @@ impl<S: Startup> Sender<S> {
             self.probe_count = 0;
         }
         ack.flight = self.inflight;
-        let persistent = self.find_losses(now, &mut ack);
-        self.report(&mut ack);
+        self.settle(now, &mut ack);
+        self.forget_settled(now);
+        Some(ack)
+    }
+
+    /// Declares losses, tells the controller everything, and then of persistent congestion if that is what the losses add up to.
+    fn settle(&mut self, now: Time, ack: &mut Ack) {
+        let persistent = self.find_losses(now, ack);
+        self.report(ack);
         if persistent {
             self.rtt.on_persistent_congestion();
             self.controller.on_congestion(&Congestion {
@@ -369,8 +399,6 @@ impl<S: Startup> Sender<S> {
                 inflight_before: self.inflight,
             });
         }
-        self.forget_settled(now);
-        Some(ack)
     }
 
     fn acknowledge(&mut self, number: u64, mark: u64, ack: &mut Ack) {
@@ -378,14 +406,15 @@ impl<S: Startup> Sender<S> {
             return;
         }
         let packet = self.sent.get_mut(number);
-        let (bytes, chunk, state) = (u64::from(packet.bytes), packet.chunk, packet.state);
+        let (bytes, chunk, state, losses_before) = (u64::from(packet.bytes), packet.chunk, packet.state, packet.losses_before);
         packet.state = State::Acked;
         match state {
             State::Acked => return,
             State::Lost => {
                 // Too late for the loss, in time for the truth.
                 self.counters.spurious_losses += 1;
-                self.proven_in_episode += 1;
+                // A late packet of an earlier episode proves nothing about this one.
+                self.proven_in_episode += u64::from(losses_before >= self.losses_before_episode);
             }
             State::InFlight => {
                 self.inflight -= bytes;
@@ -401,24 +430,27 @@ impl<S: Startup> Sender<S> {
     /// RFC 9002 section 6.1 over what is in flight below the largest acknowledged. Returns whether persistent congestion showed.
     fn find_losses(&mut self, now: Time, ack: &mut Ack) -> bool {
         let Some(largest) = self.largest_acked else { return false };
-        let Sender { sent, repeats, acked, inflight, counters, hole_end, .. } = self;
-        let mut lost_packets = 0u64;
+        let Sender { sent, repeats, acked, inflight, counters, losses, hole_this_pass, .. } = self;
+        *hole_this_pass = 0;
+        let losses_before = *losses;
         let pass =
             detect(sent, self.oldest.max(sent.base()), largest, now, self.rtt.loss_delay(), self.first_sample_at, |number, packet| {
                 let bytes = u64::from(packet.bytes);
                 ack.lost += bytes;
                 ack.tx_lost = Some(number);
                 *inflight -= bytes;
-                lost_packets += 1;
+                packet.losses_before = *losses;
+                *losses += 1;
                 counters.packets_lost += u64::from(packet.dropped);
-                if !acked.contains(packet.chunk) {
+                // The original of a probe may be waiting for its repeat already: one repeat is enough.
+                let waiting = packet.carries == Carries::Probe && repeats.contains(&packet.chunk);
+                if !acked.contains(packet.chunk) && !waiting {
                     repeats.push(packet.chunk);
-                    *hole_end = (*hole_end).max(packet.chunk + 1);
+                    *hole_this_pass = (*hole_this_pass).max(packet.chunk + 1);
                 }
             });
         self.loss_time = pass.loss_time;
-        self.lost_in_episode += lost_packets;
-        self.lost_this_pass = lost_packets;
+        self.lost_this_pass = self.losses - losses_before;
         while self.oldest < self.sent.end() && self.sent.get(self.oldest).state != State::InFlight {
             self.oldest += 1;
         }
@@ -445,9 +477,9 @@ impl<S: Startup> Sender<S> {
         self.counters.cwnd_max = self.counters.cwnd_max.max(cwnd_before).max(self.controller.cwnd());
         self.keep_episodes(ack, cwnd_before);
         // RFC9438 4.9: all losses of the episode came back.
-        if self.proven_in_episode > 0 && self.proven_in_episode >= self.lost_in_episode {
+        if self.proven_in_episode > 0 && self.proven_in_episode >= self.losses - self.losses_before_episode {
             self.controller.on_spurious();
-            (self.proven_in_episode, self.lost_in_episode) = (0, 0);
+            (self.proven_in_episode, self.losses_before_episode) = (0, self.losses);
         }
     }
 
@@ -464,8 +496,12 @@ impl<S: Startup> Sender<S> {
             }
         }
         if opened {
+            if ack.lost > 0 {
+                let (datagram, threshold) = (u64::from(self.host.datagram), self.controller.ssthresh().unwrap_or(u64::MAX));
+                self.counters.recoveries_below_ssthresh += u64::from(ack.inflight.div_ceil(datagram) <= threshold / datagram);
+            }
             self.episode_id = id;
-            (self.lost_in_episode, self.proven_in_episode) = (self.lost_this_pass, 0);
+            (self.losses_before_episode, self.proven_in_episode) = (self.losses - self.lost_this_pass, 0);
             self.episodes.push(Episode {
                 start: ack.now,
                 end: None,
@@ -478,12 +514,29 @@ impl<S: Startup> Sender<S> {
                 repaired: None,
             });
         }
-        if self.hole_end > 0 && self.acked.low() >= self.hole_end {
-            self.hole_end = 0;
-            if let Some(episode) = self.episodes.last_mut() {
-                episode.repaired = Some(ack.now);
+        self.keep_holes(ack.now);
+    }
+
+    /// Notes which episode the holes of this pass belong to, and which episodes have none left.
+    #[inline]
+    fn keep_holes(&mut self, now: Time) {
+        if self.hole_this_pass == 0 && self.holes.is_empty() {
+            return;
+        }
+        if let Some(latest) = self.episodes.len().checked_sub(1).filter(|_| self.hole_this_pass > 0) {
+            match self.holes.last_mut().filter(|(episode, _)| *episode == latest) {
+                Some((_, end)) => *end = (*end).max(self.hole_this_pass),
+                None => self.holes.push((latest, self.hole_this_pass)),
             }
         }
+        let Sender { holes, episodes, acked, .. } = self;
+        holes.retain(|&(episode, end)| {
+            let open = acked.low() < end;
+            if !open {
+                episodes[episode].repaired = Some(now);
+            }
+            open
+        });
     }
 
     /// Drops settled packets from the front of the ring; lost ones are remembered for two probe timeouts, to recognise a false alarm.
@@ -507,14 +560,14 @@ impl<S: Startup> Sender<S> {
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
         if self.loss_time.is_some_and(|due| due <= now) {
             let mut ack = Ack { now, inflight_before: self.inflight, flight: self.inflight, ..Ack::default() };
-            self.find_losses(now, &mut ack);
-            self.report(&mut ack);
+            self.settle(now, &mut ack);
             return Some(ack);
         }
         // RFC9002 6.2: a probe timeout marks nothing lost.
         self.counters.rtos += 1;
         self.probe_count += 1;
         self.probes_owed = self.host.probes;
+        self.probed = self.oldest;
         None
     }
 }

@@ -70,10 +70,12 @@ impl Knob for Ratio {
         Some(Ratio::new(num / common, den / common))
     }
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Decimal if it is short: 0.7, not 7/10.
-        for (digits, scale) in [(0u32, 1u64), (1, 10), (2, 100), (3, 1000)] {
+        // Decimal where six digits hold it exactly and reading back does not overflow: 0.7, not 7/10. The others have at most six
+        // digits on either side of their stroke, because what was read as a decimal is a decimal.
+        for digits in 0..=6 {
+            let scale = 10u64.pow(digits);
             let scaled = self.num() * scale;
-            if scaled.is_multiple_of(self.den()) {
+            if scaled.is_multiple_of(self.den()) && u32::try_from(scaled / self.den()).is_ok() {
                 let value = scaled / self.den();
                 return match digits {
                     0 => write!(f, "{value}"),

@@ -310,7 +310,7 @@ impl Arm {
     pub fn configure(&self, base: Config) -> Config {
         let mut config = base;
         if let Some(iw) = self.sender.iw {
-            config.initial_window = u64::from(iw) * config.mss;
+            config.initial_window = config.mss.saturating_mul(u64::from(iw));
         }
         if let Some(pace) = self.sender.pace {
             config.paced = pace == Pace::On;

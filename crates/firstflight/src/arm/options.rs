@@ -331,6 +331,7 @@ options! {
     "threshold": threshold, "draft, quicly", any, "RTT rise that ends threefold growth";
     "spread": full_rtt_pacing, "on, off", any, "pace every round over its whole RTT (gain 1.65)";
     "recovery": own_recovery, "on, off", any, "the smooth first recovery";
+    "hystart": then_hystart, "on, off", any, "HyStart++ watches too and may leave before a loss";
 }
 
 options! {

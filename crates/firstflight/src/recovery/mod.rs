@@ -4,7 +4,6 @@
 //! back each segment, and says what window to leave with.
 
 mod any;
-pub mod delivered;
 pub mod immediate;
 pub mod prr;
 pub mod rapid_recovery;

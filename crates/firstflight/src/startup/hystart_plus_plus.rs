@@ -400,7 +400,12 @@ impl Startup for HyStartPlusPlus {
         Grown { leftover, verdict }
     }
 
+    #[inline]
     fn beside_avoidance(&mut self, _ack: &Ack, acked: u64, w: Window, cx: &Context) -> Option<u64> {
+        // Asked on every ACK of a connection's life, and nearly always there is nothing to say.
+        if !matches!(self.stage, Stage::Lss { .. }) {
+            return None;
+        }
         let n = self.cap(acked, cx);
         let Stage::Lss { growth, below } = &mut self.stage else { return None };
         *below = false;

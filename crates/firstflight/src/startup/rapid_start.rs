@@ -1,7 +1,7 @@
 //! Rapid Start: a first window spread over a whole round trip, growth by three until a queue shows, then by two, and a recovery
 //! of its own that lands on `beta` times what the path delivered.
 //!
-//! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16, individual). Rules and tests: `docs/conformance.md`. State: about 150 bytes.
+//! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16, individual). Rules and tests: `docs/conformance.md`. State: about 320 bytes, half of it HyStart++'s.
 //! The recovery rule is in [`crate::recovery::rapid_recovery`], the jump in [`super::jump`], the floor in [`crate::signal::rtt_floor`].
 //!
 //! Departures:
@@ -9,9 +9,10 @@
 //!   larger of two similar terms (`threshold=quicly`).
 //! * D2 (undo): after a false alarm the window comes back but the algorithm stays off: its one recovery is used up.
 
+use super::hystart_plus_plus::{self, HyStartPlusPlus};
 use super::jump::{GAIN_JUMP, Jump, JumpWindow};
 use super::slow_start::double;
-use super::{GAIN_RAPID, GAIN_SLOW_START, Grown, Startup, Verdict};
+use super::{GAIN_RAPID, GAIN_SLOW_START, Grown, Saved, Startup, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::recovery::{OwnRecovery, RapidRecovery};
 use crate::signal::rtt_floor::RttFloor;
@@ -51,6 +52,8 @@ pub struct Params {
     pub full_rtt_pacing: bool,
     /// Bring the smooth recovery; without it the arm's ordinary recovery runs (to measure what the recovery alone is worth).
     pub own_recovery: bool,
+    /// HyStart++ watches too: threefold growth, then twofold, then conservative slow start, then avoidance without a loss.
+    pub then_hystart: bool,
 }
 
 impl Default for Params {
@@ -61,6 +64,7 @@ impl Default for Params {
             threshold: Threshold::Draft,
             full_rtt_pacing: false,
             own_recovery: true,
+            then_hystart: false,
         }
     }
 }
@@ -75,12 +79,14 @@ pub struct RapidStart {
     probing: bool,
     jump: Jump,
     floor: RttFloor,
+    hystart: Option<HyStartPlusPlus>,
 }
 
 impl RapidStart {
     /// With these parameters.
     pub fn new(params: Params) -> RapidStart {
-        RapidStart { params, probing: true, jump: Jump::new(params.jump), floor: RttFloor::default() }
+        let hystart = params.then_hystart.then(|| HyStartPlusPlus::new(hystart_plus_plus::Params::RFC9406));
+        RapidStart { params, probing: true, jump: Jump::new(params.jump), floor: RttFloor::default(), hystart }
     }
 
     /// No queue shows: the floor of the last round trip is at or below the threshold. Unknown counts as a queue.
@@ -94,12 +100,18 @@ impl RapidStart {
 }
 
 impl Startup for RapidStart {
-    fn start(&mut self, now: Time, _nxt: Seq) {
+    fn start(&mut self, now: Time, nxt: Seq) {
         self.floor.start(now);
+        if let Some(hystart) = &mut self.hystart {
+            hystart.start(now, nxt);
+        }
     }
 
     fn on_rtt(&mut self, now: Time, rtt: Nanos, _cx: &Context) {
-        self.floor.on_rtt(now, rtt);
+        // Once inactive it stays so, and nobody asks for the floor any more.
+        if self.probing {
+            self.floor.on_rtt(now, rtt);
+        }
     }
 
     fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {
@@ -110,42 +122,83 @@ impl Startup for RapidStart {
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         if !self.probing {
-            return Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay };
+            // Also after a false alarm: a conservative slow start that was given back has to run to its end.
+            return match &mut self.hystart {
+                Some(hystart) => hystart.grow(ack, acked, w, cx),
+                None => Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay },
+            };
         }
         self.jump.on_ack(ack, w, cx);
+        let twice = self.rapid() && cx.paced && cx.limited;
+        if let Some(hystart) = &mut self.hystart {
+            // RAPID 5-1: HyStart++ grows and decides; the third part is added while it is in slow start. Once it has moved to avoidance
+            // a loss is an ordinary one.
+            let third = if twice && hystart.phase() == Phase::Startup { acked } else { 0 };
+            let grown = hystart.grow(ack, acked, w, cx);
+            if grown.verdict == Verdict::Stay {
+                w.open(third);
+            } else {
+                self.probing = false;
+            }
+            return grown;
+        }
         if !cx.limited {
             return Grown::default();
         }
         // RAPID 4.2-1: two bytes per acknowledged byte while no queue shows, one afterwards. Without a pacer threefold growth would
         // be a burst of three times the window: not done.
-        let twice = self.rapid() && cx.paced;
         let counted = if twice { acked } else { cx.cap(acked) };
         let left = w.open(counted * (1 + u64::from(twice)));
         Grown { leftover: left.min(counted), verdict: Verdict::Stay }
     }
 
-    fn on_congestion(&mut self, _signal: Signal, beta: Ratio, ack: &Ack, w: Window, cx: &Context) -> Option<OwnRecovery> {
+    fn on_congestion(&mut self, signal: Signal, beta: Ratio, ack: &Ack, w: Window, cx: &Context) -> Option<OwnRecovery> {
         self.jump.cancel();
+        if let Some(hystart) = &mut self.hystart {
+            hystart.on_congestion(signal, beta, ack, w, cx);
+        }
         // RAPID 4.3-1: the first congestion signal while probing, and never again.
         if !core::mem::replace(&mut self.probing, false) || !self.params.own_recovery {
             return None;
         }
         let pre = w.cwnd.min(ack.inflight_before);
-        Some(OwnRecovery::Rapid(RapidRecovery::new(beta, self.params.k, pre, cx.iw, cx.mss)))
+        let mut recovery = RapidRecovery::new(beta, self.params.k, pre, cx.iw, cx.mss);
+        // RAPID 4.3-2: the ACK that reveals the first loss is charged like any other, that loss included.
+        recovery.account(ack.acked, ack.lost);
+        Some(OwnRecovery::Rapid(recovery))
     }
 
-    fn on_timeout(&mut self, _timeout: Timeout, _now: Time, _nxt: Seq) {
+    fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
         self.jump.cancel();
         self.probing = false;
+        if let Some(hystart) = &mut self.hystart {
+            hystart.on_timeout(timeout, now, nxt);
+        }
     }
 
-    fn on_idle(&mut self, _now: Time, _nxt: Seq) {
+    fn on_idle(&mut self, now: Time, nxt: Seq) {
         self.jump.cancel();
+        if let Some(hystart) = &mut self.hystart {
+            hystart.on_idle(now, nxt);
+        }
+    }
+
+    /// HyStart++'s, if it watches: Rapid Start itself stays off after a false alarm (D2).
+    fn save(&self) -> Saved {
+        self.hystart.as_ref().map_or(Saved::default(), Startup::save)
+    }
+
+    fn restore(&mut self, saved: Saved) {
+        if let Some(hystart) = &mut self.hystart {
+            hystart.restore(saved);
+        }
     }
 
     fn pacing_gain(&self) -> Ratio {
         if self.jump.spreading() {
             GAIN_JUMP
+        } else if let Some(hystart) = self.hystart.as_ref().filter(|hystart| hystart.phase() != Phase::Startup) {
+            hystart.pacing_gain()
         } else if !self.probing {
             GAIN_SLOW_START
         } else if self.params.full_rtt_pacing {
@@ -160,6 +213,8 @@ impl Startup for RapidStart {
     fn phase(&self) -> Phase {
         if self.jump.spreading() {
             Phase::Jump
+        } else if let Some(hystart) = self.hystart.as_ref().filter(|hystart| hystart.phase() != Phase::Startup) {
+            hystart.phase()
         } else if self.probing && self.rapid() {
             Phase::Rapid
         } else {
@@ -168,9 +223,12 @@ impl Startup for RapidStart {
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        if let (Some(floor), Some(min)) = (self.floor.floor(), self.floor.min_rtt()) {
+        if let (true, Some(floor), Some(min)) = (self.probing, self.floor.floor(), self.floor.min_rtt()) {
             visit("rtt_floor_ns", floor.0);
             visit("rtt_threshold_ns", self.params.threshold.of(min).0);
+        }
+        if let Some(hystart) = &self.hystart {
+            hystart.signals(visit);
         }
     }
 }

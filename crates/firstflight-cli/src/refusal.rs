@@ -1,0 +1,57 @@
+//! What is said when the command line cannot be understood: one line that names the option, the value and what is allowed.
+
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use std::error::Error as _;
+
+/// The line for an error of the argument parser.
+pub fn line(error: &Error) -> String {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => texts.first().cloned(),
+        _ => None,
+    };
+    // The parser calls an option `--bytes <BYTES>`; a user types `--bytes`.
+    let option = text(ContextKind::InvalidArg).map(|option| option.split(' ').next().unwrap_or_default().to_owned());
+    let value = text(ContextKind::InvalidValue).unwrap_or_default();
+    match (error.kind(), option) {
+        (ErrorKind::InvalidValue | ErrorKind::ValueValidation, Some(option)) if value.is_empty() => {
+            format!("{option}: the value is missing")
+        }
+        (ErrorKind::InvalidValue, Some(option)) => {
+            let allowed = match error.get(ContextKind::ValidValue) {
+                Some(ContextValue::Strings(values)) => format!("; allowed: {}", values.join(", ")),
+                _ => String::new(),
+            };
+            format!("{option} {value}: unknown value{}{allowed}", meant(text(ContextKind::SuggestedValue)))
+        }
+        (ErrorKind::ValueValidation, Some(option)) => {
+            format!("{option} {value}: {}", error.source().map_or_else(|| "is not valid".to_owned(), ToString::to_string))
+        }
+        (ErrorKind::UnknownArgument, Some(option)) if option.starts_with('-') => {
+            format!("unknown option `{option}`{}; `--help` lists all", meant(text(ContextKind::SuggestedArg)))
+        }
+        (ErrorKind::UnknownArgument, Some(word)) => format!("`{word}` is too much: every value follows its option; `--help` lists all"),
+        (ErrorKind::InvalidSubcommand, _) => {
+            let word = text(ContextKind::InvalidSubcommand).unwrap_or_default();
+            format!("unknown command `{word}`{}; `firstflight help` lists all", meant(text(ContextKind::SuggestedSubcommand)))
+        }
+        (ErrorKind::ArgumentConflict, Some(option)) => format!("{option}: given more than once"),
+        _ => first_sentence(&error.to_string()),
+    }
+}
+
+fn meant(name: Option<String>) -> String {
+    name.map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"))
+}
+
+/// What the argument parser has to say, without its usage text: one line.
+fn first_sentence(message: &str) -> String {
+    let text = message.strip_prefix("error: ").unwrap_or(message);
+    let told = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    told.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// One line, whatever it quotes: line breaks and other control characters of a value are shown, not obeyed.
+pub fn printable(line: &str) -> String {
+    line.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+}

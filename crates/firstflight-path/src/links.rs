@@ -1,0 +1,157 @@
+//! From a path to its links and its return path.
+
+use crate::direction::{Ecn, Effects, Queue, Rate};
+use crate::error::PathError;
+use crate::link::{Kind, Link};
+use crate::path::Path;
+use crate::plain::{self, Plain};
+use crate::release::{HandoverSettings, Release};
+use crate::returns::ReturnPath;
+use crate::rich::{self, Rich, Way};
+use std::borrow::Cow;
+
+/// The way back: a link that knows each fate at the offer, or an engine that must be driven.
+#[derive(Clone, Debug)]
+pub enum Reverse {
+    /// Every fate is known at the offer.
+    Link(Link),
+    /// Releases depend on what arrives later.
+    Driven(Box<ReturnPath>),
+}
+
+impl Path {
+    /// Whether ACKs need a [`ReturnPath`], because a release engine or thinning decides about them later.
+    pub fn is_driven(&self) -> bool {
+        self.thin().is_some() || matches!(self.release(), Release::Grant(_) | Release::Batch(_))
+    }
+
+    /// The forward and the reverse link at time zero, for paths whose ACKs are not driven ([`Path::is_driven`]).
+    ///
+    /// `data_len` and `ack_len`: IP bytes of the packets whose serialization the idle RTT includes. `seed` and `path_index`: the draws of the
+    /// trial (see [`crate::random`]).
+    pub fn links(&self, data_len: u32, ack_len: u32, seed: u64, path_index: u64) -> Result<(Link, Link), PathError> {
+        self.refuse_driven()?;
+        let (forward, reverse) = self.directions(data_len, ack_len)?;
+        Ok((forward.link(seed, path_index), reverse.link(seed, path_index)))
+    }
+
+    /// [`Path::links`] into links that exist already: between constant-rate paths without effects nothing is allocated.
+    pub fn links_into(&self, data_len: u32, ack_len: u32, seed: u64, path_index: u64, links: &mut (Link, Link)) -> Result<(), PathError> {
+        self.refuse_driven()?;
+        let (forward, reverse) = self.directions(data_len, ack_len)?;
+        forward.link_into(seed, path_index, &mut links.0);
+        reverse.link_into(seed, path_index, &mut links.1);
+        Ok(())
+    }
+
+    /// The forward link and the way back of any path, at time zero.
+    pub fn open(&self, data_len: u32, ack_len: u32, seed: u64, path_index: u64) -> Result<(Link, Reverse), PathError> {
+        let (forward, mut reverse) = self.directions(data_len, ack_len)?;
+        let there = forward.link(seed, path_index);
+        if !self.is_driven() {
+            return Ok((there, Reverse::Link(reverse.link(seed, path_index))));
+        }
+        // The engine stands between the bottleneck and the propagation.
+        let propagation = std::mem::take(&mut reverse.propagation);
+        let link = reverse.link(seed, path_index);
+        let rate = reverse.rate.bps();
+        Ok((there, Reverse::Driven(Box::new(ReturnPath::new(self, link, rate, propagation, seed, path_index)))))
+    }
+
+    fn refuse_driven(&self) -> Result<(), PathError> {
+        if !self.is_driven() {
+            return Ok(());
+        }
+        Err(PathError::new(format!(
+            "{self}: decides about ACKs after they are sent, which a plain reverse link cannot; open the path instead"
+        )))
+    }
+
+    fn directions(&self, data_len: u32, ack_len: u32) -> Result<(Direction<'_>, Direction<'_>), PathError> {
+        self.check()?;
+        let [before, behind, back] = self.propagation(u64::from(data_len), u64::from(ack_len))?;
+        let handover = if let Release::Handover(handover) = self.release() { Some(*handover) } else { None };
+        let forward = Direction {
+            way: Way::Forward,
+            rate: Cow::Borrowed(self.rate()),
+            before,
+            propagation: behind,
+            capacity: self.queue_bytes().unwrap_or(u64::MAX),
+            loss_ppb: self.loss_ppb(),
+            effects: *self.effects(),
+            overhead: self.overhead() as u32,
+            rtt: self.rtt(),
+            handover,
+        };
+        let reverse = Direction {
+            way: Way::Reverse,
+            rate: self.up_rate(),
+            before: 0,
+            propagation: back,
+            capacity: self.up_queue_bytes().unwrap_or(u64::MAX),
+            loss_ppb: self.up_loss_ppb(),
+            effects: *self.up_effects(),
+            ..forward.clone()
+        };
+        Ok((forward, reverse))
+    }
+}
+
+/// Everything one link is made of.
+#[derive(Clone)]
+struct Direction<'a> {
+    way: Way,
+    rate: Cow<'a, Rate>,
+    before: u64,
+    propagation: u64,
+    capacity: u64,
+    loss_ppb: u64,
+    effects: Effects,
+    overhead: u32,
+    rtt: u64,
+    handover: Option<HandoverSettings>,
+}
+
+impl Direction<'_> {
+    /// The settings of a plain link, if nothing asks for more.
+    fn plain(&self) -> Option<plain::Settings> {
+        let Rate::Constant(rate) = *self.rate else { return None };
+        let more = self.effects != Effects::default() || self.before != 0 || self.overhead != 0 || self.handover.is_some();
+        let (_, loss_purpose) = self.way.purposes();
+        let Self { propagation, capacity, loss_ppb, .. } = *self;
+        (!more).then_some(plain::Settings { rate, propagation, capacity, loss_ppb, loss_purpose })
+    }
+
+    fn rich(&self) -> rich::Settings {
+        let mark_bytes = match self.effects.ecn {
+            Some(Ecn::Above(Queue::Time(_)) | Ecn::InsteadOfDrop) | None => None,
+            Some(Ecn::Above(queue)) => queue.bytes(self.rate.bps(), self.rtt),
+        };
+        rich::Settings {
+            way: self.way,
+            rate: self.rate.clone().into_owned(),
+            before: self.before,
+            propagation: self.propagation,
+            overhead: self.overhead,
+            capacity: self.capacity,
+            loss_ppb: self.loss_ppb,
+            effects: self.effects,
+            handover: self.handover,
+            mark_bytes,
+        }
+    }
+
+    fn link(&self, seed: u64, path_index: u64) -> Link {
+        Link::new(match self.plain() {
+            Some(settings) => Kind::Plain(Plain::new(settings, seed, path_index)),
+            None => Kind::Rich(Box::new(Rich::new(self.rich(), seed, path_index))),
+        })
+    }
+
+    fn link_into(&self, seed: u64, path_index: u64, link: &mut Link) {
+        match (self.plain(), link.kind_mut()) {
+            (Some(settings), Kind::Plain(plain)) => plain.rebuild(settings, seed, path_index),
+            (_, kind) => *kind = self.link(seed, path_index).into_kind(),
+        }
+    }
+}

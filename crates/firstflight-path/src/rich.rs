@@ -1,0 +1,232 @@
+//! A link with everything a direction can have: policer, queue management, varying rate or opportunities, losses, jitter, reordering,
+//! duplication, hand-overs.
+//!
+//! A packet passes, in this order: the delay in front of the bottleneck (if the path has it there), the policer, the limit of the queue, the
+//! queue management, the server, the losses, the delay behind. Everything is known at the offer, because each stage is first in, first out
+//! except the last, which no later packet influences.
+
+use crate::aqm::{Manager, Verdict};
+use crate::direction::{Ecn, Effects, Jitter, Queue, Rate, Reorder};
+use crate::draw;
+use crate::handover::{BURST_LOSS_PPB, Boundaries};
+use crate::link::{DropCause, Fate};
+use crate::losses::Losses;
+use crate::policer::Policer;
+use crate::queue::Waiting;
+use crate::random::{Coin, Purpose, Stream, between};
+use crate::release::HandoverSettings;
+use crate::server::Server;
+
+/// Which direction a link is: it decides which draws it meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Forward,
+    Reverse,
+}
+
+impl Way {
+    /// The draws of the rate and of the losses.
+    pub(crate) fn purposes(self) -> (Purpose, Purpose) {
+        match self {
+            Way::Forward => (Purpose::ForwardRate, Purpose::ForwardLoss),
+            Way::Reverse => (Purpose::ReverseRate, Purpose::ReverseLoss),
+        }
+    }
+
+    /// A purpose that both directions share: the reverse direction has a branch of it.
+    fn stream(self, seed: u64, path_index: u64, purpose: Purpose) -> Stream {
+        let stream = Stream::new(seed, path_index, purpose);
+        if self == Way::Forward { stream } else { stream.branch(0) }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) way: Way,
+    pub(crate) rate: Rate,
+    pub(crate) before: u64,
+    pub(crate) propagation: u64,
+    pub(crate) overhead: u32,
+    pub(crate) capacity: u64,
+    pub(crate) loss_ppb: u64,
+    pub(crate) effects: Effects,
+    pub(crate) handover: Option<HandoverSettings>,
+    /// The threshold of `ecn=`, if it counts bytes.
+    pub(crate) mark_bytes: Option<u64>,
+}
+
+/// The delay behind the bottleneck.
+#[derive(Clone, Debug)]
+struct Behind {
+    propagation: u64,
+    jitter: Option<Jitter>,
+    reorder: Option<Reorder>,
+    handover: Option<(Boundaries, u64)>,
+    draws: Stream,
+    /// Latest arrival of those that keep the order.
+    latest: u64,
+}
+
+impl Behind {
+    /// When the packet that departs at `departed` arrives.
+    fn arrival(&mut self, departed: u64, ordinal: u64) -> u64 {
+        let mut at = departed.saturating_add(self.propagation);
+        if let Some((boundaries, extra)) = &mut self.handover {
+            at = departed.saturating_add(boundaries.delay(self.propagation, departed));
+            if boundaries.disturbed(departed) {
+                at = at.saturating_add(between(self.draws.branch(3).value(ordinal), 0, *extra));
+            }
+        }
+        at = at.saturating_add(match self.jitter {
+            None => 0,
+            Some(Jitter::Uniform(low, high)) => between(self.draws.value(ordinal), low, high),
+            Some(Jitter::Normal(mean, sigma)) => draw::normal_above_zero(self.draws.value(ordinal), mean, sigma),
+        });
+        at = at.max(self.latest);
+        if let Some(extra) = self.reorder.and_then(|reorder| self.overtaken(reorder, ordinal)) {
+            return at.saturating_add(extra);
+        }
+        self.latest = at;
+        at
+    }
+
+    /// The extra delay of a packet that the others overtake.
+    fn overtaken(&self, reorder: Reorder, ordinal: u64) -> Option<u64> {
+        let choice = self.draws.branch(1).value(ordinal);
+        let (first, mean) = reorder.first;
+        let size = || self.draws.branch(2).value(ordinal);
+        if Coin::new(first).falls(choice) {
+            return Some(draw::exponential(size(), mean));
+        }
+        let (second, mean) = reorder.second?;
+        Coin::new(first.saturating_add(second)).falls(choice).then(|| draw::exponential(size(), mean))
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Rich {
+    settings: Settings,
+    policer: Option<Policer>,
+    manager: Option<Manager>,
+    server: Server,
+    waiting: Waiting,
+    losses: Losses,
+    bursts: Option<(Boundaries, Stream)>,
+    behind: Behind,
+    duplicates: (Coin, Stream),
+    ordinal: u64,
+}
+
+impl Rich {
+    pub(crate) fn new(settings: Settings, seed: u64, path_index: u64) -> Self {
+        let effects = settings.effects;
+        let (rate_purpose, loss_purpose) = settings.way.purposes();
+        let losses = Stream::new(seed, path_index, loss_purpose);
+        let draws = settings.way.stream(seed, path_index, Purpose::Jitter);
+        let marks = effects.ecn == Some(Ecn::InsteadOfDrop);
+        let packet_time = settings.rate.serialization(crate::direction::PACKET);
+        let aqm_draws = settings.way.stream(seed, path_index, Purpose::Aqm);
+        let handover = settings.handover.map(|handover| (handover, seed, path_index));
+        let boundaries = || handover.map(|(handover, ..)| Boundaries::new(handover, seed, path_index));
+        let extra = |handover: HandoverSettings| if settings.way == Way::Forward { handover.data_extra } else { handover.ack_extra };
+        Self {
+            policer: effects.policer.map(Policer::new),
+            manager: effects.aqm.map(|aqm| Manager::new(aqm, marks, packet_time, aqm_draws)),
+            server: Server::new(&settings.rate, Stream::new(seed, path_index, rate_purpose), handover),
+            waiting: Waiting::new(settings.capacity),
+            losses: Losses::new(settings.loss_ppb, effects.ge, effects.loss_every, losses),
+            bursts: boundaries().map(|boundaries| (boundaries, losses.branch(3))),
+            behind: Behind {
+                propagation: settings.propagation,
+                jitter: effects.jitter,
+                reorder: effects.reorder,
+                handover: boundaries().zip(settings.handover.map(extra)),
+                draws,
+                latest: 0,
+            },
+            duplicates: (Coin::new(effects.dup_ppb), draws.branch(4)),
+            ordinal: 0,
+            settings,
+        }
+    }
+
+    pub(crate) fn reset(&mut self, seed: u64, path_index: u64) {
+        let waiting = std::mem::replace(&mut self.waiting, Waiting::empty());
+        *self = Self::new(self.settings.clone(), seed, path_index);
+        self.waiting = waiting;
+        self.waiting.restart(self.settings.capacity);
+    }
+
+    pub(crate) fn offer(&mut self, now: u64, len: u32) -> Fate {
+        let ordinal = self.ordinal;
+        self.ordinal += 1;
+        let mut lost = self.losses.falls(ordinal);
+        let now = now.saturating_add(self.settings.before);
+        let len = len.saturating_add(self.settings.overhead);
+        if self.policer.as_mut().is_some_and(|policer| !policer.passes(now, len)) {
+            return Fate::Drop(DropCause::Policer);
+        }
+        self.waiting.leave(now);
+        if !self.waiting.has_room(len) {
+            return Fate::Drop(DropCause::Queue);
+        }
+        let Some(start) = self.server.begin(now) else {
+            self.waiting.join(u64::MAX, len);
+            return Fate::Drop(DropCause::TraceEnd);
+        };
+        let waited = start - now;
+        let verdict = match &mut self.manager {
+            None => Verdict::Pass,
+            Some(Manager::Codel(codel)) => codel.dequeue(start, waited),
+            Some(Manager::Pie(pie)) => pie.enqueue(now, ordinal, self.waiting.bytes(), self.server.busy_until()),
+        };
+        if verdict == Verdict::Drop {
+            if matches!(self.manager, Some(Manager::Codel(_))) {
+                // It was in the queue until it would have been sent.
+                self.waiting.join(start, len);
+            }
+            return Fate::Drop(DropCause::Aqm);
+        }
+        let marked = verdict == Verdict::Mark || self.above_threshold(waited);
+        let end = self.server.serve(now, len);
+        if start > now {
+            self.waiting.join(start, len);
+        }
+        let Some(end) = end else { return Fate::Drop(DropCause::TraceEnd) };
+        if let Some((boundaries, draws)) = &mut self.bursts {
+            lost |= boundaries.in_burst(end) && Coin::new(BURST_LOSS_PPB).falls(draws.value(ordinal));
+        }
+        if lost {
+            return Fate::Drop(DropCause::Random);
+        }
+        let at = self.behind.arrival(end, ordinal);
+        let (coin, draws) = self.duplicates;
+        if !coin.never() && coin.falls(draws.value(ordinal)) {
+            return Fate::Duplicate { at, again: at, waited, marked };
+        }
+        Fate::Deliver { at, waited, marked }
+    }
+
+    /// Step marking: a packet is marked when it meets at least the threshold.
+    fn above_threshold(&self, waited: u64) -> bool {
+        match self.settings.effects.ecn {
+            Some(Ecn::Above(Queue::Time(ns))) => waited >= ns,
+            Some(Ecn::Above(_)) => self.settings.mark_bytes.is_some_and(|bytes| self.waiting.bytes() >= bytes),
+            _ => false,
+        }
+    }
+
+    /// Waiting bytes as a packet offered at `now` would meet them, that is after the delay in front of the bottleneck.
+    pub(crate) fn queued_bytes(&mut self, now: u64) -> u64 {
+        self.waiting.leave(now.saturating_add(self.settings.before));
+        self.waiting.bytes()
+    }
+
+    pub(crate) fn capacity(&self) -> u64 {
+        self.settings.capacity
+    }
+
+    pub(crate) fn propagation(&self) -> u64 {
+        self.settings.propagation
+    }
+}

@@ -1,0 +1,266 @@
+//! The text of effects, varying rates and return paths: round trips and every refusal.
+
+use firstflight_path::{
+    Aqm, BatchSettings, Delay, Ecn, Effects, GilbertElliott, GrantSettings, HandoverSettings, Jitter, Path, Poisson, Policer, Queue, Rate,
+    Release, Reorder, Steps, WanderingRate,
+};
+use proptest::prelude::*;
+
+fn parse(text: &str) -> Path {
+    Path::parse(text).unwrap_or_else(|e| panic!("`{text}` should be a path, but: {e}"))
+}
+
+fn refusal(rest: &str) -> String {
+    let text = format!("rate=10Mbit,rtt=100ms,{rest}");
+    match Path::parse(&text) {
+        Ok(path) => panic!("`{text}` should be refused, but is the path {path}"),
+        Err(e) => e.to_string(),
+    }
+}
+
+#[test]
+fn each_key_is_understood_and_printed() {
+    for (given, canonical) in [
+        ("policer=8Mbit:20ms", "policer=8Mbit:20ms"),
+        ("codel", "codel"),
+        ("codel=5ms:100ms", "codel"),
+        ("codel=1ms:10ms,ecn", "codel=1ms:10ms,ecn"),
+        ("pie,ecn=false", "pie"),
+        ("pie=20ms", "pie=20ms"),
+        ("ecn=15ms", "ecn=15ms"),
+        ("ecn=65pkt", "ecn=65pkt"),
+        ("ge=0.1%:3:80%", "ge=0.1%:3:80%:0%"),
+        ("ge=0.001:3.5:0.8:0.01", "ge=0.1%:3.5:80%:1%"),
+        ("loss_every=64", "loss_every=64"),
+        ("jitter=500us", "jitter=500us"),
+        ("jitter=1ms-3ms", "jitter=1ms-3ms"),
+        ("jitter=normal:3ms:1ms", "jitter=normal:3ms:1ms"),
+        ("reorder=1%:3ms", "reorder=1%:3ms"),
+        ("reorder=0.9%:3ms:0.1%:30ms", "reorder=0.9%:3ms:0.1%:30ms"),
+        ("dup=0.01%", "dup=0.01%"),
+        ("up=1Mbit,up_policer=500kbit:50ms,up_codel", "up=1Mbit,up_policer=500kbit:50ms,up_codel"),
+        ("up=poisson:1Mbit,up_lead_in=10,up_ms_slots", "up=poisson:1Mbit,up_lead_in=10,up_ms_slots"),
+        ("up=1Mbit,up_steps=1s:2Mbit/1.5s:off/3s:1Mbit", "up=1Mbit,up_steps=1s:2Mbit/1.5s:off/3s:1Mbit"),
+        ("up=1Mbit,up_wander=0.3", "up=1Mbit,up_wander=0.3:1s"),
+        ("delay=before", "delay=before"),
+        ("delay=even,overhead=0B", ""),
+        ("overhead=80B", "overhead=80B"),
+        ("return=plain", ""),
+        ("return=geo_cold", "return=geo_cold"),
+        ("return=geo:1:1.7", "return=geo_cold"),
+        ("return=geo:11:1", "return=geo_warm"),
+        ("return=geo:3:1.6:outages", "return=geo:3:1.6:outages"),
+        ("return=geo:1:1.7:outages", "return=geo_stress"),
+        ("return=batch:5ms:24:9us-30us", "return=lte"),
+        ("return=batch:2.5ms:24:9us-30us", "return=batch:2.5ms:24:9us-30us"),
+        ("return=batch:100ms:1", "return=batch:100ms:1"),
+        ("return=first:10us-60us:64:1us-3us", "return=nic"),
+        ("return=leo:10ms", "return=leo"),
+        ("return=leo:5ms:0.8-1.2:20%", "return=leo:5ms:0.8-1.2:20%:20ms:40ms"),
+        ("thin=2", "thin=2"),
+        ("gro=20us:64kB", "gro=20us:64kB"),
+    ] {
+        let path = parse(&format!("rate=10Mbit,rtt=100ms,{given}"));
+        let expected = if canonical.is_empty() { String::new() } else { format!(",{canonical}") };
+        assert_eq!(path.to_string(), format!("rate=10Mbit,rtt=100ms,queue=1bdp{expected}"), "canonical text of `{given}`");
+    }
+}
+
+#[test]
+fn presets_of_the_return_path_have_names() {
+    for (name, release) in [
+        ("plain", Release::Plain),
+        ("geo_cold", Release::Grant(GrantSettings::COLD)),
+        ("geo_warm", Release::Grant(GrantSettings::WARM)),
+        ("geo_starved", Release::Grant(GrantSettings::STARVED)),
+        ("geo_stress", Release::Grant(GrantSettings::STRESS)),
+        ("lte", Release::Batch(BatchSettings::LTE)),
+        ("wifi", Release::Batch(BatchSettings::WIFI)),
+        ("nic", Release::Batch(BatchSettings::NIC)),
+        ("leo", Release::Handover(HandoverSettings::LEO)),
+    ] {
+        let path = parse(&format!("geo,return={name}"));
+        assert_eq!(*path.release(), release);
+        assert_eq!(release.to_string(), name);
+        assert_eq!(path.is_driven(), !matches!(release, Release::Plain | Release::Handover(_)), "{name}");
+    }
+    assert_eq!(parse("geo,return=nic").receive_aggregation(), Some((20_000, 65_536)), "a network card merges what it receives");
+    assert_eq!(parse("geo,gro=1ms:30kB").receive_aggregation(), Some((1_000_000, 30_000)));
+    assert_eq!(parse("geo").receive_aggregation(), None);
+}
+
+#[test]
+fn a_policed_path_has_the_rate_of_its_policer() {
+    let path = parse("rate=1Gbit,rtt=20ms,queue=1bdp,policer=12Mbit:10ms");
+    assert_eq!((path.rate_bps(), path.link_bps()), (12_000_000, 1_000_000_000));
+    assert_eq!((path.bdp_bytes(), path.queue_bytes(), path.up_bps()), (30_000, Some(2_500_000), 10_000_000_000));
+}
+
+#[test]
+fn each_wrong_effect_is_refused_with_its_range() {
+    const RATES: &str = "allowed: 1kbit to 1000Gbit, with the unit bit, kbit, Mbit or Gbit";
+    const TIMES: &str = "allowed: more than 0 and at most 100s, with the unit us, ms or s";
+    const EXTRAS: &str = "allowed: 0s to 100s, with the unit us, ms or s";
+    const SHARES: &str = "allowed: 0 to 1 (100%)";
+    for (text, expected) in [
+        ("policer=8Mbit", "policer=8Mbit: has 1 field; allowed: policer=RATE:BUCKET".to_owned()),
+        ("policer=0Mbit:10ms", format!("policer=0Mbit:10ms: RATE=0Mbit: is zero; {RATES}")),
+        ("policer=8Mbit:10", format!("policer=8Mbit:10: BUCKET=10: the unit is missing; {TIMES}")),
+        ("policer=1Mbit:10ms", "policer=1Mbit:10ms: has a bucket of 1250 B that never holds a packet of 1500 B; allowed: a bucket of 1500B or more".to_owned()),
+        ("policer=10Mbit:10ms", "policer=10Mbit:10ms: never acts, because the link itself sends 10Mbit; allowed: a rate below that of the link".to_owned()),
+        ("codel=5ms", "codel=5ms: has 1 field; allowed: codel=TARGET:INTERVAL".to_owned()),
+        ("codel=0ms:100ms", format!("codel=0ms:100ms: TARGET=0ms: is zero; {TIMES}")),
+        ("pie=0ms", format!("pie=0ms: is zero; {TIMES}")),
+        ("codel,pie", "pie=...: the queue has codel already; allowed: one of codel and pie".to_owned()),
+        ("ecn", "ecn=true: there is no queue management that could mark instead of drop; allowed: with codel or pie, or with a threshold such as ecn=15ms".to_owned()),
+        ("codel,ecn=15ms", "ecn=15ms: the queue management decides what is marked; allowed: `ecn` alone with codel or pie".to_owned()),
+        ("ecn=15", "ecn=15: the unit is missing; allowed: bytes (B, kB, MB), packets (pkt), time (us, ms, s), bdp, or `unlimited`".to_owned()),
+        ("ge=1%:3", "ge=1%:3: has 2 fields; allowed: ge=G:BURST:H up to ge=G:BURST:H:K".to_owned()),
+        ("ge=150%:3:80%", format!("ge=150%:3:80%: G=150%: is too large; {SHARES}")),
+        ("ge=1%:0.5:80%", "ge=1%:0.5:80%: BURST=0.5: is too small; allowed: 1 to 1000000 packets".to_owned()),
+        ("ge=1%:3:101%", format!("ge=1%:3:101%: H=101%: is too large; {SHARES}")),
+        ("ge=1%:3:80%:-1", format!("ge=1%:3:80%:-1: K=-1: is negative; {SHARES}")),
+        ("loss=1%,ge=1%:3:80%", "ge=...: two loss processes; allowed: one of loss and ge; the loss of the good state is the last field of ge".to_owned()),
+        ("loss_every=0", "loss_every=0: is too small; allowed: a whole number from 1 to 1000000000".to_owned()),
+        ("loss_every=1.5", "loss_every=1.5: is not a whole number; allowed: a whole number from 1 to 1000000000".to_owned()),
+        ("jitter=101s", format!("jitter=101s: is too large; {EXTRAS}")),
+        ("jitter=5ms-1ms", "jitter=5ms-1ms: is upside down; allowed: the smaller value first".to_owned()),
+        ("jitter=normal:1ms", "jitter=normal:1ms: has 2 fields; allowed: jitter=normal:MEAN:SIGMA".to_owned()),
+        ("jitter=normal:1ms:x", format!("jitter=normal:1ms:x: SIGMA=x: is not a number; {EXTRAS}")),
+        ("reorder=1%", "reorder=1%: has 1 field; allowed: reorder=SHARE:MEAN up to reorder=SHARE:MEAN:SHARE:MEAN".to_owned()),
+        ("reorder=1%:0ms", format!("reorder=1%:0ms: MEAN=0ms: is zero; {TIMES}")),
+        ("reorder=60%:1ms:60%:1ms", format!("reorder=120%: is too large; {SHARES}")),
+        ("dup=100%", "dup=100%: is too large; allowed: 0 up to but not including 1 (100%)".to_owned()),
+        ("steps=1s", "steps=1s: has 1 field; allowed: steps=TIME:RATE".to_owned()),
+        ("steps=1s:0Mbit", format!("steps=1s:0Mbit: RATE=0Mbit: is zero; {RATES}")),
+        ("steps=2s:1Mbit/1s:2Mbit", "steps=2s:1Mbit/1s:2Mbit: goes back in time; allowed: increasing times".to_owned()),
+        ("steps=2s:off", "steps=2s:off: ends in an outage that never ends; allowed: `off` at any step but the last".to_owned()),
+        ("wander=3", "wander=3: SD=3: is too large; allowed: a plain number from 0.001 to 2".to_owned()),
+        ("wander=0.3:0s", format!("wander=0.3:0s: TAU=0s: is zero; {TIMES}")),
+        ("wander=0.3,steps=1s:1Mbit", "wander=0.3: the rate has steps already; allowed: one of steps and wander".to_owned()),
+        ("lead_in=5", "lead_in=5: only a Poisson process has it; give rate=poisson:3Mbit as well".to_owned()),
+        ("up_spread", "up_spread=true: only a trace has it; give up=trace:FILE as well".to_owned()),
+        ("up_steps=1s:1Mbit", "up_steps=1s:1Mbit: only a constant rate has it; give up=100Mbit as well".to_owned()),
+        ("delay=front", "delay=front: is no place of the propagation delay; allowed: even, before or behind".to_owned()),
+        ("overhead=2kB", "overhead=2kB: is too large; allowed: 0B to 1500B".to_owned()),
+        ("return=geo_hot", "return=geo_hot: unknown release (did you mean `geo_cold`?); allowed: plain, geo_cold, geo_warm, geo_starved, geo_stress, lte, wifi, nic, leo, or geo:..., batch:..., first:..., leo:...".to_owned()),
+        ("return=geo:0.5:1.7", "return=geo:0.5:1.7: GRANT=0.5: is too small; allowed: 1 to 160 ACKs per frame".to_owned()),
+        ("return=geo:1:0.9", "return=geo:1:0.9: GROWTH=0.9: is too small; allowed: a plain number from 1 to 10".to_owned()),
+        ("return=geo:1:1:outage", "return=geo:1:1:outage: outages=outage: is not the word; allowed: `outages` or nothing".to_owned()),
+        ("return=batch:0ms:5", format!("return=batch:0ms:5: PERIOD=0ms: is zero; {TIMES}")),
+        ("return=batch:5ms:0", "return=batch:5ms:0: CAP=0: is too small; allowed: a whole number from 1 to 1000000".to_owned()),
+        ("return=leo:10ms:2-1", "return=leo:10ms:2-1: FACTOR=2-1: is upside down; allowed: the smaller value first".to_owned()),
+        ("return=leo,steps=1s:1Mbit", "rate=10Mbit: return=leo varies the rate itself; allowed: a constant rate".to_owned()),
+        ("return=lte,up_reorder=1%:1ms", "up_reorder=...: return=lte keeps the order of ACKs; allowed: one of the two".to_owned()),
+        ("thin=0", "thin=0: is too small; allowed: a whole number from 1 to 1000000".to_owned()),
+        ("thin=2,up_jitter=1ms", "thin=2: needs to know which ACKs wait; allowed: with a constant `up` without further effects, or with a release engine".to_owned()),
+        ("gro=20us", "gro=20us: has 1 field; allowed: gro=TIME:BYTES".to_owned()),
+        ("jiter=1ms", "jiter=1ms: unknown key (did you mean `jitter`?); allowed: ".to_owned()),
+        ("up_jiter=1ms", "up_jiter=1ms: unknown key (did you mean `jitter`?); allowed: ".to_owned()),
+    ] {
+        let line = refusal(text);
+        if expected.ends_with(' ') {
+            assert!(line.starts_with(&expected), "refusal of `{text}`: {line}");
+        } else {
+            assert_eq!(line, expected, "refusal of `{text}`");
+        }
+    }
+}
+
+fn rates() -> impl Strategy<Value = Rate> {
+    let bps = || 1_000_u64..1_000_000_000_000;
+    prop_oneof![
+        bps().prop_map(Rate::Constant),
+        (bps(), 0_u64..1000, any::<bool>()).prop_map(|(bps, lead_in, ms_slots)| Rate::Poisson(Poisson { bps, lead_in, ms_slots })),
+        (bps(), 1_000_u64..2_000_001, 1_u64..100_000_000_000).prop_map(|(bps, sd, tau)| Rate::Wander(WanderingRate { bps, sd, tau })),
+        (bps(), prop::collection::vec((0_u64..5_000_000_000, prop_oneof![Just(0_u64), bps()]), 1..4)).prop_map(|(first, mut then)| {
+            then.sort_unstable();
+            Rate::Steps(Steps { first, then: then.into() })
+        }),
+    ]
+}
+
+fn effects() -> impl Strategy<Value = Effects> {
+    let ns = || 0_u64..100_000_000_001;
+    let share = || 0_u64..1_000_000_001;
+    let option = |p| prop::option::weighted(0.3, p);
+    let queue = prop_oneof![
+        (1_u64..1_000_000).prop_map(Queue::Bytes),
+        (1_u64..1_000_000_000).prop_map(Queue::Time),
+        (1_000_u64..2_000_000).prop_map(Queue::Bdp)
+    ];
+    (
+        prop::option::weighted(0.3, (1_000_u64..1_000_000_000_000, 1_u64..100_000_000_000)),
+        prop::option::weighted(
+            0.4,
+            prop_oneof![
+                Just(Aqm::CODEL),
+                Just(Aqm::PIE),
+                (1_u64..1_000_000_000, 1_u64..1_000_000_000).prop_map(|(target, interval)| Aqm::Codel { target, interval })
+            ],
+        ),
+        prop::option::weighted(0.3, prop_oneof![Just(Ecn::InsteadOfDrop), queue.prop_map(Ecn::Above)]),
+        prop::option::weighted(0.3, (share(), 1_000_000_u64..1_000_000_000_000, share(), share())),
+        prop::option::weighted(0.3, 1_u64..1_000_000_000),
+        prop::option::weighted(
+            0.3,
+            prop_oneof![(ns(), ns()).prop_map(|(a, b)| Jitter::Uniform(a, b)), (ns(), ns()).prop_map(|(a, b)| Jitter::Normal(a, b))],
+        ),
+        prop::option::weighted(0.3, ((0_u64..500_000_000, ns()), option((0_u64..600_000_000, ns())))),
+        prop_oneof![Just(0_u64), 0_u64..1_000_000_000],
+    )
+        .prop_map(|(policer, aqm, ecn, ge, loss_every, jitter, reorder, dup_ppb)| Effects {
+            policer: policer.map(|(bps, bucket)| Policer { bps, bucket }),
+            aqm,
+            ecn,
+            ge: ge.map(|(g, burst, h, k)| GilbertElliott { g, burst, h, k }),
+            loss_every,
+            jitter,
+            reorder: reorder.map(|(first, second)| Reorder { first, second }),
+            dup_ppb,
+        })
+}
+
+fn releases() -> impl Strategy<Value = Release> {
+    let range = |most: u64| (0..most, 0..most);
+    prop_oneof![
+        Just(Release::Plain),
+        (500_u64..170_000, 900_000_u64..11_000_000, any::<bool>()).prop_map(|(start, growth, outages)| Release::Grant(GrantSettings {
+            start,
+            growth,
+            outages
+        })),
+        (any::<bool>(), range(1_000_000_000), 0_u64..1_100_000, range(1_000_000))
+            .prop_map(|(on_first, period, cap, spacing)| Release::Batch(BatchSettings { on_first, period, cap, spacing })),
+        (0_u64..1_000_000_000, range(5_000_000), 0_u64..1_100_000_000, range(1_000_000_000)).prop_map(
+            |(step, factor, burst, (data_extra, ack_extra))| {
+                Release::Handover(HandoverSettings { step, factor, burst, data_extra, ack_extra })
+            }
+        ),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn printing_and_parsing_again_gives_an_equal_path(
+        (rate, up, rtt, loss) in (rates(), prop::option::of(rates()), 1_u64..100_000_000_000, prop_oneof![4 => Just(0_u64), 1 => 0_u64..1_000_000_000]),
+        (forward, reverse, release) in (effects(), prop_oneof![Just(Effects::default()), effects()], releases()),
+        (delay, overhead, thin) in (prop::sample::select(vec![Delay::Even, Delay::Before, Delay::Behind]), 0_u64..1600, prop::option::of(0_u64..1000)),
+        gro in prop::option::of((0_u64..1_000_000_000, 0_u64..1_000_000)),
+    ) {
+        let path = Path::with_rate(rate, rtt).with_up(up).with_loss_ppb(loss).with_effects(forward).with_up_effects(reverse);
+        let path = path.with_release(release).with_delay(delay).with_overhead(overhead).with_thin(thin).with_gro(gro);
+        match path.check() {
+            Ok(()) => {
+                prop_assert_eq!(Path::parse(&path.to_string()).expect("canonical text parses"), path.clone());
+                prop_assert!(path.open(1500, 40, 1, 0).is_ok());
+            }
+            Err(e) => {
+                prop_assert!(!e.as_str().contains('\n'));
+                let text = path.to_string();
+                prop_assert!(Path::parse(&text).is_err(), "{} is refused by the check ({}) and must be by the parser", text, e);
+            }
+        }
+    }
+}
