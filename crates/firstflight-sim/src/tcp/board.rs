@@ -35,6 +35,8 @@ pub struct Board {
     base: u64,
     end: u64,
     mask: usize,
+    /// The oldest unacknowledged byte: where the oldest segment starts.
+    una: u64,
     /// The next never-sent byte: where the newest segment ends.
     nxt: u64,
     mss: u64,
@@ -76,6 +78,7 @@ impl Board {
             base: 0,
             end: 0,
             mask: LEN - 1,
+            una: 0,
             nxt: 0,
             mss: mss.max(1),
             start: array(LEN),
@@ -100,7 +103,7 @@ impl Board {
     /// The oldest unacknowledged byte.
     #[inline]
     pub fn una(&self) -> u64 {
-        if self.base == self.end { self.nxt } else { self.start[self.base as usize & self.mask] }
+        self.una
     }
 
     /// The next never-sent byte.
@@ -156,7 +159,9 @@ impl Board {
     /// The head is cumulatively acknowledged and leaves.
     #[inline]
     pub fn pop(&mut self) {
-        self.acked(Id(self.base));
+        let head = Id(self.base);
+        self.una = self.end(head).0;
+        self.acked(head);
         self.base += 1;
     }
 
@@ -316,11 +321,10 @@ impl Scoreboard for Board {
         if self.base == self.end || at.0 >= self.nxt {
             return Id(self.end);
         }
-        let una = self.start[self.base as usize & self.mask];
-        if at.0 < una {
+        if at.0 < self.una {
             return Id(self.base);
         }
-        let guess = Id(self.base + (at.0 - una) / self.mss);
+        let guess = Id(self.base + (at.0 - self.una) / self.mss);
         if self.holds(guess) && self.start(guess) <= at && at < self.end(guess) {
             return guess;
         }
