@@ -41,6 +41,8 @@ struct Plain {
     count: u32,
     nxt_at_last_tx: u64,
     ordinal: u64,
+    /// The transmission before the latest.
+    earlier: Option<u64>,
 }
 
 fn check(board: &mut Board, plain: &[Plain], first: usize) -> Result<(), TestCaseError> {
@@ -87,7 +89,7 @@ proptest! {
                 Event::Send { len } => {
                     let start = board.nxt();
                     board.push(Time(now), len);
-                    plain.push(Plain { start, end: start + len, first_tx: now, last_tx: now, count: 1, nxt_at_last_tx: start + len, ordinal });
+                    plain.push(Plain { start, end: start + len, first_tx: now, last_tx: now, count: 1, nxt_at_last_tx: start + len, ordinal, earlier: None });
                     fates.push((false, false));
                     ordinal += 1;
                 }
@@ -107,8 +109,16 @@ proptest! {
                 }
                 Event::Lose { which } if outstanding > 0 => {
                     let id = pick(which);
+                    let repeated = board.flags(id).has(Flags::REPEATED);
                     if board.mark_lost(id) {
-                        fates[plain[id.0 as usize].ordinal as usize].1 = true;
+                        let segment = &plain[id.0 as usize];
+                        // The original that a repeat stands beside; the repeat too unless it keeps its own mark.
+                        if let Some(ordinal) = segment.earlier.filter(|_| repeated) {
+                            fates[ordinal as usize].1 = true;
+                        }
+                        if !repeated || rule == RepeatRule::NewBet {
+                            fates[segment.ordinal as usize].1 = true;
+                        }
                     }
                 }
                 Event::Repeat { which } if outstanding > 0 => {
@@ -117,6 +127,7 @@ proptest! {
                         let nxt = board.nxt();
                         board.push_again(Time(now), id);
                         let segment = &mut plain[id.0 as usize];
+                        segment.earlier = Some(segment.ordinal);
                         (segment.last_tx, segment.count, segment.nxt_at_last_tx, segment.ordinal) = (now, segment.count + 1, nxt, ordinal);
                         fates.push((false, false));
                         ordinal += 1;

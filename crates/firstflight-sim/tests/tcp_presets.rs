@@ -351,3 +351,15 @@ fn a_lost_repeat_of_timeout_recovery_opens_an_episode_with_rack_only() {
     assert_eq!(recoveries("rack"), (1, 1), "rack finds the repeat lost and opens a fast recovery");
     assert_eq!(recoveries("sack6675"), (2, 0), "RFC 6675 waits for a second timeout");
 }
+
+#[test]
+fn a_repeat_by_rule_3_whose_original_is_then_judged_lost_was_not_lost_again() {
+    // RFC6675 4-NextSeg(3) repeats what is below the highest SACK but not judged lost yet, when there is no new data.
+    for name in ["sack3517", "sack6675", "linux26"] {
+        let mut wire = Wire::new(host(name), "slowstart@(iw=40)", 40, losing(&[0, 1, 2, 3, 20, 21, 22, 30, 31, 35]));
+        wire.run();
+        let counters = wire.sender.counters();
+        assert_eq!((counters.recoveries, counters.rtos), (1, 0), "{name}: one episode repairs it all");
+        assert!(wire.heard().all(|(_, ack)| !ack.lost_again), "{name}: no repeat was lost");
+    }
+}
