@@ -272,7 +272,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         {
             return self.open(signal, ack);
         }
-        if may_grow && ack.acked > 0 {
+        // RFC5681 3.2-stands: the window stands while duplicate ACKs come in; in TCP what they SACK counts in recovery, not for growth.
+        if may_grow && ack.acked > 0 && (ack.advanced || self.cx.transport == Transport::Quic) {
             self.grow(ack);
         }
     }
@@ -342,6 +343,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                 self.exit = None;
             }
         }
+        // OURS undo-mark: the period never was; what was sent before it may still be lost, and then it is news.
+        self.mark = None;
     }
 
     /// Congestion window in bytes.
