@@ -22,5 +22,5 @@ pub mod wire;
 pub use app::{App, Part, Response};
 pub use observe::{Event, Nobody, Observer, Snapshot};
 pub use outcome::{Episode, Outcome, Stop, fairness_ppm};
-pub use sharing::{FlowPlan, Shared, run_flows};
+pub use sharing::{FlowPlan, Shared, SharedOutcome, run_flows};
 pub use trial::{Hosts, Setup, run};
