@@ -87,6 +87,8 @@ pub struct Sender<S: Startup> {
     host: Host,
     mss: u64,
     object: u64,
+    /// Of it, what the application has written.
+    written: u64,
     controller: Controller<S, AnyAvoidance, AnyRecovery>,
     rtt: Rfc6298Rtt,
     pacer: Pacer,
@@ -169,6 +171,7 @@ impl<S: Startup> Sender<S> {
         Sender {
             mss,
             object,
+            written: object,
             controller,
             rtt,
             pacer: Pacer::new(pacer_burst, now),
@@ -263,6 +266,16 @@ impl<S: Startup> Sender<S> {
     #[inline]
     pub fn complete(&self) -> bool {
         self.board.una() >= self.object
+    }
+
+    /// The application has written the object up to here. What was sent stays sent.
+    pub fn write(&mut self, written: u64) {
+        self.written = written.clamp(self.board.nxt(), self.object);
+    }
+
+    /// Bytes from the oldest unacknowledged one that the send buffer holds.
+    pub fn send_window(&self) -> u64 {
+        self.window.bytes()
     }
 
     /// The one timer.
