@@ -26,6 +26,8 @@ pub struct Ground {
     pub limit: Nanos,
     /// Transport, sizes and timers of the hosts.
     pub host: Hosts,
+    /// Which path of a population this is; with the seed it keys every draw of the path.
+    pub path_index: u64,
 }
 
 /// TCP hosts with the preset of loss detection of that name, as `--detection` has it.
@@ -50,7 +52,7 @@ pub struct Bound {
 impl Ground {
     /// A ground with the defaults of the QUIC host: initial window 10, bucket of 2 packets.
     pub fn new(path: Path, bytes: u64) -> Ground {
-        Ground { path, bytes, iw: 10, burst: 2, limit: Nanos::from_secs(600), host: Hosts::default() }
+        Ground { path, bytes, iw: 10, burst: 2, limit: Nanos::from_secs(600), host: Hosts::default(), path_index: 0 }
     }
 
     /// The oracle's exit: the window that fills the path and no more, plus what the receiver holds back between two ACKs.
@@ -82,7 +84,7 @@ impl Ground {
             open = open.with_thin(None).with_release(if matches!(release, Release::Handover(_)) { release } else { Release::Plain });
         }
         let wire = self.host.packet_bytes();
-        let (mut forward, reverse) = open.links(wire, self.host.ack_bytes(), seed, 0)?;
+        let (mut forward, reverse) = open.links(wire, self.host.ack_bytes(), seed, self.path_index)?;
         let mut left = self.bytes;
         let mut last = 0;
         while left > 0 {
@@ -112,8 +114,15 @@ impl Ground {
     pub fn run(&self, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
         let controller = arm.arm.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
         let burst = u64::from(arm.arm.sender.burst.unwrap_or(self.burst)) * self.host.mss();
-        let setup =
-            Setup { path: &self.path, host: self.host, pacer_burst: burst, object: self.bytes, limit: self.limit, seed, path_index: 0 };
+        let setup = Setup {
+            path: &self.path,
+            host: self.host,
+            pacer_burst: burst,
+            object: self.bytes,
+            limit: self.limit,
+            seed,
+            path_index: self.path_index,
+        };
         Ok(match recorder {
             Some(recorder) => run(&setup, controller, recorder)?,
             None => run(&setup, controller, &mut Nobody)?,
