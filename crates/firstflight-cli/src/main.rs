@@ -4,6 +4,8 @@
 mod compare;
 mod files;
 #[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(target_os = "linux")]
 mod link;
 mod list;
 mod refusal;
@@ -27,6 +29,9 @@ struct Cli {
 enum Command {
     /// Compare arms on one path: who reached its speed when, who overshot, what it cost
     Compare(compare::Options),
+    /// Load startups and recoveries into the running kernel as TCP congestion controllers
+    #[cfg(target_os = "linux")]
+    Kernel(kernel::Options),
     /// Run a command behind an emulated link
     #[cfg(target_os = "linux")]
     Link(link::Options),
@@ -66,6 +71,8 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Compare(options) => compare::run(&options),
+        #[cfg(target_os = "linux")]
+        Command::Kernel(options) => kernel::run(&options),
         #[cfg(target_os = "linux")]
         Command::Link(options) => link::run(options),
         Command::Arms => list::arms(),

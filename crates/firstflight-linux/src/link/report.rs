@@ -125,7 +125,7 @@ impl Report {
         for (name, tally) in [("forward", &self.forward), ("reverse", &self.reverse)] {
             let late = |quantile| Duration::from_nanos(tally.lateness.value_at_quantile(quantile));
             let max = Duration::from_nanos(tally.lateness.max());
-            if tally.lateness.len() > 0 && (late(0.99) > LATE_P99 || max > LATE_MAX) {
+            if !tally.lateness.is_empty() && (late(0.99) > LATE_P99 || max > LATE_MAX) {
                 doubts.push(format!("{name}: packets left late (99 % within {:?}, all within {max:?})", late(0.99)));
             }
             if let Some((_, lost)) = tally.device.filter(|(_, lost)| *lost > 0) {

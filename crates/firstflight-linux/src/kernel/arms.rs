@@ -1,0 +1,42 @@
+//! The arms that exist as kernel controllers.
+
+use crate::refusal::Refusal;
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelArm {
+    /// As the command line calls it.
+    pub name: &'static str,
+    /// As the kernel calls it: what sockets, routes and sysctls are given.
+    pub kernel_name: &'static str,
+    /// The map in the object.
+    pub(crate) map: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+}
+
+const fn of(name: &'static str, kernel_name: &'static str, map: &'static str, about: &'static str) -> KernelArm {
+    KernelArm { name, kernel_name, map, about }
+}
+
+/// All of them, in the order of `enum arm_number`.
+pub const ARMS: &[KernelArm] = &[
+    of("hystart++", "ff_hystartpp", "hystart_plus_plus", "HyStart++ (RFC 9406): CSS after a rise of the RTT; CUBIC, the kernel's recovery"),
+    of(
+        "hystart++(mode=lss)",
+        "ff_hystartpp_ls",
+        "hystart_plus_plus_lss",
+        "HyStart++ (draft-03): limited slow start beside CUBIC, the kernel's recovery",
+    ),
+];
+
+/// The arm called `name`, by either of its names.
+///
+/// # Errors
+/// If there is none.
+pub fn arm(name: &str) -> Result<&'static KernelArm, Refusal> {
+    ARMS.iter().find(|arm| arm.name == name || arm.kernel_name == name).ok_or_else(|| {
+        let all: Vec<&str> = ARMS.iter().map(|arm| arm.name).collect();
+        Refusal::new(format!("arm `{name}`: not a kernel arm; there are {}", all.join(", ")))
+    })
+}
