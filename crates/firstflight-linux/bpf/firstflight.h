@@ -69,6 +69,10 @@ struct ack {
 	u32 delivered, sent; /* packets since the connection began, wrapping */
 	u32 sacked;	     /* packets delivered out of order */
 	u32 inflight;	     /* packets, after this ACK */
+	u32 inflight_before; /* packets, before it */
+	u32 mss;
+	u64 bytes_acked;     /* below una, since the connection began */
+	u64 pacing_rate;     /* bytes per second; 0: not paced */
 	bool limited;	     /* the window was the limit; in slow start half of it in flight is limit enough */
 	bool cwnd_limited;   /* the window was the limit */
 	bool paced;
@@ -218,9 +222,13 @@ INLINE void fill_ack(struct ack *ack, const struct sock *sk, const struct common
 	ack->sent = tp->data_segs_out;
 	ack->sacked = tp->sacked_out;
 	ack->inflight = pipe_of(tp);
+	ack->inflight_before = ack->inflight + acked;
+	ack->mss = tp->mss_cache;
+	ack->bytes_acked = tp->bytes_acked;
 	ack->cwnd_limited = CWND_LIMITED(tp);
 	ack->limited = is_limited(tp);
 	ack->paced = sk->sk_pacing_status != 0;
+	ack->pacing_rate = ack->paced ? sk->sk_pacing_rate : 0;
 }
 
 #ifndef FF_NATIVE

@@ -52,7 +52,7 @@ u32 tcp_reno_undo_cwnd(struct sock *sk)
 
 /* What the kernel knows at one moment; the layout is that of tests/native/mod.rs. */
 struct facts {
-	u64 now_us, bytes_acked;
+	u64 now_us, bytes_acked, pacing_rate;
 	u32 una, nxt, packets_out, sacked_out, lost_out, retrans_out, max_packets_out, delivered, sent, prr_out, srtt_us, cwnd_limited;
 };
 
@@ -89,6 +89,7 @@ void ff_set_facts(struct connection *c, const struct facts *f)
 
 	tp->tcp_mstamp = f->now_us;
 	tp->bytes_acked = f->bytes_acked;
+	tp->inet_conn.icsk_inet.sk.sk_pacing_rate = f->pacing_rate;
 	tp->snd_una = f->una;
 	tp->snd_nxt = f->nxt;
 	tp->packets_out = f->packets_out;

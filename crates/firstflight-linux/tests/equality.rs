@@ -11,7 +11,7 @@ mod native;
 mod stand_in;
 mod twin;
 
-use firstflight::startup::{HyStartPlusPlus, hystart_plus_plus};
+use firstflight::startup::{BestPublished, HyStart, HyStartPlusPlus, Search, best_published, hystart, hystart_plus_plus, search};
 use twin::{Course, Twin};
 
 /// ACKs per arm: more than a million.
@@ -39,4 +39,19 @@ fn hystart_plus_plus_equals_the_core() {
 #[test]
 fn hystart_plus_plus_of_the_draft_equals_the_core() {
     hold_equal("ff_hystartpp_ls", 1, || HyStartPlusPlus::new(hystart_plus_plus::Params::DRAFT03));
+}
+
+#[test]
+fn hystart_equals_the_core() {
+    hold_equal("ff_hystart", 1448, || HyStart::new(hystart::Params::LINUX));
+}
+
+#[test]
+fn best_as_published_equals_the_core() {
+    hold_equal("ff_best_pub", 1448, || BestPublished::new(best_published::Params::PUBLISHED));
+}
+
+#[test]
+fn search_equals_the_core() {
+    hold_equal("ff_search", 1, || Search::new(search::Params::V4_0));
 }

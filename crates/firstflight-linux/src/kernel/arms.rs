@@ -23,11 +23,14 @@ const fn of(name: &'static str, kernel_name: &'static str, map: &'static str, ab
 pub const ARMS: &[KernelArm] = &[
     of("hystart++", "ff_hystartpp", "hystart_plus_plus", "HyStart++ (RFC 9406): CSS after a rise of the RTT; CUBIC, the kernel's recovery"),
     of(
-        "hystart++(mode=lss)",
+        "hystart++-draft03",
         "ff_hystartpp_ls",
         "hystart_plus_plus_lss",
         "HyStart++ (draft-03): limited slow start beside CUBIC, the kernel's recovery",
     ),
+    of("hystart", "ff_hystart", "hystart", "HyStart as Linux ships it, with reports: the control arm"),
+    of("best-published", "ff_best_pub", "best_published", "BEST as published: the median of one round's ACK rates times the RTT"),
+    of("search", "ff_search", "search", "SEARCH 4.0: delivered against sent one RTT earlier, then drains"),
 ];
 
 /// The arm called `name`, by either of its names.

@@ -64,7 +64,7 @@ pub fn unload(arm: &KernelArm) -> Result<(), Refusal> {
             return Err(Refusal::from_io(&folder.display().to_string(), "root", &error));
         }
         let _ = fs::remove_dir(&folder);
-        if fs::read_dir(PIN_FOLDER).is_ok_and(|mut entries| entries.next().is_none()) {
+        if pinned().is_empty() {
             let _ = umount(PIN_FOLDER);
             let _ = fs::remove_dir(PIN_FOLDER);
         }

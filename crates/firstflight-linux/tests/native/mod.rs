@@ -9,6 +9,8 @@ use std::ptr::NonNull;
 pub struct Facts {
     pub now_us: u64,
     pub bytes_acked: u64,
+    /// What the kernel paces at, bytes per second.
+    pub pacing_rate: u64,
     pub una: u32,
     pub nxt: u32,
     pub packets_out: u32,

@@ -223,6 +223,7 @@ impl<S: Startup> Twin<S> {
             sent: base.sent.wrapping_add(self.sent as u32),
             srtt_us: 8 * self.course.base_us as u32,
             cwnd_limited: u32::from(self.limited),
+            pacing_rate: self.core.pacing_rate().map_or(0, |rate| rate.0),
             ..base
         };
         self.kernel.set_facts(&facts);
@@ -286,6 +287,7 @@ impl<S: Startup> Twin<S> {
             self.kernel.cong_avoid(acked);
         }
 
+        let mss = u64::from(self.course.mss);
         self.core.on_ack(&Ack {
             now: self.time(),
             acked: self.bytes(u64::from(acked)),
@@ -300,7 +302,8 @@ impl<S: Startup> Twin<S> {
             nxt: self.seq(self.nxt),
             advanced: true,
             flight: self.bytes(u64::from(inflight)),
-            inflight_before: self.bytes(u64::from(before)),
+            // "At least half of the window in flight" is rounded down to packets in the kernel (K2).
+            inflight_before: self.bytes(u64::from(before)) + mss / 2,
             inflight: self.bytes(u64::from(inflight)),
             delivered: self.bytes(self.delivered),
             sent: self.bytes(self.sent),
