@@ -233,6 +233,17 @@ INLINE void fill_ack(struct ack *ack, const struct sock *sk, const struct common
 
 #ifndef FF_NATIVE
 #define OPERATION SEC("struct_ops")
+/* cong_control takes (sk, rs) before Linux 6.10 and (sk, ack, flag, rs) since: the raw arguments are one word each. */
+#define CONTROL_OPERATION(name)                                                                               \
+	INLINE void name##_control(struct sock *sk, const struct rate_sample *rs);                            \
+	OPERATION void name##_cong_control(u64 *arguments)                                                    \
+	{                                                                                                     \
+		if (has_four_arguments())                                                                     \
+			name##_control((struct sock *)arguments[0], (struct rate_sample *)arguments[3]);      \
+		else                                                                                          \
+			name##_control((struct sock *)arguments[0], (struct rate_sample *)arguments[1]);      \
+	}                                                                                                     \
+	INLINE void name##_control(struct sock *sk, const struct rate_sample *rs)
 /* Freed with its socket. */
 #define STATE_OF_CONNECTIONS(arm, state)                                                                      \
 	struct {                                                                                              \
@@ -335,19 +346,25 @@ INLINE bool apply(struct sock *sk, struct common *c, u8 arm, const struct decisi
 	return true;
 }
 
-/* The sample of the ACK in hand. While the kernel repairs, samples of repeats are not told apart and come in whole milliseconds. */
-INLINE void take_sample(struct sock *sk, struct common *c, const struct ack_sample *sample)
+INLINE void count_round(struct sock *sk, struct common *c)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	u8 state = CA_STATE(sk);
 
-	c->rtt_us = sample->rtt_us < 0 || state >= CA_RECOVERY ? NO_RTT : (u32)sample->rtt_us;
 	if (!c->first_sent_us)
 		c->first_sent_us = tp->tcp_mstamp;
 	if (c->reason == EXIT_NONE && before(c->round_end, tp->snd_una)) {
 		c->round_end = tp->snd_nxt;
 		c->rounds++;
 	}
+}
+
+/* The sample of the ACK in hand. While the kernel repairs, samples of repeats are not told apart and come in whole milliseconds. */
+INLINE void take_sample(struct sock *sk, struct common *c, const struct ack_sample *sample)
+{
+	u8 state = CA_STATE(sk);
+
+	c->rtt_us = sample->rtt_us < 0 || state >= CA_RECOVERY ? NO_RTT : (u32)sample->rtt_us;
+	count_round(sk, c);
 }
 
 INLINE bool reducing(struct sock *sk)

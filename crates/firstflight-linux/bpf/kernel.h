@@ -95,6 +95,7 @@ struct rate_sample {
 
 /* The head of kernel CUBIC's private state. */
 struct bictcp {
+	u32 last_max_cwnd; /* the plateau of the next curve */
 	u8 found; /* its own HyStart has found something, or shall not look */
 };
 
@@ -146,8 +147,9 @@ _Static_assert(__builtin_offsetof(struct tcp_congestion_ops, cwnd_event_tx_start
 #define CA_STATE(sk) ((u8)BPF_CORE_READ_BITFIELD(&((struct tcp_sock *)(sk))->inet_conn, icsk_ca_state))
 #define CWND_LIMITED(tp) (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) != 0)
 /* Where kernel CUBIC keeps `found`, inside the private words of the socket. */
-#define CUBIC_FOUND(sk) \
-	(*((u8 *)((struct inet_connection_sock *)(sk))->icsk_ca_priv + bpf_core_field_offset(struct bictcp, found)))
+#define CUBIC_AT(sk, member) ((u8 *)((struct inet_connection_sock *)(sk))->icsk_ca_priv + bpf_core_field_offset(struct bictcp, member))
+#define CUBIC_FOUND(sk) (*CUBIC_AT(sk, found))
+#define CUBIC_LAST_MAX(sk) (*(u32 *)CUBIC_AT(sk, last_max_cwnd))
 #else
 #include "native.h"
 #endif

@@ -14,6 +14,7 @@ struct connection {
 	struct tcp_sock tp;
 	u64 state[STATE_WORDS]; /* of the arm */
 	u32 cong_avoid_credit;
+	u32 last_max_cwnd;
 	u8 found;
 };
 
@@ -31,6 +32,7 @@ struct arm {
 };
 
 #define OPERATION static
+#define CONTROL_OPERATION(name) static void name##_cong_control(struct sock *sk, const struct rate_sample *rs)
 #define BPF_PROG(name, ...) name(__VA_ARGS__)
 #define STATE_OF_CONNECTIONS(arm, type) _Static_assert(sizeof(struct type) <= 8 * STATE_WORDS, "state of " #arm);
 #define state_of(arm, sk) ((void *)((struct connection *)(sk))->state)
@@ -50,6 +52,7 @@ struct arm {
 #define CA_STATE(sk) (((struct tcp_sock *)(sk))->inet_conn.icsk_ca_state)
 #define CWND_LIMITED(tp) ((tp)->is_cwnd_limited)
 #define CUBIC_FOUND(sk) (((struct connection *)(sk))->found)
+#define CUBIC_LAST_MAX(sk) (((struct connection *)(sk))->last_max_cwnd)
 
 /* The last report, in place of the ring buffer. */
 extern _Thread_local struct exit_record exits;

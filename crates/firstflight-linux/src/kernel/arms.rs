@@ -31,6 +31,11 @@ pub const ARMS: &[KernelArm] = &[
     of("hystart", "ff_hystart", "hystart", "HyStart as Linux ships it, with reports: the control arm"),
     of("best-published", "ff_best_pub", "best_published", "BEST as published: the median of one round's ACK rates times the RTT"),
     of("search", "ff_search", "search", "SEARCH 4.0: delivered against sent one RTT earlier, then drains"),
+    of("rapid", "ff_rapid", "rapid", "Rapid Start: jump, threefold growth, its own recovery; later PRR of RFC 9937"),
+    of("rapid-nojump", "ff_rapid_nojump", "rapid_nojump", "Rapid Start without the jump"),
+    of("slowstart/cubic/prr", "ff_prr", "slow_start_prr", "Slow start, CUBIC, PRR of RFC 9937"),
+    of("slowstart/cubic/sack", "ff_rfc6675", "slow_start_rfc6675", "Slow start, CUBIC, cut once and fill (RFC 6675)"),
+    of("slowstart/cubic/halving", "ff_rate_halving", "slow_start_rate_halving", "Slow start, CUBIC, rate halving (Linux until 3.1)"),
 ];
 
 /// The arm called `name`, by either of its names.
