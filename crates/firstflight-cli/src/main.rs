@@ -5,6 +5,8 @@ mod ab;
 mod compare;
 mod files;
 #[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(target_os = "linux")]
 mod link;
 mod list;
 mod populations;
@@ -30,6 +32,9 @@ struct Cli {
 enum Command {
     /// Compare arms on one path: who reached its speed when, who overshot, what it cost
     Compare(compare::Options),
+    /// Load startups and recoveries into the running kernel as TCP congestion controllers
+    #[cfg(target_os = "linux")]
+    Kernel(kernel::Options),
     /// Run a command behind an emulated link
     #[cfg(target_os = "linux")]
     Link(link::Options),
@@ -73,6 +78,8 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Compare(options) => compare::run(&options),
+        #[cfg(target_os = "linux")]
+        Command::Kernel(options) => kernel::run(&options),
         #[cfg(target_os = "linux")]
         Command::Link(options) => link::run(options),
         Command::Ab(options) => ab::run(&options),
