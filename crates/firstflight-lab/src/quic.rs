@@ -5,7 +5,8 @@ use crate::error::Bad;
 use crate::record::Recorder;
 use crate::trial::Ground;
 use firstflight::Nanos;
-use firstflight_quic::rig::{self, Note, Setup, Watch};
+use firstflight::controller::Stats;
+use firstflight_quic::rig::{self, Control, Note, Setup, Watch};
 use firstflight_quic::{Event as Happened, Plan};
 use firstflight_sim::{Episode, Event, Hosts, Observer, Outcome, Snapshot, Stop};
 
@@ -19,7 +20,7 @@ pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, recorder: Option<&mut Rec
     };
     let setup = Setup {
         path: &ground.path,
-        plan: Plan { initial_window: Some(ground.iw), oracle_exit: ground.oracle_exit(), ..Plan::new(arm.arm) },
+        control: Control::Noq(Plan { initial_window: Some(ground.iw), oracle_exit: ground.oracle_exit(), ..Plan::new(arm.arm) }),
         datagram: host.datagram as u16,
         ack_packet: host.ack_packet,
         object: ground.bytes,
@@ -37,7 +38,7 @@ pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, recorder: Option<&mut Rec
 
 /// The same measures under the simulator's names. What only an endpoint of our own can count is zero: probes of TCP, early retransmits.
 fn measured(outcome: rig::Outcome) -> Outcome {
-    let stats = outcome.account.stats;
+    let stats = outcome.account.map_or(Stats::default(), |account| account.stats);
     let episode = |episode: &rig::Episode| Episode {
         start: episode.start,
         end: episode.end,

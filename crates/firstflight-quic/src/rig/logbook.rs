@@ -100,6 +100,12 @@ impl Entries {
         std::mem::take(&mut self.notes)
     }
 
+    /// A packet left of which no tap tells.
+    pub(super) fn on_untold(&mut self, now: Time) {
+        let position = self.packets.last().map_or(0, |packet| packet.position + 1);
+        self.on_sent(now, position, 0);
+    }
+
     fn on_sent(&mut self, now: Time, position: u64, bytes: u64) {
         let repeat = self.owed > 0;
         if repeat {
