@@ -87,7 +87,7 @@ fn packets(text: &str) -> Result<u32, String> {
     size::count(text, 1..=1000, "packets").map(|count| count as u32)
 }
 
-fn threads(text: &str) -> Result<u16, String> {
+pub fn threads(text: &str) -> Result<u16, String> {
     size::count(text, 1..=1024, "").map(|count| count as u16)
 }
 
@@ -154,7 +154,7 @@ fn check_outputs(options: &Options, json_to_stdout: bool) -> Result<(), Bad> {
 }
 
 /// Runs on a pool of its own if a size was asked for, else on the process-wide one.
-fn on_threads<T: Send>(threads: Option<u16>, work: impl FnOnce() -> Result<T, Bad> + Send) -> Result<T, Bad> {
+pub fn on_threads<T: Send>(threads: Option<u16>, work: impl FnOnce() -> Result<T, Bad> + Send) -> Result<T, Bad> {
     let Some(threads) = threads else { return work() };
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(usize::from(threads))
@@ -201,7 +201,7 @@ fn write_files(options: &Options, comparison: &Comparison, json_to_stdout: bool)
 }
 
 /// The command that was typed, quoted where a shell needs it.
-fn command_line() -> String {
+pub fn command_line() -> String {
     let quote = |word: String| {
         let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=.,/+:%@".contains(c));
         if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }

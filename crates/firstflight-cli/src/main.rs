@@ -5,6 +5,7 @@ mod compare;
 mod files;
 mod list;
 mod refusal;
+mod reproduce;
 mod size;
 mod terminal;
 
@@ -25,6 +26,8 @@ struct Cli {
 enum Command {
     /// Compare arms on one path: who reached its speed when, who overshot, what it cost
     Compare(compare::Options),
+    /// Published numbers beside ours, row by row, with interval and verdict
+    Reproduce(reproduce::Options),
     /// List the parts an arm can be made of, their options and the short names
     Arms,
     /// List the built-in paths with their sources
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Compare(options) => compare::run(&options),
+        Command::Reproduce(options) => reproduce::run(&options),
         Command::Arms => list::arms(),
         Command::Paths => list::paths(),
     };

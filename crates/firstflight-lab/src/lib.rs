@@ -7,6 +7,7 @@ pub mod error;
 pub mod page;
 pub mod record;
 pub mod report;
+pub mod reproduce;
 pub mod stats;
 pub mod table;
 pub mod trial;
