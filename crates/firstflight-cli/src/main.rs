@@ -3,6 +3,8 @@
 
 mod compare;
 mod files;
+#[cfg(target_os = "linux")]
+mod link;
 mod list;
 mod refusal;
 mod reproduce;
@@ -28,6 +30,9 @@ enum Command {
     Compare(compare::Options),
     /// Published numbers beside ours, row by row, with interval and verdict
     Reproduce(reproduce::Options),
+    /// Run a command behind an emulated link
+    #[cfg(target_os = "linux")]
+    Link(link::Options),
     /// List the parts an arm can be made of, their options and the short names
     Arms,
     /// List the built-in paths with their sources
@@ -41,6 +46,9 @@ enum Done {
     Well,
     /// A result fell short: exit code 1.
     Short,
+    /// What was run for the user ended with this code.
+    #[cfg(target_os = "linux")]
+    With(u8),
 }
 
 const EXIT_SHORT: u8 = 1;
@@ -62,12 +70,16 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Compare(options) => compare::run(&options),
         Command::Reproduce(options) => reproduce::run(&options),
+        #[cfg(target_os = "linux")]
+        Command::Link(options) => link::run(options),
         Command::Arms => list::arms(),
         Command::Paths => list::paths(),
     };
     match result {
         Ok(Done::Well) => ExitCode::SUCCESS,
         Ok(Done::Short) => ExitCode::from(EXIT_SHORT),
+        #[cfg(target_os = "linux")]
+        Ok(Done::With(code)) => ExitCode::from(code),
         Err(bad) => refuse(&bad.0),
     }
 }

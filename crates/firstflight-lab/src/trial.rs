@@ -6,7 +6,7 @@ use crate::record::Recorder;
 use firstflight::controller::Config;
 use firstflight::detection::presets::{Marking, PRESETS};
 use firstflight::{Nanos, Seq, Time};
-use firstflight_path::{Fate, Path, Purpose, Queue, Rate, Stream};
+use firstflight_path::{Fate, Path, Purpose, Queue, Rate, Release, Stream};
 pub use firstflight_sim::Hosts;
 use firstflight_sim::{Nobody, Outcome, Setup, Stop, run, tcp};
 use serde::Serialize;
@@ -75,7 +75,12 @@ impl Ground {
             let object = serial(self.bytes).saturating_sub(serial(u64::from(self.host.packet_bytes())));
             return Ok(Some(Nanos(self.path.rtt().saturating_add(u64::try_from(object).unwrap_or(u64::MAX)))));
         }
-        let open = self.path.clone().with_queue(Queue::Unlimited).with_loss_ppb(0);
+        let mut open = self.path.clone().with_queue(Queue::Unlimited).with_loss_ppb(0);
+        if open.is_driven() {
+            // What decides about ACKs makes nothing faster. Hand-overs stay: they are the forward link's, too.
+            let release = *open.release();
+            open = open.with_thin(None).with_release(if matches!(release, Release::Handover(_)) { release } else { Release::Plain });
+        }
         let wire = self.host.packet_bytes();
         let (mut forward, reverse) = open.links(wire, self.host.ack_bytes(), seed, 0)?;
         let mut left = self.bytes;

@@ -1,0 +1,2 @@
+//! Placeholder until the command exists.
+fn main() {}
