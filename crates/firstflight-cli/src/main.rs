@@ -11,6 +11,7 @@ mod link;
 mod list;
 mod populations;
 mod refusal;
+mod reproduce;
 mod run;
 mod size;
 mod terminal;
@@ -35,6 +36,8 @@ enum Command {
     /// Load startups and recoveries into the running kernel as TCP congestion controllers
     #[cfg(target_os = "linux")]
     Kernel(kernel::Options),
+    /// Published numbers beside ours, row by row, with interval and verdict
+    Reproduce(reproduce::Options),
     /// Run a command behind an emulated link
     #[cfg(target_os = "linux")]
     Link(link::Options),
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Compare(options) => compare::run(&options),
+        Command::Reproduce(options) => reproduce::run(&options),
         #[cfg(target_os = "linux")]
         Command::Kernel(options) => kernel::run(&options),
         #[cfg(target_os = "linux")]

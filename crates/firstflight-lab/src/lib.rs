@@ -11,6 +11,7 @@ pub mod population;
 pub mod quic;
 pub mod record;
 pub mod report;
+pub mod reproduce;
 pub mod stats;
 pub mod table;
 pub mod testbed;

@@ -76,6 +76,7 @@ fn measured(outcome: rig::Outcome) -> Outcome {
         episodes: outcome.episodes.iter().map(episode).collect(),
         queue_us: outcome.queue_us,
         cwnd_max: outcome.cwnd_max,
+        parts: Vec::new(),
     }
 }
 
