@@ -32,6 +32,7 @@ const ARMS: &[&str] = &[
     "best(fallback=hystart++)",
     "best-published",
     "rapid",
+    "rapid(hystart=on)",
     "jumpstart",
     "oracle(exit=1000000000)",
     "slowstart/cubic(profile=linux)",

@@ -1,6 +1,7 @@
 //! The command `firstflight`.
 #![forbid(unsafe_code)]
 
+mod ab;
 mod compare;
 mod files;
 #[cfg(target_os = "linux")]
@@ -8,7 +9,9 @@ mod kernel;
 #[cfg(target_os = "linux")]
 mod link;
 mod list;
+mod populations;
 mod refusal;
+mod run;
 mod size;
 mod terminal;
 
@@ -35,10 +38,14 @@ enum Command {
     /// Run a command behind an emulated link
     #[cfg(target_os = "linux")]
     Link(link::Options),
+    /// Test arms against a baseline on a population of paths: what would change for a million connections
+    Ab(Box<ab::Options>),
     /// List the parts an arm can be made of, their options and the short names
     Arms,
     /// List the built-in paths with their sources
     Paths,
+    /// List the built-in populations, or describe or calibrate one
+    Populations(populations::Options),
 }
 
 /// How a command ended when it ended well.
@@ -75,6 +82,8 @@ fn main() -> ExitCode {
         Command::Kernel(options) => kernel::run(&options),
         #[cfg(target_os = "linux")]
         Command::Link(options) => link::run(options),
+        Command::Ab(options) => ab::run(&options),
+        Command::Populations(options) => populations::run(&options),
         Command::Arms => list::arms(),
         Command::Paths => list::paths(),
     };

@@ -178,7 +178,8 @@ impl GapSet {
     fn grow(&mut self) {
         let mut wider = vec![0; self.words.len() * 2];
         let mask = wider.len() as u64 - 1;
-        for word in (self.low >> 6)..=(self.high >> 6).max(self.low >> 6) {
+        // Up to the word of the last member: one further, and a full ring would wrap round to its own first word.
+        for word in (self.low >> 6)..self.high.div_ceil(64) {
             wider[(word & mask) as usize] = self.words[word as usize & (self.words.len() - 1)];
         }
         self.words = wider;
@@ -199,6 +200,23 @@ mod tests {
             }
         }
         assert!((ring.base()..ring.end()).all(|number| *ring.get(number) == number), "each number keeps its value");
+    }
+
+    #[test]
+    fn a_full_gap_set_grows_without_inventing_members() {
+        let mut set = GapSet::default();
+        for number in (0..256).filter(|number| number % 3 == 1) {
+            set.insert(number);
+        }
+        set.insert(255);
+        set.insert(256);
+        assert!(!set.contains(258), "258 is no member though 2 is in the word that the ring would wrap to");
+        assert!((257..600).all(|number| !set.contains(number)), "nothing above the highest member is one");
+        set.insert(600);
+        for number in 0..600 {
+            let member = number <= 256 && (number % 3 == 1 || number >= 255);
+            assert_eq!(set.contains(number), member, "number {number}");
+        }
     }
 
     #[test]

@@ -1,14 +1,112 @@
 //! A trial: one arm on one path with one object and one seed, from the first packet until the last acknowledgement.
 
+use crate::back::Way;
+use crate::flow::{Ends, Flow};
 use crate::observe::Observer;
 use crate::outcome::{Outcome, Stop};
-use crate::quic::{Flow, Host, Sender};
+use crate::{quic, tcp};
 use firstflight::avoidance::AnyAvoidance;
-use firstflight::controller::Controller;
+use firstflight::controller::{Config, Controller};
 use firstflight::recovery::AnyRecovery;
 use firstflight::startup::Startup;
 use firstflight::{Nanos, Time};
-use firstflight_path::{Path, PathError};
+use firstflight_path::{Link, Path, PathError};
+
+/// The hosts of a trial: which transport, and its sizes and timers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Hosts {
+    /// QUIC.
+    Quic(quic::Host),
+    /// TCP.
+    Tcp(tcp::Host),
+}
+
+impl Default for Hosts {
+    fn default() -> Hosts {
+        Hosts::Quic(quic::Host::default())
+    }
+}
+
+impl From<quic::Host> for Hosts {
+    fn from(host: quic::Host) -> Hosts {
+        Hosts::Quic(host)
+    }
+}
+
+impl From<tcp::Host> for Hosts {
+    fn from(host: tcp::Host) -> Hosts {
+        Hosts::Tcp(host)
+    }
+}
+
+impl Hosts {
+    /// The transport's name.
+    pub const fn transport(&self) -> &'static str {
+        match self {
+            Hosts::Quic(_) => "quic",
+            Hosts::Tcp(_) => "tcp",
+        }
+    }
+
+    /// The name of the loss detection.
+    pub const fn detection(&self) -> &'static str {
+        match self {
+            Hosts::Quic(_) => "quic",
+            Hosts::Tcp(host) => host.preset.name,
+        }
+    }
+
+    /// Bytes of a full packet as the window counts them.
+    pub fn mss(&self) -> u64 {
+        match self {
+            Hosts::Quic(host) => u64::from(host.datagram),
+            Hosts::Tcp(host) => u64::from(host.mss),
+        }
+    }
+
+    /// IP bytes of a full packet.
+    pub fn packet_bytes(&self) -> u32 {
+        match self {
+            Hosts::Quic(host) => host.datagram + host.lower,
+            Hosts::Tcp(host) => host.mss + host.header,
+        }
+    }
+
+    /// IP bytes of a plain ACK.
+    pub fn ack_bytes(&self) -> u32 {
+        match self {
+            Hosts::Quic(host) => host.ack_packet,
+            Hosts::Tcp(host) => host.header,
+        }
+    }
+
+    /// Packets that the receiver acknowledges together, at least one.
+    pub fn ack_every(&self) -> u32 {
+        match self {
+            Hosts::Quic(host) => host.ack_every,
+            Hosts::Tcp(host) => match host.ack_every {
+                tcp::AckEvery::Segments(segments) => segments,
+                tcp::AckEvery::Bytes(bytes) => bytes.div_ceil(u64::from(host.mss)).max(1) as u32,
+            },
+        }
+    }
+
+    /// Longest time the receiver holds an ACK back, ns.
+    pub fn ack_delay(&self) -> u64 {
+        match self {
+            Hosts::Quic(host) => host.max_ack_delay,
+            Hosts::Tcp(host) => host.ack_delay,
+        }
+    }
+
+    /// What a connection between them tells its controller.
+    pub fn config(&self) -> Config {
+        match self {
+            Hosts::Quic(_) => Config::quic(self.mss()),
+            Hosts::Tcp(_) => Config::tcp(self.mss()),
+        }
+    }
+}
 
 /// What a trial runs on.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +114,7 @@ pub struct Setup<'a> {
     /// The path.
     pub path: &'a Path,
     /// The hosts.
-    pub host: Host,
+    pub host: Hosts,
     /// Depth of the pacer's token bucket, bytes.
     pub pacer_burst: u64,
     /// Object size, bytes; at least 1.
@@ -29,29 +127,54 @@ pub struct Setup<'a> {
     pub path_index: u64,
 }
 
-/// Runs one QUIC trial.
+/// Runs one trial.
 ///
 /// # Errors
-/// If the path cannot carry the host's packets (see [`Path::links`]).
+/// If the path cannot carry the host's packets (see [`Path::open`]).
 pub fn run<S: Startup, O: Observer>(
     setup: &Setup<'_>,
     controller: Controller<S, AnyAvoidance, AnyRecovery>,
     observer: &mut O,
 ) -> Result<Outcome, PathError> {
-    let host = setup.host;
-    let (mut forward, mut reverse) = setup.path.links(host.datagram + host.lower, host.ack_packet, setup.seed, setup.path_index)?;
-    let sender = Sender::new(host, controller, setup.pacer_burst, setup.object, Nanos(setup.path.rtt()), Time(0));
-    let mut flow = Flow::new(0, host, sender, setup.object);
-    flow.pump(0, &mut forward, observer);
+    let &Setup { path, pacer_burst, object, limit, .. } = setup;
+    let (forward, reverse) = path.open(setup.host.packet_bytes(), setup.host.ack_bytes(), setup.seed, setup.path_index)?;
+    let (rtt, start) = (Nanos(path.rtt()), Time(0));
+    Ok(match setup.host {
+        Hosts::Quic(host) => {
+            let sender = quic::Sender::new(host, controller, pacer_burst, object, rtt, start);
+            let flow =
+                quic::Flow::new(0, path.receive_aggregation().map_or(host, |(hold, bytes)| host.merging(hold, bytes)), sender, object);
+            drive(flow, forward, reverse.into(), limit, observer)
+        }
+        Hosts::Tcp(host) => {
+            let sender = tcp::Sender::new(host, controller, pacer_burst, object, rtt, start);
+            let flow =
+                tcp::Flow::new(0, path.receive_aggregation().map_or(host, |(hold, bytes)| host.merging(hold, bytes)), sender, object);
+            drive(flow, forward, reverse.into(), limit, observer)
+        }
+    })
+}
+
+/// From the first packet of a flow that has everything for itself to its last.
+fn drive<E: Ends, O: Observer>(mut flow: Flow<E>, mut forward: Link, mut back: Way<E::Ack>, limit: Nanos, observer: &mut O) -> Outcome {
+    flow.begin(0, &mut forward, observer);
     let mut now = 0;
     while !flow.complete() {
-        let next = flow.next_event();
-        if next >= setup.limit.0 {
-            return Ok(flow.finish(setup.limit.0, Stop::TimeLimit));
+        let (own, release) = (flow.next_event(), back.next_event());
+        let next = own.min(release);
+        if next >= limit.0 {
+            return flow.finish(limit.0, Stop::TimeLimit);
         }
         // A timer that shrank into the past fires at once.
         now = next.max(now);
-        flow.step(now, &mut forward, &mut reverse, observer);
+        if own <= release {
+            flow.step(now, &mut forward, &mut back, observer);
+        } else {
+            // What was acknowledged at this instant has been handed in: the way back decides.
+            while let Some((at, ack)) = back.poll(now) {
+                flow.hear(at, ack.packet);
+            }
+        }
     }
-    Ok(flow.finish(now, Stop::Complete))
+    flow.finish(now, Stop::Complete)
 }

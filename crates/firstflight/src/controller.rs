@@ -15,6 +15,7 @@ use crate::event::{Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout
 use crate::recovery::{Cause, End, Entry, OwnRecovery, Progress, Recovery};
 use crate::startup::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Saved, Startup, Verdict};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
+use core::num::NonZero;
 
 /// What a connection tells its controller once, at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// RFC 6928 and RFC 9002 section 7.2: `min(10 * mss, max(14720, 2 * mss))` bytes.
+    /// RFC6928 2-1, RFC9002 7.2-1: `min(10 * mss, max(14720, 2 * mss))` bytes.
     pub const fn standard_initial_window(mss: u64) -> u64 {
         let two = mss.saturating_mul(2);
         let floor = if two > 14_720 { two } else { 14_720 };
@@ -124,7 +125,6 @@ struct Undo<A> {
     window: Window,
     avoidance: A,
     startup: Saved,
-    exit: Option<Exit>,
 }
 
 /// One sender's congestion controller.
@@ -135,13 +135,17 @@ pub struct Controller<S, A: Avoidance, R> {
     recovery: R,
     w: Window,
     cx: Context,
-    config: Config,
-    srtt: Option<Nanos>,
+    recovery_gain: Ratio,
+    idle_restart: bool,
+    /// In ns; zero is no RTT to pace by.
+    srtt: Option<NonZero<u64>>,
     episode: Option<Episode>,
     /// `nxt` when the last episode began; nothing sent before it starts another.
     mark: Option<Seq>,
     tx_mark: u64,
     undo: Option<Undo<A::Saved>>,
+    /// The loss that `undo` remembers is what ended startup.
+    exit_in_doubt: bool,
     after_timeout: bool,
     first_sent: Option<Time>,
     round_end: Seq,
@@ -171,12 +175,14 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             recovery,
             w: Window { cwnd: iw, ssthresh: UNSET_SSTHRESH },
             cx,
-            config,
+            recovery_gain: config.recovery_gain,
+            idle_restart: config.idle_restart,
             srtt: None,
             episode: None,
             mark: None,
             tx_mark: 0,
             undo: None,
+            exit_in_doubt: false,
             after_timeout: false,
             first_sent: None,
             round_end: nxt,
@@ -190,18 +196,18 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
 
     /// An RTT sample from before the first data, such as the handshake's.
     pub fn on_handshake_rtt(&mut self, now: Time, rtt: Nanos) {
-        self.srtt = Some(rtt);
+        self.srtt = NonZero::new(rtt.0);
         self.startup.on_rtt(now, rtt, &self.cx);
     }
 
     /// The transport is about to send a burst.
     pub fn before_send(&mut self, ready: &Ready) {
-        self.srtt = ready.srtt.or(self.srtt);
+        self.note_srtt(ready.srtt);
         if ready.idle > Nanos::ZERO {
             self.avoidance.on_idle(ready.now, ready.idle);
             if ready.idle > ready.timeout && ready.timeout > Nanos::ZERO {
                 self.startup.on_idle(ready.now, ready.nxt);
-                if self.config.idle_restart && self.episode.is_none() {
+                if self.idle_restart && self.episode.is_none() {
                     // RFC5681 4.1-2: restart from at most the initial window. At or above the threshold a new epoch begins there, or the
                     // memory of the old one would lift the window straight back.
                     let restart = self.w.cwnd.min(self.cx.iw);
@@ -222,10 +228,15 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         }
     }
 
+    /// The largest packet has another size from now on, in bytes (path MTU discovery). Windows stay as they are.
+    pub fn set_mss(&mut self, mss: u64) {
+        self.cx.mss = mss.clamp(1, MAX_MSS);
+    }
+
     /// A packet or burst left.
     pub fn on_sent(&mut self, sent: &Sent) {
         self.first_sent.get_or_insert(sent.now);
-        self.srtt = sent.srtt.or(self.srtt);
+        self.note_srtt(sent.srtt);
         if let Some(Episode::Policy) = self.episode {
             self.recovery.on_sent(sent.bytes.min(MAX_BYTES));
         }
@@ -240,7 +251,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
 
     #[inline(never)]
     fn take(&mut self, ack: &Ack) {
-        self.srtt = ack.srtt.or(self.srtt);
+        self.note_srtt(ack.srtt);
         self.cx.epoch_age = self.avoidance.epoch_start().map(|start| ack.now.since(start));
         if let Some(rtt) = ack.rtt {
             self.startup.on_rtt(ack.now, rtt, &self.cx);
@@ -261,7 +272,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         {
             return self.open(signal, ack);
         }
-        if may_grow && ack.acked > 0 {
+        // RFC5681 3.2-stands: the window stands while duplicate ACKs come in; in TCP what they SACK counts in recovery, not for growth.
+        if may_grow && ack.acked > 0 && (ack.advanced || self.cx.transport == Transport::Quic) {
             self.grow(ack);
         }
     }
@@ -271,24 +283,35 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let inflight = event.inflight_before.min(MAX_BYTES);
         let in_startup = self.exit.is_none();
         let before = self.w;
-        if let Some(Episode::Policy) = self.episode.take() {
-            self.recovery.end(End::Timeout, inflight);
+        let episode = self.episode.take();
+        if let Some(Episode::Policy) = episode {
+            // OURS timeout-episode: what an episode shows is what may be sent at the moment; what a timeout cuts is the window it would
+            // have left.
+            let left = self.recovery.end(End::Timeout, inflight);
+            self.install(left);
         }
-        self.undo = None;
         self.stats.timeouts = self.stats.timeouts.saturating_add(1);
         match event.timeout {
             Timeout::Rto => {
+                // RFC5682 3-undo: a timeout may prove needless later, but one inside an episode does not make the loss before it unreal.
+                self.undo = episode.is_none().then(|| self.copy(before));
+                self.exit_in_doubt = in_startup;
+                // RFC5681 3.1-series: the threshold is cut by the first timeout of a series only.
                 self.w.ssthresh = self.avoidance.on_rto(event.now, inflight, self.w, &self.cx).max(self.cx.minimum_window());
                 self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
-                self.tx_mark = u64::MAX;
             }
             Timeout::RtoAgain => {
+                // Of a series, or with an episode open whose cut stands: only the copy of the series survives.
+                if episode.is_some() {
+                    self.undo = None;
+                }
                 self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
-                self.tx_mark = u64::MAX;
             }
             Timeout::PersistentCongestion => {
+                self.undo = None;
+                // RFC9002 7.6.2-1: the smallest window, out of recovery; the threshold stays as the loss left it.
                 self.avoidance.on_persistent_congestion(event.now);
                 self.w.cwnd = self.cx.minimum_window();
                 self.mark = None;
@@ -306,16 +329,22 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     pub fn on_spurious(&mut self) {
         let Some(undo) = self.undo.take() else { return };
         self.stats.undone = self.stats.undone.saturating_add(1);
-        if let Some(Episode::Policy) = self.episode.take() {
+        let episode = self.episode.take();
+        if let Some(Episode::Policy) = episode {
             self.recovery.end(End::Undone, 0);
         }
-        // RFC9438 4.9-2: only if the window is still smaller than it was.
-        if self.w.cwnd < undo.window.cwnd {
+        // RFC9438 4.9-2: only if the window is still smaller than it was. In an open episode it always is: what a policy shows there is
+        // the pipe and what may be added to it, which right after the first loss is as much as the old window.
+        if episode.is_some() || self.w.cwnd < undo.window.cwnd {
             self.w = undo.window;
             self.avoidance.restore(undo.avoidance);
             self.startup.restore(undo.startup);
-            self.exit = undo.exit;
+            if self.exit_in_doubt {
+                self.exit = None;
+            }
         }
+        // OURS undo-mark: the period never was; what was sent before it may still be lost, and then it is news.
+        self.mark = None;
     }
 
     /// Congestion window in bytes.
@@ -342,7 +371,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     /// The rate at which a pacer should release packets; `None` if the sender is not paced or has no RTT yet.
     #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
-        let srtt = self.srtt.filter(|srtt| self.cx.paced && srtt.0 > 0)?;
+        let srtt = Nanos(self.srtt.filter(|_| self.cx.paced)?.get());
+        // RFC9002 7.7-1: the rate is the window per smoothed RTT, times the gain of the phase.
         let gain = self.pacing_gain();
         Rate::from_bytes_over(self.w.cwnd.saturating_mul(gain.num()), srtt * gain.den()).map(|rate| Rate(rate.0.max(1)))
     }
@@ -389,19 +419,26 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         self.avoidance.signals(visit);
     }
 
+    #[inline]
+    fn note_srtt(&mut self, srtt: Option<Nanos>) {
+        if let Some(srtt) = srtt {
+            self.srtt = NonZero::new(srtt.0);
+        }
+    }
+
     fn pacing_gain(&self) -> Ratio {
         match self.episode {
-            // RAPID 4.3-pacing: the smooth recovery needs no more than slow start's gain; its window does the shaping.
+            // RAPID 3.3-pacing: the smooth recovery needs no more than slow start's gain; its window does the shaping.
             Some(Episode::Own(_)) => GAIN_SLOW_START,
-            Some(_) => self.config.recovery_gain,
+            Some(_) => self.recovery_gain,
             None if self.w.in_slow_start() => self.startup.pacing_gain(),
             None => GAIN_AVOIDANCE,
         }
     }
 
     fn limited(&self, ack: &Ack) -> bool {
-        // RFC9002 7.8-1: no growth while the window is not used; in slow start half of it in flight is use enough, since the window
-        // doubles within the round trip that the test looks back on.
+        // RFC9002 7.8-1: no growth while the window is not used. OURS growth-half: in slow start half of it in flight is use enough, since
+        // the window doubles within the round trip that the test looks back on.
         ack.cwnd_limited || (self.w.in_slow_start() && ack.inflight_before >= self.w.cwnd / 2)
     }
 
@@ -431,9 +468,11 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     fn congested(&self, ack: &Ack, replaced: bool) -> Option<Signal> {
         let (loss_is_news, mark_is_news) = match (self.mark.filter(|_| !replaced), self.cx.transport) {
             (None, _) => (true, true),
-            // RFC9002 7.3.1-2: only a packet sent after the last entry starts a new period. Late losses of the old one hide no marks.
+            // RFC9002 7.3.2-4: only a packet sent after the last entry starts a new period. Late losses of the old one hide no marks.
             (Some(mark), Transport::Quic) => (ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark), ack.una > mark),
-            (Some(mark), Transport::Tcp) => (ack.una >= mark, ack.una >= mark),
+            // RFC6675 5.1-1: below the mark without an episode TCP is in timeout recovery; there only a lost repeat is news
+            // (LINUX rto-reenter).
+            (Some(mark), Transport::Tcp) => (ack.una >= mark || ack.lost_again, ack.una >= mark),
         };
         if ack.lost > 0 && loss_is_news { Some(Signal::Loss) } else { (ack.ce && mark_is_news).then_some(Signal::Ecn) }
     }
@@ -442,15 +481,19 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     #[inline(never)]
     fn progress(&mut self, ack: &Ack) -> (bool, bool) {
         let past_mark = self.mark.is_none_or(|mark| match self.cx.transport {
+            // RFC9002 7.3.2-5: over with the first packet sent after entry. RFC6675 5-end: over when all that was sent before it is
+            // acknowledged.
             Transport::Quic => ack.una > mark,
             Transport::Tcp => ack.una >= mark,
         });
         match self.episode {
             Some(Episode::Policy) if past_mark => {
                 self.end_policy(End::Complete, ack);
+                // OURS ack-completing: in TCP the ACK that ends an episode grows nothing; in QUIC only packets sent after entry count.
                 (self.cx.transport == Transport::Quic, false)
             }
             Some(Episode::Policy) if ack.lost_again && self.recovery.restarts_on_lost_repeat() => {
+                // RFC5681 4.3-1: the loss of a repeat counts as a second sign of congestion.
                 self.end_policy(End::Replaced, ack);
                 self.stats.replaced = self.stats.replaced.saturating_add(1);
                 (false, true)
@@ -463,13 +506,14 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                 own.account(ack.acked, ack.lost, ack.una);
                 self.install(own.cwnd());
                 self.w.ssthresh = self.w.cwnd;
-                // RAPID 4.3-end: over when something *transmitted* after entry arrives; in TCP holes hold `una` back much longer.
+                // RAPID 3.3-end: over when something *transmitted* after entry arrives; in TCP holes hold `una` back much longer.
                 let over = match self.cx.transport {
                     Transport::Quic => past_mark,
                     Transport::Tcp => ack.tx_acked.is_some_and(|tx| tx >= self.tx_mark),
                 };
                 self.episode = if over {
                     self.avoidance.hand_over(own.handover(), self.w, &self.cx);
+                    // OURS rapid-repair: in TCP the window stands until the holes are filled.
                     (!past_mark).then_some(Episode::Repair)
                 } else {
                     Some(Episode::Own(own))
@@ -495,6 +539,11 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         }
     }
 
+    /// What a false alarm gives back; `window` is the one before the reduction.
+    fn copy(&self, window: Window) -> Undo<A::Saved> {
+        Undo { window, avoidance: self.avoidance.save(), startup: self.startup.save() }
+    }
+
     fn feed_policy(&mut self, ack: &Ack) {
         self.recovery.on_ack(&Progress {
             delivered: ack.acked,
@@ -513,12 +562,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let from_slow_start = self.w.in_slow_start();
         let before = self.w;
         // RFC9438 4.9-1: remember what to give back; marks are never taken back and void the memory of an earlier loss.
-        self.undo = (signal == Signal::Loss).then(|| Undo {
-            window: before,
-            avoidance: self.avoidance.save(),
-            startup: self.startup.save(),
-            exit: self.exit,
-        });
+        self.undo = (signal == Signal::Loss).then(|| self.copy(before));
+        self.exit_in_doubt = signal == Signal::Loss && self.exit.is_none();
         match signal {
             Signal::Loss => self.stats.loss_episodes = self.stats.loss_episodes.saturating_add(1),
             Signal::Ecn => self.stats.ecn_episodes = self.stats.ecn_episodes.saturating_add(1),
@@ -528,8 +573,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let reduced = self.avoidance.reduce(&cut, before, &self.cx);
         self.mark = Some(ack.nxt);
         self.tx_mark = ack.tx_next;
-        if let Some(mut own) = self.startup.on_congestion(signal, beta, ack, before, &self.cx) {
-            own.account(ack.acked, ack.lost, ack.una);
+        if let Some(own) = self.startup.on_congestion(signal, beta, ack, before, &self.cx) {
             self.install(own.cwnd());
             self.w.ssthresh = self.w.cwnd;
             self.episode = Some(Episode::Own(own));
@@ -560,7 +604,9 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     }
 
     fn grow(&mut self, ack: &Ack) {
-        let acked = if self.mark.is_some() { ack.acked_fresh } else { ack.acked };
+        // RFC9002 7.3.2-growth: packets sent before a period grow no window. That is QUIC's rule: in TCP an episode lasts until everything
+        // sent before it is acknowledged, and after a timeout what was sent before it is what slow start grows by.
+        let acked = if self.mark.is_some() && self.cx.transport == Transport::Quic { ack.acked_fresh } else { ack.acked };
         if acked == 0 {
             return;
         }
@@ -594,6 +640,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     #[cold]
     fn meet_threshold(&mut self, now: Time, detected: u64, inflight: u64) -> bool {
         let timed_out = core::mem::take(&mut self.after_timeout);
+        // OURS handover-threshold: the row of the hand-over table for a threshold that slow start has met.
         let handover = if timed_out { Handover::AfterTimeout } else { Handover::LossFree };
         self.avoidance.hand_over(handover, self.w, &self.cx);
         // Told in later slow starts as well: what it was still looking for it need not find any more.

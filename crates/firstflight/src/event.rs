@@ -1,7 +1,7 @@
 //! What a transport tells the controller, and what the algorithms inside it may look at.
 //!
 //! The record of one acknowledgement and the order of work within it are the contract of the whole crate; every transport
-//! (the simulator, a QUIC stack, a kernel) keeps it:
+//! (the simulator, a QUIC stack, a kernel) keeps it (OURS ack-order):
 //!
 //! 1. the transport does its own bookkeeping (RTT estimator, bytes in flight, loss detection) and fills an [`Ack`];
 //! 2. a valid RTT sample goes to the startup ([`Startup::on_rtt`](crate::startup::Startup::on_rtt)) in every phase;
@@ -61,12 +61,12 @@ pub struct Sent {
 /// Everything one acknowledgement says, once per ACK; also the record of a loss timer (then `acked` is 0 and `rtt` is `None`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
-    /// Arrival time at the host, never the time the stack got round to it.
+    /// Arrival time at the host, never the time the stack got round to it (OURS ack-arrival).
     pub now: Time,
     /// Bytes newly delivered: cumulative plus SACK, each byte once (TCP); newly acknowledged packets that were in flight (QUIC).
     pub acked: u64,
     /// Of `acked`, the bytes sent at or after [`Controller::recovery_mark`](crate::controller::Controller::recovery_mark)
-    /// (RFC 9002 7.3.2: packets sent before recovery grow no window). A transport that cannot tell reports `acked`.
+    /// (RFC 9002 7.3.2: packets sent before recovery grow no window). Read in QUIC only; a transport that cannot tell reports `acked`.
     pub acked_fresh: u64,
     /// Bytes newly declared lost while processing this ACK, or by the timer.
     pub lost: u64,
@@ -103,7 +103,8 @@ pub struct Ack {
     pub tx_lost: Option<u64>,
     /// The ordinal the next transmission will get.
     pub tx_next: u64,
-    /// A repeat sent in the present recovery was itself declared lost.
+    /// A repeat sent in the present recovery was itself declared lost; in recovery after a timeout only where that may open an episode
+    /// ([`Rto::allows_episode`](crate::detection::rto::Rto::allows_episode)).
     pub lost_again: bool,
     /// The next send would be the rescue retransmission of RFC 6675 (rule 4): a sign of further loss.
     pub rescue_next: bool,
@@ -216,13 +217,13 @@ pub struct Context {
 }
 
 impl Context {
-    /// The acknowledged bytes that slow start may count from one ACK: all when paced, at most `L = 8` segments when not (RFC 9406 4.2).
+    /// The acknowledged bytes that slow start may count from one ACK: all when paced, at most `L = 8` segments when not (RFC9406 4.2-1).
     #[inline]
     pub fn cap(&self, acked: u64) -> u64 {
         if self.paced { acked } else { acked.min(self.mss.saturating_mul(8)) }
     }
 
-    /// The smallest congestion window: two segments (RFC 5681, RFC 9002 section 7.2).
+    /// The smallest congestion window: two segments (RFC5681 3.1-eq4, RFC9002 7.2-3).
     #[inline]
     pub fn minimum_window(&self) -> u64 {
         self.mss.saturating_mul(2)

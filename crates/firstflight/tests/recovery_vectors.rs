@@ -4,8 +4,6 @@
 #[path = "recovery_harness/mod.rs"]
 mod harness;
 
-use firstflight::Seq;
-use firstflight::recovery::delivered::{DupAckCredit, with_sack};
 use firstflight::recovery::prr::{Branch, Rules};
 use firstflight::recovery::{Prr, Recovery};
 use harness::{Next, PRR, Run, Scenario, Scoreboard, arm, at, opened, progress, prr_params, run};
@@ -38,6 +36,7 @@ fn figure(name: &str, scenario: &Scenario, columns: usize) -> (String, String, S
 mod figures_of_rfc_6937 {
     use super::*;
 
+    /// Shows RFC6675 5-4.2, LINUX halving-slope, LINUX halving-admit.
     #[test]
     fn figure_1_one_loss_is_repaired_by_eleven_segments_each() {
         let scenario = Scenario::new(20, 11, [0]).f(22);
@@ -64,6 +63,7 @@ mod figures_of_rfc_6937 {
         }
     }
 
+    /// Shows LINUX halving-clamp, RFC6937 3-3.
     #[test]
     fn figure_2_fifteen_losses_show_the_bounds() {
         let scenario = Scenario::new(20, 11, 0..=14).f(22);
@@ -89,6 +89,7 @@ mod episodes {
 
     const LIGHT: &str = "19 19 18 18 17 17 16 16 15 15 14 14 13 13 12 12 11 11 10 9 9";
 
+    /// Shows RFC6675 5-4.2, RFC9937 6.2-2.
     #[test]
     fn one_loss() {
         let scenario = Scenario::new(20, 10, [0]).f(20);
@@ -102,6 +103,7 @@ mod episodes {
         assert_eq!(halving.exit, Some((9, 10)), "rate halving leaves with pipe 9 and a window of 10");
     }
 
+    /// Shows RFC6937 3-1.
     #[test]
     fn the_flight_at_entry_sets_the_slope() {
         for name in ["CRB", "SSRB", "UB"] {
@@ -111,6 +113,7 @@ mod episodes {
         check("9937", &Scenario::new(20, 11, [0]).f(20), "N N R N . N . N . N . N N . N . N . . N N", 10);
     }
 
+    /// Shows RFC9937 6.2-2.
     #[test]
     fn the_target_sets_the_slope() {
         let scenario = Scenario::new(20, 14, [0]).f(20);
@@ -120,6 +123,7 @@ mod episodes {
         check("6675", &scenario, "N N R . . . . . N N N N N N N N N N N N N", 13);
     }
 
+    /// Shows RFC6675 5-C, RFC9937 6.2-3.
     #[test]
     fn fifteen_losses() {
         let scenario = Scenario::new(20, 10, 0..=14).f(20);
@@ -175,6 +179,7 @@ mod episodes {
         assert_eq!(halving.exit, Some((6, 7)), "rate halving has lost what it could not send");
     }
 
+    /// Shows LINUX prr-f.
     #[test]
     fn linux_mode_of_a_flight_of_ten() {
         let outcome = run(arm("Linux").as_mut(), &Scenario::new(10, 7, [0]).no_early_data());
@@ -183,6 +188,7 @@ mod episodes {
         same("9 8 6 6 6 6 6 6 6", &outcome.pipes(), "pipe");
     }
 
+    /// Shows OURS prr-whole.
     #[test]
     fn whole_segments_make_bytes_behave_as_segments() {
         for mss in [1_000, 1_448] {
@@ -245,6 +251,7 @@ mod single_calls {
         sent
     }
 
+    /// Shows RFC6937 3-2.
     #[test]
     fn above_the_target_the_line_is_rounded_up_and_one_segment_goes() {
         for name in ["CRB", "SSRB", "UB", "9937"] {
@@ -258,6 +265,7 @@ mod single_calls {
         }
     }
 
+    /// Shows RFC6937 3-4.
     #[test]
     fn a_pipe_at_the_target_belongs_to_the_bound() {
         for name in PRR {
@@ -268,6 +276,7 @@ mod single_calls {
         }
     }
 
+    /// Shows RFC6937 3-3, RFC9937 6.2-3.
     #[test]
     fn below_the_target_the_bounds_differ() {
         let rows = [
@@ -286,6 +295,7 @@ mod single_calls {
         }
     }
 
+    /// Shows RFC9937 6.2-4.
     #[test]
     fn the_first_repeat_is_forced() {
         for name in ["9937", "Linux", "CRB"] {
@@ -302,6 +312,7 @@ mod single_calls {
         assert_eq!(sends(&mut literal, 10_000), 0, "RFC 6937 to the letter forces nothing");
     }
 
+    /// Shows RFC9937 6.2-4.
     #[test]
     fn less_than_a_segment_does_not_hold_the_first_repeat_back() {
         let mut line = at("9937", 10_000, 20_000_000, (1, 0), 1, 18_000, false);
@@ -322,40 +333,7 @@ mod single_calls {
 mod delivered_data {
     use super::*;
 
-    fn sack(una: (u64, u64), sacked: (u64, u64)) -> Option<u64> {
-        with_sack((Seq(una.0), Seq(una.1)), sacked)
-    }
-
-    #[test]
-    fn with_sack_it_is_the_difference_of_totals() {
-        let rows = [
-            ("una 0, SACKed {1,2,3}; ACK una -> 4", sack((0, 4), (3, 0)), Some(1)),
-            ("ACK for {1} lost, next ACK carries {1,2}", sack((0, 0), (0, 2)), Some(2)),
-            ("una 10, old ACK number 8 arrives with new SACK {14,15}", sack((10, 10), (0, 2)), Some(2)),
-            ("duplicate ACK carrying only a DSACK", sack((0, 0), (3, 3)), Some(0)),
-            ("SACKed data thrown away", sack((0, 0), (3, 1)), None),
-        ];
-        for (row, found, expected) in rows {
-            assert_eq!(found, expected, "{row}");
-        }
-    }
-
-    #[test]
-    fn without_sack_duplicates_are_credited_and_taken_back() {
-        let mut account = DupAckCredit::default();
-        let found = [account.duplicate(1), account.duplicate(1), account.duplicate(1), account.advance(5)];
-        assert_eq!(found, [1, 1, 1, 2], "three duplicates, then una +5");
-        assert_eq!(account.credit(), 0, "una has passed what the duplicates stood for");
-    }
-
-    #[test]
-    fn without_sack_the_pipe_shrinks_by_the_credit() {
-        let mut account = DupAckCredit::default();
-        (0..3).for_each(|_| assert_eq!(account.duplicate(1), 1));
-        assert_eq!(account.pipe(10, 10, 1, 1), 7, "flight 10, credit 3, one lost and repeated");
-        assert_eq!(account.pipe(10, 2, 0, 0), 8, "no more credit than the flight at entry");
-    }
-
+    /// Shows RFC9937 6.2-cap.
     #[test]
     fn forged_duplicates_gain_nothing_past_the_flight_at_entry() {
         use firstflight::recovery::prr::Evidence;

@@ -5,7 +5,6 @@ use firstflight_lab::arms::{NamedArm, parse_arms};
 use firstflight_lab::record::{Moment, Recorder};
 use firstflight_lab::trial::Ground;
 use firstflight_path::Path;
-use firstflight_sim::quic::Host;
 use firstflight_sim::{Episode, Event, Observer, Outcome, Setup, run};
 use std::fmt;
 use std::sync::OnceLock;
@@ -65,11 +64,7 @@ impl Row {
 }
 
 fn short(value: f64) -> String {
-    if value.abs() >= 1000.0 {
-        format!("{value:.0}")
-    } else {
-        format!("{:.4}", value).trim_end_matches('0').trim_end_matches('.').to_owned()
-    }
+    if value.abs() >= 1000.0 { format!("{value:.0}") } else { format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
 impl fmt::Display for Row {
@@ -100,8 +95,8 @@ pub enum Kind {
 /// One plotted run.
 pub struct Run {
     pub kind: Kind,
-    /// Decrease factor.
-    pub beta: f64,
+    /// Decrease factor, in tenths.
+    pub tenths: u32,
     pub reno: bool,
     pub arm: String,
     pub outcome: Outcome,
@@ -109,7 +104,7 @@ pub struct Run {
 }
 
 /// Paced recovery of every arm uses slow start's gain of 2: the default of 5/4 would hide the burst that the slides show.
-fn arm_text(kind: Kind, beta: &str, avoidance: &str) -> String {
+pub fn arm_text(kind: Kind, beta: &str, avoidance: &str) -> String {
     let sender = "@(iw=30,recgain=2)";
     match kind {
         Kind::HalfCut => format!("slowstart/{avoidance}(beta={beta},first=0.5)/immediate{sender}"),
@@ -124,23 +119,29 @@ pub fn ground() -> Ground {
     Ground { limit: Nanos::from_secs(3), ..Ground::new(Path::parse("rapid-slide").expect("a built-in path"), 60_000_000) }
 }
 
+/// One arm on a ground, every event and signal kept.
+pub fn run_arm(ground: &Ground, text: &str) -> (Outcome, Recorder) {
+    let named: NamedArm = parse_arms(text).expect("a valid arm").remove(0);
+    let mut record = Recorder::with_signals();
+    let outcome = ground.run(&named, 1, Some(&mut record)).expect("the path carries full packets");
+    (outcome, record)
+}
+
 /// Every run: both factors, both congestion avoidances, four arms (with a factor of one half both cuts are the same).
 pub fn runs() -> &'static [Run] {
     static RUNS: OnceLock<Vec<Run>> = OnceLock::new();
     RUNS.get_or_init(|| {
         let mut runs = Vec::new();
         for avoidance in ["reno", "cubic"] {
-            for (beta, number) in [("0.7", 0.7), ("0.5", 0.5)] {
+            for (beta, tenths) in [("0.7", 7), ("0.5", 5)] {
                 for kind in [Kind::HalfCut, Kind::BetaCut, Kind::NoJump, Kind::Jump] {
-                    if kind == Kind::BetaCut && beta == "0.5" {
+                    if kind == Kind::BetaCut && tenths == 5 {
                         continue;
                     }
                     let text = arm_text(kind, beta, avoidance);
-                    let named: NamedArm = parse_arms(&text).expect("a valid arm").remove(0);
-                    let mut record = Recorder::with_signals();
-                    let outcome = ground().run(&named, 1, Some(&mut record)).expect("the path carries full packets");
+                    let (outcome, record) = run_arm(&ground(), &text);
                     let arm = text.replace("@(iw=30,recgain=2)", "");
-                    runs.push(Run { kind, beta: number, reno: avoidance == "reno", arm, outcome, record });
+                    runs.push(Run { kind, tenths, reno: avoidance == "reno", arm, outcome, record });
                 }
             }
         }
@@ -156,10 +157,19 @@ pub fn of(kinds: &[Kind]) -> impl Iterator<Item = &'static Run> {
 
 /// The run of one kind with factor 0.7 and Reno: what happens before the first loss does not depend on either.
 pub fn before_loss(kind: Kind) -> &'static Run {
-    of(&[kind]).find(|run| run.reno && run.beta == 0.7).expect("every kind runs with 0.7 and Reno")
+    of(&[kind]).find(|run| run.reno && run.tenths == 7).expect("every kind runs with 0.7 and Reno")
 }
 
 impl Run {
+    pub fn beta(&self) -> f64 {
+        f64::from(self.tenths) / 10.0
+    }
+
+    /// Both runs have the same congestion avoidance with the same factor.
+    pub fn same_avoidance(&self, other: &Run) -> bool {
+        (self.reno, self.tenths) == (other.reno, other.tenths)
+    }
+
     pub fn moments(&self) -> &[Moment] {
         self.record.moments()
     }
@@ -230,7 +240,7 @@ pub fn run_controller<S: firstflight::startup::Startup>(
     let ground = ground();
     let setup = Setup {
         path: &ground.path,
-        host: Host::default(),
+        host: ground.host,
         pacer_burst: 2 * WINDOW_PACKET,
         object: ground.bytes,
         limit: ground.limit,

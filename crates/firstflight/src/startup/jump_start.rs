@@ -6,6 +6,7 @@
 //! Departures:
 //! * D1 (retreat): the production rule is published only as "0.5 to 0.7 of PipeSize"; ours starts at half of the larger of PipeSize
 //!   and the initial window and rises to `beta * PipeSize` as further packets of the jump are acknowledged.
+//! * D2 (marks): marks on the jump end it without a retreat; the arm's recovery answers them. The document retreats from them too.
 
 use super::jump::{GAIN_JUMP, Jump, JumpWindow};
 use super::slow_start::double;
@@ -52,7 +53,7 @@ impl Startup for JumpStart {
 
     fn on_congestion(&mut self, signal: Signal, beta: Ratio, ack: &Ack, _w: Window, cx: &Context) -> Option<OwnRecovery> {
         let (pipe_size, end) = self.jump.crash(ack)?;
-        // CR 3.5: a mark or loss before the jump is validated retreats to what the path has proven to carry.
+        // CR 3.5-1: a loss before the jump is validated retreats to what the path has proven to carry (D2).
         (signal == Signal::Loss).then(|| OwnRecovery::Retreat(SafeRetreat::new(beta, pipe_size, end, cx.iw, cx.mss)))
     }
 

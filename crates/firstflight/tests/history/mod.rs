@@ -19,6 +19,8 @@ pub use source::{Source, random_bytes};
 
 /// Operations per history, at most: enough for several episodes, and the fuzzer prefers short ones anyway.
 const MOST_OPERATIONS: u32 = 2_000;
+/// Segments outstanding, at most: the model walks them for every packet, and no rule of a controller looks at more.
+const MOST_SEGMENTS: usize = 1_000;
 
 /// One step of a history.
 #[derive(Clone, Copy, Debug)]
@@ -110,11 +112,11 @@ pub struct Reached {
 pub fn play(bytes: &[u8]) -> Reached {
     let mut source = Source::new(bytes);
     let choice = Choice::read(&mut source);
-    play_arm(choice, source)
+    play_arm(&choice, source)
 }
 
 /// Plays the rest of the bytes with the arm and connection of `choice`.
-pub fn play_arm(choice: Choice, mut source: Source<'_>) -> Reached {
+pub fn play_arm(choice: &Choice, mut source: Source<'_>) -> Reached {
     let arm = Arm::parse(&choice.text).unwrap_or_else(|error| panic!("`{}` of the table should be an arm: {error}", choice.text));
     let base = Config { idle_restart: choice.idle_restart, max_burst: choice.max_burst, initial_window: choice.iw, ..choice.base() };
     let start = Time(if choice.nonsense { source.wild(0) } else { 1_000_000 });
@@ -145,7 +147,7 @@ pub fn play_arm(choice: Choice, mut source: Source<'_>) -> Reached {
 impl Connection<'_> {
     fn step(&mut self, operation: Operation) {
         match operation {
-            Operation::Wait(time) => self.now = self.now + time,
+            Operation::Wait(time) => self.now += time,
             Operation::Send { packets, backlog } => self.send(packets, backlog),
             Operation::Deliver { packets, skip, ce, rescue } => self.deliver(Delivery { packets, skip }, ce, rescue),
             Operation::LossTimer { packets } => self.loss_timer(packets),
@@ -194,6 +196,9 @@ impl Connection<'_> {
         for _ in 0..packets {
             if !self.controller.admits(mss, self.flight.inflight()) {
                 self.limited = true;
+                break;
+            }
+            if self.flight.len() >= MOST_SEGMENTS {
                 break;
             }
             self.flight.send(self.now);

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 
 use firstflight::Seq;
-use firstflight::recovery::delivered::with_sack;
+use firstflight::detection::delivered::delivered;
 use firstflight::recovery::prr::{Bound, Params as PrrParams};
 use firstflight::recovery::{Cause, End, Entry, Progress, Prr, RateHalving, Recovery, Sack, rate_halving, sack};
 
@@ -74,7 +74,7 @@ impl Scoreboard {
             self.segments[s].sacked = true;
             self.segments[s].lost = false;
         }
-        with_sack((Seq(before.0 as u64), Seq(self.una as u64)), (before.1 as u64, self.sacked() as u64))
+        delivered(Seq(before.0 as u64), Seq(self.una as u64), before.1 as u64, self.sacked() as u64)
             .expect("the receiver keeps what it SACKed")
     }
 

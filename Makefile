@@ -1,0 +1,46 @@
+# What can be done here, by name. `make test` checks everything that is claimed; CI runs nothing else.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+# One thing after the other: cargo already uses every core.
+.NOTPARALLEL:
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+REPORT := $(TARGET)/report.html
+# Seconds for each fuzz target within `make test`; a night is better, a minute finds what is careless.
+export SECONDS_EACH ?= 10
+
+.PHONY: help test lint unit docs report browser bare fuzz bench
+
+help: ## this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+test: lint unit docs browser bare fuzz ## everything we claim, checked; installs what it needs on Debian
+	@awk '/^test result: ok/ { passed += $$4; ignored += $$8 } END { printf "make test: %d Rust tests passed, %d ignored; lints, documentation, browser, bare and fuzz parts as above\n", passed, ignored }' $(TARGET)/test.log
+
+lint: ## formatting and clippy, warnings are errors
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+unit: ## all Rust tests, with overflow checks
+	@mkdir -p $(TARGET)
+	cargo test --locked --workspace --no-fail-fast | tee $(TARGET)/test.log
+
+docs: ## the API documentation, warnings are errors
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+
+report: ## the default comparison as a page, target/report.html
+	@mkdir -p $(TARGET)
+	cargo run --locked --release -- compare --report $(REPORT)
+
+browser: report ## the page in headless Chromium
+	FIRSTFLIGHT_REPORT=$(REPORT) VENV=$(TARGET)/venv tests/browser/run.sh
+
+bare: ## the core crate without std and without alloc
+	@if [ -x crates/firstflight/bare/check.sh ]; then crates/firstflight/bare/check.sh; else echo "bare: skipped, no crates/firstflight/bare/check.sh"; fi
+
+fuzz: ## every fuzz target for SECONDS_EACH seconds
+	@if [ -x fuzz/run-short.sh ]; then fuzz/run-short.sh; else echo "fuzz: skipped, no fuzz/run-short.sh"; fi
+
+bench: ## what one ACK costs, in instructions
+	@if [ -x benches/ack.sh ]; then benches/ack.sh; else echo "bench: skipped, no benches/ack.sh"; fi

@@ -1,0 +1,372 @@
+//! The scoreboard: what the sender remembers of each outstanding segment, as a ring of arrays, and the order of its transmissions.
+//!
+//! One array per fact, all addressed by the same slot. An ACK of data sent once touches the few arrays that every segment needs, one
+//! cache line each for eight segments and more; what only repeats need lies apart and stays cold. Arrays grow by doubling and are reused.
+//!
+//! Follows RFC 2018 and the traits of [`firstflight::detection::scoreboard`]. Beside the marks it keeps what the sender itself cannot know:
+//! whether the path dropped the latest transmission (for metrics only, no detector sees it).
+//! Departures: D1 runs of SACKed segments are skipped through pointers that are shortened on the way, so that an ACK whose block spans a
+//! thousand segments costs no more than one that spans two.
+
+use crate::ring::Ring;
+use core::ops::Range;
+use firstflight::detection::scoreboard::{Id, Ledger, RepeatRule};
+use firstflight::detection::{Flags, Scoreboard, SendOrder, Transmission};
+use firstflight::{Seq, Time};
+
+/// Beside the four marks in a byte: the path dropped the latest transmission.
+const DROPPED: u8 = 16;
+/// The latest transmission has been declared lost and was counted.
+const DECLARED: u8 = 32;
+/// From the truth about the latest transmission to that about the one before it.
+const EARLIER: u8 = 2;
+
+/// Transmissions that were declared lost, by what had really become of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Truth {
+    /// The path had dropped them.
+    pub dropped: u64,
+    /// It had not.
+    pub delivered: u64,
+}
+
+/// The outstanding segments of one connection.
+#[derive(Clone, Debug)]
+pub struct Board {
+    ledger: Ledger,
+    base: u64,
+    end: u64,
+    mask: usize,
+    /// The oldest unacknowledged byte: where the oldest segment starts.
+    una: u64,
+    /// The next never-sent byte: where the newest segment ends.
+    nxt: u64,
+    mss: u64,
+    start: Box<[u64]>,
+    last_tx: Box<[u64]>,
+    ordinal: Box<[u64]>,
+    marks: Box<[u8]>,
+    count: Box<[u16]>,
+    /// Of segments sent more than once; of the others the first transmission is the last, and their own end was the next byte.
+    first_tx: Box<[u64]>,
+    nxt_at_last_tx: Box<[u64]>,
+    /// Of SACKed segments: how far on to look for one that is not.
+    skip: Box<[u32]>,
+    log: Ring<u64>,
+    truth: Truth,
+    /// The highest end of what was declared lost since that was last asked; 0 if nothing was.
+    lost_end: u64,
+}
+
+/// Moves what `ids` have to an array of `new + 1` places.
+fn wider<T: Copy + Default>(narrow: &mut Box<[T]>, ids: Range<u64>, old: usize, new: usize) {
+    let mut wide = array(new + 1);
+    for id in ids {
+        wide[id as usize & new] = narrow[id as usize & old];
+    }
+    *narrow = wide;
+}
+
+fn array<T: Copy + Default>(len: usize) -> Box<[T]> {
+    vec![T::default(); len].into_boxed_slice()
+}
+
+impl Board {
+    /// An empty scoreboard for segments of mostly `mss` bytes.
+    pub fn new(rule: RepeatRule, mss: u64) -> Board {
+        const LEN: usize = 64;
+        Board {
+            ledger: Ledger::new(rule),
+            base: 0,
+            end: 0,
+            mask: LEN - 1,
+            una: 0,
+            nxt: 0,
+            mss: mss.max(1),
+            start: array(LEN),
+            last_tx: array(LEN),
+            ordinal: array(LEN),
+            marks: array(LEN),
+            count: array(LEN),
+            first_tx: array(LEN),
+            nxt_at_last_tx: array(LEN),
+            skip: array(LEN),
+            log: Ring::default(),
+            truth: Truth::default(),
+            lost_end: 0,
+        }
+    }
+
+    #[inline]
+    fn slot(&self, id: Id) -> usize {
+        id.0 as usize & self.mask
+    }
+
+    /// The oldest unacknowledged byte.
+    #[inline]
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// The next never-sent byte.
+    #[inline]
+    pub fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Outstanding segments.
+    #[inline]
+    pub fn segments(&self) -> u64 {
+        self.end - self.base
+    }
+
+    /// What was declared lost so far.
+    pub fn truth(&self) -> Truth {
+        self.truth
+    }
+
+    /// The highest end of what was declared lost since the last call; 0 if nothing was.
+    #[inline]
+    pub fn take_lost_end(&mut self) -> u64 {
+        core::mem::take(&mut self.lost_end)
+    }
+
+    /// The new segment of the next `len` bytes leaves.
+    #[inline]
+    pub fn push(&mut self, now: Time, len: u64) -> Id {
+        if self.end - self.base > self.mask as u64 {
+            self.grow();
+        }
+        let id = Id(self.end);
+        let slot = self.slot(id);
+        self.start[slot] = self.nxt;
+        self.last_tx[slot] = now.0;
+        self.ordinal[slot] = self.log.end();
+        self.marks[slot] = 0;
+        self.count[slot] = 1;
+        self.log.push(id.0);
+        self.nxt += len;
+        self.end += 1;
+        self.sent(id);
+        id
+    }
+
+    /// Segment `id` leaves again.
+    pub fn push_again(&mut self, now: Time, id: Id) {
+        let transmission = Transmission { now, ordinal: self.log.end(), nxt: Seq(self.nxt) };
+        self.log.push(id.0);
+        self.repeat(id, transmission);
+    }
+
+    /// The head is cumulatively acknowledged and leaves.
+    #[inline]
+    pub fn pop(&mut self) {
+        let head = Id(self.base);
+        self.una = self.end(head).0;
+        self.acked(head);
+        self.base += 1;
+    }
+
+    /// Drops transmissions from the log that no longer tell anything. Once per ACK.
+    #[inline]
+    pub fn forget_old(&mut self) {
+        while let Some(&id) = self.log.front() {
+            // Still the latest transmission of an outstanding segment: it may be judged yet.
+            if id >= self.base && self.ordinal[id as usize & self.mask] == self.log.base() {
+                break;
+            }
+            self.log.pop();
+        }
+    }
+
+    /// The first segment from `id` on that is not SACKed; [`Scoreboard::next`] if there is none.
+    #[inline]
+    pub fn unsacked_from(&mut self, id: Id) -> Id {
+        let mut at = id.0;
+        while at < self.end {
+            let slot = at as usize & self.mask;
+            if self.marks[slot] & Flags::SACKED.bits() == 0 {
+                return Id(at);
+            }
+            let next = at + u64::from(self.skip[slot]);
+            let beyond = next as usize & self.mask;
+            if next < self.end && self.marks[beyond] & Flags::SACKED.bits() != 0 {
+                self.skip[slot] = self.skip[slot].saturating_add(self.skip[beyond]);
+            }
+            at = next;
+        }
+        Id(self.end)
+    }
+
+    /// The path dropped the latest transmission of `id` (ground truth).
+    pub fn on_dropped(&mut self, id: Id) {
+        let slot = self.slot(id);
+        self.marks[slot] |= DROPPED;
+    }
+
+    /// The path dropped the latest transmission of `id`.
+    pub fn was_dropped(&self, id: Id) -> bool {
+        self.marks[self.slot(id)] & DROPPED != 0
+    }
+
+    /// A segment was just declared lost: which of its transmissions that means, and what had become of them.
+    #[cold]
+    fn declare(&mut self, id: Id, before: Flags, flags: Flags) {
+        self.lost_end = self.lost_end.max(self.end(id).0);
+        let repeat_given_up = !flags.has(Flags::REPEATED);
+        // A repeat that was sent without the mark stands beside the original that gets it now.
+        if before.has(Flags::REPEATED) && !before.has(Flags::LOST) {
+            self.count_declared(id, EARLIER);
+        }
+        if repeat_given_up {
+            self.count_declared(id, 0);
+        }
+    }
+
+    /// Counts the latest transmission as declared lost, or the one before it; each once.
+    fn count_declared(&mut self, id: Id, shift: u8) {
+        let slot = self.slot(id);
+        let (dropped, declared) = (DROPPED << shift, DECLARED << shift);
+        if self.marks[slot] & declared == 0 {
+            self.marks[slot] |= declared;
+            if self.marks[slot] & dropped != 0 {
+                self.truth.dropped += 1;
+            } else {
+                self.truth.delivered += 1;
+            }
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let len = (self.mask + 1) * 2;
+        let (old, new) = (self.mask, len - 1);
+        let (from, to) = (self.base, self.end);
+        wider(&mut self.start, from..to, old, new);
+        wider(&mut self.last_tx, from..to, old, new);
+        wider(&mut self.ordinal, from..to, old, new);
+        wider(&mut self.marks, from..to, old, new);
+        wider(&mut self.count, from..to, old, new);
+        wider(&mut self.first_tx, from..to, old, new);
+        wider(&mut self.nxt_at_last_tx, from..to, old, new);
+        wider(&mut self.skip, from..to, old, new);
+        self.mask = new;
+    }
+}
+
+impl Scoreboard for Board {
+    #[inline]
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+    #[inline]
+    fn ledger_mut(&mut self) -> &mut Ledger {
+        &mut self.ledger
+    }
+    #[inline]
+    fn first(&self) -> Id {
+        Id(self.base)
+    }
+    #[inline]
+    fn next(&self) -> Id {
+        Id(self.end)
+    }
+    #[inline]
+    fn start(&self, id: Id) -> Seq {
+        Seq(self.start[self.slot(id)])
+    }
+    #[inline]
+    fn end(&self, id: Id) -> Seq {
+        Seq(if id.0 + 1 < self.end { self.start[self.slot(id.next())] } else { self.nxt })
+    }
+    fn first_tx(&self, id: Id) -> Time {
+        let slot = self.slot(id);
+        Time(if self.count[slot] > 1 { self.first_tx[slot] } else { self.last_tx[slot] })
+    }
+    #[inline]
+    fn last_tx(&self, id: Id) -> Time {
+        Time(self.last_tx[self.slot(id)])
+    }
+    #[inline]
+    fn tx_count(&self, id: Id) -> u32 {
+        u32::from(self.count[self.slot(id)])
+    }
+    fn nxt_at_last_tx(&self, id: Id) -> Seq {
+        if self.count[self.slot(id)] > 1 { Seq(self.nxt_at_last_tx[self.slot(id)]) } else { self.end(id) }
+    }
+    #[inline]
+    fn ordinal(&self, id: Id) -> u64 {
+        self.ordinal[self.slot(id)]
+    }
+    #[inline]
+    fn flags(&self, id: Id) -> Flags {
+        Flags::from_bits(self.marks[self.slot(id)])
+    }
+
+    #[inline]
+    fn set_flags(&mut self, id: Id, flags: Flags) {
+        let slot = self.slot(id);
+        let before = Flags::from_bits(self.marks[slot]);
+        self.marks[slot] = self.marks[slot] & !Flags::from_bits(u8::MAX).bits() | flags.bits();
+        if flags.has(Flags::SACKED) && !before.has(Flags::SACKED) {
+            self.skip[slot] = 1;
+        }
+        // Lost, or lost again: its repeat no longer counts as being in the network.
+        let repeat_given_up = before.has(Flags::REPEATED) && !flags.has(Flags::REPEATED);
+        if flags.has(Flags::LOST) && (!before.has(Flags::LOST) || repeat_given_up) {
+            self.declare(id, before, flags);
+        }
+    }
+
+    fn record_repeat(&mut self, id: Id, transmission: Transmission) {
+        let slot = self.slot(id);
+        if self.count[slot] == 1 {
+            self.first_tx[slot] = self.last_tx[slot];
+        }
+        self.last_tx[slot] = transmission.now.0;
+        self.count[slot] = self.count[slot].saturating_add(1);
+        self.nxt_at_last_tx[slot] = transmission.nxt.0;
+        self.ordinal[slot] = transmission.ordinal;
+        let truth = self.marks[slot] & (DROPPED | DECLARED);
+        self.marks[slot] = Flags::from_bits(self.marks[slot]).bits() | truth << EARLIER;
+    }
+
+    /// Segments are of full size but for the last of each write, so the place follows by division; bisection where it does not.
+    fn find(&self, at: Seq) -> Id {
+        if self.base == self.end || at.0 >= self.nxt {
+            return Id(self.end);
+        }
+        if at.0 < self.una {
+            return Id(self.base);
+        }
+        let guess = Id(self.base + (at.0 - self.una) / self.mss);
+        if self.holds(guess) && self.start(guess) <= at && at < self.end(guess) {
+            return guess;
+        }
+        let (mut low, mut high) = (self.base, self.end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.end(Id(middle)) <= at {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Id(low)
+    }
+}
+
+impl SendOrder for Board {
+    #[inline]
+    fn oldest_sent(&self) -> u64 {
+        self.log.base()
+    }
+    #[inline]
+    fn next_sent(&self) -> u64 {
+        self.log.end()
+    }
+    #[inline]
+    fn sent_as(&self, ordinal: u64) -> Option<Id> {
+        (ordinal >= self.log.base() && ordinal < self.log.end()).then(|| Id(*self.log.get(ordinal)))
+    }
+}

@@ -1,0 +1,161 @@
+//! Socket buffers: how much unacknowledged data a sender may hold, and how far ahead a receiver lets it go.
+//!
+//! A buffer is unlimited, of a fixed size, or grows as Linux lets it: the receiver doubles its window as fast as data comes in a round trip
+//! (dynamic right-sizing), the sender keeps room for two congestion windows. Half of a Linux buffer holds payload; the rest is overhead.
+//!
+//! Follows Linux `tcp_rcv_space_adjust` and `tcp_sndbuf_expand` (`net/ipv4/tcp_input.c`), as we restate them. State: 64 bytes.
+//! Departures: D1 overhead is half of any buffer, as with `tcp_adv_win_scale = 1`; later kernels measure it per packet.
+//! D2 the receiving application reads at once, so the window never closes and no window probe is needed.
+
+use firstflight::{Nanos, Time};
+
+/// The size of a socket buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Buffer {
+    /// Never the limit.
+    #[default]
+    Unlimited,
+    /// This many bytes of payload.
+    Payload(u64),
+    /// Linux: starts at `default` and grows up to `max`, both in bytes of buffer, of which half is payload.
+    Linux {
+        /// The second of the three numbers of `tcp_rmem` or `tcp_wmem`.
+        default: u64,
+        /// The third.
+        max: u64,
+    },
+}
+
+impl Buffer {
+    /// `tcp_rmem` of Linux: 4096 131072 6291456.
+    pub const LINUX_RECEIVE: Buffer = Buffer::Linux { default: 131_072, max: 6_291_456 };
+    /// `tcp_wmem` of Linux: 4096 16384 4194304.
+    pub const LINUX_SEND: Buffer = Buffer::Linux { default: 16_384, max: 4_194_304 };
+
+    fn initial(self, least: u64) -> u64 {
+        match self {
+            Buffer::Unlimited => u64::MAX / 4,
+            Buffer::Payload(bytes) => bytes.max(least),
+            Buffer::Linux { default, .. } => (default / 2).max(least),
+        }
+    }
+
+    fn most(self, least: u64) -> u64 {
+        match self {
+            Buffer::Linux { max, .. } => (max / 2).max(least),
+            Buffer::Unlimited | Buffer::Payload(_) => self.initial(least),
+        }
+    }
+}
+
+/// The payload that a sender may have unacknowledged.
+#[derive(Clone, Copy, Debug)]
+pub struct SendWindow {
+    bytes: u64,
+    most: u64,
+}
+
+impl SendWindow {
+    /// Room for two segments at least.
+    pub fn new(buffer: Buffer, mss: u64) -> SendWindow {
+        SendWindow { bytes: buffer.initial(2 * mss), most: buffer.most(2 * mss) }
+    }
+
+    /// Bytes from the oldest unacknowledged one that the buffer holds.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// At the start, and when an ACK freed some of it: the buffer follows two congestion windows and never shrinks.
+    #[inline]
+    pub fn follow(&mut self, cwnd: u64) {
+        if self.bytes < self.most {
+            self.bytes = self.bytes.max(cwnd.saturating_mul(2).min(self.most));
+        }
+    }
+}
+
+/// The window that a receiver advertises.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiveWindow {
+    bytes: u64,
+    most: u64,
+    mss: u64,
+    rtt: Option<Nanos>,
+    /// What came in the best measured round trip.
+    space: u64,
+    /// Since when, and from which byte on, the present round trip is measured.
+    since: Option<Time>,
+    from: u64,
+}
+
+impl ReceiveWindow {
+    /// Room for two segments at least.
+    pub fn new(buffer: Buffer, mss: u64) -> ReceiveWindow {
+        ReceiveWindow { bytes: buffer.initial(2 * mss), most: buffer.most(2 * mss), mss, rtt: None, space: 10 * mss, since: None, from: 0 }
+    }
+
+    /// Bytes beyond the next one expected.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// It may still grow.
+    #[inline]
+    pub fn is_growing(&self) -> bool {
+        self.bytes < self.most
+    }
+
+    /// Data was read up to `next`; `rtt` is what its time stamp echo says. Once per arriving segment while it may grow.
+    pub fn on_data(&mut self, now: Time, next: u64, rtt: Option<Nanos>) {
+        if let Some(sample) = rtt.filter(|sample| sample.0 > 0) {
+            self.rtt = Some(self.rtt.map_or(sample, |rtt| Nanos(rtt.0 - rtt.0 / 8 + sample.0 / 8)));
+        }
+        let since = *self.since.get_or_insert(now);
+        if self.rtt.is_none_or(|rtt| now.since(since) < rtt) {
+            return;
+        }
+        let copied = next - self.from;
+        if copied > self.space {
+            // Twice what came, and in slow start, when each round trip brings more, once more what it grew by.
+            let window = 2 * copied + 16 * self.mss;
+            let grown = window.saturating_add(2 * firstflight::units::mul_div(window, copied - self.space, self.space.max(1)));
+            self.bytes = self.bytes.max(grown.min(self.most));
+            self.space = copied;
+        }
+        (self.since, self.from) = (Some(now), next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_linux_receive_window_stays_ahead_of_slow_start_and_ends_at_half_the_buffer() {
+        let rtt = Nanos::from_millis(100);
+        let mut window = ReceiveWindow::new(Buffer::LINUX_RECEIVE, 1448);
+        let (mut next, mut flight) = (0, 14_480u64);
+        assert_eq!(window.bytes(), 65_536, "half of 131072");
+        for round in 1..12u64 {
+            let allowed = flight.min(window.bytes());
+            assert!(round > 8 || allowed == flight, "round {round}: slow start's {flight} bytes fit into {}", window.bytes());
+            next += allowed;
+            window.on_data(Time(0) + rtt * round, next, Some(rtt));
+            flight *= 2;
+        }
+        assert_eq!(window.bytes(), 6_291_456 / 2, "half of 6291456");
+        assert!(!window.is_growing());
+    }
+
+    #[test]
+    fn a_fixed_window_never_changes() {
+        let mut window = ReceiveWindow::new(Buffer::Payload(100_000), 1448);
+        assert!(!window.is_growing());
+        window.on_data(Time(1_000_000_000), 90_000, Some(Nanos::from_millis(1)));
+        assert_eq!(window.bytes(), 100_000);
+        assert_eq!(ReceiveWindow::new(Buffer::Payload(1), 1448).bytes(), 2896, "two segments at least");
+    }
+}

@@ -1,0 +1,206 @@
+//! Putting the object together again: what has arrived in order, what waits beyond a gap, and which blocks a SACK reports first.
+//!
+//! Ranges beyond the first gap stand in a queue in ascending order, which is short however large the window is: its length is the number of
+//! gaps. Follows RFC 2018 section 4 (most recent block first) and RFC 2883 (a duplicate is reported before anything else).
+
+use std::collections::VecDeque;
+
+/// Bytes `from .. to` of the connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Range {
+    /// First byte.
+    pub from: u64,
+    /// One past the last byte.
+    pub to: u64,
+}
+
+impl Range {
+    /// Every byte of `other` is in it.
+    #[inline]
+    pub fn covers(&self, other: Range) -> bool {
+        self.from <= other.from && other.to <= self.to
+    }
+}
+
+/// Blocks that an option with time stamps has room for (RFC 2018 section 3).
+pub const BLOCKS: usize = 3;
+
+/// What a segment was to the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// The next in order, nothing waiting.
+    InOrder,
+    /// It filled a gap, wholly or from below.
+    Fills,
+    /// It waits beyond a gap.
+    Ahead,
+    /// Every byte of it was there.
+    Duplicate,
+}
+
+/// What the receiver holds.
+#[derive(Clone, Debug, Default)]
+pub struct Reassembly {
+    next: u64,
+    ahead: VecDeque<Range>,
+    /// Ranges of `ahead` in the order in which they last grew, latest first; one more than is reported, to make up for one swallowed.
+    recent: [Range; BLOCKS + 1],
+    recents: usize,
+}
+
+impl Reassembly {
+    /// The next byte expected in order.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Nothing waits beyond a gap.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        self.ahead.is_empty()
+    }
+
+    /// The blocks to report, latest first.
+    pub fn blocks(&self) -> &[Range] {
+        &self.recent[..self.recents.min(BLOCKS)]
+    }
+
+    /// A segment arrives.
+    #[inline]
+    pub fn insert(&mut self, segment: Range) -> Arrival {
+        if segment.from == self.next && self.ahead.is_empty() {
+            self.next = segment.to;
+            return Arrival::InOrder;
+        }
+        self.insert_out_of_order(segment)
+    }
+
+    fn insert_out_of_order(&mut self, segment: Range) -> Arrival {
+        if segment.to <= self.next {
+            return Arrival::Duplicate;
+        }
+        if segment.from <= self.next {
+            self.next = segment.to;
+            while let Some(front) = self.ahead.front().copied().filter(|front| front.from <= self.next) {
+                self.next = self.next.max(front.to);
+                self.ahead.pop_front();
+            }
+            let next = self.next;
+            self.forget(|range| range.to <= next);
+            self.remember_lowest();
+            return Arrival::Fills;
+        }
+        let Some(whole) = self.merge(segment) else { return Arrival::Duplicate };
+        self.forget(|range| whole.covers(range));
+        self.recent.copy_within(0..BLOCKS, 1);
+        self.recent[0] = whole;
+        self.recents = (self.recents + 1).min(BLOCKS + 1);
+        Arrival::Ahead
+    }
+
+    /// Adds a segment beyond the first gap; returns the range it is part of now, `None` if it was there.
+    fn merge(&mut self, segment: Range) -> Option<Range> {
+        // Behind everything else, as a path that keeps the order delivers it.
+        match self.ahead.back_mut() {
+            Some(back) if back.to == segment.from => {
+                back.to = segment.to;
+                return Some(*back);
+            }
+            Some(back) if back.to > segment.from => {}
+            _ => {
+                self.ahead.push_back(segment);
+                return Some(segment);
+            }
+        }
+        let place = self.ahead.partition_point(|range| range.to < segment.from);
+        if self.ahead[place].covers(segment) {
+            return None;
+        }
+        let mut whole = segment;
+        while let Some(range) = self.ahead.get(place).copied().filter(|range| range.from <= whole.to) {
+            whole = Range { from: whole.from.min(range.from), to: whole.to.max(range.to) };
+            self.ahead.remove(place);
+        }
+        self.ahead.insert(place, whole);
+        Some(whole)
+    }
+
+    /// Blocks that were reported long ago come again where there is room: the ACKs that told of them may have been lost.
+    fn remember_lowest(&mut self) {
+        for at in 0..self.ahead.len().min(BLOCKS) {
+            let range = self.ahead[at];
+            if self.recents < BLOCKS && !self.recent[..self.recents].contains(&range) {
+                self.recent[self.recents] = range;
+                self.recents += 1;
+            }
+        }
+    }
+
+    fn forget(&mut self, gone: impl Fn(Range) -> bool) {
+        let mut kept = 0;
+        for at in 0..self.recents {
+            if !gone(self.recent[at]) {
+                self.recent[kept] = self.recent[at];
+                kept += 1;
+            }
+        }
+        self.recents = kept;
+    }
+
+    /// The range beyond the first gap that holds `at`, if one does.
+    pub fn holding(&self, at: u64) -> Option<Range> {
+        let place = self.ahead.partition_point(|range| range.to <= at);
+        self.ahead.get(place).copied().filter(|range| range.from <= at)
+    }
+
+    /// Empties it; the memory stays.
+    pub fn clear(&mut self) {
+        self.ahead.clear();
+        (self.next, self.recents) = (0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn segment(index: u64) -> Range {
+        Range { from: index * 10, to: index * 10 + 10 }
+    }
+
+    #[test]
+    fn blocks_are_reported_latest_first_and_at_most_three() {
+        let mut held = Reassembly::default();
+        for index in [0, 2, 4, 6, 8] {
+            held.insert(segment(index));
+        }
+        assert_eq!(held.blocks(), [segment(8), segment(6), segment(4)], "the latest three of four blocks");
+        assert_eq!(held.insert(segment(3)), Arrival::Ahead);
+        let merged = Range { from: 20, to: 50 };
+        assert_eq!(held.blocks(), [merged, segment(8), segment(6)], "the block that grew comes first, what it swallowed is gone");
+        assert_eq!(held.insert(segment(1)), Arrival::Fills);
+        assert_eq!((held.next(), held.blocks()), (50, &[segment(8), segment(6)][..]), "what was cumulatively received is no block");
+    }
+
+    #[test]
+    fn a_reassembly_agrees_with_a_plain_set() {
+        let mut x = 7u64;
+        let (mut held, mut plain) = (Reassembly::default(), std::collections::BTreeSet::new());
+        for _ in 0..20_000 {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let index = held.next() / 10 + (x >> 40) % 40;
+            let index = index.saturating_sub((x >> 20) % 3);
+            let arrival = held.insert(segment(index));
+            assert_eq!(arrival == Arrival::Duplicate, !plain.insert(index), "segment {index} is a duplicate only if it came before");
+            assert!((0..held.next() / 10).all(|index| plain.contains(&index)), "everything below {} has come", held.next());
+            assert!(!plain.contains(&(held.next() / 10)), "the segment at {} has not come", held.next());
+            for block in held.blocks() {
+                assert!((block.from / 10..block.to / 10).all(|index| plain.contains(&index)), "block {block:?} has come");
+                assert!(!plain.contains(&(block.to / 10)), "block {block:?} is all of its run");
+                assert_eq!(held.holding(block.from), Some(*block), "block {block:?} is a range that waits");
+            }
+            assert_eq!(held.is_whole(), held.blocks().is_empty(), "there is a block as long as there is a gap");
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! Hearing an ACK, in the order of work of [`firstflight::detection`].
+
+use super::marker::{Delivered, Heard, opens};
+use super::{Episode, Sender};
+use crate::tcp::{AckPacket, tick_start};
+use firstflight::detection::delivered::DuplicateCredit;
+use firstflight::detection::dupack::Header;
+use firstflight::detection::early_retransmit::{Act, Clock, Flight};
+use firstflight::detection::f_rto::{self, Verdict};
+use firstflight::detection::limited_transmit::Room;
+use firstflight::detection::rack::Facts;
+use firstflight::detection::tlp::{self, Outcome};
+use firstflight::detection::{Flags, Id, Losses, Scoreboard, SendOrder, mark_head};
+use firstflight::startup::Startup;
+use firstflight::{Ack, Nanos, Seq, Time};
+
+/// What one ACK newly delivers.
+#[derive(Clone, Copy, Debug, Default)]
+struct News {
+    /// Bytes, each counted once.
+    bytes: u64,
+    /// Of segments sent once, when the latest left.
+    sent_once: Option<Time>,
+    /// The acknowledgement number passes a repeat.
+    repeat: bool,
+    /// The latest transmission.
+    ordinal: Option<u64>,
+    /// Something was SACKed.
+    sacked: bool,
+    /// Something sent before the last timeout, and something of it that was never repeated.
+    fresh: bool,
+    fresh_original: bool,
+}
+
+/// The state just before an ACK.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    una: u64,
+    pipe: u64,
+    fack: Seq,
+    min_rtt: Option<Nanos>,
+    /// What had been sent at the last timeout, while its recovery lasts.
+    loss_end: Option<Seq>,
+}
+
+impl<S: Startup> Sender<S> {
+    /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing new.
+    #[inline]
+    pub fn on_ack(&mut self, now: Time, packet: &AckPacket) -> Option<Ack> {
+        let before = Before {
+            una: self.board.una(),
+            pipe: self.inflight(),
+            fack: self.board.ledger().fack(),
+            min_rtt: self.rtt.min(),
+            loss_end: self.rto.loss_end(),
+        };
+        let header = Header {
+            ack: Seq(packet.ack),
+            una: Seq(before.una),
+            outstanding: !self.board.is_empty(),
+            carries_data: false,
+            window_changed: packet.window != self.peer_window,
+        };
+        self.peer_window = packet.window;
+        self.right_edge = self.right_edge.max(packet.ack + packet.window);
+        self.peer_stamp = self.peer_stamp.max(Some(packet.stamp));
+
+        let mut news = News::default();
+        if packet.count > 0 {
+            self.take_sacks(now, packet, &before, &mut news);
+        }
+        let advanced = packet.ack > before.una;
+        if advanced {
+            self.take_cumulative(now, packet, &before, &mut news);
+        }
+        let duplicate = if self.host.preset.sack { news.sacked } else { header.is_duplicate() };
+        self.count_delivered(packet.ack - before.una.min(packet.ack), duplicate, &mut news);
+        let rtt = self.sample(now, packet, advanced, &news);
+        let ended = advanced && self.advance(now);
+        if advanced || duplicate || packet.count > 0 {
+            self.prove(packet, advanced);
+        }
+        let mut ack = Ack { now, rtt, advanced, acked: news.bytes, inflight_before: before.pipe, ..Ack::default() };
+        ack.acked_fresh = self.test_timeout(packet, &news, advanced, duplicate);
+
+        let mut losses = self.mark(now, Heard { advanced, duplicate }, packet.dsack, ended);
+        self.repair_early(now, advanced, &mut losses);
+        let repaired = self.settle_probe(packet, header.is_duplicate());
+        if duplicate && opens_limited(self.episode, &losses) {
+            self.transmit_limited();
+        }
+
+        ack.ce = packet.marks > self.marks_seen;
+        self.marks_seen = packet.marks.max(self.marks_seen);
+        ack.tx_acked = news.ordinal;
+        ack.receiver_ts = Some(packet.stamp);
+        ack.lost = losses.bytes + repaired;
+        if ack.acked == 0 && !advanced && ack.lost == 0 && !ack.ce {
+            return None;
+        }
+        self.report(&mut ack, &losses);
+        Some(ack)
+    }
+
+    /// Step 2: what the blocks say. Each block costs what is new in it: a run known before is skipped.
+    fn take_sacks(&mut self, now: Time, packet: &AckPacket, before: &Before, news: &mut News) {
+        for block in packet.sacks() {
+            if block.from < packet.ack {
+                continue;
+            }
+            let mut id = self.board.find(Seq(block.from));
+            // Whole segments only: one that begins before the block is not in it.
+            if self.board.holds(id) && self.board.start(id).0 < block.from {
+                id = id.next();
+            }
+            let end = self.board.find(Seq(block.to));
+            loop {
+                id = self.board.unsacked_from(id);
+                if id >= end {
+                    break;
+                }
+                self.deliver(now, id, None, before, news);
+                self.board.mark_sacked(id);
+                self.marker.on_sacked(&self.board, id);
+                news.bytes += self.board.len(id);
+                news.sacked = true;
+                id = id.next();
+            }
+        }
+    }
+
+    /// Step 2: what the acknowledgement number says.
+    #[inline]
+    fn take_cumulative(&mut self, now: Time, packet: &AckPacket, before: &Before, news: &mut News) {
+        let echo = tick_start(packet.echo);
+        while !self.board.is_empty() && self.board.end(self.board.first()).0 <= packet.ack {
+            let head = self.board.first();
+            if !self.board.flags(head).has(Flags::SACKED) {
+                self.deliver(now, head, Some(echo), before, news);
+                news.bytes += self.board.len(head);
+            }
+            news.repeat |= self.board.tx_count(head) > 1;
+            self.marker.on_acked(&self.board, head);
+            self.board.pop();
+        }
+        self.board.forget_old();
+    }
+
+    #[inline]
+    fn deliver(&mut self, now: Time, id: Id, echo: Option<Time>, before: &Before, news: &mut News) {
+        let (sent, once) = (self.board.last_tx(id), self.board.tx_count(id) == 1);
+        if once {
+            news.sent_once = news.sent_once.max(Some(sent));
+        }
+        news.ordinal = news.ordinal.max(Some(self.board.ordinal(id)));
+        if let Some(end) = before.loss_end {
+            let old = self.board.start(id) < end;
+            news.fresh |= old;
+            news.fresh_original |= old && once;
+        }
+        // The stamp is a whole tick: one of the tick in which the segment left does not speak for an earlier copy.
+        let echo = echo.map(|echo| if echo.0 / crate::tcp::TICK < sent.0 / crate::tcp::TICK { echo } else { sent });
+        let delivered = Delivered { now, id, echo, min_rtt: before.min_rtt, fack: before.fack, mss: self.mss };
+        self.marker.on_delivered(&self.board, &delivered);
+    }
+
+    /// Without SACK a duplicate ACK stands for a segment, and is set off when `una` passes it.
+    #[inline]
+    fn count_delivered(&mut self, advance: u64, duplicate: bool, news: &mut News) {
+        if !self.host.preset.sack {
+            let credit: &mut DuplicateCredit = &mut self.credit;
+            news.bytes = if advance > 0 {
+                credit.on_advance(advance)
+            } else if duplicate {
+                credit.on_duplicate(self.mss)
+            } else {
+                0
+            };
+        }
+        self.delivered += news.bytes;
+    }
+
+    /// Step 1 (D1): the sample for the controller; the estimator also takes what only a time stamp can tell.
+    #[inline]
+    fn sample(&mut self, now: Time, packet: &AckPacket, advanced: bool, news: &News) -> Option<Nanos> {
+        // RFC6298 3-1: what a repeat lets `una` pass may have waited at the receiver for as long as the hole was there.
+        if let Some(sent) = news.sent_once.filter(|_| !news.repeat) {
+            let rtt = now.since(sent);
+            self.rtt.on_sample(rtt);
+            self.rto.on_sample();
+            return Some(rtt);
+        }
+        // RFC7323 4.1: the time stamp tells which copy it answers.
+        if advanced {
+            self.rtt.on_sample(now.since(tick_start(packet.echo)));
+            self.rto.on_sample();
+        }
+        None
+    }
+
+    /// `una` moved: timers restart, and a recovery may be over. Returns whether one is.
+    #[inline]
+    fn advance(&mut self, now: Time) -> bool {
+        let una = self.board.una();
+        let outstanding = !self.board.is_empty();
+        let timeout_over = self.rto.on_advance(now, self.rtt.rto(), Seq(una), outstanding);
+        self.dupacks = 0;
+        self.limited.on_advance();
+        self.tail_at = now;
+        self.window.follow(self.controller.cwnd());
+        if !outstanding {
+            self.idle_since = Some(now);
+        }
+        let ended = match self.episode {
+            Episode::None => false,
+            Episode::Fast => una >= self.recover_end,
+            Episode::Timeout => timeout_over,
+        };
+        if ended {
+            self.episode = Episode::None;
+            self.owed.head = false;
+        }
+        ended
+    }
+
+    /// Step 3: DSACKs and time stamps may prove that the last episode was a false alarm.
+    fn prove(&mut self, packet: &AckPacket, advanced: bool) {
+        let mut proof = None;
+        if let Some(range) = packet.duplicate() {
+            // A second copy of a probe's segment is no part of an episode.
+            let of_probe = self.tlp.is_outstanding() && range.from == self.probe_start;
+            if !of_probe {
+                proof = self.undo.on_dsack(Seq(range.from));
+                if let Some(repeat) = self.repeats.find(range.from) {
+                    self.marker.on_needless_repeat(&repeat, self.mss);
+                    if let Some(early) = self.early.as_mut().filter(|_| repeat.early) {
+                        early.on_dsack();
+                    }
+                }
+            }
+        }
+        if advanced {
+            proof = proof.or(self.undo.on_advance(Seq(self.board.una()), Some(tick_start(packet.echo))));
+        }
+        if proof.is_some() {
+            self.take_back();
+        }
+    }
+
+    /// The last episode was a false alarm: the controller gives the window back, and what a timeout marked is no longer lost.
+    fn take_back(&mut self) {
+        // What cannot be given back (a timeout inside an episode) is still no reason to go on repeating.
+        if self.undo.is_open() {
+            self.controller.on_spurious();
+        }
+        self.undo.discard();
+        if self.episode == Episode::Timeout {
+            self.record.counters.spurious_timeouts += 1;
+            self.board.remark(|flags| flags.without(Flags::LOST.with(Flags::REPEATED)));
+            self.marker.rewind(&self.board);
+            self.owed.head = false;
+        }
+        if let Some(test) = &mut self.f_rto {
+            test.stop();
+        }
+        self.episode = Episode::None;
+    }
+
+    /// Step 3: F-RTO. Returns the bytes that may grow the window.
+    fn test_timeout(&mut self, packet: &AckPacket, news: &News, advanced: bool, duplicate: bool) -> u64 {
+        let new_data = self.new_len().is_some();
+        let Some(test) = self.f_rto.as_mut().filter(|test| test.holds_repeats()) else { return news.bytes };
+        let verdict = test.on_ack(&f_rto::Facts {
+            ack: Seq(packet.ack),
+            advanced,
+            duplicate,
+            fack: self.board.ledger().fack(),
+            fresh: news.fresh,
+            fresh_original: news.fresh_original,
+            nxt: Seq(self.board.nxt()),
+            new_data,
+        });
+        match verdict {
+            Verdict::None | Verdict::Ordinary { cap: None } => {}
+            Verdict::SendNew => self.owed.f_rto = 2,
+            Verdict::Spurious => {
+                // After the ACK that ends timeout recovery there are no marks to take back any more.
+                self.record.counters.spurious_timeouts += u64::from(self.episode != Episode::Timeout);
+                self.take_back();
+            }
+            Verdict::Ordinary { cap: Some(segments) } => {
+                // D6: the window after the growth of this ACK stays within the cap.
+                return news.bytes.min((segments * self.mss).saturating_sub(self.controller.cwnd()));
+            }
+        }
+        news.bytes
+    }
+
+    /// Step 4: what is lost now.
+    #[inline]
+    fn mark(&mut self, now: Time, heard: Heard, dsack: bool, ends_recovery: bool) -> Losses {
+        if heard.duplicate {
+            self.dupacks = self.dupacks.saturating_add(1);
+        }
+        let facts = Facts {
+            una: Seq(self.board.una()),
+            nxt: Seq(self.board.nxt()),
+            dsack,
+            ends_recovery,
+            episode: self.episode,
+            sacked_segments: self.board.ledger().sacked_segments(),
+            min_rtt: self.rtt.min(),
+            srtt: self.rtt.srtt(),
+        };
+        let (losses, deadline) = self.marker.detect(&mut self.board, now, heard, &facts, self.mss);
+        self.reordering_at = deadline;
+        // RFC6582 3.2-3: a partial ACK shows the next hole, which is repeated at once: what it delivered has been counted before.
+        self.owed.head |= !self.host.preset.sack && self.episode == Episode::Fast && !losses.is_empty();
+        losses
+    }
+
+    pub(super) fn flight(&self) -> Flight {
+        let ledger = self.board.ledger();
+        Flight {
+            segments: self.board.segments(),
+            bytes: ledger.outstanding(),
+            sacked_segments: ledger.sacked_segments(),
+            sacked_bytes: ledger.sacked(),
+            dupacks: self.dupacks,
+            sack: self.host.preset.sack,
+            new_data: self.new_len().is_some(),
+            repeat_outstanding: ledger.repeated() > 0,
+            episode: self.episode,
+            reordering: self.marker.reordering(),
+            mss: self.mss,
+        }
+    }
+
+    /// Step 5: early retransmit.
+    fn repair_early(&mut self, now: Time, advanced: bool, losses: &mut Losses) {
+        let Some(mut early) = self.early else { return };
+        let flight = Flight { episode: if losses.is_empty() { self.episode } else { Episode::Fast }, ..self.flight() };
+        let clock = Clock { now, srtt: self.rtt.srtt(), rto: self.rto.deadline(), ece: false };
+        if early.on_ack(&flight, &clock, advanced) == Act::Now {
+            self.mark_early(losses);
+        }
+        self.early = Some(early);
+    }
+
+    pub(super) fn mark_early(&mut self, losses: &mut Losses) {
+        let head = self.board.first();
+        mark_head(&mut self.board, losses);
+        self.record.early_head = Some(head);
+        self.record.counters.early_retransmits += 1;
+        self.record.counters.early_retransmits_spurious += u64::from(!self.board.was_dropped(head));
+    }
+
+    /// The probe's fate. Returns the bytes of a loss that it repaired.
+    fn settle_probe(&mut self, packet: &AckPacket, duplicate: bool) -> u64 {
+        if !self.tlp.is_outstanding() {
+            return 0;
+        }
+        let facts = tlp::Facts {
+            ack: Seq(packet.ack),
+            dsack_of_probe: packet.duplicate().is_some_and(|range| range.from == self.probe_start),
+            any_block: packet.count > 0,
+            duplicate,
+        };
+        if self.tlp.on_ack(&facts) == Outcome::Repaired { self.probe_len } else { 0 }
+    }
+
+    /// Step 5: limited transmit.
+    fn transmit_limited(&mut self) {
+        let room = Room {
+            cwnd: self.controller.cwnd(),
+            flight: self.board.ledger().outstanding(),
+            pipe: self.inflight(),
+            mss: self.mss,
+            new_len: self.new_len().unwrap_or_default(),
+        };
+        // D3: with RACK the pipe admits the same segment.
+        if !self.marker.is_rack() && self.limited.on_duplicate(self.dupacks, &room) {
+            self.owed.limited = true;
+        }
+    }
+
+    /// The record for the controller is completed and given; what it opens is opened here too.
+    pub(super) fn report(&mut self, ack: &mut Ack, losses: &Losses) {
+        let ledger = self.board.ledger();
+        (ack.una, ack.nxt) = (Seq(self.board.una()), Seq(self.board.nxt()));
+        (ack.flight, ack.sacked) = (ledger.outstanding(), ledger.sacked());
+        ack.inflight = self.inflight();
+        (ack.srtt, ack.min_rtt) = (self.rtt.srtt(), self.rtt.min());
+        (ack.delivered, ack.sent) = (self.delivered, self.bytes_sent);
+        ack.tx_lost = losses.latest;
+        ack.tx_next = self.board.next_sent();
+        if self.episode == Episode::Timeout {
+            ack.lost_again = self.rto.allows_episode(losses);
+        }
+        if self.episode == Episode::Fast {
+            ack.lost_again = losses.lost_again(self.first_of_episode);
+            let new_data = self.new_len().is_some();
+            ack.rescue_next = self.next_seg.rescue_next(&mut self.board, new_data);
+        }
+        (ack.cwnd_limited, ack.app_limited) = (self.cwnd_limited, self.app_limited);
+        let cwnd_before = self.controller.cwnd();
+        self.controller.on_ack(ack);
+        let opened = self.controller.stats().loss_episodes != self.loss_episodes;
+        if opened || opens(losses, self.episode) {
+            self.open(ack, losses);
+        }
+        if ack.ce {
+            // The cut that marks ask for is never taken back.
+            self.undo.discard();
+        }
+        let lost_end = self.board.take_lost_end();
+        self.record.on_ack(ack, cwnd_before, &self.controller, lost_end);
+    }
+
+    /// An episode opens: what the detectors do at its start.
+    fn open(&mut self, ack: &Ack, losses: &Losses) {
+        let stats = self.controller.stats();
+        let by_controller = stats.loss_episodes != self.loss_episodes;
+        self.loss_episodes = stats.loss_episodes;
+        (self.recover_end, self.first_of_episode) = (self.board.nxt(), self.board.next_sent());
+        self.episode = Episode::Fast;
+        self.next_seg.open(&self.board, ack.nxt);
+        self.tlp.forget();
+        if let Some(test) = &mut self.f_rto {
+            test.stop();
+        }
+        if let Some(early) = &mut self.early {
+            early.cancel();
+        }
+        if by_controller && !losses.is_empty() {
+            self.undo.open(ack.una);
+            let threshold = self.controller.ssthresh().unwrap_or(u64::MAX) / self.mss;
+            self.record.counters.recoveries_below_ssthresh += u64::from(ack.inflight.div_ceil(self.mss) <= threshold);
+        } else {
+            self.undo.discard();
+        }
+    }
+}
+
+/// Limited transmit is for what comes before an episode.
+fn opens_limited(episode: Episode, losses: &Losses) -> bool {
+    episode == Episode::None && losses.is_empty()
+}

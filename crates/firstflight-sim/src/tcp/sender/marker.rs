@@ -1,0 +1,193 @@
+//! What marks segments lost, and what is remembered of recent repeats.
+
+use crate::ring::Ring;
+use crate::tcp::Board;
+use firstflight::detection::dupack::DupAck;
+use firstflight::detection::lost_repeat::LostRepeats;
+use firstflight::detection::presets::{LostRepeat, Marking, Preset};
+use firstflight::detection::rack::{Arrival, Facts, Rack};
+use firstflight::detection::reordering::Reordering;
+use firstflight::detection::{Episode, Id, Losses, Scoreboard};
+use firstflight::{Nanos, Seq, Time};
+
+/// A counting rule with what it needs, or RACK.
+#[derive(Clone, Debug)]
+pub(super) enum Marker {
+    Counting { rule: DupAck, reordering: Reordering, lost_repeats: Option<LostRepeats> },
+    Rack(Rack),
+}
+
+/// A newly delivered segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delivered {
+    pub now: Time,
+    pub id: Id,
+    pub echo: Option<Time>,
+    pub min_rtt: Option<Nanos>,
+    /// The highest delivered end before this ACK.
+    pub fack: Seq,
+    pub mss: u64,
+}
+
+impl Marker {
+    pub fn new(preset: &Preset) -> Marker {
+        match preset.marking {
+            Marking::Counting(rule) => Marker::Counting {
+                rule: DupAck::new(rule),
+                reordering: Reordering::default(),
+                lost_repeats: (preset.lost_repeats == LostRepeat::BySacks).then(LostRepeats::default),
+            },
+            // QUIC's own rule is for packet numbers; its nearest kin here is RACK.
+            Marking::Rack | Marking::Quic => Marker::Rack(Rack::default()),
+        }
+    }
+
+    pub fn is_rack(&self) -> bool {
+        matches!(self, Marker::Rack(_))
+    }
+
+    pub fn reordering(&self) -> Reordering {
+        match self {
+            Marker::Counting { reordering, .. } => *reordering,
+            Marker::Rack(_) => Reordering::default(),
+        }
+    }
+
+    #[inline]
+    pub fn on_sent(&mut self, now: Time, end: Seq) {
+        if let Marker::Rack(rack) = self {
+            rack.on_sent(now, end);
+        }
+    }
+
+    /// Right after the scoreboard was told of a SACK.
+    #[inline]
+    pub fn on_sacked(&mut self, board: &Board, id: Id) {
+        if let Marker::Counting { rule, .. } = self {
+            rule.on_sacked(board, id);
+        }
+    }
+
+    /// Right before a segment that is cumulatively acknowledged leaves the scoreboard.
+    #[inline]
+    pub fn on_acked(&mut self, board: &Board, id: Id) {
+        if let Marker::Counting { rule, .. } = self {
+            rule.on_acked(board, id);
+        }
+    }
+
+    #[inline]
+    pub fn on_delivered(&mut self, board: &Board, delivered: &Delivered) {
+        let Delivered { now, id, echo, min_rtt, fack, mss } = *delivered;
+        match self {
+            Marker::Counting { reordering, .. } => {
+                reordering.on_delivered(board.start(id), board.tx_count(id), fack, mss);
+            }
+            Marker::Rack(rack) => {
+                let (last_tx, tx_count, end) = (board.last_tx(id), board.tx_count(id), board.end(id));
+                rack.on_delivered(now, &Arrival { end, last_tx, tx_count, echo }, min_rtt);
+            }
+        }
+    }
+
+    /// What an ACK marks. For counting rules also the head, if an episode opens.
+    #[inline]
+    pub fn detect(&mut self, board: &mut Board, now: Time, heard: Heard, facts: &Facts, mss: u64) -> (Losses, Option<Time>) {
+        match self {
+            Marker::Rack(rack) => {
+                rack.on_ack(facts);
+                let found = rack.detect(board, now);
+                (found.losses, found.deadline)
+            }
+            Marker::Counting { rule, reordering, lost_repeats } => {
+                rule.count(heard.advanced, heard.duplicate);
+                let found = rule.detect(board, *reordering, mss, facts.episode, heard.advanced).losses;
+                // What counting marks is an original, also where a repeat of it is on its way (NextSeg rule 3): no repeat was lost.
+                let mut losses = Losses { latest_repeat: None, ..found };
+                if let Some(lost_repeats) = lost_repeats {
+                    let highest = board.ledger().fack();
+                    losses.merge(lost_repeats.detect(board, highest, !reordering.seen(), *reordering, mss));
+                }
+                (losses, None)
+            }
+        }
+    }
+
+    /// The reordering timer fired.
+    pub fn on_timer(&mut self, board: &mut Board, now: Time) -> (Losses, Option<Time>) {
+        match self {
+            Marker::Rack(rack) => {
+                let found = rack.detect(board, now);
+                (found.losses, found.deadline)
+            }
+            Marker::Counting { .. } => (Losses::default(), None),
+        }
+    }
+
+    pub fn rack(&mut self) -> Option<&mut Rack> {
+        match self {
+            Marker::Rack(rack) => Some(rack),
+            Marker::Counting { .. } => None,
+        }
+    }
+
+    /// Marks were taken back.
+    pub fn rewind(&mut self, board: &Board) {
+        match self {
+            Marker::Counting { rule, .. } => rule.rewind(board),
+            Marker::Rack(rack) => rack.rewind(),
+        }
+    }
+
+    /// A DSACK proved a repeat needless.
+    pub fn on_needless_repeat(&mut self, repeat: &Repeat, mss: u64) {
+        if let Marker::Counting { reordering, .. } = self {
+            reordering.on_needless_repeat(Seq(repeat.start), Seq(repeat.fack), mss);
+        }
+    }
+}
+
+/// What counting rules look at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heard {
+    pub advanced: bool,
+    pub duplicate: bool,
+}
+
+/// A repeat, as it was when it left.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Repeat {
+    pub start: u64,
+    /// The highest delivered end then.
+    pub fack: u64,
+    /// Early retransmit caused it.
+    pub early: bool,
+}
+
+/// The latest repeats: a DSACK comes when the segment has long left the scoreboard.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Repeats {
+    ring: Ring<Repeat>,
+}
+
+impl Repeats {
+    /// Older ones are forgotten: a DSACK comes within a round trip or two.
+    const MOST: u64 = 512;
+
+    pub fn add(&mut self, repeat: Repeat) {
+        self.ring.push(repeat);
+        if self.ring.end() - self.ring.base() > Self::MOST {
+            self.ring.pop();
+        }
+    }
+
+    /// The latest repeat of the segment that starts at `start`.
+    pub fn find(&self, start: u64) -> Option<Repeat> {
+        (self.ring.base()..self.ring.end()).rev().map(|number| *self.ring.get(number)).find(|repeat| repeat.start == start)
+    }
+}
+
+/// Whether an episode may open: detectors that mark outside one always name the head.
+pub(super) fn opens(losses: &Losses, episode: Episode) -> bool {
+    episode == Episode::None && !losses.is_empty()
+}

@@ -1,0 +1,320 @@
+//! The data sender: sequence space, scoreboard, detectors and one timer around one controller.
+//!
+//! An ACK is worked through in the order of [`firstflight::detection`]; what it means for the window is the controller's business, what to
+//! send next the detectors', how much the recovery policy's. The parts of this file: [`ack`] hears ACKs, [`timer`] the timer, [`send`]
+//! chooses and sends, [`record`] keeps what a trial reports.
+//!
+//! Departures: D1 the RTT sample is that of the latest sent segment newly delivered that was sent once, to the nanosecond, as Linux gives
+//! it to congestion control; the estimator gets the same. Where an ACK brings only repeats the time stamp tells, to its tick, and only
+//! the estimator hears of it.
+//! D2 a time stamp counts as an answer to a repeat only on an ACK that moves `una`: a duplicate ACK echoes the last segment in order.
+//! D3 outside episodes counting presets hold new data against the flight, so that what SACKs free is limited transmit's alone; with RACK
+//! it is the pipe, as in Linux, and limited transmit is contained in that.
+//! D4 a loss that a probe repaired is given to the controller as a loss, which opens an episode with nothing to repeat.
+//! D5 a timeout inside an episode that keeps its target is given to the controller as a repeated one: both leave the threshold alone.
+//! D6 F-RTO's caps on the window after a timeout that was real are kept by counting less growth on the ACK that decides.
+//! D7 without SACK the pipe takes off every duplicate ACK, not only as many as the flight at entry had segments: a recovery of hundreds
+//! of round trips sends far more new data than that, and would stall. Nobody forges duplicates here.
+//! D8 (Linux, where the preset has its timeouts) repeating the head in fast recovery restarts the timeout, as RFC 6675 section 6 allows: a
+//! recovery that needs a second repeat would otherwise not outlast it.
+
+mod ack;
+mod marker;
+mod record;
+mod send;
+mod timer;
+
+pub use record::Counters;
+
+use super::buffers::SendWindow;
+use super::{Board, Host};
+use crate::outcome::Episode as EpisodeRecord;
+use crate::pacer::Pacer;
+use firstflight::avoidance::AnyAvoidance;
+use firstflight::controller::Controller;
+use firstflight::detection::delivered::DuplicateCredit;
+use firstflight::detection::early_retransmit::{Counts, EarlyRetransmit};
+use firstflight::detection::f_rto::FRto;
+use firstflight::detection::limited_transmit::LimitedTransmit;
+use firstflight::detection::presets::{Bounds, Early, Probe};
+use firstflight::detection::rto::Rto;
+use firstflight::detection::tlp::Tlp;
+use firstflight::detection::undo::Undo;
+use firstflight::detection::{Armed, Episode, Id, NextSeg, Scoreboard};
+use firstflight::recovery::AnyRecovery;
+use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
+use firstflight::startup::Startup;
+use firstflight::{Nanos, Time};
+use marker::{Marker, Repeats};
+use record::Record;
+
+/// A segment that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Which segment of the connection.
+    pub id: Id,
+    /// What travels.
+    pub segment: super::Segment,
+    /// It was sent before.
+    pub repeat: bool,
+}
+
+/// Why the sender is not sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blocked {
+    Window,
+    Pacer(Time),
+    /// No data, or none that the buffers of either end let go.
+    NoData,
+}
+
+/// Segments to send whatever the window says.
+#[derive(Clone, Copy, Debug, Default)]
+struct Owed {
+    /// The head again: the timer expired.
+    head: bool,
+    /// A tail loss probe.
+    probe: bool,
+    /// A new segment, by limited transmit.
+    limited: bool,
+    /// New segments in F-RTO's test; these do heed the window.
+    f_rto: u8,
+}
+
+/// The sending end of one TCP flow that carries one object.
+#[derive(Clone, Debug)]
+pub struct Sender<S: Startup> {
+    host: Host,
+    mss: u64,
+    object: u64,
+    /// Of it, what the application has written.
+    written: u64,
+    controller: Controller<S, AnyAvoidance, AnyRecovery>,
+    rtt: Rfc6298Rtt,
+    pacer: Pacer,
+    board: Board,
+
+    marker: Marker,
+    repeats: Repeats,
+    early: Option<EarlyRetransmit>,
+    limited: LimitedTransmit,
+    tlp: Tlp,
+    probe_start: u64,
+    probe_len: u64,
+    f_rto: Option<FRto>,
+    undo: Undo,
+    next_seg: NextSeg,
+    credit: DuplicateCredit,
+    rto: Rto,
+
+    episode: Episode,
+    /// Where the present fast recovery ends, and the first transmission that belongs to it.
+    recover_end: u64,
+    first_of_episode: u64,
+    loss_episodes: u32,
+    dupacks: u32,
+
+    reordering_at: Option<Time>,
+    /// When new data was last sent or `una` last moved: a tail begins there.
+    tail_at: Time,
+    timer: Option<Armed>,
+
+    window: SendWindow,
+    /// The first byte that the receiver does not allow yet.
+    right_edge: u64,
+    peer_window: u64,
+    peer_stamp: Option<u32>,
+    marks_seen: u32,
+
+    owed: Owed,
+    in_burst: bool,
+    blocked: Blocked,
+    app_limited: bool,
+    cwnd_limited: bool,
+    idle_since: Option<Time>,
+    last_sent_at: Time,
+    first_sent: Option<Time>,
+    delivered: u64,
+    bytes_sent: u64,
+    record: Record,
+}
+
+fn estimator(host: &Host) -> Rfc6298Rtt {
+    let params = match host.preset.bounds {
+        Bounds::Rfc => RtoParams::RFC,
+        Bounds::Linux => RtoParams::LINUX,
+        Bounds::Windows => RtoParams::WINDOWS,
+    };
+    Rfc6298Rtt::new(RtoParams { initial: host.preset.initial_rto, ..params })
+}
+
+impl<S: Startup> Sender<S> {
+    /// A sender of an object of `object` bytes whose handshake just gave an RTT sample.
+    pub fn new(
+        host: Host,
+        mut controller: Controller<S, AnyAvoidance, AnyRecovery>,
+        pacer_burst: u64,
+        object: u64,
+        handshake_rtt: Nanos,
+        now: Time,
+    ) -> Sender<S> {
+        let preset = &host.preset;
+        let mss = u64::from(host.mss);
+        let mut rtt = estimator(&host);
+        rtt.on_sample(handshake_rtt);
+        controller.on_handshake_rtt(now, handshake_rtt);
+        let early = host.early_retransmit.filter(|_| preset.early_retransmit == Early::ByArm);
+        // The window that the receiver's SYN would have told.
+        let peer_window = super::ReceiveWindow::new(host.receive_buffer, mss).bytes();
+        let mut window = SendWindow::new(host.send_buffer, mss);
+        window.follow(controller.cwnd());
+        Sender {
+            mss,
+            object,
+            written: object,
+            controller,
+            rtt,
+            pacer: Pacer::new(pacer_burst, now),
+            board: Board::new(preset.repeats, mss),
+            marker: Marker::new(preset),
+            repeats: Repeats::default(),
+            early: early.map(EarlyRetransmit::new),
+            limited: LimitedTransmit::new(preset.limited_transmit),
+            tlp: Tlp::default(),
+            probe_start: 0,
+            probe_len: 0,
+            f_rto: preset.f_rto.then(|| FRto::new(host.f_rto)),
+            undo: Undo::new(preset.accepts()),
+            next_seg: NextSeg::new(preset.rules),
+            credit: DuplicateCredit::default(),
+            rto: Rto::new(preset.rto()),
+            episode: Episode::None,
+            recover_end: 0,
+            first_of_episode: 0,
+            loss_episodes: 0,
+            dupacks: 0,
+            reordering_at: None,
+            tail_at: now,
+            timer: None,
+            window,
+            right_edge: peer_window,
+            peer_window,
+            peer_stamp: None,
+            marks_seen: 0,
+            owed: Owed::default(),
+            in_burst: false,
+            blocked: Blocked::NoData,
+            app_limited: false,
+            cwnd_limited: false,
+            idle_since: None,
+            last_sent_at: now,
+            first_sent: None,
+            delivered: 0,
+            bytes_sent: 0,
+            record: Record::default(),
+            host,
+        }
+    }
+
+    /// The controller.
+    pub fn controller(&self) -> &Controller<S, AnyAvoidance, AnyRecovery> {
+        &self.controller
+    }
+
+    /// The scoreboard.
+    pub fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// Counters so far.
+    pub fn counters(&self) -> Counters {
+        let stats = self.controller.stats();
+        Counters { recoveries: u64::from(stats.loss_episodes), undone: u64::from(stats.undone), ..self.record.counters }
+    }
+
+    /// What early retransmit did.
+    pub fn early_retransmits(&self) -> Counts {
+        self.early.map_or_else(Counts::default, |early| early.counts())
+    }
+
+    /// Recovery episodes so far.
+    pub fn episodes(&self) -> &[EpisodeRecord] {
+        &self.record.episodes
+    }
+
+    /// The congestion state as the detectors see it.
+    pub fn episode(&self) -> Episode {
+        self.episode
+    }
+
+    /// Smallest RTT.
+    pub fn min_rtt(&self) -> Option<Nanos> {
+        self.rtt.min()
+    }
+
+    /// When the first segment left.
+    pub fn first_sent(&self) -> Option<Time> {
+        self.first_sent
+    }
+
+    /// The oldest unacknowledged byte.
+    pub fn una(&self) -> u64 {
+        self.board.una()
+    }
+
+    /// Every byte of the object is acknowledged.
+    #[inline]
+    pub fn complete(&self) -> bool {
+        self.board.una() >= self.object
+    }
+
+    /// The application has written the object up to here. What was sent stays sent.
+    pub fn write(&mut self, written: u64) {
+        self.written = written.clamp(self.board.nxt(), self.object);
+    }
+
+    /// Bytes from the oldest unacknowledged one that the send buffer holds.
+    pub fn send_window(&self) -> u64 {
+        self.window.bytes()
+    }
+
+    /// The one timer.
+    #[inline]
+    pub fn timer(&self) -> Option<Armed> {
+        self.timer
+    }
+
+    /// When the timer fires.
+    #[inline]
+    pub fn timer_at(&self) -> Option<Time> {
+        self.timer.map(Armed::deadline)
+    }
+
+    /// When the pacer releases the next segment, if that is what the sender waits for.
+    #[inline]
+    pub fn release_at(&self) -> Option<Time> {
+        match self.blocked {
+            Blocked::Pacer(at) => Some(at),
+            Blocked::Window | Blocked::NoData => None,
+        }
+    }
+
+    /// Bytes believed to be in the network: the pipe.
+    #[inline]
+    pub fn inflight(&self) -> u64 {
+        let ledger = self.board.ledger();
+        if self.host.preset.sack {
+            return ledger.pipe();
+        }
+        // D7: all duplicates count.
+        ledger.pipe_without_sack(ledger.outstanding(), self.credit.credit())
+    }
+
+    fn is_linux(&self) -> bool {
+        self.host.preset.bounds == Bounds::Linux
+    }
+
+    fn uses_probes(&self) -> bool {
+        self.host.preset.probe == Probe::Tlp
+    }
+}

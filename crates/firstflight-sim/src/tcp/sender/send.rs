@@ -1,0 +1,232 @@
+//! Choosing and sending segments.
+
+use super::marker::Repeat;
+use super::{Blocked, Sender, Transmit};
+use crate::tcp::{Segment, tick_start, ticks};
+use firstflight::detection::tlp::{Kind, Tlp};
+use firstflight::detection::{Choice, Episode, Flags, Id, Scoreboard, SendOrder};
+use firstflight::startup::Startup;
+use firstflight::{Nanos, Ready, Sent, Seq, Time};
+
+/// Why a segment leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    /// The window admits it.
+    Window,
+    /// It is owed.
+    Owed,
+    /// It is a probe.
+    Probe,
+}
+
+impl<S: Startup> Sender<S> {
+    /// The next segment that may leave now, if any; asked again until it returns `None`.
+    #[inline]
+    pub fn poll(&mut self, now: Time) -> Option<Transmit> {
+        let sent = self.send_owed(now).or_else(|| self.send_admitted(now));
+        if sent.is_none() {
+            self.in_burst = false;
+            self.arm();
+        }
+        sent
+    }
+
+    /// Bytes of the next new segment; `None` if there is no data, or the receiver or the own buffer does not let it go.
+    ///
+    /// Whole segments only (RFC 1122 section 4.2.3.4): a window that is not a multiple of them leaves a rest unused.
+    #[inline]
+    pub(super) fn new_len(&self) -> Option<u64> {
+        let nxt = self.board.nxt();
+        let left = self.written - nxt;
+        let len = left.min(self.mss);
+        let end = nxt + len;
+        (left > 0 && end <= self.right_edge && end - self.board.una() <= self.window.bytes()).then_some(len)
+    }
+
+    #[inline]
+    fn send_owed(&mut self, now: Time) -> Option<Transmit> {
+        let owed = &mut self.owed;
+        if !(owed.head || owed.probe || owed.limited) {
+            return None;
+        }
+        if core::mem::take(&mut owed.head) && !self.board.is_empty() {
+            let head = self.board.first();
+            // Everything may have been acknowledged in the same instant.
+            if self.board.flags(head).has(Flags::LOST) {
+                return Some(self.send(now, Choice::Lost(head), Reason::Owed));
+            }
+        }
+        if core::mem::take(&mut self.owed.probe) && !self.board.is_empty() {
+            return Some(self.send_probe(now));
+        }
+        if core::mem::take(&mut self.owed.limited) && self.new_len().is_some() {
+            return Some(self.send(now, Choice::New, Reason::Owed));
+        }
+        None
+    }
+
+    /// RFC8985 7.3: new data, else the highest segment; afterwards the retransmission timer runs from now.
+    fn send_probe(&mut self, now: Time) -> Transmit {
+        let kind = Tlp::kind(self.new_len().is_some());
+        let sent = match kind {
+            Kind::New => self.send(now, Choice::New, Reason::Probe),
+            Kind::Repeat => {
+                let last = self.board.next().previous().unwrap_or_default();
+                self.send(now, Choice::Unsure(last), Reason::Probe)
+            }
+        };
+        self.record.counters.probes += 1;
+        (self.probe_start, self.probe_len) = (sent.segment.from, u64::from(sent.segment.len));
+        self.tlp.on_sent(kind, Seq(self.board.nxt()));
+        self.rto.restart(now, self.rtt.rto());
+        sent
+    }
+
+    /// What to send next, if the window admits it.
+    #[inline]
+    fn choose(&mut self, new_data: bool) -> Choice {
+        if self.f_rto.is_some_and(|test| test.holds_repeats()) {
+            return if self.owed.f_rto > 0 && new_data { Choice::New } else { Choice::Nothing };
+        }
+        if self.episode == Episode::Fast {
+            return self.next_seg.choose(&mut self.board, new_data);
+        }
+        match self.board.next_lost() {
+            Some(id) => Choice::Lost(id),
+            None if new_data => Choice::New,
+            None => Choice::Nothing,
+        }
+    }
+
+    #[inline]
+    fn send_admitted(&mut self, now: Time) -> Option<Transmit> {
+        let new = self.new_len();
+        let choice = self.choose(new.is_some());
+        let len = match choice {
+            Choice::New => new.unwrap_or_default(),
+            Choice::Lost(id) | Choice::Unsure(id) => self.board.len(id),
+            Choice::Rescue => self.board.highest_unsacked().map_or(0, |id| self.board.len(id)),
+            Choice::Nothing => {
+                // RFC9002 7.8: the application or a buffer, not the window, ends the burst.
+                let open = self.controller.admits(self.mss, self.inflight());
+                self.app_limited = open && self.board.nxt() >= self.written;
+                self.cwnd_limited = !open;
+                self.blocked = Blocked::NoData;
+                return None;
+            }
+        };
+        if len == 0 || !self.admits(now, choice, len) {
+            return None;
+        }
+        Some(self.send(now, choice, Reason::Window))
+    }
+
+    #[inline]
+    fn admits(&mut self, now: Time, choice: Choice, len: u64) -> bool {
+        if !self.in_burst {
+            self.in_burst = true;
+            self.announce(now);
+        }
+        let pipe = self.inflight();
+        // D3: before an episode what a SACK frees belongs to limited transmit.
+        let held = self.episode == Episode::None && choice == Choice::New && !self.marker.is_rack();
+        let inflight = if held { pipe.max(self.board.ledger().outstanding()) } else { pipe };
+        if !self.controller.admits(len, inflight) {
+            return self.block(Blocked::Window);
+        }
+        if let Some(rate) = self.controller.pacing_rate() {
+            self.pacer.fill(now, rate);
+            let wait = self.pacer.wait(len, rate);
+            if wait > Nanos::ZERO {
+                return self.block(Blocked::Pacer(now + wait));
+            }
+            self.pacer.take(len);
+        }
+        true
+    }
+
+    fn block(&mut self, by: Blocked) -> bool {
+        self.blocked = by;
+        (self.app_limited, self.cwnd_limited) = (false, true);
+        false
+    }
+
+    fn announce(&mut self, now: Time) {
+        let una = self.board.una();
+        let limit = self.right_edge.min(una.saturating_add(self.window.bytes())).min(self.written);
+        let ready = Ready {
+            now,
+            nxt: Seq(self.board.nxt()),
+            inflight: self.inflight(),
+            backlog: limit.saturating_sub(self.board.nxt()) + self.board.ledger().lost(),
+            srtt: self.rtt.srtt(),
+            idle: self.idle_since.take().map_or(Nanos::ZERO, |since| now.since(since)),
+            timeout: self.rto.timeout(self.rtt.rto()),
+        };
+        self.controller.before_send(&ready);
+    }
+
+    fn send(&mut self, now: Time, choice: Choice, reason: Reason) -> Transmit {
+        let again = match choice {
+            Choice::Lost(id) | Choice::Unsure(id) => Some(id),
+            Choice::Rescue => self.board.highest_unsacked(),
+            Choice::New | Choice::Nothing => None,
+        };
+        let id = if let Some(id) = again {
+            self.board.push_again(now, id);
+            self.on_repeat(now, id, reason);
+            id
+        } else {
+            let len = self.mss.min(self.written - self.board.nxt());
+            self.tail_at = now;
+            if let Some(early) = &mut self.early {
+                early.cancel();
+            }
+            self.owed.f_rto = self.owed.f_rto.saturating_sub(1);
+            self.board.push(now, len)
+        };
+        if self.episode == Episode::Fast && reason != Reason::Probe {
+            self.next_seg.on_sent(choice);
+        }
+        let (start, end) = (self.board.start(id), self.board.end(id));
+        let len = end.0 - start.0;
+        self.marker.on_sent(now, end);
+        self.rto.on_sent(now, self.rtt.rto());
+        self.bytes_sent += len;
+        self.first_sent.get_or_insert(now);
+        self.record.on_sent(now, self.last_sent_at);
+        self.last_sent_at = now;
+        self.idle_since = None;
+        let sent = Sent { now, bytes: len, nxt: Seq(self.board.nxt()), inflight: self.inflight(), srtt: self.rtt.srtt() };
+        self.controller.on_sent(&sent);
+        let segment = Segment { from: start.0, len: len as u32, stamp: ticks(now), echo: self.peer_stamp, marked: false };
+        Transmit { id, segment, repeat: again.is_some() }
+    }
+
+    fn on_repeat(&mut self, now: Time, id: Id, reason: Reason) {
+        let start = self.board.start(id).0;
+        if reason != Reason::Probe {
+            // It is compared with what an ACK echoes: the tick, not the moment.
+            self.undo.on_repeat(tick_start(ticks(now)));
+        }
+        if self.episode == Episode::Fast && id == self.board.first() && self.is_linux() {
+            self.rto.restart(now, self.rtt.rto());
+        }
+        let early = core::mem::take(&mut self.record.early_head) == Some(id);
+        self.repeats.add(Repeat { start, fack: self.board.ledger().fack().0, early });
+        self.record.counters.retransmissions += 1;
+        self.record.counters.retransmitted_bytes += self.board.len(id);
+    }
+
+    /// The path dropped what [`Sender::poll`] gave (ground truth; the sender itself does not know).
+    pub fn on_dropped(&mut self, sent: &Transmit) {
+        self.board.on_dropped(sent.id);
+        self.record.counters.packets_dropped += 1;
+        self.record.counters.lost_retransmissions += u64::from(sent.repeat);
+    }
+
+    /// Transmissions so far.
+    pub fn transmissions(&self) -> u64 {
+        self.board.next_sent()
+    }
+}

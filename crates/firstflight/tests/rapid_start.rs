@@ -1,0 +1,344 @@
+//! Rapid Start in the controller: the jump, threefold growth, entry into its recovery, its end and what comes after. Row numbers are those
+//! of our table of vectors for draft-kazuho-ccwg-rapid-start-02; the rows about the window rule alone are in `rapid_recovery`.
+
+mod rig;
+
+use firstflight::startup::Startup;
+use firstflight::startup::rapid_start::{Params, RapidStart, Threshold};
+use firstflight::{Ack, Config, Context, Nanos, Phase, Rate, Ready, Time, Timeout, Transport};
+use proptest::prelude::*;
+use rig::{MSS, RTT, Rig};
+
+const fn ms(ms: u64) -> Nanos {
+    Nanos::from_millis(ms)
+}
+
+fn context() -> Context {
+    Context {
+        mss: MSS,
+        iw: 10 * MSS,
+        transport: Transport::Quic,
+        paced: true,
+        pacing_rate: None,
+        max_burst: 10 * MSS,
+        limited: true,
+        epoch_age: None,
+    }
+}
+
+/// Shows RAPID 3.2-3.
+#[test]
+fn row_1_the_threshold_is_the_smaller_of_two_terms() {
+    // (min RTT ms, draft us, reference implementation us)
+    for (min, draft, quicly) in [
+        (8, 8_800, 12_000),
+        (10, 11_000, 14_000),
+        (30, 33_000, 34_000),
+        (40, 44_000, 44_000),
+        (100, 104_000, 109_375),
+        (600, 604_000, 656_250),
+    ] {
+        assert_eq!(Threshold::Draft.of(ms(min)), Nanos::from_micros(draft), "draft, {min} ms");
+        assert_eq!(Threshold::Quicly.of(ms(min)), Nanos::from_micros(quicly), "reference implementation, {min} ms");
+    }
+}
+
+/// Rapid Start after samples (time ms, RTT ns).
+fn sampled(samples: &[(u64, u64)]) -> RapidStart {
+    let mut rapid = RapidStart::new(Params::default());
+    rapid.start(Time(0), firstflight::Seq(0));
+    for &(at, rtt) in samples {
+        rapid.on_rtt(Time(0) + ms(at), Nanos(rtt), &context());
+    }
+    rapid
+}
+
+/// Shows RAPID 3.2-2.
+#[test]
+fn row_2_equality_still_grows_threefold() {
+    // The sample of the minimum is out of the window of one round trip by then.
+    assert!(sampled(&[(30, 30_000_000), (90, 33_000_000)]).rapid(), "at the threshold");
+    assert!(!sampled(&[(30, 30_000_000), (90, 33_000_001)]).rapid(), "a nanosecond above it");
+}
+
+/// Shows RAPID 3.2-5.
+#[test]
+fn row_3_a_round_of_only_raised_samples_ends_threefold_growth() {
+    const LOW: u64 = 16_000_000;
+    const HIGH: u64 = 21_000_000;
+    assert!(sampled(&[(16, LOW)]).rapid(), "no queue");
+    assert!(sampled(&[(16, LOW), (20, HIGH)]).rapid(), "the low sample is still in the window");
+    assert!(!sampled(&[(16, LOW), (20, HIGH), (33, HIGH)]).rapid(), "it has left the window");
+    assert!(!sampled(&[]).rapid(), "nothing known counts as a queue");
+    assert!(sampled(&[(16, LOW), (33, HIGH), (34, LOW)]).rapid(), "not latched: a low sample brings it back");
+}
+
+/// Shows RAPID 3.2-1.
+#[test]
+fn row_4_growth_is_two_bytes_per_byte_or_one_or_none() {
+    // (raised, limited, growth of 1000 bytes acknowledged)
+    for (raised, limited, growth) in [(false, true, 2_000), (true, true, 1_000), (false, false, 0), (true, false, 0)] {
+        let mut r = Rig::quic("rapid(jump=off)", 10 * MSS);
+        r.fill();
+        r.wait(30);
+        r.ack(2 * MSS);
+        if raised {
+            r.wait(40);
+            r.rtt = ms(50);
+            r.ack(2 * MSS);
+        }
+        r.assert_phase(if raised { Phase::Startup } else { Phase::Rapid }, "threefold or twofold");
+        let before = r.c.cwnd();
+        // Not limited: neither the window was the limit nor half of it in flight.
+        let ack = Ack { cwnd_limited: limited, inflight_before: if limited { r.inflight() } else { before / 2 - 1 }, ..r.record(MSS) };
+        r.deliver(&ack);
+        assert_eq!(r.c.cwnd() - before, growth, "raised {raised}, limited {limited}");
+    }
+}
+
+/// Shows RAPID 3.2-1.
+#[test]
+fn without_a_pacer_growth_is_twofold_at_most() {
+    let mut r = Rig::quic("rapid(jump=off)@(pace=off)", 10 * MSS);
+    r.fill();
+    r.wait(30);
+    r.ack(2 * MSS);
+    assert_eq!(r.c.cwnd(), 12 * MSS, "two segments acknowledged, two more");
+    r.ack(8 * MSS);
+    assert_eq!(r.c.cwnd(), 20 * MSS, "and at most eight segments per ACK");
+}
+
+/// A connection that stands at `cwnd` with `flight` outstanding, still probing; the next ACK is the one of the test.
+fn probing(arm: &str, transport: Transport, iw: u64, cwnd: u64, flight: u64) -> Rig {
+    let mut r = Rig::new(arm, transport, iw);
+    while r.c.cwnd() < cwnd {
+        r.fill();
+        r.wait(30);
+        // Threefold growth: half of what is missing.
+        let missing = (cwnd - r.c.cwnd()).div_ceil(2);
+        r.ack(missing.min(r.inflight()));
+    }
+    assert_eq!(r.c.cwnd(), cwnd, "the window the test asked for");
+    let to_send = flight.saturating_sub(r.inflight());
+    r.send(to_send);
+    let excess = r.inflight() - flight;
+    if excess > 0 {
+        // Acknowledged without growth: the window was not the limit, nor half of it in flight.
+        let ack = Ack { cwnd_limited: false, inflight_before: 0, ..r.record(excess) };
+        r.deliver(&ack);
+    }
+    assert_eq!((r.c.cwnd(), r.inflight()), (cwnd, flight), "window and flight the test asked for");
+    r
+}
+
+#[test]
+fn row_10_marks_alone_land_at_beta_times_the_window() {
+    for transport in [Transport::Quic, Transport::Tcp] {
+        let mut r = probing("rapid(jump=off)", transport, 10 * MSS, 1_000 * MSS, 1_000 * MSS);
+        r.marked(MSS);
+        // s * pre - a * 1000 bytes.
+        assert_eq!(r.c.cwnd(), 900 * MSS - 200, "{transport:?}: the ACK with the marks is charged");
+        while r.c.in_recovery() && r.inflight() > 0 {
+            r.ack((50 * MSS).min(r.inflight()));
+        }
+        assert!(r.c.in_recovery(), "{transport:?}: it ends with the first packet sent after its beginning");
+        assert_eq!(r.c.cwnd(), 700 * MSS, "{transport:?}: 0.7 of what was acknowledged");
+    }
+}
+
+/// Shows OURS rapid-pre.
+#[test]
+fn row_11_an_unused_window_does_not_survive() {
+    let mut r = probing("rapid(jump=off)", Transport::Quic, 10 * MSS, 100 * MSS, 60 * MSS);
+    r.marked(MSS);
+    r.ack(59 * MSS);
+    assert_eq!(r.c.cwnd(), 42 * MSS, "0.7 of the 60 in flight; from the window it would be 78");
+}
+
+/// Shows RAPID 3.3-floor.
+#[test]
+fn row_13_a_window_below_the_initial_one_is_cut_too() {
+    let mut r = probing("rapid(jump=off)", Transport::Quic, 30 * MSS, 30 * MSS, 20 * MSS);
+    r.marked(MSS);
+    r.ack(19 * MSS);
+    assert_eq!(r.c.cwnd(), 14 * MSS, "0.7 of the 20 in flight");
+}
+
+/// Shows RAPID 3.3-1.
+#[test]
+fn row_14_a_second_loss_is_the_controllers_own() {
+    for recovery in ["prr", "immediate"] {
+        let mut r = probing(&format!("rapid(jump=off)/cubic/{recovery}"), Transport::Quic, 10 * MSS, 100 * MSS, 100 * MSS);
+        r.loss(2 * MSS, 2 * MSS);
+        r.complete();
+        r.fill();
+        let before = r.c.cwnd();
+        r.loss(2 * MSS, MSS);
+        assert_eq!(r.c.ssthresh(), Some(before * 7 / 10), "{recovery}: a plain cut by beta");
+        assert_eq!(r.c.stats().loss_episodes, 2);
+    }
+}
+
+/// Shows OURS rapid-timeout.
+#[test]
+fn row_15_a_timeout_in_recovery_is_an_ordinary_timeout() {
+    let mut r = probing("rapid(jump=off)", Transport::Tcp, 10 * MSS, 100 * MSS, 100 * MSS);
+    r.loss(2 * MSS, 2 * MSS);
+    let cwnd = r.c.cwnd();
+    r.timeout(Timeout::Rto);
+    assert_eq!((r.c.cwnd(), r.c.ssthresh()), (MSS, Some(cwnd * 7 / 10)), "one segment, threshold by beta");
+    r.ack(2 * MSS);
+    assert_eq!(r.c.cwnd(), 3 * MSS, "slow start is twofold: inactive");
+    r.assert_phase(Phase::Startup, "and shows as classic slow start");
+}
+
+fn iw30() -> Config {
+    Config { initial_window: 36_000, ..Config::quic(1_200) }
+}
+
+/// Shows RAPID 3.1.1-2.
+#[test]
+fn row_16_the_jump_is_twice_the_initial_window_once_per_round_trip() {
+    let mut r = Rig::with("rapid", iw30());
+    r.c.before_send(&Ready { srtt: None, ..r.ready() });
+    assert_eq!(r.c.cwnd(), 36_000, "without an RTT there is nothing to spread over");
+    r.c.before_send(&r.ready());
+    assert_eq!(r.c.cwnd(), 72_000, "with one the window is twice the initial one");
+    assert_eq!(r.c.pacing_rate(), Some(Rate(72_000 * 1_000 / 30)), "72 000 bytes per 30 ms");
+    r.assert_phase(Phase::Jump, "and shows");
+    // One smoothed RTT later the pacer is back at what growth needs.
+    r.now += RTT;
+    r.c.before_send(&r.ready());
+    assert_eq!(r.c.pacing_rate(), Some(Rate(144_000 * 1_000 / 30)), "twice the window: no sample yet says that there is no queue");
+}
+
+/// Shows RAPID 3.1.1-1.
+#[test]
+fn a_jump_needs_data_a_pacer_and_room() {
+    // (backlog, pace, window after)
+    for (arm, backlog, expected) in [
+        ("rapid", 36_000, 72_000),
+        ("rapid", 35_999, 36_000),
+        ("rapid(jump=off)", u64::MAX, 36_000),
+        ("rapid(jump=30)", u64::MAX, 36_000),
+        ("rapid(jump=31)", u64::MAX, 37_200),
+        ("jumpstart", u64::MAX, 72_000),
+    ] {
+        let mut r = Rig::with(arm, iw30());
+        r.c.before_send(&Ready { backlog, ..r.ready() });
+        assert_eq!(r.c.cwnd(), expected, "{arm} with {backlog} bytes to send");
+    }
+    let mut r = Rig::with("rapid", Config { paced: false, ..iw30() });
+    r.c.before_send(&r.ready());
+    assert_eq!(r.c.cwnd(), 36_000, "no pacer, no jump");
+}
+
+/// Shows RAPID 3.1.1-3.
+#[test]
+fn row_17_the_first_ack_of_the_jump_keeps_what_was_used_and_grows() {
+    // (in flight, window kept)
+    for (flight, kept) in [(50_400, 50_400), (24_000, 36_000), (72_000, 72_000)] {
+        let mut r = Rig::with("rapid", iw30());
+        r.c.before_send(&r.ready());
+        r.wait(30);
+        let rtt = Some(RTT);
+        let ack = Ack {
+            now: r.now,
+            acked: 1_200,
+            acked_fresh: 1_200,
+            rtt,
+            srtt: rtt,
+            min_rtt: rtt,
+            una: firstflight::Seq(1),
+            nxt: firstflight::Seq(flight / 1_200),
+            advanced: true,
+            inflight_before: flight,
+            inflight: flight - 1_200,
+            tx_acked: Some(0),
+            cwnd_limited: true,
+            ..Ack::default()
+        };
+        r.c.on_ack(&ack);
+        assert_eq!(r.c.cwnd(), kept + 2_400, "{flight} in flight: kept, and threefold growth of the same ACK");
+        r.assert_phase(Phase::Rapid, "the jump has landed");
+    }
+}
+
+/// Shows RAPID 3.3.3-1.
+#[test]
+fn row_18_avoidance_takes_the_landing_for_beta_times_the_full_bdp() {
+    for (options, w_max) in [("", 1_500_000), ("(fast=off)", 750_000)] {
+        let mut r = probing(&format!("rapid(jump=off)/cubic{options}/prr"), Transport::Quic, 10 * MSS, 1_500_000, 1_500_000);
+        // Half of the flight arrives and half is lost: A = L = 750 000.
+        r.loss(MSS, 750_000);
+        r.ack(749 * MSS);
+        assert_eq!(r.c.cwnd(), 525_000, "0.7 of the full BDP");
+        r.complete_after_losses();
+        assert_eq!(
+            (r.c.cwnd(), r.c.ssthresh()),
+            (525_000 - 200, Some(525_000 - 200)),
+            "the ACK that ends it is charged, and threshold = window"
+        );
+        r.ack(MSS);
+        // The plateau is of the window after that last charge: 2 / 0.7 of it, or 1 / 0.7.
+        assert_eq!(r.signal("w_max"), Some((525_000 - 200) * w_max / 525_000), "cubic{options}");
+        assert_eq!(r.signal("cwnd_prior"), Some((525_000 - 200) * 10 / 7), "cubic{options}");
+    }
+}
+
+proptest! {
+    /// Properties 1, 4 and 6: the window never rises in the recovery, the threshold is the window throughout, and there is one per connection.
+    /// Shows RAPID 3.3-1.
+    #[test]
+    fn the_recovery_only_falls_and_happens_once(
+        tcp in any::<bool>(),
+        by_marks in any::<bool>(),
+        cwnd in 40u64..400,
+        steps in prop::collection::vec((0u64..5, 0u64..5), 1..60),
+    ) {
+        let transport = if tcp { Transport::Tcp } else { Transport::Quic };
+        let mut r = probing("rapid(jump=off)/reno/sack", transport, 10 * MSS, cwnd * 2 * MSS, cwnd * 2 * MSS);
+        let pre = r.c.cwnd();
+        if by_marks { r.marked(MSS) } else { r.loss(MSS, MSS) }
+        let mut last = r.c.cwnd();
+        prop_assert!(last <= pre * 5 / 6, "s * pre at most: {last} of {pre}");
+        for (acked, lost) in steps {
+            if r.inflight() < 20 * MSS {
+                break;
+            }
+            // Everything here was sent before the recovery began.
+            let ack = Ack { lost: lost * MSS, tx_lost: (lost > 0).then_some(0), tx_acked: (acked > 0).then_some(0), ..r.record(acked * MSS) };
+            r.deliver(&ack);
+            prop_assert!(r.c.in_recovery(), "nothing sent since has arrived");
+            prop_assert!(r.c.cwnd() <= last, "the window rose from {last} to {}", r.c.cwnd());
+            prop_assert_eq!(r.c.ssthresh(), Some(r.c.cwnd()), "the threshold is the window");
+            prop_assert!(r.c.cwnd() >= pre / 6, "below the floor: {} of {pre}", r.c.cwnd());
+            last = r.c.cwnd();
+        }
+        r.complete();
+        r.fill();
+        let before = r.c.cwnd();
+        r.loss(2 * MSS, MSS);
+        prop_assert_eq!(r.c.ssthresh(), Some(before / 2), "the next one is Reno's");
+    }
+
+    /// Property 5: never threefold after a round trip in which every sample was above the threshold.
+    /// Shows RAPID 3.2-5.
+    #[test]
+    fn a_round_of_raised_samples_is_never_followed_by_threefold_growth(
+        min in 1u64..400,
+        above in 0u64..50,
+        gaps in prop::collection::vec(1u64..40, 4..40),
+    ) {
+        let base = ms(min);
+        let raised = Nanos(Threshold::Draft.of(base).0 + 1 + above * 100_000);
+        let mut rapid = sampled(&[(min, base.0)]);
+        let start = Time(0) + base;
+        let mut now = start;
+        for gap in gaps {
+            now += Nanos(base.0 * gap / 100);
+            rapid.on_rtt(now, raised, &context());
+            prop_assert!(!rapid.rapid() || now.since(start) < base, "threefold {:?} after the last low sample, min {base:?}", now.since(start));
+        }
+    }
+}

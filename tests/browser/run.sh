@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Runs the browser tests on the page that FIRSTFLIGHT_REPORT names, in a Python environment of their own (VENV). Installs Chromium where
+# that is possible: on Debian, as root. Where it is not, says what is missing and skips; with CI=true that is an error.
+set -euo pipefail
+: "${FIRSTFLIGHT_REPORT:?names the page to look at; make browser makes one}"
+FIRSTFLIGHT_REPORT=$(realpath "$FIRSTFLIGHT_REPORT")
+venv=$(realpath -m "${VENV:-$(dirname "$0")/../../target/venv}")
+export FIRSTFLIGHT_REPORT
+cd "$(dirname "$0")"
+
+skip() {
+    echo "browser: skipped, $1"
+    [ "${CI:-}" != true ] || exit 1
+    exit 0
+}
+
+install() {
+    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
+    export DEBIAN_FRONTEND=noninteractive
+    echo "browser: installing $*"
+    apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1 ||
+        { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
+}
+
+find_browser() { command -v "${CHROMIUM:-chromium}" || command -v chromium-browser || command -v google-chrome; }
+find_driver() { command -v "${CHROMEDRIVER:-chromedriver}"; }
+
+if ! find_browser >/dev/null || ! find_driver >/dev/null; then
+    install chromium chromium-driver || skip "no chromium and chromedriver (on Debian, as root: apt-get install chromium chromium-driver)"
+fi
+CHROMIUM=$(find_browser) || skip "no chromium, even after installing it"
+CHROMEDRIVER=$(find_driver) || skip "no chromedriver, even after installing it"
+export CHROMIUM CHROMEDRIVER
+
+if ! "$venv/bin/python" -c 'import pytest, selenium' 2>/dev/null; then
+    # Without ensurepip there is no pip inside the environment; Debian keeps it in a package of its own.
+    python3 -c 'import ensurepip' 2>/dev/null || install python3 python3-venv || skip "no python3 with venv (on Debian, as root: apt-get install python3-venv)"
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --requirement requirements.txt ||
+        skip "pip cannot install requirements.txt"
+fi
+
+# Selenium is to use the driver it is given and to fetch nothing.
+export SE_OFFLINE=true SE_AVOID_STATS=true PYTHONDONTWRITEBYTECODE=1
+exec "$venv/bin/python" -m pytest -q -p no:cacheprovider test_report.py
