@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;
 use firstflight_lab::table::{figure, table};
-use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Ground, Plan, parse_arms};
+use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Ground, Plan, Testbed, parse_arms};
 use firstflight_path::{DEFAULT, Path};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Where trials run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Testbed {
+enum Named {
     /// The simulator
     Sim,
     /// Real QUIC stacks
@@ -29,7 +29,7 @@ enum Testbed {
 pub struct Options {
     /// Testbed
     #[arg(long, value_enum, default_value = "sim")]
-    on: Testbed,
+    on: Named,
     #[command(flatten)]
     speech: Speech,
     /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML file
@@ -76,15 +76,13 @@ fn packets(text: &str) -> Result<u32, String> {
 }
 
 pub fn run(options: &Options) -> Result<Done, Bad> {
-    if options.on != Testbed::Sim {
-        let name = options.on.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-        return Err(Bad(format!("testbed `{name}` is not part of this build; `--on sim` is")));
-    }
+    let testbed = testbed(options.on)?;
     let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
     check_outputs(options, to_stdout)?;
     let plan = Plan {
         arms: parse_arms(&options.arms)?,
         ground: Ground {
+            testbed,
             iw: options.iw,
             limit: Nanos::from_secs(options.limit),
             host: options.speech.hosts()?,
@@ -109,6 +107,16 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
         whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
     }
     Ok(if comparison.complete() { Done::Well } else { Done::Short })
+}
+
+/// The testbed that the options name, if this build has it.
+fn testbed(named: Named) -> Result<Testbed, Bad> {
+    let testbed = match named {
+        Named::Sim => Testbed::Sim,
+        Named::Quic => Testbed::Quic,
+        Named::Linux => return Err(Bad("testbed `linux` is not part of this build; `--on sim` is".into())),
+    };
+    testbed.check().map(|()| testbed)
 }
 
 /// Every output has a place to go, before anything runs.

@@ -228,6 +228,11 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         }
     }
 
+    /// The largest packet has another size from now on, in bytes (path MTU discovery). Windows stay as they are.
+    pub fn set_mss(&mut self, mss: u64) {
+        self.cx.mss = mss.clamp(1, MAX_MSS);
+    }
+
     /// A packet or burst left.
     pub fn on_sent(&mut self, sent: &Sent) {
         self.first_sent.get_or_insert(sent.now);
@@ -267,7 +272,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         {
             return self.open(signal, ack);
         }
-        if may_grow && ack.acked > 0 {
+        // RFC5681 3.2-stands: the window stands while duplicate ACKs come in; in TCP what they SACK counts in recovery, not for growth.
+        if may_grow && ack.acked > 0 && (ack.advanced || self.cx.transport == Transport::Quic) {
             self.grow(ack);
         }
     }
@@ -337,6 +343,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                 self.exit = None;
             }
         }
+        // OURS undo-mark: the period never was; what was sent before it may still be lost, and then it is news.
+        self.mark = None;
     }
 
     /// Congestion window in bytes.

@@ -270,6 +270,30 @@ fn inside_an_episode_it_does_not_matter_what_may_be_sent_at_the_moment() {
     assert_eq!((flow.c.cwnd(), flow.c.ssthresh()), (PACKETS * MSS, None), "all back");
 }
 
+/// Shows OURS undo-mark.
+#[test]
+fn after_a_false_alarm_a_real_loss_of_what_was_sent_before_it_is_news() {
+    for tcp in [false, true] {
+        let mut flow = at_hundred(tcp);
+        lose(&mut flow);
+        flow.c.on_spurious();
+        lose(&mut flow);
+        assert_eq!(flow.c.stats().loss_episodes, 2, "tcp {tcp}: nothing was sent in between, but the first loss never was one");
+        assert!(flow.c.in_recovery(), "tcp {tcp}: the second loss is answered");
+    }
+}
+
+/// Shows RFC5681 3.2-stands.
+#[test]
+fn in_tcp_a_window_stands_while_duplicates_come_in() {
+    for (tcp, grown) in [(true, 0), (false, MSS)] {
+        let mut flow = at_hundred(tcp);
+        let before = flow.c.cwnd();
+        let sacked = Ack { advanced: false, sacked: MSS, ..flow.acked(MSS) };
+        assert_eq!(flow.ack(sacked) - before, grown, "growth by {MSS} bytes that did not move una, tcp {tcp}");
+    }
+}
+
 /// Shows RFC9438 4.9-2.
 #[test]
 fn a_window_that_has_outgrown_the_old_one_is_kept() {
