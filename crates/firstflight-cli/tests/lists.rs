@@ -14,10 +14,6 @@ fn words(text: &str, indent: usize) -> Vec<&str> {
         .collect()
 }
 
-/// Paths whose way back decides about an ACK after it is sent, which the simulator cannot drive yet: they parse, and are refused in one
-/// line. A path that works belongs off this list, and the test says so.
-const NOT_IN_THE_SIMULATOR_YET: &[&str] = &["pantheon-lab/ack-1-per-100ms", "pantheon-lab/ack-10-per-200ms"];
-
 #[test]
 fn every_listed_path_carries_an_object() {
     let list = well(&["paths"]).stdout;
@@ -31,10 +27,6 @@ fn every_listed_path_carries_an_object() {
     assert_eq!(listed.len(), builtins().len(), "every built-in path is listed: {list}");
     for (name, text) in listed {
         let run = run(&["compare", "--path", name, "--arms", "slowstart", "--bytes", "20kB", "--json", "-"]);
-        if NOT_IN_THE_SIMULATOR_YET.contains(&name) {
-            assert!(run.code == 2 && run.said().len() == 1, "`{name}` works in the simulator now: {}", run.stderr);
-            continue;
-        }
         assert_eq!(run.code, 0, "`{name}` is listed and fails: {}", run.stderr);
         let experiment = &run.json()["experiment"];
         assert_eq!(experiment["path"], text, "`{name}` is the path that is listed");

@@ -1,10 +1,12 @@
 //! The lab of firstflight: what turns single trials into something a person can decide on.
 #![forbid(unsafe_code)]
 
+pub mod ab;
 pub mod arms;
 pub mod compare;
 pub mod error;
 pub mod page;
+pub mod population;
 #[cfg(feature = "quic")]
 pub mod quic;
 pub mod record;
@@ -17,5 +19,6 @@ pub mod trial;
 pub use arms::{DEFAULT_ARMS, NamedArm, parse_arms};
 pub use compare::{Comparison, Plan};
 pub use error::{Bad, nearest};
+pub use population::Population;
 pub use testbed::Testbed;
 pub use trial::{Ground, Hosts, TrialRow, hosts_of_tcp};

@@ -6,15 +6,21 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
+pub mod app;
+pub mod back;
+pub mod flow;
 pub mod observe;
 pub mod outcome;
 pub mod pacer;
 pub mod quic;
 pub mod ring;
+pub mod sharing;
 pub mod tcp;
 pub mod trial;
 pub mod wire;
 
+pub use app::{App, Part, Response};
 pub use observe::{Event, Nobody, Observer, Snapshot};
-pub use outcome::{Episode, Outcome, Stop};
+pub use outcome::{Episode, Outcome, Stop, fairness_ppm};
+pub use sharing::{FlowPlan, Shared, SharedOutcome, run_flows};
 pub use trial::{Hosts, Setup, run};

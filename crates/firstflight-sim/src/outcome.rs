@@ -1,5 +1,6 @@
 //! What a trial measured, in integers: nanoseconds, bytes and counts. Metric definitions are those of `docs/metrics.md`.
 
+use crate::app::Part;
 use firstflight::{Exit, Nanos, Time};
 use hdrhistogram::Histogram;
 
@@ -86,4 +87,54 @@ pub struct Outcome {
     pub queue_us: Histogram<u32>,
     /// Largest window of the trial, bytes.
     pub cwnd_max: u64,
+    /// What the application wrote, part by part; empty for a plain object.
+    pub parts: Vec<Part>,
+}
+
+impl Outcome {
+    /// Nothing measured yet but these.
+    pub(crate) fn empty(stop: Stop, queue_us: Histogram<u32>) -> Outcome {
+        Outcome {
+            stop,
+            ttlb: Nanos::ZERO,
+            delivered_after: None,
+            delivered: 0,
+            packets_sent: 0,
+            packets_lost: 0,
+            packets_dropped: 0,
+            spurious_losses: 0,
+            retransmitted_bytes: 0,
+            lost_retransmissions: 0,
+            retransmissions: 0,
+            rtos: 0,
+            probes: 0,
+            recoveries: 0,
+            recoveries_below_ssthresh: 0,
+            recoveries_timed_out: 0,
+            slow_starts_after_recovery: 0,
+            undone: 0,
+            early_retransmits: 0,
+            early_retransmits_spurious: 0,
+            exit: None,
+            episodes: Vec::new(),
+            queue_us,
+            cwnd_max: 0,
+            parts: Vec::new(),
+        }
+    }
+}
+
+/// Jain's index of fairness in millionths: one million if all are equal, down to a million over their number if one has everything.
+/// Rounded down; of nothing, or of nothing but zeros, it is one million.
+pub fn fairness_ppm(shares: &[u64]) -> u32 {
+    const WHOLE: u128 = 1_000_000;
+    // Few enough bits that no sum of squares overflows: what the index loses by it is far below a millionth.
+    let most = shares.iter().copied().max().unwrap_or(0);
+    let shift = (u64::BITS - most.leading_zeros()).saturating_sub(32);
+    let scaled = || shares.iter().map(|share| u128::from(share >> shift));
+    let (sum, squares) = (scaled().sum::<u128>(), scaled().map(|share| share * share).sum::<u128>());
+    if squares == 0 {
+        return WHOLE as u32;
+    }
+    (sum * sum * WHOLE / (squares * shares.len() as u128)) as u32
 }

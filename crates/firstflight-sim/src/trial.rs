@@ -1,5 +1,7 @@
 //! A trial: one arm on one path with one object and one seed, from the first packet until the last acknowledgement.
 
+use crate::back::Way;
+use crate::flow::{Ends, Flow};
 use crate::observe::Observer;
 use crate::outcome::{Outcome, Stop};
 use crate::{quic, tcp};
@@ -128,76 +130,51 @@ pub struct Setup<'a> {
 /// Runs one trial.
 ///
 /// # Errors
-/// If the path cannot carry the host's packets (see [`Path::links`]).
+/// If the path cannot carry the host's packets (see [`Path::open`]).
 pub fn run<S: Startup, O: Observer>(
     setup: &Setup<'_>,
     controller: Controller<S, AnyAvoidance, AnyRecovery>,
     observer: &mut O,
 ) -> Result<Outcome, PathError> {
-    let &Setup { path, pacer_burst, object, .. } = setup;
-    let links = path.links(setup.host.packet_bytes(), setup.host.ack_bytes(), setup.seed, setup.path_index)?;
+    let &Setup { path, pacer_burst, object, limit, .. } = setup;
+    let (forward, reverse) = path.open(setup.host.packet_bytes(), setup.host.ack_bytes(), setup.seed, setup.path_index)?;
     let (rtt, start) = (Nanos(path.rtt()), Time(0));
     Ok(match setup.host {
         Hosts::Quic(host) => {
             let sender = quic::Sender::new(host, controller, pacer_burst, object, rtt, start);
-            drive(quic::Flow::new(0, host, sender, object), links, setup.limit, observer)
+            let flow =
+                quic::Flow::new(0, path.receive_aggregation().map_or(host, |(hold, bytes)| host.merging(hold, bytes)), sender, object);
+            drive(flow, forward, reverse.into(), limit, observer)
         }
         Hosts::Tcp(host) => {
             let sender = tcp::Sender::new(host, controller, pacer_burst, object, rtt, start);
-            drive(tcp::Flow::new(0, host, sender, object), links, setup.limit, observer)
+            let flow =
+                tcp::Flow::new(0, path.receive_aggregation().map_or(host, |(hold, bytes)| host.merging(hold, bytes)), sender, object);
+            drive(flow, forward, reverse.into(), limit, observer)
         }
     })
 }
 
-/// A flow of either transport.
-trait Transfer<O: Observer> {
-    fn pump(&mut self, now: u64, forward: &mut Link, observer: &mut O);
-    fn step(&mut self, now: u64, forward: &mut Link, reverse: &mut Link, observer: &mut O);
-    fn next_event(&self) -> u64;
-    fn complete(&self) -> bool;
-    fn finish(self, now: u64, stop: Stop) -> Outcome;
-}
-
-macro_rules! transfer {
-    ($transport:ident) => {
-        impl<S: Startup, O: Observer> Transfer<O> for $transport::Flow<S> {
-            fn pump(&mut self, now: u64, forward: &mut Link, observer: &mut O) {
-                self.pump(now, forward, observer);
-            }
-            #[inline]
-            fn step(&mut self, now: u64, forward: &mut Link, reverse: &mut Link, observer: &mut O) {
-                self.step(now, forward, reverse, observer);
-            }
-            #[inline]
-            fn next_event(&self) -> u64 {
-                self.next_event()
-            }
-            #[inline]
-            fn complete(&self) -> bool {
-                self.complete()
-            }
-            fn finish(self, now: u64, stop: Stop) -> Outcome {
-                self.finish(now, stop)
-            }
-        }
-    };
-}
-
-transfer!(quic);
-transfer!(tcp);
-
-fn drive<O: Observer, F: Transfer<O>>(mut flow: F, links: (Link, Link), limit: Nanos, observer: &mut O) -> Outcome {
-    let (mut forward, mut reverse) = links;
-    flow.pump(0, &mut forward, observer);
+/// From the first packet of a flow that has everything for itself to its last.
+fn drive<E: Ends, O: Observer>(mut flow: Flow<E>, mut forward: Link, mut back: Way<E::Ack>, limit: Nanos, observer: &mut O) -> Outcome {
+    flow.begin(0, &mut forward, observer);
     let mut now = 0;
     while !flow.complete() {
-        let next = flow.next_event();
+        let (own, release) = (flow.next_event(), back.next_event());
+        let next = own.min(release);
         if next >= limit.0 {
             return flow.finish(limit.0, Stop::TimeLimit);
         }
         // A timer that shrank into the past fires at once.
         now = next.max(now);
-        flow.step(now, &mut forward, &mut reverse, observer);
+        if own <= release {
+            flow.step(now, &mut forward, &mut back, observer);
+        } else {
+            // What was acknowledged at this instant has been handed in: the way back decides.
+            while let Some((at, ack)) = back.poll(now) {
+                flow.hear(at, ack.packet);
+            }
+        }
     }
     flow.finish(now, Stop::Complete)
 }

@@ -1,11 +1,12 @@
 //! QUIC endpoints: RFC 9002 loss detection around the controller, and a receiver that acknowledges as RFC 9000 section 13.2 says.
 
-mod flow;
+mod ends;
 mod loss;
 mod receiver;
 mod sender;
 
-pub use flow::{Flow, NEVER};
+pub use crate::flow::NEVER;
+pub use ends::{Ends, Flow, Packet};
 pub use receiver::Receiver;
 pub use sender::{Counters, Sender, Transmit};
 

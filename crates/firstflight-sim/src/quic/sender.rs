@@ -82,6 +82,8 @@ pub struct Sender<S: Startup> {
     app_limited: bool,
     object: u64,
     chunks: u64,
+    /// Chunks that the application has written.
+    written: u64,
     next_chunk: u64,
     repeats: Ring<u64>,
     acked: GapSet,
@@ -137,6 +139,7 @@ impl<S: Startup> Sender<S> {
             app_limited: false,
             object,
             chunks: object.div_ceil(payload),
+            written: object.div_ceil(payload),
             next_chunk: 0,
             repeats: Ring::default(),
             acked: GapSet::default(),
@@ -196,6 +199,16 @@ impl<S: Startup> Sender<S> {
         self.acked.low() >= self.chunks
     }
 
+    /// Object bytes acknowledged without a gap.
+    pub fn acked(&self) -> u64 {
+        (self.acked.low() * self.payload).min(self.object)
+    }
+
+    /// The application has written the object up to here: whole chunks, or its end. What was sent stays sent.
+    pub fn write(&mut self, written: u64) {
+        self.written = written.div_ceil(self.payload).clamp(self.next_chunk, self.chunks);
+    }
+
     /// When the pacer releases the next packet, if that is what the sender waits for.
     #[inline]
     pub fn release_at(&self) -> Option<Time> {
@@ -223,7 +236,7 @@ impl<S: Startup> Sender<S> {
     }
 
     fn backlog(&self) -> u64 {
-        let waiting = (self.repeats.end() - self.repeats.base()) + (self.chunks - self.next_chunk);
+        let waiting = (self.repeats.end() - self.repeats.base()) + (self.written - self.next_chunk);
         waiting * u64::from(self.host.datagram)
     }
 
@@ -261,7 +274,7 @@ impl<S: Startup> Sender<S> {
         if let Some(&chunk) = self.repeats.front() {
             return Some((chunk, Carries::Repeat));
         }
-        if self.next_chunk < self.chunks {
+        if self.next_chunk < self.written {
             return Some((self.next_chunk, Carries::New));
         }
         if self.probes_owed == 0 {

@@ -6,14 +6,14 @@
 
 mod board;
 mod buffers;
-mod flow;
+mod ends;
 mod reassembly;
 mod receiver;
 mod sender;
 
 pub use board::{Board, Truth};
 pub use buffers::{Buffer, ReceiveWindow, SendWindow};
-pub use flow::Flow;
+pub use ends::{Ends, Flow};
 pub use reassembly::{Arrival, BLOCKS, Range, Reassembly};
 pub use receiver::Receiver;
 pub use sender::{Counters, Sender, Transmit};

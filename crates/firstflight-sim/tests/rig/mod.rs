@@ -77,7 +77,7 @@ impl Trial {
     pub fn steps(&self, links: (Link, Link), mut look: impl FnMut(u64, &Flow<AnyStartup>, &mut Link)) -> Outcome {
         let (mut forward, mut reverse) = links;
         let mut flow = Flow::new(0, self.host, self.sender(), self.object);
-        flow.pump(0, &mut forward, &mut Nobody);
+        flow.begin(0, &mut forward, &mut Nobody);
         let mut now = 0;
         look(now, &flow, &mut forward);
         while !flow.complete() {

@@ -37,7 +37,7 @@ impl<S: Startup> Sender<S> {
     #[inline]
     pub(super) fn new_len(&self) -> Option<u64> {
         let nxt = self.board.nxt();
-        let left = self.object - nxt;
+        let left = self.written - nxt;
         let len = left.min(self.mss);
         let end = nxt + len;
         (left > 0 && end <= self.right_edge && end - self.board.una() <= self.window.bytes()).then_some(len)
@@ -109,7 +109,7 @@ impl<S: Startup> Sender<S> {
             Choice::Nothing => {
                 // RFC9002 7.8: the application or a buffer, not the window, ends the burst.
                 let open = self.controller.admits(self.mss, self.inflight());
-                self.app_limited = open && self.board.nxt() >= self.object;
+                self.app_limited = open && self.board.nxt() >= self.written;
                 self.cwnd_limited = !open;
                 self.blocked = Blocked::NoData;
                 return None;
@@ -153,7 +153,7 @@ impl<S: Startup> Sender<S> {
 
     fn announce(&mut self, now: Time) {
         let una = self.board.una();
-        let limit = self.right_edge.min(una.saturating_add(self.window.bytes())).min(self.object);
+        let limit = self.right_edge.min(una.saturating_add(self.window.bytes())).min(self.written);
         let ready = Ready {
             now,
             nxt: Seq(self.board.nxt()),
@@ -177,7 +177,7 @@ impl<S: Startup> Sender<S> {
             self.on_repeat(now, id, reason);
             id
         } else {
-            let len = self.mss.min(self.object - self.board.nxt());
+            let len = self.mss.min(self.written - self.board.nxt());
             self.tail_at = now;
             if let Some(early) = &mut self.early {
                 early.cancel();
@@ -208,6 +208,9 @@ impl<S: Startup> Sender<S> {
         if reason != Reason::Probe {
             // It is compared with what an ACK echoes: the tick, not the moment.
             self.undo.on_repeat(tick_start(ticks(now)));
+        }
+        if self.episode == Episode::Fast && id == self.board.first() && self.is_linux() {
+            self.rto.restart(now, self.rtt.rto());
         }
         let early = core::mem::take(&mut self.record.early_head) == Some(id);
         self.repeats.add(Repeat { start, fack: self.board.ledger().fack().0, early });

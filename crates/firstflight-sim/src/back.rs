@@ -1,0 +1,127 @@
+//! The way of acknowledgements back to the sender: a link that knows each arrival at once, or a terminal that decides later.
+
+use crate::flow::NEVER;
+use crate::ring::Ring;
+use firstflight_path::{Ack, Fate, Link, Return, ReturnPath, Reverse};
+
+/// An acknowledgement that leaves its receiver.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Leaving<A> {
+    /// The flow it belongs to.
+    pub flow: u32,
+    /// IP bytes.
+    pub len: u32,
+    /// A later one says everything this one says.
+    pub pure: bool,
+    /// What it says.
+    pub packet: A,
+}
+
+/// A way back for acknowledgements.
+pub trait Back<A> {
+    /// An ACK leaves at `now`; `arrives` is called for each arrival that is known already.
+    fn send(&mut self, now: u64, ack: Leaving<A>, arrives: impl FnMut(u64));
+}
+
+impl<A> Back<A> for Link {
+    #[inline]
+    fn send(&mut self, now: u64, ack: Leaving<A>, mut arrives: impl FnMut(u64)) {
+        match self.offer(now, ack.len) {
+            Fate::Deliver { at, .. } => arrives(at),
+            Fate::Duplicate { at, again, .. } => {
+                arrives(at);
+                arrives(again);
+            }
+            Fate::Drop(_) => {}
+        }
+    }
+}
+
+/// A terminal with the ACKs that wait in it, those of all flows of a trial.
+#[derive(Debug)]
+pub struct Terminal<A> {
+    path: ReturnPath,
+    /// By number; they are released in order, so that what lies before a released one is settled.
+    held: Ring<Leaving<A>>,
+}
+
+impl<A: Copy + Default> Terminal<A> {
+    /// In front of this path.
+    pub fn new(path: ReturnPath) -> Terminal<A> {
+        Terminal { path, held: Ring::default() }
+    }
+
+    /// When to poll next.
+    #[inline]
+    pub fn next_event(&self) -> u64 {
+        self.path.next_event().unwrap_or(NEVER)
+    }
+
+    /// The next ACK let go up to `now`, and when it reaches its sender.
+    pub fn poll(&mut self, now: u64) -> Option<(u64, Leaving<A>)> {
+        loop {
+            if let Return::Deliver { id, at } = self.path.poll(now)? {
+                while self.held.base() < id {
+                    self.held.pop();
+                }
+                return Some((at, *self.held.get(id)));
+            }
+        }
+    }
+}
+
+impl<A: Copy + Default> Back<A> for Terminal<A> {
+    fn send(&mut self, now: u64, ack: Leaving<A>, _arrives: impl FnMut(u64)) {
+        let id = self.held.end();
+        if self.path.offer(now, Ack { id, len: ack.len, flow: ack.flow, pure: ack.pure }).is_ok() {
+            self.held.push(ack);
+        }
+    }
+}
+
+/// Either way back.
+#[derive(Debug)]
+pub enum Way<A> {
+    /// Every arrival is known at once.
+    Link(Link),
+    /// Releases are decided later.
+    Driven(Box<Terminal<A>>),
+}
+
+impl<A: Copy + Default> From<Reverse> for Way<A> {
+    fn from(reverse: Reverse) -> Way<A> {
+        match reverse {
+            Reverse::Link(link) => Way::Link(link),
+            Reverse::Driven(path) => Way::Driven(Box::new(Terminal::new(*path))),
+        }
+    }
+}
+
+impl<A: Copy + Default> Way<A> {
+    /// When to poll next.
+    #[inline]
+    pub fn next_event(&self) -> u64 {
+        match self {
+            Way::Link(_) => NEVER,
+            Way::Driven(terminal) => terminal.next_event(),
+        }
+    }
+
+    /// The next ACK let go up to `now`, and when it reaches its sender.
+    pub fn poll(&mut self, now: u64) -> Option<(u64, Leaving<A>)> {
+        match self {
+            Way::Link(_) => None,
+            Way::Driven(terminal) => terminal.poll(now),
+        }
+    }
+}
+
+impl<A: Copy + Default> Back<A> for Way<A> {
+    #[inline]
+    fn send(&mut self, now: u64, ack: Leaving<A>, arrives: impl FnMut(u64)) {
+        match self {
+            Way::Link(link) => link.send(now, ack, arrives),
+            Way::Driven(terminal) => terminal.send(now, ack, arrives),
+        }
+    }
+}

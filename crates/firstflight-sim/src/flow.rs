@@ -1,0 +1,308 @@
+//! One flow between two hosts: what is on the wire in each direction, and the single step that moves it to its next event.
+//!
+//! The transport is a type parameter with both ends ([`Ends`]); everything here is the same for TCP and QUIC. At one instant arrivals come
+//! before the application, the application before timers.
+
+use crate::app::{App, Application};
+use crate::back::{Back, Leaving};
+use crate::observe::{Event, Observer, Snapshot};
+use crate::outcome::{Outcome, Stop};
+use crate::wire::{Arrives, Wire};
+use firstflight::avoidance::AnyAvoidance;
+use firstflight::controller::Controller;
+use firstflight::recovery::AnyRecovery;
+use firstflight::startup::Startup;
+use firstflight::{Ack, Nanos, Time};
+use firstflight_path::{Fate, Link};
+use hdrhistogram::Histogram;
+
+/// No event is due.
+pub const NEVER: u64 = u64::MAX;
+
+/// A sender and a receiver of one transport.
+pub trait Ends {
+    /// The startup of the sender's controller.
+    type Startup: Startup;
+    /// A data packet as it travels.
+    type Data: Copy + Default;
+    /// An ACK as it travels.
+    type Ack: Copy + Default;
+    /// A data packet as the sender knows it.
+    type Sent: Copy;
+
+    /// The sender's controller.
+    fn controller(&self) -> &Controller<Self::Startup, AnyAvoidance, AnyRecovery>;
+    /// The next packet that may leave now, if any; asked again until it returns `None`.
+    fn poll(&mut self, now: Time) -> Option<Self::Sent>;
+    /// What travels of it.
+    fn packet(&self, sent: &Self::Sent, marked: bool) -> Self::Data;
+    /// Its IP bytes.
+    fn data_len(&self, sent: &Self::Sent) -> u32;
+    /// The place of its first byte in the stream.
+    fn offset(&self, sent: &Self::Sent) -> u64;
+    /// The path dropped it (ground truth; the sender itself does not know).
+    fn on_dropped(&mut self, sent: &Self::Sent);
+    /// A data packet arrives. Returns the ACK that leaves at once, if one does.
+    fn on_data(&mut self, now: Time, data: &Self::Data) -> Option<Self::Ack>;
+    /// When a held-back ACK must leave.
+    fn ack_due(&self) -> Option<Time>;
+    /// It leaves.
+    fn acknowledge(&mut self, now: Time) -> Self::Ack;
+    /// IP bytes of an ACK.
+    fn ack_len(&self, ack: &Self::Ack) -> u32;
+    /// A later ACK says everything this one says.
+    fn is_pure(ack: &Self::Ack) -> bool;
+    /// An ACK arrives. Returns the record given to the controller, if there is one.
+    fn on_ack(&mut self, now: Time, ack: &Self::Ack) -> Option<Ack>;
+    /// When the pacer releases the next packet, if that is what the sender waits for.
+    fn release_at(&self) -> Option<Time>;
+    /// When the sender's timer fires.
+    fn timer_at(&self) -> Option<Time>;
+    /// It fires.
+    fn on_timer(&mut self, now: Time) -> Option<Ack>;
+    /// Every byte of the object is acknowledged.
+    fn complete(&self) -> bool;
+    /// Bytes of the stream delivered in order at the receiver.
+    fn delivered(&self) -> u64;
+    /// Bytes of the stream acknowledged without a gap at the sender.
+    fn acked(&self) -> u64;
+    /// How far into the stream the sender's buffer lets the application write.
+    fn accepts(&self) -> u64;
+    /// The application has written the stream up to here.
+    fn write(&mut self, written: u64);
+    /// Bytes in flight.
+    fn inflight(&self) -> u64;
+    /// Smallest RTT.
+    fn min_rtt(&self) -> Option<Nanos>;
+    /// When the first packet left.
+    fn first_sent(&self) -> Option<Time>;
+    /// Fills in what the transport counted.
+    fn count(&self, outcome: &mut Outcome);
+}
+
+/// Something under way, with its time of arrival.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Timed<T> {
+    at: u64,
+    what: T,
+}
+
+impl<T: Copy + Default> Arrives for Timed<T> {
+    #[inline]
+    fn at(&self) -> u64 {
+        self.at
+    }
+}
+
+/// One flow that carries one object, or what an application writes.
+pub struct Flow<E: Ends> {
+    id: u32,
+    pub(crate) ends: E,
+    data: Wire<Timed<E::Data>>,
+    acks: Wire<Timed<E::Ack>>,
+    /// What this flow's way is longer than the path, ns: there and back.
+    extra: (u64, u64),
+    app: Option<Box<Application>>,
+    queue_us: Histogram<u32>,
+    object: u64,
+    delivered_at: Option<Time>,
+}
+
+impl<E: Ends> Flow<E> {
+    /// A flow of `object` bytes.
+    ///
+    /// # Panics
+    /// Never: the histogram's bounds are constants.
+    pub fn between(id: u32, ends: E, object: u64) -> Flow<E> {
+        // 1 us to 120 s at two significant digits: 0.8 % resolution in 20 kB.
+        let queue_us = Histogram::new_with_bounds(1, 120_000_000, 2).expect("constant bounds are valid");
+        let (data, acks) = (Wire::default(), Wire::default());
+        Flow { id, ends, data, acks, extra: (0, 0), app: None, queue_us, object, delivered_at: None }
+    }
+
+    /// This flow's round trip is so much longer than the path's.
+    #[must_use]
+    pub fn farther(mut self, rtt: Nanos) -> Flow<E> {
+        self.extra = (rtt.0 / 2, rtt.0 - rtt.0 / 2);
+        self
+    }
+
+    /// Its bytes come from this application, which starts at `start`.
+    #[must_use]
+    pub fn written_by(mut self, app: &App, start: Time) -> Flow<E> {
+        if !matches!(app, App::Bulk(_)) {
+            self.ends.write(0);
+            self.app = Some(Box::new(Application::new(app.clone(), start)));
+        }
+        self
+    }
+
+    /// Data packets that are neither dropped nor at the receiver yet.
+    pub fn data_under_way(&self) -> u64 {
+        self.data.len()
+    }
+
+    /// Every byte is acknowledged, and the application has no more to write.
+    #[inline]
+    pub fn complete(&self) -> bool {
+        self.app.as_ref().map_or_else(|| self.ends.complete(), |app| app.is_done())
+    }
+
+    /// Bytes delivered in order at the receiver.
+    #[inline]
+    pub fn delivered(&self) -> u64 {
+        self.ends.delivered()
+    }
+
+    /// When something happens next in this flow, ns.
+    #[inline]
+    pub fn next_event(&self) -> u64 {
+        let due = |time: Option<Time>| time.map_or(NEVER, |time| time.0);
+        let wire = self.data.next().min(self.acks.next());
+        let next = wire.min(due(self.ends.ack_due())).min(due(self.ends.release_at())).min(due(self.ends.timer_at()));
+        match &self.app {
+            None => next,
+            Some(app) => next.min(due(app.next_write())),
+        }
+    }
+
+    /// The first packets leave.
+    pub fn begin<O: Observer>(&mut self, now: u64, forward: &mut Link, observer: &mut O) {
+        self.consult_app(Time(now));
+        self.pump(now, forward, observer);
+    }
+
+    /// Everything that is due at `now`, and then what may be sent.
+    #[inline]
+    pub fn step<O: Observer, B: Back<E::Ack>>(&mut self, now: u64, forward: &mut Link, back: &mut B, observer: &mut O) {
+        let time = Time(now);
+        while let Some(data) = self.data.arrive(now) {
+            let ack = self.ends.on_data(time, &data.what);
+            if self.delivered_at.is_none() && self.ends.delivered() >= self.object {
+                self.delivered_at = Some(time);
+            }
+            if let Some(packet) = ack {
+                self.return_ack(now, packet, back);
+            }
+        }
+        let mut heard = false;
+        while let Some(ack) = self.acks.arrive(now) {
+            heard = true;
+            if let Some(record) = self.ends.on_ack(time, &ack.what) {
+                self.watch::<O>(time, Event::Ack, Some(&record), forward, observer);
+            }
+        }
+        if self.ends.ack_due().is_some_and(|due| due <= time) {
+            let packet = self.ends.acknowledge(time);
+            self.return_ack(now, packet, back);
+        }
+        if self.app.is_some() {
+            heard |= self.consult_app(time);
+        }
+        if heard {
+            // What the ACKs let go leaves before a timer of the same instant looks at it, and the timer may have been put off.
+            self.pump(now, forward, observer);
+        }
+        let timer = self.ends.timer_at().is_some_and(|due| due <= time);
+        if timer {
+            let record = self.ends.on_timer(time);
+            self.watch::<O>(time, Event::Timer, record.as_ref(), forward, observer);
+        }
+        if timer || (!heard && self.ends.release_at().is_some_and(|at| at <= time)) {
+            self.pump(now, forward, observer);
+        }
+    }
+
+    /// The application looks at what was accepted and acknowledged. Returns whether it wrote.
+    fn consult_app(&mut self, now: Time) -> bool {
+        let Some(app) = &mut self.app else { return false };
+        let written = app.on_progress(now, self.ends.acked(), self.ends.accepts());
+        if let Some(written) = written {
+            self.ends.write(written);
+        }
+        written.is_some()
+    }
+
+    /// Sends whatever window, pacer and data allow.
+    pub fn pump<O: Observer>(&mut self, now: u64, forward: &mut Link, observer: &mut O) {
+        while let Some(sent) = self.ends.poll(Time(now)) {
+            let fate = forward.offer(now, self.ends.data_len(&sent));
+            if let Some(app) = &mut self.app {
+                app.on_sent(Time(now), self.ends.offset(&sent), matches!(fate, Fate::Drop(_)));
+            }
+            match fate {
+                Fate::Deliver { at, waited, marked } => {
+                    self.queue_us.saturating_record(waited / 1000);
+                    self.send(&sent, at, marked);
+                }
+                Fate::Duplicate { at, again, waited, marked } => {
+                    self.queue_us.saturating_record(waited / 1000);
+                    self.send(&sent, at, marked);
+                    self.send(&sent, again, marked);
+                }
+                Fate::Drop(_) => self.ends.on_dropped(&sent),
+            }
+            self.watch::<O>(Time(now), Event::Sent, None, forward, observer);
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, sent: &E::Sent, at: u64, marked: bool) {
+        self.data.send(Timed { at: at.saturating_add(self.extra.0), what: self.ends.packet(sent, marked) });
+    }
+
+    #[inline]
+    fn return_ack<B: Back<E::Ack>>(&mut self, now: u64, packet: E::Ack, back: &mut B) {
+        let leaving = Leaving { flow: self.id, len: self.ends.ack_len(&packet), pure: E::is_pure(&packet), packet };
+        back.send(now, leaving, |at| self.hear(at, packet));
+    }
+
+    /// An ACK is to arrive at `at`, as far as the path knows.
+    #[inline]
+    pub fn hear(&mut self, at: u64, packet: E::Ack) {
+        self.acks.send(Timed { at: at.saturating_add(self.extra.1), what: packet });
+    }
+
+    #[inline]
+    fn watch<O: Observer>(&self, now: Time, event: Event, ack: Option<&Ack>, forward: &mut Link, observer: &mut O) {
+        if !O::WATCHES {
+            return;
+        }
+        let controller = self.ends.controller();
+        let snapshot = Snapshot {
+            flow: self.id,
+            now,
+            event,
+            cwnd: controller.cwnd(),
+            ssthresh: controller.ssthresh(),
+            inflight: self.ends.inflight(),
+            pacing_rate: controller.pacing_rate().map(|rate| rate.0),
+            rtt: ack.and_then(|ack| ack.rtt),
+            min_rtt: self.ends.min_rtt(),
+            delivered: self.delivered(),
+            lost: ack.map_or(0, |ack| ack.lost),
+            queue: forward.queued_bytes(now.0),
+            phase: controller.phase(),
+            exit: controller.exit().copied(),
+        };
+        observer.on_event(&snapshot, &|visit| controller.signals(visit));
+    }
+
+    /// The result, when the trial stopped at `now`.
+    pub fn finish(self, now: u64, stop: Stop) -> Outcome {
+        let first = self.ends.first_sent().unwrap_or_default();
+        let controller = self.ends.controller();
+        let mut outcome = Outcome::empty(stop, self.queue_us);
+        outcome.ttlb = Time(now).since(first);
+        outcome.delivered_after = self.delivered_at.map(|at| at.since(first));
+        outcome.delivered = self.ends.delivered();
+        outcome.slow_starts_after_recovery = u64::from(controller.stats().slow_starts_after_recovery);
+        outcome.exit = controller.exit().copied();
+        outcome.parts = self.app.map_or_else(Vec::new, |app| app.into_parts());
+        self.ends.count(&mut outcome);
+        if let Some(open) = outcome.episodes.last_mut().filter(|episode| episode.end.is_none()) {
+            open.cwnd_after = controller.cwnd();
+        }
+        outcome
+    }
+}

@@ -1,0 +1,247 @@
+//! Several flows through one bottleneck, each with its own start, distance and application.
+//!
+//! A flow's next event changes only by its own step, or by an ACK that a terminal lets go. So the flows need no heap of events: a tree of
+//! the earliest next event, in which one place is replaced at a time, tells whose turn it is. Of equal times the lower flow comes first.
+
+use crate::app::App;
+use crate::back::Way;
+use crate::flow::{Ends, Flow, NEVER};
+use crate::observe::Observer;
+use crate::outcome::{Outcome, Stop};
+use crate::trial::Hosts;
+use crate::{quic, tcp};
+use firstflight::avoidance::AnyAvoidance;
+use firstflight::controller::Controller;
+use firstflight::recovery::AnyRecovery;
+use firstflight::startup::Startup;
+use firstflight::{Nanos, Time};
+use firstflight_path::{Link, Path, PathError};
+
+/// What all flows of a trial share.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared<'a> {
+    /// The path.
+    pub path: &'a Path,
+    /// The hosts.
+    pub host: Hosts,
+    /// Depth of each pacer's token bucket, bytes.
+    pub pacer_burst: u64,
+    /// Simulated time after which the trial stops; flows that are not through by then count as incomplete.
+    pub limit: Nanos,
+    /// Seed of every random draw of the path.
+    pub seed: u64,
+    /// Which path of a population this is; keys the draws together with the seed.
+    pub path_index: u64,
+    /// How often to note what every flow has delivered so far; never for `None`.
+    pub sample: Option<Nanos>,
+}
+
+/// One flow of a trial.
+#[derive(Clone, Debug)]
+pub struct FlowPlan<S: Startup> {
+    /// Its controller, made at its start.
+    pub controller: Controller<S, AnyAvoidance, AnyRecovery>,
+    /// What it carries. QUIC sends each part of it in packets of its own, and the last one of a part is as long as the others.
+    pub app: App,
+    /// When its first packet leaves.
+    pub start: Nanos,
+    /// What its round trip is longer than the path's, half of it each way.
+    pub rtt_extra: Nanos,
+}
+
+/// What became of the flows.
+#[derive(Clone, Debug)]
+pub struct SharedOutcome {
+    /// One by one, in the order of the plans. Times count from each flow's own first packet.
+    pub flows: Vec<Outcome>,
+    /// Bytes delivered in order by each flow just before each multiple of the sampling time, the first one included.
+    pub delivered: Vec<Vec<u64>>,
+}
+
+impl SharedOutcome {
+    /// What each flow delivered between two samples.
+    pub fn between(&self, from: usize, to: usize) -> Vec<u64> {
+        let at = |sample: usize| self.delivered.get(sample).or(self.delivered.last());
+        match (at(from), at(to)) {
+            (Some(from), Some(to)) => from.iter().zip(to).map(|(from, to)| to.saturating_sub(*from)).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Runs flows together, until all are through or the limit is reached.
+///
+/// # Errors
+/// If the path cannot carry the host's packets (see [`Path::open`]).
+pub fn run_flows<S: Startup, O: Observer>(
+    shared: &Shared<'_>,
+    plans: Vec<FlowPlan<S>>,
+    observer: &mut O,
+) -> Result<SharedOutcome, PathError> {
+    let &Shared { path, pacer_burst, .. } = shared;
+    let (forward, reverse) = path.open(shared.host.packet_bytes(), shared.host.ack_bytes(), shared.seed, shared.path_index)?;
+    let aggregation = path.receive_aggregation();
+    let starts: Vec<u64> = plans.iter().map(|plan| plan.start.0).collect();
+    let numbered = (0..).zip(plans);
+    Ok(match shared.host {
+        Hosts::Quic(host) => {
+            let flows = numbered.map(|(id, FlowPlan { controller, app, start, rtt_extra })| {
+                let (app, start) = (app.in_packets(host.payload()), Time(start.0));
+                let sender = quic::Sender::new(host, controller, pacer_burst, app.bytes(), Nanos(path.rtt()) + rtt_extra, start);
+                let receiving = aggregation.map_or(host, |(hold, bytes)| host.merging(hold, bytes));
+                quic::Flow::new(id, receiving, sender, app.bytes()).farther(rtt_extra).written_by(&app, start)
+            });
+            Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts).run(observer)
+        }
+        Hosts::Tcp(host) => {
+            let flows = numbered.map(|(id, FlowPlan { controller, app, start, rtt_extra })| {
+                let start = Time(start.0);
+                let sender = tcp::Sender::new(host, controller, pacer_burst, app.bytes(), Nanos(path.rtt()) + rtt_extra, start);
+                let receiving = aggregation.map_or(host, |(hold, bytes)| host.merging(hold, bytes));
+                tcp::Flow::new(id, receiving, sender, app.bytes()).farther(rtt_extra).written_by(&app, start)
+            });
+            Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts).run(observer)
+        }
+    })
+}
+
+/// The earliest of many times, of which one is replaced at a time.
+#[derive(Clone, Debug)]
+struct Earliest {
+    /// The children of node `n` are `2 n` and `2 n + 1`; the leaves come last.
+    nodes: Vec<(u64, u32)>,
+}
+
+impl Earliest {
+    fn new(places: usize) -> Earliest {
+        Earliest { nodes: vec![(NEVER, u32::MAX); 2 * places.next_power_of_two()] }
+    }
+
+    #[inline]
+    fn first(&self) -> (u64, usize) {
+        let (at, place) = self.nodes[1];
+        (at, place as usize)
+    }
+
+    #[inline]
+    fn set(&mut self, place: usize, at: u64) {
+        let mut node = self.nodes.len() / 2 + place;
+        let mut earliest = (at, place as u32);
+        self.nodes[node] = earliest;
+        while node > 1 {
+            earliest = earliest.min(self.nodes[node ^ 1]);
+            node /= 2;
+            self.nodes[node] = earliest;
+        }
+    }
+}
+
+/// A trial of several flows under way.
+struct Bottleneck<E: Ends> {
+    forward: Link,
+    back: Way<E::Ack>,
+    flows: Vec<Flow<E>>,
+    turns: Earliest,
+    /// Flows that have not started, the next one last, with their times.
+    waiting: Vec<(u64, usize)>,
+    /// When each flow was through.
+    ends: Vec<Option<u64>>,
+    left: usize,
+    limit: u64,
+    sample: Option<Nanos>,
+    delivered: Vec<Vec<u64>>,
+}
+
+impl<E: Ends> Bottleneck<E> {
+    fn new(shared: &Shared<'_>, forward: Link, back: Way<E::Ack>, flows: Vec<Flow<E>>, starts: Vec<u64>) -> Self {
+        let mut waiting: Vec<(u64, usize)> = starts.into_iter().zip(0..).collect();
+        waiting.sort_unstable();
+        waiting.reverse();
+        let sample = shared.sample.filter(|every| every.0 > 0);
+        let (turns, ends, left) = (Earliest::new(flows.len()), vec![None; flows.len()], flows.len());
+        Bottleneck { forward, back, flows, turns, waiting, ends, left, limit: shared.limit.0, sample, delivered: Vec::new() }
+    }
+
+    fn run<O: Observer>(mut self, observer: &mut O) -> SharedOutcome {
+        let mut sample_at = self.sample.map_or(NEVER, |_| 0);
+        let mut now = 0;
+        while self.left > 0 {
+            let (own, flow) = self.turns.first();
+            let release = self.back.next_event();
+            let start = self.waiting.last().map_or(NEVER, |(at, _)| *at);
+            let next = own.min(release).min(start);
+            while sample_at <= next.min(self.limit.saturating_sub(1)) {
+                self.delivered.push(self.flows.iter().map(Flow::delivered).collect());
+                sample_at = sample_at.saturating_add(self.sample.unwrap_or_default().0);
+            }
+            if next >= self.limit {
+                break;
+            }
+            // A timer that shrank into the past fires at once.
+            now = next.max(now);
+            if own == next {
+                self.flows[flow].step(now, &mut self.forward, &mut self.back, observer);
+                self.look_at(flow, now);
+            } else if start == next {
+                self.begin(now, observer);
+            } else {
+                self.release(now);
+            }
+        }
+        let limit = self.limit;
+        let finish = |(flow, end): (Flow<E>, Option<u64>)| match end {
+            Some(end) => flow.finish(end, Stop::Complete),
+            None => flow.finish(limit, Stop::TimeLimit),
+        };
+        SharedOutcome { flows: self.flows.into_iter().zip(self.ends).map(finish).collect(), delivered: self.delivered }
+    }
+
+    #[inline]
+    fn look_at(&mut self, flow: usize, now: u64) {
+        let done = self.flows[flow].complete();
+        if done {
+            self.ends[flow] = Some(now);
+            self.left -= 1;
+        }
+        self.turns.set(flow, if done { NEVER } else { self.flows[flow].next_event() });
+    }
+
+    fn begin<O: Observer>(&mut self, now: u64, observer: &mut O) {
+        if let Some((_, flow)) = self.waiting.pop() {
+            self.flows[flow].begin(now, &mut self.forward, observer);
+            self.look_at(flow, now);
+        }
+    }
+
+    /// The way back lets ACKs go.
+    fn release(&mut self, now: u64) {
+        while let Some((at, ack)) = self.back.poll(now) {
+            let flow = ack.flow as usize;
+            self.flows[flow].hear(at, ack.packet);
+            if self.ends[flow].is_none() {
+                self.turns.set(flow, self.flows[flow].next_event());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_comes_first_and_of_equals_the_lower_place() {
+        for places in [1_usize, 2, 3, 100] {
+            let (mut tree, mut plain) = (Earliest::new(places), vec![NEVER; places]);
+            let mut x = 5u64;
+            for _ in 0..5_000 {
+                x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let (place, at) = ((x >> 33) as usize % places, (x >> 20) % 50);
+                tree.set(place, at);
+                plain[place] = at;
+                let first = plain.iter().zip(0..).map(|(at, place)| (*at, place)).min().expect("places");
+                assert_eq!(tree.first(), first, "with {places} places");
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Both ends of a TCP connection, as a flow drives them.
+
+use super::{AckEvery, AckPacket, Buffer, Host, Receiver, Segment, Sender, Transmit};
+use crate::flow;
+use crate::outcome::Outcome;
+use firstflight::avoidance::AnyAvoidance;
+use firstflight::controller::Controller;
+use firstflight::recovery::AnyRecovery;
+use firstflight::startup::Startup;
+use firstflight::{Ack, Nanos, Time};
+
+/// Sender and receiver.
+#[derive(Debug)]
+pub struct Ends<S: Startup> {
+    header: u32,
+    buffer: Buffer,
+    sender: Sender<S>,
+    receiver: Receiver,
+}
+
+/// One TCP flow.
+pub type Flow<S> = flow::Flow<Ends<S>>;
+
+impl<S: Startup> Flow<S> {
+    /// A flow of `object` bytes between two hosts.
+    pub fn new(id: u32, host: Host, sender: Sender<S>, object: u64) -> Flow<S> {
+        let receiver = Receiver::new(&host);
+        Flow::between(id, Ends { header: host.header, buffer: host.send_buffer, sender, receiver }, object)
+    }
+
+    /// The sender.
+    pub fn sender(&self) -> &Sender<S> {
+        &self.ends.sender
+    }
+
+    /// The receiver.
+    pub fn receiver(&self) -> &Receiver {
+        &self.ends.receiver
+    }
+}
+
+impl Host {
+    /// The same hosts with a receiver that merges what comes within `hold` ns, up to `bytes`, before it acknowledges.
+    #[must_use]
+    pub fn merging(self, hold: u64, bytes: u64) -> Host {
+        Host { ack_every: AckEvery::Bytes(bytes), ack_delay: hold, ..self }
+    }
+}
+
+impl<S: Startup> flow::Ends for Ends<S> {
+    type Startup = S;
+    type Data = Segment;
+    type Ack = AckPacket;
+    type Sent = Transmit;
+
+    #[inline]
+    fn controller(&self) -> &Controller<S, AnyAvoidance, AnyRecovery> {
+        self.sender.controller()
+    }
+    #[inline]
+    fn poll(&mut self, now: Time) -> Option<Transmit> {
+        self.sender.poll(now)
+    }
+    #[inline]
+    fn packet(&self, sent: &Transmit, marked: bool) -> Segment {
+        Segment { marked, ..sent.segment }
+    }
+    #[inline]
+    fn data_len(&self, sent: &Transmit) -> u32 {
+        sent.segment.len + self.header
+    }
+    fn offset(&self, sent: &Transmit) -> u64 {
+        sent.segment.from
+    }
+    fn on_dropped(&mut self, sent: &Transmit) {
+        self.sender.on_dropped(sent);
+    }
+    #[inline]
+    fn on_data(&mut self, now: Time, segment: &Segment) -> Option<AckPacket> {
+        self.receiver.on_segment(now, segment)
+    }
+    #[inline]
+    fn ack_due(&self) -> Option<Time> {
+        self.receiver.ack_due()
+    }
+    fn acknowledge(&mut self, now: Time) -> AckPacket {
+        self.receiver.acknowledge(now)
+    }
+    #[inline]
+    fn ack_len(&self, ack: &AckPacket) -> u32 {
+        self.header + ack.option_bytes()
+    }
+    #[inline]
+    fn is_pure(ack: &AckPacket) -> bool {
+        // A block is told again, but not for ever.
+        ack.count == 0
+    }
+    #[inline]
+    fn on_ack(&mut self, now: Time, ack: &AckPacket) -> Option<Ack> {
+        self.sender.on_ack(now, ack)
+    }
+    #[inline]
+    fn release_at(&self) -> Option<Time> {
+        self.sender.release_at()
+    }
+    #[inline]
+    fn timer_at(&self) -> Option<Time> {
+        self.sender.timer_at()
+    }
+    fn on_timer(&mut self, now: Time) -> Option<Ack> {
+        self.sender.on_timer(now)
+    }
+    #[inline]
+    fn complete(&self) -> bool {
+        self.sender.complete()
+    }
+    #[inline]
+    fn delivered(&self) -> u64 {
+        self.receiver.delivered()
+    }
+    fn acked(&self) -> u64 {
+        self.sender.una()
+    }
+    fn accepts(&self) -> u64 {
+        let una = self.sender.una();
+        if self.buffer == Buffer::Unlimited { una } else { una.saturating_add(self.sender.send_window()) }
+    }
+    fn write(&mut self, written: u64) {
+        self.sender.write(written);
+    }
+    #[inline]
+    fn inflight(&self) -> u64 {
+        self.sender.inflight()
+    }
+    fn min_rtt(&self) -> Option<Nanos> {
+        self.sender.min_rtt()
+    }
+    fn first_sent(&self) -> Option<Time> {
+        self.sender.first_sent()
+    }
+
+    fn count(&self, outcome: &mut Outcome) {
+        let counters = self.sender.counters();
+        let truth = self.sender.board().truth();
+        outcome.packets_sent = self.sender.transmissions();
+        outcome.packets_lost = truth.dropped;
+        outcome.packets_dropped = counters.packets_dropped;
+        outcome.spurious_losses = truth.delivered;
+        outcome.retransmitted_bytes = counters.retransmitted_bytes;
+        outcome.lost_retransmissions = counters.lost_retransmissions;
+        outcome.retransmissions = counters.retransmissions;
+        outcome.rtos = counters.rtos;
+        outcome.probes = counters.probes;
+        outcome.recoveries = counters.recoveries;
+        outcome.recoveries_below_ssthresh = counters.recoveries_below_ssthresh;
+        outcome.recoveries_timed_out = counters.recoveries_timed_out;
+        outcome.undone = counters.undone;
+        outcome.early_retransmits = counters.early_retransmits;
+        outcome.early_retransmits_spurious = counters.early_retransmits_spurious;
+        outcome.episodes = self.sender.episodes().to_vec();
+        outcome.cwnd_max = counters.cwnd_max;
+    }
+}
