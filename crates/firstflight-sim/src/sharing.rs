@@ -108,25 +108,26 @@ pub fn run_flows<S: Startup, O: Observer>(
 /// The earliest of many times, of which one is replaced at a time.
 #[derive(Clone, Debug)]
 struct Earliest {
-    /// The children of node `n` are `2 n` and `2 n + 1`; the leaves come last.
-    nodes: Vec<(u64, u32)>,
+    /// The children of node `n` are `2 n` and `2 n + 1`; the leaves come last. Time above, place below: one number, because which of two
+    /// flows comes first is a coin toss that no branch predictor wins.
+    nodes: Vec<u128>,
 }
 
 impl Earliest {
     fn new(places: usize) -> Earliest {
-        Earliest { nodes: vec![(NEVER, u32::MAX); 2 * places.next_power_of_two()] }
+        Earliest { nodes: vec![u128::MAX; 2 * places.next_power_of_two()] }
     }
 
     #[inline]
     fn first(&self) -> (u64, usize) {
-        let (at, place) = self.nodes[1];
-        (at, place as usize)
+        let first = self.nodes[1];
+        ((first >> 64) as u64, first as u64 as usize)
     }
 
     #[inline]
     fn set(&mut self, place: usize, at: u64) {
         let mut node = self.nodes.len() / 2 + place;
-        let mut earliest = (at, place as u32);
+        let mut earliest = u128::from(at) << 64 | place as u128;
         self.nodes[node] = earliest;
         while node > 1 {
             earliest = earliest.min(self.nodes[node ^ 1]);
