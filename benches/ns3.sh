@@ -70,18 +70,22 @@ same() {
     line "$1" "$a" "$b" "$apart %" "$verdict"
 }
 
-# name, title, tolerance of the first drop's time, of the window then
+# name, title, tolerance of the first drop's time and of the window then
 compare() {
-    same "$2: bytes delivered" delivered_bytes 2 "$1"
+    same "$2: bytes delivered" delivered_bytes 1 "$1"
     same '  first drop, s' first_drop_s "$3" "$1"
-    same '  window then, bytes' cwnd_at_first_drop "$4" "$1"
-    line '  drops' "$(value "$work/$1.ours" drops)" "$(value "$work/$1.theirs" drops)" '' 'not compared: what recovery makes of it'
+    same '  window then, bytes' cwnd_at_first_drop "$3" "$1"
+    case $1 in
+    reno*) same '  drops' drops 2 "$1" ;;
+    *) line '  drops' "$(value "$work/$1.ours" drops)" "$(value "$work/$1.theirs" drops)" '' 'not held equal' ;;
+    esac
 }
 
 for rtt in 30 140; do
     pair "reno$rtt" 20 "rtt=$rtt" cc=newreno ackEvery=1
-    pair "cubic$rtt" 20 "rtt=$rtt" hystart=0
-    pair "hystart$rtt" 20 "rtt=$rtt" hystart=1
+    pair "cubic$rtt" 20 "rtt=$rtt" hystart=0 ackEvery=1
+    pair "hystart$rtt" 20 "rtt=$rtt" hystart=1 ackEvery=1
+    pair "delayed$rtt" 20 "rtt=$rtt" hystart=1
 done
 pair many 10 rtt=30 flows=100 hystart=1
 pair manyrack 10 rtt=30 flows=100 hystart=1 preset=rack
@@ -91,8 +95,8 @@ echo
 line 'data packets per second of CPU time' firstflight ns-3 ratio ''
 for rtt in 30 140; do
     speed "reno$rtt" "1 flow, $rtt ms, NewReno, an ACK per packet"
-    speed "cubic$rtt" "1 flow, $rtt ms, CUBIC"
-    speed "hystart$rtt" "1 flow, $rtt ms, CUBIC with HyStart"
+    speed "cubic$rtt" "1 flow, $rtt ms, CUBIC, an ACK per packet"
+    speed "delayed$rtt" "1 flow, $rtt ms, CUBIC with HyStart"
 done
 speed many '100 flows, 30 ms, CUBIC with HyStart'
 speed manyrack '100 flows, 30 ms, ours with RACK'
@@ -110,8 +114,11 @@ done
 echo
 line 'what came of it' firstflight ns-3 difference ''
 for rtt in 30 140; do
-    compare "reno$rtt" "$rtt ms, NewReno" 5 2
-    compare "cubic$rtt" "$rtt ms, CUBIC" 5 2
-    compare "hystart$rtt" "$rtt ms, CUBIC with HyStart" 10 5
+    # With an ACK for every packet nothing about slow start is left to choose: the two must agree.
+    compare "reno$rtt" "$rtt ms, NewReno" 0.5
+    compare "cubic$rtt" "$rtt ms, CUBIC" 0.5
+    compare "hystart$rtt" "$rtt ms, CUBIC with HyStart" 0.5
+    # With delayed ACKs ns-3's CUBIC grows a little slower, and its HyStart looks at other ACKs.
+    compare "delayed$rtt" "$rtt ms, the same with delayed ACKs" 10
 done
 exit "$failed"

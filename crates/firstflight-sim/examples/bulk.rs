@@ -45,9 +45,9 @@ impl Scenario {
         self.arm.controller(config, self.path.bdp_bytes(), Time(start), Seq(0))
     }
 
-    /// Data starts after the handshake.
+    /// Data starts after the handshake: a round trip of two small packets.
     fn handshake(&self) -> u64 {
-        self.path.rtt()
+        self.rtt_ms * 1_000_000 + 2 * 60 * 8_000 / self.rate_mbps
     }
 
     fn limit(&self) -> u64 {
