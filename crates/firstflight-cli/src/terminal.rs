@@ -15,7 +15,7 @@ pub const CAUTION: Style = AnsiColor::Yellow.on_default();
 pub const QUIET: Style = Style::new().dimmed();
 
 /// A rule above, under the header and below; rows stand close.
-const RULES: TableStyle = TableStyle::new()
+pub const RULES: TableStyle = TableStyle::new()
     .top_border(LineStyle::none().fill('─').junction('─'))
     .header_separator(LineStyle::none().fill('─').junction('─'))
     .bottom_border(LineStyle::none().fill('─').junction('─'));

@@ -5,9 +5,11 @@ use crate::error::Bad;
 use crate::record::Recorder;
 use crate::trial::{Ground, TrialRow, ms, rtt_jitter};
 use firstflight::Nanos;
+use firstflight::arm::{Arm, StartupSpec};
 use firstflight_path::Rate;
 use rayon::prelude::*;
 use serde::Serialize;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What to compare.
 #[derive(Clone, Debug)]
@@ -39,6 +41,9 @@ pub enum Keep {
 pub struct ExperimentRow {
     /// Where it ran.
     pub testbed: &'static str,
+    /// What sends and receives there, where that is not our own code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stacks: Option<&'static str>,
     /// `quic` or `tcp`.
     pub transport: &'static str,
     /// Preset of loss detection.
@@ -111,17 +116,18 @@ impl Plan {
             return Err(Bad("nothing to compare: at least one arm, one trial and one byte are needed".into()));
         }
         let trials: Vec<(usize, u32)> = (0..self.arms.len()).flat_map(|arm| (0..self.repeat).map(move |round| (arm, round))).collect();
+        let arrived = AtomicBool::new(false);
         let done: Vec<(TrialRow, Option<Recorder>)> = trials
             .into_par_iter()
             .map(|(arm, round)| {
-                let result = self.trial(&self.arms[arm], round, keep);
+                let result = self.trial(&self.arms[arm], round, keep, &arrived);
                 tick();
                 result
             })
             .collect::<Result<_, Bad>>()?;
         let (rows, records): (Vec<_>, Vec<_>) = done.into_iter().unzip();
         let records = records.into_iter().flatten().collect();
-        if rows.iter().all(|row| row.goodput_mbps.is_none() && row.packets_lost == row.packets_sent) {
+        if !arrived.into_inner() {
             return Err(self.nothing_arrives());
         }
         let warnings = self.warnings(&rows);
@@ -136,7 +142,7 @@ impl Plan {
         ms(self.ground.limit.0) / 1e3
     }
 
-    fn trial(&self, arm: &NamedArm, round: u32, keep: Keep) -> Result<(TrialRow, Option<Recorder>), Bad> {
+    fn trial(&self, arm: &NamedArm, round: u32, keep: Keep, arrived: &AtomicBool) -> Result<(TrialRow, Option<Recorder>), Bad> {
         let seed = self.seed.wrapping_add(u64::from(round));
         let jittered;
         let ground = if round == 0 {
@@ -153,18 +159,39 @@ impl Plan {
             _ => None,
         };
         let outcome = ground.run(arm, seed, recorder.as_mut())?;
+        if outcome.delivered > 0 {
+            arrived.store(true, Ordering::Relaxed);
+        }
         Ok((TrialRow::new(ground, arm, seed, ground.ideal(seed)?, &outcome), recorder))
     }
 
     fn warnings(&self, rows: &[TrialRow]) -> Vec<String> {
         let mut warnings = Vec::new();
         let per_arm: Vec<&[TrialRow]> = rows.chunks(self.repeat as usize).collect();
+        let mut told = vec![false; per_arm.len()];
         for (i, a) in per_arm.iter().enumerate() {
-            for b in &per_arm[i + 1..] {
-                if a.iter().zip(*b).all(|(x, y)| same_behaviour(x, y)) {
-                    warnings.push(format!("{} and {} behaved identically: nothing on this path tells them apart", a[0].arm, b[0].arm));
-                }
+            let same = |b: &[TrialRow]| a.iter().zip(b).all(|(x, y)| same_behaviour(x, y));
+            let twins: Vec<usize> = (i + 1..per_arm.len()).filter(|&j| !told[j] && same(per_arm[j])).collect();
+            if !told[i] && !twins.is_empty() {
+                let names: Vec<&str> = std::iter::once(i).chain(twins.iter().copied()).map(|j| per_arm[j][0].arm.as_str()).collect();
+                let (last, others) = names.split_last().expect("there is a twin");
+                warnings.push(format!("{} and {last} behaved identically: nothing on this path tells them apart", others.join(", ")));
             }
+            for &j in &twins {
+                told[j] = true;
+            }
+        }
+        let paced: Vec<bool> = self.arms.iter().map(|arm| self.ground.paced(arm)).collect();
+        for (arm, _) in self.arms.iter().zip(&paced).filter(|(arm, paced)| !**paced && needs_pacer(&arm.arm)) {
+            warnings.push(format!(
+                "{} runs without a pacer here: no jump and no threefold growth; `@(pace=on)` gives it what it needs",
+                arm.label
+            ));
+        }
+        if self.ground.path.hides_pacing() && paced.iter().any(|&p| p != paced[0]) {
+            warnings.push(
+                "the link delivers in slots that hide pacing, and the arms differ in it: their difference here is not the pacer's".into(),
+            );
         }
         let unfinished = rows.iter().filter(|row| !row.complete).count();
         if unfinished > 0 {
@@ -182,7 +209,8 @@ impl Plan {
         let ground = &self.ground;
         let path = &ground.path;
         ExperimentRow {
-            testbed: "sim",
+            testbed: ground.testbed.name(),
+            stacks: ground.testbed.stacks(),
             transport: ground.host.transport(),
             detection: ground.host.detection(),
             path: path.to_string(),
@@ -239,6 +267,11 @@ impl Comparison {
         let path = &self.plan.ground.path;
         matches!(path.rate(), Rate::Constant(_)).then(|| (Nanos(path.rtt() / 2), path.rate_bps()))
     }
+}
+
+/// Rapid Start and jump start spread their windows; without a pacer most of what they are is missing.
+fn needs_pacer(arm: &Arm) -> bool {
+    matches!(arm.startup, StartupSpec::Rapid(_) | StartupSpec::Jump(_))
 }
 
 /// Two rows that differ in nothing but the arm's name.

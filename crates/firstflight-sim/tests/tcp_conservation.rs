@@ -59,7 +59,7 @@ fn paths(faults: &'static [&'static str]) -> impl Strategy<Value = String> {
     let queue = prop::sample::select(vec!["2pkt", "10pkt", "60pkt", "0.5bdp", "1bdp", "unlimited"]);
     let faults = prop::sample::subsequence(faults, 0..=faults.len().min(3));
     (rate, rtt, queue, faults).prop_map(|(rate, rtt, queue, faults)| {
-        let faults: String = faults.iter().map(|fault| format!(",{fault}")).collect();
+        let faults = faults.iter().fold(String::new(), |list, fault| list + "," + fault);
         // A queue has room for a full packet.
         let queue = if rate == "300kbit" && queue.ends_with("bdp") { "10pkt" } else { queue };
         format!("rate={rate},rtt={rtt}ms,queue={queue}{faults}")

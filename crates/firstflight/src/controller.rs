@@ -37,7 +37,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// RFC 6928 and RFC 9002 section 7.2: `min(10 * mss, max(14720, 2 * mss))` bytes.
+    /// RFC6928 2-1, RFC9002 7.2-1: `min(10 * mss, max(14720, 2 * mss))` bytes.
     pub const fn standard_initial_window(mss: u64) -> u64 {
         let two = mss.saturating_mul(2);
         let floor = if two > 14_720 { two } else { 14_720 };
@@ -228,6 +228,11 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         }
     }
 
+    /// The largest packet has another size from now on, in bytes (path MTU discovery). Windows stay as they are.
+    pub fn set_mss(&mut self, mss: u64) {
+        self.cx.mss = mss.clamp(1, MAX_MSS);
+    }
+
     /// A packet or burst left.
     pub fn on_sent(&mut self, sent: &Sent) {
         self.first_sent.get_or_insert(sent.now);
@@ -267,7 +272,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         {
             return self.open(signal, ack);
         }
-        if may_grow && ack.acked > 0 {
+        // RFC5681 3.2-stands: the window stands while duplicate ACKs come in; in TCP what they SACK counts in recovery, not for growth.
+        if may_grow && ack.acked > 0 && (ack.advanced || self.cx.transport == Transport::Quic) {
             self.grow(ack);
         }
     }
@@ -279,7 +285,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let before = self.w;
         let episode = self.episode.take();
         if let Some(Episode::Policy) = episode {
-            // What an episode shows is what may be sent at the moment; what a timeout cuts is the window it would have left.
+            // OURS timeout-episode: what an episode shows is what may be sent at the moment; what a timeout cuts is the window it would
+            // have left.
             let left = self.recovery.end(End::Timeout, inflight);
             self.install(left);
         }
@@ -289,16 +296,22 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                 // RFC5682 3-undo: a timeout may prove needless later, but one inside an episode does not make the loss before it unreal.
                 self.undo = episode.is_none().then(|| self.copy(before));
                 self.exit_in_doubt = in_startup;
+                // RFC5681 3.1-series: the threshold is cut by the first timeout of a series only.
                 self.w.ssthresh = self.avoidance.on_rto(event.now, inflight, self.w, &self.cx).max(self.cx.minimum_window());
                 self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
             }
             Timeout::RtoAgain => {
+                // Of a series, or with an episode open whose cut stands: only the copy of the series survives.
+                if episode.is_some() {
+                    self.undo = None;
+                }
                 self.install(self.cx.mss);
                 self.mark = Some(event.nxt);
             }
             Timeout::PersistentCongestion => {
                 self.undo = None;
+                // RFC9002 7.6.2-1: the smallest window, out of recovery; the threshold stays as the loss left it.
                 self.avoidance.on_persistent_congestion(event.now);
                 self.w.cwnd = self.cx.minimum_window();
                 self.mark = None;
@@ -330,6 +343,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                 self.exit = None;
             }
         }
+        // OURS undo-mark: the period never was; what was sent before it may still be lost, and then it is news.
+        self.mark = None;
     }
 
     /// Congestion window in bytes.
@@ -357,6 +372,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
         let srtt = Nanos(self.srtt.filter(|_| self.cx.paced)?.get());
+        // RFC9002 7.7-1: the rate is the window per smoothed RTT, times the gain of the phase.
         let gain = self.pacing_gain();
         Rate::from_bytes_over(self.w.cwnd.saturating_mul(gain.num()), srtt * gain.den()).map(|rate| Rate(rate.0.max(1)))
     }
@@ -412,7 +428,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
 
     fn pacing_gain(&self) -> Ratio {
         match self.episode {
-            // RAPID 4.3-pacing: the smooth recovery needs no more than slow start's gain; its window does the shaping.
+            // RAPID 3.3-pacing: the smooth recovery needs no more than slow start's gain; its window does the shaping.
             Some(Episode::Own(_)) => GAIN_SLOW_START,
             Some(_) => self.recovery_gain,
             None if self.w.in_slow_start() => self.startup.pacing_gain(),
@@ -421,8 +437,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     }
 
     fn limited(&self, ack: &Ack) -> bool {
-        // RFC9002 7.8-1: no growth while the window is not used; in slow start half of it in flight is use enough, since the window
-        // doubles within the round trip that the test looks back on.
+        // RFC9002 7.8-1: no growth while the window is not used. OURS growth-half: in slow start half of it in flight is use enough, since
+        // the window doubles within the round trip that the test looks back on.
         ack.cwnd_limited || (self.w.in_slow_start() && ack.inflight_before >= self.w.cwnd / 2)
     }
 
@@ -452,9 +468,10 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     fn congested(&self, ack: &Ack, replaced: bool) -> Option<Signal> {
         let (loss_is_news, mark_is_news) = match (self.mark.filter(|_| !replaced), self.cx.transport) {
             (None, _) => (true, true),
-            // RFC9002 7.3.1-2: only a packet sent after the last entry starts a new period. Late losses of the old one hide no marks.
+            // RFC9002 7.3.2-4: only a packet sent after the last entry starts a new period. Late losses of the old one hide no marks.
             (Some(mark), Transport::Quic) => (ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark), ack.una > mark),
-            // Below the mark without an episode TCP is in timeout recovery: there only a lost repeat is news.
+            // RFC6675 5.1-1: below the mark without an episode TCP is in timeout recovery; there only a lost repeat is news
+            // (LINUX rto-reenter).
             (Some(mark), Transport::Tcp) => (ack.una >= mark || ack.lost_again, ack.una >= mark),
         };
         if ack.lost > 0 && loss_is_news { Some(Signal::Loss) } else { (ack.ce && mark_is_news).then_some(Signal::Ecn) }
@@ -464,15 +481,19 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     #[inline(never)]
     fn progress(&mut self, ack: &Ack) -> (bool, bool) {
         let past_mark = self.mark.is_none_or(|mark| match self.cx.transport {
+            // RFC9002 7.3.2-5: over with the first packet sent after entry. RFC6675 5-end: over when all that was sent before it is
+            // acknowledged.
             Transport::Quic => ack.una > mark,
             Transport::Tcp => ack.una >= mark,
         });
         match self.episode {
             Some(Episode::Policy) if past_mark => {
                 self.end_policy(End::Complete, ack);
+                // OURS ack-completing: in TCP the ACK that ends an episode grows nothing; in QUIC only packets sent after entry count.
                 (self.cx.transport == Transport::Quic, false)
             }
             Some(Episode::Policy) if ack.lost_again && self.recovery.restarts_on_lost_repeat() => {
+                // RFC5681 4.3-1: the loss of a repeat counts as a second sign of congestion.
                 self.end_policy(End::Replaced, ack);
                 self.stats.replaced = self.stats.replaced.saturating_add(1);
                 (false, true)
@@ -485,13 +506,14 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                 own.account(ack.acked, ack.lost, ack.una);
                 self.install(own.cwnd());
                 self.w.ssthresh = self.w.cwnd;
-                // RAPID 4.3-end: over when something *transmitted* after entry arrives; in TCP holes hold `una` back much longer.
+                // RAPID 3.3-end: over when something *transmitted* after entry arrives; in TCP holes hold `una` back much longer.
                 let over = match self.cx.transport {
                     Transport::Quic => past_mark,
                     Transport::Tcp => ack.tx_acked.is_some_and(|tx| tx >= self.tx_mark),
                 };
                 self.episode = if over {
                     self.avoidance.hand_over(own.handover(), self.w, &self.cx);
+                    // OURS rapid-repair: in TCP the window stands until the holes are filled.
                     (!past_mark).then_some(Episode::Repair)
                 } else {
                     Some(Episode::Own(own))
@@ -582,8 +604,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     }
 
     fn grow(&mut self, ack: &Ack) {
-        // RFC9002 7.3.2-4 is QUIC's: in TCP an episode lasts until everything sent before it is acknowledged, and after a timeout
-        // what was sent before it is what slow start grows by.
+        // RFC9002 7.3.2-growth: packets sent before a period grow no window. That is QUIC's rule: in TCP an episode lasts until everything
+        // sent before it is acknowledged, and after a timeout what was sent before it is what slow start grows by.
         let acked = if self.mark.is_some() && self.cx.transport == Transport::Quic { ack.acked_fresh } else { ack.acked };
         if acked == 0 {
             return;
@@ -618,6 +640,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     #[cold]
     fn meet_threshold(&mut self, now: Time, detected: u64, inflight: u64) -> bool {
         let timed_out = core::mem::take(&mut self.after_timeout);
+        // OURS handover-threshold: the row of the hand-over table for a threshold that slow start has met.
         let handover = if timed_out { Handover::AfterTimeout } else { Handover::LossFree };
         self.avoidance.hand_over(handover, self.w, &self.cx);
         // Told in later slow starts as well: what it was still looking for it need not find any more.

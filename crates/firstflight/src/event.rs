@@ -1,7 +1,7 @@
 //! What a transport tells the controller, and what the algorithms inside it may look at.
 //!
 //! The record of one acknowledgement and the order of work within it are the contract of the whole crate; every transport
-//! (the simulator, a QUIC stack, a kernel) keeps it:
+//! (the simulator, a QUIC stack, a kernel) keeps it (OURS ack-order):
 //!
 //! 1. the transport does its own bookkeeping (RTT estimator, bytes in flight, loss detection) and fills an [`Ack`];
 //! 2. a valid RTT sample goes to the startup ([`Startup::on_rtt`](crate::startup::Startup::on_rtt)) in every phase;
@@ -61,7 +61,7 @@ pub struct Sent {
 /// Everything one acknowledgement says, once per ACK; also the record of a loss timer (then `acked` is 0 and `rtt` is `None`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
-    /// Arrival time at the host, never the time the stack got round to it.
+    /// Arrival time at the host, never the time the stack got round to it (OURS ack-arrival).
     pub now: Time,
     /// Bytes newly delivered: cumulative plus SACK, each byte once (TCP); newly acknowledged packets that were in flight (QUIC).
     pub acked: u64,
@@ -217,13 +217,13 @@ pub struct Context {
 }
 
 impl Context {
-    /// The acknowledged bytes that slow start may count from one ACK: all when paced, at most `L = 8` segments when not (RFC 9406 4.2).
+    /// The acknowledged bytes that slow start may count from one ACK: all when paced, at most `L = 8` segments when not (RFC9406 4.2-1).
     #[inline]
     pub fn cap(&self, acked: u64) -> u64 {
         if self.paced { acked } else { acked.min(self.mss.saturating_mul(8)) }
     }
 
-    /// The smallest congestion window: two segments (RFC 5681, RFC 9002 section 7.2).
+    /// The smallest congestion window: two segments (RFC5681 3.1-eq4, RFC9002 7.2-3).
     #[inline]
     pub fn minimum_window(&self) -> u64 {
         self.mss.saturating_mul(2)

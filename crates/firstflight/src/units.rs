@@ -11,7 +11,7 @@ use core::ops::{Add, AddAssign, Mul, Sub};
 /// Larger inputs are cut down to it, which keeps every product of two of them inside `u128`.
 pub const MAX_BYTES: u64 = 1 << 40;
 
-/// A slow-start threshold that was never set (RFC 5681 section 3.1: "arbitrarily high").
+/// A slow-start threshold that was never set (RFC5681 3.1-ssthresh: as high as can be).
 pub const UNSET_SSTHRESH: u64 = u64::MAX;
 
 /// A point in time on the host's monotonic clock, in nanoseconds since an arbitrary origin.

@@ -8,6 +8,7 @@ use history::{Reached, Source, play, play_arm, random_bytes};
 
 const HISTORIES: u64 = 10_000;
 
+/// Shows RFC9002 7.2-3.
 #[test]
 fn random_histories_keep_every_invariant() {
     let (mut total, mut broken) = (Reached::default(), Vec::new());

@@ -25,6 +25,8 @@ fn canonical_names() {
         ("rapid(jump=60)", "rapid(jump=60)/cubic/prr"),
         ("hystart++(css=off)/cubic/prr@(iw=30,pace=on)", "hystart++(css=off)/cubic/prr@(iw=30,pace=on)"),
         ("hystart++-draft03", "hystart++(mode=lss)/cubic/prr"),
+        ("hystart", "hystart/cubic(floor20=on)/prr"),
+        ("hystart/cubic", "hystart/cubic/prr"),
         ("hystart(profile=gvisor,train=off)", "hystart(profile=gvisor,train=off)/cubic/prr"),
         (" slowstart / reno / immediate @( iw = 30 )", "slowstart/reno/immediate@(iw=30)"),
         ("slowstart/reno(beta=7/10)/immediate", "slowstart/reno(beta=0.7)/immediate"),

@@ -107,6 +107,7 @@ fn the_state_stays_small() {
     assert!(size_of::<RateHistogram>() <= 104, "its histogram takes {} bytes", size_of::<RateHistogram>());
 }
 
+/// Shows BEST histogram-1.
 #[test]
 fn row_1_bins_are_quarter_octaves_from_a_sixteenth_megabit() {
     #[rustfmt::skip]
@@ -129,6 +130,7 @@ fn row_1_bins_are_quarter_octaves_from_a_sixteenth_megabit() {
     }
 }
 
+/// Shows BEST histogram-4.
 #[test]
 fn row_2_a_pair_of_segments_in_160_us_reads_144_8_megabits() {
     let pair = FineRate::from_bytes_over(2 * MSS, Nanos::from_micros(160));
@@ -137,6 +139,7 @@ fn row_2_a_pair_of_segments_in_160_us_reads_144_8_megabits() {
     assert_eq!((per_edge(1281), per_edge(1521), per_edge(1523)), (44, 44, 45), "bin 44 reaches from 128.0 to 152.2 Mbit/s");
 }
 
+/// Shows BEST histogram-3.
 #[test]
 fn row_3_equal_samples_give_themselves() {
     for x in [1, 65_535, 151_833_804, u64::MAX] {
@@ -146,6 +149,7 @@ fn row_3_equal_samples_give_themselves() {
     assert_eq!(RateHistogram::default().quantile(50), None, "no samples, no median");
 }
 
+/// Shows BEST histogram-2.
 #[test]
 fn row_4_a_full_counter_halves_all_and_every_second_sample_counts() {
     let mut histogram = histogram([rate(14_480); 254]);
@@ -158,6 +162,7 @@ fn row_4_a_full_counter_halves_all_and_every_second_sample_counts() {
     }
 }
 
+/// Shows BEST pair-1.
 #[test]
 fn row_5_acks_closer_than_20_us_are_merged() {
     let mut rig = Rig::new(ALONE, 100);
@@ -174,6 +179,7 @@ fn row_5_acks_closer_than_20_us_are_merged() {
     assert_eq!(rig.best.pairs().offered(), 6, "20 us are enough");
 }
 
+/// Shows BEST rtt-1.
 #[test]
 fn row_6_rate_times_rtt_is_the_threshold() {
     let bytes = FineRate(151_833_804).bytes_in(Nanos::from_millis(600));
@@ -181,6 +187,7 @@ fn row_6_rate_times_rtt_is_the_threshold() {
     assert_eq!(bytes, 10_859_999, "144.8 Mbit/s for 600 ms");
 }
 
+/// Shows BEST pair-2.
 #[test]
 fn row_7_one_ack_per_frame_is_late_or_inflated() {
     for (grown_rtt, expected) in [(600 * MS, Outcome::Late), (676 * MS, Outcome::Inflated)] {
@@ -195,6 +202,7 @@ fn row_7_one_ack_per_frame_is_late_or_inflated() {
     }
 }
 
+/// Shows BEST chunk-1, BEST agree-4.
 #[test]
 fn row_8_compressed_acks_disagree_with_chunks() {
     // Frames of 40 ms, each a burst at 400 Mbit/s of as many segments as 30 Mbit/s give.
@@ -208,6 +216,7 @@ fn row_8_compressed_acks_disagree_with_chunks() {
     assert!(chunk < rate(3_200) && median > rate(36_000), "chunks read 30 Mbit/s, spacing 400 within a tenth: {chunk:?}, {median:?}");
 }
 
+/// Shows BEST agree-3.
 #[test]
 fn row_9_a_rate_that_doubles_is_unstable() {
     let mut rig = Rig::new(ALONE, 100);
@@ -217,6 +226,7 @@ fn row_9_a_rate_that_doubles_is_unstable() {
     assert_eq!(outcome, Some(Outcome::Unstable), "7.1 Mbit/s, then 14.3");
 }
 
+/// Shows BEST agree-1.
 #[test]
 fn row_10_two_modes_are_ambiguous() {
     let gaps: Vec<u64> = (0..40).map(|i| if i % 2 == 0 { gap_at(100) } else { gap_at(40_000) }).collect();
@@ -225,6 +235,7 @@ fn row_10_two_modes_are_ambiguous() {
     assert_eq!(outcome, Some(Outcome::Ambiguous), "half the samples at 1, half at 400 Mbit/s");
 }
 
+/// Shows BEST agree-3.
 #[test]
 fn stability_is_a_quarter_and_equality_counts() {
     assert!(FineRate(500).within_quarter(FineRate(400)) && FineRate(400).within_quarter(FineRate(500)), "1.25 is within");
@@ -241,6 +252,7 @@ fn clear(params: Params, cwnd_segments: u64) -> Rig {
     rig
 }
 
+/// Shows BEST judge-3.
 #[test]
 fn two_rounds_that_agree_set_the_threshold_above_the_window_only() {
     let bdp = 250_000;
@@ -270,6 +282,7 @@ fn two_rounds_that_agree_set_the_threshold_above_the_window_only() {
     }
 }
 
+/// Shows BEST judge-1.
 #[test]
 fn a_standing_queue_silences_it() {
     for (rtt, inflated) in [(100 * MS, false), (112_500_000, false), (112_500_001, true)] {
@@ -287,6 +300,7 @@ fn a_standing_queue_silences_it() {
     }
 }
 
+/// Shows BEST agree-1.
 #[test]
 fn too_few_samples_say_nothing() {
     for (gaps, few) in [(7, true), (8, false)] {
@@ -296,6 +310,7 @@ fn too_few_samples_say_nothing() {
     }
 }
 
+/// Shows BEST judge-2.
 #[test]
 fn the_threshold_has_a_floor_and_a_hint_caps_it() {
     #[rustfmt::skip]
@@ -313,6 +328,7 @@ fn the_threshold_has_a_floor_and_a_hint_caps_it() {
     }
 }
 
+/// Shows BEST judge-5.
 #[test]
 fn a_threshold_left_by_a_loss_is_never_raised() {
     let mut rig = clear(ALONE, 20);
@@ -335,6 +351,7 @@ fn the_threshold_follows_later_rounds_until_slow_start_ends() {
     assert!(!rig.best.armed(), "after which it is done");
 }
 
+/// Shows BEST skip-1.
 #[test]
 fn holes_application_limits_and_sacks_give_no_samples() {
     let plain = Ack { now: Time(9_001 * MS), acked: MSS, rtt: Some(Nanos(100 * MS)), nxt: Seq(1000), ..Ack::default() };
@@ -354,6 +371,7 @@ fn holes_application_limits_and_sacks_give_no_samples() {
     }
 }
 
+/// Shows BEST off-1.
 #[test]
 fn below_two_milliseconds_it_does_nothing() {
     for (rtt, off) in [(2 * MS - 1, true), (2 * MS, false)] {
@@ -363,6 +381,7 @@ fn below_two_milliseconds_it_does_nothing() {
     }
 }
 
+/// Shows BEST path-1, BEST path-2.
 #[test]
 fn a_step_of_the_rtt_and_a_new_level_restart_the_estimation() {
     let restarts = |rig: &Rig| rig.best.counts().restarts;
@@ -385,6 +404,7 @@ fn a_step_of_the_rtt_and_a_new_level_restart_the_estimation() {
     }
 }
 
+/// Shows BEST path-3.
 #[test]
 fn around_a_known_reassignment_nothing_is_measured() {
     for (offset_ms, measured) in [(0, false), (150, false), (151, true), (14_849, true), (14_850, false), (15_000, false)] {
@@ -398,6 +418,7 @@ fn around_a_known_reassignment_nothing_is_measured() {
 
 type Event = fn(&mut Best);
 
+/// Shows BEST rearm-1.
 #[test]
 fn a_loss_ends_it_timeouts_and_idle_start_it_afresh_and_a_false_alarm_resumes_it() {
     let mut rig = clear(Params::DEFAULT, 20);
@@ -422,6 +443,7 @@ fn a_loss_ends_it_timeouts_and_idle_start_it_afresh_and_a_false_alarm_resumes_it
     }
 }
 
+/// Shows BEST fallback-1.
 #[test]
 fn the_fallback_decides_where_best_is_silent() {
     // Three packets per round: never enough samples. Sent bytes double, delivered ones do not.
@@ -459,6 +481,7 @@ fn the_fallback_decides_where_best_is_silent() {
 }
 
 /// The acceptance scenarios: exit at 0.98 to 1.03 BDP without loss, first threshold early enough.
+/// Shows BEST agree-5.
 #[test]
 fn on_plain_links_it_leaves_at_the_bdp() {
     #[rustfmt::skip]
@@ -485,6 +508,7 @@ fn on_plain_links_it_leaves_at_the_bdp() {
     }
 }
 
+/// Shows BEST judge-5.
 #[test]
 fn a_queue_of_a_quarter_bdp_needs_its_hint() {
     for (hint, lost) in [(false, true), (true, false)] {
@@ -496,6 +520,7 @@ fn a_queue_of_a_quarter_bdp_needs_its_hint() {
 }
 
 /// Pacing at twice the window per RTT doubles the spacing rate every round.
+/// Shows BEST judge-4.
 #[test]
 fn under_pacing_it_is_silent() {
     for link in [GEO, LEO, FIVE_G, FOUR_G] {
@@ -508,6 +533,7 @@ fn under_pacing_it_is_silent() {
 }
 
 /// Acceptance test number one, its robust half: ACKs released every 40 or 5 ms, 30 us apart.
+/// Shows BEST chunk-2.
 #[test]
 fn on_a_slotted_return_path_it_abstains() {
     for period in [40 * MS, 20 * MS, 10 * MS, 5 * MS] {
@@ -542,6 +568,7 @@ fn on_the_cold_satellite_terminal_and_on_lte_it_never_sets() {
 
 /// Known exception: with one burst per round trip nothing shows that there is a slot, and a sixteenth of the RTT as chunk lies inside the
 /// burst. Slots longer than a quarter of the RTT therefore fool it, and the fallback has to catch that.
+/// Shows BEST chunk-1.
 #[test]
 fn slots_longer_than_a_quarter_rtt_defeat_the_chunks() {
     let back = Return::Batch { period: 40 * MS, cap: usize::MAX, lo: 30_000, hi: 30_000 };
@@ -551,6 +578,7 @@ fn slots_longer_than_a_quarter_rtt_defeat_the_chunks() {
 }
 
 /// The receiver's clock sees through the return path: where spacing disagrees, it still finds the link.
+/// Shows BEST agree-2.
 #[test]
 fn with_receiver_time_stamps_a_slotted_path_is_no_obstacle() {
     let back = Return::Batch { period: 40 * MS, cap: usize::MAX, lo: 30_000, hi: 30_000 };
@@ -564,6 +592,7 @@ fn with_receiver_time_stamps_a_slotted_path_is_no_obstacle() {
     assert!((7_000..=8_600).contains(&ssthresh), "near 7500 packets, not {ssthresh}");
 }
 
+/// Shows BEST clock-3.
 #[test]
 fn the_tick_is_checked_against_the_local_clock_once() {
     for (tick_us, expected) in [(1_000, Some(1)), (1_200, Some(1)), (4_000, Some(4)), (10_000, Some(10)), (2_000, None), (100_000, None)] {
@@ -591,6 +620,7 @@ fn receiver_rate(gaps: &[u64], ticks: u32, packets_per_tick: u32) -> FineRate {
     rig.best.last_round().0
 }
 
+/// Shows BEST clock-1, BEST clock-2.
 #[test]
 fn a_train_on_the_receivers_clock_needs_sixteen_ticks() {
     for (ticks, counts) in [(15, false), (16, true)] {
@@ -633,6 +663,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     /// Properties 1 and 5 on anything: thresholds only at or above the window, one outcome per round, no panic.
+    /// Shows BEST judge-3.
     #[test]
     fn no_input_makes_it_aim_below_the_window_or_panic(
         acks in prop::collection::vec(nonsense(), 1..200),
@@ -661,6 +692,7 @@ proptest! {
     }
 
     /// Property 5.
+    /// Shows BEST round-1.
     #[test]
     fn every_round_ends_in_exactly_one_outcome(rounds in plausible()) {
         let mut rig = Rig::new(ALONE, 100);
@@ -672,12 +704,14 @@ proptest! {
     }
 
     /// Property 3.
+    /// Shows BEST clock-2.
     #[test]
     fn the_receivers_clock_ignores_how_the_return_path_times_acks(gaps in prop::collection::vec(0u64..20_000_000, 1..50), ticks in 16u32..60, per_tick in 1u32..5) {
         prop_assert_eq!(receiver_rate(&gaps, ticks, per_tick), receiver_rate(&[MS / 4], ticks, per_tick));
     }
 
     /// Property 4: ACKs inside one coalescing interval may arrive as one.
+    /// Shows BEST pair-1.
     #[test]
     fn merging_a_coalescing_interval_changes_neither_spacing_nor_chunks(groups in 20usize..200, rtt_ms in 2u64..100) {
         // Intervals of exactly 20 us, so that chunks close at their ends, too.
@@ -722,6 +756,7 @@ proptest! {
     }
 
     /// The quantile lies within half a bin of the true one.
+    /// Shows BEST histogram-3.
     #[test]
     fn a_quantile_is_at_most_a_bin_off(samples in prop::collection::vec(65_536u64..1 << 36, 1..200)) {
         let found = histogram(samples.iter().map(|&x| FineRate(x))).quantile(50).unwrap();
@@ -732,6 +767,7 @@ proptest! {
     }
 }
 
+/// Shows BEST fallback-1.
 #[test]
 fn the_default_fallback_is_search_4_0() {
     assert_eq!(Params::default().fallback, FallbackParams::Search(search::Params::V4_0));

@@ -94,6 +94,7 @@ fn the_state_stays_small() {
     assert!(size_of::<BestPublished>() <= 640, "published BEST takes {} bytes", size_of::<BestPublished>());
 }
 
+/// Shows BESTPUB rate-1.
 #[test]
 fn rates_are_whole_megabits_in_sixteen_wrapping_bits() {
     #[rustfmt::skip]
@@ -113,6 +114,7 @@ fn rates_are_whole_megabits_in_sixteen_wrapping_bits() {
     }
 }
 
+/// Shows BESTPUB rate-2.
 #[test]
 fn the_percentile_is_the_lower_neighbour() {
     for (n, percentile, index) in
@@ -123,6 +125,7 @@ fn the_percentile_is_the_lower_neighbour() {
     }
 }
 
+/// Shows BESTPUB threshold-1.
 #[test]
 fn thresholds_are_packets_in_sixteen_wrapping_bits() {
     #[rustfmt::skip]
@@ -142,6 +145,7 @@ fn thresholds_are_packets_in_sixteen_wrapping_bits() {
     assert_eq!(threshold_packets(100, 30_000, 0), 0xc6c0, "without a segment size nothing divides by zero");
 }
 
+/// Shows BESTPUB round-3, BESTPUB round-4.
 #[test]
 fn it_decides_when_round_four_is_over_and_once_only() {
     let mut rig = Rig::new(Params::PUBLISHED);
@@ -159,6 +163,7 @@ fn it_decides_when_round_four_is_over_and_once_only() {
     assert_eq!((counts.decided, counts.not_due, counts.sticky), (1, 4, 4), "every round end is counted: {counts:?}");
 }
 
+/// Shows BESTPUB round-2.
 #[test]
 fn the_rtt_is_the_sample_of_the_ack_after_the_crossing() {
     let mut rig = Rig::new(Params::PUBLISHED);
@@ -167,6 +172,7 @@ fn the_rtt_is_the_sample_of_the_ack_after_the_crossing() {
     assert_eq!(verdict, Verdict::Aim { ssthresh: packets * MSS }, "the crossing's 650 ms were wiped, 1100 ms are used");
 }
 
+/// Shows BESTPUB round-4.
 #[test]
 fn a_median_of_zero_decides_nothing_and_is_asked_again_until_round_seven() {
     let mut rig = Rig::new(Params::PUBLISHED);
@@ -176,6 +182,7 @@ fn a_median_of_zero_decides_nothing_and_is_asked_again_until_round_seven() {
     assert_eq!(rig.rounds(13, 20, mbps(144), (600_000, 600_000)), Verdict::Stay, "later rounds are not asked");
 }
 
+/// Shows BESTPUB round-3.
 #[test]
 fn the_last_round_it_decides_after_is_the_seventh() {
     for (zero_rounds, decides) in [(7, true), (8, false)] {
@@ -187,6 +194,7 @@ fn the_last_round_it_decides_after_is_the_seventh() {
     }
 }
 
+/// Shows BESTPUB round-3.
 #[test]
 fn an_undecided_flow_decides_again_after_256_rounds() {
     let mut rig = Rig::new(Params::PUBLISHED);
@@ -195,6 +203,7 @@ fn an_undecided_flow_decides_again_after_256_rounds() {
     assert_eq!(rig.best.counts().decided, 1, "the counter of rounds wraps to 0 and passes 4 once more");
 }
 
+/// Shows BESTPUB threshold-2.
 #[test]
 fn an_estimate_below_the_window_ends_slow_start_without_lowering_it() {
     #[rustfmt::skip]
@@ -219,6 +228,7 @@ fn an_estimate_below_the_window_ends_slow_start_without_lowering_it() {
     }
 }
 
+/// Shows BESTPUB rate-3.
 #[test]
 fn only_the_first_300_samples_of_a_round_count() {
     let mut rig = Rig::new(Params::PUBLISHED);
@@ -230,6 +240,7 @@ fn only_the_first_300_samples_of_a_round_count() {
     assert!(rig.best.rates().is_sorted(), "and sorted");
 }
 
+/// Shows BESTPUB gate-1, BESTPUB gate-2.
 #[test]
 fn sampling_waits_for_sixteen_segments_and_for_an_old_epoch() {
     #[rustfmt::skip]
@@ -250,6 +261,7 @@ fn sampling_waits_for_sixteen_segments_and_for_an_old_epoch() {
     }
 }
 
+/// Shows BESTPUB round-1.
 #[test]
 fn rounds_end_strictly_after_the_mark_and_only_while_the_window_is_the_limit() {
     let mut rig = Rig::new(Params::PUBLISHED);
@@ -264,6 +276,7 @@ fn rounds_end_strictly_after_the_mark_and_only_while_the_window_is_the_limit() {
     assert_eq!(rig.best.round_rtt_us(), None, "past it, a round ends and its RTT is wiped");
 }
 
+/// Shows BESTPUB reset-1.
 #[test]
 fn a_timeout_forgets_the_decision_and_nothing_else_does() {
     let decided = || {

@@ -17,6 +17,7 @@ fn curve(r: &Rig) -> [Option<u64>; 4] {
 
 // Hand-over.
 
+/// Shows RFC9438 4.6-fig5.
 #[test]
 fn after_loss_the_curve_climbs_back_to_the_window_before_the_cut() {
     for startup in ["slowstart", "hystart", "hystart++", "search", "best", "oracle", "limited(max=100000)"] {
@@ -38,6 +39,7 @@ fn after_loss_the_curve_climbs_back_to_the_window_before_the_cut() {
     }
 }
 
+/// Shows RFC9438 4.10-1.
 #[test]
 fn a_loss_free_exit_starts_the_curve_on_its_plateau() {
     let mut r = Rig::quic("hystart++(css=off)/cubic/prr", 20 * MSS);
@@ -53,6 +55,7 @@ fn a_loss_free_exit_starts_the_curve_on_its_plateau() {
     assert!(w_est >= Some(cwnd), "Reno's window starts at the window: {w_est:?}");
 }
 
+/// Shows LSS trigger-1.
 #[test]
 fn limited_slow_start_begins_beside_a_curve_on_its_plateau() {
     let mut r = Rig::quic("hystart++(mode=lss)/cubic/prr", 20 * MSS);
@@ -68,6 +71,7 @@ fn limited_slow_start_begins_beside_a_curve_on_its_plateau() {
     assert_eq!(r.c.cwnd() - before, 10 * MSS * exit.cwnd / (4 * before), "limited slow start is the larger operand");
 }
 
+/// Shows OURS handover-threshold.
 #[test]
 fn a_threshold_met_after_a_timeout_forgets_the_plateau() {
     let mut r = Rig::tcp("slowstart/cubic/prr", 10 * MSS);
@@ -116,6 +120,7 @@ fn rise(r: &mut Rig) {
 
 // Undo.
 
+/// Shows RFC9438 4.9-2.
 #[test]
 fn a_false_alarm_gives_everything_back() {
     for transport in BOTH {
@@ -141,6 +146,7 @@ fn a_false_alarm_gives_everything_back() {
     }
 }
 
+/// Shows RFC9438 4.9-2.
 #[test]
 fn a_window_that_has_outgrown_the_old_one_is_not_set_back() {
     let mut r = Rig::quic("slowstart/reno/immediate", 10 * MSS);
@@ -157,6 +163,7 @@ fn a_window_that_has_outgrown_the_old_one_is_not_set_back() {
     assert_eq!(r.c.exit().map(|exit| exit.reason), Some(ExitReason::Loss), "and startup has ended");
 }
 
+/// Shows RFC9438 4.9-1.
 #[test]
 fn marks_void_the_memory_of_an_earlier_loss() {
     let mut r = Rig::quic("slowstart/cubic/immediate", 10 * MSS);
@@ -171,6 +178,7 @@ fn marks_void_the_memory_of_an_earlier_loss() {
     assert_eq!((r.c.cwnd(), r.c.stats().undone), (cwnd, 0), "nothing is restored");
 }
 
+/// Shows RFC9438 4.9-2.
 #[test]
 fn undo_in_the_middle_of_an_episode_closes_it() {
     for recovery in ["prr", "immediate", "sack", "halving"] {
@@ -204,6 +212,7 @@ const RESUMES: [&str; 9] =
 
 proptest! {
     /// Item 7: undo(cut(x)) == x when nothing was sent in between, and what follows is the same too.
+    /// Shows RFC9438 4.9-2.
     #[test]
     fn undo_of_a_cut_is_as_if_nothing_had_happened(
         startup in prop::sample::select(&RESUMES[..]),
@@ -308,6 +317,7 @@ proptest! {
     }
 
     /// Item 6: one period is one reduction, however many packets were lost in it.
+    /// Shows RFC9002 7.3.2-4.
     #[test]
     fn one_period_is_one_reduction(
         tcp in any::<bool>(),
@@ -346,6 +356,7 @@ fn rise_into_css(r: &mut Rig) {
 
 // Timeouts, idling, marks.
 
+/// Shows RFC5681 3.1-series.
 #[test]
 fn only_the_first_timeout_of_a_series_lowers_the_threshold() {
     let mut r = Rig::tcp("slowstart/reno/prr", 10 * MSS);
@@ -360,6 +371,7 @@ fn only_the_first_timeout_of_a_series_lowers_the_threshold() {
     assert_eq!(r.c.stats().loss_episodes, 0, "the losses of the timed-out flight are not cut for again");
 }
 
+/// Shows RFC9002 7.6.2-1.
 #[test]
 fn persistent_congestion_leaves_two_packets_and_the_threshold() {
     let mut r = Rig::quic("slowstart/cubic/immediate", 10 * MSS);
@@ -371,6 +383,7 @@ fn persistent_congestion_leaves_two_packets_and_the_threshold() {
     assert_eq!(r.c.recovery_mark(), None, "a new loss is a new period");
 }
 
+/// Shows RFC5681 4.1-2.
 #[test]
 fn an_idle_tcp_restarts_from_the_initial_window() {
     let timeout = Nanos::from_secs(1);
@@ -409,6 +422,7 @@ fn marks_cut_by_the_factor_of_marks() {
     }
 }
 
+/// Shows RFC9438 4.6-fig5.
 #[test]
 fn marks_may_leave_one_segment_in_tcp_and_two_packets_in_quic() {
     for (transport, expected) in [(Transport::Tcp, 1_400), (Transport::Quic, 2_000)] {
@@ -419,6 +433,7 @@ fn marks_may_leave_one_segment_in_tcp_and_two_packets_in_quic() {
     }
 }
 
+/// Shows RFC9002 7.2-3.
 #[test]
 fn a_congestion_window_is_at_least_two_packets_in_quic_from_the_start() {
     assert_eq!(Rig::quic("slowstart@(iw=1)", MSS).c.cwnd(), 2 * MSS, "one packet is below QUIC's minimum");

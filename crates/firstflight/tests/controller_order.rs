@@ -155,6 +155,7 @@ impl Watched {
 
 const BOTH: [Transport; 2] = [Transport::Quic, Transport::Tcp];
 
+/// Shows OURS ack-order.
 #[test]
 fn an_ack_in_slow_start_is_a_sample_first_and_growth_last() {
     for transport in BOTH {
@@ -163,6 +164,7 @@ fn an_ack_in_slow_start_is_a_sample_first_and_growth_last() {
     }
 }
 
+/// Shows OURS ack-order.
 #[test]
 fn a_loss_is_answered_after_the_sample_and_instead_of_growth() {
     for transport in BOTH {
@@ -195,6 +197,7 @@ fn a_sample_that_leaves_makes_avoidance_grow_on_the_same_ack_by_the_stricter_tes
     }
 }
 
+/// Shows OURS handover-threshold.
 #[test]
 fn a_threshold_aimed_at_the_window_ends_startup_there() {
     for (aim, met) in [(9 * MSS, true), (10 * MSS, true), (10 * MSS + 1, false)] {
@@ -213,6 +216,7 @@ fn a_threshold_aimed_at_the_window_ends_startup_there() {
     }
 }
 
+/// Shows OURS ack-order.
 #[test]
 fn an_ack_that_continues_an_episode_neither_samples_nor_grows() {
     for transport in BOTH {
@@ -225,6 +229,7 @@ fn an_ack_that_continues_an_episode_neither_samples_nor_grows() {
     }
 }
 
+/// Shows OURS ack-completing.
 #[test]
 fn the_ack_that_completes_grows_nothing_in_tcp_and_fresh_packets_in_quic() {
     // (transport, una on both sides of the mark 100, fresh bytes, calls)
@@ -243,6 +248,7 @@ fn the_ack_that_completes_grows_nothing_in_tcp_and_fresh_packets_in_quic() {
     }
 }
 
+/// Shows OURS ack-completing.
 #[test]
 fn the_ack_that_completes_opens_the_next_episode_if_something_sent_since_was_lost() {
     // (transport, una, last packet lost, a new episode)
@@ -260,6 +266,7 @@ fn the_ack_that_completes_opens_the_next_episode_if_something_sent_since_was_los
     }
 }
 
+/// Shows OURS ack-order.
 #[test]
 fn a_loss_timer_is_no_sample_and_no_growth() {
     for transport in BOTH {
@@ -269,6 +276,7 @@ fn a_loss_timer_is_no_sample_and_no_growth() {
     }
 }
 
+/// Shows RFC5681 4.3-1.
 #[test]
 fn a_repeat_lost_again_replaces_the_episode() {
     let mut w = watched(Transport::Tcp);
@@ -278,6 +286,7 @@ fn a_repeat_lost_again_replaces_the_episode() {
     assert_eq!((w.c.stats().replaced, w.c.stats().loss_episodes), (1, 2), "one was replaced, two were opened");
 }
 
+/// Shows RFC9002 7.3.2-4.
 #[test]
 fn late_losses_of_an_old_episode_do_not_hide_new_marks() {
     let mut w = watched(Transport::Quic);

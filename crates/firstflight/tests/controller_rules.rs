@@ -8,7 +8,7 @@ use firstflight::controller::Controller;
 use firstflight::event::Context;
 use firstflight::recovery::{Immediate, Prr, Sack, prr, sack};
 use firstflight::startup::hystart_plus_plus::{HyStartPlusPlus, Params as HyStartParams};
-use firstflight::startup::{ExitReason, Grown, SlowStart, Startup, Verdict};
+use firstflight::startup::{ExitReason, Grown, Oracle, SlowStart, Startup, Verdict};
 use firstflight::{Ack, Config, Congestion, Nanos, Phase, Rate, Ratio, Ready, Seq, Time, Timeout, Window};
 use hand_fed::{Fed, MS, MSS, Usual, config, fed, usual};
 
@@ -82,6 +82,7 @@ impl Startup for Diary {
     }
 }
 
+/// Shows OURS ack-order.
 #[test]
 fn hooks_come_in_the_order_of_the_contract_and_see_the_window_before_growth() {
     let iw = 30 * MSS;
@@ -103,6 +104,7 @@ fn hooks_come_in_the_order_of_the_contract_and_see_the_window_before_growth() {
     }
 }
 
+/// Shows OURS ack-order.
 #[test]
 fn in_recovery_only_rtt_samples_reach_the_startup() {
     let mut flow = usual(Diary::default(), config(false));
@@ -117,6 +119,7 @@ fn in_recovery_only_rtt_samples_reach_the_startup() {
 
 // --------------------------------------------------------------------------------------------------------- one reduction per period
 
+/// Shows RFC9002 7.3.2-4.
 #[test]
 fn a_period_cuts_once_however_much_is_lost_in_it() {
     for tcp in [false, true] {
@@ -133,6 +136,7 @@ fn a_period_cuts_once_however_much_is_lost_in_it() {
     }
 }
 
+/// Shows RFC9002 7.3.2-4.
 #[test]
 fn in_quic_only_a_packet_sent_after_the_last_entry_begins_another_period() {
     let mut flow = at_hundred(false);
@@ -147,6 +151,7 @@ fn in_quic_only_a_packet_sent_after_the_last_entry_begins_another_period() {
     assert_eq!(flow.c.stats().loss_episodes, 2, "packet {mark} after it");
 }
 
+/// Shows RFC6675 5-end, RFC9002 7.3.2-5.
 #[test]
 fn recovery_ends_at_its_mark_in_tcp_and_beyond_it_in_quic() {
     for (tcp, beyond) in [(true, 0), (false, 1)] {
@@ -166,6 +171,7 @@ fn recovery_ends_at_its_mark_in_tcp_and_beyond_it_in_quic() {
     }
 }
 
+/// Shows OURS ack-completing, RFC9002 7.3.2-growth.
 #[test]
 fn the_ack_that_ends_recovery_grows_nothing_in_tcp_and_only_by_later_packets_in_quic() {
     for (tcp, fresh, grows) in [(true, 60, false), (false, 0, false), (false, 60, true)] {
@@ -182,6 +188,7 @@ fn the_ack_that_ends_recovery_grows_nothing_in_tcp_and_only_by_later_packets_in_
     }
 }
 
+/// Shows OURS ack-completing.
 #[test]
 fn losses_of_the_completing_ack_are_answered() {
     // Also in TCP, where the order of work would go straight to sending: losses are reported once, and nobody would answer them later.
@@ -196,6 +203,7 @@ fn losses_of_the_completing_ack_are_answered() {
     }
 }
 
+/// Shows RFC5681 4.3-1.
 #[test]
 fn a_repeat_lost_again_cuts_again_if_the_policy_says_so() {
     for (lost_repeat, episodes, threshold) in
@@ -224,6 +232,7 @@ fn marks_open_an_episode_that_forces_no_packet() {
     assert_eq!(flow.c.exit().map(|exit| exit.reason), Some(ExitReason::Ecn));
 }
 
+/// Shows RFC9002 7.3.2-3.
 #[test]
 fn the_immediate_cut_of_quic_lets_one_packet_through() {
     let mut flow = fed(SlowStart, Reno::default(), Immediate::default(), config(false));
@@ -238,6 +247,7 @@ fn the_immediate_cut_of_quic_lets_one_packet_through() {
 
 // ---------------------------------------------------------------------------------------------------------------------------- undo
 
+/// Shows RFC9438 4.9-2.
 #[test]
 fn a_false_alarm_gives_back_window_threshold_startup_and_exit() {
     let mut flow = at_hundred(false);
@@ -250,6 +260,7 @@ fn a_false_alarm_gives_back_window_threshold_startup_and_exit() {
     assert_eq!(flow.c.stats().undone, 1, "a second call changes nothing");
 }
 
+/// Shows RFC9438 4.9-2.
 #[test]
 fn inside_an_episode_it_does_not_matter_what_may_be_sent_at_the_moment() {
     let mut flow = at_hundred(false);
@@ -259,6 +270,31 @@ fn inside_an_episode_it_does_not_matter_what_may_be_sent_at_the_moment() {
     assert_eq!((flow.c.cwnd(), flow.c.ssthresh()), (PACKETS * MSS, None), "all back");
 }
 
+/// Shows OURS undo-mark.
+#[test]
+fn after_a_false_alarm_a_real_loss_of_what_was_sent_before_it_is_news() {
+    for tcp in [false, true] {
+        let mut flow = at_hundred(tcp);
+        lose(&mut flow);
+        flow.c.on_spurious();
+        lose(&mut flow);
+        assert_eq!(flow.c.stats().loss_episodes, 2, "tcp {tcp}: nothing was sent in between, but the first loss never was one");
+        assert!(flow.c.in_recovery(), "tcp {tcp}: the second loss is answered");
+    }
+}
+
+/// Shows RFC5681 3.2-stands.
+#[test]
+fn in_tcp_a_window_stands_while_duplicates_come_in() {
+    for (tcp, grown) in [(true, 0), (false, MSS)] {
+        let mut flow = at_hundred(tcp);
+        let before = flow.c.cwnd();
+        let sacked = Ack { advanced: false, sacked: MSS, ..flow.acked(MSS) };
+        assert_eq!(flow.ack(sacked) - before, grown, "growth by {MSS} bytes that did not move una, tcp {tcp}");
+    }
+}
+
+/// Shows RFC9438 4.9-2.
 #[test]
 fn a_window_that_has_outgrown_the_old_one_is_kept() {
     // Cut from 100 to 70 packets; all lost packets turn up when the window is at 71, or at 105.
@@ -279,6 +315,7 @@ fn a_window_that_has_outgrown_the_old_one_is_kept() {
     }
 }
 
+/// Shows RFC9438 4.9-1.
 #[test]
 fn marks_void_the_memory_of_an_earlier_loss_and_a_new_loss_replaces_it() {
     let mut flow = at_hundred(false);
@@ -301,6 +338,7 @@ fn marks_void_the_memory_of_an_earlier_loss_and_a_new_loss_replaces_it() {
     assert_eq!(flow.c.cwnd(), PACKETS * MSS * 7 / 10, "back to before the second loss, not the first");
 }
 
+/// Shows OURS undo-phase.
 #[test]
 fn a_false_alarm_resumes_the_phase_of_the_startup() {
     let startup = HyStartPlusPlus::new(HyStartParams::RFC9406);
@@ -324,6 +362,7 @@ fn a_false_alarm_resumes_the_phase_of_the_startup() {
 
 // ------------------------------------------------------------------------------------------------------------------------ timeouts
 
+/// Shows RFC5681 3.1-12, RFC5681 3.1-series.
 #[test]
 fn a_timeout_cuts_the_threshold_once_in_a_series_and_the_window_each_time() {
     let mut flow = at_hundred(true);
@@ -334,6 +373,7 @@ fn a_timeout_cuts_the_threshold_once_in_a_series_and_the_window_each_time() {
     assert_eq!(flow.c.stats().timeouts, 2);
 }
 
+/// Shows RFC9002 7.6.2-1.
 #[test]
 fn persistent_congestion_leaves_two_packets_the_threshold_and_no_recovery() {
     let mut flow = at_hundred(false);
@@ -346,6 +386,7 @@ fn persistent_congestion_leaves_two_packets_the_threshold_and_no_recovery() {
     assert_eq!(flow.c.stats().loss_episodes, 2, "the memory of the period is gone with it");
 }
 
+/// Shows RFC5681 3.1-8, RFC9002 7.3.2-growth.
 #[test]
 fn slow_start_after_a_timeout_grows_by_repeated_data() {
     let mut flow = at_hundred(true);
@@ -359,6 +400,7 @@ fn slow_start_after_a_timeout_grows_by_repeated_data() {
     }
 }
 
+/// Shows OURS timeout-episode.
 #[test]
 fn a_timeout_inside_an_episode_cuts_its_target_not_what_was_left_of_the_window() {
     let mut flow = at_hundred(true);
@@ -370,6 +412,7 @@ fn a_timeout_inside_an_episode_cuts_its_target_not_what_was_left_of_the_window()
     assert_eq!(flow.c.ssthresh(), Some(49 * MSS), "beta times the target of 70 packets");
 }
 
+/// Shows LINUX rto-reenter, RFC6675 5.1-1.
 #[test]
 fn in_timeout_recovery_no_loss_opens_an_episode_but_that_of_a_repeat() {
     let mut flow = at_hundred(true);
@@ -382,6 +425,7 @@ fn in_timeout_recovery_no_loss_opens_an_episode_but_that_of_a_repeat() {
     assert_eq!(flow.c.stats().loss_episodes, 1, "a repeat sent after the timeout was lost: the policy bounds what follows");
 }
 
+/// Shows RFC5682 3-undo.
 #[test]
 fn a_needless_timeout_is_taken_back_unless_an_episode_was_open() {
     let mut flow = at_hundred(true);
@@ -390,11 +434,14 @@ fn a_needless_timeout_is_taken_back_unless_an_episode_was_open() {
     flow.c.on_spurious();
     assert_eq!((flow.c.cwnd(), flow.c.ssthresh(), flow.c.exit()), (PACKETS * MSS, None, None), "F-RTO: as before the first of the series");
 
-    let mut flow = at_hundred(true);
-    lose(&mut flow);
-    flow.c.on_congestion(&timeout(&flow, Timeout::Rto));
-    flow.c.on_spurious();
-    assert_eq!((flow.c.cwnd(), flow.c.stats().undone), (MSS, 0), "the loss that came before it was real");
+    // The second is how a transport says that the threshold stays, because the episode has cut it already.
+    for first in [Timeout::Rto, Timeout::RtoAgain] {
+        let mut flow = at_hundred(true);
+        lose(&mut flow);
+        flow.c.on_congestion(&timeout(&flow, first));
+        flow.c.on_spurious();
+        assert_eq!((flow.c.cwnd(), flow.c.stats().undone), (MSS, 0), "{first:?}: the loss that came before it was real");
+    }
 
     let mut flow = at_hundred(false);
     flow.c.on_congestion(&timeout(&flow, Timeout::PersistentCongestion));
@@ -404,6 +451,7 @@ fn a_needless_timeout_is_taken_back_unless_an_episode_was_open() {
 
 // ------------------------------------------------------------------------------------------------- idling, growth, pacing, start
 
+/// Shows RFC5681 4.1-2.
 #[test]
 fn after_an_idle_timeout_tcp_restarts_from_the_initial_window_and_quic_does_not() {
     for (tcp, idle_ms, expected) in [(true, 301, 30), (true, 300, 100), (false, 301, 100)] {
@@ -414,6 +462,7 @@ fn after_an_idle_timeout_tcp_restarts_from_the_initial_window_and_quic_does_not(
     }
 }
 
+/// Shows OURS growth-half, RFC9002 7.8-1.
 #[test]
 fn growth_needs_a_window_that_is_used_and_in_slow_start_half_of_it_is_use_enough() {
     // (in slow start, limited, bytes in flight before in packets, grows)
@@ -437,6 +486,7 @@ fn growth_needs_a_window_that_is_used_and_in_slow_start_half_of_it_is_use_enough
     }
 }
 
+/// Shows RFC5681 3.1-8, OURS handover-threshold.
 #[test]
 fn bytes_beyond_the_threshold_grow_avoidance_on_the_same_ack() {
     let mut flow = fed(SlowStart, Reno::new(reno::Params::default()), Prr::default(), config(true));
@@ -454,6 +504,7 @@ fn bytes_beyond_the_threshold_grow_avoidance_on_the_same_ack() {
     assert_eq!(flow.ack(ack), 10 * MSS + MSS * 6 / 10, "two packets to the threshold, the other six by Reno");
 }
 
+/// Shows OURS gain-slow-start, OURS gain-elsewhere, RFC9002 7.7-1, RFC9002 7.7-2.
 #[test]
 fn each_phase_has_its_pacing_gain() {
     let gain = |flow: &Usual<SlowStart>| flow.c.pacing_rate().map(|rate| rate.0 * 10 / flow.c.cwnd());
@@ -473,6 +524,7 @@ fn each_phase_has_its_pacing_gain() {
     assert!((199..=200).contains(&in_recovery), "recovery: the gain asked for, found {in_recovery}");
 }
 
+/// Shows RFC9002 7.7-1.
 #[test]
 fn without_an_rtt_or_a_pacer_there_is_no_pacing_rate() {
     let quic = usual(SlowStart, config(false));
@@ -485,11 +537,28 @@ fn without_an_rtt_or_a_pacer_there_is_no_pacing_rate() {
     assert_eq!(quic.c.pacing_rate(), Some(Rate(30 * MSS * 20)), "the handshake's RTT will do");
 }
 
+/// Shows RFC6928 2-1, RFC9002 7.2-1.
 #[test]
 fn the_initial_window_is_ten_segments_within_its_bounds() {
     // RFC 6928 and RFC 9002: at most 14 720 bytes, unless that is less than two segments.
     for (mss, expected) in [(536, 5_360), (1_200, 12_000), (1_448, 14_480), (1_472, 14_720), (4_096, 14_720), (9_000, 18_000)] {
         assert_eq!(Config::standard_initial_window(mss), expected, "segments of {mss}");
+    }
+}
+
+/// Shows OURS oracle-exit.
+#[test]
+fn the_oracle_leaves_where_it_is_told() {
+    // (exit in packets, the window it is seen at, the window it leaves with)
+    for (exit, detected, left) in [(100, 60, 100), (30, 30, 30), (10, 30, 30)] {
+        let mut flow = usual(Oracle::new(exit * MSS), config(false));
+        flow.c.before_send(&flow.ready());
+        for packets in [30, 60] {
+            let ack = flow.acked(packets * MSS);
+            flow.ack(ack);
+        }
+        let exit = flow.c.exit().copied().expect("the threshold is met");
+        assert_eq!((exit.reason, exit.detect_cwnd, exit.cwnd), (ExitReason::Oracle, detected * MSS, left * MSS));
     }
 }
 
@@ -506,6 +575,7 @@ impl Startup for AimsAtTheWindow {
     }
 }
 
+/// Shows OURS handover-threshold.
 #[test]
 fn a_threshold_that_comes_down_to_the_window_ends_startup_there() {
     let mut flow = usual(AimsAtTheWindow, config(false));
@@ -516,6 +586,7 @@ fn a_threshold_that_comes_down_to_the_window_ends_startup_there() {
     assert_eq!(flow.c.phase(), Phase::Avoidance);
 }
 
+/// Shows RFC9002 7.2-3, RFC5681 3.1-12.
 #[test]
 fn tcp_windows_are_at_least_one_segment_and_those_of_quic_two() {
     for (tcp, least) in [(true, 1), (false, 2)] {

@@ -74,6 +74,7 @@ fn fly(cubic: &mut Cubic, w: &mut Window, rtt: Nanos, done: impl Fn(&Window) -> 
 /// Something that happens to the controller.
 type Congestion = fn(&mut Cubic);
 
+/// Shows RFC9438 4.2-fig2.
 #[test]
 fn k_vectors() {
     for (w_max, cwnd_epoch, mss, expected) in [
@@ -92,6 +93,7 @@ fn k_vectors() {
     }
 }
 
+/// Shows RFC9438 4.2-fig1, RFC9438 5.1-c.
 #[test]
 fn distance_vectors() {
     for (dt_us, expected) in [(0, 0), (1_000_000, 579), (2_000_000, 4633), (5_000_000, 72_400), (6_300_000, 144_827)] {
@@ -100,6 +102,7 @@ fn distance_vectors() {
     }
 }
 
+/// Shows RFC9438 4.2-fig1.
 #[test]
 fn curve_vectors() {
     let curve = Curve::new(1_000_000, 700_000, MSS);
@@ -124,6 +127,7 @@ fn the_curve_saturates_instead_of_wrapping() {
     assert_eq!(icbrt(u128::MAX), 6_981_463_658_331, "the cube root of 2^128 - 1");
 }
 
+/// Shows RFC9438 4.2-target.
 #[test]
 fn growth_follows_the_curve_one_rtt_ahead() {
     // | same epoch, t = 1 s, srtt 100 ms, cwnd 700 000, acked 2896 | target 807 160, +443 B |
@@ -133,6 +137,7 @@ fn growth_follows_the_curve_one_rtt_ahead() {
     assert_eq!(gain, 443, "2896 bytes acknowledged grow the window by 443 bytes, not by {gain}");
 }
 
+/// Shows RFC9438 4.3-fig4.
 #[test]
 fn reno_grows_nine_seventeenths_below_the_old_window_and_a_segment_above() {
     // | w_est gain for one window acked | 766 B (9/17 mss) before, 1448 after w_est >= cwnd_prior |
@@ -147,6 +152,7 @@ fn reno_grows_nine_seventeenths_below_the_old_window_and_a_segment_above() {
     }
 }
 
+/// Shows RFC9438 4.3-fig4.
 #[test]
 fn alpha_follows_beta() {
     // 3(1-beta)/(1+beta) of one segment per window: beta, bytes.
@@ -160,6 +166,7 @@ fn alpha_follows_beta() {
     }
 }
 
+/// Shows RFC9438 4.6-fig5.
 #[test]
 fn a_loss_remembers_the_window_it_cut() {
     let mut cubic = Cubic::default();
@@ -170,6 +177,7 @@ fn a_loss_remembers_the_window_it_cut() {
     assert_eq!(cubic.epoch_start(), None, "no epoch runs until the window grows again");
 }
 
+/// Shows RFC9438 4.7-1.
 #[test]
 fn fast_convergence_lowers_the_plateau_only_below_the_last_one() {
     let on = Params::default();
@@ -189,6 +197,7 @@ fn fast_convergence_lowers_the_plateau_only_below_the_last_one() {
     }
 }
 
+/// Shows OURS first-beta, RFC9438 4.6-beta, RFC8511 3.1-2.
 #[test]
 fn a_reduction_multiplies_by_the_beta_of_its_signal() {
     let plain = Params::default();
@@ -213,6 +222,7 @@ fn a_reduction_multiplies_by_the_beta_of_its_signal() {
     }
 }
 
+/// Shows RFC9438 4.6-fig5.
 #[test]
 fn the_minimum_is_two_segments_and_one_after_marks_in_tcp() {
     for (what, transport, signal, cwnd, ssthresh) in [
@@ -229,6 +239,7 @@ fn the_minimum_is_two_segments_and_one_after_marks_in_tcp() {
 }
 
 /// The hand-over table: exit, window, fast convergence -> plateau, old window, K.
+/// Shows RAPID 3.3.3-1, RFC9438 4.10-1.
 #[test]
 fn every_startup_hands_over_what_its_row_says() {
     let rapid = Handover::RapidDone { beta: BETA };
@@ -259,6 +270,7 @@ fn a_loss_in_slow_start_is_an_ordinary_reduction() {
     assert_eq!(got, (Some(1_000_000), 1_000_000, Some(8_030_900)), "the curve leads back to the window before the cut, not {got:?}");
 }
 
+/// Shows RFC9438 4.8-1.
 #[test]
 fn a_timeout_cuts_like_a_loss_and_the_next_epoch_begins_flat() {
     let (mut cubic, w) = after_loss(1_000_000, Params::default());
@@ -281,6 +293,7 @@ fn persistent_congestion_ends_the_epoch_and_the_next_begins_flat() {
     assert_eq!(cubic.k_us(), Some(0), "K is zero after the slow start that follows, not {:?}", cubic.k_us());
 }
 
+/// Shows RFC9438 4.9-1.
 #[test]
 fn a_false_alarm_gives_everything_back() {
     let (mut cubic, mut w) = after_loss(1_000_000, Params { ca_floor_20: true, ..Params::default() });
@@ -307,6 +320,7 @@ fn a_loss_free_exit_grows_slowly_by_the_curve_alone() {
     }
 }
 
+/// Shows RFC9438 4.3-1.
 #[test]
 fn a_loss_free_exit_grows_a_segment_per_rtt_from_the_start() {
     let rtt = Nanos::from_millis(100);
@@ -316,6 +330,7 @@ fn a_loss_free_exit_grows_a_segment_per_rtt_from_the_start() {
     assert!((9..=11).contains(&(took.0 / rtt.0)), "nine segments take about nine round trips, not {:.1}", took.0 as f64 / rtt.0 as f64);
 }
 
+/// Shows LINUX cubic-floor.
 #[test]
 fn with_the_floor_a_loss_free_exit_doubles_in_fourteen_round_trips() {
     let rtt = Nanos::from_millis(140);
@@ -329,6 +344,7 @@ fn with_the_floor_a_loss_free_exit_doubles_in_fourteen_round_trips() {
     assert!((90.0..=98.0).contains(&without), "without the floor it takes about 97 round trips, not {without:.1}");
 }
 
+/// Shows LINUX cubic-floor.
 #[test]
 fn the_floor_ends_with_the_first_congestion_event() {
     let params = Params { ca_floor_20: true, ..Params::default() };
@@ -350,6 +366,7 @@ fn the_floor_ends_with_the_first_congestion_event() {
     }
 }
 
+/// Shows RFC9438 4.2-fig2.
 #[test]
 fn the_curve_returns_to_the_old_window_after_k() {
     let (mut cubic, mut w) = after_loss(1_000_000, Params::default());
@@ -360,6 +377,7 @@ fn the_curve_returns_to_the_old_window_after_k() {
 
 // What has gone wrong elsewhere.
 
+/// Shows RFC9438 4.10-1.
 #[test]
 fn the_first_ack_after_an_exit_neither_shrinks_nor_jumps() {
     for handover in [Handover::LossFree, Handover::Drained, Handover::AfterTimeout, Handover::LssEntry] {
@@ -371,6 +389,7 @@ fn the_first_ack_after_an_exit_neither_shrinks_nor_jumps() {
     }
 }
 
+/// Shows RFC9438 4.10-1.
 #[test]
 fn an_exit_without_any_hand_over_is_loss_free() {
     let (mut cubic, mut w) = (Cubic::default(), avoiding(863 * MSS));
@@ -379,6 +398,7 @@ fn an_exit_without_any_hand_over_is_loss_free() {
     assert_eq!(got, (Some(863 * MSS), Some(0)), "the plateau is where the exit was, not {got:?}");
 }
 
+/// Shows RFC9438 4.4-1.
 #[test]
 fn two_segment_acks_do_not_leave_a_large_window_flat() {
     // With whole segments and truncation per ACK 1033 segments stood still for 12 to 16 s.
@@ -388,6 +408,7 @@ fn two_segment_acks_do_not_leave_a_large_window_flat() {
     assert!(took <= rtt * 2, "the first segment of growth takes a round trip or two, not {took:?}");
 }
 
+/// Shows RFC9438 4.4-1.
 #[test]
 fn growth_does_not_depend_on_how_often_acks_come() {
     let end = |per_ack: u64| {
@@ -404,6 +425,7 @@ fn growth_does_not_depend_on_how_often_acks_come() {
     assert!(one.abs_diff(two) < MSS && one.abs_diff(ten) < 5 * MSS, "one, two and ten segments per ACK end alike: {one}, {two}, {ten}");
 }
 
+/// Shows RFC9438 5.8-1.
 #[test]
 fn an_unused_window_neither_grows_nor_ages() {
     let (mut cubic, mut w) = after_loss(1_000_000, Params::default());
@@ -418,6 +440,7 @@ fn an_unused_window_neither_grows_nor_ages() {
     assert_eq!(moved, Some(START + Nanos::from_millis(3700)), "3.7 s without a limit move the epoch by as much, not to {moved:?}");
 }
 
+/// Shows RFC9438 5.8-1.
 #[test]
 fn idle_time_is_left_out_once() {
     let unlimited = Context { limited: false, ..context() };

@@ -68,6 +68,7 @@ fn cuts_are_in_whole_segments() {
     }
 }
 
+/// Shows LINUX cubic-c, LINUX cubic-k.
 #[test]
 fn the_window_returns_to_its_plateau_as_the_curve_says() {
     let (mut cubic, rtt) = (Cubic::new(Params::linux()), Nanos::from_millis(50));
@@ -78,6 +79,7 @@ fn the_window_returns_to_its_plateau_as_the_curve_says() {
     assert!((6_010..=6_170).contains(&(took.0 / 1_000_000)), "990 segments are reached between 6.016 and 6.163 s, not at {took:?}");
 }
 
+/// Shows LINUX cubic-floor, LINUX cubic-credit.
 #[test]
 fn without_a_plateau_growth_is_a_segment_per_twenty() {
     let (mut cubic, mut w) = (Cubic::new(Params::linux()), segments(1033));
@@ -86,6 +88,17 @@ fn without_a_plateau_growth_is_a_segment_per_twenty() {
     let took = fly(&mut cubic, &mut w, rtt, |w| w.cwnd >= 2066 * MSS);
     let rounds = took.0 / (rtt.0 / 10);
     assert!((139..=145).contains(&rounds), "doubling takes 14.2 round trips, not {rounds} tenths");
+}
+
+/// Shows LINUX cubic-reno.
+#[test]
+fn on_short_paths_reno_sets_the_pace() {
+    let (mut cubic, rtt) = (Cubic::new(Params::linux()), Nanos::from_millis(10));
+    let mut w = cut(&mut cubic, 20);
+    let took = fly(&mut cubic, &mut w, rtt, |w| w.cwnd >= 20 * MSS);
+    // The curve alone takes K = (6 / 0.4004)^(1/3) = 2.466 s. Reno with this beta adds 8/15 of a segment per round trip: 6 segments take
+    // 11.25 of them, and each started segment and look at the clock at most one more.
+    assert!((112..=200).contains(&(took.0 / 1_000_000)), "from 14 to 20 segments in 11.25 to 20 round trips of 10 ms, not {took:?}");
 }
 
 #[test]
@@ -97,6 +110,7 @@ fn a_timeout_forgets_the_plateau() {
     assert_eq!(cubic.w_max(), None, "no plateau survives a timeout, but {:?} does", cubic.w_max());
 }
 
+/// Shows LINUX cubic-ceiling.
 #[test]
 fn growth_is_at_most_a_segment_per_two() {
     // Long after the plateau the curve asks for far more.
@@ -110,6 +124,7 @@ fn growth_is_at_most_a_segment_per_two() {
     assert!(gain >= 48 * MSS, "and the cap is what limits: {} segments", gain / MSS);
 }
 
+/// Shows LINUX cubic-standstill.
 #[test]
 fn a_standing_window_looks_at_the_curve_every_thirty_second_of_a_second() {
     // The first ACK asks for 70 segments per segment (99 segments/s, a tenth of a second ahead, of 700). An RTT of 20 s would ask for 2,
@@ -124,6 +139,7 @@ fn a_standing_window_looks_at_the_curve_every_thirty_second_of_a_second() {
     }
 }
 
+/// Shows LINUX cubic-credit.
 #[test]
 fn parts_of_segments_add_up() {
     let run = |per_ack: u64| {

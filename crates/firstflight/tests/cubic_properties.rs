@@ -101,6 +101,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     /// The reciprocal gives exactly what the division gives.
+    /// Shows RFC9438 4.2-fig1.
     #[test]
     fn the_distance_is_the_exact_floor(dt in prop_oneof![0..=MAX_US, 0u64..100_000_000, any::<u64>()], mss in 1u64..=1 << 16) {
         let x = u128::from(dt.min(MAX_US));
@@ -118,6 +119,7 @@ proptest! {
         }
     }
 
+    /// Shows RFC9438 4.2-fig2.
     #[test]
     fn the_cube_root_is_the_floor(n in prop_oneof![any::<u128>(), (any::<u64>(), 0u32..128).prop_map(|(n, s)| u128::from(n) << s >> 40)]) {
         let root = u128::from(icbrt(n));
@@ -211,6 +213,7 @@ proptest! {
     }
 
     /// Avoidance 11-3: no more than half of the window per round trip, and never less than nothing.
+    /// Shows RFC9438 4.2-target.
     #[test]
     fn a_round_trip_grows_by_at_most_half(
         segments in 3u64..20_000, rtt_ms in 1u64..1000, rounds in 1usize..40, acks in 1u64..40, loss_free in any::<bool>(), pause_ms in 0u64..60_000,
@@ -228,6 +231,7 @@ proptest! {
     }
 
     /// Avoidance 11-4: ACKs in an unused window leave the age of the epoch where it was.
+    /// Shows RFC9438 5.8-1.
     #[test]
     fn an_unused_window_does_not_age(gaps in prop::collection::vec(0u64..10_000_000_000, 1..50)) {
         let (mut cubic, mut w) = cut(1_000_000, Signal::Loss);
@@ -252,6 +256,7 @@ proptest! {
     }
 
     /// Avoidance 11-7: undo(cut(x)) is x, twice as once.
+    /// Shows RFC9438 4.9-2.
     #[test]
     fn undo_of_a_cut_is_nothing(segments in 2u64..10_000, times in prop::collection::vec(0u64..20_000, 0..20), linux in any::<bool>()) {
         let mut cubic = Cubic::new(if linux { Params::linux() } else { Params::default() });

@@ -246,6 +246,7 @@ impl Counted {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
+    /// Shows RFC3517 4-IsLost, RFC6675 4-IsLost.
     #[test]
     fn counting_detectors_mark_exactly_what_their_rule_names(history in events(), rule in 0usize..3) {
         let mut c = Counted::new([Rule::Rfc3517, Rule::Rfc6675, Rule::Fack][rule]);
@@ -472,6 +473,7 @@ fn run_rack(history: &[Event], min_rtt: Nanos) -> Board {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
+    /// Shows RFC8985 6.2-7.
     #[test]
     fn rack_marks_and_waits_as_the_walk_over_all_segments_does(history in events(), min_rtt in 0u64..120) {
         run_rack(&history, ms(min_rtt));
@@ -483,6 +485,7 @@ proptest! {
         prop_assert_eq!(one.ledger, two.ledger, "L16: two runs of one history differ");
     }
 
+    /// Shows RFC9002 6.1-1.
     #[test]
     fn quic_marks_exactly_what_is_three_behind_or_too_old(history in events(), delay in 1u64..150) {
         let mut board = Board::new(RepeatRule::NewBet);
@@ -530,6 +533,7 @@ proptest! {
         }
     }
 
+    /// Shows RFC3042 2-1.
     #[test]
     fn limited_transmit_sends_at_most_two_and_stays_near_the_window(
         acks in prop::collection::vec((0u32..6, any::<bool>(), 0u64..40_000), 1..100),
@@ -551,6 +555,7 @@ proptest! {
         }
     }
 
+    /// Shows RFC5827 3-small, RFC5827 3-new.
     #[test]
     fn early_retransmit_acts_only_on_two_or_three_segments(
         segments in 0u64..7, sacked in 0u64..7, degree in 0u64..6, new_data: bool, repeat_outstanding: bool,
@@ -583,6 +588,7 @@ proptest! {
         }
     }
 
+    /// Shows OURS detect-timer.
     #[test]
     fn one_timer_is_armed_while_data_is_outstanding(outstanding: bool, times in prop::array::uniform4(prop::option::of(any::<u64>()))) {
         let [reordering, early, probe, rto] = times.map(|time| time.map(Time));
@@ -604,6 +610,7 @@ proptest! {
         prop_assert!(before <= Nanos(max), "L7: {before:?} exceeds the cap");
     }
 
+    /// Shows RFC5682 3-3b.
     #[test]
     fn f_rto_is_convinced_only_by_data_never_repeated(
         acks in prop::collection::vec((0u64..14, any::<bool>(), any::<bool>(), 0u64..16, any::<bool>(), any::<bool>(), any::<bool>()), 1..40),
@@ -692,6 +699,7 @@ proptest! {
         prop_assert_eq!(marked, [0; 5], "L9: marks of 6675, 3517, FACK, RACK, QUIC");
     }
 
+    /// Shows RFC5681 3.2-third.
     #[test]
     fn a_displacement_of_two_segments_marks_nothing(count in 12u64..120, swaps in prop::collection::vec((any::<u64>(), 1u64..=2), 1..6)) {
         // A segment arrives d places late: d segments pass it. Events are kept apart, as the rule speaks of one displacement.
@@ -712,6 +720,7 @@ proptest! {
     }
 }
 
+/// Shows RFC5681 3.2-third.
 #[test]
 fn a_displacement_of_three_segments_does_mark() {
     // The negative control of L10.
@@ -722,6 +731,7 @@ fn a_displacement_of_three_segments_does_mark() {
     assert_eq!(marked[4], 1, "and QUIC's packet threshold does");
 }
 
+/// Shows RFC8985 6.2-3.
 #[test]
 fn after_reordering_was_seen_rack_waits_a_quarter_of_the_rtt() {
     // Segment 1 passes 0 first (reordering is seen), then 10 is late by 24 or 26 ms behind many others.

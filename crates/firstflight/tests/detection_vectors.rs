@@ -24,6 +24,7 @@ const MSS: u64 = 1000;
 
 // ---------------------------------------------------------------------------------------------------------------- 2 order of work
 
+/// Shows OURS detect-timer.
 #[test]
 fn one_timer_is_armed_by_priority_and_none_without_data() {
     let (r, e, p, t) = (Some(at(4)), Some(at(3)), Some(at(2)), Some(at(1)));
@@ -43,6 +44,7 @@ fn one_timer_is_armed_by_priority_and_none_without_data() {
 
 // ------------------------------------------------------------------------------------------------- 3.1 duplicate ACKs, 3.2 rules
 
+/// Shows RFC5681 2-dup.
 #[test]
 fn a_duplicate_without_sack_repeats_the_last_acknowledgement_and_nothing_else() {
     let plain = Header { ack: Seq(7), una: Seq(7), outstanding: true, carries_data: false, window_changed: false };
@@ -59,6 +61,7 @@ fn a_duplicate_without_sack_repeats_the_last_acknowledgement_and_nothing_else() 
     }
 }
 
+/// Shows RFC6675 2-dup.
 #[test]
 fn an_ack_that_advances_and_sacks_is_a_duplicate_only_with_sack() {
     for (rule, expected) in [(Rule::Duplicates, 0), (Rule::Rfc3517, 1), (Rule::Rfc6675, 1), (Rule::Fack, 1)] {
@@ -90,6 +93,7 @@ fn one_ack(rule: Rule, reordering: Reordering, lengths: &[u64], sacks: &[u64], a
 /// What, rule, lengths of the segments, SACKed ones, duplicate ACKs; an episode opens, marked ones.
 type Row = (&'static str, Rule, &'static [u64], &'static [u64], u32, bool, &'static [u64]);
 
+/// Shows OURS detect-head, RFC5681 3.2-third, RFC3517 4-IsLost, RFC3517 5-entry, RFC6675 4-IsLost, RFC6675 5-entry, LINUX fack-mark.
 #[test]
 fn the_head_is_lost_when_the_rule_says_so() {
     let six: &'static [u64] = &[MSS; 6];
@@ -127,6 +131,7 @@ fn the_head_is_lost_when_the_rule_says_so() {
     }
 }
 
+/// Shows LINUX fack-off.
 #[test]
 fn after_reordering_was_seen_fack_counts_sacked_segments() {
     let mut seen = Reordering::default();
@@ -144,6 +149,7 @@ fn after_reordering_was_seen_fack_counts_sacked_segments() {
     }
 }
 
+/// Shows RFC6582 3.2-3.
 #[test]
 fn newreno_marks_each_new_head_inside_an_episode() {
     let mut board = Board::with(RepeatRule::KeepsMark, 6, MSS);
@@ -167,6 +173,7 @@ fn newreno_marks_each_new_head_inside_an_episode() {
 
 // ------------------------------------------------------------------------------------------------- 3.3 metric, 3.4 lost repeats
 
+/// Shows LINUX reordering-metric, LINUX reordering-max, LINUX reordering-original.
 #[test]
 fn the_reordering_metric_is_the_distance_from_the_highest_delivered_byte() {
     #[rustfmt::skip]
@@ -190,6 +197,7 @@ fn the_reordering_metric_is_the_distance_from_the_highest_delivered_byte() {
     assert_eq!(reordering.on_delivered(Seq(0), 1, Seq(0), 0), None, "no segment size is no reason to divide by it");
 }
 
+/// Shows LINUX lost-repeat-1, LINUX lost-repeat-2.
 #[test]
 fn a_repeat_is_lost_when_data_sent_after_it_is_sacked() {
     // Ten segments, 0 repeated when nxt is 10, then new ones; SACKs arrive up to the given segment.
@@ -223,6 +231,7 @@ fn a_repeat_is_lost_when_data_sent_after_it_is_sacked() {
 
 // ------------------------------------------------------------------------------------------------------------ 4 limited transmit
 
+/// Shows RFC3042 2-1, RFC6675 5-3.
 #[test]
 fn limited_transmit_sends_a_new_segment_on_the_first_two_duplicates() {
     let room = Room { cwnd: 20 * MSS, flight: 20 * MSS, pipe: 19 * MSS, mss: MSS, new_len: MSS };
@@ -266,6 +275,7 @@ fn flight(segments: u64, sacked: u64) -> Flight {
     }
 }
 
+/// Shows RFC5827 3-new, RFC5827 3.2-1, LINUX er-quiet, LINUX er-delay, LINUX er-guard-b, OURS er-rto, OURS er-guard-a.
 #[test]
 fn early_retransmit_follows_the_table() {
     let clock = |srtt, rto| Clock { now: at(0), srtt: Some(ms(srtt)), rto: Some(at(rto)), ece: false };
@@ -305,6 +315,7 @@ fn early_retransmit_follows_the_table() {
     }
 }
 
+/// Shows RFC5827 3.1-1.
 #[test]
 fn the_byte_form_of_early_retransmit_counts_bytes() {
     // Six tiny segments in 2.5 mss: the segment form sees six, the byte form three.
@@ -325,6 +336,7 @@ fn the_byte_form_of_early_retransmit_counts_bytes() {
     assert!(!EarlyRetransmit::default().eligible(&tiny), "the segment form is not eligible with six segments out");
 }
 
+/// Shows LINUX er-guard-b.
 #[test]
 fn an_arrival_within_the_delay_cancels_it() {
     let clock = Clock { now: at(0), srtt: Some(ms(100)), rto: Some(at(300)), ece: false };
@@ -392,6 +404,7 @@ impl Racked {
     }
 }
 
+/// Shows RFC8985 6.2-5, RFC8985 6.2-7.
 #[test]
 fn rack_waits_a_quarter_rtt_until_the_third_sack() {
     let mut c = Racked::sent(10);
@@ -406,6 +419,7 @@ fn rack_waits_a_quarter_rtt_until_the_third_sack() {
     assert_eq!(third.deadline, None, "nothing is left to wait for");
 }
 
+/// Shows RFC8985 6.2-5.
 #[test]
 fn rack_waits_the_whole_window_once_reordering_was_seen() {
     let mut c = Racked::sent(10);
@@ -420,6 +434,7 @@ fn rack_waits_the_whole_window_once_reordering_was_seen() {
     assert_lost("timer at 125 ms", &c.board, &timer.losses, &[0]);
 }
 
+/// Shows RFC8985 6.2-7.
 #[test]
 fn rack_finds_a_lost_repeat() {
     let mut c = Racked::sent(10);
@@ -437,6 +452,7 @@ fn rack_finds_a_lost_repeat() {
     assert!(found.losses.lost_again(10), "a repeat of this episode is lost: {:?}", found.losses);
 }
 
+/// Shows RFC8985 6.2-1.
 #[test]
 fn rack_orders_a_burst_by_its_last_bytes() {
     let mut c = Racked::sent(0);
@@ -447,6 +463,7 @@ fn rack_orders_a_burst_by_its_last_bytes() {
     assert_lost("of a burst at one instant", &c.board, &timer.losses, &[0, 1]);
 }
 
+/// Shows RFC8985 6.2-1.
 #[test]
 fn rack_orders_a_burst_by_last_bytes_even_if_it_was_sent_the_other_way() {
     let mut c = Racked::sent(0);
@@ -460,6 +477,7 @@ fn rack_orders_a_burst_by_last_bytes_even_if_it_was_sent_the_other_way() {
     assert_lost("new data then repeat", &c.board, &found.losses, &[0, 1]);
 }
 
+/// Shows RFC8985 6.2-2.
 #[test]
 fn rack_ignores_an_arrival_that_may_be_the_originals() {
     let min_rtt = Some(RTT);
@@ -480,6 +498,7 @@ fn rack_ignores_an_arrival_that_may_be_the_originals() {
     }
 }
 
+/// Shows RFC8985 6.2-4, RFC8985 6.2-6.
 #[test]
 fn dsacks_widen_the_window_once_a_round_and_sixteen_recoveries_narrow_it() {
     let mut rack = Rack::default();
@@ -499,6 +518,7 @@ fn dsacks_widen_the_window_once_a_round_and_sixteen_recoveries_narrow_it() {
     assert_eq!(rack.reordering_window(), ms(25), "the sixteenth narrows it");
 }
 
+/// Shows RFC8985 6.3-1.
 #[test]
 fn on_a_timeout_rack_marks_what_is_due_and_always_the_head() {
     let mut c = Racked::sent(10);
@@ -513,6 +533,7 @@ fn on_a_timeout_rack_marks_what_is_due_and_always_the_head() {
 
 // ------------------------------------------------------------------------------------------------------------------------ 7 TLP
 
+/// Shows RFC8985 7.1-1, RFC8985 7.2-1, RFC8985 7.2-2, RFC8985 7.2-3.
 #[test]
 fn the_probe_timer_is_two_round_trips_and_never_later_than_the_timeout() {
     let tail = Tail {
@@ -543,6 +564,7 @@ fn the_probe_timer_is_two_round_trips_and_never_later_than_the_timeout() {
     assert_eq!(tlp.deadline(&tail), None, "one probe per tail");
 }
 
+/// Shows RFC8985 7.3-1, RFC8985 7.4.2-1.
 #[test]
 fn an_ack_tells_the_fate_of_a_probe() {
     let plain = tlp::Facts { ack: Seq(10), duplicate: true, ..tlp::Facts::default() };
@@ -570,6 +592,7 @@ fn an_ack_tells_the_fate_of_a_probe() {
 
 // ------------------------------------------------------------------------------------------------------------------------ 8 RTO
 
+/// Shows RFC6298 5-1, RFC6298 5-2, RFC6298 5-3, RFC6298 5-5.
 #[test]
 fn the_timeout_doubles_and_the_first_sample_ends_the_backoff() {
     let mut rto = Rto::new(rto::Options { max: ms(1000), ..rto::Options::default() });
@@ -593,6 +616,7 @@ fn the_timeout_doubles_and_the_first_sample_ends_the_backoff() {
     assert_eq!(rto.deadline(), None, "with nothing outstanding it stops");
 }
 
+/// Shows LINUX rto-bounds.
 #[test]
 fn the_bounds_are_those_of_the_table() {
     let rows = [(Bounds::Rfc, 1000, 60), (Bounds::Linux, 200, 120), (Bounds::Windows, 300, 60)];
@@ -601,6 +625,7 @@ fn the_bounds_are_those_of_the_table() {
     }
 }
 
+/// Shows RFC5681 3.1-series, RFC6298 5-4, LINUX rto-keep-target.
 #[test]
 fn the_first_expiry_of_a_series_cuts_and_later_ones_do_not() {
     let keep = rto::Options { keep_target: true, ..rto::Options::default() };
@@ -622,6 +647,7 @@ fn the_first_expiry_of_a_series_cuts_and_later_ones_do_not() {
     }
 }
 
+/// Shows RFC6675 5.1-2, RFC2018 8-1.
 #[test]
 fn a_timeout_marks_everything_not_sacked_and_voids_repeats() {
     let mut board = Board::with(RepeatRule::KeepsMark, 6, MSS);
@@ -644,6 +670,7 @@ fn a_timeout_marks_everything_not_sacked_and_voids_repeats() {
     assert_eq!(board.ledger.sacked_segments(), 0, "no SACK is left");
 }
 
+/// Shows LINUX rto-reenter.
 #[test]
 fn a_lost_repeat_of_timeout_recovery_opens_an_episode_only_by_option() {
     let rows = [("default", rto::Options::default(), false), ("reenter", rto::Options { reenter: true, ..rto::Options::default() }, true)];
@@ -695,6 +722,7 @@ fn duplicate(ack: u64, fack: u64, nxt: u64, fresh: bool) -> f_rto::Facts {
     f_rto::Facts { advanced: false, duplicate: true, fack: Seq(fack), fresh, fresh_original: fresh, ..advance(ack, nxt, true) }
 }
 
+/// Shows RFC5682 3-2, RFC5682 3-2a, RFC5682 3-2b, RFC5682 3-3, RFC5682 3-3a, RFC5682 3-3b, LINUX frto-early.
 #[test]
 fn f_rto_tells_spurious_timeouts_from_real_ones() {
     use f_rto::Proof::{Linux, Rfc5682};
@@ -722,6 +750,7 @@ fn f_rto_tells_spurious_timeouts_from_real_ones() {
     }
 }
 
+/// Shows RFC5682 3-1.
 #[test]
 fn f_rto_is_not_tried_over_an_unfinished_recovery() {
     let rows = [("below una", Some(5), Start::Probing), ("at una", Some(10), Start::Probing), ("above una", Some(11), Start::Ordinary)];
@@ -742,6 +771,7 @@ fn rtt_100() -> Rtt {
     Rtt { srtt: ms(100), var: ms(50), latest: ms(100) }
 }
 
+/// Shows RFC9002 6.1-1, RFC9002 6.1.1-1, RFC9002 6.1.2-1.
 #[test]
 fn a_quic_packet_is_lost_by_order_or_by_time() {
     let delay = rtt_100().loss_delay();
@@ -764,6 +794,7 @@ fn a_quic_packet_is_lost_by_order_or_by_time() {
     assert_eq!(Rtt { srtt: Nanos(10), var: Nanos(1), latest: Nanos(5) }.loss_delay(), ms(1), "never less than a millisecond");
 }
 
+/// Shows RFC9002 6.1.1-1.
 #[test]
 fn quic_marks_packet_7_of_10_at_once_and_the_others_by_time() {
     let mut board = Board::with(RepeatRule::NewBet, 12, MSS);
@@ -780,6 +811,7 @@ fn quic_marks_packet_7_of_10_at_once_and_the_others_by_time() {
     assert_eq!(board.ledger.pipe(), MSS, "only packet 11 is in flight");
 }
 
+/// Shows RFC9002 6.2-1, RFC9002 6.2.1-1, RFC9002 6.2.1-2, RFC9002 6.2.1-3, RFC9002 6.2.1-4.
 #[test]
 fn the_probe_timeout_doubles_and_gives_way_to_the_loss_time() {
     let base = rtt_100().pto_base(ms(25));
@@ -798,6 +830,7 @@ fn the_probe_timeout_doubles_and_gives_way_to_the_loss_time() {
     assert_eq!(Rtt::default().pto_base(Nanos::ZERO), ms(999), "333 + 4 * 166.5 ms before a sample");
 }
 
+/// Shows RFC9002 7.6.1-1, RFC9002 7.6.1-2, RFC9002 7.6.2-2, RFC9002 7.6.2-3.
 #[test]
 fn persistent_congestion_needs_losses_further_apart_than_three_probe_timeouts() {
     // The example of RFC 9002 section 7.6.3: sends #1..#7 at 0..6 s, probes #8 at 8 and #9 at 12; base period 2 s, threshold 6 s.
@@ -823,6 +856,7 @@ fn persistent_congestion_needs_losses_further_apart_than_three_probe_timeouts() 
 
 // ---------------------------------------------------------------------------------------------------------------------- 11 undo
 
+/// Shows RFC3708 3-1.
 #[test]
 fn an_episode_is_undone_when_every_repeat_was_a_duplicate() {
     let mut undo = Undo::new(Accepts { dsack: true, timestamps: true });
@@ -836,6 +870,7 @@ fn an_episode_is_undone_when_every_repeat_was_a_duplicate() {
     assert_eq!(undo.on_dsack(Seq(102)), None, "more are none of this episode's");
 }
 
+/// Shows RFC3522 3.2-1.
 #[test]
 fn the_first_ack_of_an_original_undoes_the_episode() {
     #[rustfmt::skip]
@@ -856,6 +891,7 @@ fn the_first_ack_of_an_original_undoes_the_episode() {
     }
 }
 
+/// Shows OURS undo-void.
 #[test]
 fn proofs_that_a_preset_does_not_accept_undo_nothing() {
     let mut undo = Undo::new(Accepts::default());
@@ -868,6 +904,7 @@ fn proofs_that_a_preset_does_not_accept_undo_nothing() {
     assert!(!undo.is_open() && undo.on_dsack(Seq(0)).is_none(), "after congestion marks nothing can be proven");
 }
 
+/// Shows OURS undo-late-acks.
 #[test]
 fn a_quic_episode_is_undone_when_every_lost_packet_was_acknowledged() {
     let mut late = LateAcks::default();
@@ -883,6 +920,7 @@ fn a_quic_episode_is_undone_when_every_lost_packet_was_acknowledged() {
 
 // ------------------------------------------------------------------------------------------------------------------- 12 presets
 
+/// Shows OURS preset-rows.
 #[test]
 fn presets_are_found_by_name() {
     let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
@@ -897,6 +935,7 @@ fn presets_are_found_by_name() {
 
 // ----------------------------------------------------------------------------------------- R2 delivered data, R3 pipe, R4 next_seg
 
+/// Shows RFC6937 2-1, RFC9937 6-delivered.
 #[test]
 fn delivered_data_counts_each_byte_once() {
     #[rustfmt::skip]
@@ -915,6 +954,7 @@ fn delivered_data_counts_each_byte_once() {
     }
 }
 
+/// Shows RFC6937 2-2.
 #[test]
 fn without_sack_duplicates_are_set_off_against_the_advance() {
     let mut credit = DuplicateCredit::default();
@@ -923,6 +963,7 @@ fn without_sack_duplicates_are_set_off_against_the_advance() {
     assert_eq!(credit.credit(), 0, "the credit is used up");
 }
 
+/// Shows RFC6675 4-SetPipe, RFC6675 4-NextSeg1, RFC6675 4-NextSeg2, RFC6675 4-NextSeg3, RFC6675 4-NextSeg4, RFC6675 4-HighRxt.
 #[test]
 fn pipe_counts_lost_and_repeated_once_and_unsure_repeats_twice() {
     let mut board = Board::with(RepeatRule::KeepsMark, 10, 1);
@@ -960,6 +1001,7 @@ fn pipe_counts_lost_and_repeated_once_and_unsure_repeats_twice() {
     assert_eq!(next.choose(&mut board, false), Choice::Nothing, "once per episode");
 }
 
+/// Shows RFC6675 4-SetPipe.
 #[test]
 fn under_rack_a_repeat_counts_once_and_a_probe_twice() {
     let mut board = Board::with(RepeatRule::NewBet, 4, 1);
@@ -975,6 +1017,7 @@ fn under_rack_a_repeat_counts_once_and_a_probe_twice() {
     assert_eq!(board.ledger.pipe(), 2, "lost, both are gone");
 }
 
+/// Shows RFC6675 4-SetPipe.
 #[test]
 fn pipe_without_sack_takes_duplicates_for_delivered_segments() {
     let mut board = Board::with(RepeatRule::KeepsMark, 10, 1);
@@ -986,6 +1029,7 @@ fn pipe_without_sack_takes_duplicates_for_delivered_segments() {
     assert_eq!(board.ledger.pipe_without_sack(5, 8), 5, "never more than the flight at entry");
 }
 
+/// Shows RFC6675 4-NextSeg2.
 #[test]
 fn new_reno_and_rack_repeat_what_is_lost_and_then_send_new_data() {
     let mut board = Board::with(RepeatRule::NewBet, 4, 1);
@@ -1074,6 +1118,7 @@ fn rfc6675(lost: &[u64], t: u64, acks: usize, stalled: std::ops::RangeInclusive<
     (sent.join(" "), pipes.iter().map(u64::to_string).collect::<Vec<_>>().join(" "))
 }
 
+/// Shows RFC6675 4-NextSeg1.
 #[test]
 fn rfc6675_sends_as_in_the_published_figures() {
     const NO_STALL: std::ops::RangeInclusive<u64> = u64::MAX..=u64::MAX;

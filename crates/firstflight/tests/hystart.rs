@@ -122,6 +122,7 @@ fn reason(leave: Option<(usize, Leave)>) -> Option<(usize, ExitReason)> {
 
 // gVisor profile, rows 1 to 6
 
+/// Shows GVISOR hystart-train.
 #[test]
 fn row_1_gvisor_leaves_on_a_train_longer_than_half_the_last_rounds_minimum() {
     let mut f = Flow::after_round(Params::GVISOR, 4 * MS, 5 * MS);
@@ -133,6 +134,7 @@ fn row_1_gvisor_leaves_on_a_train_longer_than_half_the_last_rounds_minimum() {
     assert_eq!(leave, expected, "the threshold becomes the window, which stays; the estimate is the length of the train");
 }
 
+/// Shows GVISOR hystart-gap.
 #[test]
 fn row_2_gvisor_a_gap_breaks_the_train() {
     for (gap, alive) in [(3 * MS, false), (2 * MS, false), (2 * MS - 1, true)] {
@@ -150,6 +152,7 @@ fn row_2_gvisor_a_gap_breaks_the_train() {
     }
 }
 
+/// Shows GVISOR hystart-delay.
 #[test]
 fn rows_3_and_4_gvisor_decides_by_delay_on_the_eighth_sample() {
     // Row 3: 8 >= 4 + 4. One below it is no rise. Row 4: one low sample keeps the round's minimum down.
@@ -166,6 +169,7 @@ fn rows_3_and_4_gvisor_decides_by_delay_on_the_eighth_sample() {
     }
 }
 
+/// Shows OURS ack-arrival.
 #[test]
 fn row_5_gvisor_goes_by_arrival_times() {
     // The ACKs are processed in one go but arrived 3 ms apart: the transport reports arrivals, and no train is seen.
@@ -173,6 +177,7 @@ fn row_5_gvisor_goes_by_arrival_times() {
     assert_eq!(f.samples(&[5 * MS; 50], 3 * MS), None, "ACKs that arrived 3 ms apart are no train");
 }
 
+/// Shows GVISOR hystart-roll.
 #[test]
 fn row_6_gvisor_finds_nothing_in_the_first_round() {
     let mut f = Flow::new(Params::GVISOR);
@@ -188,6 +193,7 @@ fn row_6_gvisor_finds_nothing_in_the_first_round() {
     assert_eq!(f.signal("hystart_last_ack_ns"), Some(T0 + 4 * MS), "while no round has ended the train does not move");
 }
 
+/// Shows RFC5681 3.1-ssthresh, GVISOR hystart-armed.
 #[test]
 fn gvisor_is_off_once_the_threshold_was_set_and_stays_off_after_a_timeout() {
     let mut f = Flow::after_round(Params::GVISOR, 4 * MS, 8 * MS);
@@ -199,6 +205,7 @@ fn gvisor_is_off_once_the_threshold_was_set_and_stays_off_after_a_timeout() {
 
 // Linux profile, rows 7 to 16
 
+/// Shows LINUX hystart-ninth, LINUX hystart-delay.
 #[test]
 fn rows_7_to_9_linux_decides_by_delay_on_the_ninth_sample() {
     let mut dip = [46 * MS; 20];
@@ -212,6 +219,7 @@ fn rows_7_to_9_linux_decides_by_delay_on_the_ninth_sample() {
     }
 }
 
+/// Shows LINUX hystart-minimum, NS3 hystart-first-eight.
 #[test]
 fn linux_lets_every_sample_lower_the_minimum_and_ns3_only_the_first_eight() {
     // The ninth sample is low. Linux takes it into the minimum before it compares, ns-3 compares the first eight.
@@ -222,6 +230,7 @@ fn linux_lets_every_sample_lower_the_minimum_and_ns3_only_the_first_eight() {
     }
 }
 
+/// Shows LINUX hystart-gap, LINUX hystart-train, LINUX hystart-limit.
 #[test]
 fn rows_10_to_12_linux_leaves_on_a_train_longer_than_the_limit() {
     let paced = Context { paced: true, pacing_rate: Some(Rate(100_000_000)), ..context() };
@@ -247,6 +256,7 @@ fn rows_10_to_12_linux_leaves_on_a_train_longer_than_the_limit() {
     }
 }
 
+/// Shows LINUX hystart-gate.
 #[test]
 fn row_13_linux_looks_at_nothing_below_the_low_window_but_ends_rounds() {
     for (segments, left) in [(15, None), (16, Some((9, ExitReason::Delay)))] {
@@ -260,6 +270,7 @@ fn row_13_linux_looks_at_nothing_below_the_low_window_but_ends_rounds() {
     }
 }
 
+/// Shows LINUX hystart-roll, GVISOR hystart-roll.
 #[test]
 fn row_14_a_round_ends_strictly_beyond_its_mark() {
     for (beyond, rolls) in [(0, false), (1, true)] {
@@ -272,6 +283,7 @@ fn row_14_a_round_ends_strictly_beyond_its_mark() {
     }
 }
 
+/// Shows LINUX hystart-discard.
 #[test]
 fn row_15_linux_ignores_samples_of_the_first_second_of_an_epoch() {
     for (age, used) in [(999 * MS, false), (1_000 * MS, true)] {
@@ -285,6 +297,7 @@ fn row_15_linux_ignores_samples_of_the_first_second_of_an_epoch() {
     }
 }
 
+/// Shows LINUX hystart-discard.
 #[test]
 fn reno_has_no_epoch_and_gvisor_and_ns3_discard_nothing() {
     for params in [Params::GVISOR, Params::NS3] {
@@ -295,6 +308,7 @@ fn reno_has_no_epoch_and_gvisor_and_ns3_discard_nothing() {
     }
 }
 
+/// Shows LINUX hystart-timeout.
 #[test]
 fn row_16_a_timeout_makes_linux_forget_what_it_found() {
     for timeout in [Timeout::Rto, Timeout::RtoAgain, Timeout::PersistentCongestion] {
@@ -314,6 +328,7 @@ fn row_16_a_timeout_makes_linux_forget_what_it_found() {
 
 // Rows 17 to 19: thresholds
 
+/// Shows LINUX hystart-rise.
 #[test]
 fn rows_17_and_18_the_rise_is_an_eighth_between_4_and_16_ms() {
     let rows = [
@@ -335,6 +350,7 @@ fn rows_17_and_18_the_rise_is_an_eighth_between_4_and_16_ms() {
     }
 }
 
+/// Shows LINUX hystart-ack-delay.
 #[test]
 fn row_19_the_allowance_for_batching_is_four_bursts_at_most_1_ms() {
     for (rate, expected) in [(Some(1_250_000_000), 209_715), (Some(100_000_000), 1_000_000), (Some(0), 0), (None, 0)] {
@@ -345,6 +361,7 @@ fn row_19_the_allowance_for_batching_is_four_bursts_at_most_1_ms() {
 
 // ns-3 profile
 
+/// Shows NS3 hystart-train.
 #[test]
 fn ns3_leaves_on_a_train_longer_than_the_whole_path() {
     for paced in [false, true] {
@@ -356,6 +373,7 @@ fn ns3_leaves_on_a_train_longer_than_the_whole_path() {
     }
 }
 
+/// Shows NS3 hystart-rise.
 #[test]
 fn ns3_wants_the_rtt_to_double() {
     // The rise is the path itself, at least 4 ms and at most 1 s; strictly more is needed.
@@ -384,12 +402,14 @@ fn each_detector_can_be_switched_off() {
     }
 }
 
+/// Shows GVISOR hystart-train.
 #[test]
 fn gvisors_train_knows_the_last_round_with_the_delay_detector_off() {
     let mut f = Flow::after_round(Params { delay: false, ..Params::GVISOR }, 4 * MS, 5 * MS);
     assert_eq!(reason(f.samples(&[5 * MS; 3], MS)), Some((4, ExitReason::Train)), "3 ms is longer than half of 4 ms");
 }
 
+/// Shows LINUX hystart-gate, LINUX hystart-unlimited.
 #[test]
 fn the_older_gates_notice_the_end_of_a_round_later() {
     // (where rounds end, window in segments, limited) -> does an ACK beyond the mark end the round?
@@ -411,6 +431,7 @@ fn the_older_gates_notice_the_end_of_a_round_later() {
     }
 }
 
+/// Shows OURS exit-scale.
 #[test]
 fn an_exit_may_keep_a_part_of_the_window() {
     for (scale, segments, expected) in
@@ -438,6 +459,7 @@ fn a_false_alarm_restores_whether_it_looks_and_keeps_the_counters() {
     assert_eq!(f.signal("hystart_found"), Some(1), "and given back");
 }
 
+/// Shows OURS hystart-both.
 #[test]
 fn every_sample_is_counted_under_what_it_came_to() {
     let mut f = Flow::after_round(DELAY_ONLY, 40 * MS, 50 * MS);
@@ -447,6 +469,7 @@ fn every_sample_is_counted_under_what_it_came_to() {
     assert_eq!((s.delay_cwnd, s.train_cwnd, s.exit_inflight), (100 * MSS, 0, 7 * MSS), "amounts at the exit of {s:?}");
 }
 
+/// Shows LINUX hystart-zero.
 #[test]
 fn a_sample_of_zero_is_not_taken_for_none() {
     let mut f = Flow::new(Params::LINUX);
@@ -490,6 +513,7 @@ fn replay(f: &mut Flow, history: &[Step]) -> Vec<(usize, Leave)> {
 
 proptest! {
     /// Properties 1 and 2.
+    /// Shows LINUX hystart-exit.
     #[test]
     fn an_exit_leaves_the_window_alone_and_happens_once(params in params(), segments in 2..64_u64, history in steps(40)) {
         let mut f = Flow::new(params);
@@ -507,6 +531,7 @@ proptest! {
     }
 
     /// Property 3, within one round on a path of 40 ms.
+    /// Shows LINUX hystart-delay.
     #[test]
     fn more_delay_never_removes_an_exit_and_one_low_sample_prevents_it(
         rtts in prop::collection::vec(40_000..60_000_u64, 9..40), raise in 0..20_000_u64, low in 0..9_usize, ns3 in any::<bool>(),
@@ -527,6 +552,7 @@ proptest! {
     }
 
     /// Property 4.
+    /// Shows LINUX hystart-train.
     #[test]
     fn the_train_depends_on_arrival_times_and_the_smallest_rtt_only(
         gaps in prop::collection::vec(0..25_u64, 1..200), rtts in prop::collection::vec(40..500_u64, 200),
@@ -571,6 +597,7 @@ proptest! {
     }
 
     /// ns-3's delay rule cannot fire while the queue is at most one BDP.
+    /// Shows NS3 hystart-rise.
     #[test]
     fn ns3_delay_never_fires_below_twice_the_path(
         base in 1..1_000_u64, queue in prop::collection::vec(0..=1_000_u64, 9..100),

@@ -154,6 +154,7 @@ impl Flow {
 
 // RFC 9406: entry
 
+/// Shows RFC9406 4.3-1, RFC9406 4.3-2.
 #[test]
 fn row_1_the_rise_is_an_eighth_between_4_and_16_ms() {
     let rows = [
@@ -180,6 +181,7 @@ fn row_1_the_rise_is_an_eighth_between_4_and_16_ms() {
     }
 }
 
+/// Shows RFC9406 4.2-13, RFC9406 4.3-3.
 #[test]
 fn rows_2_to_4_eight_samples_above_the_threshold_lead_into_css() {
     let mut low_last = [60 * MS; 8];
@@ -198,6 +200,7 @@ fn rows_2_to_4_eight_samples_above_the_threshold_lead_into_css() {
     }
 }
 
+/// Shows RFC9406 4.2-13.
 #[test]
 fn row_5_without_a_round_before_nothing_is_judged() {
     let mut f = Flow::new(RFC);
@@ -210,6 +213,7 @@ fn row_5_without_a_round_before_nothing_is_judged() {
 
 // RFC 9406: growth
 
+/// Shows RFC9406 4.2-15.
 #[test]
 fn rows_6_and_7_css_grows_by_a_quarter_and_keeps_the_remainder() {
     for (acked, rem) in [(1_448, 0), (1_449, 1), (1_450, 2), (1_451, 3)] {
@@ -222,6 +226,7 @@ fn rows_6_and_7_css_grows_by_a_quarter_and_keeps_the_remainder() {
     }
 }
 
+/// Shows RFC9406 4.2-1, RFC9406 4.2-8.
 #[test]
 fn rows_8_and_9_an_ack_counts_eight_segments_unpaced_and_all_when_paced() {
     for (row, paced, slow_start, css) in [("row 8", false, 11_584, 2_896), ("row 9", true, 28_960, 7_240)] {
@@ -232,6 +237,7 @@ fn rows_8_and_9_an_ack_counts_eight_segments_unpaced_and_all_when_paced() {
     }
 }
 
+/// Shows RFC9406 4.2-15.
 #[test]
 fn row_17_in_css_one_ack_of_ten_segments_equals_ten_of_one() {
     let (mut one, mut ten) = (Flow::in_css(RFC), Flow::in_css(RFC));
@@ -244,6 +250,7 @@ fn row_17_in_css_one_ack_of_ten_segments_equals_ten_of_one() {
 
 // RFC 9406: back to slow start
 
+/// Shows RFC9406 4.2-20.
 #[test]
 fn row_10_a_lower_rtt_leads_back_with_the_eighth_sample() {
     for (low, back) in [(44 * MS, true), (45 * MS - 1, true), (45 * MS, false)] {
@@ -257,6 +264,7 @@ fn row_10_a_lower_rtt_leads_back_with_the_eighth_sample() {
     }
 }
 
+/// Shows OURS css-fresh.
 #[test]
 fn row_11_the_samples_that_led_into_css_do_not_lead_out() {
     let mut f = Flow::in_css(RFC);
@@ -269,6 +277,7 @@ fn row_11_the_samples_that_led_into_css_do_not_lead_out() {
     assert_eq!(f.alg.phase(), Phase::Startup, "read literally the samples of the round count on");
 }
 
+/// Shows OURS css-fresh.
 #[test]
 fn exception_read_literally_one_round_can_swing_in_and_out() {
     // 50, then 49, 48, 47, 46 ms: each sample is below the baseline and yet above the way in, so each changes the phase.
@@ -281,6 +290,7 @@ fn exception_read_literally_one_round_can_swing_in_and_out() {
     }
 }
 
+/// Shows RFC9406 4.2-20.
 #[test]
 fn a_baseline_at_the_way_in_lets_out_only_what_cannot_come_in() {
     // Entered at 50 ms with the way in at 45: 46 ms is lower than on entry, but would lead in again.
@@ -297,6 +307,7 @@ fn a_baseline_at_the_way_in_lets_out_only_what_cannot_come_in() {
     }
 }
 
+/// Shows RFC9406 4.2-22.
 #[test]
 fn row_13_after_a_return_the_rounds_count_from_zero() {
     let mut f = Flow::in_css(RFC);
@@ -312,6 +323,7 @@ fn row_13_after_a_return_the_rounds_count_from_zero() {
     assert_eq!((f.alg.stats().css_entries, f.alg.stats().css_returns, f.alg.stats().css_rounds), (2, 1, 3), "entries, returns, rounds");
 }
 
+/// Shows RFC9406 4.2-11.
 #[test]
 fn row_23_the_application_limit_stops_growth_and_nothing_else() {
     let mut f = Flow::in_css(RFC);
@@ -322,6 +334,7 @@ fn row_23_the_application_limit_stops_growth_and_nothing_else() {
 
 // RFC 9406: rounds and exit
 
+/// Shows RFC9406 4.2-22, RFC9406 4.2-23.
 #[test]
 fn row_12_css_ends_with_its_fifth_round_the_round_of_the_entry_included() {
     let mut f = Flow::in_css(RFC);
@@ -335,6 +348,7 @@ fn row_12_css_ends_with_its_fifth_round_the_round_of_the_entry_included() {
     assert_eq!((f.alg.save().armed, f.alg.phase()), (false, Phase::Startup), "afterwards it looks for nothing");
 }
 
+/// Shows RFC9406 4.2-6.
 #[test]
 fn row_14_a_round_ends_when_its_mark_is_reached() {
     for (una, rolls) in [(2 * FLIGHT - 1, 0), (2 * FLIGHT, 1)] {
@@ -346,6 +360,7 @@ fn row_14_a_round_ends_when_its_mark_is_reached() {
     }
 }
 
+/// Shows RFC9406 4.2-5.
 #[test]
 fn the_first_data_ack_ends_a_round_of_one_sample() {
     // Literally the mark stands before the first packet. The rest of the first flight is judged by that one sample, unless told to wait.
@@ -363,6 +378,7 @@ fn the_first_data_ack_ends_a_round_of_one_sample() {
     }
 }
 
+/// Shows RFC9406 4.2-6.
 #[test]
 fn a_round_without_a_sample_blinds_the_next_one_unless_the_minimum_is_kept() {
     for (keep_last_min, phase) in [(false, Phase::Startup), (true, Phase::Css)] {
@@ -373,6 +389,7 @@ fn a_round_without_a_sample_blinds_the_next_one_unless_the_minimum_is_kept() {
     }
 }
 
+/// Shows RFC9406 4.2-24.
 #[test]
 fn rows_15_and_16_congestion_ends_it_for_good() {
     for signal in [Signal::Loss, Signal::Ecn] {
@@ -393,6 +410,7 @@ fn rows_15_and_16_congestion_ends_it_for_good() {
 
 // Draft -03: limited slow start
 
+/// Shows LSS trigger-1, LSS growth-1.
 #[test]
 fn row_18_lss_grows_by_a_quarter_of_its_threshold_per_window() {
     let mut f = Flow::in_lss(Params::DRAFT03, 1_200, 24_000);
@@ -403,6 +421,7 @@ fn row_18_lss_grows_by_a_quarter_of_its_threshold_per_window() {
     assert_eq!(f.w.cwnd, 25_178, "after four ACKs");
 }
 
+/// Shows LSS growth-1.
 #[test]
 fn row_19_lss_with_an_integer_k_is_faster_at_first() {
     let mut f = Flow::in_lss(Params { int_k: true, ..Params::DRAFT03 }, 1_200, 24_000);
@@ -413,6 +432,7 @@ fn row_19_lss_with_an_integer_k_is_faster_at_first() {
     assert_eq!(f.ack(1_200, None), 240, "K at 1.25 times the threshold");
 }
 
+/// Shows LSS growth-1.
 #[test]
 fn row_20_a_faster_avoidance_wins_and_the_remainder_moves_on() {
     let mut f = Flow::in_lss(Params::DRAFT03, 1_200, 24_000);
@@ -423,6 +443,7 @@ fn row_20_a_faster_avoidance_wins_and_the_remainder_moves_on() {
     assert_eq!((f.w.cwnd, f.signal("hspp_lss_rest")), (24_700, Some(28_800)), "avoidance adds 400");
 }
 
+/// Shows LSS low-cwnd.
 #[test]
 fn row_21_the_draft_judges_nothing_below_16_segments() {
     for (params, segments, phase) in [
@@ -439,6 +460,7 @@ fn row_21_the_draft_judges_nothing_below_16_segments() {
     }
 }
 
+/// Shows LSS end-1.
 #[test]
 fn row_22_congestion_ends_lss_for_good() {
     for rearm in [Rearm::Never, Rearm::Idle, Rearm::Rto, Rearm::Always] {
@@ -486,6 +508,7 @@ fn after_idling_lss_doubles_back_to_its_threshold_at_the_gain_of_slow_start() {
     assert_eq!((f.alg.pacing_gain(), f.alg.phase()), (GAIN_AVOIDANCE, Phase::Lss), "above it again");
 }
 
+/// Shows LSS divisor-1.
 #[test]
 fn property_8_lss_grows_by_a_quarter_of_the_threshold_per_round_trip() {
     // The specification's table for 100 segments, one ACK for each whole segment, in thousandths of the threshold after n round trips.
@@ -502,6 +525,7 @@ fn property_8_lss_grows_by_a_quarter_of_the_threshold_per_round_trip() {
 
 // Options and the rest of the contract
 
+/// Shows RFC9406 4.3-5.
 #[test]
 fn without_css_the_first_rise_ends_startup() {
     let mut f = Flow::after_round(Params { css_rounds: 0, ..RFC }, 40 * MS);
@@ -512,6 +536,7 @@ fn without_css_the_first_rise_ends_startup() {
     assert_eq!(f.alg.stats().css_entries, 0, "and never enters CSS");
 }
 
+/// Shows RFC9406 4.3-4, RFC9406 4.3-5.
 #[test]
 fn rounds_and_divisor_of_css_are_options() {
     let mut f = Flow::in_css(Params { css_rounds: 2, css_divisor: 8, ..RFC });
@@ -532,6 +557,7 @@ fn rounds_of_an_idle_application_need_not_count() {
     }
 }
 
+/// Shows RFC9406 4.3-11, RFC9406 4.3-12.
 #[test]
 fn it_runs_again_only_when_told() {
     // After congestion: does it look again after idling, after a timeout, at once?
@@ -556,6 +582,7 @@ fn it_runs_again_only_when_told() {
     }
 }
 
+/// Shows RFC9406 4.3-12.
 #[test]
 fn running_again_forgets_everything_but_the_counters() {
     let mut f = Flow::in_css(Params { rearm: Rearm::Rto, ..RFC });
@@ -590,6 +617,7 @@ fn growth_stops_at_a_threshold_and_hands_on_what_it_did_not_use() {
     assert_eq!(grown.leftover, 8 * MSS, "in CSS the two segments that found no room stand for eight acknowledged");
 }
 
+/// Shows OURS undo-phase.
 #[test]
 fn a_false_alarm_restores_the_phase_with_its_baseline_and_rounds() {
     let mut f = Flow::in_css(RFC);
@@ -610,6 +638,7 @@ fn a_false_alarm_restores_the_phase_with_its_baseline_and_rounds() {
     }
 }
 
+/// Shows OURS gain-elsewhere.
 #[test]
 fn pacing_follows_the_phase() {
     for (f, gain) in [
@@ -757,6 +786,7 @@ proptest! {
 
     /// Property 7: a step at the boundary of a round is seen in the first full round after it iff it is high enough, and taken back
     /// within one round when it reverts.
+    /// Shows RFC9406 4.2-13.
     #[test]
     fn a_step_of_the_rtt_is_seen_and_taken_back(base in 1..300_000_u64, off in -2_000..2_000_i64, per_round in 8..40_usize) {
         let base = base * US;

@@ -20,6 +20,7 @@ fn jumping(acked: u64) -> Usual<JumpStart> {
     flow
 }
 
+/// Shows CR 3.5-2, CR 3.5-3, CR 3.5-4.
 #[test]
 fn the_retreat_starts_at_half_of_what_the_jump_has_proven_and_rises_with_every_further_packet() {
     // (packets acknowledged before the loss, the window at entry in packets)
@@ -36,6 +37,7 @@ fn the_retreat_starts_at_half_of_what_the_jump_has_proven_and_rises_with_every_f
     }
 }
 
+/// Shows CR 3.5-1.
 #[test]
 fn a_loss_after_the_jump_was_validated_is_an_ordinary_one() {
     let mut flow = jumping(60);
@@ -48,6 +50,7 @@ fn a_loss_after_the_jump_was_validated_is_an_ordinary_one() {
     assert_eq!(flow.c.ssthresh(), Some(window * 7 / 10), "beta times the window");
 }
 
+/// Shows CR 3.5-1.
 #[test]
 fn marks_on_the_jump_end_it_without_a_retreat() {
     let mut flow = jumping(10);

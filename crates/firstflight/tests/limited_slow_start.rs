@@ -54,6 +54,7 @@ impl Flow {
     }
 }
 
+/// Shows RFC3742 2-2.
 #[test]
 fn exact_growth_is_half_of_max_ssthresh_per_window() {
     // (window, acknowledged) -> growth. The first row is the specification's; then both sides of max_ssthresh = 144 800.
@@ -62,6 +63,7 @@ fn exact_growth_is_half_of_max_ssthresh_per_window() {
     }
 }
 
+/// Shows RFC3742 2-2.
 #[test]
 fn the_integer_form_rounds_k_down() {
     for (segments, k) in [(100, 1), (101, 2), (149, 2), (150, 3), (199, 3), (200, 4)] {
@@ -71,6 +73,7 @@ fn the_integer_form_rounds_k_down() {
     assert_eq!(row_of_both_forms, 724, "where K is an integer both forms agree");
 }
 
+/// Shows RFC3742 2-1, RFC3742 2-3.
 #[test]
 fn the_time_to_reach_a_window_is_that_of_the_formula() {
     // log2(100) + (C - 100) / 50, for C segments. The formula takes growth per round trip as the whole half of max_ssthresh, but the
@@ -117,6 +120,7 @@ fn it_ends_at_a_threshold_and_hands_on_what_it_did_not_use() {
     }
 }
 
+/// Shows RFC3742 2-1.
 #[test]
 fn exception_to_property_8_the_ack_that_crosses_counts_in_full() {
     let mut f = Flow::new(Params::RFC3742, 100 * MSS);
@@ -130,6 +134,7 @@ fn the_state_is_as_small_as_its_description_says() {
 
 proptest! {
     /// Property 8, from max_ssthresh on.
+    /// Shows RFC3742 2-2.
     #[test]
     fn growth_per_round_trip_is_at_most_half_of_max_ssthresh(
         max in 1..1_000_u64, over in 1..1_000_000_u64, per_ack in 1..40_u64, rounds in 1..8_usize,

@@ -23,12 +23,14 @@ fn landing(beta: Ratio, pre: u64, acked: u64, lost: u64) -> u64 {
     recovery.cwnd()
 }
 
+/// Shows RAPID 3.3.1-1.
 #[test]
 fn row_5_entry_cuts_to_s_times_the_window() {
     assert_eq!(landing(CUBIC, 1_500_000, 0, 0), 1_350_000, "beta .7");
     assert_eq!(landing(RENO, 1_500_000, 0, 0), 1_250_000, "beta .5");
 }
 
+/// Shows RAPID 3.3.1-1.
 #[test]
 fn row_6_every_byte_acknowledged_or_lost_is_charged() {
     let mut recovery = entered(CUBIC, 100_000);
@@ -38,6 +40,7 @@ fn row_6_every_byte_acknowledged_or_lost_is_charged() {
     }
 }
 
+/// Shows RAPID 3.3.1-1.
 #[test]
 fn row_7_every_overshoot_up_to_threefold_lands_at_beta_times_the_full_bdp() {
     for (beta, expected) in [(CUBIC, 525_000), (RENO, 375_000)] {
@@ -48,6 +51,7 @@ fn row_7_every_overshoot_up_to_threefold_lands_at_beta_times_the_full_bdp() {
     }
 }
 
+/// Shows RAPID 3.3-floor.
 #[test]
 fn row_8_the_floor_is_a_third_of_beta_times_the_window() {
     for (beta, expected) in [(CUBIC, [175_000, 350_000, 437_500, 525_000]), (RENO, [125_000, 250_000, 312_500, 375_000])] {
@@ -58,6 +62,7 @@ fn row_8_the_floor_is_a_third_of_beta_times_the_window() {
     }
 }
 
+/// Shows RAPID 3.3-floor.
 #[test]
 fn rows_9_to_11_floor_marks_and_an_unused_window() {
     let rows = [
@@ -73,6 +78,7 @@ fn rows_9_to_11_floor_marks_and_an_unused_window() {
     }
 }
 
+/// Shows RAPID 3.3-floor.
 #[test]
 fn rows_12_and_13_the_initial_window_is_a_floor_that_never_blocks_the_cut() {
     const IW: u64 = 30 * MSS;
@@ -108,6 +114,7 @@ fn silence_and_rate(beta: Ratio, k: Ratio, twice_g: u64) -> (u64, u64) {
     (silent, sent * STEPS / (100 * STEP))
 }
 
+/// Shows RAPID 3.3.1-1.
 #[test]
 fn silence_is_at_most_one_minus_beta_and_the_rate_at_most_the_bottleneck() {
     let table = [
@@ -142,6 +149,7 @@ fn history() -> impl Strategy<Value = (Ratio, u64, Vec<(u64, u64)>)> {
 }
 
 proptest! {
+    /// Shows RAPID 3.3-3.
     #[test]
     fn property_1_the_window_only_shrinks_between_its_bounds((beta, pre, steps) in history()) {
         let mut recovery = entered(beta, pre);
@@ -158,6 +166,7 @@ proptest! {
         }
     }
 
+    /// Shows RAPID 3.3.1-1.
     #[test]
     fn property_2_the_landing_depends_only_on_the_totals((beta, pre, steps) in history()) {
         let mut recovery = entered(beta, pre);

@@ -26,6 +26,7 @@ fn context() -> Context {
     }
 }
 
+/// Shows RAPID 3.2-3.
 #[test]
 fn row_1_the_threshold_is_the_smaller_of_two_terms() {
     // (min RTT ms, draft us, reference implementation us)
@@ -52,6 +53,7 @@ fn sampled(samples: &[(u64, u64)]) -> RapidStart {
     rapid
 }
 
+/// Shows RAPID 3.2-2.
 #[test]
 fn row_2_equality_still_grows_threefold() {
     // The sample of the minimum is out of the window of one round trip by then.
@@ -59,6 +61,7 @@ fn row_2_equality_still_grows_threefold() {
     assert!(!sampled(&[(30, 30_000_000), (90, 33_000_001)]).rapid(), "a nanosecond above it");
 }
 
+/// Shows RAPID 3.2-5.
 #[test]
 fn row_3_a_round_of_only_raised_samples_ends_threefold_growth() {
     const LOW: u64 = 16_000_000;
@@ -70,6 +73,7 @@ fn row_3_a_round_of_only_raised_samples_ends_threefold_growth() {
     assert!(sampled(&[(16, LOW), (33, HIGH), (34, LOW)]).rapid(), "not latched: a low sample brings it back");
 }
 
+/// Shows RAPID 3.2-1.
 #[test]
 fn row_4_growth_is_two_bytes_per_byte_or_one_or_none() {
     // (raised, limited, growth of 1000 bytes acknowledged)
@@ -92,6 +96,7 @@ fn row_4_growth_is_two_bytes_per_byte_or_one_or_none() {
     }
 }
 
+/// Shows RAPID 3.2-1.
 #[test]
 fn without_a_pacer_growth_is_twofold_at_most() {
     let mut r = Rig::quic("rapid(jump=off)@(pace=off)", 10 * MSS);
@@ -141,6 +146,7 @@ fn row_10_marks_alone_land_at_beta_times_the_window() {
     }
 }
 
+/// Shows OURS rapid-pre.
 #[test]
 fn row_11_an_unused_window_does_not_survive() {
     let mut r = probing("rapid(jump=off)", Transport::Quic, 10 * MSS, 100 * MSS, 60 * MSS);
@@ -149,6 +155,7 @@ fn row_11_an_unused_window_does_not_survive() {
     assert_eq!(r.c.cwnd(), 42 * MSS, "0.7 of the 60 in flight; from the window it would be 78");
 }
 
+/// Shows RAPID 3.3-floor.
 #[test]
 fn row_13_a_window_below_the_initial_one_is_cut_too() {
     let mut r = probing("rapid(jump=off)", Transport::Quic, 30 * MSS, 30 * MSS, 20 * MSS);
@@ -157,6 +164,7 @@ fn row_13_a_window_below_the_initial_one_is_cut_too() {
     assert_eq!(r.c.cwnd(), 14 * MSS, "0.7 of the 20 in flight");
 }
 
+/// Shows RAPID 3.3-1.
 #[test]
 fn row_14_a_second_loss_is_the_controllers_own() {
     for recovery in ["prr", "immediate"] {
@@ -171,6 +179,7 @@ fn row_14_a_second_loss_is_the_controllers_own() {
     }
 }
 
+/// Shows OURS rapid-timeout.
 #[test]
 fn row_15_a_timeout_in_recovery_is_an_ordinary_timeout() {
     let mut r = probing("rapid(jump=off)", Transport::Tcp, 10 * MSS, 100 * MSS, 100 * MSS);
@@ -187,6 +196,7 @@ fn iw30() -> Config {
     Config { initial_window: 36_000, ..Config::quic(1_200) }
 }
 
+/// Shows RAPID 3.1.1-2.
 #[test]
 fn row_16_the_jump_is_twice_the_initial_window_once_per_round_trip() {
     let mut r = Rig::with("rapid", iw30());
@@ -202,6 +212,7 @@ fn row_16_the_jump_is_twice_the_initial_window_once_per_round_trip() {
     assert_eq!(r.c.pacing_rate(), Some(Rate(144_000 * 1_000 / 30)), "twice the window: no sample yet says that there is no queue");
 }
 
+/// Shows RAPID 3.1.1-1.
 #[test]
 fn a_jump_needs_data_a_pacer_and_room() {
     // (backlog, pace, window after)
@@ -222,6 +233,7 @@ fn a_jump_needs_data_a_pacer_and_room() {
     assert_eq!(r.c.cwnd(), 36_000, "no pacer, no jump");
 }
 
+/// Shows RAPID 3.1.1-3.
 #[test]
 fn row_17_the_first_ack_of_the_jump_keeps_what_was_used_and_grows() {
     // (in flight, window kept)
@@ -252,6 +264,7 @@ fn row_17_the_first_ack_of_the_jump_keeps_what_was_used_and_grows() {
     }
 }
 
+/// Shows RAPID 3.3.3-1.
 #[test]
 fn row_18_avoidance_takes_the_landing_for_beta_times_the_full_bdp() {
     for (options, w_max) in [("", 1_500_000), ("(fast=off)", 750_000)] {
@@ -275,6 +288,7 @@ fn row_18_avoidance_takes_the_landing_for_beta_times_the_full_bdp() {
 
 proptest! {
     /// Properties 1, 4 and 6: the window never rises in the recovery, the threshold is the window throughout, and there is one per connection.
+    /// Shows RAPID 3.3-1.
     #[test]
     fn the_recovery_only_falls_and_happens_once(
         tcp in any::<bool>(),
@@ -309,6 +323,7 @@ proptest! {
     }
 
     /// Property 5: never threefold after a round trip in which every sample was above the threshold.
+    /// Shows RAPID 3.2-5.
     #[test]
     fn a_round_of_raised_samples_is_never_followed_by_threefold_growth(
         min in 1u64..400,

@@ -33,6 +33,7 @@ fn growth(samples: &[(u64, u64)], cx: &Context) -> u64 {
     w.cwnd - IW
 }
 
+/// Shows RAPID 3.2-3.
 #[test]
 fn row_1_a_queue_is_4_ms_or_a_tenth_whichever_is_less() {
     // (min_rtt ms, the draft's threshold in us, the reference implementation's)
@@ -50,6 +51,7 @@ fn row_1_a_queue_is_4_ms_or_a_tenth_whichever_is_less() {
     }
 }
 
+/// Shows RAPID 3.2-1, RAPID 3.2-2.
 #[test]
 fn rows_2_and_3_growth_is_threefold_while_the_floor_of_the_last_round_is_low() {
     let rows = [
@@ -66,6 +68,7 @@ fn rows_2_and_3_growth_is_threefold_while_the_floor_of_the_last_round_is_low() {
     }
 }
 
+/// Shows RAPID 3.2-1.
 #[test]
 fn row_4_an_unused_window_does_not_grow_and_without_a_pacer_growth_is_that_of_slow_start() {
     let low = [(0, 30 * MS)];
@@ -74,6 +77,7 @@ fn row_4_an_unused_window_does_not_grow_and_without_a_pacer_growth_is_that_of_sl
     assert_eq!(growth(&low, &context(false, true)), 1_000, "three times the window would leave as one burst");
 }
 
+/// Shows RAPID 3.2-5.
 #[test]
 fn the_floor_covers_three_quarters_to_one_smallest_rtt() {
     // (ms of the low sample, ms of the raised one, the floor in ms): slots of 10 ms, four of them.
@@ -88,6 +92,7 @@ fn the_floor_covers_three_quarters_to_one_smallest_rtt() {
     }
 }
 
+/// Shows RAPID 3.1.1-1, RAPID 3.1.1-2.
 #[test]
 fn row_16_the_jump_is_two_initial_windows_spread_over_one_rtt() {
     let mut flow = usual(RapidStart::new(Params::default()), config(false));
@@ -101,6 +106,7 @@ fn row_16_the_jump_is_two_initial_windows_spread_over_one_rtt() {
     assert_eq!(flow.c.pacing_rate(), Some(Rate(1_440_000)), "and the gain is that of slow start, since there is no sample yet");
 }
 
+/// Shows RAPID 3.1.1-1, OURS jump-once.
 #[test]
 fn the_jump_needs_an_rtt_a_pacer_data_and_a_smaller_window() {
     let quic = config(false);
@@ -128,6 +134,7 @@ fn the_jump_needs_an_rtt_a_pacer_data_and_a_smaller_window() {
     assert_eq!(grown.c.cwnd(), 2 * IW, "a window that has grown there needs no jump");
 }
 
+/// Shows RAPID 3.1.1-3.
 #[test]
 fn row_17_the_first_ack_of_a_jump_packet_keeps_what_was_used() {
     // (in flight when it comes, the window before the growth of that ACK)
@@ -159,6 +166,7 @@ fn in_flight(bytes: u64, tcp: bool) -> Usual<RapidStart> {
     flow
 }
 
+/// Shows RAPID 3.3-1, RAPID 3.3-2.
 #[test]
 fn the_first_loss_charges_its_own_ack_and_nothing_grows_before() {
     let mut flow = in_flight(120_000, false);
@@ -170,6 +178,7 @@ fn the_first_loss_charges_its_own_ack_and_nothing_grows_before() {
     assert!(!flow.c.admits(1_200, 120_000) && flow.c.admits(1_200, flow.c.cwnd() - 1_200), "the plain window test is all there is");
 }
 
+/// Shows OURS rapid-pre.
 #[test]
 fn row_11_an_unused_part_of_the_window_does_not_survive() {
     let mut flow = in_flight(120_000, false);
@@ -177,6 +186,7 @@ fn row_11_an_unused_part_of_the_window_does_not_survive() {
     assert_eq!(flow.ack(ack), 54_000, "nine tenths of the 60 000 in flight");
 }
 
+/// Shows RAPID 3.3-end.
 #[test]
 fn in_quic_it_ends_with_a_packet_sent_after_entry_which_is_charged_and_grows_nothing() {
     let mut flow = in_flight(120_000, false);
@@ -203,6 +213,7 @@ fn in_quic_it_ends_with_a_packet_sent_after_entry_which_is_charged_and_grows_not
     assert_eq!(w_max, Some((window - 240) * 10 / 7), "row 18 without fast convergence: the path held cwnd / beta");
 }
 
+/// Shows RAPID 3.3-1.
 #[test]
 fn row_14_the_second_loss_is_an_ordinary_one() {
     let mut flow = in_flight(120_000, false);
@@ -218,6 +229,7 @@ fn row_14_the_second_loss_is_an_ordinary_one() {
     assert_eq!(flow.c.ssthresh(), Some(landed * 7 / 10), "beta times the window, and PRR on the way there");
 }
 
+/// Shows RAPID 3.3-end, OURS rapid-repair.
 #[test]
 fn in_tcp_it_ends_with_a_transmission_after_entry_and_the_window_stands_until_the_holes_are_filled() {
     let mut flow = in_flight(120_000, true);
@@ -243,6 +255,7 @@ fn in_tcp_it_ends_with_a_transmission_after_entry_and_the_window_stands_until_th
     assert!(flow.ack(next) >= landed, "then avoidance");
 }
 
+/// Shows OURS rapid-timeout.
 #[test]
 fn row_15_a_timeout_in_recovery_is_a_timeout() {
     let mut flow = in_flight(120_000, true);
@@ -257,6 +270,7 @@ fn row_15_a_timeout_in_recovery_is_a_timeout() {
     assert_eq!(flow.ack(ack), 2 * MSS, "classic slow start, not threefold: it is off for good");
 }
 
+/// Shows OURS rapid-undo.
 #[test]
 fn a_false_alarm_gives_the_window_back_but_not_the_algorithm() {
     let mut flow = in_flight(120_000, false);
@@ -274,6 +288,7 @@ fn a_false_alarm_gives_the_window_back_but_not_the_algorithm() {
     assert_eq!(flow.c.ssthresh(), Some(121_200 * 7 / 10), "the one recovery of its own is used up");
 }
 
+/// Shows RAPID 3.1-gain, RAPID 3.3-pacing.
 #[test]
 fn it_paces_at_three_while_growing_threefold_and_at_two_otherwise() {
     let mut flow = in_flight(120_000, false);
@@ -308,6 +323,7 @@ fn with_hystart(rtt_ms: u64) -> Usual<RapidStart> {
     flow
 }
 
+/// Shows RAPID 3.2-4.
 #[test]
 fn hystart_beside_it_slows_growth_before_a_loss_and_the_recovery_still_applies() {
     let mut flow = with_hystart(150);
@@ -320,6 +336,7 @@ fn hystart_beside_it_slows_growth_before_a_loss_and_the_recovery_still_applies()
     assert_eq!(flow.ack(loss), (9 * (before + MSS) - 9 * MSS) / 10, "the first loss is still its own");
 }
 
+/// Shows RAPID 3.2-4.
 #[test]
 fn after_a_false_alarm_hystart_goes_on_where_it_was() {
     let mut flow = with_hystart(150);

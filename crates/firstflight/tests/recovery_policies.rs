@@ -34,6 +34,7 @@ fn sends(policy: &mut dyn Recovery, mut pipe: u64) -> u64 {
 mod immediate_cut {
     use super::*;
 
+    /// Shows RFC9002 7.3.2-3, RFC9002 7-6.
     #[test]
     fn one_packet_goes_above_the_window_at_entry() {
         let mut policy = Immediate::default();
@@ -46,6 +47,7 @@ mod immediate_cut {
         assert_eq!(policy.end(End::Complete, 5 * MSS), 10 * MSS, "the window stays");
     }
 
+    /// Shows RFC9002 7-6.
     #[test]
     fn the_smaller_window_after_marks_is_taken() {
         let mut policy = Immediate::default();
@@ -57,6 +59,7 @@ mod immediate_cut {
 mod cut_once_and_fill {
     use super::*;
 
+    /// Shows RFC6675 5-4.3.
     #[test]
     fn the_first_hole_is_repeated_whatever_the_pipe() {
         for (cause, first) in [(Cause::Ack, 1), (Cause::Timer, 1), (Cause::Ecn, 0)] {
@@ -66,6 +69,7 @@ mod cut_once_and_fill {
         }
     }
 
+    /// Shows RFC6675 5-C.
     #[test]
     fn a_full_segment_of_room_is_asked_for_unless_any_room_will_do() {
         for (fill, sent) in [(sack::Fill::FullSegment, 0), (sack::Fill::AnyRoom, 1)] {
@@ -77,6 +81,7 @@ mod cut_once_and_fill {
         }
     }
 
+    /// Shows GVISOR sack-inflate.
     #[test]
     fn three_segments_of_inflation_end_with_the_episode() {
         let mut policy = Sack::new(sack::Params { inflate: 3, ..sack::Params::default() });
@@ -89,6 +94,7 @@ mod cut_once_and_fill {
 mod halving {
     use super::*;
 
+    /// Shows LINUX halving-moderation.
     #[test]
     fn the_exit_window_is_moderated() {
         for (moderation, window) in [(None, 10), (Some(3), 7), (Some(1), 5)] {
@@ -99,6 +105,7 @@ mod halving {
         }
     }
 
+    /// Shows LINUX halving-moderation.
     #[test]
     fn the_vectors_do_not_depend_on_the_moderation() {
         for moderation in [None, Some(1), Some(3)] {
@@ -108,6 +115,7 @@ mod halving {
         }
     }
 
+    /// Shows LINUX halving-floor.
     #[test]
     fn the_floor_may_be_half_the_target() {
         for (floor, window) in [(rate_halving::Floor::Target, 10), (rate_halving::Floor::HalfTarget, 5)] {
@@ -128,6 +136,7 @@ mod halving {
         assert_eq!(policy.end(End::Complete, 9 * MSS), 10_400, "not a fraction below the threshold, which would be slow start");
     }
 
+    /// Shows LINUX halving-slope.
     #[test]
     fn acks_without_news_do_not_count() {
         let mut policy = RateHalving::default();
@@ -140,6 +149,7 @@ mod halving {
 mod proportional {
     use super::*;
 
+    /// Shows OURS prr-timer, LINUX prr-timer.
     #[test]
     fn a_loss_timer_forces_nothing_grants_nothing_or_counts_one() {
         for (entry_rule, sent, delivered, cwnd) in
@@ -156,6 +166,7 @@ mod proportional {
         }
     }
 
+    /// Shows OURS prr-timer.
     #[test]
     fn marks_force_no_repeat() {
         let mut prr = Prr::default();
@@ -166,6 +177,7 @@ mod proportional {
         assert_eq!((prr.branch(), sends(&mut prr, 18 * MSS)), (Branch::Proportional, 1), "the line starts with the first delivery");
     }
 
+    /// Shows RFC9937 6.2-1.
     #[test]
     fn a_grant_stays_usable_until_the_next_delivery() {
         let mut prr = opened(Prr::default(), 10 * MSS, 20 * MSS, MSS);
@@ -174,6 +186,7 @@ mod proportional {
         assert_eq!(sends(&mut prr, 18 * MSS), 3, "half of six deliveries, after an ACK that delivered nothing");
     }
 
+    /// Shows RFC6937 3-1, RFC9937 6.1-1, LINUX prr-f.
     #[test]
     fn the_flight_at_entry_follows_each_document() {
         let sacked = Entry { flight: 22, sacked: 3, delivered: 1, target: 10, cwnd: 21, mss: 1, ..entry(Cause::Ack) };
@@ -195,6 +208,7 @@ mod proportional {
         assert_eq!(empty.recover_fs(), 1, "never zero");
     }
 
+    /// Shows RFC9937 6.2-5, LINUX prr-safe.
     #[test]
     fn safe_ack_needs_progress_no_loss_and_no_rescue() {
         let safe = Progress { advanced: true, ..progress(MSS, 5 * MSS, MSS) };
@@ -214,6 +228,7 @@ mod proportional {
     }
 
     /// A kernel test of the CWR state expects no extra segment here; the rule as the kernel states it gives one. We keep the rule.
+    /// Shows LINUX prr-safe.
     #[test]
     fn linux_after_marks_adds_the_extra_segment_like_anywhere() {
         let mut prr = Prr::new(Params::linux());
@@ -232,6 +247,7 @@ mod proportional {
         assert_eq!(prr.end(End::Complete, 9 * MSS), 10_400, "not a fraction below the threshold, which would be slow start");
     }
 
+    /// Shows OURS prr-whole.
     #[test]
     fn exact_rounding_waits_for_a_whole_segment_but_never_holds_the_first_repeat() {
         let mut prr = opened(Prr::new(Params { rounding: Rounding::Exact, ..Params::rfc9937() }), 10 * MSS, 20 * MSS, MSS);
@@ -245,6 +261,7 @@ mod proportional {
         assert!(prr.admits(500, 18 * MSS), "a segment cut to the 500 bytes that are due may go");
     }
 
+    /// Shows RFC9937 6.4-1.
     #[test]
     fn the_exit_window_is_the_target_however_it_ends() {
         for how in [End::Complete, End::Replaced] {
@@ -273,6 +290,7 @@ mod proportional {
     }
 }
 
+/// Shows RFC5681 4.3-1.
 #[test]
 fn a_lost_repeat_cuts_again_except_in_linux_and_rate_halving() {
     for (name, again) in [("6675", true), ("CRB", true), ("SSRB", true), ("9937", true), ("Linux", false), ("RH", false)] {

@@ -83,6 +83,7 @@ mod deliveries {
     }
 
     proptest! {
+        /// Shows RFC6937 2-1.
         #[test]
         fn p0_the_sum_of_deliveries_is_what_was_delivered((order, groups, keys) in arrivals(), lose in prop::collection::vec(any::<bool>(), 24)) {
             let mut acks: Vec<(u32, usize, Vec<usize>)> = Vec::new();
@@ -111,6 +112,7 @@ mod deliveries {
 }
 
 proptest! {
+    /// Shows RFC9937 6.3-1.
     #[test]
     fn p1_no_more_is_sent_than_granted(scenario in any_scenario()) {
         for name in PRR {
@@ -124,6 +126,7 @@ proptest! {
         }
     }
 
+    /// Shows RFC6937 3-3.
     #[test]
     fn p2_conservation_never_sends_more_than_was_delivered(scenario in any_scenario()) {
         for (_, b) in steps(&episode("CRB", &scenario).1, scenario.mss) {
@@ -131,6 +134,7 @@ proptest! {
         }
     }
 
+    /// Shows RFC6937 3-3.
     #[test]
     fn p3_slow_start_bound_adds_one_segment_per_ack(scenario in any_scenario()) {
         let e = scenario.mss - 1;
@@ -140,6 +144,7 @@ proptest! {
         }
     }
 
+    /// Shows RFC9937 6.2-3.
     #[test]
     fn p4_rfc_9937_adds_a_segment_only_on_safe_acks(scenario in any_scenario()) {
         let (mss, e) = (scenario.mss, scenario.mss - 1);
@@ -154,6 +159,7 @@ proptest! {
         }
     }
 
+    /// Shows RFC9937 6.2-3.
     #[test]
     fn p5_the_bound_branch_never_fills_past_the_target(scenario in any_scenario()) {
         for name in PRR {
@@ -163,6 +169,7 @@ proptest! {
         }
     }
 
+    /// Shows RFC6937 3-2.
     #[test]
     fn p6_p7_the_proportional_branch_stays_on_its_line(scenario in any_scenario()) {
         let e = scenario.mss - 1;
@@ -178,6 +185,7 @@ proptest! {
         }
     }
 
+    /// Shows RFC6937 3-3.
     #[test]
     fn p8_bounds_are_ordered(
         account in (0..100_u64, 0..100_u64), d in 1..50_u64, pipe in 0..120_u64, target in 2..100_u64, f in 1..120_u64, safe: bool, mss in 1..3_u64,
@@ -195,6 +203,7 @@ proptest! {
         prop_assert!(lower <= now && now <= ssrb, "9937 {now} outside {lower}..={ssrb}");
     }
 
+    /// Shows RFC9937 6.2-1.
     #[test]
     fn p9_an_ack_that_delivers_nothing_changes_nothing(
         acks in prop::collection::vec((1..4_u64, 0..30_u64, any::<bool>(), 0..3_u64), 1..20), pipe in 0..30_u64, advanced: bool,
@@ -280,6 +289,7 @@ proptest! {
         }
     }
 
+    /// Shows RFC9937 6.4-1.
     #[test]
     fn p15_the_burst_at_the_exit_is_what_is_missing_to_the_target(scenario in any_scenario()) {
         for name in PRR {
@@ -409,6 +419,7 @@ mod exceptions {
         }
     }
 
+    /// Shows LINUX halving-clamp.
     #[test]
     fn p12_rate_halving_loses_what_a_stall_kept_back() {
         let (mut lost, mut total) = (0, 0);
@@ -423,6 +434,7 @@ mod exceptions {
         assert!(2 * lost > total, "rate halving is behind after {lost} of {total} stalls");
     }
 
+    /// Shows OURS prr-split.
     #[test]
     fn p14_splitting_acks_farms_extra_segments_unless_guarded() {
         let sent = |params: Params, pieces: u64| {
@@ -444,6 +456,7 @@ mod exceptions {
         }
     }
 
+    /// Shows RFC6937 3-2.
     #[test]
     fn p16_cross_multiplying_is_the_rounded_up_line() {
         for (t, f, d, o) in
@@ -480,6 +493,7 @@ mod exceptions {
         }
     }
 
+    /// Shows RFC6675 5-C.
     #[test]
     fn p20_filling_at_once_emits_all_that_is_missing() {
         let outcome = run(arm("6675").as_mut(), &Scenario::new(20, 11, 0..=14));

@@ -36,6 +36,7 @@ fn figure(name: &str, scenario: &Scenario, columns: usize) -> (String, String, S
 mod figures_of_rfc_6937 {
     use super::*;
 
+    /// Shows RFC6675 5-4.2, LINUX halving-slope, LINUX halving-admit.
     #[test]
     fn figure_1_one_loss_is_repaired_by_eleven_segments_each() {
         let scenario = Scenario::new(20, 11, [0]).f(22);
@@ -62,6 +63,7 @@ mod figures_of_rfc_6937 {
         }
     }
 
+    /// Shows LINUX halving-clamp, RFC6937 3-3.
     #[test]
     fn figure_2_fifteen_losses_show_the_bounds() {
         let scenario = Scenario::new(20, 11, 0..=14).f(22);
@@ -87,6 +89,7 @@ mod episodes {
 
     const LIGHT: &str = "19 19 18 18 17 17 16 16 15 15 14 14 13 13 12 12 11 11 10 9 9";
 
+    /// Shows RFC6675 5-4.2, RFC9937 6.2-2.
     #[test]
     fn one_loss() {
         let scenario = Scenario::new(20, 10, [0]).f(20);
@@ -100,6 +103,7 @@ mod episodes {
         assert_eq!(halving.exit, Some((9, 10)), "rate halving leaves with pipe 9 and a window of 10");
     }
 
+    /// Shows RFC6937 3-1.
     #[test]
     fn the_flight_at_entry_sets_the_slope() {
         for name in ["CRB", "SSRB", "UB"] {
@@ -109,6 +113,7 @@ mod episodes {
         check("9937", &Scenario::new(20, 11, [0]).f(20), "N N R N . N . N . N . N N . N . N . . N N", 10);
     }
 
+    /// Shows RFC9937 6.2-2.
     #[test]
     fn the_target_sets_the_slope() {
         let scenario = Scenario::new(20, 14, [0]).f(20);
@@ -118,6 +123,7 @@ mod episodes {
         check("6675", &scenario, "N N R . . . . . N N N N N N N N N N N N N", 13);
     }
 
+    /// Shows RFC6675 5-C, RFC9937 6.2-3.
     #[test]
     fn fifteen_losses() {
         let scenario = Scenario::new(20, 10, 0..=14).f(20);
@@ -173,6 +179,7 @@ mod episodes {
         assert_eq!(halving.exit, Some((6, 7)), "rate halving has lost what it could not send");
     }
 
+    /// Shows LINUX prr-f.
     #[test]
     fn linux_mode_of_a_flight_of_ten() {
         let outcome = run(arm("Linux").as_mut(), &Scenario::new(10, 7, [0]).no_early_data());
@@ -181,6 +188,7 @@ mod episodes {
         same("9 8 6 6 6 6 6 6 6", &outcome.pipes(), "pipe");
     }
 
+    /// Shows OURS prr-whole.
     #[test]
     fn whole_segments_make_bytes_behave_as_segments() {
         for mss in [1_000, 1_448] {
@@ -243,6 +251,7 @@ mod single_calls {
         sent
     }
 
+    /// Shows RFC6937 3-2.
     #[test]
     fn above_the_target_the_line_is_rounded_up_and_one_segment_goes() {
         for name in ["CRB", "SSRB", "UB", "9937"] {
@@ -256,6 +265,7 @@ mod single_calls {
         }
     }
 
+    /// Shows RFC6937 3-4.
     #[test]
     fn a_pipe_at_the_target_belongs_to_the_bound() {
         for name in PRR {
@@ -266,6 +276,7 @@ mod single_calls {
         }
     }
 
+    /// Shows RFC6937 3-3, RFC9937 6.2-3.
     #[test]
     fn below_the_target_the_bounds_differ() {
         let rows = [
@@ -284,6 +295,7 @@ mod single_calls {
         }
     }
 
+    /// Shows RFC9937 6.2-4.
     #[test]
     fn the_first_repeat_is_forced() {
         for name in ["9937", "Linux", "CRB"] {
@@ -300,6 +312,7 @@ mod single_calls {
         assert_eq!(sends(&mut literal, 10_000), 0, "RFC 6937 to the letter forces nothing");
     }
 
+    /// Shows RFC9937 6.2-4.
     #[test]
     fn less_than_a_segment_does_not_hold_the_first_repeat_back() {
         let mut line = at("9937", 10_000, 20_000_000, (1, 0), 1, 18_000, false);
@@ -320,6 +333,7 @@ mod single_calls {
 mod delivered_data {
     use super::*;
 
+    /// Shows RFC9937 6.2-cap.
     #[test]
     fn forged_duplicates_gain_nothing_past_the_flight_at_entry() {
         use firstflight::recovery::prr::Evidence;

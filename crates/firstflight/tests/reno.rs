@@ -39,6 +39,7 @@ fn grow(reno: &mut Reno, w: &mut Window, acked: u64) -> u64 {
 /// Something that happens to the controller.
 type Interruption = fn(&mut Reno);
 
+/// Shows RFC5681 3.1-eq3.
 #[test]
 fn growth_keeps_the_remainder_of_every_division() {
     // | cwnd 14480, five ACKs of 2896 | +289, +284, +279, +273, +269 -> 15 874 (remainder after the first: 8688) |
@@ -53,6 +54,7 @@ fn growth_keeps_the_remainder_of_every_division() {
     assert_eq!(w.cwnd, 15_874, "the window ends at 15874, not at {}", w.cwnd);
 }
 
+/// Shows RFC5681 3.1-eq3, RFC9002 7.3.3-1.
 #[test]
 fn one_window_acknowledged_is_one_segment_of_growth() {
     for segments in [2, 10, 100, 863] {
@@ -62,6 +64,7 @@ fn one_window_acknowledged_is_one_segment_of_growth() {
     }
 }
 
+/// Shows RFC5681 3.1-eq3.
 #[test]
 fn small_acks_on_a_large_window_still_grow_it() {
     // One segment in 2000 is less than a byte per ACK of one byte: with truncation the window would stand still for ever.
@@ -70,6 +73,7 @@ fn small_acks_on_a_large_window_still_grow_it() {
     assert!((MSS - 2..=MSS).contains(&gain), "a window acknowledged in ACKs of 100 bytes gives about {MSS} bytes, not {gain}");
 }
 
+/// Shows RFC9002 7.8-1.
 #[test]
 fn an_unused_window_does_not_grow() {
     let (mut reno, mut w) = (Reno::default(), avoiding(14_480));
@@ -77,6 +81,7 @@ fn an_unused_window_does_not_grow() {
     assert_eq!(w.cwnd, 14_480, "the window stays at 14480 while it is not the limit, but is {}", w.cwnd);
 }
 
+/// Shows RFC5681 3.1-eq4, RFC9002 7.3.2-2, RFC8511 3.1-1, OURS first-beta.
 #[test]
 fn a_reduction_multiplies_by_beta_and_respects_two_segments() {
     let half = Params::default();
@@ -105,6 +110,7 @@ fn a_reduction_multiplies_by_beta_and_respects_two_segments() {
     }
 }
 
+/// Shows RFC5681 3.1-eq4.
 #[test]
 fn a_timeout_halves_the_flight_not_the_window() {
     for (flight, expected) in [(100_000, 50_000), (4 * MSS, 2 * MSS), (0, 2 * MSS)] {

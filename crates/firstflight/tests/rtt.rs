@@ -21,6 +21,7 @@ const ROWS: [(u64, u64, u64, u64, u64); 3] = [
     (100, 104_375, 36_875, 251_875, 304_375),
 ];
 
+/// Shows RFC6298 2-2, RFC6298 2-3.
 #[test]
 fn rfc6298_samples_move_mean_and_deviation_by_an_eighth_and_a_quarter() {
     let raw = RtoParams { min: Nanos(0), ..RtoParams::RFC };
@@ -35,6 +36,7 @@ fn rfc6298_samples_move_mean_and_deviation_by_an_eighth_and_a_quarter() {
     assert_eq!((plain.min(), plain.latest()), (Some(ms(100)), Some(ms(100))), "the minimum and the last sample are 100 ms");
 }
 
+/// Shows RFC9002 5.3-1, RFC9002 5.3-2.
 #[test]
 fn rfc9002_agrees_with_rfc6298_while_acks_are_prompt() {
     let mut rtt = Rfc9002Rtt::default();
@@ -45,6 +47,7 @@ fn rfc9002_agrees_with_rfc6298_while_acks_are_prompt() {
     }
 }
 
+/// Shows RFC6298 2-1, RFC6298 2-4, RFC6298 2-5, LINUX rto-bounds.
 #[test]
 fn presets_bound_the_timeout() {
     // name, parameters, timeout without a sample, after one of 1 ms, after one of 100 ms, after one of 1000 s
@@ -64,6 +67,7 @@ fn presets_bound_the_timeout() {
     }
 }
 
+/// Shows RFC6298 5-5.
 #[test]
 fn a_timeout_doubles_and_a_sample_ends_the_backoff() {
     let mut rtt = Rfc6298Rtt::new(RtoParams::LINUX);
@@ -80,12 +84,14 @@ fn a_timeout_doubles_and_a_sample_ends_the_backoff() {
     assert_eq!((rtt.backoff(), rtt.rto()), (0, ms(300)), "a sample ends the backoff, but {:?} remains", rtt.rto());
 }
 
+/// Shows RFC6298 2-1.
 #[test]
 fn an_old_stack_waits_three_seconds_for_its_first_sample() {
     let rtt = Rfc6298Rtt::new(RtoParams { initial: ms(3000), ..RtoParams::LINUX });
     assert_eq!(rtt.rto(), ms(3000), "the first timeout is 3 s, not {:?}", rtt.rto());
 }
 
+/// Shows RFC9002 6.2.1-1, RFC9002 6.2.1-2, RFC9002 6.2.2-1.
 #[test]
 fn probe_timeout_vectors() {
     let mut rtt = Rfc9002Rtt::default();
@@ -101,6 +107,7 @@ fn probe_timeout_vectors() {
     assert_eq!(span, ms(975), "losses must span more than three probe timeouts, 975 ms, not {span:?}");
 }
 
+/// Shows RFC9002 6.1.2-1.
 #[test]
 fn a_packet_is_late_after_nine_eighths_of_the_larger_rtt() {
     let mut rtt = Rfc9002Rtt::default();
@@ -113,6 +120,7 @@ fn a_packet_is_late_after_nine_eighths_of_the_larger_rtt() {
     assert_eq!(rtt.loss_delay(), us(122_343) + Nanos(750), "the mean of 108.75 ms exceeds the latest, not {:?}", rtt.loss_delay());
 }
 
+/// Shows RFC9002 6.1.2-2.
 #[test]
 fn short_paths_wait_a_granule() {
     let mut rtt = Rfc9002Rtt::default();
@@ -121,6 +129,7 @@ fn short_paths_wait_a_granule() {
     assert_eq!(rtt.pto(Nanos::ZERO), us(1050), "the margin of a probe timeout is at least 1 ms, not {:?}", rtt.pto(Nanos::ZERO));
 }
 
+/// Shows RFC9002 5.2-1, RFC9002 5.3-3.
 #[test]
 fn ack_delay_is_taken_off_within_its_promise_and_above_the_minimum() {
     // reported delay, promise, sample -> smoothed after a first sample of 100 ms
@@ -143,6 +152,7 @@ fn ack_delay_is_taken_off_within_its_promise_and_above_the_minimum() {
     }
 }
 
+/// Shows RFC9002 5.2-3.
 #[test]
 fn persistent_congestion_restarts_the_minimum() {
     let mut rtt = Rfc9002Rtt::default();
@@ -173,6 +183,7 @@ proptest! {
     }
 
     /// Loss detection L7: min <= RTO <= max, and consecutive expiries double until the maximum.
+    /// Shows RFC6298 2-5.
     #[test]
     fn timeouts_stay_in_bounds_and_double(samples in prop::collection::vec(any::<u64>(), 0..20), expiries in 0u32..80) {
         for params in [RtoParams::RFC, RtoParams::LINUX, RtoParams::WINDOWS] {

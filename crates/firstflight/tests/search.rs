@@ -71,6 +71,7 @@ fn the_state_stays_small() {
     assert!(size_of::<Search>() <= 280, "SEARCH takes {} bytes; BEST carries one beside its own state", size_of::<Search>());
 }
 
+/// Shows SEARCH bins-1, SEARCH start-1.
 #[test]
 fn rows_1_and_3_a_bin_is_35_percent_of_the_initial_rtt() {
     for (row, rtt_ms, bin_ns) in [(1, 100, 35_000_000), (3, 600, 210_000_000)] {
@@ -80,6 +81,7 @@ fn rows_1_and_3_a_bin_is_35_percent_of_the_initial_rtt() {
     }
 }
 
+/// Shows SEARCH warm-1.
 #[test]
 fn row_3_the_earliest_decision_comes_thirteen_bins_after_the_first_ack() {
     for (params, first_bin, after_ms) in [(Params::V4_0, 13, 2730), (Params { warmup: Warmup::Kernel, ..Params::V4_0 }, 12, 2520)] {
@@ -99,6 +101,7 @@ fn an_rtt_below_one_bin_decides_in_bin_eleven() {
 }
 
 /// Rows 1 and 4 to 6 fix look 2 and fraction 85, row 2 look 3 and fraction 71: with any other fraction one of the two neighbours flips.
+/// Shows SEARCH look-1, SEARCH look-2, SEARCH compare-3, SEARCH thresh-1, SEARCH thresh-2.
 #[test]
 fn rows_2_and_4_to_7_the_window_one_rtt_ago_is_interpolated() {
     let newer = Params { interpolation: Interpolation::Newer, ..quiet(Params::V4_0) };
@@ -122,6 +125,7 @@ fn rows_2_and_4_to_7_the_window_one_rtt_ago_is_interpolated() {
     assert_eq!(rows_4_to_7(100, older, 170_000).1, Outcome::Continue { norm_percent: 0 }, "row 7: a surplus counts as no shortfall");
 }
 
+/// Shows SEARCH bins-2, SEARCH missed-1, SEARCH missed-2.
 #[test]
 fn rows_8_to_10_bins_close_at_their_end_and_long_gaps_reset() {
     #[rustfmt::skip]
@@ -149,6 +153,7 @@ fn rows_8_to_10_bins_close_at_their_end_and_long_gaps_reset() {
     assert_eq!(open.search.bin_index(), Some(1), "one ns later it does");
 }
 
+/// Shows SEARCH missed-1.
 #[test]
 fn missed_bins_reset_by_the_rule_chosen() {
     #[rustfmt::skip]
@@ -169,6 +174,7 @@ fn missed_bins_reset_by_the_rule_chosen() {
     }
 }
 
+/// Shows SEARCH warm-1.
 #[test]
 fn row_11_warming_ends_one_bin_earlier_in_3_1() {
     for (params, last, outcome) in [
@@ -183,6 +189,7 @@ fn row_11_warming_ends_one_bin_earlier_in_3_1() {
     }
 }
 
+/// Shows SEARCH reach-1.
 #[test]
 fn row_12_the_look_back_reaches_fourteen_bins() {
     for version in [Params::V4_0, Params { missed_bins: MissedBins::Off, ..Params::V3_1 }] {
@@ -197,6 +204,7 @@ fn row_12_the_look_back_reaches_fourteen_bins() {
     }
 }
 
+/// Shows SEARCH compare-2.
 #[test]
 fn row_13_a_reference_of_nothing_gives_no_exit() {
     let mut rig = Rig::new(Params::V4_0, 100);
@@ -219,6 +227,7 @@ fn drain_ack(acked: u64, inflight: u64) -> Ack {
     Ack { acked: acked * MSS, inflight: inflight * MSS, ..Ack::default() }
 }
 
+/// Shows SEARCH drain-1, SEARCH drain-2, SEARCH drain-4.
 #[test]
 fn rows_14_to_16_draining_sends_one_segment_for_three_acknowledged() {
     let mut rig = draining();
@@ -241,6 +250,7 @@ fn rows_14_to_16_draining_sends_one_segment_for_three_acknowledged() {
     assert_eq!(rig.search.phase(), Phase::Startup, "row 16: it no longer drains");
 }
 
+/// Shows SEARCH drain-3.
 #[test]
 fn draining_grows_nothing_and_paces_like_avoidance() {
     let mut rig = draining();
@@ -253,6 +263,7 @@ fn draining_grows_nothing_and_paces_like_avoidance() {
     assert_eq!(without_rtt, Verdict::Hold { cwnd: 99 * MSS }, "ACKs without an RTT sample drain, too");
 }
 
+/// Shows SEARCH end-1.
 #[test]
 fn row_17_a_loss_ends_draining_and_the_search() {
     let mut rig = draining();
@@ -261,6 +272,7 @@ fn row_17_a_loss_ends_draining_and_the_search() {
     assert_eq!(rig.search.sample(&drain_ack(2, 90), rig.w, &context()), Verdict::Stay, "and nothing more is said");
 }
 
+/// Shows SEARCH shift-1.
 #[test]
 fn row_18_both_counters_share_the_shift_of_the_larger() {
     let shift = shift_to_fit(200_000, 16);
@@ -273,6 +285,7 @@ fn row_18_both_counters_share_the_shift_of_the_larger() {
 }
 
 /// Rows 5 and 6 in units of a mebibyte: 268 GB pass, so the counters lose six bits, none of which matters here.
+/// Shows SEARCH shift-1.
 #[test]
 fn counters_beyond_four_gigabytes_decide_the_same() {
     for (cur, exit) in [(120_620, true), (120_621, false)] {
@@ -283,6 +296,7 @@ fn counters_beyond_four_gigabytes_decide_the_same() {
     }
 }
 
+/// Shows SEARCH compare-1, SEARCH thresh-3.
 #[test]
 fn rows_19_and_20_a_constant_rate_exits_in_3_1_only() {
     let mut old = Rig::new(Params { warmup: Warmup::Strict, ..Params::V3_1 }, 100);
@@ -309,6 +323,7 @@ fn the_kernel_counts_the_bin_before_the_first_as_zero() {
     assert_eq!(rig.search.last_outcome(), Some(Outcome::Exit { norm_percent: 50 }), "the window up to bin 9 holds ten bins as well");
 }
 
+/// Shows SEARCH target-1, SEARCH exit-1.
 #[test]
 fn an_exit_follows_the_mode() {
     let iw = 10 * MSS;
@@ -350,6 +365,7 @@ fn parameters_are_cut_to_their_ranges() {
     );
 }
 
+/// Shows SEARCH app-limited-1.
 #[test]
 fn an_application_limit_restarts_3_1_only() {
     for (params, kept) in [(Params::V3_1, false), (Params::V4_0, true)] {
@@ -361,6 +377,7 @@ fn an_application_limit_restarts_3_1_only() {
     }
 }
 
+/// Shows SEARCH epoch-1.
 #[test]
 fn samples_of_a_young_epoch_are_skipped_on_request() {
     for (skip_young_epoch, age_ms, taken) in [(true, 999, false), (true, 1000, true), (false, 0, true)] {
@@ -372,6 +389,7 @@ fn samples_of_a_young_epoch_are_skipped_on_request() {
     }
 }
 
+/// Shows SEARCH rearm-1.
 #[test]
 fn timeouts_and_idle_rearm_and_losses_do_not() {
     type Event = fn(&mut Search);
@@ -587,6 +605,7 @@ proptest! {
     }
 
     /// Property 3: in slow start over a bottleneck, 16 bits exit within a bin of 64.
+    /// Shows SEARCH shift-1.
     #[test]
     fn sixteen_bits_exit_within_a_bin_of_sixty_four(mbps in 5u64..200, rtt_ms in 20u64..300, queue_percent in 250u64..400) {
         let link = Link { mbps, rtt: Nanos::from_millis(rtt_ms), queue_percent, ..LEO };
@@ -602,6 +621,7 @@ proptest! {
     }
 
     /// Property 1: growth by the same factor everywhere is no reason to leave, and nothing is before bin 13.
+    /// Shows SEARCH compare-1.
     #[test]
     fn steady_growth_never_exits(growth_percent in 0u64..40, first in 10_000u64..1_000_000) {
         // With an RTT of exactly three bins what is delivered now is what had been sent three bins ago.
@@ -614,6 +634,7 @@ proptest! {
     }
 
     /// Property 1: eleven bins and the look-back have to be there, thirteen with an RTT like the initial one.
+    /// Shows SEARCH warm-1.
     #[test]
     fn nothing_exits_before_bin_thirteen(history in history()) {
         // No RTT falls below the initial one.
@@ -642,6 +663,7 @@ proptest! {
     }
 
     /// Property 4.
+    /// Shows SEARCH drain-1.
     #[test]
     fn draining_falls_steadily_and_takes_one_and_a_half_times_the_excess(excess in 1u64..5000, per_ack in 1u64..4) {
         let mut rig = Rig { w: Window { cwnd: (60 + excess) * MSS, ssthresh: UNSET_SSTHRESH }, ..Rig::new(Params::V4_0, 100) };
@@ -669,6 +691,7 @@ proptest! {
     }
 
     /// Property 5: only the ACK that closes a bin is looked at.
+    /// Shows SEARCH missed-2.
     #[test]
     fn acks_inside_a_bin_change_nothing(history in history(), inside in prop::collection::vec(1u64..999, 1..5)) {
         let params = quiet(Params::V4_0);
@@ -698,6 +721,7 @@ proptest! {
     }
 
     /// Property 6.
+    /// Shows SEARCH rearm-1.
     #[test]
     fn rearming_is_idempotent(history in history()) {
         let mut search = Search::default();
@@ -712,6 +736,7 @@ proptest! {
     }
 
     /// Property 7.
+    /// Shows SEARCH compare-3.
     #[test]
     fn a_surplus_never_exits(history in history(), surplus in 0u64..1_000_000) {
         let mut search = Search::new(Params { thresh_percent: 1, ..Params::V4_0 });
@@ -724,6 +749,7 @@ proptest! {
         }
     }
 
+    /// Shows SEARCH target-1.
     #[test]
     fn no_input_makes_it_raise_the_window_or_panic(
         acks in prop::collection::vec(nonsense(), 1..200),

@@ -17,7 +17,7 @@ const FULL_ARMS: usize = 12;
 const PER_BUCKET: usize = 10;
 
 /// At most `max` of `points`, in their order, with the first, the last and the extremes of every curve among them.
-/// A `max` too small for one bucket ([`PER_BUCKET`] points) keeps the ends alone, and one or zero keeps as much as it says.
+/// A `max` too small for one bucket (`PER_BUCKET` points) keeps the ends alone, and one or zero keeps as much as it says.
 pub fn thin(points: &[Point], max: usize) -> Vec<Point> {
     if points.len() <= max {
         return points.to_vec();

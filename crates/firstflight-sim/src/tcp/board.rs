@@ -18,6 +18,8 @@ use firstflight::{Seq, Time};
 const DROPPED: u8 = 16;
 /// The latest transmission has been declared lost and was counted.
 const DECLARED: u8 = 32;
+/// From the truth about the latest transmission to that about the one before it.
+const EARLIER: u8 = 2;
 
 /// Transmissions that were declared lost, by what had really become of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub struct Board {
     base: u64,
     end: u64,
     mask: usize,
+    /// The oldest unacknowledged byte: where the oldest segment starts.
+    una: u64,
     /// The next never-sent byte: where the newest segment ends.
     nxt: u64,
     mss: u64,
@@ -76,6 +80,7 @@ impl Board {
             base: 0,
             end: 0,
             mask: LEN - 1,
+            una: 0,
             nxt: 0,
             mss: mss.max(1),
             start: array(LEN),
@@ -100,7 +105,7 @@ impl Board {
     /// The oldest unacknowledged byte.
     #[inline]
     pub fn una(&self) -> u64 {
-        if self.base == self.end { self.nxt } else { self.start[self.base as usize & self.mask] }
+        self.una
     }
 
     /// The next never-sent byte.
@@ -156,7 +161,9 @@ impl Board {
     /// The head is cumulatively acknowledged and leaves.
     #[inline]
     pub fn pop(&mut self) {
-        self.acked(Id(self.base));
+        let head = Id(self.base);
+        self.una = self.end(head).0;
+        self.acked(head);
         self.base += 1;
     }
 
@@ -202,19 +209,31 @@ impl Board {
         self.marks[self.slot(id)] & DROPPED != 0
     }
 
-    /// Counts a transmission that was just declared lost, once.
+    /// A segment was just declared lost: which of its transmissions that means, and what had become of them.
     #[cold]
-    fn declare(&mut self, id: Id) {
-        let slot = self.slot(id);
+    fn declare(&mut self, id: Id, before: Flags, flags: Flags) {
         self.lost_end = self.lost_end.max(self.end(id).0);
-        if self.marks[slot] & DECLARED != 0 {
-            return;
+        let repeat_given_up = !flags.has(Flags::REPEATED);
+        // A repeat that was sent without the mark stands beside the original that gets it now.
+        if before.has(Flags::REPEATED) && !before.has(Flags::LOST) {
+            self.count_declared(id, EARLIER);
         }
-        self.marks[slot] |= DECLARED;
-        if self.marks[slot] & DROPPED != 0 {
-            self.truth.dropped += 1;
-        } else {
-            self.truth.delivered += 1;
+        if repeat_given_up {
+            self.count_declared(id, 0);
+        }
+    }
+
+    /// Counts the latest transmission as declared lost, or the one before it; each once.
+    fn count_declared(&mut self, id: Id, shift: u8) {
+        let slot = self.slot(id);
+        let (dropped, declared) = (DROPPED << shift, DECLARED << shift);
+        if self.marks[slot] & declared == 0 {
+            self.marks[slot] |= declared;
+            if self.marks[slot] & dropped != 0 {
+                self.truth.dropped += 1;
+            } else {
+                self.truth.delivered += 1;
+            }
         }
     }
 
@@ -288,14 +307,14 @@ impl Scoreboard for Board {
     fn set_flags(&mut self, id: Id, flags: Flags) {
         let slot = self.slot(id);
         let before = Flags::from_bits(self.marks[slot]);
-        self.marks[slot] = self.marks[slot] & (DROPPED | DECLARED) | flags.bits();
+        self.marks[slot] = self.marks[slot] & !Flags::from_bits(u8::MAX).bits() | flags.bits();
         if flags.has(Flags::SACKED) && !before.has(Flags::SACKED) {
             self.skip[slot] = 1;
         }
         // Lost, or lost again: its repeat no longer counts as being in the network.
         let repeat_given_up = before.has(Flags::REPEATED) && !flags.has(Flags::REPEATED);
         if flags.has(Flags::LOST) && (!before.has(Flags::LOST) || repeat_given_up) {
-            self.declare(id);
+            self.declare(id, before, flags);
         }
     }
 
@@ -308,7 +327,8 @@ impl Scoreboard for Board {
         self.count[slot] = self.count[slot].saturating_add(1);
         self.nxt_at_last_tx[slot] = transmission.nxt.0;
         self.ordinal[slot] = transmission.ordinal;
-        self.marks[slot] &= !(DROPPED | DECLARED);
+        let truth = self.marks[slot] & (DROPPED | DECLARED);
+        self.marks[slot] = Flags::from_bits(self.marks[slot]).bits() | truth << EARLIER;
     }
 
     /// Segments are of full size but for the last of each write, so the place follows by division; bisection where it does not.
@@ -316,11 +336,10 @@ impl Scoreboard for Board {
         if self.base == self.end || at.0 >= self.nxt {
             return Id(self.end);
         }
-        let una = self.start[self.base as usize & self.mask];
-        if at.0 < una {
+        if at.0 < self.una {
             return Id(self.base);
         }
-        let guess = Id(self.base + (at.0 - una) / self.mss);
+        let guess = Id(self.base + (at.0 - self.una) / self.mss);
         if self.holds(guess) && self.start(guess) <= at && at < self.end(guess) {
             return guess;
         }

@@ -26,11 +26,17 @@ pub enum Fate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// Segment number (first byte over `MSS`), and whether it was sent before.
-    Sent { segment: u64, repeat: bool },
+    Sent {
+        segment: u64,
+        repeat: bool,
+    },
     /// What the controller was told.
     Heard(Ack),
     Fired(Armed),
 }
+
+type Fates<'a> = Box<dyn FnMut(u64, &Transmit) -> Fate + 'a>;
+type Watch<'a> = Box<dyn FnMut(&Sender<AnyStartup>) + 'a>;
 
 pub struct Wire<'a> {
     pub sender: Sender<AnyStartup>,
@@ -41,13 +47,13 @@ pub struct Wire<'a> {
     /// Between two segments, ns.
     pace: u64,
     free_at: u64,
-    fate: Box<dyn FnMut(u64, &Transmit) -> Fate + 'a>,
+    fate: Fates<'a>,
     data: Vec<(u64, Segment)>,
     acks: Vec<(u64, AckPacket)>,
     pub now: u64,
     pub happened: Vec<(u64, Happening)>,
     /// Called after every step.
-    pub watch: Box<dyn FnMut(&Sender<AnyStartup>) + 'a>,
+    pub watch: Watch<'a>,
 }
 
 pub fn preset(name: &str) -> Preset {
@@ -105,7 +111,12 @@ impl<'a> Wire<'a> {
     fn check_timer(&self) {
         let outstanding = self.sender.board().segments();
         let timer = self.sender.timer();
-        assert_eq!(timer.is_some(), outstanding > 0, "L6: {outstanding} segments are outstanding at {} ns and the timer is {timer:?}", self.now);
+        assert_eq!(
+            timer.is_some(),
+            outstanding > 0,
+            "L6: {outstanding} segments are outstanding at {} ns and the timer is {timer:?}",
+            self.now
+        );
     }
 
     fn next_event(&self) -> Option<u64> {

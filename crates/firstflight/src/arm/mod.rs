@@ -1,7 +1,7 @@
 //! Arms: named sender configurations. `startup(options)/avoidance(options)/recovery(options)@(sender options)`.
 //!
 //! Every part after the startup is optional and options always stand in parentheses, so that commas outside them separate arms.
-//! What is left out is CUBIC and PRR (RFC 9937). Short names stand for whole arms ([`SHORT_NAMES`]). Parsing and printing are
+//! What is left out is CUBIC (with the kernel's growth floor behind Linux's HyStart) and PRR (RFC 9937). Short names stand for whole arms ([`SHORT_NAMES`]). Parsing and printing are
 //! inverse: an arm prints every part and the options that differ from their defaults.
 
 pub mod knob;
@@ -247,6 +247,13 @@ impl Arm {
             return Err(ArmError::TooManyParts(text));
         }
         let mut arm = Arm::start(startup)?;
+        if let (StartupSpec::HyStart(params), AvoidanceSpec::Cubic(cubic)) = (&arm.startup, &mut arm.avoidance)
+            && params.profile == hystart::Profile::Linux
+        {
+            // LINUX cubic-floor: the kernel's CUBIC grows by at least 5 % per RTT until the first congestion; without it a window that
+            // HyStart left early would look worse than it is in the kernel. A congestion avoidance that is named stays as named.
+            cubic.ca_floor_20 = true;
+        }
         if let Some(text) = avoidance {
             let (name, options) = split_options(text)?;
             arm.avoidance = AvoidanceSpec::named(name).ok_or(ArmError::UnknownAvoidance(name))?;

@@ -6,12 +6,12 @@
 //! Follows: RFC 9438 (August 2023); RFC 8511 as an option. State: 176 bytes, 136 of them change.
 //!
 //! Departures:
-//! * D1 (RFC9438 4.2): growth is scaled by the bytes acknowledged, not counted per ACK: delayed and merged ACKs grow it alike.
-//! * D2 (RFC9438 4.3): in the Reno-friendly region the window is the larger of itself and `w_est`, so that nothing but congestion
+//! * D1 (RFC9438 4.4-1): growth is scaled by the bytes acknowledged, not counted per ACK: delayed and merged ACKs grow it alike.
+//! * D2 (RFC9438 4.3-1): in the Reno-friendly region the window is the larger of itself and `w_est`, so that nothing but congestion
 //!   ever lowers it.
-//! * D3 (RFC9438 4.6): the base of the cut is the window, which the RFC permits where growth is gated on it; [`Base`] for the flight.
-//! * D4 (RFC9438 4.6): the window may fall to one segment after marks in TCP; QUIC keeps its minimum of two (RFC 9002 section 7.2).
-//! * D5 (RFC9438 4.3): beyond `cwnd_prior` alpha is written 17/17 and not 1, which keeps the remainder in one unit.
+//! * D3 (RFC9438 4.6-fig5): the base of the cut is the window, which the RFC permits where growth is gated on it; [`Base`] for the flight.
+//! * D4 (RFC9438 4.6-fig5): the window may fall to one segment after marks in TCP; QUIC keeps its minimum of two (RFC 9002 section 7.2).
+//! * D5 (RFC9438 4.3-fig4): beyond `cwnd_prior` alpha is written 17/17 and not 1, which keeps the remainder in one unit.
 
 use super::cubic_curve::Curve;
 use super::cubic_linux::LinuxEpoch;
@@ -30,28 +30,28 @@ pub enum Profile {
     Linux,
 }
 
-/// The choices of CUBIC. C is fixed at 0.4 segment/s^3 (RFC 9438 section 5.1).
+/// The choices of CUBIC. C is fixed at 0.4 segment/s^3 (RFC9438 5.1-c).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Factor of a reduction, at most 1. RFC 9438 section 4.6: 7/10.
+    /// Factor of a reduction, at most 1. RFC9438 4.6-beta: 7/10.
     pub beta: Ratio,
     /// RFC 9438 section 4.7: a flow that is cut below its last plateau makes room by aiming lower still. Off for single-flow labs.
     pub fast_convergence: bool,
     /// Factor after marks if it differs: [`Params::ABE`] or nothing.
     pub abe: Option<Ratio>,
-    /// Factor of the reduction that ends a slow start, whatever the signal, if it differs.
+    /// OURS first-beta: the factor of the reduction that ends a slow start, whatever the signal, if it differs.
     pub first_beta: Option<Ratio>,
     /// What beta multiplies.
     pub base: Base,
-    /// Until the first congestion event grow by at least a twentieth of what is acknowledged (5 % per RTT), as Linux does: a loss-free exit
-    /// that came too early is otherwise a plateau of many seconds.
+    /// LINUX cubic-floor: until the first congestion event grow by at least a twentieth of what is acknowledged (5 % per RTT), as Linux
+    /// does: a loss-free exit that came too early is otherwise a plateau of many seconds.
     pub ca_floor_20: bool,
     /// Whose arithmetic.
     pub profile: Profile,
 }
 
 impl Params {
-    /// RFC 8511 section 3.1: the factor for CUBIC after marks.
+    /// RFC8511 3.1-2: the factor for CUBIC after marks.
     pub const ABE: Ratio = Ratio::new(17, 20);
 
     /// What Linux does, constants included.
@@ -212,7 +212,7 @@ impl Cubic {
             // RFC9438 4.2-fig2: up from what the reduction left to what it remembered.
             Handover::AfterLoss => {}
             Handover::RapidDone { beta } => {
-                // RAPID 4.4: the path held cwnd / beta; fast convergence will take its share of a plateau twice as high.
+                // RAPID 3.3.3-1: the path held cwnd / beta; fast convergence will take its share of a plateau twice as high.
                 s.cwnd_prior = mul_div(cwnd, beta.den(), beta.num()).min(MAX_BYTES);
                 let factor = 1 + u64::from(self.params.fast_convergence);
                 s.w_max = Some(mul_div(cwnd, factor * beta.den(), beta.num()).min(MAX_BYTES));

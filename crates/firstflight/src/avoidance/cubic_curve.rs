@@ -7,7 +7,7 @@
 //! With C = 4/10 segment/s^3, seconds cubed in microseconds cubed and segments in bytes, `C * x^3` is `4 * mss * x^3 / 10^19`.
 //!
 //! Departures:
-//! * D1 (RFC9438 4.2): time is cut at 2^33 us (2.4 hours) and the window at 1 TiB; nothing beyond is needed and nothing can overflow.
+//! * D1 (RFC9438 4.2-fig1): time is cut at 2^33 us (2.4 hours) and the window at 1 TiB; nothing beyond is needed and nothing can overflow.
 
 use super::MAX_MSS;
 use crate::units::MAX_BYTES;

@@ -13,15 +13,16 @@
 use super::cubic_curve::icbrt;
 use crate::units::{Nanos, Ratio, Time, mul_div};
 
-/// C times 2^40 / 1024^3 per tick cubed: `41 * 10 / 1024` is 0.4004 segment/s^3 (41/1024 scaled by Linux's nominal RTT of 100 ms).
+/// LINUX cubic-c: C times 2^40 / 1024^3 per tick cubed, `41 * 10 / 1024` is 0.4004 segment/s^3 (41/1024 scaled by Linux's nominal RTT of
+/// 100 ms).
 const C_2_40: u64 = 410;
 /// The longest span computed with: 2^23 ticks, 2.3 hours. Its cube times `C_2_40` fits u128 with room.
 const MAX_TICKS: u64 = 1 << 23;
-/// How long a standing window is left alone: 1/32 s.
+/// LINUX cubic-standstill: how long a standing window is left alone, 1/32 s.
 const STANDSTILL_TICKS: u64 = 32;
-/// Segments to be acknowledged per segment of growth, at most, while no plateau is known: 5 % per RTT.
+/// LINUX cubic-floor: segments to be acknowledged per segment of growth, at most, while no plateau is known; 5 % per RTT.
 const FLOOR: u64 = 20;
-/// And at least, always.
+/// LINUX cubic-ceiling: and at least, always.
 const CEILING: u64 = 2;
 
 /// An epoch of Linux's CUBIC. Windows are in segments.
@@ -53,7 +54,7 @@ impl LinuxEpoch {
     /// Begins at `now` with `cwnd` segments, towards `w_max` if there was a reduction.
     pub(super) fn new(now: Time, cwnd: u64, w_max: Option<u64>) -> LinuxEpoch {
         let origin = w_max.unwrap_or(0).max(cwnd);
-        // 2^40 / C_2_40 is floored before the product, as Linux does.
+        // LINUX cubic-k: 2^40 / C_2_40 is floored before the product, as Linux does.
         let k = icbrt(u128::from((1u64 << 40) / C_2_40) * u128::from(origin - cwnd)).min(MAX_TICKS);
         LinuxEpoch {
             start: now,
@@ -93,7 +94,7 @@ impl LinuxEpoch {
         self.update(now, cwnd, acked, min_rtt, beta);
 
         let mut grown = 0;
-        // Credit that already suffices, because the number fell meanwhile, is worth one segment and no more.
+        // LINUX cubic-credit: credit that already suffices, because the number fell meanwhile, is worth one segment and no more.
         if self.credit >= self.per_segment {
             self.credit = 0;
             grown = 1;
@@ -126,7 +127,7 @@ impl LinuxEpoch {
         let away = u128::from(t.abs_diff(self.k));
         let away = ((u128::from(C_2_40) * away * away * away) >> 40) as u64;
         let target = if t < self.k { self.origin.saturating_sub(away) } else { self.origin + away };
-        // Above the target the window practically stands: 1 % per RTT.
+        // LINUX cubic-above: above the target the window practically stands, 1 % per RTT.
         self.per_segment = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
         if !self.plateau_known {
             self.per_segment = self.per_segment.min(FLOOR);
@@ -134,7 +135,7 @@ impl LinuxEpoch {
     }
 
     fn keep_up_with_reno(&mut self, cwnd: u64, beta: Ratio) {
-        // Reno with this beta grows by one per cwnd / alpha; 1/alpha in eighths is 15 for 717/1024.
+        // LINUX cubic-reno: Reno with this beta grows by one per cwnd / alpha; 1/alpha in eighths is 15 for 717/1024.
         let eighths = 8 * (beta.den() + beta.num()) / 3 / beta.den().saturating_sub(beta.num()).max(1);
         let per = mul_div(cwnd, eighths, 8).max(1);
         if self.reno_acked > per {

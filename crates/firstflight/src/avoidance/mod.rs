@@ -83,7 +83,7 @@ pub trait Avoidance {
 /// What a reduction multiplies by beta.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Base {
-    /// The window. RFC 9438 section 4.6 and RFC 9002 section 7.3.2 permit it because growth stops while the window is not the limit.
+    /// The window. RFC9438 4.6-fig5 and RFC9002 7.3.2-2 permit it because growth stops while the window is not the limit.
     #[default]
     Cwnd,
     /// The bytes in flight (FlightSize of RFC 5681), but never more than the window: a cut must not raise it.

@@ -20,18 +20,19 @@ use crate::units::{MAX_BYTES, Nanos, Ratio, Time};
 /// The choices of Reno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Factor of a reduction, at most 1. RFC 5681, RFC 9002 (`kLossReductionFactor`): 1/2.
+    /// Factor of a reduction, at most 1: 1/2 (RFC5681 3.1-eq4, RFC9002 7.3.2-2 `kLossReductionFactor`).
     pub beta: Ratio,
     /// Factor after marks if it differs: [`Params::ABE`] or nothing.
     pub abe: Option<Ratio>,
-    /// Factor of the reduction that ends a slow start, whatever the signal, if it differs: an overshoot of two wants a deeper cut.
+    /// OURS first-beta: the factor of the reduction that ends a slow start, whatever the signal, if it differs: an overshoot of two wants a
+    /// deeper cut.
     pub first_beta: Option<Ratio>,
     /// What beta multiplies.
     pub base: Base,
 }
 
 impl Params {
-    /// RFC 8511 section 3.1: the factor for Reno after marks, because a queue that marks is short.
+    /// RFC8511 3.1-1: the factor for Reno after marks, because a queue that marks is short.
     pub const ABE: Ratio = Ratio::new(4, 5);
 }
 
@@ -56,7 +57,7 @@ impl Reno {
     }
 
     fn threshold(base: u64, beta: Ratio, cx: &Context) -> u64 {
-        // RFC5681 3.1-eq4, RFC9002 7.3.2-1: beta times the base, at least two segments.
+        // RFC5681 3.1-eq4, RFC9002 7.3.2-2: beta times the base, at least two segments.
         beta.of(base).min(base).clamp(2 * segment(cx), MAX_BYTES)
     }
 }

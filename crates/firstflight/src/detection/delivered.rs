@@ -3,8 +3,9 @@
 //! With SACK the count is the move of `una` plus the signed change of SACKed bytes, which makes it exact when ACKs are lost, merged,
 //! split or reordered. Without SACK a duplicate ACK stands for one segment and is set off against the next advance.
 //! Follows RFC 6937 section 2 and RFC 9937 section 6 (DeliveredData). State: one counter of 8 bytes without SACK, none with it.
-//! The cap of RFC 9937 on forged duplicates needs the totals of the episode and is [`Prr`](crate::recovery::Prr)'s; the pipe without SACK is
-//! [`Ledger::pipe_without_sack`](super::Ledger::pipe_without_sack). QUIC needs none of this: there it is the sum of newly acknowledged packets.
+//! The cap of RFC 9937 on forged duplicates needs the totals of the episode and is [`Prr`](crate::recovery::Prr)'s; the pipe without SACK
+//! is [`Ledger::pipe_without_sack`](super::Ledger::pipe_without_sack). QUIC needs none of this: there it is the sum of newly
+//! acknowledged packets.
 //! Departures: D1 a negative count (the receiver discarded what it had SACKed) is reported as such instead of being used.
 
 use super::scoreboard::span;
@@ -15,7 +16,7 @@ use crate::units::{MAX_BYTES, Seq};
 #[inline]
 pub fn delivered(una_before: Seq, una: Seq, sacked_before: u64, sacked: u64) -> Option<u64> {
     let gained = span(una_before, una).saturating_add(sacked);
-    // The second term is signed: bytes counted when they were SACKed cancel when `una` passes them.
+    // RFC6937 2-1, RFC9937 6-delivered: the second term is signed; bytes counted when they were SACKed cancel when `una` passes them.
     gained.checked_sub(sacked_before)
 }
 
@@ -31,7 +32,7 @@ impl DuplicateCredit {
         self.credit
     }
 
-    /// A duplicate ACK: somewhere a segment of `mss` bytes has arrived.
+    /// RFC6937 2-2: a duplicate ACK, so somewhere a segment of `mss` bytes has arrived.
     #[inline]
     pub fn on_duplicate(&mut self, mss: u64) -> u64 {
         self.credit = self.credit.saturating_add(mss).min(MAX_BYTES);

@@ -14,7 +14,7 @@ use super::scoreboard::{Flags, Id, Scoreboard};
 use super::{Episode, Losses, mark_head};
 use crate::units::Seq;
 
-/// Duplicate ACKs that open an episode (RFC 5681 section 3.2), and DupThresh of RFC 6675.
+/// RFC5681 3.2-third: duplicate ACKs that open an episode, and DupThresh of RFC 6675.
 pub const DUP_THRESH: u32 = 3;
 
 /// What makes a segment lost.
@@ -47,7 +47,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// RFC5681 2: nothing but a repetition of the last acknowledgement while data is outstanding.
+    /// RFC5681 2-dup: nothing but a repetition of the last acknowledgement while data is outstanding.
     pub fn is_duplicate(&self) -> bool {
         self.outstanding && !self.carries_data && self.ack == self.una && !self.window_changed
     }
@@ -99,7 +99,7 @@ impl DupAck {
     }
 
     /// Counts the ACK: `advanced` if it moved `una`, `duplicate` if [`Header::is_duplicate`] (no SACK) or if it SACKs at least one byte
-    /// above `una` not SACKed before (SACK). Both at once is a duplicate only with SACK (RFC 6675 section 2); a DSACK alone never is.
+    /// above `una` not SACKed before (SACK). Both at once is a duplicate only with SACK (RFC6675 2-dup); a DSACK alone never is.
     #[inline]
     pub fn count(&mut self, advanced: bool, duplicate: bool) {
         if advanced {
@@ -134,6 +134,7 @@ impl DupAck {
                 found.enter = third;
             }
             Rule::Rfc3517 => {
+                // RFC3517 5-entry: by counting duplicates only.
                 found.enter = third;
                 if third || episode != Episode::None {
                     self.mark(board, reordering, mss, &mut found.losses);
@@ -141,7 +142,7 @@ impl DupAck {
             }
             Rule::Rfc6675 => {
                 self.mark(board, reordering, mss, &mut found.losses);
-                // RFC6675 5: the third duplicate, or IsLost of the first byte at una.
+                // RFC6675 5-entry: the third duplicate, or IsLost of the first byte at una.
                 found.enter = third || head_is_lost(board);
             }
             Rule::Fack => {
@@ -162,6 +163,7 @@ impl DupAck {
         match self.rule {
             Rule::Duplicates => {}
             Rule::Rfc3517 => {
+                // RFC3517 4-IsLost: at least three segments' worth.
                 let bytes = mss.saturating_mul(u64::from(DUP_THRESH));
                 self.evidence.detect(board, losses, |_, above| ranges(above) || above.bytes >= bytes);
             }
@@ -170,9 +172,10 @@ impl DupAck {
                 let bytes = mss.saturating_mul(u64::from(DUP_THRESH - 1));
                 self.evidence.detect(board, losses, |_, above| ranges(above) || above.bytes > bytes);
             }
+            // LINUX fack-off: once reordering was seen, SACKed segments count and holes do not.
             Rule::Fack if reordering.seen() => self.evidence.detect(board, losses, |_, above| above.segments >= degree),
             Rule::Fack => {
-                // FACK: holes below the highest SACK count as evidence too, so its distance is all that matters.
+                // LINUX fack-mark: holes below the highest SACK count as evidence too, so its distance is all that matters.
                 let highest = board.ledger().highest_sacked().unwrap_or_default();
                 self.evidence.detect(board, losses, |id, _| id.0.saturating_add(degree) <= highest.0);
             }

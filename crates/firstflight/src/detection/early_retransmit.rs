@@ -12,12 +12,12 @@
 use super::Episode;
 use crate::units::{Nanos, Time};
 
-/// The shortest delay of guard B.
+/// LINUX er-delay: the shortest delay of guard B.
 pub const MIN_DELAY: Nanos = Nanos::from_millis(2);
-/// Flights of fewer segments than this are early retransmit's; larger ones have the ordinary threshold.
+/// RFC5827 3-small: flights of fewer segments than this are early retransmit's; larger ones have the ordinary threshold.
 pub const MAX_SEGMENTS: u64 = 4;
 
-/// Guard A: which reordering switches early retransmit off for the connection.
+/// OURS er-guard-a: which reordering switches early retransmit off for the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Guard {
     /// None.
@@ -179,7 +179,8 @@ impl EarlyRetransmit {
             Guard::Degree => flight.reordering.degree() > 3,
             Guard::Any => flight.reordering.seen(),
         };
-        // RFC5827 3.1: only where no new segment may be sent, for limited transmit is better then.
+        // RFC5827 3-new: only where no new segment may be sent, for limited transmit is better then.
+        // LINUX er-quiet: not over a repeat or an episode (D1).
         if forbidden || flight.new_data || flight.repeat_outstanding || flight.episode != Episode::None {
             return false;
         }
@@ -189,7 +190,7 @@ impl EarlyRetransmit {
         }
     }
 
-    /// RFC5827 3.2: flight 2 needs one, flight 3 two; flight 1 never, 4 and more the ordinary three.
+    /// RFC5827 3.2-1: flight 2 needs one, flight 3 two; flight 1 never, 4 and more the ordinary three.
     fn met_in_segments(&self, flight: &Flight) -> bool {
         if !(2..MAX_SEGMENTS).contains(&flight.segments) {
             return false;
@@ -202,7 +203,7 @@ impl EarlyRetransmit {
         }
     }
 
-    /// RFC5827 3.1: the same with the flight rounded up to segments.
+    /// RFC5827 3.1-1: the same with the flight rounded up to segments.
     fn met_in_bytes(flight: &Flight) -> bool {
         let mss = flight.mss.max(1);
         if flight.bytes <= mss || flight.bytes >= mss.saturating_mul(MAX_SEGMENTS) {
@@ -236,11 +237,11 @@ impl EarlyRetransmit {
         Act::Wait(at)
     }
 
-    /// When guard B lets it act; `None`: at once.
+    /// LINUX er-guard-b: a quarter of an RTT later; `None`: at once.
     fn delay(&self, clock: &Clock) -> Option<Time> {
         let srtt = clock.srtt.filter(|_| self.options.when == When::Delayed && !clock.ece)?;
         let at = clock.now + Nanos(srtt.0 / 4).max(MIN_DELAY);
-        // The delay must never push the repair past the timeout.
+        // OURS er-rto: the delay must never push the repair past the timeout.
         if clock.rto.is_some_and(|rto| rto <= at) { None } else { Some(at) }
     }
 

@@ -110,6 +110,7 @@ impl FRto {
     pub fn on_ack(&mut self, facts: &Facts) -> Verdict {
         let verdict = match self.step {
             Step::Idle => Verdict::None,
+            // LINUX frto-early: any original proves it, in step 2 as well (D3).
             _ if self.proof == Proof::Linux && facts.fresh_original => Verdict::Spurious,
             Step::Head { end } => Self::after_head(facts, end),
             Step::New { point } => Self::after_new(facts, point),
@@ -127,9 +128,10 @@ impl FRto {
         if !facts.advanced {
             Verdict::None
         } else if facts.ack >= facts.nxt.min(end) {
-            // 2a: everything is acknowledged, so nothing sent before the timeout is left to tell.
+            // RFC5682 3-2a: everything is acknowledged, so nothing sent before the timeout is left to tell.
             Verdict::Ordinary { cap: Some(2) }
         } else if facts.new_data {
+            // RFC5682 3-2b: up to two new segments; without any it cannot be told.
             Verdict::SendNew
         } else {
             Verdict::Ordinary { cap: None }
@@ -142,8 +144,10 @@ impl FRto {
             return Verdict::None;
         }
         if facts.fack > point || (facts.duplicate && !facts.fresh) {
+            // RFC5682 3-3a: news of the new segments, or nothing new: the timeout was real.
             Verdict::Ordinary { cap: Some(3) }
         } else if facts.fresh_original {
+            // RFC5682 3-3b: an original was on its way all the time.
             Verdict::Spurious
         } else {
             Verdict::None

@@ -18,11 +18,13 @@ pub struct LostRepeats {
 }
 
 impl LostRepeats {
-    /// Marks repeats that data sent after them overtook. `highest_sacked` is the highest SACKed end, `fack` whether FACK is on.
+    /// LINUX lost-repeat-1: marks repeats that data sent after them overtook. `highest_sacked` is the highest SACKed end, `fack` whether
+    /// FACK is on.
     ///
     /// Positions noted at repeats never fall, so the walk stops at the first one that is not far enough below.
     #[inline]
     pub fn detect<B: SendOrder>(&mut self, board: &mut B, highest_sacked: Seq, fack: bool, reordering: Reordering, mss: u64) -> Losses {
+        // LINUX lost-repeat-2: with reordering on the path, that much further.
         let margin = if fack { 0 } else { u64::from(reordering.degree()).saturating_mul(mss) };
         let mut losses = Losses::default();
         self.cursor = self.cursor.max(board.oldest_sent());

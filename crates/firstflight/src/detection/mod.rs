@@ -4,7 +4,7 @@
 //! report what they marked as [`Losses`]; they never touch a window, read no clock and allocate nothing. None walks the window per ACK:
 //! each keeps cursors that move over every segment or transmission once.
 //!
-//! The order of work on an ACK, which every endpoint keeps:
+//! The order of work on an ACK, which every endpoint keeps (OURS detect-order):
 //!
 //! 1. RTT sample, so that detectors see an up-to-date estimator;
 //! 2. SACK and cumulative update. For each segment newly SACKed: [`Scoreboard::mark_sacked`], then the detector's `on_sacked`. For each
@@ -16,7 +16,8 @@
 //! 5. early retransmit ([`early_retransmit`]), then limited transmit ([`limited_transmit`]);
 //! 6. the one timer ([`Armed::choose`]).
 //!
-//! Packet arrivals come before timers of the same instant, so that an ACK can save a timeout; a deadline in the past fires at once.
+//! OURS detect-ties: packet arrivals come before timers of the same instant, so that an ACK can save a timeout; a deadline in the past
+//! fires at once.
 
 pub mod delivered;
 pub mod dupack;
@@ -98,8 +99,8 @@ impl Losses {
     }
 }
 
-/// Marks the head lost, as opening an episode always does: the rule that opened it may have named no segment (third duplicate ACK with
-/// tiny segments, early retransmit).
+/// OURS detect-head: marks the head lost, as opening an episode always does; the rule that opened it may have named no segment (third
+/// duplicate ACK with tiny segments, early retransmit).
 pub fn mark_head<B: Scoreboard + ?Sized>(board: &mut B, losses: &mut Losses) {
     let head = board.first();
     if !board.is_empty() && board.mark_lost(head) {
@@ -121,8 +122,8 @@ pub enum Armed {
 }
 
 impl Armed {
-    /// Picks the timer to arm, by priority and not by time: a lower one would act on less knowledge. The higher ones never outlast the
-    /// retransmission timeout, each by its own rule. `None` if nothing is `outstanding`.
+    /// OURS detect-timer: picks the timer to arm, by priority and not by time: a lower one would act on less knowledge. The higher ones
+    /// never outlast the retransmission timeout, each by its own rule. `None` if nothing is `outstanding`.
     pub fn choose(
         outstanding: bool,
         reordering: Option<Time>,

@@ -75,9 +75,11 @@ impl NextSeg {
     /// What to send now. `new_data`: there is new data and the receiver's window allows it.
     #[inline]
     pub fn choose<B: Scoreboard>(&mut self, board: &mut B, new_data: bool) -> Choice {
+        // RFC6675 4-NextSeg1: the lowest lost segment that was not repeated.
         if let Some(id) = board.next_lost() {
             return Choice::Lost(id);
         }
+        // RFC6675 4-NextSeg2: then new data.
         if new_data {
             return Choice::New;
         }
@@ -90,7 +92,7 @@ impl NextSeg {
         if self.may_rescue(board) { Choice::Rescue } else { Choice::Nothing }
     }
 
-    /// RFC6675 4-NextSeg(3): un-SACKed, above HighRxt, below the highest SACK, not judged lost.
+    /// RFC6675 4-NextSeg3: un-SACKed, above HighRxt, below the highest SACK, not judged lost.
     fn next_unsure<B: Scoreboard>(&mut self, board: &B) -> Option<Id> {
         let highest = board.ledger().highest_sacked()?;
         let mut id = self.unsure.max(self.high_rxt).max(board.first());
@@ -105,7 +107,7 @@ impl NextSeg {
         (id < highest).then_some(id)
     }
 
-    /// RFC6675 4-NextSeg(4): once per episode, when `una` has passed the last rescue (at first: the first repeat).
+    /// RFC6675 4-NextSeg4: once per episode, when `una` has passed the last rescue (at first: the first repeat).
     fn may_rescue<B: Scoreboard>(&self, board: &B) -> bool {
         let unsacked = board.ledger().outstanding() > board.ledger().sacked();
         let una_passed = || self.rescue_rxt.is_none_or(|rescued| board.start(board.first()) > rescued);
@@ -116,7 +118,7 @@ impl NextSeg {
     #[inline]
     pub fn on_sent(&mut self, choice: Choice) {
         match choice {
-            // RFC6675 4-NextSeg: a repeat by rule 1 or 3 moves HighRxt to its end.
+            // RFC6675 4-HighRxt: a repeat by rule 1 or 3 moves HighRxt to its end.
             Choice::Lost(id) | Choice::Unsure(id) => self.high_rxt = self.high_rxt.max(id.next()),
             // The rescue leaves HighRxt alone, so that it takes no later repair out of the order.
             Choice::Rescue => self.rescue_rxt = Some(self.recover_end),

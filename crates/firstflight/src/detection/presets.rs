@@ -150,7 +150,7 @@ const SACK6675: Preset = Preset {
     use_for: "figures of the standards",
 };
 
-/// All presets, in the order they are listed.
+/// OURS preset-rows: all presets, in the order they are listed.
 pub const PRESETS: [Preset; 7] = [
     Preset {
         name: "reno",

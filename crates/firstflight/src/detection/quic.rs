@@ -12,13 +12,13 @@
 use super::{Flags, Losses, Scoreboard};
 use crate::units::{Nanos, Time, mul_div};
 
-/// Later packets acknowledged that make one lost (RFC 9002 section 6.1.1).
+/// RFC9002 6.1.1-1: later packets acknowledged that make one lost.
 pub const PACKET_THRESHOLD: u64 = 3;
-/// The finest resolution assumed of timers (RFC 9002 section 6.1.2).
+/// RFC9002 6.1.2-2: the finest resolution assumed of timers.
 pub const GRANULARITY: Nanos = Nanos::from_millis(1);
-/// The RTT assumed before there is a sample (RFC 9002 section 6.2.2).
+/// RFC9002 6.2.2-1: the RTT assumed before there is a sample.
 pub const INITIAL_RTT: Nanos = Nanos::from_millis(333);
-/// Probe timeouts that losses have to span (RFC 9002 section 7.6.1).
+/// RFC9002 7.6.1-2: probe timeouts that losses have to span.
 pub const PERSISTENT_THRESHOLD: u64 = 3;
 
 /// What the estimator knows.
@@ -33,20 +33,20 @@ pub struct Rtt {
 }
 
 impl Default for Rtt {
-    /// RFC9002 6.2.2: before a sample the RTT is 333 ms and its variation half of that.
+    /// RFC9002 6.2.2-1: before a sample the RTT is 333 ms and its variation half of that.
     fn default() -> Self {
         Rtt { srtt: INITIAL_RTT, var: Nanos(INITIAL_RTT.0 / 2), latest: Nanos::ZERO }
     }
 }
 
 impl Rtt {
-    /// How old an unacknowledged packet may get: 9/8 of the larger RTT, at least the timer granularity. Rounded down.
+    /// RFC9002 6.1.2-1: how old an unacknowledged packet may get, 9/8 of the larger RTT, at least the timer granularity. Rounded down.
     #[inline]
     pub fn loss_delay(&self) -> Nanos {
         Nanos(mul_div(self.srtt.max(self.latest).0, 9, 8)).max(GRANULARITY)
     }
 
-    /// One probe timeout without backoff; `max_ack_delay` is zero in handshake spaces.
+    /// RFC9002 6.2.1-1: one probe timeout without backoff; `max_ack_delay` is zero in handshake spaces.
     #[inline]
     pub fn pto_base(&self, max_ack_delay: Nanos) -> Nanos {
         self.srtt + (self.var * 4).max(GRANULARITY) + max_ack_delay
@@ -74,6 +74,7 @@ pub enum Judgement {
 /// Judges the packet sent as number `ordinal` in the order of sending, at `sent`.
 #[inline]
 pub fn judge(ordinal: u64, sent: Time, largest_acked: u64, now: Time, delay: Nanos) -> Judgement {
+    // RFC9002 6.1-1: only what was sent before the largest acknowledged packet.
     if ordinal >= largest_acked {
         Judgement::TooNew
     } else if largest_acked - ordinal >= PACKET_THRESHOLD {
@@ -132,21 +133,23 @@ impl Pto {
         self.count
     }
 
-    /// When to probe, counted from the last ack-eliciting packet. Not armed while a loss time is, or with nothing to probe for.
+    /// RFC9002 6.2.1-3: when to probe, counted from the last ack-eliciting packet. Not armed while a loss time is, or with nothing to probe
+    /// for.
     #[inline]
     pub fn deadline(&self, last_eliciting: Time, base: Nanos, loss_time: Option<Time>) -> Option<Time> {
+        // RFC9002 6.2.1-2: twice as long with each.
         let doubled = u128::from(base.0) << self.count.min(63);
         let pto = Nanos(u64::try_from(doubled).unwrap_or(u64::MAX));
         loss_time.is_none().then(|| last_eliciting + pto)
     }
 
     /// It fired: send one or two ack-eliciting packets (new data, else the oldest unacknowledged, else a PING), past the window but
-    /// counted in flight. RFC9002 6.2: nothing is marked lost.
+    /// counted in flight. RFC9002 6.2-1: nothing is marked lost.
     pub fn on_fire(&mut self) {
         self.count = self.count.saturating_add(1);
     }
 
-    /// An ACK of something new. RFC9002 6.2.1: a client keeps its backoff until the server has validated it.
+    /// An ACK of something new. RFC9002 6.2.1-4: a client keeps its backoff until the server has validated it.
     pub fn on_ack(&mut self, validated: bool) {
         if validated {
             self.count = 0;
@@ -184,10 +187,10 @@ impl PersistentCongestion {
     /// The next packet. `true`: it and an earlier one prove persistent congestion.
     pub fn present(&mut self, sent: Time, eliciting: bool, fate: Fate) -> bool {
         match fate {
-            // RFC9002 7.6.2: nothing sent between the two may have been acknowledged.
+            // RFC9002 7.6.2-2: nothing sent between the two may have been acknowledged.
             Fate::Acked => self.run = None,
-            // Only packets that ask for an ACK, and only once an RTT was known, count as its ends. Strictly later: the same instant is
-            // not after.
+            // RFC9002 7.6.2-3: only packets that ask for an ACK, and only once an RTT was known, count as its ends. Strictly later: the
+            // same instant is not after.
             Fate::Lost if eliciting && self.first_sample.is_some_and(|first| sent > first) => {
                 let from = *self.run.get_or_insert(sent);
                 return sent.since(from) > self.span;

@@ -15,7 +15,7 @@ use super::scoreboard::{Flags, Id, SendOrder};
 use super::{Episode, Losses, mark_head};
 use crate::units::{Nanos, Seq, Time, mul_div};
 
-/// Recoveries without a DSACK after which the window is a quarter of the RTT again (RFC 8985 section 6.2 step 4).
+/// Recoveries without a DSACK after which the window is a quarter of the RTT again (RFC8985 6.2-4).
 const REO_PERSIST: u32 = 16;
 /// SACKed segments that end the patience for reordering never seen: the classic threshold.
 const DUP_THRESH: u64 = 3;
@@ -145,6 +145,7 @@ impl Rack {
         if arrival.tx_count > 1 && (older_echo || min_rtt.is_some_and(|floor| rtt < floor)) {
             return;
         }
+        // RFC8985 6.2-1: of the same instant the higher last byte was sent later.
         let stamp = Stamp { at: arrival.last_tx, end: arrival.end };
         if self.newest.is_none_or(|(newest, _)| newest <= stamp) {
             self.newest = Some((stamp, rtt));
@@ -184,7 +185,9 @@ impl Rack {
         }
         let impatient = facts.episode != Episode::None || facts.sacked_segments >= DUP_THRESH;
         self.reo_wnd = match facts.min_rtt {
+            // RFC8985 6.2-5: no patience before reordering was seen, once three segments are SACKed or the episode is open.
             Some(_) if !self.reordering_seen && impatient => Nanos::ZERO,
+            // RFC8985 6.2-6: quarters of the smallest RTT, at most the smoothed one.
             Some(min_rtt) => Nanos(mul_div(min_rtt.0, u64::from(self.reo_mult), 4)).min(facts.srtt.unwrap_or(min_rtt)),
             None => Nanos::ZERO,
         };
@@ -196,12 +199,14 @@ impl Rack {
         let mut found = Found::default();
         let Some(reference) = self.reference else { return found };
         let patience = self.rtt + self.reo_wnd;
+        // RFC8985 6.2-7: lost once its RTT and the reordering window have passed since it was last sent; else the timer waits for the rest.
         self.walk.judge(board, reference, &mut found.losses, |sent| sent + patience <= now);
         found.deadline = self.walk.latest_waiting(board, reference).map(|sent| sent + patience);
         found
     }
 
-    /// The retransmission timer expired: segments whose time is up are lost whatever was delivered since, and the head always is.
+    /// RFC8985 6.3-1: the retransmission timer expired; segments whose time is up are lost whatever was delivered since, and the head
+    /// always is.
     pub fn on_timeout<B: SendOrder>(&mut self, board: &mut B, now: Time) -> Losses {
         let mut losses = Losses::default();
         let patience = self.rtt + self.reo_wnd;

@@ -10,7 +10,7 @@ use crate::units::Seq;
 
 /// Before any reordering was seen: three, as the third duplicate ACK (RFC 5681).
 pub const INITIAL_REORDERING: u32 = 3;
-/// The largest degree believed (Linux `tcp_max_reordering`).
+/// LINUX reordering-max: the largest degree believed (`tcp_max_reordering`).
 pub const MAX_REORDERING: u32 = 300;
 
 /// The reordering degree of a connection.
@@ -41,7 +41,7 @@ impl Reordering {
     /// Returns the metric if it was overtaken.
     #[inline]
     pub fn on_delivered(&mut self, start: Seq, tx_count: u32, fack: Seq, mss: u64) -> Option<u64> {
-        // A repeated segment proves nothing: it may be the repeat that arrived late, as repeats do.
+        // LINUX reordering-original: a repeated segment proves nothing; it may be the repeat that arrived late, as repeats do.
         if tx_count > 1 || start >= fack { None } else { Some(self.raise(start, fack, mss)) }
     }
 
@@ -52,6 +52,7 @@ impl Reordering {
     }
 
     fn raise(&mut self, start: Seq, fack: Seq, mss: u64) -> u64 {
+        // LINUX reordering-metric: how far below the highest delivered byte it started, in segments.
         let metric = span(start, fack).div_ceil(mss.max(1));
         self.degree = self.degree.max(metric.min(u64::from(MAX_REORDERING)) as u32);
         self.seen = true;

@@ -86,14 +86,14 @@ impl Rto {
         self.recovery.map(|sent| sent.nxt)
     }
 
-    /// The timeout in force, where `base` is what the estimator says. RFC6298 5.5: doubled by each expiry, up to the cap.
+    /// The timeout in force, where `base` is what the estimator says. RFC6298 5-5: doubled by each expiry, up to the cap.
     #[inline]
     pub fn timeout(&self, base: Nanos) -> Nanos {
         let doubled = u128::from(base.0) << self.backoff.min(63);
         Nanos(u64::try_from(doubled).unwrap_or(u64::MAX)).min(self.options.max)
     }
 
-    /// Data was sent. RFC6298 5.1: starts the timer if it is off.
+    /// Data was sent. RFC6298 5-1: starts the timer if it is off.
     #[inline]
     pub fn on_sent(&mut self, now: Time, base: Nanos) {
         if self.deadline.is_none() {
@@ -107,7 +107,8 @@ impl Rto {
         self.backoff = 0;
     }
 
-    /// An ACK moved `una`. RFC6298 5.2, 5.3: restarts the timer, or stops it if nothing is `outstanding`. `true`: timeout recovery ends.
+    /// An ACK moved `una`. RFC6298 5-2, RFC6298 5-3: restarts the timer, or stops it if nothing is `outstanding`. `true`: timeout recovery
+    /// ends.
     #[inline]
     pub fn on_advance(&mut self, now: Time, base: Nanos, una: Seq, outstanding: bool) -> bool {
         self.in_series = false;
@@ -124,13 +125,15 @@ impl Rto {
         self.deadline = Some(now + self.timeout(base));
     }
 
-    /// The timer fired. RFC6298 5.4 to 5.6: the head is repeated, the timeout doubles, the timer restarts.
+    /// The timer fired. RFC6298 5-4: the head is repeated, the timeout doubles, the timer restarts.
     pub fn on_expiry(&mut self, now: Time, base: Nanos, episode: Episode, sent: Sent) -> Response {
         self.backoff = self.backoff.saturating_add(1);
         self.restart(now, base);
         self.recovery = Some(sent);
         let response = match episode {
+            // RFC5681 3.1-series: later expiries of a series cut no threshold.
             _ if self.in_series => Response::Again,
+            // LINUX rto-keep-target: an episode has cut already (D2).
             Episode::Fast if self.options.keep_target => Response::KeepTarget,
             _ => Response::Cut,
         };
@@ -142,6 +145,7 @@ impl Rto {
     ///
     /// With RACK only segments whose time is up are lost, and the head ([`Rack::on_timeout`]).
     pub fn mark<B: SendOrder>(&self, board: &mut B, rack: Option<&mut Rack>, now: Time) -> Losses {
+        // RFC2018 8-1: the document forgets SACKs here (D1).
         if self.options.forget_sacks {
             board.forget_sacks();
         }
@@ -160,7 +164,9 @@ impl Rto {
     /// These losses may open a fast recovery: outside timeout recovery always, inside it only a repeat sent there, and only by option.
     pub fn allows_episode(&self, losses: &Losses) -> bool {
         match self.recovery {
+            // RFC6675 5.1-1: none inside timeout recovery, but for the next line's.
             None => !losses.is_empty(),
+            // LINUX rto-reenter: a lost repeat of timeout recovery (D3).
             Some(sent) => self.options.reenter && losses.lost_again(sent.tx_next),
         }
     }
@@ -172,7 +178,7 @@ pub fn mark_everything<B: Scoreboard>(board: &mut B) -> Losses {
     let mut id = board.first();
     while id < board.next() {
         let flags = board.flags(id);
-        // One that was lost and waits already is no news.
+        // RFC6675 5.1-2: all that is un-SACKed is lost and repeats are void. One that was lost and waits already is no news.
         let news = !flags.has(Flags::LOST) || flags.has(Flags::REPEATED);
         if news && board.mark_lost_again(id) {
             losses.add(board, id);

@@ -11,9 +11,9 @@
 use super::Episode;
 use crate::units::{Nanos, Seq, Time};
 
-/// The probe timeout before there is an RTT sample.
+/// RFC8985 7.2-2: the probe timeout before there is an RTT sample.
 pub const INITIAL_PTO: Nanos = Nanos::from_secs(1);
-/// How long a receiver may delay the ACK of a lone segment (RFC 8985 section 7.2 takes the delayed-ACK timer of the time).
+/// RFC8985 7.2-3: how long a receiver may delay the ACK of a lone segment (the delayed-ACK timer of the time).
 pub const MAX_ACK_DELAY: Nanos = Nanos::from_millis(200);
 
 /// What decides whether a probe timer is armed, and for when.
@@ -87,11 +87,12 @@ impl Tlp {
 
     /// When to probe; `None`: arm the retransmission timeout instead.
     pub fn deadline(&self, tail: &Tail) -> Option<Time> {
+        // RFC8985 7.1-1: where nothing else would reveal a loss, and one probe per tail.
         let allowed = tail.sack && tail.sacked_segments == 0 && tail.episode == Episode::None && self.probe.is_none() && tail.segments > 0;
         if !allowed {
             return None;
         }
-        // RFC8985 7.2: two round trips, and the receiver's patience if a single segment may have to wait for a second one.
+        // RFC8985 7.2-1: two round trips, and the receiver's patience if a single segment may have to wait for a second one.
         let pto = match tail.srtt {
             Some(srtt) if tail.segments == 1 => srtt * 2 + tail.max_ack_delay,
             Some(srtt) => srtt * 2,
@@ -101,7 +102,7 @@ impl Tlp {
         Some(tail.rto.map_or(at, |rto| at.min(rto)))
     }
 
-    /// What to send when the probe is due. `new_data`: some is queued and the receiver's window allows it.
+    /// RFC8985 7.3-1: what to send when the probe is due. `new_data`: some is queued and the receiver's window allows it.
     pub fn kind(new_data: bool) -> Kind {
         if new_data { Kind::New } else { Kind::Repeat }
     }
@@ -118,7 +119,7 @@ impl Tlp {
         if facts.ack < end {
             return Outcome::Waiting;
         }
-        // RFC8985 7.4.2, in this order: a DSACK proves both copies, whatever else the ACK says.
+        // RFC8985 7.4.2-1, in this order: a DSACK proves both copies, whatever else the ACK says.
         let outcome = if kind == Kind::New || facts.dsack_of_probe {
             Outcome::Harmless
         } else if facts.ack > end {

@@ -58,7 +58,7 @@ impl Undo {
         self.marker = Some(Marker { una, repeats_open: 0, first_repeat: None, answered: false });
     }
 
-    /// Congestion marks cut the window, the timeout cannot be undone, or undo was done: nothing can be proven any more.
+    /// OURS undo-void: congestion marks cut the window, the timeout cannot be undone, or undo was done: nothing can be proven any more.
     pub fn discard(&mut self) {
         self.marker = None;
     }
@@ -82,7 +82,7 @@ impl Undo {
         }
     }
 
-    /// A DSACK reports a repeat of the episode (its segment starts at `start`) as a duplicate.
+    /// RFC3708 3-1: a DSACK reports a repeat of the episode (its segment starts at `start`) as a duplicate.
     pub fn on_dsack(&mut self, start: Seq) -> Option<Proof> {
         let accepts = self.accepts.dsack;
         let marker = self.marker.as_mut()?;
@@ -95,7 +95,7 @@ impl Undo {
 
     /// An ACK moved `una`; `echo` is the send time it echoes, where there are time stamps.
     ///
-    /// RFC3522 3.2: only the first ACK after a repeat tells, and equal stamps, one tick of the clock wide, tell nothing.
+    /// RFC3522 3.2-1: only the first ACK after a repeat tells, and equal stamps, one tick of the clock wide, tell nothing.
     pub fn on_advance(&mut self, una: Seq, echo: Option<Time>) -> Option<Proof> {
         let accepts = self.accepts.timestamps;
         let marker = self.marker.as_mut()?;
@@ -140,8 +140,8 @@ impl LateAcks {
         self.range = Some(self.range.map_or((ordinal, ordinal), |(low, high)| (low.min(ordinal), high.max(ordinal))));
     }
 
-    /// A packet that had been declared lost, in whichever episode, is acknowledged for the first time. It left bytes in flight when it
-    /// was declared lost and must not be taken out again.
+    /// OURS undo-late-acks: a packet that had been declared lost, in whichever episode, is acknowledged for the first time. It left bytes
+    /// in flight when it was declared lost and must not be taken out again.
     pub fn on_late_ack(&mut self, ordinal: u64) -> Option<Proof> {
         let (low, high) = self.range?;
         if self.missing == 0 || ordinal < low || ordinal > high {

@@ -124,7 +124,7 @@ pub struct Progress {
 /// What the loss of a repeat that was sent in the present episode does; a parameter of the policies that leave it open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LostRepeat {
-    /// A fresh episode with a second reduction (RFC 5681 section 4.3).
+    /// A fresh episode with a second reduction (RFC5681 4.3-1).
     #[default]
     CutAgain,
     /// Nothing: Linux, and all arms of the 2011 experiments.

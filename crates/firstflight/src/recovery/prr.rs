@@ -239,12 +239,13 @@ impl Prr {
     /// `F`: the flight at entry in bytes, as each document defines it.
     fn flight_at_entry(&self, entry: &Entry) -> u64 {
         let f = match self.params.rules {
-            // RFC6937 3: all that is outstanding, SACKed bytes and limited transmit included.
+            // RFC6937 3-1: all that is outstanding, SACKed bytes and limited transmit included.
             Rules::Rfc6937 { .. } => entry.flight,
             // The duplicate ACK that opens the episode moved nothing out of the flight; marks come with an ACK that did.
             Rules::Rfc9937 { .. } if self.params.evidence != Evidence::Exact && entry.cause == Cause::Ack => entry.flight,
-            // RFC9937 6.1: outstanding before the triggering ACK, less what was SACKed before it.
+            // RFC9937 6.1-1: outstanding before the triggering ACK, less what was SACKed before it.
             Rules::Rfc9937 { .. } => entry.flight.saturating_sub(entry.sacked).saturating_add(entry.delivered),
+            // LINUX prr-f: the window at entry, not the flight.
             Rules::Linux => entry.cwnd.div_ceil(entry.mss.max(1)).saturating_mul(entry.mss.max(1)),
         };
         f.max(1)
@@ -253,18 +254,18 @@ impl Prr {
     /// What of `delivered` counts: `D` of the formulas.
     fn counted(&self, progress: &Progress, opening: Option<Cause>, mss: u64) -> u64 {
         if progress.delivered == 0 {
-            // Linux calls a loss timer's opening one packet delivered.
+            // LINUX prr-timer: a loss timer's opening is called one packet delivered.
             let linux = matches!(self.params.rules, Rules::Linux | Rules::Rfc9937 { timer: TimerEntry::Linux });
             return if linux && opening == Some(Cause::Timer) { mss } else { 0 };
         }
         match self.params.evidence {
-            // RFC9937 6.2: without SACK the sum stops at the flight at entry.
+            // RFC9937 6.2-cap: without SACK the sum stops at the flight at entry.
             Evidence::DuplicatesCapped => progress.delivered.min(self.recover_fs.saturating_sub(self.delivered)),
             Evidence::Exact | Evidence::Duplicates => progress.delivered,
         }
     }
 
-    /// `ceil(delivered * T / F)`: what should have been sent by now. One 64-bit division in practice.
+    /// RFC6937 3-2, RFC9937 6.2-2: `ceil(delivered * T / F)`, what should have been sent by now. One 64-bit division in practice.
     fn line(&self) -> u64 {
         let f = self.recover_fs.max(1);
         match self.delivered.checked_mul(self.target).and_then(|product| product.checked_add(f - 1)) {
@@ -277,20 +278,21 @@ impl Prr {
     fn bound(&mut self, progress: &Progress, d: u64, mss: u64) -> i128 {
         let bank = self.bank();
         match self.params.rules {
-            // RFC6937 3: conservation, slow start, or nothing but the target.
+            // RFC6937 3-3: conservation, slow start, or nothing but the target.
             Rules::Rfc6937 { bound: Bound::Crb, .. } => bank,
             Rules::Rfc6937 { bound: Bound::Ssrb, .. } => bank.max(i128::from(d)) + self.extra(d, mss),
             Rules::Rfc6937 { bound: Bound::Ub, .. } => i128::MAX,
-            // RFC9937 6.2: conservation, and one segment more on an ACK that shows progress and no further loss.
+            // RFC9937 6.2-3: conservation, and one segment more on an ACK that shows progress and no further loss.
             Rules::Rfc9937 { .. } | Rules::Linux => {
                 let rescue = progress.rescue_next && self.params.rules != Rules::Linux;
+                // RFC9937 6.2-5: SafeACK; LINUX prr-safe: without the clause about the rescue.
                 let safe = progress.advanced && progress.newly_lost == 0 && !rescue;
                 bank.max(i128::from(d)) + if safe { self.extra(d, mss) } else { 0 }
             }
         }
     }
 
-    /// One segment, unless ACKs are being split to farm it.
+    /// OURS prr-split: one segment, unless ACKs are being split to farm it.
     fn extra(&mut self, d: u64, mss: u64) -> i128 {
         if self.params.split_guard && (d == 0 || self.extras.saturating_add(1).saturating_mul(mss) > self.delivered) {
             return 0;
@@ -325,8 +327,9 @@ impl Recovery for Prr {
         let pipe = progress.pipe;
         let opening = self.opening.take();
         let d = self.counted(progress, opening, mss);
-        // RFC9937 6.2: an ACK that delivers nothing changes nothing; what is left of the last grant stays usable.
+        // RFC9937 6.2-1: an ACK that delivers nothing changes nothing; what is left of the last grant stays usable.
         if d == 0 && self.params.ignores_zero_delivery() {
+            // OURS prr-timer: one segment, or an episode that a loss timer opens could wait for the timeout (D3).
             let forced = match opening {
                 None => return,
                 Some(Cause::Ecn) => false,
@@ -337,14 +340,14 @@ impl Recovery for Prr {
             return if forced { self.grant(Branch::Forced, i128::from(mss), pipe) } else { self.grant(Branch::Closed, 0, pipe) };
         }
         self.delivered = self.delivered.saturating_add(d);
-        // Strictly above: equality belongs to the bound.
+        // RFC6937 3-4: strictly above; equality belongs to the bound.
         let (branch, quota) = if pipe > self.target {
             (Branch::Proportional, i128::from(self.line()) - i128::from(self.out))
         } else {
             let room = i128::from(self.target) - i128::from(pipe);
             (Branch::Bound, room.min(self.bound(progress, d, mss)))
         };
-        // RFC9937 6.2: the first repeat goes at once (D2). In the proportional branch D1 sends it as soon as one byte is due.
+        // RFC9937 6.2-4: the first repeat goes at once (D2). In the proportional branch D1 sends it as soon as one byte is due.
         let blocked = quota <= 0 || (branch == Branch::Bound && quota < i128::from(mss));
         if self.out == 0 && blocked && self.params.forces_first() {
             self.grant(Branch::Forced, i128::from(mss), pipe);
@@ -359,6 +362,7 @@ impl Recovery for Prr {
         match self.branch {
             Branch::Closed => false,
             Branch::Proportional => match self.params.rounding {
+                // OURS prr-whole: the excess is below one segment and the cumulative line takes it back (D1).
                 Rounding::WholeSegment => self.out < self.limit,
                 // The first repeat must not wait for a whole segment to be due (D2).
                 Rounding::Exact => fits || (self.out == 0 && self.limit > 0 && self.params.forces_first()),
@@ -370,6 +374,7 @@ impl Recovery for Prr {
 
     #[inline]
     fn on_sent(&mut self, len: u64) {
+        // RFC9937 6.3-1: new and repeated bytes count alike.
         self.out = self.out.saturating_add(len);
     }
 
@@ -379,7 +384,7 @@ impl Recovery for Prr {
     }
 
     fn end(&mut self, _how: End, _pipe: u64) -> u64 {
-        // RFC9937 6.4: the window is the target; stepping up to it is for the pacer to smooth.
+        // RFC9937 6.4-1: the window is the target; stepping up to it is for the pacer to smooth.
         self.branch = Branch::Closed;
         self.exit
     }

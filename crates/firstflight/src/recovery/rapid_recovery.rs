@@ -28,7 +28,7 @@ impl RapidRecovery {
     /// Opens the episode. `pre` is the window at entry in bytes (see D2), `iw` the initial window, `mss` the segment size.
     pub fn new(beta: Ratio, k: Ratio, pre: u64, iw: u64, mss: u64) -> RapidRecovery {
         let pre = pre.min(MAX_BYTES).max(mss.saturating_mul(2));
-        // RAPID 4.3-floor: not below pre * beta/3 (SHOULD), not below beta * min(IW, pre) (MAY), never below two segments (MUST).
+        // RAPID 3.3-floor: not below pre * beta/3 (SHOULD), not below beta * min(IW, pre) (MAY), never below two segments (MUST).
         let third = beta.of(pre) / 3;
         let floor = third.max(beta.of(iw.min(pre))).max(mss.saturating_mul(2));
         RapidRecovery { beta, k, pre, acked: 0, lost: 0, floor, cwnd: pre }
@@ -53,13 +53,14 @@ impl RapidRecovery {
     pub fn account(&mut self, acked: u64, lost: u64) {
         self.acked = self.acked.saturating_add(acked).min(MAX_BYTES);
         self.lost = self.lost.saturating_add(lost).min(MAX_BYTES);
-        // RAPID 4.3: cwnd = s*pre - a*A - l*L with a = K(1-beta), s = l = beta + K(1-beta). For beta = p/q and K = u/v all three
+        // RAPID 3.3.1-1: cwnd = s*pre - a*A - l*L with a = K(1-beta), s = l = beta + K(1-beta). For beta = p/q and K = u/v all three
         // have the denominator q*v: s = l = (p*v + u*(q-p)) / qv, a = u*(q-p) / qv. A negative value counts as 0.
         let (p, q, u, v) = (i128::from(self.beta.num()), i128::from(self.beta.den()), i128::from(self.k.num()), i128::from(self.k.den()));
         let a = u * (q - p);
         let s = p * v + a;
         let left = s * i128::from(self.pre) - a * i128::from(self.acked) - s * i128::from(self.lost);
         let target = u64::try_from(left.max(0) / (q * v)).unwrap_or(u64::MAX);
+        // RAPID 3.3-3: the window only shrinks.
         self.cwnd = self.cwnd.min(target.max(self.floor));
     }
 }

@@ -13,7 +13,7 @@
 use crate::recovery::{End, Entry, Progress, Recovery};
 use crate::units::MAX_BYTES;
 
-/// Where the halving stops.
+/// LINUX halving-floor: where the halving stops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Floor {
     /// The target.
@@ -28,7 +28,8 @@ pub enum Floor {
 pub struct Params {
     /// Where the halving stops.
     pub floor: Floor,
-    /// At exit the window is at most this many segments above the pipe: 3 in the kernel, 1 in the talk's words, `None` for no limit.
+    /// LINUX halving-moderation: at exit the window is at most this many segments above the pipe, 3 in the kernel, 1 in the talk's words,
+    /// `None` for no limit.
     pub moderation: Option<u32>,
 }
 
@@ -87,18 +88,18 @@ impl Recovery for RateHalving {
         if progress.delivered == 0 && !progress.advanced {
             return;
         }
-        // Every second ACK takes one segment off, whatever the target asks: the slope is wired to one half.
+        // LINUX halving-slope: every second ACK takes one segment off, whatever the target asks: the slope is wired to one half.
         if self.odd && self.cwnd > self.floor {
             self.cwnd -= 1;
         }
         self.odd = !self.odd;
-        // The clamp that makes this scheme lose for good what it could not send at once. The floor does not hold it.
+        // LINUX halving-clamp: what makes this scheme lose for good what it could not send at once. The floor does not hold it.
         self.cwnd = self.cwnd.min(progress.pipe.div_ceil(self.mss).saturating_add(1));
     }
 
     #[inline]
     fn admits(&self, _len: u64, pipe: u64) -> bool {
-        // In packets: pipe < cwnd, a short segment counting as a whole one.
+        // LINUX halving-admit: in packets, pipe < cwnd, a short segment counting as a whole one.
         pipe.saturating_add(self.mss) <= self.bytes(self.cwnd)
     }
 

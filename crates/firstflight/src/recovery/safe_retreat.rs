@@ -30,6 +30,7 @@ impl SafeRetreat {
 
     /// `acked` more bytes arrived; those of the jump prove more of the pipe.
     pub fn account(&mut self, acked: u64, una: Seq) {
+        // CR 3.5-4: further packets of the jump count, up to beta times all of them.
         if una <= self.end {
             self.pipe_size = self.pipe_size.saturating_add(acked).min(MAX_BYTES);
             self.cwnd = self.cwnd.max(self.beta.of(self.pipe_size));

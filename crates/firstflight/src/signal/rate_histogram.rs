@@ -10,7 +10,8 @@
 
 use crate::units::{Nanos, Rate};
 
-/// A rate in units of 2^-20 Mbit/s (0.954 bit/s): 1/16 Mbit/s is 65 536. Fine enough that one bit of rounding never moves a bin.
+/// BEST histogram-4: a rate in units of 2^-20 Mbit/s (0.954 bit/s): 1/16 Mbit/s is 65 536. Fine enough that one bit of rounding never moves
+/// a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FineRate(pub u64);
 
@@ -19,7 +20,7 @@ const PER_BYTE_PER_NS: u128 = 8_388_608_000;
 
 /// Sixteen fractional bits: what 1/16 Mbit/s is in a [`FineRate`].
 const ONE: u64 = 1 << 16;
-/// Lower edges of the four bins of an octave: `2^16 * 2^(i/4)`, rounded.
+/// BEST histogram-1: lower edges of the four bins of an octave, `2^16 * 2^(i/4)` rounded.
 const EDGES: [u64; PER_OCTAVE] = [ONE, 77_936, 92_682, 110_218];
 const PER_OCTAVE: usize = 4;
 const OCTAVES: usize = 20;
@@ -104,8 +105,8 @@ impl RateHistogram {
     pub const EMPTY: RateHistogram =
         RateHistogram { counts: [0; BINS], smallest: FineRate(u64::MAX), largest: FineRate::ZERO, offered: 0, stride: 1, skip: 0 };
 
-    /// Offers a sample. Once a counter is full, all are halved and only every second, fourth, ... sample counts from then on, so that
-    /// old and new samples keep the same weight.
+    /// BEST histogram-2: offers a sample. Once a counter is full, all are halved and only every second, fourth, ... sample counts from then
+    /// on, so that old and new samples keep the same weight.
     #[inline]
     pub fn add(&mut self, rate: FineRate) {
         self.offered = self.offered.saturating_add(1);
@@ -146,7 +147,8 @@ impl RateHistogram {
         self.counts.get(bin).copied().unwrap_or(0)
     }
 
-    /// The rate below which `percent` of the samples lie (at most 100), interpolated inside its bin; `None` without samples.
+    /// BEST histogram-3: the rate below which `percent` of the samples lie (at most 100), interpolated inside its bin; `None` without
+    /// samples.
     pub fn quantile(&self, percent: u8) -> Option<FineRate> {
         let sum: u32 = self.counts.iter().map(|&count| u32::from(count)).sum();
         if sum == 0 {

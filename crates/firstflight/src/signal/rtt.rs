@@ -7,16 +7,16 @@
 //! Follows: RFC 9002 sections 5, 6 and 7.6 (May 2021); RFC 6298 sections 2 and 5 (June 2011). State: 48 bytes each, and the presets.
 //!
 //! Departures:
-//! * D1 (RFC9002 5.3): its prose moves the smoothed RTT before the deviation, its pseudocode and RFC 6298 the deviation first: so do we.
+//! * D1 (RFC9002 5.3-2): its prose moves the smoothed RTT before the deviation, its pseudocode and RFC 6298 the deviation first: so do we.
 //! * D2: a sample of zero counts as 1 ns and a sample is cut at 2^56 ns (2.3 years): no quotient of an RTT meets a zero, nothing overflows.
 
 use crate::units::Nanos;
 
-/// Timer granularity of the stack: RFC 9002 section 6.1.2 `kGranularity`, and G of RFC 6298.
+/// Timer granularity of the stack: RFC9002 6.1.2-2 `kGranularity`, and G of RFC6298 2-3.
 pub const GRANULARITY: Nanos = Nanos::from_millis(1);
-/// RFC 9002 section 6.2.2 `kInitialRtt`: the RTT before there is a sample.
+/// RFC9002 6.2.2-1: `kInitialRtt`, the RTT before there is a sample.
 pub const INITIAL_RTT: Nanos = Nanos::from_millis(333);
-/// RFC 9002 section 7.6.1 `kPersistentCongestionThreshold`: probe timeouts that losses must span.
+/// RFC9002 7.6.1-2: `kPersistentCongestionThreshold`, probe timeouts that losses must span.
 pub const PERSISTENT_CONGESTION_THRESHOLD: u64 = 3;
 
 const MAX_SAMPLE: Nanos = Nanos(1 << 56);
@@ -35,12 +35,12 @@ struct Smoothed {
 }
 
 impl Smoothed {
-    /// RFC9002 5.3-1, RFC6298 2.2: the first sample is its own mean, with half of it as deviation.
+    /// RFC9002 5.3-1, RFC6298 2-2: the first sample is its own mean, with half of it as deviation.
     fn first(sample: Nanos) -> Smoothed {
         Smoothed { srtt: sample, var: Nanos(sample.0 / 2), min: sample, latest: sample }
     }
 
-    /// RFC9002 5.3-2, RFC6298 2.3: a quarter and an eighth of the way, the deviation against the old mean (D1).
+    /// RFC9002 5.3-2, RFC6298 2-3: a quarter and an eighth of the way, the deviation against the old mean (D1).
     fn blend(&mut self, sample: Nanos) {
         self.var = Nanos((3 * self.var.0 + self.srtt.0.abs_diff(sample.0)) / 4);
         self.srtt = Nanos((7 * self.srtt.0 + sample.0) / 8);
@@ -115,12 +115,12 @@ impl Rfc9002Rtt {
     }
 
     /// The probe timeout without backoff; `max_ack_delay` is zero in the handshake's packet number spaces.
-    // RFC9002 6.2.1-1.
+    // RFC9002 6.2.1-1: mean, four deviations, and the peer's patience.
     pub fn pto(&self, max_ack_delay: Nanos) -> Nanos {
         self.smoothed() + (self.variance() * 4).max(GRANULARITY) + max_ack_delay
     }
 
-    /// The probe timeout after `count` probes without an answer: it doubles with each.
+    /// RFC9002 6.2.1-2: the probe timeout after `count` probes without an answer, doubled with each.
     pub fn pto_after(&self, max_ack_delay: Nanos, count: u32) -> Nanos {
         self.pto(max_ack_delay) * (1 << count.min(63))
     }
@@ -153,10 +153,10 @@ pub struct RtoParams {
 }
 
 impl RtoParams {
-    /// RFC 6298: at least a second.
+    /// RFC6298 2-4: at least a second.
     pub const RFC: RtoParams =
         RtoParams { initial: Nanos::from_secs(1), min: Nanos::from_secs(1), max: Nanos::from_secs(60), min_margin: GRANULARITY };
-    /// Linux: at least 200 ms above the smoothed RTT, at most two minutes.
+    /// LINUX rto-bounds: at least 200 ms above the smoothed RTT, at most two minutes.
     pub const LINUX: RtoParams = RtoParams {
         initial: Nanos::from_secs(1),
         min: Nanos::from_millis(200),
@@ -201,20 +201,20 @@ impl Rfc6298Rtt {
         }
     }
 
-    /// The timer expired: the timeout doubles (RFC6298 5.5).
+    /// The timer expired: the timeout doubles (RFC6298 5-5).
     pub fn on_timeout(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
     }
 
     /// The timeout in force, backoff included.
     pub fn rto(&self) -> Nanos {
-        // RFC6298 5.5, 2.5: doubled per expiry, up to a maximum.
+        // RFC6298 5-5, RFC6298 2-5: doubled per expiry, up to a maximum.
         (self.base() * (1 << self.backoff.min(63))).min(self.params.max)
     }
 
     fn base(&self) -> Nanos {
         let p = &self.params;
-        // RFC6298 2.1 before a sample; 2.3 and 2.4 with one: margin above the mean, then rounded up to the least timeout.
+        // RFC6298 2-1 before a sample; RFC6298 2-3 and RFC6298 2-4 with one: margin above the mean, then rounded up to the least timeout.
         let raw = self.sampled.map_or(p.initial, |s| s.srtt + (s.var * 4).max(p.min_margin));
         raw.max(p.min).min(p.max)
     }

@@ -30,19 +30,19 @@ use crate::recovery::OwnRecovery;
 use crate::signal::rate_histogram::{FineRate, RateHistogram};
 use crate::units::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH};
 
-/// Below this RTT the rounds are too short to measure anything (`RTT_OFF`).
+/// BEST off-1: below this RTT the rounds are too short to measure anything (`RTT_OFF`).
 const RTT_OFF: Nanos = Nanos::from_millis(2);
-/// The smallest rise of the RTT that counts as a standing queue (`RTT_GUARD`: the larger of this and an eighth).
+/// BEST judge-1: the smallest rise of the RTT that counts as a standing queue (`RTT_GUARD`: the larger of this and an eighth).
 const GUARD: Nanos = Nanos::from_millis(4);
-/// An ACK for more segments than this filled a hole: it says when the hole was filled, not how fast the path is.
+/// BEST skip-1: an ACK for more segments than this filled a hole; it says when the hole was filled, not how fast the path is.
 const HOLE_SEGMENTS: u64 = 64;
-/// The smallest threshold, in segments; or twice the initial window (`FLOOR`).
+/// BEST judge-2: the smallest threshold, in segments; or twice the initial window (`FLOOR`).
 const FLOOR_SEGMENTS: u64 = 16;
-/// A step of the RTT from one round to the next that means another path (low orbits).
+/// BEST path-1: a step of the RTT from one round to the next that means another path (low orbits).
 const RTT_STEP: Nanos = Nanos::from_millis(8);
-/// Rounds for which the chunk rate has to be off by more than two before the path counts as another.
+/// BEST path-2: rounds for which the chunk rate has to be off by more than two before the path counts as another.
 const LEVEL_ROUNDS: u8 = 3;
-/// Low orbits reassign their links on a grid of this period,
+/// BEST path-3: low orbits reassign their links on a grid of this period,
 const REASSIGN_PERIOD: Nanos = Nanos::from_secs(15);
 /// and disturb measurements for this long before and after.
 const REASSIGN_MARGIN: Nanos = Nanos::from_millis(150);
@@ -245,7 +245,7 @@ impl Best {
             return Verdict::Stay;
         };
 
-        // The old round is evaluated first; the ACK that ends it belongs to the new one.
+        // BEST round-1: the old round is evaluated first; the ACK that ends it belongs to the new one.
         let verdict = match self.mark {
             Some(mark) if ack.una < mark => Verdict::Stay,
             mark => {
@@ -316,6 +316,7 @@ impl Best {
 
     /// The median spacing rate, if there are enough samples and they have one mode.
     fn clear_median(&self) -> Result<FineRate, Outcome> {
+        // BEST agree-1: enough samples, and one mode: their middle tenth lies within a factor of two.
         let few = self.pairs.offered() < u16::from(self.min_samples.max(1));
         match (self.pairs.quantile(self.percentile), self.pairs.quantile(45), self.pairs.quantile(55)) {
             (Some(median), Some(low), Some(high)) if !few && low > FineRate::ZERO => {
@@ -332,18 +333,22 @@ impl Best {
     /// The rate that the estimators agree on, or why they do not.
     fn estimate(&self, median: Result<FineRate, Outcome>) -> Result<(FineRate, Why), Outcome> {
         let (clock, chunk) = (self.clock.best, self.arrivals.chunk);
+        // BEST agree-2: the receiver's clock is believed if two rounds agree and chunks do not say more.
         let both = clock > FineRate::ZERO && self.clock_prev > FineRate::ZERO;
         if both && clock.within_quarter(self.clock_prev) && clock >= chunk.scaled(4, 5) {
             return Ok((clock, Why::ReceiverClock));
         }
         let median = median?;
+        // BEST agree-3: two rounds within a quarter of each other.
         if self.median_prev == FineRate::ZERO || !median.within_quarter(self.median_prev) {
             return Err(Outcome::Unstable);
         }
+        // BEST agree-4: spacing may promise twice what chunks deliver, not more.
         if median > chunk.scaled(2, 1) {
             return Err(Outcome::Disagree);
         }
-        // Chunks that still grow are limited by the window: believe the spacing. Once they do not, they are the rate, give or take.
+        // BEST agree-5: chunks that still grow are limited by the window; believe the spacing. Once they do not, they are the rate, give or
+        // take.
         let growing = self.chunk_prev == FineRate::ZERO || chunk >= self.chunk_prev.scaled(5, 4);
         Ok((if growing { median } else { median.min(chunk.scaled(5, 4)) }, Why::Pair))
     }
@@ -351,13 +356,16 @@ impl Best {
     /// The threshold that a rate gives, or why none.
     fn judge(&self, rate: FineRate, rtt_min: Nanos, w: Window, cx: &Context) -> Result<u64, Outcome> {
         let floor = cx.iw.saturating_mul(2).max(cx.mss.saturating_mul(FLOOR_SEGMENTS));
+        // BEST judge-5: capped by twice a known queue, and by what somebody else has set (D3).
         let candidate = rate.bytes_in(rtt_min).min(self.cap).max(floor).min(self.ceiling);
         if self.round_min.get().is_none_or(|rtt| rtt > rtt_min + Nanos(rtt_min.0 / 8).max(GUARD)) {
             return Err(Outcome::Inflated);
         }
+        // BEST judge-3: never below the window; leaving now is the fallback's decision.
         if candidate < w.cwnd {
             return Err(Outcome::Late);
         }
+        // BEST judge-4: a rate that is the pacer's own says nothing about the path.
         if cx.paced && cx.pacing_rate.is_some_and(|pacing| rate.near_tenth(pacing.into())) {
             return Err(Outcome::Pacer);
         }
@@ -415,6 +423,7 @@ impl Startup for Best {
     }
 
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+        // BEST fallback-1: the startup beside it is always asked first, and decides wherever BEST is silent.
         let verdict = beside!(&mut self.fallback, f => f.sample(ack, w, cx));
         if verdict != Verdict::Stay {
             self.ended = true;
@@ -444,6 +453,7 @@ impl Startup for Best {
         beside!(&mut self.fallback, f => f.on_congestion(signal, beta, ack, w, cx))
     }
 
+    // BEST rearm-1: a timeout or idling starts it afresh; a loss ends it.
     fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
         self.rearm();
         beside!(&mut self.fallback, f => f.on_timeout(timeout, now, nxt));

@@ -18,11 +18,11 @@ use super::{ExitReason, Grown, Handover, Leave, Startup, Verdict};
 use crate::event::{Ack, Context, Timeout, Window};
 use crate::units::{Nanos, Seq, Time};
 
-/// Rates kept per round; later ones of the same round are dropped.
+/// BESTPUB rate-3: rates kept per round; later ones of the same round are dropped.
 pub const CAPACITY: usize = 300;
-/// The last round after which it may decide.
+/// BESTPUB round-3: the last round after which it may decide.
 const LAST_ROUND: u8 = 7;
-/// Samples in a younger CUBIC epoch are ignored.
+/// BESTPUB gate-2: samples in a younger CUBIC epoch are ignored.
 const YOUNG_EPOCH: Nanos = Nanos::from_secs(1);
 
 /// The module parameters of the published code.
@@ -97,17 +97,17 @@ pub struct BestPublished {
     decision: (u16, u16),
 }
 
-/// One rate: bits per microsecond, as the published code rounds and wraps. An empty interval gives 0.
+/// BESTPUB rate-1: bits per microsecond, as the published code rounds and wraps. An empty interval gives 0.
 pub fn estimate(bytes: u32, us: u32) -> u16 {
     bytes.wrapping_mul(8).checked_div(us).unwrap_or(0) as u16
 }
 
-/// The threshold in packets for a rate in Mbit/s and an RTT in microseconds, as the published code rounds and wraps.
+/// BESTPUB threshold-1: packets for a rate in Mbit/s and an RTT in microseconds, as the published code rounds and wraps.
 pub fn threshold_packets(mbps: u16, rtt_us: u32, mss: u32) -> u16 {
     (u32::from(mbps).wrapping_mul(rtt_us) / mss.wrapping_mul(8).max(1)) as u16
 }
 
-/// Where the percentile lies among `n` sorted samples: the lower neighbour where two qualify.
+/// BESTPUB rate-2: where the percentile lies among `n` sorted samples; the lower neighbour where two qualify.
 pub fn percentile_index(n: u16, percentile: u8) -> usize {
     let position = usize::from(n) * usize::from(percentile.min(100));
     if position.is_multiple_of(100) { (position / 100).saturating_sub(1) } else { position / 100 }
@@ -169,7 +169,8 @@ impl BestPublished {
         self.n += 1;
     }
 
-    /// The first sampled ACK after a round ended looks at the round. The RTT is what was measured since: that one ACK's sample.
+    /// BESTPUB round-2: the first sampled ACK after a round ended looks at the round. The RTT is what was measured since: that one ACK's
+    /// sample.
     fn end_round(&mut self, mss: u64) -> Outcome {
         let due = self.params.set_ssthresh && self.rtt_round > self.params.min_round && self.rtt_round <= LAST_ROUND;
         let outcome = if self.found {
@@ -180,6 +181,7 @@ impl BestPublished {
             match self.percentile() {
                 0 => Outcome::ZeroMedian,
                 median => {
+                    // BESTPUB round-4: decided once, and kept.
                     self.found = true;
                     let packets = threshold_packets(median, self.curr_rtt, mss as u32);
                     self.decision = (median, packets);
@@ -218,6 +220,7 @@ impl Startup for BestPublished {
 
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         let Some(rtt) = ack.rtt else { return Verdict::Stay };
+        // BESTPUB gate-1: nothing is sampled below 16 segments.
         let young = cx.epoch_age.is_some_and(|age| age < YOUNG_EPOCH);
         if young || w.cwnd / cx.mss.max(1) < u64::from(self.params.low_window) {
             return Verdict::Stay;
@@ -234,7 +237,8 @@ impl Startup for BestPublished {
             verdict = if ssthresh > w.cwnd {
                 Verdict::Aim { ssthresh }
             } else {
-                // The estimate was passed already: slow start is over and the window stays where it is. There is no floor.
+                // BESTPUB threshold-2: the estimate was passed already; slow start is over and the window stays where it is. There is no
+                // floor.
                 let handover = Handover::LossFree;
                 Verdict::Leave(Leave { reason: ExitReason::Estimate, ssthresh, cwnd: None, handover, estimate: Some(ssthresh) })
             };
@@ -248,7 +252,8 @@ impl Startup for BestPublished {
     }
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
-        // Strictly after the mark, as serial numbers compare; not while the window is unused. The ACK that crosses still counted above.
+        // BESTPUB round-1: strictly after the mark, as serial numbers compare; not while the window is unused. The ACK that crosses still
+        // counted above.
         if cx.limited && (ack.una.0 as u32).wrapping_sub(self.end_seq) as i32 > 0 {
             self.round_start = now_us(ack.now);
             self.last_ack = self.round_start;
@@ -262,7 +267,7 @@ impl Startup for BestPublished {
         if self.found { ExitReason::Estimate } else { ExitReason::Threshold }
     }
 
-    /// Back to the start, the decision included. Fast recovery and idle restart change nothing.
+    /// BESTPUB reset-1: back to the start, the decision included. Fast recovery and idle restart change nothing.
     fn on_timeout(&mut self, _timeout: Timeout, now: Time, nxt: Seq) {
         self.reset(now, nxt);
     }

@@ -18,24 +18,25 @@ use super::{ExitReason, Grown, Handover, Leave, Saved, Startup, Verdict, slow_st
 use crate::event::{Ack, Context, Timeout, Window};
 use crate::units::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH, mul_div};
 
-/// ACKs at most this far apart belong to one train (gVisor: strictly less).
+/// LINUX hystart-gap: ACKs at most this far apart belong to one train. GVISOR hystart-gap: strictly less.
 const TRAIN_GAP: Nanos = Nanos::from_millis(2);
-/// RTT samples that a round needs before its minimum means anything.
+/// RTT samples that a round needs before its minimum means anything (LINUX hystart-ninth, RFC9406 4.3-3).
 const N_SAMPLES: u8 = 8;
-/// Bounds of the rise of the RTT that counts as a queue; RFC 9406 took them over as MIN_RTT_THRESH and MAX_RTT_THRESH.
+/// LINUX hystart-rise: bounds of the rise of the RTT that counts as a queue; RFC9406 4.3-1 took them over as MIN_RTT_THRESH and
+/// MAX_RTT_THRESH.
 const RISE: (Nanos, Nanos) = (Nanos::from_millis(4), Nanos::from_millis(16));
-/// The rise is an eighth of the baseline between those bounds; RFC 9406's MIN_RTT_DIVISOR.
+/// The rise is an eighth of the baseline between those bounds; MIN_RTT_DIVISOR (RFC9406 4.3-2).
 const RISE_DIVISOR: u64 = 8;
-/// ns-3's bounds; its rise is the whole baseline.
+/// NS3 hystart-rise: its bounds; its rise is the whole baseline.
 const RISE_NS3: (Nanos, Nanos) = (Nanos::from_millis(4), Nanos::from_millis(1000));
-/// Samples this early in a CUBIC epoch still show the queue that the loss left behind.
+/// LINUX hystart-discard: samples this early in a CUBIC epoch still show the queue that the loss left behind.
 const EPOCH_DISCARD: Nanos = Nanos::from_secs(1);
-/// The most that batching of ACKs may add to the train limit.
+/// LINUX hystart-ack-delay: the most that batching of ACKs may add to the train limit.
 const MAX_ACK_DELAY: Nanos = Nanos::from_millis(1);
 /// Bursts that the allowance for batching covers: one on the wire and one queued at the sender, twice, because pacing in slow start
 /// runs at about twice `cwnd / srtt`.
 const ACK_DELAY_BURSTS: u64 = 4;
-/// Linux's smallest sample: zero means "none yet" there.
+/// LINUX hystart-zero: its smallest sample; zero means "none yet" there.
 const SMALLEST_RTT: Nanos = Nanos::from_micros(1);
 
 /// Whose constants and comparisons apply.
@@ -79,8 +80,8 @@ pub struct Params {
     pub low_window: u64,
     /// Where rounds end.
     pub roll_at: RollAt,
-    /// The part of the window to keep at an exit, at most 1. picoquic keeps half: the delay of now was caused by the window one RTT
-    /// ago, which was half as large.
+    /// OURS exit-scale: the part of the window to keep at an exit, at most 1. picoquic keeps half: the delay of now was caused by the
+    /// window one RTT ago, which was half as large.
     pub exit_scale: Ratio,
 }
 
@@ -192,7 +193,7 @@ impl HyStart {
 
     fn armed(&self, w: Window) -> bool {
         match self.params.profile {
-            // gVisor has no flag: a threshold that was ever set switches it off for the life of the connection.
+            // GVISOR hystart-armed: no flag; a threshold that was ever set switches it off for the life of the connection.
             Profile::Gvisor => w.ssthresh == UNSET_SSTHRESH,
             Profile::Linux | Profile::Ns3 => !self.found,
         }
@@ -207,7 +208,8 @@ impl HyStart {
         if self.params.profile == Profile::Gvisor { rtt } else { rtt.max(SMALLEST_RTT) }
     }
 
-    /// Ends the round if this ACK lies strictly beyond its mark. The sample of this very ACK is then the first of the new round.
+    /// LINUX hystart-roll, GVISOR hystart-roll: ends the round if this ACK lies strictly beyond its mark. The sample of this very ACK is
+    /// then the first of the new round.
     fn roll(&mut self, ack: &Ack) {
         if ack.una > self.round.end {
             self.last_min = self.round.min;
@@ -216,17 +218,20 @@ impl HyStart {
         }
     }
 
-    /// The train detector: the length of the train if it exceeds the limit. A gap that is too long does not move `last_ack`, which
+    /// LINUX hystart-train: the length of the train if it exceeds the limit. A gap that is too long does not move `last_ack`, which
     /// ends the train for the rest of the round.
     fn train(&mut self, now: Time, cx: &Context) -> Option<Nanos> {
         let gap = now.since(self.round.last_ack);
         let (alive, limit) = match self.params.profile {
             Profile::Linux => {
                 let path = self.min_rtt + ack_delay(cx);
-                // Pacing spreads the window of slow start over about half an RTT by itself; unpaced, half an RTT of ACKs is full.
+                // LINUX hystart-limit: pacing spreads the window of slow start over about half an RTT by itself; unpaced, half an RTT of
+                // ACKs is full.
                 (gap <= TRAIN_GAP, if cx.paced { path } else { Nanos(path.0 / 2) })
             }
+            // GVISOR hystart-train: half the smallest RTT of the round before; in the first round there is none.
             Profile::Gvisor => (gap < TRAIN_GAP && self.last_min != Nanos::MAX, Nanos(self.last_min.0 / 2)),
+            // NS3 hystart-train: the whole path.
             Profile::Ns3 => (gap <= TRAIN_GAP, self.min_rtt),
         };
         if !alive {
@@ -242,14 +247,16 @@ impl HyStart {
     fn delay(&mut self, rtt: Nanos) -> Option<Nanos> {
         let round = &mut self.round;
         let enough = round.samples >= N_SAMPLES;
-        // Only the first eight samples used to lower the minimum, and a falling RTT gave false exits; ns-3 still counts so.
+        // LINUX hystart-minimum: only the first eight samples used to lower it, and a falling RTT gave false exits.
+        // NS3 hystart-first-eight: there they still do.
         if self.params.profile != Profile::Ns3 || !enough {
             round.min = round.min.min(rtt);
         }
         round.samples = (round.samples + 1).min(N_SAMPLES);
         let rose = match self.params.profile {
+            // LINUX hystart-delay: strictly above the smallest RTT of the connection by the rise.
             Profile::Linux => enough && round.min > self.min_rtt + rise(self.min_rtt),
-            // gVisor counts before it asks, so its eighth sample decides; and an equal RTT counts as a rise.
+            // GVISOR hystart-delay: it counts before it asks, so its eighth sample decides; and an equal RTT counts as a rise.
             Profile::Gvisor => {
                 round.samples >= N_SAMPLES && self.last_min != Nanos::MAX && round.min >= self.last_min + rise(self.last_min)
             }
@@ -267,6 +274,7 @@ impl HyStart {
         };
         *exits = exits.saturating_add(1);
         *sum = sum.saturating_add(w.cwnd);
+        // LINUX hystart-exit: the threshold becomes the window, which stays.
         let kept = self.params.exit_scale.of(w.cwnd).max(cx.minimum_window()).min(w.cwnd);
         let cwnd = (kept != w.cwnd).then_some(kept);
         Verdict::Leave(Leave { reason, ssthresh: kept, cwnd, handover: Handover::LossFree, estimate: Some(estimate.0) })
@@ -299,6 +307,7 @@ impl Startup for HyStart {
         if !self.armed(w) || self.discards(cx) {
             return Verdict::Stay;
         }
+        // LINUX hystart-gate: rounds end also below the low window, nothing else happens there.
         if self.params.roll_at == RollAt::Sample {
             self.roll(ack);
         }
@@ -312,6 +321,7 @@ impl Startup for HyStart {
         let train = if self.params.train { self.train(ack.now, cx) } else { None };
         let delay = self.delay(self.counted(rtt)).filter(|_| self.params.delay);
         match (train, delay) {
+            // OURS hystart-both: one exit has one reason.
             (Some(length), _) => self.leave(ExitReason::Train, length, ack, w, cx),
             (None, Some(min)) => self.leave(ExitReason::Delay, min, ack, w, cx),
             (None, None) => {
@@ -323,8 +333,8 @@ impl Startup for HyStart {
 
     #[inline]
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
-        // Growth needs a window that is used, rounds and samples do not: gating the end of a round was a bug of Linux before 5.16,
-        // kept as an option for the comparison with what was published on it.
+        // LINUX hystart-unlimited: growth needs a window that is used, rounds and samples do not; gating the end of a round was a bug of
+        // Linux before 5.16, kept as an option for the comparison with what was published on it.
         if self.params.roll_at == RollAt::Growth && cx.limited && self.armed(*w) {
             self.roll(ack);
         }
@@ -332,7 +342,8 @@ impl Startup for HyStart {
     }
 
     fn on_timeout(&mut self, _timeout: Timeout, now: Time, nxt: Seq) {
-        // Linux and ns-3 wipe everything on entering the loss state, the smallest RTT included: the path may have changed.
+        // LINUX hystart-timeout: Linux and ns-3 wipe everything on entering the loss state, the smallest RTT included: the path may have
+        // changed.
         if self.params.profile != Profile::Gvisor {
             self.min_rtt = Nanos::MAX;
             self.last_min = Nanos::MAX;
@@ -341,7 +352,7 @@ impl Startup for HyStart {
         }
     }
 
-    // on_idle does nothing: Linux keeps what it found over an idle period, and if it found nothing it goes on looking.
+    // LINUX hystart-idle: on_idle does nothing; Linux keeps what it found over an idle period, and if it found nothing it goes on looking.
 
     /// `armed`: nothing was found yet.
     fn save(&self) -> Saved {

@@ -23,9 +23,9 @@ use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
 use crate::units::{Nanos, Ratio, Seq, Time};
 
-/// RTT samples that a test needs (RFC 9406 section 4.3: N_RTT_SAMPLE).
+/// RTT samples that a test needs (RFC9406 4.3-3: N_RTT_SAMPLE).
 const N_RTT_SAMPLE: u32 = 8;
-/// LSS grows by a quarter of the threshold per round trip (draft-03: LSS_DIVISOR 0.25).
+/// LSS divisor-1: it grows by a quarter of the threshold per round trip (LSS_DIVISOR 0.25).
 const LSS_DIVISOR: u64 = 4;
 
 /// What follows when the RTT has risen.
@@ -67,9 +67,10 @@ pub enum Rearm {
 pub struct Params {
     /// RFC 9406 or the draft.
     pub mode: Mode,
-    /// Rounds in CSS before avoidance, the one of the entry included: CSS_ROUNDS. 0 switches CSS off: the first rise ends startup.
+    /// Rounds in CSS before avoidance, the one of the entry included: CSS_ROUNDS (RFC9406 4.3-5). 0 switches CSS off: the first rise ends
+    /// startup.
     pub css_rounds: u8,
-    /// Growth in CSS is divided by this: CSS_GROWTH_DIVISOR, at least 2 (0 counts as 1).
+    /// Growth in CSS is divided by this: CSS_GROWTH_DIVISOR, at least 2 (RFC9406 4.3-4; 0 counts as 1).
     pub css_divisor: u32,
     /// After each change between slow start and CSS the next test waits for eight new samples; otherwise the samples of the round
     /// count on, which is the literal reading.
@@ -109,7 +110,7 @@ impl Params {
         rearm: Rearm::Never,
         css_count_limited: false,
     };
-    /// The individual draft -03 with limited slow start; it judges nothing below 16 segments.
+    /// The individual draft -03 with limited slow start; it judges nothing below 16 segments (LSS low-cwnd).
     pub const DRAFT03: Params = Params { mode: Mode::Lss, low_cwnd: 16, ..Params::RFC9406 };
 }
 
@@ -274,6 +275,7 @@ impl HyStartPlusPlus {
         self.stats.rise_inflight = ack.inflight;
         let (reason, handover, next) = match self.params {
             Params { mode: Mode::Lss, .. } => {
+                // LSS trigger-1: the threshold becomes the window and limited slow start runs from here, beside avoidance.
                 let lss = Stage::Lss { growth: PerRoundTrip::default(), below: false };
                 (ExitReason::LssTrigger, Handover::LssEntry, lss)
             }
@@ -296,6 +298,7 @@ impl HyStartPlusPlus {
     /// Between slow start and CSS, in either direction. The round goes on and keeps its minimum: the next one is compared with it.
     fn change(&mut self, stage: Stage) {
         self.stage = stage;
+        // OURS css-fresh: the samples that led in do not lead out (D1).
         if self.params.fresh_samples {
             self.samples = 0;
         }
@@ -352,6 +355,7 @@ impl HyStartPlusPlus {
     }
 
     /// Congestion or a timeout: over, or armed for the slow start that may follow.
+    // LSS end-1: the draft's limited slow start never comes back after a sign of congestion.
     fn congested(&mut self, rearms: bool, nxt: Seq) {
         if rearms && self.params.mode == Mode::Css {
             self.rearm(nxt);
@@ -412,7 +416,7 @@ impl Startup for HyStartPlusPlus {
         if !cx.limited {
             return None;
         }
-        // Draft-03: at least as fast as growth by ssthresh/4 per round trip, until congestion.
+        // LSS growth-1: at least as fast as growth by ssthresh/4 per round trip, until congestion.
         let k = if self.params.int_k { K::Floor } else { K::Exact };
         Some(w.cwnd.saturating_add(growth.step(n, w.ssthresh, LSS_DIVISOR, w.cwnd, k)))
     }
@@ -437,6 +441,7 @@ impl Startup for HyStartPlusPlus {
     }
 
     fn on_idle(&mut self, _now: Time, nxt: Seq) {
+        // RFC9406 4.3-12: it may run again in the slow start after a long idle time.
         let rearms = matches!(self.params.rearm, Rearm::Idle | Rearm::Always);
         // The draft's search is for once; if it is still on, what it knows is as stale after idling as CSS's.
         if rearms && (self.params.mode == Mode::Css || self.stage == Stage::SlowStart) {
@@ -444,7 +449,7 @@ impl Startup for HyStartPlusPlus {
         }
     }
 
-    /// `phase` 0 slow start, 1 CSS, 2 LSS, 3 over; `armed` in the first two; `rounds` and `base` of CSS.
+    /// OURS undo-phase: `phase` 0 slow start, 1 CSS, 2 LSS, 3 over; `armed` in the first two; `rounds` and `base` of CSS.
     fn save(&self) -> Saved {
         match self.stage {
             Stage::SlowStart => Saved { armed: true, ..Saved::default() },

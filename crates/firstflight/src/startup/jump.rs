@@ -52,7 +52,7 @@ pub struct Jump {
     acked: u64,
 }
 
-/// Pacing gain of the jump: the window once per round trip.
+/// RAPID 3.1.1-2: the pacing gain of the jump, its window once per round trip.
 pub const GAIN_JUMP: Ratio = Ratio::new(1, 1);
 
 impl Jump {
@@ -69,8 +69,9 @@ impl Jump {
         match self.state {
             State::Armed => {
                 let target = self.window.bytes(cx);
-                // RAPID 4.1-1: only with an RTT to spread over, a pacer to do it, and data to fill the window with.
+                // RAPID 3.1.1-1: only with an RTT to spread over, a pacer to do it, and data to fill the window with.
                 let fills = ready.backlog >= w.cwnd.saturating_sub(ready.inflight);
+                // OURS jump-once: not for a window that has grown there by itself, and not after idling.
                 if w.cwnd >= target || (ready.idle > ready.timeout && ready.timeout > Nanos::ZERO) {
                     self.state = State::Done;
                 } else if ready.srtt.is_some() && cx.paced && fills && w.in_slow_start() {
@@ -93,7 +94,7 @@ impl Jump {
         match self.state {
             State::Flying { enter, .. } if ack.una > enter => {
                 let target = self.window.bytes(cx);
-                // RAPID 4.1-3: keep what was used of the jump.
+                // RAPID 3.1.1-3: keep what was used of the jump.
                 w.cwnd = ack.inflight_before.clamp(cx.iw.min(target), target).min(w.ssthresh).max(cx.minimum_window());
                 self.acked = ack.acked;
                 self.state = State::Validating { end: ack.nxt };
@@ -108,7 +109,8 @@ impl Jump {
         }
     }
 
-    /// The jump was hit: bytes of it acknowledged so far (PipeSize) and the mark that ends it, if it was in the air or not yet validated.
+    /// CR 3.5-3: the jump was hit; bytes of it acknowledged so far (PipeSize) and the mark that ends it, if it was in the air or not yet
+    /// validated.
     pub fn crash(&mut self, ack: &Ack) -> Option<(u64, Seq)> {
         let hit = match self.state {
             State::Flying { enter, .. } if ack.una > enter => Some((ack.acked, ack.nxt)),

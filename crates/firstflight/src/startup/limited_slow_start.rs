@@ -23,7 +23,7 @@ use crate::units::mul_div;
 /// The options of Limited Slow Start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Segments up to which the window doubles; RFC 3742 suggests 100. 0 counts as 1.
+    /// Segments up to which the window doubles; 100 is suggested (RFC3742 2-3). 0 counts as 1.
     pub max_ssthresh: u64,
     /// `K` is rounded down to an integer, as the RFC writes it.
     pub rfc_int: bool,
@@ -102,7 +102,7 @@ impl LimitedSlowStart {
 impl Startup for LimitedSlowStart {
     fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         let max_ssthresh = self.params.max_ssthresh.max(1).saturating_mul(cx.mss);
-        // RFC3742 2: at or below max_ssthresh nothing changes. An ACK that crosses it counts in full.
+        // RFC3742 2-1: at or below max_ssthresh nothing changes. An ACK that crosses it counts in full.
         if w.cwnd <= max_ssthresh {
             self.growth = PerRoundTrip::default();
             return Grown { leftover: slow_start::double(acked, w, cx), verdict: Verdict::Stay };
@@ -110,7 +110,7 @@ impl Startup for LimitedSlowStart {
         if !cx.limited {
             return Grown::default();
         }
-        // RFC3742 2: beyond it, 1/K per byte with K = cwnd / (max_ssthresh / 2).
+        // RFC3742 2-2: beyond it, 1/K per byte with K = cwnd / (max_ssthresh / 2).
         let k = if self.params.rfc_int { K::Floor } else { K::Exact };
         let before = w.cwnd;
         let acked = cx.cap(acked);

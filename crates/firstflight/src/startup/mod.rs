@@ -246,10 +246,10 @@ pub trait Startup {
     }
 }
 
-/// Pacing gain in slow start: 2. It must be at least `ln f / (1 - 1/f)` for growth by `f` per RTT, 1.386 for doubling, or the pacer
+/// OURS gain-slow-start: 2. A gain must be at least `ln f / (1 - 1/f)` for growth by `f` per RTT, 1.386 for doubling, or the pacer
 /// and not the window sets the growth.
 pub const GAIN_SLOW_START: Ratio = Ratio::new(2, 1);
-/// Pacing gain while growing threefold.
+/// RAPID 3.1-gain: the pacing gain while growing threefold.
 pub const GAIN_RAPID: Ratio = Ratio::new(3, 1);
-/// Pacing gain in conservative and limited slow start, drain, ordinary recovery and avoidance (RFC 9002 section 7.7 suggests 1.25).
+/// RFC9002 7.7-2: 1.25, in avoidance; OURS gain-elsewhere: also in conservative and limited slow start, drain and ordinary recovery.
 pub const GAIN_AVOIDANCE: Ratio = Ratio::new(5, 4);

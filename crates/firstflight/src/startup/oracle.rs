@@ -1,6 +1,7 @@
 //! Oracle: slow start that knows the path and stops exactly at the best exit point.
 //!
-//! Not an algorithm for a network but the yardstick for the others: its threshold is given from outside. State: 16 bytes.
+//! Not an algorithm for a network but the yardstick for the others: its threshold is given from outside (OURS oracle-exit). State: 16
+//! bytes.
 
 use super::slow_start::double;
 use super::{ExitReason, Grown, Startup, Verdict};

@@ -21,7 +21,7 @@ use crate::units::{Nanos, Ratio, Seq, Time};
 /// How much RTT above the minimum counts as a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threshold {
-    /// The draft: `min(min_rtt + 4 ms, 1.10 * min_rtt)`.
+    /// RAPID 3.2-3: `min(min_rtt + 4 ms, 1.10 * min_rtt)`.
     #[default]
     Draft,
     /// The reference implementation: `max(min_rtt + 4 ms, min_rtt * 35/32)`.
@@ -69,7 +69,7 @@ impl Default for Params {
     }
 }
 
-/// Pacing gain that spreads a tripled window over its round trip: `ln 3 / (1 - 1/3)`.
+/// RAPID 3.1.2-1: the pacing gain that spreads a tripled window over its round trip, `ln 3 / (1 - 1/3)`.
 const GAIN_FULL_RTT: Ratio = Ratio::new(33, 20);
 
 /// Rapid Start of one connection.
@@ -92,7 +92,7 @@ impl RapidStart {
     /// No queue shows: the floor of the last round trip is at or below the threshold. Unknown counts as a queue.
     pub fn rapid(&self) -> bool {
         match (self.floor.floor(), self.floor.min_rtt()) {
-            // RAPID 4.2-2: equality still allows threefold growth; not latched.
+            // RAPID 3.2-2: equality still allows threefold growth; not latched.
             (Some(floor), Some(min)) => floor <= self.params.threshold.of(min),
             _ => false,
         }
@@ -131,7 +131,7 @@ impl Startup for RapidStart {
         self.jump.on_ack(ack, w, cx);
         let twice = self.rapid() && cx.paced && cx.limited;
         if let Some(hystart) = &mut self.hystart {
-            // RAPID 5-1: HyStart++ grows and decides; the third part is added while it is in slow start. Once it has moved to avoidance
+            // RAPID 3.2-4: HyStart++ grows and decides; the third part is added while it is in slow start. Once it has moved to avoidance
             // a loss is an ordinary one.
             let third = if twice && hystart.phase() == Phase::Startup { acked } else { 0 };
             let grown = hystart.grow(ack, acked, w, cx);
@@ -145,7 +145,7 @@ impl Startup for RapidStart {
         if !cx.limited {
             return Grown::default();
         }
-        // RAPID 4.2-1: two bytes per acknowledged byte while no queue shows, one afterwards. Without a pacer threefold growth would
+        // RAPID 3.2-1: two bytes per acknowledged byte while no queue shows, one afterwards. Without a pacer threefold growth would
         // be a burst of three times the window: not done.
         let counted = if twice { acked } else { cx.cap(acked) };
         let left = w.open(counted * (1 + u64::from(twice)));
@@ -157,17 +157,19 @@ impl Startup for RapidStart {
         if let Some(hystart) = &mut self.hystart {
             hystart.on_congestion(signal, beta, ack, w, cx);
         }
-        // RAPID 4.3-1: the first congestion signal while probing, and never again.
+        // RAPID 3.3-1: the first congestion signal while probing, and never again.
         if !core::mem::replace(&mut self.probing, false) || !self.params.own_recovery {
             return None;
         }
+        // OURS rapid-pre: the window that was used, or the rest would survive as `s` times itself.
         let pre = w.cwnd.min(ack.inflight_before);
         let mut recovery = RapidRecovery::new(beta, self.params.k, pre, cx.iw, cx.mss);
-        // RAPID 4.3-2: the ACK that reveals the first loss is charged like any other, that loss included.
+        // RAPID 3.3-2: the ACK that reveals the first loss is charged like any other, that loss included.
         recovery.account(ack.acked, ack.lost);
         Some(OwnRecovery::Rapid(recovery))
     }
 
+    // OURS rapid-timeout: a timeout ends it for good, in probing and in its recovery.
     fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
         self.jump.cancel();
         self.probing = false;
@@ -183,7 +185,7 @@ impl Startup for RapidStart {
         }
     }
 
-    /// HyStart++'s, if it watches: Rapid Start itself stays off after a false alarm (D2).
+    /// OURS rapid-undo: HyStart++'s, if it watches; Rapid Start itself stays off after a false alarm (D2).
     fn save(&self) -> Saved {
         self.hystart.as_ref().map_or(Saved::default(), Startup::save)
     }

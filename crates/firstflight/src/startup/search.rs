@@ -32,9 +32,9 @@ use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Seq, Time, mul_div};
 
-/// Length of a bin in hundredths of the initial RTT: a window of 3.5 RTTs over ten bins.
+/// SEARCH bins-1: the length of a bin in hundredths of the initial RTT, a window of 3.5 RTTs over ten bins.
 const BIN_PERCENT: u64 = 35;
-/// A CUBIC epoch younger than this makes samples doubtful (kernel versions only).
+/// SEARCH epoch-1: a CUBIC epoch younger than this makes samples doubtful (kernel versions only).
 const YOUNG_EPOCH: Nanos = Nanos::from_secs(1);
 
 /// What closing a bin concluded.
@@ -220,6 +220,7 @@ impl Search {
     }
 
     fn begin(&mut self, ack: &Ack, rtt: Nanos) {
+        // SEARCH start-1: the first sample is the initial RTT; bins are not recomputed while the record runs.
         let bin = NonZeroU64::new(mul_div(rtt.0, BIN_PERCENT, 100)).unwrap_or(NonZeroU64::MIN);
         self.grid = Some(Grid { initial_rtt: rtt, bin, end: ack.now + Nanos(bin.get()), idx: 0 });
         self.bins = Bins::EMPTY;
@@ -234,7 +235,7 @@ impl Search {
 
     /// Every ACK while armed: closes the bins that ended before it and evaluates once.
     fn watch(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
-        // 3.1 cannot tell a pause of the application from saturation: it sees deliveries only.
+        // SEARCH app-limited-1: 3.1 cannot tell a pause of the application from saturation: it sees deliveries only.
         if self.params.version == Version::V3_1 && ack.app_limited {
             if self.grid.is_some() {
                 self.reset(0);
@@ -250,6 +251,7 @@ impl Search {
             return Verdict::Stay;
         };
         let Some(passed) = passed_bins(&grid, ack.now, self.params.boundary) else { return Verdict::Stay };
+        // SEARCH missed-1: a record with so long a gap says nothing; the next sample starts another.
         let stale = match self.params.missed_bins {
             MissedBins::Off => false,
             MissedBins::Window => passed > WINDOW,
@@ -260,6 +262,7 @@ impl Search {
             return Verdict::Stay;
         }
         let idx = grid.idx.saturating_add(passed);
+        // SEARCH missed-2: shorter gaps are filled with the counters before them.
         self.bins.copy_forward(grid.idx, idx);
         self.bins.store(idx, ack.delivered, self.reference_counter(ack));
         let grid = Grid { idx, end: grid.end + grid.length() * passed, ..grid };
@@ -275,6 +278,7 @@ impl Search {
 
     /// Compares the window that just ended with the one an RTT ago. The RTT is the current sample: what is delivered now was sent that long ago.
     fn evaluate(&mut self, grid: &Grid, rtt: Nanos) -> Outcome {
+        // SEARCH look-1: back by the current RTT, not the initial one.
         let look = rtt.0 / grid.bin;
         let frac = mul_div(rtt.0 % grid.bin, 100, grid.bin.get());
         let look_u16 = u16::try_from(look).unwrap_or(u16::MAX);
@@ -283,10 +287,13 @@ impl Search {
             Warmup::Strict => WINDOW + 1,
             Warmup::Kernel => WINDOW,
         };
+        // SEARCH warm-1: no judgement before the whole window one RTT ago is on record.
         let Some(prev) = grid.idx.checked_sub(look).filter(|&prev| prev >= first) else { return Outcome::Warming };
+        // SEARCH reach-1: nor beyond the record.
         if look >= u64::from(self.params.extra) {
             return Outcome::RttInflated { bins: look_u16 };
         }
+        // SEARCH look-2: a part of a bin is interpolated, towards the older bin (D1).
         let neighbour = match self.params.interpolation {
             Interpolation::Older => prev - 1,
             // An RTT below one bin has no newer neighbour yet.
@@ -294,15 +301,19 @@ impl Search {
         };
         let near = u128::from(self.bins.reference(prev)) * u128::from(100 - frac.min(100));
         let far = u128::from(self.bins.reference(neighbour)) * u128::from(frac);
+        // SEARCH compare-1: against what was sent (4.0), or twice what was delivered (3.1).
         let expected = match self.params.version {
             Version::V3_1 => 2 * ((near + far) / 100),
             Version::V4_0 => (near + far) / 100,
         };
+        // SEARCH compare-2: of nothing there is no share.
         if expected == 0 {
             return Outcome::ZeroSent;
         }
+        // SEARCH compare-3: more than expected is no shortfall (D2).
         let shortfall = expected.saturating_sub(u128::from(self.bins.delivered(grid.idx, WINDOW))) * 100;
         let norm_percent = (shortfall / expected) as u8;
+        // SEARCH thresh-1: at the threshold slow start ends; equality exits.
         if shortfall > 0 && shortfall >= u128::from(self.params.thresh_percent) * expected {
             Outcome::Exit { norm_percent }
         } else {
@@ -334,8 +345,10 @@ impl Search {
         self.stats.empty_queue_target = empty;
         self.stats.full_queue_target = if full_bins <= WINDOW { self.bins.delivered(grid.idx, full_bins) } else { 0 };
 
+        // SEARCH target-1: what the last three bins delivered is the BDP with an empty queue; at least IW, never more than the window (D4).
         let target = empty.max(cx.iw).min(w.cwnd);
         let cwnd = match self.params.exit {
+            // SEARCH exit-1: 4.0 drains, 3.1 keeps the window, the others go there at once.
             Exit::Drain if target < w.cwnd => {
                 self.stage = Stage::Draining { target, credit: 0 };
                 return Verdict::Hold { cwnd: w.cwnd };
@@ -352,13 +365,14 @@ impl Search {
         Verdict::Leave(Leave { reason: ExitReason::Flattened, ssthresh, cwnd, handover: Handover::LossFree, estimate: Some(empty) })
     }
 
-    /// Every ACK while draining: the window follows what is in flight down, less one segment of credit per `drain_ratio` acknowledged.
+    /// SEARCH drain-1: on every ACK the window follows what is in flight down, less one segment of credit per `drain_ratio` acknowledged.
     fn drain(&mut self, target: u64, credit: u32, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         let mss = cx.mss.clamp(1, MAX_BYTES);
         let per_segment = mss * u64::from(self.params.drain_ratio);
         let credit = u64::from(credit).saturating_add(ack.acked);
         let allowance = (credit / per_segment).saturating_mul(mss);
         let cwnd = ack.inflight.saturating_add(allowance).max(target).min(w.cwnd);
+        // SEARCH drain-2: at the target the threshold is set and avoidance takes over.
         if cwnd > target {
             self.stage = Stage::Draining { target, credit: u32::try_from(credit % per_segment).unwrap_or(u32::MAX) };
             return Verdict::Hold { cwnd };
@@ -376,6 +390,7 @@ impl Search {
 
 /// How many bins have ended by `now`, if any.
 fn passed_bins(grid: &Grid, now: Time, boundary: Boundary) -> Option<u64> {
+    // SEARCH bins-2: an ACK at the very end of a bin closes it.
     let end = match boundary {
         Boundary::Closed => grid.end,
         Boundary::Open => grid.end + Nanos(1),
@@ -413,17 +428,18 @@ impl Startup for Search {
     }
 
     fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
-        // Draining stays below the threshold, so the hook still runs; growth would undo it.
+        // SEARCH drain-3: draining stays below the threshold, so the hook still runs; growth would undo it.
         let leftover = if self.draining().is_some() { 0 } else { double(acked, w, cx) };
         Grown { leftover, verdict: Verdict::Stay }
     }
 
+    // SEARCH end-1: congestion ends it, draining included; the reduction is the ordinary one.
     fn on_congestion(&mut self, _signal: Signal, _beta: Ratio, _ack: &Ack, _w: Window, _cx: &Context) -> Option<OwnRecovery> {
         self.stage = Stage::Done;
         None
     }
 
-    /// Slow start runs again, perhaps on another path: the initial RTT is measured anew.
+    /// SEARCH rearm-1: slow start runs again, perhaps on another path; the initial RTT is measured anew.
     fn on_timeout(&mut self, _timeout: Timeout, _now: Time, _nxt: Seq) {
         self.rearm();
     }

@@ -76,6 +76,11 @@ impl Flight {
         self.segments.iter().filter(|s| s.state == state).count() as u64
     }
 
+    /// Segments of which not all is known to have arrived.
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+
     /// Bytes in flight: neither arrived nor lost.
     pub fn inflight(&self) -> u64 {
         self.count(State::Flying) * self.mss

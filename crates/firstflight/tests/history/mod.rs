@@ -19,6 +19,8 @@ pub use source::{Source, random_bytes};
 
 /// Operations per history, at most: enough for several episodes, and the fuzzer prefers short ones anyway.
 const MOST_OPERATIONS: u32 = 2_000;
+/// Segments outstanding, at most: the model walks them for every packet, and no rule of a controller looks at more.
+const MOST_SEGMENTS: usize = 1_000;
 
 /// One step of a history.
 #[derive(Clone, Copy, Debug)]
@@ -194,6 +196,9 @@ impl Connection<'_> {
         for _ in 0..packets {
             if !self.controller.admits(mss, self.flight.inflight()) {
                 self.limited = true;
+                break;
+            }
+            if self.flight.len() >= MOST_SEGMENTS {
                 break;
             }
             self.flight.send(self.now);

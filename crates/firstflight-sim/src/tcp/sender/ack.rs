@@ -249,9 +249,13 @@ impl<S: Startup> Sender<S> {
 
     /// The last episode was a false alarm: the controller gives the window back, and what a timeout marked is no longer lost.
     fn take_back(&mut self) {
-        self.controller.on_spurious();
+        // What cannot be given back (a timeout inside an episode) is still no reason to go on repeating.
+        if self.undo.is_open() {
+            self.controller.on_spurious();
+        }
         self.undo.discard();
         if self.episode == Episode::Timeout {
+            self.record.counters.spurious_timeouts += 1;
             self.board.remark(|flags| flags.without(Flags::LOST.with(Flags::REPEATED)));
             self.marker.rewind(&self.board);
             self.owed.head = false;
@@ -280,11 +284,12 @@ impl<S: Startup> Sender<S> {
             Verdict::None | Verdict::Ordinary { cap: None } => {}
             Verdict::SendNew => self.owed.f_rto = 2,
             Verdict::Spurious => {
-                self.record.counters.spurious_timeouts += 1;
+                // After the ACK that ends timeout recovery there are no marks to take back any more.
+                self.record.counters.spurious_timeouts += u64::from(self.episode != Episode::Timeout);
                 self.take_back();
             }
             Verdict::Ordinary { cap: Some(segments) } => {
-                // D7: the window after the growth of this ACK stays within the cap.
+                // D6: the window after the growth of this ACK stays within the cap.
                 return news.bytes.min((segments * self.mss).saturating_sub(self.controller.cwnd()));
             }
         }
@@ -389,6 +394,9 @@ impl<S: Startup> Sender<S> {
         (ack.delivered, ack.sent) = (self.delivered, self.bytes_sent);
         ack.tx_lost = losses.latest;
         ack.tx_next = self.board.next_sent();
+        if self.episode == Episode::Timeout {
+            ack.lost_again = self.rto.allows_episode(losses);
+        }
         if self.episode == Episode::Fast {
             ack.lost_again = losses.lost_again(self.first_of_episode);
             let new_data = self.new_len().is_some();
@@ -418,6 +426,9 @@ impl<S: Startup> Sender<S> {
         self.episode = Episode::Fast;
         self.next_seg.open(&self.board, ack.nxt);
         self.tlp.forget();
+        if let Some(test) = &mut self.f_rto {
+            test.stop();
+        }
         if let Some(early) = &mut self.early {
             early.cancel();
         }

@@ -101,7 +101,9 @@ impl Marker {
             }
             Marker::Counting { rule, reordering, lost_repeats } => {
                 rule.count(heard.advanced, heard.duplicate);
-                let mut losses = rule.detect(board, *reordering, mss, facts.episode, heard.advanced).losses;
+                let found = rule.detect(board, *reordering, mss, facts.episode, heard.advanced).losses;
+                // What counting marks is an original, also where a repeat of it is on its way (NextSeg rule 3): no repeat was lost.
+                let mut losses = Losses { latest_repeat: None, ..found };
                 if let Some(lost_repeats) = lost_repeats {
                     let highest = board.ledger().fack();
                     losses.merge(lost_repeats.detect(board, highest, !reordering.seen(), *reordering, mss));

@@ -12,11 +12,11 @@
 //! it is the pipe, as in Linux, and limited transmit is contained in that.
 //! D4 a loss that a probe repaired is given to the controller as a loss, which opens an episode with nothing to repeat.
 //! D5 a timeout inside an episode that keeps its target is given to the controller as a repeated one: both leave the threshold alone.
-//! D6 a lost repeat of timeout recovery opens no episode (an option of the timeout): the controller starts none below the point
-//! that timeout recovery ends at.
-//! D7 F-RTO's caps on the window after a timeout that was real are kept by counting less growth on the ACK that decides.
-//! D8 without SACK the pipe takes off every duplicate ACK, not only as many as the flight at entry had segments: a recovery of hundreds
+//! D6 F-RTO's caps on the window after a timeout that was real are kept by counting less growth on the ACK that decides.
+//! D7 without SACK the pipe takes off every duplicate ACK, not only as many as the flight at entry had segments: a recovery of hundreds
 //! of round trips sends far more new data than that, and would stall. Nobody forges duplicates here.
+//! D8 (Linux, where the preset has its timeouts) repeating the head in fast recovery restarts the timeout, as RFC 6675 section 6 allows: a
+//! recovery that needs a second repeat would otherwise not outlast it.
 
 mod ack;
 mod marker;
@@ -306,8 +306,12 @@ impl<S: Startup> Sender<S> {
         if self.host.preset.sack {
             return ledger.pipe();
         }
-        // D8: all duplicates count.
+        // D7: all duplicates count.
         ledger.pipe_without_sack(ledger.outstanding(), self.credit.credit())
+    }
+
+    fn is_linux(&self) -> bool {
+        self.host.preset.bounds == Bounds::Linux
     }
 
     fn uses_probes(&self) -> bool {

@@ -21,7 +21,7 @@ pub struct Counters {
     pub lost_retransmissions: u64,
     /// Expiries of the retransmission timer, backoffs included.
     pub rtos: u64,
-    /// Timeouts that F-RTO proved needless.
+    /// Timeouts proven needless, by F-RTO or otherwise.
     pub spurious_timeouts: u64,
     /// Tail loss probes.
     pub probes: u64,

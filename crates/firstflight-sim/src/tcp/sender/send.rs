@@ -209,6 +209,9 @@ impl<S: Startup> Sender<S> {
             // It is compared with what an ACK echoes: the tick, not the moment.
             self.undo.on_repeat(tick_start(ticks(now)));
         }
+        if self.episode == Episode::Fast && id == self.board.first() && self.is_linux() {
+            self.rto.restart(now, self.rtt.rto());
+        }
         let early = core::mem::take(&mut self.record.early_head) == Some(id);
         self.repeats.add(Repeat { start, fack: self.board.ledger().fack().0, early });
         self.record.counters.retransmissions += 1;

@@ -98,14 +98,14 @@ impl<S: Startup> Sender<S> {
         if let Some(early) = &mut self.early {
             early.cancel();
         }
-        match &mut self.f_rto {
-            Some(test) => {
-                test.on_timeout(una, earlier, nxt);
-                if response != Response::Again {
-                    self.undo.open(una);
-                }
-            }
-            None => self.undo.discard(),
+        if let Some(test) = &mut self.f_rto {
+            test.on_timeout(una, earlier, nxt);
+        }
+        match response {
+            Response::Cut if self.f_rto.is_some() => self.undo.open(una),
+            Response::Again if self.f_rto.is_some() => {}
+            // Without the test nothing is taken back; inside an episode the loss before stays real.
+            Response::Cut | Response::Again | Response::KeepTarget => self.undo.discard(),
         }
     }
 }

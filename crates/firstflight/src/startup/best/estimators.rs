@@ -8,15 +8,16 @@
 use crate::signal::rate_histogram::{FineRate, RateHistogram};
 use crate::units::{Nanos, Time};
 
-/// Intervals shorter than this are merged until they are not (`COALESCE`): time stamps of single ACKs are no finer on real hosts.
+/// BEST pair-1: intervals shorter than this are merged until they are not (`COALESCE`); time stamps of single ACKs are no finer on real
+/// hosts.
 pub(super) const COALESCE: Nanos = Nanos::from_micros(20);
-/// The shortest gap that can begin a burst of a slotted return path.
+/// BEST chunk-2: the shortest gap that can begin a burst of a slotted return path.
 const BURST_GAP: Nanos = Nanos::from_micros(500);
-/// A train on the receiver's clock has to span this many ticks (`TS_MIN`): one tick of rounding is then 6 %.
+/// BEST clock-1: a train on the receiver's clock has to span this many ticks (`TS_MIN`); one tick of rounding is then 6 %.
 const TS_MIN: u32 = 16;
-/// A train on the receiver's clock breaks where the clock advances by more ticks than this.
+/// BEST clock-2: a train breaks where the clock advances by more ticks than this.
 const TS_BREAK: u32 = 2;
-/// RTTs over which the length of a tick is checked against the local clock.
+/// BEST clock-3: RTTs over which the length of a tick is checked against the local clock.
 const TICK_CHECK_RTTS: u64 = 10;
 /// Tick lengths that stacks use, in milliseconds. The first is assumed until checked.
 const TICKS_MS: [u64; 3] = [1, 4, 10];
@@ -38,7 +39,7 @@ impl ShortRtt {
     }
 }
 
-/// The smallest RTT of the last 7.5 to 10 seconds: four buckets of 2.5 s.
+/// BEST rtt-1: the smallest RTT of the last 7.5 to 10 seconds, four buckets of 2.5 s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RttFloor {
     buckets: [ShortRtt; 4],
@@ -157,14 +158,15 @@ impl Arrivals {
     }
 
     pub(super) fn on_ack(&mut self, now: Time, acked: u64, rtt_min: Nanos, pairs: &mut RateHistogram) {
-        // A chunk spans a release period, or the burst that closes one would look like a rate.
+        // BEST chunk-1: a chunk spans a sixteenth of an RTT and a release period, or the burst that closes one would look like a rate.
         let chunk_span = Nanos(rtt_min.0 / 16).max(self.bursts.period.min(Nanos(rtt_min.0 / 4)));
         let Some((last, gap)) = self.last.map(|last| (last, now.since(last))) else {
             self.skip(now);
             return;
         };
         if gap > Nanos(rtt_min.0 / 8) {
-            // After a silence the ACK only starts the clock: its bytes were not delivered during the silence.
+            // BEST pair-2: after a silence of an eighth of an RTT the ACK only starts the clock: its bytes were not delivered during the
+            // silence.
             if self.open_chunk.bytes > 0 {
                 let span = last.since(self.open_chunk.start).max(chunk_span);
                 self.chunk = self.chunk.max(FineRate::from_bytes_over(self.open_chunk.bytes, span));

@@ -7,7 +7,7 @@
 
 use super::MAX_EXTRA;
 
-/// Bins of one window (`W`).
+/// SEARCH bins-1: bins of one window (`W`).
 pub(super) const WINDOW: u64 = 10;
 /// Closed bins needed to subtract a window's start from its end.
 const NEAR_BINS: usize = 11;
@@ -45,6 +45,7 @@ impl Bins {
         let delivered = delivered.saturating_sub(self.delivered_base);
         let reference = reference.saturating_sub(self.reference_base);
         let shift = shift_to_fit(delivered.max(reference), u32::BITS) as u8;
+        // SEARCH shift-1: when a counter no longer fits, all of them lose as many bits together (D3).
         if shift > self.shift {
             let more = shift - self.shift;
             for entry in self.delivered.iter_mut().chain(&mut self.reference) {

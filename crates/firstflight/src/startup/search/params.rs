@@ -2,7 +2,7 @@
 //!
 //! Follows: see [`super`].
 
-/// The furthest look-back the ring can hold, in bins (`EXTRA`).
+/// SEARCH reach-1: the furthest look-back the ring can hold, in bins (`EXTRA`).
 pub const MAX_EXTRA: u8 = 15;
 
 /// Which generation of the algorithm.
@@ -100,9 +100,11 @@ impl Params {
     /// SEARCH 4.0: draft-09 with the readings that its independent implementations settled on.
     pub const V4_0: Params = Params {
         version: Version::V4_0,
+        // SEARCH thresh-2: 26 % in 4.0.
         thresh_percent: 26,
         exit: Exit::Drain,
         extra: MAX_EXTRA,
+        // SEARCH drain-4: one segment of credit per three acknowledged.
         drain_ratio: 3,
         interpolation: Interpolation::Older,
         warmup: Warmup::Strict,
@@ -114,6 +116,7 @@ impl Params {
     /// SEARCH 3.1: the kernel patch.
     pub const V3_1: Params = Params {
         version: Version::V3_1,
+        // SEARCH thresh-3: 35 % in 3.1.
         thresh_percent: 35,
         exit: Exit::None,
         warmup: Warmup::Kernel,

@@ -1,13 +1,12 @@
 //! The runs behind the plots of the Rapid Start slides (IETF 125), and how their claims are measured.
 
+use crate::arms::{NamedArm, parse_arms};
+use crate::record::{Moment, Recorder};
+use crate::trial::Ground;
 use firstflight::{Nanos, Time};
-use firstflight_lab::arms::{NamedArm, parse_arms};
-use firstflight_lab::record::{Moment, Recorder};
-use firstflight_lab::trial::Ground;
 use firstflight_path::Path;
 use firstflight_sim::{Episode, Event, Observer, Outcome, Setup, run};
-use std::fmt;
-use std::sync::OnceLock;
+use rayon::prelude::*;
 
 /// Idle round trip of the plotted path, and the round trip when its queue is full, ns.
 pub const RTT: u64 = 30_000_000;
@@ -19,65 +18,6 @@ pub const WIRE_PACKET: u64 = 1500;
 pub const FULL_BDP: f64 = 736_000.0;
 /// Packets that the link sends in a second.
 const LINK_PACKETS: f64 = 100e6 / 8.0 / WIRE_PACKET as f64;
-
-/// Why a row counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gate {
-    /// A consequence of the algebra: must hold to the stated tolerance.
-    Unit,
-    /// The direction that the slides claim.
-    Claim,
-    /// Not gated here: measured for the reader.
-    Seen,
-}
-
-/// One measured claim.
-#[derive(Clone, Debug)]
-pub struct Row {
-    pub id: &'static str,
-    pub gate: Gate,
-    pub arm: String,
-    pub statement: &'static str,
-    pub measured: String,
-    pub accepted: String,
-    pub holds: bool,
-}
-
-impl Row {
-    /// A number and the band it must lie in.
-    pub fn band(id: &'static str, gate: Gate, arm: &str, statement: &'static str, value: f64, band: (f64, f64), unit: &str) -> Row {
-        Row {
-            id,
-            gate,
-            arm: arm.to_owned(),
-            statement,
-            measured: format!("{}{unit}", short(value)),
-            accepted: format!("{} to {}{unit}", short(band.0), short(band.1)),
-            holds: value >= band.0 && value <= band.1,
-        }
-    }
-
-    /// A number for the reader.
-    pub fn seen(id: &'static str, arm: &str, statement: &'static str, measured: String) -> Row {
-        Row { id, gate: Gate::Seen, arm: arm.to_owned(), statement, measured, accepted: "reported".into(), holds: true }
-    }
-}
-
-fn short(value: f64) -> String {
-    if value.abs() >= 1000.0 { format!("{value:.0}") } else { format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned() }
-}
-
-impl fmt::Display for Row {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let gate = match self.gate {
-            Gate::Unit => "U",
-            Gate::Claim => "G",
-            Gate::Seen => "-",
-        };
-        let verdict = if self.holds { "holds" } else { "DOES NOT HOLD" };
-        write!(f, "| {} | {gate} | {} | {} | {} | {} | {verdict} |", self.id, self.arm, self.statement, self.measured, self.accepted)
-    }
-}
 
 /// The arms that the slides compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,36 +68,39 @@ pub fn run_arm(ground: &Ground, text: &str) -> (Outcome, Recorder) {
 }
 
 /// Every run: both factors, both congestion avoidances, four arms (with a factor of one half both cuts are the same).
-pub fn runs() -> &'static [Run] {
-    static RUNS: OnceLock<Vec<Run>> = OnceLock::new();
-    RUNS.get_or_init(|| {
-        let mut runs = Vec::new();
-        for avoidance in ["reno", "cubic"] {
+pub struct Runs(Vec<Run>);
+
+impl Runs {
+    /// Runs them all.
+    pub fn all() -> Runs {
+        let mut jobs = Vec::new();
+        for reno in [true, false] {
             for (beta, tenths) in [("0.7", 7), ("0.5", 5)] {
                 for kind in [Kind::HalfCut, Kind::BetaCut, Kind::NoJump, Kind::Jump] {
                     if kind == Kind::BetaCut && tenths == 5 {
                         continue;
                     }
-                    let text = arm_text(kind, beta, avoidance);
-                    let (outcome, record) = run_arm(&ground(), &text);
-                    let arm = text.replace("@(iw=30,recgain=2)", "");
-                    runs.push(Run { kind, tenths, reno: avoidance == "reno", arm, outcome, record });
+                    jobs.push((kind, beta, tenths, reno));
                 }
             }
         }
-        runs
-    })
-}
+        let run = |(kind, beta, tenths, reno)| {
+            let text = arm_text(kind, beta, if reno { "reno" } else { "cubic" });
+            let (outcome, record) = run_arm(&ground(), &text);
+            Run { kind, tenths, reno, arm: text.replace("@(iw=30,recgain=2)", ""), outcome, record }
+        };
+        Runs(jobs.into_par_iter().map(run).collect())
+    }
 
-/// The runs of these kinds.
-pub fn of(kinds: &[Kind]) -> impl Iterator<Item = &'static Run> {
-    let kinds = kinds.to_vec();
-    runs().iter().filter(move |run| kinds.contains(&run.kind))
-}
+    /// The runs of these kinds.
+    pub fn of(&self, kinds: &[Kind]) -> impl Iterator<Item = &Run> {
+        self.0.iter().filter(move |run| kinds.contains(&run.kind))
+    }
 
-/// The run of one kind with factor 0.7 and Reno: what happens before the first loss does not depend on either.
-pub fn before_loss(kind: Kind) -> &'static Run {
-    of(&[kind]).find(|run| run.reno && run.tenths == 7).expect("every kind runs with 0.7 and Reno")
+    /// The run of one kind with factor 0.7 and Reno: what happens before the first loss does not depend on either.
+    pub fn before_loss(&self, kind: Kind) -> &Run {
+        self.0.iter().find(|run| run.kind == kind && run.reno && run.tenths == 7).expect("every kind runs with 0.7 and Reno")
+    }
 }
 
 impl Run {

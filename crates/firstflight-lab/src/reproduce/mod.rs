@@ -1,0 +1,223 @@
+//! Published numbers beside ours: every row of our list of experiments, by the document it stands in.
+//!
+//! A [`Source`] is a document with its rows and with what it leaves unsaid; [`Source::run`] measures the rows through the lab. Gates say
+//! what a row is worth: **U** follows from the algebra and must hold, **G** is a direction that counts as reproduced only if it holds,
+//! **B** is a band around the published size, **Q** is quoted because its population is unknown. No row is left out: one that cannot
+//! be measured says why.
+
+pub mod best;
+pub mod early_retransmit;
+pub mod gvisor;
+pub mod hystart_plus_plus;
+mod lab;
+mod markdown;
+pub mod prr;
+pub mod rapid_start;
+mod row;
+mod sample;
+
+pub use row::{Accept, Gate, Point, Row, Verdict};
+pub use sample::{Interval, RESAMPLES};
+
+use crate::error::{Bad, nearest};
+use serde::Serialize;
+
+/// A row of the list: what was published, and what it is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Item {
+    /// Number of the row in the list of experiments.
+    pub id: &'static str,
+    /// Letters of its gates.
+    pub gates: &'static str,
+    /// What was published, shortly.
+    pub published: &'static str,
+}
+
+/// Something that the document does not say and that we had to choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Assumption {
+    /// The name that rows refer to.
+    pub name: &'static str,
+    /// What we chose.
+    pub value: &'static str,
+}
+
+/// A document with published numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// Document and version.
+    pub document: &'static str,
+    /// What it states about its experiments.
+    pub stated: &'static str,
+    /// Its rows.
+    pub items: &'static [Item],
+    /// What it leaves unsaid.
+    pub assumptions: &'static [Assumption],
+    measure: fn(&Effort<'_>) -> Result<Vec<Row>, Bad>,
+}
+
+/// Every document, in the order of the list of experiments.
+pub const SOURCES: &[Source] =
+    &[hystart_plus_plus::SOURCE, rapid_start::SOURCE, best::SOURCE, gvisor::SOURCE, prr::SOURCE, early_retransmit::SOURCE];
+
+/// How much to spend.
+#[derive(Clone, Copy)]
+pub struct Effort<'a> {
+    /// Fewer seeds and connections: minutes instead of tens of them.
+    pub quick: bool,
+    /// Called with what is being measured now.
+    pub tell: &'a (dyn Fn(&str) + Sync),
+}
+
+impl Effort<'_> {
+    /// Seeds of a laboratory case.
+    pub fn seeds(&self) -> u32 {
+        self.either(6, 30)
+    }
+
+    /// The first for a quick run, the second for a full one.
+    pub fn either<T>(&self, quick: T, full: T) -> T {
+        if self.quick { quick } else { full }
+    }
+
+    fn tell(&self, what: &str) {
+        (self.tell)(what);
+    }
+}
+
+/// The document of that name.
+///
+/// # Errors
+/// One line with the nearest known name.
+pub fn source(name: &str) -> Result<&'static Source, Bad> {
+    SOURCES.iter().find(|source| source.name == name).ok_or_else(|| {
+        let all = SOURCES.iter().map(|source| source.name).collect::<Vec<_>>().join(", ");
+        match nearest(name, SOURCES.iter().map(|source| source.name)) {
+            Some(near) => Bad(format!("unknown document `{name}`; did you mean `{near}`? There are {all}")),
+            None => Bad(format!("unknown document `{name}`; there are {all}")),
+        }
+    })
+}
+
+impl Source {
+    /// The published row of that number.
+    pub fn item(&self, id: &str) -> Option<&'static Item> {
+        self.items.iter().find(|item| item.id == id)
+    }
+
+    /// Measures every row, on the current thread pool; the same bytes for any number of threads.
+    ///
+    /// # Errors
+    /// If a path or an arm of the table is refused.
+    pub fn run(&self, effort: &Effort<'_>) -> Result<Chapter, Bad> {
+        let mut rows = (self.measure)(effort)?;
+        for item in self.items {
+            if !rows.iter().any(|row| row.id == item.id) {
+                // Nothing is dropped in silence.
+                rows.push(Row::not_run(item.id, "no measurement of ours covers it yet"));
+            }
+        }
+        for row in &mut rows {
+            row.published = self.item(row.id).map_or("", |item| item.published);
+        }
+        let order = |row: &Row| self.items.iter().position(|item| item.id == row.id);
+        rows.sort_by_key(order);
+        Ok(Chapter { name: self.name, document: self.document, stated: self.stated, assumptions: self.assumptions, rows })
+    }
+}
+
+/// What came out for one document.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Chapter {
+    /// Its name.
+    pub name: &'static str,
+    /// Document and version.
+    pub document: &'static str,
+    /// What it states about its experiments.
+    pub stated: &'static str,
+    /// What it leaves unsaid.
+    pub assumptions: &'static [Assumption],
+    /// Its rows, in the order of the list; several gates or cases of one number stand together.
+    pub rows: Vec<Row>,
+}
+
+/// How many rows ended how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Count {
+    /// Held.
+    pub holds: usize,
+    /// Consequences of the algebra that failed.
+    pub fails: usize,
+    /// Directions that did not come out.
+    pub not_reproduced: usize,
+    /// Outside the band.
+    pub misses: usize,
+    /// Reported without a gate.
+    pub reported: usize,
+    /// Quoted.
+    pub quoted: usize,
+    /// Not run.
+    pub not_run: usize,
+}
+
+impl Count {
+    /// Of these rows.
+    pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Count {
+        let mut count = Count::default();
+        for row in rows {
+            *match row.verdict {
+                Verdict::Holds => &mut count.holds,
+                Verdict::Fails => &mut count.fails,
+                Verdict::NotReproduced => &mut count.not_reproduced,
+                Verdict::Misses => &mut count.misses,
+                Verdict::Reported => &mut count.reported,
+                Verdict::QuotedOnly => &mut count.quoted,
+                Verdict::NotRun => &mut count.not_run,
+            } += 1;
+        }
+        count
+    }
+}
+
+/// Everything that was run, as in `--json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reproduction {
+    /// Version of the program.
+    pub firstflight: &'static str,
+    /// Fewer seeds and connections than the full run.
+    pub quick: bool,
+    /// Documents in the order of the list.
+    pub sources: Vec<Chapter>,
+    /// All rows together.
+    pub count: Count,
+}
+
+impl Reproduction {
+    /// Of these chapters.
+    pub fn new(quick: bool, sources: Vec<Chapter>) -> Reproduction {
+        let count = Count::of(sources.iter().flat_map(|chapter| &chapter.rows));
+        Reproduction { firstflight: env!("CARGO_PKG_VERSION"), quick, sources, count }
+    }
+
+    /// Every consequence of the algebra held.
+    pub fn sound(&self) -> bool {
+        self.count.fails == 0
+    }
+
+    /// One JSON object, the same bytes for the same run.
+    ///
+    /// # Panics
+    /// Never: rows hold only numbers and strings.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("numbers and strings serialise");
+        text.push('\n');
+        text
+    }
+
+    /// The page for the documentation; `command` is what made it.
+    pub fn to_markdown(&self, command: &str) -> String {
+        markdown::page(self, command)
+    }
+}

@@ -1,0 +1,106 @@
+//! Intervals for rows: paired bootstrap over seeds or connections, with a generator of its own, so that the same run gives the same
+//! bytes.
+
+use firstflight_path::random::Sequence;
+
+/// Resamples behind every interval.
+pub const RESAMPLES: usize = 2_000;
+
+/// An estimate with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Of the whole sample.
+    pub estimate: f64,
+    /// 2.5th percentile of the resamples.
+    pub low: f64,
+    /// 97.5th.
+    pub high: f64,
+}
+
+impl From<f64> for Interval {
+    /// A number about which nothing is random.
+    fn from(value: f64) -> Interval {
+        Interval { estimate: value, low: value, high: value }
+    }
+}
+
+impl Interval {
+    /// Nothing varied.
+    pub fn is_point(self) -> bool {
+        self.low.to_bits() == self.high.to_bits()
+    }
+
+    /// The same in another unit.
+    #[must_use]
+    pub fn map(self, f: impl Fn(f64) -> f64) -> Interval {
+        let (a, b) = (f(self.low), f(self.high));
+        Interval { estimate: f(self.estimate), low: a.min(b), high: a.max(b) }
+    }
+}
+
+/// A statistic of `n` units and its interval. The statistic gets the indices of a resample; the same index stands for the same seed or
+/// connection in every arm, which makes differences paired.
+pub fn bootstrap(n: usize, statistic: impl Fn(&[usize]) -> f64) -> Interval {
+    let mut units: Vec<usize> = (0..n).collect();
+    let estimate = statistic(&units);
+    if n < 2 {
+        return estimate.into();
+    }
+    let mut draws = Sequence::new(n as u64);
+    let mut values: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            units.iter_mut().for_each(|unit| *unit = draws.between(0, n as u64 - 1) as usize);
+            statistic(&units)
+        })
+        .filter(|value| !value.is_nan())
+        .collect();
+    if values.is_empty() {
+        return estimate.into();
+    }
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
+    Interval { estimate, low: at(0.025), high: at(0.975) }
+}
+
+/// The mean of `read` over these units.
+pub fn mean(units: &[usize], read: impl Fn(usize) -> f64) -> f64 {
+    units.iter().map(|&unit| read(unit)).sum::<f64>() / units.len().max(1) as f64
+}
+
+/// The sum of `read` over these units.
+pub fn sum(units: &[usize], read: impl Fn(usize) -> f64) -> f64 {
+    units.iter().map(|&unit| read(unit)).sum()
+}
+
+/// The quantile of `read` over these units, by nearest rank.
+pub fn quantile(units: &[usize], share: f64, read: impl Fn(usize) -> f64) -> f64 {
+    let mut values: Vec<f64> = units.iter().map(|&unit| read(unit)).collect();
+    values.sort_by(f64::total_cmp);
+    let rank = (values.len() as f64 * share).ceil() as usize;
+    values.get(rank.clamp(1, values.len().max(1)) - 1).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_covers_the_mean_about_as_wide_as_the_normal_one() {
+        let values: Vec<f64> = (0..100).map(f64::from).collect();
+        let ours = bootstrap(100, |units| mean(units, |unit| values[unit]));
+        let wide = 1.96 * 28.866 / 10.0;
+        assert!((ours.estimate - 49.5).abs() < 1e-9, "the mean is {}", ours.estimate);
+        assert!((ours.high - 49.5 - wide).abs() < 0.8 && (49.5 - ours.low - wide).abs() < 0.8, "{ours:?} beside +-{wide}");
+    }
+
+    #[test]
+    fn the_same_sample_gives_the_same_interval() {
+        let run = || bootstrap(30, |units| quantile(units, 0.9, |unit| (unit * unit) as f64));
+        assert_eq!(run(), run());
+    }
+
+    #[test]
+    fn one_unit_has_no_interval() {
+        assert!(bootstrap(1, |units| mean(units, |_| 3.0)).is_point());
+    }
+}

@@ -1,0 +1,104 @@
+//! The thread between the two devices.
+
+use super::packet::Pool;
+use super::report::Report;
+use super::wire::Wire;
+use crate::sys::run_first;
+use crate::tun::Tun;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::prctl::set_timerslack;
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, clock_gettime};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Packets read or written at a time, so that one direction cannot starve the other.
+const BATCH: usize = 64;
+/// The longest sleep: what it takes to notice that the link should stop.
+const NAP: u64 = 100_000_000;
+/// Real-time priority: above everything ordinary, below what the system itself may need.
+const PRIORITY: i32 = 20;
+/// How much later than asked the kernel may wake us, ns; 50 000 by default.
+const SLACK: u64 = 1_000;
+
+/// The two devices.
+pub(crate) struct Ends {
+    pub(crate) near: Tun,
+    pub(crate) far: Tun,
+}
+
+pub(crate) struct Engine {
+    ends: Ends,
+    forward: Wire,
+    reverse: Wire,
+    pool: Pool,
+    stop: Arc<AtomicBool>,
+}
+
+impl Engine {
+    pub(crate) fn new(ends: Ends, (forward, reverse): (Wire, Wire), mtu: usize, stop: Arc<AtomicBool>) -> Engine {
+        Engine { ends, forward, reverse, pool: Pool::new(mtu), stop }
+    }
+
+    /// Until told to stop. No logging, no allocation once the path is full, no clock but one.
+    pub(crate) fn run(mut self) -> Report {
+        let _ = set_timerslack(SLACK);
+        let not_first = run_first(PRIORITY).err().map(|error| match error.raw_os_error() {
+            Some(libc::EPERM) => "real-time priority needs CAP_SYS_NICE".to_owned(),
+            _ => format!("real-time priority: {error}"),
+        });
+        let start = Instant::now();
+        let now = || start.elapsed().as_nanos() as u64;
+        while !self.stop.load(Ordering::Relaxed) {
+            let next = self.forward.next().into_iter().chain(self.reverse.next()).min();
+            let nap = next.map_or(NAP, |at| at.saturating_sub(now()).min(NAP));
+            let [near, far] = self.sleep(nap);
+            if near {
+                take_in(&self.ends.near, &mut self.forward, &mut self.pool, now);
+            }
+            if far {
+                take_in(&self.ends.far, &mut self.reverse, &mut self.pool, now);
+            }
+            give_out(&mut self.forward, &self.ends.far, &mut self.pool, now);
+            give_out(&mut self.reverse, &self.ends.near, &mut self.pool, now);
+        }
+        let cpu = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from);
+        for wire in [&mut self.forward, &mut self.reverse] {
+            wire.tally.inside = wire.inside();
+        }
+        let lasted = start.elapsed();
+        Report { forward: self.forward.tally, reverse: self.reverse.tally, cpu, lasted, not_first }
+    }
+
+    /// Sleeps until a device has a packet, at most `nap` ns; which of them has.
+    fn sleep(&self, nap: u64) -> [bool; 2] {
+        let mut fds = [&self.ends.near, &self.ends.far].map(|tun| PollFd::new(tun.as_fd(), PollFlags::POLLIN));
+        let timeout = TimeSpec::from_duration(Duration::from_nanos(nap));
+        match ppoll(&mut fds, Some(timeout), None) {
+            Ok(0) | Err(_) => [false, false],
+            Ok(_) => fds.map(|fd| fd.any().unwrap_or(false)),
+        }
+    }
+}
+
+/// Each packet is stamped with its own time: in batches they would all seem to arrive at once.
+fn take_in(device: &Tun, wire: &mut Wire, pool: &mut Pool, now: impl Fn() -> u64) {
+    for _ in 0..BATCH {
+        let mut packet = pool.take();
+        let Some(len) = device.receive(packet.space()) else { return pool.give_back(packet) };
+        packet.set_len(len);
+        wire.offer(now(), packet, pool);
+    }
+}
+
+fn give_out(wire: &mut Wire, device: &Tun, pool: &mut Pool, now: impl Fn() -> u64) {
+    for _ in 0..BATCH {
+        let at = now();
+        let Some((due, packet)) = wire.take(at, pool) else { break };
+        let taken = device.send(packet.bytes());
+        wire.tally.left(at.saturating_sub(due), packet.bytes().len(), taken);
+        pool.give_back(packet);
+    }
+}

@@ -1,0 +1,119 @@
+//! An emulated link: two namespaces, a TUN device in each, and one thread between them.
+//!
+//! Sender and receiver are ordinary processes in ordinary namespaces; whatever they send is real. The thread reads each packet, asks the
+//! path what happens to it, and writes it to the other side at that time. It runs at real-time priority and sleeps to the nanosecond, so
+//! that up to about 1 Gbit/s packets leave within tens of microseconds of their time; [`Report::doubts`] says when they did not.
+
+mod engine;
+mod packet;
+mod report;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub use report::{Report, Tally};
+
+use crate::namespace::Namespace;
+use crate::refusal::Refusal;
+use crate::tun::{Tun, transmitted};
+use engine::{Ends, Engine};
+use firstflight_path::Path;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use wire::Wire;
+
+/// IP bytes of an acknowledgement with time stamps: what the idle RTT includes of the way back.
+const ACK: u32 = 52;
+/// Addresses of sender and receiver, known in the two namespaces only.
+const SENDER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+const PREFIX: u32 = 30;
+
+/// What may be chosen beside the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkOptions {
+    /// Largest IP packet, bytes.
+    pub mtu: u16,
+    /// Seed of the path's draws.
+    pub seed: u64,
+    /// Number of the path among those of an experiment; see [`firstflight_path::random`].
+    pub path_index: u64,
+}
+
+impl Default for LinkOptions {
+    fn default() -> LinkOptions {
+        LinkOptions { mtu: 1500, seed: 1, path_index: 0 }
+    }
+}
+
+/// A running link. Dropping it ends it; [`LinkEmulator::stop`] also says what it did.
+#[derive(Debug)]
+pub struct LinkEmulator {
+    sender: Namespace,
+    receiver: Namespace,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Report>>,
+}
+
+impl LinkEmulator {
+    /// Makes the namespaces and devices and starts the link, idle, at the path's time zero.
+    ///
+    /// # Errors
+    /// If privilege or a device is missing, or the path cannot carry packets of this size.
+    pub fn start(path: &Path, options: LinkOptions) -> Result<LinkEmulator, Refusal> {
+        let mtu = options.mtu;
+        if mtu < 576 {
+            return Err(Refusal::new(format!("mtu={mtu}: a link carries packets of at least 576 bytes")));
+        }
+        let (forward, reverse) = path.open(u32::from(mtu), ACK, options.seed, options.path_index)?;
+        let wires = (Wire::forward(forward, path.effects()), Wire::reverse(reverse, path.up_effects())?);
+        let end = |address| Namespace::create(address, move || Tun::create(address, PREFIX, u32::from(mtu)));
+        let ((sender, near), (receiver, far)) = (end(SENDER)?, end(RECEIVER)?);
+        let stop = Arc::new(AtomicBool::new(false));
+        let engine = Engine::new(Ends { near, far }, wires, usize::from(mtu), Arc::clone(&stop));
+        let thread = thread::Builder::new()
+            .name("link".into())
+            .spawn(move || engine.run())
+            .map_err(|error| Refusal::new(format!("a thread for the link: {error}")))?;
+        Ok(LinkEmulator { sender, receiver, stop, thread: Some(thread) })
+    }
+
+    /// The end from which the forward direction leads away.
+    pub fn sender(&self) -> &Namespace {
+        &self.sender
+    }
+
+    /// The end to which it leads.
+    pub fn receiver(&self) -> &Namespace {
+        &self.receiver
+    }
+
+    /// Ends the link. What was still under way is lost; end those who use it first.
+    ///
+    /// # Panics
+    /// If the link's thread panicked.
+    pub fn stop(mut self) -> Report {
+        // The devices count until they vanish, and only their own namespace can see it.
+        let sender = self.sender.run(transmitted).ok().flatten();
+        let receiver = self.receiver.run(transmitted).ok().flatten();
+        self.stop.store(true, Ordering::Relaxed);
+        let mut report = match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(report)) => report,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Report::default(),
+        };
+        (report.forward.device, report.reverse.device) = (sender, receiver);
+        report
+    }
+}
+
+impl Drop for LinkEmulator {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Packets as bytes: what a link has to read in them, and where their memory comes from.
+
+/// One IP packet in memory that is used again.
+pub(crate) struct Packet {
+    buffer: Box<[u8]>,
+    len: usize,
+}
+
+impl Packet {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.len]
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.buffer[..self.len]
+    }
+
+    /// The whole buffer, to read a packet into.
+    pub(crate) fn space(&mut self) -> &mut [u8] {
+        &mut self.buffer
+    }
+
+    pub(crate) fn set_len(&mut self, len: usize) {
+        self.len = len.min(self.buffer.len());
+    }
+}
+
+/// Buffers that are free: no allocation per packet once a path is full.
+pub(crate) struct Pool {
+    free: Vec<Packet>,
+    size: usize,
+}
+
+impl Pool {
+    /// Buffers of `size` bytes.
+    pub(crate) fn new(size: usize) -> Pool {
+        Pool { free: Vec::new(), size }
+    }
+
+    pub(crate) fn take(&mut self) -> Packet {
+        self.free.pop().unwrap_or_else(|| Packet { buffer: vec![0; self.size].into(), len: 0 })
+    }
+
+    pub(crate) fn copy(&mut self, packet: &Packet) -> Packet {
+        let mut copy = self.take();
+        copy.buffer[..packet.len].copy_from_slice(packet.bytes());
+        copy.len = packet.len;
+        copy
+    }
+
+    pub(crate) fn give_back(&mut self, packet: Packet) {
+        self.free.push(packet);
+    }
+}
+
+const TCP: u8 = 6;
+/// Congestion experienced: both bits of the ECN field.
+const CE: u8 = 0b11;
+
+/// An IPv4 header: its length and the protocol that follows. Other packets are carried but not looked into.
+fn ipv4(packet: &[u8]) -> Option<(usize, u8)> {
+    let header = usize::from(packet.first()? & 15) * 4;
+    (packet[0] >> 4 == 4 && header >= 20 && packet.len() >= header).then(|| (header, packet[9]))
+}
+
+/// Marks the packet with Congestion Experienced; whether it is of an ECN-capable flow.
+pub(crate) fn mark(packet: &mut [u8]) -> bool {
+    let Some((header, _)) = ipv4(packet) else { return false };
+    if packet[1] & CE == 0 {
+        return false;
+    }
+    packet[1] |= CE;
+    packet[10..12].fill(0);
+    let sum: u32 = packet[..header].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    packet[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+    true
+}
+
+/// A TCP segment that acknowledges and does nothing else: a later one says everything that it says.
+pub(crate) fn is_pure_ack(packet: &[u8]) -> bool {
+    const ACK: u8 = 0x10;
+    const PSH: u8 = 0x08;
+    let Some((header, TCP)) = ipv4(packet) else { return false };
+    let (Some(offset), Some(flags)) = (packet.get(header + 12), packet.get(header + 13)) else { return false };
+    let headers = header + usize::from(offset >> 4) * 4;
+    packet.len() == headers && flags & !PSH == ACK
+}
+
+/// A number that is the same for all packets of one direction of a connection, and rarely for those of another.
+pub(crate) fn flow(packet: &[u8]) -> u32 {
+    let Some((header, protocol)) = ipv4(packet) else { return 0 };
+    let ports = packet.get(header..header + 4).unwrap_or_default();
+    // FNV-1a.
+    let fold = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(16_777_619);
+    packet[12..20].iter().chain([protocol].iter()).chain(ports).fold(2_166_136_261, fold)
+}

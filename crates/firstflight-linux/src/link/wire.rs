@@ -1,0 +1,184 @@
+//! One direction of an emulated link: packets in, packets out when their time has come. No clock and no descriptor in here.
+//!
+//! A packet's time is decided when it arrives and derives from the ideal end of the one before it, never from when that was really
+//! sent: lateness of the emulator does not accumulate.
+
+use super::packet::{self, Packet, Pool};
+use super::report::Tally;
+use crate::refusal::Refusal;
+use firstflight_path::{Ack, DropCause, Ecn, Effects, Fate, Link, Return, ReturnPath, Reverse};
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashMap};
+
+/// A packet with the time at which it reaches the far end. The order is that of a heap which gives the earliest first.
+struct Due {
+    at: u64,
+    seq: u64,
+    packet: Packet,
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Due) -> bool {
+        (self.at, self.seq) == (other.at, other.seq)
+    }
+}
+
+impl Eq for Due {}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Due) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Due) -> Ordering {
+        (other.at, other.seq).cmp(&(self.at, self.seq))
+    }
+}
+
+/// Who decides.
+enum Way {
+    /// Every fate is known at the offer.
+    Link(Link),
+    /// Packets wait, under a number each, until the return path has decided.
+    Driven { path: Box<ReturnPath>, parked: HashMap<u64, Packet>, id: u64 },
+}
+
+/// One direction.
+pub(crate) struct Wire {
+    way: Way,
+    waiting: BinaryHeap<Due>,
+    seq: u64,
+    /// Marks stand in for drops: what cannot be marked has to be dropped.
+    drops_unmarkable: bool,
+    /// What happened so far.
+    pub(crate) tally: Tally,
+}
+
+impl Wire {
+    /// The forward direction.
+    pub(crate) fn forward(link: Link, effects: &Effects) -> Wire {
+        Wire::new(Way::Link(link), effects)
+    }
+
+    /// The way back.
+    pub(crate) fn reverse(reverse: Reverse, effects: &Effects) -> Result<Wire, Refusal> {
+        let way = match reverse {
+            Reverse::Link(link) => Way::Link(link),
+            Reverse::Driven(_) if effects.dup_ppb > 0 => {
+                return Err(Refusal::new("up_dup: a return path with a release engine does not duplicate on emulated links"));
+            }
+            Reverse::Driven(path) => Way::Driven { path, parked: HashMap::new(), id: 0 },
+        };
+        Ok(Wire::new(way, effects))
+    }
+
+    fn new(way: Way, effects: &Effects) -> Wire {
+        let drops_unmarkable = effects.ecn == Some(Ecn::InsteadOfDrop);
+        Wire { way, waiting: BinaryHeap::new(), seq: 0, drops_unmarkable, tally: Tally::default() }
+    }
+
+    /// A packet arrives at `now`.
+    pub(crate) fn offer(&mut self, now: u64, packet: Packet, pool: &mut Pool) {
+        let len = packet.bytes().len() as u32;
+        self.tally.arrived(now, len);
+        match &mut self.way {
+            Way::Link(link) => {
+                let fate = link.offer(now, len);
+                self.tally.backlog(link.queued_bytes(now));
+                self.meet(fate, now, packet, pool);
+            }
+            Way::Driven { path, parked, id } => {
+                *id += 1;
+                let ack = Ack { id: *id, len, flow: packet::flow(packet.bytes()), pure: packet::is_pure_ack(packet.bytes()) };
+                match path.offer(now, ack) {
+                    Ok(()) => drop(parked.insert(*id, packet)),
+                    Err(cause) => {
+                        self.tally.dropped(now, cause);
+                        pool.give_back(packet);
+                    }
+                }
+            }
+        }
+    }
+
+    fn meet(&mut self, fate: Fate, now: u64, mut packet: Packet, pool: &mut Pool) {
+        let (at, again, waited, marked) = match fate {
+            Fate::Drop(cause) => {
+                self.tally.dropped(now, cause);
+                return pool.give_back(packet);
+            }
+            Fate::Deliver { at, waited, marked } => (at, None, waited, marked),
+            Fate::Duplicate { at, again, waited, marked } => (at, Some(again), waited, marked),
+        };
+        self.tally.waited(waited);
+        if marked {
+            if packet::mark(packet.bytes_mut()) {
+                self.tally.marked += 1;
+            } else if self.drops_unmarkable {
+                self.tally.dropped(now, DropCause::Aqm);
+                return pool.give_back(packet);
+            }
+        }
+        if let Some(again) = again {
+            self.tally.duplicated += 1;
+            let copy = pool.copy(&packet);
+            self.schedule(again, copy);
+        }
+        self.schedule(at, packet);
+    }
+
+    fn schedule(&mut self, at: u64, packet: Packet) {
+        self.seq += 1;
+        self.waiting.push(Due { at, seq: self.seq, packet });
+    }
+
+    /// When to come back; `None` while nothing is under way.
+    pub(crate) fn next(&self) -> Option<u64> {
+        let due = self.waiting.peek().map(|due| due.at);
+        let decision = match &self.way {
+            Way::Link(_) => None,
+            Way::Driven { path, .. } => path.next_event(),
+        };
+        due.into_iter().chain(decision).min()
+    }
+
+    /// The next packet that is due by `now`, and when it was.
+    pub(crate) fn take(&mut self, now: u64, pool: &mut Pool) -> Option<(u64, Packet)> {
+        self.decide(now, pool);
+        if self.waiting.peek()?.at > now {
+            return None;
+        }
+        self.waiting.pop().map(|due| (due.at, due.packet))
+    }
+
+    /// Learns what the return path has decided by now.
+    fn decide(&mut self, now: u64, pool: &mut Pool) {
+        let Way::Driven { path, parked, .. } = &mut self.way else { return };
+        if path.next_event().is_none_or(|at| at > now) {
+            return;
+        }
+        let mut decided = Vec::new();
+        while let Some(decision) = path.poll(now) {
+            match decision {
+                Return::Deliver { id, at } => decided.extend(parked.remove(&id).map(|packet| (at, packet))),
+                Return::Drop { id, cause } => {
+                    self.tally.dropped(now, cause);
+                    if let Some(packet) = parked.remove(&id) {
+                        pool.give_back(packet);
+                    }
+                }
+            }
+        }
+        for (at, packet) in decided {
+            self.schedule(at, packet);
+        }
+    }
+
+    /// Packets that are still inside.
+    pub(crate) fn inside(&self) -> u64 {
+        let parked = if let Way::Driven { parked, .. } = &self.way { parked.len() } else { 0 };
+        (self.waiting.len() + parked) as u64
+    }
+}

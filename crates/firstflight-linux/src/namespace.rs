@@ -1,0 +1,97 @@
+//! Network namespaces without names: they live as long as somebody holds their descriptor or runs inside.
+
+use crate::refusal::Refusal;
+use crate::sys::prepare_child;
+use nix::sched::{CloneFlags, setns, unshare};
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::process::Command;
+use std::{fs, thread};
+
+/// What every namespace gets before anything runs in it; a failure is not fatal, since kernels may lack one or the other.
+const SYSCTLS: [(&str, &str); 6] = [
+    // No router solicitations through the link.
+    ("net/ipv6/conf/all/disable_ipv6", "1"),
+    ("net/ipv6/conf/default/disable_ipv6", "1"),
+    // Threshold and RTT of one connection must not start the next.
+    ("net/ipv4/tcp_no_metrics_save", "1"),
+    // The usual maxima of 4 to 6 MB are smaller than what a satellite path holds.
+    ("net/ipv4/tcp_rmem", "4096 131072 67108864"),
+    ("net/ipv4/tcp_wmem", "4096 131072 67108864"),
+    // The default of the machine may be anything.
+    ("net/ipv4/tcp_congestion_control", "cubic"),
+];
+
+/// One end of a link.
+#[derive(Debug)]
+pub struct Namespace {
+    file: File,
+    address: Ipv4Addr,
+}
+
+impl Namespace {
+    /// Makes a namespace and runs `inside` in it, on a thread of its own: the caller never leaves its own namespace.
+    pub(crate) fn create<T: Send>(
+        address: Ipv4Addr,
+        inside: impl FnOnce() -> Result<T, Refusal> + Send,
+    ) -> Result<(Namespace, T), Refusal> {
+        on_thread(move || {
+            unshare(CloneFlags::CLONE_NEWNET).map_err(|error| {
+                let need = "CAP_SYS_ADMIN; run as root or under `unshare --map-root-user`";
+                Refusal::from_io("network namespaces", need, &error.into())
+            })?;
+            let open = File::open("/proc/thread-self/ns/net");
+            let file = open.map_err(|error| Refusal::from_io("/proc/thread-self/ns/net", "a mounted /proc", &error))?;
+            for (name, value) in SYSCTLS {
+                let _ = fs::write(format!("/proc/sys/{name}"), value);
+            }
+            Ok((Namespace { file, address }, inside()?))
+        })
+    }
+
+    /// The address of this end.
+    pub fn address(&self) -> Ipv4Addr {
+        self.address
+    }
+
+    /// A path by which other processes can enter as long as this process lives: `nsenter --net=PATH ...`.
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
+    }
+
+    /// Makes `command` start in this namespace, in a process group of its own; it dies with the thread that starts it.
+    pub fn enter<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        prepare_child(command, &self.file);
+        command
+    }
+
+    /// Runs `work` on a thread inside the namespace. Sockets that it makes stay in the namespace wherever they are used.
+    ///
+    /// # Errors
+    /// If the namespace cannot be entered.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Refusal> {
+        on_thread(move || {
+            let entered = setns(&self.file, CloneFlags::CLONE_NEWNET);
+            entered.map_err(|error| Refusal::from_io("network namespaces", "CAP_SYS_ADMIN", &error.into()))?;
+            Ok(work())
+        })
+    }
+
+    /// Sets a sysctl of this namespace, such as `net/ipv4/tcp_ecn`.
+    ///
+    /// # Errors
+    /// If the kernel has no such setting, or not this value.
+    pub fn set_sysctl(&self, name: &str, value: &str) -> Result<(), Refusal> {
+        self.run(|| fs::write(format!("/proc/sys/{name}"), value))?
+            .map_err(|error| Refusal::from_io(&format!("sysctl {name}={value}"), "CAP_NET_ADMIN", &error))
+    }
+}
+
+fn on_thread<T: Send>(work: impl FnOnce() -> Result<T, Refusal> + Send) -> Result<T, Refusal> {
+    thread::scope(|scope| match thread::Builder::new().name("namespace".into()).spawn_scoped(scope, work) {
+        Ok(handle) => handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        Err(error) => Err(Refusal::new(format!("a thread: {error}"))),
+    })
+}

@@ -1,0 +1,246 @@
+//! Runs a command at one end of a link and, if asked, a server at the other, and ends both however the command ends: by itself, by
+//! Ctrl-C, by a signal to us, by a panic. Should we be killed outright, the [guard](crate::guard) does it.
+
+use crate::guard::Guard;
+use crate::link::{LinkEmulator, LinkOptions, Report};
+use crate::namespace::Namespace;
+use crate::refusal::Refusal;
+use firstflight_path::Path;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal, killpg};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp};
+use std::ffi::OsString;
+use std::io::{IsTerminal, stderr, stdin};
+use std::os::fd::AsFd;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+/// How long a server may take until it listens.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a command may take to end after it was told to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What runs where.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// A line for the shell, run at the other end.
+    pub server: Option<String>,
+    /// The command sends: the forward direction of the path leads away from it. Otherwise it leads to it.
+    pub uploads: bool,
+}
+
+/// How it went.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// Exit code of the command; 128 and the number of the signal if one ended it.
+    pub code: u8,
+    /// What the link did.
+    pub report: Report,
+}
+
+/// Runs a job behind a link. To be called from the main thread: processes die with the thread that started them.
+///
+/// # Errors
+/// If the link cannot be made, or a program not be started.
+pub fn run(path: &Path, options: LinkOptions, job: &Job) -> Result<Ended, Refusal> {
+    let [program, arguments @ ..] = job.command.as_slice() else {
+        return Err(Refusal::new("no command to run behind the link"));
+    };
+    // Before any other thread: the guard must be a copy of a quiet process, and every thread has to leave signals to this one.
+    let mut guard = Guard::start().map_err(|error| Refusal::new(format!("a guard process: {error}")))?;
+    let signals = Signals::block()?;
+    let link = LinkEmulator::start(path, options)?;
+    let (here, there) = if job.uploads { (link.sender(), link.receiver()) } else { (link.receiver(), link.sender()) };
+
+    let mut server = None;
+    if let Some(line) = &job.server {
+        let mut shell = Command::new("/bin/sh");
+        let output = stderr().as_fd().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from);
+        shell.arg("-c").arg(line).stdin(Stdio::null()).stdout(output);
+        let running = Running::start(&mut shell, there, here, &mut guard)?;
+        wait_until_listening(&running)?;
+        server = Some(running);
+    }
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let running = Running::start(&mut command, here, there, &mut guard)?;
+    let terminal = Terminal::lend(running.group);
+    let code = signals.wait(&running);
+    drop(terminal);
+    // Who uses the link ends before the link does, and the link before the guard.
+    for ended in [Some(running), server].into_iter().flatten() {
+        let group = ended.group;
+        drop(ended);
+        guard.release(group.as_raw().cast_unsigned());
+    }
+    Ok(Ended { code, report: link.stop() })
+}
+
+/// A process and all that it starts. Dropping it kills them.
+struct Running {
+    group: Pid,
+}
+
+impl Running {
+    fn start(command: &mut Command, here: &Namespace, there: &Namespace, guard: &mut Guard) -> Result<Running, Refusal> {
+        command.env("FIRSTFLIGHT_LOCAL", here.address().to_string());
+        command.env("FIRSTFLIGHT_PEER", there.address().to_string());
+        command.env("FIRSTFLIGHT_PEER_NS", there.path());
+        let name = command.get_program().to_string_lossy().into_owned();
+        let child = here.enter(command).spawn().map_err(|error| Refusal::new(format!("{name}: {error}")))?;
+        guard.adopt(child.id());
+        Ok(Running { group: Pid::from_raw(child.id().cast_signed()) })
+    }
+
+    /// The exit code, once the leader has ended. A suspended one is woken: the link's clock cannot be stopped.
+    fn ended(&self) -> Option<u8> {
+        match waitpid(self.group, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
+            Ok(WaitStatus::Exited(_, code)) => Some(code as u8),
+            Ok(WaitStatus::Signaled(_, signal, _)) => Some(128_u8.saturating_add(signal as i32 as u8)),
+            Ok(WaitStatus::Stopped(..)) => {
+                let _ = killpg(self.group, Signal::SIGCONT);
+                None
+            }
+            Ok(_) => None,
+            Err(_) => Some(0),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = killpg(self.group, Signal::SIGKILL);
+        let _ = waitpid(self.group, None);
+    }
+}
+
+/// The signals that we wait for instead of being interrupted by them.
+struct Signals {
+    fd: SignalFd,
+    before: SigSet,
+}
+
+impl Signals {
+    fn block() -> Result<Signals, Refusal> {
+        let refused = |error: nix::Error| Refusal::new(format!("signals: {error}"));
+        let before = SigSet::thread_get_mask().map_err(refused)?;
+        let mut set = SigSet::empty();
+        // SIGTTOU would stop us when we take the terminal back.
+        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGCHLD, Signal::SIGTTOU] {
+            set.add(signal);
+        }
+        set.thread_block().map_err(refused)?;
+        let fd = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(refused)?;
+        Ok(Signals { fd, before })
+    }
+
+    /// Until the command has ended: what we are told is passed on to it, and after a while enforced.
+    fn wait(&self, running: &Running) -> u8 {
+        let mut deadline: Option<Instant> = None;
+        loop {
+            if let Some(code) = running.ended() {
+                return code;
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                let _ = killpg(running.group, Signal::SIGKILL);
+            }
+            let timeout = if deadline.is_some() { PollTimeout::from(50_u16) } else { PollTimeout::NONE };
+            let _ = poll(&mut [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)], timeout);
+            while let Ok(Some(info)) = self.fd.read_signal() {
+                let Ok(signal) = Signal::try_from(info.ssi_signo.cast_signed()) else { continue };
+                if ends(signal) {
+                    let _ = killpg(running.group, signal);
+                    deadline.get_or_insert(Instant::now() + GRACE);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        let _ = self.before.thread_set_mask();
+    }
+}
+
+/// Ctrl-C and its like, waited for instead of being ended by them, so that what was made can be put away.
+pub struct Interrupts(Signals);
+
+impl Interrupts {
+    /// From now on they are ours. To be called before other threads start.
+    ///
+    /// # Errors
+    /// If the kernel has no descriptor for signals.
+    pub fn block() -> Result<Interrupts, Refusal> {
+        Signals::block().map(Interrupts)
+    }
+
+    /// Whether one came.
+    pub fn came(&self) -> bool {
+        while let Ok(Some(info)) = self.0.fd.read_signal() {
+            if Signal::try_from(info.ssi_signo.cast_signed()).is_ok_and(ends) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Until one comes.
+    pub fn wait(&self) {
+        while !self.came() {
+            let _ = poll(&mut [PollFd::new(self.0.fd.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE);
+        }
+    }
+}
+
+fn ends(signal: Signal) -> bool {
+    matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT)
+}
+
+/// The terminal, lent to the command so that Ctrl-C and a shell's job control reach it; taken back when dropped.
+struct Terminal(Option<Pid>);
+
+impl Terminal {
+    fn lend(group: Pid) -> Terminal {
+        let ours = getpgrp();
+        let foreground = stdin().is_terminal() && tcgetpgrp(stdin()) == Ok(ours);
+        Terminal((foreground && tcsetpgrp(stdin(), group).is_ok()).then_some(ours))
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if let Some(ours) = self.0 {
+            let _ = tcsetpgrp(stdin(), ours);
+        }
+    }
+}
+
+/// Until something in the server's namespace listens on TCP or has bound UDP.
+fn wait_until_listening(server: &Running) -> Result<(), Refusal> {
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        if listens(server.group) {
+            return Ok(());
+        }
+        if let Some(code) = server.ended() {
+            return Err(Refusal::new(format!("the server ended before it listened, with code {code}")));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Err(Refusal::new(format!("the server does not listen after {} s", PATIENCE.as_secs())))
+}
+
+fn listens(process: Pid) -> bool {
+    // Columns: number, local address, remote address, state; 0A is LISTEN, 07 an unconnected UDP socket.
+    let has = |table: &str, state: &str| {
+        let text = fs::read_to_string(format!("/proc/{process}/net/{table}")).unwrap_or_default();
+        text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(state))
+    };
+    has("tcp", "0A") || has("tcp6", "0A") || has("udp", "07") || has("udp6", "07")
+}

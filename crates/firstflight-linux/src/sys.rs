@@ -1,0 +1,151 @@
+//! The system calls that have no safe wrapper: TUN and interface ioctls, real-time scheduling, fork, what a child does before exec.
+
+use std::ffi::c_int;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// `ifreq` with the union flattened to its largest member we use.
+#[repr(C)]
+struct Ifreq {
+    name: [u8; libc::IFNAMSIZ],
+    value: [u8; 24],
+}
+
+impl Ifreq {
+    fn new(name: &str) -> Ifreq {
+        let mut request = Ifreq { name: [0; libc::IFNAMSIZ], value: [0; 24] };
+        // One byte stays zero: the kernel wants the name terminated.
+        for (to, from) in request.name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
+            *to = from;
+        }
+        request
+    }
+
+    fn with(mut self, bytes: &[u8]) -> Ifreq {
+        self.value[..bytes.len()].copy_from_slice(bytes);
+        self
+    }
+
+    fn with_address(self, address: Ipv4Addr) -> Ifreq {
+        let mut sockaddr = [0; 8];
+        sockaddr[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+        sockaddr[4..].copy_from_slice(&address.octets());
+        self.with(&sockaddr)
+    }
+
+    fn ask(&mut self, fd: RawFd, request: libc::Ioctl) -> io::Result<()> {
+        // SAFETY: every request used here reads or writes one `ifreq`, whose size and layout this struct has.
+        check(unsafe { libc::ioctl(fd, request, std::ptr::from_mut(self)) }).map(|_| ())
+    }
+}
+
+fn check(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// A TUN device called `name` in the namespace of the calling thread: whole IP packets, nothing in front of them, non-blocking.
+pub(crate) fn open_tun(name: &str) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
+    let flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
+    Ifreq::new(name).with(&flags.to_ne_bytes()).ask(file.as_raw_fd(), libc::TUNSETIFF as libc::Ioctl)?;
+    Ok(file)
+}
+
+/// Settings of an interface in the namespace of the calling thread.
+pub(crate) struct Interfaces(OwnedFd);
+
+impl Interfaces {
+    pub(crate) fn open() -> io::Result<Interfaces> {
+        // SAFETY: a plain socket call; the descriptor it returns belongs to nobody else.
+        let fd = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
+        // SAFETY: as above.
+        Ok(Interfaces(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    fn ask(&self, mut request: Ifreq, what: libc::c_ulong) -> io::Result<()> {
+        request.ask(self.0.as_raw_fd(), what as libc::Ioctl)
+    }
+
+    /// Address, netmask of `prefix` bits, MTU and length of the transmit ring.
+    pub(crate) fn configure(&self, name: &str, address: Ipv4Addr, prefix: u32, mtu: u32, ring: u32) -> io::Result<()> {
+        let mask = Ipv4Addr::from_bits(u32::MAX << (32 - prefix.clamp(1, 32)));
+        self.ask(Ifreq::new(name).with_address(address), libc::SIOCSIFADDR)?;
+        self.ask(Ifreq::new(name).with_address(mask), libc::SIOCSIFNETMASK)?;
+        self.ask(Ifreq::new(name).with(&mtu.to_ne_bytes()), libc::SIOCSIFMTU)?;
+        match self.ask(Ifreq::new(name).with(&ring.to_ne_bytes()), libc::SIOCSIFTXQLEN) {
+            // The one setting that root of a user namespace may not make. With the default of 500 slots the device may lose packets when
+            // the emulator is late; its counter would say so.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Up and running.
+    pub(crate) fn up(&self, name: &str) -> io::Result<()> {
+        let flags = (libc::IFF_UP | libc::IFF_RUNNING) as i16;
+        self.ask(Ifreq::new(name).with(&flags.to_ne_bytes()), libc::SIOCSIFFLAGS)
+    }
+}
+
+/// Real-time scheduling of the calling thread: it runs before every ordinary one.
+pub(crate) fn run_first(priority: c_int) -> io::Result<()> {
+    let param = libc::sched_param { sched_priority: priority };
+    // SAFETY: the pointer is to a live, initialised struct; 0 is the calling thread.
+    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) }).map(|_| ())
+}
+
+/// The child of `command` enters the network namespace behind `namespace`, leads a process group of its own, has no signal blocked
+/// and is killed if the thread that started it dies.
+pub(crate) fn prepare_child(command: &mut Command, namespace: &File) {
+    let fd = namespace.as_raw_fd();
+    let prepare = move || {
+        // SAFETY: only async-signal-safe system calls between fork and exec; the descriptor is open in the child, close-on-exec.
+        unsafe {
+            check(libc::setns(fd, libc::CLONE_NEWNET))?;
+            check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+            let mut none: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut none);
+            check(libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()))?;
+        }
+        Ok(())
+    };
+    // SAFETY: see above; nothing allocates or locks.
+    unsafe { command.process_group(0).pre_exec(prepare) };
+}
+
+/// Forks. In the child, all descriptors but `keep` are closed and `life` runs; it never returns.
+pub(crate) fn fork_guard(keep: BorrowedFd<'_>, life: fn(RawFd)) -> io::Result<libc::pid_t> {
+    // SAFETY: the child makes nothing but async-signal-safe calls: it shares no lock and allocates nothing.
+    let pid = check(unsafe { libc::fork() })?;
+    if pid != 0 {
+        return Ok(pid);
+    }
+    // SAFETY: as above; the process ends here.
+    unsafe {
+        libc::setsid();
+        libc::dup2(keep.as_raw_fd(), 0);
+        libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0);
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        life(0);
+        libc::_exit(0)
+    }
+}
+
+/// Reads into `buffer` without allocation, for the guard.
+pub(crate) fn read_raw(fd: RawFd, buffer: &mut [u8]) -> isize {
+    // SAFETY: the pointer and the length are those of one live slice.
+    unsafe { libc::read(fd, buffer.as_mut_ptr().cast(), buffer.len()) }
+}
+
+/// Kills a whole process group, for the guard.
+pub(crate) fn kill_group(group: libc::pid_t) {
+    // SAFETY: a plain system call.
+    unsafe { libc::kill(-group, libc::SIGKILL) };
+}

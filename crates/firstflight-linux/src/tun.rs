@@ -1,0 +1,63 @@
+//! One end of an emulated link: a TUN device that lives exactly as long as its descriptor.
+
+use crate::refusal::Refusal;
+use crate::sys::{Interfaces, open_tun};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// The name at both ends; each namespace has only one.
+pub(crate) const NAME: &str = "tun0";
+/// Slots of the device's ring. It drops in silence when they run out, so there are many more than the emulator can fall behind.
+const RING: u32 = 20_000;
+
+/// A TUN device.
+#[derive(Debug)]
+pub(crate) struct Tun(File);
+
+impl Tun {
+    /// Makes the device in the namespace of the calling thread and brings it up.
+    pub(crate) fn create(address: Ipv4Addr, prefix: u32, mtu: u32) -> Result<Tun, Refusal> {
+        let need = "CAP_NET_ADMIN in the namespace; run as root or under `unshare --map-root-user`";
+        let file = open_tun(NAME).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                Refusal::new("no TUN devices here: /dev/net/tun is missing; `modprobe tun`, or give the container the device")
+            }
+            _ => Refusal::from_io("TUN device (/dev/net/tun)", need, &error),
+        })?;
+        let configure = || {
+            let interfaces = Interfaces::open()?;
+            interfaces.up("lo")?;
+            interfaces.configure(NAME, address, prefix, mtu, RING)?;
+            interfaces.up(NAME)
+        };
+        configure().map_err(|error| Refusal::from_io("interface settings", need, &error))?;
+        Ok(Tun(file))
+    }
+
+    /// One packet; `None` if there is none.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> Option<usize> {
+        (&self.0).read(buffer).ok().filter(|len| *len > 0)
+    }
+
+    /// One packet; whether the device took it whole.
+    pub(crate) fn send(&self, packet: &[u8]) -> bool {
+        (&self.0).write(packet).is_ok_and(|written| written == packet.len())
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// What the device of the calling thread's namespace counted: (packets it took from the stack, packets it dropped for want of a slot).
+pub(crate) fn transmitted() -> Option<(u64, u64)> {
+    let table = std::fs::read_to_string("/proc/thread-self/net/dev").ok()?;
+    let line = table.lines().find_map(|line| line.trim().strip_prefix(NAME)?.strip_prefix(':'))?;
+    // Eight columns of what was received, then bytes, packets, errors, drops of what was sent.
+    let field = |index: usize| line.split_whitespace().nth(index)?.parse().ok();
+    Some((field(9)?, field(11)?))
+}

@@ -1,0 +1,462 @@
+//! The driver: turns the callbacks of a QUIC stack into the events of the core, each ACK exactly once.
+//!
+//! quinn and noq report one ACK as: newly acknowledged packets, an end mark, then losses, then marks (ECN). The core wants one record.
+//! The driver answers at the end mark, because the stack may ask for the window right after it; it keeps the state from before, and if
+//! losses or marks of the same instant follow, it answers again from there with the completed record.
+//!
+//! Departures from what a transport of our own would report:
+//! * D1 (smoothed RTT): the stack's estimate is one ACK old when the controller hears of an ACK. The ACK's sample is folded in with the
+//!   usual eighth, without the correction for ACK delay, which no stack passes on.
+//! * D2 (before a send): no stack says that it is about to send, or how much waits. What is in flight stands for what waits: a flow that
+//!   has filled half of its window with nothing else to judge by is taken to fill the other half. A jump therefore takes off in the
+//!   middle of the initial window, and counts from its first packet.
+//! * D3 (timer at the instant of an ACK): if a loss timer fires at the very instant of an ACK with nothing sent in between, its losses
+//!   join that ACK. Happens in virtual time only.
+//! * D4 (handshake): packets of the handshake count for no round and for no time. When a packet number space begins, and once more with
+//!   the first RTT sample, the controller starts afresh with that sample, as one that only sees data would; but not once half an initial
+//!   window was sent or something was lost.
+
+use crate::plan::Plan;
+use crate::tap::{Event, Moment, Tap};
+use firstflight::arm::{Arm, ArmController};
+use firstflight::controller::Stats;
+use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
+use firstflight::{Ack, Congestion, Exit, Nanos, Phase, Ready, Sent, Seq, Time, Timeout};
+use std::sync::Arc;
+
+/// RFC 9000 section 18.2: the longest ACK delay of a peer that announces none; part of the probe timeout that idle rules compare with.
+const MAX_ACK_DELAY: Nanos = Nanos::from_millis(25);
+
+/// What a controller says of itself: the proof that an arm ran.
+#[derive(Clone, Copy, Debug)]
+pub struct Account {
+    /// The arm.
+    pub arm: Arm,
+    /// What it is doing.
+    pub phase: Phase,
+    /// Congestion window, bytes.
+    pub cwnd: u64,
+    /// Slow-start threshold, bytes; `None` while never set.
+    pub ssthresh: Option<u64>,
+    /// How startup ended, once it has.
+    pub exit: Option<Exit>,
+    /// The controller's counters.
+    pub stats: Stats,
+    /// The RTT sample of the handshake that it started with, if there was one.
+    pub handshake_rtt: Option<Nanos>,
+    /// ACKs answered.
+    pub acks: u64,
+    /// Loss timers answered.
+    pub timers: u64,
+    /// ACKs answered a second time because losses or marks followed.
+    pub replays: u64,
+    /// Bytes sent, acknowledged and declared lost, as the stack counts bytes in flight.
+    pub bytes_sent: u64,
+    /// See `bytes_sent`.
+    pub bytes_acked: u64,
+    /// See `bytes_sent`.
+    pub bytes_lost: u64,
+}
+
+/// Where the driver is within one ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing is pending.
+    Quiet,
+    /// Acknowledged packets are being collected.
+    Collecting,
+    /// The ACK or timer was answered and may still be completed.
+    Open,
+}
+
+/// A newly acknowledged packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckedPacket {
+    pub(crate) bytes: u64,
+    pub(crate) sent: Time,
+    /// Its position in the order of sending, where the stack tells.
+    pub(crate) position: Option<u64>,
+    /// It was sent at or after the beginning of the last recovery.
+    pub(crate) fresh: bool,
+}
+
+/// The end mark of an ACK.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndOfAcks {
+    pub(crate) inflight: u64,
+    pub(crate) app_limited: bool,
+    /// Position of the largest acknowledged packet so far; `None` if it belongs to an older space or none is acknowledged.
+    pub(crate) largest: Option<u64>,
+}
+
+/// What losses or marks a stack reports at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Damage {
+    pub(crate) lost: u64,
+    pub(crate) ce: bool,
+    pub(crate) persistent: bool,
+    /// Position of the latest lost packet.
+    pub(crate) largest_lost: Option<u64>,
+}
+
+/// One path's controller and what it needs to be driven.
+#[derive(Clone, Debug)]
+pub(crate) struct Driver {
+    plan: Plan,
+    mss: u64,
+    core: ArmController,
+    /// The state before the ACK that is open.
+    before: ArmController,
+    ack: Ack,
+    persistent: bool,
+    timer: bool,
+    stage: Stage,
+    /// Sending time and position of the latest packet of the ACK that is being collected.
+    newest: Option<(Time, Option<u64>)>,
+    inflight: u64,
+    /// First free position in the order of sending.
+    next: u64,
+    largest: Option<u64>,
+    app_limited: bool,
+    /// Own estimator, for the probe timeout; the smoothed RTT is the stack's (D1).
+    rtt: Rfc9002Rtt,
+    srtt: Option<Nanos>,
+    handshake_rtt: Option<Nanos>,
+    idle_since: Option<Time>,
+    recovery_began: Time,
+    recovery_began_before: Time,
+    counts: Counts,
+    window: u64,
+    rate: Option<u64>,
+    tap: Option<Arc<dyn Tap>>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    acks: u64,
+    timers: u64,
+    replays: u64,
+    sent: u64,
+    acked: u64,
+    lost: u64,
+}
+
+impl Driver {
+    pub(crate) fn new(plan: Plan, datagram: u16, now: Time, tap: Option<Arc<dyn Tap>>) -> Driver {
+        let mss = u64::from(datagram.max(1));
+        let core = plan.arm.controller(plan.config(mss), plan.oracle_exit, now, Seq(0));
+        let mut driver = Driver {
+            plan,
+            mss,
+            core,
+            before: core,
+            ack: Ack::default(),
+            persistent: false,
+            timer: false,
+            stage: Stage::Quiet,
+            newest: None,
+            inflight: 0,
+            next: 0,
+            largest: None,
+            app_limited: true,
+            rtt: Rfc9002Rtt::new(INITIAL_RTT),
+            srtt: None,
+            handshake_rtt: None,
+            idle_since: None,
+            recovery_began: Time(0),
+            recovery_began_before: Time(0),
+            counts: Counts::default(),
+            window: 0,
+            rate: None,
+            tap,
+        };
+        driver.refresh();
+        driver
+    }
+
+    /// A packet number space begins (D4).
+    pub(crate) fn new_space(&mut self, now: Time) {
+        self.settle();
+        self.largest = None;
+        self.restart(now);
+    }
+
+    /// D4.
+    fn restart(&mut self, now: Time) {
+        let stats = self.core.stats();
+        let hurt = stats.loss_episodes + stats.ecn_episodes + stats.timeouts > 0;
+        let config = self.plan.arm.configure(self.plan.config(self.mss));
+        if hurt || self.core.exit().is_some() || self.counts.sent > config.initial_window / 2 {
+            return;
+        }
+        self.core = self.plan.arm.controller(config, self.plan.oracle_exit, now, Seq(self.next));
+        self.handshake_rtt = self.rtt.latest();
+        if let Some(rtt) = self.handshake_rtt {
+            self.core.on_handshake_rtt(now, rtt);
+        }
+        self.before = self.core;
+        self.refresh();
+        self.tell(now, Event::Restart, self.core.cwnd(), None);
+    }
+
+    /// First free position in the order of sending.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    #[cfg(feature = "quinn")]
+    /// When the last recovery began; what was sent before it is no news.
+    pub(crate) fn recovery_began(&self) -> Time {
+        self.recovery_began
+    }
+
+    /// The mark that tells fresh packets by position.
+    pub(crate) fn is_fresh(&self, position: u64) -> bool {
+        self.core.recovery_mark().is_none_or(|mark| position >= mark.0)
+    }
+
+    /// A packet or batch of `bytes` left; `position` is that of its last packet.
+    pub(crate) fn sent(&mut self, now: Time, bytes: u64, position: u64) {
+        self.settle();
+        let idle = self.idle_since.take().map_or(Nanos::ZERO, |since| now.since(since));
+        let first = if self.inflight == 0 { self.next } else { self.largest.map_or(0, |largest| largest.saturating_add(1)) };
+        self.inflight = self.inflight.saturating_add(bytes);
+        self.counts.sent = self.counts.sent.saturating_add(bytes);
+        let cwnd_before = self.core.cwnd();
+        self.core.before_send(&Ready {
+            now,
+            nxt: Seq(first),
+            inflight: self.inflight,
+            backlog: self.inflight,
+            srtt: self.srtt,
+            idle,
+            timeout: self.rtt.pto(MAX_ACK_DELAY),
+        });
+        self.next = self.next.max(position.saturating_add(1));
+        self.core.on_sent(&Sent { now, bytes, nxt: Seq(self.next), inflight: self.inflight, srtt: self.srtt });
+        self.refresh();
+        self.tell(now, Event::Sent { position, bytes }, cwnd_before, None);
+    }
+
+    /// One newly acknowledged packet. `srtt` is the stack's estimate before this ACK.
+    pub(crate) fn acked(&mut self, now: Time, packet: AckedPacket, app_limited: bool, srtt: Nanos) {
+        if self.stage != Stage::Collecting {
+            self.begin(now, app_limited);
+        }
+        self.ack.acked = self.ack.acked.saturating_add(packet.bytes);
+        if packet.fresh {
+            self.ack.acked_fresh = self.ack.acked_fresh.saturating_add(packet.bytes);
+        }
+        self.ack.tx_acked = self.ack.tx_acked.max(packet.position);
+        self.newest = Some((packet.sent, packet.position));
+        if self.srtt.is_some() {
+            self.srtt = Some(srtt);
+        }
+    }
+
+    /// The stack has listed every newly acknowledged packet.
+    pub(crate) fn end_acks(&mut self, now: Time, end: EndOfAcks) {
+        if self.stage != Stage::Collecting {
+            // Only packets that carried nothing but ACKs were acknowledged.
+            self.begin(now, end.app_limited);
+        }
+        let rose = end.largest.is_some() && end.largest > self.largest;
+        if rose {
+            self.largest = end.largest;
+        }
+        let newest = self.newest.take();
+        let first_sample = self.rtt.srtt().is_none();
+        // RFC9002 5.1-2: a sample only if the largest acknowledged is newly acknowledged. Where the stack gives no numbers the latest
+        // listed packet stands for it, which may be older than a largest one that carried only an ACK.
+        let sample = newest.filter(|(_, position)| rose && (position.is_none() || *position == end.largest));
+        if let Some((sent, _)) = sample {
+            self.sample(now.since(sent));
+            self.ack.rtt = self.rtt.latest();
+        }
+        self.inflight = end.inflight;
+        self.counts.acked = self.counts.acked.saturating_add(self.ack.acked);
+        self.ack.advanced = rose;
+        self.ack.una = Seq(self.largest.map_or(0, |largest| largest.saturating_add(1)));
+        self.ack.inflight_before = end.inflight.saturating_add(self.ack.acked);
+        self.ack.flight = end.inflight;
+        self.ack.inflight = end.inflight;
+        self.complete_record();
+        if end.inflight == 0 {
+            self.idle_since = Some(now);
+        }
+        self.counts.acks = self.counts.acks.saturating_add(1);
+        self.open();
+        if first_sample && self.ack.rtt.is_some() {
+            self.settle();
+            self.restart(now);
+        }
+    }
+
+    /// Losses or marks: of the ACK that is open, or of a timer.
+    pub(crate) fn damage(&mut self, now: Time, damage: Damage) {
+        if self.stage == Stage::Open && self.ack.now == now {
+            self.core = self.before;
+            self.recovery_began = self.recovery_began_before;
+            self.counts.replays = self.counts.replays.saturating_add(1);
+        } else {
+            self.begin(now, self.app_limited);
+            self.timer = true;
+            self.ack.una = Seq(self.largest.map_or(0, |largest| largest.saturating_add(1)));
+            (self.ack.inflight_before, self.ack.flight, self.ack.inflight) = (self.inflight, self.inflight, self.inflight);
+            self.complete_record();
+            self.counts.timers = self.counts.timers.saturating_add(1);
+        }
+        self.ack.lost = self.ack.lost.saturating_add(damage.lost);
+        self.ack.ce |= damage.ce;
+        self.ack.inflight = self.ack.inflight.saturating_sub(damage.lost);
+        self.ack.tx_lost = self.ack.tx_lost.max(damage.largest_lost);
+        self.persistent |= damage.persistent;
+        self.inflight = self.inflight.saturating_sub(damage.lost);
+        self.counts.lost = self.counts.lost.saturating_add(damage.lost);
+        if self.inflight == 0 {
+            self.idle_since = Some(now);
+        }
+        self.open();
+    }
+
+    /// The stack declares one packet lost; what it means for the window comes with [`Driver::damage`].
+    pub(crate) fn lost(&mut self, now: Time, bytes: u64, position: u64) {
+        self.tell(now, Event::Lost { position, bytes }, self.core.cwnd(), None);
+    }
+
+    /// The last loss declarations were false.
+    pub(crate) fn spurious(&mut self, now: Time) {
+        self.settle();
+        let cwnd_before = self.core.cwnd();
+        self.core.on_spurious();
+        self.refresh();
+        self.tell(now, Event::Spurious, cwnd_before, None);
+    }
+
+    /// The largest packet has another size. May come in the middle of an ACK and does not end it.
+    pub(crate) fn resize(&mut self, datagram: u16) {
+        self.mss = u64::from(datagram.max(1));
+        self.core.set_mss(self.mss);
+        self.before.set_mss(self.mss);
+        self.refresh();
+    }
+
+    /// The window that makes a stack admit exactly what the controller admits: bytes that may be in flight.
+    #[inline]
+    pub(crate) fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// The pacing rate, bytes per second; `None` if the sender is not paced or has no RTT yet.
+    #[inline]
+    pub(crate) fn rate(&self) -> Option<u64> {
+        self.rate
+    }
+
+    pub(crate) fn core(&self) -> &ArmController {
+        &self.core
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    pub(crate) fn mss(&self) -> u64 {
+        self.mss
+    }
+
+    pub(crate) fn account(&self) -> Account {
+        Account {
+            arm: self.plan.arm,
+            phase: self.core.phase(),
+            cwnd: self.core.cwnd(),
+            ssthresh: self.core.ssthresh(),
+            exit: self.core.exit().copied(),
+            stats: *self.core.stats(),
+            handshake_rtt: self.handshake_rtt,
+            acks: self.counts.acks,
+            timers: self.counts.timers,
+            replays: self.counts.replays,
+            bytes_sent: self.counts.sent,
+            bytes_acked: self.counts.acked,
+            bytes_lost: self.counts.lost,
+        }
+    }
+
+    /// Nothing can belong to the open ACK any more.
+    pub(crate) fn settle(&mut self) {
+        if self.stage == Stage::Open {
+            let event = if self.timer { Event::Timer } else { Event::Ack };
+            self.tell(self.ack.now, event, self.before.cwnd(), Some(&self.ack));
+        }
+        self.stage = Stage::Quiet;
+    }
+
+    fn begin(&mut self, now: Time, app_limited: bool) {
+        self.settle();
+        self.app_limited = app_limited;
+        self.ack = Ack { now, app_limited, cwnd_limited: !app_limited, ..Ack::default() };
+        self.before = self.core;
+        self.recovery_began_before = self.recovery_began;
+        (self.persistent, self.timer) = (false, false);
+        self.newest = None;
+        self.stage = Stage::Collecting;
+    }
+
+    fn sample(&mut self, rtt: Nanos) {
+        // D1.
+        self.srtt = Some(self.srtt.map_or(rtt, |srtt| Nanos(srtt.0 - srtt.0 / 8 + rtt.0 / 8)));
+        self.rtt.on_sample(rtt, Nanos::ZERO, None);
+    }
+
+    fn complete_record(&mut self) {
+        self.ack.nxt = Seq(self.next);
+        self.ack.tx_next = self.next;
+        self.ack.srtt = self.srtt;
+        self.ack.min_rtt = self.rtt.min();
+        self.ack.delivered = self.counts.acked;
+        self.ack.sent = self.counts.sent;
+    }
+
+    /// Answers the record as it is now.
+    fn open(&mut self) {
+        self.core.on_ack(&self.ack);
+        if self.core.recovery_mark() != self.before.recovery_mark() {
+            self.recovery_began = self.ack.now;
+        }
+        if self.persistent {
+            self.core.on_congestion(&Congestion {
+                now: self.ack.now,
+                timeout: Timeout::PersistentCongestion,
+                nxt: Seq(self.next),
+                inflight_before: self.ack.inflight,
+            });
+        }
+        self.stage = Stage::Open;
+        self.refresh();
+    }
+
+    fn refresh(&mut self) {
+        let cwnd = self.core.cwnd();
+        // A recovery policy admits by its own account (PRR: what was delivered), which is not a window. The stack compares bytes in
+        // flight with the window before each packet: it gets the bytes in flight plus one packet, or none.
+        self.window = if !self.core.in_recovery() {
+            cwnd
+        } else if self.core.admits(self.mss, self.inflight) {
+            cwnd.max(self.inflight.saturating_add(self.mss))
+        } else {
+            cwnd.min(self.inflight)
+        }
+        .max(1);
+        self.rate = self.core.pacing_rate().map(|rate| rate.0);
+    }
+
+    fn tell(&self, now: Time, event: Event, cwnd_before: u64, ack: Option<&Ack>) {
+        if let Some(tap) = &self.tap {
+            tap.on_event(&Moment { now, event, controller: &self.core, inflight: self.inflight, cwnd_before, ack });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! Controllers for noq 1.4: every arm.
+//!
+//! noq tells packet numbers, each lost packet, false alarms, and takes a pacing rate, so nothing is approximated but what stands at the
+//! top of the driver's file. What remains noq's own: its pacer's bucket is 2 ms of the rate (10 to 256 packets), so bursts after a pause
+//! are larger than the two packets of our own pacer; `@(burst=n)` bounds a single send call, not the bucket.
+
+use crate::driver::{Account, AckedPacket, Damage, Driver, EndOfAcks};
+use crate::numbers::Numbers;
+use crate::plan::{Plan, Refused, since};
+use crate::tap::Tap;
+use firstflight::{Nanos, Time};
+use noq_proto::RttEstimator;
+use noq_proto::congestion::{self, ControllerMetrics};
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The rate reported for a sender without pacing, bytes per second: 256 packets leave at once and more at 8 Gbit/s. A byte per nanosecond
+/// is the highest rate at which the shortfall of a byte still takes a tick of the clock; beyond it the stack's pacing timer does not move.
+const UNPACED: u64 = 1_000_000_000;
+
+/// A factory for the arm that `text` names, ready for `TransportConfig::congestion_controller_factory`.
+///
+/// # Errors
+/// If the text is not an arm.
+pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
+    Ok(Arc::new(Factory::new(Plan::parse(text)?)))
+}
+
+/// What the controller of a connection says of itself; `None` if it is not one of ours. An ACK whose losses may still follow counts.
+pub fn account(controller: &dyn congestion::Controller) -> Option<Account> {
+    controller.clone_box().into_any().downcast::<Controller>().ok().map(|ours| ours.driver.account())
+}
+
+/// Builds one controller per path.
+#[derive(Clone, Debug)]
+pub struct Factory {
+    plan: Plan,
+    origin: Instant,
+    tap: Option<Arc<dyn Tap>>,
+}
+
+impl Factory {
+    /// A factory of this recipe. Times are counted from now.
+    pub fn new(plan: Plan) -> Factory {
+        Factory { plan, origin: Instant::now(), tap: None }
+    }
+
+    /// Counts times from `origin`.
+    #[must_use]
+    pub fn with_origin(self, origin: Instant) -> Factory {
+        Factory { origin, ..self }
+    }
+
+    /// Reports every event of every controller to `tap`.
+    #[must_use]
+    pub fn with_tap(self, tap: Arc<dyn Tap>) -> Factory {
+        Factory { tap: Some(tap), ..self }
+    }
+}
+
+impl congestion::ControllerFactory for Factory {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
+        let driver = Driver::new(self.plan, current_mtu, since(self.origin, now), self.tap.clone());
+        Box::new(Controller { origin: self.origin, now: since(self.origin, now), driver, numbers: Numbers::default(), present: false })
+    }
+}
+
+/// An arm as a controller of noq.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    origin: Instant,
+    /// Time of the last callback that had one.
+    now: Time,
+    driver: Driver,
+    numbers: Numbers,
+    /// The last packet of the ACK that is being listed belongs to the present packet number space.
+    present: bool,
+}
+
+impl Controller {
+    /// What it says of itself.
+    pub fn account(&self) -> Account {
+        self.driver.account()
+    }
+
+    fn at(&mut self, now: Instant) -> Time {
+        self.now = since(self.origin, now);
+        self.now
+    }
+}
+
+impl congestion::Controller for Controller {
+    fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
+        let now = self.at(now);
+        let (position, new_space) = self.numbers.sent(pn, now, self.driver.next());
+        if new_space {
+            self.driver.new_space(now);
+        }
+        self.driver.sent(now, u64::from(bytes), position);
+    }
+
+    fn on_sent(&mut self, _now: Instant, _bytes: u64, _largest_pn: u64) {
+        self.driver.settle();
+    }
+
+    fn on_cwnd_limited(&mut self) {
+        self.driver.settle();
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, pn: u64, app_limited: bool, rtt: &RttEstimator) {
+        let now = self.at(now);
+        let sent = since(self.origin, sent);
+        let position = self.numbers.position(pn, sent);
+        let fresh = position.is_some_and(|position| self.driver.is_fresh(position));
+        let srtt = Nanos(u64::try_from(rtt.get().as_nanos()).unwrap_or(u64::MAX));
+        self.present = position.is_some();
+        self.driver.acked(now, AckedPacket { bytes, sent, position, fresh }, app_limited, srtt);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+        let now = self.at(now);
+        // The number is of the space that was acknowledged, which only the packets listed before reveal.
+        let largest = largest.filter(|_| std::mem::take(&mut self.present)).map(|pn| self.numbers.here(pn));
+        self.driver.end_acks(now, EndOfAcks { inflight: in_flight, app_limited, largest });
+    }
+
+    fn on_packet_lost(&mut self, bytes: u16, pn: u64, now: Instant) {
+        let now = self.at(now);
+        if bytes > 0 {
+            self.driver.lost(now, u64::from(bytes), self.numbers.here(pn));
+        }
+    }
+
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, is_ecn: bool, lost: u64, largest_lost: u64) {
+        let now = self.at(now);
+        let position = self.numbers.position(largest_lost, since(self.origin, sent));
+        self.driver.damage(now, Damage { lost, ce: is_ecn, persistent, largest_lost: position.filter(|_| lost > 0) });
+    }
+
+    fn on_spurious_congestion_event(&mut self) {
+        self.driver.spurious(self.now);
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.driver.resize(new_mtu);
+    }
+
+    fn window(&self) -> u64 {
+        self.driver.window()
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = self.driver.window();
+        metrics.ssthresh = self.driver.core().ssthresh();
+        metrics.pacing_rate = Some(self.driver.rate().unwrap_or(UNPACED));
+        metrics.send_quantum = self.driver.plan().arm.sender.burst.map(|packets| u64::from(packets) * self.driver.mss());
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn congestion::Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.driver.core().cwnd()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

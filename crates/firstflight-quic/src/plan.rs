@@ -1,0 +1,56 @@
+//! What a factory builds controllers from: an arm, and what the host adds to it.
+
+use firstflight::Time;
+use firstflight::arm::Arm;
+use firstflight::controller::Config;
+use std::fmt;
+use std::time::Instant;
+
+/// Why an arm cannot run on a stack: one line that says what is wrong and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused(pub String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// The recipe of a controller.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// The arm.
+    pub arm: Arm,
+    /// Initial window in packets, for an arm that names none; `None` is the standard one (RFC 9002 section 7.2).
+    pub initial_window: Option<u32>,
+    /// Exit window in bytes for an oracle that was not told one.
+    pub oracle_exit: u64,
+}
+
+impl Plan {
+    /// The recipe of an arm with everything else at its default.
+    pub const fn new(arm: Arm) -> Plan {
+        Plan { arm, initial_window: None, oracle_exit: u64::MAX }
+    }
+
+    /// Reads an arm.
+    ///
+    /// # Errors
+    /// If the text is not an arm.
+    pub fn parse(text: &str) -> Result<Plan, Refused> {
+        Arm::parse(text).map(Plan::new).map_err(|error| Refused(error.to_string()))
+    }
+
+    pub(crate) fn config(&self, mss: u64) -> Config {
+        let standard = Config::quic(mss);
+        let initial_window = self.initial_window.map_or(standard.initial_window, |packets| u64::from(packets) * mss);
+        Config { initial_window, ..standard }
+    }
+}
+
+/// A stack's clock as ours, counted from `origin`.
+pub(crate) fn since(origin: Instant, now: Instant) -> Time {
+    Time(u64::try_from(now.saturating_duration_since(origin).as_nanos()).unwrap_or(u64::MAX))
+}

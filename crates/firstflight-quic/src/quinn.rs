@@ -1,0 +1,174 @@
+//! Controllers for quinn 0.11: the arms that its interface can carry.
+//!
+//! What quinn does not offer, and what becomes of it:
+//! * A pacing rate: its pacer always releases 5/4 of the window per smoothed RTT. Arms whose startup *is* a rate (the jump of `rapid` and
+//!   of `jumpstart`), `pace=off`, `burst=` and `recgain=` are refused. Without its jump, Rapid Start runs, but its growth by 3 per
+//!   round trip becomes 2.6 and growth by 2 becomes 1.9, with 0.8 and 0.9 of the window in flight.
+//! * Packet numbers of acknowledged and lost packets: what is fresh is told by the time of sending. An RTT sample may be that of an
+//!   older packet if the largest acknowledged one carried only an ACK: then it is too long.
+//! * Sends one by one: batches of up to ten packets are reported at once, packets that carry only ACKs included, so that recovery
+//!   by delivered bytes (PRR) counts a little too much as sent.
+//! * False alarms: nothing takes a reduction back.
+
+use crate::driver::{Account, AckedPacket, Damage, Driver, EndOfAcks};
+use crate::numbers::Numbers;
+use crate::plan::{Plan, Refused, since};
+use crate::tap::Tap;
+use firstflight::Nanos;
+use firstflight::arm::StartupSpec;
+use quinn_proto::RttEstimator;
+use quinn_proto::congestion::{self, ControllerMetrics};
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A factory for the arm that `text` names, ready for `TransportConfig::congestion_controller_factory`.
+///
+/// # Errors
+/// If the text is not an arm, or names one that quinn cannot carry.
+pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
+    Ok(Arc::new(Factory::new(Plan::parse(text)?)?))
+}
+
+/// What the controller of a connection says of itself; `None` if it is not one of ours. An ACK whose losses may still follow counts.
+pub fn account(controller: &dyn congestion::Controller) -> Option<Account> {
+    controller.clone_box().into_any().downcast::<Controller>().ok().map(|ours| ours.driver.account())
+}
+
+/// Why quinn cannot carry this arm, if it cannot.
+fn refusal(plan: &Plan) -> Option<&'static str> {
+    let sender = &plan.arm.sender;
+    match &plan.arm.startup {
+        StartupSpec::Rapid(params) if params.jump.is_some() => {
+            Some("quinn has no pacing rate to spread a jump with: use rapid(jump=off), or noq")
+        }
+        StartupSpec::Rapid(params) if params.full_rtt_pacing => {
+            Some("quinn has no pacing rate to spread a round with: leave the pacing option out, or use noq")
+        }
+        StartupSpec::Jump(_) => Some("quinn has no pacing rate to spread a jump with: use noq"),
+        _ if sender.pace.is_some() => Some("quinn's pacer is always on: leave pace= out, or use noq"),
+        _ if sender.burst.is_some() => Some("quinn's pacer has a bucket of its own: leave burst= out, or use noq"),
+        _ if sender.recovery_gain.is_some() => Some("quinn's pacer has a gain of its own: leave recgain= out, or use noq"),
+        _ => None,
+    }
+}
+
+/// Builds one controller per connection.
+#[derive(Clone, Debug)]
+pub struct Factory {
+    plan: Plan,
+    origin: Instant,
+    tap: Option<Arc<dyn Tap>>,
+}
+
+impl Factory {
+    /// A factory of this recipe. Times are counted from now.
+    ///
+    /// # Errors
+    /// If quinn cannot carry the arm.
+    pub fn new(plan: Plan) -> Result<Factory, Refused> {
+        match refusal(&plan) {
+            Some(why) => Err(Refused(format!("arm `{}`: {why}", plan.arm))),
+            None => Ok(Factory { plan, origin: Instant::now(), tap: None }),
+        }
+    }
+
+    /// Counts times from `origin`.
+    #[must_use]
+    pub fn with_origin(self, origin: Instant) -> Factory {
+        Factory { origin, ..self }
+    }
+
+    /// Reports every event of every controller to `tap`.
+    #[must_use]
+    pub fn with_tap(self, tap: Arc<dyn Tap>) -> Factory {
+        Factory { tap: Some(tap), ..self }
+    }
+}
+
+impl congestion::ControllerFactory for Factory {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
+        let driver = Driver::new(self.plan, current_mtu, since(self.origin, now), self.tap.clone());
+        Box::new(Controller { origin: self.origin, driver, numbers: Numbers::default(), present: false })
+    }
+}
+
+/// An arm as a controller of quinn.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    origin: Instant,
+    driver: Driver,
+    numbers: Numbers,
+    /// The last packet of the ACK that is being listed belongs to the present packet number space.
+    present: bool,
+}
+
+impl Controller {
+    /// What it says of itself.
+    pub fn account(&self) -> Account {
+        self.driver.account()
+    }
+}
+
+impl congestion::Controller for Controller {
+    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        let now = since(self.origin, now);
+        let (position, new_space) = self.numbers.sent(last_packet_number, now, self.driver.next());
+        if new_space {
+            self.driver.new_space(now);
+        }
+        self.driver.sent(now, bytes, position);
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+        let now = since(self.origin, now);
+        let sent = since(self.origin, sent);
+        self.present = self.numbers.is_present(sent);
+        let fresh = sent >= self.driver.recovery_began();
+        let srtt = Nanos(u64::try_from(rtt.get().as_nanos()).unwrap_or(u64::MAX));
+        self.driver.acked(now, AckedPacket { bytes, sent, position: None, fresh }, app_limited, srtt);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+        let now = since(self.origin, now);
+        // The number is of the space that was acknowledged, which only the packets listed before reveal.
+        let largest = largest.filter(|_| std::mem::take(&mut self.present)).map(|pn| self.numbers.here(pn));
+        self.driver.end_acks(now, EndOfAcks { inflight: in_flight, app_limited, largest });
+    }
+
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost: u64) {
+        let now = since(self.origin, now);
+        // RFC9002 7.3.1-2 needs only which side of the last entry the packet was sent on; its number is not told.
+        let news = since(self.origin, sent) >= self.driver.recovery_began();
+        let position = if news { self.driver.next().saturating_sub(1) } else { 0 };
+        self.driver.damage(now, Damage { lost, ce: lost == 0, persistent, largest_lost: (lost > 0).then_some(position) });
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.driver.resize(new_mtu);
+    }
+
+    fn window(&self) -> u64 {
+        // quinn holds a packet back when it would *reach* the window.
+        self.driver.window().saturating_add(1)
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = self.driver.core().cwnd();
+        metrics.ssthresh = self.driver.core().ssthresh();
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn congestion::Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.driver.core().cwnd()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

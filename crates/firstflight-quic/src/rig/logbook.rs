@@ -1,0 +1,215 @@
+//! The logbook of a trial: what the controller did, and what truly became of its packets.
+//!
+//! A tap cannot borrow from the trial, so it writes here and the trial reads. Packets are known by their position in the order of
+//! sending; the trial says which of them the path dropped.
+
+use crate::tap::{Event, Moment, Tap};
+use firstflight::arm::ArmController;
+use firstflight::{Ack, Nanos, Time};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One recovery episode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Episode {
+    /// When it began.
+    pub start: Time,
+    /// When it ended; `None` if the trial ended first.
+    pub end: Option<Time>,
+    /// Window just before, bytes.
+    pub cwnd_before: u64,
+    /// Bytes in flight just before the ACK that opened it.
+    pub inflight: u64,
+    /// Bytes acknowledged in it, by the ACKs that opened and closed it included.
+    pub acked: u64,
+    /// Bytes declared lost in it, likewise.
+    pub lost: u64,
+    /// Longest time without sending in it.
+    pub silence: Nanos,
+    /// Window when it ended, or at the end of the trial.
+    pub cwnd_after: u64,
+}
+
+/// One event and the controller right after it, for whoever watches.
+#[derive(Clone, Copy, Debug)]
+pub struct Note {
+    /// When.
+    pub now: Time,
+    /// What.
+    pub event: Event,
+    /// Bytes in flight.
+    pub inflight: u64,
+    /// The record of an ACK or timer.
+    pub ack: Option<Ack>,
+    /// The controller.
+    pub controller: ArmController,
+}
+
+/// One packet that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    position: u64,
+    /// Carries bytes that were declared lost before.
+    repeat: bool,
+    dropped: bool,
+}
+
+/// Of a full datagram: packet header, frame header and authentication tag, which are no object bytes.
+const OVERHEAD: u64 = 36;
+
+/// What is written in the logbook.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    packets: Vec<Packet>,
+    last_sent: Option<Time>,
+    /// Bytes declared lost that wait to be sent again. The stack repeats before it sends anything new.
+    owed: u64,
+    pub(super) packets_lost: u64,
+    pub(super) packets_dropped: u64,
+    pub(super) spurious: u64,
+    pub(super) repeats: u64,
+    pub(super) repeated_bytes: u64,
+    pub(super) lost_repeats: u64,
+    pub(super) below_ssthresh: u64,
+    pub(super) cwnd_max: u64,
+    pub(super) episodes: Vec<Episode>,
+    episodes_seen: u32,
+    datagram: u64,
+    watched: bool,
+    notes: Vec<Note>,
+}
+
+impl Entries {
+    pub(super) fn packets_sent(&self) -> u64 {
+        self.packets.len() as u64
+    }
+
+    pub(super) fn last_sent(&self) -> Option<Time> {
+        self.last_sent
+    }
+
+    /// The path dropped the packet that was sent last.
+    pub(super) fn drop_last(&mut self) {
+        let Some(packet) = self.packets.last_mut() else { return };
+        packet.dropped = true;
+        self.packets_dropped += 1;
+        self.lost_repeats += u64::from(packet.repeat);
+    }
+
+    /// What was noted since the last call.
+    pub(super) fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// A packet left of which no tap tells.
+    pub(super) fn on_untold(&mut self, now: Time) {
+        let position = self.packets.last().map_or(0, |packet| packet.position + 1);
+        self.on_sent(now, position, 0);
+    }
+
+    fn on_sent(&mut self, now: Time, position: u64, bytes: u64) {
+        let repeat = self.owed > 0;
+        if repeat {
+            self.owed = self.owed.saturating_sub(bytes);
+            self.repeats += 1;
+            self.repeated_bytes += bytes.saturating_sub(OVERHEAD);
+        }
+        self.packets.push(Packet { position, repeat, dropped: false });
+        if let Some(episode) = self.episodes.last_mut().filter(|episode| episode.end.is_none()) {
+            let quiet_since = self.last_sent.unwrap_or_default().max(episode.start);
+            episode.silence = episode.silence.max(now.since(quiet_since));
+        }
+        self.last_sent = Some(now);
+    }
+
+    fn on_lost(&mut self, position: u64, bytes: u64) {
+        // Positions ascend; packet numbers are skipped at random, so they have holes.
+        let Ok(index) = self.packets.binary_search_by_key(&position, |packet| packet.position) else { return };
+        self.owed += bytes;
+        if self.packets[index].dropped {
+            self.packets_lost += 1;
+        } else {
+            self.spurious += 1;
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack, cwnd_before: u64, controller: &ArmController) {
+        let datagram = self.datagram.max(1);
+        let seen = controller.stats().loss_episodes + controller.stats().ecn_episodes;
+        let opened = seen != self.episodes_seen;
+        if let Some(episode) = self.episodes.last_mut().filter(|episode| episode.end.is_none()) {
+            episode.acked += ack.acked;
+            episode.lost += ack.lost;
+            if opened || !controller.in_recovery() {
+                episode.end = Some(ack.now);
+                episode.cwnd_after = if opened { cwnd_before } else { controller.cwnd() };
+            }
+        }
+        if opened {
+            self.episodes_seen = seen;
+            if ack.lost > 0 {
+                let threshold = controller.ssthresh().unwrap_or(u64::MAX);
+                self.below_ssthresh += u64::from(ack.inflight.div_ceil(datagram) <= threshold / datagram);
+            }
+            self.episodes.push(Episode {
+                start: ack.now,
+                end: None,
+                cwnd_before,
+                inflight: ack.inflight_before,
+                acked: ack.acked,
+                lost: ack.lost,
+                silence: Nanos::ZERO,
+                cwnd_after: controller.cwnd(),
+            });
+        }
+    }
+}
+
+/// The logbook.
+#[derive(Debug, Default)]
+pub(super) struct Logbook {
+    entries: Mutex<Entries>,
+}
+
+impl Logbook {
+    /// An empty one; with `watched` every event is noted.
+    pub(super) fn new(datagram: u16, watched: bool) -> Logbook {
+        Logbook { entries: Mutex::new(Entries { datagram: u64::from(datagram), watched, ..Entries::default() }) }
+    }
+
+    /// What is written in it.
+    pub(super) fn open(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The trial begins: what came before was the handshake.
+    pub(super) fn begin(&self) {
+        let mut entries = self.open();
+        *entries = Entries { datagram: entries.datagram, watched: entries.watched, ..Entries::default() };
+    }
+}
+
+impl Tap for Logbook {
+    fn on_event(&self, moment: &Moment<'_>) {
+        let mut entries = self.open();
+        match moment.event {
+            Event::Sent { position, bytes } => entries.on_sent(moment.now, position, bytes),
+            Event::Lost { position, bytes } => entries.on_lost(position, bytes),
+            Event::Ack | Event::Timer => {
+                if let Some(ack) = moment.ack {
+                    entries.on_ack(ack, moment.cwnd_before, moment.controller);
+                }
+            }
+            Event::Spurious | Event::Restart => {}
+        }
+        entries.cwnd_max = entries.cwnd_max.max(moment.cwnd_before).max(moment.controller.cwnd());
+        if entries.watched && !matches!(moment.event, Event::Lost { .. }) {
+            entries.notes.push(Note {
+                now: moment.now,
+                event: moment.event,
+                inflight: moment.inflight,
+                ack: moment.ack.copied(),
+                controller: *moment.controller,
+            });
+        }
+    }
+}
