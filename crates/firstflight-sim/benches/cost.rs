@@ -48,11 +48,11 @@ fn cost_together(host: Hosts, flows: u64) -> f64 {
     let path = Path::parse(&format!("rate={}Mbit,rtt=30ms,queue=1bdp", 100 * flows)).expect("a path");
     let arm = Arm::parse("oracle(exit=360000)").expect("an arm");
     let limit = Nanos::from_secs(1_000);
-    let shared = Shared { path: &path, host, pacer_burst: 2 * host.mss(), limit, seed: 1, path_index: 0, sample: None };
+    let shared = Shared { path: &path, host, limit, seed: 1, path_index: 0, sample: None };
     let plan = |flow: u64| {
         let start = flow * 100_000;
         let controller = arm.controller(host.config(), 0, Time(start), Seq(0));
-        FlowPlan { controller, app: App::Bulk(20_000_000), start: Nanos(start), rtt_extra: Nanos::ZERO }
+        FlowPlan { controller, pacer_burst: 2 * host.mss(), app: App::Bulk(20_000_000), start: Nanos(start), rtt_extra: Nanos::ZERO }
     };
     let round = || {
         let start = Instant::now();
