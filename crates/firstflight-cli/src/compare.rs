@@ -1,13 +1,14 @@
 //! `firstflight compare`.
 
 use crate::files::{check_file, check_folder, tame, write_whole};
+use crate::run::{Speech, command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
 use crate::{Done, size};
 use clap::{Args, ValueEnum};
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;
 use firstflight_lab::table::{figure, table};
-use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Ground, Hosts, Plan, hosts_of_tcp, parse_arms};
+use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Ground, Plan, Testbed, parse_arms};
 use firstflight_path::{DEFAULT, Path};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Where trials run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Testbed {
+enum Named {
     /// The simulator
     Sim,
     /// Real QUIC stacks
@@ -24,26 +25,13 @@ enum Testbed {
     Linux,
 }
 
-/// What the senders speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Transport {
-    /// QUIC: packet numbers, paced
-    Quic,
-    /// TCP: SACK and time stamps, not paced
-    Tcp,
-}
-
 #[derive(Args, Debug)]
 pub struct Options {
     /// Testbed
     #[arg(long, value_enum, default_value = "sim")]
-    on: Testbed,
-    /// Transport
-    #[arg(long, value_enum, default_value = "quic")]
-    transport: Transport,
-    /// Loss detection of TCP: rack (default), linux26, sack6675, sack3517, reno, windows
-    #[arg(long, value_name = "PRESET")]
-    detection: Option<String>,
+    on: Named,
+    #[command(flatten)]
+    speech: Speech,
     /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML file
     #[arg(long, default_value = DEFAULT)]
     path: String,
@@ -87,23 +75,17 @@ fn packets(text: &str) -> Result<u32, String> {
     size::count(text, 1..=1000, "packets").map(|count| count as u32)
 }
 
-pub fn threads(text: &str) -> Result<u16, String> {
-    size::count(text, 1..=1024, "").map(|count| count as u16)
-}
-
 pub fn run(options: &Options) -> Result<Done, Bad> {
-    if options.on != Testbed::Sim {
-        let name = options.on.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-        return Err(Bad(format!("testbed `{name}` is not part of this build; `--on sim` is")));
-    }
+    let testbed = testbed(options.on)?;
     let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
     check_outputs(options, to_stdout)?;
     let plan = Plan {
         arms: parse_arms(&options.arms)?,
         ground: Ground {
+            testbed,
             iw: options.iw,
             limit: Nanos::from_secs(options.limit),
-            host: hosts(options)?,
+            host: options.speech.hosts()?,
             ..Ground::new(Path::parse(&options.path)?, options.bytes)
         },
         seed: options.seed,
@@ -127,13 +109,14 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
     Ok(if comparison.complete() { Done::Well } else { Done::Short })
 }
 
-/// The hosts that the options name.
-fn hosts(options: &Options) -> Result<Hosts, Bad> {
-    match (options.transport, &options.detection) {
-        (Transport::Quic, None) => Ok(Hosts::default()),
-        (Transport::Quic, Some(_)) => Err(Bad("--detection: QUIC has its own; it goes with `--transport tcp`".into())),
-        (Transport::Tcp, name) => hosts_of_tcp(name.as_deref().unwrap_or("rack")),
-    }
+/// The testbed that the options name, if this build has it.
+fn testbed(named: Named) -> Result<Testbed, Bad> {
+    let testbed = match named {
+        Named::Sim => Testbed::Sim,
+        Named::Quic => Testbed::Quic,
+        Named::Linux => return Err(Bad("testbed `linux` is not part of this build; `--on sim` is".into())),
+    };
+    testbed.check().map(|()| testbed)
 }
 
 /// Every output has a place to go, before anything runs.
@@ -151,16 +134,6 @@ fn check_outputs(options: &Options, json_to_stdout: bool) -> Result<(), Bad> {
         }
     }
     options.trace.as_ref().map_or(Ok(()), |folder| check_folder(folder))
-}
-
-/// Runs on a pool of its own if a size was asked for, else on the process-wide one.
-pub fn on_threads<T: Send>(threads: Option<u16>, work: impl FnOnce() -> Result<T, Bad> + Send) -> Result<T, Bad> {
-    let Some(threads) = threads else { return work() };
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(usize::from(threads))
-        .build()
-        .map_err(|error| Bad(format!("cannot start {threads} threads: {error}")))?;
-    pool.install(work)
 }
 
 /// Shows a progress bar once a run has taken a second; a quick one never flickers.
@@ -198,17 +171,6 @@ fn write_files(options: &Options, comparison: &Comparison, json_to_stdout: bool)
         write_whole(file, |out| out.write_all(comparison.to_json().as_bytes()))?;
     }
     Ok(())
-}
-
-/// The command that was typed, quoted where a shell needs it.
-pub fn command_line() -> String {
-    let quote = |word: String| {
-        let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=.,/+:%@".contains(c));
-        if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
-    };
-    // A file may have a name that is no text.
-    let words = std::env::args_os().skip(1).map(|word| quote(word.to_string_lossy().into_owned()));
-    std::iter::once("firstflight".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// The table with what it is about.

@@ -4,7 +4,7 @@ use crate::Failed;
 use firstflight_lab::Bad;
 use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The folder that `file` will be written into exists and `file` is not a folder.
 ///
@@ -47,6 +47,60 @@ pub fn write_whole(file: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result
         let _ = fs::remove_file(&partial);
         Failed::from(error).at(file)
     })
+}
+
+/// A file that is written bit by bit and appears when it is whole.
+pub struct Growing {
+    file: PathBuf,
+    partial: PathBuf,
+    out: BufWriter<fs::File>,
+}
+
+impl Growing {
+    /// Opens it under another name.
+    ///
+    /// # Errors
+    /// One line with the file's name.
+    pub fn open(file: &Path) -> Result<Growing, Bad> {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let partial = file.with_file_name(format!(".{name}.{}.part", std::process::id()));
+        let out = fs::File::create(&partial).map_err(|error| Failed::from(error).at(file))?;
+        Ok(Growing { file: file.to_owned(), partial, out: BufWriter::new(out) })
+    }
+
+    /// Writes more.
+    ///
+    /// # Errors
+    /// One line with the file's name.
+    pub fn more(&mut self, write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>) -> Result<(), Bad> {
+        write(&mut self.out).map_err(|error| Failed::from(error).at(&self.file))
+    }
+
+    /// Gives it its name.
+    ///
+    /// # Errors
+    /// One line with the file's name.
+    pub fn finish(mut self) -> Result<(), Bad> {
+        let done = self.out.flush().and_then(|()| self.out.get_ref().sync_all()).and_then(|()| fs::rename(&self.partial, &self.file));
+        done.map_err(|error| Failed::from(error).at(&self.file))
+    }
+}
+
+impl Write for Growing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Drop for Growing {
+    fn drop(&mut self) {
+        // After a rename there is nothing left under this name.
+        let _ = fs::remove_file(&self.partial);
+    }
 }
 
 /// A file name out of an arm's label: what a file system may dislike becomes `_`.

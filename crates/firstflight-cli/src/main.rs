@@ -1,13 +1,18 @@
 //! The command `firstflight`.
 #![forbid(unsafe_code)]
 
+mod ab;
 mod compare;
 mod files;
 #[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(target_os = "linux")]
 mod link;
 mod list;
+mod populations;
 mod refusal;
 mod reproduce;
+mod run;
 mod size;
 mod terminal;
 
@@ -28,15 +33,22 @@ struct Cli {
 enum Command {
     /// Compare arms on one path: who reached its speed when, who overshot, what it cost
     Compare(compare::Options),
+    /// Load startups and recoveries into the running kernel as TCP congestion controllers
+    #[cfg(target_os = "linux")]
+    Kernel(kernel::Options),
     /// Published numbers beside ours, row by row, with interval and verdict
     Reproduce(reproduce::Options),
     /// Run a command behind an emulated link
     #[cfg(target_os = "linux")]
     Link(link::Options),
+    /// Test arms against a baseline on a population of paths: what would change for a million connections
+    Ab(Box<ab::Options>),
     /// List the parts an arm can be made of, their options and the short names
     Arms,
     /// List the built-in paths with their sources
     Paths,
+    /// List the built-in populations, or describe or calibrate one
+    Populations(populations::Options),
 }
 
 /// How a command ended when it ended well.
@@ -71,7 +83,11 @@ fn main() -> ExitCode {
         Command::Compare(options) => compare::run(&options),
         Command::Reproduce(options) => reproduce::run(&options),
         #[cfg(target_os = "linux")]
+        Command::Kernel(options) => kernel::run(&options),
+        #[cfg(target_os = "linux")]
         Command::Link(options) => link::run(options),
+        Command::Ab(options) => ab::run(&options),
+        Command::Populations(options) => populations::run(&options),
         Command::Arms => list::arms(),
         Command::Paths => list::paths(),
     };

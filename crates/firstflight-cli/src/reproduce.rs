@@ -1,8 +1,8 @@
 //! `firstflight reproduce`.
 
 use crate::Done;
-use crate::compare::{command_line, on_threads, threads};
 use crate::files::{check_file, write_whole};
+use crate::run::{command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, RULES, TITLE, say, whisper};
 use clap::Args;
 use comfy_table::{Cell, Color, ContentArrangement, Table as Grid};

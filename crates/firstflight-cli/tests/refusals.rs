@@ -164,7 +164,8 @@ fn counts_are_whole_and_in_range() {
 #[test]
 fn a_testbed_that_is_not_in_this_build_is_named() {
     refused_with_outputs(&[
-        (&["--on", "quic"], &["testbed `quic` is not part of this build", "`--on sim`"]),
+        #[cfg(not(feature = "quic"))]
+        (&["--on", "quic"], &["testbed `quic` is not part of this build", "--features quic", "`--on sim`"]),
         (&["--on", "linux"], &["testbed `linux` is not part of this build"]),
         (&["--on", "quick"], &["--on quick: unknown value (did you mean `quic`?); allowed: sim, quic, linux"]),
     ]);

@@ -41,6 +41,9 @@ pub enum Keep {
 pub struct ExperimentRow {
     /// Where it ran.
     pub testbed: &'static str,
+    /// What sends and receives there, where that is not our own code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stacks: Option<&'static str>,
     /// `quic` or `tcp`.
     pub transport: &'static str,
     /// Preset of loss detection.
@@ -206,7 +209,8 @@ impl Plan {
         let ground = &self.ground;
         let path = &ground.path;
         ExperimentRow {
-            testbed: "sim",
+            testbed: ground.testbed.name(),
+            stacks: ground.testbed.stacks(),
             transport: ground.host.transport(),
             detection: ground.host.detection(),
             path: path.to_string(),

@@ -1,18 +1,25 @@
 //! The lab of firstflight: what turns single trials into something a person can decide on.
 #![forbid(unsafe_code)]
 
+pub mod ab;
 pub mod arms;
 pub mod compare;
 pub mod error;
 pub mod page;
+pub mod population;
+#[cfg(feature = "quic")]
+pub mod quic;
 pub mod record;
 pub mod report;
 pub mod reproduce;
 pub mod stats;
 pub mod table;
+pub mod testbed;
 pub mod trial;
 
 pub use arms::{DEFAULT_ARMS, NamedArm, parse_arms};
 pub use compare::{Comparison, Plan};
 pub use error::{Bad, nearest};
+pub use population::Population;
+pub use testbed::Testbed;
 pub use trial::{Ground, Hosts, TrialRow, hosts_of_tcp};

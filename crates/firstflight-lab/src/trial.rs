@@ -1,8 +1,9 @@
-//! One trial: an arm on a path with an object and a seed, on the simulator, as a result row.
+//! One trial: an arm on a path with an object and a seed, on a testbed, as a result row.
 
 use crate::arms::NamedArm;
 use crate::error::Bad;
 use crate::record::Recorder;
+use crate::testbed::Testbed;
 use firstflight::controller::Config;
 use firstflight::detection::presets::{Marking, PRESETS};
 use firstflight::{Nanos, Seq, Time};
@@ -14,6 +15,8 @@ use serde::Serialize;
 /// What all trials of a comparison share.
 #[derive(Clone, Debug)]
 pub struct Ground {
+    /// Where it runs.
+    pub testbed: Testbed,
     /// The path.
     pub path: Path,
     /// Object size, bytes.
@@ -26,6 +29,8 @@ pub struct Ground {
     pub limit: Nanos,
     /// Transport, sizes and timers of the hosts.
     pub host: Hosts,
+    /// Which path of a population this is; with the seed it keys every draw of the path.
+    pub path_index: u64,
 }
 
 /// TCP hosts with the preset of loss detection of that name, as `--detection` has it.
@@ -50,7 +55,8 @@ pub struct Bound {
 impl Ground {
     /// A ground with the defaults of the QUIC host: initial window 10, bucket of 2 packets.
     pub fn new(path: Path, bytes: u64) -> Ground {
-        Ground { path, bytes, iw: 10, burst: 2, limit: Nanos::from_secs(600), host: Hosts::default() }
+        let limit = Nanos::from_secs(600);
+        Ground { testbed: Testbed::Sim, path, bytes, iw: 10, burst: 2, limit, host: Hosts::default(), path_index: 0 }
     }
 
     /// The oracle's exit: the window that fills the path and no more, plus what the receiver holds back between two ACKs.
@@ -82,7 +88,7 @@ impl Ground {
             open = open.with_thin(None).with_release(if matches!(release, Release::Handover(_)) { release } else { Release::Plain });
         }
         let wire = self.host.packet_bytes();
-        let (mut forward, reverse) = open.links(wire, self.host.ack_bytes(), seed, 0)?;
+        let (mut forward, reverse) = open.links(wire, self.host.ack_bytes(), seed, self.path_index)?;
         let mut left = self.bytes;
         let mut last = 0;
         while left > 0 {
@@ -108,12 +114,24 @@ impl Ground {
     /// Runs one trial. With a recorder every event is kept.
     ///
     /// # Errors
-    /// If the path cannot carry the host's packets.
+    /// If the path cannot carry the host's packets, or this build does not have the testbed.
     pub fn run(&self, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+        self.testbed.check()?;
+        #[cfg(feature = "quic")]
+        if self.testbed == Testbed::Quic {
+            return crate::quic::run(self, arm, seed, recorder);
+        }
         let controller = arm.arm.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
         let burst = u64::from(arm.arm.sender.burst.unwrap_or(self.burst)) * self.host.mss();
-        let setup =
-            Setup { path: &self.path, host: self.host, pacer_burst: burst, object: self.bytes, limit: self.limit, seed, path_index: 0 };
+        let setup = Setup {
+            path: &self.path,
+            host: self.host,
+            pacer_burst: burst,
+            object: self.bytes,
+            limit: self.limit,
+            seed,
+            path_index: self.path_index,
+        };
         Ok(match recorder {
             Some(recorder) => run(&setup, controller, recorder)?,
             None => run(&setup, controller, &mut Nobody)?,
@@ -246,7 +264,7 @@ impl TrialRow {
             arm: arm.label.clone(),
             arm_full: arm.arm.to_string(),
             path: ground.path.to_string(),
-            testbed: "sim",
+            testbed: ground.testbed.name(),
             seed,
             complete,
             ttlb_ms,

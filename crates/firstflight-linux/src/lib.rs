@@ -2,6 +2,7 @@
 //!
 //! * [`link`]: two network namespaces with a TUN device each, and a thread between them that gives every packet the fate which a
 //!   [`firstflight_path::Path`] decides. Needs no kernel module but TUN, no netem, and leaves nothing behind.
+//! * `kernel` (feature `bpf`): startups and recoveries as congestion controllers of the running kernel, loaded and taken out again.
 //! * [`supervise`]: run a command at one end, a server at the other, and end both whatever happens.
 //!
 //! Everything here needs privilege; what is missing is said in one line ([`Refusal`]). On other systems than Linux the crate is empty.
@@ -10,6 +11,8 @@
 #![deny(clippy::float_arithmetic)]
 
 mod guard;
+#[cfg(feature = "bpf")]
+pub mod kernel;
 pub mod link;
 pub mod namespace;
 mod refusal;

@@ -153,7 +153,7 @@ impl Signals {
             let _ = poll(&mut [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)], timeout);
             while let Ok(Some(info)) = self.fd.read_signal() {
                 let Ok(signal) = Signal::try_from(info.ssi_signo.cast_signed()) else { continue };
-                if matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT) {
+                if ends(signal) {
                     let _ = killpg(running.group, signal);
                     deadline.get_or_insert(Instant::now() + GRACE);
                 }
@@ -166,6 +166,40 @@ impl Drop for Signals {
     fn drop(&mut self) {
         let _ = self.before.thread_set_mask();
     }
+}
+
+/// Ctrl-C and its like, waited for instead of being ended by them, so that what was made can be put away.
+pub struct Interrupts(Signals);
+
+impl Interrupts {
+    /// From now on they are ours. To be called before other threads start.
+    ///
+    /// # Errors
+    /// If the kernel has no descriptor for signals.
+    pub fn block() -> Result<Interrupts, Refusal> {
+        Signals::block().map(Interrupts)
+    }
+
+    /// Whether one came.
+    pub fn came(&self) -> bool {
+        while let Ok(Some(info)) = self.0.fd.read_signal() {
+            if Signal::try_from(info.ssi_signo.cast_signed()).is_ok_and(ends) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Until one comes.
+    pub fn wait(&self) {
+        while !self.came() {
+            let _ = poll(&mut [PollFd::new(self.0.fd.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE);
+        }
+    }
+}
+
+fn ends(signal: Signal) -> bool {
+    matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT)
 }
 
 /// The terminal, lent to the command so that Ctrl-C and a shell's job control reach it; taken back when dropped.

@@ -204,6 +204,7 @@ impl Driver {
         self.next
     }
 
+    #[cfg(feature = "quinn")]
     /// When the last recovery began; what was sent before it is no news.
     pub(crate) fn recovery_began(&self) -> Time {
         self.recovery_began

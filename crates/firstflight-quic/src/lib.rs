@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `noq` | [`noq`]: controllers for noq, every arm |
 //! | `quinn` | [`quinn`]: controllers for quinn, the arms that its interface can carry; the others are refused with a reason |
-//! | `rig` | [`rig`]: a real noq sender and a real receiver without sockets, joined by an emulated path, in virtual time |
+//! | `rig` | [`rig`]: a real sender and a real receiver without sockets, joined by an emulated path, in virtual time |
 //!
 //! ```
 //! # #[cfg(feature = "noq")] {

@@ -15,9 +15,9 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The rate reported for a sender without pacing, bytes per second. A thousand bytes per nanosecond: beyond every link, and the shortfall
-/// of one packet still takes the nanosecond that keeps a virtual clock moving.
-const UNPACED: u64 = 1_000_000_000_000;
+/// The rate reported for a sender without pacing, bytes per second: 256 packets leave at once and more at 8 Gbit/s. A byte per nanosecond
+/// is the highest rate at which the shortfall of a byte still takes a tick of the clock; beyond it the stack's pacing timer does not move.
+const UNPACED: u64 = 1_000_000_000;
 
 /// A factory for the arm that `text` names, ready for `TransportConfig::congestion_controller_factory`.
 ///

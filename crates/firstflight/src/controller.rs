@@ -230,7 +230,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
 
     /// The largest packet has another size from now on, in bytes (path MTU discovery). Windows stay as they are.
     pub fn set_mss(&mut self, mss: u64) {
-        self.cx.mss = mss.clamp(1, MAX_BYTES >> 8);
+        self.cx.mss = mss.clamp(1, MAX_MSS);
     }
 
     /// A packet or burst left.

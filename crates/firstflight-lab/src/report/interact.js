@@ -1,7 +1,5 @@
 // What the reader does: choose arms and lines, read values under a line, zoom, switch light and dark, copy.
 
-const root = document.documentElement.dataset;
-
 // --- Arms and lines --------------------------------------------------------------------------------------------
 
 function legend() {
@@ -182,56 +180,6 @@ function keys(chart, event) {
 }
 
 // --- The page --------------------------------------------------------------------------------------------------
-
-function theme() {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const button = byId("theme");
-  const now = () => root.theme ?? (dark.matches ? "dark" : "light");
-  const name = () => {
-    button.textContent = now() === "dark" ? "Light" : "Dark";
-    button.setAttribute("aria-label", `Switch to ${now() === "dark" ? "light" : "dark"} colours`);
-  };
-  button.addEventListener("click", () => {
-    root.theme = now() === "dark" ? "light" : "dark";
-    name();
-  });
-  dark.addEventListener("change", name);
-  name();
-}
-
-function copy() {
-  const button = byId("copy");
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(report.command);
-      button.textContent = "Copied";
-    } catch {
-      // Without permission the command is at least selected, one keystroke from copied.
-      getSelection().selectAllChildren(byId("command"));
-      button.textContent = "Selected";
-    }
-    setTimeout(() => (button.textContent = "Copy"), 2000);
-  });
-}
-
-// One tooltip for whatever carries `data-tip`, placed over the page so that scrolling boxes do not cut it.
-function tips() {
-  const tip = byId("tip");
-  const show = (event) => {
-    const owner = event.target.closest?.("[data-tip]");
-    tip.hidden = !owner?.dataset.tip;
-    if (tip.hidden) return;
-    tip.textContent = owner.dataset.tip;
-    owner.setAttribute("aria-describedby", "tip");
-    const box = owner.getBoundingClientRect();
-    tip.style.left = `${Math.max(8, Math.min(box.left, document.documentElement.clientWidth - tip.offsetWidth - 8))}px`;
-    tip.style.top = `${box.bottom + 6}px`;
-  };
-  const hide = () => (tip.hidden = true);
-  for (const name of ["mouseover", "focusin"]) document.addEventListener(name, show);
-  for (const name of ["focusout", "scroll"]) document.addEventListener(name, hide, { passive: true });
-  document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
-}
 
 layOut();
 legend();

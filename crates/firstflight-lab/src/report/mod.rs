@@ -4,6 +4,7 @@
 //!
 //! Numbers: times are milliseconds since the first data byte was sent, sizes are bytes, `null` means "does not apply".
 
+mod ab;
 mod html;
 mod thin;
 

@@ -15,8 +15,6 @@ const REASONS = {
 };
 const TESTBEDS = { sim: "in the simulator", quic: "over real QUIC", linux: "over Linux TCP" };
 
-const plural = (count, one) => `${number(count, 0)} ${one}${count === 1 ? "" : "s"}`;
-
 function lead() {
   const { path } = report;
   const where = path.name ? `the path “${path.name}”` : "one path";
@@ -30,13 +28,6 @@ function lead() {
     : `One trial per arm (${seeds}), on the same path.`;
   byId("series-how").textContent = (report.repeat > 1 ? `These are the trials with seed ${report.seed}. ` : "") +
     "Times count from the first data byte sent. All charts share one time axis.";
-}
-
-function facts(list, entries) {
-  for (const [name, value, extra] of entries) {
-    if (value === null || value === undefined || value === "") continue;
-    list.append(html("div", { class: extra }, html("dt", {}, name), html("dd", {}, value)));
-  }
 }
 
 function paths() {

@@ -69,9 +69,11 @@ pub(super) struct Entries {
     pub(super) repeats: u64,
     pub(super) repeated_bytes: u64,
     pub(super) lost_repeats: u64,
+    pub(super) below_ssthresh: u64,
     pub(super) cwnd_max: u64,
     pub(super) episodes: Vec<Episode>,
     episodes_seen: u32,
+    datagram: u64,
     watched: bool,
     notes: Vec<Note>,
 }
@@ -96,6 +98,12 @@ impl Entries {
     /// What was noted since the last call.
     pub(super) fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.notes)
+    }
+
+    /// A packet left of which no tap tells.
+    pub(super) fn on_untold(&mut self, now: Time) {
+        let position = self.packets.last().map_or(0, |packet| packet.position + 1);
+        self.on_sent(now, position, 0);
     }
 
     fn on_sent(&mut self, now: Time, position: u64, bytes: u64) {
@@ -125,6 +133,7 @@ impl Entries {
     }
 
     fn on_ack(&mut self, ack: &Ack, cwnd_before: u64, controller: &ArmController) {
+        let datagram = self.datagram.max(1);
         let seen = controller.stats().loss_episodes + controller.stats().ecn_episodes;
         let opened = seen != self.episodes_seen;
         if let Some(episode) = self.episodes.last_mut().filter(|episode| episode.end.is_none()) {
@@ -137,6 +146,10 @@ impl Entries {
         }
         if opened {
             self.episodes_seen = seen;
+            if ack.lost > 0 {
+                let threshold = controller.ssthresh().unwrap_or(u64::MAX);
+                self.below_ssthresh += u64::from(ack.inflight.div_ceil(datagram) <= threshold / datagram);
+            }
             self.episodes.push(Episode {
                 start: ack.now,
                 end: None,
@@ -159,8 +172,8 @@ pub(super) struct Logbook {
 
 impl Logbook {
     /// An empty one; with `watched` every event is noted.
-    pub(super) fn new(watched: bool) -> Logbook {
-        Logbook { entries: Mutex::new(Entries { watched, ..Entries::default() }) }
+    pub(super) fn new(datagram: u16, watched: bool) -> Logbook {
+        Logbook { entries: Mutex::new(Entries { datagram: u64::from(datagram), watched, ..Entries::default() }) }
     }
 
     /// What is written in it.
@@ -171,7 +184,7 @@ impl Logbook {
     /// The trial begins: what came before was the handshake.
     pub(super) fn begin(&self) {
         let mut entries = self.open();
-        *entries = Entries { watched: entries.watched, ..Entries::default() };
+        *entries = Entries { datagram: entries.datagram, watched: entries.watched, ..Entries::default() };
     }
 }
 

@@ -1,6 +1,6 @@
 //! The rig: real QUIC endpoints on an emulated path, in virtual time. No sockets, no threads, no clock.
 //!
-//! A noq server sends one object to a client over the same path state machine that the simulator uses. Nothing reads a clock and every
+//! A noq (or quinn) server sends one object to a client over the same path state machine that the simulator uses. Nothing reads a clock and every
 //! random choice that could change a size or a time is seeded, so two runs give the same trial to the nanosecond, many times faster
 //! than real time. What the simulator models, the rig runs: packets with their headers, ACK frames, loss detection, pacing.
 //!
@@ -10,6 +10,9 @@
 //! * the handshake crosses the path without its random loss; time, draws and traces start with the first byte of the object.
 
 mod logbook;
+mod noq_sender;
+#[cfg(feature = "quinn")]
+mod quinn_sender;
 mod receiver;
 mod sender;
 mod tls;
@@ -18,13 +21,14 @@ mod wire;
 pub use logbook::{Episode, Note};
 
 use crate::driver::Account;
-use crate::noq::{Factory, account};
+use crate::noq::Factory;
 use crate::plan::Plan;
 use firstflight::{Exit, Nanos, Time};
 use firstflight_path::{Path, PathError};
 use hdrhistogram::Histogram;
 use logbook::Logbook;
-use noq_proto::PathId;
+use noq_proto::congestion::CubicConfig;
+use noq_sender::NoqSender;
 use receiver::Receiver;
 use sender::Sender;
 use std::fmt;
@@ -63,13 +67,28 @@ impl From<rustls::Error> for Fault {
     }
 }
 
+/// Which stack sends, and what controls it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Control {
+    /// An arm on noq.
+    Noq(Plan),
+    /// noq with its own CUBIC.
+    NoqCubic,
+    /// An arm on quinn. quinn names no lost packets: dropped ones count as lost, and none as false alarms.
+    #[cfg(feature = "quinn")]
+    Quinn(Plan),
+    /// quinn with its own CUBIC.
+    #[cfg(feature = "quinn")]
+    QuinnCubic,
+}
+
 /// What a trial runs on.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
     /// The path.
     pub path: &'a Path,
-    /// The arm.
-    pub plan: Plan,
+    /// The sender.
+    pub control: Control,
     /// Bytes of a full datagram (UDP payload), 1200 to 1472.
     pub datagram: u16,
     /// IP bytes of a packet that carries only an ACK: what the path's idle RTT counts with.
@@ -111,6 +130,8 @@ pub struct Outcome {
     pub lost_retransmissions: u64,
     /// Probe timeouts: sends after a timer when nothing had been sent for a round trip and nothing was declared lost.
     pub probe_timeouts: u64,
+    /// Recovery episodes opened by loss with no more in flight at entry than the threshold allows, in whole datagrams.
+    pub recoveries_below_ssthresh: u64,
     /// How startup ended, if it did.
     pub exit: Option<Exit>,
     /// Recovery episodes.
@@ -119,8 +140,8 @@ pub struct Outcome {
     pub queue_us: Histogram<u32>,
     /// Largest window, bytes.
     pub cwnd_max: u64,
-    /// The controller's own account at the end.
-    pub account: Account,
+    /// The controller's own account at the end; `None` if it is the stack's own.
+    pub account: Option<Account>,
     /// Receive window of the stream and of the connection, bytes.
     pub stream_window: u64,
     /// RTT sample of the handshake, as the controller started with it.
@@ -156,7 +177,7 @@ struct Rig<'a> {
     watch: Option<&'a mut (dyn Watch + 'a)>,
     epoch: Instant,
     now: u64,
-    sender: Sender,
+    sender: Box<dyn Sender>,
     receiver: Receiver,
     down: Wire,
     up: Wire,
@@ -165,7 +186,53 @@ struct Rig<'a> {
     queue_us: Histogram<u32>,
     probe_timeouts: u64,
     steps: u64,
+    /// Steps without the clock moving.
+    same_instant: u32,
     stream_window: u64,
+}
+
+/// Without a tap a datagram counts as data if it is larger than a packet with nothing but an ACK, bytes.
+const ACK_AT_MOST: usize = 100;
+
+impl Control {
+    fn plan(&self) -> Option<&Plan> {
+        match self {
+            Control::Noq(plan) => Some(plan),
+            Control::NoqCubic => None,
+            #[cfg(feature = "quinn")]
+            Control::Quinn(plan) => Some(plan),
+            #[cfg(feature = "quinn")]
+            Control::QuinnCubic => None,
+        }
+    }
+
+    /// The stack names each packet that it declares lost.
+    fn names_losses(&self) -> bool {
+        matches!(self, Control::Noq(_))
+    }
+}
+
+fn sender(setup: &Setup<'_>, epoch: Instant, logbook: &Arc<Logbook>, seed: [u8; 32]) -> Result<Box<dyn Sender>, Fault> {
+    let object = setup.object.max(1);
+    let from_receiver = noq_proto::FourTuple::new(RECEIVER, Some(SENDER.ip()));
+    Ok(match setup.control {
+        Control::Noq(plan) => {
+            let factory = Factory::new(plan).with_origin(epoch).with_tap(logbook.clone());
+            Box::new(NoqSender::new(object, setup.datagram, Arc::new(factory), from_receiver, seed)?)
+        }
+        Control::NoqCubic => Box::new(NoqSender::new(object, setup.datagram, Arc::new(CubicConfig::default()), from_receiver, seed)?),
+        #[cfg(feature = "quinn")]
+        Control::Quinn(plan) => {
+            let factory = crate::quinn::Factory::new(plan).map_err(|refused| Fault(refused.0))?;
+            let factory = factory.with_origin(epoch).with_tap(logbook.clone());
+            Box::new(quinn_sender::QuinnSender::new(object, setup.datagram, Arc::new(factory), RECEIVER, seed)?)
+        }
+        #[cfg(feature = "quinn")]
+        Control::QuinnCubic => {
+            let factory = Arc::new(quinn_proto::congestion::CubicConfig::default());
+            Box::new(quinn_sender::QuinnSender::new(object, setup.datagram, factory, RECEIVER, seed)?)
+        }
+    })
 }
 
 const fn address(last: u8, port: u16) -> SocketAddr {
@@ -182,8 +249,7 @@ impl<'a> Rig<'a> {
         let packet = u32::from(setup.datagram) + wire::LOWER;
         let (down, up) =
             setup.path.clone().with_loss_ppb(0).with_up_loss_ppb(0).links(packet, setup.ack_packet, setup.seed, setup.path_index)?;
-        let logbook = Arc::new(Logbook::new(watch.is_some()));
-        let factory = Factory::new(setup.plan).with_origin(epoch).with_tap(logbook.clone());
+        let logbook = Arc::new(Logbook::new(setup.datagram, watch.is_some()));
         let stream_window = setup.object.saturating_add(1_000_000);
         let seeds = |which: u8| {
             let mut seed = [which; 32];
@@ -191,14 +257,13 @@ impl<'a> Rig<'a> {
             seed[8..16].copy_from_slice(&setup.path_index.to_le_bytes());
             seed
         };
-        let from_receiver = noq_proto::FourTuple::new(RECEIVER, Some(SENDER.ip()));
         let from_sender = iroh_quinn_proto::FourTuple { remote: SENDER, local_ip: Some(RECEIVER.ip()) };
         Ok(Rig {
             setup,
             watch,
             epoch,
             now: 0,
-            sender: Sender::new(setup.object.max(1), setup.datagram, factory, from_receiver, seeds(1))?,
+            sender: sender(setup, epoch, &logbook, seeds(1))?,
             receiver: Receiver::new(epoch, stream_window, SENDER, from_sender, seeds(2))?,
             down: Wire::new(down),
             up: Wire::new(up),
@@ -208,6 +273,7 @@ impl<'a> Rig<'a> {
             queue_us: Histogram::new_with_bounds(1, 120_000_000, 2).map_err(|error| Fault(error.to_string()))?,
             probe_timeouts: 0,
             steps: 0,
+            same_instant: 0,
             stream_window,
         })
     }
@@ -239,9 +305,23 @@ impl<'a> Rig<'a> {
                 self.now = end;
                 return self.finish(false);
             }
-            self.now = next.max(self.now);
+            self.advance(next);
             self.deliver()?;
             self.fire()?;
+        }
+    }
+
+    /// Moves the clock. A pacing delay below half a nanosecond is no delay to the stack's clock: rather than ask again for ever at the
+    /// same instant, the rig lets a nanosecond pass.
+    fn advance(&mut self, next: u64) {
+        const PATIENCE: u32 = 64;
+        if next > self.now {
+            (self.now, self.same_instant) = (next, 0);
+            return;
+        }
+        self.same_instant += 1;
+        if self.same_instant > PATIENCE {
+            self.now += 1;
         }
     }
 
@@ -300,12 +380,16 @@ impl<'a> Rig<'a> {
         }
         loop {
             let before = self.logbook.open().packets_sent();
+            let tapped = self.setup.control.plan().is_some();
             let Some((ecn, bytes)) = self.sender.transmit(instant) else { break };
             let fate = self.down.offer(self.now, ecn, bytes);
             if self.marks.begin.is_none() {
                 continue;
             }
             let mut book = self.logbook.open();
+            if !tapped && bytes.len() > ACK_AT_MOST {
+                book.on_untold(Time(self.now));
+            }
             let data = book.packets_sent() > before;
             match fate {
                 Offered::Sent { waited } if data => self.queue_us.saturating_record(waited / 1000),
@@ -342,8 +426,10 @@ impl<'a> Rig<'a> {
     fn finish(mut self, complete: bool) -> Result<Outcome, Fault> {
         self.report();
         let begin = self.marks.begin.ok_or_else(|| Fault("the handshake did not finish within the limit".into()))?;
-        let controller = self.sender.connection().and_then(|connection| connection.congestion_state(PathId::ZERO)).and_then(account);
-        let account = controller.ok_or_else(|| Fault("the sender ran another controller".into()))?;
+        let account = self.sender.account();
+        if account.map(|account| account.arm) != self.setup.control.plan().map(|plan| plan.arm) {
+            return Err(Fault("the sender ran another controller".into()));
+        }
         let mut book = self.logbook.open();
         let mut episodes = std::mem::take(&mut book.episodes);
         for episode in &mut episodes {
@@ -351,7 +437,7 @@ impl<'a> Rig<'a> {
             episode.end = episode.end.map(|end| Time(end.0.saturating_sub(begin)));
         }
         if let Some(open) = episodes.last_mut().filter(|episode| episode.end.is_none()) {
-            open.cwnd_after = account.cwnd;
+            open.cwnd_after = account.map_or(0, |account| account.cwnd);
         }
         Ok(Outcome {
             complete,
@@ -359,20 +445,21 @@ impl<'a> Rig<'a> {
             delivered_after: self.marks.delivered.map(|at| Nanos(at - begin)),
             delivered: self.receiver.received(),
             packets_sent: book.packets_sent(),
-            packets_lost: book.packets_lost,
+            packets_lost: if self.setup.control.names_losses() { book.packets_lost } else { book.packets_dropped },
             packets_dropped: book.packets_dropped,
             spurious_losses: book.spurious,
             retransmissions: book.repeats,
             retransmitted_bytes: book.repeated_bytes,
             lost_retransmissions: book.lost_repeats,
             probe_timeouts: self.probe_timeouts,
-            exit: account.exit.map(|exit| Exit { at: Time(exit.at.0.saturating_sub(begin)), ..exit }),
+            recoveries_below_ssthresh: book.below_ssthresh,
+            exit: account.and_then(|account| account.exit).map(|exit| Exit { at: Time(exit.at.0.saturating_sub(begin)), ..exit }),
             episodes,
             queue_us: self.queue_us.clone(),
             cwnd_max: book.cwnd_max,
             account,
             stream_window: self.stream_window,
-            handshake_rtt: account.handshake_rtt,
+            handshake_rtt: account.and_then(|account| account.handshake_rtt),
             steps: self.steps,
         })
     }

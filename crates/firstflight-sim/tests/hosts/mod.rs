@@ -25,7 +25,7 @@ pub fn plan(arm: &str, host: Hosts, app: App, start: Nanos) -> FlowPlan<AnyStart
     FlowPlan { controller: controller(arm, host, start), app, start, rtt_extra: Nanos::ZERO }
 }
 
-pub fn shared<'a>(path: &'a Path, host: impl Into<Hosts>, limit: u64) -> Shared<'a> {
+pub fn shared(path: &Path, host: impl Into<Hosts>, limit: u64) -> Shared<'_> {
     let host = host.into();
     Shared { path, host, pacer_burst: 2 * host.mss(), limit: Nanos(limit), seed: 1, path_index: 0, sample: None }
 }

@@ -23,9 +23,24 @@ impl Summary {
     }
 }
 
+/// Jain's index of fairness: 1 if all have the same, 1/n if one has everything. `None` without a positive value.
+pub fn jain(shares: &[f64]) -> Option<f64> {
+    let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
+    (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn jain_is_1_for_equals_and_1_over_n_for_one_who_has_all() {
+        for (shares, index) in [(&[2.0, 2.0, 2.0][..], 1.0), (&[1.0, 0.0, 0.0, 0.0], 0.25), (&[3.0, 1.0], 0.8)] {
+            let ours = jain(shares).unwrap();
+            assert!((ours - index).abs() < 1e-12, "{shares:?} has {ours}, not {index}");
+        }
+        assert_eq!((jain(&[]), jain(&[0.0, 0.0])), (None, None));
+    }
 
     #[test]
     fn a_summary_is_median_and_extremes() {

@@ -1,0 +1,382 @@
+//! `firstflight ab`.
+
+use crate::files::{Growing, check_file, check_folder, write_whole};
+use crate::run::{Speech, command_line, on_threads, threads};
+use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper};
+use crate::{Done, size};
+use clap::{Args, Subcommand};
+use firstflight::Nanos;
+use firstflight_lab::ab::rows::{Row, write_csv};
+use firstflight_lab::ab::{Analysis, Experiment, MOST_FLOWS, MOST_SECONDS, Run, Tallies, Test, Watch, run as files, shard};
+use firstflight_lab::{Bad, Population, parse_arms};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+mod tables;
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Options {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    test: TestOptions,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Join the shards of one test
+    Merge(MergeOptions),
+}
+
+#[derive(Args, Debug)]
+struct TestOptions {
+    /// Population: a name of `firstflight populations`, a TOML or CSV file; knobs in parentheses, as in `cdn(q=0.8)`
+    #[arg(long, default_value = "cdn")]
+    population: String,
+    /// Connections; every arm meets the same ones
+    #[arg(long, default_value_t = 20_000, value_parser = |text: &str| size::count(text, 1..=MOST_FLOWS, "connections"), allow_negative_numbers = true)]
+    flows: u64,
+    /// The arm that the others are compared with
+    #[arg(long, default_value = "slowstart")]
+    baseline: String,
+    /// Arms, separated by commas
+    #[arg(long, default_value = "jumpstart,rapid-nojump,rapid")]
+    arms: String,
+    #[command(flatten)]
+    speech: Speech,
+    /// Seed of every random draw
+    #[arg(long, default_value_t = 1, value_parser = |text: &str| size::count(text, 0..=u64::MAX, ""), allow_negative_numbers = true)]
+    seed: u64,
+    /// Initial window in packets, for arms that do not name one [default: the population's, else 10]
+    #[arg(long, value_parser = |text: &str| size::count(text, 1..=1000, "packets"), allow_negative_numbers = true)]
+    iw: Option<u64>,
+    /// Stop a transfer after this many seconds of simulated time
+    #[arg(long, default_value_t = 600, value_parser = |text: &str| size::count(text, 1..=MOST_SECONDS, "seconds"), allow_negative_numbers = true)]
+    limit: u64,
+    #[command(flatten)]
+    outputs: Outputs,
+    /// Write a row per connection and arm: a .csv file, or .parquet where that is built in
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    out: Option<PathBuf>,
+    /// Run only part I of N (such as 1/4); needs --save or --resume
+    #[arg(long, value_name = "I/N", value_parser = part)]
+    shard: Option<(u64, u64)>,
+    /// Write the sums of what ran to a file for `firstflight ab merge`
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Keep finished blocks in this folder and do not run again what is there
+    #[arg(long, value_name = "FOLDER")]
+    resume: Option<PathBuf>,
+    /// Worker threads; results do not depend on it
+    #[arg(long, value_parser = threads, allow_negative_numbers = true)]
+    threads: Option<u16>,
+}
+
+#[derive(Args, Debug)]
+struct Outputs {
+    /// Write the results as JSON to a file, `-` for standard output instead of the tables
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the report, one self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+struct MergeOptions {
+    /// Files written by --save, or folders of --resume
+    #[arg(required = true, value_name = "SHARD")]
+    shards: Vec<PathBuf>,
+    #[command(flatten)]
+    outputs: Outputs,
+}
+
+fn part(text: &str) -> Result<(u64, u64), String> {
+    let wrong = || "is no part; allowed: I/N with 1 <= I <= N <= 10000, such as 1/4".to_owned();
+    let (i, n) = text.split_once('/').ok_or_else(wrong)?;
+    let part: (u64, u64) = (i.parse().map_err(|_| wrong())?, n.parse().map_err(|_| wrong())?);
+    if (1..=part.1).contains(&part.0) && part.1 <= 10_000 { Ok(part) } else { Err(wrong()) }
+}
+
+pub fn run(options: &Options) -> Result<Done, Bad> {
+    match &options.command {
+        Some(Command::Merge(options)) => merge(options),
+        None => test(&options.test),
+    }
+}
+
+impl Outputs {
+    fn to_stdout(&self) -> bool {
+        self.json.as_ref().is_some_and(|file| file.as_os_str() == "-")
+    }
+
+    fn check(&self) -> Result<(), Bad> {
+        let json = self.json.as_ref().filter(|_| !self.to_stdout());
+        for file in json.into_iter().chain(&self.report) {
+            check_file(file)?;
+        }
+        match &self.report {
+            Some(report) if report.as_os_str() == "-" => {
+                Err(Bad("--report -: a report goes to a file; `--json -` goes to standard output".into()))
+            }
+            Some(report) if json == Some(report) => Err(Bad(format!("--report {}: --json names the same file", report.display()))),
+            _ => Ok(()),
+        }
+    }
+
+    fn give(&self, analysis: &Analysis) -> Result<(), Bad> {
+        if let Some(file) = self.json.as_ref().filter(|_| !self.to_stdout()) {
+            write_whole(file, |out| out.write_all(analysis.to_json().as_bytes()))?;
+        }
+        if let Some(file) = &self.report {
+            let page = analysis.page(&command_line());
+            write_whole(file, |out| out.write_all(page.as_bytes()))?;
+        }
+        if self.to_stdout() {
+            say(&analysis.to_json())?;
+        } else {
+            say(&as_text(analysis))?;
+        }
+        for warning in &analysis.warnings {
+            whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
+        }
+        Ok(())
+    }
+}
+
+fn test(options: &TestOptions) -> Result<Done, Bad> {
+    options.outputs.check()?;
+    for file in options.out.iter().chain(&options.save) {
+        check_file(file)?;
+    }
+    let mut arms = parse_arms(&options.baseline)?;
+    if arms.len() != 1 {
+        return Err(Bad(format!("--baseline {}: {} arms; allowed: one", options.baseline, arms.len())));
+    }
+    arms.extend(parse_arms(&options.arms)?);
+    let population = Population::parse(&options.population)?;
+    let iw = options.iw.map_or(population.initial_window.unwrap_or(10), |packets| packets as u32);
+    let test = Test {
+        population,
+        arms,
+        flows: options.flows,
+        seed: options.seed,
+        iw,
+        burst: 2,
+        limit: Nanos::from_secs(options.limit),
+        host: options.speech.hosts()?,
+        detection: options.speech.detection.clone(),
+    };
+    test.check()?;
+    if options.shard.is_some() && options.save.is_none() && options.resume.is_none() {
+        return Err(Bad("--shard: needs --save FILE or --resume FOLDER, or nothing of it is left".into()));
+    }
+    if let Some(folder) = &options.resume {
+        prepare(folder)?;
+    }
+    let sink = options.out.as_deref().map(|file| Sink::open(file)).transpose()?;
+    let tallies = run_with_progress(&test, options, sink)?;
+    let experiment = test.experiment();
+    if let Some(file) = &options.save {
+        write_whole(file, |out| out.write_all(&shard::encode(&experiment, &tallies)))?;
+    }
+    if tallies.flows() == 0 {
+        return Err(Bad("nothing ran: there is no result".into()));
+    }
+    finish(&options.outputs, &experiment, &tallies, options.shard.is_some())
+}
+
+/// The folder exists, or its parent does and it is made.
+fn prepare(folder: &Path) -> Result<(), Bad> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    match folder.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => check_folder(parent)?,
+        _ => {}
+    }
+    fs::create_dir(folder).map_err(|error| Bad(format!("{}: {error}", folder.display())))
+}
+
+fn finish(outputs: &Outputs, experiment: &Experiment, tallies: &Tallies, part_wanted: bool) -> Result<Done, Bad> {
+    // The population is read back from the result itself: a shard needs no file but its own.
+    let population = Population::from_toml("population of the test", &experiment.population_toml, None);
+    let warnings = population.map(|population| population.warnings()).unwrap_or_default();
+    let analysis = Analysis::new(experiment, tallies, &warnings);
+    outputs.give(&analysis)?;
+    Ok(if (analysis.complete || part_wanted) && analysis.aa.differed == 0 { Done::Well } else { Done::Short })
+}
+
+fn merge(options: &MergeOptions) -> Result<Done, Bad> {
+    options.outputs.check()?;
+    let mut shards = Vec::new();
+    for path in &options.shards {
+        for file in shard_files(path)? {
+            let (experiment, tallies) = files::read(&file)?;
+            shards.push((file.display().to_string(), experiment, tallies));
+        }
+    }
+    let (experiment, tallies) = shard::join(shards)?;
+    if tallies.flows() == 0 {
+        return Err(Bad("the shards are empty: there is no result".into()));
+    }
+    finish(&options.outputs, &experiment, &tallies, false)
+}
+
+/// The file itself, or the shards in a folder.
+fn shard_files(path: &Path) -> Result<Vec<PathBuf>, Bad> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let bad = |error: std::io::Error| Bad(format!("{}: {error}", path.display()));
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).map_err(bad)? {
+        let file = entry.map_err(bad)?.path();
+        if file.extension().is_some_and(|extension| extension == "ffab") {
+            files.push(file);
+        }
+    }
+    files.sort();
+    if files.is_empty() { Err(Bad(format!("{}: holds no shard", path.display()))) } else { Ok(files) }
+}
+
+/// Where rows go.
+enum Sink {
+    Csv(Growing),
+    #[cfg(feature = "parquet")]
+    Parquet(ParquetSink),
+}
+
+impl Sink {
+    fn open(file: &Path) -> Result<Sink, Bad> {
+        match file.extension().and_then(|extension| extension.to_str()) {
+            Some("csv") => Ok(Sink::Csv(Growing::open(file)?)),
+            #[cfg(feature = "parquet")]
+            Some("parquet") => Ok(Sink::Parquet(ParquetSink::Empty(Growing::open(file)?))),
+            #[cfg(not(feature = "parquet"))]
+            Some("parquet") => Err(Bad(format!(
+                "--out {}: this build writes no Parquet (`--features parquet` does); allowed: a .csv file",
+                file.display()
+            ))),
+            _ => Err(Bad(format!("--out {}: unknown kind of file; allowed: .csv or .parquet", file.display()))),
+        }
+    }
+
+    fn write(&mut self, test: &Test, shard: Option<(u64, u64)>, rows: &[Row], first: bool) -> Result<(), Bad> {
+        match self {
+            Sink::Csv(file) => file.more(|out| write_csv(test, rows, first, out)),
+            #[cfg(feature = "parquet")]
+            Sink::Parquet(file) => file.write(test, shard, rows),
+        }
+    }
+
+    fn finish(self) -> Result<(), Bad> {
+        match self {
+            Sink::Csv(file) => file.finish(),
+            #[cfg(feature = "parquet")]
+            Sink::Parquet(file) => file.finish(),
+        }
+    }
+}
+
+/// A Parquet file: its columns are known when the first rows come.
+#[cfg(feature = "parquet")]
+enum ParquetSink {
+    Empty(Growing),
+    Begun(Box<firstflight_lab::ab::parquet::Rows<Growing>>),
+    Broken,
+}
+
+#[cfg(feature = "parquet")]
+impl ParquetSink {
+    fn write(&mut self, test: &Test, shard: Option<(u64, u64)>, rows: &[Row]) -> Result<(), Bad> {
+        let Some(row) = rows.first() else { return Ok(()) };
+        *self = match std::mem::replace(self, ParquetSink::Broken) {
+            ParquetSink::Empty(file) => ParquetSink::Begun(Box::new(firstflight_lab::ab::parquet::Rows::new(test, row, shard, file)?)),
+            begun => begun,
+        };
+        match self {
+            ParquetSink::Begun(file) => file.write(test, rows),
+            ParquetSink::Empty(_) | ParquetSink::Broken => Ok(()),
+        }
+    }
+
+    fn finish(self) -> Result<(), Bad> {
+        match self {
+            ParquetSink::Begun(file) => file.finish()?.finish(),
+            ParquetSink::Empty(_) | ParquetSink::Broken => Ok(()),
+        }
+    }
+}
+
+/// Runs the test with a progress bar once it has taken a second; Ctrl-C ends it with what is done so far, a second one at once.
+fn run_with_progress(test: &Test, options: &TestOptions, mut sink: Option<Sink>) -> Result<Tallies, Bad> {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let handler = || {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    };
+    // Without a handler Ctrl-C still ends the program, only without a result.
+    let _ = ctrlc::set_handler(handler);
+    let bar = ProgressBar::hidden();
+    bar.set_length(options.shard.map_or(test.flows, |(_, n)| test.flows.div_ceil(n)));
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} connections, {per_sec}, {eta} left") {
+        bar.set_style(style);
+    }
+    let start = Instant::now();
+    let tick = |done| {
+        bar.inc(done);
+        if bar.is_hidden() && start.elapsed() > PATIENCE {
+            bar.set_draw_target(indicatif::ProgressDrawTarget::stderr_with_hz(4));
+        }
+    };
+    let mut first = true;
+    let mut keep = |rows: &[Row]| {
+        let Some(sink) = &mut sink else { return Ok(()) };
+        sink.write(test, options.shard, rows, std::mem::take(&mut first) || rows.is_empty())
+    };
+    let with_rows = options.out.is_some();
+    let run = Run { shard: options.shard, resume: options.resume.clone() };
+    let result = on_threads(options.threads, || {
+        let mut watch = Watch { tick: &tick, stop: &STOP, rows: if with_rows { Some(&mut keep) } else { None } };
+        test.run(&run, &mut watch)
+    });
+    bar.finish_and_clear();
+    let tallies = result?;
+    if let Some(sink) = sink {
+        sink.finish()?;
+    }
+    Ok(tallies)
+}
+
+fn as_text(analysis: &Analysis) -> String {
+    let experiment = &analysis.experiment;
+    let state = if analysis.complete {
+        String::new()
+    } else {
+        format!(" {CAUTION}incomplete: {} of {}{CAUTION:#}", analysis.flows, experiment.flows)
+    };
+    let lines = |lines: &[String]| lines.iter().map(|line| format!("  {line}\n")).collect::<String>();
+    format!(
+        "{TITLE}{}: {} connections{TITLE:#}{state}\n\
+         {QUIET}baseline {}; initial window {} packets, seed {}; every arm met the same paths and objects{QUIET:#}\n\
+         {}\n{}{QUIET}{}{QUIET:#}\n\n{TITLE}In words{TITLE:#}\n{}\n{TITLE}Advice{TITLE:#} {QUIET}arms that no other beats in time or loss without being worse in the other{QUIET:#}\n{}\n{}\n",
+        experiment.population,
+        analysis.flows,
+        experiment.arms[0],
+        experiment.iw,
+        experiment.seed,
+        tables::overall(analysis),
+        tables::by_part(analysis),
+        "intervals are 95 %; ° does not stand when all cells are judged together; · no other arm beats it in time or loss without being worse in the other",
+        lines(&analysis.sentences),
+        lines(&analysis.advice),
+        tables::self_check(analysis),
+    )
+}

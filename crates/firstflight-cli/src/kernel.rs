@@ -1,0 +1,140 @@
+//! `firstflight kernel`.
+
+use crate::Done;
+use clap::{Args, Subcommand};
+use firstflight_lab::Bad;
+
+#[derive(Args, Debug)]
+pub struct Options {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Load an arm into the running kernel: until Ctrl-C, or to stay with --pin
+    Load {
+        /// The arm, as `kernel list` names it
+        arm: String,
+        /// Let it stay until `kernel unload`
+        #[arg(long)]
+        pin: bool,
+    },
+    /// Take a pinned arm out of the kernel
+    Unload {
+        /// The arm, or `all`
+        arm: String,
+    },
+    /// List the arms that can be loaded, and which are
+    List,
+    /// Print how startups end, live: of a pinned arm, or loading it until Ctrl-C
+    Trace {
+        /// The arm
+        arm: String,
+    },
+}
+
+#[cfg(not(feature = "bpf"))]
+pub fn run(_options: &Options) -> Result<Done, Bad> {
+    Err(Bad("the kernel's controllers are not part of this build; `--features bpf` adds them (Debian: clang libelf-dev zlib1g-dev)".into()))
+}
+
+#[cfg(feature = "bpf")]
+pub use with_bpf::run;
+
+#[cfg(feature = "bpf")]
+mod with_bpf {
+    use super::{Action, Bad, Done, Options};
+    use crate::terminal::{QUIET, TITLE, say, whisper};
+    use firstflight_linux::Refusal;
+    use firstflight_linux::kernel::{self, ARMS, Exit, KernelArm, Loaded};
+    use firstflight_linux::supervise::Interrupts;
+
+    fn bad(refusal: &Refusal) -> Bad {
+        Bad(refusal.to_string())
+    }
+
+    pub fn run(options: &Options) -> Result<Done, Bad> {
+        match &options.action {
+            Action::Load { arm, pin } => load(named(arm)?, *pin),
+            Action::Unload { arm } if arm == "all" => {
+                kernel::pinned().into_iter().try_for_each(|arm| kernel::unload(arm).map_err(|refusal| bad(&refusal)))?;
+                Ok(Done::Well)
+            }
+            Action::Unload { arm } => kernel::unload(named(arm)?).map(|()| Done::Well).map_err(|refusal| bad(&refusal)),
+            Action::List => list(),
+            Action::Trace { arm } => trace(named(arm)?),
+        }
+    }
+
+    fn named(name: &str) -> Result<&'static KernelArm, Bad> {
+        kernel::arm(name).map_err(|refusal| bad(&refusal))
+    }
+
+    fn load(arm: &'static KernelArm, pin: bool) -> Result<Done, Bad> {
+        let interrupts = Interrupts::block().map_err(|refusal| bad(&refusal))?;
+        let loaded = Loaded::load(arm).map_err(|refusal| bad(&refusal))?;
+        let name = arm.kernel_name;
+        if pin {
+            loaded.pin().map_err(|refusal| bad(&refusal))?;
+            whisper(&format!("{name} is loaded and stays; `firstflight kernel unload '{}'` takes it out", arm.name));
+            return Ok(Done::Well);
+        }
+        whisper(&format!(
+            "{name} is loaded until Ctrl-C. Choose it per socket (TCP_CONGESTION), per route (`ip route ... congctl {name}`)"
+        ));
+        interrupts.wait();
+        Ok(Done::Well)
+    }
+
+    fn list() -> Result<Done, Bad> {
+        let (registered, pinned) = (kernel::registered(), kernel::pinned());
+        let mut text = String::new();
+        for arm in ARMS {
+            let state = match (registered.iter().any(|name| name == arm.kernel_name), pinned.contains(&arm)) {
+                (true, true) => "pinned",
+                (true, false) => "loaded",
+                (false, _) => "",
+            };
+            text += &format!("{TITLE}{:<22}{TITLE:#} {:<16} {state:<7} {}\n", arm.name, arm.kernel_name, arm.about);
+        }
+        let theirs: Vec<&str> =
+            registered.iter().map(String::as_str).filter(|name| !ARMS.iter().any(|arm| arm.kernel_name == *name)).collect();
+        text += &format!("{QUIET}The kernel's own: {}{QUIET:#}\n", theirs.join(" "));
+        say(&text)?;
+        Ok(Done::Well)
+    }
+
+    fn trace(arm: &'static KernelArm) -> Result<Done, Bad> {
+        let interrupts = Interrupts::block().map_err(|refusal| bad(&refusal))?;
+        say(HEAD)?;
+        let mut failed = None;
+        let take = |exit: Exit| failed = failed.take().or(say(&line(&exit)).err());
+        let result = if kernel::pinned().contains(&arm) {
+            kernel::watch_pinned(arm, take, || !interrupts.came())
+        } else {
+            Loaded::load(arm).and_then(|loaded| loaded.watch(take, || !interrupts.came()))
+        };
+        result.map_err(|refusal| bad(&refusal))?;
+        failed.map_or(Ok(Done::Well), Err)
+    }
+
+    const HEAD: &str = "connection                reason         after ms  rounds  window  in flight  srtt ms     acked  estimate\n";
+
+    /// One report. The estimate is in the unit of its reason: microseconds of RTT, or packets.
+    fn line(exit: &Exit) -> String {
+        let ms = |us: u64| us as f64 / 1e3;
+        format!(
+            "{:<25} {:<12} {:>10.3} {:>7} {:>7} {:>10} {:>8.3} {:>9} {:>9}\n",
+            format!("{}>{}:{}", exit.port, exit.peer.0, exit.peer.1),
+            exit.reason.name(),
+            ms(exit.since_first_send_us),
+            exit.rounds,
+            exit.detect_cwnd,
+            exit.inflight,
+            ms(u64::from(exit.srtt_us)),
+            exit.bytes_acked,
+            exit.estimate,
+        )
+    }
+}

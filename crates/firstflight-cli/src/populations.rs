@@ -1,0 +1,188 @@
+//! `firstflight populations`: what there is, what it gives, and how it is fitted.
+
+use crate::Done;
+use crate::run::{on_threads, threads};
+use crate::size;
+use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper};
+use clap::{Args, Subcommand};
+use firstflight_lab::ab::MOST_FLOWS;
+use firstflight_lab::population::builtin;
+use firstflight_lab::population::calibrate::{Calibration, Fit, LEAST_FLOWS};
+use firstflight_lab::population::describe::{DRAWS, Description, SHARES, describe};
+use firstflight_lab::{Bad, Population, parse_arms};
+use indicatif::ProgressBar;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+#[derive(Args, Debug)]
+pub struct Options {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show the quantiles of everything that a population gives
+    Describe(DescribeOptions),
+    /// Fit buffers and random loss to the published losses of paced slow start
+    Calibrate(CalibrateOptions),
+    /// Print a population as a file to copy and change, everything filled in
+    Show {
+        /// A name of `firstflight populations`, a TOML or CSV file
+        population: String,
+    },
+}
+
+#[derive(Args, Debug)]
+struct DescribeOptions {
+    /// A name of `firstflight populations`, a TOML or CSV file
+    population: String,
+    /// Seed of the draws
+    #[arg(long, default_value_t = 1, value_parser = |text: &str| size::count(text, 0..=u64::MAX, ""), allow_negative_numbers = true)]
+    seed: u64,
+    /// Worker threads
+    #[arg(long, value_parser = threads, allow_negative_numbers = true)]
+    threads: Option<u16>,
+}
+
+#[derive(Args, Debug)]
+struct CalibrateOptions {
+    /// A name of `firstflight populations`, a TOML or CSV file
+    population: String,
+    /// Connections per evaluation
+    #[arg(long, default_value_t = LEAST_FLOWS, value_parser = |text: &str| size::count(text, LEAST_FLOWS..=MOST_FLOWS, "connections"), allow_negative_numbers = true)]
+    flows: u64,
+    /// Seed of every random draw
+    #[arg(long, default_value_t = 1, value_parser = |text: &str| size::count(text, 0..=u64::MAX, ""), allow_negative_numbers = true)]
+    seed: u64,
+    /// Worker threads; the fit does not depend on it
+    #[arg(long, value_parser = threads, allow_negative_numbers = true)]
+    threads: Option<u16>,
+    /// Write the fit as JSON to standard output
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(options: &Options) -> Result<Done, Bad> {
+    match &options.command {
+        None => list(),
+        Some(Command::Show { population }) => say(&Population::parse(population)?.to_string()).map(|()| Done::Well),
+        Some(Command::Describe(options)) => show(options),
+        Some(Command::Calibrate(options)) => calibrate(options),
+    }
+}
+
+fn list() -> Result<Done, Bad> {
+    let mut text = format!(
+        "A population is a name from this list, a TOML file ({TITLE}firstflight populations show NAME{TITLE:#} prints one to copy), or a CSV\n\
+         file of quantiles (variable,unit,q,value) or of measured paths (rtt_ms,rate_mbps,...). Knobs stand in parentheses: {TITLE}cdn(q=0.8){TITLE:#}.\n\
+         {QUIET}S stated by the source, C read in public code, D derived by us, U remembered and unconfirmed, A our assumption{QUIET:#}\n\n"
+    );
+    for name in builtin::names() {
+        let population = Population::parse(name)?;
+        let _ = writeln!(text, "{TITLE}{name:<16}{TITLE:#} {}", population.about);
+        for source in &population.sources {
+            let _ = writeln!(text, "    {} {:<32} {QUIET}{}{QUIET:#}", source.status, source.value, source.reference);
+        }
+        if population.knobs.calibrated.is_some() {
+            let _ = writeln!(text, "    {QUIET}calibration: {}{QUIET:#}", population.knobs.status);
+        }
+    }
+    say(&text).map(|()| Done::Well)
+}
+
+fn show(options: &DescribeOptions) -> Result<Done, Bad> {
+    let population = Population::parse(&options.population)?;
+    let description = on_threads(options.threads, || Ok(describe(&population, options.seed, DRAWS)))?;
+    say(&as_text(&population, &description))?;
+    for warning in population.warnings() {
+        whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
+    }
+    for (bound, share) in description.clipped.iter().filter(|(_, share)| *share > 0.01) {
+        whisper(&format!("{CAUTION}note:{CAUTION:#} the bound `{bound}` holds back a value of {:.1} % of the connections", share * 100.0));
+    }
+    Ok(Done::Well)
+}
+
+fn calibrate(options: &CalibrateOptions) -> Result<Done, Bad> {
+    let population = Population::parse(&options.population)?;
+    let baseline = parse_arms("slowstart")?.swap_remove(0);
+    let calibration = Calibration { population, baseline, flows: options.flows, seed: options.seed };
+    let bar = ProgressBar::new_spinner();
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let fit = on_threads(options.threads, || {
+        calibration.fit(&mut |q, k, cost| {
+            bar.inc(1);
+            bar.set_message(format!("evaluation {}: q={q:.3} k={k:.5} squares {cost:.4}", bar.position()));
+        })
+    });
+    bar.finish_and_clear();
+    let fit = fit?;
+    if options.json {
+        say(&format!("{}\n", serde_json::to_string_pretty(&fit).unwrap_or_default()))?;
+    } else {
+        say(&fit_text(&calibration.population, &fit))?;
+    }
+    Ok(if fit.accepted { Done::Well } else { Done::Short })
+}
+
+fn fit_text(population: &Population, fit: &Fit) -> String {
+    let mut text = format!(
+        "{TITLE}{}{TITLE:#}: q = {}, k = {} {QUIET}baseline slowstart alone, {} connections per evaluation{QUIET:#}\n\n\
+         loss per connection, %{:>12}{:>12}{:>14}{:>16}\n",
+        population.name, fit.q, fit.k, fit.flows, "published", "fitted", "ln residual", "accepted"
+    );
+    for column in &fit.columns {
+        let band = format!("{}-{}{}", column.target.low, column.target.high, if column.inside { "" } else { " MISSED" });
+        let _ = writeln!(
+            text,
+            "{:<22}{:>12.2}{:>12.2}{:>+14.3}{band:>16}",
+            column.target.name, column.target.target, column.measured, column.residual
+        );
+    }
+    let verdict =
+        if fit.accepted { "every column lies in its band" } else { "a column leaves its band: the population stays `uncalibrated`" };
+    let _ = writeln!(text, "\nsum of squares {:.4}; {verdict}", fit.cost);
+    text
+}
+
+/// Four digits that matter.
+fn figure(value: f64) -> String {
+    match value {
+        0.0 => "0".into(),
+        x if x >= 1000.0 => format!("{x:.0}"),
+        x if x >= 100.0 => format!("{x:.1}"),
+        x if x >= 1.0 => format!("{x:.2}"),
+        x => format!("{x:.3}"),
+    }
+}
+
+fn as_text(population: &Population, description: &Description) -> String {
+    let mut text = format!("{TITLE}{}{TITLE:#} {} {QUIET}version {}{QUIET:#}\n", population.name, population.about, population.version);
+    for group in &description.groups {
+        let _ = write!(text, "\n{TITLE}{:<16}{TITLE:#}{QUIET}", format!("{} {:.1} %", group.group, group.share * 100.0));
+        for share in SHARES {
+            let _ = write!(text, "{:>11}", format!("p{}", share * 100.0));
+        }
+        let _ = writeln!(text, "{QUIET:#}");
+        for quantity in &group.quantities {
+            let _ = write!(text, "{:<16}", quantity.name);
+            quantity.quantiles.iter().for_each(|value| {
+                let _ = write!(text, "{:>11}", figure(*value));
+            });
+            text.push('\n');
+        }
+    }
+    let _ = writeln!(
+        text,
+        "\nrank correlation of round trip and rate as drawn: {:.3}; {} connections",
+        description.rank_correlation, description.draws
+    );
+    for (bound, share) in &description.clipped {
+        let _ = writeln!(text, "bound `{bound}` held back {:.3} % of the connections", share * 100.0);
+    }
+    if population.knobs.calibrated.is_some() || population.knobs.k > 0.0 {
+        let _ = writeln!(text, "calibration: q={}, k={}: {}", population.knobs.q, population.knobs.k, population.knobs.status);
+    }
+    text
+}

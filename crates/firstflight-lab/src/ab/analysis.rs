@@ -1,0 +1,461 @@
+//! From sums to estimates: per arm and part of the connections, each beside the baseline on the same connections.
+//!
+//! Means and their differences have intervals from the Poisson bootstrap, quantiles and paired ratios from ranks; see
+//! [`crate::stats`]. All intervals are 95 %, that of the A/A check 99 %: a check that fails by chance in every twentieth run is
+//! soon ignored. Differences by group and size are judged together (Holm) before they are called real.
+
+use super::tally::{ArmTally, Cell, Mean, REASONS, Sum};
+use super::{Experiment, Tallies, words};
+use crate::stats::bootstrap::{Estimate, plain, ratio};
+use crate::stats::front::{Versus, front};
+use crate::stats::{Interval, Z_95, Z_99, holm};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Below this many connections a 99th percentile rests on a handful.
+pub const FEW_FLOWS: u64 = 2_000;
+/// Below this many nothing is said about a part.
+pub const LEAST_FLOWS: u64 = 30;
+
+/// The result of a test.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Analysis {
+    /// Version of the program.
+    pub firstflight: &'static str,
+    /// The test with every default filled in.
+    pub experiment: Experiment,
+    /// How intervals are made.
+    pub method: Method,
+    /// All connections of the test are in it.
+    pub complete: bool,
+    /// How many are.
+    pub flows: u64,
+    /// Sentences, one per arm.
+    pub sentences: Vec<String>,
+    /// What to do, one sentence per group.
+    pub advice: Vec<String>,
+    /// What to know before believing a number.
+    pub warnings: Vec<String>,
+    /// The baseline against itself.
+    pub aa: SelfCheck,
+    /// Share of connections for which a bound of the population held a value back.
+    pub clipped: BTreeMap<&'static str, f64>,
+    /// Per part and arm.
+    pub results: Vec<Entry>,
+    /// Reduction of the time to last byte by percentile, and loss ratios by percentile, over all connections.
+    pub percentiles: Vec<Percentiles>,
+}
+
+/// How intervals are made, for whoever reads the file alone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Method {
+    /// Means, their ratios and differences.
+    pub means: &'static str,
+    /// Quantiles and paired ratios.
+    pub quantiles: &'static str,
+    /// Many cells at once.
+    pub many: &'static str,
+    /// The baseline against itself.
+    pub aa: &'static str,
+}
+
+const METHOD: Method = Method {
+    means: "Poisson bootstrap over connections, 200 replicates, the same weights for all arms; normal 95 % interval, for ratios on the logarithmic scale",
+    quantiles: "95 % interval from the binomial rank of the quantile, read off a sketch with bins of 0.4 %; reduction.percentiles and reduction.median are point estimates",
+    many: "`significant`: Holm over the reductions of all arms in all parts shown, 5 % for the whole table",
+    aa: "99 % interval",
+};
+
+/// The baseline against itself: nothing may come out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SelfCheck {
+    /// Connections on which the baseline ran twice under two other seeds, with up to 0.5 ms more round trip.
+    pub pairs: u64,
+    /// Reduction of the mean time to last byte, percent; has to cover 0.
+    pub reduction_pct: Option<Interval>,
+    /// Difference of the mean loss ratio, percentage points; has to cover 0.
+    pub loss_points: Option<Interval>,
+    /// Median of the paired ratio of times to last byte; has to cover 1.
+    pub paired_p50: Option<Interval>,
+    /// Whether all three do.
+    pub covers_zero: bool,
+    /// Connections on which the baseline ran again with the same seed.
+    pub repeated: u64,
+    /// On how many it did something else; has to be 0.
+    pub differed: u64,
+}
+
+/// What connections a part consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// All.
+    All,
+    /// A group of the population.
+    Group,
+    /// A bin of object sizes.
+    Size,
+    /// A stratum of rate times idle round trip.
+    Bdp,
+    /// A stratum of buffer over that.
+    Buffer,
+    /// A group and a size bin.
+    GroupSize,
+}
+
+/// One arm in one part.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// What the part is.
+    pub part: Part,
+    /// Which one.
+    pub name: String,
+    /// The arm.
+    pub arm: String,
+    /// Connections.
+    pub flows: u64,
+    /// Of which not finished within the limit; they count with the limit.
+    pub incomplete: u64,
+    /// Time to last byte.
+    pub ttlb_ms: Distribution,
+    /// Mean of time to last byte over the bound.
+    pub vs_ideal: f64,
+    /// Loss ratio of a connection, percent.
+    pub loss_pct: Distribution,
+    /// All packets lost of all packets sent, percent.
+    pub pooled_loss_pct: f64,
+    /// Bytes sent again per byte of object, percent.
+    pub retransmitted_pct: f64,
+    /// Repeats that were lost again, of all repeats, percent.
+    pub lost_again_pct: f64,
+    /// Declared lost and acknowledged later, of all packets, percent.
+    pub spurious_pct: f64,
+    /// Timeouts per thousand connections.
+    pub rtos_per_1000: f64,
+    /// Recovery episodes per connection.
+    pub recoveries: f64,
+    /// Mean over connections of the 99th percentile of the waiting time at the bottleneck.
+    pub queue_p99_ms: f64,
+    /// How startup ended, share of connections by reason; `none` where the transfer ended first.
+    pub exits: BTreeMap<&'static str, f64>,
+    /// No other arm is better in time or loss without being worse in the other.
+    pub front: bool,
+    /// Beside the baseline; null for the baseline itself.
+    pub versus_baseline: Option<Difference>,
+}
+
+/// Mean and quantiles.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Distribution {
+    /// Mean over connections.
+    pub mean: f64,
+    /// Median.
+    pub p50: Interval,
+    /// 90th percentile.
+    pub p90: Interval,
+    /// 99th percentile.
+    pub p99: Interval,
+}
+
+/// An arm beside the baseline on the same connections.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// Reduction of the time to last byte, percent, in the three forms in use.
+    pub reduction_pct: Reduction,
+    /// Whether the reduction of the mean stands when all parts and arms are judged together.
+    pub significant: bool,
+    /// Mean loss ratio less the baseline's, percentage points.
+    pub loss_points: Interval,
+    /// Mean loss ratio over the baseline's; null if the baseline lost nothing.
+    pub loss_times: Option<Interval>,
+    /// Mean queue p99 less the baseline's.
+    pub queue_p99_ms: Interval,
+    /// Time to last byte over the baseline's on the same connection.
+    pub paired: Paired,
+}
+
+/// Reduction of the time to last byte.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Reduction {
+    /// Of the mean.
+    pub mean: Interval,
+    /// Mean over the percentiles 1 to 99 of the reduction of each.
+    pub percentiles: f64,
+    /// Of the median.
+    pub median: f64,
+}
+
+/// Ratios of pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Paired {
+    /// Geometric mean.
+    pub geometric_mean: f64,
+    /// Median.
+    pub p50: Interval,
+    /// 75th percentile.
+    pub p75: Interval,
+    /// 90th percentile.
+    pub p90: Interval,
+    /// 95th percentile: the unlucky.
+    pub p95: Interval,
+    /// Share of connections that take more than 5 % longer, percent.
+    pub worse_pct: f64,
+    /// Share of connections that take more than 5 % less, percent.
+    pub better_pct: f64,
+    /// Share of connections that take exactly as long, percent.
+    pub same_pct: f64,
+}
+
+/// Curves over all connections, percentiles 1 to 99.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Percentiles {
+    /// The arm.
+    pub arm: String,
+    /// Time to last byte.
+    pub ttlb_ms: Vec<f64>,
+    /// Reduction of each percentile of the time to last byte, percent; null for the baseline.
+    pub reduction_pct: Option<Vec<f64>>,
+    /// Loss ratio, percent.
+    pub loss_pct: Vec<f64>,
+    /// Loss ratio at 99.5 and 99.9 %.
+    pub loss_tail_pct: [f64; 2],
+}
+
+fn of(sum: u128, n: u64) -> f64 {
+    sum as f64 / n.max(1) as f64
+}
+
+fn share(part: u128, whole: u128) -> f64 {
+    100.0 * part as f64 / whole.max(1) as f64
+}
+
+/// Means of a quantity in every replicate.
+fn means<'a>(cell: &'a Cell, arm: usize, mean: Mean) -> impl Iterator<Item = f64> + 'a {
+    cell.arms[arm].replicates(mean).sums().iter().zip(cell.counts.sums()).map(|(sum, n)| *sum as f64 / *n as f64)
+}
+
+fn mean(cell: &Cell, arm: usize, mean: Mean) -> f64 {
+    let tally = &cell.arms[arm];
+    match mean {
+        Mean::Ttlb => of(tally.sum(Sum::Ttlb), cell.flows) / 1e3,
+        Mean::Loss => of(tally.sum(Sum::Loss), cell.flows),
+        Mean::QueueP99 => of(tally.sum(Sum::QueueP99), cell.flows),
+    }
+}
+
+/// Mean of `a` over that of `b`.
+fn times(cell: &Cell, a: usize, b: usize, what: Mean, z: f64) -> Estimate {
+    let replicates = means(cell, a, what).zip(means(cell, b, what)).map(|(a, b)| a / b);
+    ratio(mean(cell, a, what) / mean(cell, b, what), replicates, z)
+}
+
+/// Mean of `a` less that of `b`.
+fn less(cell: &Cell, a: usize, b: usize, what: Mean, z: f64) -> Estimate {
+    let replicates = means(cell, a, what).zip(means(cell, b, what)).map(|(a, b)| a - b);
+    plain(mean(cell, a, what) - mean(cell, b, what), replicates, z)
+}
+
+/// Reduction in percent out of a ratio.
+fn reduction(ratio: Interval) -> Interval {
+    ratio.map(|ratio| (1.0 - ratio) * 100.0)
+}
+
+fn reductions(arm: &ArmTally, baseline: &ArmTally) -> Vec<f64> {
+    (1..100).map(|p| f64::from(p) / 100.0).map(|p| (1.0 - arm.ttlb.quantile(p) / baseline.ttlb.quantile(p).max(1.0)) * 100.0).collect()
+}
+
+/// Which arms of a part are on the front of time against loss.
+pub fn fronts(cell: &Cell) -> Vec<bool> {
+    let versus = |a: usize, b: usize, what: Mean| {
+        let interval = less(cell, a, b, what, Z_95).interval;
+        if interval.high < 0.0 {
+            Versus::Better
+        } else if interval.low > 0.0 {
+            Versus::Worse
+        } else {
+            Versus::Even
+        }
+    };
+    front(cell.arms.len(), |a, b| [versus(a, b, Mean::Ttlb), versus(a, b, Mean::Loss)])
+}
+
+fn distribution(mean: f64, sketch: &crate::stats::sketch::Sketch, unit: f64) -> Distribution {
+    let at = |p: f64| sketch.quantile_interval(p, Z_95).map(|value| value / unit);
+    Distribution { mean, p50: at(0.5), p90: at(0.9), p99: at(0.99) }
+}
+
+fn difference(cell: &Cell, arm: usize) -> (Difference, f64) {
+    let (own, baseline) = (&cell.arms[arm], &cell.arms[0]);
+    let time = times(cell, arm, 0, Mean::Ttlb, Z_95);
+    let curve = reductions(own, baseline);
+    let pair = |p: f64| own.ratios.quantile_interval(p, Z_95);
+    let pairs = own.ratios.total().max(1) as f64;
+    let difference = Difference {
+        reduction_pct: Reduction {
+            mean: reduction(time.interval),
+            percentiles: curve.iter().sum::<f64>() / curve.len() as f64,
+            median: curve[49],
+        },
+        significant: false,
+        loss_points: less(cell, arm, 0, Mean::Loss, Z_95).interval.map(|ppb| ppb / 1e7),
+        loss_times: (baseline.sum(Sum::Loss) > 0).then(|| times(cell, arm, 0, Mean::Loss, Z_95).interval).filter(|times| times.value > 0.0),
+        queue_p99_ms: less(cell, arm, 0, Mean::QueueP99, Z_95).interval.map(|us| us / 1e3),
+        paired: Paired {
+            geometric_mean: own.ratios.geometric_mean(),
+            p50: pair(0.5),
+            p75: pair(0.75),
+            p90: pair(0.9),
+            p95: pair(0.95),
+            worse_pct: own.ratios.worse_share() * 100.0,
+            better_pct: own.ratios.better_share() * 100.0,
+            same_pct: own.ratios.same() as f64 / pairs * 100.0,
+        },
+    };
+    (difference, time.p)
+}
+
+fn entry(experiment: &Experiment, part: Part, name: &str, cell: &Cell, arm: usize, front: bool) -> (Entry, f64) {
+    let tally = &cell.arms[arm];
+    let n = cell.flows;
+    let versus = (arm > 0).then(|| difference(cell, arm));
+    let names = REASONS.iter().map(|reason| reason.name()).chain(["none"]);
+    let entry = Entry {
+        part,
+        name: name.to_owned(),
+        arm: experiment.arms[arm].clone(),
+        flows: n,
+        incomplete: tally.sum(Sum::Incomplete) as u64,
+        ttlb_ms: distribution(of(tally.sum(Sum::Ttlb), n) / 1e6, &tally.ttlb, 1e3),
+        vs_ideal: of(tally.sum(Sum::VsIdeal), n) / 1e6,
+        loss_pct: distribution(of(tally.sum(Sum::Loss), n) / 1e7, &tally.loss, 1e4),
+        pooled_loss_pct: share(tally.sum(Sum::Lost), tally.sum(Sum::Sent)),
+        retransmitted_pct: share(tally.sum(Sum::RetransmittedBytes), cell.bytes),
+        lost_again_pct: share(tally.sum(Sum::LostRetransmissions), tally.sum(Sum::Retransmissions)),
+        spurious_pct: share(tally.sum(Sum::Spurious), tally.sum(Sum::Sent)),
+        rtos_per_1000: of(tally.sum(Sum::Rtos), n) * 1e3,
+        recoveries: of(tally.sum(Sum::Recoveries), n),
+        queue_p99_ms: of(tally.sum(Sum::QueueP99), n) / 1e3,
+        exits: names
+            .zip(tally.exits())
+            .filter(|(_, count)| **count > 0)
+            .map(|(name, count)| (name, *count as f64 / n.max(1) as f64))
+            .collect(),
+        front,
+        versus_baseline: versus.as_ref().map(|versus| versus.0.clone()),
+    };
+    (entry, versus.map_or(f64::NAN, |versus| versus.1))
+}
+
+/// The parts of a test that have connections, in the order shown.
+fn parts(experiment: &Experiment, tallies: &Tallies) -> Vec<(Part, String, Cell)> {
+    let mut parts = vec![(Part::All, "all".to_owned(), tallies.all())];
+    let bins = experiment.size_bins.len() + 1;
+    let groups = experiment.groups.iter().enumerate();
+    parts.extend(groups.clone().map(|(index, name)| (Part::Group, name.clone(), tallies.group(index))));
+    parts.extend((0..bins).map(|bin| (Part::Size, experiment.size_label(bin), tallies.size(bin))));
+    let labels = ["below 30 kB", "30 to 300 kB", "300 kB to 3 MB", "3 MB and more"];
+    parts.extend(labels.iter().enumerate().map(|(index, name)| (Part::Bdp, (*name).to_owned(), tallies.bdp(index))));
+    let labels = ["below 0.5", "0.5 to 2", "2 and more"];
+    parts.extend(labels.iter().enumerate().map(|(index, name)| (Part::Buffer, (*name).to_owned(), tallies.buffer(index))));
+    if experiment.groups.len() > 1 {
+        parts.extend(groups.flat_map(|(index, name)| {
+            (0..bins).map(move |bin| (Part::GroupSize, format!("{name}, {}", experiment.size_label(bin)), tallies.cell(index, bin).clone()))
+        }));
+    }
+    parts.retain(|(part, _, cell)| *part == Part::All || cell.flows >= LEAST_FLOWS);
+    parts
+}
+
+impl Analysis {
+    /// Of what was kept; `warnings` are those of the population.
+    pub fn new(experiment: &Experiment, tallies: &Tallies, warnings: &[String]) -> Analysis {
+        let mut results = Vec::new();
+        let mut chances = Vec::new();
+        for (part, name, cell) in parts(experiment, tallies) {
+            let fronts = fronts(&cell);
+            for (arm, front) in fronts.into_iter().enumerate() {
+                let (entry, p) = entry(experiment, part, &name, &cell, arm, front);
+                if arm > 0 {
+                    chances.push((results.len(), p));
+                }
+                results.push(entry);
+            }
+        }
+        let stands = holm::holm(&chances.iter().map(|chance| chance.1).collect::<Vec<_>>(), 0.05);
+        for ((index, _), stands) in chances.iter().zip(stands) {
+            if let Some(versus) = &mut results[*index].versus_baseline {
+                versus.significant = stands;
+            }
+        }
+        let all = tallies.all();
+        let mut analysis = Analysis {
+            firstflight: env!("CARGO_PKG_VERSION"),
+            experiment: experiment.clone(),
+            method: METHOD,
+            complete: all.flows == experiment.flows,
+            flows: all.flows,
+            sentences: Vec::new(),
+            advice: Vec::new(),
+            warnings: warnings.to_vec(),
+            aa: self_check(tallies),
+            clipped: super::super::population::draw::BOUNDS
+                .iter()
+                .zip(tallies.clipped)
+                .filter(|(_, count)| *count > 0)
+                .map(|(bound, count)| (*bound, count as f64 / all.flows.max(1) as f64))
+                .collect(),
+            percentiles: percentiles(experiment, &all),
+            results,
+        };
+        words::fill(&mut analysis);
+        analysis
+    }
+
+    /// Entries of one kind of part.
+    pub fn of(&self, part: Part) -> impl Iterator<Item = &Entry> {
+        self.results.iter().filter(move |entry| entry.part == part)
+    }
+
+    /// As JSON, one object, the same bytes for the same connections.
+    ///
+    /// # Panics
+    /// Never: it holds only numbers and strings.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("numbers and strings serialise");
+        text.push('\n');
+        text
+    }
+}
+
+fn self_check(tallies: &Tallies) -> SelfCheck {
+    let aa = &tallies.aa;
+    let enough = aa.flows >= LEAST_FLOWS;
+    let reduction_pct = enough.then(|| reduction(times(aa, 1, 0, Mean::Ttlb, Z_99).interval));
+    let loss_points = enough.then(|| less(aa, 1, 0, Mean::Loss, Z_99).interval.map(|ppb| ppb / 1e7));
+    let paired_p50 = enough.then(|| aa.arms[1].ratios.quantile_interval(0.5, Z_99));
+    let no_difference = [(reduction_pct, 0.0), (loss_points, 0.0), (paired_p50, 1.0)];
+    SelfCheck {
+        pairs: aa.flows,
+        covers_zero: no_difference.iter().all(|(interval, nothing)| interval.is_none_or(|interval| interval.covers(*nothing))),
+        reduction_pct,
+        loss_points,
+        paired_p50,
+        repeated: tallies.repeated,
+        differed: tallies.differed,
+    }
+}
+
+fn percentiles(experiment: &Experiment, all: &Cell) -> Vec<Percentiles> {
+    let curve = |read: &dyn Fn(f64) -> f64| (1..100).map(|p| read(f64::from(p) / 100.0)).collect::<Vec<f64>>();
+    all.arms
+        .iter()
+        .enumerate()
+        .map(|(index, tally)| Percentiles {
+            arm: experiment.arms[index].clone(),
+            ttlb_ms: curve(&|p| tally.ttlb.quantile(p) / 1e3),
+            reduction_pct: (index > 0).then(|| reductions(tally, &all.arms[0])),
+            loss_pct: curve(&|p| tally.loss.quantile(p) / 1e4),
+            loss_tail_pct: [0.995, 0.999].map(|p| tally.loss.quantile(p) / 1e4),
+        })
+        .collect()
+}

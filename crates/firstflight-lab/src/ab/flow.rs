@@ -1,0 +1,125 @@
+//! One connection under every arm, and the checks of the test itself: the baseline once more with the same seed, and against itself
+//! under other seeds.
+
+use super::Test;
+use crate::error::Bad;
+use crate::population::Drawn;
+use crate::trial::Ground;
+use firstflight::Exit;
+use firstflight_path::random::mix;
+use firstflight_sim::{Outcome, Stop};
+
+/// What one arm did to one connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowResult {
+    /// Every byte was acknowledged within the limit.
+    pub complete: bool,
+    /// Time to last byte, ns; the limit if it is not complete.
+    pub ttlb_ns: u64,
+    /// Until the last byte was delivered in order at the receiver, ns.
+    pub delivered_after_ns: Option<u64>,
+    /// Data packets sent, repeats and probes included.
+    pub packets_sent: u64,
+    /// Declared lost and truly dropped.
+    pub packets_lost: u64,
+    /// Declared lost and acknowledged later.
+    pub spurious_losses: u64,
+    /// Packets that carried a repeat.
+    pub retransmissions: u64,
+    /// Object bytes sent again.
+    pub retransmitted_bytes: u64,
+    /// Repeats that the path dropped.
+    pub lost_retransmissions: u64,
+    /// Timeouts.
+    pub rtos: u64,
+    /// Recovery episodes.
+    pub recoveries: u64,
+    /// Waiting time of the median packet at the bottleneck, us.
+    pub queue_p50_us: u64,
+    /// Waiting time that 99 % of the packets do not exceed, us.
+    pub queue_p99_us: u64,
+    /// Largest window, bytes.
+    pub cwnd_max: u64,
+    /// How startup ended.
+    pub exit: Option<Exit>,
+}
+
+impl FlowResult {
+    fn new(outcome: &Outcome) -> FlowResult {
+        let queue = |share: f64| if outcome.queue_us.is_empty() { 0 } else { outcome.queue_us.value_at_quantile(share) };
+        FlowResult {
+            complete: outcome.stop == Stop::Complete,
+            ttlb_ns: outcome.ttlb.0,
+            delivered_after_ns: outcome.delivered_after.map(|time| time.0),
+            packets_sent: outcome.packets_sent,
+            packets_lost: outcome.packets_lost,
+            spurious_losses: outcome.spurious_losses,
+            retransmissions: outcome.retransmissions,
+            retransmitted_bytes: outcome.retransmitted_bytes,
+            lost_retransmissions: outcome.lost_retransmissions,
+            rtos: outcome.rtos,
+            recoveries: outcome.episodes.len() as u64,
+            queue_p50_us: queue(0.5),
+            queue_p99_us: queue(0.99),
+            cwnd_max: outcome.cwnd_max,
+            exit: outcome.exit,
+        }
+    }
+
+    /// Share of packets lost, 1e-9.
+    pub fn loss_ppb(&self) -> u64 {
+        (u128::from(self.packets_lost) * 1_000_000_000 / u128::from(self.packets_sent.max(1))) as u64
+    }
+}
+
+/// One connection under every arm.
+pub(super) struct Connection {
+    pub(super) drawn: Drawn,
+    /// The bound no sender beats, ns.
+    pub(super) ideal_ns: Option<u64>,
+    /// In the order of the arms.
+    pub(super) results: Vec<FlowResult>,
+    /// The baseline twice under two other seeds, where the connection belongs to that check.
+    pub(super) aa: Option<[FlowResult; 2]>,
+    /// Whether the baseline did the same again with the same seed, where it was asked to.
+    pub(super) repeats: Option<bool>,
+}
+
+/// Keys the other seeds of the check apart from every seed a user may choose next.
+const OTHER_SEEDS: u64 = 0x4141_6368_6563_6b21;
+
+/// Half a millisecond and a bit: an odd number, so that the remainder is even.
+const JITTER_NS: u64 = 500_001;
+
+impl Test {
+    /// Connection number `index`.
+    pub(super) fn connection(&self, index: u64) -> Result<Connection, Bad> {
+        let drawn = self.population.draw(self.seed, index);
+        let ground = Ground {
+            iw: self.iw,
+            burst: self.burst,
+            limit: self.limit,
+            path_index: index,
+            host: self.host,
+            ..Ground::new(self.population.path(&drawn)?, drawn.bytes)
+        };
+        let run = |ground: &Ground, arm: usize, seed: u64| ground.run(&self.arms[arm], seed, None).map(|outcome| FlowResult::new(&outcome));
+        let results = (0..self.arms.len()).map(|arm| run(&ground, arm, self.seed)).collect::<Result<Vec<_>, _>>()?;
+        let aa = if index.is_multiple_of(self.aa_stride()) {
+            // Both runs differ from the first in the chance of the path and by up to half a millisecond of round trip, so that
+            // neither is the original, and a path without chance is no trivial case.
+            let other = |which: u64| {
+                let seed = mix(mix(self.seed ^ OTHER_SEEDS).wrapping_add(which));
+                let jitter = mix(seed.wrapping_add(index)) % JITTER_NS;
+                let ground = Ground { path: ground.path.clone().with_rtt(ground.path.rtt() + jitter), ..ground.clone() };
+                run(&ground, 0, seed)
+            };
+            Some([other(1)?, other(2)?])
+        } else {
+            None
+        };
+        let repeats = if index.is_multiple_of(self.aa_stride() * 4) { Some(run(&ground, 0, self.seed)? == results[0]) } else { None };
+        let ideal_ns = ground.ideal(self.seed)?.map(|ideal| ideal.0);
+        Ok(Connection { drawn, ideal_ns, results, aa, repeats })
+    }
+}

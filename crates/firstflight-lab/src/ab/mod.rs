@@ -1,0 +1,189 @@
+//! A/B tests: every arm on the same drawn paths with the same objects, by the thousand or the million, in constant memory.
+//!
+//! [`Test::run`] simulates connections in blocks and keeps sums of integers ([`tally`]); the same connections give the same bytes on
+//! any number of threads and however they are cut into shards ([`shard`]). [`analysis`] turns sums into estimates with intervals,
+//! [`words`] says in sentences what they mean and what they do not.
+
+pub mod analysis;
+mod flow;
+#[cfg(feature = "parquet")]
+pub mod parquet;
+pub mod rows;
+pub mod run;
+pub mod shard;
+pub mod tally;
+pub mod words;
+
+pub use analysis::Analysis;
+pub use flow::FlowResult;
+pub use run::{Run, Watch};
+pub use tally::Tallies;
+
+use crate::arms::NamedArm;
+use crate::error::Bad;
+use crate::population::Population;
+use crate::trial::Hosts;
+use firstflight::Nanos;
+use firstflight_path::random::mix;
+use serde::{Deserialize, Serialize};
+
+/// An A/B test.
+#[derive(Clone, Debug)]
+pub struct Test {
+    /// What paths and objects are drawn from.
+    pub population: Population,
+    /// The arms, the baseline first.
+    pub arms: Vec<NamedArm>,
+    /// Connections.
+    pub flows: u64,
+    /// Seed of every draw.
+    pub seed: u64,
+    /// Initial window in packets of arms that name none.
+    pub iw: u32,
+    /// Pacer's bucket in packets of arms that name none.
+    pub burst: u32,
+    /// Simulated time after which an unfinished transfer stops.
+    pub limit: Nanos,
+    /// Transport, sizes and timers of the hosts.
+    pub host: Hosts,
+    /// The preset of loss detection that was asked for by name.
+    pub detection: Option<String>,
+}
+
+/// Most connections of a test: their sums still fit.
+pub const MOST_FLOWS: u64 = 1_000_000_000;
+/// Longest limit, s: times in microseconds have to fit into 32 bits.
+pub const MOST_SECONDS: u64 = 3600;
+
+/// The test with every default filled in: what a result or a shard says about itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Experiment {
+    /// Where it ran.
+    pub testbed: String,
+    /// What the senders speak: `quic` or `tcp`.
+    pub transport: String,
+    /// Loss detection, where one was asked for.
+    pub detection: Option<String>,
+    /// Name of the population.
+    pub population: String,
+    /// The population as a file, knobs turned.
+    pub population_toml: String,
+    /// Groups, in order.
+    pub groups: Vec<String>,
+    /// Edges of the size bins, bytes.
+    pub size_bins: Vec<u64>,
+    /// Names of the arms, the baseline first.
+    pub arms: Vec<String>,
+    /// The arms in full.
+    pub arms_full: Vec<String>,
+    /// Connections.
+    pub flows: u64,
+    /// Seed.
+    pub seed: u64,
+    /// Initial window of arms that name none, packets.
+    pub iw: u32,
+    /// Pacer's bucket of arms that name none, packets.
+    pub burst: u32,
+    /// Simulated time after which a transfer stops, and counts with this time.
+    pub limit_s: f64,
+    /// IP bytes of a full packet.
+    pub packet_bytes: u32,
+    /// Acknowledged every this many packets.
+    pub ack_every: u32,
+    /// Longest ACK delay.
+    pub max_ack_delay_ms: f64,
+}
+
+impl Test {
+    /// Refuses what is no test.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn check(&self) -> Result<(), Bad> {
+        if self.arms.len() < 2 {
+            return Err(Bad("nothing to test: a baseline and at least one other arm are needed".into()));
+        }
+        for (index, arm) in self.arms.iter().enumerate() {
+            if let Some(twin) = self.arms[..index].iter().find(|other| other.label == arm.label || other.arm == arm.arm) {
+                return Err(Bad(format!(
+                    "arms `{}` and `{}` are the same; allowed: each once, the baseline included",
+                    twin.label, arm.label
+                )));
+            }
+        }
+        if self.arms.len() > 32 {
+            return Err(Bad(format!("{} arms; allowed: at most 32", self.arms.len())));
+        }
+        if !(1..=MOST_FLOWS).contains(&self.flows) {
+            return Err(Bad(format!("{} flows; allowed: 1 to {MOST_FLOWS}", self.flows)));
+        }
+        if self.limit.0 == 0 || self.limit.0 > MOST_SECONDS * 1_000_000_000 {
+            return Err(Bad(format!("limit of {} s; allowed: more than 0 and at most {MOST_SECONDS}", self.limit.0 / 1_000_000_000)));
+        }
+        Ok(())
+    }
+
+    /// The test with every default filled in.
+    pub fn experiment(&self) -> Experiment {
+        Experiment {
+            testbed: "sim".into(),
+            transport: if matches!(self.host, Hosts::Tcp(_)) { "tcp" } else { "quic" }.into(),
+            detection: self.detection.clone(),
+            population: self.population.name.clone(),
+            population_toml: self.population.to_string(),
+            groups: self.population.groups.iter().map(|group| group.name.clone()).collect(),
+            size_bins: self.population.size_bins.clone(),
+            arms: self.arms.iter().map(|arm| arm.label.clone()).collect(),
+            arms_full: self.arms.iter().map(|arm| arm.arm.to_string()).collect(),
+            flows: self.flows,
+            seed: self.seed,
+            iw: self.iw,
+            burst: self.burst,
+            limit_s: crate::trial::ms(self.limit.0) / 1e3,
+            packet_bytes: self.host.packet_bytes(),
+            ack_every: self.host.ack_every(),
+            max_ack_delay_ms: crate::trial::ms(self.host.ack_delay()),
+        }
+    }
+
+    /// How connections are cut into blocks, the unit of sharding and of resuming: about a hundred blocks, each long enough to be
+    /// worth a file and short enough to be lost.
+    pub fn block(&self) -> u64 {
+        (self.flows / 128).next_power_of_two().clamp(64, 16_384)
+    }
+
+    /// How many blocks there are.
+    pub fn blocks(&self) -> u64 {
+        self.flows.div_ceil(self.block())
+    }
+
+    /// Every how many connections the baseline also runs against itself under other seeds.
+    pub fn aa_stride(&self) -> u64 {
+        (self.flows / 8_000).clamp(1, 8)
+    }
+}
+
+impl Experiment {
+    /// A number that changes with anything that changes results.
+    pub fn hash(&self) -> u64 {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        let own = format!("{}\n{text}", env!("CARGO_PKG_VERSION"));
+        own.bytes().fold(own.len() as u64, |sum, byte| mix(sum ^ u64::from(byte)))
+    }
+
+    /// The range of sizes of a bin, in words.
+    pub fn size_label(&self, bin: usize) -> String {
+        let figure = |bytes: u64| match bytes {
+            1_000_000.. if bytes.is_multiple_of(100_000) => format!("{} MB", bytes as f64 / 1e6),
+            1_000.. => format!("{} kB", bytes as f64 / 1e3),
+            _ => format!("{bytes} B"),
+        };
+        let edge = |index: usize| self.size_bins.get(index).copied().map(figure);
+        match (bin.checked_sub(1).and_then(edge), edge(bin)) {
+            (None, Some(high)) => format!("below {high}"),
+            (Some(low), Some(high)) => format!("{low} to {high}"),
+            (Some(low), None) => format!("{low} and more"),
+            (None, None) => "any size".into(),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Running a test: block after block, connections of a block in parallel, one set of tallies per thread.
+
+use super::flow::Connection;
+use super::rows::Row;
+use super::{Tallies, Test, shard};
+use crate::error::Bad;
+use rayon::prelude::*;
+use std::fs;
+use std::path::{Path as File, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Which part of a test to run, and what to keep of it.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// Part `i` of `n`, counted from 1; every n-th block.
+    pub shard: Option<(u64, u64)>,
+    /// A folder with a file for every finished block; blocks found there are not run again.
+    pub resume: Option<PathBuf>,
+}
+
+/// Who watches a run.
+pub struct Watch<'a> {
+    /// Called with the number of connections done since the last call.
+    pub tick: &'a (dyn Fn(u64) + Sync),
+    /// Set by whoever wants the run to end early.
+    pub stop: &'a AtomicBool,
+    /// Takes the rows of every connection, in order; `None` keeps none.
+    pub rows: Option<&'a mut (dyn FnMut(&[Row]) -> Result<(), Bad> + Send)>,
+}
+
+/// Connections that a thread takes at a time.
+const CHUNK: u64 = 16;
+
+/// What one thread has.
+struct Worker {
+    tallies: Tallies,
+    rows: Vec<Row>,
+}
+
+impl Test {
+    /// Runs a test, or a part of it, on the current thread pool. The result depends neither on the number of threads nor on how often
+    /// it was interrupted. If it is stopped, what was done so far comes back: the whole blocks are listed, the last one may be in part.
+    ///
+    /// # Errors
+    /// If this is no test, if a file of the folder to resume belongs to another, or cannot be written.
+    pub fn run(&self, run: &Run, watch: &mut Watch<'_>) -> Result<Tallies, Bad> {
+        self.check()?;
+        let experiment = self.experiment();
+        let mut total = Tallies::new(&experiment);
+        let threads = rayon::current_num_threads().max(1);
+        let worker = || Mutex::new(Worker { tallies: Tallies::new(&experiment), rows: Vec::new() });
+        let workers: Vec<Mutex<Worker>> = (0..threads).map(|_| worker()).collect();
+        for block in (0..self.blocks()).filter(|block| run.shard.is_none_or(|(i, n)| block % n == i - 1)) {
+            let flows = block * self.block()..((block + 1) * self.block()).min(self.flows);
+            let file = run.resume.as_ref().map(|folder| folder.join(format!("block-{block:06}.ffab")));
+            if let Some(file) = file.as_deref().filter(|file| file.exists()) {
+                let (known, tallies) = read(file)?;
+                if known != experiment || tallies.blocks != [block] {
+                    return Err(Bad(format!(
+                        "{}: belongs to another test; allowed: an empty folder, or one of this very test",
+                        file.display()
+                    )));
+                }
+                (watch.tick)(flows.end - flows.start);
+                total.merge(&tallies);
+                continue;
+            }
+            let mut done = Tallies::new(&experiment);
+            let whole = self.block_into(flows, &workers, watch, &mut done)?;
+            if whole {
+                done.blocks.push(block);
+                if let Some(file) = &file {
+                    write(file, &shard::encode(&experiment, &done))?;
+                }
+            }
+            total.merge(&done);
+            if !whole {
+                break;
+            }
+        }
+        Ok(total)
+    }
+
+    /// Runs the connections of a block into `done`. Returns whether all of them ran.
+    fn block_into(
+        &self,
+        flows: std::ops::Range<u64>,
+        workers: &[Mutex<Worker>],
+        watch: &mut Watch<'_>,
+        done: &mut Tallies,
+    ) -> Result<bool, Bad> {
+        let (tick, stop, with_rows) = (watch.tick, watch.stop, watch.rows.is_some());
+        let chunks = (flows.end - flows.start).div_ceil(CHUNK);
+        (0..chunks).into_par_iter().try_for_each(|chunk| {
+            let start = flows.start + chunk * CHUNK;
+            let end = (start + CHUNK).min(flows.end);
+            let own = rayon::current_thread_index().unwrap_or(0) % workers.len();
+            let mut worker = workers[own].lock().unwrap_or_else(PoisonError::into_inner);
+            for index in start..end {
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                let connection: Connection = self.connection(index)?;
+                worker.tallies.add(self, &connection);
+                if with_rows {
+                    worker.rows.extend(Row::of(&connection));
+                }
+                tick(1);
+            }
+            Ok::<(), Bad>(())
+        })?;
+        let mut rows = Vec::new();
+        for worker in workers {
+            let mut worker = worker.lock().unwrap_or_else(PoisonError::into_inner);
+            done.merge(&worker.tallies);
+            worker.tallies.clear();
+            rows.append(&mut worker.rows);
+        }
+        if let Some(sink) = &mut watch.rows {
+            rows.sort_by_key(|row| (row.path_index, row.arm));
+            sink(&rows)?;
+        }
+        Ok(done.flows() == flows.end - flows.start)
+    }
+}
+
+/// Reads a file of tallies.
+///
+/// # Errors
+/// One line.
+pub fn read(file: &File) -> Result<(super::Experiment, Tallies), Bad> {
+    let bytes = fs::read(file).map_err(|error| Bad(format!("{}: {error}", file.display())))?;
+    shard::decode(&file.display().to_string(), &bytes)
+}
+
+/// Writes under another name and renames: a file is whole or not there.
+fn write(file: &File, bytes: &[u8]) -> Result<(), Bad> {
+    let partial = file.with_extension(format!("{}.part", std::process::id()));
+    fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, file)).map_err(|error| {
+        let _ = fs::remove_file(&partial);
+        Bad(format!("{}: {error}", file.display()))
+    })
+}

@@ -1,0 +1,381 @@
+//! What is kept of a test: sums and sketches of integers, per cell and arm. Adding is all that ever happens to them, so any order,
+//! any number of threads and any cut into shards gives the same numbers. Memory does not grow with the connections.
+
+use super::flow::{Connection, FlowResult};
+use super::{Experiment, Test};
+use crate::stats::bootstrap::{Replicates, Weights, weights};
+use crate::stats::codec::{Reader, Writer};
+use crate::stats::ratio::Ratios;
+use crate::stats::sketch::Sketch;
+use firstflight::startup::ExitReason;
+
+/// What is summed over connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sum {
+    /// Connections that did not finish within the limit.
+    Incomplete,
+    /// Time to last byte, ns.
+    Ttlb,
+    /// Loss ratio of each connection, 1e-9.
+    Loss,
+    /// Packets sent.
+    Sent,
+    /// Packets lost.
+    Lost,
+    /// False alarms.
+    Spurious,
+    /// Packets that carried a repeat.
+    Retransmissions,
+    /// Object bytes sent again.
+    RetransmittedBytes,
+    /// Repeats that were dropped.
+    LostRetransmissions,
+    /// Timeouts.
+    Rtos,
+    /// Recovery episodes.
+    Recoveries,
+    /// 99th percentile of the waiting time of each connection, us.
+    QueueP99,
+    /// Time to last byte over the bound, 1e-6.
+    VsIdeal,
+}
+
+const SUMS: usize = Sum::VsIdeal as usize + 1;
+
+/// The exit reasons that are counted, in order; the place behind the last is "transfer ended first".
+pub const REASONS: [ExitReason; 11] = [
+    ExitReason::Loss,
+    ExitReason::Ecn,
+    ExitReason::Timeout,
+    ExitReason::Threshold,
+    ExitReason::Train,
+    ExitReason::Delay,
+    ExitReason::CssDone,
+    ExitReason::LssTrigger,
+    ExitReason::Flattened,
+    ExitReason::Estimate,
+    ExitReason::Oracle,
+];
+
+/// The quantities that have replicates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mean {
+    /// Time to last byte, us.
+    Ttlb,
+    /// Loss ratio, 1e-9.
+    Loss,
+    /// 99th percentile of the waiting time, us.
+    QueueP99,
+}
+
+const MEANS: usize = Mean::QueueP99 as usize + 1;
+
+/// One arm in one cell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ArmTally {
+    sums: [u128; SUMS],
+    exits: [u64; REASONS.len() + 1],
+    /// Times to last byte, us.
+    pub ttlb: Sketch,
+    /// Loss ratios, 1e-6.
+    pub loss: Sketch,
+    /// Times to last byte over the baseline's on the same connection.
+    pub ratios: Ratios,
+    replicates: [Replicates; MEANS],
+}
+
+impl ArmTally {
+    fn add(&mut self, flow: &FlowResult, baseline: &FlowResult, ideal_ns: Option<u64>, weights: &Weights) {
+        let ttlb_us = flow.ttlb_ns / 1_000;
+        let ideal = ideal_ns.unwrap_or(flow.ttlb_ns).max(1);
+        for (sum, value) in [
+            (Sum::Incomplete, u64::from(!flow.complete)),
+            (Sum::Ttlb, flow.ttlb_ns),
+            (Sum::Loss, flow.loss_ppb()),
+            (Sum::Sent, flow.packets_sent),
+            (Sum::Lost, flow.packets_lost),
+            (Sum::Spurious, flow.spurious_losses),
+            (Sum::Retransmissions, flow.retransmissions),
+            (Sum::RetransmittedBytes, flow.retransmitted_bytes),
+            (Sum::LostRetransmissions, flow.lost_retransmissions),
+            (Sum::Rtos, flow.rtos),
+            (Sum::Recoveries, flow.recoveries),
+            (Sum::QueueP99, flow.queue_p99_us),
+            (Sum::VsIdeal, (u128::from(flow.ttlb_ns) * 1_000_000 / u128::from(ideal)) as u64),
+        ] {
+            self.sums[sum as usize] += u128::from(value);
+        }
+        let reason = flow.exit.and_then(|exit| REASONS.iter().position(|reason| *reason == exit.reason));
+        self.exits[reason.unwrap_or(REASONS.len())] += 1;
+        self.ttlb.add(ttlb_us);
+        self.loss.add(flow.loss_ppb() / 1_000);
+        self.ratios.add(flow.ttlb_ns, baseline.ttlb_ns);
+        for (replicates, value) in self.replicates.iter_mut().zip([ttlb_us, flow.loss_ppb(), flow.queue_p99_us]) {
+            replicates.add(weights, u32::try_from(value).unwrap_or(u32::MAX));
+        }
+    }
+
+    fn merge(&mut self, other: &ArmTally) {
+        self.sums.iter_mut().zip(other.sums).for_each(|(sum, more)| *sum += more);
+        self.exits.iter_mut().zip(other.exits).for_each(|(count, more)| *count += more);
+        self.ttlb.merge(&other.ttlb);
+        self.loss.merge(&other.loss);
+        self.ratios.merge(&other.ratios);
+        self.replicates.iter_mut().zip(&other.replicates).for_each(|(sums, more)| sums.merge(more));
+    }
+
+    /// One sum.
+    pub fn sum(&self, sum: Sum) -> u128 {
+        self.sums[sum as usize]
+    }
+
+    /// How often startup ended for each of [`REASONS`], and how often the transfer ended first.
+    pub fn exits(&self) -> &[u64; REASONS.len() + 1] {
+        &self.exits
+    }
+
+    /// The replicates of a mean.
+    pub fn replicates(&self, mean: Mean) -> &Replicates {
+        &self.replicates[mean as usize]
+    }
+
+    fn write(&self, to: &mut Writer) {
+        self.sums.iter().for_each(|sum| to.put(*sum));
+        self.exits.iter().for_each(|count| to.put(*count));
+        self.ttlb.write(to);
+        self.loss.write(to);
+        self.ratios.write(to);
+        self.replicates.iter().for_each(|replicates| replicates.write(to));
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<ArmTally> {
+        let mut tally = ArmTally::default();
+        for sum in &mut tally.sums {
+            *sum = from.wide()?;
+        }
+        for count in &mut tally.exits {
+            *count = from.get()?;
+        }
+        tally.ttlb = Sketch::read(from)?;
+        tally.loss = Sketch::read(from)?;
+        tally.ratios = Ratios::read(from)?;
+        for replicates in &mut tally.replicates {
+            *replicates = Replicates::read(from)?;
+        }
+        Some(tally)
+    }
+}
+
+/// A part of the connections: all arms on the same ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// Connections.
+    pub flows: u64,
+    /// Object bytes.
+    pub bytes: u128,
+    /// Connections in every replicate.
+    pub counts: Replicates,
+    /// The arms in order.
+    pub arms: Vec<ArmTally>,
+}
+
+impl Cell {
+    fn new(arms: usize) -> Cell {
+        Cell { arms: vec![ArmTally::default(); arms], ..Cell::default() }
+    }
+
+    fn add(&mut self, flows: &[FlowResult], bytes: u64, ideal_ns: Option<u64>, weights: &Weights) {
+        self.flows += 1;
+        self.bytes += u128::from(bytes);
+        self.counts.add(weights, 1);
+        for (tally, flow) in self.arms.iter_mut().zip(flows) {
+            tally.add(flow, &flows[0], ideal_ns, weights);
+        }
+    }
+
+    /// Adds everything of another.
+    pub fn merge(&mut self, other: &Cell) {
+        if self.arms.len() < other.arms.len() {
+            self.arms.resize(other.arms.len(), ArmTally::default());
+        }
+        self.flows += other.flows;
+        self.bytes += other.bytes;
+        self.counts.merge(&other.counts);
+        self.arms.iter_mut().zip(&other.arms).for_each(|(tally, more)| tally.merge(more));
+    }
+
+    fn write(&self, to: &mut Writer) {
+        to.put(self.flows);
+        if self.flows > 0 {
+            to.put(self.bytes);
+            self.counts.write(to);
+            self.arms.iter().for_each(|arm| arm.write(to));
+        }
+    }
+
+    fn read(from: &mut Reader<'_>, arms: usize) -> Option<Cell> {
+        let flows = from.get()?;
+        if flows == 0 {
+            return Some(Cell::new(arms));
+        }
+        let (bytes, counts) = (from.wide()?, Replicates::read(from)?);
+        let arms = (0..arms).map(|_| ArmTally::read(from)).collect::<Option<Vec<_>>>()?;
+        Some(Cell { flows, bytes, counts, arms })
+    }
+}
+
+/// Edges of the strata by BDP, bytes, and by buffer over BDP.
+pub const BDP_EDGES: [u64; 3] = [30_000, 300_000, 3_000_000];
+/// Edges of the strata by buffer over BDP.
+pub const BUFFER_EDGES: [f64; 2] = [0.5, 2.0];
+const BUFFERS: usize = BUFFER_EDGES.len() + 1;
+const STRATA: usize = (BDP_EDGES.len() + 1) * BUFFERS;
+
+/// Everything kept of the connections of a test, or of some of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tallies {
+    arms: usize,
+    bins: usize,
+    /// Group by size bin, and behind them BDP by buffer.
+    cells: Vec<Cell>,
+    strata: Vec<Cell>,
+    /// The baseline against itself under other seeds.
+    pub aa: Cell,
+    /// How often the baseline ran again with the same seed.
+    pub repeated: u64,
+    /// How often it did something else; anything but 0 is a defect of the simulator.
+    pub differed: u64,
+    /// How often each bound of the population held a value back.
+    pub clipped: [u64; 8],
+    /// Blocks that are whole, rising.
+    pub blocks: Vec<u64>,
+}
+
+impl Tallies {
+    /// Nothing yet.
+    pub fn new(experiment: &Experiment) -> Tallies {
+        let (arms, bins) = (experiment.arms.len(), experiment.size_bins.len() + 1);
+        Tallies {
+            arms,
+            bins,
+            cells: vec![Cell::new(arms); experiment.groups.len() * bins],
+            strata: vec![Cell::new(arms); STRATA],
+            aa: Cell::new(2),
+            repeated: 0,
+            differed: 0,
+            clipped: [0; 8],
+            blocks: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, test: &Test, connection: &Connection) {
+        let Connection { drawn, ideal_ns, results, aa, repeats } = connection;
+        let weights = weights(test.seed, drawn.index);
+        let cell = drawn.group * self.bins + test.population.size_bin(drawn.bytes);
+        let bdp = BDP_EDGES.partition_point(|edge| *edge <= drawn.bdp_bytes());
+        let share = drawn.queue_bytes as f64 / drawn.bdp_bytes().max(1) as f64;
+        let stratum = bdp * BUFFERS + BUFFER_EDGES.partition_point(|edge| *edge <= share);
+        self.cells[cell].add(results, drawn.bytes, *ideal_ns, &weights);
+        self.strata[stratum].add(results, drawn.bytes, *ideal_ns, &weights);
+        if let Some(aa) = aa {
+            self.aa.add(aa, drawn.bytes, *ideal_ns, &weights);
+        }
+        if let Some(same) = repeats {
+            self.repeated += 1;
+            self.differed += u64::from(!same);
+        }
+        for (bit, count) in self.clipped.iter_mut().enumerate() {
+            *count += u64::from(drawn.clipped.0 >> bit & 1);
+        }
+    }
+
+    /// Adds everything of another part of the same test.
+    pub fn merge(&mut self, other: &Tallies) {
+        self.cells.iter_mut().zip(&other.cells).for_each(|(cell, more)| cell.merge(more));
+        self.strata.iter_mut().zip(&other.strata).for_each(|(cell, more)| cell.merge(more));
+        self.aa.merge(&other.aa);
+        self.repeated += other.repeated;
+        self.differed += other.differed;
+        self.clipped.iter_mut().zip(other.clipped).for_each(|(count, more)| *count += more);
+        self.blocks.extend(&other.blocks);
+        self.blocks.sort_unstable();
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        let (arms, aa) = (self.arms, Cell::new(2));
+        self.cells.iter_mut().chain(&mut self.strata).filter(|cell| cell.flows > 0).for_each(|cell| *cell = Cell::new(arms));
+        (self.aa, self.repeated, self.differed, self.clipped) = (aa, 0, 0, [0; 8]);
+        self.blocks.clear();
+    }
+
+    /// Connections so far.
+    pub fn flows(&self) -> u64 {
+        self.cells.iter().map(|cell| cell.flows).sum()
+    }
+
+    fn join<'a>(&self, cells: impl Iterator<Item = &'a Cell>) -> Cell {
+        let mut all = Cell::new(self.arms);
+        cells.for_each(|cell| all.merge(cell));
+        all
+    }
+
+    /// All connections.
+    pub fn all(&self) -> Cell {
+        self.join(self.cells.iter())
+    }
+
+    /// Those of a group.
+    pub fn group(&self, group: usize) -> Cell {
+        self.join(self.cells[group * self.bins..(group + 1) * self.bins].iter())
+    }
+
+    /// Those of a size bin.
+    pub fn size(&self, bin: usize) -> Cell {
+        self.join(self.cells.iter().skip(bin).step_by(self.bins))
+    }
+
+    /// Those of a group and a size bin.
+    pub fn cell(&self, group: usize, bin: usize) -> &Cell {
+        &self.cells[group * self.bins + bin]
+    }
+
+    /// Those of a stratum of BDP.
+    pub fn bdp(&self, stratum: usize) -> Cell {
+        self.join(self.strata[stratum * BUFFERS..(stratum + 1) * BUFFERS].iter())
+    }
+
+    /// Those of a stratum of buffer over BDP.
+    pub fn buffer(&self, stratum: usize) -> Cell {
+        self.join(self.strata.iter().skip(stratum).step_by(BUFFERS))
+    }
+
+    /// Appends everything.
+    pub fn write(&self, to: &mut Writer) {
+        to.put(self.blocks.len() as u64);
+        self.blocks.iter().for_each(|block| to.put(*block));
+        self.cells.iter().chain(&self.strata).chain([&self.aa]).for_each(|cell| cell.write(to));
+        to.put(self.repeated);
+        to.put(self.differed);
+        self.clipped.iter().for_each(|count| to.put(*count));
+    }
+
+    /// Reads what [`Tallies::write`] wrote for the same experiment.
+    pub fn read(from: &mut Reader<'_>, experiment: &Experiment) -> Option<Tallies> {
+        let mut tallies = Tallies::new(experiment);
+        for _ in 0..from.get()? {
+            tallies.blocks.push(from.get()?);
+        }
+        let arms = tallies.arms;
+        for cell in tallies.cells.iter_mut().chain(&mut tallies.strata) {
+            *cell = Cell::read(from, arms)?;
+        }
+        tallies.aa = Cell::read(from, 2)?;
+        tallies.repeated = from.get()?;
+        tallies.differed = from.get()?;
+        for count in &mut tallies.clipped {
+            *count = from.get()?;
+        }
+        Some(tallies)
+    }
+}

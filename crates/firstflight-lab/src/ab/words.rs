@@ -1,0 +1,150 @@
+//! What the numbers say, in sentences; and what they do not.
+
+use super::analysis::{Analysis, Entry, FEW_FLOWS, LEAST_FLOWS, Part};
+use crate::stats::Interval;
+
+/// Fills in sentences, advice and warnings.
+pub(super) fn fill(analysis: &mut Analysis) {
+    analysis.sentences = analysis.of(Part::All).filter_map(sentence).collect();
+    analysis.advice = advice(analysis);
+    let own = warnings(analysis);
+    // What concerns this very test goes before what concerns its population.
+    analysis.warnings.splice(0..0, own);
+}
+
+/// `12.9 [12.1, 13.6]` without a sign; the reader has the direction in words.
+fn range(interval: Interval, digits: usize) -> String {
+    let Interval { value, low, high } = if interval.value < 0.0 { interval.map(|x| -x) } else { interval };
+    format!("{value:.digits$} % {{}} [{low:.digits$}, {high:.digits$}]")
+}
+
+/// One arm beside the baseline, as a sentence.
+pub fn sentence(entry: &Entry) -> Option<String> {
+    let versus = entry.versus_baseline.as_ref()?;
+    let time = versus.reduction_pct.mean;
+    let unknown = !(time.low.is_finite() && time.high.is_finite());
+    let first = if unknown || time.covers(0.0) {
+        let range = if unknown { String::new() } else { format!(" [{:.1}, {:.1} % shorter]", time.low, time.high) };
+        format!("no difference in download time that the sample could show{range}")
+    } else {
+        let direction = if time.value > 0.0 { "shorter downloads" } else { "longer downloads" };
+        range(time, 1).replace("{}", direction)
+    };
+    let loss = versus.loss_points;
+    let second = if loss.covers(0.0) || unknown {
+        format!("loss about as much ({:+.2} points [{:+.2}, {:+.2}])", loss.value, loss.low, loss.high)
+    } else {
+        let direction = if loss.value > 0.0 { "more" } else { "less" };
+        format!("{} points {direction} loss", two(loss.value.abs()))
+    };
+    let tail = versus.paired.worse_pct;
+    let third = if tail < 0.05 {
+        "hardly any connection takes over 5 % longer".into()
+    } else {
+        format!("{tail:.1} % of connections take over 5 % longer")
+    };
+    Some(format!("{}: {first}, {second}; {third}", entry.arm))
+}
+
+/// As many digits as tell something.
+fn two(value: f64) -> String {
+    if value >= 0.1 {
+        format!("{value:.1}")
+    } else if value >= 0.01 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.3}")
+    }
+}
+
+/// One sentence per group: who is on the front, and the two ends of it.
+fn advice(analysis: &Analysis) -> Vec<String> {
+    let part = if analysis.of(Part::Group).next().is_some() { Part::Group } else { Part::All };
+    let entries: Vec<&Entry> = analysis.of(part).collect();
+    entries
+        .chunk_by(|a, b| a.name == b.name)
+        .map(|arms| {
+            let front: Vec<&&Entry> = arms.iter().filter(|entry| entry.front).collect();
+            let least = |read: fn(&Entry) -> f64| front.iter().min_by(|a, b| read(a).total_cmp(&read(b))).copied();
+            let (fast, gentle) = (least(|entry| entry.ttlb_ms.mean), least(|entry| entry.loss_pct.mean));
+            let describe = |entry: &Entry| format!("{} ({:.0} ms, {:.2} % loss)", entry.arm, entry.ttlb_ms.mean, entry.loss_pct.mean);
+            match (fast, gentle) {
+                (Some(fast), Some(gentle)) if fast.arm == gentle.arm && front.len() == 1 => {
+                    format!("{}: {} is best in both time and loss", fast.name, describe(fast))
+                }
+                (Some(fast), Some(gentle)) => {
+                    let between: Vec<&str> = front
+                        .iter()
+                        .filter(|entry| entry.arm != fast.arm && entry.arm != gentle.arm)
+                        .map(|entry| entry.arm.as_str())
+                        .collect();
+                    let between = if between.is_empty() { String::new() } else { format!("; between them {}", between.join(", ")) };
+                    let gentle = if fast.arm == gentle.arm { "the same arm".into() } else { describe(gentle) };
+                    format!("{}: fastest {}, gentlest {gentle}{between}", fast.name, describe(fast))
+                }
+                _ => String::new(),
+            }
+        })
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+fn warnings(analysis: &Analysis) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let experiment = &analysis.experiment;
+    if !analysis.complete {
+        warnings
+            .push(format!("incomplete: {} of {} connections; the numbers below are those of what ran", analysis.flows, experiment.flows));
+    }
+    let aa = &analysis.aa;
+    if aa.differed > 0 {
+        warnings.push(format!(
+            "{} of {} trials that ran again with the same seed came out differently: do not trust this result",
+            aa.differed, aa.repeated
+        ));
+    }
+    if !aa.covers_zero {
+        warnings.push(
+            "A/A check failed: the baseline differs from itself beyond its 99 % interval; do not trust differences of that size".into(),
+        );
+    } else if aa.reduction_pct.is_none() {
+        warnings.push(format!("no A/A check: {} pairs are too few, {LEAST_FLOWS} are needed", aa.pairs));
+    }
+    if analysis.flows < FEW_FLOWS {
+        let tail = (analysis.flows as f64 / 100.0).ceil();
+        warnings.push(format!(
+            "{} connections: a 99th percentile rests on {tail:.0} of them; {FEW_FLOWS} or more per cell carry one",
+            analysis.flows
+        ));
+    }
+    for entry in analysis.of(Part::All) {
+        if let Some(versus) = &entry.versus_baseline {
+            if versus.paired.same_pct >= 100.0 {
+                warnings.push(format!("{} behaved like the baseline on every single connection: nothing here tells them apart", entry.arm));
+            } else if versus.reduction_pct.mean.covers(0.0) {
+                warnings.push(format!("{}: the sample does not tell its download times from the baseline's", entry.arm));
+            }
+        }
+        if entry.incomplete > 0 {
+            warnings.push(format!(
+                "{}: {} of {} transfers did not finish within {} s of simulated time; they count with that time",
+                entry.arm, entry.incomplete, entry.flows, experiment.limit_s
+            ));
+        }
+    }
+    for (bound, share) in &analysis.clipped {
+        if *share > 0.01 {
+            warnings.push(format!("the bound `{bound}` held back a value of {:.1} % of the connections", share * 100.0));
+        }
+    }
+    let thin: Vec<&str> = analysis
+        .of(Part::Group)
+        .chain(analysis.of(Part::Size))
+        .filter(|entry| entry.versus_baseline.is_none() && entry.flows < FEW_FLOWS)
+        .map(|entry| entry.name.as_str())
+        .collect();
+    if !thin.is_empty() && analysis.flows >= FEW_FLOWS {
+        warnings.push(format!("fewer than {FEW_FLOWS} connections, so tails and small differences do not count: {}", thin.join(", ")));
+    }
+    warnings
+}

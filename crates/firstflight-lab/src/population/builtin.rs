@@ -1,0 +1,25 @@
+//! The populations that ship with the program, as files in `experiments/populations`, to be copied and changed.
+
+use super::Population;
+use crate::error::Bad;
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        /// Name and text of every one.
+        pub const FILES: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("../../../../experiments/populations/", $name, ".toml")))),*];
+    };
+}
+
+files!("cdn", "fixed-2025", "mobile-2025", "cdn-global-2019", "leo-starlink", "geo", "dc-adjacent");
+
+/// Their names.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(name, _)| *name)
+}
+
+/// One by name; `None` if there is none.
+pub fn population(name: &str) -> Option<Result<Population, Bad>> {
+    let (name, text) = FILES.iter().find(|(known, _)| *known == name)?;
+    Some(Population::from_toml(&format!("{name}.toml"), text, None))
+}

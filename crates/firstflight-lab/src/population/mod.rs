@@ -1,0 +1,144 @@
+//! Populations: distributions over paths and object sizes, with named groups, as files anyone can copy and change.
+//!
+//! A population is a TOML file ([`Population::parse`] says what may stand in it), a CSV file of quantiles or of measured paths, or one
+//! of the [`builtin::names`]; options in parentheses change its knobs: `cdn(q=0.8,k=0.001)`, `cdn-global-2019(mobile=0.8)`.
+//! [`Population::draw`] makes a connection out of a seed and a number.
+
+pub mod builtin;
+pub mod calibrate;
+pub mod correlation;
+pub mod describe;
+pub mod distribution;
+pub mod draw;
+mod file;
+pub mod normal;
+mod place;
+pub mod quantiles;
+pub mod rows;
+mod text;
+pub mod variable;
+
+pub use correlation::Correlation;
+pub use distribution::{Distribution, Shape};
+pub use draw::{Clipped, Drawn};
+pub use variable::{Unit, Variable};
+
+use rows::Rows;
+
+/// A distribution over paths and objects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Population {
+    /// What it is called.
+    pub name: String,
+    /// Version of its numbers.
+    pub version: String,
+    /// What it stands for, in a line.
+    pub about: String,
+    /// Initial window in packets of arms that name none, where the population's source says one.
+    pub initial_window: Option<u32>,
+    /// Where results are cut by object size, bytes, rising.
+    pub size_bins: Vec<u64>,
+    /// Where its numbers come from.
+    pub sources: Vec<Source>,
+    /// What calibration may turn.
+    pub knobs: Knobs,
+    /// The groups; weights sum to 1.
+    pub groups: Vec<Group>,
+}
+
+/// Where a number comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Which value.
+    pub value: String,
+    /// `S` stated, `C` read in public code, `D` derived, `U` remembered and unconfirmed, `A` our assumption.
+    pub status: char,
+    /// Document, or the reason.
+    pub reference: String,
+}
+
+/// What calibration may turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Knobs {
+    /// Factor on every buffer.
+    pub q: f64,
+    /// Random loss on top of every group's own.
+    pub k: f64,
+    /// What is known about them: how they were fitted, or that they were not.
+    pub status: String,
+    /// Whether all fitted columns lie in their bands; `None` for a population that has no target.
+    pub calibrated: Option<bool>,
+}
+
+impl Default for Knobs {
+    fn default() -> Knobs {
+        Knobs { q: 1.0, k: 0.0, status: String::new(), calibrated: None }
+    }
+}
+
+/// A part of a population whose connections are alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// What it is called.
+    pub name: String,
+    /// Share of the connections.
+    pub weight: f64,
+    /// Smallest buffer, packets of 1500 bytes.
+    pub floor_packets: u64,
+    /// What the way back is, in the words of a path's key `return`: `plain` for a delay.
+    pub return_path: String,
+    /// What else all its paths have, as keys of a path: `wander=0.3:1s`, `ecn=1pkt`.
+    pub path: String,
+    /// Measured paths, one of which each connection takes; they go before the distributions.
+    pub rows: Option<Rows>,
+    /// What hangs together.
+    pub correlation: Correlation,
+    variables: Vec<(Variable, Distribution)>,
+}
+
+impl Group {
+    /// The distribution of a variable.
+    pub fn get(&self, variable: Variable) -> Option<&Distribution> {
+        self.variables.iter().find(|(known, _)| *known == variable).map(|(_, distribution)| distribution)
+    }
+
+    /// Keys of a path that are the same for all connections; empty if there are none.
+    fn path_keys(&self) -> String {
+        let back = if self.return_path == "plain" { String::new() } else { format!("return={}", self.return_path) };
+        [back, self.path.clone()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(",")
+    }
+
+    fn set(&mut self, variable: Variable, distribution: Distribution) {
+        self.variables.retain(|(known, _)| *known != variable);
+        self.variables.push((variable, distribution));
+        self.variables.sort_by_key(|(known, _)| *known);
+    }
+}
+
+/// Where results are cut by size if a population does not say.
+pub const SIZE_BINS: [u64; 6] = [30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000];
+
+impl Population {
+    /// The bin of an object: how many of [`Population::size_bins`] it reaches.
+    pub fn size_bin(&self, bytes: u64) -> usize {
+        self.size_bins.partition_point(|edge| *edge <= bytes)
+    }
+
+    /// What to know before believing a number that rests on this population.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.knobs.calibrated == Some(false) {
+            warnings.push(format!("population {} is uncalibrated: {}", self.name, self.knobs.status));
+        }
+        let unsure: Vec<&str> = self.sources.iter().filter(|source| source.status == 'U').map(|source| source.value.as_str()).collect();
+        if !unsure.is_empty() {
+            warnings.push(format!("population {}: unconfirmed (status U): {}", self.name, unsure.join(", ")));
+        }
+        for group in &self.groups {
+            if let Some(rows) = group.rows.as_ref().filter(|rows| rows.len() < rows::FEW_ROWS) {
+                warnings.push(format!("{}: {} rows do not represent the tails of a distribution", rows.file, rows.len()));
+            }
+        }
+        warnings
+    }
+}

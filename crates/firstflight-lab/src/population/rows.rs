@@ -1,0 +1,181 @@
+//! Measured paths, one per line: a connection takes a whole row, so that whatever hangs together in the data stays together.
+
+use super::variable::{Unit, Variable};
+use crate::error::Bad;
+use firstflight_path::random::mix;
+
+/// One measured path, in the units that are kept; `None` where the file has no such column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasuredPath {
+    values: [Option<f64>; COLUMNS.len()],
+    weight: f64,
+    group: String,
+}
+
+/// A file of measured paths, or one group of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rows {
+    /// The file as it was named.
+    pub file: String,
+    /// Which of its groups; `None` for all.
+    pub group: Option<String>,
+    /// Standard deviation of the logarithm by which each value is varied.
+    pub jitter: f64,
+    /// A number that changes with the content of the file.
+    pub digest: u64,
+    paths: Vec<MeasuredPath>,
+    /// Sums of the weights up to and including each row.
+    sums: Vec<f64>,
+}
+
+/// Columns with values: name, variable, unit, factor.
+const COLUMNS: [(&str, Variable, Unit, f64); 7] = [
+    ("rtt_ms", Variable::Rtt, Unit::Ms, 1.0),
+    ("rate_mbps", Variable::RateDown, Unit::Mbps, 1.0),
+    ("rate_up_mbps", Variable::RateUp, Unit::Mbps, 1.0),
+    ("buffer_ms", Variable::Buffer, Unit::Ms, 1.0),
+    ("buffer_bdp", Variable::Buffer, Unit::Bdp, 1.0),
+    ("loss_pct", Variable::Loss, Unit::Ratio, 0.01),
+    ("size_bytes", Variable::Size, Unit::Bytes, 1.0),
+];
+
+/// Below this many rows the tails of a distribution are luck.
+pub const FEW_ROWS: usize = 100;
+
+impl Rows {
+    /// Reads a file with a header of column names, `rtt_ms` and `rate_mbps` among them.
+    ///
+    /// # Errors
+    /// One line with file and line.
+    pub fn parse(file: &str, text: &str) -> Result<Rows, Bad> {
+        let bad = |line: usize, message: String| Bad(format!("{file}:{line}: {message}"));
+        let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+        let header: Vec<&str> = lines.next().map_or("", |(_, line)| line).split(',').map(str::trim).collect();
+        let known = || COLUMNS.iter().map(|column| column.0).chain(["group", "weight"]).collect::<Vec<_>>().join(", ");
+        for (index, name) in header.iter().enumerate() {
+            if !COLUMNS.iter().any(|column| column.0 == *name) && !["group", "weight"].contains(name) {
+                return Err(bad(1, format!("column `{name}` is unknown; allowed: {}", known())));
+            }
+            if header[..index].contains(name) {
+                return Err(bad(1, format!("column `{name}` stands twice; allowed: once")));
+            }
+        }
+        for needed in ["rtt_ms", "rate_mbps"] {
+            if !header.contains(&needed) {
+                return Err(bad(1, format!("column `{needed}` is missing; allowed: {}", known())));
+            }
+        }
+        if header.contains(&"buffer_ms") && header.contains(&"buffer_bdp") {
+            return Err(bad(1, "columns `buffer_ms` and `buffer_bdp` both; allowed: one of them".into()));
+        }
+        let paths: Vec<MeasuredPath> = lines
+            .filter(|(_, line)| !line.is_empty())
+            .map(|(number, line)| read_row(&header, line).map_err(|message| bad(number, message)))
+            .collect::<Result<_, _>>()?;
+        if paths.is_empty() {
+            return Err(bad(1, "no row below the header; allowed: at least one".into()));
+        }
+        let rows = Rows { file: file.to_owned(), group: None, jitter: 0.0, digest: digest(text), sums: sums(&paths), paths };
+        if rows.weight() <= 0.0 {
+            return Err(bad(1, "weight: all rows weigh nothing; allowed: more than 0 in sum".into()));
+        }
+        Ok(rows)
+    }
+
+    fn weight(&self) -> f64 {
+        self.sums.last().copied().unwrap_or(0.0)
+    }
+
+    /// The names in the column `group`, in order of appearance, with their shares of the weight. One nameless group without it.
+    pub fn groups(&self) -> Vec<(String, f64)> {
+        let mut groups: Vec<(String, f64)> = Vec::new();
+        for path in &self.paths {
+            match groups.iter_mut().find(|group| group.0 == path.group) {
+                Some(group) => group.1 += path.weight / self.weight(),
+                None => groups.push((path.group.clone(), path.weight / self.weight())),
+            }
+        }
+        groups
+    }
+
+    /// The rows of one group; `None` if there are none.
+    pub fn only(&self, group: &str) -> Option<Rows> {
+        let paths: Vec<MeasuredPath> = self.paths.iter().filter(|path| path.group == group).cloned().collect();
+        let rows = Rows { sums: sums(&paths), paths, group: Some(group.to_owned()), ..self.clone() };
+        (rows.weight() > 0.0).then_some(rows)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// Never: a file without rows is refused.
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
+    /// Whether the file has a column for it.
+    pub fn has(&self, variable: Variable) -> bool {
+        self.paths[0].value(variable).is_some()
+    }
+
+    /// The row that a uniform number falls into.
+    pub fn pick(&self, u: f64) -> &MeasuredPath {
+        let reached = u * self.weight();
+        // The last row with a weight of its own takes what rounding leaves over.
+        &self.paths[self.sums.partition_point(|sum| *sum <= reached).min(self.sums.partition_point(|sum| *sum < self.weight()))]
+    }
+}
+
+impl MeasuredPath {
+    /// Its value of a variable.
+    pub fn value(&self, variable: Variable) -> Option<(f64, Unit)> {
+        COLUMNS.iter().zip(&self.values).filter(|(column, _)| column.1 == variable).find_map(|(column, value)| Some(((*value)?, column.2)))
+    }
+}
+
+fn digest(text: &str) -> u64 {
+    text.bytes().fold(text.len() as u64, |sum, byte| mix(sum ^ u64::from(byte)))
+}
+
+fn sums(paths: &[MeasuredPath]) -> Vec<f64> {
+    let mut sum = 0.0;
+    let add = |path: &MeasuredPath| {
+        sum += path.weight;
+        sum
+    };
+    paths.iter().map(add).collect()
+}
+
+fn read_row(header: &[&str], line: &str) -> Result<MeasuredPath, String> {
+    let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+    if cells.len() != header.len() {
+        return Err(format!("{} cells under {} columns; allowed: as many", cells.len(), header.len()));
+    }
+    let mut path = MeasuredPath { values: [None; COLUMNS.len()], weight: 1.0, group: String::new() };
+    for (name, cell) in header.iter().zip(cells) {
+        if *name == "group" {
+            cell.clone_into(&mut path.group);
+            continue;
+        }
+        let number = cell
+            .parse::<f64>()
+            .ok()
+            .filter(|n| n.is_finite())
+            .ok_or_else(|| format!("{name}: `{cell}` is not a number; allowed: a plain decimal number"))?;
+        if *name == "weight" {
+            if number < 0.0 {
+                return Err(format!("weight: {number} is negative; allowed: 0 or more"));
+            }
+            path.weight = number;
+        } else if let Some((index, column)) = COLUMNS.iter().enumerate().find(|(_, column)| column.0 == *name) {
+            let value = number * column.3;
+            if !column.1.allows(value) {
+                return Err(format!("{name}: {number} is out of range; allowed: {}", column.1.allowed()));
+            }
+            path.values[index] = Some(value);
+        }
+    }
+    Ok(path)
+}

@@ -1,0 +1,49 @@
+//! Printing a population as a file again, everything filled in: what stands beside results.
+
+use super::{Group, Population, Variable};
+use std::fmt::{self, Write as _};
+
+impl fmt::Display for Population {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+        writeln!(f, "schema = 1\nname = {}\nversion = {}", quoted(&self.name), quoted(&self.version))?;
+        writeln!(f, "about = {}", quoted(&self.about))?;
+        if let Some(packets) = self.initial_window {
+            writeln!(f, "initial_window = {packets}")?;
+        }
+        writeln!(f, "size_bins = {:?}", self.size_bins)?;
+        for source in &self.sources {
+            let (value, reference) = (quoted(&source.value), quoted(&source.reference));
+            writeln!(f, "\n[[source]]\nvalue = {value}\nstatus = \"{}\"\nref = {reference}", source.status)?;
+        }
+        writeln!(f, "\n[calibration]\nq = {:?}\nk = {:?}\nstatus = {}", self.knobs.q, self.knobs.k, quoted(&self.knobs.status))?;
+        if let Some(calibrated) = self.knobs.calibrated {
+            writeln!(f, "calibrated = \"{}\"", if calibrated { "yes" } else { "no" })?;
+        }
+        self.groups.iter().try_for_each(|group| write!(f, "\n[[group]]\nname = {}\n{group}", quoted(&group.name)))
+    }
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "weight = {:?}", self.weight)?;
+        if let Some(rows) = &self.rows {
+            let group = rows.group.as_ref().map_or(String::new(), |group| format!(", group = \"{group}\""));
+            writeln!(f, "# {} rows, digest {:016x}", rows.len(), rows.digest)?;
+            writeln!(f, "rows = {{ file = \"{}\"{group}, jitter = {:?} }}", rows.file, rows.jitter)?;
+        }
+        for (variable, distribution) in &self.variables {
+            let floor = if *variable == Variable::Buffer { format!(", floor_packets = {}", self.floor_packets) } else { String::new() };
+            writeln!(f, "{} = {}", variable.name(), distribution.show(&floor))?;
+        }
+        writeln!(f, "return_path = \"{}\"", self.return_path)?;
+        if !self.path.is_empty() {
+            writeln!(f, "path = \"{}\"", self.path)?;
+        }
+        let mut pairs = String::new();
+        for (index, (a, b, rho)) in self.correlation.pairs().iter().enumerate() {
+            write!(pairs, "{}[\"{}\", \"{}\", {rho:?}]", if index > 0 { ", " } else { "" }, a.name(), b.name())?;
+        }
+        writeln!(f, "correlation = [{pairs}]")
+    }
+}

@@ -1,0 +1,131 @@
+//! The variables of a population and the units they are written in.
+
+/// What a population draws for every connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Variable {
+    /// Idle round-trip time.
+    Rtt,
+    /// Rate of the bottleneck.
+    RateDown,
+    /// Rate of the way back.
+    RateUp,
+    /// What may wait in front of the bottleneck.
+    Buffer,
+    /// Independent loss that has nothing to do with the queue.
+    Loss,
+    /// Object size.
+    Size,
+}
+
+/// The unit of the numbers of a distribution. Everything is kept in the first unit of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Milliseconds.
+    Ms,
+    /// 10^6 bits per second.
+    Mbps,
+    /// Multiples of rate times idle round-trip time.
+    Bdp,
+    /// Bytes.
+    Bytes,
+    /// Plain share.
+    Ratio,
+}
+
+/// How a unit is written behind a key, in the second column of a table, and what it is in the unit that is kept.
+struct Spelling {
+    suffix: &'static str,
+    csv: &'static str,
+    unit: Unit,
+    factor: f64,
+}
+
+const fn spelling(suffix: &'static str, csv: &'static str, unit: Unit, factor: f64) -> Spelling {
+    Spelling { suffix, csv, unit, factor }
+}
+
+const TIMES: &[Spelling] = &[spelling("_ms", "ms", Unit::Ms, 1.0), spelling("_us", "us", Unit::Ms, 1e-3)];
+const RATES: &[Spelling] = &[spelling("_mbps", "Mbit/s", Unit::Mbps, 1.0), spelling("_kbps", "kbit/s", Unit::Mbps, 1e-3)];
+const BUFFERS: &[Spelling] =
+    &[spelling("_ms", "ms", Unit::Ms, 1.0), spelling("_us", "us", Unit::Ms, 1e-3), spelling("_bdp", "BDP", Unit::Bdp, 1.0)];
+const SHARES: &[Spelling] = &[spelling("", "ratio", Unit::Ratio, 1.0)];
+const SIZES: &[Spelling] =
+    &[spelling("_bytes", "B", Unit::Bytes, 1.0), spelling("_kb", "kB", Unit::Bytes, 1e3), spelling("_mb", "MB", Unit::Bytes, 1e6)];
+
+impl Variable {
+    /// Every variable, in the order in which correlation takes them, the others behind.
+    pub const ALL: [Variable; 6] = [Variable::Rtt, Variable::RateDown, Variable::Buffer, Variable::Size, Variable::RateUp, Variable::Loss];
+
+    /// The key it is written under.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Variable::Rtt => "rtt",
+            Variable::RateDown => "rate_down",
+            Variable::RateUp => "rate_up",
+            Variable::Buffer => "buffer",
+            Variable::Loss => "loss",
+            Variable::Size => "size",
+        }
+    }
+
+    /// The variable of that name.
+    pub fn named(name: &str) -> Option<Variable> {
+        Variable::ALL.into_iter().find(|variable| variable.name() == name)
+    }
+
+    const fn spellings(self) -> &'static [Spelling] {
+        match self {
+            Variable::Rtt => TIMES,
+            Variable::RateDown | Variable::RateUp => RATES,
+            Variable::Buffer => BUFFERS,
+            Variable::Loss => SHARES,
+            Variable::Size => SIZES,
+        }
+    }
+
+    /// What may stand behind a key of this variable, with unit and factor.
+    pub(super) fn suffixes(self) -> impl Iterator<Item = (&'static str, Unit, f64)> {
+        self.spellings().iter().map(|spelling| (spelling.suffix, spelling.unit, spelling.factor))
+    }
+
+    /// Unit and factor of a unit name of a CSV table.
+    pub(super) fn csv_unit(self, name: &str) -> Option<(Unit, f64)> {
+        self.spellings().iter().find(|spelling| spelling.csv == name).map(|spelling| (spelling.unit, spelling.factor))
+    }
+
+    /// The unit names of a CSV table.
+    pub(super) fn csv_units(self) -> String {
+        self.spellings().iter().map(|spelling| spelling.csv).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether a value (in the unit that is kept) can be drawn, and what can.
+    pub(super) fn allows(self, value: f64) -> bool {
+        match self {
+            Variable::Loss => (0.0..1.0).contains(&value),
+            Variable::Size => value >= 1.0,
+            _ => value > 0.0,
+        }
+    }
+
+    /// What [`Variable::allows`] says, in words.
+    pub(super) const fn allowed(self) -> &'static str {
+        match self {
+            Variable::Loss => "0 or more and below 1",
+            Variable::Size => "at least 1 byte",
+            _ => "more than 0",
+        }
+    }
+}
+
+impl Unit {
+    /// What stands behind a key.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Unit::Ms => "_ms",
+            Unit::Mbps => "_mbps",
+            Unit::Bdp => "_bdp",
+            Unit::Bytes => "_bytes",
+            Unit::Ratio => "",
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The testbed `quic`: a trial on a real QUIC stack in virtual time, measured as the simulator measures it.
+
+use crate::arms::NamedArm;
+use crate::error::Bad;
+use crate::record::Recorder;
+use crate::trial::Ground;
+use firstflight::Nanos;
+use firstflight::controller::Stats;
+use firstflight_quic::rig::{self, Control, Note, Setup, Watch};
+use firstflight_quic::{Event as Happened, Plan};
+use firstflight_sim::{Episode, Event, Hosts, Observer, Outcome, Snapshot, Stop};
+
+/// Runs one trial. With a recorder every event is kept.
+///
+/// # Errors
+/// If the path cannot carry the packets, the hosts are not QUIC hosts, or a stack fails.
+pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+    let Hosts::Quic(host) = ground.host else {
+        return Err(Bad("testbed `quic` speaks QUIC: leave `--transport tcp` out, or use `--on sim`".into()));
+    };
+    let setup = Setup {
+        path: &ground.path,
+        control: Control::Noq(Plan { initial_window: Some(ground.iw), oracle_exit: ground.oracle_exit(), ..Plan::new(arm.arm) }),
+        datagram: host.datagram as u16,
+        ack_packet: host.ack_packet,
+        object: ground.bytes,
+        limit: ground.limit,
+        seed,
+        path_index: 0,
+    };
+    let outcome = match recorder {
+        Some(recorder) => rig::run(&setup, Some(&mut Scribe { recorder, min_rtt: None })),
+        None => rig::run(&setup, None),
+    };
+    let outcome = outcome.map_err(|fault| Bad(format!("testbed `quic`, arm {}: {fault}", arm.label)))?;
+    Ok(measured(outcome))
+}
+
+/// The same measures under the simulator's names. What only an endpoint of our own can count is zero: probes of TCP, early retransmits.
+fn measured(outcome: rig::Outcome) -> Outcome {
+    let stats = outcome.account.map_or(Stats::default(), |account| account.stats);
+    let episode = |episode: &rig::Episode| Episode {
+        start: episode.start,
+        end: episode.end,
+        cwnd_before: episode.cwnd_before,
+        inflight: episode.inflight,
+        acked: episode.acked,
+        lost: episode.lost,
+        silence: episode.silence,
+        cwnd_after: episode.cwnd_after,
+        // Which bytes a packet repeats is the stack's secret.
+        repaired: None,
+    };
+    Outcome {
+        stop: if outcome.complete { Stop::Complete } else { Stop::TimeLimit },
+        ttlb: outcome.ttlb,
+        delivered_after: outcome.delivered_after,
+        delivered: outcome.delivered,
+        packets_sent: outcome.packets_sent,
+        packets_lost: outcome.packets_lost,
+        packets_dropped: outcome.packets_dropped,
+        spurious_losses: outcome.spurious_losses,
+        retransmitted_bytes: outcome.retransmitted_bytes,
+        lost_retransmissions: outcome.lost_retransmissions,
+        retransmissions: outcome.retransmissions,
+        rtos: outcome.probe_timeouts,
+        probes: 0,
+        recoveries: u64::from(stats.loss_episodes),
+        recoveries_below_ssthresh: outcome.recoveries_below_ssthresh,
+        recoveries_timed_out: 0,
+        slow_starts_after_recovery: u64::from(stats.slow_starts_after_recovery),
+        undone: u64::from(stats.undone),
+        early_retransmits: 0,
+        early_retransmits_spurious: 0,
+        exit: outcome.exit,
+        episodes: outcome.episodes.iter().map(episode).collect(),
+        queue_us: outcome.queue_us,
+        cwnd_max: outcome.cwnd_max,
+        parts: Vec::new(),
+    }
+}
+
+/// Writes notes of the rig as snapshots of the simulator.
+struct Scribe<'a> {
+    recorder: &'a mut Recorder,
+    min_rtt: Option<Nanos>,
+}
+
+impl Watch for Scribe<'_> {
+    fn on_note(&mut self, note: &Note, delivered: u64, queue: u64) {
+        let event = match note.event {
+            Happened::Sent { .. } => Event::Sent,
+            Happened::Ack => Event::Ack,
+            Happened::Timer => Event::Timer,
+            Happened::Lost { .. } | Happened::Spurious | Happened::Restart => return,
+        };
+        self.min_rtt = note.ack.and_then(|ack| ack.min_rtt).or(self.min_rtt);
+        let controller = &note.controller;
+        let snapshot = Snapshot {
+            flow: 0,
+            now: note.now,
+            event,
+            cwnd: controller.cwnd(),
+            ssthresh: controller.ssthresh(),
+            inflight: note.inflight,
+            pacing_rate: controller.pacing_rate().map(|rate| rate.0),
+            rtt: note.ack.and_then(|ack| ack.rtt),
+            min_rtt: self.min_rtt,
+            delivered,
+            lost: note.ack.map_or(0, |ack| ack.lost),
+            queue,
+            phase: controller.phase(),
+            exit: controller.exit().copied(),
+        };
+        self.recorder.on_event(&snapshot, &|visit| controller.signals(visit));
+    }
+}

@@ -1,0 +1,164 @@
+// The words and tables of an A/B test, and the page itself.
+
+function lead() {
+  const state = analysis.complete ? "" : ` Incomplete: ${number(analysis.flows, 0)} of ${number(experiment.flows, 0)} ran.`;
+  byId("lead").textContent =
+    `${number(analysis.flows, 0)} connections drawn from ${report.about || experiment.population}, each simulated once per arm over the same path with the same object.${state}`;
+}
+
+function sentences() {
+  for (const entry of partsOf("all")[0].slice(1)) {
+    const arm = armOf(entry);
+    const { reduction_pct: { mean }, loss_points: loss, paired } = entry.versus_baseline;
+    const sure = mean.low > 0 || mean.high < 0;
+    const size = Math.abs(mean.value);
+    const ends = mean.value < 0 ? [-mean.high, -mean.low] : [mean.low, mean.high];
+    byId("sentences").append(html("li", { "data-arm-card": entry.arm },
+      html("h3", { "data-tip": arm.full }, swatch(arm), entry.arm),
+      html("p", { class: "big" }, sure ? `${number(size, 1)}${NARROW}% ` : "No difference ", html("small", {}, sure ? (mean.value > 0 ? "shorter downloads" : "longer downloads") : "that the sample could show")),
+      html("p", { class: "interval" }, `95 % interval ${number(ends[0], 1)} … ${number(ends[1], 1)}${NARROW}%`),
+      html("p", { class: "cost" }, `${signed(loss.value, 2)} points of loss (${between(loss, 2)})`),
+      html("p", {}, `${number(paired.worse_pct, 1)}${NARROW}% of connections take over 5${NARROW}% longer, ${number(paired.better_pct, 1)}${NARROW}% over 5${NARROW}% less`)));
+  }
+}
+
+function notes() {
+  for (const text of analysis.warnings) {
+    byId("notes").append(html("p", { class: "note warning" }, html("strong", {}, "Warning "), text));
+  }
+}
+
+const PASSED = () => (analysis.aa.differed === 0 && analysis.aa.covers_zero && analysis.aa.reduction_pct !== null);
+
+function overview() {
+  facts(byId("facts"), [
+    ["Population", experiment.population],
+    ["Connections", number(analysis.flows, 0)],
+    ["Baseline", experiment.arms[0]],
+    ["Transport", `${experiment.transport.toUpperCase()}${experiment.detection ? `, ${experiment.detection}` : ""}`],
+    ["Initial window", `${experiment.iw} packets`],
+    ["Seed", String(experiment.seed)],
+    ["A/A check", html("span", { class: PASSED() ? "passed" : "failed" }, PASSED() ? "passed" : analysis.aa.reduction_pct === null ? "too few pairs" : "failed")],
+  ]);
+}
+
+function grid(head, rows, names = []) {
+  const headRow = html("tr", {}, ...head.map((text, i) => html("th", { scope: "col", class: names.includes(i) ? null : "figure" }, text)));
+  return html("table", {}, html("thead", {}, headRow), html("tbody", {}, ...rows));
+}
+
+function advice() {
+  const parts = partsOf("group").length > 1 ? partsOf("group") : partsOf("all");
+  const describe = (entry) => [swatch(armOf(entry)), html("span", { class: "name" }, entry.arm), ` ${plain(entry.ttlb_ms.mean)}${NARROW}ms, ${plain(entry.loss_pct.mean)}${NARROW}% loss`];
+  const least = (list, read) => list.reduce((best, entry) => (read(entry) < read(best) ? entry : best));
+  const rows = parts.map((entries) => {
+    const kept = entries.filter((entry) => entry.front);
+    const fast = least(kept, (entry) => entry.ttlb_ms.mean);
+    const gentle = least(kept, (entry) => entry.loss_pct.mean);
+    const others = kept.filter((entry) => entry !== fast && entry !== gentle).map((entry) => entry.arm).join(", ");
+    return html("tr", {}, html("th", { scope: "row", class: "name" }, entries[0].part === "all" ? "All" : entries[0].name), html("td", {}, ...describe(fast)), html("td", {}, ...(gentle === fast ? ["the same"] : describe(gentle))), html("td", {}, others || MISSING));
+  });
+  byId("advice").append(grid(["Group", "Fastest", "Gentlest", "Between them"], rows, [0, 1, 2, 3]));
+}
+
+// --- The table -------------------------------------------------------------------------------------------------
+
+const COLUMNS = [
+  { key: "ttlb_ms.mean", label: "TTLB", unit: "mean ms", words: "time to last byte: from the first byte sent until every byte is acknowledged at the sender; a transfer that did not finish counts with the limit", value: (e) => plain(e.ttlb_ms.mean, 4) },
+  { key: "reduction_pct.mean", label: "shorter by", unit: "% of mean", words: "1 − mean of the arm / mean of the baseline", value: (e) => e.versus_baseline && [number(e.versus_baseline.reduction_pct.mean.value, 1), between(e.versus_baseline.reduction_pct.mean, 1)] },
+  { key: "reduction_pct.percentiles, .median", label: "p1–p99, p50", unit: "% shorter", words: "mean over the percentiles 1 to 99 of the reduction of each, and the reduction of the median", value: (e) => e.versus_baseline && [number(e.versus_baseline.reduction_pct.percentiles, 1), number(e.versus_baseline.reduction_pct.median, 1)] },
+  { key: "vs_ideal", label: "vs ideal", unit: "", words: "mean of time to last byte over the bound no sender beats: one round trip plus bytes over bottleneck rate", value: (e) => number(e.vs_ideal, 2) },
+  { key: "loss_pct.mean", label: "loss", unit: "mean %", words: "packets declared lost and truly dropped, of packets sent, per connection", value: (e) => number(e.loss_pct.mean, 2) },
+  { key: "loss_points", label: "more loss", unit: "points", words: "mean loss less the baseline's", value: (e) => e.versus_baseline && [signed(e.versus_baseline.loss_points.value, 2), between(e.versus_baseline.loss_points, 2)] },
+  { key: "loss_pct.p50", label: "loss p50", unit: "%", words: "median over connections", value: (e) => [number(e.loss_pct.p50.value, 2), between(e.loss_pct.p50, 2)] },
+  { key: "loss_pct.p90", label: "loss p90", unit: "%", words: "90th percentile over connections", value: (e) => [number(e.loss_pct.p90.value, 2), between(e.loss_pct.p90, 2)] },
+  { key: "loss_pct.p99", label: "loss p99", unit: "%", words: "99th percentile over connections", value: (e) => [number(e.loss_pct.p99.value, 1), between(e.loss_pct.p99, 1)] },
+  { key: "retransmitted_pct", label: "sent again", unit: "%", words: "object bytes sent again per byte of object", value: (e) => number(e.retransmitted_pct, 2) },
+  { key: "queue_p99_ms", label: "queue p99", unit: "mean ms", words: "mean over connections of the waiting time at the bottleneck that 99 % of the packets do not exceed: what others on the path feel", value: (e) => plain(e.queue_p99_ms, 3) },
+];
+
+function table() {
+  const head = html("tr", {}, html("th", { scope: "col" }, html("span", { class: "head" }, "Arm")),
+    ...COLUMNS.map((column) => html("th", { scope: "col" }, html("span", { class: "head", "data-tip": column.words, tabindex: 0 }, column.label, html("small", {}, column.unit)))));
+  const rows = partsOf("all")[0].map((entry) => html("tr", { "data-row": entry.arm },
+    html("th", { scope: "row", "data-tip": armOf(entry).full }, swatch(armOf(entry)), html("span", { class: "name" }, entry.arm)),
+    ...COLUMNS.map((column) => {
+      const value = column.value(entry);
+      const [text, spread] = Array.isArray(value) ? value : [value, null];
+      return html("td", { "data-column": column.key }, html("span", { class: "value" }, text ?? MISSING), spread ? html("small", { class: "spread" }, spread) : null);
+    })));
+  byId("table-box").append(html("table", {}, html("thead", {}, head), html("tbody", {}, ...rows)));
+  for (const { key, label, unit, words } of COLUMNS) {
+    byId("columns").querySelector("dl").append(html("div", {}, html("dt", {}, `${label} ${unit}`.trim(), " ", html("code", {}, key)), html("dd", {}, words)));
+  }
+}
+
+function pairs() {
+  const ratio = (one) => [number(one.value, 3), html("small", { class: "spread" }, between(one, 3))];
+  const rows = partsOf("all")[0].slice(1).map((entry) => {
+    const { paired } = entry.versus_baseline;
+    const cells = [paired.p50, paired.p75, paired.p90, paired.p95].map((one) => html("td", { class: "figure" }, ...ratio(one)));
+    const shares = [paired.better_pct, paired.worse_pct, paired.same_pct].map((share) => html("td", { class: "figure" }, `${number(share, 1)}${NARROW}%`));
+    return html("tr", {}, html("th", { scope: "row", class: "name" }, swatch(armOf(entry)), entry.arm), html("td", { class: "figure" }, number(paired.geometric_mean, 3)), ...cells, ...shares);
+  });
+  byId("pairs").append(grid(["Arm", "geometric mean", "p50", "p75", "p90", "p95", "over 5 % faster", "over 5 % slower", "exactly equal"], rows, [0]));
+}
+
+// --- Trust -----------------------------------------------------------------------------------------------------
+
+function trust() {
+  const { aa } = analysis;
+  const range = (interval, unit) => `${signed(interval.value, 3)}${unit} [${between(interval, 3)}]`;
+  const other = aa.reduction_pct === null
+    ? `The baseline against itself under other seeds: ${aa.pairs} pairs are too few.`
+    : `On ${number(aa.pairs, 0)} connections the baseline ran against itself under two other seeds: ${range(aa.reduction_pct, " % shorter")}, ${range(aa.loss_points, " points more loss")}; ` +
+      `the median of the paired ratio of times is ${number(aa.paired_p50.value, 4)} [${between(aa.paired_p50, 4)}]; these 99 % intervals ${aa.covers_zero ? "cover no difference, as they must" : "do NOT cover no difference: do not trust differences of that size"}.`;
+  const same = `On ${number(aa.repeated, 0)} it ran again with the same seed: ${aa.differed === 0 ? "every one came out the same to the last digit" : `${aa.differed} CAME OUT DIFFERENTLY`}.`;
+  byId("aa").append(html("strong", { class: PASSED() ? "passed" : "failed" }, PASSED() ? "A/A check passed. " : "A/A check: "), `${other} ${same}`);
+  facts(byId("method"), [
+    ["Means", analysis.method.means, "wide"],
+    ["Quantiles", analysis.method.quantiles, "wide"],
+    ["Many cells", analysis.method.many, "wide"],
+  ]);
+  const rows = report.sources.map(({ value, status, reference }) => html("tr", {}, html("td", { class: `status status-${status}` }, status), html("th", { scope: "row" }, value), html("td", {}, reference)));
+  byId("sources").append(grid(["", "Value", "Source"], rows, [0, 1, 2]));
+  byId("toml").textContent = experiment.population_toml;
+}
+
+function words() {
+  lead();
+  sentences();
+  notes();
+  overview();
+  advice();
+  table();
+  pairs();
+  trust();
+  byId("legend").append(...arms.map((arm) => html("span", { "data-tip": arm.full }, swatch(arm), arm.arm)));
+  byId("command").textContent = report.command;
+  facts(byId("provenance"), [
+    ["Version", report.version],
+    ["Testbed", experiment.testbed],
+    ["Packets", `${experiment.packet_bytes} bytes, an ACK for every ${experiment.ack_every}, or after ${plain(experiment.max_ack_delay_ms)} ms`],
+    ["Limit", `${plain(experiment.limit_s)} s of simulated time`],
+    ...arms.map((arm) => [arm.arm, html("code", {}, arm.full)]),
+  ]);
+}
+
+const drawAll = (width) => drawings.forEach((draw) => draw(width));
+
+words();
+theme();
+copy();
+tips();
+fronts();
+reductionCurve();
+forests();
+lossCurve();
+drawAll();
+let drawn = innerWidth;
+addEventListener("resize", () => {
+  if (innerWidth !== drawn) drawAll();
+  drawn = innerWidth;
+});
+root.ready = "";

@@ -1,0 +1,50 @@
+//! The page of an A/B test: what to deploy, where it gains, what it costs, and how far to trust it.
+
+use super::html::fill;
+use crate::ab::Analysis;
+use crate::population::Population;
+use serde::Serialize;
+
+const PAGE: &str = include_str!("ab.html");
+
+/// What the page holds besides the analysis.
+#[derive(Serialize)]
+struct Data<'a> {
+    command: &'a str,
+    version: String,
+    about: String,
+    sources: Vec<SourceRow>,
+    analysis: &'a Analysis,
+}
+
+/// Where a number of the population comes from.
+#[derive(Serialize)]
+struct SourceRow {
+    value: String,
+    status: char,
+    reference: String,
+}
+
+impl Analysis {
+    /// The page; `command` is the command line that makes it again.
+    pub fn page(&self, command: &str) -> String {
+        let experiment = &self.experiment;
+        // What was written can be read; a reader of another version gets a page without sources.
+        let population = Population::from_toml("population", &experiment.population_toml, None).ok();
+        let row = |source: &crate::population::Source| SourceRow {
+            value: source.value.clone(),
+            status: source.status,
+            reference: source.reference.clone(),
+        };
+        let data = Data {
+            command,
+            version: format!("firstflight {}", self.firstflight),
+            about: population.as_ref().map_or(String::new(), |population| population.about.clone()),
+            sources: population.map_or(Vec::new(), |population| population.sources.iter().map(row).collect()),
+            analysis: self,
+        };
+        let others = experiment.arms[1..].join(", ");
+        let title = format!("{others} against {} on {}", experiment.arms[0], experiment.population);
+        fill(PAGE, &title, &data.version, &serde_json::to_string(&data).unwrap_or_default())
+    }
+}

@@ -1,0 +1,46 @@
+//! Where trials run.
+
+use crate::error::Bad;
+
+/// A testbed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Testbed {
+    /// The simulator.
+    #[default]
+    Sim,
+    /// A real QUIC stack on the same path state machine, in virtual time.
+    Quic,
+}
+
+impl Testbed {
+    /// Its name in options and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Testbed::Sim => "sim",
+            Testbed::Quic => "quic",
+        }
+    }
+
+    /// What sends and receives there, where that is not our own code.
+    pub const fn stacks(self) -> Option<&'static str> {
+        match self {
+            #[cfg(feature = "quic")]
+            Testbed::Quic => Some(firstflight_quic::rig::STACKS),
+            _ => None,
+        }
+    }
+
+    /// This build has it.
+    ///
+    /// # Errors
+    /// One line with the command that builds it.
+    pub fn check(self) -> Result<(), Bad> {
+        if self == Testbed::Quic && !cfg!(feature = "quic") {
+            return Err(Bad(
+                "testbed `quic` is not part of this build: `cargo run --release --features quic -- compare --on quic` has it; `--on sim` always is"
+                    .into(),
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,290 @@
+//! Populations: the vectors of drawing and of quantile tables, the published quantiles, files that read back, and refusals.
+
+use firstflight_lab::Population;
+use firstflight_lab::population::describe::describe;
+use firstflight_lab::population::normal::{inverse_normal, normal_cdf, uniform};
+use firstflight_lab::population::quantiles::QuantileTable;
+use firstflight_lab::population::{Correlation, Variable, builtin};
+use firstflight_path::{Purpose, Stream};
+
+fn population(name: &str) -> Population {
+    Population::parse(name).unwrap_or_else(|bad| panic!("{name}: {bad}"))
+}
+
+#[test]
+fn draws_of_seed_1_are_those_of_the_table() {
+    let rows = [
+        (0, Purpose::Rtt, 0xb57b_946d_e813_49e1_u64, 0.550_223_417_4),
+        (1, Purpose::Rtt, 0xaef7_1425_3055_051c, 0.477_389_546_4),
+        (0, Purpose::Rate, 0x8a59_da21_4a79_4400, 0.101_525_983_3),
+        (1, Purpose::Rate, 0x94ee_9abb_b21d_dd24, 0.206_412_931_1),
+        (0, Purpose::Buffer, 0x87db_3903_13aa_fce0, 0.077_001_497_1),
+        (1, Purpose::Buffer, 0x591e_3149_9bb3_6ae1, -0.390_409_312_4),
+    ];
+    for (path, purpose, draw, normal) in rows {
+        let x = Stream::new(1, path, purpose).value(0);
+        assert_eq!(x, draw, "path {path}, {purpose:?}");
+        let z = inverse_normal(uniform(x));
+        assert!((z - normal).abs() < 5e-11, "path {path}, {purpose:?}: z is {z}, the table says {normal}");
+    }
+    assert_eq!(Stream::new(1, 0, Purpose::Rtt).value(1), 0x47e9_e121_5629_bb0e);
+}
+
+#[test]
+fn connections_of_fixed_2025_are_those_of_the_table() {
+    let fixed = population("fixed-2025");
+    for (index, rtt_us, rate_kbps, queue_bytes, bytes) in [(0, 22_048, 117_229, 368_318, 266_793), (1, 20_952, 133_379, 316_575, 48_037)] {
+        let drawn = fixed.draw(1, index);
+        assert_eq!((drawn.rtt_us, drawn.rate_kbps, drawn.queue_bytes), (rtt_us, rate_kbps, queue_bytes), "path {index}");
+        assert_eq!(drawn.bytes, bytes, "object of path {index}");
+    }
+}
+
+#[test]
+fn the_inverse_normal_inverts_and_stays_finite_at_both_ends() {
+    for (u, z) in [
+        (0.3, -0.524_400_512_708_040_7),
+        (1e-9, -5.997_807_015_007_686_5),
+        (0.01, -2.326_347_874_040_840_8),
+        (1e-20, -9.262_340_089_798_405),
+    ] {
+        let ours = inverse_normal(u);
+        assert!((ours - z).abs() <= 1e-14 * z.abs(), "z of {u} is {ours}, not {z}");
+        assert!((normal_cdf(ours) - u).abs() <= 1e-13 * u, "and back: {}", normal_cdf(ours));
+    }
+    for x in [0, u64::MAX] {
+        let z = inverse_normal(uniform(x));
+        assert!(z.is_finite() && z.abs() > 8.0, "the outermost draw {x:#x} has z {z}");
+    }
+}
+
+#[test]
+fn quantile_tables_go_straight_in_the_logarithm_and_never_beyond_their_ends() {
+    let table = QuantileTable::new(vec![(0.1, 10.0), (0.5, 40.0), (0.9, 200.0)]).unwrap();
+    for (u, value) in [(0.02, 10.0), (0.1, 10.0), (0.3, 20.0), (0.5, 40.0), (0.75, 109.3745), (0.99, 200.0)] {
+        let ours = table.value(u);
+        assert!((ours - value).abs() < 5e-5, "at {u}: {ours}, the table says {value}");
+    }
+    let with_zero = QuantileTable::new(vec![(0.1, 0.0), (0.5, 4.0), (0.9, 8.0)]).unwrap();
+    assert!((with_zero.value(0.3) - 2.0).abs() < 1e-12, "plainly where an end is 0: {}", with_zero.value(0.3));
+}
+
+#[test]
+fn a_rank_correlation_becomes_a_gaussian_one() {
+    let rho = Correlation::of_rank(-0.19);
+    assert!((rho + 0.1986).abs() < 5e-5, "-0.19 becomes {rho}");
+}
+
+#[test]
+fn populations_have_their_published_quantiles() {
+    // p10, p50, p90 of 10^6 draws within 1 %.
+    let rows: [(&str, Option<&str>, &str, [f64; 3]); 8] = [
+        ("fixed-2025", None, "rtt_ms", [6.1, 15.0, 36.8]),
+        ("fixed-2025", None, "rate_mbps", [29.0, 118.6, 486.0]),
+        ("fixed-2025", None, "size_bytes", [6e3, 60e3, 603e3]),
+        ("mobile-2025", None, "rtt_ms", [20.9, 45.0, 97.1]),
+        ("mobile-2025", None, "rate_mbps", [24.8, 105.7, 450.0]),
+        ("cdn-global-2019", None, "rtt_ms", [13.6, 39.0, 111.6]),
+        ("leo-starlink", None, "rtt_ms", [34.7, 48.3, 74.4]),
+        ("cdn-global-2019", Some("mobile"), "rate_mbps", [24.8, 105.7, 450.0]),
+    ];
+    for name in ["fixed-2025", "mobile-2025", "cdn-global-2019", "leo-starlink"] {
+        let description = describe(&population(name), 1, 400_000);
+        for (_, group, quantity, expected) in rows.iter().filter(|row| row.0 == name) {
+            let group = description.groups.iter().find(|one| one.group == group.unwrap_or("all")).unwrap();
+            let quantity = group.quantities.iter().find(|one| one.name == *quantity).unwrap();
+            for (ours, expected) in [quantity.quantiles[2], quantity.quantiles[4], quantity.quantiles[6]].iter().zip(expected) {
+                assert!((ours / expected - 1.0).abs() < 0.015, "{name} {}: {ours}, published {expected}", quantity.name);
+            }
+        }
+        let rho = 2.0 * (std::f64::consts::PI * description.rank_correlation / 6.0).sin();
+        assert!((rho + 0.2).abs() < 0.01, "{name}: drawn correlation {rho}, asked for -0.2");
+    }
+}
+
+#[test]
+fn objects_of_the_content_network_have_the_published_shares() {
+    let cdn = population("cdn");
+    let mut shares = [0.0; 6];
+    let mut mean = 0.0;
+    let draws = 200_000;
+    for index in 0..draws {
+        let bytes = cdn.draw(3, index).bytes;
+        assert!((200_000..=10_000_000).contains(&bytes), "an object of {bytes} bytes");
+        shares[cdn.size_bin(bytes)] += 100.0 / draws as f64;
+        mean += bytes as f64 / draws as f64;
+    }
+    for (ours, published) in shares[1..].iter().zip([57.0, 25.0, 11.0, 5.0, 3.0]) {
+        assert!((ours - published).abs() < 1.0, "shares {shares:?}");
+    }
+    assert!((mean / 660e3 - 1.0).abs() < 0.03, "mean {mean}");
+}
+
+#[test]
+fn every_builtin_prints_as_a_file_that_reads_back_to_the_same() {
+    for (name, _) in builtin::FILES {
+        let first = population(name);
+        let again = Population::from_toml("again.toml", &first.to_string(), None).unwrap_or_else(|bad| panic!("{name}: {bad}"));
+        assert_eq!(first, again, "{name} changes when printed and read");
+        assert!(first.sources.iter().any(|source| source.status == 'A'), "{name} says what is assumed");
+    }
+}
+
+#[test]
+fn every_drawn_connection_makes_a_path() {
+    for (name, _) in builtin::FILES {
+        let population = population(name);
+        for index in 0..20_000 {
+            let drawn = population.draw(7, index);
+            let path = population.path(&drawn).unwrap_or_else(|bad| panic!("{name} {index}: {bad}"));
+            assert!(path.links(1500, 64, 7, index).is_ok(), "{name} {index}: {path} carries the hosts' packets");
+        }
+    }
+}
+
+#[test]
+fn knobs_turn_in_parentheses() {
+    let (plain, turned) = (population("cdn"), population("cdn(q=2,k=0.01)"));
+    let (a, b) = (plain.draw(1, 5), turned.draw(1, 5));
+    assert_eq!((a.rtt_us, a.rate_kbps, a.bytes), (b.rtt_us, b.rate_kbps, b.bytes), "a knob moves nothing else");
+    assert!(b.loss_ppb >= 10_000_000, "k adds loss: {}", b.loss_ppb);
+    let half = population("cdn-global-2019(mobile=0.8)");
+    assert!((half.groups[0].weight - 0.2).abs() < 1e-12 && (half.groups[1].weight - 0.8).abs() < 1e-12);
+    for wrong in ["cdn(q=0)", "cdn(k=2)", "cdn(x=1)", "cdn(q)", "cdn(q=1", "geo(geo=0.5)", "cnd", "nofile.toml"] {
+        let Bad(line) = Population::parse(wrong).expect_err(wrong);
+        assert!(!line.contains('\n'), "one line for {wrong}: {line}");
+    }
+}
+
+use firstflight_lab::Bad;
+
+const GOOD: &str = r#"schema = 1
+name = "t"
+version = "1"
+[[group]]
+name = "a"
+weight = 1.0
+rtt = { constant = { value_ms = 20 } }
+rate_down = { uniform = { min_mbps = 10, max_mbps = 20 } }
+buffer = { constant = { value_bdp = 1 } }
+size = { constant = { value_bytes = 30_000 } }
+"#;
+
+#[test]
+fn bad_files_are_refused_with_file_line_and_key() {
+    Population::from_toml("t.toml", GOOD, None).expect("the file that the rows below spoil");
+    let rows: [(&str, &str, &str); 22] = [
+        ("version = \"1\"", "version = \"1\"\ncolour = 3", "t.toml:4: colour: unknown key; allowed: schema, name"),
+        ("rtt =", "rrt =", "t.toml:7: group[0].rrt: unknown key, did you mean `rtt`?"),
+        ("value_ms = 20", "value_mz = 20", "t.toml:7: group[0].rtt.constant.value_mz: unknown key, did you mean `value_ms`?"),
+        ("weight = 1.0", "weight = 0.9", "t.toml:4: group.weight: sum to 0.9; allowed: 1 within 1e-9"),
+        ("weight = 1.0", "weight = 0", "t.toml:6: group[0].weight: 0 is out of range; allowed: more than 0 and at most 1"),
+        (
+            "value_bytes = 30_000",
+            "value_bytes = 0",
+            "t.toml:10: group[0].size.constant.value_bytes: 0 is out of range; allowed: at least 1 byte",
+        ),
+        ("value_ms = 20", "value_ms = -20", "t.toml:7: group[0].rtt.constant.value_ms: -20 is out of range; allowed: more than 0"),
+        ("value_ms = 20", "value_ms = nan", "t.toml:7: group[0].rtt.constant.value_ms: nan is not a number"),
+        ("value_ms = 20", "value_ms = \"20\"", "t.toml:7: group[0].rtt.constant.value_ms: found string; allowed: a number"),
+        ("min_mbps = 10", "min_mbps = 30", "t.toml:8: group[0].rate_down.uniform.min and max: 30 is more than 20"),
+        ("{ constant = { value_ms = 20 } }", "20", "t.toml:7: group[0].rtt: found integer; allowed: a table in braces"),
+        ("constant = { value_bdp = 1 }", "gauss = { value_bdp = 1 }", "t.toml:9: group[0].buffer.gauss: unknown key"),
+        ("size = {", "loss = 1.5\nsize = {", "t.toml:10: group[0].loss: 1.5 is out of range; allowed: 0 or more and below 1"),
+        ("size = { constant = { value_bytes = 30_000 } }", "", "t.toml:4: group[0].size: is missing, in the group and in [defaults]"),
+        ("schema = 1", "schema = 2", "t.toml:1: schema: 2 is out of range; allowed: 1"),
+        ("name = \"a\"", "name = \"\"", "t.toml:4: group[0].name: `` is empty or stands twice"),
+        (
+            "size = { constant = { value_bytes = 30_000 } }",
+            "size = { choice = { values_bytes = [1, 2], weights = [0.5, 0.6] } }",
+            "t.toml:10: group[0].size.choice.weights: sum to 1.1; allowed: 1 within 1e-9",
+        ),
+        ("size = {", "correlation = [[\"rtt\", \"loss\", 0.1]]\nsize = {", "t.toml:10: group[0].correlation: loss cannot be correlated"),
+        ("size = {", "return_path = \"lte9\"\nsize = {", "t.toml:10: group[0].return_path: return=lte9: "),
+        ("{ constant = { value_ms = 20 } }", "{ quantiles = \"missing.csv\" }", "t.toml:7: group[0].rtt.quantiles: missing.csv: "),
+        ("weight = 1.0", "weight = = 1", "t.toml:6: "),
+        (
+            "{ constant = { value_ms = 20 } }",
+            "{ table = { q = [0.1, 0.5, 0.4], values_ms = [1, 2, 3] } }",
+            "t.toml:7: group[0].rtt.table.q: row 2: q = 0.4 follows 0.5; allowed: strictly rising",
+        ),
+    ];
+    for (from, to, expected) in rows {
+        let text = GOOD.replacen(from, to, 1);
+        assert_ne!(text, GOOD, "the row `{from}` spoils something");
+        let Bad(line) = Population::from_toml("t.toml", &text, None).expect_err(to);
+        assert!(line.starts_with(expected), "`{to}` is refused with\n  {line}\ninstead of\n  {expected}");
+        assert!(!line.contains('\n'), "one line: {line}");
+    }
+    let empty = "schema = 1\nname = \"t\"\nversion = \"1\"\n";
+    let Bad(line) = Population::from_toml("t.toml", empty, None).expect_err("no group");
+    assert_eq!(line, "t.toml:1: group: is missing; allowed: one or more [[group]], or `base`");
+    let Bad(line) = Population::from_toml("t.toml", &format!("{empty}group = []\n"), None).expect_err("no group");
+    assert_eq!(line, "t.toml:4: group: is empty; allowed: at least one group");
+}
+
+#[test]
+fn quantile_tables_drive_a_population_and_bad_ones_name_their_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.csv");
+    let good = "variable,unit,q,value\nrtt,ms,0.1,10\nrtt,ms,0.5,40\nrtt,ms,0.9,200\n";
+    std::fs::write(&file, good).unwrap();
+    let mine = population(file.to_str().unwrap());
+    let fixed = population("fixed-2025");
+    let (a, b) = (mine.draw(1, 0), fixed.draw(1, 0));
+    assert_eq!((a.rate_kbps, a.bytes), (b.rate_kbps, b.bytes), "what the table lacks comes from fixed-2025");
+    let u = normal_cdf(0.550_223_417_4);
+    let expected = 40.0 * ((u - 0.5) / 0.4 * 5_f64.ln()).exp();
+    assert!((a.rtt_us as f64 / 1e3 - expected).abs() < 1e-3, "round trip {} us, the table gives {expected} ms", a.rtt_us);
+    let rows = [
+        ("rtt,ms,0.5,40", "rtt,ms,0.5", "3: 3 cells; allowed: 4"),
+        ("rtt,ms,0.5,40", "rtt,Mbit/s,0.5,40", "3: unit: `Mbit/s` is no unit of rtt; allowed: ms, us"),
+        ("rtt,ms,0.5,40", "delay,ms,0.5,40", "3: variable: `delay` is unknown; allowed: rtt, "),
+        ("rtt,ms,0.5,40", "rtt,ms,0.5,x", "3: value: `x` is not a number"),
+        ("rtt,ms,0.5,40", "rtt,ms,0.5,0", "3: value: 0 is out of range for rtt; allowed: more than 0"),
+        ("rtt,ms,0.5,40", "rtt,ms,0.05,40", "3: rtt: q = 0.05 follows 0.1; allowed: strictly rising"),
+        ("rtt,ms,0.9,200", "rtt,ms,0.9,20", "4: rtt: value 20 follows 40; allowed: never falling"),
+        ("rtt,ms,0.9,200\n", "", "3: rtt: only 2 rows; allowed: at least 3"),
+        ("rtt,ms,0.9,200", "rtt,ms,1.0,200", "4: rtt: q = 1 is out of range"),
+    ];
+    for (from, to, expected) in rows {
+        let Bad(line) = Population::from_csv("mine.csv", &good.replace(from, to)).expect_err(to);
+        assert!(line.starts_with(&format!("mine.csv:{expected}")), "`{to}` is refused with\n  {line}\ninstead of\n  mine.csv:{expected}");
+    }
+}
+
+#[test]
+fn measured_paths_keep_what_hangs_together() {
+    let rows = "rtt_ms,rate_mbps,buffer_ms,loss_pct,group,weight,size_bytes\n10,100,5,0,near,3,1000\n200,2,50,1,far,1,2000\n";
+    let mine = Population::from_csv("mine.csv", rows).unwrap();
+    assert_eq!(mine.groups.iter().map(|group| (group.name.as_str(), group.weight)).collect::<Vec<_>>(), [("near", 0.75), ("far", 0.25)]);
+    let mut near = 0;
+    for index in 0..4000 {
+        let drawn = mine.draw(1, index);
+        let expected = if drawn.group == 0 { (10_000, 100_000, 0, 1000) } else { (200_000, 2_000, 10_000_000, 2000) };
+        assert_eq!((drawn.rtt_us, drawn.rate_kbps, drawn.loss_ppb, drawn.bytes), expected, "connection {index}");
+        near += usize::from(drawn.group == 0);
+    }
+    assert!((2850..3150).contains(&near), "three of four are near: {near} of 4000");
+    assert!(mine.warnings().iter().any(|line| line.contains("do not represent the tails")), "few rows are pointed out");
+    for (text, expected) in [
+        ("rtt_ms\n1\n", "mine.csv:1: column `rate_mbps` is missing"),
+        ("rtt_ms,rate_mbps,colour\n1,1,1\n", "mine.csv:1: column `colour` is unknown"),
+        ("rtt_ms,rate_mbps\n1\n", "mine.csv:2: 1 cells under 2 columns"),
+        ("rtt_ms,rate_mbps\n1,2\n3,0\n", "mine.csv:3: rate_mbps: 0 is out of range; allowed: more than 0"),
+        ("rtt_ms,rate_mbps,size_bytes\n1,2,0\n", "mine.csv:2: size_bytes: 0 is out of range; allowed: at least 1 byte"),
+        ("rtt_ms,rate_mbps\n", "mine.csv:1: no row below the header"),
+    ] {
+        let Bad(line) = Population::from_csv("mine.csv", text).expect_err(text);
+        assert!(line.starts_with(expected), "{text:?} is refused with\n  {line}\ninstead of\n  {expected}");
+    }
+}
+
+#[test]
+fn a_population_can_stand_on_another() {
+    let text = "schema = 1\nname = \"mine\"\nversion = \"1\"\nbase = \"geo\"\n[defaults]\nloss = 0.02\n";
+    let mine = Population::from_toml("mine.toml", text, None).unwrap();
+    let (a, b) = (mine.draw(1, 0), population("geo").draw(1, 0));
+    assert_eq!((a.rtt_us, a.rate_kbps, a.loss_ppb), (b.rtt_us, b.rate_kbps, 20_000_000));
+    assert!(mine.groups[0].get(Variable::Loss).is_some());
+}

@@ -1,0 +1,55 @@
+//! The testbed `quic` beside the simulator: same path, same arms, same measures.
+
+use firstflight_lab::compare::Keep;
+use firstflight_lab::{Comparison, Ground, Plan, Testbed, parse_arms};
+use firstflight_path::Path;
+
+/// Arms that pace alike on both, on the path of the slides: 100 Mbit/s, 30 ms, 30 ms of queue.
+const ARMS: &str = "oracle,slowstart,slowstart/reno/immediate,slowstart-unpaced,hystart,hystart++,search,best,rapid-nojump,rapid,jumpstart";
+
+fn compare(testbed: Testbed, path: &str, arms: &str, bytes: u64, keep: Keep) -> Comparison {
+    let ground = Ground { testbed, ..Ground::new(Path::parse(path).unwrap(), bytes) };
+    Plan { arms: parse_arms(arms).unwrap(), ground, seed: 1, repeat: 1 }.run(keep, &|| {}).unwrap()
+}
+
+#[test]
+fn every_arm_takes_as_long_as_in_the_simulator_within_a_twentieth() {
+    let [sim, quic] = [Testbed::Sim, Testbed::Quic].map(|testbed| compare(testbed, "rapid-slide", ARMS, 10_000_000, Keep::Rows));
+    for (sim, quic) in sim.rows.iter().zip(&quic.rows) {
+        let (a, b) = (sim.ttlb_ms.unwrap(), quic.ttlb_ms.unwrap());
+        assert!((b / a - 1.0).abs() < 0.05, "{}: {a} ms in the simulator, {b} ms on the stack", sim.arm);
+        // Without the last ACK, which may wait for a delayed ACK on either side.
+        let (a, b) = (sim.goodput_mbps.unwrap(), quic.goodput_mbps.unwrap());
+        assert!((b / a - 1.0).abs() < 0.01, "{}: {a} Mbit/s in the simulator, {b} Mbit/s on the stack", sim.arm);
+        let (a, b) = (sim.exit.as_ref().unwrap(), quic.exit.as_ref().unwrap());
+        assert_eq!(a.reason, b.reason, "{}", sim.arm);
+        assert!((b.time_ms - a.time_ms).abs() < 15.0, "{}: exit after {} and {} ms", sim.arm, a.time_ms, b.time_ms);
+    }
+}
+
+#[test]
+fn a_comparison_is_the_same_twice_and_names_its_stacks() {
+    let runs = [(); 2].map(|()| compare(Testbed::Quic, "rapid-slide,loss=0.1%", "slowstart,rapid", 2_000_000, Keep::Rows).to_json());
+    assert!(runs[0] == runs[1], "the second comparison differs");
+    assert!(runs[0].contains("\"testbed\": \"quic\"") && runs[0].contains("noq-proto"), "{}", runs[0]);
+}
+
+#[test]
+fn a_report_has_what_it_draws() {
+    let comparison = compare(Testbed::Quic, "rapid-slide", "hystart++", 2_000_000, Keep::Signals);
+    let record = &comparison.records[0];
+    let acks = record.moments().iter().filter(|moment| moment.state.rtt.is_some()).count();
+    assert!(acks > 500 && !record.names().is_empty(), "{acks} ACKs with a sample, signals {:?}", record.names());
+    assert!(record.moments().windows(2).all(|pair| pair[0].state.now <= pair[1].state.now), "events come in order of time");
+    let last = record.moments().last().unwrap();
+    assert_eq!(last.state.delivered, 2_000_000, "everything was read at the end");
+    assert!(comparison.report("test").to_html().contains("hystart++"));
+}
+
+#[test]
+fn tcp_hosts_are_refused() {
+    let host = firstflight_lab::hosts_of_tcp("rack").unwrap();
+    let ground = Ground { testbed: Testbed::Quic, host, ..Ground::new(Path::parse("rapid-slide").unwrap(), 1000) };
+    let refused = Plan { arms: parse_arms("slowstart").unwrap(), ground, seed: 1, repeat: 1 }.run(Keep::Rows, &|| {}).unwrap_err();
+    assert!(refused.0.contains("--transport tcp"), "{refused}");
+}

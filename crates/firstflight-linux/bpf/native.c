@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The controllers as native code, and a kernel just large enough to call them: the tests drive it and the core crate with the same ACKs.
+ * In place of CUBIC stands the simplest avoidance that has CUBIC's beta, one packet per window acknowledged; the test gives the core the
+ * same.
+ */
+#include "mode_a.h"
+#include "arms.h"
+
+_Thread_local struct exit_record exits;
+
+static struct tcp_sock *tcp(struct sock *sk)
+{
+	return (struct tcp_sock *)sk;
+}
+
+void cubictcp_init(struct sock *sk)
+{
+	((struct connection *)sk)->cong_avoid_credit = 0;
+}
+
+/* 717/1024 of the window, at least two packets. */
+u32 cubictcp_recalc_ssthresh(struct sock *sk)
+{
+	return max32((u32)((u64)tcp(sk)->snd_cwnd * 717 / 1024), 2);
+}
+
+void cubictcp_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	u32 *credit = &((struct connection *)sk)->cong_avoid_credit;
+	u32 cwnd = tcp(sk)->snd_cwnd;
+
+	if (!is_limited(tcp(sk)))
+		return;
+	*credit += acked;
+	tcp(sk)->snd_cwnd = cwnd + *credit / cwnd;
+	*credit %= cwnd;
+}
+
+void cubictcp_state(struct sock *sk, u8 state)
+{
+}
+
+void cubictcp_acked(struct sock *sk, const struct ack_sample *sample)
+{
+}
+
+u32 tcp_reno_undo_cwnd(struct sock *sk)
+{
+	return max32(tcp(sk)->snd_cwnd, tcp(sk)->prior_cwnd);
+}
+
+/* What the kernel knows at one moment; the layout is that of tests/native/mod.rs. */
+struct facts {
+	u64 now_us, bytes_acked, pacing_rate;
+	u32 una, nxt, packets_out, sacked_out, lost_out, retrans_out, max_packets_out, delivered, sent, prr_out, srtt_us, cwnd_limited;
+};
+
+static const struct arm *const arms[] = ALL_ARMS;
+
+u64 ff_connection_size(void)
+{
+	return sizeof(struct connection);
+}
+
+u32 ff_arms(void)
+{
+	return sizeof(arms) / sizeof(arms[0]);
+}
+
+const char *ff_name(u32 arm)
+{
+	return arms[arm]->name;
+}
+
+void ff_init(struct connection *c, u32 arm, u32 cwnd, u32 mss, bool paced)
+{
+	c->tp.snd_cwnd = cwnd;
+	c->tp.snd_cwnd_clamp = ~0u;
+	c->tp.mss_cache = mss;
+	c->tp.inet_conn.icsk_inet.sk.sk_max_pacing_rate = ~0ul;
+	c->tp.inet_conn.icsk_inet.sk.sk_pacing_status = paced;
+	arms[arm]->init((struct sock *)c);
+}
+
+void ff_set_facts(struct connection *c, const struct facts *f)
+{
+	struct tcp_sock *tp = &c->tp;
+
+	tp->tcp_mstamp = f->now_us;
+	tp->bytes_acked = f->bytes_acked;
+	tp->inet_conn.icsk_inet.sk.sk_pacing_rate = f->pacing_rate;
+	tp->snd_una = f->una;
+	tp->snd_nxt = f->nxt;
+	tp->packets_out = f->packets_out;
+	tp->sacked_out = f->sacked_out;
+	tp->lost_out = f->lost_out;
+	tp->retrans_out = f->retrans_out;
+	tp->max_packets_out = f->max_packets_out;
+	tp->delivered = f->delivered;
+	tp->data_segs_out = f->sent;
+	tp->prr_out = f->prr_out;
+	tp->srtt_us = f->srtt_us;
+	tp->is_cwnd_limited = f->cwnd_limited;
+}
+
+void ff_pkts_acked(struct connection *c, u32 arm, u32 acked, s32 rtt_us)
+{
+	struct ack_sample sample = { .pkts_acked = acked, .rtt_us = rtt_us };
+
+	if (arms[arm]->pkts_acked)
+		arms[arm]->pkts_acked((struct sock *)c, &sample);
+}
+
+void ff_cong_avoid(struct connection *c, u32 arm, u32 acked)
+{
+	if (arms[arm]->cong_avoid)
+		arms[arm]->cong_avoid((struct sock *)c, c->tp.snd_una, acked);
+}
+
+void ff_cong_control(struct connection *c, u32 arm, const struct rate_sample *rs)
+{
+	if (arms[arm]->cong_control)
+		arms[arm]->cong_control((struct sock *)c, rs);
+}
+
+/* A reduction begins (states 2 to 4): the threshold is asked for once, before the state changes. */
+void ff_reduce(struct connection *c, u32 arm, u8 state, bool ask)
+{
+	struct sock *sk = (struct sock *)c;
+
+	if (ask) {
+		c->tp.prior_cwnd = c->tp.snd_cwnd;
+		c->tp.snd_ssthresh = arms[arm]->ssthresh(sk);
+	}
+	arms[arm]->set_state(sk, state);
+	c->tp.inet_conn.icsk_ca_state = state;
+}
+
+void ff_open(struct connection *c, u32 arm)
+{
+	arms[arm]->set_state((struct sock *)c, CA_OPEN);
+	c->tp.inet_conn.icsk_ca_state = CA_OPEN;
+}
+
+/* The threshold is given back as it was, which the kernel does not quite do (K1). */
+void ff_undo(struct connection *c, u32 arm, u32 ssthresh)
+{
+	c->tp.snd_cwnd = arms[arm]->undo_cwnd((struct sock *)c);
+	c->tp.snd_ssthresh = ssthresh;
+	ff_open(c, arm);
+}
+
+void ff_event(struct connection *c, u32 arm, u32 event)
+{
+	arms[arm]->cwnd_event((struct sock *)c, event);
+}
+
+u8 ff_state(const struct connection *c)
+{
+	return c->tp.inet_conn.icsk_ca_state;
+}
+
+u32 ff_cwnd(const struct connection *c)
+{
+	return c->tp.snd_cwnd;
+}
+
+void ff_set_cwnd(struct connection *c, u32 cwnd)
+{
+	c->tp.snd_cwnd = cwnd;
+}
+
+u32 ff_ssthresh(const struct connection *c)
+{
+	return c->tp.snd_ssthresh;
+}
+
+u64 ff_pacing_rate(const struct connection *c)
+{
+	return c->tp.inet_conn.icsk_inet.sk.sk_pacing_rate;
+}
+
+const struct exit_record *ff_last_exit(void)
+{
+	return &exits;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * How much may be sent between the first sign of loss and its repair: PRR, RFC 6675 and rate halving, as the core's recovery/prr.rs,
+ * sack.rs and rate_halving.rs. The kernel sends while packets in flight are fewer than the window, so each answers with a window.
+ *
+ * Departures: those of the core, and
+ * K5 the kernel never tells of a repeat that was lost again, nor of the rescue retransmission; neither changes anything here.
+ */
+#ifndef FF_RECOVERY_H
+#define FF_RECOVERY_H
+
+#include "firstflight.h"
+
+/* One ACK of an episode, the one that opens it included. */
+struct progress {
+	u32 delivered, newly_lost;
+	u32 pipe; /* after this ACK, before anything is sent on it */
+	u32 out;  /* sent since the episode began */
+	bool advanced; /* una moved */
+	bool opening, marks; /* the ACK that opens the episode; it was opened by marks */
+};
+
+/* An episode, whatever the policy. */
+struct episode {
+	u32 target;	/* T: the threshold at entry */
+	u32 recover_fs; /* F: the flight at entry */
+	u32 delivered;
+	u32 cwnd;
+	bool odd;	/* rate halving: one ACK of the pair has been seen */
+};
+
+struct policy {
+	/* `flight`: outstanding after the ACK that opens it, without what is SACKed and with what it delivered. */
+	void (*enter)(struct episode *e, u32 target, u32 flight, u32 cwnd);
+	void (*on_ack)(struct episode *e, const struct progress *p);
+	/* The window to leave with. */
+	u32 (*end)(const struct episode *e, u32 pipe);
+};
+
+INLINE void prr_enter(struct episode *e, u32 target, u32 flight, u32 cwnd)
+{
+	e->target = target;
+	e->recover_fs = max32(flight, 1);
+	e->delivered = 0;
+	e->cwnd = target;
+}
+
+/* RFC9937 6.2. */
+INLINE void prr_on_ack(struct episode *e, const struct progress *p)
+{
+	s64 bank, quota;
+
+	if (!p->delivered) {
+		/* What was granted stays usable; an episode that opens so is given its first repeat. */
+		if (p->opening)
+			e->cwnd = p->pipe + (p->marks ? 0 : 1);
+		return;
+	}
+	e->delivered += p->delivered;
+	bank = (s64)e->delivered - p->out;
+	if (p->pipe > e->target) {
+		/* The straight line, rounded up. */
+		quota = (s64)(((u64)e->delivered * e->target + e->recover_fs - 1) / e->recover_fs) - p->out;
+	} else {
+		/* Conservation, and one packet more on an ACK that shows progress and no further loss. */
+		quota = bank > (s64)p->delivered ? bank : p->delivered;
+		if (p->advanced && !p->newly_lost)
+			quota++;
+		if (quota > (s64)(e->target - p->pipe))
+			quota = e->target - p->pipe;
+	}
+	/* The first repeat goes at once. */
+	if (!p->out && quota <= 0)
+		quota = 1;
+	e->cwnd = p->pipe + (quota > 0 ? (u32)quota : 0);
+}
+
+INLINE u32 target_end(const struct episode *e, u32 pipe)
+{
+	return e->target;
+}
+
+/* RFC6675 5-C: the window is the target at once. The first repeat is sent whatever the pipe. */
+INLINE void sack_on_ack(struct episode *e, const struct progress *p)
+{
+	e->cwnd = p->out || p->marks ? e->target : max32(e->target, p->pipe + 1);
+}
+
+INLINE void rate_halving_enter(struct episode *e, u32 target, u32 flight, u32 cwnd)
+{
+	e->target = target;
+	e->cwnd = max32(cwnd, 1);
+	e->odd = false;
+}
+
+/* Every second ACK takes one packet off, and the window is never more than one above the pipe. */
+INLINE void rate_halving_on_ack(struct episode *e, const struct progress *p)
+{
+	if (!p->delivered && !p->advanced)
+		return;
+	if (e->odd && e->cwnd > max32(e->target, 2))
+		e->cwnd--;
+	e->odd = !e->odd;
+	e->cwnd = min32(e->cwnd, p->pipe + 1);
+}
+
+/* What is left, often far below the target, and at most three packets above the pipe. */
+INLINE u32 rate_halving_end(const struct episode *e, u32 pipe)
+{
+	return min32(min32(e->cwnd, e->target), pipe + 3);
+}
+
+static const struct policy prr = { .enter = prr_enter, .on_ack = prr_on_ack, .end = target_end };
+static const struct policy rfc6675 = { .enter = prr_enter, .on_ack = sack_on_ack, .end = target_end };
+static const struct policy rate_halving = {
+	.enter = rate_halving_enter,
+	.on_ack = rate_halving_on_ack,
+	.end = rate_halving_end,
+};
+#endif

@@ -1,0 +1,37 @@
+//! Compiles the controllers: as BPF for the kernel (feature `bpf`), as native code for the tests (feature `native`).
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
+        #[cfg(feature = "bpf")]
+        bpf();
+        #[cfg(feature = "native")]
+        native();
+    }
+}
+
+#[cfg(feature = "bpf")]
+fn bpf() {
+    let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
+    println!("cargo::rerun-if-changed=bpf");
+    libbpf_cargo::SkeletonBuilder::new()
+        .source("bpf/firstflight.bpf.c")
+        .clang_args(["-mcpu=v3", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-unused-parameter", "-Wno-sign-compare"])
+        .obj(out.join("firstflight.bpf.o"))
+        .build()
+        .expect("the feature `bpf` needs clang, libelf-dev and zlib1g-dev");
+}
+
+#[cfg(feature = "native")]
+fn native() {
+    println!("cargo::rerun-if-changed=bpf");
+    cc::Build::new()
+        .file("bpf/native.c")
+        .define("FF_NATIVE", None)
+        .warnings(true)
+        .flag("-Wno-unused-function")
+        .flag("-Wno-unused-parameter")
+        .flag_if_supported("-fsanitize=undefined")
+        .flag_if_supported("-fsanitize-undefined-trap-on-error")
+        .compile("firstflight_native");
+}

@@ -1,0 +1,61 @@
+//! What the running kernel can do.
+
+use crate::refusal::Refusal;
+use std::fs;
+
+/// Facts about the running kernel that decide how a controller is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Features {
+    /// Major and minor version.
+    pub version: (u32, u32),
+    /// CUBIC's `cwnd_event` can be called.
+    pub(crate) cubic_cwnd_event: bool,
+    /// CUBIC's `cwnd_event_tx_start` can be called (7.1 and later).
+    pub(crate) cubic_tx_start: bool,
+    /// Congestion controllers have an operation `cwnd_event_tx_start` (7.1 and later).
+    pub(crate) tx_start: bool,
+}
+
+impl Features {
+    /// Asks the kernel.
+    ///
+    /// # Errors
+    /// In one line what is missing for BPF congestion control.
+    pub fn detect() -> Result<Features, Refusal> {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
+        let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        let about = format!("kernel {}", release.trim());
+        if version < (6, 1) {
+            return Err(Refusal::new(format!("{about}: BPF congestion control needs Linux 6.1 or newer")));
+        }
+        let vmlinux = fs::read("/sys/kernel/btf/vmlinux")
+            .map_err(|_| Refusal::new(format!("{about}: no type information (/sys/kernel/btf/vmlinux); needs CONFIG_DEBUG_INFO_BTF")))?;
+        // CUBIC may be a module with type information of its own.
+        let module = fs::read("/sys/kernel/btf/tcp_cubic").unwrap_or_default();
+        let knows = |name: &str| has_string(&vmlinux, name) || has_string(&module, name);
+        if !knows("tcp_congestion_ops") || !knows("bpf_struct_ops_tcp_congestion_ops") && !knows("bpf_struct_ops_common") {
+            return Err(Refusal::new(format!("{about}: no BPF congestion control; needs CONFIG_BPF_JIT and CONFIG_BPF_SYSCALL")));
+        }
+        if !knows("cubictcp_cong_avoid") {
+            return Err(Refusal::new(format!("{about}: the kernel's CUBIC is missing; `modprobe tcp_cubic`")));
+        }
+        Ok(Features {
+            version,
+            cubic_cwnd_event: knows("cubictcp_cwnd_event"),
+            cubic_tx_start: knows("cubictcp_cwnd_event_tx_start"),
+            tx_start: has_string(&vmlinux, "cwnd_event_tx_start"),
+        })
+    }
+
+    /// Registrations are links, which vanish with their owner (6.4 and later); before, they stay until somebody removes them.
+    pub fn links(&self) -> bool {
+        self.version >= (6, 4)
+    }
+}
+
+/// Type information keeps names as strings that end in a zero; whether `name` is one of them, whole.
+fn has_string(types: &[u8], name: &str) -> bool {
+    let needle: Vec<u8> = [&[0], name.as_bytes(), &[0]].concat();
+    types.windows(needle.len()).any(|window| window == needle)
+}

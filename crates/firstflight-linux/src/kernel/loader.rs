@@ -1,0 +1,166 @@
+//! Loads one arm into the kernel and keeps it there.
+
+use super::arms::KernelArm;
+use super::exits::Exit;
+use super::features::Features;
+use super::pins;
+use crate::refusal::Refusal;
+use libbpf_rs::{Link, MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, RingBufferBuilder, set_print};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// All arms, compiled for any kernel.
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/firstflight.bpf.o"));
+/// Where `cwnd_event_tx_start` stands in the object's own `tcp_congestion_ops`; `kernel.h` asserts it.
+const TX_START_AT: usize = 88;
+const EXITS: &str = "exits";
+/// The last lines that libbpf said.
+static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// An arm in the kernel. Dropping it takes it out, unless it was pinned.
+#[derive(Debug)]
+pub struct Loaded {
+    arm: &'static KernelArm,
+    object: Object,
+    link: Option<Link>,
+}
+
+impl Loaded {
+    /// Loads and registers the arm.
+    ///
+    /// # Errors
+    /// If the kernel or our privilege does not allow it, or something of this name is registered already.
+    pub fn load(arm: &'static KernelArm) -> Result<Loaded, Refusal> {
+        let features = Features::detect()?;
+        if pins::is_registered(arm) {
+            return Err(Refusal::new(format!(
+                "{} is loaded already; `firstflight kernel unload '{}'` takes it out",
+                arm.kernel_name, arm.name
+            )));
+        }
+        set_print(Some((PrintLevel::Warn, remember)));
+        SAID.lock().map(|mut said| said.clear()).ok();
+        let mut open = ObjectBuilder::default().open_memory(OBJECT).map_err(|error| refusal(arm, &error))?;
+        prepare(&mut open, arm, features).map_err(|error| refusal(arm, &error))?;
+        let mut object = open.load().map_err(|error| refusal(arm, &error))?;
+        let mut maps = object.maps_mut();
+        let map = maps.find(|map| map.name() == arm.map);
+        let mut map = map.ok_or_else(|| Refusal::new(format!("{}: not in the object", arm.name)))?;
+        let link = map.attach_struct_ops().map_err(|error| refusal(arm, &error))?;
+        drop(maps);
+        Ok(Loaded { arm, object, link: Some(link) })
+    }
+
+    /// The arm.
+    pub fn arm(&self) -> &'static KernelArm {
+        self.arm
+    }
+
+    /// Makes it stay when this process ends, until [`super::unload`].
+    ///
+    /// # Errors
+    /// If the kernel cannot (before 6.4), or there is no place to pin to.
+    pub fn pin(mut self) -> Result<(), Refusal> {
+        if !Features::detect()?.links() {
+            return Err(Refusal::new("pinning needs Linux 6.4 or newer"));
+        }
+        let folder = pins::make_folder(self.arm)?;
+        let failed = |error: libbpf_rs::Error| Refusal::new(format!("{}: {error}", folder.display()));
+        if let Some(mut exits) = self.object.maps_mut().find(|map| map.name() == EXITS) {
+            exits.pin(folder.join(EXITS)).map_err(failed)?;
+        }
+        match self.link.as_mut() {
+            Some(link) => link.pin(folder.join(pins::LINK)).map_err(failed),
+            None => Ok(()),
+        }
+    }
+
+    /// Hands every report to `take` as it comes, until `go_on` says no; it is asked about every 50 ms.
+    ///
+    /// # Errors
+    /// If the ring buffer cannot be read.
+    pub fn watch(&self, take: impl FnMut(Exit), go_on: impl FnMut() -> bool) -> Result<(), Refusal> {
+        let exits = self.object.maps().find(|map| map.name() == EXITS);
+        let exits = exits.ok_or_else(|| Refusal::new("no ring buffer"))?;
+        watch(&exits, take, go_on)
+    }
+}
+
+/// Reads the reports of a ring buffer as they come, and those that are left when `go_on` says no.
+pub(super) fn watch(ring: &dyn MapCore, mut take: impl FnMut(Exit), mut go_on: impl FnMut() -> bool) -> Result<(), Refusal> {
+    let failed = |error: libbpf_rs::Error| Refusal::new(format!("ring buffer: {error}"));
+    let mut builder = RingBufferBuilder::new();
+    builder
+        .add(ring, |bytes| {
+            Exit::parse(bytes).into_iter().for_each(&mut take);
+            0
+        })
+        .map_err(failed)?;
+    let ring = builder.build().map_err(failed)?;
+    while go_on() {
+        // An interrupted wait is no failure: whoever interrupted also told `go_on`.
+        let _ = ring.poll(Duration::from_millis(50));
+    }
+    ring.consume().map_err(failed)
+}
+
+/// Leaves out of the object what this kernel does not know and what other arms need.
+fn prepare(open: &mut OpenObject, arm: &KernelArm, features: Features) -> Result<(), libbpf_rs::Error> {
+    let mine = |name: &str| name.strip_prefix(arm.map).is_some_and(|rest| CALLBACKS.contains(&rest));
+    for mut program in open.progs_mut() {
+        let name = program.name().to_string_lossy().into_owned();
+        program.set_autoload(mine(&name) && (features.tx_start || !name.ends_with("_cwnd_event_tx_start")));
+    }
+    for mut map in open.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        if name == arm.map {
+            if !features.tx_start
+                && let Some(operations) = map.initial_value_mut()
+                && let Some(operation) = operations.get_mut(TX_START_AT..TX_START_AT + 8)
+            {
+                operation.fill(0);
+            }
+            if !features.links() {
+                map.set_map_flags(0)?;
+            }
+        } else if name.ends_with("features") {
+            if let Some(value) = map.initial_value_mut().filter(|value| value.len() >= 2) {
+                value[0] = u8::from(features.cubic_cwnd_event);
+                value[1] = u8::from(features.cubic_tx_start);
+            }
+        } else if map.map_type() == MapType::StructOps || name.ends_with("_states") && name != format!("{}_states", arm.map) {
+            map.set_autocreate(false)?;
+        }
+    }
+    Ok(())
+}
+
+/// The programs of an arm, by the end of their name.
+const CALLBACKS: [&str; 9] = [
+    "_init",
+    "_ssthresh",
+    "_undo_cwnd",
+    "_cong_avoid",
+    "_cong_control",
+    "_set_state",
+    "_cwnd_event",
+    "_cwnd_event_tx_start",
+    "_pkts_acked",
+];
+
+fn remember(_level: PrintLevel, line: String) {
+    if let Ok(mut said) = SAID.lock() {
+        said.push(line);
+    }
+}
+
+fn refusal(arm: &KernelArm, error: &libbpf_rs::Error) -> Refusal {
+    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
+        return Refusal::new("BPF congestion control: not permitted; needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; run as root");
+    }
+    // The verifier's log ends with what it did not like.
+    let said = SAID.lock().map(|said| said.concat()).unwrap_or_default();
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(8)..].join("; ");
+    Refusal::new(format!("{}: the kernel refuses it: {error}{}{last}", arm.name, if last.is_empty() { "" } else { ": " }))
+}

@@ -1,0 +1,93 @@
+//! Arms that stay loaded without a process, and what is registered at all.
+
+use super::arms::{ARMS, KernelArm};
+use super::exits::Exit;
+use super::loader;
+use crate::refusal::Refusal;
+use libbpf_rs::MapHandle;
+use nix::mount::{MsFlags, mount, umount};
+use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Where pinned arms are: a BPF file system of our own, mounted while there are any.
+pub const PIN_FOLDER: &str = "/run/firstflight";
+/// How long the kernel may take to forget a name.
+const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const LINK: &str = "link";
+const EXITS: &str = "exits";
+
+/// The controllers registered in the kernel, whoever registered them.
+pub fn registered() -> Vec<String> {
+    let list = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    list.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Whether this arm is.
+pub fn is_registered(arm: &KernelArm) -> bool {
+    registered().iter().any(|name| name == arm.kernel_name)
+}
+
+fn folder(arm: &KernelArm) -> PathBuf {
+    Path::new(PIN_FOLDER).join(arm.kernel_name)
+}
+
+/// The arms that are pinned.
+pub fn pinned() -> Vec<&'static KernelArm> {
+    ARMS.iter().filter(|arm| folder(arm).join(LINK).exists()).collect()
+}
+
+/// The arm's folder.
+pub(super) fn make_folder(arm: &KernelArm) -> Result<PathBuf, Refusal> {
+    let failed = |error: &std::io::Error| Refusal::from_io(PIN_FOLDER, "root", error);
+    fs::create_dir_all(PIN_FOLDER).map_err(|error| failed(&error))?;
+    if statfs(PIN_FOLDER).map(|fs| fs.filesystem_type()) != Ok(BPF_FS_MAGIC) {
+        mount(Some("bpf"), PIN_FOLDER, Some("bpf"), MsFlags::empty(), None::<&str>).map_err(|error| failed(&error.into()))?;
+    }
+    let folder = folder(arm);
+    fs::create_dir_all(&folder).map_err(|error| failed(&error))?;
+    Ok(folder)
+}
+
+/// Takes a pinned arm out. New connections cannot choose it any more; those that use it keep it.
+///
+/// # Errors
+/// If it is not loaded, or another process holds it.
+pub fn unload(arm: &KernelArm) -> Result<(), Refusal> {
+    let folder = folder(arm);
+    if folder.exists() {
+        let gone = [LINK, EXITS].into_iter().map(|name| fs::remove_file(folder.join(name)));
+        let failed = gone.filter_map(Result::err).find(|error| error.kind() != std::io::ErrorKind::NotFound);
+        if let Some(error) = failed {
+            return Err(Refusal::from_io(&folder.display().to_string(), "root", &error));
+        }
+        let _ = fs::remove_dir(&folder);
+        if pinned().is_empty() {
+            let _ = umount(PIN_FOLDER);
+            let _ = fs::remove_dir(PIN_FOLDER);
+        }
+        // The kernel takes a moment to forget the name.
+        let started = Instant::now();
+        while is_registered(arm) && started.elapsed() < PATIENCE {
+            sleep(Duration::from_millis(1));
+        }
+        return Ok(());
+    }
+    Err(Refusal::new(if is_registered(arm) {
+        format!("{} is held by a process that runs, `kernel load` or `kernel trace`; end that", arm.kernel_name)
+    } else {
+        format!("{} is not loaded", arm.kernel_name)
+    }))
+}
+
+/// Hands the reports of a pinned arm to `take`; see [`super::Loaded::watch`].
+///
+/// # Errors
+/// If it is not pinned or may not be read.
+pub fn watch_pinned(arm: &KernelArm, take: impl FnMut(Exit), go_on: impl FnMut() -> bool) -> Result<(), Refusal> {
+    let path = folder(arm).join(EXITS);
+    let ring = MapHandle::from_pinned_path(&path).map_err(|error| Refusal::new(format!("{}: {error}", path.display())))?;
+    loader::watch(&ring, take, go_on)
+}

@@ -1,0 +1,91 @@
+//! Controllers in the running kernel. Needs root; says what is missing and passes where that is not given.
+#![cfg(feature = "bpf")]
+
+use firstflight_linux::kernel::{ARMS, Exit, KernelArm, Loaded, arm, is_registered, pinned, registered, unload};
+use firstflight_linux::{LinkEmulator, LinkOptions};
+use firstflight_path::Path;
+use nix::sys::socket::{getsockopt, setsockopt, sockopt::TcpCongestion};
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Names are global to the machine, so one test at a time.
+static ONE: Mutex<()> = Mutex::new(());
+
+fn load(arm: &'static KernelArm) -> Option<Loaded> {
+    match Loaded::load(arm) {
+        Ok(loaded) => Some(loaded),
+        Err(refusal) if refusal.to_string().contains("not permitted") || refusal.to_string().contains("needs") => {
+            println!("skipped: {refusal}");
+            None
+        }
+        Err(refusal) => panic!("{refusal}"),
+    }
+}
+
+fn choose(stream: &TcpStream, arm: &KernelArm) {
+    setsockopt(stream, TcpCongestion, &OsString::from(arm.kernel_name)).expect("the socket takes the controller");
+    let chosen = getsockopt(stream, TcpCongestion).expect("the socket's controller");
+    assert_eq!(chosen.to_string_lossy().trim_end_matches('\0'), arm.kernel_name, "the socket has what it was given");
+}
+
+/// Sends `bytes` through the link under this arm: how long it took, and what was reported.
+fn transfer(loaded: &Loaded, path: &str, bytes: usize) -> (Duration, Vec<Exit>) {
+    let link = LinkEmulator::start(&Path::parse(path).expect("a path"), LinkOptions::default()).expect("a link");
+    let address = (link.receiver().address(), 5001);
+    let listener = link.receiver().run(|| TcpListener::bind(address)).expect("the namespace").expect("a listener");
+    let receiver = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let (mut buffer, mut got) = (vec![0; 1 << 16], 0);
+        while let Ok(len @ 1..) = stream.read(&mut buffer) {
+            got += len;
+        }
+        got
+    });
+    let started = Instant::now();
+    let mut stream = link.sender().run(|| TcpStream::connect(address)).expect("the namespace").expect("a connection");
+    choose(&stream, loaded.arm());
+    stream.write_all(&vec![0; bytes]).expect("data");
+    drop(stream);
+    assert_eq!(receiver.join().expect("the receiver"), bytes, "every byte arrives");
+    let took = started.elapsed();
+    let mut exits = Vec::new();
+    loaded.watch(|exit| exits.push(exit), || false).expect("reports");
+    println!("{}: {took:?}, {exits:?}\n{}", loaded.arm().name, link.stop());
+    (took, exits)
+}
+
+#[test]
+fn every_arm_loads_moves_data_and_leaves_nothing() {
+    let _one = ONE.lock();
+    let before = registered();
+    for arm in ARMS {
+        let Some(loaded) = load(arm) else { return };
+        assert!(is_registered(arm), "{} is registered while it is loaded: {:?}", arm.kernel_name, registered());
+        let (took, exits) = transfer(&loaded, "rate=50Mbit,rtt=20ms,queue=20ms", 3_000_000);
+        assert!(took > Duration::from_millis(480), "{}: faster than the path: {took:?}", arm.name);
+        assert!(took < Duration::from_millis(2_500), "{}: far slower than any other: {took:?}", arm.name);
+        assert!(exits.iter().all(|exit| exit.arm == arm), "{}: reports are its own", arm.name);
+        assert!(!exits.is_empty(), "{}: 3 MB overflow this path, so startup has ended", arm.name);
+        drop(loaded);
+        assert_eq!(registered(), before, "{} is gone", arm.name);
+    }
+}
+
+#[test]
+fn a_pinned_arm_outlives_its_loader_and_is_taken_out_by_name() {
+    let _one = ONE.lock();
+    let before = registered();
+    let arm = arm("hystart++").expect("an arm");
+    let Some(loaded) = load(arm) else { return };
+    loaded.pin().expect("pinned");
+    assert!(is_registered(arm) && pinned().contains(&arm), "it stays");
+    assert!(Loaded::load(arm).is_err_and(|refusal| refusal.to_string().contains("loaded already")), "no second one of its name");
+    unload(arm).expect("taken out");
+    assert_eq!(registered(), before, "nothing is left");
+    assert!(pinned().is_empty(), "no pin is left");
+    assert!(unload(arm).is_err_and(|refusal| refusal.to_string().contains("not loaded")), "what is not loaded cannot be taken out");
+}

@@ -1,0 +1,414 @@
+//! One random course of a connection, told to the kernel's controller and to the core's at once.
+
+use crate::native::{self, CWND_RESTART, CWR, Connection, Facts, LOSS, OPEN, RECOVERY, TX_START, UNSET};
+use crate::stand_in::{StandIn, timeout};
+use firstflight::event::{Ack, Congestion, Ready, Sent};
+use firstflight::recovery::Immediate;
+use firstflight::startup::Startup;
+use firstflight::{Config, Controller, ExitReason, Nanos, Seq, Time};
+
+const IW: u32 = 10;
+/// More packets than this are not left under way: something is lost then.
+const MOST: u32 = 50_000;
+/// How long the connection sleeps when it does.
+const SILENCE_US: u64 = 3_000_000;
+
+/// SplitMix64.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x6a09_e667_f3bc_c908)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Below `bound`, which is at least 1.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound.max(1)
+    }
+
+    /// Once in `n` on average; never for 0.
+    pub fn once_in(&mut self, n: u64) -> bool {
+        n > 0 && self.below(n) == 0
+    }
+}
+
+/// What kind of connection it is.
+#[derive(Clone, Debug)]
+pub struct Course {
+    random: Random,
+    pub mss: u32,
+    /// Idle RTT, time per packet, packets that the queue holds.
+    base_us: u64,
+    serial_us: u64,
+    queue: u32,
+    /// Once in how many ACKs: losses, marks, timeouts, silence; ACKs without a sample; jitter in us.
+    loss: u64,
+    mark: u64,
+    rto: u64,
+    idle: u64,
+    no_sample: u64,
+    jitter_us: u64,
+    /// Largest number of packets that one ACK covers.
+    stretch: u32,
+    /// Once in how many ACKs the application runs out of data.
+    lazy: u64,
+    pub paced: bool,
+}
+
+impl Course {
+    pub fn draw(seed: u64, mss: u32) -> Course {
+        let mut r = Random::new(seed);
+        let one_of = |r: &mut Random, choice: &[u64]| choice[r.below(choice.len() as u64) as usize];
+        let base_us = 1_000 + one_of(&mut r, &[3_000, 30_000, 100_000, 600_000]) * (1 + r.below(100)) / 50;
+        Course {
+            mss,
+            base_us,
+            serial_us: (base_us / one_of(&mut r, &[20, 100, 1_000, 8_000])).max(1),
+            queue: one_of(&mut r, &[10, 100, 1_000, 20_000]) as u32,
+            loss: one_of(&mut r, &[0, 300, 3_000]),
+            mark: one_of(&mut r, &[0, 0, 500]),
+            rto: one_of(&mut r, &[0, 400, 2_000]),
+            idle: one_of(&mut r, &[0, 0, 700]),
+            no_sample: one_of(&mut r, &[0, 10, 50]),
+            jitter_us: one_of(&mut r, &[1, 200, 4_000, 30_000]),
+            stretch: one_of(&mut r, &[2, 2, 16, 200]) as u32,
+            lazy: one_of(&mut r, &[0, 5, 100]),
+            paced: r.once_in(3),
+            random: r,
+        }
+    }
+}
+
+/// What happened.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    pub acks: u64,
+    pub losses: u64,
+    pub marks: u64,
+    pub timeouts: u64,
+    pub undone: u64,
+    pub idle: u64,
+    /// How startup ended, as often.
+    pub exits: std::collections::BTreeMap<&'static str, u64>,
+}
+
+impl Account {
+    pub fn add(&mut self, other: &Account) {
+        self.acks += other.acks;
+        self.losses += other.losses;
+        self.marks += other.marks;
+        self.timeouts += other.timeouts;
+        self.undone += other.undone;
+        self.idle += other.idle;
+        for (reason, count) in &other.exits {
+            *self.exits.entry(reason).or_default() += count;
+        }
+    }
+}
+
+/// Both of them, and the network.
+pub struct Twin<S> {
+    course: Course,
+    random: Random,
+    kernel: Connection,
+    core: Controller<S, StandIn, Immediate>,
+    facts: Facts,
+    start_us: u64,
+    now_us: u64,
+    /// Packets in order of sequence: first unacknowledged, next new one.
+    una: u64,
+    nxt: u64,
+    /// First sequence number, bytes.
+    isn: u64,
+    /// Packets under way, and those that were lost and not sent again.
+    pipe: u32,
+    holes: u32,
+    delivered: u64,
+    sent: u64,
+    limited: bool,
+    /// Ends the episode and the silence about further losses.
+    high: u64,
+    before_cut: (u32, u32),
+    account: Account,
+}
+
+impl<S: Startup> Twin<S> {
+    pub fn new(course: &Course, arm: u32, startup: S) -> Twin<S> {
+        let mut random = course.random.clone();
+        // Close to the wrap, so that every course passes it.
+        let isn = u64::from(u32::MAX) - random.below(40_000) * u64::from(course.mss);
+        let start_us = 1_000_000 + random.below(1 << 33);
+        let base = random.next() as u32;
+        let facts =
+            Facts { now_us: start_us, una: isn as u32, nxt: isn as u32, delivered: base, sent: base.wrapping_add(1), ..Facts::default() };
+        let mss = u64::from(course.mss);
+        let config = Config { initial_window: u64::from(IW) * mss, paced: course.paced, ..Config::tcp(mss) };
+        Twin {
+            kernel: Connection::new(arm, IW, course.mss, course.paced, &facts),
+            core: Controller::new(startup, StandIn::default(), Immediate::default(), config, Time(start_us * 1_000), Seq(isn)),
+            course: course.clone(),
+            random,
+            facts,
+            start_us,
+            now_us: start_us,
+            una: 0,
+            nxt: 0,
+            isn,
+            pipe: 0,
+            holes: 0,
+            delivered: 0,
+            sent: 0,
+            limited: true,
+            high: 0,
+            before_cut: (0, 0),
+            account: Account::default(),
+        }
+    }
+
+    pub fn run(&mut self, acks: u32) -> Account {
+        self.send(false);
+        for _ in 0..acks {
+            if self.pipe == 0 {
+                self.time_out();
+            }
+            self.ack();
+            self.compare("an ACK");
+            let state = self.kernel.state();
+            if state == RECOVERY && self.random.once_in(40) {
+                self.undo();
+            } else if state == OPEN && self.holes == 0 && self.random.once_in(self.course.idle) {
+                self.fall_silent();
+            } else if self.random.once_in(self.course.rto) {
+                self.time_out();
+            }
+            let lazy = self.random.once_in(self.course.lazy);
+            self.send(lazy);
+        }
+        self.compare_exits();
+        self.account.clone()
+    }
+
+    fn time(&self) -> Time {
+        Time(self.now_us * 1_000)
+    }
+
+    fn bytes(&self, packets: u64) -> u64 {
+        packets * u64::from(self.course.mss)
+    }
+
+    fn seq(&self, packets: u64) -> Seq {
+        Seq(self.isn + self.bytes(packets))
+    }
+
+    /// Tells the kernel's side what is so now; `window_used` packets were under way when the ACK came.
+    fn tell(&mut self, window_used: u32) {
+        let base = self.facts;
+        let facts = Facts {
+            now_us: self.now_us,
+            bytes_acked: self.bytes(self.una),
+            una: self.seq(self.una).0 as u32,
+            nxt: self.seq(self.nxt).0 as u32,
+            packets_out: self.pipe + self.holes,
+            lost_out: self.holes,
+            max_packets_out: window_used,
+            delivered: base.delivered.wrapping_add(self.delivered as u32),
+            sent: base.sent.wrapping_add(self.sent as u32),
+            srtt_us: 8 * self.course.base_us as u32,
+            cwnd_limited: u32::from(self.limited),
+            pacing_rate: self.core.pacing_rate().map_or(0, |rate| rate.0),
+            ..base
+        };
+        self.kernel.set_facts(&facts);
+    }
+
+    /// Fills the window, holes first; a lazy application fills it only in part.
+    fn send(&mut self, lazy: bool) {
+        let room = self.kernel.cwnd().saturating_sub(self.pipe);
+        let count = if lazy { self.random.below(u64::from(room) + 1) as u32 } else { room };
+        let repeats = count.min(self.holes);
+        self.holes -= repeats;
+        self.nxt += u64::from(count - repeats);
+        self.pipe += count;
+        self.sent += u64::from(count);
+        self.limited = !lazy;
+        let (now, nxt, srtt) = (self.time(), self.seq(self.nxt), Some(Nanos::from_micros(self.course.base_us)));
+        let inflight = self.bytes(u64::from(self.pipe));
+        self.core.on_sent(&Sent { now, bytes: self.bytes(u64::from(count)), nxt, inflight, srtt });
+    }
+
+    fn ack(&mut self) {
+        self.account.acks += 1;
+        let most = u64::from(self.pipe.min(self.course.stretch));
+        let acked = 1 + self.random.below(most) as u32;
+        let waiting = u64::from(self.pipe.saturating_sub((self.course.base_us / self.course.serial_us) as u32));
+        self.now_us += match self.random.below(8) {
+            0 => 0,
+            7 => self.random.below(self.course.base_us),
+            _ => u64::from(acked) * self.course.serial_us,
+        };
+        let sample = self.course.base_us + waiting * self.course.serial_us + self.random.below(self.course.jitter_us);
+        let rtt_us = (!self.random.once_in(self.course.no_sample)).then_some(sample as u32);
+
+        let before = self.pipe;
+        self.pipe -= acked;
+        self.una += u64::from(acked);
+        self.delivered += u64::from(acked);
+        let state = self.kernel.state();
+        let news = state == OPEN && self.una >= self.high && self.pipe > 0;
+        let overflow = waiting > u64::from(self.course.queue) || before > MOST;
+        let lost = if news && (overflow || self.random.once_in(self.course.loss)) {
+            1 + self.random.below(u64::from(self.pipe)) as u32
+        } else {
+            0
+        };
+        let ce = news && self.random.once_in(self.course.mark);
+
+        // The kernel, in its order: samples, then what was lost, then growth.
+        self.tell(before);
+        self.kernel.pkts_acked(acked, rtt_us);
+        let inflight = self.pipe;
+        self.pipe -= lost;
+        self.holes += lost;
+        let complete = state != OPEN && self.una >= self.high;
+        if complete {
+            self.kernel.open();
+        }
+        if lost > 0 || ce {
+            self.cut(if lost > 0 { RECOVERY } else { CWR }, before);
+        } else if state == OPEN || state == LOSS {
+            self.kernel.cong_avoid(acked);
+        }
+
+        let mss = u64::from(self.course.mss);
+        self.core.on_ack(&Ack {
+            now: self.time(),
+            acked: self.bytes(u64::from(acked)),
+            acked_fresh: self.bytes(u64::from(acked)),
+            lost: self.bytes(u64::from(lost)),
+            ce,
+            // Samples of repeats are not told apart in mode A; the kernel's side drops them all.
+            rtt: rtt_us.filter(|_| state < RECOVERY).map(|us| Nanos::from_micros(u64::from(us))),
+            srtt: Some(Nanos::from_micros(self.course.base_us)),
+            min_rtt: Some(Nanos::from_micros(self.course.base_us)),
+            una: self.seq(self.una),
+            nxt: self.seq(self.nxt),
+            advanced: true,
+            flight: self.bytes(u64::from(inflight)),
+            // "At least half of the window in flight" is rounded down to packets in the kernel (K2).
+            inflight_before: self.bytes(u64::from(before)) + mss / 2,
+            inflight: self.bytes(u64::from(inflight)),
+            delivered: self.bytes(self.delivered),
+            sent: self.bytes(self.sent),
+            tx_acked: Some(self.una),
+            tx_next: self.sent,
+            cwnd_limited: self.limited,
+            ..Ack::default()
+        });
+    }
+
+    fn cut(&mut self, state: u8, used: u32) {
+        match state {
+            CWR => self.account.marks += 1,
+            _ => self.account.losses += 1,
+        }
+        self.before_cut = (self.kernel.cwnd(), self.kernel.ssthresh());
+        self.tell(used);
+        self.kernel.reduce(state, true);
+        self.kernel.set_cwnd(self.kernel.ssthresh());
+        self.high = self.nxt;
+    }
+
+    fn undo(&mut self) {
+        self.account.undone += 1;
+        let smaller = self.kernel.cwnd() < self.before_cut.0;
+        let ssthresh = if smaller { self.before_cut.1 } else { self.kernel.ssthresh() };
+        self.kernel.undo(ssthresh);
+        self.core.on_spurious();
+        self.compare("an undo");
+    }
+
+    fn time_out(&mut self) {
+        self.account.timeouts += 1;
+        let before = self.pipe;
+        let first = self.kernel.state() == OPEN;
+        self.now_us += self.course.base_us;
+        self.holes += self.pipe;
+        self.pipe = 0;
+        self.tell(before);
+        self.kernel.reduce(LOSS, first);
+        self.kernel.set_cwnd(1);
+        self.high = self.nxt;
+        let (now, nxt) = (self.time(), self.seq(self.nxt));
+        self.core.on_congestion(&Congestion { now, timeout: timeout(first), nxt, inflight_before: self.bytes(u64::from(before)) });
+        self.compare("a timeout");
+        self.send(false);
+    }
+
+    /// Everything is acknowledged, and the application pauses for longer than the timeout.
+    fn fall_silent(&mut self) {
+        self.account.idle += 1;
+        self.una += u64::from(self.pipe);
+        self.delivered += u64::from(self.pipe);
+        self.pipe = 0;
+        self.now_us += SILENCE_US;
+        self.tell(0);
+        self.kernel.event(CWND_RESTART);
+        self.kernel.set_cwnd(self.kernel.cwnd().min(IW));
+        self.kernel.event(TX_START);
+        let idle = Nanos::from_micros(SILENCE_US);
+        let ready = Ready { now: self.time(), nxt: self.seq(self.nxt), idle, timeout: Nanos::from_secs(1), ..Ready::default() };
+        self.core.before_send(&ready);
+        self.compare("a silence");
+    }
+
+    fn compare(&self, after: &str) {
+        let mss = u64::from(self.course.mss);
+        let core = (self.core.cwnd(), self.core.ssthresh());
+        let ssthresh = Some(self.kernel.ssthresh()).filter(|ssthresh| *ssthresh != UNSET);
+        let kernel = (u64::from(self.kernel.cwnd()) * mss, ssthresh.map(|ssthresh| u64::from(ssthresh) * mss));
+        let at = self.now_us - self.start_us;
+        assert_eq!(
+            kernel, core,
+            "window and threshold (kernel, core) after {after}, ACK {} at {at} us; {:?}",
+            self.account.acks, self.course
+        );
+    }
+
+    fn compare_exits(&mut self) {
+        let record = native::last_exit();
+        let Some(exit) = self.core.exit() else { return };
+        *self.account.exits.entry(exit.reason.name()).or_default() += 1;
+        let mss = u64::from(self.course.mss);
+        let kernel = (record.reason, u64::from(record.detect_cwnd) * mss, record.at_us);
+        assert_eq!(
+            kernel,
+            (number(exit.reason), exit.detect_cwnd, exit.at.0 / 1_000),
+            "reason, window and time of the exit (kernel, core)"
+        );
+    }
+}
+
+/// The numbers of `enum reason`.
+fn number(reason: ExitReason) -> u8 {
+    match reason {
+        ExitReason::Loss => 1,
+        ExitReason::Ecn => 2,
+        ExitReason::Timeout => 3,
+        ExitReason::Threshold => 4,
+        ExitReason::Train => 5,
+        ExitReason::Delay => 6,
+        ExitReason::CssDone => 7,
+        ExitReason::LssTrigger => 8,
+        ExitReason::Flattened => 9,
+        ExitReason::Estimate => 10,
+        ExitReason::Oracle => 255,
+    }
+}
