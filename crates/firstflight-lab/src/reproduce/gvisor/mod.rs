@@ -34,7 +34,7 @@ const ITEMS: &[Item] = &[
 const ASSUMPTIONS: &[Assumption] = &[
     Assumption { name: "rate", value: "bottleneck of 85.5 Mbit/s, the plateau of the plot; BDP 1.495 MB" },
     Assumption { name: "blocks", value: "blocks of 2 MiB; an interval closes with the first block that is taken a second or later after its begin, the run with the first one taken after 3 s; counted are bytes that the socket took" },
-    Assumption { name: "send-buffer", value: "3 MB of payload" },
+    Assumption { name: "send-buffer", value: "3 MB or 3 MiB of payload; calibrated with the queue on the off run" },
     Assumption { name: "queue-swept", value: "0.25, 0.5, 1, 1.5, 2 BDP; primary is the depth with the smallest squared relative error of the off run alone, the on run is then a prediction" },
     Assumption { name: "stack", value: "MSS 1448, IW 10, unpaced, RACK, RFC 6675 recovery with cwnd = ssthresh + 3, integer CUBIC, gVisor's profile of HyStart" },
     Assumption { name: "jitter", value: "seeds differ by U(0, 0.5 ms) of RTT" },

@@ -198,6 +198,15 @@ fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
                     that hits differs from RTT to RTT, see the finer sizes"
                 .into();
     }
+    let finer = several::finer(effort, 100)?;
+    if let Some(row) = rows.iter_mut().find(|row| row.id == "1.1" && row.verdict == Verdict::Misses) {
+        let points = finer.into_iter().chain(points.clone());
+        row.sweep = Row::told("1.1", "", "").sweep(points).sweep;
+        row.note =
+            "the assumed sizes and the loss detection move it: sizes that end within the repair gain, and without SACK the repair is \
+                    long enough for the published gain"
+                .into();
+    }
     rows.extend(second_run(&second));
     rows.extend(others);
     rows.extend(several::fairness(effort)?);
