@@ -15,6 +15,7 @@ pub mod prr;
 pub mod rapid_start;
 mod row;
 mod sample;
+mod servers;
 
 pub use row::{Accept, Gate, Point, Row, Verdict};
 pub use sample::{Interval, RESAMPLES};

@@ -3,6 +3,7 @@
 mod buffers;
 mod estimates;
 mod exits;
+mod returns;
 
 use super::lab::{arm, watch};
 use super::{Assumption, Effort, Item, Row, Source};
@@ -44,6 +45,10 @@ const ASSUMPTIONS: &[Assumption] = &[
     Assumption { name: "queue", value: "stated share of the BDP in bytes, drop-tail; `11, 5.5, 2.75 Mb` on the slides are megabytes" },
     Assumption { name: "published-mode", value: "BEST as published: decides once at the end of rounds 4 to 7, lower median, whole Mbit/s, one RTT sample" },
     Assumption { name: "A0", value: "return path of plain delay, 10 x the forward rate, no loss" },
+    Assumption { name: "A1", value: "return path `geo_warm`: slots of 40 ms, 11 ACKs each" },
+    Assumption { name: "A2", value: "return path `geo_cold`: slots of 40 ms, capacity granted on demand, 1 ACK per slot at the start, at most 1.7 x more per second" },
+    Assumption { name: "A3", value: "return path `leo`: delays and rates change every 15 s" },
+    Assumption { name: "recommended-buffers", value: "tcp_rmem and tcp_wmem up to 26214400 bytes" },
     Assumption { name: "optimal", value: "the threshold that minimises the download time, on a grid of 5 % steps from 0.1 to 2 BDP" },
     Assumption { name: "download-time", value: "one handshake RTT, then first byte sent to last byte acknowledged" },
     Assumption { name: "jitter", value: "seeds differ by U(0, 0.5 ms) of RTT" },
@@ -70,9 +75,7 @@ fn ground(path: &str, queue: &str, bytes: u64) -> Result<Ground, Bad> {
 
 fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
     let mut rows = buffers::rows(effort)?;
-    for id in ["3.2", "3.3", "3.4", "3.5", "3.9"] {
-        rows.push(Row::not_run(id, "needs return paths that grant capacity on demand (A1 `geo_warm`, A2 `geo_cold`, A3 `leo`)"));
-    }
+    rows.extend(returns::rows(effort)?);
     rows.extend(exits::rows(effort)?);
     rows.extend(estimates::rows(effort)?);
     Ok(rows)

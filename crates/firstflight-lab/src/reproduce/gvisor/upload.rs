@@ -1,0 +1,255 @@
+//! Rows 4.1.1 to 4.1.5: the upload, block by block.
+
+use crate::error::Bad;
+use crate::reproduce::lab::{Sender, Vary, arm, each_seed, together};
+use crate::reproduce::sample::{Interval, bootstrap, mean};
+use crate::reproduce::{Accept, Effort, Gate, Row};
+use crate::trial::{Ground, Hosts};
+use firstflight::{Nanos, Time};
+use firstflight_path::Path;
+use firstflight_sim::app::intervals;
+use firstflight_sim::{App, tcp};
+
+const QUEUES: [&str; 5] = ["0.25bdp", "0.5bdp", "1bdp", "1.5bdp", "2bdp"];
+const OFF: &str = "slowstart/cubic/sack(inflate=3)";
+const ON: &str = "hystart-gvisor/cubic/sack(inflate=3)";
+/// What the tool printed with HyStart off, Mbit/s.
+const PRINTED: [f64; 4] = [44.1423, 48.9794, 21.96, 40.9907];
+/// What is delivered is looked at this often.
+const SAMPLE: Nanos = Nanos::from_millis(250);
+
+/// How the hosts are set up.
+#[derive(Clone, Copy)]
+struct Stack {
+    mss: u32,
+    preset: &'static str,
+    off: &'static str,
+    on: &'static str,
+    buffer: u64,
+}
+
+/// Send buffers near the 3 MB that the first interval implies.
+const BUFFERS: [u64; 2] = [3_000_000, 3 << 20];
+
+const PRIMARY: Stack = Stack { mss: 1448, preset: "rack", off: OFF, on: ON, buffer: BUFFERS[0] };
+
+/// What one run of the tool showed.
+#[derive(Clone)]
+struct Upload {
+    /// Rate of each printed interval, Mbit/s.
+    rates: Vec<f64>,
+    total: f64,
+    dropped: u64,
+    rtos: u64,
+    /// Bytes delivered in each quarter of a second.
+    quarters: Vec<u64>,
+    exit_bdp: Option<f64>,
+}
+
+impl Upload {
+    fn rate(&self, interval: usize) -> f64 {
+        self.rates.get(interval).copied().unwrap_or(f64::NAN)
+    }
+
+    /// When the lowest quarter of a second begins, s, once nine tenths of the path's rate were reached.
+    fn dip(&self) -> f64 {
+        let full = (0.9 * 85.5e6 / 8.0 * 1448.0 / 1500.0 * 0.25) as u64;
+        let reached = self.quarters.iter().position(|&bytes| bytes >= full).unwrap_or(4);
+        let lowest = self.quarters.iter().enumerate().skip(reached).min_by_key(|(_, bytes)| **bytes);
+        lowest.map_or(f64::NAN, |(quarter, _)| quarter as f64 * 0.25)
+    }
+
+    /// Delivered in the last three seconds, Mbit/s.
+    fn late(&self) -> f64 {
+        let last = &self.quarters[self.quarters.len().saturating_sub(12)..];
+        last.iter().sum::<u64>() as f64 * 8e-6 / (last.len() as f64 * 0.25)
+    }
+}
+
+fn run(queue: &str, stack: Stack, with: bool, seconds: u64, seed: u64) -> Result<Upload, Bad> {
+    let preset = *firstflight::detection::presets::Preset::named(stack.preset).ok_or_else(|| Bad(stack.preset.into()))?;
+    let host = tcp::Host { mss: stack.mss, send_buffer: tcp::Buffer::Payload(stack.buffer), ..tcp::Host::with_preset(preset) };
+    let path = Path::parse(&format!("rate=85.5Mbit,rtt=140ms,queue={queue}"))?;
+    let bdp = path.bdp_bytes() as f64;
+    let ground = Ground { host: Hosts::from(host), limit: Nanos::from_secs(4 * seconds), ..Ground::new(path, 1) };
+    let named = arm(if with { stack.on } else { stack.off })?;
+    let app = App::Blocks { block: 2 << 20, run: Nanos::from_secs(seconds) };
+    let sender = Sender { arm: &named, app, start: Nanos::ZERO };
+    let mut all = together(&ground, vec![sender], seed, Vary::Rtt, Some(SAMPLE))?;
+    let outcome = all.flows.remove(0);
+    let report = intervals(&outcome.parts, Time(0), Nanos::from_secs(1));
+    let rate = |bytes: u64, time: Nanos| bytes as f64 * 8e3 / time.0.max(1) as f64;
+    let end = report.last().map_or(Nanos::ZERO, |last| last.to);
+    let delivered: Vec<u64> = all.delivered.iter().map(|sample| sample[0]).collect();
+    Ok(Upload {
+        rates: report.iter().map(|one| rate(one.bytes, Nanos(one.to.0 - one.from.0))).collect(),
+        total: rate(report.iter().map(|one| one.bytes).sum(), end),
+        dropped: outcome.packets_dropped,
+        rtos: outcome.rtos,
+        quarters: delivered.windows(2).map(|pair| pair[1] - pair[0]).collect(),
+        exit_bdp: outcome.exit.map(|exit| exit.detect_cwnd as f64 / bdp),
+    })
+}
+
+/// Every seed, off and on.
+struct Pair {
+    off: Vec<Upload>,
+    on: Vec<Upload>,
+}
+
+impl Pair {
+    fn run(queue: &str, stack: Stack, seconds: u64, seeds: u32) -> Result<Pair, Bad> {
+        let all = |with| each_seed(seeds, |seed| run(queue, stack, with, seconds, seed));
+        Ok(Pair { off: all(false)?, on: all(true)? })
+    }
+
+    fn of(&self, runs: fn(&Pair) -> &[Upload], read: impl Fn(&Upload) -> f64) -> Interval {
+        let runs = runs(self);
+        bootstrap(runs.len(), |units| mean(units, |i| read(&runs[i])))
+    }
+
+    fn ratio(&self, read: impl Fn(&Upload) -> f64) -> Interval {
+        bootstrap(self.off.len(), |units| mean(units, |i| read(&self.on[i])) / mean(units, |i| read(&self.off[i])))
+    }
+
+    /// Sum of squared relative errors of the off run against what was printed.
+    fn error(&self) -> f64 {
+        let ours = [0, 1, 2].map(|interval| self.of(off, |run| run.rate(interval)).estimate);
+        let total = self.of(off, |run| run.total).estimate;
+        let each = ours.into_iter().chain([total]).zip(PRINTED);
+        // A run that prints fewer intervals misses one entirely.
+        each.map(|(ours, printed)| if ours.is_nan() { 1.0 } else { (ours / printed - 1.0).powi(2) }).sum()
+    }
+
+    fn told(&self) -> String {
+        let line = |runs: fn(&Pair) -> &[Upload]| {
+            let rates: Vec<String> = (0..3).map(|interval| format!("{:.1}", self.of(runs, |run| run.rate(interval)).estimate)).collect();
+            let drops = self.of(runs, |run| run.dropped as f64).estimate;
+            let rtos = self.of(runs, |run| run.rtos as f64).estimate;
+            let exit = self.of(runs, |run| run.exit_bdp.unwrap_or(f64::NAN)).estimate;
+            let total = self.of(runs, |run| run.total).estimate;
+            format!("{} total {total:.1} Mbit/s, {drops:.0} dropped, {rtos:.1} timeouts, exit at {exit:.2} BDP", rates.join(" / "))
+        };
+        format!("off {}; on {}", line(off), line(on))
+    }
+}
+
+fn off(pair: &Pair) -> &[Upload] {
+    &pair.off
+}
+
+fn on(pair: &Pair) -> &[Upload] {
+    &pair.on
+}
+
+const ASSUMED: &[&str] = &["rate", "blocks", "send-buffer", "queue-swept", "stack", "jitter"];
+
+pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+    effort.tell("gvisor: uploads of 3 and 10 s");
+    let seeds = effort.seeds();
+    let mut tried = Vec::new();
+    for buffer in BUFFERS {
+        for queue in QUEUES {
+            let stack = Stack { buffer, ..PRIMARY };
+            tried.push((queue, stack, Pair::run(queue, stack, 3, seeds)?));
+        }
+    }
+    let swept: Vec<(String, String)> = tried
+        .iter()
+        .map(|(queue, stack, pair)| {
+            let setting = format!("queue {queue}, send buffer {:.2} MB", stack.buffer as f64 / 1e6);
+            (setting, format!("error {:.3}: {}", pair.error(), pair.told()))
+        })
+        .collect();
+    let primary = (0..tried.len()).min_by(|&a, &b| tried[a].2.error().total_cmp(&tried[b].2.error())).unwrap_or(0);
+    let (queue, stack, three) = (tried[primary].0, tried[primary].1, &tried[primary].2);
+    let case = format!("queue {queue}, send buffer {:.2} MB", stack.buffer as f64 / 1e6);
+    let ten = Pair::run(queue, stack, 10, seeds)?;
+    let ratio = three.ratio(|run| run.total);
+    let mut rows = vec![
+        Row::gated("4.1.1", Gate::Direction, "total rate, on over off", ratio, " x", Accept::AtLeast(1.4))
+            .note(format!("calibrated on the off run: {case}, squared error {:.3}", three.error()))
+            .sweep(swept)
+            .sweep(variants(queue, stack, seeds)?),
+        Row::gated("4.1.1", Gate::Band, "total rate, on over off", ratio, " x", Accept::Within(1.4, 2.2)),
+        Row::gated(
+            "4.1.2",
+            Gate::Direction,
+            "off, 10 s: lowest quarter of a second after slow start begins at",
+            ten.of(off, Upload::dip),
+            " s",
+            Accept::Within(1.2, 2.8),
+        ),
+        Row::gated("4.1.2", Gate::Direction, "off: packets dropped", three.of(off, |run| run.dropped as f64), "", Accept::Above(0.0)),
+        Row::gated(
+            "4.1.2",
+            Gate::Band,
+            "off: total rate",
+            three.of(off, |run| run.total),
+            " Mbit/s",
+            Accept::Within(41.0 * 0.85, 41.0 * 1.15),
+        )
+        .note(three.told()),
+        Row::gated(
+            "4.1.2",
+            Gate::Band,
+            "off: third interval over the second",
+            three.of(off, |run| run.rate(2) / run.rate(1)),
+            " x",
+            Accept::AtMost(0.5),
+        ),
+        Row::gated("4.1.3", Gate::Direction, "on: packets dropped in 3 s", three.of(on, |run| run.dropped as f64), "", Accept::AtMost(0.0)),
+        Row::gated("4.1.3", Gate::Band, "on: second interval", three.of(on, |run| run.rate(1)), " Mbit/s", Accept::Within(82.0, 88.0)),
+        Row::gated("4.1.3", Gate::Band, "on: third interval", three.of(on, |run| run.rate(2)), " Mbit/s", Accept::Within(82.0, 88.0)),
+        Row::gated("4.1.3", Gate::Band, "on: total rate", three.of(on, |run| run.total), " Mbit/s", Accept::Within(63.0, 77.0)),
+        Row::gated(
+            "4.1.4",
+            Gate::Direction,
+            "first interval, on over off",
+            three.ratio(|run| run.rate(0)),
+            " x",
+            Accept::Within(0.98, 1.02),
+        ),
+        Row::gated(
+            "4.1.5",
+            Gate::Direction,
+            "total rate of 10 s, on over off, less that of 3 s",
+            nearer(three, &ten),
+            "",
+            Accept::Below(0.0),
+        ),
+        Row::gated("4.1.5", Gate::Band, "total rate of 10 s, on over off", ten.ratio(|run| run.total), " x", Accept::AtMost(1.35)),
+        Row::gated(
+            "4.1.5",
+            Gate::Band,
+            "delivered in the last 3 s of 10, on over off",
+            ten.ratio(Upload::late),
+            " x",
+            Accept::Within(0.9, 1.1),
+        )
+        .note(ten.told()),
+    ];
+    for row in &mut rows {
+        row.case.clone_from(&case);
+        row.assumptions = ASSUMED.to_vec();
+    }
+    Ok(rows)
+}
+
+/// How much nearer to one the ratio of the long run is.
+fn nearer(three: &Pair, ten: &Pair) -> Interval {
+    let ratio = |pair: &Pair, units: &[usize]| mean(units, |i| pair.on[i].total) / mean(units, |i| pair.off[i].total);
+    bootstrap(three.off.len(), |units| (ratio(ten, units) - 1.0).abs() - (ratio(three, units) - 1.0).abs())
+}
+
+/// Other hosts on the primary path.
+fn variants(queue: &str, primary: Stack, seeds: u32) -> Result<Vec<(String, String)>, Bad> {
+    let stacks = [
+        ("MSS 1228 (tunnel of 1280 bytes)", Stack { mss: 1228, ..primary }),
+        ("RFC 6675 detection", Stack { preset: "sack6675", ..primary }),
+        ("no SACK", Stack { preset: "reno", ..primary }),
+        ("PRR", Stack { off: "slowstart/cubic/prr", on: "hystart-gvisor/cubic/prr", ..primary }),
+    ];
+    let one = |(name, stack): (&str, Stack)| Ok((format!("{name}, queue {queue}"), Pair::run(queue, stack, 3, seeds.min(6))?.told()));
+    stacks.into_iter().map(one).collect()
+}

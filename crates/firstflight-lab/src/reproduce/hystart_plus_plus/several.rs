@@ -1,0 +1,188 @@
+//! Several flows on one path: row 1.7, and what other set-ups give for rows 1.4 to 1.6.
+
+use super::RTTS;
+use crate::error::Bad;
+use crate::reproduce::lab::{Sender, Vary, arm, each_seed, grid, together};
+use crate::reproduce::sample::{Interval, bootstrap, mean, sum};
+use crate::reproduce::{Accept, Effort, Gate, Row};
+use crate::trial::{Ground, hosts_of_tcp};
+use firstflight::Nanos;
+use firstflight_path::Path;
+use firstflight_path::random::{Purpose, Stream, uniform};
+use firstflight_sim::{App, fairness_ppm};
+
+const PLAIN: &str = "slowstart";
+const DRAFT03: &str = "hystart++-draft03";
+
+/// Row 1.7.
+pub fn fairness(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+    effort.tell("hystart++: fairness, 60 s");
+    let seeds = effort.either(3, 30);
+    let mut rows = Vec::new();
+    for rtt in effort.either(vec![100], vec![100, 25]) {
+        for each in [1, 2] {
+            let index = |mixed: bool| each_seed(seeds, |seed| jain(rtt, each, mixed, seed));
+            let (mixed, plain) = (index(true)?, index(false)?);
+            let difference = bootstrap(mixed.len(), |units| mean(units, |i| mixed[i]) - mean(units, |i| plain[i]));
+            let all: Vec<usize> = (0..mixed.len()).collect();
+            let measure = "Jain index, -03 v plain slow start, less that of plain v plain";
+            rows.push(
+                Row::gated("1.7", Gate::Direction, measure, difference, "", Accept::AtLeast(-0.03))
+                    .case(format!("{rtt} ms, {each} v {each}, 60 s"))
+                    .note(format!("{:.3} mixed, {:.3} plain alone", mean(&all, |i| mixed[i]), mean(&all, |i| plain[i])))
+                    .assuming(&["host", "controller", "windows", "starts", "jitter"]),
+            );
+        }
+    }
+    Ok(rows)
+}
+
+/// Jain index of what flows that start within one RTT deliver in a minute.
+fn jain(rtt: u64, each: usize, mixed: bool, seed: u64) -> Result<f64, Bad> {
+    let limit = Nanos::from_secs(60);
+    let ground = Ground { host: hosts_of_tcp("windows")?, limit, ..Ground::new(Path::parse(&format!("hystart++-{rtt}ms"))?, 1) };
+    let (plain, other) = (arm(PLAIN)?, arm(DRAFT03)?);
+    let starts = Stream::new(seed, 0, Purpose::FlowStart);
+    let senders = (0..2 * each).map(|flow| Sender {
+        arm: if mixed && flow % 2 == 1 { &other } else { &plain },
+        app: App::Bulk(1 << 40),
+        start: Nanos(starts.value(flow as u64) % (rtt * 1_000_000)),
+    });
+    let done = together(&ground, senders.collect(), seed, Vary::Rtt, None)?;
+    let shares: Vec<u64> = done.flows.iter().map(|flow| flow.delivered).collect();
+    Ok(f64::from(fairness_ppm(&shares)) / 1e6)
+}
+
+/// Four flows of one arm, or one, pooled over sizes and RTTs.
+struct Pool {
+    /// Per seed: bytes sent again, timeouts, recoveries, recoveries that timed out, sum of goodputs.
+    seeds: Vec<[f64; 5]>,
+}
+
+/// A set-up beside the primary one.
+#[derive(Clone, Copy)]
+pub struct SetUp {
+    pub name: &'static str,
+    detection: &'static str,
+    flows: usize,
+    loss: &'static str,
+}
+
+/// Four flows whose starts are 2 s apart on average, and what else may make timeouts.
+pub const SETUPS: [SetUp; 5] = [
+    SetUp { name: "4 flows", detection: "windows", flows: 4, loss: "" },
+    SetUp { name: "4 flows, RACK", detection: "rack", flows: 4, loss: "" },
+    SetUp { name: "1 flow, no SACK", detection: "reno", flows: 1, loss: "" },
+    SetUp { name: "4 flows, no SACK", detection: "reno", flows: 4, loss: "" },
+    SetUp { name: "4 flows, 0.5 % random loss", detection: "windows", flows: 4, loss: ",loss=0.5%" },
+];
+
+impl Pool {
+    fn run(setup: SetUp, text: &str, seeds: u32) -> Result<Pool, Bad> {
+        let named = arm(text)?;
+        let one = |seed: u64| {
+            let mut all = [0.0; 5];
+            for rtt in RTTS {
+                for bytes in [1_000_000, 3_000_000, 10_000_000] {
+                    let path = Path::parse(&format!("rate=100Mbit,rtt={rtt}ms,queue=1bdp{}", setup.loss))?;
+                    let limit = Nanos::from_secs(300);
+                    let ground = Ground { host: hosts_of_tcp(setup.detection)?, limit, ..Ground::new(path, 1) };
+                    let gaps = Stream::new(seed, rtt, Purpose::FlowStart);
+                    let mut start = 0.0;
+                    let senders = (0..setup.flows).map(|flow| {
+                        if flow > 0 {
+                            start -= 2e9 * uniform(gaps.value(flow as u64)).ln();
+                        }
+                        Sender { arm: &named, app: App::Bulk(bytes), start: Nanos(start as u64) }
+                    });
+                    let senders: Vec<Sender<'_>> = senders.collect();
+                    for flow in together(&ground, senders, seed, Vary::Rtt, None)?.flows {
+                        let goodput = flow.delivered_after.map_or(0.0, |after| bytes as f64 * 8e3 / after.0.max(1) as f64);
+                        let seen = [
+                            flow.retransmitted_bytes as f64,
+                            flow.rtos as f64,
+                            flow.recoveries as f64,
+                            flow.recoveries_timed_out as f64,
+                            goodput,
+                        ];
+                        all.iter_mut().zip(seen).for_each(|(sum, one)| *sum += one);
+                    }
+                }
+            }
+            Ok(all)
+        };
+        Ok(Pool { seeds: each_seed(seeds, one)? })
+    }
+
+    fn total(&self, what: usize) -> f64 {
+        self.seeds.iter().map(|seed| seed[what]).sum()
+    }
+
+    fn success(&self) -> f64 {
+        100.0 * (1.0 - self.total(3) / self.total(2).max(1.0))
+    }
+}
+
+fn ratio(ours: &Pool, plain: &Pool, what: usize) -> Interval {
+    bootstrap(plain.seeds.len(), |units| sum(units, |i| ours.seeds[i][what]) / sum(units, |i| plain.seeds[i][what]))
+}
+
+/// What the other set-ups give for rows 1.4 to 1.6, and row 1.5 gated where there are timeouts enough.
+pub fn others(effort: &Effort<'_>) -> Result<(Vec<Row>, Vec<(String, String)>), Bad> {
+    effort.tell("hystart++: several flows, no SACK, random loss");
+    let seeds = effort.either(4, 30);
+    let (mut rows, mut points) = (Vec::new(), Vec::new());
+    for setup in SETUPS {
+        let (plain, ours) = (Pool::run(setup, PLAIN, seeds)?, Pool::run(setup, DRAFT03, seeds)?);
+        let told = format!(
+            "goodput {:+.1} %, retransmitted bytes x {:.2}, timeouts {:.0} and {:.0}, recoveries without timeout {:.1} and {:.1} % (plain, -03)",
+            100.0 * (ratio(&ours, &plain, 4).estimate - 1.0),
+            ratio(&ours, &plain, 0).estimate,
+            plain.total(1),
+            ours.total(1),
+            plain.success(),
+            ours.success()
+        );
+        points.push((setup.name.to_owned(), told));
+        let assumed = ["host", "controller", "starts", "jitter"];
+        if plain.total(1) >= 30.0 {
+            let measure = "timeouts over those of plain slow start, pooled over 1, 3 and 10 MB and all RTTs";
+            rows.push(Row::seen("1.5", measure, ratio(&ours, &plain, 1), " x").case(setup.name).assuming(&assumed));
+        }
+        if plain.total(3) > 0.0 {
+            let difference = bootstrap(plain.seeds.len(), |units| {
+                let share = |pool: &Pool| 100.0 * (1.0 - sum(units, |i| pool.seeds[i][3]) / sum(units, |i| pool.seeds[i][2]).max(1.0));
+                share(&ours) - share(&plain)
+            });
+            let measure = "recoveries that end without a timeout, less those of plain slow start";
+            rows.push(
+                Row::seen("1.6", measure, difference, " points")
+                    .case(setup.name)
+                    .note(format!("{:.1} % with plain slow start, {:.1} % with -03", plain.success(), ours.success()))
+                    .assuming(&assumed),
+            );
+        }
+    }
+    Ok((rows, points))
+}
+
+/// Gain of mean goodput by size on a finer grid, one flow: which size is hit by the overshoot differs from RTT to RTT.
+pub fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Vec<(String, String)>, Bad> {
+    effort.tell("hystart++: a finer grid of sizes");
+    let (host, seeds) = (hosts_of_tcp("windows")?, effort.either(2, 6));
+    let sizes = [1_500_000, 2_000_000, 2_500_000, 3_500_000, 4_000_000, 5_000_000, 6_000_000, 8_000_000, 15_000_000, 20_000_000];
+    let path = Path::parse(&format!("hystart++-{rtt}ms"))?;
+    let cells = sizes.map(|bytes| Ground { host, limit: Nanos::from_secs(300), ..Ground::new(path.clone(), bytes) });
+    let times = grid(effort, "hystart++: a finer grid of sizes", &cells, &[PLAIN, DRAFT03], seeds, |_, outcome| {
+        outcome.delivered_after.map_or(f64::NAN, |after| after.0 as f64)
+    })?;
+    let all: Vec<usize> = (0..seeds as usize).collect();
+    let told = |(cell, bytes): (usize, &u64)| {
+        let gain = mean(&all, |i| times.of(cell, 0)[i]) / mean(&all, |i| times.of(cell, 1)[i]) - 1.0;
+        (
+            format!("{rtt} ms, {} MB ({:.1} BDP)", *bytes as f64 / 1e6, *bytes as f64 / (rtt as f64 * 12_500.0)),
+            format!("{:+.1} %", 100.0 * gain),
+        )
+    };
+    Ok(sizes.iter().enumerate().map(told).collect())
+}

@@ -1,0 +1,134 @@
+//! Rows 5.1.1 to 5.1.6: responses of a web server.
+
+use crate::error::Bad;
+use crate::reproduce::sample::{Interval, bootstrap};
+use crate::reproduce::servers::{Counted, LINUX, Server, Service, fit_web, serve, total};
+use crate::reproduce::{Accept, Effort, Gate, Row};
+
+const SERVERS: [(&str, Server); 6] = [
+    ("Linux", LINUX),
+    ("Standard", Server::linux26("slowstart/cubic/sack(lost=ignore)")),
+    ("PRR SSRB", Server::linux26("slowstart/cubic/prr(mode=ssrb)")),
+    ("PRR CRB", Server::linux26("slowstart/cubic/prr(mode=crb)")),
+    ("PRR UB", Server::linux26("slowstart/cubic/prr(mode=ub)")),
+    ("PRR 9937", Server::linux26("slowstart/cubic/prr(lost=ignore)")),
+];
+const HALVING: usize = 0;
+const STANDARD: usize = 1;
+const SSRB: usize = 2;
+/// Connections of which one resample counts as one: resampling single ones a thousand times over would cost more than it tells.
+const BLOCK: usize = 20;
+const ASSUMED: &[&str] = &["linux26", "arms", "W-WEB", "P-US", "fit-web"];
+
+/// The latency of responses that were hit: sum and number, by blocks of connections.
+fn hits(all: &[Counted], bytes: (u64, u64)) -> Vec<(f64, f64)> {
+    let of = |one: &Counted| {
+        let hit = one.responses.iter().filter(|one| one.hit && (bytes.0..bytes.1).contains(&one.bytes));
+        hit.fold((0.0, 0.0), |(ms, n), one| (ms + one.ms, n + 1.0))
+    };
+    let add = |a: (f64, f64), b: (f64, f64)| (a.0 + b.0, a.1 + b.1);
+    all.chunks(BLOCK).map(|block| block.iter().map(of).fold((0.0, 0.0), add)).collect()
+}
+
+fn pool(units: &[usize], blocks: &[(f64, f64)]) -> f64 {
+    let (ms, n) = units.iter().fold((0.0, 0.0), |(ms, n), &i| (ms + blocks[i].0, n + blocks[i].1));
+    ms / n
+}
+
+/// Change of the mean latency of hit responses, percent.
+fn change(ours: &[Counted], base: &[Counted], bytes: (u64, u64)) -> Interval {
+    let (a, b) = (hits(ours, bytes), hits(base, bytes));
+    bootstrap(a.len(), |units| 100.0 * (pool(units, &a) / pool(units, &b) - 1.0))
+}
+
+fn blocks(all: &[Counted], read: fn(&Counted) -> f64) -> Vec<f64> {
+    all.chunks(BLOCK).map(|block| block.iter().map(read).sum()).collect()
+}
+
+/// A pooled count over another, of two arms.
+fn ratio(ours: &[Counted], base: &[Counted], read: fn(&Counted) -> f64) -> Interval {
+    let (a, b) = (blocks(ours, read), blocks(base, read));
+    bootstrap(a.len(), |units| units.iter().map(|&i| a[i]).sum::<f64>() / units.iter().map(|&i| b[i]).sum::<f64>())
+}
+
+pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+    let connections = effort.either(4_000, 60_000);
+    effort.tell("prr: fitting the loss of web paths");
+    let (knobs, residual) = fit_web(connections / 2)?;
+    let mut served = Vec::new();
+    for (name, server) in SERVERS {
+        effort.tell(&format!("prr: {connections} web connections, {name}"));
+        served.push(serve(Service::Web, knobs, server, connections)?);
+    }
+    let fit = format!(
+        "fitted: burst probability {:.2e} per packet, residual {residual:+.2} points of 6.1 % hit; {connections} connections",
+        knobs.g
+    );
+    let mut rows = latency(&served, &fit);
+    rows.extend(counts(&served));
+    Ok(rows.into_iter().map(|row| row.assuming(ASSUMED)).collect())
+}
+
+fn latency(served: &[Vec<Counted>], fit: &str) -> Vec<Row> {
+    let (linux, ssrb) = (&served[HALVING], &served[SSRB]);
+    let (below, of) = (blocks(ssrb, |one| one.below), blocks(ssrb, |one| one.recoveries));
+    let share =
+        bootstrap(of.len(), |units| 100.0 * units.iter().map(|&i| below[i]).sum::<f64>() / units.iter().map(|&i| of[i]).sum::<f64>());
+    let all = change(ssrb, linux, (0, u64::MAX));
+    let measure = "mean latency of hit responses, PRR over Linux less 1";
+    let mut rows = vec![
+        Row::gated("5.1.1", Gate::Band, "recoveries that start with pipe <= ssthresh, PRR", share, " %", Accept::Within(40.0, 50.0))
+            .note(fit),
+        Row::gated("5.1.2", Gate::Direction, measure, all, " %", Accept::Below(0.0)),
+        Row::gated("5.1.2", Gate::Band, measure, all, " %", Accept::Within(-15.0, -1.0)),
+    ];
+    for (low, high) in [(0, 3_000), (3_000, 10_000), (10_000, 50_000), (50_000, u64::MAX)] {
+        let case = if high == u64::MAX { format!("above {} kB", low / 1000) } else { format!("{} to {} kB", low / 1000, high / 1000) };
+        rows.push(Row::gated("5.1.2", Gate::Band, measure, change(ssrb, linux, (low, high)), " %", Accept::AtMost(0.0)).case(case));
+    }
+    let points =
+        (1..SERVERS.len()).map(|arm| (SERVERS[arm].0.to_owned(), format!("{:+.2} %", change(&served[arm], linux, (0, u64::MAX)).estimate)));
+    rows[1].sweep = Row::told("5.1.2", "", "").sweep(points).sweep;
+    rows
+}
+
+fn counts(served: &[Vec<Counted>]) -> Vec<Row> {
+    let ssrb = &served[SSRB];
+    let percent = |arm: usize, read: fn(&Counted) -> f64| ratio(&served[arm], ssrb, read).map(|ratio| 100.0 * (ratio - 1.0));
+    let lost = percent(STANDARD, |one| one.lost_repeats);
+    let mut rows = vec![
+        Row::gated("5.1.3", Gate::Band, "lost repeats, Standard over SSRB less 1", lost, " %", Accept::Above(0.0)),
+        Row::gated("5.1.3", Gate::Band, "lost repeats, Standard over SSRB less 1", lost, " %", Accept::Within(5.0, 80.0)),
+    ];
+    let timeouts = total(ssrb, |one| one.rtos);
+    for (arm, name) in [(STANDARD, "Standard"), (HALVING, "rate halving")] {
+        let (measure, more) = (format!("timeouts, {name} over SSRB less 1"), percent(arm, |one| one.rtos));
+        rows.push(if timeouts < 2_000.0 {
+            Row::seen("5.1.4", measure, more, " %").note(format!("{timeouts:.0} timeouts with SSRB: too few to gate"))
+        } else {
+            Row::gated("5.1.4", Gate::Band, measure, more, " %", Accept::AtLeast(0.0))
+        });
+    }
+    let mean = |arm: usize| total(&served[arm], |one| one.recovering_ms) / total(&served[arm], |one| one.recoveries);
+    let told = (0..SERVERS.len()).map(|arm| (SERVERS[arm].0.to_owned(), format!("{:.1} ms", mean(arm))));
+    let least = (0..SERVERS.len()).filter(|&arm| arm != SSRB && SERVERS[arm].0 != "PRR 9937").map(mean).fold(f64::INFINITY, f64::min);
+    let measure = "mean time in recovery, SSRB over the least of Linux, Standard, CRB and UB";
+    rows.push(
+        Row::gated("5.1.5", Gate::Band, measure, mean(SSRB) / least, " x", Accept::AtMost(1.0))
+            .sweep(told)
+            .note("distances on the window at the exit are not measured"),
+    );
+    for (arm, name) in [(HALVING, "Linux"), (STANDARD, "Standard")] {
+        let of = |arm: usize| total(&served[arm], |one| one.timed_out);
+        let measure = format!("recoveries cut short by a timeout, PRR over {name}");
+        let note = format!("{:.0} and {:.0}", of(SSRB), of(arm));
+        rows.push(
+            Row::gated("5.1.6", Gate::Band, measure, ratio(ssrb, &served[arm], |one| one.timed_out), " x", Accept::AtMost(1.0)).note(note),
+        );
+    }
+    rows.push(
+        Row::told("5.1.6", "convergence to ssthresh (P10 to P12 of our specification)", "property tests of the core, on any history")
+            .note("not measured here: `recovery_properties` in the crate `firstflight` fails if it does not hold"),
+    );
+    rows
+}
