@@ -104,6 +104,7 @@ main(int argc, char* argv[])
     std::string control = "cubic";
     bool hystart = true;
     double hystartDelayMaxMs = 0;
+    uint32_t ackEvery = 2;
     CommandLine command;
     command.AddValue("rate", "bottleneck, Mbit/s", rateMbps);
     command.AddValue("rtt", "idle round trip, ms", rttMs);
@@ -112,6 +113,7 @@ main(int argc, char* argv[])
     command.AddValue("cc", "cubic or newreno", control);
     command.AddValue("hystart", "HyStart in CUBIC", hystart);
     command.AddValue("hystartDelayMax", "upper bound of HyStart's delay threshold, ms; 0 keeps ns-3's own", hystartDelayMaxMs);
+    command.AddValue("ackEvery", "segments per acknowledgement", ackEvery);
     command.Parse(argc, argv);
 
     constexpr uint32_t mss = 1448;
@@ -122,7 +124,7 @@ main(int argc, char* argv[])
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(16 << 20));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(16 << 20));
-    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(2));
+    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(ackEvery));
     Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(hystart));
     if (hystartDelayMaxMs > 0)
     {

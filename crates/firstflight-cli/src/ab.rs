@@ -178,7 +178,7 @@ fn test(options: &TestOptions) -> Result<Done, Bad> {
     if let Some(folder) = &options.resume {
         prepare(folder)?;
     }
-    let sink = options.out.as_deref().map(|file| Sink::open(file)).transpose()?;
+    let sink = options.out.as_deref().map(Sink::open).transpose()?;
     let tallies = run_with_progress(&test, options, sink)?;
     let experiment = test.experiment();
     if let Some(file) = &options.save {
@@ -266,6 +266,7 @@ impl Sink {
         }
     }
 
+    #[cfg_attr(not(feature = "parquet"), expect(unused_variables, reason = "a CSV file has no place to say which shard it is"))]
     fn write(&mut self, test: &Test, shard: Option<(u64, u64)>, rows: &[Row], first: bool) -> Result<(), Bad> {
         match self {
             Sink::Csv(file) => file.more(|out| write_csv(test, rows, first, out)),
@@ -362,7 +363,7 @@ fn as_text(analysis: &Analysis) -> String {
     } else {
         format!(" {CAUTION}incomplete: {} of {}{CAUTION:#}", analysis.flows, experiment.flows)
     };
-    let lines = |lines: &[String]| lines.iter().map(|line| format!("  {line}\n")).collect::<String>();
+    let lines = |lines: &[String]| lines.iter().fold(String::new(), |text, line| text + "  " + line + "\n");
     format!(
         "{TITLE}{}: {} connections{TITLE:#}{state}\n\
          {QUIET}baseline {}; initial window {} packets, seed {}; every arm met the same paths and objects{QUIET:#}\n\

@@ -35,6 +35,19 @@ fn every_listed_path_carries_an_object() {
 }
 
 #[test]
+fn a_way_back_that_grants_capacity_on_demand_makes_hystart_leave_early() {
+    let exit = |path: &str| {
+        let arm = "hystart@(pace=off)";
+        let run = run(&["compare", "--transport", "tcp", "--path", path, "--arms", arm, "--bytes", "5MB", "--json", "-"]);
+        assert_eq!(run.code, 0, "`{path}`: {}", run.stderr);
+        run.json()["results"][0]["exit"]["bdp_ratio"].as_f64()
+    };
+    let early = exit("geo,return=geo_cold").expect("startup ends");
+    assert!(early < 0.05, "it leaves at {early} BDP");
+    assert!(exit("geo").is_none_or(|ratio| ratio > 0.1), "without it, it leaves much later or not at all");
+}
+
+#[test]
 fn every_path_is_listed_with_its_source() {
     let list = well(&["paths"]).stdout;
     for builtin in builtins() {

@@ -42,7 +42,8 @@ What still differs, and where it shows:
   flight; the simulator knows, and jumps with the first packet.
 * **The last ACK.** If the number of packets is odd at the end, the last one waits out the receiver's 25 ms of ACK delay. A few packets
   more or less lost on the way decide it, so TTLB jumps by 25 ms where *read* does not. Compare *read* for what the path did.
-* **Headers.** The simulator takes 36 bytes of each datagram for header, frame header and tag; noq's vary between 34 and 38.
+* **Headers.** The simulator takes 36 bytes of each datagram for header, frame header and tag; noq's take 34 on average: 10 MB without
+  loss are 6964 packets there and 6952 here.
 * **Losses are found** by the same rules (3 packets, 9/8 RTT), but noq skips a packet number now and then, at which the receiver
   acknowledges at once.
 * **False alarms.** noq forgets lost packets after two probe timeouts and reports a false alarm when all that it remembers came back.

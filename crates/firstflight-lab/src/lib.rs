@@ -12,6 +12,7 @@ pub mod quic;
 pub mod record;
 pub mod report;
 pub mod reproduce;
+pub mod sharing;
 pub mod stats;
 pub mod table;
 pub mod testbed;

@@ -26,7 +26,7 @@ pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, recorder: Option<&mut Rec
         object: ground.bytes,
         limit: ground.limit,
         seed,
-        path_index: 0,
+        path_index: ground.path_index,
     };
     let outcome = match recorder {
         Some(recorder) => rig::run(&setup, Some(&mut Scribe { recorder, min_rtt: None })),

@@ -102,7 +102,7 @@ impl Ground {
         Ok(Some(Nanos(last + reverse.propagation())))
     }
 
-    fn config(&self) -> Config {
+    pub(crate) fn config(&self) -> Config {
         Config { initial_window: u64::from(self.iw) * self.host.mss(), ..self.host.config() }
     }
 

@@ -63,6 +63,7 @@ INLINE void pace(const struct pacing_and_own *arm, struct sock *sk, struct sende
 INLINE void mode_b_init(const struct pacing_and_own *arm, struct sock *sk, struct sender *s, u32 size)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct ack ack;
 
 	cubictcp_init(sk);
 	if (!s)
@@ -75,6 +76,11 @@ INLINE void mode_b_init(const struct pacing_and_own *arm, struct sock *sk, struc
 		sk->sk_pacing_status = 1;
 	if (arm->startup->start)
 		arm->startup->start(s, tp->tcp_mstamp, tp->snd_nxt);
+	/* What the handshake measured is a sample like any other. */
+	fill_ack(&ack, sk, &s->c, 0);
+	ack.rtt_us = tp->srtt_us >> 3;
+	if (arm->startup->on_rtt && tp->srtt_us)
+		arm->startup->on_rtt(s, &ack);
 	if (arm->first_window)
 		arm->first_window(s, sk);
 	pace(arm, sk, s);

@@ -73,6 +73,7 @@ const char *ff_name(u32 arm)
 	return arms[arm]->name;
 }
 
+/* `facts` hold the time, the first sequence number and what the handshake measured. */
 void ff_init(struct connection *c, u32 arm, u32 cwnd, u32 mss, bool paced)
 {
 	c->tp.snd_cwnd = cwnd;
@@ -118,10 +119,26 @@ void ff_cong_avoid(struct connection *c, u32 arm, u32 acked)
 		arms[arm]->cong_avoid((struct sock *)c, c->tp.snd_una, acked);
 }
 
-void ff_cong_control(struct connection *c, u32 arm, const struct rate_sample *rs)
+/* One ACK as the rate sample of mode B tells it. */
+struct sample {
+	u32 acked, losses, rtt_us, in_flight_before, delivered_when_sent, is_retrans;
+};
+
+void ff_cong_control(struct connection *c, u32 arm, const struct sample *sample)
 {
+	struct rate_sample rs = {
+		.prior_mstamp = 1,
+		.prior_delivered = sample->delivered_when_sent,
+		.delivered = sample->acked,
+		.prior_in_flight = sample->in_flight_before,
+		.rtt_us = sample->rtt_us == NO_RTT ? -1 : (long)sample->rtt_us,
+		.losses = sample->losses,
+		.acked_sacked = sample->acked,
+		.is_retrans = sample->is_retrans,
+	};
+
 	if (arms[arm]->cong_control)
-		arms[arm]->cong_control((struct sock *)c, rs);
+		arms[arm]->cong_control((struct sock *)c, &rs);
 }
 
 /* A reduction begins (states 2 to 4): the threshold is asked for once, before the state changes. */

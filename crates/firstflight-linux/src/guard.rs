@@ -3,13 +3,14 @@
 //! It holds the reading end of a pipe. Each process group that is started is written into the pipe, each one that has ended again as a
 //! negative number; when the pipe breaks, because we are gone, it kills those that are left.
 
-use crate::sys::{fork_guard, kill_group, read_raw};
+use crate::sys::{announce_child, fork_guard, kill_group, read_raw};
 use nix::fcntl::OFlag;
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, pipe2};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, RawFd};
+use std::process::Command;
 
 /// Process groups that can be guarded at a time.
 const GROUPS: usize = 64;
@@ -28,19 +29,18 @@ impl Guard {
         Ok(Guard { pipe: Some(writing.into()), pid: Pid::from_raw(pid) })
     }
 
-    /// From now on the group dies with us.
-    pub(crate) fn adopt(&mut self, group: u32) {
-        self.tell(group.cast_signed());
+    /// The process group that `command` will lead dies with us. It says so itself before it becomes another program: between its first
+    /// instruction and our next one we may be killed.
+    pub(crate) fn adopt(&self, command: &mut Command) {
+        if let Some(pipe) = &self.pipe {
+            announce_child(command, pipe.as_fd());
+        }
     }
 
     /// The group has ended.
     pub(crate) fn release(&mut self, group: u32) {
-        self.tell(-group.cast_signed());
-    }
-
-    fn tell(&mut self, number: i32) {
         if let Some(pipe) = &mut self.pipe {
-            let _ = pipe.write_all(&number.to_ne_bytes());
+            let _ = pipe.write_all(&(-group.cast_signed()).to_ne_bytes());
         }
     }
 }

@@ -62,13 +62,13 @@ pub fn run(path: &Path, options: LinkOptions, job: &Job) -> Result<Ended, Refusa
         let mut shell = Command::new("/bin/sh");
         let output = stderr().as_fd().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from);
         shell.arg("-c").arg(line).stdin(Stdio::null()).stdout(output);
-        let running = Running::start(&mut shell, there, here, &mut guard)?;
+        let running = Running::start(&mut shell, there, here, &guard)?;
         wait_until_listening(&running)?;
         server = Some(running);
     }
     let mut command = Command::new(program);
     command.args(arguments);
-    let running = Running::start(&mut command, here, there, &mut guard)?;
+    let running = Running::start(&mut command, here, there, &guard)?;
     let terminal = Terminal::lend(running.group);
     let code = signals.wait(&running);
     drop(terminal);
@@ -87,13 +87,13 @@ struct Running {
 }
 
 impl Running {
-    fn start(command: &mut Command, here: &Namespace, there: &Namespace, guard: &mut Guard) -> Result<Running, Refusal> {
+    fn start(command: &mut Command, here: &Namespace, there: &Namespace, guard: &Guard) -> Result<Running, Refusal> {
         command.env("FIRSTFLIGHT_LOCAL", here.address().to_string());
         command.env("FIRSTFLIGHT_PEER", there.address().to_string());
         command.env("FIRSTFLIGHT_PEER_NS", there.path());
         let name = command.get_program().to_string_lossy().into_owned();
+        guard.adopt(command);
         let child = here.enter(command).spawn().map_err(|error| Refusal::new(format!("{name}: {error}")))?;
-        guard.adopt(child.id());
         Ok(Running { group: Pid::from_raw(child.id().cast_signed()) })
     }
 

@@ -118,6 +118,21 @@ pub(crate) fn prepare_child(command: &mut Command, namespace: &File) {
     unsafe { command.process_group(0).pre_exec(prepare) };
 }
 
+/// The child of `command` writes its process id into `pipe` before it becomes another program.
+pub(crate) fn announce_child(command: &mut Command, pipe: BorrowedFd<'_>) {
+    let fd = pipe.as_raw_fd();
+    let announce = move || {
+        // SAFETY: two async-signal-safe system calls between fork and exec; the descriptor is open in the child, close-on-exec.
+        unsafe {
+            let number = libc::getpid().to_ne_bytes();
+            check(libc::write(fd, number.as_ptr().cast(), number.len()) as c_int)?;
+        }
+        Ok(())
+    };
+    // SAFETY: see above; nothing allocates or locks.
+    unsafe { command.pre_exec(announce) };
+}
+
 /// Forks. In the child, all descriptors but `keep` are closed and `life` runs; it never returns.
 pub(crate) fn fork_guard(keep: BorrowedFd<'_>, life: fn(RawFd)) -> io::Result<libc::pid_t> {
     // SAFETY: the child makes nothing but async-signal-safe calls: it shares no lock and allocates nothing.

@@ -11,47 +11,83 @@ mod native;
 mod stand_in;
 mod twin;
 
-use firstflight::startup::{BestPublished, HyStart, HyStartPlusPlus, Search, best_published, hystart, hystart_plus_plus, search};
-use twin::{Course, Twin};
+use firstflight::recovery::{Immediate, Prr, RateHalving, Recovery, Sack, prr, rate_halving, sack};
+use firstflight::startup::{
+    BestPublished, HyStart, HyStartPlusPlus, RapidStart, Search, SlowStart, Startup, best_published, hystart, hystart_plus_plus,
+    rapid_start, search,
+};
+use twin::{Course, Mode, Twin};
 
-/// ACKs per arm: more than a million.
+/// ACKs per arm: six million.
 const SEEDS: u64 = 1_500;
 const ACKS: u32 = 4_000;
 
-fn hold_equal<S: firstflight::startup::Startup>(name: &str, mss: u32, startup: impl Fn() -> S) {
+fn hold_equal<S: Startup, R: Recovery + Copy>(name: &str, mode: Mode, mss: u32, startup: impl Fn() -> S, recovery: R) {
     let arm = native::arm(name);
     let mut total = twin::Account::default();
     for seed in 0..SEEDS {
         let course = Course::draw(seed, mss);
-        let mut twin = Twin::new(&course, arm, startup());
+        let mut twin = Twin::new(&course, arm, mode, startup(), recovery);
         total.add(&twin.run(ACKS));
     }
     println!("{name}: {total:?}");
     assert!(total.acks >= 1_000_000, "{name}: only {} ACKs were compared", total.acks);
-    assert!(total.losses > 100 && total.timeouts > 100 && total.undone > 20 && total.idle > 20, "{name}: too little happened: {total:?}");
+    assert!(total.losses > 1_000 && total.timeouts > 1_000 && total.undone > 100, "{name}: too little happened: {total:?}");
 }
+
+/// Mode A: the startup alone.
+fn startup_equals<S: Startup>(name: &str, mss: u32, startup: impl Fn() -> S) {
+    hold_equal(name, Mode::Kernel, mss, startup, Immediate::default());
+}
+
+/// Mode B: startup, recovery and pacing.
+const WHOLE: Mode = Mode::Arm { window_in_recovery: true };
+/// The kernel's window has to show that the first repeat may go; the core says so beside its window.
+const FIRST_REPEAT_IN_WINDOW: Mode = Mode::Arm { window_in_recovery: false };
 
 #[test]
 fn hystart_plus_plus_equals_the_core() {
-    hold_equal("ff_hystartpp", 1, || HyStartPlusPlus::new(hystart_plus_plus::Params::RFC9406));
+    startup_equals("ff_hystartpp", 1, || HyStartPlusPlus::new(hystart_plus_plus::Params::RFC9406));
 }
 
 #[test]
 fn hystart_plus_plus_of_the_draft_equals_the_core() {
-    hold_equal("ff_hystartpp_ls", 1, || HyStartPlusPlus::new(hystart_plus_plus::Params::DRAFT03));
+    startup_equals("ff_hystartpp_ls", 1, || HyStartPlusPlus::new(hystart_plus_plus::Params::DRAFT03));
 }
 
 #[test]
 fn hystart_equals_the_core() {
-    hold_equal("ff_hystart", 1448, || HyStart::new(hystart::Params::LINUX));
+    startup_equals("ff_hystart", 1448, || HyStart::new(hystart::Params::LINUX));
 }
 
 #[test]
 fn best_as_published_equals_the_core() {
-    hold_equal("ff_best_pub", 1448, || BestPublished::new(best_published::Params::PUBLISHED));
+    startup_equals("ff_best_pub", 1448, || BestPublished::new(best_published::Params::PUBLISHED));
 }
 
 #[test]
 fn search_equals_the_core() {
-    hold_equal("ff_search", 1, || Search::new(search::Params::V4_0));
+    startup_equals("ff_search", 1, || Search::new(search::Params::V4_0));
+}
+
+#[test]
+fn rapid_start_equals_the_core_with_its_recovery_and_pacing() {
+    hold_equal("ff_rapid", WHOLE, 1, || RapidStart::new(rapid_start::Params::default()), Prr::new(prr::Params::rfc9937()));
+    let nojump = rapid_start::Params { jump: None, ..rapid_start::Params::default() };
+    hold_equal("ff_rapid_nojump", WHOLE, 1, || RapidStart::new(nojump), Prr::new(prr::Params::rfc9937()));
+}
+
+#[test]
+fn prr_equals_the_core() {
+    hold_equal("ff_prr", WHOLE, 1, || SlowStart, Prr::new(prr::Params::rfc9937()));
+}
+
+#[test]
+fn rfc_6675_admits_what_the_core_admits() {
+    hold_equal("ff_rfc6675", FIRST_REPEAT_IN_WINDOW, 1, || SlowStart, Sack::new(sack::Params::default()));
+}
+
+#[test]
+fn rate_halving_equals_the_core() {
+    hold_equal("ff_rate_halving", WHOLE, 1, || SlowStart, RateHalving::new(rate_halving::Params::default()));
 }

@@ -20,8 +20,10 @@
 #![forbid(unsafe_code)]
 
 #[cfg(any(feature = "noq", feature = "quinn"))]
+#[cfg_attr(not(feature = "noq"), allow(dead_code, reason = "quinn passes on less than the driver takes"))]
 mod driver;
 #[cfg(any(feature = "noq", feature = "quinn"))]
+#[cfg_attr(not(feature = "noq"), allow(dead_code, reason = "quinn passes on less than the driver takes"))]
 mod numbers;
 mod plan;
 #[cfg(any(feature = "noq", feature = "quinn"))]

@@ -1,9 +1,10 @@
 //! What a factory builds controllers from: an arm, and what the host adds to it.
 
-use firstflight::Time;
 use firstflight::arm::Arm;
-use firstflight::controller::Config;
+#[cfg(any(feature = "noq", feature = "quinn"))]
+use firstflight::{Config, Time};
 use std::fmt;
+#[cfg(any(feature = "noq", feature = "quinn"))]
 use std::time::Instant;
 
 /// Why an arm cannot run on a stack: one line that says what is wrong and what would be right.
@@ -43,6 +44,7 @@ impl Plan {
         Arm::parse(text).map(Plan::new).map_err(|error| Refused(error.to_string()))
     }
 
+    #[cfg(any(feature = "noq", feature = "quinn"))]
     pub(crate) fn config(&self, mss: u64) -> Config {
         let standard = Config::quic(mss);
         let initial_window = self.initial_window.map_or(standard.initial_window, |packets| u64::from(packets) * mss);
@@ -50,6 +52,7 @@ impl Plan {
     }
 }
 
+#[cfg(any(feature = "noq", feature = "quinn"))]
 /// A stack's clock as ours, counted from `origin`.
 pub(crate) fn since(origin: Instant, now: Instant) -> Time {
     Time(u64::try_from(now.saturating_duration_since(origin).as_nanos()).unwrap_or(u64::MAX))

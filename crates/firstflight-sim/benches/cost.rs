@@ -11,7 +11,7 @@ use firstflight::controller::Config;
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::Path;
 use firstflight_sim::quic::Host;
-use firstflight_sim::{Nobody, Setup, run};
+use firstflight_sim::{App, FlowPlan, Hosts, Nobody, Setup, Shared, run, run_flows, tcp};
 use std::time::Instant;
 
 /// Nanoseconds that this thread has spent on a processor, where the system tells, so that a busy machine does not count; wall-clock
@@ -43,11 +43,40 @@ fn cost(path: &str, arm: &str, object: u64) -> f64 {
     (0..5).map(|_| round()).fold(f64::MAX, f64::min)
 }
 
+/// Nanoseconds per data packet of flows that share a bottleneck of 100 Mbit/s for each, which none of them overflows.
+fn cost_together(host: Hosts, flows: u64) -> f64 {
+    let path = Path::parse(&format!("rate={}Mbit,rtt=30ms,queue=1bdp", 100 * flows)).expect("a path");
+    let arm = Arm::parse("oracle(exit=360000)").expect("an arm");
+    let limit = Nanos::from_secs(1_000);
+    let shared = Shared { path: &path, host, limit, seed: 1, path_index: 0, sample: None };
+    let plan = |flow: u64| {
+        let start = flow * 100_000;
+        let controller = arm.controller(host.config(), 0, Time(start), Seq(0));
+        FlowPlan { controller, pacer_burst: 2 * host.mss(), app: App::Bulk(20_000_000), start: Nanos(start), rtt_extra: Nanos::ZERO }
+    };
+    let round = || {
+        let start = Instant::now();
+        let before = spent(start);
+        let mut packets = 0;
+        while packets < 500_000 {
+            let outcome = run_flows(&shared, (0..flows).map(plan).collect(), &mut Nobody).expect("the path carries full packets");
+            packets += outcome.flows.iter().map(|flow| flow.packets_sent).sum::<u64>();
+        }
+        (spent(start) - before) / packets as f64
+    };
+    (0..5).map(|_| round()).fold(f64::MAX, f64::min)
+}
+
 fn main() {
     println!("{:<44} {:>10} {:>10} {:>7}", "arm", "30 ms", "600 ms", "ratio");
     for arm in ["oracle", "slowstart", "slowstart/reno/immediate", "hystart++", "search", "best", "rapid", "slowstart@(pace=off)"] {
         // 400 MB: at 600 ms ten full BDP, so that most packets fly in a full window.
         let [near, far] = ["30ms", "600ms"].map(|rtt| cost(&format!("rate=150Mbit,rtt={rtt},queue=1bdp"), arm, 400_000_000));
         println!("{arm:<44} {near:>7.1} ns {far:>7.1} ns {:>7.2}", far / near);
+    }
+    println!("\n{:<44} {:>10} {:>10} {:>7}", "flows through one bottleneck", "1 flow", "100 flows", "ratio");
+    for host in [Hosts::Tcp(tcp::Host::default()), Hosts::Quic(Host::default())] {
+        let [one, many] = [1, 100].map(|flows| cost_together(host, flows));
+        println!("{:<44} {one:>7.1} ns {many:>7.1} ns {:>7.2}", host.transport(), many / one);
     }
 }

@@ -1,7 +1,8 @@
 //! Bulk TCP flows through one bottleneck, in the words of `benches/ns3/bottleneck.cc`: the same scenario, the same line of key=value
 //! pairs. `benches/ns3.sh` runs both.
 //!
-//! `cargo run --release -p firstflight-sim --example bulk -- rtt=30 flows=1 cc=cubic hystart=1 times=20`
+//! `cargo run --release -p firstflight-sim --example bulk -- rtt=30 flows=1 cc=cubic hystart=1 times=20`; further words are `rate`,
+//! `seconds`, `ackEvery` and `preset`.
 
 use firstflight::detection::presets::Preset;
 use firstflight::startup::AnyStartup;
@@ -44,9 +45,9 @@ impl Scenario {
         self.arm.controller(config, self.path.bdp_bytes(), Time(start), Seq(0))
     }
 
-    /// Data starts after the handshake.
+    /// Data starts after the handshake: a round trip of two small packets.
     fn handshake(&self) -> u64 {
-        self.path.rtt()
+        self.rtt_ms * 1_000_000 + 2 * 60 * 8_000 / self.rate_mbps
     }
 
     fn limit(&self) -> u64 {
@@ -116,8 +117,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rtt_us = (rtt_ms * 1_000_000 + serial(WIRE) + serial(54)).div_ceil(1_000);
     let queue = (rate_mbps * rtt_ms * 125).max(4 * WIRE);
     let path = Path::parse(&format!("rate={rate_mbps}Mbit,rtt={rtt_us}us,queue={queue}B,up={rate_mbps}Mbit,overhead=2B"))?;
-    let preset = *Preset::named("sack6675").ok_or("no preset")?;
-    let host = tcp::Host { ack_delay: 200_000_000, ..tcp::Host::with_preset(preset) };
+    let preset = word("preset", "sack6675");
+    let preset = *Preset::named(&preset).ok_or_else(|| format!("no preset {preset}"))?;
+    let ack_every = tcp::AckEvery::Segments(number("ackEvery", "2")?.clamp(1, 1000) as u32);
+    let host = tcp::Host { ack_every, ack_delay: 200_000_000, ..tcp::Host::with_preset(preset) };
     let arm = Arm::parse(arm).map_err(|error| error.to_string())?;
     let scenario = Scenario { rate_mbps, rtt_ms, seconds, flows: number("flows", "1")?, arm, path, host };
 

@@ -24,8 +24,6 @@ pub struct Shared<'a> {
     pub path: &'a Path,
     /// The hosts.
     pub host: Hosts,
-    /// Depth of each pacer's token bucket, bytes.
-    pub pacer_burst: u64,
     /// Simulated time after which the trial stops; flows that are not through by then count as incomplete.
     pub limit: Nanos,
     /// Seed of every random draw of the path.
@@ -41,6 +39,8 @@ pub struct Shared<'a> {
 pub struct FlowPlan<S: Startup> {
     /// Its controller, made at its start.
     pub controller: Controller<S, AnyAvoidance, AnyRecovery>,
+    /// Depth of its pacer's token bucket, bytes.
+    pub pacer_burst: u64,
     /// What it carries. QUIC sends each part of it in packets of its own, and the last one of a part is as long as the others.
     pub app: App,
     /// When its first packet leaves.
@@ -78,14 +78,14 @@ pub fn run_flows<S: Startup, O: Observer>(
     plans: Vec<FlowPlan<S>>,
     observer: &mut O,
 ) -> Result<SharedOutcome, PathError> {
-    let &Shared { path, pacer_burst, .. } = shared;
+    let path = shared.path;
     let (forward, reverse) = path.open(shared.host.packet_bytes(), shared.host.ack_bytes(), shared.seed, shared.path_index)?;
     let aggregation = path.receive_aggregation();
     let starts: Vec<u64> = plans.iter().map(|plan| plan.start.0).collect();
     let numbered = (0..).zip(plans);
     Ok(match shared.host {
         Hosts::Quic(host) => {
-            let flows = numbered.map(|(id, FlowPlan { controller, app, start, rtt_extra })| {
+            let flows = numbered.map(|(id, FlowPlan { controller, pacer_burst, app, start, rtt_extra })| {
                 let (app, start) = (app.in_packets(host.payload()), Time(start.0));
                 let sender = quic::Sender::new(host, controller, pacer_burst, app.bytes(), Nanos(path.rtt()) + rtt_extra, start);
                 let receiving = aggregation.map_or(host, |(hold, bytes)| host.merging(hold, bytes));
@@ -94,7 +94,7 @@ pub fn run_flows<S: Startup, O: Observer>(
             Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts).run(observer)
         }
         Hosts::Tcp(host) => {
-            let flows = numbered.map(|(id, FlowPlan { controller, app, start, rtt_extra })| {
+            let flows = numbered.map(|(id, FlowPlan { controller, pacer_burst, app, start, rtt_extra })| {
                 let start = Time(start.0);
                 let sender = tcp::Sender::new(host, controller, pacer_burst, app.bytes(), Nanos(path.rtt()) + rtt_extra, start);
                 let receiving = aggregation.map_or(host, |(hold, bytes)| host.merging(hold, bytes));
@@ -108,25 +108,26 @@ pub fn run_flows<S: Startup, O: Observer>(
 /// The earliest of many times, of which one is replaced at a time.
 #[derive(Clone, Debug)]
 struct Earliest {
-    /// The children of node `n` are `2 n` and `2 n + 1`; the leaves come last.
-    nodes: Vec<(u64, u32)>,
+    /// The children of node `n` are `2 n` and `2 n + 1`; the leaves come last. Time above, place below: one number, because which of two
+    /// flows comes first is a coin toss that no branch predictor wins.
+    nodes: Vec<u128>,
 }
 
 impl Earliest {
     fn new(places: usize) -> Earliest {
-        Earliest { nodes: vec![(NEVER, u32::MAX); 2 * places.next_power_of_two()] }
+        Earliest { nodes: vec![u128::MAX; 2 * places.next_power_of_two()] }
     }
 
     #[inline]
     fn first(&self) -> (u64, usize) {
-        let (at, place) = self.nodes[1];
-        (at, place as usize)
+        let first = self.nodes[1];
+        ((first >> 64) as u64, first as u64 as usize)
     }
 
     #[inline]
     fn set(&mut self, place: usize, at: u64) {
         let mut node = self.nodes.len() / 2 + place;
-        let mut earliest = (at, place as u32);
+        let mut earliest = u128::from(at) << 64 | place as u128;
         self.nodes[node] = earliest;
         while node > 1 {
             earliest = earliest.min(self.nodes[node ^ 1]);

@@ -15,8 +15,8 @@ fn grid(header: &[&str]) -> Grid {
     grid
 }
 
-fn right(text: impl ToString) -> Cell {
-    Cell::new(text.to_string()).set_alignment(CellAlignment::Right)
+fn right(text: impl Into<String>) -> Cell {
+    Cell::new(text.into()).set_alignment(CellAlignment::Right)
 }
 
 /// Value over its interval.
@@ -98,7 +98,7 @@ pub fn by_part(analysis: &Analysis) -> String {
                 let loss = versus.loss_points.value;
                 right(format!("{value:.1} [{low:.1}, {high:.1}]{marks}\n{loss:+.2} pt loss  "))
             });
-            let first = [Cell::new(&arms[0].name), right(arms[0].flows)];
+            let first = [Cell::new(&arms[0].name), right(arms[0].flows.to_string())];
             grid.add_row(first.into_iter().chain(cells));
         }
         text.push_str(&grid.to_string());

@@ -230,7 +230,7 @@ fn share(part: u128, whole: u128) -> f64 {
 }
 
 /// Means of a quantity in every replicate.
-fn means<'a>(cell: &'a Cell, arm: usize, mean: Mean) -> impl Iterator<Item = f64> + 'a {
+fn means(cell: &Cell, arm: usize, mean: Mean) -> impl Iterator<Item = f64> {
     cell.arms[arm].replicates(mean).sums().iter().zip(cell.counts.sums()).map(|(sum, n)| *sum as f64 / *n as f64)
 }
 

@@ -19,6 +19,9 @@ pub struct Run {
     pub resume: Option<PathBuf>,
 }
 
+/// Takes rows, in order.
+pub type Sink<'r> = dyn FnMut(&[Row]) -> Result<(), Bad> + Send + 'r;
+
 /// Who watches a run.
 pub struct Watch<'a> {
     /// Called with the number of connections done since the last call.
@@ -26,7 +29,7 @@ pub struct Watch<'a> {
     /// Set by whoever wants the run to end early.
     pub stop: &'a AtomicBool,
     /// Takes the rows of every connection, in order; `None` keeps none.
-    pub rows: Option<&'a mut (dyn FnMut(&[Row]) -> Result<(), Bad> + Send)>,
+    pub rows: Option<&'a mut Sink<'a>>,
 }
 
 /// Connections that a thread takes at a time.

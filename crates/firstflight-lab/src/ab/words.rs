@@ -21,6 +21,9 @@ fn range(interval: Interval, digits: usize) -> String {
 /// One arm beside the baseline, as a sentence.
 pub fn sentence(entry: &Entry) -> Option<String> {
     let versus = entry.versus_baseline.as_ref()?;
+    if versus.paired.same_pct >= 100.0 {
+        return Some(format!("{}: exactly as the baseline on every connection", entry.arm));
+    }
     let time = versus.reduction_pct.mean;
     let unknown = !(time.low.is_finite() && time.high.is_finite());
     let first = if unknown || time.covers(0.0) {
@@ -31,7 +34,11 @@ pub fn sentence(entry: &Entry) -> Option<String> {
         range(time, 1).replace("{}", direction)
     };
     let loss = versus.loss_points;
-    let second = if loss.covers(0.0) || unknown {
+    // Less than anybody prints.
+    let nothing = loss.low.abs().max(loss.high.abs()) < 0.005;
+    let second = if nothing {
+        "the same loss".into()
+    } else if loss.covers(0.0) || unknown {
         format!("loss about as much ({:+.2} points [{:+.2}, {:+.2}])", loss.value, loss.low, loss.high)
     } else {
         let direction = if loss.value > 0.0 { "more" } else { "less" };
@@ -117,20 +124,29 @@ fn warnings(analysis: &Analysis) -> Vec<String> {
             analysis.flows
         ));
     }
+    let (mut twins, mut even) = (Vec::new(), Vec::new());
     for entry in analysis.of(Part::All) {
-        if let Some(versus) = &entry.versus_baseline {
-            if versus.paired.same_pct >= 100.0 {
-                warnings.push(format!("{} behaved like the baseline on every single connection: nothing here tells them apart", entry.arm));
-            } else if versus.reduction_pct.mean.covers(0.0) {
-                warnings.push(format!("{}: the sample does not tell its download times from the baseline's", entry.arm));
-            }
+        match &entry.versus_baseline {
+            Some(versus) if versus.paired.same_pct >= 100.0 => twins.push(entry.arm.as_str()),
+            Some(versus) if versus.reduction_pct.mean.covers(0.0) => even.push(entry.arm.as_str()),
+            _ => {}
         }
-        if entry.incomplete > 0 {
-            warnings.push(format!(
-                "{}: {} of {} transfers did not finish within {} s of simulated time; they count with that time",
-                entry.arm, entry.incomplete, entry.flows, experiment.limit_s
-            ));
-        }
+    }
+    if !twins.is_empty() {
+        warnings.push(format!("{} behaved like the baseline on every single connection: nothing here tells them apart", twins.join(", ")));
+    }
+    if !even.is_empty() {
+        warnings.push(format!("{}: the sample does not tell the mean download time from the baseline's", even.join(", ")));
+    }
+    let unfinished: Vec<String> =
+        analysis.of(Part::All).filter(|entry| entry.incomplete > 0).map(|entry| format!("{} {}", entry.arm, entry.incomplete)).collect();
+    if !unfinished.is_empty() {
+        warnings.push(format!(
+            "of {} transfers each, some did not finish within {} s of simulated time and count with that time: {}",
+            analysis.flows,
+            experiment.limit_s,
+            unfinished.join(", ")
+        ));
     }
     for (bound, share) in &analysis.clipped {
         if *share > 0.01 {

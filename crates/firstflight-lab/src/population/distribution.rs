@@ -147,6 +147,9 @@ impl Shape {
     }
 }
 
+/// Fetches a file of quantile tables.
+pub(super) type ReadTable<'r> = dyn Fn(&Field<'_>, Variable) -> Result<(QuantileTable, Unit), Bad> + 'r;
+
 /// The names of the shapes, as they are written.
 pub(super) const SHAPES: &[&str] = &["constant", "uniform", "log_uniform", "lognormal", "pareto", "choice", "table", "quantiles"];
 
@@ -238,12 +241,7 @@ pub(super) fn check_weights(field: &Field<'_>, weights: &[f64]) -> Result<(), Ba
 impl Distribution {
     /// Reads `{ shape = { ... } }`; a bare number is a constant where the variable has no unit. `read_table` fetches a file of
     /// quantile tables.
-    pub(super) fn parse(
-        field: &Field<'_>,
-        variable: Variable,
-        besides: &[&str],
-        read_table: &dyn Fn(&Field<'_>, Variable) -> Result<(QuantileTable, Unit), Bad>,
-    ) -> Result<Distribution, Bad> {
+    pub(super) fn parse(field: &Field<'_>, variable: Variable, besides: &[&str], read_table: &ReadTable<'_>) -> Result<Distribution, Bad> {
         if !field.is_table() && variable == Variable::Loss {
             return Ok(Distribution { shape: Shape::Constant(drawable(field, variable, 1.0)?), unit: Unit::Ratio });
         }

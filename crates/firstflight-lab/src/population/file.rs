@@ -329,7 +329,7 @@ fn fill(group: &mut Group, section: &Section<'_>, reader: &Reader<'_>) -> Result
             return Err(field.bad(format_args!("`{}` names what is drawn; allowed: keys other than {}", group.path, DRAWN.join(", "))));
         }
         // A path of the middle shows whether the keys are keys, and whether the hosts can be driven over it.
-        let tried = Path::parse(&format!("rate=10Mbit,rtt=100ms,queue=100ms,{}", group.path_keys()).trim_end_matches(','));
+        let tried = Path::parse(format!("rate=10Mbit,rtt=100ms,queue=100ms,{}", group.path_keys()).trim_end_matches(','));
         if let Err(error) = tried.and_then(|path| path.links(1500, 64, 1, 0).map(|_| ())) {
             (group.return_path, group.path) = before;
             return Err(field.bad(error));

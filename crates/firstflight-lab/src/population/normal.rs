@@ -44,6 +44,7 @@ fn polynomial(coefficients: &[f64; 8], x: f64) -> f64 {
 /// Numerator and denominator near the middle, in the tails, and far out; the coefficients of AS 241.
 type Rational = ([f64; 8], [f64; 8]);
 
+#[expect(clippy::excessive_precision, reason = "the coefficients as published")]
 const CENTRE: Rational = (
     [
         3.387_132_872_796_366_608,
@@ -67,6 +68,7 @@ const CENTRE: Rational = (
     ],
 );
 
+#[expect(clippy::excessive_precision, reason = "the coefficients as published")]
 const MIDDLE: Rational = (
     [
         1.423_437_110_749_683_577_34,
@@ -90,6 +92,7 @@ const MIDDLE: Rational = (
     ],
 );
 
+#[expect(clippy::excessive_precision, reason = "the coefficients as published")]
 const FAR: Rational = (
     [
         6.657_904_643_501_103_777_2,

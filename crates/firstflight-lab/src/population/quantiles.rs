@@ -106,7 +106,9 @@ pub fn parse(file: &str, text: &str) -> Result<BTreeMap<Variable, (QuantileTable
                 .ok_or_else(|| bad(number, format!("{key}: `{text}` is not a number; allowed: a plain decimal number")))
         };
         let (q, value) = (read("q", q)?, read("value", value)? * factor);
-        if !variable.allows(value) && !(variable == Variable::Buffer && value >= 0.0) {
+        // A buffer of nothing is lifted to its floor.
+        let empty_buffer = variable == Variable::Buffer && value.to_bits() == 0;
+        if !variable.allows(value) && !empty_buffer {
             return Err(bad(number, format!("value: {value} is out of range for {name}; allowed: {}", variable.allowed())));
         }
         let rows = tables.entry(variable).or_default();

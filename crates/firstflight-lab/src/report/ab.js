@@ -13,6 +13,12 @@ function sentences() {
     const sure = mean.low > 0 || mean.high < 0;
     const size = Math.abs(mean.value);
     const ends = mean.value < 0 ? [-mean.high, -mean.low] : [mean.low, mean.high];
+    if (paired.same_pct >= 100) {
+      byId("sentences").append(html("li", { "data-arm-card": entry.arm },
+        html("h3", { "data-tip": arm.full }, swatch(arm), entry.arm),
+        html("p", { class: "big" }, "Equal ", html("small", {}, "to the baseline on every single connection"))));
+      continue;
+    }
     byId("sentences").append(html("li", { "data-arm-card": entry.arm },
       html("h3", { "data-tip": arm.full }, swatch(arm), entry.arm),
       html("p", { class: "big" }, sure ? `${number(size, 1)}${NARROW}% ` : "No difference ", html("small", {}, sure ? (mean.value > 0 ? "shorter downloads" : "longer downloads") : "that the sample could show")),
@@ -134,7 +140,9 @@ function words() {
   table();
   pairs();
   trust();
-  byId("legend").append(...arms.map((arm) => html("span", { "data-tip": arm.full }, swatch(arm), arm.arm)));
+  for (const legend of document.querySelectorAll("[data-legend]")) {
+    legend.append(...arms.map((arm) => html("span", { "data-tip": arm.full }, swatch(arm), arm.arm)));
+  }
   byId("command").textContent = report.command;
   facts(byId("provenance"), [
     ["Version", report.version],

@@ -43,7 +43,10 @@ impl Analysis {
             sources: population.map_or(Vec::new(), |population| population.sources.iter().map(row).collect()),
             analysis: self,
         };
-        let others = experiment.arms[1..].join(", ");
+        let others = match &experiment.arms[1..] {
+            few if few.len() <= 3 => few.join(", "),
+            many => format!("{} arms", many.len()),
+        };
         let title = format!("{others} against {} on {}", experiment.arms[0], experiment.population);
         fill(PAGE, &title, &data.version, &serde_json::to_string(&data).unwrap_or_default())
     }

@@ -27,7 +27,7 @@ function partsOf(kind) {
   return [...parts.values()];
 }
 
-const signed = (value, decimals) => (value > 0 ? "+" : "") + number(value, decimals);
+const signed = (value, decimals) => (Number(value.toFixed(decimals)) > 0 ? "+" : "") + number(value, decimals);
 const between = ({ low, high }, decimals) => (low === null ? MISSING : `${number(low, decimals)} … ${number(high, decimals)}`);
 
 // --- Frames ----------------------------------------------------------------------------------------------------
@@ -79,6 +79,7 @@ function room(low, high, least = 0) {
 function fronts() {
   const groups = partsOf("group");
   const all = partsOf("all");
+  byId("fronts").classList.toggle("one", groups.length < 2);
   for (const entries of [...all, ...(groups.length > 1 ? groups : [])]) {
     const name = entries[0].part === "all" ? "All connections" : entries[0].name;
     figure(byId("fronts"), {
@@ -94,8 +95,8 @@ function drawFront(picture, width, height, entries) {
   const times = entries.map((entry) => entry.ttlb_ms.mean);
   const losses = entries.map((entry) => entry.loss_pct.mean);
   const [left, right, top, bottom] = [44, width - 14, 26, height - 40];
-  const x = scale(...room(Math.min(...times), Math.max(...times), Math.max(...times) * 0.02), left, right);
-  const y = scale(...room(Math.min(...losses), Math.max(...losses), Math.max(...losses) * 0.02 || 0.01), bottom, top);
+  const x = scale(...room(Math.min(...times), Math.max(...times), Math.max(...times) * 0.05), left, right);
+  const y = scale(...room(Math.min(...losses), Math.max(...losses), Math.max(...losses) * 0.2 || 0.01), bottom, top);
   const xs = ticks(x.from, x.to, width < 260 ? 3 : 4);
   const ys = ticks(y.from, y.to, 4);
   axes(picture, {
@@ -124,8 +125,14 @@ function drawCurves(picture, list, x, y, points) {
     const pairs = points(arm);
     const d = pairs.map(([at, value], i) => `${i ? "L" : "M"}${round(x(at))} ${round(y(value))}`).join("");
     picture.append(svg("path", { d, class: "line", stroke: arm.colour }));
-    const every = Math.max(1, Math.floor(pairs.length / 9));
-    pairs.forEach(([at, value], i) => i % every === Math.floor(every / 2) && picture.append(mark(arm, x(at), y(value), 4)));
+    // Evenly over the picture, whatever the axis does to the percentiles; arms start apart so that marks do not hide each other.
+    const gap = (x(x.to) - x(x.from)) / 8;
+    let next = x(x.from) + gap * (0.35 + (0.5 * list.indexOf(arm)) / list.length);
+    for (const [at, value] of pairs) {
+      if (x(at) < next) continue;
+      picture.append(mark(arm, x(at), y(value), 4));
+      next += gap;
+    }
   }
 }
 

@@ -66,11 +66,10 @@ pub fn together(ground: &Ground, senders: Vec<Sender<'_>>, seed: u64, vary: Vary
         Vary::Nothing(index) => (ground.path.clone(), index),
     };
     let &Ground { host, limit, .. } = ground;
-    let pacer_burst = senders.first().map_or(0, |first| burst(ground, first.arm));
-    let shared = Shared { path: &path, host, pacer_burst, limit, seed, path_index, sample };
+    let shared = Shared { path: &path, host, limit, seed, path_index, sample };
     let plans = senders.into_iter().map(|Sender { arm, app, start }| {
         let controller = controller(ground, arm, start);
-        FlowPlan { controller, app, start, rtt_extra: Nanos::ZERO }
+        FlowPlan { controller, pacer_burst: burst(ground, arm), app, start, rtt_extra: Nanos::ZERO }
     });
     Ok(run_flows(&shared, plans.collect(), &mut Nobody)?)
 }

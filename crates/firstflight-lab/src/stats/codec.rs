@@ -61,8 +61,12 @@ mod tests {
         let values = [0u128, 1, 127, 128, 300, u128::from(u64::MAX), u128::MAX];
         let signed = [0i128, -1, 1, i128::MIN, i128::MAX, -300];
         let mut writer = Writer::default();
-        values.iter().for_each(|value| writer.put(*value));
-        signed.iter().for_each(|value| writer.put_signed(*value));
+        for value in values {
+            writer.put(value);
+        }
+        for value in signed {
+            writer.put_signed(value);
+        }
         let mut reader = Reader(&writer.0);
         assert!(values.iter().all(|value| reader.wide() == Some(*value)), "unsigned");
         assert!(signed.iter().all(|value| reader.signed() == Some(*value)), "signed");

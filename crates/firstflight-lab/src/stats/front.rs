@@ -27,14 +27,10 @@ mod tests {
     #[test]
     fn what_is_worse_in_one_and_better_in_none_falls_out() {
         let points: [(i32, i32); 4] = [(10, 1), (8, 2), (9, 3), (5, 9)];
-        let side = |a: i32, b: i32| {
-            if a < b {
-                Versus::Better
-            } else if a > b {
-                Versus::Worse
-            } else {
-                Versus::Even
-            }
+        let side = |a: i32, b: i32| match a.cmp(&b) {
+            std::cmp::Ordering::Less => Versus::Better,
+            std::cmp::Ordering::Greater => Versus::Worse,
+            std::cmp::Ordering::Equal => Versus::Even,
         };
         let kept = front(4, |a, b| [side(points[a].0, points[b].0), side(points[a].1, points[b].1)]);
         assert_eq!(kept, [true, true, false, true]);

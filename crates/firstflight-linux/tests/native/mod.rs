@@ -26,6 +26,20 @@ pub struct Facts {
     pub cwnd_limited: u32,
 }
 
+/// One ACK as mode B is told it. Layout of `struct sample` in `native.c`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample {
+    pub acked: u32,
+    pub losses: u32,
+    /// `u32::MAX` for none.
+    pub rtt_us: u32,
+    pub in_flight_before: u32,
+    /// The connection's deliveries when the latest of the packets just acknowledged was sent.
+    pub delivered_when_sent: u32,
+    pub is_retrans: u32,
+}
+
 /// Layout of `struct exit_record` in `firstflight.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,6 +72,8 @@ unsafe extern "C" {
     fn ff_set_facts(c: *mut u64, facts: *const Facts);
     fn ff_pkts_acked(c: *mut u64, arm: u32, acked: u32, rtt_us: c_int);
     fn ff_cong_avoid(c: *mut u64, arm: u32, acked: u32);
+    fn ff_cong_control(c: *mut u64, arm: u32, sample: *const Sample);
+    fn ff_pacing_rate(c: *const u64) -> u64;
     fn ff_reduce(c: *mut u64, arm: u32, state: u8, ask: bool);
     fn ff_open(c: *mut u64, arm: u32);
     fn ff_undo(c: *mut u64, arm: u32, ssthresh: u32);
@@ -120,6 +136,15 @@ impl Connection {
 
     pub fn cong_avoid(&mut self, acked: u32) {
         unsafe { ff_cong_avoid(self.at(), self.arm, acked) }
+    }
+
+    pub fn cong_control(&mut self, sample: &Sample) {
+        unsafe { ff_cong_control(self.at(), self.arm, sample) }
+    }
+
+    /// Bytes per second.
+    pub fn pacing_rate(&self) -> u64 {
+        unsafe { ff_pacing_rate(self.memory.as_ptr()) }
     }
 
     /// A reduction begins: the threshold is set, unless one is running, and the state changes.

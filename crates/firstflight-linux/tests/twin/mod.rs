@@ -1,11 +1,12 @@
 //! One random course of a connection, told to the kernel's controller and to the core's at once.
 
-use crate::native::{self, CWND_RESTART, CWR, Connection, Facts, LOSS, OPEN, RECOVERY, TX_START, UNSET};
+use crate::native::{self, CWND_RESTART, CWR, Connection, Facts, LOSS, OPEN, RECOVERY, Sample, TX_START, UNSET};
 use crate::stand_in::{StandIn, timeout};
 use firstflight::event::{Ack, Congestion, Ready, Sent};
-use firstflight::recovery::Immediate;
+use firstflight::recovery::Recovery;
 use firstflight::startup::Startup;
 use firstflight::{Config, Controller, ExitReason, Nanos, Seq, Time};
+use std::collections::VecDeque;
 
 const IW: u32 = 10;
 /// More packets than this are not left under way: something is lost then.
@@ -38,6 +39,15 @@ impl Random {
     pub fn once_in(&mut self, n: u64) -> bool {
         n > 0 && self.below(n) == 0
     }
+}
+
+/// Who keeps recovery and pacing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The kernel, or what stands for it here: the window is at the threshold while an episode lasts.
+    Kernel,
+    /// The arm. Its window in an episode is compared too, unless it shows the permission for the first repeat where the core does not.
+    Arm { window_in_recovery: bool },
 }
 
 /// What kind of connection it is.
@@ -115,11 +125,12 @@ impl Account {
 }
 
 /// Both of them, and the network.
-pub struct Twin<S> {
+pub struct Twin<S, R> {
     course: Course,
+    mode: Mode,
     random: Random,
     kernel: Connection,
-    core: Controller<S, StandIn, Immediate>,
+    core: Controller<S, StandIn, R>,
     facts: Facts,
     start_us: u64,
     now_us: u64,
@@ -128,9 +139,13 @@ pub struct Twin<S> {
     nxt: u64,
     /// First sequence number, bytes.
     isn: u64,
-    /// Packets under way, and those that were lost and not sent again.
+    /// Packets under way: the deliveries when each was sent. Those that were lost and not sent again, and those delivered out of order.
+    flying: VecDeque<(u64, u64)>,
     pipe: u32,
     holes: u32,
+    sacked: u32,
+    /// Sent since the episode began.
+    out: u32,
     delivered: u64,
     sent: u64,
     limited: bool,
@@ -140,21 +155,39 @@ pub struct Twin<S> {
     account: Account,
 }
 
-impl<S: Startup> Twin<S> {
-    pub fn new(course: &Course, arm: u32, startup: S) -> Twin<S> {
+impl<S: Startup, R: Recovery> Twin<S, R> {
+    pub fn new(course: &Course, arm: u32, mode: Mode, startup: S, recovery: R) -> Twin<S, R> {
         let mut random = course.random.clone();
         // Close to the wrap, so that every course passes it.
         let isn = u64::from(u32::MAX) - random.below(40_000) * u64::from(course.mss);
         let start_us = 1_000_000 + random.below(1 << 33);
         let base = random.next() as u32;
-        let facts =
-            Facts { now_us: start_us, una: isn as u32, nxt: isn as u32, delivered: base, sent: base.wrapping_add(1), ..Facts::default() };
+        let handshake = random.once_in(2).then_some(course.base_us);
+        let facts = Facts {
+            now_us: start_us,
+            una: isn as u32,
+            nxt: isn as u32,
+            delivered: base,
+            sent: base.wrapping_add(1),
+            srtt_us: 8 * handshake.unwrap_or(0) as u32,
+            ..Facts::default()
+        };
         let mss = u64::from(course.mss);
-        let config = Config { initial_window: u64::from(IW) * mss, paced: course.paced, ..Config::tcp(mss) };
+        let in_mode_b = mode != Mode::Kernel;
+        let config =
+            Config { initial_window: u64::from(IW) * mss, paced: course.paced || in_mode_b, idle_restart: !in_mode_b, ..Config::tcp(mss) };
+        let (now, seq) = (Time(start_us * 1_000), Seq(isn));
+        let mut core = Controller::new(startup, StandIn::default(), recovery, config, now, seq);
+        if in_mode_b && let Some(us) = handshake {
+            let rtt = Nanos::from_micros(us);
+            core.on_handshake_rtt(now, rtt);
+            core.before_send(&Ready { now, nxt: seq, backlog: u64::MAX, srtt: Some(rtt), ..Ready::default() });
+        }
         Twin {
             kernel: Connection::new(arm, IW, course.mss, course.paced, &facts),
-            core: Controller::new(startup, StandIn::default(), Immediate::default(), config, Time(start_us * 1_000), Seq(isn)),
+            core,
             course: course.clone(),
+            mode,
             random,
             facts,
             start_us,
@@ -162,8 +195,11 @@ impl<S: Startup> Twin<S> {
             una: 0,
             nxt: 0,
             isn,
+            flying: VecDeque::new(),
             pipe: 0,
             holes: 0,
+            sacked: 0,
+            out: 0,
             delivered: 0,
             sent: 0,
             limited: true,
@@ -174,6 +210,7 @@ impl<S: Startup> Twin<S> {
     }
 
     pub fn run(&mut self, acks: u32) -> Account {
+        self.compare("the start");
         self.send(false);
         for _ in 0..acks {
             if self.pipe == 0 {
@@ -184,7 +221,7 @@ impl<S: Startup> Twin<S> {
             let state = self.kernel.state();
             if state == RECOVERY && self.random.once_in(40) {
                 self.undo();
-            } else if state == OPEN && self.holes == 0 && self.random.once_in(self.course.idle) {
+            } else if self.mode == Mode::Kernel && state == OPEN && self.holes + self.sacked == 0 && self.random.once_in(self.course.idle) {
                 self.fall_silent();
             } else if self.random.once_in(self.course.rto) {
                 self.time_out();
@@ -216,8 +253,10 @@ impl<S: Startup> Twin<S> {
             bytes_acked: self.bytes(self.una),
             una: self.seq(self.una).0 as u32,
             nxt: self.seq(self.nxt).0 as u32,
-            packets_out: self.pipe + self.holes,
+            packets_out: self.pipe + self.holes + self.sacked,
+            sacked_out: self.sacked,
             lost_out: self.holes,
+            prr_out: self.out,
             max_packets_out: window_used,
             delivered: base.delivered.wrapping_add(self.delivered as u32),
             sent: base.sent.wrapping_add(self.sent as u32),
@@ -229,19 +268,30 @@ impl<S: Startup> Twin<S> {
         self.kernel.set_facts(&facts);
     }
 
-    /// Fills the window, holes first; a lazy application fills it only in part.
+    /// Fills the window, holes first; a lazy application fills it only in part. In mode B the core must admit just these packets.
     fn send(&mut self, lazy: bool) {
         let room = self.kernel.cwnd().saturating_sub(self.pipe);
         let count = if lazy { self.random.below(u64::from(room) + 1) as u32 } else { room };
-        let repeats = count.min(self.holes);
-        self.holes -= repeats;
-        self.nxt += u64::from(count - repeats);
-        self.pipe += count;
-        self.sent += u64::from(count);
+        let (now, srtt) = (self.time(), Some(Nanos::from_micros(self.course.base_us)));
+        let mss = u64::from(self.course.mss);
+        for nth in 0..count {
+            let admits = self.core.admits(mss, self.bytes(u64::from(self.pipe)));
+            assert!(self.mode == Mode::Kernel || admits, "the core holds back packet {nth} of {room}; {:?}", self.course);
+            if self.holes > 0 {
+                self.holes -= 1;
+            } else {
+                self.nxt += 1;
+            }
+            self.flying.push_back((self.sent, self.delivered));
+            self.pipe += 1;
+            self.sent += 1;
+            self.out += 1;
+            let (nxt, inflight) = (self.seq(self.nxt), self.bytes(u64::from(self.pipe)));
+            self.core.on_sent(&Sent { now, bytes: mss, nxt, inflight, srtt });
+        }
+        let more = self.core.admits(mss, self.bytes(u64::from(self.pipe)));
+        assert!(self.mode == Mode::Kernel || lazy || !more, "the core admits more than {room} packets; {:?}", self.course);
         self.limited = !lazy;
-        let (now, nxt, srtt) = (self.time(), self.seq(self.nxt), Some(Nanos::from_micros(self.course.base_us)));
-        let inflight = self.bytes(u64::from(self.pipe));
-        self.core.on_sent(&Sent { now, bytes: self.bytes(u64::from(count)), nxt, inflight, srtt });
     }
 
     fn ack(&mut self) {
@@ -258,11 +308,16 @@ impl<S: Startup> Twin<S> {
         let rtt_us = (!self.random.once_in(self.course.no_sample)).then_some(sample as u32);
 
         let before = self.pipe;
-        self.pipe -= acked;
-        self.una += u64::from(acked);
-        self.delivered += u64::from(acked);
         let state = self.kernel.state();
-        let news = state == OPEN && self.una >= self.high && self.pipe > 0;
+        let latest = self.flying.drain(..acked as usize).next_back().expect("at least one packet is acknowledged");
+        self.pipe -= acked;
+        self.delivered += u64::from(acked);
+        self.sacked += acked;
+        let advanced = state == OPEN || self.random.once_in(2);
+        if advanced {
+            self.una += u64::from(std::mem::take(&mut self.sacked));
+        }
+        let news = state == OPEN && self.una >= self.high && self.pipe > 0 && !self.core.in_recovery();
         let overflow = waiting > u64::from(self.course.queue) || before > MOST;
         let lost = if news && (overflow || self.random.once_in(self.course.loss)) {
             1 + self.random.below(u64::from(self.pipe)) as u32
@@ -270,15 +325,16 @@ impl<S: Startup> Twin<S> {
             0
         };
         let ce = news && self.random.once_in(self.course.mark);
+        let is_retrans = state >= RECOVERY && self.random.once_in(3);
 
         // The kernel, in its order: samples, then what was lost, then growth.
         self.tell(before);
         self.kernel.pkts_acked(acked, rtt_us);
-        let inflight = self.pipe;
+        let inflight_at_sample = self.pipe;
+        self.flying.drain(..lost as usize);
         self.pipe -= lost;
         self.holes += lost;
-        let complete = state != OPEN && self.una >= self.high;
-        if complete {
+        if state != OPEN && self.una >= self.high {
             self.kernel.open();
         }
         if lost > 0 || ce {
@@ -286,32 +342,48 @@ impl<S: Startup> Twin<S> {
         } else if state == OPEN || state == LOSS {
             self.kernel.cong_avoid(acked);
         }
+        self.tell(before);
+        self.kernel.cong_control(&Sample {
+            acked,
+            losses: lost,
+            rtt_us: rtt_us.unwrap_or(u32::MAX),
+            in_flight_before: before,
+            delivered_when_sent: self.facts.delivered.wrapping_add(latest.1 as u32),
+            is_retrans: u32::from(is_retrans),
+        });
 
         let mss = u64::from(self.course.mss);
+        // In mode A samples of repeats are not told apart, so the kernel's side drops all of an episode.
+        let dropped = if self.mode == Mode::Kernel { state >= RECOVERY } else { is_retrans };
+        let inflight = if self.mode == Mode::Kernel { inflight_at_sample } else { self.pipe };
         self.core.on_ack(&Ack {
             now: self.time(),
             acked: self.bytes(u64::from(acked)),
             acked_fresh: self.bytes(u64::from(acked)),
             lost: self.bytes(u64::from(lost)),
             ce,
-            // Samples of repeats are not told apart in mode A; the kernel's side drops them all.
-            rtt: rtt_us.filter(|_| state < RECOVERY).map(|us| Nanos::from_micros(u64::from(us))),
+            rtt: rtt_us.filter(|_| !dropped).map(|us| Nanos::from_micros(u64::from(us))),
             srtt: Some(Nanos::from_micros(self.course.base_us)),
             min_rtt: Some(Nanos::from_micros(self.course.base_us)),
             una: self.seq(self.una),
             nxt: self.seq(self.nxt),
-            advanced: true,
-            flight: self.bytes(u64::from(inflight)),
+            advanced,
+            flight: self.bytes(u64::from(self.pipe + self.holes + self.sacked)),
+            sacked: self.bytes(u64::from(self.sacked)),
             // "At least half of the window in flight" is rounded down to packets in the kernel (K2).
             inflight_before: self.bytes(u64::from(before)) + mss / 2,
             inflight: self.bytes(u64::from(inflight)),
             delivered: self.bytes(self.delivered),
             sent: self.bytes(self.sent),
-            tx_acked: Some(self.una),
+            tx_acked: Some(latest.0),
             tx_next: self.sent,
             cwnd_limited: self.limited,
             ..Ack::default()
         });
+        if self.mode != Mode::Kernel && !self.shows_first_repeat() {
+            let core = self.core.pacing_rate().map_or(0, |rate| rate.0);
+            assert_eq!(self.kernel.pacing_rate(), core, "pacing rate (kernel, core) after ACK {}; {:?}", self.account.acks, self.course);
+        }
     }
 
     fn cut(&mut self, state: u8, used: u32) {
@@ -322,7 +394,10 @@ impl<S: Startup> Twin<S> {
         self.before_cut = (self.kernel.cwnd(), self.kernel.ssthresh());
         self.tell(used);
         self.kernel.reduce(state, true);
-        self.kernel.set_cwnd(self.kernel.ssthresh());
+        if self.mode == Mode::Kernel {
+            self.kernel.set_cwnd(self.kernel.ssthresh());
+        }
+        self.out = 0;
         self.high = self.nxt;
     }
 
@@ -342,6 +417,7 @@ impl<S: Startup> Twin<S> {
         self.now_us += self.course.base_us;
         self.holes += self.pipe;
         self.pipe = 0;
+        self.flying.clear();
         self.tell(before);
         self.kernel.reduce(LOSS, first);
         self.kernel.set_cwnd(1);
@@ -358,6 +434,7 @@ impl<S: Startup> Twin<S> {
         self.una += u64::from(self.pipe);
         self.delivered += u64::from(self.pipe);
         self.pipe = 0;
+        self.flying.clear();
         self.now_us += SILENCE_US;
         self.tell(0);
         self.kernel.event(CWND_RESTART);
@@ -369,7 +446,15 @@ impl<S: Startup> Twin<S> {
         self.compare("a silence");
     }
 
+    /// The kernel's window may be one packet above the pipe where the core permits the first repeat beside its window.
+    fn shows_first_repeat(&self) -> bool {
+        self.core.in_recovery() && self.mode == (Mode::Arm { window_in_recovery: false })
+    }
+
     fn compare(&self, after: &str) {
+        if self.shows_first_repeat() {
+            return;
+        }
         let mss = u64::from(self.course.mss);
         let core = (self.core.cwnd(), self.core.ssthresh());
         let ssthresh = Some(self.kernel.ssthresh()).filter(|ssthresh| *ssthresh != UNSET);

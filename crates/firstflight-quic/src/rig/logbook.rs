@@ -53,8 +53,9 @@ struct Packet {
     dropped: bool,
 }
 
-/// Of a full datagram: packet header, frame header and authentication tag, which are no object bytes.
-const OVERHEAD: u64 = 36;
+/// Of a full datagram: packet header, frame header and authentication tag, which are no object bytes. The mean over noq's packets: 10 MB
+/// without loss are 6952 datagrams of 1472 bytes.
+const OVERHEAD: u64 = 34;
 
 /// What is written in the logbook.
 #[derive(Debug, Default)]

@@ -22,12 +22,12 @@ pub fn controller(arm: &str, host: Hosts, at: Nanos) -> ArmController {
 }
 
 pub fn plan(arm: &str, host: Hosts, app: App, start: Nanos) -> FlowPlan<AnyStartup> {
-    FlowPlan { controller: controller(arm, host, start), app, start, rtt_extra: Nanos::ZERO }
+    FlowPlan { controller: controller(arm, host, start), pacer_burst: 2 * host.mss(), app, start, rtt_extra: Nanos::ZERO }
 }
 
 pub fn shared(path: &Path, host: impl Into<Hosts>, limit: u64) -> Shared<'_> {
     let host = host.into();
-    Shared { path, host, pacer_burst: 2 * host.mss(), limit: Nanos(limit), seed: 1, path_index: 0, sample: None }
+    Shared { path, host, limit: Nanos(limit), seed: 1, path_index: 0, sample: None }
 }
 
 pub fn together(shared: &Shared<'_>, plans: Vec<FlowPlan<AnyStartup>>) -> SharedOutcome {
