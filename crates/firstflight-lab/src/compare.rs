@@ -224,7 +224,7 @@ impl Plan {
             queue_bytes: path.queue_bytes(),
             bdp_bytes: path.bdp_bytes(),
             bytes: ground.bytes,
-            arms: self.arms.iter().map(|arm| arm.full()).collect(),
+            arms: self.arms.iter().map(NamedArm::full).collect(),
             seed: self.seed,
             repeat: self.repeat,
             iw: ground.iw,

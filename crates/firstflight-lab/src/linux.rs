@@ -140,7 +140,7 @@ impl Seen {
         self.cwnd_max = self.cwnd_max.max(u64::from(info.cwnd) * u64::from(info.mss));
         self.recoveries += u64::from(info.state == RECOVERY && self.state != RECOVERY);
         self.state = info.state;
-        if self.infos.last().is_none_or(|last| info.at - last.at >= GRAIN) {
+        if self.infos.last().is_none_or(|last| info.at >= last.at + GRAIN) {
             self.infos.push(*info);
         }
     }

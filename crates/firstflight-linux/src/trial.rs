@@ -184,7 +184,7 @@ fn establish(controller: &str, to: Ipv4Addr) -> Result<TcpStream, Refusal> {
 }
 
 fn write_all(mut stream: &TcpStream, bytes: u64) {
-    let chunk = [0; CHUNK];
+    let chunk = vec![0; CHUNK];
     let mut left = bytes;
     while left > 0 {
         match stream.write(&chunk[..left.min(CHUNK as u64) as usize]) {
@@ -196,7 +196,7 @@ fn write_all(mut stream: &TcpStream, bytes: u64) {
 
 /// How much came, and when the last byte of `bytes` did.
 fn read_all(mut stream: &TcpStream, bytes: u64, start: Instant) -> (u64, Option<Duration>) {
-    let mut chunk = [0; CHUNK];
+    let mut chunk = vec![0; CHUNK];
     let mut got = 0;
     while got < bytes {
         match stream.read(&mut chunk) {

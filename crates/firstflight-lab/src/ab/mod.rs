@@ -136,7 +136,7 @@ impl Test {
             groups: self.population.groups.iter().map(|group| group.name.clone()).collect(),
             size_bins: self.population.size_bins.clone(),
             arms: self.arms.iter().map(|arm| arm.label.clone()).collect(),
-            arms_full: self.arms.iter().map(|arm| arm.full()).collect(),
+            arms_full: self.arms.iter().map(NamedArm::full).collect(),
             flows: self.flows,
             seed: self.seed,
             iw: self.iw,
