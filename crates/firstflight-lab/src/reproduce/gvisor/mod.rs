@@ -47,3 +47,11 @@ fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
     rows.extend(near::rows(effort)?);
     Ok(rows)
 }
+
+/// Row 4.2.5: what must hold.
+///
+/// # Errors
+/// If the rig's path is refused.
+pub fn unit_rows() -> Result<Vec<Row>, Bad> {
+    Ok(vec![near::integers()?])
+}

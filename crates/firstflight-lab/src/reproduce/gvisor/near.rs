@@ -177,7 +177,7 @@ fn reno(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Vec<Row>, Bad> {
 
 /// Row 4.2.5: the algorithms compute in integers (the lint against floats is an error in the core and the simulator), so that the same
 /// ACKs give the same window wherever they run.
-fn integers() -> Result<Row, Bad> {
+pub fn integers() -> Result<Row, Bad> {
     let rig = Rig { rtt_us: 500, buffer_kb: 256, tick_us: 20, flows: 4 };
     let twice = [1, 2].map(|_| run(rig, ON, 20, 1));
     let [first, second] = twice;

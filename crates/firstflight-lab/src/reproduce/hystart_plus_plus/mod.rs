@@ -210,7 +210,7 @@ fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
     rows.extend(second_run(&second));
     rows.extend(others);
     rows.extend(several::fairness(effort)?);
-    rows.extend(limited_slow_start_beside_avoidance());
+    rows.extend(unit_rows());
     rows.push(Row::quoted(
         "1.9",
         "billions of Windows connections whose paths are unknown; our histogram needs a population of web connections",
@@ -357,8 +357,8 @@ fn left_at(window: u64) -> (HyStartPlusPlus, Window, Context) {
     (startup, w, cx)
 }
 
-/// Row 1.8 on the algorithm itself.
-fn limited_slow_start_beside_avoidance() -> Vec<Row> {
+/// Row 1.8, on the algorithm itself: what must hold.
+pub fn unit_rows() -> Vec<Row> {
     let (mut startup, mut w, cx) = left_at(1_000 * MSS);
     let entry = w.cwnd;
     let left = w.ssthresh == entry;

@@ -50,9 +50,14 @@ const ASSUMPTIONS: &[Assumption] = &[
 
 fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
     let mut rows = web::rows(effort)?;
-    rows.extend(vectors::rows());
+    rows.extend(unit_rows());
     rows.extend(video::rows(effort)?);
     rows.extend(policers::rows(effort)?);
     rows.push(Row::quoted("5.5", "an input, not a result; the breakdown by cause is a chart without values"));
     Ok(rows)
+}
+
+/// Row 5.1.7, on the rules themselves: what must hold.
+pub fn unit_rows() -> Vec<Row> {
+    vectors::rows()
 }

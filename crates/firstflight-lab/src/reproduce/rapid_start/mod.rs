@@ -50,6 +50,9 @@ const ASSUMPTIONS: &[Assumption] = &[
     Assumption { name: "gains", value: "pacing gain 2 in slow start and in the first recovery of every arm, 3 while tripling, 1 in the jump" },
     Assumption { name: "first-cut", value: "the baseline's first cut is 0.5, and in a second variant beta" },
     Assumption { name: "three-seconds", value: "a plotted run lasts 3 s" },
+    Assumption { name: "W-CDN", value: "first request of a connection, size Pareto(200 kB, 1.2) cut at 10 MB; initial window 30, jump 60" },
+    Assumption { name: "P-POP", value: "the seven groups of the population `cdn`, as many connections from each" },
+    Assumption { name: "fit-cdn", value: "buffers (q) and random loss (k) fitted on paced slow start alone; the other arms are predictions" },
     Assumption { name: "ecn-step", value: "marks from 15 ms of queue on, queue 150 ms" },
 ];
 

@@ -1,10 +1,254 @@
-//! Rows 2.2.1 to 2.2.7: the production experiment.
+//! Rows 2.2.1 to 2.2.7: the production experiment, on the population `cdn` through the engine of `firstflight ab`.
 
+use crate::ab::analysis::{Entry, Part};
+use crate::ab::{Analysis, Run, Test, Watch};
+use crate::arms::parse_arms;
 use crate::error::Bad;
-use crate::reproduce::{Effort, Row};
+use crate::population::builtin;
+use crate::population::calibrate::TARGETS;
+use crate::reproduce::{Accept, Effort, Gate, Interval, Row};
+use crate::stats;
+use crate::trial::Hosts;
+use firstflight::Nanos;
+use std::sync::atomic::AtomicBool;
 
-pub fn rows(_effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
-    Ok(["2.2.1", "2.2.2", "2.2.3", "2.2.4", "2.2.5", "2.2.6", "2.2.7"]
-        .map(|id| Row::not_run(id, "needs populations of connections (W-CDN on P-POP1..7), which the lab does not draw yet"))
-        .into())
+/// The four groups; all with the same congestion avoidance and paced, first windows as stated.
+const ARMS: &str = "slowstart/reno(beta=0.7),jumpstart/reno(beta=0.7),rapid(jump=off)/reno(beta=0.7),rapid/reno(beta=0.7)";
+const NAMES: [&str; 4] = ["slow start", "jumpstart", "rapid-no-jump", "rapidstart"];
+const JUMP: usize = 1;
+const NO_JUMP: usize = 2;
+const RAPID: usize = 3;
+const ASSUMED: &[&str] = &["host", "beta", "W-CDN", "P-POP", "fit-cdn"];
+/// Published loss of the four groups, percent.
+const LOSS_MEAN: [f64; 4] = [1.52, 1.61, 1.92, 1.98];
+
+impl From<stats::Interval> for Interval {
+    fn from(of: stats::Interval) -> Interval {
+        Interval { estimate: of.value, low: of.low, high: of.high }
+    }
+}
+
+/// The test's entries, by part and arm.
+struct Found {
+    analysis: Analysis,
+    arms: Vec<String>,
+}
+
+impl Found {
+    fn entry(&self, part: Part, name: &str, arm: usize) -> Option<&Entry> {
+        self.analysis.of(part).find(|entry| entry.name == name && entry.arm == self.arms[arm])
+    }
+
+    fn all(&self, arm: usize) -> &Entry {
+        self.entry(Part::All, "all", arm).expect("every arm has an entry for all connections")
+    }
+
+    /// Reduction of the mean time to last byte, percent.
+    fn gain(entry: &Entry) -> Interval {
+        entry.versus_baseline.as_ref().map_or(Interval::from(0.0), |versus| versus.reduction_pct.mean.into())
+    }
+
+    fn names(&self, part: Part) -> Vec<String> {
+        self.analysis.of(part).filter(|entry| entry.arm == self.arms[0]).map(|entry| entry.name.clone()).collect()
+    }
+}
+
+fn run(effort: &Effort<'_>) -> Result<Found, Bad> {
+    let population = builtin::population("cdn").ok_or_else(|| Bad("the population `cdn` is missing".into()))??;
+    let arms = parse_arms(ARMS)?;
+    let names = arms.iter().map(|arm| arm.label.clone()).collect();
+    let flows = effort.either(6_000, 140_000);
+    effort.tell(&format!("rapid-start: {flows} connections of `cdn` under four arms"));
+    let test = Test {
+        iw: population.initial_window.unwrap_or(30),
+        population,
+        arms,
+        flows,
+        seed: 1,
+        burst: 2,
+        limit: Nanos::from_secs(300),
+        host: Hosts::default(),
+        detection: None,
+    };
+    let stop = AtomicBool::new(false);
+    let tallies = test.run(&Run::default(), &mut Watch { tick: &|_| {}, stop: &stop, rows: None })?;
+    Ok(Found { analysis: Analysis::new(&test.experiment(), &tallies, &[]), arms: names })
+}
+
+pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+    let found = run(effort)?;
+    let mut rows = times(&found);
+    rows.extend(by_group(&found));
+    rows.extend(by_size(&found));
+    rows.extend(best_together(&found));
+    rows.extend(losses(&found));
+    Ok(rows.into_iter().map(|row| row.assuming(ASSUMED)).collect())
+}
+
+/// Row 2.2.1.
+fn times(found: &Found) -> Vec<Row> {
+    let entry = found.all(RAPID);
+    let gain = Found::gain(entry);
+    let base = &found.all(0).loss_pct;
+    let measured = [base.mean, base.p50.value, base.p90.value, base.p99.value];
+    let fit: Vec<String> = TARGETS
+        .iter()
+        .zip(measured)
+        .map(|(target, ours)| {
+            let outside = if (target.low..=target.high).contains(&ours) { "" } else { " OUTSIDE its band" };
+            format!("{} {ours:.2} % (target {}){outside}", target.name, target.target)
+        })
+        .collect();
+    let measure = "reduction of the mean time to last byte, rapidstart";
+    let mut rows = vec![
+        Row::gated("2.2.1", Gate::Direction, measure, gain, " %", Accept::Above(0.0)).note(format!(
+            "{} connections; loss of the baseline, to which q and k were fitted: {}",
+            found.analysis.flows,
+            fit.join(", ")
+        )),
+        Row::gated("2.2.1", Gate::Band, measure, gain, " %", Accept::Within(8.0, 22.0)),
+    ];
+    if let Some(versus) = &entry.versus_baseline {
+        let (curve, median) = (versus.reduction_pct.percentiles, versus.reduction_pct.median);
+        let accept = Accept::Within(8.0, 22.0);
+        rows.push(Row::gated("2.2.1", Gate::Band, "mean of the reductions of the percentiles 1 to 99, rapidstart", curve, " %", accept));
+        rows.push(Row::gated("2.2.1", Gate::Band, "reduction of the median, rapidstart", median, " %", accept));
+        let (worse, same) = (versus.paired.worse_pct, versus.paired.same_pct);
+        rows.push(
+            Row::seen("2.2.1", "connections that take more than 5 % longer than with slow start", worse, " %")
+                .note(format!("{same:.1} % take exactly as long; objects that end inside the first recovery can lose time")),
+        );
+    }
+    rows
+}
+
+/// Row 2.2.2.
+fn by_group(found: &Found) -> Vec<Row> {
+    let names = found.names(Part::Group);
+    let gains: Vec<Interval> = names.iter().filter_map(|name| found.entry(Part::Group, name, RAPID)).map(Found::gain).collect();
+    let (low, high) = extremes(&gains);
+    let mut rows: Vec<Row> = names
+        .iter()
+        .zip(&gains)
+        .map(|(name, gain)| {
+            let measure = "reduction of the mean time to last byte, rapidstart";
+            Row::gated("2.2.2", Gate::Direction, measure, *gain, " %", Accept::Above(0.0)).case(name.clone())
+        })
+        .collect();
+    rows.push(Row::gated("2.2.2", Gate::Band, "largest less smallest reduction of a POP", high - low, " points", Accept::AtLeast(3.0)));
+    rows.push(Row::gated("2.2.2", Gate::Band, "smallest reduction of a POP", low, " %", Accept::Within(5.0, 30.0)));
+    rows.push(Row::gated("2.2.2", Gate::Band, "largest reduction of a POP", high, " %", Accept::Within(5.0, 30.0)));
+    rows
+}
+
+fn extremes(gains: &[Interval]) -> (f64, f64) {
+    gains.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), gain| (low.min(gain.estimate), high.max(gain.estimate)))
+}
+
+/// Row 2.2.3: the four published bins; what is larger than 3.2 MB is reported.
+fn by_size(found: &Found) -> Vec<Row> {
+    let measure = "reduction of the mean time to last byte, rapidstart";
+    let named: Vec<(String, Interval)> = found
+        .names(Part::Size)
+        .into_iter()
+        .filter_map(|name| found.entry(Part::Size, &name, RAPID).map(|entry| (name, Found::gain(entry))))
+        .collect();
+    let (published, larger): (Vec<_>, Vec<_>) = named.into_iter().partition(|(name, _)| !name.contains("and more"));
+    let gains: Vec<Interval> = published.iter().map(|(_, gain)| *gain).collect();
+    let mut rows: Vec<Row> = published
+        .iter()
+        .map(|(name, gain)| Row::gated("2.2.3", Gate::Band, measure, *gain, " %", Accept::Above(0.0)).case(name.clone()))
+        .collect();
+    rows.extend(larger.into_iter().map(|(name, gain)| Row::seen("2.2.3", measure, gain, " %").case(name)));
+    if let (Some(first), Some(last)) = (gains.first(), gains.last()) {
+        let less = last.estimate - first.estimate;
+        rows.push(Row::gated("2.2.3", Gate::Band, "largest bin less smallest bin", less, " points", Accept::AtMost(0.0)));
+        let (low, high) = extremes(&gains);
+        rows.push(Row::gated("2.2.3", Gate::Band, "smallest reduction of a bin", low, " %", Accept::Within(6.0, 25.0)));
+        rows.push(Row::gated("2.2.3", Gate::Band, "largest reduction of a bin", high, " %", Accept::Within(6.0, 25.0)));
+    }
+    rows
+}
+
+/// Row 2.2.4.
+fn best_together(found: &Found) -> Vec<Row> {
+    let gain = |arm: usize| Found::gain(found.all(arm));
+    let mut rows = Vec::new();
+    for arm in [JUMP, NO_JUMP] {
+        // The same connections under both arms: the wider interval bounds the difference.
+        let difference = Interval {
+            estimate: gain(RAPID).estimate - gain(arm).estimate,
+            low: gain(RAPID).low - gain(arm).high,
+            high: gain(RAPID).high - gain(arm).low,
+        };
+        let measure = format!("reduction of rapidstart less that of {}", NAMES[arm]);
+        rows.push(Row::gated("2.2.4", Gate::Direction, measure, difference, " points", Accept::AtLeast(0.0)));
+        let measure = format!("reduction of the mean time to last byte, {}", NAMES[arm]);
+        rows.push(Row::gated("2.2.4", Gate::Band, measure, gain(arm), " %", Accept::Above(0.0)));
+    }
+    rows
+}
+
+/// Rows 2.2.5 to 2.2.7.
+fn losses(found: &Found) -> Vec<Row> {
+    let points = |arm: usize| -> Interval {
+        found.all(arm).versus_baseline.as_ref().map_or(Interval::from(0.0), |versus| versus.loss_points.into())
+    };
+    let told: Vec<(String, String)> = (0..4)
+        .map(|arm| (NAMES[arm].to_owned(), format!("{:.2} % (published {:.2} %)", found.all(arm).loss_pct.mean, LOSS_MEAN[arm])))
+        .collect();
+    let mut rows = Vec::new();
+    for (low, high) in [(0, JUMP), (JUMP, NO_JUMP), (NO_JUMP, RAPID)] {
+        let (a, b) = (points(low), points(high));
+        let difference = Interval { estimate: b.estimate - a.estimate, low: b.low - a.high, high: b.high - a.low };
+        let measure = format!("mean loss ratio, {} less {}", NAMES[high], NAMES[low]);
+        // Ties within the interval are allowed between the first two and the last two.
+        let row = if (low, high) == (JUMP, NO_JUMP) {
+            Row::gated("2.2.5", Gate::Direction, measure, difference, " points", Accept::Above(0.0))
+        } else {
+            let tie = difference.low <= 0.0 && difference.high >= 0.0;
+            let bound = if tie { difference.estimate.min(0.0) } else { 0.0 };
+            let mut row = Row::gated("2.2.5", Gate::Direction, measure, difference, " points", Accept::AtLeast(bound));
+            row.accepted = "at least 0 points, ties within the interval".into();
+            row
+        };
+        rows.push(row);
+    }
+    rows[0].sweep = Row::told("2.2.5", "", "").sweep(told).sweep;
+    let (base, rapid) = (&found.all(0).loss_pct, &found.all(RAPID).loss_pct);
+    let ratios =
+        [rapid.mean / base.mean, rapid.p50.value / base.p50.value, rapid.p90.value / base.p90.value, rapid.p99.value / base.p99.value];
+    for (index, name, band) in [(0, "mean", (1.1, 1.7)), (2, "P90", (1.0, 1.4)), (3, "P99", (1.0, 1.3))] {
+        let measure = format!("{name} loss ratio, rapidstart over slow start");
+        rows.push(Row::gated("2.2.6", Gate::Band, measure, ratios[index], " x", Accept::Within(band.0, band.1)));
+    }
+    rows.push(Row::seen("2.2.6", "P50 loss ratio, rapidstart over slow start", ratios[1], " x"));
+    let measure = "increase at P99 less the one of the mean: it shrinks towards the tail";
+    rows.push(
+        Row::gated("2.2.6", Gate::Band, measure, ratios[3] - ratios[0], " x", Accept::AtMost(0.0))
+            .note(format!("P90 less mean {:+.2}", ratios[2] - ratios[0])),
+    );
+    let worst = found
+        .names(Part::Group)
+        .into_iter()
+        .filter_map(|name| {
+            let of = |arm| found.entry(Part::Group, &name, arm).map(|entry| entry.loss_pct.p99.value);
+            Some((of(0)?, of(RAPID)?, name.clone()))
+        })
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    if let Some((base, rapid, name)) = worst {
+        rows.push(
+            Row::gated(
+                "2.2.7",
+                Gate::Band,
+                "P99 loss ratio of the worst POP, rapidstart over slow start",
+                rapid / base,
+                " x",
+                Accept::AtMost(1.25),
+            )
+            .case(name)
+            .note(format!("{base:.1} and {rapid:.1} %; absolute values are quoted only")),
+        );
+    }
+    rows
 }
