@@ -10,12 +10,12 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target within `make test`; a night is better, a minute finds what is careless.
 export SECONDS_EACH ?= 10
 
-.PHONY: help test lint unit docs report browser bare fuzz bench
+.PHONY: help test lint unit docs report browser bare fuzz quic kernel bench
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-test: lint unit docs browser bare fuzz ## everything we claim, checked; installs what it needs on Debian
+test: lint unit quic kernel docs browser bare fuzz ## everything we claim, checked; installs what it needs on Debian
 	@awk '/^test result: ok/ { passed += $$4; ignored += $$8 } END { printf "make test: %d Rust tests passed, %d ignored; lints, documentation, browser, bare and fuzz parts as above\n", passed, ignored }' $(TARGET)/test.log
 
 lint: ## formatting and clippy, warnings are errors
@@ -25,6 +25,13 @@ lint: ## formatting and clippy, warnings are errors
 unit: ## all Rust tests, with overflow checks
 	@mkdir -p $(TARGET)
 	cargo test --locked --workspace --no-fail-fast | tee $(TARGET)/test.log
+
+quic: ## the adapters and the testbed on real QUIC stacks, and their examples
+	cargo test --locked -p firstflight-quic --all-features
+	cargo test --locked -p firstflight-lab --features quic --test quic
+
+kernel: ## controllers in the running kernel: equal to the core, loaded, unloaded
+	crates/firstflight-linux/test.sh
 
 docs: ## the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps

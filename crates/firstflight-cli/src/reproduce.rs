@@ -122,7 +122,7 @@ fn table(chapter: &Chapter) -> String {
         let cells = [row.id, row.gate.letter(), published, &measured, &row.ours, &row.accepted].map(Cell::new);
         grid.add_row(cells.into_iter().chain([verdict]));
     }
-    let remarks: String = chapter
+    let remarks: Vec<String> = chapter
         .rows
         .iter()
         .filter(|row| !row.holds() && !row.measure.is_empty())
@@ -133,10 +133,14 @@ fn table(chapter: &Chapter) -> String {
             format!("  {} {} {}{note}{sweep}\n", row.id, row.measure, row.verdict.words())
         })
         .collect();
-    let assumed: String = chapter.assumptions.iter().map(|assumed| format!("  {}: {}\n", assumed.name, assumed.value)).collect();
+    let assumed: Vec<String> = chapter.assumptions.iter().map(|assumed| format!("  {}: {}\n", assumed.name, assumed.value)).collect();
     format!(
-        "{TITLE}{}{TITLE:#} {}\n{QUIET}{}{QUIET:#}\n{grid}\n{remarks}{QUIET}assumed\n{assumed}{QUIET:#}\n",
-        chapter.name, chapter.document, chapter.stated
+        "{TITLE}{}{TITLE:#} {}\n{QUIET}{}{QUIET:#}\n{grid}\n{}{QUIET}assumed\n{}{QUIET:#}\n",
+        chapter.name,
+        chapter.document,
+        chapter.stated,
+        remarks.concat(),
+        assumed.concat()
     )
 }
 

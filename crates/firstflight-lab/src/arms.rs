@@ -10,7 +10,19 @@ pub struct NamedArm {
     pub label: String,
     /// What it means.
     pub arm: Arm,
+    /// A controller of the running kernel instead: `cubic` of `kernel:cubic`. `arm` is then slow start, for want of anything better.
+    pub kernel: Option<String>,
 }
+
+impl NamedArm {
+    /// What it is in full: the arm with all that differs from the defaults, or the kernel's controller.
+    pub fn full(&self) -> String {
+        self.kernel.as_ref().map_or_else(|| self.arm.to_string(), |name| format!("{KERNEL}{name}"))
+    }
+}
+
+/// What stands in front of the kernel's own controllers.
+const KERNEL: &str = "kernel:";
 
 /// The arms that `compare` runs when none are named.
 pub const DEFAULT_ARMS: &str = "slowstart,hystart,hystart++,rapid-nojump,rapid,oracle";
@@ -24,8 +36,14 @@ pub fn parse_arms(text: &str) -> Result<Vec<NamedArm>, Bad> {
 }
 
 fn parse_arm(text: &str) -> Result<NamedArm, Bad> {
+    let label = text.trim().to_owned();
+    if let Some(name) = label.strip_prefix(KERNEL) {
+        let kernel = Some(name.to_owned()).filter(|name| !name.is_empty());
+        let kernel = kernel.ok_or_else(|| Bad(format!("arm `{label}`: a controller's name follows, such as `kernel:cubic`")))?;
+        return Ok(NamedArm { arm: Arm::parse("slowstart").map_err(|error| Bad(error.to_string()))?, kernel: Some(kernel), label });
+    }
     match Arm::parse(text) {
-        Ok(arm) => Ok(NamedArm { label: text.trim().to_owned(), arm }),
+        Ok(arm) => Ok(NamedArm { label, arm, kernel: None }),
         Err(error) => {
             let near = match error {
                 ArmError::UnknownStartup(name) => {

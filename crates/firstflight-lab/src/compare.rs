@@ -167,6 +167,10 @@ impl Plan {
 
     fn warnings(&self, rows: &[TrialRow]) -> Vec<String> {
         let mut warnings = Vec::new();
+        #[cfg(all(feature = "linux", target_os = "linux"))]
+        if self.ground.testbed == crate::Testbed::Linux {
+            warnings.extend(crate::linux::take_doubts());
+        }
         let per_arm: Vec<&[TrialRow]> = rows.chunks(self.repeat as usize).collect();
         let mut told = vec![false; per_arm.len()];
         for (i, a) in per_arm.iter().enumerate() {
@@ -220,7 +224,7 @@ impl Plan {
             queue_bytes: path.queue_bytes(),
             bdp_bytes: path.bdp_bytes(),
             bytes: ground.bytes,
-            arms: self.arms.iter().map(|arm| arm.arm.to_string()).collect(),
+            arms: self.arms.iter().map(NamedArm::full).collect(),
             seed: self.seed,
             repeat: self.repeat,
             iw: ground.iw,

@@ -5,6 +5,8 @@ pub mod ab;
 pub mod arms;
 pub mod compare;
 pub mod error;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub mod linux;
 pub mod page;
 pub mod population;
 #[cfg(feature = "quic")]

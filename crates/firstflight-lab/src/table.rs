@@ -120,7 +120,7 @@ pub fn table(comparison: &Comparison) -> Table {
         if trials.len() == 1 {
             spread.clear();
         }
-        table.rows.push(Row { arm: arm.label.clone(), arm_full: arm.arm.to_string(), values, spread, best: Vec::new() });
+        table.rows.push(Row { arm: arm.label.clone(), arm_full: arm.full(), values, spread, best: Vec::new() });
     }
     table.mark_best();
     table

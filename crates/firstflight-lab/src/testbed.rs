@@ -10,6 +10,8 @@ pub enum Testbed {
     Sim,
     /// A real QUIC stack on the same path state machine, in virtual time.
     Quic,
+    /// TCP of the running kernel behind an emulated link, in real time.
+    Linux,
 }
 
 impl Testbed {
@@ -18,6 +20,7 @@ impl Testbed {
         match self {
             Testbed::Sim => "sim",
             Testbed::Quic => "quic",
+            Testbed::Linux => "linux",
         }
     }
 
@@ -26,6 +29,7 @@ impl Testbed {
         match self {
             #[cfg(feature = "quic")]
             Testbed::Quic => Some(firstflight_quic::rig::STACKS),
+            Testbed::Linux => Some("TCP of the running kernel"),
             _ => None,
         }
     }
@@ -38,6 +42,12 @@ impl Testbed {
         if self == Testbed::Quic && !cfg!(feature = "quic") {
             return Err(Bad(
                 "testbed `quic` is not part of this build: `cargo run --release --features quic -- compare --on quic` has it; `--on sim` always is"
+                    .into(),
+            ));
+        }
+        if self == Testbed::Linux && !cfg!(all(feature = "linux", target_os = "linux")) {
+            return Err(Bad(
+                "testbed `linux` is not part of this build: `cargo build --release --features linux` has it (Debian: clang libelf-dev zlib1g-dev), and it runs as root"
                     .into(),
             ));
         }

@@ -117,9 +117,16 @@ impl Ground {
     /// If the path cannot carry the host's packets, or this build does not have the testbed.
     pub fn run(&self, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
         self.testbed.check()?;
+        if arm.kernel.is_some() && self.testbed != Testbed::Linux {
+            return Err(Bad(format!("arm `{}`: the kernel's own controllers run on the testbed `linux` only", arm.label)));
+        }
         #[cfg(feature = "quic")]
         if self.testbed == Testbed::Quic {
             return crate::quic::run(self, arm, seed, recorder);
+        }
+        #[cfg(all(feature = "linux", target_os = "linux"))]
+        if self.testbed == Testbed::Linux {
+            return crate::linux::run(self, arm, seed, recorder);
         }
         let controller = arm.arm.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
         let burst = u64::from(arm.arm.sender.burst.unwrap_or(self.burst)) * self.host.mss();
@@ -262,7 +269,7 @@ impl TrialRow {
         let empty = outcome.queue_us.is_empty();
         TrialRow {
             arm: arm.label.clone(),
-            arm_full: arm.arm.to_string(),
+            arm_full: arm.full(),
             path: ground.path.to_string(),
             testbed: ground.testbed.name(),
             seed,

@@ -14,6 +14,7 @@ MODE_A(hystart_plus_plus_lss, hystart_plus_plus, hspp_draft03, "ff_hystartpp_ls"
 MODE_A(hystart, hystart, hystart_hooks, "ff_hystart")
 MODE_A(best_published, best_published, best_published_hooks, "ff_best_pub")
 MODE_A(search, search, search_hooks, "ff_search")
+MODE_A(no_hystart, common, no_hystart_hooks, "ff_no_hystart")
 MODE_B(rapid, rapid, rapid_arm, "ff_rapid")
 MODE_B(rapid_nojump, rapid, rapid_nojump_arm, "ff_rapid_nojump")
 MODE_B(slow_start_prr, sender, prr_arm, "ff_prr")
@@ -23,5 +24,6 @@ MODE_B(slow_start_rate_halving, sender, rate_halving_arm, "ff_rate_halving")
 #define ALL_ARMS                                                                                              \
 	{                                                                                                     \
 		&hystart_plus_plus, &hystart_plus_plus_lss, &hystart, &best_published, &search, &rapid,       \
-			&rapid_nojump, &slow_start_prr, &slow_start_rfc6675, &slow_start_rate_halving         \
+			&rapid_nojump, &slow_start_prr, &slow_start_rfc6675, &slow_start_rate_halving,        \
+			&no_hystart                                                                   \
 	}

@@ -41,6 +41,7 @@ enum arm_number {
 	ARM_PRR,
 	ARM_RFC6675,
 	ARM_RATE_HALVING,
+	ARM_NO_HYSTART,
 };
 
 /* Why startup ended: the numbers of the core's ExitReason. */
@@ -120,7 +121,7 @@ struct startup {
 	void (*on_rtt)(void *state, const struct ack *ack);
 	/* Below the threshold and outside recovery, before losses of this ACK are looked at. */
 	struct decision (*sample)(void *state, const struct ack *ack, const struct window *w);
-	/* Below the threshold and outside recovery: opens the window for `acked` packets. */
+	/* Below the threshold and outside recovery: opens the window for `acked` packets. Missing: as the kernel does. */
 	struct decision (*grow)(void *state, const struct ack *ack, u32 acked, struct window *w);
 	/* At or above the threshold: the window below which avoidance shall not leave us; 0 for none. */
 	u32 (*beside_avoidance)(void *state, const struct ack *ack, u32 acked, u32 cwnd);

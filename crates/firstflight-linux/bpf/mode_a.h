@@ -66,6 +66,12 @@ INLINE void mode_a_cong_avoid(const struct startup *startup, struct sock *sk, st
 			set_cwnd(tp, floor);
 		return;
 	}
+	if (!startup->grow) {
+		cubictcp_cong_avoid(sk, una, acked);
+		if (!in_slow_start(tp))
+			report(sk, c, startup->number, EXIT_THRESHOLD, detected, ack.inflight, tp->snd_ssthresh);
+		return;
+	}
 	d = startup->grow(c, &ack, acked, &w);
 	set_cwnd(tp, w.cwnd);
 	if (apply(sk, c, startup->number, &d) || in_slow_start(tp))

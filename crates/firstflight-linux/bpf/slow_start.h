@@ -5,6 +5,9 @@
 
 #include "mode_b.h"
 
+/* Kernel CUBIC with its HyStart off, for this socket alone: the module's parameter is for the whole machine. */
+static const struct startup no_hystart_hooks = { .number = ARM_NO_HYSTART };
+
 INLINE struct decision slow_start_grow(void *state, const struct ack *ack, u32 acked, struct window *w)
 {
 	return stay(double_window(ack, acked, w));

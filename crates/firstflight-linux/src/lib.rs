@@ -3,6 +3,7 @@
 //! * [`link`]: two network namespaces with a TUN device each, and a thread between them that gives every packet the fate which a
 //!   [`firstflight_path::Path`] decides. Needs no kernel module but TUN, no netem, and leaves nothing behind.
 //! * `kernel` (feature `bpf`): startups and recoveries as congestion controllers of the running kernel, loaded and taken out again.
+//! * [`trial`]: one object from sender to receiver through a link, measured.
 //! * [`supervise`]: run a command at one end, a server at the other, and end both whatever happens.
 //!
 //! Everything here needs privilege; what is missing is said in one line ([`Refusal`]). On other systems than Linux the crate is empty.
@@ -19,6 +20,7 @@ mod refusal;
 pub mod supervise;
 #[allow(unsafe_code, reason = "the system calls that no safe wrapper offers are all in this module")]
 mod sys;
+pub mod trial;
 mod tun;
 
 pub use link::{LinkEmulator, LinkOptions, Report};

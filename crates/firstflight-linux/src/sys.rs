@@ -164,3 +164,11 @@ pub(crate) fn kill_group(group: libc::pid_t) {
     // SAFETY: a plain system call.
     unsafe { libc::kill(-group, libc::SIGKILL) };
 }
+
+/// What the kernel tells about a TCP connection, as bytes of its `tcp_info`; what this kernel does not know is missing at the end.
+pub(crate) fn tcp_info(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut len = buffer.len() as libc::socklen_t;
+    // SAFETY: the pointer and the length are those of one live slice, and the kernel writes no more than the length says.
+    check(unsafe { libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, buffer.as_mut_ptr().cast(), &raw mut len) })?;
+    Ok(len as usize)
+}

@@ -63,12 +63,12 @@ impl Scenario {
             let outcome = run(&setup, self.controller(0), &mut Nobody)?;
             return Ok((outcome.packets_sent - outcome.packets_dropped, outcome.packets_dropped, outcome.delivered));
         }
-        let shared =
-            Shared { path: &self.path, host, pacer_burst: 2 * MSS, limit: Nanos(self.limit()), seed: 1, path_index: 0, sample: None };
+        let shared = Shared { path: &self.path, host, limit: Nanos(self.limit()), seed: 1, path_index: 0, sample: None };
         let plan = |flow: u64| {
             let start = self.handshake() + flow * 1_000_000;
             FlowPlan::<AnyStartup> {
                 controller: self.controller(start),
+                pacer_burst: 2 * MSS,
                 app: App::Bulk(object),
                 start: Nanos(start),
                 rtt_extra: Nanos::ZERO,

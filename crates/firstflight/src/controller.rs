@@ -272,8 +272,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         {
             return self.open(signal, ack);
         }
-        // RFC5681 3.2-stands: the window stands while duplicate ACKs come in; in TCP what they SACK counts in recovery, not for growth.
-        if may_grow && ack.acked > 0 && (ack.advanced || self.cx.transport == Transport::Quic) {
+        if may_grow && ack.acked > 0 {
             self.grow(ack);
         }
     }

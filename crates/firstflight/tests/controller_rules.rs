@@ -283,17 +283,6 @@ fn after_a_false_alarm_a_real_loss_of_what_was_sent_before_it_is_news() {
     }
 }
 
-/// Shows RFC5681 3.2-stands.
-#[test]
-fn in_tcp_a_window_stands_while_duplicates_come_in() {
-    for (tcp, grown) in [(true, 0), (false, MSS)] {
-        let mut flow = at_hundred(tcp);
-        let before = flow.c.cwnd();
-        let sacked = Ack { advanced: false, sacked: MSS, ..flow.acked(MSS) };
-        assert_eq!(flow.ack(sacked) - before, grown, "growth by {MSS} bytes that did not move una, tcp {tcp}");
-    }
-}
-
 /// Shows RFC9438 4.9-2.
 #[test]
 fn a_window_that_has_outgrown_the_old_one_is_kept() {

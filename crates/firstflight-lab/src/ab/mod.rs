@@ -104,7 +104,9 @@ impl Test {
             return Err(Bad("nothing to test: a baseline and at least one other arm are needed".into()));
         }
         for (index, arm) in self.arms.iter().enumerate() {
-            if let Some(twin) = self.arms[..index].iter().find(|other| other.label == arm.label || other.arm == arm.arm) {
+            if let Some(twin) =
+                self.arms[..index].iter().find(|other| other.label == arm.label || other.arm == arm.arm && other.kernel == arm.kernel)
+            {
                 return Err(Bad(format!(
                     "arms `{}` and `{}` are the same; allowed: each once, the baseline included",
                     twin.label, arm.label
@@ -134,7 +136,7 @@ impl Test {
             groups: self.population.groups.iter().map(|group| group.name.clone()).collect(),
             size_bins: self.population.size_bins.clone(),
             arms: self.arms.iter().map(|arm| arm.label.clone()).collect(),
-            arms_full: self.arms.iter().map(|arm| arm.arm.to_string()).collect(),
+            arms_full: self.arms.iter().map(NamedArm::full).collect(),
             flows: self.flows,
             seed: self.seed,
             iw: self.iw,

@@ -112,7 +112,7 @@ pub fn grid<T: Send>(
 }
 
 /// Runs something once per seed, side by side, and keeps the order.
-pub fn each_seed<T: Send>(seeds: u32, run: impl Fn(u64) -> Result<T, Bad> + Sync) -> Result<Vec<T>, Bad> {
+pub fn each_seed<T: Send>(seeds: u32, run: impl Fn(u64) -> Result<T, Bad> + Send + Sync) -> Result<Vec<T>, Bad> {
     let seeds: Vec<u64> = (1..=u64::from(seeds)).collect();
-    seeds.into_par_iter().with_max_len(1).map(|seed| run(seed)).collect()
+    seeds.into_par_iter().with_max_len(1).map(run).collect()
 }

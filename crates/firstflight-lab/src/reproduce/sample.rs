@@ -49,7 +49,9 @@ pub fn bootstrap(n: usize, statistic: impl Fn(&[usize]) -> f64) -> Interval {
     let mut draws = Sequence::new(n as u64);
     let mut values: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
-            units.iter_mut().for_each(|unit| *unit = draws.between(0, n as u64 - 1) as usize);
+            for unit in &mut units {
+                *unit = draws.between(0, n as u64 - 1) as usize;
+            }
             statistic(&units)
         })
         .filter(|value| !value.is_nan())

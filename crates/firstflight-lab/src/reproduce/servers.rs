@@ -84,7 +84,7 @@ impl Service {
             h: (knobs.h * PPB) as u64,
             k: 0,
         };
-        let reorder = (knobs.reordered > 0.0).then(|| Reorder {
+        let reorder = (knobs.reordered > 0.0).then_some(Reorder {
             first: ((0.9 * knobs.reordered * PPB) as u64, 3_000_000),
             second: Some(((0.1 * knobs.reordered * PPB) as u64, (0.3 * rtt as f64) as u64)),
         });

@@ -36,6 +36,7 @@ pub const ARMS: &[KernelArm] = &[
     of("slowstart/cubic/prr", "ff_prr", "slow_start_prr", "Slow start, CUBIC, PRR of RFC 9937"),
     of("slowstart/cubic/sack", "ff_rfc6675", "slow_start_rfc6675", "Slow start, CUBIC, cut once and fill (RFC 6675)"),
     of("slowstart/cubic/halving", "ff_rate_halving", "slow_start_rate_halving", "Slow start, CUBIC, rate halving (Linux until 3.1)"),
+    of("kernel:cubic(hystart=off)", "ff_no_hystart", "no_hystart", "The kernel's CUBIC with its HyStart off, for one socket"),
 ];
 
 /// The arm called `name`, by either of its names.

@@ -117,10 +117,10 @@ pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
     let what = format!("best: exits on GEO, {} trials", cells.len() * ARMS.len() * seeds as usize);
     let trials = grid(effort, &what, &cells, ARMS, seeds, seen)?;
     let mut rows = Vec::new();
-    for cell in 0..cells.len() {
+    for (cell, setting) in cells.iter().enumerate() {
         for mut row in compared(cell, &trials) {
             if row.verdict == Verdict::NotReproduced {
-                row = row.sweep(other_hosts(&cells[cell], ARMS[PUBLISHED], ARMS[OFF])?);
+                row = row.sweep(other_hosts(setting, ARMS[PUBLISHED], ARMS[OFF])?);
             }
             rows.push(row);
         }

@@ -139,6 +139,7 @@ fn ratio(ours: &Pool, plain: &Pool, what: usize) -> Interval {
 }
 
 /// What the other set-ups give for rows 1.4 to 1.6, and row 1.5 gated where there are timeouts enough.
+#[expect(clippy::type_complexity, reason = "rows, and what other set-ups give as pairs of setting and value")]
 pub fn others(effort: &Effort<'_>) -> Result<(Vec<Row>, Vec<(String, String)>), Bad> {
     effort.tell("hystart++: several flows, no SACK, random loss");
     let seeds = effort.either(4, 30);
