@@ -253,7 +253,12 @@ pub const LINUX: Server = Server::linux26("slowstart/cubic/halving");
 
 /// The fitted loss, and the residual of the fit.
 pub fn fit_web(connections: u32) -> Result<(Knobs, f64), Bad> {
-    let measure = |g: f64| serve(Service::Web, Knobs { g, ..WEB }, LINUX, connections).map(|all| hit_share(&all));
+    fit_web_from(WEB, connections)
+}
+
+/// The same from other bursts.
+pub fn fit_web_from(base: Knobs, connections: u32) -> Result<(Knobs, f64), Bad> {
+    let measure = |g: f64| serve(Service::Web, Knobs { g, ..base }, LINUX, connections).map(|all| hit_share(&all));
     let g = calibrate((1e-5, 0.1), HIT_TARGET, 9, measure)?;
-    Ok((Knobs { g, ..WEB }, measure(g)? - HIT_TARGET))
+    Ok((Knobs { g, ..base }, measure(g)? - HIT_TARGET))
 }

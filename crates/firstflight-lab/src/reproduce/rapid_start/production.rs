@@ -57,7 +57,7 @@ fn run(effort: &Effort<'_>) -> Result<Found, Bad> {
     let population = builtin::population("cdn").ok_or_else(|| Bad("the population `cdn` is missing".into()))??;
     let arms = parse_arms(ARMS)?;
     let names = arms.iter().map(|arm| arm.label.clone()).collect();
-    let flows = effort.either(6_000, 140_000);
+    let flows = effort.either(14_000, 140_000);
     effort.tell(&format!("rapid-start: {flows} connections of `cdn` under four arms"));
     let test = Test {
         iw: population.initial_window.unwrap_or(30),
