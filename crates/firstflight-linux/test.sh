@@ -18,3 +18,5 @@ if [ ${#missing[@]} -gt 0 ]; then
     exit 0
 fi
 cargo test --locked -p firstflight-linux --features bpf,native
+cargo test --locked -p firstflight-cli --features linux --test link --test kernel
+cargo test --locked -p firstflight-lab --features linux --test linux

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;
 use firstflight_lab::table::{figure, table};
-use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Ground, Plan, Testbed, parse_arms};
+use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Ground, Plan, Testbed, hosts_of_tcp, parse_arms};
 use firstflight_path::{DEFAULT, Path};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
@@ -75,17 +75,20 @@ fn packets(text: &str) -> Result<u32, String> {
     size::count(text, 1..=1000, "packets").map(|count| count as u32)
 }
 
+/// The arms on the testbed `linux` when none are named: there is no oracle in the kernel.
+const ARMS_OF_LINUX: &str = "kernel:cubic,kernel:cubic(hystart=off),hystart++,search,rapid-nojump,rapid";
+
 pub fn run(options: &Options) -> Result<Done, Bad> {
     let testbed = testbed(options.on)?;
     let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
     check_outputs(options, to_stdout)?;
     let plan = Plan {
-        arms: parse_arms(&options.arms)?,
+        arms: parse_arms(if testbed == Testbed::Linux && options.arms == DEFAULT_ARMS { ARMS_OF_LINUX } else { &options.arms })?,
         ground: Ground {
             testbed,
             iw: options.iw,
             limit: Nanos::from_secs(options.limit),
-            host: options.speech.hosts()?,
+            host: if testbed == Testbed::Linux { hosts_of_tcp("rack")? } else { options.speech.hosts()? },
             ..Ground::new(Path::parse(&options.path)?, options.bytes)
         },
         seed: options.seed,

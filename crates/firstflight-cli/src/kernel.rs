@@ -49,6 +49,7 @@ mod with_bpf {
     use firstflight_linux::Refusal;
     use firstflight_linux::kernel::{self, ARMS, Exit, KernelArm, Loaded};
     use firstflight_linux::supervise::Interrupts;
+    use std::fmt::Write;
 
     fn bad(refusal: &Refusal) -> Bad {
         Bad(refusal.to_string())
@@ -96,11 +97,11 @@ mod with_bpf {
                 (true, false) => "loaded",
                 (false, _) => "",
             };
-            text += &format!("{TITLE}{:<22}{TITLE:#} {:<16} {state:<7} {}\n", arm.name, arm.kernel_name, arm.about);
+            let _ = writeln!(text, "{TITLE}{:<26}{TITLE:#} {:<16} {state:<7} {}", arm.name, arm.kernel_name, arm.about);
         }
         let theirs: Vec<&str> =
             registered.iter().map(String::as_str).filter(|name| !ARMS.iter().any(|arm| arm.kernel_name == *name)).collect();
-        text += &format!("{QUIET}The kernel's own: {}{QUIET:#}\n", theirs.join(" "));
+        let _ = writeln!(text, "{QUIET}The kernel's own: {}{QUIET:#}", theirs.join(" "));
         say(&text)?;
         Ok(Done::Well)
     }

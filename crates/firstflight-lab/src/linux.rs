@@ -41,7 +41,7 @@ pub fn take_doubts() -> Vec<String> {
 /// If the arm does not exist as a kernel controller, or something is missing on this machine.
 pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, mut recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
     let Hosts::Tcp(_) = ground.host else {
-        return Err(Bad("testbed `linux` speaks TCP: add `--transport tcp`".into()));
+        return Err(Bad("testbed `linux` speaks TCP".into()));
     };
     if ground.iw != INITIAL_WINDOW || arm.arm.sender.iw.is_some_and(|iw| iw != INITIAL_WINDOW) {
         return Err(Bad(format!("arm {}: the kernel starts with {INITIAL_WINDOW} packets; leave `iw` out", arm.label)));
@@ -140,7 +140,7 @@ impl Seen {
         self.cwnd_max = self.cwnd_max.max(u64::from(info.cwnd) * u64::from(info.mss));
         self.recoveries += u64::from(info.state == RECOVERY && self.state != RECOVERY);
         self.state = info.state;
-        if self.infos.last().is_none_or(|last| info.at - last.at >= GRAIN) {
+        if self.infos.last().is_none_or(|last| info.at >= last.at + GRAIN) {
             self.infos.push(*info);
         }
     }

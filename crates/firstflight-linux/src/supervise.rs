@@ -1,5 +1,5 @@
 //! Runs a command at one end of a link and, if asked, a server at the other, and ends both however the command ends: by itself, by
-//! Ctrl-C, by a signal to us, by a panic. Should we be killed outright, the [guard](crate::guard) does it.
+//! Ctrl-C, by a signal to us, by a panic. Should we be killed outright, a guard process does it.
 
 use crate::guard::Guard;
 use crate::link::{LinkEmulator, LinkOptions, Report};

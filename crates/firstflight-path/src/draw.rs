@@ -22,7 +22,16 @@ pub fn normal(x: u64) -> f64 {
     // The upper half mirrors the lower one, where half steps are exact down to the smallest.
     let m = x >> 11;
     let (below, sign) = if m < VALUES / 2 { (m, -1.0) } else { (VALUES - 1 - m, 1.0) };
-    let tail = (below as f64 + 0.5) / VALUES as f64;
+    from_tail((below as f64 + 0.5) / VALUES as f64, sign)
+}
+
+/// The standard normal value below which a share `u` lies, 0 < u < 1.
+pub fn inverse_normal(u: f64) -> f64 {
+    if u < 0.5 { from_tail(u, -1.0) } else { from_tail(1.0 - u, 1.0) }
+}
+
+/// AS 241, PPND16: the value beyond which `tail` lies, up to one half, on the side of `sign`.
+fn from_tail(tail: f64, sign: f64) -> f64 {
     let q = 0.5 - tail;
     if q <= 0.425 {
         return sign * q * ratio(0.180_625 - q * q, &CENTRE);

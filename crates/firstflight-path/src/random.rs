@@ -3,7 +3,7 @@
 //! Two arms that send different packets therefore still meet the same loss at the same packet ordinal, and a new purpose
 //! changes no value of an old one. The mixing function is the step of SplitMix64 (Steele, Lea, Flood 2014).
 
-pub use crate::draw::{normal, uniform};
+pub use crate::draw::{inverse_normal, normal, uniform};
 
 /// The increment of SplitMix64: 2^64 divided by the golden ratio, made odd.
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

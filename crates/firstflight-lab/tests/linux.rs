@@ -1,0 +1,59 @@
+//! The testbed `linux`: real TCP beside the simulator. Needs root; says what is missing and passes where that is not given.
+#![cfg(target_os = "linux")]
+
+use firstflight_lab::compare::Keep;
+use firstflight_lab::{Bad, Comparison, Ground, Plan, Testbed, hosts_of_tcp, parse_arms};
+use firstflight_path::Path;
+
+fn compare(testbed: Testbed, arms: &str) -> Result<Comparison, Bad> {
+    let path = Path::parse("rate=50Mbit,rtt=40ms,queue=20ms").expect("a path");
+    let ground = Ground { testbed, host: hosts_of_tcp("rack").expect("hosts"), ..Ground::new(path, 3_000_000) };
+    Plan { arms: parse_arms(arms)?, ground, seed: 1, repeat: 1 }.run(Keep::Events, &|| ())
+}
+
+fn on_linux(arms: &str) -> Option<Comparison> {
+    match compare(Testbed::Linux, arms) {
+        Ok(comparison) => Some(comparison),
+        Err(bad) if bad.to_string().contains("needs") => {
+            println!("skipped: {bad}");
+            None
+        }
+        Err(bad) => panic!("{bad}"),
+    }
+}
+
+#[test]
+fn arms_of_the_kernel_and_ours_give_whole_rows() {
+    let Some(comparison) = on_linux("kernel:cubic,kernel:reno,hystart++,search") else { return };
+    for row in &comparison.rows {
+        assert_eq!(row.testbed, "linux");
+        assert!(row.complete, "{} finishes", row.arm);
+        let vs_ideal = row.vs_ideal.expect("a complete trial on a constant path");
+        assert!((1.0..3.0).contains(&vs_ideal), "{}: {vs_ideal} times the bound", row.arm);
+        assert!(row.packets_sent >= 2_072, "{}: 3 MB are at least 2072 segments, not {}", row.arm, row.packets_sent);
+        assert_eq!(row.exit.is_some(), !row.arm.starts_with("kernel:"), "{}: our arms report how startup ended", row.arm);
+    }
+    assert!(comparison.records.len() == 4, "one record per arm");
+}
+
+/// What is deterministic on both sides: slow start on a clean path leaves at the same point.
+#[test]
+fn startup_ends_as_in_the_simulator() {
+    let arms = "hystart,best-published,hystart++-draft03";
+    let (Some(linux), sim) = (on_linux(arms), compare(Testbed::Sim, arms).expect("the simulator runs anywhere")) else { return };
+    for (linux, sim) in linux.rows.iter().zip(&sim.rows) {
+        let (real, simulated) = (linux.exit.as_ref().expect("an exit"), sim.exit.as_ref().expect("an exit"));
+        assert_eq!(real.reason, simulated.reason, "{}: the reason of the exit", linux.arm);
+        let ratio = real.bdp_ratio / simulated.bdp_ratio;
+        assert!((0.8..1.25).contains(&ratio), "{}: window at the exit in BDP {} and {}", linux.arm, real.bdp_ratio, simulated.bdp_ratio);
+    }
+}
+
+#[test]
+fn what_the_kernel_does_not_have_is_refused_with_what_it_has() {
+    let refused = |arms: &str| compare(Testbed::Linux, arms).expect_err("refused").to_string();
+    assert!(refused("oracle").contains("not a kernel arm; there are hystart++"), "{}", refused("oracle"));
+    assert!(refused("hystart++@(iw=30)").contains("the kernel starts with 10 packets"), "{}", refused("hystart++@(iw=30)"));
+    let line = compare(Testbed::Sim, "kernel:cubic").expect_err("refused").to_string();
+    assert!(line.contains("testbed `linux` only"), "{line}");
+}
