@@ -31,6 +31,9 @@ pub struct Options {
     /// Write the results as a Markdown page
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+    /// Write the report, one self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Worker threads; results do not depend on it
     #[arg(long, value_parser = threads, allow_negative_numbers = true)]
     threads: Option<u16>,
@@ -42,7 +45,7 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
         return list(&sources);
     }
     let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
-    for file in options.json.iter().filter(|_| !to_stdout).chain(&options.markdown) {
+    for file in options.json.iter().filter(|_| !to_stdout).chain(&options.markdown).chain(&options.report) {
         check_file(file)?;
     }
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
@@ -56,6 +59,10 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
     let all = Reproduction::new(options.quick, done?);
     if let Some(file) = &options.markdown {
         let page = all.to_markdown(&command_line());
+        write_whole(file, |out| out.write_all(page.as_bytes()))?;
+    }
+    if let Some(file) = &options.report {
+        let page = all.to_html(&command_line());
         write_whole(file, |out| out.write_all(page.as_bytes()))?;
     }
     match &options.json {

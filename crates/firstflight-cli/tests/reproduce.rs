@@ -25,8 +25,22 @@ fn the_list_names_every_document_with_every_row() {
 fn a_document_is_measured_row_by_row_with_the_same_bytes_for_any_number_of_threads() {
     let folder = tempfile::tempdir().expect("a folder");
     let json = |threads: &str| {
-        let run =
-            run_in(&folder, &["reproduce", "early-retransmit", "--quick", "--json", "-", "--markdown", "page.md", "--threads", threads]);
+        let run = run_in(
+            &folder,
+            &[
+                "reproduce",
+                "early-retransmit",
+                "--quick",
+                "--json",
+                "-",
+                "--markdown",
+                "page.md",
+                "--report",
+                "page.html",
+                "--threads",
+                threads,
+            ],
+        );
         assert_eq!(run.code, 0, "it ends well: {}", run.stderr);
         run
     };
@@ -51,6 +65,9 @@ fn a_document_is_measured_row_by_row_with_the_same_bytes_for_any_number_of_threa
     let page = fs::read_to_string(folder.path().join("page.md")).expect("the page was written");
     assert!(page.starts_with("<!-- Written by `firstflight reproduce early-retransmit --quick"), "the page names its command");
     assert!(page.contains("| 5.4.2 | G |"), "and has the rows");
+    let report = fs::read_to_string(folder.path().join("page.html")).expect("the report was written");
+    assert!(report.contains("<td>5.4.2<td>G"), "the report has the rows, too");
+    assert!(!report.contains("<script") && !report.contains("http://") && !report.contains("https://"), "and fetches nothing");
 }
 
 #[test]

@@ -8,6 +8,7 @@
 pub mod best;
 pub mod early_retransmit;
 pub mod gvisor;
+mod html;
 pub mod hystart_plus_plus;
 mod lab;
 mod markdown;
@@ -220,5 +221,10 @@ impl Reproduction {
     /// The page for the documentation; `command` is what made it.
     pub fn to_markdown(&self, command: &str) -> String {
         markdown::page(self, command)
+    }
+
+    /// One self-contained page that fetches nothing and runs no script.
+    pub fn to_html(&self, command: &str) -> String {
+        html::page(self, command)
     }
 }

@@ -101,10 +101,13 @@ fn other_hosts(cell: &Ground, arm: &str, over: &str) -> Result<Vec<(String, Stri
     for (name, host, rest) in hosts {
         let ground = Ground { host: Hosts::from(host), ..cell.clone() };
         let time = |text: &str| {
-            watch(&ground, &crate::reproduce::lab::arm(&format!("{text}{rest}"))?, 1, &mut Nobody).map(|outcome| seen(&ground, &outcome).ms)
+            let outcome = watch(&ground, &crate::reproduce::lab::arm(&format!("{text}{rest}"))?, 1, &mut Nobody)?;
+            Ok::<f64, Bad>(seen(&ground, &outcome).ms)
         };
         let (a, b) = (time(arm)?, time(over)?);
-        points.push((name.to_owned(), format!("{:.3} x ({:.1} and {:.1} s)", a / b, a / 1e3, b / 1e3)));
+        let limit = cell.limit.0 as f64 / 1e6;
+        let cut = if a.max(b) >= limit { ", one not finished" } else { "" };
+        points.push((name.to_owned(), format!("{:.3} x ({:.1} and {:.1} s{cut})", a / b, a / 1e3, b / 1e3)));
     }
     Ok(points)
 }
@@ -121,6 +124,8 @@ pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
         for mut row in compared(cell, &trials) {
             if row.verdict == Verdict::NotReproduced {
                 row = row.sweep(other_hosts(setting, ARMS[PUBLISHED], ARMS[OFF])?);
+                row.note += "; with RACK and PRR the queue keeps the link busy while the overshoot is repaired, so that it costs no time: the \
+                             claim needs a repair that is slower, as with RFC 6675";
             }
             rows.push(row);
         }
@@ -170,7 +175,7 @@ fn granted(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
     let what = format!("best: exits on GEO with a cold terminal, {} trials", cells.len() * ARMS.len() * seeds as usize);
     let trials = grid(effort, &what, &cells, ARMS, seeds, seen)?;
     let mut rows = Vec::new();
-    for cell in 0..cells.len() {
+    for (cell, setting) in cells.iter().enumerate() {
         let of = |arm: usize| trials.of(cell, arm);
         let case = case(cell).replace("A0", "A2");
         let all: Vec<usize> = (0..seeds as usize).collect();
@@ -179,14 +184,20 @@ fn granted(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
             .into();
         let assumed: Vec<&'static str> = ASSUMED.iter().map(|name| if *name == "A0" { "A2" } else { name }).collect();
         let (on, best) = (ratio(of(ON), of(OFF)), ratio(of(PUBLISHED), of(OFF)));
-        rows.extend(
-            [
-                Row::gated("3.6", Gate::Direction, "download time, HyStart on over off", on, " x", Accept::Above(1.0))
-                    .note(told.join(", ")),
-                Row::gated("3.6", Gate::Band, "download time, published BEST over HyStart off", best, " x", Accept::Below(1.0)),
-            ]
-            .map(|row| row.case(case.clone()).assuming(&assumed)),
-        );
+        let mut slower =
+            Row::gated("3.6", Gate::Direction, "download time, HyStart on over off", on, " x", Accept::Above(1.0)).note(told.join(", "));
+        if slower.verdict == Verdict::NotReproduced {
+            slower = slower.sweep(other_hosts(setting, ARMS[ON], ARMS[OFF])?);
+            slower.note += "; slow start that is never stopped fills 600 ms of return path at an empty queue first and overflows a shallow one \
+                            by most of a window: the repair then costs more than the early exit, unless buffers end the overshoot";
+        }
+        let measure = "download time, published BEST over HyStart off";
+        let best = if never_leaves(of(OFF)) {
+            Row::seen("3.6", measure, best, " x").note(NOTHING_TO_SAVE.trim_start_matches("; "))
+        } else {
+            Row::gated("3.6", Gate::Band, measure, best, " x", Accept::Below(1.0))
+        };
+        rows.extend([slower, best].map(|row| row.case(case.clone()).assuming(&assumed)));
     }
     Ok(rows)
 }

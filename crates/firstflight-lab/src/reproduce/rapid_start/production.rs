@@ -53,11 +53,13 @@ impl Found {
     }
 }
 
-fn run(effort: &Effort<'_>) -> Result<Found, Bad> {
-    let population = builtin::population("cdn").ok_or_else(|| Bad("the population `cdn` is missing".into()))??;
+/// The knobs as fitted, or turned by these factors.
+fn run(effort: &Effort<'_>, flows: u64, (q, k): (f64, f64)) -> Result<Found, Bad> {
+    let mut population = builtin::population("cdn").ok_or_else(|| Bad("the population `cdn` is missing".into()))??;
+    population.knobs.q *= q;
+    population.knobs.k *= k;
     let arms = parse_arms(ARMS)?;
     let names = arms.iter().map(|arm| arm.label.clone()).collect();
-    let flows = effort.either(14_000, 140_000);
     effort.tell(&format!("rapid-start: {flows} connections of `cdn` under four arms"));
     let test = Test {
         iw: population.initial_window.unwrap_or(30),
@@ -76,12 +78,30 @@ fn run(effort: &Effort<'_>) -> Result<Found, Bad> {
 }
 
 pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
-    let found = run(effort)?;
+    let found = run(effort, effort.either(14_000, 140_000), (1.0, 1.0))?;
     let mut rows = times(&found);
     rows.extend(by_group(&found));
     rows.extend(by_size(&found));
     rows.extend(best_together(&found));
     rows.extend(losses(&found));
+    if let Some(row) = rows.iter_mut().find(|row| row.id == "2.2.6" && !row.holds()) {
+        for factors in [(0.5, 1.0), (2.0, 1.0), (4.0, 1.0), (1.0, 0.25), (1.0, 2.0)] {
+            let turned = run(effort, effort.either(3_000, 14_000), factors)?;
+            let [base, rapid] = [turned.all(0), turned.all(RAPID)];
+            let told = format!(
+                "baseline loses {:.2} %, loss ratio {:.2} x, time {:+.1} %",
+                base.loss_pct.mean,
+                rapid.loss_pct.mean / base.loss_pct.mean,
+                -Found::gain(rapid).estimate
+            );
+            row.sweep
+                .extend(Row::told("2.2.6", "", "").sweep([(format!("buffers x {}, random loss x {}", factors.0, factors.1), told)]).sweep);
+        }
+        row.note =
+            "the fit itself leaves the mean and P99 of the baseline above their bands: the buffers and the random loss that we assume \
+                    for the seven groups are not those of the network that was measured"
+                .into();
+    }
     Ok(rows.into_iter().map(|row| row.assuming(ASSUMED)).collect())
 }
 
