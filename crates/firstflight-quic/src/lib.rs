@@ -2,9 +2,9 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `noq` | [`noq`]: controllers for noq, every arm |
-//! | `quinn` | [`quinn`]: controllers for quinn, the arms that its interface can carry; the others are refused with a reason |
-//! | `rig` | [`rig`]: a real sender and a real receiver without sockets, joined by an emulated path, in virtual time |
+//! | `noq` | controllers for noq, every arm |
+//! | `quinn` | controllers for quinn, the arms that its interface can carry; the others are refused with a reason |
+//! | `rig` | a real sender and a real receiver without sockets, joined by an emulated path, in virtual time |
 //!
 //! ```
 //! # #[cfg(feature = "noq")] {
