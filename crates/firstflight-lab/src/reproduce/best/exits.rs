@@ -188,8 +188,8 @@ fn granted(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
             Row::gated("3.6", Gate::Direction, "download time, HyStart on over off", on, " x", Accept::Above(1.0)).note(told.join(", "));
         if slower.verdict == Verdict::NotReproduced {
             slower = slower.sweep(other_hosts(setting, ARMS[ON], ARMS[OFF])?);
-            slower.note += "; slow start that is never stopped fills 600 ms of return path at an empty queue first and overflows a shallow one \
-                            by most of a window: the repair then costs more than the early exit, unless buffers end the overshoot";
+            slower.note += "; without HyStart the loss is seen at several BDP of window, because the cold return path holds ACKs back: with a \
+                            queue this short the repair costs more than the early exit, unless buffers end the overshoot";
         }
         let measure = "download time, published BEST over HyStart off";
         let best = if never_leaves(of(OFF)) {

@@ -178,8 +178,8 @@ pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
         Row::gated("4.1.1", Gate::Direction, "total rate, on over off", ratio, " x", Accept::AtLeast(1.4))
             .note(format!(
                 "calibrated on the off run: {case}, squared error {:.3}; at that depth the burst of a window of 1.1 BDP overflows the queue \
-                 before HyStart sees 16 ms of it, so that both arms are one; deeper queues separate them, but repair by RACK is quicker \
-                 there than what was published",
+                 before HyStart sees 16 ms of it, so that both arms are one. Loss detection is what breaks it: with a queue of 1 BDP the on run \
+                 is as published, while the off run repairs quickly with RACK and slowly with RFC 6675, and what was published lies between",
                 three.error()
             ))
             .sweep(swept)

@@ -143,9 +143,8 @@ pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
         let points = by_share(effort, &tried)?;
         for row in rows.iter_mut().filter(|row| row.id == "5.2 M5" && row.verdict == Verdict::NotReproduced) {
             row.sweep.extend(Row::told("5.2 M5", "", "").sweep(points.clone()).sweep);
-            row.note += "; neither the share of policed paths nor how rate halving ends moves it across: in ours rate halving repeats as much \
-                         as PRR, because both repeat what is lost and lose about as much; that Linux repeats a tenth less needs what is not \
-                         modelled, such as connections that end inside a recovery";
+            row.note += "; neither the share of policed paths nor how rate halving ends moves it across; why the Linux group repeated a tenth \
+                         less is open";
         }
     }
     rows.extend(control(effort, knobs)?);

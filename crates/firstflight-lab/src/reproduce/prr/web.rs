@@ -52,7 +52,7 @@ fn ratio(ours: &[Counted], base: &[Counted], read: fn(&Counted) -> f64) -> Inter
 }
 
 pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
-    let connections = effort.either(4_000, 60_000);
+    let connections = effort.either(16_000, 60_000);
     effort.tell("prr: fitting the loss of web paths");
     let (knobs, residual) = fit_web(connections / 2)?;
     let mut served = Vec::new();
