@@ -45,13 +45,6 @@ pub fn hosts_of_tcp(detection: &str) -> Result<Hosts, Bad> {
     Ok(tcp::Host::with_preset(*preset).into())
 }
 
-/// The best a sender can do on the ground, in time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bound {
-    /// Time to last byte that no sender beats.
-    pub ideal: Nanos,
-}
-
 impl Ground {
     /// A ground with the defaults of the QUIC host: initial window 10, bucket of 2 packets.
     pub fn new(path: Path, bytes: u64) -> Ground {
