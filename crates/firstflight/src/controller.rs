@@ -110,14 +110,35 @@ pub struct Stats {
     pub slow_starts_after_recovery: u32,
 }
 
+/// The end of startup as it is kept; the rest of [`Exit`] follows from it.
 #[derive(Clone, Copy, Debug)]
+struct Ended {
+    reason: ExitReason,
+    estimated: bool,
+    rounds: u32,
+    at: Time,
+    detect_cwnd: u64,
+    cwnd: u64,
+    inflight: u64,
+    /// Meaningful if `estimated`.
+    estimate: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Episode {
     /// The arm's recovery policy is in charge.
     Policy,
     /// The startup's own recovery is in charge.
-    Own(OwnRecovery),
+    Own,
     /// TCP after a startup's own recovery: the window stands still until the last hole is repaired.
     Repair,
+}
+
+/// Who repairs. A startup's own recovery takes the place of the policy, of which only the settings are needed meanwhile.
+#[derive(Clone, Copy, Debug)]
+enum Repairer<R, P> {
+    Policy(R),
+    Own(OwnRecovery, P),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -129,10 +150,11 @@ struct Undo<A> {
 
 /// One sender's congestion controller.
 #[derive(Clone, Copy, Debug)]
-pub struct Controller<S, A: Avoidance, R> {
+pub struct Controller<S, A: Avoidance, R: Recovery> {
     startup: S,
     avoidance: A,
-    recovery: R,
+    /// [`Repairer::Own`] exactly while the episode is [`Episode::Own`].
+    repairer: Repairer<R, R::Settings>,
     w: Window,
     cx: Context,
     recovery_gain: Ratio,
@@ -140,17 +162,21 @@ pub struct Controller<S, A: Avoidance, R> {
     /// In ns; zero is no RTT to pace by.
     srtt: Option<NonZero<u64>>,
     episode: Option<Episode>,
+    /// There is a `mark`.
+    marked: bool,
     /// `nxt` when the last episode began; nothing sent before it starts another.
-    mark: Option<Seq>,
+    mark: Seq,
     tx_mark: u64,
     undo: Option<Undo<A::Saved>>,
     /// The loss that `undo` remembers is what ended startup.
     exit_in_doubt: bool,
     after_timeout: bool,
-    first_sent: Option<Time>,
+    /// Something was sent, first at `first_sent`.
+    sent: bool,
+    first_sent: Time,
     round_end: Seq,
     rounds: u32,
-    exit: Option<Exit>,
+    ended: Option<Ended>,
     stats: Stats,
 }
 
@@ -167,27 +193,29 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             pacing_rate: None,
             max_burst: config.max_burst,
             limited: true,
-            epoch_age: None,
+            young_epoch: false,
         };
         let mut controller = Controller {
             startup,
             avoidance,
-            recovery,
+            repairer: Repairer::Policy(recovery),
             w: Window { cwnd: iw, ssthresh: UNSET_SSTHRESH },
             cx,
             recovery_gain: config.recovery_gain,
             idle_restart: config.idle_restart,
             srtt: None,
             episode: None,
-            mark: None,
+            marked: false,
+            mark: Seq(0),
             tx_mark: 0,
             undo: None,
             exit_in_doubt: false,
             after_timeout: false,
-            first_sent: None,
+            sent: false,
+            first_sent: now,
             round_end: nxt,
             rounds: 0,
-            exit: None,
+            ended: None,
             stats: Stats::default(),
         };
         controller.startup.start(now, nxt);
@@ -235,10 +263,12 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
 
     /// A packet or burst left.
     pub fn on_sent(&mut self, sent: &Sent) {
-        self.first_sent.get_or_insert(sent.now);
+        if !self.sent {
+            (self.sent, self.first_sent) = (true, sent.now);
+        }
         self.note_srtt(sent.srtt);
-        if let Some(Episode::Policy) = self.episode {
-            self.recovery.on_sent(sent.bytes.min(MAX_BYTES));
+        if let Some(policy) = self.policy() {
+            policy.on_sent(sent.bytes.min(MAX_BYTES));
         }
     }
 
@@ -252,7 +282,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     #[inline(never)]
     fn take(&mut self, ack: &Ack) {
         self.note_srtt(ack.srtt);
-        self.cx.epoch_age = self.avoidance.epoch_start().map(|start| ack.now.since(start));
+        self.cx.young_epoch = Context::is_young(self.avoidance.epoch_start().map(|start| ack.now.since(start)));
         if let Some(rtt) = ack.rtt {
             self.startup.on_rtt(ack.now, rtt, &self.cx);
         }
@@ -280,15 +310,15 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     /// A timeout or persistent congestion.
     pub fn on_congestion(&mut self, event: &Congestion) {
         let inflight = event.inflight_before.min(MAX_BYTES);
-        let in_startup = self.exit.is_none();
+        let in_startup = self.ended.is_none();
         let before = self.w;
-        let episode = self.episode.take();
-        if let Some(Episode::Policy) = episode {
+        if let Some(policy) = self.policy() {
             // OURS timeout-episode: what an episode shows is what may be sent at the moment; what a timeout cuts is the window it would
             // have left.
-            let left = self.recovery.end(End::Timeout, inflight);
+            let left = policy.end(End::Timeout, inflight);
             self.install(left);
         }
+        let episode = self.close();
         self.stats.timeouts = self.stats.timeouts.saturating_add(1);
         match event.timeout {
             Timeout::Rto => {
@@ -298,7 +328,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                 // RFC5681 3.1-series: the threshold is cut by the first timeout of a series only.
                 self.w.ssthresh = self.avoidance.on_rto(event.now, inflight, self.w, &self.cx).max(self.cx.minimum_window());
                 self.install(self.cx.mss);
-                self.mark = Some(event.nxt);
+                self.set_mark(Some(event.nxt));
             }
             Timeout::RtoAgain => {
                 // Of a series, or with an episode open whose cut stands: only the copy of the series survives.
@@ -306,14 +336,14 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                     self.undo = None;
                 }
                 self.install(self.cx.mss);
-                self.mark = Some(event.nxt);
+                self.set_mark(Some(event.nxt));
             }
             Timeout::PersistentCongestion => {
                 self.undo = None;
                 // RFC9002 7.6.2-1: the smallest window, out of recovery; the threshold stays as the loss left it.
                 self.avoidance.on_persistent_congestion(event.now);
                 self.w.cwnd = self.cx.minimum_window();
-                self.mark = None;
+                self.set_mark(None);
             }
         }
         self.after_timeout = true;
@@ -328,10 +358,10 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     pub fn on_spurious(&mut self) {
         let Some(undo) = self.undo.take() else { return };
         self.stats.undone = self.stats.undone.saturating_add(1);
-        let episode = self.episode.take();
-        if let Some(Episode::Policy) = episode {
-            self.recovery.end(End::Undone, 0);
+        if let Some(policy) = self.policy() {
+            policy.end(End::Undone, 0);
         }
+        let episode = self.close();
         // RFC9438 4.9-2: only if the window is still smaller than it was. In an open episode it always is: what a policy shows there is
         // the pipe and what may be added to it, which right after the first loss is as much as the old window.
         if episode.is_some() || self.w.cwnd < undo.window.cwnd {
@@ -339,11 +369,11 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
             self.avoidance.restore(undo.avoidance);
             self.startup.restore(undo.startup);
             if self.exit_in_doubt {
-                self.exit = None;
+                self.ended = None;
             }
         }
         // OURS undo-mark: the period never was; what was sent before it may still be lost, and then it is news.
-        self.mark = None;
+        self.set_mark(None);
     }
 
     /// Congestion window in bytes.
@@ -361,8 +391,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     /// May a packet of `len` bytes be sent while `inflight` bytes are outstanding?
     #[inline]
     pub fn admits(&self, len: u64, inflight: u64) -> bool {
-        match self.episode {
-            Some(Episode::Policy) => self.recovery.admits(len, inflight),
+        match &self.repairer {
+            Repairer::Policy(policy) if self.episode.is_some() => policy.admits(len, inflight),
             _ => inflight.saturating_add(len) <= self.w.cwnd,
         }
     }
@@ -394,12 +424,14 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     /// Packets or bytes numbered below this were sent before the last recovery began; see [`Ack::acked_fresh`].
     #[inline]
     pub fn recovery_mark(&self) -> Option<Seq> {
-        self.mark
+        self.marked.then_some(self.mark)
     }
 
     /// How startup ended, once it has.
-    pub fn exit(&self) -> Option<&Exit> {
-        self.exit.as_ref()
+    pub fn exit(&self) -> Option<Exit> {
+        let Ended { reason, estimated, rounds, at, detect_cwnd, cwnd, inflight, estimate } = self.ended?;
+        let since_first_send = if self.sent { at.since(self.first_sent) } else { Nanos::ZERO };
+        Some(Exit { reason, at, since_first_send, rounds, detect_cwnd, cwnd, inflight, estimate: estimated.then_some(estimate) })
     }
 
     /// Counters.
@@ -428,7 +460,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     fn pacing_gain(&self) -> Ratio {
         match self.episode {
             // RAPID 3.3-pacing: the smooth recovery needs no more than slow start's gain; its window does the shaping.
-            Some(Episode::Own(_)) => GAIN_SLOW_START,
+            Some(Episode::Own) => GAIN_SLOW_START,
             Some(_) => self.recovery_gain,
             None if self.w.in_slow_start() => self.startup.pacing_gain(),
             None => GAIN_AVOIDANCE,
@@ -442,7 +474,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     }
 
     fn count_round(&mut self, ack: &Ack) {
-        if self.exit.is_none() && ack.una > self.round_end {
+        if self.ended.is_none() && ack.una > self.round_end {
             self.round_end = ack.nxt;
             self.rounds = self.rounds.saturating_add(1);
         }
@@ -465,7 +497,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
 
     /// Loss or marks that are news: not of something sent before the last episode began. Loss outranks marks.
     fn congested(&self, ack: &Ack, replaced: bool) -> Option<Signal> {
-        let (loss_is_news, mark_is_news) = match (self.mark.filter(|_| !replaced), self.cx.transport) {
+        let (loss_is_news, mark_is_news) = match (self.recovery_mark().filter(|_| !replaced), self.cx.transport) {
             (None, _) => (true, true),
             // RFC9002 7.3.2-4: only a packet sent after the last entry starts a new period. Late losses of the old one hide no marks.
             (Some(mark), Transport::Quic) => (ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark), ack.una > mark),
@@ -479,7 +511,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     /// One ACK of an open episode. Returns whether this ACK may still grow the window, and whether a fresh episode must open.
     #[inline(never)]
     fn progress(&mut self, ack: &Ack) -> (bool, bool) {
-        let past_mark = self.mark.is_none_or(|mark| match self.cx.transport {
+        let past_mark = self.recovery_mark().is_none_or(|mark| match self.cx.transport {
             // RFC9002 7.3.2-5: over with the first packet sent after entry. RFC6675 5-end: over when all that was sent before it is
             // acknowledged.
             Transport::Quic => ack.una > mark,
@@ -491,7 +523,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                 // OURS ack-completing: in TCP the ACK that ends an episode grows nothing; in QUIC only packets sent after entry count.
                 (self.cx.transport == Transport::Quic, false)
             }
-            Some(Episode::Policy) if ack.lost_again && self.recovery.restarts_on_lost_repeat() => {
+            Some(Episode::Policy) if ack.lost_again && self.restarts_on_lost_repeat() => {
                 // RFC5681 4.3-1: the loss of a repeat counts as a second sign of congestion.
                 self.end_policy(End::Replaced, ack);
                 self.stats.replaced = self.stats.replaced.saturating_add(1);
@@ -501,22 +533,23 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                 self.feed_policy(ack);
                 (false, false)
             }
-            Some(Episode::Own(mut own)) => {
+            Some(Episode::Own) => {
+                let Repairer::Own(own, _) = &mut self.repairer else { return (false, false) };
                 own.account(ack.acked, ack.lost, ack.una);
-                self.install(own.cwnd());
+                let (cwnd, handover) = (own.cwnd(), own.handover());
+                self.install(cwnd);
                 self.w.ssthresh = self.w.cwnd;
                 // RAPID 3.3-end: over when something *transmitted* after entry arrives; in TCP holes hold `una` back much longer.
                 let over = match self.cx.transport {
                     Transport::Quic => past_mark,
                     Transport::Tcp => ack.tx_acked.is_some_and(|tx| tx >= self.tx_mark),
                 };
-                self.episode = if over {
-                    self.avoidance.hand_over(own.handover(), self.w, &self.cx);
+                if over {
+                    self.avoidance.hand_over(handover, self.w, &self.cx);
+                    self.close();
                     // OURS rapid-repair: in TCP the window stands until the holes are filled.
-                    (!past_mark).then_some(Episode::Repair)
-                } else {
-                    Some(Episode::Own(own))
-                };
+                    self.episode = (!past_mark).then_some(Episode::Repair);
+                }
                 (false, false)
             }
             Some(Episode::Repair) => {
@@ -530,8 +563,10 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     }
 
     fn end_policy(&mut self, how: End, ack: &Ack) {
-        let cwnd = self.recovery.end(how, ack.inflight);
-        self.install(cwnd);
+        if let Some(policy) = self.policy() {
+            let cwnd = policy.end(how, ack.inflight);
+            self.install(cwnd);
+        }
         self.episode = None;
         if how == End::Complete && self.w.in_slow_start() {
             self.stats.slow_starts_after_recovery = self.stats.slow_starts_after_recovery.saturating_add(1);
@@ -544,16 +579,45 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     }
 
     fn feed_policy(&mut self, ack: &Ack) {
-        self.recovery.on_ack(&Progress {
+        let mss = self.cx.mss;
+        let Some(policy) = self.policy() else { return };
+        policy.on_ack(&Progress {
             delivered: ack.acked,
             advanced: ack.advanced,
             newly_lost: ack.lost,
             rescue_next: ack.rescue_next,
             pipe: ack.inflight,
-            mss: self.cx.mss,
+            mss,
             timer: is_timer(ack),
         });
-        self.install(self.recovery.cwnd());
+        let cwnd = policy.cwnd();
+        self.install(cwnd);
+    }
+
+    /// The arm's policy, if its episode is open.
+    #[inline]
+    fn policy(&mut self) -> Option<&mut R> {
+        match &mut self.repairer {
+            Repairer::Policy(policy) if self.episode == Some(Episode::Policy) => Some(policy),
+            _ => None,
+        }
+    }
+
+    fn restarts_on_lost_repeat(&self) -> bool {
+        matches!(&self.repairer, Repairer::Policy(policy) if policy.restarts_on_lost_repeat())
+    }
+
+    /// No episode from here on; the policy is back in its place. Returns what was open.
+    fn close(&mut self) -> Option<Episode> {
+        if let Repairer::Own(_, settings) = &self.repairer {
+            self.repairer = Repairer::Policy(R::with(settings.clone()));
+        }
+        self.episode.take()
+    }
+
+    fn set_mark(&mut self, mark: Option<Seq>) {
+        self.marked = mark.is_some();
+        self.mark = mark.unwrap_or(self.mark);
     }
 
     #[inline(never)]
@@ -562,7 +626,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let before = self.w;
         // RFC9438 4.9-1: remember what to give back; marks are never taken back and void the memory of an earlier loss.
         self.undo = (signal == Signal::Loss).then(|| self.copy(before));
-        self.exit_in_doubt = signal == Signal::Loss && self.exit.is_none();
+        self.exit_in_doubt = signal == Signal::Loss && self.ended.is_none();
         match signal {
             Signal::Loss => self.stats.loss_episodes = self.stats.loss_episodes.saturating_add(1),
             Signal::Ecn => self.stats.ecn_episodes = self.stats.ecn_episodes.saturating_add(1),
@@ -570,16 +634,21 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         let cut = Cut { now: ack.now, signal, inflight_before: ack.inflight_before, from_slow_start };
         let beta = self.avoidance.beta(signal, false);
         let reduced = self.avoidance.reduce(&cut, before, &self.cx);
-        self.mark = Some(ack.nxt);
+        self.set_mark(Some(ack.nxt));
         self.tx_mark = ack.tx_next;
         if let Some(own) = self.startup.on_congestion(signal, beta, ack, before, &self.cx) {
             self.install(own.cwnd());
             self.w.ssthresh = self.w.cwnd;
-            self.episode = Some(Episode::Own(own));
+            if let Repairer::Policy(policy) = &self.repairer {
+                self.repairer = Repairer::Own(own, policy.settings());
+            }
+            self.episode = Some(Episode::Own);
         } else {
             self.w.ssthresh = reduced.ssthresh;
             let timer = is_timer(ack);
-            self.recovery.enter(&Entry {
+            self.episode = Some(Episode::Policy);
+            let mss = self.cx.mss;
+            let entry = Entry {
                 cause: match signal {
                     Signal::Ecn => Cause::Ecn,
                     Signal::Loss if timer => Cause::Timer,
@@ -591,12 +660,14 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
                 delivered: ack.acked,
                 cwnd: before.cwnd,
                 reduced: reduced.cwnd,
-                mss: self.cx.mss,
-            });
-            self.episode = Some(Episode::Policy);
+                mss,
+            };
+            if let Some(policy) = self.policy() {
+                policy.enter(&entry);
+            }
             self.feed_policy(ack);
         }
-        if self.exit.is_none() {
+        if self.ended.is_none() {
             let reason = if signal == Signal::Loss { ExitReason::Loss } else { ExitReason::Ecn };
             self.record(reason, ack.now, before.cwnd, ack.inflight_before, None);
         }
@@ -605,7 +676,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
     fn grow(&mut self, ack: &Ack) {
         // RFC9002 7.3.2-growth: packets sent before a period grow no window. That is QUIC's rule: in TCP an episode lasts until everything
         // sent before it is acknowledged, and after a timeout what was sent before it is what slow start grows by.
-        let acked = if self.mark.is_some() && self.cx.transport == Transport::Quic { ack.acked_fresh } else { ack.acked };
+        let acked = if self.marked && self.cx.transport == Transport::Quic { ack.acked_fresh } else { ack.acked };
         if acked == 0 {
             return;
         }
@@ -644,7 +715,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         self.avoidance.hand_over(handover, self.w, &self.cx);
         // Told in later slow starts as well: what it was still looking for it need not find any more.
         let reason = self.startup.reached();
-        if self.exit.is_none() {
+        if self.ended.is_none() {
             self.record(reason, now, detected, inflight, Some(self.w.ssthresh));
         }
         true
@@ -669,21 +740,21 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         }
         self.w.ssthresh = leave.ssthresh.max(self.cx.minimum_window()).min(self.w.cwnd.max(self.cx.minimum_window()));
         self.avoidance.hand_over(leave.handover, self.w, &self.cx);
-        if self.exit.is_none() {
+        if self.ended.is_none() {
             self.record(leave.reason, ack.now, detected, ack.inflight_before, leave.estimate);
         }
     }
 
     fn record(&mut self, reason: ExitReason, at: Time, detect_cwnd: u64, inflight: u64, estimate: Option<u64>) {
-        self.exit = Some(Exit {
+        self.ended = Some(Ended {
             reason,
-            at,
-            since_first_send: self.first_sent.map_or(Nanos::ZERO, |first| at.since(first)),
+            estimated: estimate.is_some(),
             rounds: self.startup.rounds().unwrap_or(self.rounds),
+            at,
             detect_cwnd,
             cwnd: self.w.cwnd,
             inflight,
-            estimate,
+            estimate: estimate.unwrap_or(0),
         });
     }
 

@@ -212,8 +212,9 @@ pub struct Context {
     pub max_burst: u64,
     /// Growth is allowed: the window was the limit. In slow start the relaxed test: or at least half of it was in flight.
     pub limited: bool,
-    /// How long the congestion avoidance epoch has been running, if there is one (CUBIC; HyStart ignores samples in its first second).
-    pub epoch_age: Option<Nanos>,
+    /// A congestion avoidance epoch is running and young ([`Context::is_young`]; HyStart, published BEST and SEARCH 3.1 as Linux has them
+    /// take no samples then).
+    pub young_epoch: bool,
 }
 
 impl Context {
@@ -221,6 +222,12 @@ impl Context {
     #[inline]
     pub fn cap(&self, acked: u64) -> u64 {
         if self.paced { acked } else { acked.min(self.mss.saturating_mul(8)) }
+    }
+
+    /// An epoch of this age is young: it began less than a second ago. Without an epoch nothing is.
+    #[inline]
+    pub fn is_young(epoch_age: Option<Nanos>) -> bool {
+        epoch_age.is_some_and(|age| age < Nanos::from_secs(1))
     }
 
     /// The smallest congestion window: two segments (RFC5681 3.1-eq4, RFC9002 7.2-3).

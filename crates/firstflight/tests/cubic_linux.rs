@@ -18,7 +18,7 @@ fn context() -> Context {
         pacing_rate: None,
         max_burst: 10 * MSS,
         limited: true,
-        epoch_age: None,
+        young_epoch: false,
     }
 }
 

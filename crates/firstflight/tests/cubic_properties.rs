@@ -20,7 +20,7 @@ fn context() -> Context {
         pacing_rate: None,
         max_burst: 10 * MSS,
         limited: true,
-        epoch_age: None,
+        young_epoch: false,
     }
 }
 
@@ -57,7 +57,7 @@ fn handover() -> impl Strategy<Value = Handover> {
         Just(Handover::AfterTimeout),
         Just(Handover::LssEntry),
         Just(Handover::Drained),
-        (any::<u32>(), 1u32..).prop_map(|(num, den)| Handover::RapidDone { beta: Ratio::new(num, den) }),
+        (any::<u16>(), 1u16..).prop_map(|(num, den)| Handover::RapidDone { beta: Ratio::new(num, den) }),
     ]
 }
 

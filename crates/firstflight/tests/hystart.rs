@@ -25,7 +25,7 @@ fn context() -> Context {
         pacing_rate: None,
         max_burst: 65_536,
         limited: true,
-        epoch_age: None,
+        young_epoch: false,
     }
 }
 
@@ -288,7 +288,7 @@ fn row_14_a_round_ends_strictly_beyond_its_mark() {
 fn row_15_linux_ignores_samples_of_the_first_second_of_an_epoch() {
     for (age, used) in [(999 * MS, false), (1_000 * MS, true)] {
         let mut f = Flow::after_round(Params::LINUX, 40 * MS, 40 * MS);
-        f.cx.epoch_age = Some(Nanos(age));
+        f.cx.young_epoch = Context::is_young(Some(Nanos(age)));
         let before = f.alg;
         f.roll(T0 + MS, 30 * MS);
         assert_eq!(f.signal("hystart_min_rtt_ns"), Some(if used { 30 * MS } else { 40 * MS }), "the smallest RTT, epoch {age} ns old");
@@ -302,7 +302,7 @@ fn row_15_linux_ignores_samples_of_the_first_second_of_an_epoch() {
 fn reno_has_no_epoch_and_gvisor_and_ns3_discard_nothing() {
     for params in [Params::GVISOR, Params::NS3] {
         let mut f = Flow::after_round(params, 40 * MS, 40 * MS);
-        f.cx.epoch_age = Some(Nanos(0));
+        f.cx.young_epoch = Context::is_young(Some(Nanos(0)));
         f.roll(T0 + MS, 30 * MS);
         assert_eq!(f.signal("hystart_min_rtt_ns"), Some(30 * MS), "{:?} takes every sample", params.profile);
     }
@@ -617,7 +617,7 @@ proptest! {
         for (kind, [now, rtt, una, nxt, cwnd, acked], flag) in events {
             let cx = Context {
                 mss: (acked >> 48) + 1, paced: flag, pacing_rate: Some(Rate(rtt)), max_burst: nxt, limited: !flag,
-                epoch_age: (kind == 7).then_some(Nanos(una)), ..context()
+                young_epoch: kind == 7 && Context::is_young(Some(Nanos(una))), ..context()
             };
             let mut w = Window { cwnd, ssthresh: UNSET_SSTHRESH };
             let ack = Ack { now: Time(now), acked, rtt: (!flag).then_some(Nanos(rtt)), una: Seq(una), nxt: Seq(nxt), ..Ack::default() };

@@ -26,7 +26,7 @@ fn context() -> Context {
         pacing_rate: None,
         max_burst: 65_536,
         limited: true,
-        epoch_age: None,
+        young_epoch: false,
     }
 }
 
@@ -623,7 +623,7 @@ fn a_false_alarm_restores_the_phase_with_its_baseline_and_rounds() {
     let mut f = Flow::in_css(RFC);
     f.end_round(Some(46 * MS));
     let (saved, window) = (f.alg.save(), f.w);
-    assert_eq!(saved, Saved { armed: true, phase: 1, rounds: 1, base: Some(Nanos(45 * MS)) }, "what is kept of CSS");
+    assert_eq!(saved, Saved { armed: true, phase: 1, rounds: 1, base: Nanos(45 * MS) }, "what is kept of CSS");
     f.congestion(Signal::Loss);
     f.alg.restore(saved);
     f.w = window;

@@ -18,7 +18,7 @@ fn context() -> Context {
         pacing_rate: None,
         max_burst: 65_536,
         limited: true,
-        epoch_age: None,
+        young_epoch: false,
     }
 }
 

@@ -17,7 +17,7 @@ fn no_jump() -> RapidStart {
 }
 
 fn context(paced: bool, limited: bool) -> Context {
-    Context { mss: MSS, iw: IW, transport: Transport::Quic, paced, pacing_rate: None, max_burst: 10 * MSS, limited, epoch_age: None }
+    Context { mss: MSS, iw: IW, transport: Transport::Quic, paced, pacing_rate: None, max_burst: 10 * MSS, limited, young_epoch: false }
 }
 
 /// Growth by one ACK of 1000 bytes after these samples, given as (ms since the start, RTT in ns).

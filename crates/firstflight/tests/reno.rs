@@ -18,7 +18,7 @@ fn context() -> Context {
         pacing_rate: None,
         max_burst: 10 * MSS,
         limited: true,
-        epoch_age: None,
+        young_epoch: false,
     }
 }
 
@@ -177,7 +177,7 @@ proptest! {
     #[test]
     fn nonsense_is_survived(
         steps in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u64>(), 0u8..5, any::<bool>()), 1..50),
-        num in any::<u32>(), den in 1u32.., mss in prop_oneof![Just(0), Just(u64::MAX), 1u64..70_000],
+        num in any::<u16>(), den in 1u16.., mss in prop_oneof![Just(0), Just(u64::MAX), 1u64..70_000],
     ) {
         let params = Params { beta: Ratio::new(num, den), base: Base::Inflight, ..Params::default() };
         let mut reno = Reno::new(params);

@@ -382,7 +382,7 @@ fn an_application_limit_restarts_3_1_only() {
 fn samples_of_a_young_epoch_are_skipped_on_request() {
     for (skip_young_epoch, age_ms, taken) in [(true, 999, false), (true, 1000, true), (false, 0, true)] {
         let mut search = Search::new(Params { skip_young_epoch, ..Params::V4_0 });
-        let cx = firstflight::Context { epoch_age: Some(Nanos::from_millis(age_ms)), ..context() };
+        let cx = firstflight::Context { young_epoch: firstflight::Context::is_young(Some(Nanos::from_millis(age_ms))), ..context() };
         let ack = Ack { now: Time(T0), rtt: Some(Nanos(100 * MS)), ..Ack::default() };
         search.sample(&ack, Window { cwnd: MSS, ssthresh: UNSET_SSTHRESH }, &cx);
         assert_eq!(search.bin_index().is_some(), taken, "skip {skip_young_epoch}, epoch {age_ms} ms old: sample taken = {taken}");

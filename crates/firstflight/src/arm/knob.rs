@@ -48,7 +48,7 @@ const fn gcd(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A positive fraction in lowest terms; at most six digits on either side of a point or a stroke.
+/// A positive fraction in lowest terms, as far as sixteen bits hold it: at most six digits on either side of a point or a stroke.
 impl Knob for Ratio {
     fn parse(text: &str) -> Option<Ratio> {
         let digits = |part: &str| {
@@ -67,7 +67,8 @@ impl Knob for Ratio {
             return None;
         }
         let common = gcd(num, den);
-        Some(Ratio::new(num / common, den / common))
+        let (num, den) = (u16::try_from(num / common).ok()?, u16::try_from(den / common).ok()?);
+        Some(Ratio::new(num, den))
     }
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Decimal where six digits hold it exactly and reading back does not overflow: 0.7, not 7/10. The others have at most six

@@ -3,7 +3,7 @@
 //! Each reduction or hand-over begins an epoch. In it the window follows [`cubic_curve`](super::cubic_curve) by the time that has
 //! passed, looking one RTT ahead, and never falls behind what Reno would have reached. Every remainder of a division is kept, so that
 //! slow growth is slow and not none.
-//! Follows: RFC 9438 (August 2023); RFC 8511 as an option. State: 176 bytes, 136 of them change.
+//! Follows: RFC 9438 (August 2023); RFC 8511 as an option. State: 96 bytes, 80 of them change.
 //!
 //! Departures:
 //! * D1 (RFC9438 4.4-1): growth is scaled by the bytes acknowledged, not counted per ACK: delayed and merged ACKs grow it alike.
@@ -15,10 +15,10 @@
 
 use super::cubic_curve::Curve;
 use super::cubic_linux::LinuxEpoch;
-use super::{Avoidance, Base, Cut, Reduced, div_carry, segment, window};
+use super::{Avoidance, Base, Cut, MAX_MSS, Reduced, div_carry, segment, window};
 use crate::event::{Ack, Context, Signal, Transport, Window};
 use crate::startup::Handover;
-use crate::units::{MAX_BYTES, Nanos, Ratio, Time, mul_div};
+use crate::units::{Amount, MAX_BYTES, Nanos, Ratio, Time, mul_div};
 
 /// Which arithmetic draws the curve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -85,20 +85,30 @@ pub struct Cubic {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The plateau in bytes, once a reduction or a hand-over has set one.
-    w_max: Option<u64>,
+    w_max: Option<Amount>,
     /// The window before the last reduction in bytes: where Reno's slower growth ends (RFC 9438 section 4.3).
     cwnd_prior: u64,
-    /// How the next epoch begins.
-    pending: Handover,
+    epoch: Epoch,
+    /// The segment size when an epoch of RFC 9438 began, in bytes.
+    epoch_mss: u32,
+    /// The remainder of `ca_floor_20` in such an epoch, below 20.
+    floor_carry: u8,
     /// There was a congestion event.
     congested: bool,
-    epoch: Option<Epoch>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Epoch {
+    /// None is running; how the next one begins.
+    Pending(Handover),
     Curve(CurveEpoch),
     Linux(LinuxEpoch),
+}
+
+impl Default for Epoch {
+    fn default() -> Epoch {
+        Epoch::Pending(Handover::LossFree)
+    }
 }
 
 /// One ACK's worth of growth: the moment, the window, the bytes acknowledged, the smoothed RTT and the segment size, all within bounds.
@@ -117,20 +127,19 @@ struct CurveEpoch {
     start: Time,
     /// The last ACK that congestion avoidance saw.
     last: Time,
-    curve: Curve,
+    /// `K` of the curve. Its plateau is the state's `w_max`, which changes only where an epoch ends.
+    k_us: u64,
     /// Reno's window in bytes, and the remainder of its growth.
     w_est: u64,
     est_carry: u64,
     /// The remainder of the curve's growth.
     carry: u64,
-    /// The remainder of `ca_floor_20`, below 20.
-    floor_carry: u64,
 }
 
 impl CurveEpoch {
     fn new(now: Time, cwnd: u64, w_max: u64, mss: u64) -> CurveEpoch {
-        let curve = Curve::new(w_max, cwnd, mss);
-        CurveEpoch { start: now, last: now, curve, w_est: cwnd, est_carry: 0, carry: 0, floor_carry: 0 }
+        let k_us = Curve::new(w_max, cwnd, mss).k_us();
+        CurveEpoch { start: now, last: now, k_us, w_est: cwnd, est_carry: 0, carry: 0 }
     }
 
     /// Leaves out the last `span` up to `now`, but nothing before the last ACK: that has passed already.
@@ -142,8 +151,9 @@ impl CurveEpoch {
 
     /// The window after one more ACK.
     #[inline]
-    fn grow(&mut self, step: &Step, beta: Ratio, prior: u64) -> u64 {
+    fn grow(&mut self, step: &Step, beta: Ratio, prior: u64, (w_max, epoch_mss): (u64, u32)) -> u64 {
         let Step { now, cwnd, acked, srtt, mss } = *step;
+        let curve = Curve::resumed(w_max, self.k_us, u64::from(epoch_mss));
         self.last = self.last.max(now);
         let t_us = now.since(self.start).micros();
 
@@ -154,11 +164,11 @@ impl CurveEpoch {
         self.w_est = self.w_est.saturating_add(gain).min(MAX_BYTES);
 
         // RFC9438 4.3-1: as long as Reno would be ahead of the curve, go with Reno.
-        if self.curve.at(t_us) < self.w_est {
+        if curve.at(t_us) < self.w_est {
             return cwnd.max(self.w_est);
         }
         // RFC9438 4.2-target: the target lies one RTT ahead, not below the window and not above one and a half of it.
-        let target = self.curve.at(t_us.saturating_add(srtt.micros())).clamp(cwnd, cwnd + cwnd / 2);
+        let target = curve.at(t_us.saturating_add(srtt.micros())).clamp(cwnd, cwnd + cwnd / 2);
         // RFC9438 4.4-1, 4.5-1: within one RTT, by the share that this ACK has of the window.
         cwnd.saturating_add(div_carry(target - cwnd, acked, &mut self.carry, cwnd))
     }
@@ -172,7 +182,7 @@ impl Cubic {
 
     /// The plateau of the present or the next curve in bytes, once there is one.
     pub fn w_max(&self) -> Option<u64> {
-        self.state.w_max
+        self.state.w_max.map(Amount::get)
     }
 
     /// The window before the last reduction, in bytes.
@@ -182,7 +192,7 @@ impl Cubic {
 
     /// `K` of the present epoch in microseconds, if one of RFC 9438 is running.
     pub fn k_us(&self) -> Option<u64> {
-        self.curve_epoch().map(|epoch| epoch.curve.k_us())
+        self.curve_epoch().map(|epoch| epoch.k_us)
     }
 
     /// Reno's window in the present epoch in bytes, if one of RFC 9438 is running.
@@ -192,8 +202,8 @@ impl Cubic {
 
     fn curve_epoch(&self) -> Option<&CurveEpoch> {
         match &self.state.epoch {
-            Some(Epoch::Curve(epoch)) => Some(epoch),
-            _ => None,
+            Epoch::Curve(epoch) => Some(epoch),
+            Epoch::Pending(_) | Epoch::Linux(_) => None,
         }
     }
 
@@ -206,29 +216,32 @@ impl Cubic {
     }
 
     /// The first growth after a reduction or a hand-over.
-    fn begin(&mut self, now: Time, cwnd: u64, mss: u64) -> Epoch {
+    #[inline(never)]
+    fn begin(&mut self, handover: Handover, now: Time, cwnd: u64, mss: u64) {
         let s = &mut self.state;
-        match s.pending {
+        match handover {
             // RFC9438 4.2-fig2: up from what the reduction left to what it remembered.
             Handover::AfterLoss => {}
             Handover::RapidDone { beta } => {
                 // RAPID 3.3.3-1: the path held cwnd / beta; fast convergence will take its share of a plateau twice as high.
                 s.cwnd_prior = mul_div(cwnd, beta.den(), beta.num()).min(MAX_BYTES);
                 let factor = 1 + u64::from(self.params.fast_convergence);
-                s.w_max = Some(mul_div(cwnd, factor * beta.den(), beta.num()).min(MAX_BYTES));
+                s.w_max = Some(Amount::new(mul_div(cwnd, factor * beta.den(), beta.num())));
             }
             // RFC9438 4.10-1: no loss, so nothing to climb back to: the plateau is here and the curve starts convex.
             Handover::LossFree | Handover::AfterTimeout | Handover::LssEntry | Handover::Drained => {
                 s.cwnd_prior = cwnd;
                 if self.params.profile == Profile::Rfc9438 {
-                    s.w_max = Some(cwnd);
+                    s.w_max = Some(Amount::new(cwnd));
                 }
             }
         }
-        match self.params.profile {
-            Profile::Rfc9438 => Epoch::Curve(CurveEpoch::new(now, cwnd, s.w_max.unwrap_or(cwnd), mss)),
-            Profile::Linux => Epoch::Linux(LinuxEpoch::new(now, cwnd / mss, s.w_max.map(|bytes| bytes / mss))),
-        }
+        s.epoch_mss = mss.min(MAX_MSS) as u32;
+        s.floor_carry = 0;
+        s.epoch = match self.params.profile {
+            Profile::Rfc9438 => Epoch::Curve(CurveEpoch::new(now, cwnd, s.w_max.map_or(cwnd, Amount::get), mss)),
+            Profile::Linux => Epoch::Linux(LinuxEpoch::new(now, cwnd / mss, s.w_max.map(|w_max| w_max.get() / mss))),
+        };
     }
 
     /// What every reduction remembers, and the base and beta of the new threshold applied to it.
@@ -237,14 +250,13 @@ impl Cubic {
         let s = &mut self.state;
         // RFC9438 4.7-1: cut below the last plateau, so somebody new wants a share: aim at (1 + beta)/2 of the window. With the beta of
         // loss for marks too, as the RFC writes it. Equality is no reason to yield.
-        let yields = self.params.fast_convergence && s.w_max.is_some_and(|w_max| cwnd < w_max);
+        let yields = self.params.fast_convergence && s.w_max.is_some_and(|w_max| cwnd < w_max.get());
         let units = cwnd / unit;
         let aim = if yields { mul_div(units, beta.num() + beta.den(), 2 * beta.den()).min(units) } else { units };
-        s.w_max = Some(unit * aim);
+        s.w_max = Some(Amount::new(unit * aim));
         s.cwnd_prior = cwnd;
         s.congested = true;
-        s.epoch = None;
-        s.pending = Handover::AfterLoss;
+        s.epoch = Epoch::Pending(Handover::AfterLoss);
         // RFC9438 4.6-fig5.
         let base = self.params.base.of(cwnd, inflight_before) / unit;
         unit * self.beta(signal, from_slow_start).of(base).min(base)
@@ -257,31 +269,34 @@ impl Avoidance for Cubic {
     #[inline]
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
         let (mss, cwnd, acked) = (segment(cx), window(*w), acked.min(MAX_BYTES));
-        if self.state.epoch.is_none() {
-            self.state.epoch = Some(self.begin(ack.now, cwnd, mss));
+        if let Epoch::Pending(handover) = self.state.epoch {
+            self.begin(handover, ack.now, cwnd, mss);
         }
         let s = &mut self.state;
         let grown = match &mut s.epoch {
-            Some(Epoch::Curve(e)) if cx.limited => {
+            Epoch::Curve(e) if cx.limited => {
                 let step = Step { now: ack.now, cwnd, acked, srtt: ack.srtt.unwrap_or_default(), mss };
-                let grown = e.grow(&step, self.params.beta, s.cwnd_prior);
+                let grown = e.grow(&step, self.params.beta, s.cwnd_prior, (s.w_max.map_or(cwnd, Amount::get), s.epoch_mss));
                 if self.params.ca_floor_20 && !s.congested {
-                    grown.max(cwnd.saturating_add(div_carry(acked, 1, &mut e.floor_carry, 20)))
+                    let mut carry = u64::from(s.floor_carry);
+                    let floor = div_carry(acked, 1, &mut carry, 20);
+                    s.floor_carry = carry as u8;
+                    grown.max(cwnd.saturating_add(floor))
                 } else {
                     grown
                 }
             }
-            Some(Epoch::Linux(e)) if cx.limited => {
+            Epoch::Linux(e) if cx.limited => {
                 let min_rtt = ack.min_rtt.unwrap_or_default();
                 let segments = e.grow(ack.now, cwnd / mss, acked, min_rtt, mss, self.params.beta);
                 cwnd.saturating_add(segments.saturating_mul(mss))
             }
             // RFC9438 5.8-1: time in which the window was not the limit proves nothing and is not counted.
-            Some(Epoch::Curve(e)) => {
+            Epoch::Curve(e) => {
                 e.skip(ack.now, Nanos::MAX);
                 cwnd
             }
-            _ => cwnd,
+            Epoch::Pending(_) | Epoch::Linux(_) => cwnd,
         };
         w.cwnd = w.cwnd.max(grown.min(MAX_BYTES));
     }
@@ -308,15 +323,14 @@ impl Avoidance for Cubic {
     }
 
     fn hand_over(&mut self, handover: Handover, _w: Window, _cx: &Context) {
-        self.state.pending = handover;
-        self.state.epoch = None;
+        self.state.epoch = Epoch::Pending(handover);
     }
 
     fn on_idle(&mut self, now: Time, idle: Nanos) {
         match &mut self.state.epoch {
-            Some(Epoch::Curve(epoch)) => epoch.skip(now, idle),
-            Some(Epoch::Linux(epoch)) => epoch.skip(now, idle),
-            None => {}
+            Epoch::Curve(epoch) => epoch.skip(now, idle),
+            Epoch::Linux(epoch) => epoch.skip(now, idle),
+            Epoch::Pending(_) => {}
         }
     }
 
@@ -332,9 +346,9 @@ impl Avoidance for Cubic {
     #[inline]
     fn epoch_start(&self) -> Option<Time> {
         match &self.state.epoch {
-            Some(Epoch::Curve(epoch)) => Some(epoch.start),
-            Some(Epoch::Linux(epoch)) => Some(epoch.start()),
-            None => None,
+            Epoch::Curve(epoch) => Some(epoch.start),
+            Epoch::Linux(epoch) => Some(epoch.start()),
+            Epoch::Pending(_) => None,
         }
     }
 
@@ -347,13 +361,13 @@ impl Avoidance for Cubic {
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        if let Some(w_max) = self.state.w_max {
+        if let Some(w_max) = self.w_max() {
             visit("w_max", w_max);
         }
         visit("cwnd_prior", self.state.cwnd_prior);
         if let Some(epoch) = self.curve_epoch() {
             visit("w_est", epoch.w_est);
-            visit("k_us", epoch.curve.k_us());
+            visit("k_us", epoch.k_us);
         }
     }
 }
@@ -361,8 +375,7 @@ impl Avoidance for Cubic {
 impl Cubic {
     /// A timeout: slow start follows, and the epoch after it begins anew where slow start ends. Linux forgets the plateau as well.
     fn forget(&mut self) {
-        self.state.epoch = None;
-        self.state.pending = Handover::AfterTimeout;
+        self.state.epoch = Epoch::Pending(Handover::AfterTimeout);
         if self.params.profile == Profile::Linux {
             self.state.w_max = None;
         }

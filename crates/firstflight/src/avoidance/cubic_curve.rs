@@ -35,6 +35,12 @@ impl Curve {
         Curve { w_max, k_us: k_us(w_max, cwnd_epoch, mss), mss: mss.clamp(1, MAX_MSS) }
     }
 
+    /// A curve that was begun before, from what of it is kept; within the bounds that [`Curve::new`] set.
+    #[inline]
+    pub(super) fn resumed(w_max: u64, k_us: u64, mss: u64) -> Curve {
+        Curve { w_max, k_us, mss }
+    }
+
     /// The plateau in bytes.
     pub fn w_max(&self) -> u64 {
         self.w_max

@@ -2,7 +2,7 @@
 //!
 //! At or above the threshold the window grows by `mss * acked / cwnd` per ACK. A loss or a mark multiplies it by beta and the result
 //! is window and threshold at once; a timeout sets the threshold alone, the controller sets the window.
-//! Follows: RFC 5681 section 3 (September 2009) and RFC 9002 section 7 (May 2021); RFC 8511 as an option. State: 48 bytes, 8 of
+//! Follows: RFC 5681 section 3 (September 2009) and RFC 9002 section 7 (May 2021); RFC 8511 as an option. State: 24 bytes, 8 of
 //! them change.
 //!
 //! Departures:

@@ -1,6 +1,6 @@
 //! One recovery policy out of all, chosen at run time without a heap or a virtual call.
 
-use super::{End, Entry, Immediate, Progress, Prr, RateHalving, Recovery, Sack};
+use super::{End, Entry, Immediate, Progress, Prr, RateHalving, Recovery, Sack, prr, rate_halving, sack};
 
 /// Any recovery policy of the crate.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,19 @@ pub enum AnyRecovery {
     Prr(Prr),
 }
 
+/// The settings of a policy.
+#[derive(Clone, Copy, Debug)]
+pub enum AnySettings {
+    /// The immediate cut has none.
+    Immediate,
+    /// Of the cut that fills.
+    Sack(sack::Params),
+    /// Of rate halving.
+    RateHalving(rate_halving::Params),
+    /// Of proportional rate reduction.
+    Prr(prr::Params),
+}
+
 macro_rules! each {
     ($self:expr, $recovery:ident => $call:expr) => {
         match $self {
@@ -27,6 +40,24 @@ macro_rules! each {
 }
 
 impl Recovery for AnyRecovery {
+    type Settings = AnySettings;
+
+    fn settings(&self) -> AnySettings {
+        match self {
+            AnyRecovery::Immediate(_) => AnySettings::Immediate,
+            AnyRecovery::Sack(sack) => AnySettings::Sack(sack.settings()),
+            AnyRecovery::RateHalving(halving) => AnySettings::RateHalving(halving.settings()),
+            AnyRecovery::Prr(prr) => AnySettings::Prr(prr.settings()),
+        }
+    }
+    fn with(settings: AnySettings) -> AnyRecovery {
+        match settings {
+            AnySettings::Immediate => AnyRecovery::Immediate(Immediate::with(())),
+            AnySettings::Sack(params) => AnyRecovery::Sack(Sack::with(params)),
+            AnySettings::RateHalving(params) => AnyRecovery::RateHalving(RateHalving::with(params)),
+            AnySettings::Prr(params) => AnyRecovery::Prr(Prr::with(params)),
+        }
+    }
     fn enter(&mut self, entry: &Entry) {
         each!(self, r => r.enter(entry));
     }

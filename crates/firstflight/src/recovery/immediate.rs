@@ -19,6 +19,14 @@ pub struct Immediate {
 }
 
 impl Recovery for Immediate {
+    type Settings = ();
+
+    fn settings(&self) {}
+
+    fn with((): ()) -> Immediate {
+        Immediate::default()
+    }
+
     fn enter(&mut self, entry: &Entry) {
         self.cwnd = entry.reduced.min(MAX_BYTES);
         // RFC9002 7.3.2-3: one packet may leave as if before the reduction; section B.6 grants it for losses and for marks alike.

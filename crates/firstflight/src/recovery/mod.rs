@@ -11,7 +11,7 @@ pub mod rate_halving;
 pub mod sack;
 pub mod safe_retreat;
 
-pub use any::AnyRecovery;
+pub use any::{AnyRecovery, AnySettings};
 pub use immediate::Immediate;
 pub use prr::Prr;
 pub use rapid_recovery::RapidRecovery;
@@ -133,6 +133,15 @@ pub enum LostRepeat {
 
 /// A recovery policy.
 pub trait Recovery {
+    /// What of it outlasts an episode.
+    type Settings: Clone;
+
+    /// Its settings: all that a controller keeps of it while a startup's own recovery is in charge.
+    fn settings(&self) -> Self::Settings;
+
+    /// A policy with these settings, no episode open.
+    fn with(settings: Self::Settings) -> Self;
+
     /// Opens an episode. [`Recovery::on_ack`] for the same ACK follows.
     fn enter(&mut self, entry: &Entry);
 

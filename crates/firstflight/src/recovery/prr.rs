@@ -3,7 +3,7 @@
 //! due stays on account (`delivered - out`) and may be sent later. The episode ends with the window at the target.
 //!
 //! Follows: RFC 6937 (May 2013, experimental), RFC 9937 (December 2025, standards track), and Linux since 4.3
-//! (`tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`); [`Rules`] says which. State: 96 bytes.
+//! (`tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`); [`Rules`] says which. State: 72 bytes.
 //!
 //! Departures:
 //! * D1 (whole segments): in the proportional branch a whole segment goes while anything is due; the excess is below one segment and the
@@ -19,6 +19,7 @@
 //!   which is the same as long as all segments are full.
 
 use crate::recovery::{Cause, End, Entry, LostRepeat, Progress, Recovery};
+use crate::avoidance::MAX_MSS;
 use crate::units::MAX_BYTES;
 
 /// RFC 6937: how fast the pipe may climb back to the target.
@@ -164,33 +165,85 @@ impl Branch {
     }
 }
 
+/// What an episode is waiting for, or what its last ACK brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Opened; its first ACK has not been seen.
+    Opened,
+    /// The same, by a loss timer.
+    OpenedByTimer,
+    /// The same, by marks.
+    OpenedByMarks,
+    /// A grant of each branch.
+    Closed,
+    Proportional,
+    Bound,
+    Forced,
+}
+
+impl Stage {
+    fn opened(cause: Cause) -> Stage {
+        match cause {
+            Cause::Ack => Stage::Opened,
+            Cause::Timer => Stage::OpenedByTimer,
+            Cause::Ecn => Stage::OpenedByMarks,
+        }
+    }
+
+    /// What opened the episode, if this is still its first ACK.
+    fn opening(self) -> Option<Cause> {
+        match self {
+            Stage::Opened => Some(Cause::Ack),
+            Stage::OpenedByTimer => Some(Cause::Timer),
+            Stage::OpenedByMarks => Some(Cause::Ecn),
+            Stage::Closed | Stage::Proportional | Stage::Bound | Stage::Forced => None,
+        }
+    }
+}
+
 /// Proportional rate reduction; see the module.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prr {
     params: Params,
-    /// `T` as handed over: the exit window.
-    exit: u64,
+    stage: Stage,
+    /// Extra segments granted, for `split_guard`.
+    extras: u32,
+    /// What the exit window is above `target`: `T` as handed over less `T` as the formulas use it, below two segments either way.
+    exit_above: i32,
     /// `T` as the formulas use it.
     target: u64,
     /// `F`, never zero in an episode.
     recover_fs: u64,
     delivered: u64,
     out: u64,
-    /// Extra segments granted, for `split_guard`.
-    extras: u64,
-    branch: Branch,
-    quota: i128,
+    quota: i64,
     /// `out` may go up to here before the next ACK.
     limit: u64,
     cwnd: u64,
-    /// How the episode opened, until its first ACK has been seen.
-    opening: Option<Cause>,
+}
+
+impl Default for Prr {
+    fn default() -> Prr {
+        Prr::new(Params::default())
+    }
 }
 
 impl Prr {
     /// A policy with these parameters.
     pub fn new(params: Params) -> Prr {
-        Prr { params, ..Prr::default() }
+        Prr {
+            params,
+            stage: Stage::Closed,
+            extras: 0,
+            exit_above: 0,
+            target: 0,
+            recover_fs: 0,
+            delivered: 0,
+            out: 0,
+            quota: 0,
+            limit: 0,
+            cwnd: 0,
+        }
     }
 
     /// The parameters.
@@ -219,13 +272,18 @@ impl Prr {
     }
 
     /// What the last ACK granted in bytes, before anything was sent on it and before negative values count as 0.
-    pub fn quota(&self) -> i128 {
+    pub fn quota(&self) -> i64 {
         self.quota
     }
 
     /// Which rule granted it.
     pub fn branch(&self) -> Branch {
-        self.branch
+        match self.stage {
+            Stage::Opened | Stage::OpenedByTimer | Stage::OpenedByMarks | Stage::Closed => Branch::Closed,
+            Stage::Proportional => Branch::Proportional,
+            Stage::Bound => Branch::Bound,
+            Stage::Forced => Branch::Forced,
+        }
     }
 
     /// Inner signals by name and value, for traces.
@@ -233,7 +291,7 @@ impl Prr {
         visit("prr_delivered", self.delivered);
         visit("prr_out", self.out);
         visit("prr_recover_fs", self.recover_fs);
-        visit("prr_quota", u64::try_from(self.quota.max(0)).unwrap_or(u64::MAX));
+        visit("prr_quota", self.quota.max(0) as u64);
     }
 
     /// `F`: the flight at entry in bytes, as each document defines it.
@@ -294,38 +352,49 @@ impl Prr {
 
     /// OURS prr-split: one segment, unless ACKs are being split to farm it.
     fn extra(&mut self, d: u64, mss: u64) -> i128 {
-        if self.params.split_guard && (d == 0 || self.extras.saturating_add(1).saturating_mul(mss) > self.delivered) {
+        if self.params.split_guard && (d == 0 || (u64::from(self.extras) + 1).saturating_mul(mss) > self.delivered) {
             return 0;
         }
         self.extras = self.extras.saturating_add(1);
         i128::from(mss)
     }
 
-    fn grant(&mut self, branch: Branch, quota: i128, pipe: u64) {
+    fn grant(&mut self, stage: Stage, quota: i128, pipe: u64) {
         let due = u64::try_from(quota.max(0)).unwrap_or(u64::MAX);
-        self.branch = branch;
-        self.quota = quota;
+        self.stage = stage;
+        self.quota = i64::try_from(quota).unwrap_or(if quota > 0 { i64::MAX } else { i64::MIN });
         self.limit = self.out.saturating_add(due);
         self.cwnd = pipe.saturating_add(due);
     }
 }
 
 impl Recovery for Prr {
+    type Settings = Params;
+
+    fn settings(&self) -> Params {
+        self.params
+    }
+
+    fn with(settings: Params) -> Prr {
+        Prr::new(settings)
+    }
+
     fn enter(&mut self, entry: &Entry) {
-        let mss = entry.mss.clamp(1, MAX_BYTES);
+        let mss = entry.mss.clamp(1, MAX_MSS);
         let exit = entry.target.min(MAX_BYTES);
         let target = match self.params.rules {
             Rules::Linux => (exit / mss).max(2).saturating_mul(mss),
             Rules::Rfc6937 { .. } | Rules::Rfc9937 { .. } => exit,
         };
         let recover_fs = self.flight_at_entry(entry);
-        *self = Prr { params: self.params, exit, target, recover_fs, cwnd: exit, opening: Some(entry.cause), ..Prr::default() };
+        let exit_above = (exit as i64 - target as i64) as i32;
+        *self = Prr { stage: Stage::opened(entry.cause), exit_above, target, recover_fs, cwnd: exit, ..Prr::new(self.params) };
     }
 
     fn on_ack(&mut self, progress: &Progress) {
-        let mss = progress.mss.clamp(1, MAX_BYTES);
+        let mss = progress.mss.clamp(1, MAX_MSS);
         let pipe = progress.pipe;
-        let opening = self.opening.take();
+        let opening = self.stage.opening();
         let d = self.counted(progress, opening, mss);
         // RFC9937 6.2-1: an ACK that delivers nothing changes nothing; what is left of the last grant stays usable.
         if d == 0 && self.params.ignores_zero_delivery() {
@@ -337,38 +406,38 @@ impl Recovery for Prr {
                     self.params.forces_first() && self.params.rules != Rules::Rfc9937 { timer: TimerEntry::Strict }
                 }
             };
-            return if forced { self.grant(Branch::Forced, i128::from(mss), pipe) } else { self.grant(Branch::Closed, 0, pipe) };
+            return if forced { self.grant(Stage::Forced, i128::from(mss), pipe) } else { self.grant(Stage::Closed, 0, pipe) };
         }
         self.delivered = self.delivered.saturating_add(d);
         // RFC6937 3-4: strictly above; equality belongs to the bound.
-        let (branch, quota) = if pipe > self.target {
-            (Branch::Proportional, i128::from(self.line()) - i128::from(self.out))
+        let (stage, quota) = if pipe > self.target {
+            (Stage::Proportional, i128::from(self.line()) - i128::from(self.out))
         } else {
             let room = i128::from(self.target) - i128::from(pipe);
-            (Branch::Bound, room.min(self.bound(progress, d, mss)))
+            (Stage::Bound, room.min(self.bound(progress, d, mss)))
         };
         // RFC9937 6.2-4: the first repeat goes at once (D2). In the proportional branch D1 sends it as soon as one byte is due.
-        let blocked = quota <= 0 || (branch == Branch::Bound && quota < i128::from(mss));
+        let blocked = quota <= 0 || (stage == Stage::Bound && quota < i128::from(mss));
         if self.out == 0 && blocked && self.params.forces_first() {
-            self.grant(Branch::Forced, i128::from(mss), pipe);
+            self.grant(Stage::Forced, i128::from(mss), pipe);
         } else {
-            self.grant(branch, quota, pipe);
+            self.grant(stage, quota, pipe);
         }
     }
 
     #[inline]
     fn admits(&self, len: u64, _pipe: u64) -> bool {
         let fits = self.out.saturating_add(len) <= self.limit;
-        match self.branch {
-            Branch::Closed => false,
-            Branch::Proportional => match self.params.rounding {
+        match self.stage {
+            Stage::Opened | Stage::OpenedByTimer | Stage::OpenedByMarks | Stage::Closed => false,
+            Stage::Proportional => match self.params.rounding {
                 // OURS prr-whole: the excess is below one segment and the cumulative line takes it back (D1).
                 Rounding::WholeSegment => self.out < self.limit,
                 // The first repeat must not wait for a whole segment to be due (D2).
                 Rounding::Exact => fits || (self.out == 0 && self.limit > 0 && self.params.forces_first()),
             },
-            Branch::Bound => fits,
-            Branch::Forced => self.out == 0,
+            Stage::Bound => fits,
+            Stage::Forced => self.out == 0,
         }
     }
 
@@ -385,8 +454,8 @@ impl Recovery for Prr {
 
     fn end(&mut self, _how: End, _pipe: u64) -> u64 {
         // RFC9937 6.4-1: the window is the target; stepping up to it is for the pacer to smooth.
-        self.branch = Branch::Closed;
-        self.exit
+        self.stage = Stage::Closed;
+        self.target.saturating_add_signed(i64::from(self.exit_above))
     }
 
     fn restarts_on_lost_repeat(&self) -> bool {

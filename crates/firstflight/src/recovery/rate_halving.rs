@@ -71,6 +71,16 @@ impl RateHalving {
 }
 
 impl Recovery for RateHalving {
+    type Settings = Params;
+
+    fn settings(&self) -> Params {
+        self.params
+    }
+
+    fn with(settings: Params) -> RateHalving {
+        RateHalving::new(settings)
+    }
+
     fn enter(&mut self, entry: &Entry) {
         self.mss = entry.mss.clamp(1, MAX_BYTES);
         self.target = entry.target.min(MAX_BYTES);

@@ -58,6 +58,16 @@ impl Sack {
 }
 
 impl Recovery for Sack {
+    type Settings = Params;
+
+    fn settings(&self) -> Params {
+        self.params
+    }
+
+    fn with(settings: Params) -> Sack {
+        Sack::new(settings)
+    }
+
     fn enter(&mut self, entry: &Entry) {
         self.mss = entry.mss.clamp(1, MAX_BYTES);
         self.target = entry.target.min(MAX_BYTES);

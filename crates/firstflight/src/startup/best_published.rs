@@ -6,24 +6,25 @@
 //! reproduced; [`Best`](super::Best) is the design for use.
 //!
 //! Follows: the BEST slides (NetDev 0x16, October 2022) as their code has them, tcp_cubic_bw.c of 26 October 2022.
-//! State: 640 bytes. Tests: `tests/best_published.rs`.
+//! State: 352 bytes, 306 of them samples. Tests: `tests/best_published.rs`.
 //!
 //! Departures:
 //! * D1: all flows, not only those from local port 5201.
 //! * D2: the median of an empty round is 0; the original reads the two bytes before its array there, and does not use them.
 //! * D3: bytes and packet numbers come from the transport's record: cumulative bytes are those delivered less those SACKed out of order.
 
+mod samples;
+
 use super::slow_start::double;
 use super::{ExitReason, Grown, Handover, Leave, Startup, Verdict};
 use crate::event::{Ack, Context, Timeout, Window};
-use crate::units::{Nanos, Seq, Time};
+use crate::units::{Seq, Time};
+use samples::Samples;
 
-/// BESTPUB rate-3: rates kept per round; later ones of the same round are dropped.
+/// BESTPUB rate-3: rates counted per round; later ones of the same round are dropped.
 pub const CAPACITY: usize = 300;
 /// BESTPUB round-3: the last round after which it may decide.
 const LAST_ROUND: u8 = 7;
-/// BESTPUB gate-2: samples in a younger CUBIC epoch are ignored.
-const YOUNG_EPOCH: Nanos = Nanos::from_secs(1);
 
 /// The module parameters of the published code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,8 +82,7 @@ pub struct Counts {
 /// BEST, published mode. Times are in wrapping microseconds, rates in whole Mbit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BestPublished {
-    rates: [u16; CAPACITY],
-    n: u16,
+    samples: Samples,
     rtt_round: u8,
     found: bool,
     seen_round_start: u32,
@@ -117,8 +117,7 @@ impl BestPublished {
     /// Armed.
     pub const fn new(params: Params) -> BestPublished {
         BestPublished {
-            rates: [0; CAPACITY],
-            n: 0,
+            samples: Samples::EMPTY,
             rtt_round: 0,
             found: false,
             seen_round_start: 0,
@@ -133,9 +132,14 @@ impl BestPublished {
         }
     }
 
-    /// The sorted rates of the round so far, in Mbit/s.
+    /// The rates of the round so far that can still become its percentile, in Mbit/s, ascending. All of them, up to the 150th.
     pub fn rates(&self) -> &[u16] {
-        &self.rates[..usize::from(self.n).min(CAPACITY)]
+        self.samples.kept()
+    }
+
+    /// How many rates the round has so far, at most [`CAPACITY`].
+    pub fn samples(&self) -> u16 {
+        self.samples.offered()
     }
 
     /// The counts.
@@ -148,25 +152,15 @@ impl BestPublished {
         (self.curr_rtt != u32::MAX).then_some(self.curr_rtt)
     }
 
-    fn percentile(&self) -> u16 {
-        self.rates().get(percentile_index(self.n, self.params.percentile)).copied().unwrap_or(0)
+    /// The percentile of the round so far, in Mbit/s; 0 without samples.
+    pub fn percentile(&self) -> u16 {
+        self.samples.pick(self.params.percentile)
     }
 
     fn reset(&mut self, now: Time, nxt: Seq) {
         let now = now_us(now);
         let counts = self.counts;
         *self = BestPublished { counts, round_start: now, last_ack: now, end_seq: nxt.0 as u32, ..BestPublished::new(self.params) };
-    }
-
-    fn insert(&mut self, rate: u16) {
-        let n = usize::from(self.n);
-        if self.found || n >= CAPACITY {
-            return;
-        }
-        let at = self.rates[..n].partition_point(|&other| other <= rate);
-        self.rates.copy_within(at..n, at + 1);
-        self.rates[at] = rate;
-        self.n += 1;
     }
 
     /// BESTPUB round-2: the first sampled ACK after a round ended looks at the round. The RTT is what was measured since: that one ACK's
@@ -196,7 +190,7 @@ impl BestPublished {
             Outcome::Sticky => &mut self.counts.sticky,
         };
         *counter = counter.saturating_add(1);
-        self.n = 0;
+        self.samples.clear();
         self.rtt_round = self.rtt_round.wrapping_add(1);
         self.seen_round_start = self.round_start;
         outcome
@@ -221,8 +215,8 @@ impl Startup for BestPublished {
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         let Some(rtt) = ack.rtt else { return Verdict::Stay };
         // BESTPUB gate-1: nothing is sampled below 16 segments.
-        let young = cx.epoch_age.is_some_and(|age| age < YOUNG_EPOCH);
-        if young || w.cwnd / cx.mss.max(1) < u64::from(self.params.low_window) {
+        // BESTPUB gate-2: nor in a young CUBIC epoch.
+        if cx.young_epoch || w.cwnd / cx.mss.max(1) < u64::from(self.params.low_window) {
             return Verdict::Stay;
         }
         let rtt = (rtt.micros() as u32).max(1);
@@ -245,7 +239,10 @@ impl Startup for BestPublished {
         }
         let now = now_us(ack.now);
         let bytes = ack.delivered.saturating_sub(ack.sacked) as u32;
-        self.insert(estimate(bytes.wrapping_sub(self.prev_bytes), now.wrapping_sub(self.last_ack)));
+        if !self.found {
+            let rate = estimate(bytes.wrapping_sub(self.prev_bytes), now.wrapping_sub(self.last_ack));
+            self.samples.insert(rate, self.params.percentile);
+        }
         self.prev_bytes = bytes;
         self.last_ack = now;
         verdict
@@ -277,7 +274,7 @@ impl Startup for BestPublished {
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        visit("best_samples", u64::from(self.n));
+        visit("best_samples", u64::from(self.samples()));
         visit("best_median_mbps", u64::from(self.percentile()));
         visit("best_decided_mbps", u64::from(self.decision.0));
         visit("best_decided_packets", u64::from(self.decision.1));

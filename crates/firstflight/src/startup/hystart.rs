@@ -29,8 +29,6 @@ const RISE: (Nanos, Nanos) = (Nanos::from_millis(4), Nanos::from_millis(16));
 const RISE_DIVISOR: u64 = 8;
 /// NS3 hystart-rise: its bounds; its rise is the whole baseline.
 const RISE_NS3: (Nanos, Nanos) = (Nanos::from_millis(4), Nanos::from_millis(1000));
-/// LINUX hystart-discard: samples this early in a CUBIC epoch still show the queue that the loss left behind.
-const EPOCH_DISCARD: Nanos = Nanos::from_secs(1);
 /// LINUX hystart-ack-delay: the most that batching of ACKs may add to the train limit.
 const MAX_ACK_DELAY: Nanos = Nanos::from_millis(1);
 /// Bursts that the allowance for batching covers: one on the wire and one queued at the sender, twice, because pacing in slow start
@@ -199,9 +197,10 @@ impl HyStart {
         }
     }
 
-    /// The sample falls into the first second of a CUBIC epoch (Linux only; Reno has no epochs).
+    /// LINUX hystart-discard: samples in the first second of a CUBIC epoch still show the queue that the loss left behind (Linux only; Reno
+    /// has no epochs).
     fn discards(&self, cx: &Context) -> bool {
-        self.params.profile == Profile::Linux && cx.epoch_age.is_some_and(|age| age < EPOCH_DISCARD)
+        self.params.profile == Profile::Linux && cx.young_epoch
     }
 
     fn counted(&self, rtt: Nanos) -> Nanos {

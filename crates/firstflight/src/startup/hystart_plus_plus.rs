@@ -453,20 +453,20 @@ impl Startup for HyStartPlusPlus {
     fn save(&self) -> Saved {
         match self.stage {
             Stage::SlowStart => Saved { armed: true, ..Saved::default() },
-            Stage::Css { base, rounds, .. } => Saved { armed: true, phase: 1, rounds, base: Some(base) },
+            Stage::Css { base, rounds, .. } => Saved { armed: true, phase: 1, rounds, base },
             Stage::Lss { .. } => Saved { phase: 2, ..Saved::default() },
             Stage::Over => Saved { phase: 3, ..Saved::default() },
         }
     }
 
     fn restore(&mut self, saved: Saved) {
-        let stage = match (saved.phase, saved.base) {
-            (0, _) if saved.armed => Stage::SlowStart,
-            (1, Some(base)) => {
+        let stage = match saved.phase {
+            0 if saved.armed => Stage::SlowStart,
+            1 => {
                 self.stats.css_resumed = self.stats.css_resumed.saturating_add(1);
-                Stage::css(base, saved.rounds)
+                Stage::css(saved.base, saved.rounds)
             }
-            (2, _) => Stage::Lss { growth: PerRoundTrip::default(), below: false },
+            2 => Stage::Lss { growth: PerRoundTrip::default(), below: false },
             _ => Stage::Over,
         };
         self.interrupt(stage);

@@ -153,8 +153,8 @@ pub struct Saved {
     pub phase: u8,
     /// Rounds counted in that phase.
     pub rounds: u8,
-    /// A baseline RTT that belongs to the phase.
-    pub base: Option<Nanos>,
+    /// A baseline RTT, in phases that have one; zero elsewhere.
+    pub base: Nanos,
 }
 
 /// A startup algorithm. The hooks are called in the order of [`crate::event`]; a hook exists only because at least two algorithms

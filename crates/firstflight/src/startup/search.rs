@@ -34,8 +34,6 @@ use crate::units::{MAX_BYTES, Nanos, Ratio, Seq, Time, mul_div};
 
 /// SEARCH bins-1: the length of a bin in hundredths of the initial RTT, a window of 3.5 RTTs over ten bins.
 const BIN_PERCENT: u64 = 35;
-/// SEARCH epoch-1: a CUBIC epoch younger than this makes samples doubtful (kernel versions only).
-const YOUNG_EPOCH: Nanos = Nanos::from_secs(1);
 
 /// What closing a bin concluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,7 +241,8 @@ impl Search {
             return Verdict::Stay;
         }
         let Some(rtt) = ack.rtt else { return Verdict::Stay };
-        if self.params.skip_young_epoch && cx.epoch_age.is_some_and(|age| age < YOUNG_EPOCH) {
+        // SEARCH epoch-1: a young CUBIC epoch makes samples doubtful (kernel versions only).
+        if self.params.skip_young_epoch && cx.young_epoch {
             return Verdict::Stay;
         }
         let Some(grid) = self.grid else {

@@ -328,7 +328,7 @@ pub fn run<S: Startup>(startup: &mut S, link: &Link, limit: Nanos, keep_log: boo
                     pacing_rate: link.paced.then_some(rate),
                     max_burst: 10 * MSS,
                     limited: true,
-                    epoch_age: None,
+                    young_epoch: false,
                 };
                 let ack = Ack {
                     now: Time(now + epoch),
@@ -398,7 +398,7 @@ pub fn context() -> Context {
         pacing_rate: None,
         max_burst: 10 * MSS,
         limited: true,
-        epoch_age: None,
+        young_epoch: false,
     }
 }
 

@@ -52,7 +52,7 @@ pub const AVOIDANCES: &[&str] = &[
     "cubic(profile=linux)",
     "cubic(abe=0.85,first=0.5,base=inflight)",
     "cubic(fast=off,floor20=on,beta=0.05)",
-    "cubic(beta=0.999999)",
+    "cubic(beta=0.9999)",
     "cubic(profile=linux,beta=0.5,base=inflight)",
     "reno",
     "reno(abe=0.8,base=inflight)",

@@ -337,7 +337,7 @@ fn left_at(window: u64) -> (HyStartPlusPlus, Window, Context) {
         pacing_rate: None,
         max_burst: 65_536,
         limited: true,
-        epoch_age: None,
+        young_epoch: false,
     };
     let mut w = Window { cwnd: window, ssthresh: u64::MAX };
     startup.start(Time(0), Seq(100));

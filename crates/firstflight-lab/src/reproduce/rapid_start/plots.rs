@@ -257,7 +257,7 @@ pub fn losses(all: &Runs) -> Vec<Row> {
 
 /// Grows by `extra` bytes per acknowledged byte, queue or not, so that the first loss shows at exactly `1 + extra` full BDP.
 struct Forced {
-    extra: u32,
+    extra: u16,
 }
 
 impl Startup for Forced {
