@@ -6,7 +6,7 @@
 //! decides.
 //!
 //! Follows: ours, after the idea of the BEST slides (NetDev 0x16, October 2022); what was published is [`super::BestPublished`].
-//! State: 640 bytes at most, the fallback's included. Tests: `tests/best.rs`.
+//! State: 544 bytes at most, the fallback's included. Tests: `tests/best.rs`.
 //!
 //! Departures from the published algorithm: all of it (estimators, guards, RTT, provisional threshold). From our own design notes:
 //! * D1: no probe trains; they need a transport that can exempt packets from its pacer.
@@ -81,7 +81,9 @@ pub struct Best {
 
     floor: RttFloor,
     /// The present round ends with the first ACK at or above this.
-    mark: Option<Seq>,
+    mark: Seq,
+    /// A round has begun: there is a `mark`.
+    begun: bool,
     rounds: u32,
     counts: Counts,
     last: Option<Outcome>,
@@ -129,7 +131,8 @@ impl Best {
             reassignment_ms: params.reassigned_at.map(|at| (at.0 % REASSIGN_PERIOD.0 / 1_000_000) as u16),
             fallback: Fallback::new(params.fallback),
             floor: RttFloor::EMPTY,
-            mark: None,
+            mark: Seq(0),
+            begun: false,
             rounds: 0,
             counts: Counts {
                 set: 0,
@@ -246,13 +249,13 @@ impl Best {
         };
 
         // BEST round-1: the old round is evaluated first; the ACK that ends it belongs to the new one.
-        let verdict = match self.mark {
-            Some(mark) if ack.una < mark => Verdict::Stay,
-            mark => {
-                self.mark = Some(ack.nxt);
-                if mark.is_some() { self.roll(rtt_min, w, cx) } else { Verdict::Stay }
+        let mut verdict = Verdict::Stay;
+        if !self.begun || ack.una >= self.mark {
+            if self.begun {
+                verdict = self.roll(rtt_min, w, cx);
             }
-        };
+            (self.begun, self.mark) = (true, ack.nxt);
+        }
         self.round_min = ack.rtt.map_or(self.round_min, |rtt| self.round_min.min(ShortRtt::new(rtt)));
         if let Some(ts) = ack.receiver_ts {
             self.clock.check_tick(ack.now, ts, rtt_min);

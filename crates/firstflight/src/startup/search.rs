@@ -6,7 +6,7 @@
 //! was delivered in the last initial RTT.
 //!
 //! Follows: draft-chung-ccwg-search-09 (17 March 2026) for 4.0, the kernel patch of December 2024 for 3.1.
-//! State: 272 bytes. Tests: `tests/search.rs`.
+//! State: 240 bytes. Tests: `tests/search.rs`.
 //!
 //! Departures:
 //! * D1: towards which neighbouring bin the look-back is interpolated: the older one; the draft's text names the newer, an erratum.
@@ -86,6 +86,20 @@ pub struct Stats {
     pub full_queue_target: u64,
 }
 
+/// The counters of [`Stats`], which has the targets beside them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    exits: u16,
+    continued: u16,
+    warming: u16,
+    rtt_inflated: u16,
+    zero_sent: u16,
+    resets: u16,
+    reset_passed_bins: u16,
+    max_look_bins: u16,
+    max_norm_percent: u8,
+}
+
 /// The fixed grid of bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Grid {
@@ -104,14 +118,16 @@ impl Grid {
     }
 }
 
+/// SEARCH bins-1: the length of a bin.
+#[inline]
+fn bin_of(initial_rtt: Nanos) -> NonZeroU64 {
+    NonZeroU64::new(mul_div(initial_rtt.0, BIN_PERCENT, 100)).unwrap_or(NonZeroU64::MIN)
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Armed,
-    /// `credit`: acknowledged bytes not yet turned into segments; less than 255 segments, kept in 32 bits.
-    Draining {
-        target: u64,
-        credit: u32,
-    },
+    Draining,
     Done,
 }
 
@@ -120,10 +136,22 @@ enum Stage {
 pub struct Search {
     params: Params,
     stage: Stage,
-    grid: Option<Grid>,
-    bins: Bins,
+    /// There is a record: the grid below and the bins are in force.
+    recording: bool,
     last: Option<Outcome>,
-    stats: Stats,
+    counts: Counts,
+    /// The last closed bin; saturates.
+    idx: u32,
+    /// Draining: acknowledged bytes not yet turned into segments; less than 255 segments, kept in 32 bits.
+    credit: u32,
+    initial_rtt: Nanos,
+    /// End of the bin that is open now.
+    end: Time,
+    bins: Bins,
+    /// [`Stats::empty_queue_target`]; at least this and the initial window is what draining aims at.
+    empty_queue_target: u64,
+    /// [`Stats::full_queue_target`], for the record only: 4 GiB at most.
+    full_queue_target: u32,
 }
 
 impl Search {
@@ -135,10 +163,9 @@ impl Search {
         Search {
             params,
             stage: Stage::Armed,
-            grid: None,
-            bins: Bins::EMPTY,
+            recording: false,
             last: None,
-            stats: Stats {
+            counts: Counts {
                 exits: 0,
                 continued: 0,
                 warming: 0,
@@ -148,9 +175,14 @@ impl Search {
                 reset_passed_bins: 0,
                 max_look_bins: 0,
                 max_norm_percent: 0,
-                empty_queue_target: 0,
-                full_queue_target: 0,
             },
+            idx: 0,
+            credit: 0,
+            initial_rtt: Nanos::ZERO,
+            end: Time(0),
+            bins: Bins::EMPTY,
+            empty_queue_target: 0,
+            full_queue_target: 0,
         }
     }
 
@@ -160,8 +192,22 @@ impl Search {
     }
 
     /// The counts.
-    pub fn stats(&self) -> &Stats {
-        &self.stats
+    pub fn stats(&self) -> Stats {
+        let Counts { exits, continued, warming, rtt_inflated, zero_sent, resets, reset_passed_bins, max_look_bins, max_norm_percent } =
+            self.counts;
+        Stats {
+            exits,
+            continued,
+            warming,
+            rtt_inflated,
+            zero_sent,
+            resets,
+            reset_passed_bins,
+            max_look_bins,
+            max_norm_percent,
+            empty_queue_target: self.empty_queue_target,
+            full_queue_target: u64::from(self.full_queue_target),
+        }
     }
 
     /// What the last closed bin concluded, if one closed since the record began.
@@ -171,12 +217,12 @@ impl Search {
 
     /// The number of the last closed bin, the first ACK being bin 0; `None` while there is no record.
     pub fn bin_index(&self) -> Option<u64> {
-        self.grid.map(|grid| grid.idx)
+        self.recording.then_some(u64::from(self.idx))
     }
 
     /// The length of a bin, fixed when the record began.
     pub fn bin_length(&self) -> Option<Nanos> {
-        self.grid.map(|grid| grid.length())
+        self.recording.then(|| Nanos(bin_of(self.initial_rtt).get()))
     }
 
     /// Still looking for saturation.
@@ -184,12 +230,9 @@ impl Search {
         self.stage == Stage::Armed
     }
 
-    /// What draining aims at and the acknowledged bytes not yet turned into credit.
+    /// What draining aims at, or the initial window if that is more, and the acknowledged bytes not yet turned into credit.
     pub fn draining(&self) -> Option<(u64, u64)> {
-        match self.stage {
-            Stage::Draining { target, credit } => Some((target, u64::from(credit))),
-            Stage::Armed | Stage::Done => None,
-        }
+        (self.stage == Stage::Draining).then(|| (self.empty_queue_target, u64::from(self.credit)))
     }
 
     /// Armed, with nothing on record: the next RTT sample becomes the initial RTT.
@@ -199,14 +242,14 @@ impl Search {
     }
 
     fn forget(&mut self) {
-        self.grid = None;
+        self.recording = false;
         self.bins = Bins::EMPTY;
         self.last = None;
     }
 
     fn reset(&mut self, passed: u64) {
-        self.stats.resets = self.stats.resets.saturating_add(1);
-        self.stats.reset_passed_bins = u16::try_from(passed).unwrap_or(u16::MAX);
+        self.counts.resets = self.counts.resets.saturating_add(1);
+        self.counts.reset_passed_bins = u16::try_from(passed).unwrap_or(u16::MAX);
         self.forget();
     }
 
@@ -219,8 +262,7 @@ impl Search {
 
     fn begin(&mut self, ack: &Ack, rtt: Nanos) {
         // SEARCH start-1: the first sample is the initial RTT; bins are not recomputed while the record runs.
-        let bin = NonZeroU64::new(mul_div(rtt.0, BIN_PERCENT, 100)).unwrap_or(NonZeroU64::MIN);
-        self.grid = Some(Grid { initial_rtt: rtt, bin, end: ack.now + Nanos(bin.get()), idx: 0 });
+        (self.recording, self.initial_rtt, self.end, self.idx) = (true, rtt, ack.now + Nanos(bin_of(rtt).get()), 0);
         self.bins = Bins::EMPTY;
         // Counted from before the flight that this ACK belongs to, so that a record begun late in a connection looks like one begun at its start.
         self.bins.delivered_base = ack.delivered.saturating_sub(ack.acked);
@@ -235,7 +277,7 @@ impl Search {
     fn watch(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         // SEARCH app-limited-1: 3.1 cannot tell a pause of the application from saturation: it sees deliveries only.
         if self.params.version == Version::V3_1 && ack.app_limited {
-            if self.grid.is_some() {
+            if self.recording {
                 self.reset(0);
             }
             return Verdict::Stay;
@@ -245,11 +287,14 @@ impl Search {
         if self.params.skip_young_epoch && cx.young_epoch {
             return Verdict::Stay;
         }
-        let Some(grid) = self.grid else {
+        if !self.recording {
             self.begin(ack, rtt);
             return Verdict::Stay;
-        };
-        let Some(passed) = passed_bins(&grid, ack.now, self.params.boundary) else { return Verdict::Stay };
+        }
+        // Asked on every ACK, and no for most: before the length of a bin is worked out.
+        let Some(late) = late_by(self.end, ack.now, self.params.boundary) else { return Verdict::Stay };
+        let grid = Grid { initial_rtt: self.initial_rtt, bin: bin_of(self.initial_rtt), end: self.end, idx: u64::from(self.idx) };
+        let passed = (late.0 / grid.bin).saturating_add(1);
         // SEARCH missed-1: a record with so long a gap says nothing; the next sample starts another.
         let stale = match self.params.missed_bins {
             MissedBins::Off => false,
@@ -265,7 +310,7 @@ impl Search {
         self.bins.copy_forward(grid.idx, idx);
         self.bins.store(idx, ack.delivered, self.reference_counter(ack));
         let grid = Grid { idx, end: grid.end + grid.length() * passed, ..grid };
-        self.grid = Some(grid);
+        (self.idx, self.end) = (u32::try_from(idx).unwrap_or(u32::MAX), grid.end);
 
         let outcome = self.evaluate(&grid, rtt);
         self.count(outcome);
@@ -281,7 +326,7 @@ impl Search {
         let look = rtt.0 / grid.bin;
         let frac = mul_div(rtt.0 % grid.bin, 100, grid.bin.get());
         let look_u16 = u16::try_from(look).unwrap_or(u16::MAX);
-        self.stats.max_look_bins = self.stats.max_look_bins.max(look_u16);
+        self.counts.max_look_bins = self.counts.max_look_bins.max(look_u16);
         let first = match self.params.warmup {
             Warmup::Strict => WINDOW + 1,
             Warmup::Kernel => WINDOW,
@@ -322,7 +367,7 @@ impl Search {
 
     fn count(&mut self, outcome: Outcome) {
         self.last = Some(outcome);
-        let stats = &mut self.stats;
+        let stats = &mut self.counts;
         let counter = match outcome {
             Outcome::Exit { .. } => &mut stats.exits,
             Outcome::Continue { norm_percent } => {
@@ -341,15 +386,16 @@ impl Search {
         let span = |time: Nanos| time.0.div_ceil(grid.bin.get()).min(WINDOW);
         let empty = self.bins.delivered(grid.idx, span(grid.initial_rtt));
         let full_bins = rtt.0.div_ceil(grid.bin.get());
-        self.stats.empty_queue_target = empty;
-        self.stats.full_queue_target = if full_bins <= WINDOW { self.bins.delivered(grid.idx, full_bins) } else { 0 };
+        let full = if full_bins <= WINDOW { self.bins.delivered(grid.idx, full_bins) } else { 0 };
+        self.empty_queue_target = empty;
+        self.full_queue_target = u32::try_from(full).unwrap_or(u32::MAX);
 
         // SEARCH target-1: what the last three bins delivered is the BDP with an empty queue; at least IW, never more than the window (D4).
         let target = empty.max(cx.iw).min(w.cwnd);
         let cwnd = match self.params.exit {
             // SEARCH exit-1: 4.0 drains, 3.1 keeps the window, the others go there at once.
             Exit::Drain if target < w.cwnd => {
-                self.stage = Stage::Draining { target, credit: 0 };
+                (self.stage, self.credit) = (Stage::Draining, 0);
                 return Verdict::Hold { cwnd: w.cwnd };
             }
             Exit::Drain | Exit::None => None,
@@ -365,15 +411,16 @@ impl Search {
     }
 
     /// SEARCH drain-1: on every ACK the window follows what is in flight down, less one segment of credit per `drain_ratio` acknowledged.
-    fn drain(&mut self, target: u64, credit: u32, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+    fn drain(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+        let target = self.empty_queue_target.max(cx.iw);
         let mss = cx.mss.clamp(1, MAX_BYTES);
         let per_segment = mss * u64::from(self.params.drain_ratio);
-        let credit = u64::from(credit).saturating_add(ack.acked);
+        let credit = u64::from(self.credit).saturating_add(ack.acked);
         let allowance = (credit / per_segment).saturating_mul(mss);
         let cwnd = ack.inflight.saturating_add(allowance).max(target).min(w.cwnd);
         // SEARCH drain-2: at the target the threshold is set and avoidance takes over.
         if cwnd > target {
-            self.stage = Stage::Draining { target, credit: u32::try_from(credit % per_segment).unwrap_or(u32::MAX) };
+            self.credit = u32::try_from(credit % per_segment).unwrap_or(u32::MAX);
             return Verdict::Hold { cwnd };
         }
         self.stage = Stage::Done;
@@ -382,19 +429,20 @@ impl Search {
             ssthresh: cwnd,
             cwnd: Some(cwnd),
             handover: Handover::Drained,
-            estimate: Some(self.stats.empty_queue_target),
+            estimate: Some(self.empty_queue_target),
         })
     }
 }
 
-/// How many bins have ended by `now`, if any.
-fn passed_bins(grid: &Grid, now: Time, boundary: Boundary) -> Option<u64> {
+/// How long ago the open bin ended, if it has.
+#[inline]
+fn late_by(end: Time, now: Time, boundary: Boundary) -> Option<Nanos> {
     // SEARCH bins-2: an ACK at the very end of a bin closes it.
     let end = match boundary {
-        Boundary::Closed => grid.end,
-        Boundary::Open => grid.end + Nanos(1),
+        Boundary::Closed => end,
+        Boundary::Open => end + Nanos(1),
     };
-    (now >= end).then(|| (now.since(end).0 / grid.bin).saturating_add(1))
+    (now >= end).then(|| now.since(end))
 }
 
 const fn clamp(value: u8, lo: u8, hi: u8) -> u8 {
@@ -421,14 +469,14 @@ impl Startup for Search {
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         match self.stage {
             Stage::Armed => self.watch(ack, w, cx),
-            Stage::Draining { target, credit } => self.drain(target, credit, ack, w, cx),
+            Stage::Draining => self.drain(ack, w, cx),
             Stage::Done => Verdict::Stay,
         }
     }
 
     fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         // SEARCH drain-3: draining stays below the threshold, so the hook still runs; growth would undo it.
-        let leftover = if self.draining().is_some() { 0 } else { double(acked, w, cx) };
+        let leftover = if self.stage == Stage::Draining { 0 } else { double(acked, w, cx) };
         Grown { leftover, verdict: Verdict::Stay }
     }
 
@@ -460,15 +508,15 @@ impl Startup for Search {
     }
 
     fn pacing_gain(&self) -> Ratio {
-        if self.draining().is_some() { GAIN_AVOIDANCE } else { GAIN_SLOW_START }
+        if self.stage == Stage::Draining { GAIN_AVOIDANCE } else { GAIN_SLOW_START }
     }
 
     fn phase(&self) -> Phase {
-        if self.draining().is_some() { Phase::Drain } else { Phase::Startup }
+        if self.stage == Stage::Draining { Phase::Drain } else { Phase::Startup }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        let stats = &self.stats;
+        let stats = self.stats();
         if let Some(Outcome::Exit { norm_percent } | Outcome::Continue { norm_percent }) = self.last {
             visit("search_norm_percent", u64::from(norm_percent));
         }

@@ -3,7 +3,7 @@
 //! Each is wrong in its own way, which is why [`Best`](super::Best) compares them: spacing is far too high when the return path
 //! compresses ACKs, chunks are too low while the window is small, the receiver's clock is coarse.
 //!
-//! Follows: ours. State: 24 bytes (RTT floor), 80 (arrivals), 48 (receiver's clock). Departures: see [`super`].
+//! Follows: ours. State: 20 bytes (RTT floor), 48 (arrivals), 40 (receiver's clock). Departures: see [`super`].
 
 use crate::signal::rate_histogram::{FineRate, RateHistogram};
 use crate::units::{Nanos, Time};
@@ -11,7 +11,7 @@ use crate::units::{Nanos, Time};
 /// BEST pair-1: intervals shorter than this are merged until they are not (`COALESCE`); time stamps of single ACKs are no finer on real
 /// hosts.
 pub(super) const COALESCE: Nanos = Nanos::from_micros(20);
-/// BEST chunk-2: the shortest gap that can begin a burst of a slotted return path.
+/// The shortest gap that can begin a burst of a slotted return path.
 const BURST_GAP: Nanos = Nanos::from_micros(500);
 /// BEST clock-1: a train on the receiver's clock has to span this many ticks (`TS_MIN`); one tick of rounding is then 6 %.
 const TS_MIN: u32 = 16;
@@ -43,21 +43,23 @@ impl ShortRtt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RttFloor {
     buckets: [ShortRtt; 4],
-    begun: Time,
+    /// The number of the newest bucket, counted from the clock's origin; enough for 340 years.
+    newest: u32,
 }
 
 impl RttFloor {
     const BUCKET: Nanos = Nanos::from_millis(2_500);
 
-    pub(super) const EMPTY: RttFloor = RttFloor { buckets: [ShortRtt::NONE; 4], begun: Time(0) };
+    pub(super) const EMPTY: RttFloor = RttFloor { buckets: [ShortRtt::NONE; 4], newest: 0 };
 
     pub(super) fn update(&mut self, now: Time, rtt: Nanos) {
-        let passed = now.since(self.begun).0 / Self::BUCKET.0;
+        let bucket = short(now.0 / Self::BUCKET.0);
+        let passed = bucket.saturating_sub(self.newest);
         if passed > 0 {
             let kept = usize::try_from(passed).map_or(0, |passed| 4usize.saturating_sub(passed));
             self.buckets.copy_within(..kept, 4 - kept);
             self.buckets[..4 - kept].fill(ShortRtt::NONE);
-            self.begun += Self::BUCKET * passed;
+            self.newest = bucket;
         }
         self.buckets[0] = self.buckets[0].min(ShortRtt::new(rtt));
     }
@@ -67,128 +69,131 @@ impl RttFloor {
     }
 }
 
-/// Bytes since an ACK.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Interval {
-    start: Time,
-    bytes: u64,
-}
-
-impl Interval {
-    fn restart(&mut self, now: Time) {
-        *self = Interval { start: now, bytes: 0 };
-    }
-
-    fn add(&mut self, bytes: u64) {
-        self.bytes = self.bytes.saturating_add(bytes);
-    }
-}
-
-/// Finds the period at which a return path releases bursts of ACKs, if it does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Bursts {
-    /// Average gap inside a burst; zero before the first.
-    intra: Nanos,
-    /// When the last one began. The clock's origin until there was one: further back than any period.
-    begun: Time,
-    /// Average time between bursts; zero if none repeated, which is also what a path without bursts has.
-    period: Nanos,
-}
-
-impl Bursts {
-    const EMPTY: Bursts = Bursts { intra: Nanos::ZERO, begun: Time(0), period: Nanos::ZERO };
-
-    fn on_gap(&mut self, now: Time, gap: Nanos, rtt_min: Nanos) {
-        if gap < BURST_GAP.max(self.intra * 8) {
-            self.intra = average(self.intra, gap);
-            return;
-        }
-        let interval = now.since(self.begun);
-        // Longer pauses are the window waiting for its next round trip, not the path collecting ACKs.
-        if interval <= Nanos(rtt_min.0 / 4) {
-            self.period = average(self.period, interval);
-        }
-        self.begun = now;
-    }
+/// An amount or a span in 32 bits: 4 GiB, or 4.29 s in nanoseconds.
+#[inline]
+fn short(wide: u64) -> u32 {
+    u32::try_from(wide).unwrap_or(u32::MAX)
 }
 
 /// A moving average of weight 1/8; the first sample counts fully.
-fn average(old: Nanos, new: Nanos) -> Nanos {
-    if old == Nanos::ZERO { new } else { Nanos(old.0 - old.0 / 8) + Nanos(new.0 / 8) }
+fn average(old: u32, new: u32) -> u32 {
+    if old == 0 { new } else { (old - old / 8).saturating_add(new / 8) }
 }
 
-/// Rates from the arrival times of ACKs: pairs (`P`) and chunks (`C`).
+/// Rates from the arrival times of ACKs: pairs (`P`) and chunks (`C`). Spans end at the last ACK; those of intervals that still run are
+/// shorter than a quarter of the RTT, which has 32 bits of nanoseconds itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrivals {
-    pair: Interval,
-    open_chunk: Interval,
-    last: Option<Time>,
-    bursts: Bursts,
+    /// The last ACK, if one was `seen`.
+    last: Time,
     /// Largest chunk rate of the round; zero if no chunk closed.
     pub(super) chunk: FineRate,
+    /// The open pair's interval: bytes, and the span in ns, which is below [`COALESCE`].
+    pair_bytes: u32,
+    pair_span: u16,
+    seen: bool,
+    /// The open chunk: bytes, and the span in ns.
+    chunk_bytes: u32,
+    chunk_span: u32,
+    /// Average gap inside a burst, ns; zero before the first.
+    burst_gap: u32,
+    /// Time since the last burst began, ns; as long as can be until there was one.
+    burst_age: u32,
+    /// Average time between bursts, ns; zero if none repeated, which is also what a path without bursts has.
+    burst_period: u32,
 }
 
 impl Arrivals {
     pub(super) const EMPTY: Arrivals = Arrivals {
-        pair: Interval { start: Time(0), bytes: 0 },
-        open_chunk: Interval { start: Time(0), bytes: 0 },
-        last: None,
-        bursts: Bursts::EMPTY,
+        last: Time(0),
         chunk: FineRate::ZERO,
+        pair_bytes: 0,
+        pair_span: 0,
+        seen: false,
+        chunk_bytes: 0,
+        chunk_span: 0,
+        burst_gap: 0,
+        burst_age: u32::MAX,
+        burst_period: 0,
     };
 
     /// The path may have changed: the release period is learned anew, intervals start over.
     pub(super) fn forget(&mut self) {
-        *self = Arrivals { last: self.last, ..Arrivals::EMPTY };
-        if let Some(last) = self.last {
-            self.skip(last);
-        }
+        *self = Arrivals { last: self.last, seen: self.seen, ..Arrivals::EMPTY };
     }
 
     /// The average time between bursts of the return path, if it has any.
     pub(super) fn period(&self) -> Nanos {
-        self.bursts.period
+        Nanos(u64::from(self.burst_period))
     }
 
     /// An ACK whose bytes say nothing about the path's rate: what follows is measured from here.
     pub(super) fn skip(&mut self, now: Time) {
-        self.pair.restart(now);
-        self.open_chunk.restart(now);
-        self.last = Some(now);
+        let gap = if self.seen { now.since(self.last) } else { Nanos::ZERO };
+        self.burst_age = self.burst_age.saturating_add(short(gap.0));
+        self.restart();
+        (self.last, self.seen) = (now, true);
+    }
+
+    fn restart(&mut self) {
+        (self.pair_bytes, self.pair_span, self.chunk_bytes, self.chunk_span) = (0, 0, 0, 0);
     }
 
     pub(super) fn on_ack(&mut self, now: Time, acked: u64, rtt_min: Nanos, pairs: &mut RateHistogram) {
-        // BEST chunk-1: a chunk spans a sixteenth of an RTT and a release period, or the burst that closes one would look like a rate.
-        let chunk_span = Nanos(rtt_min.0 / 16).max(self.bursts.period.min(Nanos(rtt_min.0 / 4)));
-        let Some((last, gap)) = self.last.map(|last| (last, now.since(last))) else {
+        if !self.seen {
             self.skip(now);
             return;
-        };
+        }
+        // BEST chunk-1: a chunk spans a sixteenth of an RTT and a release period, or the burst that closes one would look like a rate.
+        let chunk_span = (rtt_min.0 / 16).max(u64::from(self.burst_period).min(rtt_min.0 / 4));
+        let gap = now.since(self.last);
         if gap > Nanos(rtt_min.0 / 8) {
             // BEST pair-2: after a silence of an eighth of an RTT the ACK only starts the clock: its bytes were not delivered during the
             // silence.
-            if self.open_chunk.bytes > 0 {
-                let span = last.since(self.open_chunk.start).max(chunk_span);
-                self.chunk = self.chunk.max(FineRate::from_bytes_over(self.open_chunk.bytes, span));
+            if self.chunk_bytes > 0 {
+                self.close_chunk(u64::from(self.chunk_span).max(chunk_span));
             }
-            self.pair.restart(now);
-            self.open_chunk.restart(now);
+            self.restart();
         } else {
-            self.pair.add(acked);
-            let span = now.since(self.pair.start);
-            if span >= COALESCE {
-                pairs.add(FineRate::from_bytes_over(self.pair.bytes, span));
-                self.pair.restart(now);
+            let bytes = short(acked);
+            self.pair_bytes = self.pair_bytes.saturating_add(bytes);
+            let span = u64::from(self.pair_span) + gap.0;
+            if span >= COALESCE.0 {
+                pairs.add(FineRate::from_bytes_over(u64::from(self.pair_bytes), Nanos(span)));
+                (self.pair_bytes, self.pair_span) = (0, 0);
+            } else {
+                self.pair_span = span as u16;
             }
-            self.open_chunk.add(acked);
-            let span = now.since(self.open_chunk.start);
+            self.chunk_bytes = self.chunk_bytes.saturating_add(bytes);
+            let span = u64::from(self.chunk_span) + gap.0;
             if span >= chunk_span {
-                self.chunk = self.chunk.max(FineRate::from_bytes_over(self.open_chunk.bytes, span));
-                self.open_chunk.restart(now);
+                self.close_chunk(span);
+                (self.chunk_bytes, self.chunk_span) = (0, 0);
+            } else {
+                self.chunk_span = short(span);
             }
         }
-        self.bursts.on_gap(now, gap, rtt_min);
-        self.last = Some(now);
+        self.on_gap(gap, rtt_min);
+        self.last = now;
+    }
+
+    fn close_chunk(&mut self, span: u64) {
+        self.chunk = self.chunk.max(FineRate::from_bytes_over(u64::from(self.chunk_bytes), Nanos(span)));
+    }
+
+    /// Finds the period at which a return path releases bursts of ACKs, if it does.
+    fn on_gap(&mut self, gap: Nanos, rtt_min: Nanos) {
+        self.burst_age = self.burst_age.saturating_add(short(gap.0));
+        // BEST chunk-2: a gap far longer than those inside a burst begins the next.
+        if gap < BURST_GAP.max(Nanos(u64::from(self.burst_gap) * 8)) {
+            self.burst_gap = average(self.burst_gap, short(gap.0));
+            return;
+        }
+        // Longer pauses are the window waiting for its next round trip, not the path collecting ACKs.
+        if u64::from(self.burst_age) <= rtt_min.0 / 4 {
+            self.burst_period = average(self.burst_period, self.burst_age);
+        }
+        self.burst_age = 0;
     }
 }
 

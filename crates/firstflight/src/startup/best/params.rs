@@ -81,27 +81,27 @@ pub enum Outcome {
     Disagree,
 }
 
-/// How often each outcome occurred, and the rare paths.
+/// How often each outcome occurred, and the rare paths; saturating at 255, skipped ACKs at 65 535.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// [`Outcome::Set`].
-    pub set: u16,
+    pub set: u8,
     /// [`Outcome::Late`].
-    pub late: u16,
+    pub late: u8,
     /// [`Outcome::Inflated`].
-    pub inflated: u16,
+    pub inflated: u8,
     /// [`Outcome::Pacer`].
-    pub pacer: u16,
+    pub pacer: u8,
     /// [`Outcome::Few`].
-    pub few: u16,
+    pub few: u8,
     /// [`Outcome::Ambiguous`].
-    pub ambiguous: u16,
+    pub ambiguous: u8,
     /// [`Outcome::Unstable`].
-    pub unstable: u16,
+    pub unstable: u8,
     /// [`Outcome::Disagree`].
-    pub disagree: u16,
+    pub disagree: u8,
     /// The estimation started over because the path changed.
-    pub restarts: u16,
+    pub restarts: u8,
     /// ACKs that gave no samples: application limits, holes, reassignments, RTTs below 2 ms.
     pub skipped_acks: u16,
 }
