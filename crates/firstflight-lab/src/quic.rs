@@ -110,7 +110,7 @@ impl Watch for Scribe<'_> {
             lost: note.ack.map_or(0, |ack| ack.lost),
             queue,
             phase: controller.phase(),
-            exit: controller.exit().copied(),
+            exit: controller.exit(),
         };
         self.recorder.on_event(&snapshot, &|visit| controller.signals(visit));
     }

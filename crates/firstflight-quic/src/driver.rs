@@ -371,7 +371,7 @@ impl Driver {
             phase: self.core.phase(),
             cwnd: self.core.cwnd(),
             ssthresh: self.core.ssthresh(),
-            exit: self.core.exit().copied(),
+            exit: self.core.exit(),
             stats: *self.core.stats(),
             handshake_rtt: self.handshake_rtt,
             acks: self.counts.acks,

@@ -283,7 +283,7 @@ impl<E: Ends> Flow<E> {
             lost: ack.map_or(0, |ack| ack.lost),
             queue: forward.queued_bytes(now.0),
             phase: controller.phase(),
-            exit: controller.exit().copied(),
+            exit: controller.exit(),
         };
         observer.on_event(&snapshot, &|visit| controller.signals(visit));
     }
@@ -297,7 +297,7 @@ impl<E: Ends> Flow<E> {
         outcome.delivered_after = self.delivered_at.map(|at| at.since(first));
         outcome.delivered = self.ends.delivered();
         outcome.slow_starts_after_recovery = u64::from(controller.stats().slow_starts_after_recovery);
-        outcome.exit = controller.exit().copied();
+        outcome.exit = controller.exit();
         outcome.parts = self.app.map_or_else(Vec::new, |app| app.into_parts());
         self.ends.count(&mut outcome);
         if let Some(open) = outcome.episodes.last_mut().filter(|episode| episode.end.is_none()) {

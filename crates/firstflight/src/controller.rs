@@ -12,7 +12,7 @@
 
 use crate::avoidance::{Avoidance, Cut, MAX_MSS};
 use crate::event::{Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout, Transport, Window};
-use crate::recovery::{Cause, End, Entry, OwnRecovery, Progress, Recovery};
+use crate::recovery::{Cause, End, Entry, OwnRecovery, Policy, Progress};
 use crate::startup::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Saved, Startup, Verdict};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
 use core::num::NonZero;
@@ -115,6 +115,8 @@ pub struct Stats {
 struct Ended {
     reason: ExitReason,
     estimated: bool,
+    /// Something had been sent by then.
+    sent: bool,
     rounds: u32,
     at: Time,
     detect_cwnd: u64,
@@ -150,7 +152,7 @@ struct Undo<A> {
 
 /// One sender's congestion controller.
 #[derive(Clone, Copy, Debug)]
-pub struct Controller<S, A: Avoidance, R: Recovery> {
+pub struct Controller<S, A: Avoidance, R: Policy> {
     startup: S,
     avoidance: A,
     /// [`Repairer::Own`] exactly while the episode is [`Episode::Own`].
@@ -180,7 +182,7 @@ pub struct Controller<S, A: Avoidance, R: Recovery> {
     stats: Stats,
 }
 
-impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
+impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// A controller for a connection that starts at `now` with `nxt` as its first packet or sequence number.
     pub fn new(startup: S, avoidance: A, recovery: R, config: Config, now: Time, nxt: Seq) -> Controller<S, A, R> {
         let mss = config.mss.clamp(1, MAX_MSS);
@@ -429,8 +431,8 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
 
     /// How startup ended, once it has.
     pub fn exit(&self) -> Option<Exit> {
-        let Ended { reason, estimated, rounds, at, detect_cwnd, cwnd, inflight, estimate } = self.ended?;
-        let since_first_send = if self.sent { at.since(self.first_sent) } else { Nanos::ZERO };
+        let Ended { reason, estimated, sent, rounds, at, detect_cwnd, cwnd, inflight, estimate } = self.ended?;
+        let since_first_send = if sent { at.since(self.first_sent) } else { Nanos::ZERO };
         Some(Exit { reason, at, since_first_send, rounds, detect_cwnd, cwnd, inflight, estimate: estimated.then_some(estimate) })
     }
 
@@ -749,6 +751,7 @@ impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
         self.ended = Some(Ended {
             reason,
             estimated: estimate.is_some(),
+            sent: self.sent,
             rounds: self.startup.rounds().unwrap_or(self.rounds),
             at,
             detect_cwnd,

@@ -224,7 +224,7 @@ impl Context {
         if self.paced { acked } else { acked.min(self.mss.saturating_mul(8)) }
     }
 
-    /// An epoch of this age is young: it began less than a second ago. Without an epoch nothing is.
+    /// BESTPUB gate-2: an epoch of this age is young: it began less than a second ago. Without an epoch nothing is.
     #[inline]
     pub fn is_young(epoch_age: Option<Nanos>) -> bool {
         epoch_age.is_some_and(|age| age < Nanos::from_secs(1))

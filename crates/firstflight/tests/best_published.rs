@@ -237,7 +237,6 @@ fn only_the_first_300_samples_of_a_round_count() {
         rig.ack(1000, 200 * 125, 30_000, Inside);
     }
     assert_eq!(usize::from(rig.best.samples()), CAPACITY, "no more are counted");
-    // 19 of the first 300 are of 100 Mbit/s: the round began with them.
     assert_eq!(rig.best.percentile(), 200, "and the median is one of those that are");
 }
 

@@ -44,7 +44,7 @@ fn after_loss_the_curve_climbs_back_to_the_window_before_the_cut() {
 fn a_loss_free_exit_starts_the_curve_on_its_plateau() {
     let mut r = Rig::quic("hystart++(css=off)/cubic/prr", 20 * MSS);
     rise(&mut r);
-    let exit = *r.c.exit().expect("the RTT rose");
+    let exit = r.c.exit().expect("the RTT rose");
     assert_eq!(exit.reason, ExitReason::Delay);
     let cwnd = exit.cwnd;
     assert_eq!((r.c.ssthresh(), exit.detect_cwnd), (Some(cwnd), cwnd), "threshold and window are what they were");
@@ -60,7 +60,7 @@ fn a_loss_free_exit_starts_the_curve_on_its_plateau() {
 fn limited_slow_start_begins_beside_a_curve_on_its_plateau() {
     let mut r = Rig::quic("hystart++(mode=lss)/cubic/prr", 20 * MSS);
     rise(&mut r);
-    let exit = *r.c.exit().expect("the RTT rose");
+    let exit = r.c.exit().expect("the RTT rose");
     assert_eq!((exit.reason, r.c.phase()), (ExitReason::LssTrigger, Phase::Lss), "limited slow start is on");
     r.fill();
     let before = r.c.cwnd();
@@ -457,7 +457,7 @@ fn a_loss_writes_the_same_record_for_every_startup() {
         let (before, inflight) = (r.c.cwnd(), r.inflight());
         r.wait(7);
         r.loss(2 * MSS, MSS);
-        let exit = *r.c.exit().unwrap_or_else(|| panic!("{name}: a loss ends startup"));
+        let exit = r.c.exit().unwrap_or_else(|| panic!("{name}: a loss ends startup"));
         assert_eq!(exit.reason, ExitReason::Loss, "{name}");
         assert_eq!(exit.at, r.now, "{name}: when");
         assert_eq!(exit.since_first_send, Nanos::from_millis(37), "{name}: since the first byte was sent");
@@ -468,7 +468,7 @@ fn a_loss_writes_the_same_record_for_every_startup() {
         assert!(exit.rounds <= 2, "{name}: {} rounds after one", exit.rounds);
         r.complete();
         r.timeout(Timeout::PersistentCongestion);
-        assert_eq!(r.c.exit(), Some(&exit), "{name}: the record is written once");
+        assert_eq!(r.c.exit(), Some(exit), "{name}: the record is written once");
     }
 }
 
@@ -478,7 +478,7 @@ fn every_other_reason_says_what_decided() {
     for (arm, reason) in [("hystart++(css=off)", ExitReason::Delay), ("hystart++(mode=lss)", ExitReason::LssTrigger)] {
         let mut r = Rig::quic(arm, 20 * MSS);
         rise(&mut r);
-        let exit = r.c.exit().copied().expect("the RTT rose");
+        let exit = r.c.exit().expect("the RTT rose");
         assert_eq!((exit.reason, exit.estimate), (reason, Some(45_000_000)), "{arm}: the RTT that decided");
         assert_eq!(exit.detect_cwnd, exit.cwnd, "{arm}: nothing was reduced");
         assert!(exit.rounds >= 2, "{arm}: {} rounds", exit.rounds);
@@ -491,17 +491,17 @@ fn every_other_reason_says_what_decided() {
         r.wait(45);
         r.ack(r.inflight());
     }
-    let exit = r.c.exit().copied().expect("the rounds are over");
+    let exit = r.c.exit().expect("the rounds are over");
     assert_eq!((exit.reason, exit.estimate), (ExitReason::CssDone, Some(45_000_000)), "the baseline of conservative slow start");
 
     // Oracle and a threshold: the threshold.
     let mut r = Rig::quic("oracle(exit=60000)", 20 * MSS);
     r.grow_to(60 * MSS);
-    let exit = r.c.exit().copied().expect("the oracle has spoken");
+    let exit = r.c.exit().expect("the oracle has spoken");
     assert_eq!((exit.reason, exit.cwnd, exit.estimate), (ExitReason::Oracle, 60 * MSS, Some(60 * MSS)));
     let mut r = Rig::quic("oracle(exit=15000)", 20 * MSS);
     r.fill();
-    let exit = r.c.exit().copied().expect("the initial window is beyond the oracle's");
+    let exit = r.c.exit().expect("the initial window is beyond the oracle's");
     assert_eq!((exit.reason, exit.at, exit.detect_cwnd, exit.estimate), (ExitReason::Oracle, START, 20 * MSS, Some(15 * MSS)));
     r.assert_phase(Phase::Avoidance, "avoidance from the first packet on");
 
@@ -510,7 +510,7 @@ fn every_other_reason_says_what_decided() {
     r.fill();
     r.wait(1_000);
     r.timeout(Timeout::Rto);
-    let exit = r.c.exit().copied().expect("a timeout ends startup");
+    let exit = r.c.exit().expect("a timeout ends startup");
     assert_eq!((exit.reason, exit.detect_cwnd, exit.cwnd), (ExitReason::Timeout, 20 * MSS, MSS));
     assert_eq!((exit.at, exit.since_first_send, exit.inflight), (r.now, Nanos::from_secs(1), 20 * MSS));
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use firstflight::avoidance::{Avoidance, Cut, Reduced};
-use firstflight::recovery::{End, Entry, OwnRecovery, Progress, Recovery};
+use firstflight::recovery::{End, Entry, OwnRecovery, Policy, Progress, Recovery};
 use firstflight::startup::{Grown, Handover, Leave, Startup, Verdict};
 use firstflight::{Ack, Config, Congestion, Context, Controller, ExitReason, Nanos, Ratio, Seq, Signal, Time, Timeout, Transport, Window};
 
@@ -71,6 +71,16 @@ impl Avoidance for Middle {
 struct Finish {
     log: Log,
     target: u64,
+}
+
+impl Policy for Finish {
+    type Settings = Log;
+    fn settings(&self) -> Log {
+        Rc::clone(&self.log)
+    }
+    fn with(log: Log) -> Finish {
+        Finish { log, target: 0 }
+    }
 }
 
 impl Recovery for Finish {
@@ -211,7 +221,7 @@ fn a_threshold_aimed_at_the_window_ends_startup_there() {
             &["rtt", "sample at 10000", "slow start by 1000", "hand over LossFree", "reached", "avoidance by 999"]
         };
         assert_eq!(calls, expected, "aimed at {aim}");
-        let exit = w.c.exit().copied().expect("startup is over");
+        let exit = w.c.exit().expect("startup is over");
         assert_eq!((exit.reason, exit.detect_cwnd, exit.estimate), (ExitReason::Threshold, 10 * MSS, Some(aim)), "aimed at {aim}");
     }
 }

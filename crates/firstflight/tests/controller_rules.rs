@@ -22,7 +22,7 @@ fn at_hundred(tcp: bool) -> Usual<SlowStart> {
     flow
 }
 
-fn lose<A: firstflight::avoidance::Avoidance, R: firstflight::recovery::Recovery>(flow: &mut Fed<SlowStart, A, R>) {
+fn lose<A: firstflight::avoidance::Avoidance, R: firstflight::recovery::Policy>(flow: &mut Fed<SlowStart, A, R>) {
     let ack = flow.lost(0, MSS);
     flow.ack(ack);
 }
@@ -546,7 +546,7 @@ fn the_oracle_leaves_where_it_is_told() {
             let ack = flow.acked(packets * MSS);
             flow.ack(ack);
         }
-        let exit = flow.c.exit().copied().expect("the threshold is met");
+        let exit = flow.c.exit().expect("the threshold is met");
         assert_eq!((exit.reason, exit.detect_cwnd, exit.cwnd), (ExitReason::Oracle, detected * MSS, left * MSS));
     }
 }
@@ -570,7 +570,7 @@ fn a_threshold_that_comes_down_to_the_window_ends_startup_there() {
     let mut flow = usual(AimsAtTheWindow, config(false));
     let ack = flow.acked(MSS);
     flow.ack(ack);
-    let exit = flow.c.exit().copied().expect("the window is at its threshold");
+    let exit = flow.c.exit().expect("the window is at its threshold");
     assert_eq!((exit.reason, exit.detect_cwnd), (ExitReason::Threshold, 30 * MSS));
     assert_eq!(flow.c.phase(), Phase::Avoidance);
 }

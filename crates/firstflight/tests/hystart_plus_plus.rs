@@ -820,7 +820,7 @@ proptest! {
                 0 => alg.start(Time(rtt), Seq(nxt)),
                 1 => alg.on_timeout(Timeout::Rto, Time(rtt), Seq(nxt)),
                 2 => alg.on_idle(Time(rtt), Seq(nxt)),
-                3 => alg.restore(Saved { armed: sampled, phase: una as u8, rounds: nxt as u8, base: paced.then_some(Nanos(rtt)) }),
+                3 => alg.restore(Saved { armed: sampled, phase: una as u8, rounds: nxt as u8, base: Nanos(rtt) }),
                 4 => { alg.on_congestion(Signal::Ecn, Ratio::new(1, 2), &ack, w, &cx); }
                 5 => { let before = w.cwnd; let beside = alg.beside_avoidance(&ack, acked, w, &cx); prop_assert!(beside.is_none_or(|b| b >= before)); }
                 _ => {

@@ -195,7 +195,7 @@ proptest! {
             prr.on_ack(&progress(account.0 + 1, u64::MAX / 2, mss));
             prr.on_sent(account.1 + 1);
             prr.on_ack(&Progress { advanced: safe, ..progress(d, pipe, mss) });
-            (prr.quota(), prr.bank())
+            (i128::from(prr.quota()), prr.bank())
         };
         let ((crb, bank), (ssrb, _), (ub, _), (now, _)) = (quota("CRB"), quota("SSRB"), quota("UB"), quota("9937"));
         prop_assert!(crb <= ssrb && ssrb <= ub, "CRB {crb}, SSRB {ssrb}, UB {ub}");

@@ -3,7 +3,7 @@
 use crate::native::{self, CWND_RESTART, CWR, Connection, Facts, LOSS, OPEN, RECOVERY, Sample, TX_START, UNSET};
 use crate::stand_in::{StandIn, timeout};
 use firstflight::event::{Ack, Congestion, Ready, Sent};
-use firstflight::recovery::Recovery;
+use firstflight::recovery::Policy;
 use firstflight::startup::Startup;
 use firstflight::{Config, Controller, ExitReason, Nanos, Seq, Time};
 use std::collections::VecDeque;
@@ -155,7 +155,7 @@ pub struct Twin<S, R> {
     account: Account,
 }
 
-impl<S: Startup, R: Recovery> Twin<S, R> {
+impl<S: Startup, R: Policy> Twin<S, R> {
     pub fn new(course: &Course, arm: u32, mode: Mode, startup: S, recovery: R) -> Twin<S, R> {
         let mut random = course.random.clone();
         // Close to the wrap, so that every course passes it.

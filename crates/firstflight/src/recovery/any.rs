@@ -1,6 +1,6 @@
 //! One recovery policy out of all, chosen at run time without a heap or a virtual call.
 
-use super::{End, Entry, Immediate, Progress, Prr, RateHalving, Recovery, Sack, prr, rate_halving, sack};
+use super::{End, Entry, Immediate, Policy, Progress, Prr, RateHalving, Recovery, Sack, prr, rate_halving, sack};
 
 /// Any recovery policy of the crate.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ macro_rules! each {
     };
 }
 
-impl Recovery for AnyRecovery {
+impl Policy for AnyRecovery {
     type Settings = AnySettings;
 
     fn settings(&self) -> AnySettings {
@@ -58,6 +58,9 @@ impl Recovery for AnyRecovery {
             AnySettings::Prr(params) => AnyRecovery::Prr(Prr::with(params)),
         }
     }
+}
+
+impl Recovery for AnyRecovery {
     fn enter(&mut self, entry: &Entry) {
         each!(self, r => r.enter(entry));
     }

@@ -7,7 +7,7 @@
 //! Departures:
 //! * D1 (when to cut): which packets open a period, and which end it, is the controller's and the transport's; here only the window.
 
-use crate::recovery::{End, Entry, Progress, Recovery};
+use crate::recovery::{End, Entry, Policy, Progress, Recovery};
 use crate::units::MAX_BYTES;
 
 /// The immediate cut of QUIC; see the module.
@@ -18,7 +18,7 @@ pub struct Immediate {
     free: bool,
 }
 
-impl Recovery for Immediate {
+impl Policy for Immediate {
     type Settings = ();
 
     fn settings(&self) {}
@@ -26,7 +26,9 @@ impl Recovery for Immediate {
     fn with((): ()) -> Immediate {
         Immediate::default()
     }
+}
 
+impl Recovery for Immediate {
     fn enter(&mut self, entry: &Entry) {
         self.cwnd = entry.reduced.min(MAX_BYTES);
         // RFC9002 7.3.2-3: one packet may leave as if before the reduction; section B.6 grants it for losses and for marks alike.

@@ -133,15 +133,6 @@ pub enum LostRepeat {
 
 /// A recovery policy.
 pub trait Recovery {
-    /// What of it outlasts an episode.
-    type Settings: Clone;
-
-    /// Its settings: all that a controller keeps of it while a startup's own recovery is in charge.
-    fn settings(&self) -> Self::Settings;
-
-    /// A policy with these settings, no episode open.
-    fn with(settings: Self::Settings) -> Self;
-
     /// Opens an episode. [`Recovery::on_ack`] for the same ACK follows.
     fn enter(&mut self, entry: &Entry);
 
@@ -165,4 +156,16 @@ pub trait Recovery {
     fn restarts_on_lost_repeat(&self) -> bool {
         true
     }
+}
+
+/// A policy that can be put aside: while a startup's own recovery is in charge a controller keeps no more than its settings.
+pub trait Policy: Recovery {
+    /// What of it outlasts an episode.
+    type Settings: Clone;
+
+    /// Its settings.
+    fn settings(&self) -> Self::Settings;
+
+    /// A policy with these settings, no episode open.
+    fn with(settings: Self::Settings) -> Self;
 }

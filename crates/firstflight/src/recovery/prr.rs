@@ -18,7 +18,7 @@
 //! * D5 (Linux counts packets): bytes are counted here, with the target rounded down and the window rounded up to whole segments,
 //!   which is the same as long as all segments are full.
 
-use crate::recovery::{Cause, End, Entry, LostRepeat, Progress, Recovery};
+use crate::recovery::{Cause, End, Entry, LostRepeat, Policy, Progress, Recovery};
 use crate::avoidance::MAX_MSS;
 use crate::units::MAX_BYTES;
 
@@ -368,7 +368,7 @@ impl Prr {
     }
 }
 
-impl Recovery for Prr {
+impl Policy for Prr {
     type Settings = Params;
 
     fn settings(&self) -> Params {
@@ -378,7 +378,9 @@ impl Recovery for Prr {
     fn with(settings: Params) -> Prr {
         Prr::new(settings)
     }
+}
 
+impl Recovery for Prr {
     fn enter(&mut self, entry: &Entry) {
         let mss = entry.mss.clamp(1, MAX_MSS);
         let exit = entry.target.min(MAX_BYTES);

@@ -10,7 +10,7 @@
 //! * D2 (packets): pipe is rounded up to packets. The exit window is the exact target in bytes where the kernel has it in packets, or
 //!   every exit would lie a fraction of a segment below the threshold and count as slow start.
 
-use crate::recovery::{End, Entry, Progress, Recovery};
+use crate::recovery::{End, Entry, Policy, Progress, Recovery};
 use crate::units::MAX_BYTES;
 
 /// LINUX halving-floor: where the halving stops.
@@ -70,7 +70,7 @@ impl RateHalving {
     }
 }
 
-impl Recovery for RateHalving {
+impl Policy for RateHalving {
     type Settings = Params;
 
     fn settings(&self) -> Params {
@@ -80,7 +80,9 @@ impl Recovery for RateHalving {
     fn with(settings: Params) -> RateHalving {
         RateHalving::new(settings)
     }
+}
 
+impl Recovery for RateHalving {
     fn enter(&mut self, entry: &Entry) {
         self.mss = entry.mss.clamp(1, MAX_BYTES);
         self.target = entry.target.min(MAX_BYTES);

@@ -10,7 +10,7 @@
 //! * D2 (`inflate`): gVisor adds three segments to the target although SACK already counts what left; an option, off by default.
 //! * D3 (marks): the text knows only losses. Entered by marks it makes the same cut but has no segment to repeat unconditionally.
 
-use crate::recovery::{Cause, End, Entry, LostRepeat, Progress, Recovery};
+use crate::recovery::{Cause, End, Entry, LostRepeat, Policy, Progress, Recovery};
 use crate::units::MAX_BYTES;
 
 /// How much room a segment needs.
@@ -57,7 +57,7 @@ impl Sack {
     }
 }
 
-impl Recovery for Sack {
+impl Policy for Sack {
     type Settings = Params;
 
     fn settings(&self) -> Params {
@@ -67,7 +67,9 @@ impl Recovery for Sack {
     fn with(settings: Params) -> Sack {
         Sack::new(settings)
     }
+}
 
+impl Recovery for Sack {
     fn enter(&mut self, entry: &Entry) {
         self.mss = entry.mss.clamp(1, MAX_BYTES);
         self.target = entry.target.min(MAX_BYTES);

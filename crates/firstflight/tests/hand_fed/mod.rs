@@ -4,7 +4,7 @@
 
 use firstflight::avoidance::{Avoidance, Cubic, cubic};
 use firstflight::controller::Controller;
-use firstflight::recovery::{Prr, Recovery, prr};
+use firstflight::recovery::{Policy, Prr, prr};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Config, Nanos, Ready, Seq, Time};
 
@@ -13,7 +13,7 @@ pub const MSS: u64 = 1_200;
 pub const RTT: Nanos = Nanos(100 * MS);
 
 /// A connection in the middle of nothing: what the next record says by default.
-pub struct Fed<S: Startup, A: Avoidance, R: Recovery> {
+pub struct Fed<S: Startup, A: Avoidance, R: Policy> {
     pub c: Controller<S, A, R>,
     pub now: u64,
     pub una: u64,
@@ -34,12 +34,12 @@ pub fn usual<S: Startup>(startup: S, config: Config) -> Usual<S> {
     fed(startup, cubic, Prr::new(prr::Params::rfc9937()), config)
 }
 
-pub fn fed<S: Startup, A: Avoidance, R: Recovery>(startup: S, avoidance: A, recovery: R, config: Config) -> Fed<S, A, R> {
+pub fn fed<S: Startup, A: Avoidance, R: Policy>(startup: S, avoidance: A, recovery: R, config: Config) -> Fed<S, A, R> {
     let c = Controller::new(startup, avoidance, recovery, config, Time(0), Seq(0));
     Fed { c, now: 0, una: 0, nxt: 0, tx_next: 0 }
 }
 
-impl<S: Startup, A: Avoidance, R: Recovery> Fed<S, A, R> {
+impl<S: Startup, A: Avoidance, R: Policy> Fed<S, A, R> {
     /// A full window in flight and used, nothing acknowledged.
     pub fn base(&self) -> Ack {
         let cwnd = self.c.cwnd();

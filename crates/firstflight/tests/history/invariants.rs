@@ -120,13 +120,13 @@ impl Watch {
             assert!(new >= old, "{}: after {event} a counter fell from {old} to {new}", self.arm);
         }
         if new.undone == old.undone && self.exit.is_some() {
-            assert_eq!(c.exit(), self.exit.as_ref(), "{}: after {event} the exit is another one", self.arm);
+            assert_eq!(c.exit(), self.exit, "{}: after {event} the exit is another one", self.arm);
         }
         if new.loss_episodes + new.ecn_episodes > old.loss_episodes + old.ecn_episodes {
             assert!(c.exit().is_some(), "{}: {event} opened an episode and startup goes on", self.arm);
         }
         self.stats = new;
-        self.exit = c.exit().copied();
+        self.exit = c.exit();
         self.mark = c.recovery_mark();
         self.in_recovery = c.in_recovery();
     }

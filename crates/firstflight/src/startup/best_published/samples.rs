@@ -1,6 +1,6 @@
 //! The rates of one round, as far as they can still become its percentile.
 //!
-//! The published code sorts up to 300 rates and picks one by its rank when the round ends. How many more will come is not known, but
+//! BESTPUB rate-4: the published code sorts up to 300 rates and picks one by its rank when the round ends. How many more will come is not known, but
 //! never more than fill the array: a rate whose rank is already beyond the last one that can be asked for, or so low that not even that
 //! many larger ones to come would make it the one, is only counted. What is left fits half the array and answers the same, to the bit.
 //!
