@@ -284,8 +284,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     #[inline(never)]
     fn take(&mut self, ack: &Ack) {
         self.note_srtt(ack.srtt);
-        self.cx.young_epoch = Context::is_young(self.avoidance.epoch_start().map(|start| ack.now.since(start)));
         if let Some(rtt) = ack.rtt {
+            self.cx.young_epoch = Context::is_young(self.avoidance.epoch_start().map(|start| ack.now.since(start)));
             self.startup.on_rtt(ack.now, rtt, &self.cx);
         }
         self.count_round(ack);
@@ -394,7 +394,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     #[inline]
     pub fn admits(&self, len: u64, inflight: u64) -> bool {
         match &self.repairer {
-            Repairer::Policy(policy) if self.episode.is_some() => policy.admits(len, inflight),
+            Repairer::Policy(policy) if self.episode == Some(Episode::Policy) => policy.admits(len, inflight),
             _ => inflight.saturating_add(len) <= self.w.cwnd,
         }
     }
@@ -582,7 +582,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     fn feed_policy(&mut self, ack: &Ack) {
         let mss = self.cx.mss;
-        let Some(policy) = self.policy() else { return };
+        let Repairer::Policy(policy) = &mut self.repairer else { return };
         policy.on_ack(&Progress {
             delivered: ack.acked,
             advanced: ack.advanced,

@@ -213,7 +213,7 @@ pub struct Context {
     /// Growth is allowed: the window was the limit. In slow start the relaxed test: or at least half of it was in flight.
     pub limited: bool,
     /// A congestion avoidance epoch is running and young ([`Context::is_young`]; HyStart, published BEST and SEARCH 3.1 as Linux has them
-    /// take no samples then).
+    /// take no samples then); up to date on ACKs with an RTT sample.
     pub young_epoch: bool,
 }
 

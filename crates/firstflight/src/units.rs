@@ -27,24 +27,6 @@ pub struct Nanos(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(pub u64);
 
-/// An amount of data that leaves room for `None` beside it: an `Option` of it takes eight bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Amount(NonZero<u64>);
-
-impl Amount {
-    /// `bytes`, at most [`MAX_BYTES`].
-    #[inline]
-    pub(crate) fn new(bytes: u64) -> Amount {
-        // One more than the amount is what is kept.
-        Amount(NonZero::<u64>::MIN.saturating_add(bytes.min(MAX_BYTES)))
-    }
-
-    #[inline]
-    pub(crate) fn get(self) -> u64 {
-        self.0.get() - 1
-    }
-}
-
 /// A position in the order of sending: a packet number in QUIC, an unwrapped byte sequence number in TCP. Only ever compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seq(pub u64);

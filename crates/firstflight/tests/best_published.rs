@@ -89,11 +89,6 @@ fn mbps(rate: u64) -> (u64, u64) {
     (1000, rate * 125)
 }
 
-#[test]
-fn the_state_stays_small() {
-    assert!(size_of::<BestPublished>() <= 352, "published BEST takes {} bytes", size_of::<BestPublished>());
-}
-
 /// Shows BESTPUB rate-1.
 #[test]
 fn rates_are_whole_megabits_in_sixteen_wrapping_bits() {

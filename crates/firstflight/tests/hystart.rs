@@ -477,11 +477,6 @@ fn a_sample_of_zero_is_not_taken_for_none() {
     assert_eq!(f.signal("hystart_min_rtt_ns"), Some(US), "Linux's smallest sample is 1 us");
 }
 
-#[test]
-fn the_state_is_as_small_as_its_description_says() {
-    assert_eq!(size_of::<HyStart>(), 136, "bytes of state, as the head of the file states");
-}
-
 // Properties
 
 /// One ACK of a history: time since the last one, RTT, packets acknowledged, packets sent after it.

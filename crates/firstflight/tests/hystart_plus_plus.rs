@@ -650,11 +650,6 @@ fn pacing_follows_the_phase() {
     }
 }
 
-#[test]
-fn the_state_is_as_small_as_its_description_says() {
-    assert_eq!(size_of::<HyStartPlusPlus>(), 152, "bytes of state, as the head of the file states");
-}
-
 // Properties
 
 /// One ACK of a history: bytes, RTT in units of 100 us if sampled, whether it ends the round, whether the window is the limit.

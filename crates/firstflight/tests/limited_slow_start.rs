@@ -127,11 +127,6 @@ fn exception_to_property_8_the_ack_that_crosses_counts_in_full() {
     assert_eq!(f.round_trip(100 * MSS), 100 * MSS, "one ACK of the whole window at max_ssthresh itself doubles it");
 }
 
-#[test]
-fn the_state_is_as_small_as_its_description_says() {
-    assert_eq!(size_of::<LimitedSlowStart>(), 24, "bytes of state, as the head of the file states");
-}
-
 proptest! {
     /// Property 8, from max_ssthresh on.
     /// Shows RFC3742 2-2.

@@ -299,11 +299,3 @@ fn a_lost_repeat_cuts_again_except_in_linux_and_rate_halving() {
     let ignore = Prr::new(Params { lost_repeat: LostRepeat::Ignore, ..prr_params("SSRB") });
     assert!(!ignore.restarts_on_lost_repeat(), "the arms of 2011 do not");
 }
-
-#[test]
-fn states_are_as_small_as_their_files_say() {
-    assert_eq!(size_of::<Immediate>(), 16, "immediate");
-    assert_eq!(size_of::<Sack>(), 40, "sack");
-    assert_eq!(size_of::<RateHalving>(), 48, "rate halving");
-    assert_eq!(size_of::<Prr>(), 96, "prr");
-}

@@ -199,7 +199,7 @@ proptest! {
         };
         let ((crb, bank), (ssrb, _), (ub, _), (now, _)) = (quota("CRB"), quota("SSRB"), quota("UB"), quota("9937"));
         prop_assert!(crb <= ssrb && ssrb <= ub, "CRB {crb}, SSRB {ssrb}, UB {ub}");
-        let lower = if pipe > target { crb } else { (i128::from(target) - i128::from(pipe)).min(bank.max(i128::from(d))) };
+        let lower = if pipe > target { crb } else { (i128::from(target) - i128::from(pipe)).min(i128::from(bank).max(i128::from(d))) };
         prop_assert!(lower <= now && now <= ssrb, "9937 {now} outside {lower}..={ssrb}");
     }
 

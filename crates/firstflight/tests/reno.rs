@@ -153,11 +153,6 @@ fn reno_has_no_epochs() {
     assert_eq!(reno.epoch_start(), None, "Reno has no epoch, but names one");
 }
 
-#[test]
-fn the_state_is_as_large_as_documented() {
-    assert_eq!(size_of::<Reno>(), 48, "the header of the file says 48 bytes, it is {}", size_of::<Reno>());
-}
-
 proptest! {
     /// Avoidance 11-2: splitting one ACK into k changes the window by at most I^2/cwnd + k bytes.
     #[test]

@@ -66,11 +66,6 @@ fn exits(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Exit { .. })
 }
 
-#[test]
-fn the_state_stays_small() {
-    assert!(size_of::<Search>() <= 280, "SEARCH takes {} bytes; BEST carries one beside its own state", size_of::<Search>());
-}
-
 /// Shows SEARCH bins-1, SEARCH start-1.
 #[test]
 fn rows_1_and_3_a_bin_is_35_percent_of_the_initial_rtt() {

@@ -4,7 +4,7 @@ use std::mem::{needs_drop, size_of};
 
 use firstflight::arm::ArmController;
 use firstflight::avoidance::{AnyAvoidance, AnySaved, Cubic, Reno};
-use firstflight::recovery::{AnyRecovery, Immediate, OwnRecovery, Prr, RateHalving, Sack};
+use firstflight::recovery::{AnyRecovery, Immediate, OwnRecovery, Prr, RapidRecovery, RateHalving, Sack, SafeRetreat};
 use firstflight::startup::{
     AnyStartup, Best, BestPublished, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle, RapidStart, Search, SlowStart,
 };
@@ -75,4 +75,40 @@ fn a_controller_fits_a_kibibyte_whatever_its_startup() {
 fn a_controller_of_any_arm_fits_a_kibibyte() {
     let size = size_of::<ArmController>();
     assert!(size <= BAR, "a controller that may be of any arm takes {size} bytes, the bar is {BAR}");
+}
+
+/// What the head of each file says about the size of its state is so.
+#[test]
+fn states_are_as_large_as_their_files_say() {
+    macro_rules! check {
+        ($($file:literal: $type:ty),* $(,)?) => {
+            $({
+                let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/", $file)).expect("a source file");
+                let head: String = text.lines().map_while(|line| line.strip_prefix("//!")).collect::<Vec<_>>().join("");
+                let stated = head.split_once("State:").map(|(_, rest)| rest.trim_start().chars().take_while(char::is_ascii_digit).collect::<String>());
+                let size = size_of::<$type>();
+                assert_eq!(stated, Some(size.to_string()), "the head of {} states another size than the {size} bytes of {}", $file, stringify!($type));
+            })*
+        };
+    }
+    check!(
+        "startup/slow_start.rs": SlowStart,
+        "startup/limited_slow_start.rs": LimitedSlowStart,
+        "startup/hystart.rs": HyStart,
+        "startup/hystart_plus_plus.rs": HyStartPlusPlus,
+        "startup/search.rs": Search,
+        "startup/best.rs": Best,
+        "startup/best_published.rs": BestPublished,
+        "startup/rapid_start.rs": RapidStart,
+        "startup/jump_start.rs": JumpStart,
+        "startup/oracle.rs": Oracle,
+        "avoidance/reno.rs": Reno,
+        "avoidance/cubic.rs": Cubic,
+        "recovery/immediate.rs": Immediate,
+        "recovery/sack.rs": Sack,
+        "recovery/rate_halving.rs": RateHalving,
+        "recovery/prr.rs": Prr,
+        "recovery/rapid_recovery.rs": RapidRecovery,
+        "recovery/safe_retreat.rs": SafeRetreat,
+    );
 }

@@ -18,7 +18,7 @@ use super::cubic_linux::LinuxEpoch;
 use super::{Avoidance, Base, Cut, MAX_MSS, Reduced, div_carry, segment, window};
 use crate::event::{Ack, Context, Signal, Transport, Window};
 use crate::startup::Handover;
-use crate::units::{Amount, MAX_BYTES, Nanos, Ratio, Time, mul_div};
+use crate::units::{MAX_BYTES, Nanos, Ratio, Time, mul_div};
 
 /// Which arithmetic draws the curve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -85,7 +85,9 @@ pub struct Cubic {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The plateau in bytes, once a reduction or a hand-over has set one.
-    w_max: Option<Amount>,
+    w_max: u64,
+    /// There is a plateau: `w_max` means something.
+    has_w_max: bool,
     /// The window before the last reduction in bytes: where Reno's slower growth ends (RFC 9438 section 4.3).
     cwnd_prior: u64,
     epoch: Epoch,
@@ -97,6 +99,18 @@ pub struct State {
     congested: bool,
 }
 
+impl State {
+    fn w_max(&self) -> Option<u64> {
+        self.has_w_max.then_some(self.w_max)
+    }
+
+    fn set_w_max(&mut self, bytes: u64) {
+        (self.w_max, self.has_w_max) = (bytes.min(MAX_BYTES), true);
+    }
+}
+
+// A tag of its own is looked at once where one hidden among those of `Handover` takes a subtraction more.
+#[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Epoch {
     /// None is running; how the next one begins.
@@ -149,7 +163,8 @@ impl CurveEpoch {
         self.last += span;
     }
 
-    /// The window after one more ACK.
+    /// The window after one more ACK. Sums and products are plain where their terms are bounded: windows, amounts and segments by what
+    /// [`Step`] promises, factors by the 16 bits of a ratio, microseconds by a thousandth of what 64 bits hold.
     #[inline]
     fn grow(&mut self, step: &Step, beta: Ratio, prior: u64, (w_max, epoch_mss): (u64, u32)) -> u64 {
         let Step { now, cwnd, acked, srtt, mss } = *step;
@@ -160,7 +175,7 @@ impl CurveEpoch {
         // RFC9438 4.3-fig4: Reno with this beta needs alpha = 3(1-beta)/(1+beta), and from the old window on the whole of 1 (D5).
         let den = beta.num() + beta.den();
         let num = if self.w_est >= prior { den } else { 3 * beta.den().saturating_sub(beta.num()) };
-        let gain = div_carry(num * mss, acked, &mut self.est_carry, den.saturating_mul(cwnd));
+        let gain = div_carry(num * mss, acked, &mut self.est_carry, den * cwnd);
         self.w_est = self.w_est.saturating_add(gain).min(MAX_BYTES);
 
         // RFC9438 4.3-1: as long as Reno would be ahead of the curve, go with Reno.
@@ -168,9 +183,9 @@ impl CurveEpoch {
             return cwnd.max(self.w_est);
         }
         // RFC9438 4.2-target: the target lies one RTT ahead, not below the window and not above one and a half of it.
-        let target = curve.at(t_us.saturating_add(srtt.micros())).clamp(cwnd, cwnd + cwnd / 2);
+        let target = curve.at(t_us + srtt.micros()).clamp(cwnd, cwnd + cwnd / 2);
         // RFC9438 4.4-1, 4.5-1: within one RTT, by the share that this ACK has of the window.
-        cwnd.saturating_add(div_carry(target - cwnd, acked, &mut self.carry, cwnd))
+        cwnd + div_carry(target - cwnd, acked, &mut self.carry, cwnd)
     }
 }
 
@@ -182,7 +197,7 @@ impl Cubic {
 
     /// The plateau of the present or the next curve in bytes, once there is one.
     pub fn w_max(&self) -> Option<u64> {
-        self.state.w_max.map(Amount::get)
+        self.state.w_max()
     }
 
     /// The window before the last reduction, in bytes.
@@ -226,21 +241,21 @@ impl Cubic {
                 // RAPID 3.3.3-1: the path held cwnd / beta; fast convergence will take its share of a plateau twice as high.
                 s.cwnd_prior = mul_div(cwnd, beta.den(), beta.num()).min(MAX_BYTES);
                 let factor = 1 + u64::from(self.params.fast_convergence);
-                s.w_max = Some(Amount::new(mul_div(cwnd, factor * beta.den(), beta.num())));
+                s.set_w_max(mul_div(cwnd, factor * beta.den(), beta.num()));
             }
             // RFC9438 4.10-1: no loss, so nothing to climb back to: the plateau is here and the curve starts convex.
             Handover::LossFree | Handover::AfterTimeout | Handover::LssEntry | Handover::Drained => {
                 s.cwnd_prior = cwnd;
                 if self.params.profile == Profile::Rfc9438 {
-                    s.w_max = Some(Amount::new(cwnd));
+                    s.set_w_max(cwnd);
                 }
             }
         }
         s.epoch_mss = mss.min(MAX_MSS) as u32;
         s.floor_carry = 0;
         s.epoch = match self.params.profile {
-            Profile::Rfc9438 => Epoch::Curve(CurveEpoch::new(now, cwnd, s.w_max.map_or(cwnd, Amount::get), mss)),
-            Profile::Linux => Epoch::Linux(LinuxEpoch::new(now, cwnd / mss, s.w_max.map(|w_max| w_max.get() / mss))),
+            Profile::Rfc9438 => Epoch::Curve(CurveEpoch::new(now, cwnd, s.w_max().unwrap_or(cwnd), mss)),
+            Profile::Linux => Epoch::Linux(LinuxEpoch::new(now, cwnd / mss, s.w_max().map(|w_max| w_max / mss))),
         };
     }
 
@@ -250,10 +265,10 @@ impl Cubic {
         let s = &mut self.state;
         // RFC9438 4.7-1: cut below the last plateau, so somebody new wants a share: aim at (1 + beta)/2 of the window. With the beta of
         // loss for marks too, as the RFC writes it. Equality is no reason to yield.
-        let yields = self.params.fast_convergence && s.w_max.is_some_and(|w_max| cwnd < w_max.get());
+        let yields = self.params.fast_convergence && s.w_max().is_some_and(|w_max| cwnd < w_max);
         let units = cwnd / unit;
         let aim = if yields { mul_div(units, beta.num() + beta.den(), 2 * beta.den()).min(units) } else { units };
-        s.w_max = Some(Amount::new(unit * aim));
+        s.set_w_max(unit * aim);
         s.cwnd_prior = cwnd;
         s.congested = true;
         s.epoch = Epoch::Pending(Handover::AfterLoss);
@@ -269,14 +284,11 @@ impl Avoidance for Cubic {
     #[inline]
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
         let (mss, cwnd, acked) = (segment(cx), window(*w), acked.min(MAX_BYTES));
-        if let Epoch::Pending(handover) = self.state.epoch {
-            self.begin(handover, ack.now, cwnd, mss);
-        }
         let s = &mut self.state;
         let grown = match &mut s.epoch {
             Epoch::Curve(e) if cx.limited => {
                 let step = Step { now: ack.now, cwnd, acked, srtt: ack.srtt.unwrap_or_default(), mss };
-                let grown = e.grow(&step, self.params.beta, s.cwnd_prior, (s.w_max.map_or(cwnd, Amount::get), s.epoch_mss));
+                let grown = e.grow(&step, self.params.beta, s.cwnd_prior, (s.w_max, s.epoch_mss));
                 if self.params.ca_floor_20 && !s.congested {
                     let mut carry = u64::from(s.floor_carry);
                     let floor = div_carry(acked, 1, &mut carry, 20);
@@ -296,7 +308,13 @@ impl Avoidance for Cubic {
                 e.skip(ack.now, Nanos::MAX);
                 cwnd
             }
-            Epoch::Pending(_) | Epoch::Linux(_) => cwnd,
+            Epoch::Linux(_) => cwnd,
+            Epoch::Pending(handover) => {
+                let handover = *handover;
+                self.begin(handover, ack.now, cwnd, mss);
+                // Once: an epoch runs now.
+                return self.grow(ack, acked, w, cx);
+            }
         };
         w.cwnd = w.cwnd.max(grown.min(MAX_BYTES));
     }
@@ -377,7 +395,7 @@ impl Cubic {
     fn forget(&mut self) {
         self.state.epoch = Epoch::Pending(Handover::AfterTimeout);
         if self.params.profile == Profile::Linux {
-            self.state.w_max = None;
+            self.state.has_w_max = false;
         }
     }
 }

@@ -18,9 +18,12 @@
 //! * D5 (Linux counts packets): bytes are counted here, with the target rounded down and the window rounded up to whole segments,
 //!   which is the same as long as all segments are full.
 
-use crate::recovery::{Cause, End, Entry, LostRepeat, Policy, Progress, Recovery};
 use crate::avoidance::MAX_MSS;
+use crate::recovery::{Cause, End, Entry, LostRepeat, Policy, Progress, Recovery};
 use crate::units::MAX_BYTES;
+
+/// The sums of an episode stop here, so that no difference of two and no sum of three overflows; four million times the largest window.
+const MAX_SUM: u64 = 1 << 61;
 
 /// RFC 6937: how fast the pipe may climb back to the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -267,8 +270,8 @@ impl Prr {
     }
 
     /// What was delivered and not sent: the account that stalls fill. Negative after forced and extra segments.
-    pub fn bank(&self) -> i128 {
-        i128::from(self.delivered) - i128::from(self.out)
+    pub fn bank(&self) -> i64 {
+        self.delivered as i64 - self.out as i64
     }
 
     /// What the last ACK granted in bytes, before anything was sent on it and before negative values count as 0.
@@ -327,43 +330,46 @@ impl Prr {
     fn line(&self) -> u64 {
         let f = self.recover_fs.max(1);
         match self.delivered.checked_mul(self.target).and_then(|product| product.checked_add(f - 1)) {
-            Some(sum) => sum / f,
-            None => u64::try_from((u128::from(self.delivered) * u128::from(self.target)).div_ceil(u128::from(f))).unwrap_or(u64::MAX),
+            Some(sum) => (sum / f).min(MAX_SUM),
+            None => u64::try_from((u128::from(self.delivered) * u128::from(self.target)).div_ceil(u128::from(f)))
+                .unwrap_or(MAX_SUM)
+                .min(MAX_SUM),
         }
     }
 
     /// The bound branch: how much the pipe may grow beyond what `T - pipe` allows anyway; `d` was counted on this ACK.
-    fn bound(&mut self, progress: &Progress, d: u64, mss: u64) -> i128 {
+    fn bound(&mut self, progress: &Progress, d: u64, mss: u64) -> i64 {
         let bank = self.bank();
         match self.params.rules {
             // RFC6937 3-3: conservation, slow start, or nothing but the target.
             Rules::Rfc6937 { bound: Bound::Crb, .. } => bank,
-            Rules::Rfc6937 { bound: Bound::Ssrb, .. } => bank.max(i128::from(d)) + self.extra(d, mss),
-            Rules::Rfc6937 { bound: Bound::Ub, .. } => i128::MAX,
+            Rules::Rfc6937 { bound: Bound::Ssrb, .. } => bank.max(d as i64) + self.extra(d, mss),
+            Rules::Rfc6937 { bound: Bound::Ub, .. } => i64::MAX,
             // RFC9937 6.2-3: conservation, and one segment more on an ACK that shows progress and no further loss.
             Rules::Rfc9937 { .. } | Rules::Linux => {
                 let rescue = progress.rescue_next && self.params.rules != Rules::Linux;
                 // RFC9937 6.2-5: SafeACK; LINUX prr-safe: without the clause about the rescue.
                 let safe = progress.advanced && progress.newly_lost == 0 && !rescue;
-                bank.max(i128::from(d)) + if safe { self.extra(d, mss) } else { 0 }
+                bank.max(d as i64) + if safe { self.extra(d, mss) } else { 0 }
             }
         }
     }
 
     /// OURS prr-split: one segment, unless ACKs are being split to farm it.
-    fn extra(&mut self, d: u64, mss: u64) -> i128 {
+    fn extra(&mut self, d: u64, mss: u64) -> i64 {
         if self.params.split_guard && (d == 0 || (u64::from(self.extras) + 1).saturating_mul(mss) > self.delivered) {
             return 0;
         }
         self.extras = self.extras.saturating_add(1);
-        i128::from(mss)
+        mss as i64
     }
 
-    fn grant(&mut self, stage: Stage, quota: i128, pipe: u64) {
-        let due = u64::try_from(quota.max(0)).unwrap_or(u64::MAX);
+    fn grant(&mut self, stage: Stage, quota: i64, pipe: u64) {
+        let due = quota.max(0) as u64;
         self.stage = stage;
-        self.quota = i64::try_from(quota).unwrap_or(if quota > 0 { i64::MAX } else { i64::MIN });
-        self.limit = self.out.saturating_add(due);
+        self.quota = quota;
+        // Both below 2^63.
+        self.limit = self.out + due;
         self.cwnd = pipe.saturating_add(due);
     }
 }
@@ -397,7 +403,7 @@ impl Recovery for Prr {
         let mss = progress.mss.clamp(1, MAX_MSS);
         let pipe = progress.pipe;
         let opening = self.stage.opening();
-        let d = self.counted(progress, opening, mss);
+        let d = self.counted(progress, opening, mss).min(MAX_SUM);
         // RFC9937 6.2-1: an ACK that delivers nothing changes nothing; what is left of the last grant stays usable.
         if d == 0 && self.params.ignores_zero_delivery() {
             // OURS prr-timer: one segment, or an episode that a loss timer opens could wait for the timeout (D3).
@@ -408,20 +414,20 @@ impl Recovery for Prr {
                     self.params.forces_first() && self.params.rules != Rules::Rfc9937 { timer: TimerEntry::Strict }
                 }
             };
-            return if forced { self.grant(Stage::Forced, i128::from(mss), pipe) } else { self.grant(Stage::Closed, 0, pipe) };
+            return if forced { self.grant(Stage::Forced, mss as i64, pipe) } else { self.grant(Stage::Closed, 0, pipe) };
         }
-        self.delivered = self.delivered.saturating_add(d);
+        self.delivered = self.delivered.saturating_add(d).min(MAX_SUM);
         // RFC6937 3-4: strictly above; equality belongs to the bound.
         let (stage, quota) = if pipe > self.target {
-            (Stage::Proportional, i128::from(self.line()) - i128::from(self.out))
+            (Stage::Proportional, self.line() as i64 - self.out as i64)
         } else {
-            let room = i128::from(self.target) - i128::from(pipe);
+            let room = (self.target - pipe) as i64;
             (Stage::Bound, room.min(self.bound(progress, d, mss)))
         };
         // RFC9937 6.2-4: the first repeat goes at once (D2). In the proportional branch D1 sends it as soon as one byte is due.
-        let blocked = quota <= 0 || (stage == Stage::Bound && quota < i128::from(mss));
+        let blocked = quota <= 0 || (stage == Stage::Bound && quota < mss as i64);
         if self.out == 0 && blocked && self.params.forces_first() {
-            self.grant(Stage::Forced, i128::from(mss), pipe);
+            self.grant(Stage::Forced, mss as i64, pipe);
         } else {
             self.grant(stage, quota, pipe);
         }
@@ -446,7 +452,7 @@ impl Recovery for Prr {
     #[inline]
     fn on_sent(&mut self, len: u64) {
         // RFC9937 6.3-1: new and repeated bytes count alike.
-        self.out = self.out.saturating_add(len);
+        self.out = self.out.saturating_add(len).min(MAX_SUM);
     }
 
     #[inline]

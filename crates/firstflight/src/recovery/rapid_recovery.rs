@@ -1,6 +1,6 @@
 //! Rapid Start's own recovery: shrink with every byte acknowledged or lost, land on `beta` times what the path delivered.
 //!
-//! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16), section on the first congestion signal. State: 72 bytes.
+//! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16), section on the first congestion signal. State: 48 bytes.
 //! After an overshoot by `G` the sender falls silent for at most `1 - beta` of a full-queue RTT, then sends at no more than the
 //! bottleneck rate, and ends with a window of `beta` times the bytes acknowledged in the episode. It replaces PRR: never both.
 //!

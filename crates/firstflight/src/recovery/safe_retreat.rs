@@ -1,6 +1,6 @@
 //! Safe retreat: the answer to a loss inside a jump that is not validated yet.
 //!
-//! Follows: Careful Resume (draft-ietf-tsvwg-careful-resume-04), section on the safe retreat phase. State: 48 bytes.
+//! Follows: Careful Resume (draft-ietf-tsvwg-careful-resume-04), section on the safe retreat phase. State: 32 bytes.
 //! The window falls to half of what the path has proven to carry and rises with every further packet of the jump that is
 //! acknowledged, up to `beta` times the whole.
 

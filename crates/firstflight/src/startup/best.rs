@@ -18,7 +18,7 @@
 mod estimators;
 mod params;
 
-use estimators::{Arrivals, ReceiverClock, RttFloor, ShortRtt};
+use estimators::{Arrivals, KeptRate, ReceiverClock, RttFloor, ShortRtt};
 pub use params::{Counts, FallbackParams, Outcome, Params, Why};
 
 use super::hystart_plus_plus::HyStartPlusPlus;
@@ -99,11 +99,11 @@ pub struct Best {
     round_min: ShortRtt,
     round_min_prev: ShortRtt,
     /// Of the last round; zero where it had none.
-    median_prev: FineRate,
-    clock_prev: FineRate,
-    chunk_prev: FineRate,
+    median_prev: KeptRate,
+    clock_prev: KeptRate,
+    chunk_prev: KeptRate,
     /// The chunk rate once it stopped growing; zero before.
-    level: FineRate,
+    level: KeptRate,
 }
 
 impl Fallback {
@@ -154,10 +154,10 @@ impl Best {
             clock: ReceiverClock::EMPTY,
             round_min: ShortRtt::NONE,
             round_min_prev: ShortRtt::NONE,
-            median_prev: FineRate::ZERO,
-            clock_prev: FineRate::ZERO,
-            chunk_prev: FineRate::ZERO,
-            level: FineRate::ZERO,
+            median_prev: KeptRate::ZERO,
+            clock_prev: KeptRate::ZERO,
+            chunk_prev: KeptRate::ZERO,
+            level: KeptRate::ZERO,
         }
     }
 
@@ -193,7 +193,7 @@ impl Best {
 
     /// The rates of the last round on the receiver's clock, by spacing (zero if it had no clear median) and by chunks.
     pub fn last_round(&self) -> (FineRate, FineRate, FineRate) {
-        (self.clock_prev, self.median_prev, self.chunk_prev)
+        (self.clock_prev.get(), self.median_prev.get(), self.chunk_prev.get())
     }
 
     /// The length of a receiver's tick in milliseconds, once ten round trips have shown it to be one that stacks use.
@@ -224,10 +224,10 @@ impl Best {
 
     /// The rounds before this one were another path's.
     fn forget_rounds(&mut self) {
-        self.median_prev = FineRate::ZERO;
-        self.clock_prev = FineRate::ZERO;
-        self.chunk_prev = FineRate::ZERO;
-        self.level = FineRate::ZERO;
+        self.median_prev = KeptRate::ZERO;
+        self.clock_prev = KeptRate::ZERO;
+        self.chunk_prev = KeptRate::ZERO;
+        self.level = KeptRate::ZERO;
         self.off_level_rounds = 0;
     }
 
@@ -299,9 +299,9 @@ impl Best {
         };
         self.count(outcome);
 
-        self.median_prev = median.unwrap_or(FineRate::ZERO);
-        self.clock_prev = self.clock.best;
-        self.chunk_prev = self.arrivals.chunk;
+        self.median_prev = KeptRate::new(median.unwrap_or(FineRate::ZERO));
+        self.clock_prev = KeptRate::new(self.clock.best);
+        self.chunk_prev = KeptRate::new(self.arrivals.chunk);
         self.round_min_prev = self.round_min;
         self.pairs = RateHistogram::EMPTY;
         self.clock.best = FineRate::ZERO;
@@ -336,14 +336,15 @@ impl Best {
     /// The rate that the estimators agree on, or why they do not.
     fn estimate(&self, median: Result<FineRate, Outcome>) -> Result<(FineRate, Why), Outcome> {
         let (clock, chunk) = (self.clock.best, self.arrivals.chunk);
+        let (clock_prev, median_prev, chunk_prev) = self.last_round();
         // BEST agree-2: the receiver's clock is believed if two rounds agree and chunks do not say more.
-        let both = clock > FineRate::ZERO && self.clock_prev > FineRate::ZERO;
-        if both && clock.within_quarter(self.clock_prev) && clock >= chunk.scaled(4, 5) {
+        let both = clock > FineRate::ZERO && clock_prev > FineRate::ZERO;
+        if both && clock.within_quarter(clock_prev) && clock >= chunk.scaled(4, 5) {
             return Ok((clock, Why::ReceiverClock));
         }
         let median = median?;
         // BEST agree-3: two rounds within a quarter of each other.
-        if self.median_prev == FineRate::ZERO || !median.within_quarter(self.median_prev) {
+        if median_prev == FineRate::ZERO || !median.within_quarter(median_prev) {
             return Err(Outcome::Unstable);
         }
         // BEST agree-4: spacing may promise twice what chunks deliver, not more.
@@ -352,7 +353,7 @@ impl Best {
         }
         // BEST agree-5: chunks that still grow are limited by the window; believe the spacing. Once they do not, they are the rate, give or
         // take.
-        let growing = self.chunk_prev == FineRate::ZERO || chunk >= self.chunk_prev.scaled(5, 4);
+        let growing = chunk_prev == FineRate::ZERO || chunk >= chunk_prev.scaled(5, 4);
         Ok((if growing { median } else { median.min(chunk.scaled(5, 4)) }, Why::Pair))
     }
 
@@ -399,15 +400,15 @@ impl Best {
         {
             return true;
         }
-        let chunk = self.arrivals.chunk;
-        if self.level == FineRate::ZERO {
+        let (chunk, level) = (self.arrivals.chunk, self.level.get());
+        if level == FineRate::ZERO {
             // While chunks grow from round to round the window is the limit, and there is no level yet.
-            if chunk < self.chunk_prev.scaled(5, 4) {
-                self.level = chunk;
+            if chunk < self.chunk_prev.get().scaled(5, 4) {
+                self.level = KeptRate::new(chunk);
             }
             return false;
         }
-        let off = chunk > self.level.scaled(2, 1) || chunk.scaled(2, 1) < self.level;
+        let off = chunk > level.scaled(2, 1) || chunk.scaled(2, 1) < level;
         self.off_level_rounds = if off { self.off_level_rounds.saturating_add(1) } else { 0 };
         self.off_level_rounds >= LEVEL_ROUNDS
     }
@@ -493,9 +494,9 @@ impl Startup for Best {
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let kbps = |rate: FineRate| rate.bytes_in(Nanos::from_secs(1)) / 125;
         let counts = &self.counts;
-        visit("best_clock_kbps", kbps(self.clock_prev));
-        visit("best_median_kbps", kbps(self.median_prev));
-        visit("best_chunk_kbps", kbps(self.chunk_prev));
+        visit("best_clock_kbps", kbps(self.clock_prev.get()));
+        visit("best_median_kbps", kbps(self.median_prev.get()));
+        visit("best_chunk_kbps", kbps(self.chunk_prev.get()));
         visit("best_release_period_ns", self.arrivals.period().0);
         visit("best_aim_bytes", self.aim().unwrap_or(0));
         visit("best_set", u64::from(counts.set));

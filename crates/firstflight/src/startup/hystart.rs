@@ -6,7 +6,7 @@
 //!
 //! Follows: Linux `tcp_cubic.c` as of 6.13 (profile `Linux`), gVisor's CUBIC with HyStart of April 2024 with arrival times as its
 //! 2026 version takes them (profile `Gvisor`), ns-3's `TcpCubic` (profile `Ns3`). There is no RFC. Vectors: `tests/hystart.rs`.
-//! State: 136 bytes, of which 24 are options and 48 statistics.
+//! State: 128 bytes, of which 48 are statistics.
 //!
 //! Departures, from Linux unless said otherwise:
 //! - D1 nanoseconds where Linux counts microseconds: with times that are multiples of 1 us the exit falls on the same ACK.

@@ -1,7 +1,7 @@
 //! Jump start: slow start whose first window is enlarged and spread over a whole round trip, with a safe retreat if that was too much.
 //!
 //! Follows: Careful Resume (draft-ietf-tsvwg-careful-resume-04) with a fixed jump window in place of a remembered one, as the
-//! comparison group of the Rapid Start slides. State: about 50 bytes.
+//! comparison group of the Rapid Start slides. State: 40 bytes.
 //!
 //! Departures:
 //! * D1 (retreat): the production rule is published only as "0.5 to 0.7 of PipeSize"; ours starts at half of the larger of PipeSize

@@ -39,6 +39,25 @@ impl ShortRtt {
     }
 }
 
+/// A rate kept from one round to the next, in five bytes: read once a round, so unpacking it costs nothing. A terabit per second and more
+/// is kept as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct KeptRate([u8; 5]);
+
+impl KeptRate {
+    pub(super) const ZERO: KeptRate = KeptRate([0; 5]);
+
+    pub(super) fn new(rate: FineRate) -> KeptRate {
+        let [a, b, c, d, e, ..] = rate.0.min((1 << 40) - 1).to_le_bytes();
+        KeptRate([a, b, c, d, e])
+    }
+
+    pub(super) fn get(self) -> FineRate {
+        let [a, b, c, d, e] = self.0;
+        FineRate(u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]))
+    }
+}
+
 /// BEST rtt-1: the smallest RTT of the last 7.5 to 10 seconds, four buckets of 2.5 s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RttFloor {
