@@ -13,12 +13,14 @@ ack="$target/release/ack"
 acks=$("$ack" count)
 scenarios=$("$ack" scenarios)
 times=$(mktemp)
-trap 'rm -f "$times"' EXIT
+# callgrind wants a file of its own: never a device.
+counts=$(mktemp)
+trap 'rm -f "$times" "$counts"' EXIT
 [ -n "${COUNT_ONLY:-}" ] || "$ack" time >"$times" 2>/dev/null
 
 # Instructions inside the measured function, callees included.
 instructions() {
-    valgrind --tool=callgrind --callgrind-out-file=/dev/null --collect-atstart=no --toggle-collect='measured_*' "$ack" "$1" "$2" 2>&1 >/dev/null |
+    valgrind --tool=callgrind --callgrind-out-file="$counts" --collect-atstart=no --toggle-collect='measured_*' "$ack" "$1" "$2" 2>&1 >/dev/null |
         awk -v acks="$acks" '/startup ended/ { mark = "*" } /Collected/ { printf "%.0f%s", $NF / acks, mark }'
 }
 
