@@ -326,12 +326,7 @@ impl<E: Ends> Flow<E> {
             self.pass_on(now, None, forward, observer);
         }
         let controller = self.ends.controller();
-        let state = State {
-            controller,
-            inflight: self.ends.inflight(),
-            delivered: self.delivered(),
-            queue: forward.queued_bytes(now.0),
-        };
+        let state = State { controller, inflight: self.ends.inflight(), delivered: self.delivered(), queue: forward.queued_bytes(now.0) };
         let snapshot = self.snapshot(now, event, ack, &state);
         observer.on_event(&snapshot, &|visit| controller.signals(visit));
     }

@@ -4,8 +4,8 @@ use crate::back::Way;
 use crate::flow::{Ends, Flow};
 use crate::observe::Observer;
 use crate::outcome::{Outcome, Stop};
-use crate::{quic, tcp};
 use crate::told::{Core, Listener, Silent, Tape};
+use crate::{quic, tcp};
 use firstflight::controller::Config;
 use firstflight::startup::Startup;
 use firstflight::{Nanos, Time};
@@ -131,12 +131,24 @@ pub struct Setup<'a> {
 ///
 /// # Errors
 /// If the path cannot carry the host's packets (see [`Path::open`]).
-pub fn run<S: Startup + Clone + Debug, O: Observer>(setup: &Setup<'_>, controller: Core<S>, observer: &mut O) -> Result<Outcome, PathError> {
+pub fn run<S: Startup + Clone + Debug, O: Observer>(
+    setup: &Setup<'_>,
+    controller: Core<S>,
+    observer: &mut O,
+) -> Result<Outcome, PathError> {
     // Other types: a sender that nobody listens to has nothing to ask whether somebody does.
-    if O::LISTENS { run_heard::<S, Tape<S>, O>(setup, controller, observer) } else { run_heard::<S, Silent, O>(setup, controller, observer) }
+    if O::LISTENS {
+        run_heard::<S, Tape<S>, O>(setup, controller, observer)
+    } else {
+        run_heard::<S, Silent, O>(setup, controller, observer)
+    }
 }
 
-fn run_heard<S: Startup, L: Listener<S>, O: Observer>(setup: &Setup<'_>, controller: Core<S>, observer: &mut O) -> Result<Outcome, PathError> {
+fn run_heard<S: Startup, L: Listener<S>, O: Observer>(
+    setup: &Setup<'_>,
+    controller: Core<S>,
+    observer: &mut O,
+) -> Result<Outcome, PathError> {
     let &Setup { path, pacer_burst, object, limit, .. } = setup;
     let (forward, reverse) = path.open(setup.host.packet_bytes(), setup.host.ack_bytes(), setup.seed, setup.path_index)?;
     let (rtt, start) = (Nanos(path.rtt()), Time(0));
