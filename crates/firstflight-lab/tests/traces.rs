@@ -139,3 +139,30 @@ fn a_simulated_log_says_where_it_ran() {
     let said = (start.testbed.as_str(), start.transport.as_str(), start.path_name.as_str(), start.object_bytes, start.start.0);
     assert_eq!(said, ("sim", "quic", "geo", 100_000, 0));
 }
+
+#[cfg(feature = "parquet")]
+#[test]
+fn a_log_read_back_from_parquet_replays_to_the_same_exit() {
+    use firstflight_lab::trace::parquet;
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, ground) in grounds() {
+        let (comparison, traces) = traced(ground, parse_arms("slowstart,hystart++,best,search,rapid@(pace=on)").expect("arms"));
+        let file = folder.path().join("traces.parquet");
+        let out = std::fs::File::create(&file).expect("a file");
+        parquet::write(&traces.iter().collect::<Vec<_>>(), out).expect("the file takes it");
+        let back = parquet::read(std::fs::File::open(&file).expect("a file")).expect("what was written can be read");
+        assert_eq!(back.len(), traces.len());
+        for ((row, trace), written) in comparison.rows.iter().zip(&back).zip(&traces) {
+            let reason = row.exit.as_ref().map(|exit| exit.reason);
+            replays(trace, reason, &format!("{}, {name}, Parquet", row.arm));
+            for (before, after) in written.entries.iter().zip(&trace.entries) {
+                assert_eq!(before.state, after.state, "{}: the state at {:?} comes back", row.arm, before.now);
+                let mut signals = before.signals.clone();
+                signals.resize(after.signals.len(), None);
+                let own: Vec<_> =
+                    trace.names.iter().map(|name| written.names.iter().position(|own| own == name).and_then(|at| signals[at])).collect();
+                assert_eq!(after.signals, own, "{}: the signals at {:?} come back", row.arm, before.now);
+            }
+        }
+    }
+}

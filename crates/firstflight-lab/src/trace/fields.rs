@@ -219,7 +219,12 @@ impl Start {
         if let Some(config) = &self.config {
             numbers(
                 put,
-                &[("mss", config.mss), ("initial_window_bytes", config.initial_window), ("max_burst_bytes", config.max_burst), ("nxt", self.nxt)],
+                &[
+                    ("mss", config.mss),
+                    ("initial_window_bytes", config.initial_window),
+                    ("max_burst_bytes", config.max_burst),
+                    ("nxt", self.nxt),
+                ],
             );
             flags(put, &[("paced", config.paced), ("idle_restart", config.idle_restart)]);
             let gain = config.recovery_gain;
@@ -600,13 +605,5 @@ const REASONS: &[ExitReason] = &[
     ExitReason::Oracle,
 ];
 
-const PHASES: &[Phase] = &[
-    Phase::Startup,
-    Phase::Jump,
-    Phase::Rapid,
-    Phase::Css,
-    Phase::Lss,
-    Phase::Drain,
-    Phase::Recovery,
-    Phase::Avoidance,
-];
+const PHASES: &[Phase] =
+    &[Phase::Startup, Phase::Jump, Phase::Rapid, Phase::Css, Phase::Lss, Phase::Drain, Phase::Recovery, Phase::Avoidance];

@@ -87,7 +87,14 @@ fn head(trace: &Trace, end: End) -> Head {
     let protocol = if start.transport == "tcp" { "TCP" } else { "QUIC" };
     Head {
         title: format!("{} on {}, seed {}, {}", start.arm, start.path, start.seed, end.name()),
-        description: format!("{} of {} bytes with {} on testbed {} ({})", end.name(), start.object_bytes, start.arm_full, start.testbed, start.stack),
+        description: format!(
+            "{} of {} bytes with {} on testbed {} ({})",
+            end.name(),
+            start.object_bytes,
+            start.arm_full,
+            start.testbed,
+            start.stack
+        ),
         vantage_point: VantagePoint { name: end.name(), r#type: end.vantage() },
         common_fields: CommonFields {
             time_format: "relative",
