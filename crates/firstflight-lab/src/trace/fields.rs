@@ -128,6 +128,7 @@ pub const COLUMNS: &[Column] = &[
     whole("packet_number"),
     whole("packet_bytes"),
     whole("packet_offset"),
+    whole("packet_payload_bytes"),
     flag("repeat"),
     flag("dropped"),
     name("acked_packets"),
@@ -326,7 +327,8 @@ impl Entry {
                 told_fields(told, put);
                 if let Some(packet) = packet {
                     numbers(put, &[("packet_number", packet.number), ("packet_bytes", packet.bytes)]);
-                    maybe(put, "packet_offset", packet.offset);
+                    maybe(put, "packet_offset", packet.stream.map(|(offset, _)| offset));
+                    maybe(put, "packet_payload_bytes", packet.stream.map(|(_, len)| len));
                     if let Some(repeat) = packet.repeat {
                         put("repeat", Cell::Flag(repeat));
                     }
@@ -530,7 +532,7 @@ impl Row<'_> {
         Ok(Some(Packet {
             number,
             bytes: self.whole("packet_bytes")?,
-            offset: self.maybe("packet_offset")?,
+            stream: self.maybe("packet_offset")?.zip(self.maybe("packet_payload_bytes")?),
             repeat,
             dropped: self.flag("dropped")?,
         }))

@@ -87,8 +87,8 @@ pub struct Packet {
     pub number: u64,
     /// Its IP bytes.
     pub bytes: u64,
-    /// Place of its first byte in the stream, where that is known.
-    pub offset: Option<u64>,
+    /// Place of its first byte in the stream and how many there are, where that is known.
+    pub stream: Option<(u64, u64)>,
     /// It was sent before, where that is known.
     pub repeat: Option<bool>,
     /// The path dropped it.
@@ -188,8 +188,8 @@ pub enum Received {
         number: u64,
         /// Its IP bytes.
         bytes: u64,
-        /// Place of its first byte in the stream, where that is known.
-        offset: Option<u64>,
+        /// Place of its first byte in the stream and how many there are, where that is known.
+        stream: Option<(u64, u64)>,
     },
     /// An ACK of everything that had arrived left.
     Acknowledged {
