@@ -2,7 +2,7 @@
 
 use crate::error::Bad;
 use crate::reproduce::sample::{Interval, bootstrap};
-use crate::reproduce::servers::{Counted, Knobs, LINUX, Server, Service, calibrate, serve, total};
+use crate::reproduce::servers::{Counted, FILE, Knobs, LINUX, Server, Service, calibrate, serve, total};
 use crate::reproduce::{Accept, Effort, Gate, Row, Verdict};
 
 const SERVERS: [(&str, Server); 3] = [
@@ -13,7 +13,7 @@ const SERVERS: [(&str, Server); 3] = [
 const HALVING: usize = 0;
 const STANDARD: usize = 1;
 const PRR: usize = 2;
-const BASE: Knobs = Knobs { g: 0.0, burst: 6.0, h: 0.7, reordered: 0.0, policed: 0.0, independent: false };
+const BASE: Knobs = FILE;
 const ASSUMED: &[&str] = &["linux26", "arms", "W-VIDEO", "P-IN", "fit-video"];
 /// Published for Standard, percent: the targets of the fit.
 const REPEATED: f64 = 6.6;

@@ -2,7 +2,7 @@
 
 use crate::error::Bad;
 use crate::reproduce::sample::{Interval, bootstrap};
-use crate::reproduce::servers::{Counted, Knobs, LINUX, Server, Service, WEB, fit_web, fit_web_from, serve, total};
+use crate::reproduce::servers::{Counted, FILE, Knobs, LINUX, Server, Service, fit_web, fit_web_from, serve, total};
 use crate::reproduce::{Accept, Effort, Gate, Row, Verdict};
 
 const SERVERS: [(&str, Server); 6] = [
@@ -79,15 +79,15 @@ pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
 
 /// Row 5.1.2 on other paths and with other first windows, the loss fitted anew for each.
 fn other_paths(effort: &Effort<'_>, connections: u32) -> Result<Vec<(String, String)>, Bad> {
-    let other = |burst, h| Knobs { burst, h, ..WEB };
+    let other = |packets, h| Knobs { bursts: Some((packets, h)), ..FILE };
     let three = |arm| Server::linux26(arm);
     let mut points = Vec::new();
     for (name, base, linux, prr) in [
         ("single losses", other(1.0, 1.0), SERVERS[HALVING].1, SERVERS[SSRB].1),
         ("bursts of 2, loss 0.8", other(2.0, 0.8), SERVERS[HALVING].1, SERVERS[SSRB].1),
         ("bursts of 6, loss 0.5", other(6.0, 0.5), SERVERS[HALVING].1, SERVERS[SSRB].1),
-        ("IW 3", WEB, three("slowstart/cubic/halving@(iw=3)"), three("slowstart/cubic/prr(mode=ssrb)@(iw=3)")),
-        ("rate halving down to half, moderation 1", WEB, three("slowstart/cubic/halving(floor=half,moderation=1)"), SERVERS[SSRB].1),
+        ("IW 3", FILE, three("slowstart/cubic/halving@(iw=3)"), three("slowstart/cubic/prr(mode=ssrb)@(iw=3)")),
+        ("rate halving down to half, moderation 1", FILE, three("slowstart/cubic/halving(floor=half,moderation=1)"), SERVERS[SSRB].1),
     ] {
         effort.tell(&format!("prr: web paths with {name}"));
         let (knobs, _) = fit_web_from(base, connections / 2)?;
