@@ -7,6 +7,7 @@
 
 pub mod best;
 pub mod early_retransmit;
+pub mod figure;
 pub mod gvisor;
 mod html;
 pub mod hystart_plus_plus;
@@ -18,6 +19,7 @@ mod row;
 mod sample;
 mod servers;
 
+pub use figure::Figure;
 pub use row::{Accept, Gate, Point, Row, Verdict};
 pub use sample::{Interval, RESAMPLES};
 
@@ -57,7 +59,31 @@ pub struct Source {
     pub items: &'static [Item],
     /// What it leaves unsaid.
     pub assumptions: &'static [Assumption],
-    measure: fn(&Effort<'_>) -> Result<Vec<Row>, Bad>,
+    measure: fn(&Effort<'_>) -> Result<Measured, Bad>,
+}
+
+/// What was measured for a document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Rows.
+    pub rows: Vec<Row>,
+    /// Pictures.
+    pub figures: Vec<Figure>,
+}
+
+impl Measured {
+    /// Adds what another part of the document measured.
+    pub fn extend(&mut self, other: Measured) {
+        self.rows.extend(other.rows);
+        self.figures.extend(other.figures);
+    }
+}
+
+impl From<Vec<Row>> for Measured {
+    /// Rows without pictures.
+    fn from(rows: Vec<Row>) -> Measured {
+        Measured { rows, figures: Vec::new() }
+    }
 }
 
 /// Every document, in the order of the list of experiments.
@@ -114,7 +140,7 @@ impl Source {
     /// # Errors
     /// If a path or an arm of the table is refused.
     pub fn run(&self, effort: &Effort<'_>) -> Result<Chapter, Bad> {
-        let mut rows = (self.measure)(effort)?;
+        let Measured { mut rows, figures } = (self.measure)(effort)?;
         for item in self.items {
             if !rows.iter().any(|row| row.id == item.id) {
                 // Nothing is dropped in silence.
@@ -126,7 +152,7 @@ impl Source {
         }
         let order = |row: &Row| self.items.iter().position(|item| item.id == row.id);
         rows.sort_by_key(order);
-        Ok(Chapter { name: self.name, document: self.document, stated: self.stated, assumptions: self.assumptions, rows })
+        Ok(Chapter { name: self.name, document: self.document, stated: self.stated, assumptions: self.assumptions, rows, figures })
     }
 }
 
@@ -143,6 +169,8 @@ pub struct Chapter {
     pub assumptions: &'static [Assumption],
     /// Its rows, in the order of the list; several gates or cases of one number stand together.
     pub rows: Vec<Row>,
+    /// Its pictures.
+    pub figures: Vec<Figure>,
 }
 
 /// How many rows ended how.

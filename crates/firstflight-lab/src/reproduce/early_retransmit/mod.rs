@@ -35,7 +35,7 @@ const ASSUMPTIONS: &[Assumption] = &[
     Assumption { name: "fit-reordering", value: "share of overtaken packets fitted on the naive arm to 24 % spurious; 90 % of them Exp(3 ms) late, 10 % Exp(0.3 RTT)" },
 ];
 
-const RECOVERY: &str = "slowstart/cubic/prr(mode=ssrb)";
+const RECOVERY: &str = "slowstart/cubic/prr(mode=ssrb,lost=ignore)";
 const fn early(options: Option<Options>) -> Server {
     Server { arm: RECOVERY, preset: "linux26", early: options }
 }

@@ -9,10 +9,10 @@ use firstflight::Nanos;
 use firstflight_path::Path;
 
 const ARMS: &[&str] = &[
-    "slowstart/cubic/prr(mode=crb)",
+    "slowstart/cubic/prr(mode=crb,lost=ignore)",
     "slowstart/cubic/prr(lost=ignore)",
-    "slowstart/cubic/prr(mode=ssrb)",
-    "slowstart/cubic/prr(mode=ub)",
+    "slowstart/cubic/prr(mode=ssrb,lost=ignore)",
+    "slowstart/cubic/prr(mode=ub,lost=ignore)",
 ];
 const NAMES: &[&str] = &["CRB", "9937", "SSRB", "UB"];
 const ASSUMED: &[&str] = &["linux26", "policed-bulk"];

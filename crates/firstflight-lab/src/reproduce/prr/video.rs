@@ -8,7 +8,7 @@ use crate::reproduce::{Accept, Effort, Gate, Row, Verdict};
 const SERVERS: [(&str, Server); 3] = [
     ("Linux", LINUX),
     ("Standard", Server::linux26("slowstart/cubic/sack(lost=ignore)")),
-    ("PRR", Server::linux26("slowstart/cubic/prr(mode=ssrb)")),
+    ("PRR", Server::linux26("slowstart/cubic/prr(mode=ssrb,lost=ignore)")),
 ];
 const HALVING: usize = 0;
 const STANDARD: usize = 1;

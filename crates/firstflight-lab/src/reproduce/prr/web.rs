@@ -8,9 +8,9 @@ use crate::reproduce::{Accept, Effort, Gate, Row, Verdict};
 const SERVERS: [(&str, Server); 6] = [
     ("Linux", LINUX),
     ("Standard", Server::linux26("slowstart/cubic/sack(lost=ignore)")),
-    ("PRR SSRB", Server::linux26("slowstart/cubic/prr(mode=ssrb)")),
-    ("PRR CRB", Server::linux26("slowstart/cubic/prr(mode=crb)")),
-    ("PRR UB", Server::linux26("slowstart/cubic/prr(mode=ub)")),
+    ("PRR SSRB", Server::linux26("slowstart/cubic/prr(mode=ssrb,lost=ignore)")),
+    ("PRR CRB", Server::linux26("slowstart/cubic/prr(mode=crb,lost=ignore)")),
+    ("PRR UB", Server::linux26("slowstart/cubic/prr(mode=ub,lost=ignore)")),
     ("PRR 9937", Server::linux26("slowstart/cubic/prr(lost=ignore)")),
 ];
 const HALVING: usize = 0;
@@ -86,7 +86,7 @@ fn other_paths(effort: &Effort<'_>, connections: u32) -> Result<Vec<(String, Str
         ("single losses", other(1.0, 1.0), SERVERS[HALVING].1, SERVERS[SSRB].1),
         ("bursts of 2, loss 0.8", other(2.0, 0.8), SERVERS[HALVING].1, SERVERS[SSRB].1),
         ("bursts of 6, loss 0.5", other(6.0, 0.5), SERVERS[HALVING].1, SERVERS[SSRB].1),
-        ("IW 3", FILE, three("slowstart/cubic/halving@(iw=3)"), three("slowstart/cubic/prr(mode=ssrb)@(iw=3)")),
+        ("IW 3", FILE, three("slowstart/cubic/halving@(iw=3)"), three("slowstart/cubic/prr(mode=ssrb,lost=ignore)@(iw=3)")),
         ("rate halving down to half, moderation 1", FILE, three("slowstart/cubic/halving(floor=half,moderation=1)"), SERVERS[SSRB].1),
     ] {
         effort.tell(&format!("prr: web paths with {name}"));
