@@ -223,6 +223,7 @@ const FORESTS = [
   ["size", "Shorter by, by object size", "An object that ends inside startup gains or loses most; a long transfer spreads the difference."],
   ["bdp", "Shorter by, by rate × round trip", "What a path holds when it is full: below one initial window there is nothing for a startup to do."],
   ["buffer", "Shorter by, by buffer over rate × round trip", "How much overshoot the bottleneck can take before it drops."],
+  ["fill", "Shorter by, by object over three times what path and queue hold", "Startup overshoots when it has sent up to three times what path and queue hold. Below 1 an object can end inside the overshoot or its repair, which costs time; far above, the gain of startup thins out."],
 ];
 const LANE = 15;
 

@@ -112,7 +112,8 @@ impl Series {
     /// Measured values with intervals, one per row or place in order.
     pub fn with_intervals(name: impl Into<String>, values: impl IntoIterator<Item = (f64, Interval)>) -> Series {
         let values: Vec<(f64, Interval)> = values.into_iter().filter(|(_, value)| value.estimate.is_finite()).collect();
-        let span = |value: &Interval| (!value.is_point() && value.low.is_finite() && value.high.is_finite()).then_some([value.low, value.high]);
+        let span =
+            |value: &Interval| (!value.is_point() && value.low.is_finite() && value.high.is_finite()).then_some([value.low, value.high]);
         Series {
             name: name.into(),
             published: false,

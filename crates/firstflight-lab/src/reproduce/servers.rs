@@ -104,6 +104,7 @@ pub struct Served {
 pub struct Counted {
     pub responses: Vec<Served>,
     pub segments: f64,
+    pub dropped: f64,
     pub repeats: f64,
     pub lost_repeats: f64,
     pub rtos: f64,
@@ -114,6 +115,8 @@ pub struct Counted {
     pub recovering_ms: f64,
     pub early: f64,
     pub early_spurious: f64,
+    /// Window at the end of the first recovery that no timeout ended, segments.
+    pub first_exit: Option<f64>,
 }
 
 impl Counted {
@@ -124,6 +127,7 @@ impl Counted {
         Counted {
             responses: outcome.parts.iter().filter_map(served).collect(),
             segments: outcome.packets_sent as f64,
+            dropped: outcome.packets_dropped as f64,
             repeats: outcome.retransmissions as f64,
             lost_repeats: outcome.lost_retransmissions as f64,
             rtos: outcome.rtos as f64,
@@ -134,6 +138,7 @@ impl Counted {
             recovering_ms: took.sum(),
             early: outcome.early_retransmits as f64,
             early_spurious: outcome.early_retransmits_spurious as f64,
+            first_exit: outcome.episodes.first().filter(|first| first.end.is_some()).map(|first| first.cwnd_after as f64 / 1448.0),
         }
     }
 }
