@@ -153,8 +153,6 @@ function words() {
   ]);
 }
 
-const drawAll = (width) => drawings.forEach((draw) => draw(width));
-
 words();
 theme();
 copy();
@@ -163,10 +161,5 @@ fronts();
 reductionCurve();
 forests();
 lossCurve();
-drawAll();
-let drawn = innerWidth;
-addEventListener("resize", () => {
-  if (innerWidth !== drawn) drawAll();
-  drawn = innerWidth;
-});
+keepDrawn();
 root.ready = "";

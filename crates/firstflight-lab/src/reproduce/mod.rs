@@ -251,7 +251,7 @@ impl Reproduction {
         markdown::page(self, command)
     }
 
-    /// One self-contained page that fetches nothing and runs no script.
+    /// one self-contained page that fetches nothing.
     pub fn to_html(&self, command: &str) -> String {
         html::page(self, command)
     }
