@@ -58,12 +58,19 @@ struct CalibrateOptions {
     /// One random loss for all paths, instead of one that differs from path to path
     #[arg(long)]
     common_loss: bool,
+    /// Hold the factor on buffers: how well the other knobs can do without it
+    #[arg(long, value_name = "Q", value_parser = factor, allow_negative_numbers = true)]
+    buffers: Option<f64>,
     /// Worker threads; the fit does not depend on it
     #[arg(long, value_parser = threads, allow_negative_numbers = true)]
     threads: Option<u16>,
     /// Write the fit as JSON to standard output
     #[arg(long)]
     json: bool,
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|q| (0.05..=50.0).contains(q)).ok_or_else(|| "allowed: 0.05 to 50".to_owned())
 }
 
 pub fn run(options: &Options) -> Result<Done, Bad> {
@@ -111,7 +118,7 @@ fn calibrate(options: &CalibrateOptions) -> Result<Done, Bad> {
     let population = Population::parse(&options.population)?;
     let family = if options.common_loss { Family::Common } else { Family::Spread };
     let baseline = parse_arms("slowstart")?.swap_remove(0);
-    let calibration = Calibration { population, baseline, flows: options.flows, seed: options.seed, family };
+    let calibration = Calibration { population, baseline, flows: options.flows, seed: options.seed, family, held_q: options.buffers };
     let bar = ProgressBar::new_spinner();
     bar.enable_steady_tick(Duration::from_millis(200));
     let fit = on_threads(options.threads, || {

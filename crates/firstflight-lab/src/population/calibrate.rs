@@ -55,16 +55,6 @@ pub enum Family {
     Spread,
 }
 
-impl Family {
-    /// Its knobs.
-    const fn dimensions(self) -> usize {
-        match self {
-            Family::Common => 2,
-            Family::Spread => 3,
-        }
-    }
-}
-
 /// A fitted population.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fit {
@@ -114,6 +104,8 @@ pub struct Calibration {
     pub seed: u64,
     /// What may be turned.
     pub family: Family,
+    /// The factor on buffers, if it is held: what the other knobs make of it tells how far the target determines it.
+    pub held_q: Option<f64>,
 }
 
 impl Calibration {
@@ -137,7 +129,21 @@ impl Calibration {
         Ok([mean, quantile(&losses, 0.5), quantile(&losses, 0.9), quantile(&losses, 0.99)])
     }
 
-    /// Fits q and k. `tick` is called once per evaluation.
+    /// Where the knobs lie in the space that is searched: ln q unless it is held, ln k, and s if it is turned.
+    fn point(&self, [q, k, s]: [f64; 3]) -> Vec<f64> {
+        let turned = [(self.held_q.is_none(), libm::log(q)), (true, libm::log(k)), (self.family == Family::Spread, s)];
+        turned.into_iter().filter(|(turned, _)| *turned).map(|(_, x)| x).collect()
+    }
+
+    /// The knobs of such a point, within the bounds of a file.
+    fn knobs(&self, point: &[f64]) -> [f64; 3] {
+        let mut rest = point.iter().copied();
+        let q = self.held_q.unwrap_or_else(|| libm::exp(rest.next().unwrap_or(0.0)));
+        let k = libm::exp(rest.next().unwrap_or(0.0));
+        [q.clamp(0.05, 50.0), k.clamp(1e-6, 0.1), rest.next().unwrap_or(0.0).clamp(0.0, 3.0)]
+    }
+
+    /// Fits q, k and s, as far as they are turned. `tick` is called once per evaluation.
     ///
     /// # Errors
     /// If the population is none that the target fits, or too few connections were asked for.
@@ -151,26 +157,25 @@ impl Calibration {
         if self.flows < LEAST_FLOWS {
             return Err(Bad(format!("{} flows; allowed: at least {LEAST_FLOWS}, or P99 rests on a handful", self.flows)));
         }
-        let dimensions = self.family.dimensions();
         let mut evaluations = 0;
         // The coarse grid only has to find the valley.
         let coarse = Calibration { flows: self.flows / 5, ..self.clone() };
-        let mut best = (vec![0.0; dimensions], f64::INFINITY);
-        for q in [0.5, 1.0, 2.0, 4.0, 8.0] {
+        let mut best = (Vec::new(), f64::INFINITY);
+        for q in self.held_q.map_or(vec![0.5, 1.0, 2.0, 4.0, 8.0], |q| vec![q]) {
             for k in [0.001, 0.003, 0.006, 0.01] {
-                for &s in if dimensions == 3 { &[0.7, 1.5][..] } else { &[0.0] } {
+                for &s in if self.family == Family::Spread { &[0.7, 1.5][..] } else { &[0.0] } {
                     let cost = cost(&coarse.measure([q, k, s])?);
                     evaluations += 1;
                     tick([q, k, s], cost);
                     if cost < best.1 {
-                        best = ([libm::log(q), libm::log(k), s][..dimensions].to_vec(), cost);
+                        best = (self.point([q, k, s]), cost);
                     }
                 }
             }
         }
         let mut failed = None;
         let value = |point: &[f64]| {
-            let knobs = knobs(point);
+            let knobs = self.knobs(point);
             evaluations += 1;
             match self.measure(knobs) {
                 Ok(columns) => {
@@ -184,13 +189,13 @@ impl Calibration {
                 }
             }
         };
-        let point = simplex(&best.0, 0.3, 20 * dimensions as u32, value);
+        let point = simplex(&best.0, 0.3, 20 * best.0.len() as u32, value);
         if let Some(bad) = failed {
             return Err(bad);
         }
         // Four digits of a knob are more than the sample carries.
         let rounded = |x: f64| format!("{x:.3e}").parse::<f64>().unwrap_or(x);
-        let [q, k, s] = knobs(&point).map(rounded);
+        let [q, k, s] = self.knobs(&point).map(rounded);
         let columns = self.measure([q, k, s])?;
         let fitted: Vec<Fitted> = TARGETS
             .iter()
@@ -214,13 +219,6 @@ impl Calibration {
             evaluations,
         })
     }
-}
-
-/// Bounds of the knobs, as a file may state them: ln q, ln k and, if it is turned, s.
-fn knobs(point: &[f64]) -> [f64; 3] {
-    let at = |index: usize| point.get(index).copied();
-    let exp = |index: usize| libm::exp(at(index).unwrap_or(0.0));
-    [exp(0).clamp(0.05, 50.0), exp(1).clamp(1e-6, 0.1), at(2).unwrap_or(0.0).clamp(0.0, 3.0)]
 }
 
 fn cost(columns: &[f64; 4]) -> f64 {

@@ -6,16 +6,16 @@ function drawn(series) {
   let measured = 0;
   let quoted = 0;
   return series.map((one) => {
-    const index = one.published ? quoted++ : measured++;
+    const index = one.hue ?? (one.published ? 3 + quoted++ : measured++);
     return {
       ...one,
-      colour: one.published ? "var(--ink)" : `var(--arm-${index % COLOURS})`,
-      shape: SHAPES[(one.published ? index + 3 : index) % SHAPES.length],
+      colour: one.published && one.hue === null ? "var(--ink)" : `var(--arm-${index % COLOURS})`,
+      shape: SHAPES[index % SHAPES.length],
     };
   });
 }
 
-const HOLLOW = (one) => (one.published ? { fill: "var(--card)", style: "stroke:var(--ink)", "stroke-width": 0.35 } : {});
+const HOLLOW = (one) => (one.published ? { fill: "var(--card)", style: `stroke:${one.colour}`, "stroke-width": 0.35 } : {});
 
 function key(one) {
   const line = svg("path", { d: "M1 7H25", stroke: one.colour, "stroke-width": 2, "stroke-dasharray": one.published ? "5 3" : null });
@@ -153,7 +153,7 @@ function rowsChart(parent, spec, series) {
   const names = spec.y.names;
   const lanes = series.length;
   const longest = Math.max(...names.map(([, text]) => text.length));
-  const above = (width) => 18 + longest * 6.4 > width * 0.42;
+  const above = (width) => 18 + longest * 7 > width * 0.42;
   const band = (width) => Math.max(26, lanes * LANE + 8) + (above(width) ? 17 : 0);
   const state = { top: 24 };
   return figure(parent, {
@@ -166,7 +166,7 @@ function rowsChart(parent, spec, series) {
       const head = above(width) ? 17 : 0;
       const values = series.flatMap((one) => one.points.map(([, value], i) => one.spans[i] ?? [value]).flat());
       const edges = spec.bands.flatMap((one) => [one.from, one.to]);
-      const [left, right, top, bottom] = [head ? 12 : 18 + longest * 6.4, width - 18, state.top, state.top + names.length * tall];
+      const [left, right, top, bottom] = [head ? 12 : 18 + longest * 7, width - 18, state.top, state.top + names.length * tall];
       const x = placed(spec.x, ...ends(spec.x, [...values, ...edges, ...(spec.x.log ? [] : [0])]), left, right);
       const xs = placesOf(spec.x, x, width < 420 ? 4 : 6, width >= 420);
       names.forEach((_, i) => i % 2 === 0 && picture.append(svg("rect", { x: 0, y: top + i * tall, width, height: tall, class: "stripe" })));

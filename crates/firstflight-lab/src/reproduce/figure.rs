@@ -60,6 +60,8 @@ pub struct Series {
     pub published: bool,
     /// Not joined.
     pub dots: bool,
+    /// Which colour and mark, where several pictures or a published curve beside ours need the same.
+    pub hue: Option<usize>,
     /// Places and values; in rows the number of the row and the value.
     pub points: Vec<[f64; 2]>,
     /// 95 % intervals of the values, where there are any.
@@ -106,7 +108,7 @@ impl Series {
     /// Measured values.
     pub fn ours(name: impl Into<String>, points: Vec<[f64; 2]>) -> Series {
         let kept: Vec<[f64; 2]> = points.into_iter().filter(|point| point.iter().all(|x| x.is_finite())).collect();
-        Series { name: name.into(), published: false, dots: false, spans: vec![None; kept.len()], points: kept }
+        Series { name: name.into(), published: false, dots: false, hue: None, spans: vec![None; kept.len()], points: kept }
     }
 
     /// Measured values with intervals, one per row or place in order.
@@ -118,6 +120,7 @@ impl Series {
             name: name.into(),
             published: false,
             dots: false,
+            hue: None,
             points: values.iter().map(|(at, value)| [*at, value.estimate]).collect(),
             spans: values.iter().map(|(_, value)| span(value)).collect(),
         }
@@ -126,6 +129,12 @@ impl Series {
     /// Values out of the document.
     pub fn published(name: impl Into<String>, points: Vec<[f64; 2]>) -> Series {
         Series { published: true, dots: true, ..Series::ours(name, points) }
+    }
+
+    /// In this colour and with this mark.
+    #[must_use]
+    pub fn hue(self, hue: usize) -> Series {
+        Series { hue: Some(hue), ..self }
     }
 
     /// Joined, or not.

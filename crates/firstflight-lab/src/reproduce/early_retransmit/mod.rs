@@ -66,7 +66,7 @@ fn per_thousand(all: &[Counted]) -> f64 {
 fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     let mut rows = unit_rows();
     let mut figures = Vec::new();
-    let connections = effort.either(4_000, 60_000);
+    let connections = effort.connections(4_000, 60_000);
     effort.tell("early-retransmit: fitting the loss of web paths");
     let (lossy, residual) = fit_web(connections / 2)?;
     for (service, name, gated) in [(Service::Web, "W-WEB", true), (Service::Small, "W-SMALL", false)] {

@@ -224,7 +224,8 @@ fn pictures(first: &Fitted, second: &Fitted) -> Vec<Figure> {
     let delivered = |runs: &[Upload]| -> Vec<[f64; 2]> {
         let quarters = runs.iter().map(|run| run.quarters.len()).max().unwrap_or(0);
         let mean = |quarter: usize| runs.iter().filter_map(|run| run.quarters.get(quarter)).sum::<u64>() as f64 / runs.len().max(1) as f64;
-        (0..quarters.min(40)).map(|quarter| [quarter as f64 * 0.25, mean(quarter) * 8e-6 / 0.25]).collect()
+        // The last one is cut short by the end of the run.
+        (0..quarters.saturating_sub(1).min(40)).map(|quarter| [quarter as f64 * 0.25, mean(quarter) * 8e-6 / 0.25]).collect()
     };
     let picture = |of: &Fitted, which: &str| {
         Figure::new(
@@ -235,15 +236,15 @@ fn pictures(first: &Fitted, second: &Fitted) -> Vec<Figure> {
             axis("delivered, Mbit/s").from_zero(),
         )
         .how(format!(
-            "Ours: the run of 10 s, {}, {}, a mean over the seeds per quarter of a second. Published: the intervals that the tool printed for a run of 3 s; \
+            "Ours: the run of 10 s, {}, detection preset {}, a mean over the seeds per quarter of a second. Published: the intervals that the tool printed for a run of 3 s; \
              it counts what the socket took, which runs ahead of what arrives.",
             of.case, of.stack.preset
         ))
         .with([
             Series::ours("without HyStart", delivered(&of.ten.off)),
             Series::ours("with HyStart", delivered(&of.ten.on)),
-            Series::published("printed, without", PRINTED_OFF.to_vec()).dots(false),
-            Series::published("printed, with", PRINTED_ON.to_vec()).dots(false),
+            Series::published("printed, without", PRINTED_OFF.to_vec()).dots(false).hue(0),
+            Series::published("printed, with", PRINTED_ON.to_vec()).dots(false).hue(1),
         ])
     };
     vec![picture(first, "queue fitted"), picture(second, "queue and repair fitted")]

@@ -281,7 +281,7 @@ pub fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Bad> {
 
 /// Row 1.9 on connections of ours: the histogram of timeouts has to shift down.
 pub fn histogram(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
-    let connections = effort.either(4_000, 60_000);
+    let connections = effort.connections(4_000, 60_000);
     effort.tell(&format!("hystart++: timeouts of {connections} web connections"));
     let (knobs, _) = fit_web(connections / 2)?;
     let run = |arm| serve(Service::Web, knobs, Server { arm, preset: "windows", early: None }, connections);

@@ -191,7 +191,7 @@ fn rounds(bulk: &Bulk) -> Vec<Row> {
 
 /// Videos of which every one meets a policer, no other loss.
 fn video(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
-    let connections = effort.either(150, 2_000);
+    let connections = effort.connections(150, 2_000);
     let knobs = Knobs { policed: 1.0, ..FILE };
     let mut served: Vec<Vec<Counted>> = Vec::new();
     for (arm, name) in ARMS.iter().zip(NAMES) {

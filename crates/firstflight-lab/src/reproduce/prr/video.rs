@@ -61,7 +61,7 @@ fn pool(units: &[usize], pairs: &[(f64, f64)]) -> f64 {
 
 /// Fits burst probability and share of policed paths on the Standard arm.
 fn fit(effort: &Effort<'_>) -> Result<(Knobs, String, Vec<Knobs>), Bad> {
-    let connections = effort.either(150, 800);
+    let connections = effort.connections(150, 800);
     let standard = |knobs: Knobs| serve(Service::Video, knobs, SERVERS[STANDARD].1, connections);
     let mut best: Option<(f64, Knobs, f64, f64)> = None;
     let mut tried = Vec::new();
@@ -91,7 +91,7 @@ fn fit(effort: &Effort<'_>) -> Result<(Knobs, String, Vec<Knobs>), Bad> {
 
 pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     let (knobs, fit, tried) = fit(effort)?;
-    let connections = effort.either(400, 6_000);
+    let connections = effort.connections(400, 6_000);
     let served = run(effort, knobs, connections)?;
     let cells = |share: Share, published: [f64; 3]| -> Vec<(String, String)> {
         let one = |arm: usize| (SERVERS[arm].0.to_owned(), format!("{:.2} % (published {} %)", share.of(&served[arm]), published[arm]));
@@ -166,7 +166,7 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
 
 /// The second run with an initial window of three segments.
 fn three_segments(effort: &Effort<'_>, knobs: Knobs) -> Result<Vec<Row>, Bad> {
-    let connections = effort.either(150, 2_000);
+    let connections = effort.connections(150, 2_000);
     effort.tell("prr: video, initial window 3");
     let serve = |arm| serve(Service::Video, knobs, Server::linux26(arm), connections);
     let linux = serve("slowstart/cubic/halving@(iw=3)")?;
@@ -187,13 +187,13 @@ fn three_segments(effort: &Effort<'_>, knobs: Knobs) -> Result<Vec<Row>, Bad> {
 fn by_share(effort: &Effort<'_>, tried: &[Knobs]) -> Result<Vec<(String, String)>, Bad> {
     let mut points = Vec::new();
     for &knobs in tried {
-        let served = run(effort, knobs, effort.either(150, 1_000))?;
+        let served = run(effort, knobs, effort.connections(150, 1_000))?;
         let m5 = |a: usize, b: usize| M5.ratio(&served[a], &served[b]).estimate;
         let told = format!("PRR over Linux {:.3} x, Standard over PRR {:.3} x", m5(PRR, HALVING), m5(STANDARD, PRR));
         points.push((format!("{:.0} % policed, burst probability {:.2e}", knobs.policed * 100.0, knobs.g), told));
     }
     let last = tried.get(tried.len() / 2).copied().unwrap_or(BASE);
-    let connections = effort.either(150, 1_000);
+    let connections = effort.connections(150, 1_000);
     let prr = serve(Service::Video, last, SERVERS[PRR].1, connections)?;
     for (name, arm) in [
         ("rate halving down to half", "slowstart/cubic/halving(floor=half)"),
@@ -219,9 +219,9 @@ fn run(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result<Vec<Vec<Co
 
 /// Independent loss of the same rate of repeats, deep queues, no policer: nothing may be left of the differences in M6.
 fn control(effort: &Effort<'_>, knobs: Knobs) -> Result<Vec<Row>, Bad> {
-    let connections = effort.either(200, 2_000);
+    let connections = effort.connections(200, 2_000);
     let flat = Knobs { independent: true, ..knobs };
-    let fitted = effort.either(100, 400);
+    let fitted = effort.connections(100, 400);
     let g = calibrate((1e-4, 0.2), REPEATED, effort.either(5, 8), |g| {
         serve(Service::Video, Knobs { g, ..flat }, SERVERS[STANDARD].1, fitted).map(|all| M5.of(&all))
     })?;

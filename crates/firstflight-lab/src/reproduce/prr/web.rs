@@ -53,7 +53,7 @@ fn ratio(ours: &[Counted], base: &[Counted], read: fn(&Counted) -> f64) -> Inter
 }
 
 pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
-    let connections = effort.either(16_000, 60_000);
+    let connections = effort.connections(16_000, 60_000);
     effort.tell("prr: fitting the loss of web paths");
     let (knobs, residual) = fit_web(connections / 2)?;
     let mut served = Vec::new();

@@ -1,6 +1,6 @@
 //! The pictures of the Rapid Start slides: windows, queue and sending rate over time, and what the production experiment gained and lost.
 
-use super::production::{Found, NAMES};
+use super::production::{Found, NAMES, NO_JUMP, RAPID};
 use super::runs::{FULL_BDP, Kind, Run, Runs, rate};
 use crate::ab::analysis::Part;
 use crate::reproduce::figure::{Axis, Figure, Series, Shape, axis, sampled};
@@ -8,7 +8,7 @@ use crate::reproduce::figure::{Axis, Figure, Series, Shape, axis, sampled};
 /// The plotted arms: factor 0.7 and Reno, as the slides' text has them.
 const SHOWN: [(Kind, &str); 3] = [(Kind::HalfCut, "slow start"), (Kind::NoJump, "Rapid Start without jump"), (Kind::Jump, "Rapid Start")];
 /// Up to here the plots differ, s.
-const END: f64 = 1.0;
+const END: f64 = 0.6;
 
 fn seconds(run: &Run, read: impl Fn(&crate::record::Moment) -> f64) -> Vec<[f64; 2]> {
     sampled(run.moments().iter().map(|moment| (moment.state.now.0 as f64 / 1e9, read(moment))), 0.004, END)
@@ -17,7 +17,12 @@ fn seconds(run: &Run, read: impl Fn(&crate::record::Moment) -> f64) -> Vec<[f64;
 /// What happens on the plotted path.
 pub fn plotted(all: &Runs) -> Vec<Figure> {
     let each = |read: &dyn Fn(&Run) -> Vec<[f64; 2]>| -> Vec<Series> {
-        SHOWN.iter().map(|(kind, name)| Series::ours(*name, read(all.before_loss(*kind)))).collect()
+        // The colours of the production groups below.
+        SHOWN
+            .iter()
+            .zip([0, NO_JUMP, RAPID])
+            .map(|((kind, name), hue)| Series::ours(*name, read(all.before_loss(*kind))).hue(hue))
+            .collect()
     };
     let time = || axis("time since the first packet, s").from_zero();
     let window = Figure::new(
@@ -59,9 +64,10 @@ pub fn production(found: &Found) -> Vec<Figure> {
 }
 
 fn by_percentile(found: &Found) -> Figure {
-    let curves = found.analysis().percentiles.iter().zip(NAMES).skip(1).filter_map(|(curve, name)| {
+    let curves = found.analysis().percentiles.iter().enumerate().skip(1).filter_map(|(arm, curve)| {
         let reduction = curve.reduction_pct.as_ref()?;
-        Some(Series::ours(name, reduction.iter().enumerate().map(|(at, value)| [(at + 1) as f64, *value]).collect()))
+        let points = reduction.iter().enumerate().map(|(at, value)| [(at + 1) as f64, *value]).collect();
+        Some(Series::ours(NAMES[arm], points).hue(arm))
     });
     let names = [1, 10, 25, 50, 75, 90, 99].map(|p| (f64::from(p), format!("p{p}")));
     Figure::new(
@@ -80,7 +86,7 @@ fn by_part(found: &Found, part: Part) -> Figure {
     let names = found.names(part);
     let series = (1..NAMES.len()).map(|arm| {
         let values = names.iter().enumerate().filter_map(|(row, name)| Some((row as f64, Found::gain(found.entry(part, name, arm)?))));
-        Series::with_intervals(NAMES[arm], values)
+        Series::with_intervals(NAMES[arm], values).hue(arm)
     });
     let (name, id, how) = match part {
         Part::Group => (
@@ -110,7 +116,7 @@ fn by_part(found: &Found, part: Part) -> Figure {
         let at = |label: &str| names.iter().position(|name| name == label).map(|row| row as f64);
         let points =
             [("200 kB to 400 kB", 14.9), ("1.6 MB to 3.2 MB", 10.6)].into_iter().filter_map(|(label, value)| Some([at(label)?, value]));
-        figure = figure.with([Series::published("published, rapidstart", points.collect())]);
+        figure = figure.with([Series::published("published, rapidstart", points.collect()).hue(RAPID)]);
     }
     figure
 }
@@ -127,8 +133,9 @@ fn losses(found: &Found) -> Figure {
     let curves = found.analysis().percentiles.iter().zip(NAMES).map(|(curve, name)| {
         Series::ours(name, curve.loss_pct.iter().enumerate().map(|(at, value)| [tail((at + 1) as f64 / 100.0), *value]).collect())
     });
-    let published = [(0, "published, slow start"), (3, "published, rapidstart")]
-        .map(|(arm, name)| Series::published(name, [0.5, 0.9, 0.99].iter().zip(LOSS[arm]).map(|(p, value)| [tail(*p), value]).collect()));
+    let published = [(0, "published, slow start"), (3, "published, rapidstart")].map(|(arm, name)| {
+        Series::published(name, [0.5, 0.9, 0.99].iter().zip(LOSS[arm]).map(|(p, value)| [tail(*p), value]).collect()).hue(arm)
+    });
     let names = [0.25, 0.5, 0.75, 0.9, 0.95, 0.99].map(|p| (tail(p), format!("p{:.0}", 100.0 * p)));
     Figure::new(
         "Loss per connection, by percentile",

@@ -17,8 +17,8 @@ use std::sync::atomic::AtomicBool;
 const ARMS: &str = "slowstart/reno(beta=0.7),jumpstart/reno(beta=0.7),rapid(jump=off)/reno(beta=0.7),rapid/reno(beta=0.7)";
 pub const NAMES: [&str; 4] = ["slow start", "jumpstart", "rapid-no-jump", "rapidstart"];
 const JUMP: usize = 1;
-const NO_JUMP: usize = 2;
-const RAPID: usize = 3;
+pub const NO_JUMP: usize = 2;
+pub const RAPID: usize = 3;
 const ASSUMED: &[&str] = &["host", "beta", "W-CDN", "P-POP", "fit-cdn"];
 /// Published loss of the four groups, percent.
 const LOSS_MEAN: [f64; 4] = [1.52, 1.61, 1.92, 1.98];
@@ -82,7 +82,7 @@ fn run(effort: &Effort<'_>, flows: u64, turn: &dyn Fn(&mut Population)) -> Resul
 }
 
 pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
-    let found = run(effort, effort.either(14_000, 140_000), &|_| {})?;
+    let found = run(effort, effort.connections(14_000, 140_000), &|_| {})?;
     let mut rows = times(&found);
     rows.extend(by_group(&found));
     rows.extend(by_size(&found));
@@ -119,7 +119,7 @@ fn other_assumptions(effort: &Effort<'_>) -> Result<Vec<(String, String)>, Bad> 
     ];
     let mut points = Vec::new();
     for (name, turn) in turns {
-        let turned = run(effort, effort.either(3_000, 14_000), &turn)?;
+        let turned = run(effort, effort.connections(3_000, 14_000), &turn)?;
         let [base, rapid] = [turned.all(0), turned.all(RAPID)];
         let bins = turned.names(Part::Size);
         let edge = |name: Option<&String>| {
