@@ -30,6 +30,8 @@ pub struct Analysis {
     pub complete: bool,
     /// How many are.
     pub flows: u64,
+    /// Which arm to deploy, where that does not hold, and what comes next; empty where the sample is too small to say.
+    pub recommendation: Vec<String>,
     /// Sentences, one per arm.
     pub sentences: Vec<String>,
     /// What to do, one sentence per group.
@@ -398,6 +400,7 @@ impl Analysis {
             method: METHOD,
             complete: all.flows == experiment.flows,
             flows: all.flows,
+            recommendation: Vec::new(),
             sentences: Vec::new(),
             advice: Vec::new(),
             warnings: warnings.to_vec(),
