@@ -170,6 +170,13 @@ fn figure(value: f64) -> String {
 
 fn as_text(population: &Population, description: &Description) -> String {
     let mut text = format!("{TITLE}{}{TITLE:#} {} {QUIET}version {}{QUIET:#}\n", population.name, population.about, population.version);
+    for group in &population.groups {
+        let mut more = vec![format!("carries {}", group.workload.name()), format!("return path {}", group.return_path)];
+        more.extend(group.bursts.map(|bursts| format!("bursts {bursts}")));
+        more.extend(group.reordering.as_ref().map(|reordering| format!("{} % of packets overtaken", reordering.share * 100.0)));
+        more.extend(group.policer.as_ref().map(|policer| format!("policers on {} % of the paths", policer.share * 100.0)));
+        let _ = writeln!(text, "{QUIET}{}: {}{QUIET:#}", group.name, more.join(", "));
+    }
     for group in &description.groups {
         let _ = write!(text, "\n{TITLE}{:<16}{TITLE:#}{QUIET}", format!("{} {:.1} %", group.group, group.share * 100.0));
         for share in SHARES {

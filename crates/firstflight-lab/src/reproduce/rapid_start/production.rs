@@ -58,9 +58,13 @@ impl Found {
     }
 }
 
+fn population() -> Result<Population, Bad> {
+    builtin::population("cdn").ok_or_else(|| Bad("the population `cdn` is missing".into()))?
+}
+
 /// The population as it stands in its file, or turned.
 fn run(effort: &Effort<'_>, flows: u64, turn: &dyn Fn(&mut Population)) -> Result<Found, Bad> {
-    let mut population = builtin::population("cdn").ok_or_else(|| Bad("the population `cdn` is missing".into()))??;
+    let mut population = population()?;
     turn(&mut population);
     let arms = parse_arms(ARMS)?;
     let names = arms.iter().map(|arm| arm.label.clone()).collect();
@@ -94,6 +98,7 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     let mut told = "";
     for row in rows.iter_mut().filter(|row| !row.holds()) {
         if row.id != told {
+            row.note = [row.note.as_str(), BROKEN_BY].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
             row.sweep = Row::told(row.id, "", "").sweep(swept.clone()).sweep;
             told = row.id;
         }
@@ -101,40 +106,55 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     Ok(Measured { rows: rows.into_iter().map(|row| row.assuming(ASSUMED)).collect(), figures: figures::production(&found) })
 }
 
-/// The population turned away from the fit, one assumption at a time: what the baseline then loses and what Rapid Start gains.
+/// What breaks rows of this experiment.
+const BROKEN_BY: &str = "the buffers break it: four columns of slow start's loss leave their size open from twice the assumed one upwards, the best \
+                         fit takes them so deep that hardly anybody overshoots within an object, and the fits with shallower ones, which lie in \
+                         all bands as well, come nearer to what was published (sweep). The treatment arms were not used to choose among them";
+
+/// What `firstflight populations calibrate cdn` gives, slow start alone, with the factor on buffers held (`--buffers Q`) or with one random
+/// loss for all paths (`--common-loss`): q, k, s, and whether all four columns lie in their bands. The target tells little about
+/// buffers beyond twice the assumed ones, and what overshooting costs hangs on them.
+const FITS: [(&str, [f64; 3]); 6] = [
+    ("fitted with the assumed buffers: mean and P99 outside", [1.0, 5.274e-3, 0.9318]),
+    ("fitted with buffers x 2, in all bands", [2.0, 6.776e-3, 1.074]),
+    ("fitted with buffers x 3, in all bands", [3.0, 6.795e-3, 1.152]),
+    ("fitted with buffers x 4, in all bands", [4.0, 6.795e-3, 1.152]),
+    ("fitted with buffers x 6, in all bands", [6.0, 6.795e-3, 1.152]),
+    ("fitted with one random loss for all paths: mean and P99 outside", [0.6882, 6.026e-3, 0.0]),
+];
+
+/// The production experiment under the other fits, and with one knob turned away from the best one.
 fn other_assumptions(effort: &Effort<'_>) -> Result<Vec<(String, String)>, Bad> {
-    type Turn = (&'static str, fn(&mut Population));
-    let turns: [Turn; 7] = [
-        ("as fitted", |_| {}),
-        ("buffers x 0.5", |population| population.knobs.q *= 0.5),
-        ("buffers x 2", |population| population.knobs.q *= 2.0),
-        ("buffers x 4", |population| population.knobs.q *= 4.0),
-        ("random loss x 0.5", |population| population.knobs.k *= 0.5),
-        ("random loss x 2", |population| population.knobs.k *= 2.0),
-        ("one random loss for all paths", |population| {
-            let spread = &mut population.knobs;
-            // The same mean.
-            (spread.k, spread.s) = (spread.k * libm::exp(spread.s * spread.s / 2.0), 0.0);
-        }),
+    let knobs = population()?.knobs;
+    let [q, k, s] = [knobs.q, knobs.k, knobs.s];
+    let turned = [
+        ("best fit", [q, k, s]),
+        ("buffers x 0.5", [q * 0.5, k, s]),
+        ("random loss x 0.5", [q, k * 0.5, s]),
+        ("random loss x 2", [q, k * 2.0, s]),
     ];
     let mut points = Vec::new();
-    for (name, turn) in turns {
-        let turned = run(effort, effort.connections(3_000, 14_000), &turn)?;
+    for (name, [q, k, s]) in turned.into_iter().chain(FITS) {
+        let turned = run(effort, effort.connections(3_000, 14_000), &|population| {
+            (population.knobs.q, population.knobs.k, population.knobs.s) = (q, k, s);
+        })?;
+        let losses: Vec<String> = (0..NAMES.len()).map(|arm| format!("{:.2}", turned.all(arm).loss_pct.mean)).collect();
         let [base, rapid] = [turned.all(0), turned.all(RAPID)];
         let bins = turned.names(Part::Size);
         let edge = |name: Option<&String>| {
             name.and_then(|name| turned.entry(Part::Size, name, RAPID)).map_or(f64::NAN, |entry| Found::gain(entry).estimate)
         };
         let told = format!(
-            "slow start loses {:.2} % (P99 {:.1}), rapidstart {:.2} x; time {:+.1} %, smallest objects {:+.1} %, largest published bin {:+.1} %",
-            base.loss_pct.mean,
-            base.loss_pct.p99.value,
+            "mean loss {} % (slow start, jumpstart, rapid-no-jump, rapidstart; published 1.52, 1.61, 1.92, 1.98), rapidstart {:.2} x, at P99 {:.2} x; \
+             time {:+.1} %, smallest objects {:+.1} %, largest published bin {:+.1} %",
+            losses.join(", "),
             rapid.loss_pct.mean / base.loss_pct.mean,
+            rapid.loss_pct.p99.value / base.loss_pct.p99.value,
             -Found::gain(rapid).estimate,
             -edge(bins.first()),
             -edge(bins.iter().rev().find(|name| !name.contains("and more")))
         );
-        points.push((name.to_owned(), told));
+        points.push((format!("{name} (q {q:.3}, k {k:.5}, s {s:.3})"), told));
     }
     Ok(points)
 }
