@@ -330,6 +330,33 @@ impl Distribution {
     }
 }
 
+impl Distribution {
+    /// With every value so many times as large.
+    #[must_use]
+    pub fn times(&self, factor: f64) -> Distribution {
+        let all = |values: &[f64]| values.iter().map(|value| value * factor).collect();
+        let shape = match &self.shape {
+            Shape::Constant(value) => Shape::Constant(value * factor),
+            Shape::Uniform { min, max } => Shape::Uniform { min: min * factor, max: max * factor },
+            Shape::LogUniform { min, max } => Shape::LogUniform { min: min * factor, max: max * factor },
+            Shape::Lognormal { median, sigma, shift, min, max } => Shape::Lognormal {
+                median: median * factor,
+                sigma: *sigma,
+                shift: shift * factor,
+                min: min.map(|min| min * factor),
+                max: max.map(|max| max * factor),
+            },
+            Shape::Pareto { min, alpha, max } => Shape::Pareto { min: min * factor, alpha: *alpha, max: max.map(|max| max * factor) },
+            Shape::Choice { values, weights } => Shape::Choice { values: all(values), weights: weights.clone() },
+            Shape::Table(table) => Shape::Table(table.times(factor)),
+            Shape::Mixture { weights, of } => {
+                Shape::Mixture { weights: weights.clone(), of: of.iter().map(|part| part.times(factor)).collect() }
+            }
+        };
+        Distribution { shape, unit: self.unit }
+    }
+}
+
 impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.show(""))

@@ -26,8 +26,8 @@ pub struct Knobs {
     pub reordered: f64,
     /// Share of paths with a policer.
     pub policed: f64,
-    /// Median of the queue over the file's.
-    pub queues: Option<f64>,
+    /// Sizes of the responses over the file's.
+    pub sizes: Option<f64>,
     /// Loss of single packets instead of bursts, and a queue of two BDP on every path: the negative control.
     pub independent: bool,
 }
@@ -52,7 +52,6 @@ impl Service {
             Service::Video => "in-video",
         };
         let mut population = builtin::population(name).ok_or_else(|| Bad(format!("the population `{name}` is missing")))??;
-        population.knobs.q = knobs.queues.unwrap_or(1.0);
         for group in &mut population.groups {
             if let Some(bursts) = &mut group.bursts {
                 bursts.g = knobs.g;
@@ -63,6 +62,10 @@ impl Service {
             }
             if let Some(policer) = &mut group.policer {
                 policer.share = knobs.policed;
+            }
+            if let (Some(factor), Some(size)) = (knobs.sizes, group.get(Variable::Size)) {
+                let larger = size.times(factor);
+                group.set(Variable::Size, larger);
             }
             if knobs.independent {
                 let constant = |value, unit| Distribution { shape: Shape::Constant(value), unit };
@@ -193,7 +196,7 @@ pub fn hit_share(all: &[Counted]) -> f64 {
 }
 
 /// The knobs at rest: what the file says, no loss, nothing overtaken, nothing policed.
-pub const FILE: Knobs = Knobs { g: 0.0, bursts: None, reordered: 0.0, policed: 0.0, queues: None, independent: false };
+pub const FILE: Knobs = Knobs { g: 0.0, bursts: None, reordered: 0.0, policed: 0.0, sizes: None, independent: false };
 /// Share of responses with losses that the slides state, percent.
 pub const HIT_TARGET: f64 = 6.1;
 /// The baseline of that fit.

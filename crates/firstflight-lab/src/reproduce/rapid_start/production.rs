@@ -93,6 +93,7 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     rows.extend(by_fill(&found));
     rows.extend(best_together(&found));
     rows.extend(losses(&found));
+    rows.extend(least_change(effort)?);
     let swept = other_assumptions(effort)?;
     // Whatever leaves its band gets the sweep, once per number.
     let mut told = "";
@@ -109,7 +110,8 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
 /// What breaks rows of this experiment.
 const BROKEN_BY: &str = "the buffers break it: four columns of slow start's loss leave their size open from twice the assumed one upwards, the best \
                          fit takes them so deep that hardly anybody overshoots within an object, and the fits with shallower ones, which lie in \
-                         all bands as well, come nearer to what was published (sweep). The treatment arms were not used to choose among them";
+                         all bands as well, come nearer to what was published (sweep, and the rows with the fit that changes the buffers least). The \
+                         treatment arms were not used to choose among them";
 
 /// What `firstflight populations calibrate cdn` gives, slow start alone, with the factor on buffers held (`--buffers Q`) or with one random
 /// loss for all paths (`--common-loss`): q, k, s, and whether all four columns lie in their bands. The target tells little about
@@ -118,10 +120,30 @@ const FITS: [(&str, [f64; 3]); 6] = [
     ("fitted with the assumed buffers: mean and P99 outside", [1.0, 5.274e-3, 0.9318]),
     ("fitted with buffers x 2, in all bands", [2.0, 6.776e-3, 1.074]),
     ("fitted with buffers x 3, in all bands", [3.0, 6.795e-3, 1.152]),
-    ("fitted with buffers x 4, in all bands", [4.0, 6.795e-3, 1.152]),
-    ("fitted with buffers x 6, in all bands", [6.0, 6.795e-3, 1.152]),
+    ("fitted with buffers x 4, in all bands", [4.0, 6.626e-3, 1.214]),
+    ("fitted with buffers x 6, in all bands", [6.0, 6.785e-3, 1.239]),
     ("fitted with one random loss for all paths: mean and P99 outside", [0.6882, 6.026e-3, 0.0]),
 ];
+
+/// The fit that changes the assumed buffers least and still brings every column into its band: a choice that looks at slow start and at
+/// what was assumed, and at no other arm.
+const LEAST_CHANGE: [f64; 3] = FITS[1].1;
+
+/// Rows 2.2.1 and 2.2.4 to 2.2.7 under that fit.
+fn least_change(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+    let [q, k, s] = LEAST_CHANGE;
+    let found = run(effort, effort.connections(14_000, 70_000), &|population| {
+        (population.knobs.q, population.knobs.k, population.knobs.s) = (q, k, s);
+    })?;
+    let mut rows = times(&found);
+    rows.extend(best_together(&found));
+    rows.extend(losses(&found));
+    let case = |row: Row| {
+        let own = if row.case.is_empty() { String::new() } else { format!(", {}", row.case) };
+        row.case(format!("buffers changed least, q = {q}{own}"))
+    };
+    Ok(rows.into_iter().map(case).collect())
+}
 
 /// The production experiment under the other fits, and with one knob turned away from the best one.
 fn other_assumptions(effort: &Effort<'_>) -> Result<Vec<(String, String)>, Bad> {
