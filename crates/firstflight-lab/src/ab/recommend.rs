@@ -42,6 +42,7 @@ pub(super) fn sentences(analysis: &Analysis) -> Vec<String> {
         format!("Deploy {}: no other arm of this test is faster or loses noticeably less. {}.", fast.arm, gain(fast, &baseline.arm))
     });
     if fast.arm != baseline.arm && sure(fast) {
+        lines.extend(waiting(fast, baseline));
         lines.extend(by_size(analysis, &fast.arm));
         lines.extend(exceptions(analysis, &fast.arm));
         lines.extend(next(&all, fast));
@@ -64,6 +65,18 @@ fn gain(entry: &Entry, baseline: &str) -> String {
         "Downloads take {value:.1} % less time than with {baseline} [{low:.1}, {high:.1}], {loss}; {:.1} % of them take over 5 % longer",
         versus.paired.worse_pct
     )
+}
+
+/// What the fastest arm does to whoever shares the bottleneck, where it differs by what anybody could notice.
+fn waiting(fast: &Entry, baseline: &Entry) -> Option<String> {
+    let difference = fast.versus_baseline.as_ref()?.queue_p99_ms;
+    (difference.value.abs() >= 1.0 && !difference.covers(0.0)).then(|| {
+        let (own, other) = (fast.queue_p99_ms, baseline.queue_p99_ms);
+        format!(
+            "Whoever shares the bottleneck waits for it {own:.0} ms at p99 of a connection on average, {other:.0} ms with {}.",
+            baseline.arm
+        )
+    })
 }
 
 fn gains<'a>(analysis: &'a Analysis, part: Part, arm: &'a str) -> impl Iterator<Item = (&'a Entry, Interval)> {
