@@ -42,7 +42,7 @@ function placesOf(axis, map, count, wide) {
     for (let power = Math.floor(Math.log10(map.from)); power <= Math.ceil(Math.log10(map.to)); power++) {
       for (const factor of [1, 2, 5]) {
         const at = factor * 10 ** power;
-        if (at >= map.from * 0.999 && at <= map.to * 1.001) list.push({ at, text: trimmed(at, 3) });
+        if (at >= map.from * 0.999 && at <= map.to * 1.001) list.push({ at, text: String(Number(at.toPrecision(3))) });
       }
     }
     return list;

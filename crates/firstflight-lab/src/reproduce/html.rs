@@ -37,7 +37,7 @@ fn class(verdict: Verdict) -> &'static str {
 fn counts(count: &Count) -> [(Verdict, usize, &'static str); 7] {
     [
         (Verdict::Holds, count.holds, "hold"),
-        (Verdict::NotReproduced, count.not_reproduced, "directions not reproduced"),
+        (Verdict::NotReproduced, count.not_reproduced, "not reproduced"),
         (Verdict::Misses, count.misses, "outside their band"),
         (Verdict::Fails, count.fails, "fail by algebra"),
         (Verdict::Reported, count.reported, "reported without a gate"),
