@@ -36,12 +36,14 @@ kernel: ## controllers in the running kernel: equal to the core, loaded, unloade
 docs: ## the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
-report: ## the default comparison as a page, target/report.html
+report: ## the default comparison as a page, target/report.html; an A/B test and reproductions beside it
 	@mkdir -p $(TARGET)
 	cargo run --locked --release -- compare --report $(REPORT)
+	cargo run --locked --release -- ab --population geo --flows 2000 --baseline hystart --arms slowstart,hystart++,rapid --report $(TARGET)/ab.html >/dev/null
+	cargo run --locked --release -- reproduce --all --quick --report $(TARGET)/reproduce.html >/dev/null
 
-browser: report ## the page in headless Chromium
-	FIRSTFLIGHT_REPORT=$(REPORT) VENV=$(TARGET)/venv tests/browser/run.sh
+browser: report ## the pages in headless Chromium
+	FIRSTFLIGHT_REPORT=$(REPORT) FIRSTFLIGHT_AB=$(TARGET)/ab.html FIRSTFLIGHT_REPRODUCTION=$(TARGET)/reproduce.html VENV=$(TARGET)/venv tests/browser/run.sh
 
 bare: ## the core crate without std and without alloc
 	@if [ -x crates/firstflight/bare/check.sh ]; then crates/firstflight/bare/check.sh; else echo "bare: skipped, no crates/firstflight/bare/check.sh"; fi

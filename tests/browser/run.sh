@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Runs the browser tests on the page that FIRSTFLIGHT_REPORT names, in a Python environment of their own (VENV). Installs Chromium where
+# Runs the browser tests on the pages that FIRSTFLIGHT_REPORT, FIRSTFLIGHT_AB and FIRSTFLIGHT_REPRODUCTION name, in a Python environment of their own (VENV). Installs Chromium where
 # that is possible: on Debian, as root. Where it is not, says what is missing and skips; with CI=true that is an error.
 set -euo pipefail
 : "${FIRSTFLIGHT_REPORT:?names the page to look at; make browser makes one}"
 FIRSTFLIGHT_REPORT=$(realpath "$FIRSTFLIGHT_REPORT")
 venv=$(realpath -m "${VENV:-$(dirname "$0")/../../target/venv}")
+for page in FIRSTFLIGHT_AB FIRSTFLIGHT_REPRODUCTION; do
+    if [ -n "${!page:-}" ]; then export "$page=$(realpath "${!page}")"; fi
+done
 export FIRSTFLIGHT_REPORT
 cd "$(dirname "$0")"
 
@@ -42,4 +45,4 @@ fi
 
 # Selenium is to use the driver it is given and to fetch nothing.
 export SE_OFFLINE=true SE_AVOID_STATS=true PYTHONDONTWRITEBYTECODE=1
-exec "$venv/bin/python" -m pytest -q -p no:cacheprovider test_report.py
+exec "$venv/bin/python" -m pytest -q -p no:cacheprovider test_report.py test_still.py

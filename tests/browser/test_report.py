@@ -2,57 +2,22 @@
 
 FIRSTFLIGHT_REPORT names the page; make one first, for instance with
 `cargo run -p firstflight-lab --example report_demo /tmp/report.html`.
-Chromium and its driver are looked up on the PATH, or named by CHROMIUM and CHROMEDRIVER. With CI=true nothing may be missing.
-`make browser` does all of it.
+`make browser` makes one, finds a browser and runs this.
 """
 
 import json
 import os
 import pathlib
-import shutil
 
 import pytest
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install -r tests/browser/requirements.txt")
 missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
-from selenium.webdriver.chrome.service import Service  # noqa: E402
+pytest.importorskip("selenium", reason="selenium is not installed: pip install -r tests/browser/requirements.txt")
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
 CHARTS = ["window", "delivered", "queue", "phases"]
-FLAGS = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
-    "--window-size=1280,1000",
-]
-
-
-def program(variable, *names):
-    return os.environ.get(variable) or next(filter(None, map(shutil.which, names)), None)
-
-
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory):
-    chromium = program("CHROMIUM", "chromium", "chromium-browser", "google-chrome")
-    driver = program("CHROMEDRIVER", "chromedriver")
-    if not chromium or not driver:
-        missing("chromium and chromedriver are needed to look at a report, and at least one is missing")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in [*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"]:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(driver))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture(scope="session")
@@ -64,15 +29,9 @@ def report():
 
 
 @pytest.fixture
-def page(browser, report):
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "light"}]})
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    for kind in ("browser", "performance"):
-        browser.get_log(kind)
-    browser.get(report.as_uri())
-    yield Page(browser, report)
-    errors = [entry["message"] for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
-    assert not errors, f"the console says {errors}"
+def page(browser, report, open_page):
+    open_page(report)
+    return Page(browser, report)
 
 
 class Page:

@@ -367,7 +367,7 @@ fn as_text(analysis: &Analysis) -> String {
     format!(
         "{TITLE}{}: {} connections{TITLE:#}{state}\n\
          {QUIET}baseline {}; initial window {} packets, seed {}; every arm met the same paths and objects{QUIET:#}\n\
-         {}\n{}{QUIET}{}{QUIET:#}\n\n{TITLE}In words{TITLE:#}\n{}\n{TITLE}Advice{TITLE:#} {QUIET}arms that no other beats in time or loss without being worse in the other{QUIET:#}\n{}\n{}\n",
+         {}\n{}{QUIET}{}{QUIET:#}\n\n{TITLE}In words{TITLE:#}\n{}\n{TITLE}Advice{TITLE:#} {QUIET}arms that no other beats in time or loss without being worse in the other{QUIET:#}\n{}{}\n{}\n",
         experiment.population,
         analysis.flows,
         experiment.arms[0],
@@ -377,6 +377,7 @@ fn as_text(analysis: &Analysis) -> String {
         tables::by_part(analysis),
         "intervals are 95 %; ° does not stand when all cells are judged together; · no other arm beats it in time or loss without being worse in the other",
         lines(&analysis.sentences),
+        lines(&analysis.recommendation),
         lines(&analysis.advice),
         tables::self_check(analysis),
     )

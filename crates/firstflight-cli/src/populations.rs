@@ -7,7 +7,7 @@ use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper};
 use clap::{Args, Subcommand};
 use firstflight_lab::ab::MOST_FLOWS;
 use firstflight_lab::population::builtin;
-use firstflight_lab::population::calibrate::{Calibration, Fit, LEAST_FLOWS};
+use firstflight_lab::population::calibrate::{Calibration, Family, Fit, LEAST_FLOWS};
 use firstflight_lab::population::describe::{DRAWS, Description, SHARES, describe};
 use firstflight_lab::{Bad, Population, parse_arms};
 use indicatif::ProgressBar;
@@ -55,12 +55,22 @@ struct CalibrateOptions {
     /// Seed of every random draw
     #[arg(long, default_value_t = 1, value_parser = |text: &str| size::count(text, 0..=u64::MAX, ""), allow_negative_numbers = true)]
     seed: u64,
+    /// One random loss for all paths, instead of one that differs from path to path
+    #[arg(long)]
+    common_loss: bool,
+    /// Hold the factor on buffers: how well the other knobs can do without it
+    #[arg(long, value_name = "Q", value_parser = factor, allow_negative_numbers = true)]
+    buffers: Option<f64>,
     /// Worker threads; the fit does not depend on it
     #[arg(long, value_parser = threads, allow_negative_numbers = true)]
     threads: Option<u16>,
     /// Write the fit as JSON to standard output
     #[arg(long)]
     json: bool,
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|q| (0.05..=50.0).contains(q)).ok_or_else(|| "allowed: 0.05 to 50".to_owned())
 }
 
 pub fn run(options: &Options) -> Result<Done, Bad> {
@@ -106,14 +116,15 @@ fn show(options: &DescribeOptions) -> Result<Done, Bad> {
 
 fn calibrate(options: &CalibrateOptions) -> Result<Done, Bad> {
     let population = Population::parse(&options.population)?;
+    let family = if options.common_loss { Family::Common } else { Family::Spread };
     let baseline = parse_arms("slowstart")?.swap_remove(0);
-    let calibration = Calibration { population, baseline, flows: options.flows, seed: options.seed };
+    let calibration = Calibration { population, baseline, flows: options.flows, seed: options.seed, family, held_q: options.buffers };
     let bar = ProgressBar::new_spinner();
     bar.enable_steady_tick(Duration::from_millis(200));
     let fit = on_threads(options.threads, || {
-        calibration.fit(&mut |q, k, cost| {
+        calibration.fit(&mut |[q, k, s], cost| {
             bar.inc(1);
-            bar.set_message(format!("evaluation {}: q={q:.3} k={k:.5} squares {cost:.4}", bar.position()));
+            bar.set_message(format!("evaluation {}: q={q:.3} k={k:.5} s={s:.3} squares {cost:.4}", bar.position()));
         })
     });
     bar.finish_and_clear();
@@ -128,9 +139,9 @@ fn calibrate(options: &CalibrateOptions) -> Result<Done, Bad> {
 
 fn fit_text(population: &Population, fit: &Fit) -> String {
     let mut text = format!(
-        "{TITLE}{}{TITLE:#}: q = {}, k = {} {QUIET}baseline slowstart alone, {} connections per evaluation{QUIET:#}\n\n\
+        "{TITLE}{}{TITLE:#}: q = {}, k = {}, s = {} {QUIET}baseline slowstart alone, {} connections per evaluation{QUIET:#}\n\n\
          loss per connection, %{:>12}{:>12}{:>14}{:>16}\n",
-        population.name, fit.q, fit.k, fit.flows, "published", "fitted", "ln residual", "accepted"
+        population.name, fit.q, fit.k, fit.s, fit.flows, "published", "fitted", "ln residual", "accepted"
     );
     for column in &fit.columns {
         let band = format!("{}-{}{}", column.target.low, column.target.high, if column.inside { "" } else { " MISSED" });
@@ -159,6 +170,13 @@ fn figure(value: f64) -> String {
 
 fn as_text(population: &Population, description: &Description) -> String {
     let mut text = format!("{TITLE}{}{TITLE:#} {} {QUIET}version {}{QUIET:#}\n", population.name, population.about, population.version);
+    for group in &population.groups {
+        let mut more = vec![format!("carries {}", group.workload.name()), format!("return path {}", group.return_path)];
+        more.extend(group.bursts.map(|bursts| format!("bursts {bursts}")));
+        more.extend(group.reordering.as_ref().map(|reordering| format!("{} % of packets overtaken", reordering.share * 100.0)));
+        more.extend(group.policer.as_ref().map(|policer| format!("policers on {} % of the paths", policer.share * 100.0)));
+        let _ = writeln!(text, "{QUIET}{}: {}{QUIET:#}", group.name, more.join(", "));
+    }
     for group in &description.groups {
         let _ = write!(text, "\n{TITLE}{:<16}{TITLE:#}{QUIET}", format!("{} {:.1} %", group.group, group.share * 100.0));
         for share in SHARES {
@@ -182,7 +200,11 @@ fn as_text(population: &Population, description: &Description) -> String {
         let _ = writeln!(text, "bound `{bound}` held back {:.3} % of the connections", share * 100.0);
     }
     if population.knobs.calibrated.is_some() || population.knobs.k > 0.0 {
-        let _ = writeln!(text, "calibration: q={}, k={}: {}", population.knobs.q, population.knobs.k, population.knobs.status);
+        let _ = writeln!(
+            text,
+            "calibration: q={}, k={}, s={}: {}",
+            population.knobs.q, population.knobs.k, population.knobs.s, population.knobs.status
+        );
     }
     text
 }

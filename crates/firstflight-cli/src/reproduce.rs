@@ -7,7 +7,7 @@ use crate::terminal::{CAUTION, QUIET, RULES, TITLE, say, whisper};
 use clap::Args;
 use comfy_table::{Cell, Color, ContentArrangement, Table as Grid};
 use firstflight_lab::Bad;
-use firstflight_lab::reproduce::{self, Chapter, Count, Effort, Reproduction, SOURCES, Source, Verdict};
+use firstflight_lab::reproduce::{self, Chapter, Count, Effort, Reproduction, SOURCES, Scale, Source, Verdict};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(200));
-    let effort = Effort { quick: options.quick, tell: &|what| bar.set_message(what.to_owned()) };
+    let effort = Effort { scale: if options.quick { Scale::Quick } else { Scale::Full }, tell: &|what| bar.set_message(what.to_owned()) };
     let done = on_threads(options.threads, || sources.iter().map(|source| source.run(&effort)).collect::<Result<Vec<Chapter>, Bad>>());
     bar.finish_and_clear();
     let all = Reproduction::new(options.quick, done?);

@@ -66,8 +66,15 @@ fn a_document_is_measured_row_by_row_with_the_same_bytes_for_any_number_of_threa
     assert!(page.starts_with("<!-- Written by `firstflight reproduce early-retransmit --quick"), "the page names its command");
     assert!(page.contains("| 5.4.2 | G |"), "and has the rows");
     let report = fs::read_to_string(folder.path().join("page.html")).expect("the report was written");
-    assert!(report.contains("<td>5.4.2<td>G"), "the report has the rows, too");
-    assert!(!report.contains("<script") && !report.contains("http://") && !report.contains("https://"), "and fetches nothing");
+    assert!(report.contains("<td class=\"id\">5.4.2<td data-l=\"gate\">G"), "the report has the rows, too");
+    assert!(report.contains("published, mitigated"), "and the pictures");
+    assert!(
+        !report.contains("src=")
+            && !report.contains("http://www.w3.org/1999/xhtml")
+            && !report.contains("http://firstflight")
+            && !report.contains("https://"),
+        "and fetches nothing"
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ use firstflight::detection::presets::{Marking, PRESETS};
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::{Fate, Path, Purpose, Queue, Rate, Release, Stream};
 pub use firstflight_sim::Hosts;
-use firstflight_sim::{Nobody, Outcome, Setup, Stop, run, tcp};
+use firstflight_sim::{App, FlowPlan, Nobody, Outcome, Setup, Shared, Stop, run, run_flows, tcp};
 use serde::Serialize;
 
 /// What all trials of a comparison share.
@@ -141,6 +141,28 @@ impl Ground {
             Some(recorder) => run(&setup, controller, recorder)?,
             None => run(&setup, controller, &mut Nobody)?,
         })
+    }
+}
+
+impl Ground {
+    /// Runs an application that is no plain object: responses with pauses, a video.
+    ///
+    /// # Errors
+    /// If the path cannot carry the host's packets, or the testbed is not the simulator.
+    pub fn run_app(&self, arm: &NamedArm, app: App, seed: u64) -> Result<Outcome, Bad> {
+        if self.testbed != Testbed::Sim || arm.kernel.is_some() {
+            return Err(Bad(format!("arm `{}`: responses and videos are carried by the simulator only", arm.label)));
+        }
+        let shared = Shared { path: &self.path, host: self.host, limit: self.limit, seed, path_index: self.path_index, sample: None };
+        let plan = FlowPlan {
+            controller: arm.arm.controller(self.config(), self.oracle_exit(), Time(0), Seq(0)),
+            pacer_burst: u64::from(arm.arm.sender.burst.unwrap_or(self.burst)) * self.host.mss(),
+            app,
+            start: Nanos::ZERO,
+            rtt_extra: Nanos::ZERO,
+        };
+        let mut done = run_flows(&shared, vec![plan], &mut Nobody)?;
+        Ok(done.flows.swap_remove(0))
     }
 }
 

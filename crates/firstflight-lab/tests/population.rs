@@ -137,14 +137,14 @@ fn every_drawn_connection_makes_a_path() {
         for index in 0..20_000 {
             let drawn = population.draw(7, index);
             let path = population.path(&drawn).unwrap_or_else(|bad| panic!("{name} {index}: {bad}"));
-            assert!(path.links(1500, 64, 7, index).is_ok(), "{name} {index}: {path} carries the hosts' packets");
+            assert!(path.open(1500, 64, 7, index).is_ok(), "{name} {index}: {path} carries the hosts' packets");
         }
     }
 }
 
 #[test]
 fn knobs_turn_in_parentheses() {
-    let (plain, turned) = (population("cdn"), population("cdn(q=2,k=0.01)"));
+    let (plain, turned) = (population("cdn"), population("cdn(q=2,k=0.01,s=0)"));
     let (a, b) = (plain.draw(1, 5), turned.draw(1, 5));
     assert_eq!((a.rtt_us, a.rate_kbps, a.bytes), (b.rtt_us, b.rate_kbps, b.bytes), "a knob moves nothing else");
     assert!(b.loss_ppb >= 10_000_000, "k adds loss: {}", b.loss_ppb);
@@ -157,6 +157,7 @@ fn knobs_turn_in_parentheses() {
 }
 
 use firstflight_lab::Bad;
+use firstflight_sim::App;
 
 const GOOD: &str = r#"schema = 1
 name = "t"
@@ -173,7 +174,7 @@ size = { constant = { value_bytes = 30_000 } }
 #[test]
 fn bad_files_are_refused_with_file_line_and_key() {
     Population::from_toml("t.toml", GOOD, None).expect("the file that the rows below spoil");
-    let rows: [(&str, &str, &str); 22] = [
+    let rows: [(&str, &str, &str); 34] = [
         ("version = \"1\"", "version = \"1\"\ncolour = 3", "t.toml:4: colour: unknown key; allowed: schema, name"),
         ("rtt =", "rrt =", "t.toml:7: group[0].rrt: unknown key, did you mean `rtt`?"),
         ("value_ms = 20", "value_mz = 20", "t.toml:7: group[0].rtt.constant.value_mz: unknown key, did you mean `value_ms`?"),
@@ -203,6 +204,62 @@ fn bad_files_are_refused_with_file_line_and_key() {
         ("size = {", "return_path = \"lte9\"\nsize = {", "t.toml:10: group[0].return_path: return=lte9: "),
         ("{ constant = { value_ms = 20 } }", "{ quantiles = \"missing.csv\" }", "t.toml:7: group[0].rtt.quantiles: missing.csv: "),
         ("weight = 1.0", "weight = = 1", "t.toml:6: "),
+        (
+            "size = {",
+            "bursts = { g = 0.1, packet = 3, h = 0.8 }\nsize = {",
+            "t.toml:10: group[0].bursts.packet: unknown key, did you mean `packets`?",
+        ),
+        (
+            "size = {",
+            "bursts = { g = 1.5, packets = 3, h = 0.8 }\nsize = {",
+            "t.toml:10: group[0].bursts.g: 1.5 is out of range; allowed: 0 to 1",
+        ),
+        (
+            "size = {",
+            "loss = 0.1\nbursts = { g = 0.1, packets = 3, h = 0.8 }\nsize = {",
+            "t.toml:4: group[0].bursts: stands beside a `loss` of single packets; allowed: one of the two",
+        ),
+        (
+            "size = {",
+            "reordering = { share = 0.1, parts = [{ weight = 0.5, mean_ms = 3 }, { weight = 0.4, mean_rtt = 0.3 }] }\nsize = {",
+            "t.toml:10: group[0].reordering.parts.weight: sum to 0.9; allowed: 1 within 1e-9",
+        ),
+        (
+            "size = {",
+            "reordering = { share = 0.1, parts = [{ weight = 1, mean_ms = 3, mean_rtt = 0.3 }] }\nsize = {",
+            "t.toml:10: group[0].reordering.parts[0].mean_ms: needs mean_ms or mean_rtt",
+        ),
+        (
+            "size = {",
+            "policer = { share = 0.1, rate_share = 1.5, bucket = { constant = { value_ms = 10 } } }\nsize = {",
+            "t.toml:10: group[0].policer.rate_share: 1.5 is out of range; allowed: more than 0 and at most 1",
+        ),
+        ("size = {", "policer = { share = 0.1, rate_share = 0.5 }\nsize = {", "t.toml:10: group[0].policer.bucket: is missing"),
+        (
+            "size = {",
+            "responses = { more = 3, most = 0, gap = { constant = { value_s = 1 } } }\nsize = {",
+            "t.toml:10: group[0].responses.most: 0 is out of range; allowed: 1 to 1000 whole responses",
+        ),
+        (
+            "size = {",
+            "video = { playback = { constant = { value_s = 1 } }, coding_rate = { constant = { value_kbps = 350 } }, write_bytes = 0, ahead = 1.25 }\nsize = {",
+            "t.toml:10: group[0].video.write_bytes: 0 is out of range; allowed: 1 to 10^9 whole bytes",
+        ),
+        (
+            "size = { constant = { value_bytes = 30_000 } }",
+            "size = { mixture = { weights = [0.5, 0.6], of = [{ constant = { value_kb = 1 } }, { constant = { value_kb = 2 } }] } }",
+            "t.toml:10: group[0].size.mixture.weights: sum to 1.1; allowed: 1 within 1e-9",
+        ),
+        (
+            "size = { constant = { value_bytes = 30_000 } }",
+            "size = { mixture = { weights = [], of = [] } }",
+            "t.toml:10: group[0].size.mixture.of: is empty; allowed: at least one distribution",
+        ),
+        (
+            "size = { constant = { value_bytes = 30_000 } }",
+            "size = { mixture = { weights = [1.0], of = [{ constant = { value_kb = 1 } }] } }\ncorrelation = [[\"rtt\", \"size\", 0.1]]",
+            "t.toml:4: group[0].correlation: size is a mixture, which nothing can be correlated with",
+        ),
         (
             "{ constant = { value_ms = 20 } }",
             "{ table = { q = [0.1, 0.5, 0.4], values_ms = [1, 2, 3] } }",
@@ -287,4 +344,86 @@ fn a_population_can_stand_on_another() {
     let (a, b) = (mine.draw(1, 0), population("geo").draw(1, 0));
     assert_eq!((a.rtt_us, a.rate_kbps, a.loss_ppb), (b.rtt_us, b.rate_kbps, 20_000_000));
     assert!(mine.groups[0].get(Variable::Loss).is_some());
+}
+
+#[test]
+fn a_satellite_population_sends_acks_through_slots_and_grants() {
+    let geo = population("geo");
+    let path = geo.path(&geo.draw(1, 0)).unwrap();
+    assert!(path.is_driven(), "{path}: the terminal decides about ACKs after they are sent");
+}
+
+#[test]
+fn a_share_of_the_paths_has_a_policer_and_each_rate_is_a_share_of_its_link() {
+    let india = population("in-video");
+    let drawn: Vec<_> = (0..20_000).map(|index| india.draw(3, index)).collect();
+    let policed: Vec<_> = drawn.iter().filter_map(|drawn| Some((drawn, drawn.policer?))).collect();
+    let share = policed.len() as f64 / drawn.len() as f64;
+    assert!((share - 0.4).abs() < 0.01, "{share} of the paths have a policer, the file says 0.4");
+    for (drawn, policer) in policed {
+        let rate = policer.bps as f64 / (drawn.rate_kbps * 1_000) as f64;
+        assert!((0.29..0.91).contains(&rate), "a policer of {rate} of its link, the file says 0.3 to 0.9");
+        assert!(policer.bucket_bytes() >= 3000, "a bucket of {} B lets no packet through", policer.bucket_bytes());
+    }
+}
+
+#[test]
+fn overtaken_packets_are_late_in_proportion_to_the_round_trip() {
+    let text = GOOD.replace(
+        "size = {",
+        "reordering = { share = 0.1, parts = [{ weight = 0.9, mean_ms = 3 }, { weight = 0.1, mean_rtt = 0.3 }] }\nsize = {",
+    );
+    let one = Population::from_toml("t.toml", &text, None).unwrap();
+    let path = one.path(&one.draw(1, 0)).unwrap();
+    let reorder = path.effects().reorder.expect("packets are overtaken");
+    assert_eq!(reorder.first, (90_000_000, 3_000_000), "nine in ten of the overtaken are 3 ms late");
+    assert_eq!(reorder.second, Some((10_000_000, 6_000_000)), "one in ten is 0.3 of the 20 ms of round trip late");
+}
+
+#[test]
+fn web_connections_carry_four_responses_on_average_and_each_has_its_own_size() {
+    let web = population("us-web");
+    let mut sizes = Vec::new();
+    let mut longest = 0;
+    for index in 0..20_000 {
+        let App::Responses(responses) = web.app(&web.draw(1, index), 1) else { panic!("connection {index} carries responses") };
+        longest = longest.max(responses.len());
+        sizes.extend(responses.iter().map(|response| response.bytes));
+    }
+    let per_connection = sizes.len() as f64 / 20_000.0;
+    assert!((per_connection - 4.0).abs() < 0.1, "{per_connection} responses per connection, 1 + 3 are meant (a few are cut at 20)");
+    assert!(longest <= 20, "{longest} responses on one connection");
+    sizes.sort_unstable();
+    let at = |share: f64| sizes[(share * sizes.len() as f64) as usize] as f64;
+    assert!((at(0.5) / 4_200.0 - 1.0).abs() < 0.05, "median response of {} B, 4.2 kB are meant", at(0.5));
+    assert!((at(0.9) / 23_000.0 - 1.0).abs() < 0.1, "p90 of {} B, 23 kB are meant", at(0.9));
+    let mean = sizes.iter().sum::<u64>() as f64 / sizes.len() as f64;
+    assert!((mean / 11_000.0 - 1.0).abs() < 0.15, "mean response of {mean} B, about 11 kB are meant");
+}
+
+#[test]
+fn videos_send_ten_to_forty_seconds_at_once() {
+    let video = population("in-video");
+    for index in 0..2_000 {
+        let App::Video { bytes, first, write, every } = video.app(&video.draw(1, index), 1) else { panic!("{index} carries a video") };
+        assert!(first <= bytes && write == 65_536, "{index}: {first} of {bytes} B at once, then {write} B");
+        let coding = write as f64 * 8.0 / (1.25 * every.0 as f64 / 1e9);
+        let seconds = first as f64 * 8.0 / coding;
+        assert!(first == bytes || (9.9..40.1).contains(&seconds), "{index}: {seconds} s of playing at once");
+    }
+}
+
+#[test]
+fn a_random_loss_that_spreads_keeps_its_median() {
+    let (common, spread) = (population("cdn(k=0.01,s=0)"), population("cdn(k=0.01,s=1.2)"));
+    let losses = |of: &Population| {
+        let mut all: Vec<u64> = (0..20_001).map(|index| of.draw(1, index).loss_ppb).collect();
+        all.sort_unstable();
+        (all[2_000], all[10_000], all[18_000])
+    };
+    assert_eq!(losses(&common), (10_000_000, 10_000_000, 10_000_000), "without a spread all paths lose alike");
+    let (low, middle, high) = losses(&spread);
+    assert!((middle as f64 / 1e7 - 1.0).abs() < 0.03, "median loss {middle} of 1e-9, k is 1e7");
+    let factor = (1.2_f64 * 1.2816).exp();
+    assert!((high as f64 / 1e7 / factor - 1.0).abs() < 0.05 && (1e7 / low as f64 / factor - 1.0).abs() < 0.05, "p10 {low}, p90 {high}");
 }

@@ -1,12 +1,12 @@
 //! The claims of the Rapid Start slides (IETF 125) about their plots, rows 2.1.1 to 2.1.13 of our list of experiments: the same rows
 //! that `firstflight reproduce rapid-start` prints. U rows must hold, and so far every G row does.
 
-use firstflight_lab::reproduce::{Effort, Gate, Row, rapid_start};
+use firstflight_lab::reproduce::{Effort, Gate, Row, Scale, rapid_start};
 use std::sync::OnceLock;
 
 fn rows() -> &'static [Row] {
     static ROWS: OnceLock<Vec<Row>> = OnceLock::new();
-    ROWS.get_or_init(|| rapid_start::plot_rows(&Effort { quick: true, tell: &|_| {} }))
+    ROWS.get_or_init(|| rapid_start::plot_rows(&Effort { scale: Scale::Quick, tell: &|_| {} }))
 }
 
 #[track_caller]

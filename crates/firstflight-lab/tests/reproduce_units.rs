@@ -1,7 +1,7 @@
 //! Rows of the published experiments that follow from the algebra: they hold, or a rule of ours is broken. Those of Rapid Start's plots
 //! stand in `rapid_start_slides.rs`.
 
-use firstflight_lab::reproduce::{Gate, Row, SOURCES, early_retransmit, gvisor, hystart_plus_plus, prr};
+use firstflight_lab::reproduce::{Effort, Gate, Row, SOURCES, Scale, Verdict, early_retransmit, gvisor, hystart_plus_plus, prr};
 
 #[track_caller]
 fn hold(rows: &[Row], id: &str) {
@@ -32,20 +32,75 @@ fn row_5_4_1_early_retransmit_needs_one_duplicate_less_than_the_flight() {
     hold(&early_retransmit::unit_rows(), "5.4.1");
 }
 
+/// The list of experiments: numbers of the rows by document, as our specification of experiments has them.
+const LIST: &[(&str, &[&str])] = &[
+    ("hystart++", &["1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7", "1.8", "1.9", "1.10"]),
+    (
+        "rapid-start",
+        &[
+            "2.1.1", "2.1.2", "2.1.3", "2.1.4", "2.1.5", "2.1.6", "2.1.7", "2.1.8", "2.1.9", "2.1.10", "2.1.11", "2.1.12", "2.1.13",
+            "2.2.1", "2.2.2", "2.2.3", "2.2.4", "2.2.5", "2.2.6", "2.2.7",
+        ],
+    ),
+    ("best", &["3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "3.10"]),
+    ("gvisor", &["4.1.1", "4.1.2", "4.1.3", "4.1.4", "4.1.5", "4.2.1", "4.2.2", "4.2.3", "4.2.4", "4.2.5"]),
+    ("prr", &["5.1.1", "5.1.2", "5.1.3", "5.1.4", "5.1.5", "5.1.6", "5.1.7", "5.2 M5", "5.2 M6", "5.2 M7", "5.2 control", "5.3", "5.5"]),
+    ("early-retransmit", &["5.4.1", "5.4.2", "5.4.3", "5.4.4", "5.4.5"]),
+];
+
+/// The pictures that the slides show, by words of their names.
+const PICTURES: &[&str] = &[
+    "Shorter downloads, by percentile",
+    "Shorter downloads, by point of presence",
+    "Shorter downloads, by object size",
+    "Loss per connection, by percentile",
+    "Download time by exit point and queue",
+    "Throughput of the upload over time",
+    "Window over time",
+];
+
 #[test]
-fn every_row_has_a_number_of_its_own_and_every_gate_a_letter() {
-    let mut seen = Vec::new();
-    for source in SOURCES {
-        for item in source.items {
-            assert!(!seen.contains(&item.id), "row {} stands twice", item.id);
-            assert!(
-                !item.gates.is_empty() && item.gates.chars().all(|gate| "UGBQ-".contains(gate)),
-                "gates of row {}: {}",
-                item.id,
-                item.gates
-            );
-            seen.push(item.id);
-        }
+fn the_documents_have_the_rows_of_the_list_and_no_other() {
+    let ours: Vec<(&str, Vec<&str>)> =
+        SOURCES.iter().map(|source| (source.name, source.items.iter().map(|item| item.id).collect())).collect();
+    let list: Vec<(&str, Vec<&str>)> = LIST.iter().map(|(name, rows)| (*name, rows.to_vec())).collect();
+    assert_eq!(ours, list, "documents and rows of the list of experiments");
+    for item in SOURCES.iter().flat_map(|source| source.items) {
+        let letters = !item.gates.is_empty() && item.gates.chars().all(|gate| "UGBQ-".contains(gate));
+        assert!(letters, "gates of row {}: {}", item.id, item.gates);
     }
-    assert_eq!(seen.len(), 10 + 20 + 10 + 10 + 13 + 5, "rows of the list of experiments");
+}
+
+/// Every document with next to no connections: what comes out says nothing about the network, but nothing may be missing.
+#[test]
+fn a_glance_measures_every_row_of_the_list_and_leaves_none_out() {
+    let effort = Effort { scale: Scale::Glance, tell: &|_| {} };
+    let mut pictures = Vec::new();
+    for source in SOURCES {
+        let chapter = source.run(&effort).unwrap_or_else(|bad| panic!("{}: {bad}", source.name));
+        for item in source.items {
+            let rows: Vec<&Row> = chapter.rows.iter().filter(|row| row.id == item.id).collect();
+            assert!(!rows.is_empty(), "row {} of {} is measured or says why not", item.id, source.name);
+            assert!(rows.iter().all(|row| row.verdict != Verdict::NotRun), "row {} was not run", item.id);
+            // Of each gate that the list has, at least one row; a quoted row has nothing to gate.
+            for gate in item.gates.chars().filter(|gate| "UGB".contains(*gate)) {
+                let too_few = rows.iter().any(|row| row.gate == Gate::Seen);
+                assert!(
+                    rows.iter().any(|row| row.gate.letter().starts_with(gate)) || too_few,
+                    "row {} of {} has a gate {gate}",
+                    item.id,
+                    source.name
+                );
+            }
+        }
+        for row in &chapter.rows {
+            for name in &row.assumptions {
+                assert!(source.assumptions.iter().any(|known| known.name == *name), "assumption {name} of row {} is explained", row.id);
+            }
+        }
+        pictures.extend(chapter.figures.into_iter().map(|figure| figure.name));
+    }
+    for picture in PICTURES {
+        assert!(pictures.iter().any(|name| name.contains(picture)), "there is a picture `{picture}` among {pictures:?}");
+    }
 }

@@ -30,6 +30,8 @@ pub struct Analysis {
     pub complete: bool,
     /// How many are.
     pub flows: u64,
+    /// Which arm to deploy, where that does not hold, and what comes next; empty where the sample is too small to say.
+    pub recommendation: Vec<String>,
     /// Sentences, one per arm.
     pub sentences: Vec<String>,
     /// What to do, one sentence per group.
@@ -99,6 +101,8 @@ pub enum Part {
     Bdp,
     /// A stratum of buffer over that.
     Buffer,
+    /// A stratum of object size over three times what path and queue hold.
+    Fill,
     /// A group and a size bin.
     GroupSize,
 }
@@ -357,6 +361,8 @@ fn parts(experiment: &Experiment, tallies: &Tallies) -> Vec<(Part, String, Cell)
     parts.extend(labels.iter().enumerate().map(|(index, name)| (Part::Bdp, (*name).to_owned(), tallies.bdp(index))));
     let labels = ["below 0.5", "0.5 to 2", "2 and more"];
     parts.extend(labels.iter().enumerate().map(|(index, name)| (Part::Buffer, (*name).to_owned(), tallies.buffer(index))));
+    let labels = ["below 0.1", "0.1 to 0.3", "0.3 to 1", "1 to 3", "3 and more"];
+    parts.extend(labels.iter().enumerate().map(|(index, name)| (Part::Fill, (*name).to_owned(), tallies.fill(index))));
     if experiment.groups.len() > 1 {
         parts.extend(groups.flat_map(|(index, name)| {
             (0..bins).map(move |bin| (Part::GroupSize, format!("{name}, {}", experiment.size_label(bin)), tallies.cell(index, bin).clone()))
@@ -394,6 +400,7 @@ impl Analysis {
             method: METHOD,
             complete: all.flows == experiment.flows,
             flows: all.flows,
+            recommendation: Vec::new(),
             sentences: Vec::new(),
             advice: Vec::new(),
             warnings: warnings.to_vec(),

@@ -7,7 +7,7 @@ use crate::population::Drawn;
 use crate::trial::Ground;
 use firstflight::Exit;
 use firstflight_path::random::mix;
-use firstflight_sim::{Outcome, Stop};
+use firstflight_sim::{App, Outcome, Part, Stop};
 
 /// What one arm did to one connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,6 +45,13 @@ pub struct FlowResult {
 }
 
 impl FlowResult {
+    /// Of responses: their times to last byte together, pauses left out; one that did not finish counts with the limit.
+    fn of_responses(outcome: &Outcome, limit_ns: u64) -> FlowResult {
+        let latency = |part: &Part| part.latency().map_or(limit_ns, |time| time.0);
+        let ttlb_ns = outcome.parts.iter().map(latency).fold(0, u64::saturating_add);
+        FlowResult { ttlb_ns, ..FlowResult::new(outcome) }
+    }
+
     fn new(outcome: &Outcome) -> FlowResult {
         let queue = |share: f64| if outcome.queue_us.is_empty() { 0 } else { outcome.queue_us.value_at_quantile(share) };
         FlowResult {
@@ -103,7 +110,15 @@ impl Test {
             host: self.host,
             ..Ground::new(self.population.path(&drawn)?, drawn.bytes)
         };
-        let run = |ground: &Ground, arm: usize, seed: u64| ground.run(&self.arms[arm], seed, None).map(|outcome| FlowResult::new(&outcome));
+        let app = self.population.app(&drawn, self.seed);
+        let run = |ground: &Ground, arm: usize, seed: u64| match &app {
+            App::Bulk(_) => ground.run(&self.arms[arm], seed, None).map(|outcome| FlowResult::new(&outcome)),
+            App::Responses(_) => {
+                let outcome = ground.run_app(&self.arms[arm], app.clone(), seed)?;
+                Ok(FlowResult::of_responses(&outcome, self.limit.0))
+            }
+            _ => ground.run_app(&self.arms[arm], app.clone(), seed).map(|outcome| FlowResult::new(&outcome)),
+        };
         let results = (0..self.arms.len()).map(|arm| run(&ground, arm, self.seed)).collect::<Result<Vec<_>, _>>()?;
         let aa = if index.is_multiple_of(self.aa_stride()) {
             // Both runs differ from the first in the chance of the path and by up to half a millisecond of round trip, so that
@@ -119,7 +134,8 @@ impl Test {
             None
         };
         let repeats = if index.is_multiple_of(self.aa_stride() * 4) { Some(run(&ground, 0, self.seed)? == results[0]) } else { None };
-        let ideal_ns = ground.ideal(self.seed)?.map(|ideal| ideal.0);
+        // Whoever waits for an application is bound by it and not by the path.
+        let ideal_ns = if matches!(app, App::Bulk(_)) { ground.ideal(self.seed)?.map(|ideal| ideal.0) } else { None };
         Ok(Connection { drawn, ideal_ns, results, aa, repeats })
     }
 }

@@ -8,6 +8,7 @@ pub mod analysis;
 mod flow;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+mod recommend;
 pub mod rows;
 pub mod run;
 pub mod shard;

@@ -228,6 +228,8 @@ impl Cell {
 pub const BDP_EDGES: [u64; 3] = [30_000, 300_000, 3_000_000];
 /// Edges of the strata by buffer over BDP.
 pub const BUFFER_EDGES: [f64; 2] = [0.5, 2.0];
+/// Edges of the strata by object size over three times what path and queue hold: how far startup can overshoot before the object ends.
+pub const FILL_EDGES: [f64; 4] = [0.1, 0.3, 1.0, 3.0];
 const BUFFERS: usize = BUFFER_EDGES.len() + 1;
 const STRATA: usize = (BDP_EDGES.len() + 1) * BUFFERS;
 
@@ -239,6 +241,7 @@ pub struct Tallies {
     /// Group by size bin, and behind them BDP by buffer.
     cells: Vec<Cell>,
     strata: Vec<Cell>,
+    fills: Vec<Cell>,
     /// The baseline against itself under other seeds.
     pub aa: Cell,
     /// How often the baseline ran again with the same seed.
@@ -260,6 +263,7 @@ impl Tallies {
             bins,
             cells: vec![Cell::new(arms); experiment.groups.len() * bins],
             strata: vec![Cell::new(arms); STRATA],
+            fills: vec![Cell::new(arms); FILL_EDGES.len() + 1],
             aa: Cell::new(2),
             repeated: 0,
             differed: 0,
@@ -277,6 +281,8 @@ impl Tallies {
         let stratum = bdp * BUFFERS + BUFFER_EDGES.partition_point(|edge| *edge <= share);
         self.cells[cell].add(results, drawn.bytes, *ideal_ns, &weights);
         self.strata[stratum].add(results, drawn.bytes, *ideal_ns, &weights);
+        let fill = drawn.bytes as f64 / (3 * (drawn.bdp_bytes() + drawn.queue_bytes)).max(1) as f64;
+        self.fills[FILL_EDGES.partition_point(|edge| *edge <= fill)].add(results, drawn.bytes, *ideal_ns, &weights);
         if let Some(aa) = aa {
             self.aa.add(aa, drawn.bytes, *ideal_ns, &weights);
         }
@@ -293,6 +299,7 @@ impl Tallies {
     pub fn merge(&mut self, other: &Tallies) {
         self.cells.iter_mut().zip(&other.cells).for_each(|(cell, more)| cell.merge(more));
         self.strata.iter_mut().zip(&other.strata).for_each(|(cell, more)| cell.merge(more));
+        self.fills.iter_mut().zip(&other.fills).for_each(|(cell, more)| cell.merge(more));
         self.aa.merge(&other.aa);
         self.repeated += other.repeated;
         self.differed += other.differed;
@@ -304,7 +311,12 @@ impl Tallies {
     /// Forgets everything.
     pub fn clear(&mut self) {
         let (arms, aa) = (self.arms, Cell::new(2));
-        self.cells.iter_mut().chain(&mut self.strata).filter(|cell| cell.flows > 0).for_each(|cell| *cell = Cell::new(arms));
+        self.cells
+            .iter_mut()
+            .chain(&mut self.strata)
+            .chain(&mut self.fills)
+            .filter(|cell| cell.flows > 0)
+            .for_each(|cell| *cell = Cell::new(arms));
         (self.aa, self.repeated, self.differed, self.clipped) = (aa, 0, 0, [0; 8]);
         self.blocks.clear();
     }
@@ -350,11 +362,16 @@ impl Tallies {
         self.join(self.strata.iter().skip(stratum).step_by(BUFFERS))
     }
 
+    /// Those of a stratum of object size over three times what path and queue hold.
+    pub fn fill(&self, stratum: usize) -> Cell {
+        self.fills[stratum].clone()
+    }
+
     /// Appends everything.
     pub fn write(&self, to: &mut Writer) {
         to.put(self.blocks.len() as u64);
         self.blocks.iter().for_each(|block| to.put(*block));
-        self.cells.iter().chain(&self.strata).chain([&self.aa]).for_each(|cell| cell.write(to));
+        self.cells.iter().chain(&self.strata).chain(&self.fills).chain([&self.aa]).for_each(|cell| cell.write(to));
         to.put(self.repeated);
         to.put(self.differed);
         self.clipped.iter().for_each(|count| to.put(*count));
@@ -367,7 +384,7 @@ impl Tallies {
             tallies.blocks.push(from.get()?);
         }
         let arms = tallies.arms;
-        for cell in tallies.cells.iter_mut().chain(&mut tallies.strata) {
+        for cell in tallies.cells.iter_mut().chain(&mut tallies.strata).chain(&mut tallies.fills) {
             *cell = Cell::read(from, arms)?;
         }
         tallies.aa = Cell::read(from, 2)?;

@@ -1,11 +1,13 @@
 //! What the numbers say, in sentences; and what they do not.
 
 use super::analysis::{Analysis, Entry, FEW_FLOWS, LEAST_FLOWS, Part};
+use super::recommend;
 use crate::stats::Interval;
 
 /// Fills in sentences, advice and warnings.
 pub(super) fn fill(analysis: &mut Analysis) {
     analysis.sentences = analysis.of(Part::All).filter_map(sentence).collect();
+    analysis.recommendation = recommend::sentences(analysis);
     analysis.advice = advice(analysis);
     let own = warnings(analysis);
     // What concerns this very test goes before what concerns its population.

@@ -11,7 +11,19 @@ macro_rules! files {
     };
 }
 
-files!("cdn", "fixed-2025", "mobile-2025", "cdn-global-2019", "leo-starlink", "geo", "dc-adjacent");
+files!(
+    "cdn",
+    "fixed-2025",
+    "mobile-2025",
+    "cdn-global-2019",
+    "leo-starlink",
+    "geo",
+    "dc-adjacent",
+    "us-web",
+    "us-small",
+    "in-video",
+    "best-links"
+);
 
 /// Their names.
 pub fn names() -> impl Iterator<Item = &'static str> {

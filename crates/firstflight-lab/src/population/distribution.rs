@@ -1,6 +1,6 @@
 //! Distributions: how they are written, and the value that belongs to a normal number.
 //!
-//! Each is monotone in one standard normal number, so that variables can be correlated whatever their shape.
+//! Each but a mixture is monotone in one standard normal number, so that variables can be correlated whatever their shape.
 
 use super::normal::{inverse_normal, normal_cdf};
 use super::place::{Field, Section};
@@ -69,6 +69,14 @@ pub enum Shape {
     },
     /// A measured distribution.
     Table(QuantileTable),
+    /// Now of one distribution, now of another. What is left of the random number behind the choice makes the value, so it does not rise
+    /// with that number, and nothing can be correlated with it.
+    Mixture {
+        /// Shares of the parts.
+        weights: Vec<f64>,
+        /// The parts, all in one unit.
+        of: Vec<Distribution>,
+    },
 }
 
 /// The random number behind one value: a uniform number, or a normal one if it is correlated with others. Each is made of the other
@@ -143,6 +151,13 @@ impl Shape {
             }
             Shape::Choice { values, weights } => values[pick(weights.iter().copied(), chance.u())],
             Shape::Table(table) => table.value(chance.u()),
+            Shape::Mixture { weights, of } => {
+                let u = chance.u();
+                let chosen = pick(weights.iter().copied(), u);
+                let before: f64 = weights[..chosen].iter().sum();
+                let left = ((u - before) / weights[chosen]).clamp(f64::EPSILON, 1.0 - f64::EPSILON);
+                of[chosen].shape.value(&Chance::uniform(left))
+            }
         }
     }
 }
@@ -151,7 +166,8 @@ impl Shape {
 pub(super) type ReadTable<'r> = dyn Fn(&Field<'_>, Variable) -> Result<(QuantileTable, Unit), Bad> + 'r;
 
 /// The names of the shapes, as they are written.
-pub(super) const SHAPES: &[&str] = &["constant", "uniform", "log_uniform", "lognormal", "pareto", "choice", "table", "quantiles"];
+pub(super) const SHAPES: &[&str] =
+    &["constant", "uniform", "log_uniform", "lognormal", "pareto", "choice", "table", "quantiles", "mixture"];
 
 /// The parameters of one shape: names that carry a unit, and those that do not.
 struct Params<'a> {
@@ -242,15 +258,15 @@ impl Distribution {
     /// Reads `{ shape = { ... } }`; a bare number is a constant where the variable has no unit. `read_table` fetches a file of
     /// quantile tables.
     pub(super) fn parse(field: &Field<'_>, variable: Variable, besides: &[&str], read_table: &ReadTable<'_>) -> Result<Distribution, Bad> {
-        if !field.is_table() && variable == Variable::Loss {
+        // What has no unit can stand alone.
+        let plain = matches!(variable, Variable::Loss | Variable::PolicerRate);
+        if !field.is_table() && plain {
             return Ok(Distribution { shape: Shape::Constant(drawable(field, variable, 1.0)?), unit: Unit::Ratio });
         }
         let chosen = field.choice(SHAPES, besides)?;
         let kind = chosen.name.rsplit('.').next().unwrap_or_default();
         let (shape, unit) = match kind {
-            "constant" if !chosen.is_table() && variable == Variable::Loss => {
-                (Shape::Constant(drawable(&chosen, variable, 1.0)?), Unit::Ratio)
-            }
+            "constant" if !chosen.is_table() && plain => (Shape::Constant(drawable(&chosen, variable, 1.0)?), Unit::Ratio),
             "constant" => {
                 let (value, unit) = Params::new(&chosen, variable, &["value"], &[])?.value("value")?;
                 (Shape::Constant(value), unit)
@@ -270,6 +286,7 @@ impl Distribution {
             "pareto" => parse_pareto(&chosen, variable)?,
             "choice" => parse_choice(&chosen, variable)?,
             "table" => parse_table(&chosen, variable)?,
+            "mixture" => parse_mixture(&chosen, variable, read_table)?,
             _ => {
                 let (table, unit) = read_table(&chosen, variable)?;
                 (Shape::Table(table), unit)
@@ -304,8 +321,39 @@ impl Distribution {
                 let (mut q, mut values) = (table.rows().iter().map(|row| row.0), table.rows().iter().map(|row| row.1));
                 format!("table = {{ q = {}, values{unit} = {} }}", list(&mut q), list(&mut values))
             }
+            Shape::Mixture { weights, of } => {
+                let parts = of.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                format!("mixture = {{ weights = {}, of = [{parts}] }}", list(&mut weights.iter().copied()))
+            }
         };
         format!("{{ {shape}{besides} }}")
+    }
+}
+
+impl Distribution {
+    /// With every value so many times as large.
+    #[must_use]
+    pub fn times(&self, factor: f64) -> Distribution {
+        let all = |values: &[f64]| values.iter().map(|value| value * factor).collect();
+        let shape = match &self.shape {
+            Shape::Constant(value) => Shape::Constant(value * factor),
+            Shape::Uniform { min, max } => Shape::Uniform { min: min * factor, max: max * factor },
+            Shape::LogUniform { min, max } => Shape::LogUniform { min: min * factor, max: max * factor },
+            Shape::Lognormal { median, sigma, shift, min, max } => Shape::Lognormal {
+                median: median * factor,
+                sigma: *sigma,
+                shift: shift * factor,
+                min: min.map(|min| min * factor),
+                max: max.map(|max| max * factor),
+            },
+            Shape::Pareto { min, alpha, max } => Shape::Pareto { min: min * factor, alpha: *alpha, max: max.map(|max| max * factor) },
+            Shape::Choice { values, weights } => Shape::Choice { values: all(values), weights: weights.clone() },
+            Shape::Table(table) => Shape::Table(table.times(factor)),
+            Shape::Mixture { weights, of } => {
+                Shape::Mixture { weights: weights.clone(), of: of.iter().map(|part| part.times(factor)).collect() }
+            }
+        };
+        Distribution { shape, unit: self.unit }
     }
 }
 
@@ -381,4 +429,23 @@ fn parse_table(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit), 
     let table = QuantileTable::new(q.into_iter().zip(values).collect())
         .map_err(|(index, message)| field.bad(format_args!("row {index}: {message}")))?;
     Ok((Shape::Table(table), unit))
+}
+
+fn parse_mixture(chosen: &Field<'_>, variable: Variable, read_table: &ReadTable<'_>) -> Result<(Shape, Unit), Bad> {
+    let section = chosen.section(&["weights", "of"])?;
+    let field = section.need("weights")?;
+    let weights: Vec<f64> = field.list()?.iter().map(Field::number).collect::<Result<_, _>>()?;
+    let parts = section.need("of")?;
+    let of: Vec<Distribution> =
+        parts.list()?.iter().map(|part| Distribution::parse(part, variable, &[], read_table)).collect::<Result<_, _>>()?;
+    let Some(first) = of.first() else { return Err(parts.bad("is empty; allowed: at least one distribution")) };
+    if weights.len() != of.len() {
+        return Err(field.bad(format_args!("{} weights for {} distributions; allowed: as many", weights.len(), of.len())));
+    }
+    if of.iter().any(|part| part.unit != first.unit) {
+        return Err(parts.bad("has parts in different units; allowed: one unit"));
+    }
+    check_weights(&field, &weights)?;
+    let unit = first.unit;
+    Ok((Shape::Mixture { weights, of }, unit))
 }

@@ -10,9 +10,9 @@
 use super::distribution::{Chance, pick};
 use super::normal::{inverse_normal, uniform};
 use super::variable::{Unit, Variable};
-use super::{Correlation, Group, Population};
+use super::{Bursts, Correlation, Group, Population};
 use crate::error::Bad;
-use firstflight_path::{PACKET, Path, Purpose, Queue, Rate, Stream};
+use firstflight_path::{Effects, PACKET, Path, Policer, Purpose, Queue, Rate, Stream};
 
 /// One drawn connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,10 @@ pub struct Drawn {
     pub queue_bytes: u64,
     /// Independent forward loss, 1e-9.
     pub loss_ppb: u64,
-    /// Object size.
+    /// Object size, or that of the first response.
     pub bytes: u64,
+    /// A token bucket in front of the queue, where this path has one.
+    pub policer: Option<Policer>,
     /// Which bounds held a value back.
     pub clipped: Clipped,
 }
@@ -56,6 +58,8 @@ pub const BOUNDS: [&str; 8] = [
 /// IP bytes of an ACK of the hosts; its serialization is part of the idle round trip.
 const ACK: u64 = 64;
 const MAX_BUFFER_US: f64 = 5e6;
+/// The random loss of calibration spreads no further: such a path carries next to nothing, and nobody waits for it.
+const MOST_LOSS: f64 = 0.5;
 
 /// A value held within its bounds, rounded to the nearest integer; notes which bound held.
 fn clip(value: f64, (low, low_bit): (f64, u8), (high, high_bit): (f64, u8), clipped: &mut Clipped) -> u64 {
@@ -107,7 +111,14 @@ impl Population {
             clipped.0 |= 1 << 5;
         }
         let own_loss = plain(Variable::Loss, &Chance::uniform(number(Purpose::LossParameters, 0)), 0.0);
-        let loss = 1.0 - (1.0 - own_loss) * (1.0 - self.knobs.k);
+        let common = match self.knobs {
+            ref knobs if knobs.s > 0.0 => {
+                (knobs.k * libm::exp(knobs.s * inverse_normal(number(Purpose::LossParameters, 4)))).min(MOST_LOSS)
+            }
+            ref knobs => knobs.k,
+        };
+        let loss = 1.0 - (1.0 - own_loss) * (1.0 - common);
+        let policer = group.policer.as_ref().and_then(|policing| policing.draw(rate_kbps, |k| number(Purpose::LossParameters, k + 1)));
         let bytes = clip(plain(Variable::Size, &chances[3], 1.0), (1.0, 7), (1e12, 7), &mut clipped);
         Drawn {
             index,
@@ -118,6 +129,7 @@ impl Population {
             queue_bytes: queue_bytes.max(floor),
             loss_ppb: (libm::round(loss * 1e9) as u64).min(999_999_999),
             bytes,
+            policer,
             clipped,
         }
     }
@@ -151,7 +163,20 @@ impl Population {
     /// # Errors
     /// If the path keys of its group do not go with what was drawn.
     pub fn path(&self, drawn: &Drawn) -> Result<Path, Bad> {
-        let keys = &self.groups[drawn.group].path_keys();
+        let group = &self.groups[drawn.group];
+        let path = self.plain_path(drawn, &group.path_keys())?;
+        let ge = group.bursts.and_then(Bursts::of_path);
+        let reorder = group.reordering.as_ref().and_then(|reordering| reordering.of_path(path.rtt()));
+        if ge.is_none() && reorder.is_none() && drawn.policer.is_none() {
+            return Ok(path);
+        }
+        // What the keys of the group say stays, unless it is drawn.
+        let own = *path.effects();
+        let effects = Effects { ge: ge.or(own.ge), reorder: reorder.or(own.reorder), policer: drawn.policer.or(own.policer), ..own };
+        Ok(path.with_effects(effects))
+    }
+
+    fn plain_path(&self, drawn: &Drawn, keys: &str) -> Result<Path, Bad> {
         if !keys.is_empty() {
             let up = drawn.up_kbps.map_or(String::new(), |kbps| format!(",up={kbps}kbit"));
             let loss = format!("{}.{:09}", drawn.loss_ppb / 1_000_000_000, drawn.loss_ppb % 1_000_000_000);

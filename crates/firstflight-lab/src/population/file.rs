@@ -4,7 +4,9 @@ use super::distribution::{Distribution, check_weights};
 use super::place::{Field, Place, Section};
 use super::quantiles::{self, QuantileTable};
 use super::rows::Rows;
-use super::{Correlation, Group, Knobs, Population, SIZE_BINS, Source, Unit, Variable, builtin};
+use super::{
+    Bursts, Correlation, Group, Knobs, Policing, Population, Reordering, SIZE_BINS, Shape, Source, Unit, Variable, Workload, builtin,
+};
 use crate::error::{Bad, nearest};
 use firstflight_path::Path;
 use std::fs;
@@ -26,9 +28,25 @@ const TOP: &[&str] = &[
     "group",
 ];
 const SOURCE: &[&str] = &["value", "status", "ref"];
-const CALIBRATION: &[&str] = &["q", "k", "status", "calibrated"];
-const VALUES: &[&str] =
-    &["rtt", "rate_down", "rate_up", "buffer", "loss", "size", "rows", "return_path", "path", "correlation", "rank_correlation"];
+const CALIBRATION: &[&str] = &["q", "k", "s", "status", "calibrated"];
+const VALUES: &[&str] = &[
+    "rtt",
+    "rate_down",
+    "rate_up",
+    "buffer",
+    "loss",
+    "size",
+    "rows",
+    "return_path",
+    "path",
+    "correlation",
+    "rank_correlation",
+    "bursts",
+    "reordering",
+    "policer",
+    "responses",
+    "video",
+];
 /// Keys of a path that a population draws.
 const DRAWN: &[&str] = &["rate", "rtt", "queue", "loss", "up", "return", "base"];
 const SCHEMA: f64 = 1.0;
@@ -40,7 +58,7 @@ fn read(file: &File) -> Result<String, Bad> {
 }
 
 impl Population {
-    /// Reads `NAME`, `FILE.toml` or `FILE.csv`, each with options in parentheses if wanted: `q` and `k` (the calibration knobs), `rho`
+    /// Reads `NAME`, `FILE.toml` or `FILE.csv`, each with options in parentheses if wanted: `q`, `k` and `s` (the calibration knobs), `rho`
     /// (correlation of round trip and rate), or a group's name and its new weight, the other groups sharing the rest.
     ///
     /// # Errors
@@ -89,16 +107,16 @@ impl Population {
                 .ok_or_else(|| bad(format!("{key}={value} is out of range; allowed: {low} to {high}")))
         };
         match key {
-            "q" | "k" => {
-                if key == "q" {
-                    self.knobs.q = within(0.001, 1000.0)?;
-                } else {
-                    self.knobs.k = within(0.0, 0.9)?;
+            "q" | "k" | "s" => {
+                match key {
+                    "q" => self.knobs.q = within(0.001, 1000.0)?,
+                    "k" => self.knobs.k = within(0.0, 0.9)?,
+                    _ => self.knobs.s = within(0.0, 5.0)?,
                 }
                 if self.knobs.calibrated.is_some() {
                     self.knobs.calibrated = Some(false);
                 }
-                self.knobs.status = format!("q={:?}, k={:?} set by hand", self.knobs.q, self.knobs.k);
+                self.knobs.status = format!("q={:?}, k={:?}, s={:?} set by hand", self.knobs.q, self.knobs.k, self.knobs.s);
             }
             "rho" => {
                 let rho = within(-1.0, 1.0)?;
@@ -110,7 +128,7 @@ impl Population {
             name => {
                 let index = self.groups.iter().position(|group| group.name == name).ok_or_else(|| {
                     let groups = self.groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>().join(", ");
-                    bad(format!("`{name}` is unknown; allowed: q, k, rho, or a group ({groups})"))
+                    bad(format!("`{name}` is unknown; allowed: q, k, s, rho, or a group ({groups})"))
                 })?;
                 let (share, before) = (within(0.0, 1.0)?, self.groups[index].weight);
                 if before >= 1.0 && share < 1.0 {
@@ -159,7 +177,7 @@ impl Population {
     fn set_quantiles(&mut self, tables: impl IntoIterator<Item = (Variable, (QuantileTable, Unit))>) {
         for (variable, (table, unit)) in tables {
             for group in &mut self.groups {
-                group.set(variable, Distribution { shape: super::Shape::Table(table.clone()), unit });
+                group.set(variable, Distribution { shape: Shape::Table(table.clone()), unit });
             }
         }
     }
@@ -209,7 +227,11 @@ impl Population {
         } else if let Some(defaults) = &defaults {
             for group in &mut population.groups {
                 fill(group, defaults, &reader)?;
+                check_together(group, defaults)?;
             }
+        }
+        if population.knobs.k > 0.0 && population.groups.iter().any(|group| group.bursts.is_some()) {
+            return Err(top.bad("calibration", "k is a loss of single packets, and a group has `bursts`; allowed: one of the two"));
         }
         Ok(population)
     }
@@ -249,6 +271,7 @@ fn read_top(top: &Section<'_>, population: &mut Population) -> Result<(), Bad> {
         population.knobs = Knobs {
             q: section.need("q")?.number_that(|q| (0.001..=1000.0).contains(&q), "0.001 to 1000")?,
             k: section.need("k")?.number_that(|k| (0.0..=0.9).contains(&k), "0 to 0.9")?,
+            s: section.get("s").map(|s| s.number_that(|s| (0.0..=5.0).contains(&s), "0 to 5")).transpose()?.unwrap_or(0.0),
             status: section.text("status")?.unwrap_or_default(),
             calibrated: match section.text("calibrated")?.as_deref() {
                 None => None,
@@ -285,12 +308,17 @@ fn read_groups(field: &Field<'_>, defaults: Option<&Section<'_>>, reader: &Reade
             path: String::new(),
             rows: None,
             correlation: Correlation::default(),
+            bursts: None,
+            reordering: None,
+            policer: None,
+            workload: Workload::Object,
             variables: Vec::new(),
         };
         if let Some(defaults) = defaults {
             fill(&mut group, defaults, reader)?;
         }
         fill(&mut group, &section, reader)?;
+        check_together(&group, &section)?;
         for variable in [Variable::Rtt, Variable::RateDown, Variable::Buffer, Variable::Size] {
             if group.get(variable).is_none() && !group.rows.as_ref().is_some_and(|rows| rows.has(variable)) {
                 return Err(section.bad(variable.name(), "is missing, in the group and in [defaults]"));
@@ -301,6 +329,20 @@ fn read_groups(field: &Field<'_>, defaults: Option<&Section<'_>>, reader: &Reade
     let weights: Vec<f64> = groups.iter().map(|group| group.weight).collect();
     check_weights(&field.renamed("group.weight"), &weights)?;
     Ok(groups)
+}
+
+/// Refuses what a group cannot have at once.
+fn check_together(group: &Group, section: &Section<'_>) -> Result<(), Bad> {
+    let lossless = group.get(Variable::Loss).is_none_or(|loss| loss.shape == Shape::Constant(0.0));
+    if group.bursts.is_some() && !lossless {
+        return Err(section.bad("bursts", "stands beside a `loss` of single packets; allowed: one of the two, or `loss = 0`"));
+    }
+    let mixed = |variable: &Variable| group.get(*variable).is_some_and(|of| matches!(of.shape, Shape::Mixture { .. }));
+    if let Some(variable) = Correlation::ORDER.iter().find(|variable| mixed(variable) && group.correlation.ties(**variable)) {
+        let name = variable.name();
+        return Err(section.bad("correlation", format_args!("{name} is a mixture, which nothing can be correlated with")));
+    }
+    Ok(())
 }
 
 /// Sets what a table of values says.
@@ -328,12 +370,28 @@ fn fill(group: &mut Group, section: &Section<'_>, reader: &Reader<'_>) -> Result
         if group.path.split(',').any(|item| DRAWN.contains(&item.split('=').next().unwrap_or_default().trim())) {
             return Err(field.bad(format_args!("`{}` names what is drawn; allowed: keys other than {}", group.path, DRAWN.join(", "))));
         }
-        // A path of the middle shows whether the keys are keys, and whether the hosts can be driven over it.
+        // A path of the middle shows whether the keys are keys, and whether a link can be made of them.
         let tried = Path::parse(format!("rate=10Mbit,rtt=100ms,queue=100ms,{}", group.path_keys()).trim_end_matches(','));
-        if let Err(error) = tried.and_then(|path| path.links(1500, 64, 1, 0).map(|_| ())) {
+        if let Err(error) = tried.and_then(|path| path.open(1500, 64, 1, 0).map(|_| ())) {
             (group.return_path, group.path) = before;
             return Err(field.bad(error));
         }
+    }
+    let table = |field: &Field<'_>, variable| reader.quantiles(field, variable);
+    if let Some(field) = section.get("bursts") {
+        group.bursts = Some(Bursts::parse(&field)?);
+    }
+    if let Some(field) = section.get("reordering") {
+        group.reordering = Some(Reordering::parse(&field)?);
+    }
+    if let Some(field) = section.get("policer") {
+        group.policer = Some(Policing::parse(&field, &table)?);
+    }
+    match (section.get("responses"), section.get("video")) {
+        (Some(_), Some(video)) => return Err(video.bad("stands beside `responses`; allowed: one of the two")),
+        (Some(field), None) => group.workload = Workload::responses(&field, &table)?,
+        (None, Some(field)) => group.workload = Workload::video(&field, &table)?,
+        (None, None) => {}
     }
     let (rho, rank) = (section.get("correlation"), section.get("rank_correlation"));
     let mut pairs = Vec::new();

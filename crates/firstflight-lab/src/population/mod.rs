@@ -10,6 +10,7 @@ pub mod correlation;
 pub mod describe;
 pub mod distribution;
 pub mod draw;
+pub mod effects;
 mod file;
 pub mod normal;
 mod place;
@@ -17,11 +18,14 @@ pub mod quantiles;
 pub mod rows;
 mod text;
 pub mod variable;
+pub mod workload;
 
 pub use correlation::Correlation;
 pub use distribution::{Distribution, Shape};
 pub use draw::{Clipped, Drawn};
+pub use effects::{Bursts, Policing, Reordering};
 pub use variable::{Unit, Variable};
+pub use workload::Workload;
 
 use rows::Rows;
 
@@ -62,8 +66,10 @@ pub struct Source {
 pub struct Knobs {
     /// Factor on every buffer.
     pub q: f64,
-    /// Random loss on top of every group's own.
+    /// Random loss on top of every group's own: its median over the connections.
     pub k: f64,
+    /// Standard deviation of the logarithm of that loss over the connections; 0 gives all the same.
+    pub s: f64,
     /// What is known about them: how they were fitted, or that they were not.
     pub status: String,
     /// Whether all fitted columns lie in their bands; `None` for a population that has no target.
@@ -72,7 +78,7 @@ pub struct Knobs {
 
 impl Default for Knobs {
     fn default() -> Knobs {
-        Knobs { q: 1.0, k: 0.0, status: String::new(), calibrated: None }
+        Knobs { q: 1.0, k: 0.0, s: 0.0, status: String::new(), calibrated: None }
     }
 }
 
@@ -93,6 +99,14 @@ pub struct Group {
     pub rows: Option<Rows>,
     /// What hangs together.
     pub correlation: Correlation,
+    /// Loss in bursts; not beside a loss of single packets.
+    pub bursts: Option<Bursts>,
+    /// Packets that are overtaken.
+    pub reordering: Option<Reordering>,
+    /// Token buckets on some of the paths.
+    pub policer: Option<Policing>,
+    /// What a connection carries.
+    pub workload: Workload,
     variables: Vec<(Variable, Distribution)>,
 }
 
@@ -108,7 +122,8 @@ impl Group {
         [back, self.path.clone()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(",")
     }
 
-    fn set(&mut self, variable: Variable, distribution: Distribution) {
+    /// Replaces the distribution of a variable.
+    pub fn set(&mut self, variable: Variable, distribution: Distribution) {
         self.variables.retain(|(known, _)| *known != variable);
         self.variables.push((variable, distribution));
         self.variables.sort_by_key(|(known, _)| *known);
@@ -119,6 +134,11 @@ impl Group {
 pub const SIZE_BINS: [u64; 6] = [30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000];
 
 impl Population {
+    /// Whether connections carry more than one object each.
+    pub fn has_apps(&self) -> bool {
+        self.groups.iter().any(|group| group.workload != Workload::Object)
+    }
+
     /// The bin of an object: how many of [`Population::size_bins`] it reaches.
     pub fn size_bin(&self, bytes: u64) -> usize {
         self.size_bins.partition_point(|edge| *edge <= bytes)

@@ -44,6 +44,12 @@ impl QuantileTable {
         Ok(QuantileTable { rows })
     }
 
+    /// With every value so many times as large.
+    #[must_use]
+    pub fn times(&self, factor: f64) -> QuantileTable {
+        QuantileTable { rows: self.rows.iter().map(|(share, value)| (*share, value * factor)).collect() }
+    }
+
     /// The rows, `(share, value)`.
     pub fn rows(&self) -> &[(f64, f64)] {
         &self.rows

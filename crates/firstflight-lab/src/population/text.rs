@@ -1,6 +1,6 @@
 //! Printing a population as a file again, everything filled in: what stands beside results.
 
-use super::{Group, Population, Variable};
+use super::{Group, Knobs, Population, Variable};
 use std::fmt::{self, Write as _};
 
 impl fmt::Display for Population {
@@ -16,7 +16,8 @@ impl fmt::Display for Population {
             let (value, reference) = (quoted(&source.value), quoted(&source.reference));
             writeln!(f, "\n[[source]]\nvalue = {value}\nstatus = \"{}\"\nref = {reference}", source.status)?;
         }
-        writeln!(f, "\n[calibration]\nq = {:?}\nk = {:?}\nstatus = {}", self.knobs.q, self.knobs.k, quoted(&self.knobs.status))?;
+        let Knobs { q, k, s, status, .. } = &self.knobs;
+        writeln!(f, "\n[calibration]\nq = {q:?}\nk = {k:?}\ns = {s:?}\nstatus = {}", quoted(status))?;
         if let Some(calibrated) = self.knobs.calibrated {
             writeln!(f, "calibrated = \"{}\"", if calibrated { "yes" } else { "no" })?;
         }
@@ -40,6 +41,16 @@ impl fmt::Display for Group {
         if !self.path.is_empty() {
             writeln!(f, "path = \"{}\"", self.path)?;
         }
+        if let Some(bursts) = &self.bursts {
+            writeln!(f, "bursts = {bursts}")?;
+        }
+        if let Some(reordering) = &self.reordering {
+            writeln!(f, "reordering = {reordering}")?;
+        }
+        if let Some(policer) = &self.policer {
+            writeln!(f, "policer = {policer}")?;
+        }
+        write!(f, "{}", self.workload)?;
         let mut pairs = String::new();
         for (index, (a, b, rho)) in self.correlation.pairs().iter().enumerate() {
             write!(pairs, "{}[\"{}\", \"{}\", {rho:?}]", if index > 0 { ", " } else { "" }, a.name(), b.name())?;

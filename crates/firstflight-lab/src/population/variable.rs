@@ -13,8 +13,18 @@ pub enum Variable {
     Buffer,
     /// Independent loss that has nothing to do with the queue.
     Loss,
-    /// Object size.
+    /// Object size, or that of a response.
     Size,
+    /// Rate of a policer, as a share of the bottleneck's.
+    PolicerRate,
+    /// Bucket of a policer, as time at its rate.
+    Bucket,
+    /// Pause between two responses.
+    Gap,
+    /// Rate at which a video is played.
+    CodingRate,
+    /// How much of a video is sent at once, as time of playing.
+    Playback,
 }
 
 /// The unit of the numbers of a distribution. Everything is kept in the first unit of its kind.
@@ -49,11 +59,12 @@ const RATES: &[Spelling] = &[spelling("_mbps", "Mbit/s", Unit::Mbps, 1.0), spell
 const BUFFERS: &[Spelling] =
     &[spelling("_ms", "ms", Unit::Ms, 1.0), spelling("_us", "us", Unit::Ms, 1e-3), spelling("_bdp", "BDP", Unit::Bdp, 1.0)];
 const SHARES: &[Spelling] = &[spelling("", "ratio", Unit::Ratio, 1.0)];
+const LONG_TIMES: &[Spelling] = &[spelling("_s", "s", Unit::Ms, 1e3), spelling("_ms", "ms", Unit::Ms, 1.0)];
 const SIZES: &[Spelling] =
     &[spelling("_bytes", "B", Unit::Bytes, 1.0), spelling("_kb", "kB", Unit::Bytes, 1e3), spelling("_mb", "MB", Unit::Bytes, 1e6)];
 
 impl Variable {
-    /// Every variable, in the order in which correlation takes them, the others behind.
+    /// Every variable that a group has under a key of its own, in the order in which correlation takes them, the others behind.
     pub const ALL: [Variable; 6] = [Variable::Rtt, Variable::RateDown, Variable::Buffer, Variable::Size, Variable::RateUp, Variable::Loss];
 
     /// The key it is written under.
@@ -65,6 +76,11 @@ impl Variable {
             Variable::Buffer => "buffer",
             Variable::Loss => "loss",
             Variable::Size => "size",
+            Variable::PolicerRate => "rate_share",
+            Variable::Bucket => "bucket",
+            Variable::Gap => "gap",
+            Variable::CodingRate => "coding_rate",
+            Variable::Playback => "playback",
         }
     }
 
@@ -75,10 +91,11 @@ impl Variable {
 
     const fn spellings(self) -> &'static [Spelling] {
         match self {
-            Variable::Rtt => TIMES,
-            Variable::RateDown | Variable::RateUp => RATES,
+            Variable::Rtt | Variable::Bucket => TIMES,
+            Variable::Gap | Variable::Playback => LONG_TIMES,
+            Variable::RateDown | Variable::RateUp | Variable::CodingRate => RATES,
             Variable::Buffer => BUFFERS,
-            Variable::Loss => SHARES,
+            Variable::Loss | Variable::PolicerRate => SHARES,
             Variable::Size => SIZES,
         }
     }
@@ -102,6 +119,7 @@ impl Variable {
     pub(super) fn allows(self, value: f64) -> bool {
         match self {
             Variable::Loss => (0.0..1.0).contains(&value),
+            Variable::PolicerRate => value > 0.0 && value <= 1.0,
             Variable::Size => value >= 1.0,
             _ => value > 0.0,
         }
@@ -111,6 +129,7 @@ impl Variable {
     pub(super) const fn allowed(self) -> &'static str {
         match self {
             Variable::Loss => "0 or more and below 1",
+            Variable::PolicerRate => "more than 0 and at most 1",
             Variable::Size => "at least 1 byte",
             _ => "more than 0",
         }

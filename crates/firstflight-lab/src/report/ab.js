@@ -6,6 +6,18 @@ function lead() {
     `${number(analysis.flows, 0)} connections drawn from ${report.about || experiment.population}, each simulated once per arm over the same path with the same object.${state}`;
 }
 
+function recommendation() {
+  const [first, ...rest] = analysis.recommendation;
+  if (!first) return byId("recommendation").remove();
+  const [head, ...tail] = first.split(/(?<=[:.]) /);
+  const more = tail.join(" ");
+  byId("recommendation").append(html("p", { class: "first" }, html("strong", {}, head), more ? ` ${more}` : null), ...rest.map((line) => html("p", {}, line)));
+  const unsure = [...new Set(report.sources.filter(({ status }) => status === "A" || status === "U").map(({ value }) => value))];
+  if (unsure.length) {
+    byId("recommendation").append(html("p", { class: "rests" }, `What the answer rests on and nobody measured here: ${unsure.join("; ")}. Put your own numbers into the population and run it again.`));
+  }
+}
+
 function sentences() {
   for (const entry of partsOf("all")[0].slice(1)) {
     const arm = armOf(entry);
@@ -133,6 +145,7 @@ function trust() {
 
 function words() {
   lead();
+  recommendation();
   sentences();
   notes();
   overview();
@@ -153,8 +166,6 @@ function words() {
   ]);
 }
 
-const drawAll = (width) => drawings.forEach((draw) => draw(width));
-
 words();
 theme();
 copy();
@@ -163,10 +174,5 @@ fronts();
 reductionCurve();
 forests();
 lossCurve();
-drawAll();
-let drawn = innerWidth;
-addEventListener("resize", () => {
-  if (innerWidth !== drawn) drawAll();
-  drawn = innerWidth;
-});
+keepDrawn();
 root.ready = "";

@@ -1,11 +1,9 @@
 //! The page of an A/B test: what to deploy, where it gains, what it costs, and how far to trust it.
 
-use super::html::fill;
+use super::html::AB;
 use crate::ab::Analysis;
 use crate::population::Population;
 use serde::Serialize;
-
-const PAGE: &str = include_str!("ab.html");
 
 /// What the page holds besides the analysis.
 #[derive(Serialize)]
@@ -48,6 +46,6 @@ impl Analysis {
             many => format!("{} arms", many.len()),
         };
         let title = format!("{others} against {} on {}", experiment.arms[0], experiment.population);
-        fill(PAGE, &title, &data.version, &serde_json::to_string(&data).unwrap_or_default())
+        AB.fill(&title, &data.version, &serde_json::to_string(&data).unwrap_or_default())
     }
 }

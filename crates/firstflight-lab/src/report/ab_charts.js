@@ -3,8 +3,6 @@
 
 const { analysis } = report;
 const { experiment } = analysis;
-const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "wedge", "bar", "plus"];
-const COLOURS = 6;
 
 const arms = experiment.arms.map((arm, index) => ({
   arm,
@@ -27,52 +25,7 @@ function partsOf(kind) {
   return [...parts.values()];
 }
 
-const signed = (value, decimals) => (Number(value.toFixed(decimals)) > 0 ? "+" : "") + number(value, decimals);
 const between = ({ low, high }, decimals) => (low === null ? MISSING : `${number(low, decimals)} … ${number(high, decimals)}`);
-
-// --- Frames ----------------------------------------------------------------------------------------------------
-
-const drawings = [];
-
-// A figure that `draw(frame, svg)` fills whenever the width changes.
-function figure(parent, { name, how, height, draw, says }) {
-  const picture = svg("svg", { role: "img", "aria-label": says ? `${name}: ${says()}` : name });
-  const plot = html("div", { class: "plot still" }, picture);
-  parent.append(html("figure", {}, html("figcaption", {}, html("h3", {}, name), how ? html("p", { class: "how" }, how) : null), plot));
-  drawings.push((width) => {
-    const wide = Math.max(220, Math.floor(width ?? plot.clientWidth));
-    const tall = typeof height === "function" ? height(wide) : height;
-    picture.setAttribute("viewBox", `0 0 ${wide} ${tall}`);
-    picture.setAttribute("width", wide);
-    picture.setAttribute("height", tall);
-    picture.replaceChildren();
-    draw(picture, wide, tall);
-  });
-  return plot;
-}
-
-function axes(picture, { x, y, left, right, top, bottom, xTicks, yTicks, xLabel, yLabel, xText, yText }) {
-  const group = svg("g", {});
-  for (const value of yTicks) {
-    const at = round(y(value));
-    group.append(svg("path", { d: `M${left} ${at}H${right}`, class: "grid" }), svg("text", { x: left - 7, y: at + 4, "text-anchor": "end" }, yText(value)));
-  }
-  for (const value of xTicks) {
-    const at = round(x(value));
-    group.append(svg("path", { d: `M${at} ${top}V${bottom}`, class: "grid" }), svg("text", { x: at, y: bottom + 17, "text-anchor": "middle" }, xText(value)));
-  }
-  group.append(svg("path", { d: `M${left} ${bottom}H${right}`, class: "axis" }));
-  if (xLabel) group.append(svg("text", { x: right, y: bottom + 33, "text-anchor": "end", class: "axis-name" }, xLabel));
-  if (yLabel) group.append(svg("text", { x: left, y: top - 7, class: "axis-name" }, yLabel));
-  picture.append(group);
-}
-
-// Room around the values, so that nothing lies on the edge.
-function room(low, high, least = 0) {
-  const span = Math.max(high - low, least);
-  const middle = (low + high) / 2;
-  return [Math.max(low >= 0 ? 0 : -Infinity, middle - span * 0.68), middle + span * 0.68];
-}
 
 // --- Fronts ----------------------------------------------------------------------------------------------------
 
@@ -151,11 +104,7 @@ function follow(plot, state, head, value) {
     hide();
     plot.querySelector("svg").append(svg("path", { d: `M${round(x(nearest.at))} ${top}V${bottom}`, class: "crosshair" }));
     const rows = state.list.map((arm) => html("tr", {}, html("th", { scope: "row" }, swatch(arm), arm.arm), html("td", {}, value(arm, nearest))));
-    panel.replaceChildren(html("table", {}, html("thead", {}, html("tr", {}, html("th", {}, head(nearest)))), html("tbody", {}, ...rows)));
-    panel.hidden = false;
-    const wide = document.documentElement.clientWidth;
-    panel.style.left = `${event.clientX + 18 + panel.offsetWidth > wide ? event.clientX - panel.offsetWidth - 18 : event.clientX + 18}px`;
-    panel.style.top = `${event.clientY + 14}px`;
+    showReading(event, head(nearest), rows);
   });
 }
 
@@ -223,6 +172,7 @@ const FORESTS = [
   ["size", "Shorter by, by object size", "An object that ends inside startup gains or loses most; a long transfer spreads the difference."],
   ["bdp", "Shorter by, by rate × round trip", "What a path holds when it is full: below one initial window there is nothing for a startup to do."],
   ["buffer", "Shorter by, by buffer over rate × round trip", "How much overshoot the bottleneck can take before it drops."],
+  ["fill", "Shorter by, by object over three times what path and queue hold", "Startup overshoots when it has sent up to three times what path and queue hold. Below 1 an object can end inside the overshoot or its repair, which costs time; far above, the gain of startup thins out."],
 ];
 const LANE = 15;
 

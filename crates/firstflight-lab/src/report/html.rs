@@ -3,54 +3,106 @@
 
 use super::Report;
 
-const PAGE: &str = include_str!("page.html");
-/// What the page's `{{name}}` marks stand for, apart from title, version and data. Pages share most of them.
-const PARTS: [(&str, &str); 11] = [
-    ("style", include_str!("style.css")),
-    ("data.js", include_str!("data.js")),
-    ("numbers.js", include_str!("numbers.js")),
-    ("draw.js", include_str!("draw.js")),
-    ("charts.js", include_str!("charts.js")),
-    ("chrome.js", include_str!("chrome.js")),
-    ("words.js", include_str!("words.js")),
-    ("interact.js", include_str!("interact.js")),
-    ("ab.css", include_str!("ab.css")),
-    ("ab_charts.js", include_str!("ab_charts.js")),
-    ("ab.js", include_str!("ab.js")),
-];
+const FRAME: &str = include_str!("frame.html");
+const STYLE: &str = include_str!("style.css");
+const NUMBERS: &str = include_str!("numbers.js");
+const DRAW: &str = include_str!("draw.js");
+const CHROME: &str = include_str!("chrome.js");
+const FRAMES: &str = include_str!("frames.js");
+
+/// What one kind of page has of its own; frame, colours and tools are the same for all.
+pub(crate) struct Page<'a> {
+    /// What it is, beside the name of the program.
+    pub kind: &'a str,
+    /// The id of the heading that a keyboard user can skip to; also the word for it.
+    pub skip: &'a str,
+    /// Styles besides the common one.
+    pub styles: &'a [&'a str],
+    /// What stands below title and lead.
+    pub body: &'a str,
+    /// Its scripts, behind the common ones.
+    pub scripts: &'a [&'a str],
+}
+
+/// The page of a comparison.
+const COMPARE: Page<'_> = Page {
+    kind: "compare",
+    skip: "results",
+    styles: &[],
+    body: include_str!("page.html"),
+    scripts: &[
+        include_str!("data.js"),
+        NUMBERS,
+        DRAW,
+        include_str!("charts.js"),
+        CHROME,
+        include_str!("words.js"),
+        include_str!("interact.js"),
+    ],
+};
+
+/// What pages with charts that stand still begin with.
+const READ: &str = "const report = JSON.parse(document.getElementById(\"data\").textContent);";
+
+/// The page of an A/B test.
+pub(super) const AB: Page<'_> = Page {
+    kind: "A/B test",
+    skip: "verdict",
+    styles: &[include_str!("still.css"), include_str!("ab.css")],
+    body: include_str!("ab.html"),
+    scripts: &[READ, NUMBERS, DRAW, FRAMES, CHROME, include_str!("ab_charts.js"), include_str!("ab.js")],
+};
+
+/// The page of reproductions; its body is made of the rows.
+pub(crate) const REPRODUCE: Page<'_> = Page {
+    kind: "reproduce",
+    skip: "summary",
+    styles: &[include_str!("still.css"), include_str!("reproduce.css")],
+    body: "",
+    scripts: &[READ, NUMBERS, DRAW, FRAMES, CHROME, include_str!("reproduce_charts.js"), include_str!("reproduce.js")],
+};
 
 impl Report {
     /// The page. Series are thinned as [`Report::bounded`] says, so any trace may go in.
     pub fn to_html(&self) -> String {
         // Only maps with keys other than strings can fail here, and there are none.
-        fill(PAGE, &self.title, &self.version, &serde_json::to_string(&self.bounded()).unwrap_or_default())
+        COMPARE.fill(&self.title, &self.version, &serde_json::to_string(&self.bounded()).unwrap_or_default())
     }
 }
 
-/// A template with its marks replaced. `json` is the data as the scripts read it.
-pub(super) fn fill(template: &str, title: &str, version: &str, json: &str) -> String {
-    let (title, version, data) = (text(title), text(version), script(json));
-    // One pass over the template alone: marks inside the data or the title stay what they are.
-    let mut out = String::with_capacity(template.len() + data.len() + 80_000);
-    let mut rest = template;
-    while let Some((before, tail)) = rest.split_once("{{")
-        && let Some((name, after)) = tail.split_once("}}")
-    {
-        out.push_str(before);
-        out.push_str(match name {
-            "title" => &title,
-            "version" => &version,
-            "data" => &data,
-            part => PARTS.iter().find(|(known, _)| *known == part).map_or("", |(_, text)| text),
-        });
-        rest = after;
+impl Page<'_> {
+    /// The page with this title and these data. `json` is the data as the scripts read it.
+    pub(crate) fn fill(&self, title: &str, version: &str, json: &str) -> String {
+        let (title, version, data) = (text(title), text(version), script(json));
+        let styles = [&[STYLE], self.styles].concat().join("\n");
+        let scripts = self.scripts.join("\n");
+        // One pass over the frame alone: marks inside the data or the title stay what they are.
+        let mut out = String::with_capacity(FRAME.len() + styles.len() + scripts.len() + self.body.len() + data.len() + 1_000);
+        let mut rest = FRAME;
+        while let Some((before, tail)) = rest.split_once("{{")
+            && let Some((name, after)) = tail.split_once("}}")
+        {
+            out.push_str(before);
+            out.push_str(match name {
+                "title" => &title,
+                "version" => &version,
+                "data" => &data,
+                "kind" => self.kind,
+                "skip" => self.skip,
+                "styles" => &styles,
+                "body" => self.body,
+                "scripts" => &scripts,
+                _ => "",
+            });
+            rest = after;
+        }
+        out.push_str(rest);
+        out
     }
-    out.push_str(rest);
-    out
 }
 
 /// As text of an element or of a quoted attribute.
-fn text(raw: &str) -> String {
+pub(crate) fn text(raw: &str) -> String {
     raw.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -56,7 +56,8 @@ pub fn page(all: &Reproduction, command: &str) -> String {
          Gates: **U** follows from the algebra and must hold; **G** is a direction, reproduced only if the 95 % interval is on the\n\
          published side; **B** is a band around the published size, a miss is a finding; **Q** is quoted, its population is unknown;\n\
          **-** is measured for the reader. Intervals are paired bootstrap, {} resamples, over seeds (laboratory) or connections\n\
-         (populations). Names in the last column are assumptions: what the document does not say and we had to choose.\n\n\
+         (populations), each row by itself: of a hundred directions behind which there is nothing, two or three would hold by\n\
+         chance. Names in the last column are assumptions: what the document does not say and we had to choose.\n\n\
          {}.\n",
         all.firstflight,
         if all.quick { ", a quick run with fewer seeds and connections" } else { "" },

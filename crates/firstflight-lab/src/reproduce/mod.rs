@@ -7,6 +7,7 @@
 
 pub mod best;
 pub mod early_retransmit;
+pub mod figure;
 pub mod gvisor;
 mod html;
 pub mod hystart_plus_plus;
@@ -18,6 +19,7 @@ mod row;
 mod sample;
 mod servers;
 
+pub use figure::Figure;
 pub use row::{Accept, Gate, Point, Row, Verdict};
 pub use sample::{Interval, RESAMPLES};
 
@@ -57,7 +59,31 @@ pub struct Source {
     pub items: &'static [Item],
     /// What it leaves unsaid.
     pub assumptions: &'static [Assumption],
-    measure: fn(&Effort<'_>) -> Result<Vec<Row>, Bad>,
+    measure: fn(&Effort<'_>) -> Result<Measured, Bad>,
+}
+
+/// What was measured for a document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Rows.
+    pub rows: Vec<Row>,
+    /// Pictures.
+    pub figures: Vec<Figure>,
+}
+
+impl Measured {
+    /// Adds what another part of the document measured.
+    pub fn extend(&mut self, other: Measured) {
+        self.rows.extend(other.rows);
+        self.figures.extend(other.figures);
+    }
+}
+
+impl From<Vec<Row>> for Measured {
+    /// Rows without pictures.
+    fn from(rows: Vec<Row>) -> Measured {
+        Measured { rows, figures: Vec::new() }
+    }
 }
 
 /// Every document, in the order of the list of experiments.
@@ -67,21 +93,45 @@ pub const SOURCES: &[Source] =
 /// How much to spend.
 #[derive(Clone, Copy)]
 pub struct Effort<'a> {
-    /// Fewer seeds and connections: minutes instead of tens of them.
-    pub quick: bool,
+    /// How many seeds and connections.
+    pub scale: Scale,
     /// Called with what is being measured now.
     pub tell: &'a (dyn Fn(&str) + Sync),
+}
+
+/// How many seeds and connections an effort has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Enough to see that every row is measured and nothing else: for tests. Intervals say nothing.
+    Glance,
+    /// Minutes instead of tens of them.
+    Quick,
+    /// What the list of experiments asks for.
+    Full,
 }
 
 impl Effort<'_> {
     /// Seeds of a laboratory case.
     pub fn seeds(&self) -> u32 {
-        self.either(6, 30)
+        match self.scale {
+            Scale::Glance => 2,
+            Scale::Quick => 6,
+            Scale::Full => 30,
+        }
     }
 
-    /// The first for a quick run, the second for a full one.
+    /// The first unless the run is a full one.
     pub fn either<T>(&self, quick: T, full: T) -> T {
-        if self.quick { quick } else { full }
+        if self.scale == Scale::Full { full } else { quick }
+    }
+
+    /// Connections of a population: a glance takes a fortieth of a quick run.
+    pub fn connections<T: From<u32> + std::ops::Div<Output = T> + Ord>(&self, quick: T, full: T) -> T {
+        match self.scale {
+            Scale::Glance => (quick / T::from(40)).max(T::from(40)),
+            Scale::Quick => quick,
+            Scale::Full => full,
+        }
     }
 
     fn tell(&self, what: &str) {
@@ -114,7 +164,7 @@ impl Source {
     /// # Errors
     /// If a path or an arm of the table is refused.
     pub fn run(&self, effort: &Effort<'_>) -> Result<Chapter, Bad> {
-        let mut rows = (self.measure)(effort)?;
+        let Measured { mut rows, figures } = (self.measure)(effort)?;
         for item in self.items {
             if !rows.iter().any(|row| row.id == item.id) {
                 // Nothing is dropped in silence.
@@ -126,7 +176,7 @@ impl Source {
         }
         let order = |row: &Row| self.items.iter().position(|item| item.id == row.id);
         rows.sort_by_key(order);
-        Ok(Chapter { name: self.name, document: self.document, stated: self.stated, assumptions: self.assumptions, rows })
+        Ok(Chapter { name: self.name, document: self.document, stated: self.stated, assumptions: self.assumptions, rows, figures })
     }
 }
 
@@ -143,6 +193,8 @@ pub struct Chapter {
     pub assumptions: &'static [Assumption],
     /// Its rows, in the order of the list; several gates or cases of one number stand together.
     pub rows: Vec<Row>,
+    /// Its pictures.
+    pub figures: Vec<Figure>,
 }
 
 /// How many rows ended how.
@@ -223,7 +275,7 @@ impl Reproduction {
         markdown::page(self, command)
     }
 
-    /// One self-contained page that fetches nothing and runs no script.
+    /// one self-contained page that fetches nothing.
     pub fn to_html(&self, command: &str) -> String {
         html::page(self, command)
     }

@@ -2,7 +2,7 @@
 
 use super::{LINKS, arm, ground, watch};
 use crate::error::Bad;
-use crate::reproduce::{Accept, Effort, Gate, Row};
+use crate::reproduce::{Accept, Effort, Gate, Row, Scale};
 use crate::trial::{Ground, Hosts};
 use firstflight::Nanos;
 use firstflight_sim::observe::Signals;
@@ -55,7 +55,7 @@ pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
         .with_max_len(1)
         .map(|(link, by_default)| {
             // A second of 5G is a quarter of a million packets and a hundred round trips: a quick run looks at fewer of them.
-            let seconds = if effort.quick && LINKS[link].name == "5G" { [3, 5] } else { [30, 60] };
+            let seconds = if effort.scale != Scale::Full && LINKS[link].name == "5G" { [3, 5] } else { [30, 60] };
             let share = share(LINKS[link].path, if by_default { default } else { recommended }, seconds)?;
             Ok((link, by_default, seconds, share))
         })

@@ -2,9 +2,10 @@
 
 use super::{LINKS, ground};
 use crate::error::Bad;
+use crate::reproduce::figure::{Figure, Series, Shape, axis};
 use crate::reproduce::lab::{arm, grid, watch};
 use crate::reproduce::sample::{Interval, bootstrap, mean};
-use crate::reproduce::{Accept, Effort, Gate, Row};
+use crate::reproduce::{Accept, Effort, Gate, Measured, Row};
 use crate::trial::Ground;
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{Event, Observer, Snapshot};
@@ -39,10 +40,11 @@ impl Observer for Medians {
 /// A round that BEST can end: the fifth one at the earliest has all its samples at every link.
 const ROUNDS: usize = 5;
 
-pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     effort.tell("best: estimates by round");
     let named = arm("best-published(set=off)")?;
     let mut rows = Vec::new();
+    let mut curves = Vec::new();
     for link in &LINKS {
         let ground: Ground = ground(link.path, "1bdp", 200 * ground(link.path, "1bdp", 1)?.path.bdp_bytes().min(200_000))?;
         let seeds: Vec<u64> = (1..=u64::from(effort.seeds())).collect();
@@ -58,6 +60,7 @@ pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
         let ratio = |round: usize| -> Interval {
             bootstrap(medians.len(), |units| mean(units, |i| medians[i].get(round).map_or(f64::NAN, |&median| median as f64 / payload)))
         };
+        curves.push(Series::with_intervals(link.name, (0..ROUNDS).map(|round| ((round + 1) as f64, ratio(round)))));
         let earlier: Vec<String> = (0..ROUNDS - 1).map(|round| format!("{:.2}", ratio(round).estimate)).collect();
         rows.push(
             Row::gated(
@@ -74,7 +77,13 @@ pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
         );
     }
     rows.push(rounds_and_percentiles(effort)?);
-    Ok(rows)
+    let rounds = axis("round").named((1..=ROUNDS).map(|round| (round as f64, round.to_string())));
+    let figure =
+        Figure::new("Estimates of BEST by round", &["3.8"], Shape::Line, rounds, axis("median estimate over the payload rate of the link"))
+            .how("Rounds count from the first with a window of 16 segments; plain delay, a queue of one BDP. 1 is the link's rate.")
+            .with(curves)
+            .band("accepted at round 5", 0.95, 1.05);
+    Ok(Measured { rows, figures: vec![figure] })
 }
 
 /// Download time of 30 MB on GEO with a queue of half a BDP, for other rounds and percentiles.

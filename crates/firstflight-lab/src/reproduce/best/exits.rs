@@ -3,10 +3,11 @@
 use super::{LINKS, ground};
 use crate::error::Bad;
 use crate::reproduce::Verdict;
+use crate::reproduce::figure::{Figure, Series, Shape, axis};
 use crate::reproduce::lab::watch;
 use crate::reproduce::lab::{Grid, grid};
 use crate::reproduce::sample::{Interval, bootstrap, mean};
-use crate::reproduce::{Accept, Effort, Gate, Row};
+use crate::reproduce::{Accept, Effort, Gate, Measured, Row};
 use crate::trial::Ground;
 use crate::trial::Hosts;
 use firstflight::detection::presets::Preset;
@@ -45,9 +46,10 @@ fn case(cell: usize) -> String {
     format!("A0, {} MB, queue {} %", SIZES[cell % SIZES.len()] / 1_000_000, QUEUES[cell / SIZES.len()].1)
 }
 
-/// The best exit of each cell: threshold in bytes, and the time it gives under the seeds that searched it.
+/// The search of the best exit of a cell: what each threshold gives, BDP and seconds, and the threshold of the shortest time, bytes.
 struct Best {
     threshold: u64,
+    curve: Vec<[f64; 2]>,
 }
 
 fn search(effort: &Effort<'_>, cells: &[Ground]) -> Result<Vec<Best>, Bad> {
@@ -67,7 +69,8 @@ fn search(effort: &Effort<'_>, cells: &[Ground]) -> Result<Vec<Best>, Bad> {
     let all: Vec<usize> = (0..seeds as usize).collect();
     let time = |cell: usize, arm: usize| mean(&all, |seed| found.of(cell, arm)[seed].ms);
     let best = |cell: usize| (0..arms.len()).min_by(|&a, &b| time(cell, a).total_cmp(&time(cell, b))).unwrap_or(0);
-    Ok((0..cells.len()).map(|cell| Best { threshold: thresholds[best(cell)] }).collect())
+    let curve = |cell: usize| thresholds.iter().enumerate().map(|(arm, bytes)| [*bytes as f64 / bdp, time(cell, arm) / 1e3]).collect();
+    Ok((0..cells.len()).map(|cell| Best { threshold: thresholds[best(cell)], curve: curve(cell) }).collect())
 }
 
 fn ratio(a: &[Seen], b: &[Seen]) -> Interval {
@@ -114,7 +117,7 @@ fn other_hosts(cell: &Ground, arm: &str, over: &str) -> Result<Vec<(String, Stri
 
 const ASSUMED: &[&str] = &["host", "no-buffers", "queue", "published-mode", "A0", "download-time", "jitter"];
 
-pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     let cells = cells()?;
     let seeds = effort.either(4, 30);
     let what = format!("best: exits on GEO, {} trials", cells.len() * ARMS.len() * seeds as usize);
@@ -130,9 +133,75 @@ pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
             rows.push(row);
         }
     }
-    rows.extend(granted(effort)?);
-    rows.extend(near_optimum(effort, &cells, &trials, seeds)?);
-    Ok(rows)
+    let (granted, cold) = granted(effort)?;
+    rows.extend(granted);
+    let best = search(effort, &cells)?;
+    rows.extend(near_optimum(effort, &cells, &trials, seeds, &best)?);
+    let figures = vec![by_exit(&trials, &best, SIZES[1]), by_exit(&trials, &best, SIZES[2]), on_the_return_path(&cold)];
+    Ok(Measured { rows, figures })
+}
+
+fn mean_ms(seen: &[Seen]) -> f64 {
+    seen.iter().map(|one| one.ms).sum::<f64>() / seen.len().max(1) as f64
+}
+
+/// Download time over the exit, a curve per queue, and where the arms came to lie.
+fn by_exit(trials: &Grid<Seen>, best: &[Best], bytes: u64) -> Figure {
+    let cell_of = |queue: usize| queue * SIZES.len() + SIZES.iter().position(|size| *size == bytes).unwrap_or(0);
+    // Far left of the best exit the time only says that the exit is far too early.
+    let near = |curve: &[[f64; 2]]| -> Vec<[f64; 2]> {
+        let least = curve.iter().map(|point| point[1]).fold(f64::INFINITY, f64::min);
+        curve.iter().copied().filter(|point| point[1] <= 1.5 * least).collect()
+    };
+    let curves = QUEUES
+        .iter()
+        .enumerate()
+        .map(|(queue, (_, share))| Series::ours(format!("queue {share} %, exit set by hand"), near(&best[cell_of(queue)].curve)));
+    let placed = [(ON, "HyStart"), (OFF, "no HyStart"), (PUBLISHED, "BEST, published")].map(|(arm, name)| {
+        let points = (0..QUEUES.len()).filter_map(|queue| {
+            let seen = trials.of(cell_of(queue), arm);
+            let exits: Vec<f64> = seen.iter().filter_map(|one| one.exit_bdp).collect();
+            (!exits.is_empty()).then(|| [exits.iter().sum::<f64>() / exits.len() as f64, mean_ms(seen) / 1e3])
+        });
+        Series::ours(name, points.collect()).dots(true)
+    });
+    Figure::new(
+        format!("Download time by exit point and queue, {} MB on GEO", bytes / 1_000_000),
+        &["3.6", "3.7"],
+        Shape::Line,
+        axis("window at the exit, BDP").log(),
+        axis("download time, s"),
+    )
+    .how(
+        "150 Mbit/s, 600 ms, a return path of plain delay. Lines: what each exit would give. Marks: where the arms leave and what they get. \
+         Left of the best exit the window has to grow slowly, right of it the queue overflows; an arm that never leaves has no mark.",
+    )
+    .with(curves)
+    .with(placed)
+}
+
+/// The same sizes behind a terminal with grants: how long each arm takes.
+fn on_the_return_path(cold: &Grid<Seen>) -> Figure {
+    let names = QUEUES.iter().enumerate().flat_map(|(queue, (_, share))| {
+        SIZES
+            .iter()
+            .enumerate()
+            .map(move |(size, bytes)| ((queue * SIZES.len() + size) as f64, format!("{} MB, queue {share} %", bytes / 1_000_000)))
+    });
+    let series = [(ON, "HyStart"), (PUBLISHED, "BEST, published"), (ROBUST, "BEST, robust")].map(|(arm, name)| {
+        let values = (0..QUEUES.len() * SIZES.len()).map(|cell| (cell as f64, ratio(cold.of(cell, arm), cold.of(cell, OFF))));
+        Series::with_intervals(name, values)
+    });
+    Figure::new(
+        "Download time over that without HyStart, cold terminal on GEO",
+        &["3.6"],
+        Shape::Rows,
+        axis("times as long as without HyStart").from_zero(),
+        axis("").named(names),
+    )
+    .how("ACKs wait for slots of 40 ms and for capacity granted on demand (A2). Above 1 is slower than never leaving slow start before a loss.")
+    .with(series)
+    .band("no HyStart", 1.0, 1.0)
 }
 
 fn compared(cell: usize, trials: &Grid<Seen>) -> Vec<Row> {
@@ -168,7 +237,7 @@ fn compared(cell: usize, trials: &Grid<Seen>) -> Vec<Row> {
 }
 
 /// The same on A2, where HyStart leaves in the slots of the return path.
-fn granted(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+fn granted(effort: &Effort<'_>) -> Result<(Vec<Row>, Grid<Seen>), Bad> {
     let path = format!("{},return=geo_cold", LINKS[0].path);
     let cells = QUEUES.iter().flat_map(|(queue, _)| SIZES.map(|bytes| ground(&path, queue, bytes))).collect::<Result<Vec<_>, Bad>>()?;
     let seeds = effort.either(4, 30);
@@ -199,11 +268,10 @@ fn granted(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
         };
         rows.extend([slower, best].map(|row| row.case(case.clone()).assuming(&assumed)));
     }
-    Ok(rows)
+    Ok((rows, trials))
 }
 
-fn near_optimum(effort: &Effort<'_>, cells: &[Ground], trials: &Grid<Seen>, seeds: u32) -> Result<Vec<Row>, Bad> {
-    let best = search(effort, cells)?;
+fn near_optimum(effort: &Effort<'_>, cells: &[Ground], trials: &Grid<Seen>, seeds: u32, best: &[Best]) -> Result<Vec<Row>, Bad> {
     let mut rows = Vec::new();
     for (cell, best) in best.iter().enumerate() {
         let text = format!("oracle(exit={})", best.threshold);

@@ -6,7 +6,7 @@ mod exits;
 mod returns;
 
 use super::lab::{arm, watch};
-use super::{Assumption, Effort, Item, Row, Source};
+use super::{Assumption, Effort, Item, Measured, Source};
 use crate::error::Bad;
 use crate::trial::{Ground, Hosts};
 use firstflight::Nanos;
@@ -20,7 +20,7 @@ pub const SOURCE: Source = Source {
     stated: "GEO 150 Mbit/s 600 ms, LEO 100/30, 5G 3000/10, 4G 200/20; queues of 100, 50, 25 % of the BDP; default and recommended socket buffers; bulk downloads on a GEO service and a LEO testbed with HyStart on, off and BEST",
     items: ITEMS,
     assumptions: ASSUMPTIONS,
-    measure: rows,
+    measure: measured,
 };
 
 #[rustfmt::skip]
@@ -73,10 +73,10 @@ fn ground(path: &str, queue: &str, bytes: u64) -> Result<Ground, Bad> {
     Ok(Ground { host: Hosts::from(tcp::Host::default()), limit: Nanos::from_secs(900), ..Ground::new(path, bytes) })
 }
 
-fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
-    let mut rows = buffers::rows(effort)?;
-    rows.extend(returns::rows(effort)?);
-    rows.extend(exits::rows(effort)?);
-    rows.extend(estimates::rows(effort)?);
-    Ok(rows)
+fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
+    let mut measured = Measured::from(buffers::rows(effort)?);
+    measured.rows.extend(returns::rows(effort)?);
+    measured.extend(exits::measured(effort)?);
+    measured.extend(estimates::measured(effort)?);
+    Ok(measured)
 }

@@ -1,8 +1,9 @@
 //! Early Retransmit: RFC 5827 with its two mitigations on web servers.
 
+use super::figure::{Figure, Series, Shape, axis};
 use super::sample::{Interval, bootstrap, quantile};
 use super::servers::{Counted, Knobs, Server, Service, calibrate, fit_web, serve, total};
-use super::{Accept, Assumption, Effort, Gate, Item, Row, Source};
+use super::{Accept, Assumption, Effort, Gate, Item, Measured, Row, Source};
 use crate::error::Bad;
 use firstflight::detection::early_retransmit::{Act, Clock, EarlyRetransmit, Flight, Options};
 
@@ -13,7 +14,7 @@ pub const SOURCE: Source = Source {
     stated: "web servers, Linux 2.6; naive, stop after reordering (A), delay by RTT/4 (B)",
     items: ITEMS,
     assumptions: ASSUMPTIONS,
-    measure: rows,
+    measure: measured,
 };
 
 #[rustfmt::skip]
@@ -35,7 +36,7 @@ const ASSUMPTIONS: &[Assumption] = &[
     Assumption { name: "fit-reordering", value: "share of overtaken packets fitted on the naive arm to 24 % spurious; 90 % of them Exp(3 ms) late, 10 % Exp(0.3 RTT)" },
 ];
 
-const RECOVERY: &str = "slowstart/cubic/prr(mode=ssrb)";
+const RECOVERY: &str = "slowstart/cubic/prr(mode=ssrb,lost=ignore)";
 const fn early(options: Option<Options>) -> Server {
     Server { arm: RECOVERY, preset: "linux26", early: options }
 }
@@ -50,6 +51,7 @@ const SERVERS: [(&str, Server); 6] = [
 const OFF: usize = 0;
 const NAIVE: usize = 1;
 const BOTH: usize = 4;
+const RACK: usize = 5;
 const SPURIOUS: f64 = 24.0;
 
 /// Spurious of all early repeats, percent.
@@ -61,9 +63,10 @@ fn per_thousand(all: &[Counted]) -> f64 {
     1e3 * total(all, |one| one.recoveries) / total(all, |one| one.responses.len() as f64).max(1.0)
 }
 
-fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     let mut rows = unit_rows();
-    let connections = effort.either(4_000, 60_000);
+    let mut figures = Vec::new();
+    let connections = effort.connections(4_000, 60_000);
     effort.tell("early-retransmit: fitting the loss of web paths");
     let (lossy, residual) = fit_web(connections / 2)?;
     for (service, name, gated) in [(Service::Web, "W-WEB", true), (Service::Small, "W-SMALL", false)] {
@@ -84,9 +87,30 @@ fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
             total(&served[NAIVE], |one| one.early)
         );
         rows.extend(outcome(&served, &fit, name, gated));
+        figures.push(quantiles(&served, name));
     }
     rows.push(Row::quoted("5.4.5", "a statement about deployment"));
-    Ok(rows)
+    Ok(Measured { rows, figures })
+}
+
+/// Change of the latency at three quantiles, beside the published one.
+fn quantiles(served: &[Vec<Counted>], name: &str) -> Figure {
+    const SHARES: [f64; 3] = [0.1, 0.5, 0.9];
+    let names = SHARES.iter().enumerate().map(|(row, share)| (row as f64, format!("p{:.0}", 100.0 * share)));
+    let series = [(BOTH, "early retransmit, mitigated"), (NAIVE, "early retransmit, naive"), (RACK, "RACK")].map(|(arm, arm_name)| {
+        let changes = SHARES.iter().enumerate().map(|(row, share)| (row as f64, latency(&served[arm], &served[OFF], *share).0));
+        Series::with_intervals(arm_name, changes)
+    });
+    Figure::new(
+        format!("Latency of responses hit by a loss, {name}"),
+        &["5.4.4"],
+        Shape::Rows,
+        axis("change against no early retransmit, %"),
+        axis("").named(names),
+    )
+    .how("Each arm's own responses of two packets and more that a loss hit. Below zero is quicker.")
+    .with(series)
+    .with([Series::published("published, mitigated", vec![[0.0, -5.6], [1.0, -8.0], [2.0, -3.3]])])
 }
 
 fn outcome(served: &[Vec<Counted>], fit: &str, name: &'static str, gated: bool) -> Vec<Row> {

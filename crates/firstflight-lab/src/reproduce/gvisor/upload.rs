@@ -1,9 +1,10 @@
 //! Rows 4.1.1 to 4.1.5: the upload, block by block.
 
 use crate::error::Bad;
+use crate::reproduce::figure::{Figure, Series, Shape, axis};
 use crate::reproduce::lab::{Sender, Vary, arm, each_seed, together};
 use crate::reproduce::sample::{Interval, bootstrap, mean};
-use crate::reproduce::{Accept, Effort, Gate, Row};
+use crate::reproduce::{Accept, Effort, Gate, Measured, Row};
 use crate::trial::{Ground, Hosts};
 use firstflight::{Nanos, Time};
 use firstflight_path::Path;
@@ -151,8 +152,24 @@ fn on(pair: &Pair) -> &[Upload] {
 }
 
 const ASSUMED: &[&str] = &["rate", "blocks", "send-buffer", "queue-swept", "stack", "jitter"];
+const SECOND: &[&str] = &["rate", "blocks", "send-buffer", "queue-swept", "repair-swept", "jitter"];
 
-pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+/// A set-up with its name, and both arms under it.
+struct Fitted {
+    stack: Stack,
+    case: String,
+    three: Pair,
+    ten: Pair,
+}
+
+impl Fitted {
+    fn new(queue: &'static str, stack: Stack, words: &str, seeds: u32, three: Pair) -> Result<Fitted, Bad> {
+        let case = format!("queue {queue}, send buffer {:.2} MB{words}", stack.buffer as f64 / 1e6);
+        Ok(Fitted { stack, case, three, ten: Pair::run(queue, stack, 10, seeds)? })
+    }
+}
+
+pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     effort.tell("gvisor: uploads of 3 and 10 s");
     let seeds = effort.seeds();
     let mut tried = Vec::new();
@@ -170,20 +187,74 @@ pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
         })
         .collect();
     let primary = (0..tried.len()).min_by(|&a, &b| tried[a].2.error().total_cmp(&tried[b].2.error())).unwrap_or(0);
-    let (queue, stack, three) = (tried[primary].0, tried[primary].1, &tried[primary].2);
-    let case = format!("queue {queue}, send buffer {:.2} MB", stack.buffer as f64 / 1e6);
-    let ten = Pair::run(queue, stack, 10, seeds)?;
+    let (queue, stack, three) = tried.swap_remove(primary);
+    let first = Fitted::new(queue, stack, "", seeds, three)?;
+    let (second, swept_stacks) = variants(effort, stack)?;
+    let note = format!(
+        "fitted on the off run: {}, squared error {:.2}; at that depth the burst of a window of 1.1 BDP overflows the queue before HyStart sees \
+         16 ms of it, so that both arms are one. How losses are repaired is the assumption that breaks it: RACK repairs the overshoot of the off \
+         run in one go, and no depth gives the published collapse. Fitted in the same way over detection and recovery as well, the off run \
+         comes to lie at an error of {:.2} with {}: the rows of that case are its predictions",
+        first.case,
+        first.three.error(),
+        second.three.error(),
+        second.case
+    );
+    let mut rows = judged(&first, ASSUMED);
+    rows[0].note = note;
+    rows[0].sweep = Row::told("4.1.1", "", "").sweep(swept).sweep(swept_stacks).sweep;
+    rows.extend(judged(&second, SECOND));
+    for row in &mut rows {
+        if !row.holds() && row.note.is_empty() {
+            row.note = if row.case == first.case {
+                "see 4.1.1: at the calibrated depth both arms overflow before HyStart judges".into()
+            } else {
+                "see 4.1.1: the size of the collapse depends on how losses are repaired".into()
+            };
+        }
+    }
+    Ok(Measured { rows, figures: pictures(&first, &second) })
+}
+
+/// What the tool printed, as throughput over time.
+const PRINTED_OFF: [[f64; 2]; 4] = [[0.0, 44.1423], [1.14, 48.9794], [2.51, 21.96], [3.27, 21.96]];
+const PRINTED_ON: [[f64; 2]; 4] = [[0.0, 44.7275], [1.13, 84.6852], [2.31, 85.4545], [3.10, 85.4545]];
+
+fn pictures(first: &Fitted, second: &Fitted) -> Vec<Figure> {
+    let delivered = |runs: &[Upload]| -> Vec<[f64; 2]> {
+        let quarters = runs.iter().map(|run| run.quarters.len()).max().unwrap_or(0);
+        let mean = |quarter: usize| runs.iter().filter_map(|run| run.quarters.get(quarter)).sum::<u64>() as f64 / runs.len().max(1) as f64;
+        // The last one is cut short by the end of the run.
+        (0..quarters.saturating_sub(1).min(40)).map(|quarter| [quarter as f64 * 0.25, mean(quarter) * 8e-6 / 0.25]).collect()
+    };
+    let picture = |of: &Fitted, which: &str| {
+        Figure::new(
+            format!("Throughput of the upload over time, {which}"),
+            &["4.1.1", "4.1.2", "4.1.3", "4.1.5"],
+            Shape::Step,
+            axis("time, s").from_zero(),
+            axis("delivered, Mbit/s").from_zero(),
+        )
+        .how(format!(
+            "Ours: the run of 10 s, {}, detection preset {}, a mean over the seeds per quarter of a second. Published: the intervals that the tool printed for a run of 3 s; \
+             it counts what the socket took, which runs ahead of what arrives.",
+            of.case, of.stack.preset
+        ))
+        .with([
+            Series::ours("without HyStart", delivered(&of.ten.off)),
+            Series::ours("with HyStart", delivered(&of.ten.on)),
+            Series::published("printed, without", PRINTED_OFF.to_vec()).dots(false).hue(0),
+            Series::published("printed, with", PRINTED_ON.to_vec()).dots(false).hue(1),
+        ])
+    };
+    vec![picture(first, "queue fitted"), picture(second, "queue and repair fitted")]
+}
+
+fn judged(fitted: &Fitted, assumed: &[&'static str]) -> Vec<Row> {
+    let Fitted { three, ten, .. } = fitted;
     let ratio = three.ratio(|run| run.total);
-    let mut rows = vec![
-        Row::gated("4.1.1", Gate::Direction, "total rate, on over off", ratio, " x", Accept::AtLeast(1.4))
-            .note(format!(
-                "calibrated on the off run: {case}, squared error {:.3}; at that depth the burst of a window of 1.1 BDP overflows the queue \
-                 before HyStart sees 16 ms of it, so that both arms are one. Loss detection is what breaks it: with a queue of 1 BDP the on run \
-                 is as published, while the off run repairs quickly with RACK and slowly with RFC 6675, and what was published lies between",
-                three.error()
-            ))
-            .sweep(swept)
-            .sweep(variants(queue, stack, seeds)?),
+    let rows = vec![
+        Row::gated("4.1.1", Gate::Direction, "total rate, on over off", ratio, " x", Accept::AtLeast(1.4)),
         Row::gated("4.1.1", Gate::Band, "total rate, on over off", ratio, " x", Accept::Within(1.4, 2.2)),
         Row::gated(
             "4.1.2",
@@ -227,7 +298,7 @@ pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
             "4.1.5",
             Gate::Direction,
             "total rate of 10 s, on over off, less that of 3 s",
-            nearer(three, &ten),
+            nearer(three, ten),
             "",
             Accept::Below(0.0),
         ),
@@ -242,14 +313,7 @@ pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
         )
         .note(ten.told()),
     ];
-    for row in &mut rows {
-        if !row.holds() && row.note.is_empty() {
-            row.note = "see the sweep of 4.1.1: at the calibrated depth both arms overflow before HyStart judges".into();
-        }
-        row.case.clone_from(&case);
-        row.assumptions = ASSUMED.to_vec();
-    }
-    Ok(rows)
+    rows.into_iter().map(|row| row.case(fitted.case.clone()).assuming(assumed)).collect()
 }
 
 /// How much nearer to one the ratio of the long run is.
@@ -258,8 +322,9 @@ fn nearer(three: &Pair, ten: &Pair) -> Interval {
     bootstrap(three.off.len(), |units| (ratio(ten, units) - 1.0).abs() - (ratio(three, units) - 1.0).abs())
 }
 
-/// Other hosts on the primary path.
-fn variants(queue: &str, primary: Stack, seeds: u32) -> Result<Vec<(String, String)>, Bad> {
+/// Other hosts and ways to repair at every depth: the one whose off run comes nearest to what was printed, and all of them told.
+#[expect(clippy::type_complexity, reason = "a set-up, and what the others give as pairs of setting and value")]
+fn variants(effort: &Effort<'_>, primary: Stack) -> Result<(Fitted, Vec<(String, String)>), Bad> {
     let stacks = [
         ("MSS 1228 (tunnel of 1280 bytes)", Stack { mss: 1228, ..primary }),
         ("85.5 Mbit/s of payload", Stack { rate: PAYLOAD_RATE, ..primary }),
@@ -272,12 +337,19 @@ fn variants(queue: &str, primary: Stack, seeds: u32) -> Result<Vec<(String, Stri
         ("PRR", Stack { off: "slowstart/cubic/prr", on: "hystart-gvisor/cubic/prr", ..primary }),
     ];
     let mut points = Vec::new();
-    for queue in [queue, "0.5bdp", "1bdp"] {
+    let mut best: Option<(f64, &'static str, &'static str, Stack)> = None;
+    for queue in QUEUES {
         for (name, stack) in stacks {
-            let pair = Pair::run(queue, stack, 3, seeds.min(4))?;
-            let ratio = pair.ratio(|run| run.total).estimate;
-            points.push((format!("{name}, queue {queue}"), format!("on over off {ratio:.2} x: {}", pair.told())));
+            let pair = Pair::run(queue, stack, 3, effort.either(2, 4))?;
+            let (error, ratio) = (pair.error(), pair.ratio(|run| run.total).estimate);
+            points.push((format!("{name}, queue {queue}"), format!("error {error:.2}, on over off {ratio:.2} x: {}", pair.told())));
+            if best.as_ref().is_none_or(|best| error < best.0) {
+                best = Some((error, name, queue, stack));
+            }
         }
     }
-    Ok(points)
+    let (_, name, queue, stack) = best.unwrap_or((0.0, "as before", QUEUES[0], primary));
+    let seeds = effort.seeds();
+    let three = Pair::run(queue, stack, 3, seeds)?;
+    Ok((Fitted::new(queue, stack, &format!(", {name}"), seeds, three)?, points))
 }

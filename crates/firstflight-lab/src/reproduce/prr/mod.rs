@@ -5,7 +5,7 @@ mod vectors;
 mod video;
 mod web;
 
-use super::{Assumption, Effort, Item, Row, Source};
+use super::{Assumption, Effort, Item, Measured, Row, Source};
 use crate::error::Bad;
 
 /// The slides.
@@ -15,7 +15,7 @@ pub const SOURCE: Source = Source {
     stated: "Linux 2.6, FACK, CUBIC; servers in three groups: Standard (RFC 3517), Linux (rate halving), PRR; > 96 % of connections use SACK, 6.1 % of HTTP responses see losses; web: US data centre, 5 days; video: India data centre, 3 days, mean response 2.3 MB",
     items: ITEMS,
     assumptions: ASSUMPTIONS,
-    measure: rows,
+    measure: measured,
 };
 
 #[rustfmt::skip]
@@ -38,7 +38,7 @@ const ITEMS: &[Item] = &[
 #[rustfmt::skip]
 const ASSUMPTIONS: &[Assumption] = &[
     Assumption { name: "linux26", value: "FACK detection of Linux 2.6 and its timer in every arm, 4 % of connections without SACK; MSS 1448, IW 10, unpaced, CUBIC (0.7), plain slow start" },
-    Assumption { name: "arms", value: "Standard: RFC 6675 filling on the same detection; Linux: rate halving, moderation 3; PRR: SSRB with raw F; no second cut for lost repeats" },
+    Assumption { name: "arms", value: "Standard: RFC 6675 filling on the same detection; Linux: rate halving, moderation 3; PRR: SSRB with raw F; no arm cuts again for a lost repeat; IW 10, second run 3" },
     Assumption { name: "W-WEB", value: "1 + Geometric(3) responses, at most 20, gaps LN(2 s, 1); 97 % LN(4 kB, 1.2), 3 % Pareto(30 kB, 1.3) up to 5 MB" },
     Assumption { name: "P-US", value: "RTT LN(70 ms, 0.6), rate LN(5 Mbit/s, 0.9), queue U(0.25, 2) BDP, at least 20 packets; bursts of 3 with loss 0.8" },
     Assumption { name: "fit-web", value: "probability of a burst fitted on the Linux arm to 6.1 % of responses hit; drops in the own queue count" },
@@ -48,13 +48,13 @@ const ASSUMPTIONS: &[Assumption] = &[
     Assumption { name: "policed-bulk", value: "5 MB on 20 Mbit/s, RTT 50 and 150 ms, policer 0.2, 0.5, 0.8 x link, bucket 10, 50, 200 ms" },
 ];
 
-fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
-    let mut rows = web::rows(effort)?;
-    rows.extend(unit_rows());
-    rows.extend(video::rows(effort)?);
-    rows.extend(policers::rows(effort)?);
-    rows.push(Row::quoted("5.5", "an input, not a result; the breakdown by cause is a chart without values"));
-    Ok(rows)
+fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
+    let mut measured = web::measured(effort)?;
+    measured.rows.extend(unit_rows());
+    measured.extend(video::measured(effort)?);
+    measured.extend(policers::measured(effort)?);
+    measured.rows.push(Row::quoted("5.5", "an input, not a result; the breakdown by cause is a chart without values"));
+    Ok(measured)
 }
 
 /// Row 5.1.7, on the rules themselves: what must hold.

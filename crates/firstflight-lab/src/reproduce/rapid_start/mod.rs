@@ -1,10 +1,11 @@
 //! Rapid Start: the claims of the slides about their plots (2.1) and about the production experiment (2.2).
 
+mod figures;
 mod plots;
 mod production;
 mod runs;
 
-use super::{Assumption, Effort, Item, Row, Source};
+use super::{Assumption, Effort, Item, Measured, Row, Source};
 use crate::error::Bad;
 use runs::Runs;
 
@@ -15,7 +16,7 @@ pub const SOURCE: Source = Source {
     stated: "plots: 100 Mbit/s, RTT 30 ms, queue 30 ms, IW 30, jump 60; production: paced slow start, jump start, Rapid Start without and with jump, HTTP/3 first requests of cached objects of at least 200 kB, 7 POPs, a week",
     items: ITEMS,
     assumptions: ASSUMPTIONS,
-    measure: rows,
+    measure: measured,
 };
 
 #[rustfmt::skip]
@@ -56,27 +57,32 @@ const ASSUMPTIONS: &[Assumption] = &[
     Assumption { name: "ecn-step", value: "marks from 15 ms of queue on, queue 150 ms" },
 ];
 
-fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
-    let mut rows = plot_rows(effort);
-    rows.extend(production::rows(effort)?);
-    Ok(rows)
+fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
+    effort.tell("rapid-start: the plotted path");
+    let all = Runs::all();
+    let mut measured = Measured { rows: rows_of(&all), figures: figures::plotted(&all) };
+    measured.extend(production::measured(effort)?);
+    Ok(measured)
 }
 
 /// Rows 2.1.1 to 2.1.13 alone: nothing in them is random, so a quick run measures the same.
 pub fn plot_rows(effort: &Effort<'_>) -> Vec<Row> {
     effort.tell("rapid-start: the plotted path");
-    let all = Runs::all();
+    rows_of(&Runs::all())
+}
+
+fn rows_of(all: &Runs) -> Vec<Row> {
     let parts: [Vec<Row>; 13] = [
-        plots::idle_share_of_first_round(&all),
-        plots::jump_rate(&all),
-        plots::growth_per_acked_byte(&all),
-        plots::window_at_first_loss(&all),
-        plots::baseline_cut_and_second_recovery(&all),
-        plots::landing(&all),
-        plots::silence(&all),
-        plots::draining_and_bursts(&all),
-        plots::repair_time(&all),
-        plots::losses(&all),
+        plots::idle_share_of_first_round(all),
+        plots::jump_rate(all),
+        plots::growth_per_acked_byte(all),
+        plots::window_at_first_loss(all),
+        plots::baseline_cut_and_second_recovery(all),
+        plots::landing(all),
+        plots::silence(all),
+        plots::draining_and_bursts(all),
+        plots::repair_time(all),
+        plots::losses(all),
         plots::forced_cuts(),
         plots::factors(),
         plots::marks(),

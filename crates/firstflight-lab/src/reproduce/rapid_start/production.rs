@@ -1,12 +1,13 @@
 //! Rows 2.2.1 to 2.2.7: the production experiment, on the population `cdn` through the engine of `firstflight ab`.
 
+use super::figures;
 use crate::ab::analysis::{Entry, Part};
 use crate::ab::{Analysis, Run, Test, Watch};
 use crate::arms::parse_arms;
 use crate::error::Bad;
-use crate::population::builtin;
 use crate::population::calibrate::TARGETS;
-use crate::reproduce::{Accept, Effort, Gate, Interval, Row};
+use crate::population::{Population, Variable, builtin};
+use crate::reproduce::{Accept, Effort, Gate, Interval, Measured, Row};
 use crate::stats;
 use crate::trial::Hosts;
 use firstflight::Nanos;
@@ -14,10 +15,10 @@ use std::sync::atomic::AtomicBool;
 
 /// The four groups; all with the same congestion avoidance and paced, first windows as stated.
 const ARMS: &str = "slowstart/reno(beta=0.7),jumpstart/reno(beta=0.7),rapid(jump=off)/reno(beta=0.7),rapid/reno(beta=0.7)";
-const NAMES: [&str; 4] = ["slow start", "jumpstart", "rapid-no-jump", "rapidstart"];
+pub const NAMES: [&str; 4] = ["slow start", "jumpstart", "rapid-no-jump", "rapidstart"];
 const JUMP: usize = 1;
-const NO_JUMP: usize = 2;
-const RAPID: usize = 3;
+pub const NO_JUMP: usize = 2;
+pub const RAPID: usize = 3;
 const ASSUMED: &[&str] = &["host", "beta", "W-CDN", "P-POP", "fit-cdn"];
 /// Published loss of the four groups, percent.
 const LOSS_MEAN: [f64; 4] = [1.52, 1.61, 1.92, 1.98];
@@ -29,13 +30,17 @@ impl From<stats::Interval> for Interval {
 }
 
 /// The test's entries, by part and arm.
-struct Found {
+pub struct Found {
     analysis: Analysis,
     arms: Vec<String>,
 }
 
 impl Found {
-    fn entry(&self, part: Part, name: &str, arm: usize) -> Option<&Entry> {
+    pub fn analysis(&self) -> &Analysis {
+        &self.analysis
+    }
+
+    pub fn entry(&self, part: Part, name: &str, arm: usize) -> Option<&Entry> {
         self.analysis.of(part).find(|entry| entry.name == name && entry.arm == self.arms[arm])
     }
 
@@ -44,20 +49,23 @@ impl Found {
     }
 
     /// Reduction of the mean time to last byte, percent.
-    fn gain(entry: &Entry) -> Interval {
+    pub fn gain(entry: &Entry) -> Interval {
         entry.versus_baseline.as_ref().map_or(Interval::from(0.0), |versus| versus.reduction_pct.mean.into())
     }
 
-    fn names(&self, part: Part) -> Vec<String> {
+    pub fn names(&self, part: Part) -> Vec<String> {
         self.analysis.of(part).filter(|entry| entry.arm == self.arms[0]).map(|entry| entry.name.clone()).collect()
     }
 }
 
-/// The knobs as fitted, or turned by these factors.
-fn run(effort: &Effort<'_>, flows: u64, (q, k): (f64, f64)) -> Result<Found, Bad> {
-    let mut population = builtin::population("cdn").ok_or_else(|| Bad("the population `cdn` is missing".into()))??;
-    population.knobs.q *= q;
-    population.knobs.k *= k;
+fn population() -> Result<Population, Bad> {
+    builtin::population("cdn").ok_or_else(|| Bad("the population `cdn` is missing".into()))?
+}
+
+/// The population as it stands in its file, or turned.
+fn run(effort: &Effort<'_>, flows: u64, turn: &dyn Fn(&mut Population)) -> Result<Found, Bad> {
+    let mut population = population()?;
+    turn(&mut population);
     let arms = parse_arms(ARMS)?;
     let names = arms.iter().map(|arm| arm.label.clone()).collect();
     effort.tell(&format!("rapid-start: {flows} connections of `cdn` under four arms"));
@@ -77,32 +85,144 @@ fn run(effort: &Effort<'_>, flows: u64, (q, k): (f64, f64)) -> Result<Found, Bad
     Ok(Found { analysis: Analysis::new(&test.experiment(), &tallies, &[]), arms: names })
 }
 
-pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
-    let found = run(effort, effort.either(14_000, 140_000), (1.0, 1.0))?;
+pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
+    let found = run(effort, effort.connections(14_000, 140_000), &|_| {})?;
     let mut rows = times(&found);
     rows.extend(by_group(&found));
     rows.extend(by_size(&found));
+    rows.extend(by_fill(&found));
     rows.extend(best_together(&found));
     rows.extend(losses(&found));
-    if let Some(row) = rows.iter_mut().find(|row| row.id == "2.2.6" && !row.holds()) {
-        for factors in [(0.5, 1.0), (2.0, 1.0), (4.0, 1.0), (1.0, 0.25), (1.0, 2.0)] {
-            let turned = run(effort, effort.either(3_000, 14_000), factors)?;
-            let [base, rapid] = [turned.all(0), turned.all(RAPID)];
-            let told = format!(
-                "baseline loses {:.2} %, loss ratio {:.2} x, time {:+.1} %",
-                base.loss_pct.mean,
-                rapid.loss_pct.mean / base.loss_pct.mean,
-                -Found::gain(rapid).estimate
-            );
-            row.sweep
-                .extend(Row::told("2.2.6", "", "").sweep([(format!("buffers x {}, random loss x {}", factors.0, factors.1), told)]).sweep);
+    rows.extend(least_change(effort)?);
+    let swept = other_assumptions(effort)?;
+    // Whatever leaves its band gets the sweep, once per number.
+    let mut told = "";
+    for row in rows.iter_mut().filter(|row| !row.holds()) {
+        if row.id != told {
+            let broken_by = if row.id < "2.2.5" { BY_RATES } else { BY_BUFFERS };
+            row.note = [row.note.as_str(), broken_by].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+            row.sweep = Row::told(row.id, "", "").sweep(swept.clone()).sweep;
+            told = row.id;
         }
-        row.note =
-            "the fit itself leaves the mean and P99 of the baseline above their bands: the buffers and the random loss that we assume \
-                    for the seven groups are not those of the network that was measured"
-                .into();
     }
-    Ok(rows.into_iter().map(|row| row.assuming(ASSUMED)).collect())
+    Ok(Measured { rows: rows.into_iter().map(|row| row.assuming(ASSUMED)).collect(), figures: figures::production(&found) })
+}
+
+/// What moves the times of this experiment.
+const BY_RATES: &str = "the assumed rates move it: at 15 to 150 Mbit/s an object of 200 kB is all round trips, one of three of which Rapid Start \
+                        saves; on slower lines, and wherever anything but round trips takes time, less is left (sweep)";
+
+/// What breaks the losses of this experiment.
+const BY_BUFFERS: &str = "the buffers break it: four columns of slow start's loss leave their size open from twice the assumed one upwards, the best \
+                         fit takes them so deep that hardly anybody overshoots within an object, and the fits with shallower ones, which lie in \
+                         all bands as well, come nearer to what was published (sweep, and the rows with the fit that changes the buffers least). The \
+                         treatment arms were not used to choose among them";
+
+/// What `firstflight populations calibrate cdn` gives, slow start alone, with the factor on buffers held (`--buffers Q`) or with one random
+/// loss for all paths (`--common-loss`): q, k, s, and whether all four columns lie in their bands. The target tells little about
+/// buffers beyond twice the assumed ones, and what overshooting costs hangs on them.
+const FITS: [(&str, [f64; 3]); 6] = [
+    ("fitted with the assumed buffers: mean and P99 outside", [1.0, 5.274e-3, 0.9318]),
+    ("fitted with buffers x 2, in all bands", [2.0, 6.776e-3, 1.074]),
+    ("fitted with buffers x 3, in all bands", [3.0, 6.795e-3, 1.152]),
+    ("fitted with buffers x 4, in all bands", [4.0, 6.626e-3, 1.214]),
+    ("fitted with buffers x 6, in all bands", [6.0, 6.785e-3, 1.239]),
+    ("fitted with one random loss for all paths: mean and P99 outside", [0.6882, 6.026e-3, 0.0]),
+];
+
+/// The fit that changes the assumed buffers least and still brings every column into its band: a choice that looks at slow start and at
+/// what was assumed, and at no other arm.
+const LEAST_CHANGE: [f64; 3] = FITS[1].1;
+
+/// Rows 2.2.1 and 2.2.4 to 2.2.7 under that fit.
+fn least_change(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+    let [q, k, s] = LEAST_CHANGE;
+    let found = run(effort, effort.connections(14_000, 70_000), &|population| {
+        (population.knobs.q, population.knobs.k, population.knobs.s) = (q, k, s);
+    })?;
+    let mut rows = times(&found);
+    rows.extend(best_together(&found));
+    rows.extend(losses(&found));
+    let case = |row: Row| {
+        let own = if row.case.is_empty() { String::new() } else { format!(", {}", row.case) };
+        row.case(format!("buffers changed least, q = {q}{own}"))
+    };
+    Ok(rows.into_iter().map(case).collect())
+}
+
+/// The production experiment under the other fits, and with one knob turned away from the best one.
+fn other_assumptions(effort: &Effort<'_>) -> Result<Vec<(String, String)>, Bad> {
+    let knobs = population()?.knobs;
+    let [q, k, s] = [knobs.q, knobs.k, knobs.s];
+    let own = [
+        ("best fit", [q, k, s], 1.0),
+        ("buffers x 0.5", [q * 0.5, k, s], 1.0),
+        ("random loss x 0.5", [q, k * 0.5, s], 1.0),
+        ("random loss x 2", [q, k * 2.0, s], 1.0),
+        ("rates x 0.3", [q, k, s], 0.3),
+        ("rates x 0.1", [q, k, s], 0.1),
+    ];
+    let mut points = Vec::new();
+    for (name, [q, k, s], rates) in own.into_iter().chain(FITS.map(|(name, knobs)| (name, knobs, 1.0))) {
+        let turned = run(effort, effort.connections(3_000, 14_000), &|population| {
+            (population.knobs.q, population.knobs.k, population.knobs.s) = (q, k, s);
+            for group in &mut population.groups {
+                if let Some(slower) = group.get(Variable::RateDown).map(|rate| rate.times(rates)) {
+                    group.set(Variable::RateDown, slower);
+                }
+            }
+        })?;
+        let losses: Vec<String> = (0..NAMES.len()).map(|arm| format!("{:.2}", turned.all(arm).loss_pct.mean)).collect();
+        let [base, rapid] = [turned.all(0), turned.all(RAPID)];
+        let bins = turned.names(Part::Size);
+        let edge = |name: Option<&String>| {
+            name.and_then(|name| turned.entry(Part::Size, name, RAPID)).map_or(f64::NAN, |entry| Found::gain(entry).estimate)
+        };
+        let told = format!(
+            "mean loss {} % (slow start, jumpstart, rapid-no-jump, rapidstart; published 1.52, 1.61, 1.92, 1.98), rapidstart {:.2} x, at P99 {:.2} x; \
+             time {:+.1} %, smallest objects {:+.1} %, largest published bin {:+.1} %",
+            losses.join(", "),
+            rapid.loss_pct.mean / base.loss_pct.mean,
+            rapid.loss_pct.p99.value / base.loss_pct.p99.value,
+            -Found::gain(rapid).estimate,
+            -edge(bins.first()),
+            -edge(bins.iter().rev().find(|name| !name.contains("and more")))
+        );
+        points.push((format!("{name} (q {q:.3}, k {k:.5}, s {s:.3})"), told));
+    }
+    Ok(points)
+}
+
+/// Row 2.2.3: where an object that ends inside the overshoot or its repair loses, by its size over three times what path and queue hold,
+/// and how many parts of the population lose.
+fn by_fill(found: &Found) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for name in found.names(Part::Fill) {
+        let Some(entry) = found.entry(Part::Fill, &name, RAPID) else { continue };
+        let measure = "reduction of the mean time to last byte by object size over three times what path and queue hold, rapidstart";
+        let worse = entry.versus_baseline.as_ref().map_or(0.0, |versus| versus.paired.worse_pct);
+        rows.push(
+            Row::seen("2.2.3", measure, Found::gain(entry), " %")
+                .case(format!("size / 3 F {name}"))
+                .note(format!("{} connections, {worse:.1} % of them more than 5 % slower", entry.flows)),
+        );
+    }
+    let cells: Vec<(String, Interval)> = found
+        .names(Part::GroupSize)
+        .into_iter()
+        .filter_map(|name| found.entry(Part::GroupSize, &name, RAPID).map(|entry| (name, Found::gain(entry))))
+        .collect();
+    let negative: Vec<String> =
+        cells.iter().filter(|(_, gain)| gain.estimate < 0.0).map(|(name, gain)| format!("{name} {:+.1} %", gain.estimate)).collect();
+    let sure = cells.iter().filter(|(_, gain)| gain.high < 0.0).count();
+    let share = 100.0 * negative.len() as f64 / cells.len().max(1) as f64;
+    let list = if negative.is_empty() { "none".to_owned() } else { negative.join(", ") };
+    rows.push(Row::seen("2.2.3", "share of the cells of POP and size in which rapidstart takes longer", share, " %").note(format!(
+        "{} of {} cells ({list}); {sure} of them beyond their interval",
+        negative.len(),
+        cells.len()
+    )));
+    rows
 }
 
 /// Row 2.2.1.
