@@ -36,6 +36,8 @@ pub mod http;
 pub mod noq;
 #[cfg(feature = "quinn")]
 pub mod quinn;
+#[cfg(all(feature = "http", feature = "rig"))]
+pub mod real;
 #[cfg(feature = "rig")]
 pub mod rig;
 

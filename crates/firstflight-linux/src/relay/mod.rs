@@ -43,12 +43,14 @@ pub struct RelayOptions {
     pub path_index: u64,
     /// Clients at a time. A client that was silent for half a minute makes room for a new one, others are turned away.
     pub clients: usize,
+    /// Until [`Relay::begin`] the path loses nothing by chance: handshakes pass.
+    pub gentle_start: bool,
 }
 
 impl RelayOptions {
     /// From `listen` to `to` with an MTU of 1500 and at most 1024 clients.
     pub const fn new(listen: SocketAddr, to: SocketAddr) -> RelayOptions {
-        RelayOptions { listen, to, uploads: false, mtu: 1500, seed: 1, path_index: 0, clients: 1024 }
+        RelayOptions { listen, to, uploads: false, mtu: 1500, seed: 1, path_index: 0, clients: 1024, gentle_start: false }
     }
 }
 
@@ -73,7 +75,11 @@ impl Relay {
         if options.listen.is_ipv4() != options.to.is_ipv4() {
             return Err(Refusal::new(format!("{} and {}: one is IPv4 and one is IPv6", options.listen, options.to)));
         }
-        let wires = wires(path, &options)?;
+        // Refused now if at all, and not when it begins anew.
+        let mut wires = wires(path, &options)?;
+        if options.gentle_start {
+            wires = self::wires(&path.clone().with_loss_ppb(0).with_up_loss_ppb(0), &options)?;
+        }
         let front = Socket::bind(options.listen).map_err(|error| Refusal::new(format!("{}: {error}", options.listen)))?;
         let address = front.local_addr().map_err(|error| Refusal::new(format!("{}: {error}", options.listen)))?;
         let (stop, begin) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));

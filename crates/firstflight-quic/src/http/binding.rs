@@ -10,6 +10,7 @@ use super::stack::{
     AcceptBi, AcceptUni, Connection as Quic, ConnectionError, OpenBi, OpenUni, ReadError, RecvStream as QuicRecv, SendStream as QuicSend,
     StoppedError, VarInt, WriteError,
 };
+use crate::http::streams::{Allowance, Finish};
 use bytes::{Buf, Bytes, BytesMut};
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
@@ -21,29 +22,6 @@ use tokio_util::sync::ReusableBoxFuture;
 
 type Opening<T> = ReusableBoxFuture<'static, T>;
 type Both = (QuicSend, QuicRecv);
-
-/// When a stream counts as finished.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Finish {
-    /// As soon as its end is noted for sending.
-    Noted,
-    /// When the peer has acknowledged everything, or wants no more.
-    Acknowledged,
-}
-
-/// How many bytes a stream of the peer may deliver.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Allowance {
-    /// One that asks.
-    pub(crate) request: u64,
-    /// One that controls: settings, priorities, header tables, over the whole life of a connection.
-    pub(crate) control: u64,
-}
-
-impl Allowance {
-    /// As many as it likes.
-    pub(crate) const NONE: Allowance = Allowance { request: u64::MAX, control: u64::MAX };
-}
 
 /// A connection.
 pub(crate) struct Connection {

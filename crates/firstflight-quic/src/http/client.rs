@@ -1,8 +1,9 @@
 //! The client: one object, timed and checked.
 
 use super::content;
-use super::over_iroh::binding::{Allowance, Connection, Finish};
+use super::over_iroh::binding::Connection;
 use super::request::{ARM, PATTERN};
+use super::streams::{Allowance, Finish};
 use super::tls::{self, Trust};
 use bytes::Buf;
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use http::{HeaderMap, Request, StatusCode, Uri, header};
 use iroh_quinn::crypto::rustls::QuicClientConfig;
 use iroh_quinn::{ClientConfig, ConnectionError, Endpoint, IdleTimeout, TransportConfig, VarInt};
 use std::fmt;
+use std::future::Future;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -131,11 +133,27 @@ fn failed(what: &str) -> impl Fn(&dyn fmt::Display) -> FetchError + '_ {
 /// # Errors
 /// See [`FetchError`].
 pub async fn fetch(wanted: &Fetch, take: impl FnMut(Option<u64>, &[u8]) -> Result<(), String>) -> Result<Fetched, FetchError> {
-    let late = || FetchError::Failed(format!("not finished after {} s", wanted.limit.as_secs()));
-    tokio::time::timeout(wanted.limit, unlimited(wanted, take)).await.map_err(|_| late())?
+    fetch_and(wanted, take, std::future::ready(())).await
 }
 
-async fn unlimited(wanted: &Fetch, take: impl FnMut(Option<u64>, &[u8]) -> Result<(), String>) -> Result<Fetched, FetchError> {
+/// [`fetch`], with the connection kept until `then` resolves: its last acknowledgement is sent when it is due, and not with its end.
+///
+/// # Errors
+/// See [`FetchError`].
+pub async fn fetch_and(
+    wanted: &Fetch,
+    take: impl FnMut(Option<u64>, &[u8]) -> Result<(), String>,
+    then: impl Future<Output = ()>,
+) -> Result<Fetched, FetchError> {
+    let late = || FetchError::Failed(format!("not finished after {} s", wanted.limit.as_secs()));
+    tokio::time::timeout(wanted.limit, unlimited(wanted, take, then)).await.map_err(|_| late())?
+}
+
+async fn unlimited(
+    wanted: &Fetch,
+    take: impl FnMut(Option<u64>, &[u8]) -> Result<(), String>,
+    then: impl Future<Output = ()>,
+) -> Result<Fetched, FetchError> {
     let (host, address) = whereto(wanted).await?;
     let client = client(wanted)?;
     let any = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -149,6 +167,9 @@ async fn unlimited(wanted: &Fetch, take: impl FnMut(Option<u64>, &[u8]) -> Resul
     let (mut driver, mut requests) = built.map_err(|error| failed("HTTP/3")(&error))?;
     let driving = tokio::spawn(async move { driver.wait_idle().await });
     let fetched = transfer(wanted, &mut requests, take).await.map_err(|error| explained(error, &quic));
+    if fetched.is_ok() {
+        then.await;
+    }
     drop(requests);
     quic.close(VarInt::from_u32(NO_ERROR), b"");
     driving.abort();
@@ -216,7 +237,11 @@ async fn transfer(
     let request = request.body(()).map_err(|error| FetchError::Bad(error.to_string()))?;
     let begun = Instant::now();
     let mut stream = requests.send_request(request).await.map_err(failed)?;
-    stream.finish().await.map_err(failed)?;
+    // RFC 9114 section 4.1: a server may have heard enough before everything was said, and its answer counts all the same.
+    match stream.finish().await {
+        Ok(()) | Err(h3::error::StreamError::RemoteTerminate { .. }) => {}
+        Err(error) => return Err(failed(error)),
+    }
     let response = stream.recv_response().await.map_err(failed)?;
     let fields = response.headers().clone();
     let text = |name: &header::HeaderName| fields.get(name).and_then(|value| value.to_str().ok());

@@ -19,7 +19,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
 
 /// Whoever reads metrics; more at a time wait.
 const READERS: usize = 16;
@@ -157,32 +156,48 @@ impl Metrics {
     }
 }
 
-/// The listener.
+/// Where servers count what they do.
+#[derive(Clone, Debug)]
+pub struct Meter(pub(super) Arc<Metrics>);
+
+impl Default for Meter {
+    fn default() -> Meter {
+        Meter(Arc::new(Metrics::new()))
+    }
+}
+
+/// A plain HTTP/1 listener that tells, at `/metrics`, what a [`Meter`] shows.
 #[derive(Debug)]
-pub(super) struct Exporter {
+pub struct Exporter {
+    metrics: Arc<Metrics>,
     listener: TcpListener,
-    pub(super) address: SocketAddr,
+    address: SocketAddr,
 }
 
 impl Exporter {
-    /// Listens at `address`.
-    pub(super) async fn bind(address: SocketAddr) -> Result<Exporter, Refused> {
+    /// Listens at `address`; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// If the address cannot be used.
+    pub async fn bind(meter: &Meter, address: SocketAddr) -> Result<Exporter, Refused> {
         let refused = |error| Refused(format!("metrics at {address}: {error}"));
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        Ok(Exporter { listener, address })
+        Ok(Exporter { metrics: Arc::clone(&meter.0), listener, address })
     }
 
-    /// Answers until told to stop.
-    pub(super) async fn run(self, metrics: Arc<Metrics>, stop: CancellationToken) {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers for as long as it is polled.
+    pub async fn run(self) {
+        let Exporter { metrics, listener, .. } = self;
         let places = Arc::new(Semaphore::new(READERS));
         loop {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-            let accepted = tokio::select! {
-                () = stop.cancelled() => return,
-                accepted = self.listener.accept() => accepted,
-            };
-            let Ok((stream, _)) = accepted else {
+            let Ok((stream, _)) = listener.accept().await else {
                 // Out of descriptors, most likely: wait rather than spin.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
@@ -220,5 +235,8 @@ fn respond(request: &Request<Incoming>, metrics: &Metrics) -> Response<Full<Byte
     }
     let Some(text) = metrics.text() else { return empty(StatusCode::INTERNAL_SERVER_ERROR) };
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    Response::builder().header(header::CONTENT_TYPE, kind).body(Full::from(text)).unwrap_or_else(|_| empty(StatusCode::INTERNAL_SERVER_ERROR))
+    Response::builder()
+        .header(header::CONTENT_TYPE, kind)
+        .body(Full::from(text))
+        .unwrap_or_else(|_| empty(StatusCode::INTERNAL_SERVER_ERROR))
 }

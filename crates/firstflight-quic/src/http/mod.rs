@@ -9,9 +9,9 @@
 //!
 //! # async fn example() -> Result<(), firstflight_quic::Refused> {
 //! let options = ServerOptions::new("127.0.0.1:4433".parse().expect("an address"), Plan::parse("rapid")?);
-//! let server = Server::bind(options).await?;
+//! let server = Server::bind(options)?;
 //! println!("https://{}/bytes/10MB, pin {}", server.address(), server.pin());
-//! server.run(std::future::pending()).await;
+//! server.run(std::future::pending::<std::future::Pending<()>>()).await;
 //! # Ok(())
 //! # }
 //! ```
@@ -25,10 +25,12 @@ mod over_noq;
 mod request;
 mod respond;
 mod server;
+mod streams;
 mod tls;
 
-pub use client::{Fetch, Fetched, FetchError, Verified, fetch};
+pub use client::{Fetch, FetchError, Fetched, Verified, fetch, fetch_and};
 pub use limits::Limits;
+pub use metrics::{Exporter, Meter};
 pub use request::{ARM, PATTERN};
 pub use server::{Ended, Server, ServerOptions, Watch};
 pub use tls::{Certificate, Trust};

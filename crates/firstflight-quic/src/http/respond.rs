@@ -23,7 +23,8 @@ use tokio::time::timeout;
 type Stream = RequestStream<BidiStream<Bytes>, Bytes>;
 
 /// The start page.
-const HOME: &str = "<!doctype html><meta charset=utf-8><title>firstflight</title><p>Objects of any size: <a href=/bytes/10MB>/bytes/10MB</a>\n";
+const HOME: &str =
+    "<!doctype html><meta charset=utf-8><title>firstflight</title><p>Objects of any size: <a href=/bytes/10MB>/bytes/10MB</a>\n";
 
 /// What a response is written with.
 pub(super) struct Responder {
@@ -92,12 +93,12 @@ impl Responder {
             },
             Err(refusal) => Err(refusal),
         };
-        // Nothing that is asked here has content; whatever comes is not read.
-        stream.stop_sending(Code::H3_NO_ERROR);
         match reply {
             Ok((ask, reply)) => self.send(&mut stream, &ask, reply).await,
             Err(refusal) => self.refuse(&mut stream, refusal).await,
         }
+        // Nothing that is asked here has content; whatever comes is not read. RFC 9114 section 4.1: a client keeps the answer it has.
+        stream.stop_sending(Code::H3_NO_ERROR);
     }
 
     /// The arm that was asked for becomes this connection's, if there is still time.

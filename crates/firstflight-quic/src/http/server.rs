@@ -1,9 +1,10 @@
 //! The server: who gets in, what becomes of a connection, and how everything ends.
 
 use super::limits::{Admission, CONTROL, FIELDS, Gate, Limits, ONE_WAY, Place, RECEIVE, REQUEST};
-use super::metrics::{Exporter, Metrics, Sent};
-use super::over_noq::binding::{Allowance, Connection, Finish};
+use super::metrics::{Meter, Metrics, Sent};
+use super::over_noq::binding::Connection;
 use super::respond::{Responder, answer};
+use super::streams::{Allowance, Finish};
 use super::tls::{Certificate, identity};
 use crate::driver::Account;
 use crate::noq::{Choice, Factory, account};
@@ -18,7 +19,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -53,12 +54,14 @@ pub struct ServerOptions {
     pub folder: Option<PathBuf>,
     /// Who it says it is.
     pub certificate: Certificate,
-    /// Where metrics are told, over plain HTTP.
-    pub metrics: Option<SocketAddr>,
+    /// Where it counts what it does; several servers may share one.
+    pub meter: Meter,
     /// What it does not do.
     pub limits: Limits,
     /// UDP payload of its largest packets from the first one on, bytes; `None` begins with 1200 and looks for more.
     pub datagram: Option<u16>,
+    /// What its controllers' times count from.
+    pub origin: Instant,
     /// What hears every event of every controller.
     pub tap: Option<Arc<dyn Tap>>,
     /// Who follows every response.
@@ -66,7 +69,7 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// A server that sends with `plan`, a throw-away certificate for `localhost`, no folder, no metrics.
+    /// A server that sends with `plan`, a throw-away certificate for `localhost`, no folder.
     pub fn new(listen: SocketAddr, plan: Plan) -> ServerOptions {
         let names = vec!["localhost".into(), "127.0.0.1".into(), "::1".into()];
         ServerOptions {
@@ -75,9 +78,10 @@ impl ServerOptions {
             choice: false,
             folder: None,
             certificate: Certificate::ThrowAway(names),
-            metrics: None,
+            meter: Meter::default(),
             limits: Limits::default(),
             datagram: None,
+            origin: Instant::now(),
             tap: None,
             watch: None,
         }
@@ -98,7 +102,6 @@ pub enum Ended {
 pub struct Server {
     endpoint: Endpoint,
     shared: Arc<Shared>,
-    exporter: Option<Exporter>,
     pin: String,
     address: SocketAddr,
 }
@@ -131,7 +134,7 @@ impl Server {
     ///
     /// # Errors
     /// If an address is taken, or the certificate or the folder cannot be used.
-    pub async fn bind(options: ServerOptions) -> Result<Server, Refused> {
+    pub fn bind(options: ServerOptions) -> Result<Server, Refused> {
         let folder = match &options.folder {
             Some(folder) => {
                 let refused = |error| Refused(format!("{}: {error}", folder.display()));
@@ -149,13 +152,9 @@ impl Server {
         config.max_incoming(WAITING.0).incoming_buffer_size(WAITING.1).incoming_buffer_size_total(WAITING.0 as u64 * WAITING.1);
         let endpoint = endpoint(options.listen, config.clone())?;
         let address = endpoint.local_addr().map_err(|error| Refused(format!("{}: {error}", options.listen)))?;
-        let exporter = match options.metrics {
-            Some(address) => Some(Exporter::bind(address).await?),
-            None => None,
-        };
         let shared = Shared {
             folder,
-            metrics: Arc::new(Metrics::new()),
+            metrics: Arc::clone(&options.meter.0),
             gate: Arc::new(Gate::new(options.limits)),
             config,
             arm: options.plan.arm.to_string().into(),
@@ -164,7 +163,7 @@ impl Server {
             tasks: TaskTracker::new(),
             options,
         };
-        Ok(Server { endpoint, shared: Arc::new(shared), exporter, pin: identity.pin, address })
+        Ok(Server { endpoint, shared: Arc::new(shared), pin: identity.pin, address })
     }
 
     /// Where it listens.
@@ -172,24 +171,15 @@ impl Server {
         self.address
     }
 
-    /// Where it tells metrics.
-    pub fn metrics_address(&self) -> Option<SocketAddr> {
-        self.exporter.as_ref().map(|exporter| exporter.address)
-    }
-
     /// The hash of its public key, by which a client can know it: base64 of the SHA-256 of the certificate's SubjectPublicKeyInfo.
     pub fn pin(&self) -> &str {
         &self.pin
     }
 
-    /// Serves until `stop` resolves, then takes no new connections and no new requests and finishes what was begun. `stop` is asked for
-    /// a second future: when that resolves, what is left is cut off.
+    /// Serves until `stop` resolves, then takes no new connections and no new requests and finishes what was begun. `stop` gives a second
+    /// future: when that resolves, what is left is cut off.
     pub async fn run<E: Future<Output = ()>>(self, stop: impl Future<Output = E>) -> Ended {
-        let Server { endpoint, shared, exporter, .. } = self;
-        let telling = CancellationToken::new();
-        if let Some(exporter) = exporter {
-            tokio::spawn(exporter.run(Arc::clone(&shared.metrics), telling.clone()));
-        }
+        let Server { endpoint, shared, .. } = self;
         let enough = {
             let mut stop = std::pin::pin!(stop);
             let mut tidy = tokio::time::interval(TIDY);
@@ -214,7 +204,6 @@ impl Server {
         endpoint.close(VarInt::from_u32(NO_ERROR), b"the server ends");
         // Until every peer has been told, but not for ever.
         let _ = timeout(Duration::from_secs(3), endpoint.wait_idle()).await;
-        telling.cancel();
         ended
     }
 }
@@ -260,7 +249,7 @@ impl Shared {
 
     /// The configuration of one connection: its own controller, so that it can have its own arm.
     fn config(&self, choice: &Choice) -> ServerConfig {
-        let mut factory = Factory::new(self.options.plan);
+        let mut factory = Factory::new(self.options.plan).with_origin(self.options.origin);
         if self.options.choice {
             factory = factory.with_choice(choice.clone());
         }

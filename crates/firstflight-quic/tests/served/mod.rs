@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "every test binary uses its part")]
 
 use firstflight_quic::Plan;
-use firstflight_quic::http::{Ended, Fetch, Server, ServerOptions, Trust};
+use firstflight_quic::http::{Ended, Exporter, Fetch, Server, ServerOptions, Trust};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -24,7 +24,7 @@ pub fn options(arm: &str) -> ServerOptions {
 /// A server in the background.
 pub struct Served {
     pub address: SocketAddr,
-    pub metrics: Option<SocketAddr>,
+    pub metrics: SocketAddr,
     pub pin: String,
     pub done: JoinHandle<Ended>,
     stop: oneshot::Sender<oneshot::Receiver<()>>,
@@ -32,9 +32,12 @@ pub struct Served {
 
 impl Served {
     pub async fn start(options: ServerOptions) -> Served {
-        let server = Server::bind(options).await.unwrap();
+        let exporter = Exporter::bind(&options.meter, "127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let metrics = exporter.address();
+        tokio::spawn(exporter.run());
+        let server = Server::bind(options).unwrap();
         let (stop, stopped) = oneshot::channel::<oneshot::Receiver<()>>();
-        let (address, metrics, pin) = (server.address(), server.metrics_address(), server.pin().to_owned());
+        let (address, pin) = (server.address(), server.pin().to_owned());
         let until = async {
             let enough = stopped.await.expect("the test stops its server");
             async { drop(enough.await) }
