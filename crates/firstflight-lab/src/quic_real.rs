@@ -1,7 +1,8 @@
 //! The testbed `quic` over real sockets: HTTP/3 from a real server to a real client through the relay, in real time, measured as the
 //! virtual-time rig measures it.
 //!
-//! Trials run one at a time, because two of them would disturb each other's clock, and are repeated when the relay was late.
+//! Where it is permitted, the threads of both ends run before whatever else the machine does, and the relay before them: a busy machine then
+//! measures nearly what an idle one does. Trials run one at a time, because two of them would disturb each other's clock, and are repeated when the relay was late.
 
 use crate::arms::NamedArm;
 use crate::error::Bad;
@@ -9,8 +10,8 @@ use crate::quic::{Scribe, episode};
 use crate::record::Recorder;
 use crate::trial::Ground;
 use firstflight::controller::Stats;
-use firstflight_linux::Refusal;
 use firstflight_linux::relay::{Relay, RelayOptions, RelayReport};
+use firstflight_linux::{Refusal, hurry};
 use firstflight_quic::Plan;
 use firstflight_quic::real::{Measured, Sender};
 use firstflight_quic::rig::{Fault, Watch};
@@ -47,7 +48,7 @@ pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, recorder: Option<&mut Rec
     let _alone = CLOCK.lock();
     let mut attempt = 1;
     loop {
-        let sender = Sender::start(plan, host.datagram as u16, recorder.is_some()).map_err(fault)?;
+        let sender = Sender::start(plan, host.datagram as u16, recorder.is_some(), hurry).map_err(fault)?;
         let options = RelayOptions {
             mtu: (host.datagram + HEADERS) as u16,
             seed,

@@ -110,6 +110,7 @@ pub struct Sender {
     origin: Instant,
     datagram: u16,
     plan: Plan,
+    prepare: fn(),
     stopwatch: Arc<Stopwatch>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<thread::JoinHandle<()>>,
@@ -120,11 +121,12 @@ fn runtime() -> Result<Runtime, Fault> {
 }
 
 impl Sender {
-    /// A server on loopback that sends with `plan` in datagrams of `datagram` bytes. With `watched` it keeps every event.
+    /// A server on loopback that sends with `plan` in datagrams of `datagram` bytes. With `watched` it keeps every event. Each thread of the
+    /// trial calls `prepare` first, for whoever wants them scheduled in another way.
     ///
     /// # Errors
     /// If the system has no socket or thread for it.
-    pub fn start(plan: Plan, datagram: u16, watched: bool) -> Result<Sender, Fault> {
+    pub fn start(plan: Plan, datagram: u16, watched: bool, prepare: fn()) -> Result<Sender, Fault> {
         let origin = Instant::now();
         let logbook = Arc::new(Logbook::new(datagram, watched));
         let stopwatch = Arc::new(Stopwatch { logbook: Arc::clone(&logbook), marks: Mutex::default() });
@@ -148,10 +150,11 @@ impl Sender {
             std::future::ready(())
         };
         let serve = move || {
+            prepare();
             let _ = runtime.block_on(server.run(until));
         };
         let thread = thread::Builder::new().name("sender".into()).spawn(serve).map_err(|error| Fault(format!("a thread: {error}")))?;
-        Ok(Sender { address, pin, origin, datagram, plan, stopwatch, stop: Some(stop), thread: Some(thread) })
+        Ok(Sender { address, pin, origin, datagram, plan, prepare, stopwatch, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -189,14 +192,22 @@ impl Sender {
             read.push((Instant::now(), delivered));
             Ok(())
         };
-        let fetched = runtime()?.block_on(async {
-            // Until the sender knows, too.
-            let known = async { drop(ended.await) };
-            tokio::select! {
-                fetched = fetch_and(&wanted, take, known) => Some(fetched),
-                () = tokio::time::sleep(limit) => None,
-            }
-        });
+        let prepare = self.prepare;
+        let receive = || {
+            prepare();
+            let race = async {
+                // Until the sender knows, too.
+                let known = async { drop(ended.await) };
+                tokio::select! {
+                    fetched = fetch_and(&wanted, take, known) => Some(fetched),
+                    () = tokio::time::sleep(limit) => None,
+                }
+            };
+            runtime().map(|runtime| runtime.block_on(race))
+        };
+        // A thread of its own: what it is prepared for must not stay behind.
+        let received = thread::scope(|scope| scope.spawn(receive).join()).map_err(|_| Fault("the receiver panicked".into()))?;
+        let fetched = received?;
         self.end();
         match fetched.transpose().map_err(|error| Fault(error.to_string()))? {
             Some(fetched) if fetched.verified != Verified::Content => return Err(Fault("the object could not be verified".into())),
