@@ -26,9 +26,10 @@ unit: ## all Rust tests, with overflow checks
 	@mkdir -p $(TARGET)
 	cargo test --locked --workspace --no-fail-fast | tee $(TARGET)/test.log
 
-quic: ## the adapters and the testbed on real QUIC stacks, and their examples
+quic: ## the adapters, the testbed on real QUIC stacks, HTTP/3 and the relay, and their examples
 	cargo test --locked -p firstflight-quic --all-features
-	cargo test --locked -p firstflight-lab --features quic --test quic
+	cargo test --locked -p firstflight-lab --features quic --test quic --test quic_real
+	cargo test --locked -p firstflight-cli --features quic --test serve
 
 kernel: ## controllers in the running kernel: equal to the core, loaded, unloaded
 	crates/firstflight-linux/test.sh
@@ -40,8 +41,9 @@ report: ## the default comparison as a page, target/report.html
 	@mkdir -p $(TARGET)
 	cargo run --locked --release -- compare --report $(REPORT)
 
-browser: report ## the page in headless Chromium
-	FIRSTFLIGHT_REPORT=$(REPORT) VENV=$(TARGET)/venv tests/browser/run.sh
+browser: report ## the page in headless Chromium, and Chromium as a client of HTTP/3
+	cargo build --locked -p firstflight-cli --features quic
+	FIRSTFLIGHT_REPORT=$(REPORT) FIRSTFLIGHT_SERVE=$(TARGET)/debug/firstflight VENV=$(TARGET)/venv tests/browser/run.sh
 
 bare: ## the core crate without std and without alloc
 	@if [ -x crates/firstflight/bare/check.sh ]; then crates/firstflight/bare/check.sh; else echo "bare: skipped, no crates/firstflight/bare/check.sh"; fi

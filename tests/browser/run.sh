@@ -1,11 +1,18 @@
 #!/usr/bin/env bash
-# Runs the browser tests on the page that FIRSTFLIGHT_REPORT names, in a Python environment of their own (VENV). Installs Chromium where
+# Runs the browser tests on the page that FIRSTFLIGHT_REPORT names and against the program that FIRSTFLIGHT_SERVE names, if it names one, in
+# a Python environment of their own (VENV). Installs Chromium where
 # that is possible: on Debian, as root. Where it is not, says what is missing and skips; with CI=true that is an error.
 set -euo pipefail
 : "${FIRSTFLIGHT_REPORT:?names the page to look at; make browser makes one}"
 FIRSTFLIGHT_REPORT=$(realpath "$FIRSTFLIGHT_REPORT")
 venv=$(realpath -m "${VENV:-$(dirname "$0")/../../target/venv}")
 export FIRSTFLIGHT_REPORT
+tests=(test_report.py)
+if [ -n "${FIRSTFLIGHT_SERVE:-}" ]; then
+    FIRSTFLIGHT_SERVE=$(realpath "$FIRSTFLIGHT_SERVE")
+    export FIRSTFLIGHT_SERVE
+    tests+=(test_http3.py)
+fi
 cd "$(dirname "$0")"
 
 skip() {
@@ -42,4 +49,4 @@ fi
 
 # Selenium is to use the driver it is given and to fetch nothing.
 export SE_OFFLINE=true SE_AVOID_STATS=true PYTHONDONTWRITEBYTECODE=1
-exec "$venv/bin/python" -m pytest -q -p no:cacheprovider test_report.py
+exec "$venv/bin/python" -m pytest -q -p no:cacheprovider "${tests[@]}"
