@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the browser tests on the pages that FIRSTFLIGHT_REPORT, FIRSTFLIGHT_AB and FIRSTFLIGHT_REPRODUCTION name, in a Python environment of their own (VENV). Installs Chromium where
+# Runs the browser tests on the pages that FIRSTFLIGHT_REPORT, FIRSTFLIGHT_AB and FIRSTFLIGHT_REPRODUCTION name and against the program that
+# FIRSTFLIGHT_SERVE names, if it names one, in a Python environment of their own (VENV). Installs Chromium where
 # that is possible: on Debian, as root. Where it is not, says what is missing and skips; with CI=true that is an error.
 set -euo pipefail
 : "${FIRSTFLIGHT_REPORT:?names the page to look at; make browser makes one}"
@@ -9,6 +10,12 @@ for page in FIRSTFLIGHT_AB FIRSTFLIGHT_REPRODUCTION; do
     if [ -n "${!page:-}" ]; then export "$page=$(realpath "${!page}")"; fi
 done
 export FIRSTFLIGHT_REPORT
+tests=(test_report.py test_still.py)
+if [ -n "${FIRSTFLIGHT_SERVE:-}" ]; then
+    FIRSTFLIGHT_SERVE=$(realpath "$FIRSTFLIGHT_SERVE")
+    export FIRSTFLIGHT_SERVE
+    tests+=(test_http3.py)
+fi
 cd "$(dirname "$0")"
 
 skip() {
@@ -45,4 +52,4 @@ fi
 
 # Selenium is to use the driver it is given and to fetch nothing.
 export SE_OFFLINE=true SE_AVOID_STATS=true PYTHONDONTWRITEBYTECODE=1
-exec "$venv/bin/python" -m pytest -q -p no:cacheprovider test_report.py test_still.py
+exec "$venv/bin/python" -m pytest -q -p no:cacheprovider "${tests[@]}"

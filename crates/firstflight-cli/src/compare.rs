@@ -31,6 +31,9 @@ pub struct Options {
     /// Testbed
     #[arg(long, value_enum, default_value = "sim")]
     on: Named,
+    /// With --on quic: over real sockets and a relay, in real time, one trial after the other
+    #[arg(long)]
+    real: bool,
     #[command(flatten)]
     speech: Speech,
     /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML file
@@ -84,7 +87,7 @@ fn packets(text: &str) -> Result<u32, String> {
 const ARMS_OF_LINUX: &str = "kernel:cubic,kernel:cubic(hystart=off),hystart++,search,rapid-nojump,rapid";
 
 pub fn run(options: &Options) -> Result<Done, Bad> {
-    let testbed = testbed(options.on)?;
+    let testbed = testbed(options.on, options.real)?;
     let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
     check_outputs(options, to_stdout)?;
     let plan = Plan {
@@ -116,11 +119,13 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
 }
 
 /// The testbed that the options name, if this build has it.
-fn testbed(named: Named) -> Result<Testbed, Bad> {
-    let testbed = match named {
-        Named::Sim => Testbed::Sim,
-        Named::Quic => Testbed::Quic,
-        Named::Linux => Testbed::Linux,
+fn testbed(named: Named, real: bool) -> Result<Testbed, Bad> {
+    let testbed = match (named, real) {
+        (Named::Quic, true) => Testbed::QuicReal,
+        (Named::Sim, true) => return Err(Bad("--real: real sockets are those of `--on quic`".into())),
+        (Named::Sim, false) => Testbed::Sim,
+        (Named::Quic, false) => Testbed::Quic,
+        (Named::Linux, _) => Testbed::Linux,
     };
     testbed.check().map(|()| testbed)
 }

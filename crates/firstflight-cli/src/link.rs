@@ -5,20 +5,32 @@ use crate::size;
 use crate::terminal::{CAUTION, QUIET, whisper};
 use clap::Args;
 use firstflight_lab::Bad;
-use firstflight_linux::supervise::{self, Job};
+use firstflight_linux::relay::{Relay, RelayOptions};
+use firstflight_linux::supervise::{self, Interrupts, Job};
 use firstflight_linux::{LinkOptions, Refusal};
 use firstflight_path::{DEFAULT, Path};
 use std::ffi::OsString;
+use std::net::{SocketAddr, ToSocketAddrs};
 
 #[derive(Args, Debug)]
 pub struct Options {
     /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML file
     #[arg(long, default_value = DEFAULT)]
     path: String,
+    /// Relay UDP instead: clients talk to this address, and what they and the server send passes the path. Needs no privilege, runs until
+    /// Ctrl-C
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "to", conflicts_with_all = ["command", "server"])]
+    udp: Option<String>,
+    /// The server that UDP is relayed to
+    #[arg(long, value_name = "HOST:PORT", requires = "udp")]
+    to: Option<String>,
+    /// Clients of the relay at a time
+    #[arg(long, default_value_t = 1024, requires = "udp", value_parser = |text: &str| size::count(text, 1..=50_000, "clients").map(|n| n as usize), allow_negative_numbers = true)]
+    clients: usize,
     /// A line for the shell, run at the other end of the link; the command starts once it listens
     #[arg(long, value_name = "LINE")]
     server: Option<String>,
-    /// The command sends: the path's forward direction leads away from it instead of to it
+    /// The command (with --udp: the clients) sends: the path's forward direction leads away from it instead of to it
     #[arg(long)]
     upload: bool,
     /// Seed of every random draw
@@ -32,22 +44,57 @@ pub struct Options {
     quiet: bool,
     /// The command and its arguments. It finds the address of the other end in $FIRSTFLIGHT_PEER, of its own in $FIRSTFLIGHT_LOCAL, and
     /// starts something at the other end with `nsenter --net=$FIRSTFLIGHT_PEER_NS ...`
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present = "udp", value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
 pub fn run(options: Options) -> Result<Done, Bad> {
     let path = Path::parse(&options.path)?;
+    if let (Some(listen), Some(to)) = (&options.udp, &options.to) {
+        return relay(&path, &options, resolve("--udp", listen)?, resolve("--to", to)?);
+    }
     let settings = LinkOptions { mtu: options.mtu, seed: options.seed, ..LinkOptions::default() };
     let job = Job { command: options.command, server: options.server, uploads: options.upload };
     let ended = supervise::run(&path, settings, &job).map_err(|refusal: Refusal| Bad(refusal.to_string()))?;
     if !options.quiet {
-        for line in ended.report.to_string().lines() {
-            whisper(&format!("{QUIET}{line}{QUIET:#}"));
-        }
-        for doubt in ended.report.doubts() {
-            whisper(&format!("{CAUTION}note:{CAUTION:#} {doubt}"));
-        }
+        tell(&ended.report.to_string(), &ended.report.doubts());
     }
     Ok(Done::With(ended.code))
+}
+
+/// Relays until a signal comes.
+fn relay(path: &Path, options: &Options, listen: SocketAddr, to: SocketAddr) -> Result<Done, Bad> {
+    let settings = RelayOptions {
+        uploads: options.upload,
+        mtu: options.mtu,
+        seed: options.seed,
+        clients: options.clients,
+        ..RelayOptions::new(listen, to)
+    };
+    let bad = |refusal: Refusal| Bad(refusal.to_string());
+    let interrupts = Interrupts::block().map_err(bad)?;
+    let relay = Relay::start(path, settings).map_err(bad)?;
+    whisper(&format!("relaying {} to {to} until Ctrl-C; {path}", relay.address()));
+    interrupts.wait();
+    let report = relay.stop();
+    if !options.quiet {
+        tell(&report.to_string(), &report.doubts());
+    }
+    Ok(Done::Well)
+}
+
+fn tell(report: &str, doubts: &[String]) {
+    for line in report.lines() {
+        whisper(&format!("{QUIET}{line}{QUIET:#}"));
+    }
+    for doubt in doubts {
+        whisper(&format!("{CAUTION}note:{CAUTION:#} {doubt}"));
+    }
+}
+
+/// The address behind `HOST:PORT`, the first if it has several.
+fn resolve(option: &str, text: &str) -> Result<SocketAddr, Bad> {
+    let wrong = |why: &str| Bad(format!("{option} {text}: {why}; allowed: HOST:PORT, such as 127.0.0.1:4433 or [::1]:4433"));
+    let mut all = text.to_socket_addrs().map_err(|error| wrong(&error.to_string()))?;
+    all.next().ok_or_else(|| wrong("no address"))
 }

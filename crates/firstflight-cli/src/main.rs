@@ -3,6 +3,7 @@
 
 mod ab;
 mod compare;
+mod fetch;
 mod files;
 #[cfg(target_os = "linux")]
 mod kernel;
@@ -13,6 +14,7 @@ mod populations;
 mod refusal;
 mod reproduce;
 mod run;
+mod serve;
 mod size;
 mod terminal;
 mod traces;
@@ -42,6 +44,10 @@ enum Command {
     /// Run a command behind an emulated link
     #[cfg(target_os = "linux")]
     Link(link::Options),
+    /// Serve objects over HTTP/3 with any arm
+    Serve(Box<serve::Options>),
+    /// Download over HTTP/3: how long it took, and whether every byte is right
+    Fetch(fetch::Options),
     /// Test arms against a baseline on a population of paths: what would change for a million connections
     Ab(Box<ab::Options>),
     /// List the parts an arm can be made of, their options and the short names
@@ -87,6 +93,8 @@ fn main() -> ExitCode {
         Command::Kernel(options) => kernel::run(&options),
         #[cfg(target_os = "linux")]
         Command::Link(options) => link::run(options),
+        Command::Serve(options) => serve::run(&options),
+        Command::Fetch(options) => fetch::run(&options),
         Command::Ab(options) => ab::run(&options),
         Command::Populations(options) => populations::run(&options),
         Command::Arms => list::arms(),

@@ -1,6 +1,12 @@
-//! How far the simulator and a real QUIC stack agree: writes `docs/agreement.md` to standard output.
+//! How far the simulator, a real QUIC stack in virtual time and the same stack over real sockets agree: writes `docs/agreement.md` to
+//! standard output.
 //!
-//! `cargo run --release -p firstflight-lab --features quic --example agreement > docs/agreement.md`
+//! `cargo run --release -p firstflight-lab --features quic --example agreement -- --real 5 > docs/agreement.md`
+//!
+//! Without `--real` nothing is measured in real time, and everything but the last table is the same on every machine.
+
+#[path = "agreement/real.rs"]
+mod real;
 
 use firstflight_lab::compare::Keep;
 use firstflight_lab::{Bad, Ground, Plan, Testbed, TrialRow, parse_arms};
@@ -23,7 +29,8 @@ const BUCKET: u32 = 10;
 const INTRODUCTION: &str = "\
 # Agreement of the testbeds
 
-Written by `cargo run --release -p firstflight-lab --features quic --example agreement > docs/agreement.md`.
+Written by `cargo run --release -p firstflight-lab --features quic --example agreement -- --real 5 > docs/agreement.md`; without `--real`
+the table of real sockets is left out.
 
 The same path state machine, the same core, the same seed, once under the simulator's endpoints (`sim`) and once under a real QUIC stack
 in virtual time (`quic`, deterministic like the simulator). Both send datagrams of 1472 bytes, start with 10 packets and a handshake RTT
@@ -121,5 +128,10 @@ fn main() -> Result<(), Bad> {
         }
     }
     print!("{REASONS}");
-    Ok(())
+    let mut words = std::env::args().skip(1);
+    match (words.next().as_deref(), words.next().map(|count| count.parse())) {
+        (None, _) => Ok(()),
+        (Some("--real"), Some(Ok(count @ 1..=100))) => real::table(count),
+        _ => Err(Bad("allowed: nothing, or `--real N`, N from 1 to 100".into())),
+    }
 }

@@ -227,6 +227,10 @@ impl Plan {
         if self.ground.testbed == crate::Testbed::Linux {
             warnings.extend(crate::linux::take_doubts());
         }
+        #[cfg(all(feature = "quic", target_os = "linux"))]
+        if self.ground.testbed == crate::Testbed::QuicReal {
+            warnings.extend(crate::quic_real::take_doubts());
+        }
         let per_arm: Vec<&[TrialRow]> = rows.chunks(self.repeat as usize).collect();
         let mut told = vec![false; per_arm.len()];
         for (i, a) in per_arm.iter().enumerate() {

@@ -11,6 +11,8 @@ pub mod page;
 pub mod population;
 #[cfg(feature = "quic")]
 pub mod quic;
+#[cfg(all(feature = "quic", target_os = "linux"))]
+pub mod quic_real;
 pub mod record;
 pub mod report;
 pub mod reproduce;

@@ -37,10 +37,9 @@ pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, recorder: Option<&mut Rec
     Ok(measured(outcome))
 }
 
-/// The same measures under the simulator's names. What only an endpoint of our own can count is zero: probes of TCP, early retransmits.
-fn measured(outcome: rig::Outcome) -> Outcome {
-    let stats = outcome.account.map_or(Stats::default(), |account| account.stats);
-    let episode = |episode: &rig::Episode| Episode {
+/// An episode under the simulator's name.
+pub(crate) fn episode(episode: &rig::Episode) -> Episode {
+    Episode {
         start: episode.start,
         end: episode.end,
         cwnd_before: episode.cwnd_before,
@@ -51,7 +50,12 @@ fn measured(outcome: rig::Outcome) -> Outcome {
         cwnd_after: episode.cwnd_after,
         // Which bytes a packet repeats is the stack's secret.
         repaired: None,
-    };
+    }
+}
+
+/// The same measures under the simulator's names. What only an endpoint of our own can count is zero: probes of TCP, early retransmits.
+fn measured(outcome: rig::Outcome) -> Outcome {
+    let stats = outcome.account.map_or(Stats::default(), |account| account.stats);
     Outcome {
         stop: if outcome.complete { Stop::Complete } else { Stop::TimeLimit },
         ttlb: outcome.ttlb,
@@ -82,9 +86,9 @@ fn measured(outcome: rig::Outcome) -> Outcome {
 }
 
 /// Writes notes of the rig as snapshots of the simulator.
-struct Scribe<'a> {
-    recorder: &'a mut Recorder,
-    min_rtt: Option<Nanos>,
+pub(crate) struct Scribe<'a> {
+    pub(crate) recorder: &'a mut Recorder,
+    pub(crate) min_rtt: Option<Nanos>,
 }
 
 impl Scribe<'_> {

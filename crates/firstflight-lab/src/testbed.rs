@@ -10,6 +10,8 @@ pub enum Testbed {
     Sim,
     /// A real QUIC stack on the same path state machine, in virtual time.
     Quic,
+    /// The same stack over real sockets and a relay, in real time.
+    QuicReal,
     /// TCP of the running kernel behind an emulated link, in real time.
     Linux,
 }
@@ -20,6 +22,7 @@ impl Testbed {
         match self {
             Testbed::Sim => "sim",
             Testbed::Quic => "quic",
+            Testbed::QuicReal => "quic-real",
             Testbed::Linux => "linux",
         }
     }
@@ -29,9 +32,16 @@ impl Testbed {
         match self {
             #[cfg(feature = "quic")]
             Testbed::Quic => Some(firstflight_quic::rig::STACKS),
+            #[cfg(feature = "quic")]
+            Testbed::QuicReal => Some(firstflight_quic::real::STACKS),
             Testbed::Linux => Some("TCP of the running kernel"),
             _ => None,
         }
+    }
+
+    /// Its trials take the time that they measure, and need the machine for themselves.
+    pub const fn in_real_time(self) -> bool {
+        matches!(self, Testbed::QuicReal | Testbed::Linux)
     }
 
     /// This build has it.
@@ -39,11 +49,14 @@ impl Testbed {
     /// # Errors
     /// One line with the command that builds it.
     pub fn check(self) -> Result<(), Bad> {
-        if self == Testbed::Quic && !cfg!(feature = "quic") {
+        if matches!(self, Testbed::Quic | Testbed::QuicReal) && !cfg!(feature = "quic") {
             return Err(Bad(
                 "testbed `quic` is not part of this build: `cargo run --release --features quic -- compare --on quic` has it; `--on sim` always is"
                     .into(),
             ));
+        }
+        if self == Testbed::QuicReal && !cfg!(target_os = "linux") {
+            return Err(Bad("testbed `quic` over real sockets: its relay needs Linux; without `--real` it runs anywhere".into()));
         }
         if self == Testbed::Linux && !cfg!(all(feature = "linux", target_os = "linux")) {
             return Err(Bad(

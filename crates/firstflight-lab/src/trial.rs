@@ -118,6 +118,10 @@ impl Ground {
         if self.testbed == Testbed::Quic {
             return crate::quic::run(self, arm, seed, recorder);
         }
+        #[cfg(all(feature = "quic", target_os = "linux"))]
+        if self.testbed == Testbed::QuicReal {
+            return crate::quic_real::run(self, arm, seed, recorder);
+        }
         #[cfg(all(feature = "linux", target_os = "linux"))]
         if self.testbed == Testbed::Linux {
             return crate::linux::run(self, arm, seed, recorder);

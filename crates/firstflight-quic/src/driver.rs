@@ -56,6 +56,8 @@ pub struct Account {
     pub bytes_acked: u64,
     /// See `bytes_sent`.
     pub bytes_lost: u64,
+    /// It has sent next to nothing and learnt nothing but the RTT of the handshake: another arm may still take its place.
+    pub pristine: bool,
 }
 
 /// Where the driver is within one ACK.
@@ -126,6 +128,8 @@ pub(crate) struct Driver {
     recovery_began: Time,
     recovery_began_before: Time,
     counts: Counts,
+    /// Bytes sent when the present packet number space began.
+    space_began: u64,
     window: u64,
     rate: Option<u64>,
     tap: Option<Arc<dyn Tap>>,
@@ -170,6 +174,7 @@ impl Driver {
             recovery_began: Time(0),
             recovery_began_before: Time(0),
             counts: Counts::default(),
+            space_began: 0,
             window: 0,
             rate: None,
             listens: tap.as_ref().is_some_and(|tap| tap.listens()),
@@ -187,17 +192,41 @@ impl Driver {
     pub(crate) fn new_space(&mut self, now: Time) {
         self.settle();
         self.largest = None;
+        self.space_began = self.counts.sent;
         self.restart(now);
+    }
+
+    /// Another arm takes over, as if it had been there from the beginning, if nothing was learnt yet that it would have to know.
+    #[cfg(feature = "noq")]
+    pub(crate) fn rearm(&mut self, now: Time, plan: Plan) {
+        self.settle();
+        if self.pristine() {
+            self.plan = plan;
+            self.begin_afresh(now);
+        }
+    }
+
+    fn pristine(&self) -> bool {
+        self.is_untouched(self.counts.sent.saturating_sub(self.space_began))
+    }
+
+    /// Nothing was lost, startup has not ended, and of the initial window no more than half was sent.
+    fn is_untouched(&self, sent: u64) -> bool {
+        let stats = self.core.stats();
+        let hurt = stats.loss_episodes + stats.ecn_episodes + stats.timeouts > 0;
+        let config = self.plan.arm.configure(self.plan.config(self.mss));
+        !hurt && self.core.exit().is_none() && sent <= config.initial_window / 2
     }
 
     /// D4.
     fn restart(&mut self, now: Time) {
-        let stats = self.core.stats();
-        let hurt = stats.loss_episodes + stats.ecn_episodes + stats.timeouts > 0;
-        let config = self.plan.arm.configure(self.plan.config(self.mss));
-        if hurt || self.core.exit().is_some() || self.counts.sent > config.initial_window / 2 {
-            return;
+        if self.is_untouched(self.counts.sent) {
+            self.begin_afresh(now);
         }
+    }
+
+    fn begin_afresh(&mut self, now: Time) {
+        let config = self.plan.arm.configure(self.plan.config(self.mss));
         self.core = self.plan.arm.controller(config, self.plan.oracle_exit, now, Seq(self.next));
         self.handshake_rtt = self.rtt.latest();
         if let Some(rtt) = self.handshake_rtt {
@@ -406,6 +435,7 @@ impl Driver {
             bytes_sent: self.counts.sent,
             bytes_acked: self.counts.acked,
             bytes_lost: self.counts.lost,
+            pristine: self.pristine(),
         }
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `noq` | controllers for noq, every arm |
 //! | `quinn` | controllers for quinn, the arms that its interface can carry; the others are refused with a reason |
+//! | `http` | a server and a client of HTTP/3 on real sockets, for any arm |
 //! | `rig` | a real sender and a real receiver without sockets, joined by an emulated path, in virtual time |
 //!
 //! ```
@@ -29,10 +30,14 @@ mod plan;
 #[cfg(any(feature = "noq", feature = "quinn"))]
 mod tap;
 
+#[cfg(feature = "http")]
+pub mod http;
 #[cfg(feature = "noq")]
 pub mod noq;
 #[cfg(feature = "quinn")]
 pub mod quinn;
+#[cfg(all(feature = "http", feature = "rig"))]
+pub mod real;
 #[cfg(feature = "rig")]
 pub mod rig;
 

@@ -12,7 +12,7 @@ use firstflight::{Nanos, Time};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// The rate reported for a sender without pacing, bytes per second: 256 packets leave at once and more at 8 Gbit/s. A byte per nanosecond
@@ -40,18 +40,37 @@ pub(crate) fn close_log(controller: &dyn congestion::Controller) {
     }
 }
 
+/// Another arm for a connection that has begun: whoever answers its first request may choose. Heard with the next packet that is sent, and
+/// only while the controller is [pristine](Account::pristine).
+#[derive(Clone, Debug, Default)]
+pub struct Choice(Arc<OnceLock<Plan>>);
+
+impl Choice {
+    /// Chooses, once. Returns whether this was the first choice.
+    pub fn choose(&self, plan: Plan) -> bool {
+        self.0.set(plan).is_ok()
+    }
+}
+
 /// Builds one controller per path.
 #[derive(Clone, Debug)]
 pub struct Factory {
     plan: Plan,
     origin: Instant,
     tap: Option<Arc<dyn Tap>>,
+    choice: Option<Choice>,
 }
 
 impl Factory {
     /// A factory of this recipe. Times are counted from now.
     pub fn new(plan: Plan) -> Factory {
-        Factory { plan, origin: Instant::now(), tap: None }
+        Factory { plan, origin: Instant::now(), tap: None, choice: None }
+    }
+
+    /// Listens to `choice`: for a factory that serves one connection.
+    #[must_use]
+    pub fn with_choice(self, choice: Choice) -> Factory {
+        Factory { choice: Some(choice), ..self }
     }
 
     /// Counts times from `origin`.
@@ -69,8 +88,11 @@ impl Factory {
 
 impl congestion::ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
-        let driver = Driver::new(self.plan, current_mtu, since(self.origin, now), self.tap.clone());
-        Box::new(Controller { origin: self.origin, now: since(self.origin, now), driver, numbers: Numbers::default(), present: false })
+        let chosen = self.choice.as_ref().and_then(|choice| choice.0.get());
+        let driver = Driver::new(*chosen.unwrap_or(&self.plan), current_mtu, since(self.origin, now), self.tap.clone());
+        let choice = if chosen.is_none() { self.choice.clone() } else { None };
+        let now = since(self.origin, now);
+        Box::new(Controller { origin: self.origin, now, driver, numbers: Numbers::default(), present: false, choice })
     }
 }
 
@@ -84,6 +106,8 @@ pub struct Controller {
     numbers: Numbers,
     /// The last packet of the ACK that is being listed belongs to the present packet number space.
     present: bool,
+    /// Where another arm may come from.
+    choice: Option<Choice>,
 }
 
 impl Controller {
@@ -104,6 +128,10 @@ impl congestion::Controller for Controller {
         let (position, new_space) = self.numbers.sent(pn, now, self.driver.next());
         if new_space {
             self.driver.new_space(now);
+        }
+        if let Some(plan) = self.choice.as_ref().and_then(|choice| choice.0.get().copied()) {
+            self.driver.rearm(now, plan);
+            self.choice = None;
         }
         self.driver.sent(now, u64::from(bytes), position);
     }

@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Packets read or written at a time, so that one direction cannot starve the other.
-const BATCH: usize = 64;
+pub(crate) const BATCH: usize = 64;
 /// The longest sleep: what it takes to notice that the link should stop.
-const NAP: u64 = 100_000_000;
+pub(crate) const NAP: u64 = 100_000_000;
 /// Real-time priority: above everything ordinary, below what the system itself may need.
 const PRIORITY: i32 = 20;
 /// How much later than asked the kernel may wake us, ns; 50 000 by default.
@@ -44,11 +44,7 @@ impl Engine {
 
     /// Until told to stop. No logging, no allocation once the path is full, no clock but one.
     pub(crate) fn run(mut self) -> Report {
-        let _ = set_timerslack(SLACK);
-        let not_first = run_first(PRIORITY).err().map(|error| match error.raw_os_error() {
-            Some(libc::EPERM) => "real-time priority needs CAP_SYS_NICE".to_owned(),
-            _ => format!("real-time priority: {error}"),
-        });
+        let not_first = become_first();
         let start = Instant::now();
         let now = || start.elapsed().as_nanos() as u64;
         while !self.stop.load(Ordering::Relaxed) {
@@ -81,6 +77,15 @@ impl Engine {
             Ok(_) => fds.map(|fd| fd.any().unwrap_or(false)),
         }
     }
+}
+
+/// The calling thread wakes up to the microsecond and before all others; why not, if it cannot.
+pub(crate) fn become_first() -> Option<String> {
+    let _ = set_timerslack(SLACK);
+    run_first(PRIORITY).err().map(|error| match error.raw_os_error() {
+        Some(libc::EPERM) => "real-time priority needs CAP_SYS_NICE".to_owned(),
+        _ => format!("real-time priority: {error}"),
+    })
 }
 
 /// Each packet is stamped with its own time: in batches they would all seem to arrive at once.

@@ -4,12 +4,12 @@
 //! path what happens to it, and writes it to the other side at that time. It runs at real-time priority and sleeps to the nanosecond, so
 //! that up to about 1 Gbit/s packets leave within tens of microseconds of their time; [`Report::doubts`] says when they did not.
 
-mod engine;
-mod packet;
+pub(crate) mod engine;
+pub(crate) mod packet;
 mod report;
 #[cfg(test)]
 mod tests;
-mod wire;
+pub(crate) mod wire;
 
 pub use report::{Report, Tally};
 

@@ -50,6 +50,8 @@ pub(crate) struct Wire {
     way: Way,
     waiting: BinaryHeap<Due>,
     seq: u64,
+    /// When the path's time began.
+    origin: u64,
     /// Marks stand in for drops: what cannot be marked has to be dropped.
     drops_unmarkable: bool,
     /// What happened so far.
@@ -76,11 +78,22 @@ impl Wire {
 
     fn new(way: Way, effects: &Effects) -> Wire {
         let drops_unmarkable = effects.ecn == Some(Ecn::InsteadOfDrop);
-        Wire { way, waiting: BinaryHeap::new(), seq: 0, drops_unmarkable, tally: Tally::default() }
+        Wire { way, waiting: BinaryHeap::new(), seq: 0, origin: 0, drops_unmarkable, tally: Tally::default() }
+    }
+
+    /// `fresh` takes over at `now`, its time zero; what has its time of arrival still arrives then. A return path with packets it has not
+    /// decided about goes on as it is.
+    pub(crate) fn replace(&mut self, fresh: Wire, now: u64) {
+        if !matches!(&self.way, Way::Driven { parked, .. } if !parked.is_empty()) {
+            self.way = fresh.way;
+            self.origin = now;
+        }
+        self.tally = fresh.tally;
     }
 
     /// A packet arrives at `now`.
     pub(crate) fn offer(&mut self, now: u64, packet: Packet, pool: &mut Pool) {
+        let now = now.saturating_sub(self.origin);
         let len = packet.bytes().len() as u32;
         self.tally.arrived(now, len);
         match &mut self.way {
@@ -131,7 +144,7 @@ impl Wire {
 
     fn schedule(&mut self, at: u64, packet: Packet) {
         self.seq += 1;
-        self.waiting.push(Due { at, seq: self.seq, packet });
+        self.waiting.push(Due { at: at.saturating_add(self.origin), seq: self.seq, packet });
     }
 
     /// When to come back; `None` while nothing is under way.
@@ -139,7 +152,7 @@ impl Wire {
         let due = self.waiting.peek().map(|due| due.at);
         let decision = match &self.way {
             Way::Link(_) => None,
-            Way::Driven { path, .. } => path.next_event(),
+            Way::Driven { path, .. } => path.next_event().map(|at| at.saturating_add(self.origin)),
         };
         due.into_iter().chain(decision).min()
     }
@@ -156,6 +169,7 @@ impl Wire {
     /// Learns what the return path has decided by now.
     fn decide(&mut self, now: u64, pool: &mut Pool) {
         let Way::Driven { path, parked, .. } = &mut self.way else { return };
+        let now = now.saturating_sub(self.origin);
         if path.next_event().is_none_or(|at| at > now) {
             return;
         }

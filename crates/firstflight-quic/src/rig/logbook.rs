@@ -82,20 +82,20 @@ const OVERHEAD: u64 = 34;
 
 /// What is written in the logbook.
 #[derive(Debug, Default)]
-pub(super) struct Entries {
+pub(crate) struct Entries {
     packets: Vec<Packet>,
     last_sent: Option<Time>,
     /// Bytes declared lost that wait to be sent again. The stack repeats before it sends anything new.
     owed: u64,
-    pub(super) packets_lost: u64,
-    pub(super) packets_dropped: u64,
-    pub(super) spurious: u64,
-    pub(super) repeats: u64,
-    pub(super) repeated_bytes: u64,
-    pub(super) lost_repeats: u64,
-    pub(super) below_ssthresh: u64,
-    pub(super) cwnd_max: u64,
-    pub(super) episodes: Vec<Episode>,
+    pub(crate) packets_lost: u64,
+    pub(crate) packets_dropped: u64,
+    pub(crate) spurious: u64,
+    pub(crate) repeats: u64,
+    pub(crate) repeated_bytes: u64,
+    pub(crate) lost_repeats: u64,
+    pub(crate) below_ssthresh: u64,
+    pub(crate) cwnd_max: u64,
+    pub(crate) episodes: Vec<Episode>,
     episodes_seen: u32,
     datagram: u64,
     watched: bool,
@@ -105,11 +105,11 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    pub(super) fn packets_sent(&self) -> u64 {
+    pub(crate) fn packets_sent(&self) -> u64 {
         self.packets.len() as u64
     }
 
-    pub(super) fn last_sent(&self) -> Option<Time> {
+    pub(crate) fn last_sent(&self) -> Option<Time> {
         self.last_sent
     }
 
@@ -124,7 +124,7 @@ impl Entries {
     }
 
     /// The path dropped the packet that was sent last.
-    pub(super) fn drop_last(&mut self) {
+    pub(crate) fn drop_last(&mut self) {
         let Some(packet) = self.packets.last_mut() else { return };
         packet.dropped = true;
         self.packets_dropped += 1;
@@ -132,12 +132,12 @@ impl Entries {
     }
 
     /// What was noted since the last call.
-    pub(super) fn take_notes(&mut self) -> Vec<Note> {
+    pub(crate) fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.notes)
     }
 
     /// A packet left of which no tap tells.
-    pub(super) fn on_untold(&mut self, now: Time) {
+    pub(crate) fn on_untold(&mut self, now: Time) {
         let position = self.packets.last().map_or(0, |packet| packet.position + 1);
         self.on_sent(now, position, 0);
     }
@@ -202,23 +202,23 @@ impl Entries {
 
 /// The logbook.
 #[derive(Debug, Default)]
-pub(super) struct Logbook {
+pub(crate) struct Logbook {
     entries: Mutex<Entries>,
 }
 
 impl Logbook {
     /// An empty one; with `watched` every event is noted.
-    pub(super) fn new(datagram: u16, watched: bool) -> Logbook {
+    pub(crate) fn new(datagram: u16, watched: bool) -> Logbook {
         Logbook { entries: Mutex::new(Entries { datagram: u64::from(datagram), watched, ..Entries::default() }) }
     }
 
     /// What is written in it.
-    pub(super) fn open(&self) -> MutexGuard<'_, Entries> {
+    pub(crate) fn open(&self) -> MutexGuard<'_, Entries> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The trial begins: what came before was the handshake.
-    pub(super) fn begin(&self) {
+    pub(crate) fn begin(&self) {
         let mut entries = self.open();
         // What the controller has heard of the handshake belongs to its log.
         let notes = std::mem::take(&mut entries.notes);

@@ -26,6 +26,9 @@ use crate::plan::Plan;
 use firstflight::{Exit, Nanos, Time};
 use firstflight_path::{Path, PathError};
 use hdrhistogram::Histogram;
+#[cfg(feature = "http")]
+pub(crate) use logbook::Logbook;
+#[cfg(not(feature = "http"))]
 use logbook::Logbook;
 use noq_proto::congestion::CubicConfig;
 use noq_sender::NoqSender;

@@ -1,0 +1,206 @@
+//! `firstflight fetch`.
+
+use crate::{Done, size};
+use clap::Args;
+use firstflight_lab::Bad;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+#[cfg_attr(not(feature = "quic"), expect(dead_code, reason = "parsed, and then refused by this build"))]
+pub struct Options {
+    /// What to download, such as https://localhost:4433/bytes/10MB; one after the other, each over a connection of its own
+    #[arg(required = true, value_name = "URL")]
+    urls: Vec<String>,
+    /// Believe only the holder of this public key, as `serve` prints it
+    #[arg(long, value_name = "BASE64", conflicts_with_all = ["ca", "insecure"])]
+    pin: Option<String>,
+    /// Believe certificates signed by one of these, PEM; otherwise those that this system believes
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    ca: Option<PathBuf>,
+    /// Believe anyone
+    #[arg(long)]
+    insecure: bool,
+    /// Talk to this address, whatever the URL says: a relay, for one
+    #[arg(long, value_name = "HOST:PORT")]
+    connect: Option<String>,
+    /// Ask the server to send with this arm
+    #[arg(long)]
+    arm: Option<String>,
+    /// Only this part, such as 0-999, 1000- or -500
+    #[arg(long, value_name = "FIRST-LAST", allow_hyphen_values = true)]
+    range: Option<String>,
+    /// How much the server may send without being asked for more
+    #[arg(long, value_name = "SIZE", default_value = "32MB", value_parser = size::parse, allow_hyphen_values = true)]
+    window: u64,
+    /// Write the object to a file; of several, one after the other
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Give up when nothing comes for so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = |text: &str| size::count(text, 1..=3600, "seconds"), allow_negative_numbers = true)]
+    idle: u64,
+    /// Give up after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = |text: &str| size::count(text, 1..=86_400, "seconds"), allow_negative_numbers = true)]
+    limit: u64,
+    /// Write the results as JSON to a file, `-` for standard output instead of lines
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[cfg(not(feature = "quic"))]
+pub fn run(_options: &Options) -> Result<Done, Bad> {
+    Err(Bad("`fetch` is not part of this build; `--features quic` adds it".into()))
+}
+
+#[cfg(feature = "quic")]
+pub use with_quic::run;
+
+#[cfg(feature = "quic")]
+mod with_quic {
+    use super::{Bad, Done, Options};
+    use crate::files::{Growing, check_file, write_whole};
+    use crate::serve::resolve;
+    use crate::terminal::{CAUTION, say, whisper};
+    use firstflight_lab::table::figure;
+    use firstflight_quic::http::{Fetch, FetchError, Fetched, Trust, fetch};
+    use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+    use serde_json::{Value, json};
+    use std::io::Write as _;
+    use std::time::{Duration, Instant};
+
+    /// A quick download never flickers.
+    const PATIENCE: Duration = Duration::from_secs(1);
+
+    pub fn run(options: &Options) -> Result<Done, Bad> {
+        let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
+        for file in options.output.iter().chain(options.json.iter().filter(|_| !to_stdout)) {
+            check_file(file)?;
+        }
+        let wanted = options.urls.iter().map(|url| wanted(options, url)).collect::<Result<Vec<_>, Bad>>()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Bad(format!("threads: {error}")))?;
+        let mut output = options.output.as_deref().map(Growing::open).transpose()?;
+        let mut rows = Vec::new();
+        let mut well = true;
+        for wanted in &wanted {
+            let result = runtime.block_on(download(wanted, output.as_mut()));
+            if let Err(FetchError::Bad(line)) = result {
+                return Err(Bad(line));
+            }
+            well &= result.as_ref().is_ok_and(|fetched| fetched.status.is_success());
+            rows.push(row(wanted, &result));
+            match &result {
+                Ok(fetched) if to_stdout => warn(wanted, fetched),
+                Ok(fetched) => {
+                    warn(wanted, fetched);
+                    say(&line(wanted, fetched))?;
+                }
+                Err(error) => whisper(&format!("{CAUTION}{}:{CAUTION:#} {error}", wanted.url)),
+            }
+        }
+        // An object that is not whole is not written.
+        if well && let Some(output) = output {
+            output.finish()?;
+        }
+        let document = || {
+            let document = json!({ "firstflight": env!("CARGO_PKG_VERSION"), "results": rows });
+            format!("{document:#}\n")
+        };
+        match &options.json {
+            Some(_) if to_stdout => say(&document())?,
+            Some(file) => write_whole(file, |out| out.write_all(document().as_bytes()))?,
+            None => {}
+        }
+        Ok(if well { Done::Well } else { Done::Short })
+    }
+
+    fn wanted(options: &Options, url: &str) -> Result<Fetch, Bad> {
+        let parsed = url.parse().map_err(|error| Bad(format!("{url}: {error}; allowed: https://HOST[:PORT]/PATH")))?;
+        let trust = match (&options.pin, &options.ca) {
+            (Some(pin), _) => Trust::Pin(pin.clone()),
+            (None, Some(file)) => Trust::Authority(file.clone()),
+            (None, None) if options.insecure => Trust::Anyone,
+            (None, None) => Trust::System,
+        };
+        Ok(Fetch {
+            trust,
+            connect_to: options.connect.as_ref().map(|text| resolve("--connect", text)).transpose()?,
+            arm: options.arm.clone(),
+            range: options.range.as_ref().map(|range| format!("bytes={range}")),
+            window: options.window,
+            idle: Duration::from_secs(options.idle),
+            limit: Duration::from_secs(options.limit),
+            ..Fetch::new(parsed)
+        })
+    }
+
+    async fn download(wanted: &Fetch, mut output: Option<&mut Growing>) -> Result<Fetched, FetchError> {
+        let bar = ProgressBar::hidden();
+        if let Ok(style) = ProgressStyle::with_template("{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left") {
+            bar.set_style(style);
+        }
+        let begun = Instant::now();
+        let result = fetch(wanted, |announced, piece| {
+            if let Some(announced) = announced.filter(|_| bar.length().is_none()) {
+                bar.set_length(announced);
+            }
+            bar.inc(piece.len() as u64);
+            if bar.is_hidden() && begun.elapsed() > PATIENCE {
+                bar.set_draw_target(ProgressDrawTarget::stderr());
+            }
+            match &mut output {
+                Some(output) => output.write_all(piece).map_err(|error| format!("the output: {error}")),
+                None => Ok(()),
+            }
+        });
+        let result = result.await;
+        bar.finish_and_clear();
+        result
+    }
+
+    fn ms(duration: Duration) -> f64 {
+        duration.as_secs_f64() * 1e3
+    }
+
+    fn warn(wanted: &Fetch, fetched: &Fetched) {
+        if !fetched.status.is_success() {
+            whisper(&format!("{CAUTION}{}:{CAUTION:#} {}", wanted.url, fetched.status));
+        }
+    }
+
+    fn goodput_mbps(fetched: &Fetched) -> f64 {
+        fetched.bytes as f64 * 8e-6 / fetched.last_byte.as_secs_f64().max(1e-9)
+    }
+
+    fn line(wanted: &Fetch, fetched: &Fetched) -> String {
+        let arm = fetched.arm.as_ref().map_or(String::new(), |arm| format!(", {arm}"));
+        format!(
+            "{}: {} in {:.1} ms, {:.1} Mbit/s; {} verified{arm}\n",
+            wanted.url,
+            figure(fetched.bytes as f64, "bytes"),
+            ms(fetched.last_byte),
+            goodput_mbps(fetched),
+            fetched.verified.name(),
+        )
+    }
+
+    fn row(wanted: &Fetch, result: &Result<Fetched, FetchError>) -> Value {
+        let url = wanted.url.to_string();
+        match result {
+            Ok(fetched) => json!({
+                "url": url,
+                "status": fetched.status.as_u16(),
+                "complete": fetched.status.is_success(),
+                "bytes": fetched.bytes,
+                "verified": fetched.verified.name(),
+                "arm": fetched.arm,
+                "handshake_ms": ms(fetched.handshake),
+                "ttfb_ms": ms(fetched.first_byte),
+                "ttlb_ms": ms(fetched.last_byte),
+                "goodput_mbps": goodput_mbps(fetched),
+                "window_bytes": fetched.window,
+                "error": null,
+            }),
+            Err(error) => json!({ "url": url, "complete": false, "window_bytes": wanted.window, "error": error.to_string() }),
+        }
+    }
+}

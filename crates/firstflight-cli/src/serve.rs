@@ -1,0 +1,209 @@
+//! `firstflight serve`.
+
+use crate::{Done, size};
+use clap::Args;
+use firstflight_lab::Bad;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+#[cfg_attr(not(feature = "quic"), expect(dead_code, reason = "parsed, and then refused by this build"))]
+pub struct Options {
+    /// Where to listen, and with which arm if not that of --arm; port 0 takes a free one. May be given several times
+    #[arg(long, value_name = "ADDRESS:PORT[=ARM]", default_value = "127.0.0.1:4433")]
+    listen: Vec<String>,
+    /// The arm to send with
+    #[arg(long, default_value = "hystart++")]
+    arm: String,
+    /// A client may choose another arm with the header field `firstflight-arm` of its first request
+    #[arg(long)]
+    allow_arm: bool,
+    /// Initial window in packets, for arms that do not name one
+    #[arg(long, default_value_t = 10, value_parser = |text: &str| size::count(text, 1..=1000, "packets").map(|n| n as u32), allow_negative_numbers = true)]
+    iw: u32,
+    /// Serve the files of this folder, beside /bytes/SIZE
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+    /// Certificate chain, PEM; without it a throw-away certificate is made up
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// Private key of the certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+    /// Names in the throw-away certificate
+    #[arg(long, value_name = "NAME", default_values = ["localhost", "127.0.0.1", "::1"], conflicts_with = "cert")]
+    name: Vec<String>,
+    /// Tell metrics for Prometheus at http://ADDRESS:PORT/metrics
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<String>,
+    /// Connections at a time, per listener; from half of them on clients have to prove their address
+    #[arg(long, default_value_t = 1000, value_parser = |text: &str| size::count(text, 1..=1_000_000, "connections").map(|n| n as usize), allow_negative_numbers = true)]
+    connections: usize,
+    /// Connections at a time from one address
+    #[arg(long, default_value_t = 256, value_parser = |text: &str| size::count(text, 1..=1_000_000, "connections").map(|n| n as usize), allow_negative_numbers = true)]
+    per_address: usize,
+    /// New connections per second from one address
+    #[arg(long, default_value_t = 500, value_parser = |text: &str| size::count(text, 1..=1_000_000, "per second").map(|n| n as u32), allow_negative_numbers = true)]
+    connection_rate: u32,
+    /// Requests per second from one address
+    #[arg(long, default_value_t = 2000, value_parser = |text: &str| size::count(text, 1..=1_000_000, "per second").map(|n| n as u32), allow_negative_numbers = true)]
+    request_rate: u32,
+    /// Requests at a time on one connection
+    #[arg(long, default_value_t = 32, value_parser = |text: &str| size::count(text, 1..=1000, "requests").map(|n| n as u32), allow_negative_numbers = true)]
+    requests: u32,
+    /// The largest object of /bytes/SIZE
+    #[arg(long, value_name = "SIZE", default_value = "1024GiB", value_parser = size::parse, allow_hyphen_values = true)]
+    largest: u64,
+    /// Memory for what was sent and is not acknowledged, of all connections of a listener together
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size::parse, allow_hyphen_values = true)]
+    memory: u64,
+    /// A response slower than 1 kB/s for so many seconds is given up, and a connection that asks nothing for so long is closed
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = |text: &str| size::count(text, 1..=3600, "seconds"), allow_negative_numbers = true)]
+    patience: u64,
+    /// Told to end (Ctrl-C, SIGTERM), wait so many seconds for what was begun; told again, not at all
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = |text: &str| size::count(text, 0..=3600, "seconds"), allow_negative_numbers = true)]
+    grace: u64,
+}
+
+#[cfg(not(feature = "quic"))]
+pub fn run(_options: &Options) -> Result<Done, Bad> {
+    Err(Bad("`serve` is not part of this build; `--features quic` adds it".into()))
+}
+
+#[cfg(feature = "quic")]
+pub use with_quic::{resolve, run};
+
+#[cfg(feature = "quic")]
+mod with_quic {
+    use super::{Bad, Done, Options};
+    use crate::terminal::{QUIET, whisper};
+    use firstflight_lab::table::figure;
+    use firstflight_quic::http::{Certificate, Ended, Exporter, Limits, Meter, Server, ServerOptions};
+    use firstflight_quic::{Plan, Refused};
+    use std::net::{SocketAddr, ToSocketAddrs};
+    use std::num::NonZeroU32;
+    use std::time::Duration;
+    use tokio::signal::unix::{SignalKind, signal};
+    use tokio::sync::watch;
+    use tokio::task::JoinSet;
+
+    fn bad(refused: Refused) -> Bad {
+        Bad(refused.0)
+    }
+
+    pub fn run(options: &Options) -> Result<Done, Bad> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        runtime.map_err(|error| Bad(format!("threads: {error}")))?.block_on(serve(options))
+    }
+
+    async fn serve(options: &Options) -> Result<Done, Bad> {
+        let meter = Meter::default();
+        // Everything is opened before anything is served.
+        let servers = options.listen.iter().map(|listen| listener(options, listen, &meter)).collect::<Result<Vec<_>, Bad>>()?;
+        let mut told = signals()?;
+        let exporter = match &options.metrics {
+            Some(text) => Some(Exporter::bind(&meter, resolve("--metrics", text)?).await.map_err(bad)?),
+            None => None,
+        };
+        let mut running = JoinSet::new();
+        for (server, arm) in servers {
+            whisper(&format!("serving https://{}/bytes/SIZE with {arm}", server.address()));
+            whisper(&format!("{QUIET}public key {}{QUIET:#}", server.pin()));
+            let (mut stop, grace) = (told.clone(), Duration::from_secs(options.grace));
+            running.spawn(server.run(async move {
+                times(&mut stop, 1).await;
+                async move {
+                    tokio::select! {
+                        () = tokio::time::sleep(grace) => {}
+                        () = times(&mut stop, 2) => {}
+                    }
+                }
+            }));
+        }
+        if let Some(exporter) = exporter {
+            whisper(&format!("metrics at http://{}/metrics", exporter.address()));
+            tokio::spawn(exporter.run());
+        }
+        let worst = limits(options).worst_case() * options.listen.len() as u64;
+        whisper(&format!(
+            "{QUIET}at worst {} for {} connections; Ctrl-C ends{QUIET:#}",
+            figure(worst as f64, "bytes"),
+            options.connections * options.listen.len()
+        ));
+        times(&mut told, 1).await;
+        whisper("finishing what was begun; once more ends at once");
+        let mut cut = 0;
+        while let Some(ended) = running.join_next().await {
+            match ended {
+                Ok(Ended::Drained) => {}
+                Ok(Ended::CutOff(connections)) => cut += connections,
+                Err(error) => return Err(Bad(format!("a listener failed: {error}"))),
+            }
+        }
+        if cut > 0 {
+            whisper(&format!("{cut} connections were cut off"));
+        }
+        Ok(if cut == 0 { Done::Well } else { Done::Short })
+    }
+
+    /// Waits until told so many times.
+    async fn times(told: &mut watch::Receiver<u32>, times: u32) {
+        let _ = told.wait_for(|count| *count >= times).await;
+    }
+
+    /// Counts SIGINT and SIGTERM.
+    fn signals() -> Result<watch::Receiver<u32>, Bad> {
+        let open = |kind| signal(kind).map_err(|error| Bad(format!("signals: {error}")));
+        let (mut interrupt, mut terminate) = (open(SignalKind::interrupt())?, open(SignalKind::terminate())?);
+        let (count, told) = watch::channel(0);
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                }
+                count.send_modify(|count| *count += 1);
+            }
+        });
+        Ok(told)
+    }
+
+    fn limits(options: &Options) -> Limits {
+        let rate = |rate| NonZeroU32::new(rate).unwrap_or(NonZeroU32::MIN);
+        Limits {
+            connections: options.connections,
+            per_address: options.per_address,
+            new_per_second: rate(options.connection_rate),
+            requests_per_second: rate(options.request_rate),
+            requests: options.requests,
+            largest: options.largest,
+            memory: options.memory,
+            patience: Duration::from_secs(options.patience),
+        }
+    }
+
+    fn listener(options: &Options, listen: &str, meter: &Meter) -> Result<(Server, String), Bad> {
+        // An address has no `=`; an arm may have several.
+        let (address, arm) = listen.split_once('=').unwrap_or((listen, &options.arm));
+        let plan = Plan { initial_window: Some(options.iw), ..Plan::parse(arm).map_err(bad)? };
+        let certificate = match (&options.cert, &options.key) {
+            (Some(chain), Some(key)) => Certificate::Files { chain: chain.clone(), key: key.clone() },
+            _ => Certificate::ThrowAway(options.name.clone()),
+        };
+        let server = Server::bind(ServerOptions {
+            choice: options.allow_arm,
+            folder: options.dir.clone(),
+            certificate,
+            meter: meter.clone(),
+            limits: limits(options),
+            ..ServerOptions::new(resolve("--listen", address)?, plan)
+        });
+        Ok((server.map_err(bad)?, plan.arm.to_string()))
+    }
+
+    /// The address behind `HOST:PORT`, the first if it has several.
+    pub fn resolve(option: &str, text: &str) -> Result<SocketAddr, Bad> {
+        let wrong = |why: &str| Bad(format!("{option} {text}: {why}; allowed: HOST:PORT, such as 127.0.0.1:4433 or [::1]:4433"));
+        let mut all = text.to_socket_addrs().map_err(|error| wrong(&error.to_string()))?;
+        all.next().ok_or_else(|| wrong("no address"))
+    }
+}

@@ -1,0 +1,67 @@
+//! The table of real sockets: every arm several times over, in turn, so that a busy minute does not fall on one arm.
+
+use super::{cells, off, trials};
+use firstflight_lab::{Bad, Ground, Testbed, TrialRow};
+use firstflight_path::Path;
+
+const PATH: &str = "rate=100Mbit,rtt=30ms,queue=30ms";
+const BYTES: u64 = 10_000_000;
+
+const INTRODUCTION: &str = "
+The third column of testbeds: `firstflight compare --on quic --real`, HTTP/3 from a noq server to a client on loopback sockets through the
+relay (`link --udp`), in real time. Median of several trials, smallest and largest in brackets. The rig is the same stack without sockets, so
+what differs is the machine: timers of the stacks' runtime that fire up to a millisecond late, system calls, and whatever else runs. A
+trial whose relay was late is repeated.
+";
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().unwrap_or("unknown").to_owned()
+}
+
+/// Prints the table of `count` trials each.
+pub fn table(count: usize) -> Result<(), Bad> {
+    let burst = Ground::new(Path::parse(PATH)?, BYTES).burst;
+    let sim = trials(PATH, BYTES, Testbed::Sim, burst)?;
+    let rig = trials(PATH, BYTES, Testbed::Quic, burst)?;
+    let before = load();
+    let real: Vec<Vec<TrialRow>> = (0..count).map(|_| trials(PATH, BYTES, Testbed::QuicReal, burst)).collect::<Result<_, Bad>>()?;
+    let doubts = firstflight_lab::quic_real::take_doubts().len();
+    let processors = std::thread::available_parallelism().map_or(0, usize::from);
+    println!("\n## Real sockets: `{PATH}`, {} MB\n{INTRODUCTION}", BYTES / 1_000_000);
+    println!(
+        "{count} trials per arm on {processors} processors, load average {before} before and {} after; {doubts} doubts of the relay.\n",
+        load()
+    );
+    println!("| arm | TTLB sim, ms | rig | real | real to rig | read rig, ms | real | real to rig | lost rig | real | exit rig | real |");
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---|");
+    for (index, (sim, rig)) in sim.iter().zip(&rig).enumerate() {
+        let arm = &sim.arm;
+        let real: Vec<_> = real.iter().map(|rows| cells(&rows[index], BYTES)).collect();
+        let of = |value: fn(&super::Cells) -> f64| real.iter().map(value).collect::<Vec<f64>>();
+        let (ttlb, read, lost) = (of(|cells| cells.ttlb), of(|cells| cells.read), of(|cells| cells.lost as f64));
+        let (least, most) = ttlb.iter().fold((f64::MAX, f64::MIN), |(least, most), ttlb| (least.min(*ttlb), most.max(*ttlb)));
+        // The exit of the trial that is the median.
+        let middle = median(ttlb.clone());
+        let exit = real.iter().find(|cells| cells.ttlb.total_cmp(&middle).is_eq()).map_or("", |cells| &cells.exit);
+        let (sim, rig) = (cells(sim, BYTES), cells(rig, BYTES));
+        println!(
+            "| `{arm}` | {:.1} | {:.1} | {middle:.1} ({least:.1}..{most:.1}) | {} | {:.1} | {:.1} | {} | {} | {:.0} | {} | {exit} |",
+            sim.ttlb,
+            rig.ttlb,
+            off(rig.ttlb, middle),
+            rig.read,
+            median(read.clone()),
+            off(rig.read, median(read)),
+            rig.lost,
+            median(lost),
+            rig.exit,
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,294 @@
+//! The client: one object, timed and checked.
+
+use super::content;
+use super::over_iroh::binding::Connection;
+use super::request::{ARM, PATTERN};
+use super::streams::{Allowance, Finish};
+use super::tls::{self, Trust};
+use bytes::Buf;
+use bytes::Bytes;
+use http::{HeaderMap, Request, StatusCode, Uri, header};
+use iroh_quinn::crypto::rustls::QuicClientConfig;
+use iroh_quinn::{ClientConfig, ConnectionError, Endpoint, IdleTimeout, TransportConfig, VarInt};
+use std::fmt;
+use std::future::Future;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What to fetch, and how.
+#[derive(Clone, Debug)]
+pub struct Fetch {
+    /// Where it is: `https://HOST:PORT/PATH`.
+    pub url: Uri,
+    /// Whom to believe.
+    pub trust: Trust,
+    /// Another address than the one that the host's name stands for, such as that of a relay.
+    pub connect_to: Option<SocketAddr>,
+    /// The arm that the server is asked to send with.
+    pub arm: Option<String>,
+    /// Value of the Range field.
+    pub range: Option<String>,
+    /// Bytes that the server may send without being asked for more: of the stream and of the connection.
+    pub window: u64,
+    /// Give up when nothing arrives for so long.
+    pub idle: Duration,
+    /// Give up after so long in all.
+    pub limit: Duration,
+    /// UDP payload of the largest packets from the first one on; `None` begins with 1200 and looks for more.
+    pub datagram: Option<u16>,
+}
+
+impl Fetch {
+    /// A fetch of `url` with a window of 32 MB that believes whom this system believes.
+    pub fn new(url: Uri) -> Fetch {
+        Fetch {
+            url,
+            trust: Trust::System,
+            connect_to: None,
+            arm: None,
+            range: None,
+            window: 32_000_000,
+            idle: Duration::from_secs(30),
+            limit: Duration::from_secs(3600),
+            datagram: None,
+        }
+    }
+}
+
+/// What is certain about what arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verified {
+    /// Every byte is what stands at its offset.
+    Content,
+    /// There are as many as were announced.
+    Length,
+    /// Nothing was announced.
+    Nothing,
+}
+
+impl Verified {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verified::Content => "content",
+            Verified::Length => "length",
+            Verified::Nothing => "nothing",
+        }
+    }
+}
+
+/// An object that arrived. Times count from the moment the request was sent, but that of the handshake.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    /// Status of the response.
+    pub status: StatusCode,
+    /// Its header fields.
+    pub fields: HeaderMap,
+    /// Bytes that arrived.
+    pub bytes: u64,
+    /// What is certain about them.
+    pub verified: Verified,
+    /// The arm that the server says it sends with.
+    pub arm: Option<String>,
+    /// From the first packet until the connection stood.
+    pub handshake: Duration,
+    /// Until the first byte of the object was read.
+    pub first_byte: Duration,
+    /// Until the last byte of the object was read.
+    pub last_byte: Duration,
+    /// Receive window that was granted, bytes.
+    pub window: u64,
+}
+
+/// Why nothing, or not everything, arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FetchError {
+    /// What was asked for makes no sense: the user can mend it.
+    Bad(String),
+    /// The server or the network failed.
+    Failed(String),
+    /// A byte is not what it should be: its offset.
+    Wrong(u64),
+}
+
+impl fmt::Display for FetchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FetchError::Bad(line) | FetchError::Failed(line) => f.write_str(line),
+            FetchError::Wrong(offset) => write!(f, "the byte at offset {offset} is not what it should be"),
+        }
+    }
+}
+
+impl std::error::Error for FetchError {}
+
+fn failed(what: &str) -> impl Fn(&dyn fmt::Display) -> FetchError + '_ {
+    move |error| FetchError::Failed(format!("{what}: {error}"))
+}
+
+/// Fetches one object over a connection of its own. Every piece goes to `take`, which is told the length announced, in the order of the
+/// object; what it refuses ends the transfer.
+///
+/// # Errors
+/// See [`FetchError`].
+pub async fn fetch(wanted: &Fetch, take: impl FnMut(Option<u64>, &[u8]) -> Result<(), String>) -> Result<Fetched, FetchError> {
+    fetch_and(wanted, take, std::future::ready(())).await
+}
+
+/// [`fetch`], with the connection kept until `then` resolves: its last acknowledgement is sent when it is due, and not with its end.
+///
+/// # Errors
+/// See [`FetchError`].
+pub async fn fetch_and(
+    wanted: &Fetch,
+    take: impl FnMut(Option<u64>, &[u8]) -> Result<(), String>,
+    then: impl Future<Output = ()>,
+) -> Result<Fetched, FetchError> {
+    let late = || FetchError::Failed(format!("not finished after {} s", wanted.limit.as_secs()));
+    tokio::time::timeout(wanted.limit, unlimited(wanted, take, then)).await.map_err(|_| late())?
+}
+
+async fn unlimited(
+    wanted: &Fetch,
+    take: impl FnMut(Option<u64>, &[u8]) -> Result<(), String>,
+    then: impl Future<Output = ()>,
+) -> Result<Fetched, FetchError> {
+    let (host, address) = whereto(wanted).await?;
+    let client = client(wanted)?;
+    let any = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let endpoint = Endpoint::client(SocketAddr::new(any, 0)).map_err(|error| failed("a socket")(&error))?;
+    let begun = Instant::now();
+    let connecting = endpoint.connect_with(client, address, &host).map_err(|error| FetchError::Bad(format!("{}: {error}", wanted.url)))?;
+    let quic = connecting.await.map_err(|error| failed(&format!("{host} at {address}"))(&error))?;
+    let handshake = begun.elapsed();
+    let binding = Connection::new(quic.clone(), Finish::Noted, Allowance::NONE);
+    let built = h3::client::builder().build::<_, _, Bytes>(binding).await;
+    let (mut driver, mut requests) = built.map_err(|error| failed("HTTP/3")(&error))?;
+    let driving = tokio::spawn(async move { driver.wait_idle().await });
+    let fetched = transfer(wanted, &mut requests, take).await.map_err(|error| explained(error, &quic));
+    if fetched.is_ok() {
+        then.await;
+    }
+    drop(requests);
+    quic.close(VarInt::from_u32(NO_ERROR), b"");
+    driving.abort();
+    // So that the server hears of it before the socket closes.
+    endpoint.wait_idle().await;
+    fetched.map(|fetched| Fetched { handshake, ..fetched })
+}
+
+/// H3_NO_ERROR, RFC 9114 section 8.1.
+const NO_ERROR: u32 = 0x100;
+
+/// The host's name, and its address.
+async fn whereto(wanted: &Fetch) -> Result<(String, SocketAddr), FetchError> {
+    let bad = |why: &str| FetchError::Bad(format!("{}: {why}; allowed: https://HOST[:PORT]/PATH", wanted.url));
+    if wanted.url.scheme_str() != Some("https") {
+        return Err(bad("not an https URL"));
+    }
+    let host = wanted.url.host().ok_or_else(|| bad("no host"))?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    if let Some(address) = wanted.connect_to {
+        return Ok((host.to_owned(), address));
+    }
+    let port = wanted.url.port_u16().unwrap_or(443);
+    let mut all = tokio::net::lookup_host((host, port)).await.map_err(|error| bad(&error.to_string()))?;
+    all.next().map(|address| (host.to_owned(), address)).ok_or_else(|| bad("no address"))
+}
+
+fn client(wanted: &Fetch) -> Result<ClientConfig, FetchError> {
+    let tls = tls::client(&wanted.trust).map_err(|refused| FetchError::Bad(refused.0))?;
+    let crypto = QuicClientConfig::try_from(tls).map_err(|error| FetchError::Bad(format!("TLS: {error}")))?;
+    let mut transport = TransportConfig::default();
+    let window = VarInt::from_u64(wanted.window).map_err(|_| FetchError::Bad(format!("a window of {} bytes", wanted.window)))?;
+    transport.stream_receive_window(window).receive_window(window).max_idle_timeout(IdleTimeout::try_from(wanted.idle).ok());
+    if let Some(datagram) = wanted.datagram {
+        transport.initial_mtu(datagram).mtu_discovery_config(None);
+    }
+    let mut client = ClientConfig::new(Arc::new(crypto));
+    client.transport_config(Arc::new(transport));
+    Ok(client)
+}
+
+/// What the transport knows is more than what HTTP says.
+fn explained(error: FetchError, quic: &iroh_quinn::Connection) -> FetchError {
+    match (&error, quic.close_reason()) {
+        (FetchError::Failed(_), Some(reason)) if reason != ConnectionError::LocallyClosed => FetchError::Failed(reason.to_string()),
+        _ => error,
+    }
+}
+
+type Requests = h3::client::SendRequest<super::over_iroh::binding::Opener, Bytes>;
+
+async fn transfer(
+    wanted: &Fetch,
+    requests: &mut Requests,
+    mut take: impl FnMut(Option<u64>, &[u8]) -> Result<(), String>,
+) -> Result<Fetched, FetchError> {
+    let failed = |error: h3::error::StreamError| FetchError::Failed(error.to_string());
+    let mut request = Request::get(wanted.url.clone()).header(header::USER_AGENT, concat!("firstflight/", env!("CARGO_PKG_VERSION")));
+    if let Some(arm) = &wanted.arm {
+        request = request.header(ARM, arm);
+    }
+    if let Some(range) = &wanted.range {
+        request = request.header(header::RANGE, range);
+    }
+    let request = request.body(()).map_err(|error| FetchError::Bad(error.to_string()))?;
+    let begun = Instant::now();
+    let mut stream = requests.send_request(request).await.map_err(failed)?;
+    // RFC 9114 section 4.1: a server may have heard enough before everything was said, and its answer counts all the same.
+    match stream.finish().await {
+        Ok(()) | Err(h3::error::StreamError::RemoteTerminate { .. }) => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let response = stream.recv_response().await.map_err(failed)?;
+    let fields = response.headers().clone();
+    let text = |name: &header::HeaderName| fields.get(name).and_then(|value| value.to_str().ok());
+    let announced = text(&header::CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
+    let offset = offset(response.status(), text(&header::CONTENT_RANGE));
+    // Only a whole answer holds the object.
+    let checked = text(&PATTERN) == Some(content::NAME) && response.status().is_success();
+    let (mut bytes, mut first_byte) = (0, None);
+    while let Some(mut piece) = stream.recv_data().await.map_err(failed)? {
+        while piece.has_remaining() {
+            first_byte.get_or_insert_with(|| begun.elapsed());
+            let part = piece.chunk();
+            if let Some(wrong) = offset.filter(|_| checked).and_then(|offset| content::first_wrong(offset + bytes, part)) {
+                return Err(FetchError::Wrong(wrong));
+            }
+            take(announced, part).map_err(FetchError::Failed)?;
+            bytes += part.len() as u64;
+            let len = part.len();
+            piece.advance(len);
+        }
+    }
+    let last_byte = begun.elapsed();
+    if let Some(announced) = announced.filter(|announced| *announced != bytes) {
+        return Err(FetchError::Failed(format!("{bytes} bytes arrived of {announced} that were announced")));
+    }
+    let verified = match (checked && offset.is_some(), announced) {
+        (true, Some(_)) => Verified::Content,
+        (_, Some(_)) => Verified::Length,
+        _ => Verified::Nothing,
+    };
+    Ok(Fetched {
+        status: response.status(),
+        bytes,
+        verified,
+        arm: text(&ARM).map(str::to_owned),
+        fields,
+        handshake: Duration::ZERO,
+        first_byte: first_byte.unwrap_or(last_byte),
+        last_byte,
+        window: wanted.window,
+    })
+}
+
+/// Where the first byte of a response lies in its object, if it says so.
+fn offset(status: StatusCode, range: Option<&str>) -> Option<u64> {
+    if status != StatusCode::PARTIAL_CONTENT {
+        return Some(0);
+    }
+    range?.strip_prefix("bytes ")?.split_once('-')?.0.parse().ok()
+}

@@ -1,0 +1,231 @@
+//! How much one server does for whom. Everything a peer can make grow has a bound here; [`Limits::worst_case`] is their sum.
+
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Bounds of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections at a time. From half of them on, a client has to show that its address is its own before anything is kept for it.
+    pub connections: usize,
+    /// Connections at a time from one address (IPv6: one network of 64 bits).
+    pub per_address: usize,
+    /// New connections per second from one address; twice as many at once.
+    pub new_per_second: NonZeroU32,
+    /// Requests per second from one address; twice as many at once.
+    pub requests_per_second: NonZeroU32,
+    /// Requests at a time on one connection.
+    pub requests: u32,
+    /// The largest object made on request, bytes.
+    pub largest: u64,
+    /// Memory for what was sent and is not acknowledged, of all connections together, bytes.
+    pub memory: u64,
+    /// A response that does not get [`Limits::SLOWEST`] through in such a time on average is given up, and a connection without request
+    /// for so long is closed.
+    pub patience: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            connections: 1000,
+            per_address: 256,
+            new_per_second: NonZeroU32::new(500).unwrap_or(NonZeroU32::MIN),
+            requests_per_second: NonZeroU32::new(2000).unwrap_or(NonZeroU32::MIN),
+            requests: 32,
+            largest: 1 << 40,
+            memory: 1 << 30,
+            patience: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Bytes that a stream with a request may deliver.
+pub(super) const REQUEST: u64 = 24 << 10;
+/// Bytes that a control stream may deliver in the life of a connection.
+pub(super) const CONTROL: u64 = 128 << 10;
+/// Most that is kept of a header section, RFC 9114 section 4.2.2.
+pub(super) const FIELDS: u64 = 16 << 10;
+/// Streams in one direction that a client may open: control, two for header tables, and as many that mean nothing.
+pub(super) const ONE_WAY: u32 = 6;
+/// Bytes of an object that are made or read at a time.
+pub(super) const PIECE: usize = 64 << 10;
+/// Receive window of a connection, bytes: requests are small.
+pub(super) const RECEIVE: u32 = 256 << 10;
+/// A connection's share of the memory is between these, bytes.
+const SHARE: (u64, u64) = (64 << 10, 64 << 20);
+
+impl Limits {
+    /// Bytes per second below which a response is given up.
+    pub const SLOWEST: u64 = 1000;
+
+    /// What one of `open` connections may keep for repeats. A power of two, so that it rarely changes.
+    pub(super) fn share(&self, open: usize) -> u64 {
+        let share = (self.memory / open.max(1) as u64).clamp(SHARE.0, SHARE.1);
+        1 << share.ilog2()
+    }
+
+    /// Bytes that all connections together can make this server keep: what waits for acknowledgement, requests not yet read, frames not
+    /// yet whole, and pieces being sent. What the QUIC stack itself keeps per connection comes on top, about 50 kB.
+    pub fn worst_case(&self) -> u64 {
+        let connections = self.connections as u64;
+        let requests = u64::from(self.requests);
+        let sending = connections * self.share(self.connections);
+        let each = u64::from(RECEIVE) + u64::from(ONE_WAY) * CONTROL + requests * (REQUEST + PIECE as u64);
+        sending.saturating_add(connections.saturating_mul(each))
+    }
+}
+
+/// An address as limits see it.
+pub(super) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+    }
+}
+
+/// Who is connected, and how often they ask.
+#[derive(Debug)]
+pub(super) struct Gate {
+    limits: Limits,
+    inside: Mutex<HashMap<IpAddr, usize>>,
+    connections: DefaultKeyedRateLimiter<IpAddr>,
+    requests: DefaultKeyedRateLimiter<IpAddr>,
+}
+
+/// A place inside, given back when dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    gate: Arc<Gate>,
+    network: IpAddr,
+}
+
+/// What becomes of somebody who wants in.
+#[derive(Debug)]
+pub(super) enum Admission {
+    In(Place),
+    /// First show that the address is yours.
+    Prove,
+    /// Too many, or too often.
+    Out,
+}
+
+impl Gate {
+    pub(super) fn new(limits: Limits) -> Gate {
+        let quota = |rate: NonZeroU32| Quota::per_second(rate).allow_burst(rate.saturating_add(rate.get()));
+        Gate {
+            limits,
+            inside: Mutex::default(),
+            connections: RateLimiter::keyed(quota(limits.new_per_second)),
+            requests: RateLimiter::keyed(quota(limits.requests_per_second)),
+        }
+    }
+
+    fn inside(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `proven`: the address was shown to be its own.
+    pub(super) fn admit(self: &Arc<Self>, address: IpAddr, proven: bool) -> Admission {
+        let network = network(address);
+        let mut inside = self.inside();
+        let all: usize = inside.values().sum();
+        if all >= self.limits.connections || inside.get(&network).copied().unwrap_or(0) >= self.limits.per_address {
+            return Admission::Out;
+        }
+        if !proven && all >= self.limits.connections / 2 {
+            return Admission::Prove;
+        }
+        if self.connections.check_key(&network).is_err() {
+            return Admission::Out;
+        }
+        *inside.entry(network).or_default() += 1;
+        Admission::In(Place { gate: Arc::clone(self), network })
+    }
+
+    /// Whether this address may ask once more now.
+    pub(super) fn may_ask(&self, address: IpAddr) -> bool {
+        self.requests.check_key(&network(address)).is_ok()
+    }
+
+    /// Forgets who has not been here for a while; to be called now and then.
+    pub(super) fn tidy(&self) {
+        for limiter in [&self.connections, &self.requests] {
+            limiter.retain_recent();
+            limiter.shrink_to_fit();
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut inside = self.gate.inside();
+        if let Some(count) = inside.get_mut(&self.network) {
+            *count -= 1;
+            if *count == 0 {
+                inside.remove(&self.network);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate(limits: Limits) -> Arc<Gate> {
+        Arc::new(Gate::new(limits))
+    }
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    #[test]
+    fn places_are_bounded_per_address_and_in_all_and_given_back() {
+        let gate = gate(Limits { connections: 3, per_address: 2, ..Limits::default() });
+        let (here, there) = (address("192.0.2.1"), address("192.0.2.2"));
+        let mut inside = Vec::new();
+        for _ in 0..2 {
+            let Admission::In(place) = gate.admit(here, true) else { panic!("there is room for two from one address") };
+            inside.push(place);
+        }
+        assert!(matches!(gate.admit(here, true), Admission::Out), "a third from one address");
+        let Admission::In(third) = gate.admit(there, true) else { panic!("there is room for three in all") };
+        assert!(matches!(gate.admit(there, true), Admission::Out), "a fourth in all");
+        drop((inside.pop(), third));
+        assert!(matches!(gate.admit(here, true), Admission::In(_)), "a place given back is free");
+    }
+
+    #[test]
+    fn a_full_house_asks_for_proof() {
+        let gate = gate(Limits { connections: 4, ..Limits::default() });
+        let places: Vec<Admission> = (0..2).map(|_| gate.admit(address("192.0.2.1"), false)).collect();
+        assert!(places.iter().all(|place| matches!(place, Admission::In(_))));
+        assert!(matches!(gate.admit(address("192.0.2.1"), false), Admission::Prove), "two of four are inside");
+    }
+
+    #[test]
+    fn rates_are_per_network() {
+        let two = NonZeroU32::new(2).unwrap_or(NonZeroU32::MIN);
+        let gate = gate(Limits { requests_per_second: two, ..Limits::default() });
+        let asked = |text| (0..100).filter(|_| gate.may_ask(address(text))).count();
+        assert!((4..10).contains(&asked("2001:db8::1")), "two per second, four at once");
+        assert_eq!(asked("2001:db8::ffff"), 0, "the same network");
+        assert!(asked("2001:db8:0:1::1") >= 4, "another network");
+        gate.tidy();
+    }
+
+    #[test]
+    fn the_worst_case_is_the_sum_of_all_bounds() {
+        let limits = Limits { connections: 100, memory: 1 << 30, requests: 8, ..Limits::default() };
+        assert_eq!(limits.share(1), 64 << 20, "a share is no more than a long fat path needs");
+        assert_eq!(limits.share(100), 8 << 20, "a gigabyte over a hundred, down to a power of two");
+        assert_eq!(limits.share(1_000_000), 64 << 10, "and no less than a little");
+        assert_eq!(limits.worst_case(), 100 * ((8 << 20) + (256 << 10) + 6 * (128 << 10) + 8 * ((24 + 64) << 10)));
+    }
+}

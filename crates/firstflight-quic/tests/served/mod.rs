@@ -1,0 +1,135 @@
+//! A server that runs, and a foreign client: quinn with its own binding to h3.
+#![allow(dead_code, reason = "every test binary uses its part")]
+
+use firstflight_quic::Plan;
+use firstflight_quic::http::{Ended, Exporter, Fetch, Server, ServerOptions, Trust};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::ring;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+pub fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+pub fn options(arm: &str) -> ServerOptions {
+    ServerOptions::new("127.0.0.1:0".parse().unwrap(), Plan::parse(arm).unwrap())
+}
+
+/// A server in the background.
+pub struct Served {
+    pub address: SocketAddr,
+    pub metrics: SocketAddr,
+    pub pin: String,
+    pub done: JoinHandle<Ended>,
+    stop: oneshot::Sender<oneshot::Receiver<()>>,
+}
+
+impl Served {
+    pub async fn start(options: ServerOptions) -> Served {
+        let exporter = Exporter::bind(&options.meter, "127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let metrics = exporter.address();
+        tokio::spawn(exporter.run());
+        let server = Server::bind(options).unwrap();
+        let (stop, stopped) = oneshot::channel::<oneshot::Receiver<()>>();
+        let (address, pin) = (server.address(), server.pin().to_owned());
+        let until = async {
+            let enough = stopped.await.expect("the test stops its server");
+            async { drop(enough.await) }
+        };
+        let done = tokio::spawn(server.run(until));
+        Served { address, metrics, pin, done, stop }
+    }
+
+    /// What fetches `path`, which may be anything.
+    pub fn wanting(&self, path: &str) -> Fetch {
+        let url = format!("https://localhost:{}{path}", self.address.port()).parse().unwrap();
+        Fetch { trust: Trust::Pin(self.pin.clone()), connect_to: Some(self.address), ..Fetch::new(url) }
+    }
+
+    /// Tells it to end; the sender says when it has been long enough.
+    pub fn stop(self) -> (JoinHandle<Ended>, oneshot::Sender<()>) {
+        let (enough, when) = oneshot::channel();
+        assert!(self.stop.send(when).is_ok(), "the server runs");
+        (self.done, enough)
+    }
+
+    /// Ends it and waits until it has drained.
+    pub async fn end(self) {
+        let (done, _enough) = self.stop();
+        assert_eq!(done.await.unwrap(), Ended::Drained, "nothing was left to finish");
+    }
+}
+
+/// Trusts anyone: the server is ours, on loopback.
+#[derive(Debug)]
+struct Anyone;
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        ring::default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}
+
+fn tls() -> ClientConfig {
+    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Anyone))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h3".to_vec()];
+    config
+}
+
+/// A connection of quinn, and its endpoint.
+pub async fn quinn(address: SocketAddr) -> (quinn::Endpoint, quinn::Connection) {
+    let client = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls()).unwrap();
+    let connecting = client.connect_with(quinn::ClientConfig::new(Arc::new(crypto)), address, "localhost").unwrap();
+    let connection = connecting.await.unwrap();
+    (client, connection)
+}
+
+pub type Requests = h3::client::SendRequest<h3_quinn::OpenStreams, bytes::Bytes>;
+
+/// HTTP/3 over a connection of quinn, while `work` works.
+pub async fn foreign<T, F: Future<Output = T>>(address: SocketAddr, work: impl FnOnce(Requests) -> F) -> T {
+    let (_endpoint, connection) = quinn(address).await;
+    let (mut driver, requests) = h3::client::new(h3_quinn::Connection::new(connection)).await.unwrap();
+    let driving = tokio::spawn(async move { driver.wait_idle().await });
+    let done = work(requests).await;
+    driving.abort();
+    done
+}
