@@ -116,7 +116,7 @@ INLINE struct decision search_exit(struct search *s, const struct window *w)
 	/* Whole bins, rounded up: 3 bins are 1.05 initial RTTs. */
 	u64 span = min64((s->initial_rtt_ns + s->bin_ns - 1) / s->bin_ns, SEARCH_WINDOW);
 	u32 target;
-	struct decision d;
+	struct decision d = stay(0);
 
 	s->estimate = search_delivered(s, s->idx, span);
 	target = min32(max32(s->estimate, s->c.initial_cwnd), w->cwnd);
@@ -124,7 +124,9 @@ INLINE struct decision search_exit(struct search *s, const struct window *w)
 		s->stage = SEARCH_DRAINING;
 		s->target = target;
 		s->credit = 0;
-		return stay(0);
+		d.verdict = HOLD;
+		d.cwnd = w->cwnd;
+		return d;
 	}
 	s->stage = SEARCH_DONE;
 	d = leave(EXIT_FLATTENED, w->cwnd, s->estimate);

@@ -10,13 +10,15 @@ use firstflight_linux as _;
 mod native;
 mod stand_in;
 mod twin;
+mod whole_packets;
 
 use firstflight::recovery::{Immediate, Prr, RateHalving, Recovery, Sack, prr, rate_halving, sack};
 use firstflight::startup::{
-    BestPublished, HyStart, HyStartPlusPlus, RapidStart, Search, SlowStart, Startup, best_published, hystart, hystart_plus_plus,
+    Best, BestPublished, HyStart, HyStartPlusPlus, RapidStart, Search, SlowStart, Startup, best_published, hystart, hystart_plus_plus,
     rapid_start, search,
 };
 use twin::{Course, Mode, Twin};
+use whole_packets::WholePackets;
 
 /// ACKs per arm: six million.
 const SEEDS: u64 = 1_500;
@@ -66,6 +68,12 @@ fn best_as_published_equals_the_core() {
 }
 
 #[test]
+fn best_equals_the_core() {
+    startup_equals("ff_best", 1, Best::default);
+    startup_equals("ff_best", 1448, || WholePackets::new(Best::default()));
+}
+
+#[test]
 fn search_equals_the_core() {
     startup_equals("ff_search", 1, || Search::new(search::Params::V4_0));
 }
@@ -80,6 +88,13 @@ fn rapid_start_equals_the_core_with_its_recovery_and_pacing() {
 #[test]
 fn prr_equals_the_core() {
     hold_equal("ff_prr", WHOLE, 1, || SlowStart, Prr::new(prr::Params::rfc9937()));
+}
+
+#[test]
+fn prr_of_rfc_6937_equals_the_core_with_each_bound() {
+    for (name, bound) in [("ff_prr_crb", prr::Bound::Crb), ("ff_prr_ssrb", prr::Bound::Ssrb), ("ff_prr_ub", prr::Bound::Ub)] {
+        hold_equal(name, WHOLE, 1, || SlowStart, Prr::new(prr::Params::rfc6937(bound)));
+    }
 }
 
 #[test]

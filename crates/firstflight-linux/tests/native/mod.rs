@@ -24,6 +24,9 @@ pub struct Facts {
     /// Eight times the smoothed RTT.
     pub srtt_us: u32,
     pub cwnd_limited: u32,
+    pub app_limited: u32,
+    pub has_ts: u32,
+    pub receiver_ts: u32,
 }
 
 /// One ACK as mode B is told it. Layout of `struct sample` in `native.c`.
@@ -61,6 +64,7 @@ pub struct ExitRecord {
     pub lport: u16,
     pub reason: u8,
     pub arm: u8,
+    pub outcomes: [u8; 8],
     pub pad: [u8; 6],
 }
 

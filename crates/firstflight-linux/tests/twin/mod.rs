@@ -70,6 +70,9 @@ pub struct Course {
     stretch: u32,
     /// Once in how many ACKs the application runs out of data.
     lazy: u64,
+    /// Length of a tick of the receiver's clock; 0: it sends no time stamps. Once in how many ACKs it jumps.
+    tick_us: u64,
+    clock_jumps: u64,
     pub paced: bool,
 }
 
@@ -91,6 +94,8 @@ impl Course {
             jitter_us: one_of(&mut r, &[1, 200, 4_000, 30_000]),
             stretch: one_of(&mut r, &[2, 2, 16, 200]) as u32,
             lazy: one_of(&mut r, &[0, 5, 100]),
+            tick_us: one_of(&mut r, &[0, 1, 1_000, 1_000, 4_000, 10_000, 33_000]),
+            clock_jumps: one_of(&mut r, &[0, 0, 1_000]),
             paced: r.once_in(3),
             random: r,
         }
@@ -147,8 +152,12 @@ pub struct Twin<S, R> {
     /// Sent since the episode began.
     out: u32,
     delivered: u64,
+    /// Of these, by ACKs before a silence that neither side was shown.
+    unseen: u64,
     sent: u64,
     limited: bool,
+    /// Of the receiver's clock, in ticks.
+    clock_offset: u32,
     /// Ends the episode and the silence about further losses.
     high: u64,
     before_cut: (u32, u32),
@@ -201,8 +210,10 @@ impl<S: Startup, R: Recovery> Twin<S, R> {
             sacked: 0,
             out: 0,
             delivered: 0,
+            unseen: 0,
             sent: 0,
             limited: true,
+            clock_offset: base,
             high: 0,
             before_cut: (0, 0),
             account: Account::default(),
@@ -237,6 +248,12 @@ impl<S: Startup, R: Recovery> Twin<S, R> {
         Time(self.now_us * 1_000)
     }
 
+    /// The receiver's clock as this ACK tells it.
+    fn receiver_ts(&self) -> Option<u32> {
+        let ticks = self.now_us.checked_div(self.course.tick_us)?;
+        Some(self.clock_offset.wrapping_add(ticks as u32))
+    }
+
     fn bytes(&self, packets: u64) -> u64 {
         packets * u64::from(self.course.mss)
     }
@@ -258,10 +275,13 @@ impl<S: Startup, R: Recovery> Twin<S, R> {
             lost_out: self.holes,
             prr_out: self.out,
             max_packets_out: window_used,
-            delivered: base.delivered.wrapping_add(self.delivered as u32),
+            delivered: base.delivered.wrapping_add((self.delivered - self.unseen) as u32),
             sent: base.sent.wrapping_add(self.sent as u32),
             srtt_us: 8 * self.course.base_us as u32,
             cwnd_limited: u32::from(self.limited),
+            app_limited: u32::from(!self.limited),
+            has_ts: u32::from(self.receiver_ts().is_some()),
+            receiver_ts: self.receiver_ts().unwrap_or(0),
             pacing_rate: self.core.pacing_rate().map_or(0, |rate| rate.0),
             ..base
         };
@@ -304,7 +324,12 @@ impl<S: Startup, R: Recovery> Twin<S, R> {
             7 => self.random.below(self.course.base_us),
             _ => u64::from(acked) * self.course.serial_us,
         };
+        if self.random.once_in(self.course.clock_jumps) {
+            self.clock_offset = self.random.next() as u32;
+        }
         let sample = self.course.base_us + waiting * self.course.serial_us + self.random.below(self.course.jitter_us);
+        // The kernel's samples are signed.
+        let sample = sample.min(u64::from(i32::MAX.cast_unsigned()));
         let rtt_us = (!self.random.once_in(self.course.no_sample)).then_some(sample as u32);
 
         let before = self.pipe;
@@ -378,6 +403,8 @@ impl<S: Startup, R: Recovery> Twin<S, R> {
             tx_acked: Some(latest.0),
             tx_next: self.sent,
             cwnd_limited: self.limited,
+            app_limited: !self.limited,
+            receiver_ts: self.receiver_ts(),
             ..Ack::default()
         });
         if self.mode != Mode::Kernel && !self.shows_first_repeat() {
@@ -433,6 +460,7 @@ impl<S: Startup, R: Recovery> Twin<S, R> {
         self.account.idle += 1;
         self.una += u64::from(self.pipe);
         self.delivered += u64::from(self.pipe);
+        self.unseen += u64::from(self.pipe);
         self.pipe = 0;
         self.flying.clear();
         self.now_us += SILENCE_US;
