@@ -197,6 +197,12 @@ u32 ff_ssthresh(const struct connection *c)
 	return c->tp.snd_ssthresh;
 }
 
+/* Every state begins with `struct common`. */
+const u8 *ff_outcomes(const struct connection *c)
+{
+	return ((const struct common *)c->state)->outcomes;
+}
+
 u64 ff_pacing_rate(const struct connection *c)
 {
 	return c->tp.inet_conn.icsk_inet.sk.sk_pacing_rate;

@@ -24,7 +24,7 @@ use whole_packets::WholePackets;
 const SEEDS: u64 = 1_500;
 const ACKS: u32 = 4_000;
 
-fn hold_equal<S: Startup, R: Recovery + Copy>(name: &str, mode: Mode, mss: u32, startup: impl Fn() -> S, recovery: R) {
+fn hold_equal<S: Startup, R: Recovery + Copy>(name: &str, mode: Mode, mss: u32, startup: impl Fn() -> S, recovery: R) -> twin::Account {
     let arm = native::arm(name);
     let mut total = twin::Account::default();
     for seed in 0..SEEDS {
@@ -35,11 +35,12 @@ fn hold_equal<S: Startup, R: Recovery + Copy>(name: &str, mode: Mode, mss: u32, 
     println!("{name}: {total:?}");
     assert!(total.acks >= 1_000_000, "{name}: only {} ACKs were compared", total.acks);
     assert!(total.losses > 1_000 && total.timeouts > 1_000 && total.undone > 100, "{name}: too little happened: {total:?}");
+    total
 }
 
 /// Mode A: the startup alone.
-fn startup_equals<S: Startup>(name: &str, mss: u32, startup: impl Fn() -> S) {
-    hold_equal(name, Mode::Kernel, mss, startup, Immediate::default());
+fn startup_equals<S: Startup>(name: &str, mss: u32, startup: impl Fn() -> S) -> twin::Account {
+    hold_equal(name, Mode::Kernel, mss, startup, Immediate::default())
 }
 
 /// Mode B: startup, recovery and pacing.
@@ -70,12 +71,14 @@ fn best_as_published_equals_the_core() {
 #[test]
 fn best_equals_the_core() {
     startup_equals("ff_best", 1, Best::default);
-    startup_equals("ff_best", 1448, || WholePackets::new(Best::default()));
+    let total = startup_equals("ff_best", 1448, || WholePackets::new(Best::default()));
+    assert!(total.outcomes.values().all(|&count| count >= 10), "every conclusion of a round is compared: {:?}", total.outcomes);
 }
 
 #[test]
 fn search_equals_the_core() {
     startup_equals("ff_search", 1, || Search::new(search::Params::V4_0));
+    startup_equals("ff_search", 1448, || Search::new(search::Params::V4_0));
 }
 
 #[test]

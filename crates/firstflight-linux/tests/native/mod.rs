@@ -86,6 +86,7 @@ unsafe extern "C" {
     fn ff_cwnd(c: *const u64) -> u32;
     fn ff_set_cwnd(c: *mut u64, cwnd: u32);
     fn ff_ssthresh(c: *const u64) -> u32;
+    fn ff_outcomes(c: *const u64) -> *const [u8; 8];
     fn ff_last_exit() -> *const ExitRecord;
 }
 
@@ -178,6 +179,12 @@ impl Connection {
 
     pub fn set_cwnd(&mut self, cwnd: u32) {
         unsafe { ff_set_cwnd(self.at(), cwnd) }
+    }
+
+    /// How often the startup's evaluations concluded what.
+    pub fn outcomes(&self) -> [u8; 8] {
+        // SAFETY: points into this connection's memory.
+        unsafe { *ff_outcomes(self.memory.as_ptr()) }
     }
 
     pub fn ssthresh(&self) -> u32 {

@@ -68,6 +68,10 @@ pub struct Course {
     jitter_us: u64,
     /// Largest number of packets that one ACK covers.
     stretch: u32,
+    /// Half of the ACKs come eight times as fast.
+    bimodal: bool,
+    /// Once in how many ACKs one comes with the one before, or late.
+    uneven: u64,
     /// Once in how many ACKs the application runs out of data.
     lazy: u64,
     /// Length of a tick of the receiver's clock; 0: it sends no time stamps. Once in how many ACKs it jumps.
@@ -93,6 +97,8 @@ impl Course {
             no_sample: one_of(&mut r, &[0, 10, 50]),
             jitter_us: one_of(&mut r, &[1, 200, 4_000, 30_000]),
             stretch: one_of(&mut r, &[2, 2, 16, 200]) as u32,
+            uneven: one_of(&mut r, &[0, 4, 60]),
+            bimodal: r.once_in(8),
             lazy: one_of(&mut r, &[0, 5, 100]),
             tick_us: one_of(&mut r, &[0, 1, 1_000, 1_000, 4_000, 10_000, 33_000]),
             clock_jumps: one_of(&mut r, &[0, 0, 1_000]),
@@ -111,6 +117,8 @@ pub struct Account {
     pub timeouts: u64,
     pub undone: u64,
     pub idle: u64,
+    /// What BEST concluded, as often.
+    pub outcomes: std::collections::BTreeMap<&'static str, u64>,
     /// How startup ended, as often.
     pub exits: std::collections::BTreeMap<&'static str, u64>,
 }
@@ -125,6 +133,9 @@ impl Account {
         self.idle += other.idle;
         for (reason, count) in &other.exits {
             *self.exits.entry(reason).or_default() += count;
+        }
+        for (kind, count) in &other.outcomes {
+            *self.outcomes.entry(kind).or_default() += count;
         }
     }
 }
@@ -241,6 +252,7 @@ impl<S: Startup, R: Recovery> Twin<S, R> {
             self.send(lazy);
         }
         self.compare_exits();
+        self.compare_outcomes();
         self.account.clone()
     }
 
@@ -319,10 +331,10 @@ impl<S: Startup, R: Recovery> Twin<S, R> {
         let most = u64::from(self.pipe.min(self.course.stretch));
         let acked = 1 + self.random.below(most) as u32;
         let waiting = u64::from(self.pipe.saturating_sub((self.course.base_us / self.course.serial_us) as u32));
-        self.now_us += match self.random.below(8) {
-            0 => 0,
-            7 => self.random.below(self.course.base_us),
-            _ => u64::from(acked) * self.course.serial_us,
+        self.now_us += match (self.random.once_in(self.course.uneven), self.random.once_in(2)) {
+            (false, half) => u64::from(acked) * self.course.serial_us / if half && self.course.bimodal { 8 } else { 1 },
+            (true, true) => 0,
+            (true, false) => self.random.below(self.course.base_us),
         };
         if self.random.once_in(self.course.clock_jumps) {
             self.clock_offset = self.random.next() as u32;
@@ -493,6 +505,23 @@ impl<S: Startup, R: Recovery> Twin<S, R> {
             "window and threshold (kernel, core) after {after}, ACK {} at {at} us; {:?}",
             self.account.acks, self.course
         );
+    }
+
+    /// BEST alone counts them; every kind is a signal of the core's.
+    fn compare_outcomes(&mut self) {
+        const KINDS: [&str; 8] =
+            ["best_set", "best_late", "best_inflated", "best_pacer", "best_few", "best_ambiguous", "best_unstable", "best_disagree"];
+        let mut counted = [None; 8];
+        self.core.startup().signals(&mut |name, value| {
+            if let Some(kind) = KINDS.iter().position(|kind| *kind == name) {
+                counted[kind] = Some(value);
+            }
+        });
+        for ((kind, counted), ours) in KINDS.into_iter().zip(counted).zip(self.kernel.outcomes()) {
+            let Some(counted) = counted else { continue };
+            *self.account.outcomes.entry(kind).or_default() += counted;
+            assert_eq!(u64::from(ours), counted.min(255), "rounds that concluded `{kind}` (kernel, core); {:?}", self.course);
+        }
     }
 
     fn compare_exits(&mut self) {

@@ -61,6 +61,10 @@ impl<S: Startup> Startup for WholePackets<S> {
         self.startup.on_idle(now, nxt);
     }
 
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.startup.signals(visit);
+    }
+
     fn save(&self) -> Saved {
         self.startup.save()
     }
