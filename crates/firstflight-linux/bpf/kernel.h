@@ -153,7 +153,7 @@ struct tcp_congestion_ops {
 _Static_assert(__builtin_offsetof(struct tcp_congestion_ops, cwnd_event_tx_start) == 88, "where the loader clears it");
 
 #define CA_STATE(sk) ((u8)BPF_CORE_READ_BITFIELD(&((struct tcp_sock *)(sk))->inet_conn, icsk_ca_state))
-#define SAW_TIME_STAMP(tp) (BPF_CORE_READ_BITFIELD(&(tp)->rx_opt, saw_tstamp) != 0)
+#define SAW_TIME_STAMP(tp) (BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp) != 0)
 #define CWND_LIMITED(tp) (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) != 0)
 /* Where kernel CUBIC keeps `found`, inside the private words of the socket. */
 #define CUBIC_AT(sk, member) ((u8 *)((struct inet_connection_sock *)(sk))->icsk_ca_priv + bpf_core_field_offset(struct bictcp, member))

@@ -155,11 +155,12 @@ fn remember(_level: PrintLevel, line: String) {
 }
 
 fn refusal(arm: &KernelArm, error: &libbpf_rs::Error) -> Refusal {
-    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
+    let said = SAID.lock().map(|said| said.concat()).unwrap_or_default();
+    // The verifier's refusals look like missing permission, too; but it gives its reasons.
+    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !said.contains("PROG LOAD LOG") {
         return Refusal::new("BPF congestion control: not permitted; needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; run as root");
     }
-    // The verifier's log ends with what it did not like.
-    let said = SAID.lock().map(|said| said.concat()).unwrap_or_default();
+    // Its log ends with what it did not like.
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = lines[lines.len().saturating_sub(8)..].join("; ");
     Refusal::new(format!("{}: the kernel refuses it: {error}{}{last}", arm.name, if last.is_empty() { "" } else { ": " }))
