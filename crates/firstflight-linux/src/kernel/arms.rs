@@ -44,7 +44,12 @@ pub const ARMS: &[KernelArm] = &[
     of("kernel:cubic(hystart=off)", "ff_no_hystart", "no_hystart", "The kernel's CUBIC with its HyStart off, for one socket"),
     KernelArm {
         outcomes: OF_BEST,
-        ..of("best", "ff_best", "best", "BEST, robust: aims at rate times RTT where three estimates agree, else SEARCH; CUBIC, the kernel's recovery")
+        ..of(
+            "best",
+            "ff_best",
+            "best",
+            "BEST, robust: aims at rate times RTT where three estimates agree, else SEARCH; CUBIC, the kernel's recovery",
+        )
     },
     of("slowstart/cubic/prr(mode=crb)", "ff_prr_crb", "slow_start_crb", "Slow start, CUBIC, PRR of RFC 6937 bound by conservation"),
     of("slowstart/cubic/prr(mode=ssrb)", "ff_prr_ssrb", "slow_start_ssrb", "Slow start, CUBIC, PRR of RFC 6937 bound by slow start"),
