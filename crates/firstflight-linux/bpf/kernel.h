@@ -127,6 +127,7 @@ extern void cubictcp_cwnd_event(struct sock *sk, enum tcp_ca_event event) __ksym
 extern void cubictcp_cwnd_event_tx_start(struct sock *sk) __ksym __weak;
 struct features {
 	bool have_cwnd_event, have_tx_start;
+	char chosen[16]; /* the arm that the sockets of control groups are given */
 };
 /* Frozen before the verifier sees it: calls of what does not exist are dead code. Layout of kernel/loader.rs. */
 const volatile struct features features SEC(".rodata.features") = { .have_cwnd_event = true };

@@ -3,6 +3,7 @@
 use super::arms::{ARMS, KernelArm};
 use super::exits::Exit;
 use super::loader;
+use super::selection::undo_file_of;
 use crate::refusal::Refusal;
 use libbpf_rs::MapHandle;
 use nix::mount::{MsFlags, mount, umount};
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 
 /// Where pinned arms are: a BPF file system of our own, mounted while there are any.
 pub const PIN_FOLDER: &str = "/run/firstflight";
+const UNDO_FOLDER: &str = "/run/firstflight-undo";
 /// How long the kernel may take to forget a name.
 const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) const LINK: &str = "link";
@@ -28,6 +30,11 @@ pub fn registered() -> Vec<String> {
 /// Whether this arm is.
 pub fn is_registered(arm: &KernelArm) -> bool {
     registered().iter().any(|name| name == arm.kernel_name)
+}
+
+/// What unloading a pinned arm has to put back. Not in the folder: a BPF file system holds no ordinary files.
+pub(super) fn undo_file(arm: &KernelArm) -> PathBuf {
+    Path::new(UNDO_FOLDER).join(arm.kernel_name)
 }
 
 fn folder(arm: &KernelArm) -> PathBuf {
@@ -48,25 +55,27 @@ pub(super) fn make_folder(arm: &KernelArm) -> Result<PathBuf, Refusal> {
     }
     let folder = folder(arm);
     fs::create_dir_all(&folder).map_err(|error| failed(&error))?;
+    fs::create_dir_all(UNDO_FOLDER).map_err(|error| failed(&error))?;
     Ok(folder)
 }
 
-/// Takes a pinned arm out. New connections cannot choose it any more; those that use it keep it.
+/// Takes a pinned arm out, after putting back default and routes that it was given. New connections cannot choose it any more; those that use it keep it.
 ///
 /// # Errors
 /// If it is not loaded, or another process holds it.
 pub fn unload(arm: &KernelArm) -> Result<(), Refusal> {
     let folder = folder(arm);
     if folder.exists() {
-        let gone = [LINK, EXITS].into_iter().map(|name| fs::remove_file(folder.join(name)));
-        let failed = gone.filter_map(Result::err).find(|error| error.kind() != std::io::ErrorKind::NotFound);
-        if let Some(error) = failed {
-            return Err(Refusal::from_io(&folder.display().to_string(), "root", &error));
+        undo_file_of(&undo_file(arm))?;
+        let failed = |error: &std::io::Error| Refusal::from_io(&folder.display().to_string(), "root", error);
+        for pin in fs::read_dir(&folder).map_err(|error| failed(&error))?.flatten() {
+            fs::remove_file(pin.path()).map_err(|error| failed(&error))?;
         }
         let _ = fs::remove_dir(&folder);
         if pinned().is_empty() {
             let _ = umount(PIN_FOLDER);
             let _ = fs::remove_dir(PIN_FOLDER);
+            let _ = fs::remove_dir(UNDO_FOLDER);
         }
         // The kernel takes a moment to forget the name.
         let started = Instant::now();
