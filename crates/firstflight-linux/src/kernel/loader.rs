@@ -28,10 +28,11 @@ static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 pub struct Loaded {
     arm: &'static KernelArm,
-    object: Object,
-    link: Option<Link>,
     /// Programs that choose the arm for the sockets of control groups.
     choosers: Vec<Link>,
+    /// Before the object: without links (before 6.4) taking it out needs the object's map.
+    link: Option<Link>,
+    object: Object,
 }
 
 impl Loaded {
@@ -66,7 +67,7 @@ impl Loaded {
         let link = map.attach_struct_ops().map_err(|error| refusal(arm, &error))?;
         drop(maps);
         let choosers = cgroups.iter().map(|cgroup| choose(&object, cgroup)).collect::<Result<_, _>>()?;
-        Ok(Loaded { arm, object, link: Some(link), choosers })
+        Ok(Loaded { arm, choosers, link: Some(link), object })
     }
 
     /// The arm.
