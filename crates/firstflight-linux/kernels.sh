@@ -2,13 +2,13 @@
 # Loads every controller into other kernels, in an emulator: the verifier accepts it, a connection over loopback runs on it, and it is gone
 # afterwards. Takes a minute or two for each kernel. Fetches Debian's kernel packages into a temporary folder.
 #
-#   crates/firstflight-linux/kernels.sh                  the newest of 6.1 and 6.12 that apt knows
-#   crates/firstflight-linux/kernels.sh FILE.deb...      these packages (linux-image-*)
+#   crates/firstflight-linux/kernels.sh                  of Debian 12 (6.1), Debian 13 (6.12) and its backports (7.x)
+#   crates/firstflight-linux/kernels.sh FILE.deb...      these packages (with a vmlinuz)
 #
-# Needs qemu-system-x86, busybox-static, cpio, xz-utils and what the feature `bpf` needs.
+# Needs qemu-system-x86, busybox-static, cpio, curl, xz-utils and what the feature `bpf` needs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-for tool in qemu-system-x86_64 busybox cpio dpkg-deb clang; do
+for tool in qemu-system-x86_64 busybox cpio dpkg-deb curl xz clang; do
     command -v "$tool" >/dev/null || { echo "kernels: skipped, no $tool"; exit 0; }
 done
 busybox=$(command -v busybox)
@@ -17,13 +17,19 @@ trap 'rm -rf "$work"' EXIT
 
 tests=$(cargo test --locked -p firstflight-linux --features bpf --test kernel --no-run --message-format=json |
     sed -nE 's/.*"name":"kernel".*"executable":"([^"]+)".*/\1/p' | tail -1)
+# The newest kernel of a Debian suite. Since 7.x the image is in a package `linux-binary`.
+newest() {
+    local files file
+    files=$(curl -fsS "$mirror/dists/$1/main/binary-amd64/Packages.xz" | xz -dc | sed -n 's/^Filename: //p')
+    file=$(grep -E '/linux-binary-[0-9][^/]*[0-9]-cloud-amd64_' <<<"$files" | sort -V | tail -1)
+    [ -n "$file" ] || file=$(grep -E '/linux-image-[0-9][^/]*[0-9]-cloud-amd64_' <<<"$files" | sort -V | tail -1)
+    curl -fsS --output-dir "$work" -O "$mirror/$file" && echo "$work/${file##*/}"
+}
+mirror=${MIRROR:-https://deb.debian.org/debian}
 packages=("$@")
 if [ ${#packages[@]} -eq 0 ]; then
-    for series in 6.1.0 6.12; do
-        name=$(apt-cache search --names-only "^linux-image-${series//./\\.}.*[0-9]-cloud-amd64\$|^linux-image-${series//./\\.}.*deb[0-9]+-cloud-amd64\$" |
-            cut -d' ' -f1 | sort -V | tail -1)
-        [ -n "$name" ] || { echo "kernels: no package of $series"; continue; }
-        (cd "$work" && apt-get -qq download "$name") && packages+=("$(ls -t "$work"/*.deb | head -1)")
+    for suite in bookworm trixie trixie-backports; do
+        package=$(newest "$suite") && packages+=("$package") || echo "kernels: nothing from $suite"
     done
 fi
 
@@ -54,8 +60,8 @@ for package in "${packages[@]}"; do
     dpkg-deb -x "$package" "$work/kernel"
     echo "kernels: $(basename "$package")"
     timeout 900 qemu-system-x86_64 -machine accel=tcg -m 1024 -smp 2 -nodefaults -no-user-config -nographic -serial stdio -no-reboot \
-        -kernel "$work"/kernel/boot/vmlinuz-* -initrd "$work/initramfs" -append 'console=ttyS0 rdinit=/init panic=-1 quiet' >"$work/log" 2>&1 || true
-    grep -aE 'guest:|works|panicked|skipped|refuses|left|right' "$work/log" | tr -d '\r' | sed 's/^/  /'
+        -kernel "$(find "$work/kernel" -name 'vmlinuz*' -type f | head -1)" -initrd "$work/initramfs" -append 'console=ttyS0 rdinit=/init panic=-1 quiet' >"$work/log" 2>&1 || true
+    grep -aE 'guest:|works|panicked|skipped|refuses|left|right' "$work/log" | tr -d '\r' | sed -E 's/.*(guest:)/\1/; s/^/  /' || true
     grep -aq 'guest: code 0' "$work/log" && ! grep -aq skipped "$work/log" || { echo "kernels: FAILED"; tail -n 30 "$work/log"; code=1; }
 done
 exit $code
