@@ -46,9 +46,10 @@ cat >"$root/init" <<'INIT'
 #!/bin/busybox sh
 b=/bin/busybox
 $b mount -t proc proc /proc; $b mount -t sysfs sysfs /sys; $b mount -t devtmpfs dev /dev
+$b mount -t cgroup2 cgroup /sys/fs/cgroup
 $b ifconfig lo 127.0.0.1 up
 echo "guest: $($b uname -r)"
-/bin/tests --nocapture every_arm_carries; echo "guest: code $?"
+/bin/tests --nocapture every_arm_carries a_control_group what_a_killed; echo "guest: code $?"
 $b poweroff -f
 INIT
 chmod +x "$root/init"
@@ -61,7 +62,7 @@ for package in "${packages[@]}"; do
     echo "kernels: $(basename "$package")"
     timeout 900 qemu-system-x86_64 -machine accel=tcg -m 1024 -smp 2 -nodefaults -no-user-config -nographic -serial stdio -no-reboot \
         -kernel "$(find "$work/kernel" -name 'vmlinuz*' -type f | head -1)" -initrd "$work/initramfs" -append 'console=ttyS0 rdinit=/init panic=-1 quiet' >"$work/log" 2>&1 || true
-    grep -aE 'guest:|works|panicked|skipped|refuses|left|right' "$work/log" | tr -d '\r' | sed -E 's/.*(guest:)/\1/; s/^/  /' || true
+    grep -aE 'guest:|works|^test |panicked|skipped|refuses|left|right' "$work/log" | tr -d '\r' | sed -E 's/.*(guest:)/\1/; s/^/  /' || true
     grep -aq 'guest: code 0' "$work/log" && ! grep -aq skipped "$work/log" || { echo "kernels: FAILED"; tail -n 30 "$work/log"; code=1; }
 done
 exit $code

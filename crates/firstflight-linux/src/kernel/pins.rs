@@ -2,10 +2,12 @@
 
 use super::arms::{ARMS, KernelArm};
 use super::exits::Exit;
+use super::features::Features;
 use super::loader;
 use super::selection::undo_file_of;
 use crate::refusal::Refusal;
-use libbpf_rs::MapHandle;
+use libbpf_rs::query::MapInfoIter;
+use libbpf_rs::{MapCore, MapHandle, MapType};
 use nix::mount::{MsFlags, mount, umount};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use std::fs;
@@ -84,11 +86,27 @@ pub fn unload(arm: &KernelArm) -> Result<(), Refusal> {
         }
         return Ok(());
     }
+    if is_registered(arm) && !Features::detect()?.links() && remove_leftover(arm) {
+        return Ok(());
+    }
     Err(Refusal::new(if is_registered(arm) {
         format!("{} is held by a process that runs, `kernel load` or `kernel trace`; end that", arm.kernel_name)
     } else {
         format!("{} is not loaded", arm.kernel_name)
     }))
+}
+
+/// Before 6.4 a killed loader leaves its arm registered: its map is found by name and emptied, which unregisters it.
+fn remove_leftover(arm: &KernelArm) -> bool {
+    // What the kernel keeps of a name.
+    const LONGEST: usize = 15;
+    let name = &arm.map[..arm.map.len().min(LONGEST)];
+    for map in MapInfoIter::default().filter(|map| map.ty == MapType::StructOps && map.name.to_str() == Some(name)) {
+        if let Ok(map) = MapHandle::from_map_id(map.id) {
+            let _ = map.delete(&0_u32.to_ne_bytes());
+        }
+    }
+    !is_registered(arm)
 }
 
 /// Hands the reports of a pinned arm to `take`; see [`super::Loaded::watch`].
