@@ -166,13 +166,13 @@ mod with_bpf {
         failed.map_or(Ok(Done::Well), Err)
     }
 
-    const HEAD: &str = "connection                reason         after ms  rounds  window  in flight  srtt ms     acked  estimate\n";
+    const HEAD: &str = "connection                reason         after ms  rounds  window  in flight  srtt ms     acked  estimate  rounds that concluded\n";
 
     /// One report. The estimate is in the unit of its reason: microseconds of RTT, or packets.
     fn line(exit: &Exit) -> String {
         let ms = |us: u64| us as f64 / 1e3;
         format!(
-            "{:<25} {:<12} {:>10.3} {:>7} {:>7} {:>10} {:>8.3} {:>9} {:>9}\n",
+            "{:<25} {:<12} {:>10.3} {:>7} {:>7} {:>10} {:>8.3} {:>9} {:>9}  {}\n",
             format!("{}>{}:{}", exit.port, exit.peer.0, exit.peer.1),
             exit.reason.name(),
             ms(exit.since_first_send_us),
@@ -182,6 +182,13 @@ mod with_bpf {
             ms(u64::from(exit.srtt_us)),
             exit.bytes_acked,
             exit.estimate,
+            outcomes(exit),
         )
+    }
+
+    /// What its evaluations concluded, as often, for arms that count it.
+    fn outcomes(exit: &Exit) -> String {
+        let counted = exit.arm.outcomes.iter().zip(exit.outcomes).filter(|(_, count)| *count > 0);
+        counted.map(|(kind, count)| format!("{kind} {count}")).collect::<Vec<_>>().join(" ")
     }
 }

@@ -28,7 +28,8 @@ const STARTUPS: [Pair; 7] = [
     ("best", "best/cubic(profile=linux)/prr(mode=linux)"),
     ("best-published", "best-published/cubic(profile=linux)/prr(mode=linux)"),
     ("search", "search/cubic(profile=linux)/prr(mode=linux)"),
-    ("rapid", "rapid/cubic(profile=linux)/prr(lost=ignore)@(pace=on)"),
+    // The kernel paces in trains of a millisecond.
+    ("rapid", "rapid/cubic(profile=linux)/prr(lost=ignore)@(pace=on,burst=20)"),
 ];
 const RECOVERIES: [Pair; 6] = [
     ("slowstart/cubic/halving", "slowstart/cubic(profile=linux)/halving@(pace=on)"),

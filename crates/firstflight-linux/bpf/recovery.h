@@ -4,7 +4,8 @@
  * sack.rs and rate_halving.rs. The kernel sends while packets in flight are fewer than the window, so each answers with a window.
  *
  * Departures: those of the core, and
- * K5 the kernel never tells of a repeat that was lost again, nor of the rescue retransmission; neither changes anything here.
+ * K5 the kernel tells neither which repeat was lost again nor of the rescue retransmission: a lost repeat is no second cut (the core's
+ * option `lost=ignore`, and what Linux does), and an ACK before a rescue counts as progress.
  */
 #ifndef FF_RECOVERY_H
 #define FF_RECOVERY_H
