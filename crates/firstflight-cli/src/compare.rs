@@ -84,7 +84,7 @@ fn packets(text: &str) -> Result<u32, String> {
 }
 
 /// The arms on the testbed `linux` when none are named: there is no oracle in the kernel.
-const ARMS_OF_LINUX: &str = "kernel:cubic,kernel:cubic(hystart=off),hystart++,search,rapid-nojump,rapid";
+const ARMS_OF_LINUX: &str = "kernel:cubic,kernel:cubic(hystart=off),hystart++,best,search,rapid-nojump,rapid";
 
 pub fn run(options: &Options) -> Result<Done, Bad> {
     let testbed = testbed(options.on, options.real)?;

@@ -19,7 +19,12 @@ enum Action {
         /// Let it stay until `kernel unload`
         #[arg(long)]
         pin: bool,
+        #[command(flatten)]
+        who: Who,
     },
+    /// Put back what standard input tells once it ends; run by `kernel load` beside itself
+    #[command(hide = true)]
+    Undo,
     /// Take a pinned arm out of the kernel
     Unload {
         /// The arm, or `all`
@@ -34,6 +39,20 @@ enum Action {
     },
 }
 
+/// Who uses the arm, beside sockets that choose it themselves (`TCP_CONGESTION`). All of it is put back when the arm goes.
+#[derive(Args, Debug)]
+struct Who {
+    /// New connections of this network namespace, those of running servers too
+    #[arg(long)]
+    default: bool,
+    /// Connections to this prefix, whose route exists (`203.0.113.0/24`, `default`); may be repeated
+    #[arg(long = "route", value_name = "PREFIX")]
+    routes: Vec<String>,
+    /// Connections of the processes in this control group (version 2) and below; may be repeated
+    #[arg(long = "cgroup", value_name = "FOLDER")]
+    cgroups: Vec<std::path::PathBuf>,
+}
+
 #[cfg(not(feature = "bpf"))]
 pub fn run(_options: &Options) -> Result<Done, Bad> {
     Err(Bad("the kernel's controllers are not part of this build; `--features bpf` adds them (Debian: clang libelf-dev zlib1g-dev)".into()))
@@ -44,12 +63,13 @@ pub use with_bpf::run;
 
 #[cfg(feature = "bpf")]
 mod with_bpf {
-    use super::{Action, Bad, Done, Options};
+    use super::{Action, Bad, Done, Options, Who};
     use crate::terminal::{QUIET, TITLE, say, whisper};
     use firstflight_linux::Refusal;
-    use firstflight_linux::kernel::{self, ARMS, Exit, KernelArm, Loaded};
+    use firstflight_linux::kernel::{self, ARMS, Exit, KernelArm, Loaded, Selection};
     use firstflight_linux::supervise::Interrupts;
     use std::fmt::Write;
+    use std::process::Command;
 
     fn bad(refusal: &Refusal) -> Bad {
         Bad(refusal.to_string())
@@ -57,7 +77,8 @@ mod with_bpf {
 
     pub fn run(options: &Options) -> Result<Done, Bad> {
         match &options.action {
-            Action::Load { arm, pin } => load(named(arm)?, *pin),
+            Action::Load { arm, pin, who } => load(named(arm)?, *pin, who),
+            Action::Undo => undo(),
             Action::Unload { arm } if arm == "all" => {
                 kernel::pinned().into_iter().try_for_each(|arm| kernel::unload(arm).map_err(|refusal| bad(&refusal)))?;
                 Ok(Done::Well)
@@ -72,20 +93,44 @@ mod with_bpf {
         kernel::arm(name).map_err(|refusal| bad(&refusal))
     }
 
-    fn load(arm: &'static KernelArm, pin: bool) -> Result<Done, Bad> {
+    fn load(arm: &'static KernelArm, pin: bool, who: &Who) -> Result<Done, Bad> {
+        let selection = Selection { default: who.default, routes: who.routes.clone(), cgroups: who.cgroups.clone() };
         let interrupts = Interrupts::block().map_err(|refusal| bad(&refusal))?;
-        let loaded = Loaded::load(arm).map_err(|refusal| bad(&refusal))?;
-        let name = arm.kernel_name;
+        selection.check(arm).map_err(|refusal| bad(&refusal))?;
+        let loaded = Loaded::load_for(arm, &selection.cgroups).map_err(|refusal| bad(&refusal))?;
+        let (name, used_by) = (arm.kernel_name, used_by(&selection));
         if pin {
-            loaded.pin().map_err(|refusal| bad(&refusal))?;
-            whisper(&format!("{name} is loaded and stays; `firstflight kernel unload '{}'` takes it out", arm.name));
+            loaded.pin(&selection).map_err(|refusal| bad(&refusal))?;
+            whisper(&format!("{name} is loaded and stays{used_by}; `firstflight kernel unload '{}'` takes it out", arm.name));
             return Ok(Done::Well);
         }
-        whisper(&format!(
-            "{name} is loaded until Ctrl-C. Choose it per socket (TCP_CONGESTION), per route (`ip route ... congctl {name}`)"
-        ));
+        let mut keeper = Command::new(std::env::current_exe().map_err(|error| Bad(format!("our own file: {error}")))?);
+        keeper.args(["kernel", "undo"]);
+        // Dropped before the arm is: what names it goes first.
+        let _keeper = selection.apply(arm, keeper).map_err(|refusal| bad(&refusal))?;
+        whisper(&format!("{name} is loaded until Ctrl-C{used_by}"));
         interrupts.wait();
         Ok(Done::Well)
+    }
+
+    fn used_by(selection: &Selection) -> String {
+        let mut users = Vec::new();
+        if selection.default {
+            users.push("every new connection of this namespace".to_owned());
+        }
+        users.extend(selection.routes.iter().map(|prefix| format!("connections to {prefix}")));
+        users.extend(selection.cgroups.iter().map(|cgroup| format!("connections of {}", cgroup.display())));
+        if users.is_empty() {
+            return ", for sockets that choose it (TCP_CONGESTION); see --default, --route, --cgroup".into();
+        }
+        format!(", for {}", users.join(", "))
+    }
+
+    /// Waits for the end of `kernel load`, whatever that is, and puts back what it said it would change.
+    fn undo() -> Result<Done, Bad> {
+        let _interrupts = Interrupts::block().map_err(|refusal| bad(&refusal))?;
+        let words = std::io::read_to_string(std::io::stdin()).map_err(|error| Bad(error.to_string()))?;
+        kernel::undo_from(&words).map(|()| Done::Well).map_err(|refusal| bad(&refusal))
     }
 
     fn list() -> Result<Done, Bad> {
@@ -97,7 +142,8 @@ mod with_bpf {
                 (true, false) => "loaded",
                 (false, _) => "",
             };
-            let _ = writeln!(text, "{TITLE}{:<26}{TITLE:#} {:<16} {state:<7} {}", arm.name, arm.kernel_name, arm.about);
+            let state = if kernel::is_default(arm) { format!("{state} default").trim_start().to_owned() } else { state.to_owned() };
+            let _ = writeln!(text, "{TITLE}{:<29}{TITLE:#} {:<16} {state:<14} {}", arm.name, arm.kernel_name, arm.about);
         }
         let theirs: Vec<&str> =
             registered.iter().map(String::as_str).filter(|name| !ARMS.iter().any(|arm| arm.kernel_name == *name)).collect();
@@ -120,13 +166,13 @@ mod with_bpf {
         failed.map_or(Ok(Done::Well), Err)
     }
 
-    const HEAD: &str = "connection                reason         after ms  rounds  window  in flight  srtt ms     acked  estimate\n";
+    const HEAD: &str = "connection                reason         after ms  rounds  window  in flight  srtt ms     acked  estimate  rounds that concluded\n";
 
     /// One report. The estimate is in the unit of its reason: microseconds of RTT, or packets.
     fn line(exit: &Exit) -> String {
         let ms = |us: u64| us as f64 / 1e3;
         format!(
-            "{:<25} {:<12} {:>10.3} {:>7} {:>7} {:>10} {:>8.3} {:>9} {:>9}\n",
+            "{:<25} {:<12} {:>10.3} {:>7} {:>7} {:>10} {:>8.3} {:>9} {:>9}  {}\n",
             format!("{}>{}:{}", exit.port, exit.peer.0, exit.peer.1),
             exit.reason.name(),
             ms(exit.since_first_send_us),
@@ -136,6 +182,13 @@ mod with_bpf {
             ms(u64::from(exit.srtt_us)),
             exit.bytes_acked,
             exit.estimate,
+            outcomes(exit),
         )
+    }
+
+    /// What its evaluations concluded, as often, for arms that count it.
+    fn outcomes(exit: &Exit) -> String {
+        let counted = exit.arm.outcomes.iter().zip(exit.outcomes).filter(|(_, count)| *count > 0);
+        counted.map(|(kind, count)| format!("{kind} {count}")).collect::<Vec<_>>().join(" ")
     }
 }

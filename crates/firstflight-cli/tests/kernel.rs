@@ -81,6 +81,118 @@ mod with_bpf {
         }
     }
 
+    /// Runs a script for bash in a network namespace of its own, with a route over its loopback; `$FF` is our command, `state` prints the
+    /// default and the route, `load ARGUMENTS` loads search in the background and waits until it is there.
+    fn in_namespace(script: &str) -> Option<String> {
+        const HEAD: &str = "set -u; ip link set lo up && ip route add 10.5.0.0/16 dev lo metric 7 || exit 99
+            state() { sleep 0.2; echo \"$1: $(cat /proc/sys/net/ipv4/tcp_congestion_control) $(ip route show exact 10.5.0.0/16)\"; }
+            load() { coproc LOADED { exec \"$FF\" kernel load search \"$@\" 2>&1; }; pid=$LOADED_PID; read -r line <&${LOADED[0]}; echo \"$line\"; }\n";
+        let output = Command::new("unshare")
+            .args(["--net", "bash", "-c", &format!("{HEAD}{script}")])
+            .env("FF", env!("CARGO_BIN_EXE_firstflight"))
+            .output()
+            .expect("unshare runs");
+        let (said, complained) = (text(&output.stdout), text(&output.stderr));
+        if said.contains("needs") || complained.contains("not permitted") || output.status.code() == Some(99) {
+            println!("skipped: {said}{complained}");
+            return None;
+        }
+        Some(said)
+    }
+
+    /// The line of the output that begins so.
+    fn state<'a>(said: &'a str, name: &str) -> &'a str {
+        said.lines().find(|line| line.starts_with(&format!("{name}:"))).unwrap_or_else(|| panic!("no line `{name}` in:\n{said}"))
+    }
+
+    #[test]
+    fn default_and_routes_are_put_back_however_the_command_ends() {
+        let _one = ONE.lock();
+        for signal in ["INT", "TERM", "KILL"] {
+            let script =
+                format!("state before; load --default --route 10.5.0.0/16; state loaded; kill -{signal} $pid; wait $pid; state after");
+            let Some(said) = in_namespace(&script) else { return };
+            let [before, loaded, after] = ["before", "loaded", "after"].map(|name| state(&said, name));
+            assert!(loaded.contains("loaded: ff_search") && loaded.contains("congctl ff_search"), "default and route name it: {loaded}");
+            assert_eq!(after.strip_prefix("after"), before.strip_prefix("before"), "{signal}: as it was before");
+            assert_gone(signal);
+        }
+    }
+
+    #[test]
+    fn what_somebody_else_has_set_meanwhile_stays() {
+        let _one = ONE.lock();
+        let script = "load --default --route 10.5.0.0/16; echo reno > /proc/sys/net/ipv4/tcp_congestion_control
+            ip route replace 10.5.0.0/16 dev lo metric 7 congctl reno; kill -INT $pid; wait $pid; state after";
+        let Some(said) = in_namespace(script) else { return };
+        let after = state(&said, "after");
+        assert!(after.contains("after: reno") && after.contains("congctl reno"), "what others chose is not ours to put back: {after}");
+        assert_gone("INT");
+    }
+
+    #[test]
+    fn a_pinned_default_stays_until_it_is_unloaded() {
+        let _one = ONE.lock();
+        let script = "state before; \"$FF\" kernel load search --pin --default --route 10.5.0.0/16 2>&1; state pinned
+            \"$FF\" kernel unload search 2>&1; state after; ls -d /run/firstflight* 2>/dev/null";
+        let Some(said) = in_namespace(script) else { return };
+        assert!(state(&said, "pinned").contains("pinned: ff_search"), "it is the default: {said}");
+        assert_eq!(state(&said, "after").strip_prefix("after"), state(&said, "before").strip_prefix("before"), "as it was before");
+        assert!(!said.contains("/run/firstflight"), "no folder is left: {said}");
+        assert_gone("unload");
+    }
+
+    /// A control group of version 2 that is removed again.
+    struct Group(std::path::PathBuf);
+
+    impl Group {
+        fn make() -> Option<Group> {
+            let mounts = fs::read_to_string("/proc/mounts").ok()?;
+            let root = mounts.lines().find_map(|line| match line.split(' ').collect::<Vec<_>>()[..] {
+                [_, folder, "cgroup2", ..] => Some(folder.to_owned()),
+                _ => None,
+            })?;
+            let folder = std::path::Path::new(&root).join(format!("firstflight-test-{}", std::process::id()));
+            fs::create_dir(&folder).ok().map(|()| Group(folder))
+        }
+    }
+
+    impl Drop for Group {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir(&self.0);
+        }
+    }
+
+    #[test]
+    fn connections_of_a_control_group_use_the_arm_and_others_do_not() {
+        let _one = ONE.lock();
+        let Some(group) = Group::make() else { return println!("skipped: needs a control group of version 2, and root") };
+        let script = "port() { ss -tlnH | sed -nE 's/.*:([0-9]+) .*/\\1/p' | head -1; }
+            python3 -m http.server 0 --bind 127.0.0.1 >/dev/null 2>&1 & server=$!
+            for _ in $(seq 100); do [ -n \"$(port)\" ] && break; sleep 0.05; done; P=$(port)
+            load --cgroup \"$GROUP\"
+            use() { bash -c \"[ -z '$2' ] || echo \\$\\$ > '$2/cgroup.procs'; exec 3<>/dev/tcp/127.0.0.1/$P; echo $1: \\$(ss -tinH dport = :$P | tr '\\n' ' ')\"; }
+            use inside \"$GROUP\"; use outside ''
+            kill -KILL $pid; wait $pid; sleep 0.2; use after \"$GROUP\"; kill $server";
+        let script = script.replace("$GROUP", &group.0.display().to_string());
+        let Some(said) = in_namespace(&script) else { return };
+        assert!(state(&said, "inside").contains(NAME), "a process of the group: {said}");
+        assert!(!state(&said, "outside").contains(NAME), "a process outside: {said}");
+        assert!(!state(&said, "after").contains(NAME), "after the command was killed: {said}");
+        assert_gone("KILL");
+    }
+
+    #[test]
+    fn selections_that_cannot_work_are_one_line_and_load_nothing() {
+        let _one = ONE.lock();
+        for arguments in [["load", "search", "--route", "203.0.113.0/24"], ["load", "search", "--cgroup", "/"]] {
+            let output = kernel(&arguments);
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+            assert_eq!(text(&output.stderr).lines().count(), 1, "{arguments:?}: {}", text(&output.stderr));
+            assert!(!registered(), "{arguments:?} is refused before anything is loaded");
+        }
+    }
+
     #[test]
     fn unknown_arms_and_needless_unloading_are_one_line_and_code_2() {
         let _one = ONE.lock();

@@ -21,6 +21,8 @@ use std::time::Duration;
 static CLOCK: Mutex<()> = Mutex::new(());
 /// Why some of the trials should not be believed.
 static DOUBTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// Settings of every receiver's namespace.
+static RECEIVER: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
 /// How often a trial is run until its link was in time.
 const ATTEMPTS: u32 = 3;
 /// The kernel's initial window.
@@ -33,6 +35,14 @@ const UNSET_SSTHRESH: u32 = 0x7fff_ffff;
 /// What was doubtful since the last call.
 pub fn take_doubts() -> Vec<String> {
     DOUBTS.lock().map(|mut doubts| std::mem::take(&mut *doubts)).unwrap_or_default()
+}
+
+/// From now on every receiver's namespace has these settings, names below `/proc/sys` and values. Linux receivers delay ACKs while there
+/// are holes (`net/ipv4/tcp_comp_sack_nr`), which others do not.
+pub fn set_receiver(settings: &[(&str, &str)]) {
+    if let Ok(mut receiver) = RECEIVER.lock() {
+        *receiver = settings.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    }
 }
 
 /// Runs one trial. With a recorder the sender's state is kept once a millisecond.
@@ -51,7 +61,9 @@ pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, mut recorder: Option<&mut
     let _alone = CLOCK.lock();
     // A pinned arm is used as it is; its reports belong to whoever traces it.
     let loaded = ours.filter(|arm| !kernel::is_registered(arm)).map(Loaded::load).transpose().map_err(refused)?;
+    let receiver = RECEIVER.lock().map(|receiver| receiver.clone()).unwrap_or_default();
     let trial = Trial {
+        receiver: &receiver,
         path: &ground.path,
         options: LinkOptions { seed, path_index: ground.path_index, ..LinkOptions::default() },
         bytes: ground.bytes,
@@ -130,7 +142,7 @@ struct Seen {
     /// Once per [`GRAIN`].
     infos: Vec<Info>,
     cwnd_max: u64,
-    recoveries: u64,
+    slow_starts_after_recovery: u64,
     state: u8,
 }
 
@@ -138,7 +150,7 @@ impl Seen {
     fn take(&mut self, info: &Info) {
         const RECOVERY: u8 = 3;
         self.cwnd_max = self.cwnd_max.max(u64::from(info.cwnd) * u64::from(info.mss));
-        self.recoveries += u64::from(info.state == RECOVERY && self.state != RECOVERY);
+        self.slow_starts_after_recovery += u64::from(self.state == RECOVERY && info.state < RECOVERY && info.cwnd < info.ssthresh);
         self.state = info.state;
         if self.infos.last().is_none_or(|last| info.at >= last.at + GRAIN) {
             self.infos.push(*info);
@@ -176,7 +188,7 @@ impl Seen {
     }
 }
 
-/// The same measures under the simulator's names. What the kernel does not tell is zero or empty: episodes, probes, repeats lost again.
+/// The same measures under the simulator's names. What the kernel does not tell is zero or empty: episodes, probes.
 fn outcome(ground: &Ground, measured: &Measured, exit: Option<Exit>, seen: &Seen) -> Outcome {
     let nanos = |duration: Duration| Nanos(duration.as_nanos() as u64);
     let dropped = measured.link.forward.dropped_packets();
@@ -196,15 +208,15 @@ fn outcome(ground: &Ground, measured: &Measured, exit: Option<Exit>, seen: &Seen
         packets_dropped: dropped,
         spurious_losses: repeats.saturating_sub(dropped),
         retransmitted_bytes: measured.last.bytes_repeated,
-        lost_retransmissions: 0,
+        lost_retransmissions: measured.counters.lost_repeats,
         retransmissions: repeats,
         rtos: u64::from(measured.last.timeouts),
         probes: 0,
-        recoveries: seen.recoveries,
+        recoveries: measured.counters.recoveries,
         recoveries_below_ssthresh: 0,
         recoveries_timed_out: 0,
-        slow_starts_after_recovery: 0,
-        undone: 0,
+        slow_starts_after_recovery: seen.slow_starts_after_recovery,
+        undone: measured.counters.undone,
         early_retransmits: 0,
         early_retransmits_spurious: 0,
         exit,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* All arms, in the order of their numbers. */
+#include "best.h"
 #include "best_published.h"
 #include "hystart.h"
 #include "hystart_plus_plus.h"
@@ -20,10 +21,14 @@ MODE_B(rapid_nojump, rapid, rapid_nojump_arm, "ff_rapid_nojump")
 MODE_B(slow_start_prr, sender, prr_arm, "ff_prr")
 MODE_B(slow_start_rfc6675, sender, rfc6675_arm, "ff_rfc6675")
 MODE_B(slow_start_rate_halving, sender, rate_halving_arm, "ff_rate_halving")
+MODE_A(best, best, best_hooks, "ff_best")
+MODE_B(slow_start_crb, sender, crb_arm, "ff_prr_crb")
+MODE_B(slow_start_ssrb, sender, ssrb_arm, "ff_prr_ssrb")
+MODE_B(slow_start_ub, sender, ub_arm, "ff_prr_ub")
 
 #define ALL_ARMS                                                                                              \
 	{                                                                                                     \
 		&hystart_plus_plus, &hystart_plus_plus_lss, &hystart, &best_published, &search, &rapid,       \
 			&rapid_nojump, &slow_start_prr, &slow_start_rfc6675, &slow_start_rate_halving,        \
-			&no_hystart                                                                   \
+			&no_hystart, &best, &slow_start_crb, &slow_start_ssrb, &slow_start_ub          \
 	}

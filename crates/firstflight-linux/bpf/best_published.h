@@ -11,10 +11,10 @@
 
 #include "firstflight.h"
 
-#define BEST_CAPACITY 300
-#define BEST_MIN_ROUND 3
-#define BEST_LAST_ROUND 7
-#define BEST_LOW_WINDOW 16
+#define PUBLISHED_CAPACITY 300
+#define PUBLISHED_MIN_ROUND 3
+#define PUBLISHED_LAST_ROUND 7
+#define PUBLISHED_LOW_WINDOW 16
 
 struct best_published {
 	struct common c;
@@ -23,10 +23,10 @@ struct best_published {
 	u16 n;
 	u8 rtt_round;
 	bool found;
-	u16 rates[BEST_CAPACITY]; /* Mbit/s, in ascending order */
+	u16 rates[PUBLISHED_CAPACITY]; /* Mbit/s, in ascending order */
 };
 
-INLINE void best_start(void *state, u64 now_us, u32 nxt)
+INLINE void published_start(void *state, u64 now_us, u32 nxt)
 {
 	struct best_published *s = state;
 
@@ -42,14 +42,14 @@ INLINE void best_start(void *state, u64 now_us, u32 nxt)
 }
 
 /* Moves what is larger up by one and puts the rate in its place, behind its equals. */
-INLINE void best_insert(struct best_published *s, u16 rate)
+INLINE void published_insert(struct best_published *s, u16 rate)
 {
 	u32 i, n = s->n;
 	u16 carried = rate;
 
-	if (s->found || n >= BEST_CAPACITY)
+	if (s->found || n >= PUBLISHED_CAPACITY)
 		return;
-	for (i = 0; i < BEST_CAPACITY; i++) {
+	for (i = 0; i < PUBLISHED_CAPACITY; i++) {
 		u16 here = s->rates[i];
 
 		if (i >= n)
@@ -57,25 +57,25 @@ INLINE void best_insert(struct best_published *s, u16 rate)
 		s->rates[i] = here > carried ? carried : here;
 		carried = here > carried ? here : carried;
 	}
-	if (n < BEST_CAPACITY)
+	if (n < PUBLISHED_CAPACITY)
 		s->rates[n] = carried;
 	s->n = n + 1;
 }
 
 /* The lower median; 0 of an empty round. */
-INLINE u16 best_median(const struct best_published *s)
+INLINE u16 published_median(const struct best_published *s)
 {
 	u32 half = (u32)s->n * 50;
 	u32 at = half % 100 ? half / 100 : half / 100 - 1;
 
-	return s->n && at < BEST_CAPACITY ? s->rates[at] : 0;
+	return s->n && at < PUBLISHED_CAPACITY ? s->rates[at] : 0;
 }
 
 /* The first sampled ACK after a round ended looks at the round; the threshold in packets, if that settles it. */
-INLINE bool best_end_round(struct best_published *s, u32 mss, u16 *packets)
+INLINE bool published_end_round(struct best_published *s, u32 mss, u16 *packets)
 {
-	u16 median = best_median(s);
-	bool due = !s->found && s->rtt_round > BEST_MIN_ROUND && s->rtt_round <= BEST_LAST_ROUND && median;
+	u16 median = published_median(s);
+	bool due = !s->found && s->rtt_round > PUBLISHED_MIN_ROUND && s->rtt_round <= PUBLISHED_LAST_ROUND && median;
 
 	if (due) {
 		s->found = true;
@@ -87,19 +87,19 @@ INLINE bool best_end_round(struct best_published *s, u32 mss, u16 *packets)
 	return due;
 }
 
-INLINE struct decision best_sample(void *state, const struct ack *ack, const struct window *w)
+INLINE struct decision published_sample(void *state, const struct ack *ack, const struct window *w)
 {
 	struct best_published *s = state;
 	struct decision d = stay(0);
 	u32 rtt, us, now = (u32)ack->now_us;
 	u16 packets = 0;
 
-	if (ack->rtt_us == NO_RTT || w->cwnd < BEST_LOW_WINDOW)
+	if (ack->rtt_us == NO_RTT || w->cwnd < PUBLISHED_LOW_WINDOW)
 		return d;
 	rtt = max32(ack->rtt_us, 1);
 	if (s->curr_rtt_us == 0 || rtt < s->curr_rtt_us)
 		s->curr_rtt_us = rtt;
-	if (s->round_start != s->seen_round_start && best_end_round(s, ack->mss, &packets)) {
+	if (s->round_start != s->seen_round_start && published_end_round(s, ack->mss, &packets)) {
 		if (packets > w->cwnd) {
 			d.verdict = AIM;
 			d.ssthresh = packets;
@@ -109,13 +109,13 @@ INLINE struct decision best_sample(void *state, const struct ack *ack, const str
 		}
 	}
 	us = now - s->last_ack;
-	best_insert(s, us ? (u16)(((u32)ack->bytes_acked - s->prev_bytes) * 8 / us) : 0);
+	published_insert(s, us ? (u16)(((u32)ack->bytes_acked - s->prev_bytes) * 8 / us) : 0);
 	s->prev_bytes = (u32)ack->bytes_acked;
 	s->last_ack = now;
 	return d;
 }
 
-INLINE struct decision best_grow(void *state, const struct ack *ack, u32 acked, struct window *w)
+INLINE struct decision published_grow(void *state, const struct ack *ack, u32 acked, struct window *w)
 {
 	struct best_published *s = state;
 
@@ -129,18 +129,18 @@ INLINE struct decision best_grow(void *state, const struct ack *ack, u32 acked, 
 	return stay(double_window(ack, acked, w));
 }
 
-INLINE u8 best_reached(void *state)
+INLINE u8 published_reached(void *state)
 {
 	return ((struct best_published *)state)->found ? EXIT_ESTIMATE : EXIT_THRESHOLD;
 }
 
 static const struct startup best_published_hooks = {
 	.number = ARM_BEST_PUBLISHED,
-	.start = best_start,
-	.sample = best_sample,
-	.grow = best_grow,
-	.reached = best_reached,
+	.start = published_start,
+	.sample = published_sample,
+	.grow = published_grow,
+	.reached = published_reached,
 	/* Back to the start, the decision included. */
-	.on_timeout = best_start,
+	.on_timeout = published_start,
 };
 #endif

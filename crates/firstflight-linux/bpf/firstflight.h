@@ -17,6 +17,9 @@
 #include "kernel.h"
 
 #define INLINE static inline __attribute__((always_inline))
+/* The compiler shall not conclude that the test of an index is needless: the verifier does not see why. */
+#define KEEP_BOUND(index) __asm__ volatile("" : "+r"(index))
+#define OUTCOMES 8
 
 #define NO_RTT ((u32)-1)
 #define UNSET_SSTHRESH 0x7fffffffu
@@ -42,6 +45,10 @@ enum arm_number {
 	ARM_RFC6675,
 	ARM_RATE_HALVING,
 	ARM_NO_HYSTART,
+	ARM_BEST,
+	ARM_PRR_CRB,
+	ARM_PRR_SSRB,
+	ARM_PRR_UB,
 };
 
 /* Why startup ended: the numbers of the core's ExitReason. */
@@ -77,6 +84,9 @@ struct ack {
 	bool limited;	     /* the window was the limit; in slow start half of it in flight is limit enough */
 	bool cwnd_limited;   /* the window was the limit */
 	bool paced;
+	bool app_limited;    /* the application had nothing more to send */
+	bool has_ts;
+	u32 receiver_ts;     /* the receiver's clock when it sent this ACK, in ticks */
 };
 
 struct window {
@@ -100,6 +110,7 @@ struct common {
 	u64 first_sent_us;	/* 0: nothing sent yet */
 	u32 rtt_us;		/* sample of the ACK in hand */
 	u32 initial_cwnd;
+	u32 delivered, acked;	/* up to the ACK in hand, and by it */
 	u32 round_end, rounds;
 	u32 detect_cwnd;	/* window when a congestion signal came */
 	u32 detect_inflight;
@@ -107,6 +118,7 @@ struct common {
 	u8 undo_reason;		/* what `reason` was before the last congestion signal */
 	bool can_undo;
 	bool after_timeout;
+	u8 outcomes[OUTCOMES];	/* how often the startup's evaluations concluded what, in its own numbering */
 };
 
 /*
@@ -147,9 +159,10 @@ struct exit_record {
 	u16 dport, lport;
 	u8 reason;
 	u8 arm;
+	u8 outcomes[OUTCOMES];
 	u8 pad[6];
 };
-_Static_assert(sizeof(struct exit_record) == 80, "the layout that user space reads");
+_Static_assert(sizeof(struct exit_record) == 88, "the layout that user space reads");
 
 INLINE u32 pipe_of(const struct tcp_sock *tp)
 {
@@ -230,10 +243,14 @@ INLINE void fill_ack(struct ack *ack, const struct sock *sk, const struct common
 	ack->limited = is_limited(tp);
 	ack->paced = sk->sk_pacing_status != 0;
 	ack->pacing_rate = ack->paced ? sk->sk_pacing_rate : 0;
+	ack->app_limited = tp->app_limited != 0;
+	ack->has_ts = SAW_TIME_STAMP(tp);
+	ack->receiver_ts = tp->rx_opt.rcv_tsval;
 }
 
 #ifndef FF_NATIVE
 #define OPERATION SEC("struct_ops")
+#define SUBPROGRAM __attribute__((noinline))
 /* cong_control takes (sk, rs) before Linux 6.10 and (sk, ack, flag, rs) since: the raw arguments are one word each. */
 #define CONTROL_OPERATION(name)                                                                               \
 	INLINE void name##_control(struct sock *sk, const struct rate_sample *rs);                            \
@@ -308,6 +325,7 @@ INLINE void report(struct sock *sk, struct common *c, u8 arm, u8 reason, u32 det
 	record->srtt_us = tp->srtt_us >> 3;
 	record->reason = reason;
 	record->arm = arm;
+	__builtin_memcpy(record->outcomes, c->outcomes, OUTCOMES);
 	bpf_ringbuf_submit(record, 0);
 }
 
@@ -317,6 +335,7 @@ INLINE void common_init(struct sock *sk, struct common *c)
 
 	c->rtt_us = NO_RTT;
 	c->initial_cwnd = tp->snd_cwnd;
+	c->delivered = tp->delivered;
 	c->round_end = tp->snd_nxt;
 	tp->snd_ssthresh = UNSET_SSTHRESH;
 	CUBIC_FOUND(sk) = 1;
@@ -362,10 +381,21 @@ INLINE void count_round(struct sock *sk, struct common *c)
 /* The sample of the ACK in hand. While the kernel repairs, samples of repeats are not told apart and come in whole milliseconds. */
 INLINE void take_sample(struct sock *sk, struct common *c, const struct ack_sample *sample)
 {
+	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
 	u8 state = CA_STATE(sk);
 
 	c->rtt_us = sample->rtt_us < 0 || state >= CA_RECOVERY ? NO_RTT : (u32)sample->rtt_us;
+	/* The sample counts what una passed, also what was delivered before it. */
+	c->acked = tp->delivered - c->delivered;
+	c->delivered = tp->delivered;
 	count_round(sk, c);
+}
+
+INLINE void count_outcome(struct common *c, u32 outcome)
+{
+	KEEP_BOUND(outcome);
+	if (outcome < OUTCOMES && c->outcomes[outcome] < 0xff)
+		c->outcomes[outcome]++;
 }
 
 INLINE bool reducing(struct sock *sk)

@@ -62,17 +62,25 @@ struct inet_connection_sock {
 	u64 icsk_ca_priv[13];
 };
 
+/* The time stamp is that of the segment in hand, in the peer's ticks. */
+struct tcp_options_received {
+	u32 rcv_tsval;
+	u16 saw_tstamp : 1;
+};
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u64 tcp_mstamp; /* us; when the segment in hand was taken up */
 	u64 bytes_acked;
 	u32 snd_una, snd_nxt, write_seq, high_seq;
+	u32 app_limited; /* not 0: what is under way left while the application had nothing more to send */
 	u32 snd_cwnd, snd_ssthresh, snd_cwnd_clamp, prior_cwnd; /* packets */
 	u32 packets_out, sacked_out, lost_out, retrans_out, max_packets_out;
 	u32 delivered, data_segs_out, prr_out; /* packets */
 	u32 srtt_us; /* eight times the smoothed RTT */
 	u32 mss_cache;
 	u8 is_cwnd_limited : 1;
+	struct tcp_options_received rx_opt;
 };
 
 struct ack_sample {
@@ -119,6 +127,7 @@ extern void cubictcp_cwnd_event(struct sock *sk, enum tcp_ca_event event) __ksym
 extern void cubictcp_cwnd_event_tx_start(struct sock *sk) __ksym __weak;
 struct features {
 	bool have_cwnd_event, have_tx_start;
+	char chosen[16]; /* the arm that the sockets of control groups are given */
 };
 /* Frozen before the verifier sees it: calls of what does not exist are dead code. Layout of kernel/loader.rs. */
 const volatile struct features features SEC(".rodata.features") = { .have_cwnd_event = true };
@@ -145,6 +154,7 @@ struct tcp_congestion_ops {
 _Static_assert(__builtin_offsetof(struct tcp_congestion_ops, cwnd_event_tx_start) == 88, "where the loader clears it");
 
 #define CA_STATE(sk) ((u8)BPF_CORE_READ_BITFIELD(&((struct tcp_sock *)(sk))->inet_conn, icsk_ca_state))
+#define SAW_TIME_STAMP(tp) (BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp) != 0)
 #define CWND_LIMITED(tp) (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) != 0)
 /* Where kernel CUBIC keeps `found`, inside the private words of the socket. */
 #define CUBIC_AT(sk, member) ((u8 *)((struct inet_connection_sock *)(sk))->icsk_ca_priv + bpf_core_field_offset(struct bictcp, member))

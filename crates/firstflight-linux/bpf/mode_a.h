@@ -34,7 +34,7 @@ INLINE void mode_a_pkts_acked(const struct startup *startup, struct sock *sk, st
 	if (!c)
 		return;
 	take_sample(sk, c, sample);
-	fill_ack(&ack, sk, c, sample->pkts_acked);
+	fill_ack(&ack, sk, c, c->acked);
 	if (startup->on_rtt && ack.rtt_us != NO_RTT)
 		startup->on_rtt(c, &ack);
 	if (!startup->sample || !in_slow_start(tp) || reducing(sk))

@@ -90,7 +90,13 @@ INLINE void mode_b_init(const struct pacing_and_own *arm, struct sock *sk, struc
 INLINE void mode_b_open(const struct pacing_and_own *arm, struct sock *sk, struct sender *s, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	u32 flight = tp->packets_out - tp->sacked_out + rs->acked_sacked;
+	struct entry entry = {
+		.target = tp->snd_ssthresh,
+		.flight = tp->packets_out,
+		.sacked = tp->sacked_out,
+		.delivered = rs->acked_sacked,
+		.cwnd = s->c.detect_cwnd,
+	};
 
 	s->entry_delivered = tp->delivered;
 	s->marks = CA_STATE(sk) == CA_CWR;
@@ -99,7 +105,7 @@ INLINE void mode_b_open(const struct pacing_and_own *arm, struct sock *sk, struc
 		return;
 	}
 	s->phase = POLICY;
-	arm->policy->enter(&s->e, tp->snd_ssthresh, flight, s->c.detect_cwnd);
+	arm->policy->enter(&s->e, &entry);
 }
 
 /* One ACK of an open episode. */

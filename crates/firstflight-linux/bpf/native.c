@@ -53,7 +53,8 @@ u32 tcp_reno_undo_cwnd(struct sock *sk)
 /* What the kernel knows at one moment; the layout is that of tests/native/mod.rs. */
 struct facts {
 	u64 now_us, bytes_acked, pacing_rate;
-	u32 una, nxt, packets_out, sacked_out, lost_out, retrans_out, max_packets_out, delivered, sent, prr_out, srtt_us, cwnd_limited;
+	u32 una, nxt, packets_out, sacked_out, lost_out, retrans_out, max_packets_out, delivered, sent, prr_out, srtt_us, cwnd_limited, app_limited;
+	u32 has_ts, receiver_ts;
 };
 
 static const struct arm *const arms[] = ALL_ARMS;
@@ -103,6 +104,9 @@ void ff_set_facts(struct connection *c, const struct facts *f)
 	tp->prr_out = f->prr_out;
 	tp->srtt_us = f->srtt_us;
 	tp->is_cwnd_limited = f->cwnd_limited;
+	tp->app_limited = f->app_limited;
+	tp->rx_opt.saw_tstamp = f->has_ts;
+	tp->rx_opt.rcv_tsval = f->receiver_ts;
 }
 
 void ff_pkts_acked(struct connection *c, u32 arm, u32 acked, s32 rtt_us)
@@ -191,6 +195,12 @@ void ff_set_cwnd(struct connection *c, u32 cwnd)
 u32 ff_ssthresh(const struct connection *c)
 {
 	return c->tp.snd_ssthresh;
+}
+
+/* Every state begins with `struct common`. */
+const u8 *ff_outcomes(const struct connection *c)
+{
+	return ((const struct common *)c->state)->outcomes;
 }
 
 u64 ff_pacing_rate(const struct connection *c)

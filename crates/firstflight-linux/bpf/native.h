@@ -32,6 +32,7 @@ struct arm {
 };
 
 #define OPERATION static
+#define SUBPROGRAM static
 #define CONTROL_OPERATION(name) static void name##_cong_control(struct sock *sk, const struct rate_sample *rs)
 #define BPF_PROG(name, ...) name(__VA_ARGS__)
 #define STATE_OF_CONNECTIONS(arm, type) _Static_assert(sizeof(struct type) <= 8 * STATE_WORDS, "state of " #arm);
@@ -51,6 +52,7 @@ struct arm {
 
 #define CA_STATE(sk) (((struct tcp_sock *)(sk))->inet_conn.icsk_ca_state)
 #define CWND_LIMITED(tp) ((tp)->is_cwnd_limited)
+#define SAW_TIME_STAMP(tp) ((tp)->rx_opt.saw_tstamp)
 #define CUBIC_FOUND(sk) (((struct connection *)(sk))->found)
 #define CUBIC_LAST_MAX(sk) (((struct connection *)(sk))->last_max_cwnd)
 

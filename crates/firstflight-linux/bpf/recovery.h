@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * How much may be sent between the first sign of loss and its repair: PRR, RFC 6675 and rate halving, as the core's recovery/prr.rs,
+ * How much may be sent between the first sign of loss and its repair: PRR of RFC 9937 and of RFC 6937 with its three bounds, RFC 6675 and rate halving, as the core's recovery/prr.rs,
  * sack.rs and rate_halving.rs. The kernel sends while packets in flight are fewer than the window, so each answers with a window.
  *
  * Departures: those of the core, and
- * K5 the kernel never tells of a repeat that was lost again, nor of the rescue retransmission; neither changes anything here.
+ * K5 the kernel tells neither which repeat was lost again nor of the rescue retransmission: a lost repeat is no second cut (the core's
+ * option `lost=ignore`, and what Linux does), and an ACK before a rescue counts as progress.
  */
 #ifndef FF_RECOVERY_H
 #define FF_RECOVERY_H
@@ -29,20 +30,51 @@ struct episode {
 	bool odd;	/* rate halving: one ACK of the pair has been seen */
 };
 
+/* How an episode opens; packets, after the ACK that opens it. */
+struct entry {
+	u32 target;
+	u32 flight;    /* outstanding, SACKed included */
+	u32 sacked;
+	u32 delivered; /* by this ACK */
+	u32 cwnd;      /* before the reduction */
+};
+
+/* RFC 6937: how fast the pipe may climb back to the target. */
+enum bound { CRB, SSRB, UB };
+
 struct policy {
-	/* `flight`: outstanding after the ACK that opens it, without what is SACKed and with what it delivered. */
-	void (*enter)(struct episode *e, u32 target, u32 flight, u32 cwnd);
+	void (*enter)(struct episode *e, const struct entry *entry);
 	void (*on_ack)(struct episode *e, const struct progress *p);
 	/* The window to leave with. */
 	u32 (*end)(const struct episode *e, u32 pipe);
 };
 
-INLINE void prr_enter(struct episode *e, u32 target, u32 flight, u32 cwnd)
+INLINE void prr_open(struct episode *e, const struct entry *entry, u32 recover_fs)
 {
-	e->target = target;
-	e->recover_fs = max32(flight, 1);
+	e->target = entry->target;
+	e->recover_fs = max32(recover_fs, 1);
 	e->delivered = 0;
-	e->cwnd = target;
+	e->cwnd = entry->target;
+}
+
+/* RFC9937 6.1-1: outstanding before the ACK that opens it, less what was SACKed before it. */
+INLINE void prr_enter(struct episode *e, const struct entry *entry)
+{
+	prr_open(e, entry, entry->flight - entry->sacked + entry->delivered);
+}
+
+/* The straight line from F to T, rounded up, less what has gone. */
+INLINE s64 prr_line(const struct episode *e, u32 out)
+{
+	return (s64)(((u64)e->delivered * e->target + e->recover_fs - 1) / e->recover_fs) - out;
+}
+
+INLINE void prr_grant(struct episode *e, const struct progress *p, s64 quota)
+{
+	/* The first repeat goes at once. */
+	if (!p->out && quota <= 0)
+		quota = 1;
+	e->cwnd = p->pipe + (quota > 0 ? (u32)quota : 0);
 }
 
 /* RFC9937 6.2. */
@@ -59,8 +91,7 @@ INLINE void prr_on_ack(struct episode *e, const struct progress *p)
 	e->delivered += p->delivered;
 	bank = (s64)e->delivered - p->out;
 	if (p->pipe > e->target) {
-		/* The straight line, rounded up. */
-		quota = (s64)(((u64)e->delivered * e->target + e->recover_fs - 1) / e->recover_fs) - p->out;
+		quota = prr_line(e, p->out);
 	} else {
 		/* Conservation, and one packet more on an ACK that shows progress and no further loss. */
 		quota = bank > (s64)p->delivered ? bank : p->delivered;
@@ -69,11 +100,38 @@ INLINE void prr_on_ack(struct episode *e, const struct progress *p)
 		if (quota > (s64)(e->target - p->pipe))
 			quota = e->target - p->pipe;
 	}
-	/* The first repeat goes at once. */
-	if (!p->out && quota <= 0)
-		quota = 1;
-	e->cwnd = p->pipe + (quota > 0 ? (u32)quota : 0);
+	prr_grant(e, p, quota);
 }
+
+/* RFC6937 3-1: all that is outstanding, SACKed packets and limited transmit included. */
+INLINE void prr6937_enter(struct episode *e, const struct entry *entry)
+{
+	prr_open(e, entry, entry->flight);
+}
+
+/* RFC6937 3-2 to 3-4. An ACK that delivers nothing is computed with like any other. */
+INLINE void prr6937_on_ack(struct episode *e, const struct progress *p, enum bound bound)
+{
+	s64 bank, quota, room = (s64)e->target - p->pipe;
+
+	e->delivered += p->delivered;
+	bank = (s64)e->delivered - p->out;
+	if (room < 0)
+		quota = prr_line(e, p->out);
+	else if (bound == CRB)
+		quota = bank;
+	else if (bound == SSRB)
+		quota = (bank > (s64)p->delivered ? bank : p->delivered) + 1;
+	else
+		quota = room;
+	if (room >= 0 && quota > room)
+		quota = room;
+	prr_grant(e, p, quota);
+}
+
+INLINE void crb_on_ack(struct episode *e, const struct progress *p) { prr6937_on_ack(e, p, CRB); }
+INLINE void ssrb_on_ack(struct episode *e, const struct progress *p) { prr6937_on_ack(e, p, SSRB); }
+INLINE void ub_on_ack(struct episode *e, const struct progress *p) { prr6937_on_ack(e, p, UB); }
 
 INLINE u32 target_end(const struct episode *e, u32 pipe)
 {
@@ -86,10 +144,10 @@ INLINE void sack_on_ack(struct episode *e, const struct progress *p)
 	e->cwnd = p->out || p->marks ? e->target : max32(e->target, p->pipe + 1);
 }
 
-INLINE void rate_halving_enter(struct episode *e, u32 target, u32 flight, u32 cwnd)
+INLINE void rate_halving_enter(struct episode *e, const struct entry *entry)
 {
-	e->target = target;
-	e->cwnd = max32(cwnd, 1);
+	e->target = entry->target;
+	e->cwnd = max32(entry->cwnd, 1);
 	e->odd = false;
 }
 
@@ -111,6 +169,9 @@ INLINE u32 rate_halving_end(const struct episode *e, u32 pipe)
 }
 
 static const struct policy prr = { .enter = prr_enter, .on_ack = prr_on_ack, .end = target_end };
+static const struct policy prr_crb = { .enter = prr6937_enter, .on_ack = crb_on_ack, .end = target_end };
+static const struct policy prr_ssrb = { .enter = prr6937_enter, .on_ack = ssrb_on_ack, .end = target_end };
+static const struct policy prr_ub = { .enter = prr6937_enter, .on_ack = ub_on_ack, .end = target_end };
 static const struct policy rfc6675 = { .enter = prr_enter, .on_ack = sack_on_ack, .end = target_end };
 static const struct policy rate_halving = {
 	.enter = rate_halving_enter,

@@ -95,8 +95,8 @@ INLINE void search_copy_forward(struct search *s, u64 to)
 	}
 }
 
-/* Whether the window that just ended falls short of what was sent one RTT, the one of the sample in hand, earlier. */
-INLINE bool search_short(const struct search *s, u32 rtt_us)
+/* Whether the window that just ended falls short of what was sent one RTT, the one of the sample in hand, earlier; in bytes. */
+INLINE bool search_short(const struct search *s, u32 rtt_us, u32 mss)
 {
 	u64 rtt_ns = (u64)rtt_us * 1000, look = rtt_ns / s->bin_ns, frac = rtt_ns % s->bin_ns * 100 / s->bin_ns;
 	u64 prev, expected, shortfall, delivered;
@@ -105,8 +105,8 @@ INLINE bool search_short(const struct search *s, u32 rtt_us)
 		return false;
 	prev = s->idx - look;
 	/* Between the whole bins looked back and one older. */
-	expected = ((u64)search_sent(s, prev) * (100 - frac) + (u64)search_sent(s, prev - 1) * frac) / 100;
-	delivered = search_delivered(s, s->idx, SEARCH_WINDOW);
+	expected = ((u64)search_sent(s, prev) * (100 - frac) + (u64)search_sent(s, prev - 1) * frac) * mss / 100;
+	delivered = (u64)search_delivered(s, s->idx, SEARCH_WINDOW) * mss;
 	shortfall = expected > delivered ? (expected - delivered) * 100 : 0;
 	return shortfall && shortfall >= SEARCH_THRESH_PERCENT * expected;
 }
@@ -116,7 +116,7 @@ INLINE struct decision search_exit(struct search *s, const struct window *w)
 	/* Whole bins, rounded up: 3 bins are 1.05 initial RTTs. */
 	u64 span = min64((s->initial_rtt_ns + s->bin_ns - 1) / s->bin_ns, SEARCH_WINDOW);
 	u32 target;
-	struct decision d;
+	struct decision d = stay(0);
 
 	s->estimate = search_delivered(s, s->idx, span);
 	target = min32(max32(s->estimate, s->c.initial_cwnd), w->cwnd);
@@ -124,7 +124,9 @@ INLINE struct decision search_exit(struct search *s, const struct window *w)
 		s->stage = SEARCH_DRAINING;
 		s->target = target;
 		s->credit = 0;
-		return stay(0);
+		d.verdict = HOLD;
+		d.cwnd = w->cwnd;
+		return d;
 	}
 	s->stage = SEARCH_DONE;
 	d = leave(EXIT_FLATTENED, w->cwnd, s->estimate);
@@ -154,7 +156,7 @@ INLINE struct decision search_watch(struct search *s, const struct ack *ack, con
 	s->idx += passed;
 	search_store(s, s->idx, ack);
 	s->bin_end_ns += s->bin_ns * passed;
-	return search_short(s, ack->rtt_us) ? search_exit(s, w) : stay(0);
+	return search_short(s, ack->rtt_us, ack->mss) ? search_exit(s, w) : stay(0);
 }
 
 /* Every ACK while draining: the window follows what is in flight down, less one packet of credit per three acknowledged. */

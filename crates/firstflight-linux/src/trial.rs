@@ -9,6 +9,7 @@ use crate::sys::tcp_info;
 use firstflight_path::Path;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, connect, getsockopt, setsockopt, socket, sockopt::TcpCongestion};
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
@@ -35,6 +36,8 @@ pub struct Trial<'a> {
     pub controller: &'a str,
     /// When to give up.
     pub limit: Duration,
+    /// Settings of the receiver's namespace: names below `/proc/sys`, and values.
+    pub receiver: &'a [(String, String)],
 }
 
 /// What the kernel says about the sender at one moment. What it does not know is zero.
@@ -105,6 +108,39 @@ impl Info {
     }
 }
 
+/// What the sender's namespace counted over the trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Repeats that the kernel found lost again (`TCPLostRetransmit`).
+    pub lost_repeats: u64,
+    /// Fast recoveries begun (`TCPSackRecovery`, `TCPRenoRecovery`).
+    pub recoveries: u64,
+    /// Reductions taken back (`TCPFullUndo`, `TCPPartialUndo`, `TCPDSACKUndo`, `TCPLossUndo`).
+    pub undone: u64,
+}
+
+impl Counters {
+    fn read(link: &LinkEmulator) -> Counters {
+        let text = link.sender().run(|| fs::read_to_string("/proc/thread-self/net/netstat")).ok().and_then(Result::ok).unwrap_or_default();
+        Counters::parse(&text)
+    }
+
+    /// A line of names, and one of values under them.
+    fn parse(text: &str) -> Counters {
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt:"));
+        let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+        let sum = |wanted: &[&str]| {
+            let pairs = names.split_whitespace().zip(values.split_whitespace());
+            pairs.filter(|(name, _)| wanted.contains(name)).filter_map(|(_, value)| value.parse::<u64>().ok()).sum()
+        };
+        Counters {
+            lost_repeats: sum(&["TCPLostRetransmit"]),
+            recoveries: sum(&["TCPSackRecovery", "TCPRenoRecovery"]),
+            undone: sum(&["TCPFullUndo", "TCPPartialUndo", "TCPDSACKUndo", "TCPLossUndo"]),
+        }
+    }
+}
+
 /// What came out.
 #[derive(Clone, Debug)]
 pub struct Measured {
@@ -118,6 +154,8 @@ pub struct Measured {
     pub delivered: u64,
     /// The sender's last word.
     pub last: Info,
+    /// What its namespace counted.
+    pub counters: Counters,
     /// What the link did.
     pub link: Report,
 }
@@ -129,6 +167,9 @@ pub struct Measured {
 pub fn run(trial: &Trial<'_>, mut observe: impl FnMut(&Info)) -> Result<Measured, Refusal> {
     let failed = |what: &str, error: &io::Error| Refusal::new(format!("{what}: {error}"));
     let link = LinkEmulator::start(trial.path, trial.options)?;
+    for (name, value) in trial.receiver {
+        link.receiver().set_sysctl(name, value)?;
+    }
     let listener = link.receiver().run(|| TcpListener::bind((link.receiver().address(), PORT)))?;
     let listener = listener.map_err(|error| failed("listening behind the link", &error))?;
     let sender = link.sender().run(|| establish(trial.controller, link.receiver().address()))??;
@@ -165,8 +206,9 @@ pub fn run(trial: &Trial<'_>, mut observe: impl FnMut(&Info)) -> Result<Measured
         let _ = writing.join();
         (last, complete, reading.join().unwrap_or((0, None)))
     });
+    let counters = Counters::read(&link);
     drop((sender, receiver, listener));
-    Ok(Measured { complete, ttlb: last.at, delivered_after, delivered, last, link: link.stop() })
+    Ok(Measured { complete, ttlb: last.at, delivered_after, delivered, last, counters, link: link.stop() })
 }
 
 /// A connection from the calling thread's namespace with this controller from its first packet on.
@@ -206,3 +248,6 @@ fn read_all(mut stream: &TcpStream, bytes: u64, start: Instant) -> (u64, Option<
     }
     (got, Some(start.elapsed()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,19 +10,21 @@ use firstflight_linux as _;
 mod native;
 mod stand_in;
 mod twin;
+mod whole_packets;
 
 use firstflight::recovery::{Immediate, Prr, RateHalving, Recovery, Sack, prr, rate_halving, sack};
 use firstflight::startup::{
-    BestPublished, HyStart, HyStartPlusPlus, RapidStart, Search, SlowStart, Startup, best_published, hystart, hystart_plus_plus,
+    Best, BestPublished, HyStart, HyStartPlusPlus, RapidStart, Search, SlowStart, Startup, best_published, hystart, hystart_plus_plus,
     rapid_start, search,
 };
 use twin::{Course, Mode, Twin};
+use whole_packets::WholePackets;
 
 /// ACKs per arm: six million.
 const SEEDS: u64 = 1_500;
 const ACKS: u32 = 4_000;
 
-fn hold_equal<S: Startup, R: Recovery + Copy>(name: &str, mode: Mode, mss: u32, startup: impl Fn() -> S, recovery: R) {
+fn hold_equal<S: Startup, R: Recovery + Copy>(name: &str, mode: Mode, mss: u32, startup: impl Fn() -> S, recovery: R) -> twin::Account {
     let arm = native::arm(name);
     let mut total = twin::Account::default();
     for seed in 0..SEEDS {
@@ -33,11 +35,12 @@ fn hold_equal<S: Startup, R: Recovery + Copy>(name: &str, mode: Mode, mss: u32, 
     println!("{name}: {total:?}");
     assert!(total.acks >= 1_000_000, "{name}: only {} ACKs were compared", total.acks);
     assert!(total.losses > 1_000 && total.timeouts > 1_000 && total.undone > 100, "{name}: too little happened: {total:?}");
+    total
 }
 
 /// Mode A: the startup alone.
-fn startup_equals<S: Startup>(name: &str, mss: u32, startup: impl Fn() -> S) {
-    hold_equal(name, Mode::Kernel, mss, startup, Immediate::default());
+fn startup_equals<S: Startup>(name: &str, mss: u32, startup: impl Fn() -> S) -> twin::Account {
+    hold_equal(name, Mode::Kernel, mss, startup, Immediate::default())
 }
 
 /// Mode B: startup, recovery and pacing.
@@ -66,8 +69,16 @@ fn best_as_published_equals_the_core() {
 }
 
 #[test]
+fn best_equals_the_core() {
+    startup_equals("ff_best", 1, Best::default);
+    let total = startup_equals("ff_best", 1448, || WholePackets::new(Best::default()));
+    assert!(total.outcomes.values().all(|&count| count >= 10), "every conclusion of a round is compared: {:?}", total.outcomes);
+}
+
+#[test]
 fn search_equals_the_core() {
     startup_equals("ff_search", 1, || Search::new(search::Params::V4_0));
+    startup_equals("ff_search", 1448, || Search::new(search::Params::V4_0));
 }
 
 #[test]
@@ -80,6 +91,13 @@ fn rapid_start_equals_the_core_with_its_recovery_and_pacing() {
 #[test]
 fn prr_equals_the_core() {
     hold_equal("ff_prr", WHOLE, 1, || SlowStart, Prr::new(prr::Params::rfc9937()));
+}
+
+#[test]
+fn prr_of_rfc_6937_equals_the_core_with_each_bound() {
+    for (name, bound) in [("ff_prr_crb", prr::Bound::Crb), ("ff_prr_ssrb", prr::Bound::Ssrb), ("ff_prr_ub", prr::Bound::Ub)] {
+        hold_equal(name, WHOLE, 1, || SlowStart, Prr::new(prr::Params::rfc6937(bound)));
+    }
 }
 
 #[test]

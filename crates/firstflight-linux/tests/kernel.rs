@@ -1,13 +1,15 @@
 //! Controllers in the running kernel. Needs root; says what is missing and passes where that is not given.
 #![cfg(feature = "bpf")]
 
-use firstflight_linux::kernel::{ARMS, Exit, KernelArm, Loaded, arm, is_registered, pinned, registered, unload};
+use firstflight_linux::kernel::{ARMS, Exit, Features, KernelArm, Loaded, Selection, arm, is_registered, pinned, registered, unload};
 use firstflight_linux::{LinkEmulator, LinkOptions};
 use firstflight_path::Path;
 use nix::sys::socket::{getsockopt, setsockopt, sockopt::TcpCongestion};
 use std::ffi::OsString;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -61,7 +63,6 @@ fn transfer(loaded: &Loaded, path: &str, bytes: usize) -> (Duration, Vec<Exit>) 
 #[test]
 fn every_arm_loads_moves_data_and_leaves_nothing() {
     let _one = ONE.lock();
-    let before = registered();
     for arm in ARMS {
         let Some(loaded) = load(arm) else { return };
         assert!(is_registered(arm), "{} is registered while it is loaded: {:?}", arm.kernel_name, registered());
@@ -71,21 +72,104 @@ fn every_arm_loads_moves_data_and_leaves_nothing() {
         assert!(exits.iter().all(|exit| exit.arm == arm), "{}: reports are its own", arm.name);
         assert!(!exits.is_empty(), "{}: 3 MB overflow this path, so startup has ended", arm.name);
         drop(loaded);
-        assert_eq!(registered(), before, "{} is gone", arm.name);
+        assert!(!is_registered(arm), "{} is gone: {:?}", arm.name, registered());
+    }
+}
+
+/// Without a link and whatever time it takes: for other kernels in an emulator (`kernels.sh`).
+#[test]
+fn every_arm_carries_a_connection_over_loopback() {
+    const BYTES: usize = 5_000_000;
+    let _one = ONE.lock();
+    for arm in ARMS {
+        let Some(loaded) = load(arm) else { return };
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let mut stream = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+        let (mut receiver, _) = listener.accept().expect("the other end");
+        choose(&stream, arm);
+        let reading = thread::spawn(move || {
+            let (mut buffer, mut got) = (vec![0; 1 << 16], 0);
+            while let Ok(len @ 1..) = receiver.read(&mut buffer) {
+                got += len;
+            }
+            got
+        });
+        stream.write_all(&vec![0; BYTES]).expect("data");
+        let chosen = getsockopt(&stream, TcpCongestion).expect("the socket's controller");
+        drop(stream);
+        assert_eq!(reading.join().expect("the receiver"), BYTES, "{}: every byte arrives", arm.name);
+        assert_eq!(chosen.to_string_lossy().trim_end_matches('\0'), arm.kernel_name, "the socket still has it");
+        drop(loaded);
+        assert!(!is_registered(arm), "{} is gone: {:?}", arm.name, registered());
+        println!("{} works", arm.name);
+    }
+}
+
+/// Where control groups of version 2 are, and which one this process is in.
+fn groups() -> Option<(PathBuf, PathBuf)> {
+    let mounts = fs::read_to_string("/proc/mounts").ok()?;
+    let root = mounts.lines().find_map(|line| match line.split(' ').collect::<Vec<_>>()[..] {
+        [_, folder, "cgroup2", ..] => Some(PathBuf::from(folder)),
+        _ => None,
+    })?;
+    let ours = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let ours = root.join(ours.lines().find_map(|line| line.strip_prefix("0::/"))?);
+    Some((root, ours))
+}
+
+/// Before 6.4 there are no links that vanish with their owner; since, there is nothing to take out.
+#[test]
+fn what_a_killed_loader_left_is_taken_out_by_name() {
+    let _one = ONE.lock();
+    if Features::detect().is_ok_and(|features| features.links()) {
+        return println!("this kernel leaves nothing");
+    }
+    // The kernel keeps fifteen characters of a map's name.
+    for arm in ["hystart++", "hystart++-draft03"].map(|name| arm(name).expect("an arm")) {
+        let Some(loaded) = load(arm) else { return };
+        std::mem::forget(loaded);
+        unload(arm).expect("taken out");
+        assert!(!is_registered(arm), "{} is gone: {:?}", arm.name, registered());
+    }
+}
+
+#[test]
+fn a_control_group_is_given_the_arm_without_asking() {
+    let _one = ONE.lock();
+    let Some((root, before)) = groups() else { return println!("no control groups of version 2 here") };
+    let group = root.join(format!("firstflight-kernel-test-{}", std::process::id()));
+    if fs::create_dir(&group).is_err() {
+        return println!("skipped: control groups need root");
+    }
+    let enter =
+        |group: &PathBuf| fs::write(group.join("cgroup.procs"), std::process::id().to_string()).expect("the control group takes us");
+    enter(&group);
+    let arm = arm("best").expect("an arm");
+    let loaded = Loaded::load_for(arm, std::slice::from_ref(&group));
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+    let stream = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+    let (accepted, _) = listener.accept().expect("the other end");
+    let chosen = [&stream, &accepted].map(|stream| getsockopt(stream, TcpCongestion).expect("the socket's controller"));
+    enter(&before);
+    fs::remove_dir(&group).expect("an empty group");
+    match loaded {
+        Ok(_) => {
+            assert!(chosen.iter().all(|name| name.to_string_lossy().starts_with(arm.kernel_name)), "both ends use it: {chosen:?}");
+        }
+        Err(refusal) => assert!(refusal.to_string().contains("not permitted"), "{refusal}"),
     }
 }
 
 #[test]
 fn a_pinned_arm_outlives_its_loader_and_is_taken_out_by_name() {
     let _one = ONE.lock();
-    let before = registered();
     let arm = arm("hystart++").expect("an arm");
     let Some(loaded) = load(arm) else { return };
-    loaded.pin().expect("pinned");
+    loaded.pin(&Selection::default()).expect("pinned");
     assert!(is_registered(arm) && pinned().contains(&arm), "it stays");
     assert!(Loaded::load(arm).is_err_and(|refusal| refusal.to_string().contains("loaded already")), "no second one of its name");
     unload(arm).expect("taken out");
-    assert_eq!(registered(), before, "nothing is left");
+    assert!(!is_registered(arm), "nothing is left: {:?}", registered());
     assert!(pinned().is_empty(), "no pin is left");
     assert!(unload(arm).is_err_and(|refusal| refusal.to_string().contains("not loaded")), "what is not loaded cannot be taken out");
 }

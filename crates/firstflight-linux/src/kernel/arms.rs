@@ -13,11 +13,16 @@ pub struct KernelArm {
     pub(crate) map: &'static str,
     /// What it is, in a line.
     pub about: &'static str,
+    /// What its evaluations can conclude, in the order in which a report counts them; empty if it counts nothing.
+    pub outcomes: &'static [&'static str],
 }
 
 const fn of(name: &'static str, kernel_name: &'static str, map: &'static str, about: &'static str) -> KernelArm {
-    KernelArm { name, kernel_name, map, about }
+    KernelArm { name, kernel_name, map, about, outcomes: &[] }
 }
+
+/// `enum best_outcome` of `best.h`.
+const OF_BEST: &[&str] = &["set", "late", "inflated", "pacer", "few", "ambiguous", "unstable", "disagree"];
 
 /// All of them, in the order of `enum arm_number`.
 pub const ARMS: &[KernelArm] = &[
@@ -37,6 +42,18 @@ pub const ARMS: &[KernelArm] = &[
     of("slowstart/cubic/sack", "ff_rfc6675", "slow_start_rfc6675", "Slow start, CUBIC, cut once and fill (RFC 6675)"),
     of("slowstart/cubic/halving", "ff_rate_halving", "slow_start_rate_halving", "Slow start, CUBIC, rate halving (Linux until 3.1)"),
     of("kernel:cubic(hystart=off)", "ff_no_hystart", "no_hystart", "The kernel's CUBIC with its HyStart off, for one socket"),
+    KernelArm {
+        outcomes: OF_BEST,
+        ..of(
+            "best",
+            "ff_best",
+            "best",
+            "BEST, robust: aims at rate times RTT where three estimates agree, else SEARCH; CUBIC, the kernel's recovery",
+        )
+    },
+    of("slowstart/cubic/prr(mode=crb)", "ff_prr_crb", "slow_start_crb", "Slow start, CUBIC, PRR of RFC 6937 bound by conservation"),
+    of("slowstart/cubic/prr(mode=ssrb)", "ff_prr_ssrb", "slow_start_ssrb", "Slow start, CUBIC, PRR of RFC 6937 bound by slow start"),
+    of("slowstart/cubic/prr(mode=ub)", "ff_prr_ub", "slow_start_ub", "Slow start, CUBIC, PRR of RFC 6937 without a bound"),
 ];
 
 /// The arm called `name`, by either of its names.

@@ -4,7 +4,9 @@ use super::arms::{ARMS, KernelArm};
 use std::net::Ipv4Addr;
 
 /// Bytes of `struct exit_record` in `firstflight.h`.
-const SIZE: usize = 80;
+const SIZE: usize = 88;
+/// Kinds of outcomes that are counted per connection.
+const OUTCOMES: usize = 8;
 
 /// Reads the members of a record in their order.
 struct Members<'a>(&'a [u8]);
@@ -120,6 +122,8 @@ pub struct Exit {
     pub peer: (Ipv4Addr, u16),
     /// Our port.
     pub port: u16,
+    /// How often the startup's evaluations concluded what until then, saturating at 255; see [`KernelArm::outcomes`].
+    pub outcomes: [u8; OUTCOMES],
 }
 
 impl Exit {
@@ -133,6 +137,7 @@ impl Exit {
         let peer = (peer, u16::from_be(record.u16()));
         let port = record.u16();
         let [reason, arm] = record.take();
+        let outcomes = record.take();
         Some(Exit {
             arm: ARMS.get(usize::from(arm))?,
             reason: *Reason::ALL.get(usize::from(reason).checked_sub(1)?)?,
@@ -149,6 +154,7 @@ impl Exit {
             bytes_acked,
             peer,
             port,
+            outcomes,
         })
     }
 }

@@ -4,8 +4,12 @@ use super::arms::KernelArm;
 use super::exits::Exit;
 use super::features::Features;
 use super::pins;
+use super::selection::Selection;
 use crate::refusal::Refusal;
 use libbpf_rs::{Link, MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, RingBufferBuilder, set_print};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -14,6 +18,9 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/firstflight.bpf.
 /// Where `cwnd_event_tx_start` stands in the object's own `tcp_congestion_ops`; `kernel.h` asserts it.
 const TX_START_AT: usize = 88;
 const EXITS: &str = "exits";
+/// The program for control groups, and the kernel's longest name of a controller with its end.
+const CHOOSER: &str = "choose";
+const NAME_LEN: usize = 16;
 /// The last lines that libbpf said.
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
@@ -21,8 +28,11 @@ static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 pub struct Loaded {
     arm: &'static KernelArm,
-    object: Object,
+    /// Programs that choose the arm for the sockets of control groups.
+    choosers: Vec<Link>,
+    /// Before the object: without links (before 6.4) taking it out needs the object's map.
     link: Option<Link>,
+    object: Object,
 }
 
 impl Loaded {
@@ -31,6 +41,14 @@ impl Loaded {
     /// # Errors
     /// If the kernel or our privilege does not allow it, or something of this name is registered already.
     pub fn load(arm: &'static KernelArm) -> Result<Loaded, Refusal> {
+        Loaded::load_for(arm, &[])
+    }
+
+    /// The same, and the connections of these control groups choose it.
+    ///
+    /// # Errors
+    /// As [`Loaded::load`], or if a control group takes no program.
+    pub fn load_for(arm: &'static KernelArm, cgroups: &[PathBuf]) -> Result<Loaded, Refusal> {
         let features = Features::detect()?;
         if pins::is_registered(arm) {
             return Err(Refusal::new(format!(
@@ -41,14 +59,15 @@ impl Loaded {
         set_print(Some((PrintLevel::Warn, remember)));
         SAID.lock().map(|mut said| said.clear()).ok();
         let mut open = ObjectBuilder::default().open_memory(OBJECT).map_err(|error| refusal(arm, &error))?;
-        prepare(&mut open, arm, features).map_err(|error| refusal(arm, &error))?;
+        prepare(&mut open, arm, features, !cgroups.is_empty()).map_err(|error| refusal(arm, &error))?;
         let mut object = open.load().map_err(|error| refusal(arm, &error))?;
         let mut maps = object.maps_mut();
         let map = maps.find(|map| map.name() == arm.map);
         let mut map = map.ok_or_else(|| Refusal::new(format!("{}: not in the object", arm.name)))?;
         let link = map.attach_struct_ops().map_err(|error| refusal(arm, &error))?;
         drop(maps);
-        Ok(Loaded { arm, object, link: Some(link) })
+        let choosers = cgroups.iter().map(|cgroup| choose(&object, cgroup)).collect::<Result<_, _>>()?;
+        Ok(Loaded { arm, choosers, link: Some(link), object })
     }
 
     /// The arm.
@@ -59,8 +78,8 @@ impl Loaded {
     /// Makes it stay when this process ends, until [`super::unload`].
     ///
     /// # Errors
-    /// If the kernel cannot (before 6.4), or there is no place to pin to.
-    pub fn pin(mut self) -> Result<(), Refusal> {
+    /// If the kernel cannot (before 6.4), there is no place to pin to, or the selection's default or routes cannot be set.
+    pub fn pin(mut self, selection: &Selection) -> Result<(), Refusal> {
         if !Features::detect()?.links() {
             return Err(Refusal::new("pinning needs Linux 6.4 or newer"));
         }
@@ -69,10 +88,15 @@ impl Loaded {
         if let Some(mut exits) = self.object.maps_mut().find(|map| map.name() == EXITS) {
             exits.pin(folder.join(EXITS)).map_err(failed)?;
         }
-        match self.link.as_mut() {
-            Some(link) => link.pin(folder.join(pins::LINK)).map_err(failed),
-            None => Ok(()),
+        for (i, chooser) in self.choosers.iter_mut().enumerate() {
+            chooser.pin(folder.join(format!("cgroup{i}"))).map_err(failed)?;
         }
+        if let Some(link) = self.link.as_mut() {
+            link.pin(folder.join(pins::LINK)).map_err(failed)?;
+        }
+        selection.apply_pinned(self.arm, &pins::undo_file(self.arm)).inspect_err(|_| {
+            let _ = pins::unload(self.arm);
+        })
     }
 
     /// Hands every report to `take` as it comes, until `go_on` says no; it is asked about every 50 ms.
@@ -105,11 +129,12 @@ pub(super) fn watch(ring: &dyn MapCore, mut take: impl FnMut(Exit), mut go_on: i
 }
 
 /// Leaves out of the object what this kernel does not know and what other arms need.
-fn prepare(open: &mut OpenObject, arm: &KernelArm, features: Features) -> Result<(), libbpf_rs::Error> {
+fn prepare(open: &mut OpenObject, arm: &KernelArm, features: Features, choose: bool) -> Result<(), libbpf_rs::Error> {
     let mine = |name: &str| name.strip_prefix(arm.map).is_some_and(|rest| CALLBACKS.contains(&rest));
     for mut program in open.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
-        program.set_autoload(mine(&name) && (features.tx_start || !name.ends_with("_cwnd_event_tx_start")));
+        let wanted = mine(&name) && (features.tx_start || !name.ends_with("_cwnd_event_tx_start"));
+        program.set_autoload(wanted || choose && name == CHOOSER);
     }
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
@@ -124,15 +149,26 @@ fn prepare(open: &mut OpenObject, arm: &KernelArm, features: Features) -> Result
                 map.set_map_flags(0)?;
             }
         } else if name.ends_with("features") {
-            if let Some(value) = map.initial_value_mut().filter(|value| value.len() >= 2) {
+            if let Some(value) = map.initial_value_mut().filter(|value| value.len() >= 2 + NAME_LEN) {
                 value[0] = u8::from(features.cubic_cwnd_event);
                 value[1] = u8::from(features.cubic_tx_start);
+                // The last byte stays zero.
+                value[2..2 + NAME_LEN - 1].iter_mut().zip(arm.kernel_name.bytes()).for_each(|(to, from)| *to = from);
             }
         } else if map.map_type() == MapType::StructOps || name.ends_with("_states") && name != format!("{}_states", arm.map) {
             map.set_autocreate(false)?;
         }
     }
     Ok(())
+}
+
+/// Lets the sockets of a control group choose the arm.
+fn choose(object: &Object, cgroup: &Path) -> Result<Link, Refusal> {
+    let failed = |error: &dyn std::fmt::Display| Refusal::new(format!("{}: {error}", cgroup.display()));
+    let folder = File::open(cgroup).map_err(|error| failed(&error))?;
+    let program = object.progs_mut().find(|program| program.name() == CHOOSER);
+    let program = program.ok_or_else(|| Refusal::new("no program for control groups"))?;
+    program.attach_cgroup(folder.as_raw_fd()).map_err(|error| failed(&error))
 }
 
 /// The programs of an arm, by the end of their name.
@@ -155,11 +191,12 @@ fn remember(_level: PrintLevel, line: String) {
 }
 
 fn refusal(arm: &KernelArm, error: &libbpf_rs::Error) -> Refusal {
-    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
+    let said = SAID.lock().map(|said| said.concat()).unwrap_or_default();
+    // The verifier's refusals look like missing permission, too; but it gives its reasons.
+    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !said.contains("PROG LOAD LOG") {
         return Refusal::new("BPF congestion control: not permitted; needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; run as root");
     }
-    // The verifier's log ends with what it did not like.
-    let said = SAID.lock().map(|said| said.concat()).unwrap_or_default();
+    // Its log ends with what it did not like.
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = lines[lines.len().saturating_sub(8)..].join("; ");
     Refusal::new(format!("{}: the kernel refuses it: {error}{}{last}", arm.name, if last.is_empty() { "" } else { ": " }))

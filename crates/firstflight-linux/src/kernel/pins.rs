@@ -2,9 +2,12 @@
 
 use super::arms::{ARMS, KernelArm};
 use super::exits::Exit;
+use super::features::Features;
 use super::loader;
+use super::selection::undo_file_of;
 use crate::refusal::Refusal;
-use libbpf_rs::MapHandle;
+use libbpf_rs::query::MapInfoIter;
+use libbpf_rs::{MapCore, MapHandle, MapType};
 use nix::mount::{MsFlags, mount, umount};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use std::fs;
@@ -14,6 +17,7 @@ use std::time::{Duration, Instant};
 
 /// Where pinned arms are: a BPF file system of our own, mounted while there are any.
 pub const PIN_FOLDER: &str = "/run/firstflight";
+const UNDO_FOLDER: &str = "/run/firstflight-undo";
 /// How long the kernel may take to forget a name.
 const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) const LINK: &str = "link";
@@ -28,6 +32,11 @@ pub fn registered() -> Vec<String> {
 /// Whether this arm is.
 pub fn is_registered(arm: &KernelArm) -> bool {
     registered().iter().any(|name| name == arm.kernel_name)
+}
+
+/// What unloading a pinned arm has to put back. Not in the folder: a BPF file system holds no ordinary files.
+pub(super) fn undo_file(arm: &KernelArm) -> PathBuf {
+    Path::new(UNDO_FOLDER).join(arm.kernel_name)
 }
 
 fn folder(arm: &KernelArm) -> PathBuf {
@@ -48,25 +57,27 @@ pub(super) fn make_folder(arm: &KernelArm) -> Result<PathBuf, Refusal> {
     }
     let folder = folder(arm);
     fs::create_dir_all(&folder).map_err(|error| failed(&error))?;
+    fs::create_dir_all(UNDO_FOLDER).map_err(|error| failed(&error))?;
     Ok(folder)
 }
 
-/// Takes a pinned arm out. New connections cannot choose it any more; those that use it keep it.
+/// Takes a pinned arm out, after putting back default and routes that it was given. New connections cannot choose it any more; those that use it keep it.
 ///
 /// # Errors
 /// If it is not loaded, or another process holds it.
 pub fn unload(arm: &KernelArm) -> Result<(), Refusal> {
     let folder = folder(arm);
     if folder.exists() {
-        let gone = [LINK, EXITS].into_iter().map(|name| fs::remove_file(folder.join(name)));
-        let failed = gone.filter_map(Result::err).find(|error| error.kind() != std::io::ErrorKind::NotFound);
-        if let Some(error) = failed {
-            return Err(Refusal::from_io(&folder.display().to_string(), "root", &error));
+        undo_file_of(&undo_file(arm))?;
+        let failed = |error: &std::io::Error| Refusal::from_io(&folder.display().to_string(), "root", error);
+        for pin in fs::read_dir(&folder).map_err(|error| failed(&error))?.flatten() {
+            fs::remove_file(pin.path()).map_err(|error| failed(&error))?;
         }
         let _ = fs::remove_dir(&folder);
         if pinned().is_empty() {
             let _ = umount(PIN_FOLDER);
             let _ = fs::remove_dir(PIN_FOLDER);
+            let _ = fs::remove_dir(UNDO_FOLDER);
         }
         // The kernel takes a moment to forget the name.
         let started = Instant::now();
@@ -75,11 +86,27 @@ pub fn unload(arm: &KernelArm) -> Result<(), Refusal> {
         }
         return Ok(());
     }
+    if is_registered(arm) && !Features::detect()?.links() && remove_leftover(arm) {
+        return Ok(());
+    }
     Err(Refusal::new(if is_registered(arm) {
         format!("{} is held by a process that runs, `kernel load` or `kernel trace`; end that", arm.kernel_name)
     } else {
         format!("{} is not loaded", arm.kernel_name)
     }))
+}
+
+/// Before 6.4 a killed loader leaves its arm registered: its map is found by name and emptied, which unregisters it.
+fn remove_leftover(arm: &KernelArm) -> bool {
+    // What the kernel keeps of a name.
+    const LONGEST: usize = 15;
+    let name = &arm.map[..arm.map.len().min(LONGEST)];
+    for map in MapInfoIter::default().filter(|map| map.ty == MapType::StructOps && map.name.to_str() == Some(name)) {
+        if let Ok(map) = MapHandle::from_map_id(map.id) {
+            let _ = map.delete(&0_u32.to_ne_bytes());
+        }
+    }
+    !is_registered(arm)
 }
 
 /// Hands the reports of a pinned arm to `take`; see [`super::Loaded::watch`].

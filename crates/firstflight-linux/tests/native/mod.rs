@@ -24,6 +24,9 @@ pub struct Facts {
     /// Eight times the smoothed RTT.
     pub srtt_us: u32,
     pub cwnd_limited: u32,
+    pub app_limited: u32,
+    pub has_ts: u32,
+    pub receiver_ts: u32,
 }
 
 /// One ACK as mode B is told it. Layout of `struct sample` in `native.c`.
@@ -61,6 +64,7 @@ pub struct ExitRecord {
     pub lport: u16,
     pub reason: u8,
     pub arm: u8,
+    pub outcomes: [u8; 8],
     pub pad: [u8; 6],
 }
 
@@ -82,6 +86,7 @@ unsafe extern "C" {
     fn ff_cwnd(c: *const u64) -> u32;
     fn ff_set_cwnd(c: *mut u64, cwnd: u32);
     fn ff_ssthresh(c: *const u64) -> u32;
+    fn ff_outcomes(c: *const u64) -> *const [u8; 8];
     fn ff_last_exit() -> *const ExitRecord;
 }
 
@@ -174,6 +179,12 @@ impl Connection {
 
     pub fn set_cwnd(&mut self, cwnd: u32) {
         unsafe { ff_set_cwnd(self.at(), cwnd) }
+    }
+
+    /// How often the startup's evaluations concluded what.
+    pub fn outcomes(&self) -> [u8; 8] {
+        // SAFETY: points into this connection's memory.
+        unsafe { *ff_outcomes(self.memory.as_ptr()) }
     }
 
     pub fn ssthresh(&self) -> u32 {

@@ -68,8 +68,15 @@ pub struct Course {
     jitter_us: u64,
     /// Largest number of packets that one ACK covers.
     stretch: u32,
+    /// Half of the ACKs come eight times as fast.
+    bimodal: bool,
+    /// Once in how many ACKs one comes with the one before, or late.
+    uneven: u64,
     /// Once in how many ACKs the application runs out of data.
     lazy: u64,
+    /// Length of a tick of the receiver's clock; 0: it sends no time stamps. Once in how many ACKs it jumps.
+    tick_us: u64,
+    clock_jumps: u64,
     pub paced: bool,
 }
 
@@ -90,7 +97,11 @@ impl Course {
             no_sample: one_of(&mut r, &[0, 10, 50]),
             jitter_us: one_of(&mut r, &[1, 200, 4_000, 30_000]),
             stretch: one_of(&mut r, &[2, 2, 16, 200]) as u32,
+            uneven: one_of(&mut r, &[0, 4, 60]),
+            bimodal: r.once_in(8),
             lazy: one_of(&mut r, &[0, 5, 100]),
+            tick_us: one_of(&mut r, &[0, 1, 1_000, 1_000, 4_000, 10_000, 33_000]),
+            clock_jumps: one_of(&mut r, &[0, 0, 1_000]),
             paced: r.once_in(3),
             random: r,
         }
@@ -106,6 +117,8 @@ pub struct Account {
     pub timeouts: u64,
     pub undone: u64,
     pub idle: u64,
+    /// What BEST concluded, as often.
+    pub outcomes: std::collections::BTreeMap<&'static str, u64>,
     /// How startup ended, as often.
     pub exits: std::collections::BTreeMap<&'static str, u64>,
 }
@@ -120,6 +133,9 @@ impl Account {
         self.idle += other.idle;
         for (reason, count) in &other.exits {
             *self.exits.entry(reason).or_default() += count;
+        }
+        for (kind, count) in &other.outcomes {
+            *self.outcomes.entry(kind).or_default() += count;
         }
     }
 }
@@ -147,8 +163,12 @@ pub struct Twin<S, R> {
     /// Sent since the episode began.
     out: u32,
     delivered: u64,
+    /// Of these, by ACKs before a silence that neither side was shown.
+    unseen: u64,
     sent: u64,
     limited: bool,
+    /// Of the receiver's clock, in ticks.
+    clock_offset: u32,
     /// Ends the episode and the silence about further losses.
     high: u64,
     before_cut: (u32, u32),
@@ -201,8 +221,10 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             sacked: 0,
             out: 0,
             delivered: 0,
+            unseen: 0,
             sent: 0,
             limited: true,
+            clock_offset: base,
             high: 0,
             before_cut: (0, 0),
             account: Account::default(),
@@ -230,11 +252,18 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             self.send(lazy);
         }
         self.compare_exits();
+        self.compare_outcomes();
         self.account.clone()
     }
 
     fn time(&self) -> Time {
         Time(self.now_us * 1_000)
+    }
+
+    /// The receiver's clock as this ACK tells it.
+    fn receiver_ts(&self) -> Option<u32> {
+        let ticks = self.now_us.checked_div(self.course.tick_us)?;
+        Some(self.clock_offset.wrapping_add(ticks as u32))
     }
 
     fn bytes(&self, packets: u64) -> u64 {
@@ -258,10 +287,13 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             lost_out: self.holes,
             prr_out: self.out,
             max_packets_out: window_used,
-            delivered: base.delivered.wrapping_add(self.delivered as u32),
+            delivered: base.delivered.wrapping_add((self.delivered - self.unseen) as u32),
             sent: base.sent.wrapping_add(self.sent as u32),
             srtt_us: 8 * self.course.base_us as u32,
             cwnd_limited: u32::from(self.limited),
+            app_limited: u32::from(!self.limited),
+            has_ts: u32::from(self.receiver_ts().is_some()),
+            receiver_ts: self.receiver_ts().unwrap_or(0),
             pacing_rate: self.core.pacing_rate().map_or(0, |rate| rate.0),
             ..base
         };
@@ -299,12 +331,17 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let most = u64::from(self.pipe.min(self.course.stretch));
         let acked = 1 + self.random.below(most) as u32;
         let waiting = u64::from(self.pipe.saturating_sub((self.course.base_us / self.course.serial_us) as u32));
-        self.now_us += match self.random.below(8) {
-            0 => 0,
-            7 => self.random.below(self.course.base_us),
-            _ => u64::from(acked) * self.course.serial_us,
+        self.now_us += match (self.random.once_in(self.course.uneven), self.random.once_in(2)) {
+            (false, half) => u64::from(acked) * self.course.serial_us / if half && self.course.bimodal { 8 } else { 1 },
+            (true, true) => 0,
+            (true, false) => self.random.below(self.course.base_us),
         };
+        if self.random.once_in(self.course.clock_jumps) {
+            self.clock_offset = self.random.next() as u32;
+        }
         let sample = self.course.base_us + waiting * self.course.serial_us + self.random.below(self.course.jitter_us);
+        // The kernel's samples are signed.
+        let sample = sample.min(u64::from(i32::MAX.cast_unsigned()));
         let rtt_us = (!self.random.once_in(self.course.no_sample)).then_some(sample as u32);
 
         let before = self.pipe;
@@ -378,6 +415,8 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             tx_acked: Some(latest.0),
             tx_next: self.sent,
             cwnd_limited: self.limited,
+            app_limited: !self.limited,
+            receiver_ts: self.receiver_ts(),
             ..Ack::default()
         });
         if self.mode != Mode::Kernel && !self.shows_first_repeat() {
@@ -433,6 +472,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         self.account.idle += 1;
         self.una += u64::from(self.pipe);
         self.delivered += u64::from(self.pipe);
+        self.unseen += u64::from(self.pipe);
         self.pipe = 0;
         self.flying.clear();
         self.now_us += SILENCE_US;
@@ -465,6 +505,23 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             "window and threshold (kernel, core) after {after}, ACK {} at {at} us; {:?}",
             self.account.acks, self.course
         );
+    }
+
+    /// BEST alone counts them; every kind is a signal of the core's.
+    fn compare_outcomes(&mut self) {
+        const KINDS: [&str; 8] =
+            ["best_set", "best_late", "best_inflated", "best_pacer", "best_few", "best_ambiguous", "best_unstable", "best_disagree"];
+        let mut counted = [None; 8];
+        self.core.startup().signals(&mut |name, value| {
+            if let Some(kind) = KINDS.iter().position(|kind| *kind == name) {
+                counted[kind] = Some(value);
+            }
+        });
+        for ((kind, counted), ours) in KINDS.into_iter().zip(counted).zip(self.kernel.outcomes()) {
+            let Some(counted) = counted else { continue };
+            *self.account.outcomes.entry(kind).or_default() += counted;
+            assert_eq!(u64::from(ours), counted.min(255), "rounds that concluded `{kind}` (kernel, core); {:?}", self.course);
+        }
     }
 
     fn compare_exits(&mut self) {

@@ -1,0 +1,257 @@
+//! What startups and recoveries do in the TCP of the running kernel, and how far the simulator agrees: writes `docs/linux-results.md` to
+//! standard output. Needs root; takes about an hour. Parts by name: `geo`, `recovery`, `agreement`.
+//!
+//! `cargo build --release -p firstflight-lab --features linux --example linux && sudo target/release/examples/linux > docs/linux-results.md`
+
+use firstflight_lab::compare::Keep;
+use firstflight_lab::{Bad, Ground, Plan, Testbed, TrialRow, hosts_of_tcp, linux, parse_arms};
+use firstflight_path::Path;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// Trials per cell: medians are shown.
+const REPEAT: u32 = 3;
+/// Linux receivers since 4.18 collect up to 44 ACKs for up to a millisecond while there are holes. Off: an ACK per packet, as before and
+/// as in the simulator.
+const ACK_EVERY_HOLE: &[(&str, &str)] = &[("net/ipv4/tcp_comp_sack_nr", "0")];
+/// Payload of a packet, bytes.
+const MSS: f64 = 1448.0;
+
+/// An arm of the kernel, and what it is in the simulator: the kernel's CUBIC, and no second cut when a repeat is lost.
+type Pair = (&'static str, &'static str);
+const HYSTART_ON: Pair = ("kernel:cubic", "hystart/cubic(profile=linux)/prr(mode=linux)");
+const HYSTART_OFF: Pair = ("kernel:cubic(hystart=off)", "slowstart/cubic(profile=linux)/prr(mode=linux)");
+const STARTUPS: [Pair; 7] = [
+    HYSTART_ON,
+    HYSTART_OFF,
+    ("hystart++", "hystart++/cubic(profile=linux)/prr(mode=linux)"),
+    ("best", "best/cubic(profile=linux)/prr(mode=linux)"),
+    ("best-published", "best-published/cubic(profile=linux)/prr(mode=linux)"),
+    ("search", "search/cubic(profile=linux)/prr(mode=linux)"),
+    // The kernel paces in trains of a millisecond.
+    ("rapid", "rapid/cubic(profile=linux)/prr(lost=ignore)@(pace=on,burst=20)"),
+];
+const RECOVERIES: [Pair; 6] = [
+    ("slowstart/cubic/halving", "slowstart/cubic(profile=linux)/halving@(pace=on)"),
+    ("slowstart/cubic/sack", "slowstart/cubic(profile=linux)/sack(lost=ignore)@(pace=on)"),
+    ("slowstart/cubic/prr", "slowstart/cubic(profile=linux)/prr(lost=ignore)@(pace=on)"),
+    ("slowstart/cubic/prr(mode=crb)", "slowstart/cubic(profile=linux)/prr(mode=crb,lost=ignore)@(pace=on)"),
+    ("slowstart/cubic/prr(mode=ssrb)", "slowstart/cubic(profile=linux)/prr(mode=ssrb,lost=ignore)@(pace=on)"),
+    ("slowstart/cubic/prr(mode=ub)", "slowstart/cubic(profile=linux)/prr(mode=ub,lost=ignore)@(pace=on)"),
+];
+
+/// Rows by arm, in the order of the arms.
+fn trials(testbed: Testbed, path: &str, bytes: u64, arms: &[&str], repeat: u32) -> Result<Vec<Vec<TrialRow>>, Bad> {
+    eprintln!("{} {path}, {} MB", testbed.name(), bytes as f64 / 1e6);
+    let ground = Ground { testbed, host: hosts_of_tcp("rack")?, ..Ground::new(Path::parse(path)?, bytes) };
+    let comparison = Plan { arms: parse_arms(&arms.join(","))?, ground, seed: 1, repeat }.run(Keep::Rows, &|| {})?;
+    for warning in comparison.warnings.iter().filter(|_| testbed == Testbed::Linux) {
+        eprintln!("  {warning}");
+    }
+    Ok(comparison.rows.chunks(repeat as usize).map(<[TrialRow]>::to_vec).collect())
+}
+
+fn kernel(pairs: &[Pair]) -> Vec<&'static str> {
+    pairs.iter().map(|pair| pair.0).collect()
+}
+
+fn simulated(pairs: &[Pair]) -> Vec<&'static str> {
+    pairs.iter().map(|pair| pair.1).collect()
+}
+
+fn median(rows: &[TrialRow], of: impl Fn(&TrialRow) -> Option<f64>) -> f64 {
+    let mut values: Vec<f64> = rows.iter().filter_map(of).collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn extremes(rows: &[TrialRow], of: impl Fn(&TrialRow) -> Option<f64>) -> (f64, f64) {
+    rows.iter().filter_map(of).fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)))
+}
+
+/// Until the last byte was read.
+fn read_ms(row: &TrialRow, bytes: u64) -> Option<f64> {
+    row.goodput_mbps.map(|mbps| bytes as f64 * 8e-3 / mbps)
+}
+
+/// Reasons, and the median window in BDP.
+fn exit(rows: &[TrialRow]) -> String {
+    let mut reasons: Vec<&str> = rows.iter().filter_map(|row| row.exit.as_ref().map(|exit| exit.reason)).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    if reasons.is_empty() {
+        return "none".into();
+    }
+    format!("{} {:.2}", reasons.join(" or "), median(rows, |row| row.exit.as_ref().map(|exit| exit.bdp_ratio)))
+}
+
+fn percent(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole * 100.0 } else { 0.0 }
+}
+
+/// How far `b` is from `a`, in bold above 10 %.
+fn off(a: f64, b: f64) -> String {
+    let off = (b / a - 1.0) * 100.0;
+    if off.abs() > 10.0 { format!("**{off:+.1} %**") } else { format!("{off:+.1} %") }
+}
+
+fn load() -> String {
+    fs::read_to_string("/proc/loadavg").unwrap_or_default().split_whitespace().next().unwrap_or("?").to_owned()
+}
+
+fn geo() -> Result<(), Bad> {
+    println!("\n## Downloads over a geostationary satellite\n");
+    println!(
+        "150 Mbit/s, 600 ms, a queue of one BDP. *Clean*: ACKs return as they come. *Grid*: the return path of a satellite terminal, frames of 40 ms\n\
+         and capacity that is granted as it is used (`return=geo_cold`). Seconds until the last byte was acknowledged, median of {REPEAT} (extremes);\n\
+         exit: reason and window in BDP."
+    );
+    let mut seconds = BTreeMap::new();
+    let mut exits = Vec::new();
+    for (name, path) in [("clean", "geo"), ("grid", "geo,return=geo_cold")] {
+        for megabytes in [1_u64, 5, 30] {
+            let rows = trials(Testbed::Linux, path, megabytes * 1_000_000, &kernel(&STARTUPS), REPEAT)?;
+            let model = trials(Testbed::Sim, path, megabytes * 1_000_000, &simulated(&STARTUPS), REPEAT)?;
+            println!("\n### {name}, {megabytes} MB (load of the machine afterwards: {})\n", load());
+            println!(
+                "| arm | seconds | exit | lost, % | simulator, s | exit there | kernel to simulator |\n|---|---:|---|---:|---:|---|---:|"
+            );
+            for ((pair, rows), model) in STARTUPS.iter().zip(&rows).zip(&model) {
+                let of = |row: &TrialRow| row.ttlb_ms.map(|ms| ms / 1e3);
+                let (least, most) = extremes(rows, of);
+                println!(
+                    "| `{}` | {:.2} ({least:.2} to {most:.2}) | {} | {:.2} | {:.2} | {} | {} |",
+                    pair.0,
+                    median(rows, of),
+                    exit(rows),
+                    median(rows, |row| Some(row.loss_ratio * 100.0)),
+                    median(model, of),
+                    exit(model),
+                    off(median(model, of), median(rows, of)),
+                );
+                seconds.insert((name, megabytes, pair.0), median(rows, of));
+                exits.push((name, megabytes, pair.0, exit(rows)));
+            }
+        }
+    }
+    println!("\n### What that says\n\n| | BEST against HyStart off | HyStart on against off |\n|---|---:|---:|");
+    for name in ["clean", "grid"] {
+        for megabytes in [1, 5, 30] {
+            let of = |arm: &'static str| seconds.get(&(name, megabytes, arm)).copied().unwrap_or(f64::NAN);
+            let base = of(HYSTART_OFF.0);
+            println!(
+                "| {name}, {megabytes} MB | {:+.1} % | {:+.1} % |",
+                (of("best") / base - 1.0) * 100.0,
+                (of(HYSTART_ON.0) / base - 1.0) * 100.0
+            );
+        }
+    }
+    for (name, megabytes, _, exit) in exits.iter().filter(|(_, _, arm, exit)| *arm == "best" && exit != "none") {
+        println!("\nBEST's exit on {name}, {megabytes} MB: {exit} BDP.");
+    }
+    Ok(())
+}
+
+/// Path, object, what it is.
+const LOSSY: [(&str, u64, &str); 5] = [
+    ("rate=10Mbit,rtt=100ms,queue=100ms,ge=0.005:6:0.7", 2_300_000, "losses in bursts (Gilbert-Elliott), a full BDP of queue"),
+    ("rate=4Mbit,rtt=220ms,queue=150ms,ge=0.003:6:0.7", 2_300_000, "the same on a slow, long path with a shallow queue"),
+    ("rate=20Mbit,rtt=100ms,policer=6Mbit:50ms", 5_000_000, "a policer at 6 Mbit/s with a bucket of 50 ms"),
+    ("rate=10Mbit,rtt=220ms,ge=0.003:6:0.7,policer=5Mbit:100ms", 2_300_000, "both"),
+    (
+        "rate=10Mbit,rtt=100ms,queue=unlimited,loss=1%",
+        2_300_000,
+        "independent loss, no queue to overflow: the control, where nothing should show",
+    ),
+];
+const SEEDS: u32 = 5;
+
+fn recovery() -> Result<(), Bad> {
+    println!("\n## Recoveries under bursts of loss and policers\n");
+    println!(
+        "The experiment of section 5 of RFC 6937 and the kernel's change of 2015, on kernel TCP: the same connections with rate halving, RFC 6675 and the\n\
+         bounds of PRR, {SEEDS} seeds each, counts pooled. *Sent again*: repeats of all data packets. *Lost again*: repeats that the kernel found lost\n\
+         (`TCPLostRetransmit`). *Slow start after*: recoveries that ended with the window below the threshold. Receivers acknowledge every\n\
+         packet behind a hole (`tcp_comp_sack_nr=0`), as those of 2011 did, or collect ACKs, as Linux does since 4.18."
+    );
+    let arms: Vec<&str> = kernel(&RECOVERIES).into_iter().chain([HYSTART_OFF.0]).collect();
+    for (settings, who) in [(ACK_EVERY_HOLE, "an ACK per packet"), (&[] as &[(&str, &str)], "ACKs collected (the default of Linux)")] {
+        linux::set_receiver(settings);
+        for (path, bytes, what) in LOSSY.into_iter().take(if settings.is_empty() { 3 } else { LOSSY.len() }) {
+            let rows = trials(Testbed::Linux, path, bytes, &arms, SEEDS)?;
+            println!("\n### {what}: `{path}`, {:.1} MB; {who} (load {})\n", bytes as f64 / 1e6, load());
+            println!(
+                "| arm | sent again, % | lost again, % | slow start after, % | timeouts | seconds, median |\n|---|---:|---:|---:|---:|---:|"
+            );
+            for (arm, rows) in arms.iter().zip(&rows) {
+                let sum = |of: fn(&TrialRow) -> f64| rows.iter().map(of).sum::<f64>();
+                let again = sum(|row| row.retransmitted_bytes as f64 / MSS);
+                println!(
+                    "| `{arm}` | {:.2} | {:.2} | {:.0} | {} | {:.2} |",
+                    percent(again, sum(|row| row.packets_sent as f64)),
+                    percent(sum(|row| row.lost_retransmissions as f64), again),
+                    percent(sum(|row| row.slow_starts_after_recovery as f64), sum(|row| row.recoveries as f64)),
+                    sum(|row| row.rtos as f64),
+                    median(rows, |row| row.ttlb_ms.map(|ms| ms / 1e3)),
+                );
+            }
+        }
+    }
+    linux::set_receiver(&[]);
+    Ok(())
+}
+
+const AGREEMENT: [(&str, u64); 4] = [
+    ("rate=100Mbit,rtt=30ms,queue=30ms", 10_000_000),
+    ("rate=100Mbit,rtt=60ms,queue=15ms", 10_000_000),
+    ("rate=20Mbit,rtt=100ms,queue=100ms", 5_000_000),
+    ("rate=50Mbit,rtt=40ms,queue=40ms,loss=0.1%", 5_000_000),
+];
+
+fn agreement() -> Result<(), Bad> {
+    println!("\n## Agreement with the simulator\n");
+    println!(
+        "The same path, object and seeds by kernel TCP (median of {REPEAT}) and by the simulator's TCP, with the kernel's CUBIC and its rule that a repeat\n\
+         lost again is no second cut; an ACK per packet behind holes on both sides. *Read*: until the last byte was read in order, which does not\n\
+         hang on a delayed last ACK. In bold: more than 10 % apart."
+    );
+    linux::set_receiver(ACK_EVERY_HOLE);
+    let pairs: Vec<Pair> = STARTUPS.into_iter().chain(RECOVERIES).collect();
+    for (path, bytes) in AGREEMENT {
+        let rows = trials(Testbed::Linux, path, bytes, &kernel(&pairs), REPEAT)?;
+        let model = trials(Testbed::Sim, path, bytes, &simulated(&pairs), REPEAT)?;
+        println!("\n### `{path}`, {} MB (load {})\n", bytes / 1_000_000, load());
+        println!(
+            "| arm | read, kernel ms | simulator | | lost, kernel % | simulator | exit, kernel | simulator |\n|---|---:|---:|---:|---:|---:|---|---|"
+        );
+        for ((pair, rows), model) in pairs.iter().zip(&rows).zip(&model) {
+            let (real, simulated) = (median(rows, |row| read_ms(row, bytes)), median(model, |row| read_ms(row, bytes)));
+            let lost = |rows: &[TrialRow]| median(rows, |row| Some(row.loss_ratio * 100.0));
+            println!(
+                "| `{}` | {real:.0} | {simulated:.0} | {} | {:.2} | {:.2} | {} | {} |",
+                pair.0,
+                off(simulated, real),
+                lost(rows),
+                lost(model),
+                exit(rows),
+                exit(model),
+            );
+        }
+    }
+    linux::set_receiver(&[]);
+    Ok(())
+}
+
+fn main() -> Result<(), Bad> {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let has = |part: &str| wanted.is_empty() || wanted.iter().any(|name| name == part);
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let version = release.split('-').next().unwrap_or_default().trim();
+    println!("# Results in kernel TCP\n");
+    println!(
+        "Written by the example `linux` of `firstflight-lab` on Linux {version}: our controllers as BPF, the kernel's own beside them, behind an"
+    );
+    println!("emulated link in real time. How to read and repeat it: [linux.md](linux.md).");
+    let parts: [(&str, fn() -> Result<(), Bad>); 3] = [("geo", geo), ("recovery", recovery), ("agreement", agreement)];
+    parts.into_iter().filter(|(name, _)| has(name)).try_for_each(|(_, part)| part())
+}

@@ -1,0 +1,75 @@
+//! A startup as the kernel has it, whose thresholds are whole packets: what the startup aims at is rounded down, and it is shown as its own
+//! aim again.
+
+use firstflight::event::{Ack, Context, Signal, Timeout, Window};
+use firstflight::recovery::OwnRecovery;
+use firstflight::startup::{ExitReason, Grown, Saved, Startup, Verdict};
+use firstflight::units::{Nanos, Ratio, Seq, Time};
+
+#[derive(Clone, Debug)]
+pub struct WholePackets<S> {
+    startup: S,
+    /// The last aim: in whole packets, and as the startup said it.
+    aim: Option<(u64, u64)>,
+}
+
+impl<S: Startup> WholePackets<S> {
+    pub fn new(startup: S) -> WholePackets<S> {
+        WholePackets { startup, aim: None }
+    }
+}
+
+impl<S: Startup> Startup for WholePackets<S> {
+    fn start(&mut self, now: Time, nxt: Seq) {
+        self.startup.start(now, nxt);
+    }
+
+    fn on_rtt(&mut self, now: Time, rtt: Nanos, cx: &Context) {
+        self.startup.on_rtt(now, rtt, cx);
+    }
+
+    fn sample(&mut self, ack: &Ack, mut w: Window, cx: &Context) -> Verdict {
+        if let Some((_, said)) = self.aim.filter(|(whole, _)| *whole == w.ssthresh) {
+            w.ssthresh = said;
+        }
+        let verdict = self.startup.sample(ack, w, cx);
+        let Verdict::Aim { ssthresh } = verdict else { return verdict };
+        let whole = ssthresh / cx.mss * cx.mss;
+        self.aim = Some((whole, ssthresh));
+        Verdict::Aim { ssthresh: whole }
+    }
+
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+        self.startup.grow(ack, acked, w, cx)
+    }
+
+    fn reached(&mut self) -> ExitReason {
+        self.startup.reached()
+    }
+
+    fn on_congestion(&mut self, signal: Signal, beta: Ratio, ack: &Ack, w: Window, cx: &Context) -> Option<OwnRecovery> {
+        self.startup.on_congestion(signal, beta, ack, w, cx)
+    }
+
+    fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
+        self.aim = None;
+        self.startup.on_timeout(timeout, now, nxt);
+    }
+
+    fn on_idle(&mut self, now: Time, nxt: Seq) {
+        self.aim = None;
+        self.startup.on_idle(now, nxt);
+    }
+
+    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.startup.signals(visit);
+    }
+
+    fn save(&self) -> Saved {
+        self.startup.save()
+    }
+
+    fn restore(&mut self, saved: Saved) {
+        self.startup.restore(saved);
+    }
+}
