@@ -4,7 +4,12 @@
 pub mod estimate;
 pub mod fault;
 pub mod input;
+pub mod line;
+pub mod meter;
 pub mod qlog;
+pub mod replay;
+pub mod signals;
+pub mod spread;
 pub mod trace;
 mod window;
 
