@@ -66,7 +66,8 @@ impl Read for Frames {
                     if raw.fill_buf()?.is_empty() {
                         return Ok(0);
                     }
-                    let decoder = StreamingDecoder::new(raw).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+                    let decoder =
+                        StreamingDecoder::new(raw).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
                     State::Inside(Box::new(decoder))
                 }
                 State::Inside(mut decoder) => {

@@ -6,10 +6,14 @@ pub mod fault;
 pub mod input;
 pub mod line;
 pub mod meter;
+pub mod own;
+pub mod pcap;
 pub mod qlog;
+pub mod read;
 pub mod replay;
 pub mod signals;
 pub mod spread;
+pub mod table;
 pub mod trace;
 mod window;
 

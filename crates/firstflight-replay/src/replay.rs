@@ -8,7 +8,7 @@ use crate::line::Line;
 use crate::meter::Meter;
 use crate::signals::Signals;
 use crate::spread::Spread;
-use crate::trace::{Id, Opening, Sink, Step};
+use crate::trace::{Id, Opening, Recorded, Sink, Step};
 use firstflight::arm::{Arm, ArmController};
 use firstflight::event::{Ready, Transport};
 use firstflight::startup::ExitReason;
@@ -86,6 +86,8 @@ pub struct Sender {
     pub cwnd_most: u64,
     /// When it first had a threshold, and its window then: the end of its startup.
     pub left: Option<(Time, u64)>,
+    /// How its startup left, where the trace is one of ours.
+    pub recorded: Option<Recorded>,
 }
 
 /// One connection, followed to its end.
@@ -152,16 +154,7 @@ pub struct Replay {
 impl Replay {
     /// Nothing has been read yet.
     pub fn new(settings: Settings) -> Replay {
-        Replay {
-            settings,
-            live: HashMap::new(),
-            opened: 0,
-            done: Vec::new(),
-            short: 0,
-            beyond: 0,
-            remarks: Vec::new(),
-            group: None,
-        }
+        Replay { settings, live: HashMap::new(), opened: 0, done: Vec::new(), short: 0, beyond: 0, remarks: Vec::new(), group: None }
     }
 }
 
@@ -185,7 +178,7 @@ impl Sink for Replay {
         let Some(mut live) = self.live.remove(&id) else { return };
         live.finish();
         if live.acks < LEAST_ACKS {
-            self.short += 1;
+            self.short += u64::from(live.acks > 0);
         } else if self.done.len() >= MOST_RESULTS {
             self.beyond += 1;
         } else {
@@ -200,12 +193,12 @@ impl Sink for Replay {
 
 impl Run {
     fn new(named: &Named, settings: &Settings, opening: &Opening) -> Run {
-        let exact = opening.ran.as_ref().is_some_and(|ran| ran.arm == named.arm.to_string());
+        let exact = opening.ran.as_ref().is_some_and(|ran| ran.complete && ran.arm == named.arm.to_string());
         let (config, oracle) = match &opening.ran {
             Some(ran) => (ran.config, ran.oracle_exit),
             None => (guessed(settings, opening), u64::MAX),
         };
-        let mut controller = named.arm.controller(config, oracle, opening.start, opening.nxt);
+        let mut controller = named.arm.controller(config, oracle, opening.made, opening.nxt);
         if let Some(rtt) = opening.handshake_rtt {
             controller.on_handshake_rtt(opening.start, rtt);
         }
@@ -299,6 +292,8 @@ impl Followed {
 
     fn step(&mut self, step: &Step) {
         match step {
+            Step::HandshakeRtt(now, rtt) => self.each(|run| run.controller.on_handshake_rtt(*now, *rtt)),
+            Step::Exit(recorded) => self.sender.recorded = *recorded,
             Step::Ready(ready) => self.each(|run| run.controller.before_send(ready)),
             Step::Sent(sent, wire) => self.on_sent(sent, *wire),
             Step::Ack(ack) => self.on_ack(ack),

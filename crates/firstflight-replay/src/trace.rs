@@ -4,6 +4,7 @@
 
 use crate::fault::Fault;
 use firstflight::event::Transport;
+use firstflight::startup::ExitReason;
 use firstflight::{Ack, Config, Congestion, Nanos, Ready, Sent, Seq, Time};
 
 /// A connection within one run, in order of opening.
@@ -20,7 +21,9 @@ pub struct Opening {
     pub origin: String,
     /// Whose rules.
     pub transport: Transport,
-    /// When the first data packet left.
+    /// When the controller was made.
+    pub made: Time,
+    /// When the first data packet left: where times count from.
     pub start: Time,
     /// Payload of a full packet as windows count it, bytes; so far.
     pub mss: u64,
@@ -45,11 +48,30 @@ pub struct Ran {
     pub config: Config,
     /// Best exit in bytes, for the oracle.
     pub oracle_exit: u64,
+    /// The records are what that controller was told, so its replay is exact; otherwise they were worked out from packets.
+    pub complete: bool,
+    /// Rate and idle round trip of the path, bits per second and ns, where it is an emulated one.
+    pub path: Option<(u64, u64)>,
+}
+
+/// How the startup that really ran left, as the trace has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Why.
+    pub reason: ExitReason,
+    /// When.
+    pub at: Time,
+    /// Window when it was detected, bytes.
+    pub detect_cwnd: u64,
 }
 
 /// One thing that happened.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
+    /// An RTT sample from before the first data.
+    HandshakeRtt(Time, Nanos),
+    /// How the startup that really ran left; none: a false alarm took it back.
+    Exit(Option<Recorded>),
     /// The transport asked before a burst (own traces only: no other says so).
     Ready(Ready),
     /// A packet left; with the bytes it takes on the wire, IP header included.

@@ -9,6 +9,7 @@ mod sender;
 mod walk;
 
 use crate::fault::{Fault, Place};
+use crate::own::{Own, Row};
 use crate::trace::{Extent, Sink};
 use crate::window::Window;
 use event::{Kind, Metrics, Object, Packet, Space, TraceHeader};
@@ -33,7 +34,9 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
     let walked = walk::walk(file, &mut window, &mut log);
     let broken = log.broken.take();
     log.book.close(log.sink);
-    let extent = Extent { bytes: window.offset(), records: log.records, connections: log.book.opened };
+    log.own.close(log.sink);
+    let connections = log.book.opened + log.own.connections();
+    let extent = Extent { bytes: window.offset(), records: log.records, connections };
     match (walked, broken) {
         (Err(fault), _) | (Ok(()), Some(fault)) if extent.connections > 0 => {
             log.sink.remark(fault);
@@ -120,6 +123,9 @@ struct Log<'a, S> {
     broken: Option<Fault>,
     acks_without_ranges: u64,
     sent: u64,
+    own: Own,
+    /// The trace is one of ours: what it tells besides its own events is the same once more.
+    is_own: bool,
 }
 
 const MILLISECOND: f64 = 1e6;
@@ -127,15 +133,7 @@ const MICROSECOND: f64 = 1e3;
 
 impl<'a, S: Sink> Log<'a, S> {
     fn new(file: &str, sink: &'a mut S) -> Log<'a, S> {
-        let book = Book {
-            file: file.into(),
-            senders: HashMap::new(),
-            traces: 0,
-            group: None,
-            origin: "qlog".into(),
-            uses: 0,
-            opened: 0,
-        };
+        let book = Book { file: file.into(), senders: HashMap::new(), traces: 0, group: None, origin: "qlog".into(), uses: 0, opened: 0 };
         Log {
             book,
             sink,
@@ -148,6 +146,8 @@ impl<'a, S: Sink> Log<'a, S> {
             broken: None,
             acks_without_ranges: 0,
             sent: 0,
+            own: Own::default(),
+            is_own: false,
         }
     }
 
@@ -158,7 +158,8 @@ impl<'a, S: Sink> Log<'a, S> {
         } else if self.sent == 0 {
             "no `packet_sent` of application data: this end received; the log of the sending end is needed".into()
         } else if self.acks_without_ranges > 0 {
-            "its ACK frames name no packets (`acked_ranges` is missing), so nothing can be told from them; quicly: give the log itself".into()
+            "its ACK frames name no packets (`acked_ranges` is missing), so nothing can be told from them; quicly: give the log itself"
+                .into()
         } else {
             format!("{} packets of data sent, none acknowledged; ACK frames or `bytes_in_flight` are needed", self.sent)
         };
@@ -205,6 +206,12 @@ impl<'a, S: Sink> Log<'a, S> {
     /// One event, whichever form it had.
     fn happen(&mut self, name: &str, time: Number, group: Option<String>, data: Option<&RawValue>, place: Place) {
         self.records += 1;
+        if let Some(event) = name.strip_prefix("firstflight:") {
+            return self.on_own(event, data, place);
+        }
+        if self.is_own {
+            return;
+        }
         let now = self.time(time);
         let kind = Kind::of(name);
         let Some(text) = data.map(RawValue::get).filter(|_| kind != Kind::Other) else { return };
@@ -222,6 +229,22 @@ impl<'a, S: Sink> Log<'a, S> {
         };
         if let Err(error) = done {
             self.spoil(place, &error);
+        }
+    }
+
+    fn on_own(&mut self, event: &str, data: Option<&RawValue>, place: Place) {
+        self.is_own = true;
+        // Signals are what the algorithm thought, not what it was told.
+        let Some(text) = data.map(RawValue::get).filter(|_| event != "signals") else { return };
+        match serde_json::from_str::<Row>(text) {
+            Err(error) => self.spoil(place, &error),
+            Ok(row) => {
+                let row = Row { event: event.into(), ..row };
+                if let Err(what) = self.own.take(&self.book.file, &row, self.sink) {
+                    let what = format!("firstflight:{event}: {what}; it and others like it are left out");
+                    self.broken.get_or_insert(Fault::new(&self.book.file, place, what));
+                }
+            }
         }
     }
 
@@ -255,7 +278,8 @@ impl<'a, S: Sink> Log<'a, S> {
         };
         let at = |names: &[&str]| position(names).and_then(|index| values.get(index)).copied();
         let time = at(&["time", "relative_time", "delta_time"]);
-        let name = at(&["event", "event_type", "name"]).and_then(|text| serde_json::from_str::<Text>(text.get()).ok()).and_then(|text| text.0);
+        let name =
+            at(&["event", "event_type", "name"]).and_then(|text| serde_json::from_str::<Text>(text.get()).ok()).and_then(|text| text.0);
         let group = at(&["group_id", "odcid"]).and_then(|text| serde_json::from_str::<Text>(text.get()).ok()).and_then(|text| text.0);
         let time = time.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
         self.happen(name.as_deref().unwrap_or(""), time, group, at(&["data"]), place);
@@ -334,6 +358,8 @@ impl<S: Sink> walk::Visitor for Log<'_, S> {
 
     fn begin(&mut self) {
         self.book.close(self.sink);
+        self.own.close(self.sink);
+        self.is_own = false;
         self.book.traces += 1;
         self.book.group = None;
         (self.now, self.clock, self.unit) = (0.0, Clock::Since, MILLISECOND);

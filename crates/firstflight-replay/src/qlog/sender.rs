@@ -106,11 +106,6 @@ impl Sender {
         }
     }
 
-    /// Packets of data left, in all.
-    pub fn has_sent(&self) -> u64 {
-        self.sent
-    }
-
     /// It has been opened.
     pub fn is_open(&self) -> bool {
         self.id.is_some()
@@ -385,6 +380,7 @@ impl Sender {
             group: None,
             origin: self.origin.clone(),
             transport: Transport::Quic,
+            made: start,
             start,
             mss: self.mss,
             first_flight: self.flight.1,

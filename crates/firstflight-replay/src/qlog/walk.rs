@@ -76,8 +76,7 @@ impl<V: Visitor> Walk<'_, V> {
         loop {
             let seen = self.window.seen();
             if let Some(end) = memchr(b'\n', seen) {
-                return serde_json::from_slice::<serde::de::IgnoredAny>(&seen[..end]).is_ok()
-                    && !contains(&seen[..end], b"\"traces\"");
+                return serde_json::from_slice::<serde::de::IgnoredAny>(&seen[..end]).is_ok() && !contains(&seen[..end], b"\"traces\"");
             }
             // A header line is short; what has no line end within this is no sequence of lines.
             if seen.len() > 1 << 20 || !self.window.more() {
