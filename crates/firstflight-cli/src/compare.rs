@@ -1,12 +1,13 @@
 //! `firstflight compare`.
 
-use crate::files::{check_file, check_folder, tame, write_whole};
+use crate::files::{check_file, write_whole};
 use crate::run::{Speech, command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
+use crate::traces::Outputs;
 use crate::{Done, size};
 use clap::{Args, ValueEnum};
 use firstflight::Nanos;
-use firstflight_lab::compare::Keep;
+use firstflight_lab::compare::{Keep, Takes};
 use firstflight_lab::table::{figure, table};
 use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Ground, Plan, Testbed, hosts_of_tcp, parse_arms};
 use firstflight_path::{DEFAULT, Path};
@@ -59,9 +60,13 @@ pub struct Options {
     /// Write the report, one self-contained HTML page
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Write a CSV trace of every arm's first trial into this folder
-    #[arg(long, value_name = "FOLDER")]
+    /// Write every event with the algorithm's inner signals: a file ending in .csv, .parquet, .qlog or .sqlog, or a folder for a CSV of
+    /// every arm's first trial
+    #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Write qlog into this folder, one file for each end of each trial
+    #[arg(long, value_name = "FOLDER")]
+    qlog: Option<PathBuf>,
     /// Worker threads; results do not depend on it
     #[arg(long, value_parser = threads, allow_negative_numbers = true)]
     threads: Option<u16>,
@@ -94,12 +99,10 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
         seed: options.seed,
         repeat: options.repeat,
     };
-    let keep = match (&options.trace, &options.report) {
-        (Some(_), _) => Keep::Signals,
-        (None, Some(_)) => Keep::Events,
-        (None, None) => Keep::Rows,
-    };
-    let comparison = on_threads(options.threads, || run_with_progress(&plan, keep))?;
+    let outputs = Outputs::check(options.trace.as_deref(), options.qlog.as_deref(), &plan)?;
+    let keep = if options.report.is_some() { Keep::Events } else { Keep::Rows };
+    let comparison = on_threads(options.threads, || run_with_progress(&plan, keep, &outputs))?;
+    outputs.finish()?;
     write_files(options, &comparison, to_stdout)?;
     if to_stdout {
         say(&comparison.to_json())?;
@@ -136,11 +139,11 @@ fn check_outputs(options: &Options, json_to_stdout: bool) -> Result<(), Bad> {
             return Err(Bad(format!("--report {}: --json names the same file", report.display())));
         }
     }
-    options.trace.as_ref().map_or(Ok(()), |folder| check_folder(folder))
+    Ok(())
 }
 
 /// Shows a progress bar once a run has taken a second; a quick one never flickers.
-fn run_with_progress(plan: &Plan, keep: Keep) -> Result<Comparison, Bad> {
+fn run_with_progress(plan: &Plan, keep: Keep, outputs: &Outputs<'_>) -> Result<Comparison, Bad> {
     const PATIENCE: Duration = Duration::from_secs(1);
     let total = plan.arms.len() as u64 * u64::from(plan.repeat);
     let bar = ProgressBar::hidden();
@@ -149,7 +152,9 @@ fn run_with_progress(plan: &Plan, keep: Keep) -> Result<Comparison, Bad> {
         bar.set_style(style);
     }
     let start = Instant::now();
-    let result = plan.run(keep, &|| {
+    let take = |arm, round, trace| outputs.take(arm, round, trace);
+    let takes = outputs.any().then_some(Takes { repeats: outputs.repeats(), take: &take });
+    let result = plan.run_traced(keep, takes.as_ref(), &|| {
         bar.inc(1);
         if bar.is_hidden() && start.elapsed() > PATIENCE {
             bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
@@ -160,12 +165,6 @@ fn run_with_progress(plan: &Plan, keep: Keep) -> Result<Comparison, Bad> {
 }
 
 fn write_files(options: &Options, comparison: &Comparison, json_to_stdout: bool) -> Result<(), Bad> {
-    if let Some(folder) = &options.trace {
-        for (index, (arm, record)) in comparison.plan.arms.iter().zip(&comparison.records).enumerate() {
-            let name = format!("{:02}-{}-seed{}.csv", index + 1, tame(&arm.label), comparison.plan.seed);
-            write_whole(&folder.join(name), |mut out| record.write_csv(&mut out))?;
-        }
-    }
     if let Some(file) = &options.report {
         let page = comparison.report(&command_line()).to_html();
         write_whole(file, |out| out.write_all(page.as_bytes()))?;

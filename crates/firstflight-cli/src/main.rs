@@ -15,6 +15,7 @@ mod reproduce;
 mod run;
 mod size;
 mod terminal;
+mod traces;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};

@@ -3,6 +3,7 @@
 use crate::arms::NamedArm;
 use crate::error::Bad;
 use crate::record::Recorder;
+use crate::trace::{Start, Trace};
 use crate::trial::{Ground, TrialRow, ms, rtt_jitter};
 use firstflight::Nanos;
 use firstflight::arm::{Arm, StartupSpec};
@@ -32,8 +33,17 @@ pub enum Keep {
     Rows,
     /// Every event, for a report.
     Events,
-    /// Every event with inner signals, for traces.
+    /// Every event with inner signals.
     Signals,
+}
+
+/// Who takes the complete logs of trials, each as soon as it is there, on the thread that ran it: only as many are in memory as there
+/// are threads.
+pub struct Takes<'a> {
+    /// Those of repeats, too, not only of the first seed.
+    pub repeats: bool,
+    /// Takes the log of arm and repeat number so many.
+    pub take: &'a (dyn Fn(usize, u32, Trace) -> Result<(), Bad> + Sync),
 }
 
 /// The resolved experiment, as in `--json`.
@@ -112,6 +122,14 @@ impl Plan {
     /// # Errors
     /// If the plan is empty or the path cannot carry the host's packets, or nothing was delivered by any trial within the limit.
     pub fn run(&self, keep: Keep, tick: &(impl Fn() + Sync)) -> Result<Comparison, Bad> {
+        self.run_traced(keep, None, tick)
+    }
+
+    /// The same, and the logs of trials go to `takes`.
+    ///
+    /// # Errors
+    /// Those of [`Plan::run`] and of whoever takes the logs.
+    pub fn run_traced(&self, keep: Keep, takes: Option<&Takes<'_>>, tick: &(impl Fn() + Sync)) -> Result<Comparison, Bad> {
         if self.arms.is_empty() || self.repeat == 0 || self.ground.bytes == 0 {
             return Err(Bad("nothing to compare: at least one arm, one trial and one byte are needed".into()));
         }
@@ -120,7 +138,7 @@ impl Plan {
         let done: Vec<(TrialRow, Option<Recorder>)> = trials
             .into_par_iter()
             .map(|(arm, round)| {
-                let result = self.trial(&self.arms[arm], round, keep, &arrived);
+                let result = self.trial((arm, round), keep, takes, &arrived);
                 tick();
                 result
             })
@@ -142,7 +160,14 @@ impl Plan {
         ms(self.ground.limit.0) / 1e3
     }
 
-    fn trial(&self, arm: &NamedArm, round: u32, keep: Keep, arrived: &AtomicBool) -> Result<(TrialRow, Option<Recorder>), Bad> {
+    fn trial(
+        &self,
+        (index, round): (usize, u32),
+        keep: Keep,
+        takes: Option<&Takes<'_>>,
+        arrived: &AtomicBool,
+    ) -> Result<(TrialRow, Option<Recorder>), Bad> {
+        let arm = &self.arms[index];
         let seed = self.seed.wrapping_add(u64::from(round));
         let jittered;
         let ground = if round == 0 {
@@ -158,11 +183,42 @@ impl Plan {
             Keep::Signals if round == 0 => Some(Recorder::with_signals()),
             _ => None,
         };
+        let kept = recorder.is_some();
+        let takes = takes.filter(|takes| takes.repeats || round == 0);
+        if takes.is_some() {
+            recorder = Some(recorder.unwrap_or_else(Recorder::bare).tracing(self.start(ground, arm, seed, round)));
+        }
         let outcome = ground.run(arm, seed, recorder.as_mut())?;
+        if let (Some(takes), Some(trace)) = (takes, recorder.as_mut().and_then(Recorder::take_trace)) {
+            (takes.take)(index, round, trace)?;
+        }
+        let recorder = recorder.filter(|_| kept);
         if outcome.delivered > 0 {
             arrived.store(true, Ordering::Relaxed);
         }
         Ok((TrialRow::new(ground, arm, seed, ground.ideal(seed)?, &outcome), recorder))
+    }
+
+    /// What a log begins with, as far as it is known before the controller is built.
+    fn start(&self, ground: &Ground, arm: &NamedArm, seed: u64, round: u32) -> Start {
+        let path = &ground.path;
+        Start {
+            arm: arm.label.clone(),
+            arm_full: arm.full(),
+            path: path.to_string(),
+            path_name: path.name().to_owned(),
+            testbed: ground.testbed.name().to_owned(),
+            stack: ground.testbed.stacks().unwrap_or("firstflight-sim").to_owned(),
+            transport: ground.host.transport().to_owned(),
+            detection: ground.host.detection().to_owned(),
+            seed,
+            round,
+            object_bytes: ground.bytes,
+            rate_bps: path.rate_bps(),
+            rtt: Nanos(path.rtt()),
+            queue_bytes: path.queue_bytes(),
+            ..Start::default()
+        }
     }
 
     fn warnings(&self, rows: &[TrialRow]) -> Vec<String> {

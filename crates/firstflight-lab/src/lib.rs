@@ -18,6 +18,7 @@ pub mod sharing;
 pub mod stats;
 pub mod table;
 pub mod testbed;
+pub mod trace;
 pub mod trial;
 
 pub use arms::{DEFAULT_ARMS, NamedArm, parse_arms};

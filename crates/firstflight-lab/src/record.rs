@@ -1,10 +1,9 @@
-//! Keeps every event of a trial, for traces and reports.
+//! Keeps every event of a trial, for reports, and writes its log, for traces.
 
-use crate::trial::ms;
+use crate::trace::{Start, Trace, Tracer};
 use firstflight::{Phase, Time};
 use firstflight_sim::observe::Signals;
-use firstflight_sim::{Event, Observer, Snapshot};
-use std::io::{self, Write};
+use firstflight_sim::{Event, Heard, Observer, Snapshot};
 
 /// One event and the algorithm's inner signals at that moment.
 #[derive(Clone, Debug)]
@@ -21,12 +20,35 @@ pub struct Recorder {
     names: Vec<&'static str>,
     moments: Vec<Moment>,
     with_signals: bool,
+    bare: bool,
+    trace: Option<Box<Tracer>>,
 }
 
 impl Recorder {
-    /// Keeps inner signals too, for a trace.
+    /// Keeps inner signals too.
     pub fn with_signals() -> Recorder {
         Recorder { with_signals: true, ..Recorder::default() }
+    }
+
+    /// Keeps no events itself.
+    pub(crate) fn bare() -> Recorder {
+        Recorder { bare: true, ..Recorder::default() }
+    }
+
+    /// Writes the complete log as well; `start` is what is known before the controller is built.
+    #[must_use]
+    pub fn tracing(self, start: Start) -> Recorder {
+        Recorder { trace: Some(Box::new(Tracer::new(start))), ..self }
+    }
+
+    /// The log that is being written.
+    pub(crate) fn tracer(&mut self) -> Option<&mut Tracer> {
+        self.trace.as_deref_mut()
+    }
+
+    /// The complete log, if one was written.
+    pub fn take_trace(&mut self) -> Option<Trace> {
+        self.trace.take().map(|tracer| tracer.finish())
     }
 
     /// Names of the signals seen.
@@ -55,46 +77,15 @@ impl Recorder {
         }
         phases
     }
-
-    /// Writes the trace as CSV: one row per event, units in the names, empty where something does not apply.
-    ///
-    /// # Errors
-    /// Those of the writer.
-    pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
-        write!(out, "time_ms,event,cwnd,ssthresh,inflight,pacing_mbps,rtt_ms,min_rtt_ms,delivered_bytes,lost_bytes,queue_bytes,phase")?;
-        for name in &self.names {
-            write!(out, ",{name}")?;
-        }
-        writeln!(out)?;
-        let maybe = |value: Option<String>| value.unwrap_or_default();
-        for Moment { state, signals } in &self.moments {
-            write!(
-                out,
-                "{},{},{},{},{},{},{},{},{},{},{},{}",
-                ms(state.now.0),
-                state.event.name(),
-                state.cwnd,
-                maybe(state.ssthresh.map(|bytes| bytes.to_string())),
-                state.inflight,
-                maybe(state.pacing_rate.map(|rate| (rate as f64 * 8e-6).to_string())),
-                maybe(state.rtt.map(|rtt| ms(rtt.0).to_string())),
-                maybe(state.min_rtt.map(|rtt| ms(rtt.0).to_string())),
-                state.delivered,
-                state.lost,
-                state.queue,
-                state.phase.name(),
-            )?;
-            for index in 0..self.names.len() {
-                write!(out, ",{}", maybe(signals.get(index).copied().flatten().map(|value| value.to_string())))?;
-            }
-            writeln!(out)?;
-        }
-        Ok(())
-    }
 }
 
 impl Observer for Recorder {
+    const LISTENS: bool = true;
+
     fn on_event(&mut self, snapshot: &Snapshot, signals: &Signals<'_>) {
+        if self.bare {
+            return;
+        }
         let mut values = Vec::new();
         if self.with_signals && snapshot.event != Event::Sent {
             signals(&mut |name, value| {
@@ -109,5 +100,17 @@ impl Observer for Recorder {
             });
         }
         self.moments.push(Moment { state: *snapshot, signals: values });
+    }
+
+    fn on_told(&mut self, heard: &Heard<'_>, snapshot: &Snapshot, signals: &Signals<'_>) {
+        if let Some(trace) = &mut self.trace {
+            trace.told(heard, snapshot, signals);
+        }
+    }
+
+    fn on_acknowledgement(&mut self, _flow: u32, now: Time, len: u32) {
+        if let Some(trace) = &mut self.trace {
+            trace.acknowledges(now, u64::from(len));
+        }
     }
 }

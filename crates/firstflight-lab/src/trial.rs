@@ -123,6 +123,10 @@ impl Ground {
             return crate::linux::run(self, arm, seed, recorder);
         }
         let controller = arm.arm.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
+        let mut recorder = recorder;
+        if let Some(tracer) = recorder.as_deref_mut().and_then(Recorder::tracer) {
+            tracer.begin_with(Time(0), arm.arm.configure(self.config()), 0, self.oracle_exit(), Time(0));
+        }
         let burst = u64::from(arm.arm.sender.burst.unwrap_or(self.burst)) * self.host.mss();
         let setup = Setup {
             path: &self.path,

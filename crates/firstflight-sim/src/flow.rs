@@ -5,14 +5,12 @@
 
 use crate::app::{App, Application};
 use crate::back::{Back, Leaving};
-use crate::observe::{Event, Observer, Snapshot};
+use crate::observe::{Event, Heard, Observer, Packet, Snapshot};
 use crate::outcome::{Outcome, Stop};
+use crate::told::{Core, Tape};
 use crate::wire::{Arrives, Wire};
-use firstflight::avoidance::AnyAvoidance;
-use firstflight::controller::Controller;
-use firstflight::recovery::AnyRecovery;
 use firstflight::startup::Startup;
-use firstflight::{Ack, Nanos, Time};
+use firstflight::{Ack, Nanos, Time, Told};
 use firstflight_path::{Fate, Link};
 use hdrhistogram::Histogram;
 
@@ -31,7 +29,9 @@ pub trait Ends {
     type Sent: Copy;
 
     /// The sender's controller.
-    fn controller(&self) -> &Controller<Self::Startup, AnyAvoidance, AnyRecovery>;
+    fn controller(&self) -> &Core<Self::Startup>;
+    /// What it was told since this was last asked, if somebody keeps that.
+    fn tape(&mut self) -> Option<&mut Tape<Self::Startup>>;
     /// The next packet that may leave now, if any; asked again until it returns `None`.
     fn poll(&mut self, now: Time) -> Option<Self::Sent>;
     /// What travels of it.
@@ -40,6 +40,10 @@ pub trait Ends {
     fn data_len(&self, sent: &Self::Sent) -> u32;
     /// The place of its first byte in the stream.
     fn offset(&self, sent: &Self::Sent) -> u64;
+    /// Its packet number (QUIC) or the ordinal of the transmission (TCP).
+    fn number(&self, sent: &Self::Sent) -> u64;
+    /// It was sent before.
+    fn is_repeat(&self, sent: &Self::Sent) -> bool;
     /// The path dropped it (ground truth; the sender itself does not know).
     fn on_dropped(&mut self, sent: &Self::Sent);
     /// A data packet arrives. Returns the ACK that leaves at once, if one does.
@@ -92,6 +96,14 @@ impl<T: Copy + Default> Arrives for Timed<T> {
     fn at(&self) -> u64 {
         self.at
     }
+}
+
+/// What a snapshot is taken of.
+struct State<'a, S: Startup> {
+    controller: &'a Core<S>,
+    inflight: u64,
+    delivered: u64,
+    queue: u64,
 }
 
 /// One flow that carries one object, or what an application writes.
@@ -182,7 +194,7 @@ impl<E: Ends> Flow<E> {
                 self.delivered_at = Some(time);
             }
             if let Some(packet) = ack {
-                self.return_ack(now, packet, back);
+                self.return_ack(now, packet, back, observer);
             }
         }
         let mut heard = false;
@@ -194,7 +206,7 @@ impl<E: Ends> Flow<E> {
         }
         if self.ends.ack_due().is_some_and(|due| due <= time) {
             let packet = self.ends.acknowledge(time);
-            self.return_ack(now, packet, back);
+            self.return_ack(now, packet, back, observer);
         }
         if self.app.is_some() {
             heard |= self.consult_app(time);
@@ -242,7 +254,46 @@ impl<E: Ends> Flow<E> {
                 }
                 Fate::Drop(_) => self.ends.on_dropped(&sent),
             }
+            if O::LISTENS {
+                let arrives = match fate {
+                    Fate::Deliver { at, .. } => [Some(at), None],
+                    Fate::Duplicate { at, again, .. } => [Some(at), Some(again)],
+                    Fate::Drop(_) => [None; 2],
+                };
+                let packet = Packet {
+                    number: self.ends.number(&sent),
+                    offset: self.ends.offset(&sent),
+                    len: self.ends.data_len(&sent),
+                    repeat: self.ends.is_repeat(&sent),
+                    arrives: arrives.map(|at| at.map(|at| Time(at.saturating_add(self.extra.0)))),
+                };
+                self.pass_on(Time(now), Some(packet), forward, observer);
+            }
             self.watch::<O>(Time(now), Event::Sent, None, forward, observer);
+        }
+        if O::LISTENS {
+            self.pass_on(Time(now), None, forward, observer);
+        }
+    }
+
+    /// The observer hears what the controller was told since it last did.
+    #[cold]
+    fn pass_on<O: Observer>(&mut self, now: Time, packet: Option<Packet>, forward: &mut Link, observer: &mut O) {
+        let lines = self.ends.tape().map_or_else(Vec::new, Tape::take);
+        for line in lines {
+            let (told, controller) = (&line.told, &line.controller);
+            let ack = if let Told::Ack(ack) = told { Some(ack) } else { None };
+            let inflight = match told {
+                Told::Ready(ready) => ready.inflight,
+                Told::Sent(sent) => sent.inflight,
+                Told::Ack(ack) => ack.inflight,
+                _ => self.ends.inflight(),
+            };
+            let state = State { controller, inflight, delivered: self.delivered(), queue: forward.queued_bytes(now.0) };
+            let snapshot = self.snapshot(told.now(), Event::Told, ack, &state);
+            let packet = packet.filter(|_| matches!(told, Told::Sent(_)));
+            let heard = Heard { told, packet, acked: &line.acked, lost: &line.lost };
+            observer.on_told(&heard, &snapshot, &|visit| controller.signals(visit));
         }
     }
 
@@ -252,7 +303,10 @@ impl<E: Ends> Flow<E> {
     }
 
     #[inline]
-    fn return_ack<B: Back<E::Ack>>(&mut self, now: u64, packet: E::Ack, back: &mut B) {
+    fn return_ack<B: Back<E::Ack>, O: Observer>(&mut self, now: u64, packet: E::Ack, back: &mut B, observer: &mut O) {
+        if O::LISTENS {
+            observer.on_acknowledgement(self.id, Time(now), self.ends.ack_len(&packet));
+        }
         let leaving = Leaving { flow: self.id, len: self.ends.ack_len(&packet), pure: E::is_pure(&packet), packet };
         back.send(now, leaving, |at| self.hear(at, packet));
     }
@@ -264,28 +318,38 @@ impl<E: Ends> Flow<E> {
     }
 
     #[inline]
-    fn watch<O: Observer>(&self, now: Time, event: Event, ack: Option<&Ack>, forward: &mut Link, observer: &mut O) {
+    fn watch<O: Observer>(&mut self, now: Time, event: Event, ack: Option<&Ack>, forward: &mut Link, observer: &mut O) {
         if !O::WATCHES {
             return;
         }
+        if O::LISTENS {
+            self.pass_on(now, None, forward, observer);
+        }
         let controller = self.ends.controller();
-        let snapshot = Snapshot {
+        let state = State { controller, inflight: self.ends.inflight(), delivered: self.delivered(), queue: forward.queued_bytes(now.0) };
+        let snapshot = self.snapshot(now, event, ack, &state);
+        observer.on_event(&snapshot, &|visit| controller.signals(visit));
+    }
+
+    #[inline]
+    fn snapshot(&self, now: Time, event: Event, ack: Option<&Ack>, state: &State<'_, E::Startup>) -> Snapshot {
+        let &State { controller, inflight, delivered, queue } = state;
+        Snapshot {
             flow: self.id,
             now,
             event,
             cwnd: controller.cwnd(),
             ssthresh: controller.ssthresh(),
-            inflight: self.ends.inflight(),
+            inflight,
             pacing_rate: controller.pacing_rate().map(|rate| rate.0),
             rtt: ack.and_then(|ack| ack.rtt),
             min_rtt: self.ends.min_rtt(),
-            delivered: self.delivered(),
+            delivered,
             lost: ack.map_or(0, |ack| ack.lost),
-            queue: forward.queued_bytes(now.0),
+            queue,
             phase: controller.phase(),
             exit: controller.exit().copied(),
-        };
-        observer.on_event(&snapshot, &|visit| controller.signals(visit));
+        }
     }
 
     /// The result, when the trial stopped at `now`.

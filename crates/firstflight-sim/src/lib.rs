@@ -16,11 +16,12 @@ pub mod quic;
 pub mod ring;
 pub mod sharing;
 pub mod tcp;
+pub mod told;
 pub mod trial;
 pub mod wire;
 
 pub use app::{App, Part, Response};
-pub use observe::{Event, Nobody, Observer, Snapshot};
+pub use observe::{Event, Heard, Nobody, Observer, Packet, Snapshot};
 pub use outcome::{Episode, Outcome, Stop, fairness_ppm};
 pub use sharing::{FlowPlan, Shared, SharedOutcome, run_flows};
 pub use trial::{Hosts, Setup, run};

@@ -1,6 +1,6 @@
 //! Watching a trial: an observer is a type parameter with a no-op default, so a trial that nobody watches pays nothing.
 
-use firstflight::{Exit, Nanos, Phase, Time};
+use firstflight::{Exit, Nanos, Phase, Time, Told};
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub enum Event {
     Ack,
     /// A loss or probe timer fired at the sender.
     Timer,
+    /// The controller was told something (see [`Observer::on_told`]).
+    Told,
 }
 
 impl Event {
@@ -20,6 +22,7 @@ impl Event {
             Event::Sent => "sent",
             Event::Ack => "ack",
             Event::Timer => "timer",
+            Event::Told => "told",
         }
     }
 }
@@ -57,6 +60,34 @@ pub struct Snapshot {
     pub exit: Option<Exit>,
 }
 
+/// A data packet as it left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Packet number (QUIC) or ordinal of the transmission (TCP).
+    pub number: u64,
+    /// Place of its first byte in the stream.
+    pub offset: u64,
+    /// Its IP bytes.
+    pub len: u32,
+    /// It was sent before.
+    pub repeat: bool,
+    /// When it and its duplicate will arrive (ground truth); none if the path drops it.
+    pub arrives: [Option<Time>; 2],
+}
+
+/// Something that the controller was told, and what is known of the packets behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard<'a> {
+    /// What.
+    pub told: &'a Told,
+    /// What left, for [`Told::Sent`].
+    pub packet: Option<Packet>,
+    /// Packets newly acknowledged, for [`Told::Ack`].
+    pub acked: &'a [u64],
+    /// Packets newly declared lost, for [`Told::Ack`] and [`Told::Congestion`]: numbers as in [`Packet::number`].
+    pub lost: &'a [u64],
+}
+
 /// Visits inner signals by name and value.
 pub type Signals<'a> = dyn Fn(&mut dyn FnMut(&'static str, u64)) + 'a;
 
@@ -64,8 +95,18 @@ pub type Signals<'a> = dyn Fn(&mut dyn FnMut(&'static str, u64)) + 'a;
 pub trait Observer {
     /// False removes every trace of watching at compile time.
     const WATCHES: bool = true;
+    /// True asks for everything that the controller is told, too.
+    const LISTENS: bool = false;
     /// One event. `signals` visits the algorithm's inner signals by name and value.
     fn on_event(&mut self, snapshot: &Snapshot, signals: &Signals<'_>);
+    /// The controller was told something; `snapshot` is of right after it.
+    fn on_told(&mut self, heard: &Heard<'_>, snapshot: &Snapshot, signals: &Signals<'_>) {
+        let _ = (heard, snapshot, signals);
+    }
+    /// The receiver of `flow` acknowledges everything that has arrived, in a packet of `len` IP bytes.
+    fn on_acknowledgement(&mut self, flow: u32, now: Time, len: u32) {
+        let _ = (flow, now, len);
+    }
 }
 
 /// Nobody watches.

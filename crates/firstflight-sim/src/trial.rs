@@ -4,13 +4,13 @@ use crate::back::Way;
 use crate::flow::{Ends, Flow};
 use crate::observe::Observer;
 use crate::outcome::{Outcome, Stop};
+use crate::told::{Core, Listener, Silent, Tape};
 use crate::{quic, tcp};
-use firstflight::avoidance::AnyAvoidance;
-use firstflight::controller::{Config, Controller};
-use firstflight::recovery::AnyRecovery;
+use firstflight::controller::Config;
 use firstflight::startup::Startup;
 use firstflight::{Nanos, Time};
 use firstflight_path::{Link, Path, PathError};
+use std::fmt::Debug;
 
 /// The hosts of a trial: which transport, and its sizes and timers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -131,9 +131,22 @@ pub struct Setup<'a> {
 ///
 /// # Errors
 /// If the path cannot carry the host's packets (see [`Path::open`]).
-pub fn run<S: Startup, O: Observer>(
+pub fn run<S: Startup + Clone + Debug, O: Observer>(
     setup: &Setup<'_>,
-    controller: Controller<S, AnyAvoidance, AnyRecovery>,
+    controller: Core<S>,
+    observer: &mut O,
+) -> Result<Outcome, PathError> {
+    // Other types: a sender that nobody listens to has nothing to ask whether somebody does.
+    if O::LISTENS {
+        run_heard::<S, Tape<S>, O>(setup, controller, observer)
+    } else {
+        run_heard::<S, Silent, O>(setup, controller, observer)
+    }
+}
+
+fn run_heard<S: Startup, L: Listener<S>, O: Observer>(
+    setup: &Setup<'_>,
+    controller: Core<S>,
     observer: &mut O,
 ) -> Result<Outcome, PathError> {
     let &Setup { path, pacer_burst, object, limit, .. } = setup;
@@ -141,13 +154,13 @@ pub fn run<S: Startup, O: Observer>(
     let (rtt, start) = (Nanos(path.rtt()), Time(0));
     Ok(match setup.host {
         Hosts::Quic(host) => {
-            let sender = quic::Sender::new(host, controller, pacer_burst, object, rtt, start);
+            let sender = quic::Sender::<S, L>::heard(host, controller, pacer_burst, object, rtt, start);
             let flow =
                 quic::Flow::new(0, path.receive_aggregation().map_or(host, |(hold, bytes)| host.merging(hold, bytes)), sender, object);
             drive(flow, forward, reverse.into(), limit, observer)
         }
         Hosts::Tcp(host) => {
-            let sender = tcp::Sender::new(host, controller, pacer_burst, object, rtt, start);
+            let sender = tcp::Sender::<S, L>::heard(host, controller, pacer_burst, object, rtt, start);
             let flow =
                 tcp::Flow::new(0, path.receive_aggregation().map_or(host, |(hold, bytes)| host.merging(hold, bytes)), sender, object);
             drive(flow, forward, reverse.into(), limit, observer)

@@ -84,10 +84,12 @@ pub mod event;
 pub mod recovery;
 pub mod signal;
 pub mod startup;
+pub mod told;
 pub mod units;
 
 pub use arm::Arm;
 pub use controller::{Config, Controller, Exit};
 pub use event::{Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout, Transport, Window};
 pub use startup::ExitReason;
+pub use told::Told;
 pub use units::{Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};

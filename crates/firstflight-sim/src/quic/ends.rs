@@ -3,24 +3,22 @@
 use super::{AckPacket, Host, Receiver, Sender, Transmit};
 use crate::flow;
 use crate::outcome::Outcome;
-use firstflight::avoidance::AnyAvoidance;
-use firstflight::controller::Controller;
-use firstflight::recovery::AnyRecovery;
+use crate::told::{Core, Listener, Silent, Tape};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
 
 /// Sender and receiver.
 #[derive(Debug)]
-pub struct Ends<S: Startup> {
+pub struct Ends<S: Startup, L = Silent> {
     /// Of the receiver.
     host: Host,
     object: u64,
-    sender: Sender<S>,
+    sender: Sender<S, L>,
     receiver: Receiver,
 }
 
 /// One QUIC flow.
-pub type Flow<S> = flow::Flow<Ends<S>>;
+pub type Flow<S, L = Silent> = flow::Flow<Ends<S, L>>;
 
 /// A data packet on its way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,14 +31,14 @@ pub struct Packet {
     pub marked: bool,
 }
 
-impl<S: Startup> Flow<S> {
+impl<S: Startup, L: Listener<S>> Flow<S, L> {
     /// A flow of `object` bytes between two hosts.
-    pub fn new(id: u32, host: Host, sender: Sender<S>, object: u64) -> Flow<S> {
+    pub fn new(id: u32, host: Host, sender: Sender<S, L>, object: u64) -> Flow<S, L> {
         Flow::between(id, Ends { host, object, sender, receiver: Receiver::default() }, object)
     }
 
     /// The sender.
-    pub fn sender(&self) -> &Sender<S> {
+    pub fn sender(&self) -> &Sender<S, L> {
         &self.ends.sender
     }
 
@@ -59,15 +57,18 @@ impl Host {
     }
 }
 
-impl<S: Startup> flow::Ends for Ends<S> {
+impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     type Startup = S;
     type Data = Packet;
     type Ack = AckPacket;
     type Sent = Transmit;
 
     #[inline]
-    fn controller(&self) -> &Controller<S, AnyAvoidance, AnyRecovery> {
+    fn controller(&self) -> &Core<S> {
         self.sender.controller()
+    }
+    fn tape(&mut self) -> Option<&mut Tape<S>> {
+        self.sender.listener().tape()
     }
     #[inline]
     fn poll(&mut self, now: Time) -> Option<Transmit> {
@@ -83,6 +84,12 @@ impl<S: Startup> flow::Ends for Ends<S> {
     }
     fn offset(&self, sent: &Transmit) -> u64 {
         sent.chunk * self.host.payload()
+    }
+    fn number(&self, sent: &Transmit) -> u64 {
+        sent.number
+    }
+    fn is_repeat(&self, sent: &Transmit) -> bool {
+        self.sender.is_repeat(sent.number)
     }
     fn on_dropped(&mut self, sent: &Transmit) {
         self.sender.on_dropped(sent.number);

@@ -5,9 +5,7 @@ use super::{AckPacket, Host, Receiver};
 use crate::outcome::Episode;
 use crate::pacer::Pacer;
 use crate::ring::{GapSet, Ring};
-use firstflight::avoidance::AnyAvoidance;
-use firstflight::controller::Controller;
-use firstflight::recovery::AnyRecovery;
+use crate::told::{Core, Driven, Listener, Silent};
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout};
@@ -58,10 +56,10 @@ pub struct Counters {
 
 /// The sending end of one QUIC flow that carries one object.
 #[derive(Clone, Debug)]
-pub struct Sender<S: Startup> {
+pub struct Sender<S: Startup, L = Silent> {
     host: Host,
     payload: u64,
-    controller: Controller<S, AnyAvoidance, AnyRecovery>,
+    controller: Driven<S, L>,
     rtt: Rfc9002Rtt,
     pacer: Pacer,
     sent: Ring<SentPacket>,
@@ -108,19 +106,19 @@ pub struct Sender<S: Startup> {
 
 impl<S: Startup> Sender<S> {
     /// A sender of an object of `object` bytes whose handshake just gave an RTT sample.
-    pub fn new(
-        host: Host,
-        controller: Controller<S, AnyAvoidance, AnyRecovery>,
-        pacer_burst: u64,
-        object: u64,
-        handshake_rtt: Nanos,
-        now: Time,
-    ) -> Sender<S> {
+    pub fn new(host: Host, controller: Core<S>, pacer_burst: u64, object: u64, handshake_rtt: Nanos, now: Time) -> Sender<S> {
+        Sender::heard(host, controller, pacer_burst, object, handshake_rtt, now)
+    }
+}
+
+impl<S: Startup, L: Listener<S>> Sender<S, L> {
+    /// The same with somebody who hears what its controller is told.
+    pub fn heard(host: Host, controller: Core<S>, pacer_burst: u64, object: u64, handshake_rtt: Nanos, now: Time) -> Sender<S, L> {
         let payload = host.payload();
         let mut sender = Sender {
             host,
             payload,
-            controller,
+            controller: Driven::new(controller),
             rtt: Rfc9002Rtt::new(INITIAL_RTT),
             pacer: Pacer::new(pacer_burst, now),
             sent: Ring::default(),
@@ -163,8 +161,18 @@ impl<S: Startup> Sender<S> {
     }
 
     /// The controller.
-    pub fn controller(&self) -> &Controller<S, AnyAvoidance, AnyRecovery> {
+    pub fn controller(&self) -> &Core<S> {
         &self.controller
+    }
+
+    /// Who hears what it is told.
+    pub fn listener(&mut self) -> &mut L {
+        self.controller.listener()
+    }
+
+    /// Packet `number` carries what was sent before.
+    pub fn is_repeat(&self, number: u64) -> bool {
+        self.sent.get(number).carries != Carries::New
     }
 
     /// Counters so far.
@@ -438,12 +446,13 @@ impl<S: Startup> Sender<S> {
             }
         }
         self.acked.insert(chunk);
+        self.controller.listener().acked(number);
     }
 
     /// RFC 9002 section 6.1 over what is in flight below the largest acknowledged. Returns whether persistent congestion showed.
     fn find_losses(&mut self, now: Time, ack: &mut Ack) -> bool {
         let Some(largest) = self.largest_acked else { return false };
-        let Sender { sent, repeats, acked, inflight, counters, losses, hole_this_pass, .. } = self;
+        let Sender { sent, repeats, acked, inflight, counters, losses, hole_this_pass, controller, .. } = self;
         *hole_this_pass = 0;
         let losses_before = *losses;
         let pass =
@@ -451,6 +460,7 @@ impl<S: Startup> Sender<S> {
                 let bytes = u64::from(packet.bytes);
                 ack.lost += bytes;
                 ack.tx_lost = Some(number);
+                controller.listener().lost(number);
                 *inflight -= bytes;
                 packet.losses_before = *losses;
                 *losses += 1;
@@ -491,7 +501,7 @@ impl<S: Startup> Sender<S> {
         self.keep_episodes(ack, cwnd_before);
         // RFC9438 4.9: all losses of the episode came back.
         if self.proven_in_episode > 0 && self.proven_in_episode >= self.losses - self.losses_before_episode {
-            self.controller.on_spurious();
+            self.controller.on_spurious(ack.now);
             (self.proven_in_episode, self.losses_before_episode) = (0, self.losses);
         }
     }

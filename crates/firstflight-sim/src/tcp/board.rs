@@ -56,6 +56,8 @@ pub struct Board {
     truth: Truth,
     /// The highest end of what was declared lost since that was last asked; 0 if nothing was.
     lost_end: u64,
+    /// Ordinals of the transmissions declared lost since they were last asked for, if anybody will.
+    losses: Option<Vec<u64>>,
 }
 
 /// Moves what `ids` have to an array of `new + 1` places.
@@ -94,7 +96,20 @@ impl Board {
             log: Ring::default(),
             truth: Truth::default(),
             lost_end: 0,
+            losses: None,
         }
+    }
+
+    /// Keeps the names of what is declared lost, for a trace.
+    #[must_use]
+    pub fn naming_losses(self, names: bool) -> Board {
+        Board { losses: names.then(Vec::new), ..self }
+    }
+
+    /// Ordinals of the transmissions declared lost since the last call, for a board that names them. Of a repeat sent beside an original
+    /// that only then was declared lost, the original goes unnamed.
+    pub fn take_losses(&mut self) -> Vec<u64> {
+        self.losses.as_mut().map_or_else(Vec::new, core::mem::take)
     }
 
     #[inline]
@@ -220,6 +235,10 @@ impl Board {
         }
         if repeat_given_up {
             self.count_declared(id, 0);
+            let ordinal = self.ordinal[self.slot(id)];
+            if let Some(losses) = &mut self.losses {
+                losses.push(ordinal);
+            }
         }
     }
 

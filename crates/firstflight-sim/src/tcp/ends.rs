@@ -3,33 +3,32 @@
 use super::{AckEvery, AckPacket, Buffer, Host, Receiver, Segment, Sender, Transmit};
 use crate::flow;
 use crate::outcome::Outcome;
-use firstflight::avoidance::AnyAvoidance;
-use firstflight::controller::Controller;
-use firstflight::recovery::AnyRecovery;
+use crate::told::{Core, Listener, Silent, Tape};
+use firstflight::detection::Scoreboard;
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
 
 /// Sender and receiver.
 #[derive(Debug)]
-pub struct Ends<S: Startup> {
+pub struct Ends<S: Startup, L = Silent> {
     header: u32,
     buffer: Buffer,
-    sender: Sender<S>,
+    sender: Sender<S, L>,
     receiver: Receiver,
 }
 
 /// One TCP flow.
-pub type Flow<S> = flow::Flow<Ends<S>>;
+pub type Flow<S, L = Silent> = flow::Flow<Ends<S, L>>;
 
-impl<S: Startup> Flow<S> {
+impl<S: Startup, L: Listener<S>> Flow<S, L> {
     /// A flow of `object` bytes between two hosts.
-    pub fn new(id: u32, host: Host, sender: Sender<S>, object: u64) -> Flow<S> {
+    pub fn new(id: u32, host: Host, sender: Sender<S, L>, object: u64) -> Flow<S, L> {
         let receiver = Receiver::new(&host);
         Flow::between(id, Ends { header: host.header, buffer: host.send_buffer, sender, receiver }, object)
     }
 
     /// The sender.
-    pub fn sender(&self) -> &Sender<S> {
+    pub fn sender(&self) -> &Sender<S, L> {
         &self.ends.sender
     }
 
@@ -47,15 +46,18 @@ impl Host {
     }
 }
 
-impl<S: Startup> flow::Ends for Ends<S> {
+impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     type Startup = S;
     type Data = Segment;
     type Ack = AckPacket;
     type Sent = Transmit;
 
     #[inline]
-    fn controller(&self) -> &Controller<S, AnyAvoidance, AnyRecovery> {
+    fn controller(&self) -> &Core<S> {
         self.sender.controller()
+    }
+    fn tape(&mut self) -> Option<&mut Tape<S>> {
+        self.sender.listener().tape()
     }
     #[inline]
     fn poll(&mut self, now: Time) -> Option<Transmit> {
@@ -71,6 +73,12 @@ impl<S: Startup> flow::Ends for Ends<S> {
     }
     fn offset(&self, sent: &Transmit) -> u64 {
         sent.segment.from
+    }
+    fn number(&self, sent: &Transmit) -> u64 {
+        self.sender.board().ordinal(sent.id)
+    }
+    fn is_repeat(&self, sent: &Transmit) -> bool {
+        sent.repeat
     }
     fn on_dropped(&mut self, sent: &Transmit) {
         self.sender.on_dropped(sent);

@@ -256,6 +256,7 @@ pub fn losses(all: &Runs) -> Vec<Row> {
 }
 
 /// Grows by `extra` bytes per acknowledged byte, queue or not, so that the first loss shows at exactly `1 + extra` full BDP.
+#[derive(Clone, Debug)]
 struct Forced {
     extra: u32,
 }

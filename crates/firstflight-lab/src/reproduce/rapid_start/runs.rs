@@ -176,7 +176,7 @@ pub fn peak_rate(sends: &[u64], from: u64, to: u64) -> f64 {
 }
 
 /// Runs a controller of the test's own on the plotted path.
-pub fn run_controller<S: firstflight::startup::Startup>(
+pub fn run_controller<S: firstflight::startup::Startup + Clone + std::fmt::Debug>(
     controller: firstflight::controller::Controller<S, firstflight::avoidance::AnyAvoidance, firstflight::recovery::AnyRecovery>,
     observer: &mut impl Observer,
 ) -> Outcome {

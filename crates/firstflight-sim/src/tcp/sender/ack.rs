@@ -3,6 +3,7 @@
 use super::marker::{Delivered, Heard, opens};
 use super::{Episode, Sender};
 use crate::tcp::{AckPacket, tick_start};
+use crate::told::Listener;
 use firstflight::detection::delivered::DuplicateCredit;
 use firstflight::detection::dupack::Header;
 use firstflight::detection::early_retransmit::{Act, Clock, Flight};
@@ -43,7 +44,7 @@ struct Before {
     loss_end: Option<Seq>,
 }
 
-impl<S: Startup> Sender<S> {
+impl<S: Startup, L: Listener<S>> Sender<S, L> {
     /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing new.
     #[inline]
     pub fn on_ack(&mut self, now: Time, packet: &AckPacket) -> Option<Ack> {
@@ -78,10 +79,10 @@ impl<S: Startup> Sender<S> {
         let rtt = self.sample(now, packet, advanced, &news);
         let ended = advanced && self.advance(now);
         if advanced || duplicate || packet.count > 0 {
-            self.prove(packet, advanced);
+            self.prove(now, packet, advanced);
         }
         let mut ack = Ack { now, rtt, advanced, acked: news.bytes, inflight_before: before.pipe, ..Ack::default() };
-        ack.acked_fresh = self.test_timeout(packet, &news, advanced, duplicate);
+        ack.acked_fresh = self.test_timeout(now, packet, &news, Heard { advanced, duplicate });
 
         let mut losses = self.mark(now, Heard { advanced, duplicate }, packet.dsack, ended);
         self.repair_early(now, advanced, &mut losses);
@@ -152,7 +153,9 @@ impl<S: Startup> Sender<S> {
         if once {
             news.sent_once = news.sent_once.max(Some(sent));
         }
-        news.ordinal = news.ordinal.max(Some(self.board.ordinal(id)));
+        let ordinal = self.board.ordinal(id);
+        news.ordinal = news.ordinal.max(Some(ordinal));
+        self.controller.listener().acked(ordinal);
         if let Some(end) = before.loss_end {
             let old = self.board.start(id) < end;
             news.fresh |= old;
@@ -224,7 +227,7 @@ impl<S: Startup> Sender<S> {
     }
 
     /// Step 3: DSACKs and time stamps may prove that the last episode was a false alarm.
-    fn prove(&mut self, packet: &AckPacket, advanced: bool) {
+    fn prove(&mut self, now: Time, packet: &AckPacket, advanced: bool) {
         let mut proof = None;
         if let Some(range) = packet.duplicate() {
             // A second copy of a probe's segment is no part of an episode.
@@ -243,15 +246,15 @@ impl<S: Startup> Sender<S> {
             proof = proof.or(self.undo.on_advance(Seq(self.board.una()), Some(tick_start(packet.echo))));
         }
         if proof.is_some() {
-            self.take_back();
+            self.take_back(now);
         }
     }
 
     /// The last episode was a false alarm: the controller gives the window back, and what a timeout marked is no longer lost.
-    fn take_back(&mut self) {
+    fn take_back(&mut self, now: Time) {
         // What cannot be given back (a timeout inside an episode) is still no reason to go on repeating.
         if self.undo.is_open() {
-            self.controller.on_spurious();
+            self.controller.on_spurious(now);
         }
         self.undo.discard();
         if self.episode == Episode::Timeout {
@@ -267,7 +270,7 @@ impl<S: Startup> Sender<S> {
     }
 
     /// Step 3: F-RTO. Returns the bytes that may grow the window.
-    fn test_timeout(&mut self, packet: &AckPacket, news: &News, advanced: bool, duplicate: bool) -> u64 {
+    fn test_timeout(&mut self, now: Time, packet: &AckPacket, news: &News, Heard { advanced, duplicate }: Heard) -> u64 {
         let new_data = self.new_len().is_some();
         let Some(test) = self.f_rto.as_mut().filter(|test| test.holds_repeats()) else { return news.bytes };
         let verdict = test.on_ack(&f_rto::Facts {
@@ -286,7 +289,7 @@ impl<S: Startup> Sender<S> {
             Verdict::Spurious => {
                 // After the ACK that ends timeout recovery there are no marks to take back any more.
                 self.record.counters.spurious_timeouts += u64::from(self.episode != Episode::Timeout);
-                self.take_back();
+                self.take_back(now);
             }
             Verdict::Ordinary { cap: Some(segments) } => {
                 // D6: the window after the growth of this ACK stays within the cap.
@@ -403,6 +406,7 @@ impl<S: Startup> Sender<S> {
             ack.rescue_next = self.next_seg.rescue_next(&mut self.board, new_data);
         }
         (ack.cwnd_limited, ack.app_limited) = (self.cwnd_limited, self.app_limited);
+        self.name_losses();
         let cwnd_before = self.controller.cwnd();
         self.controller.on_ack(ack);
         let opened = self.controller.stats().loss_episodes != self.loss_episodes;
@@ -415,6 +419,16 @@ impl<S: Startup> Sender<S> {
         }
         let lost_end = self.board.take_lost_end();
         self.record.on_ack(ack, cwnd_before, &self.controller, lost_end);
+    }
+
+    /// Tells the listener which transmissions were declared lost.
+    #[inline]
+    pub(super) fn name_losses(&mut self) {
+        if L::LISTENS {
+            for ordinal in self.board.take_losses() {
+                self.controller.listener().lost(ordinal);
+            }
+        }
     }
 
     /// An episode opens: what the detectors do at its start.

@@ -30,8 +30,7 @@ use super::buffers::SendWindow;
 use super::{Board, Host};
 use crate::outcome::Episode as EpisodeRecord;
 use crate::pacer::Pacer;
-use firstflight::avoidance::AnyAvoidance;
-use firstflight::controller::Controller;
+use crate::told::{Core, Driven, Listener, Silent};
 use firstflight::detection::delivered::DuplicateCredit;
 use firstflight::detection::early_retransmit::{Counts, EarlyRetransmit};
 use firstflight::detection::f_rto::FRto;
@@ -41,7 +40,6 @@ use firstflight::detection::rto::Rto;
 use firstflight::detection::tlp::Tlp;
 use firstflight::detection::undo::Undo;
 use firstflight::detection::{Armed, Episode, Id, NextSeg, Scoreboard};
-use firstflight::recovery::AnyRecovery;
 use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
 use firstflight::startup::Startup;
 use firstflight::{Nanos, Time};
@@ -83,13 +81,13 @@ struct Owed {
 
 /// The sending end of one TCP flow that carries one object.
 #[derive(Clone, Debug)]
-pub struct Sender<S: Startup> {
+pub struct Sender<S: Startup, L = Silent> {
     host: Host,
     mss: u64,
     object: u64,
     /// Of it, what the application has written.
     written: u64,
-    controller: Controller<S, AnyAvoidance, AnyRecovery>,
+    controller: Driven<S, L>,
     rtt: Rfc6298Rtt,
     pacer: Pacer,
     board: Board,
@@ -150,14 +148,15 @@ fn estimator(host: &Host) -> Rfc6298Rtt {
 
 impl<S: Startup> Sender<S> {
     /// A sender of an object of `object` bytes whose handshake just gave an RTT sample.
-    pub fn new(
-        host: Host,
-        mut controller: Controller<S, AnyAvoidance, AnyRecovery>,
-        pacer_burst: u64,
-        object: u64,
-        handshake_rtt: Nanos,
-        now: Time,
-    ) -> Sender<S> {
+    pub fn new(host: Host, controller: Core<S>, pacer_burst: u64, object: u64, handshake_rtt: Nanos, now: Time) -> Sender<S> {
+        Sender::heard(host, controller, pacer_burst, object, handshake_rtt, now)
+    }
+}
+
+impl<S: Startup, L: Listener<S>> Sender<S, L> {
+    /// The same with somebody who hears what its controller is told.
+    pub fn heard(host: Host, controller: Core<S>, pacer_burst: u64, object: u64, handshake_rtt: Nanos, now: Time) -> Sender<S, L> {
+        let mut controller = Driven::<S, L>::new(controller);
         let preset = &host.preset;
         let mss = u64::from(host.mss);
         let mut rtt = estimator(&host);
@@ -175,7 +174,7 @@ impl<S: Startup> Sender<S> {
             controller,
             rtt,
             pacer: Pacer::new(pacer_burst, now),
-            board: Board::new(preset.repeats, mss),
+            board: Board::new(preset.repeats, mss).naming_losses(L::LISTENS),
             marker: Marker::new(preset),
             repeats: Repeats::default(),
             early: early.map(EarlyRetransmit::new),
@@ -217,8 +216,13 @@ impl<S: Startup> Sender<S> {
     }
 
     /// The controller.
-    pub fn controller(&self) -> &Controller<S, AnyAvoidance, AnyRecovery> {
+    pub fn controller(&self) -> &Core<S> {
         &self.controller
+    }
+
+    /// Who hears what it is told.
+    pub fn listener(&mut self) -> &mut L {
+        self.controller.listener()
     }
 
     /// The scoreboard.

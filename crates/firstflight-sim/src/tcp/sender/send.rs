@@ -3,6 +3,7 @@
 use super::marker::Repeat;
 use super::{Blocked, Sender, Transmit};
 use crate::tcp::{Segment, tick_start, ticks};
+use crate::told::Listener;
 use firstflight::detection::tlp::{Kind, Tlp};
 use firstflight::detection::{Choice, Episode, Flags, Id, Scoreboard, SendOrder};
 use firstflight::startup::Startup;
@@ -19,7 +20,7 @@ enum Reason {
     Probe,
 }
 
-impl<S: Startup> Sender<S> {
+impl<S: Startup, L: Listener<S>> Sender<S, L> {
     /// The next segment that may leave now, if any; asked again until it returns `None`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Transmit> {

@@ -1,13 +1,14 @@
 //! The one timer: what it is armed for, and what it does when it fires.
 
 use super::{Episode, Sender};
+use crate::told::Listener;
 use firstflight::detection::rto::{self, Response};
 use firstflight::detection::tlp::Tail;
 use firstflight::detection::{Armed, Losses, Scoreboard, SendOrder};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Congestion, Seq, Time, Timeout};
 
-impl<S: Startup> Sender<S> {
+impl<S: Startup, L: Listener<S>> Sender<S, L> {
     /// Step 6: at most one timer, and exactly one while data is outstanding.
     #[inline]
     pub(super) fn arm(&mut self) {
@@ -89,6 +90,7 @@ impl<S: Startup> Sender<S> {
             // D5: an episode has cut already.
             Response::KeepTarget | Response::Again => Timeout::RtoAgain,
         };
+        self.name_losses();
         self.controller.on_congestion(&Congestion { now, timeout, nxt, inflight_before });
         self.episode = Episode::Timeout;
         self.reordering_at = None;

@@ -1,0 +1,178 @@
+//! Where traces go: the file's extension decides what they look like.
+
+use crate::Failed;
+use crate::files::{check_file, check_folder, tame, write_whole};
+use firstflight_lab::trace::qlog::{self, End};
+use firstflight_lab::trace::{Trace, csv};
+use firstflight_lab::{Bad, Plan};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// What a file of traces looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A table as text.
+    Csv,
+    /// A table in columns.
+    Parquet,
+    /// qlog, everything in one document.
+    Qlog,
+    /// qlog, a sequence of records.
+    Sqlog,
+}
+
+impl Format {
+    /// By the file's extension.
+    ///
+    /// # Errors
+    /// If it is none of ours, or this build cannot write it.
+    pub fn of(option: &str, file: &Path) -> Result<Format, Bad> {
+        let extension = file.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        match extension.as_str() {
+            "csv" => Ok(Format::Csv),
+            "qlog" => Ok(Format::Qlog),
+            "sqlog" => Ok(Format::Sqlog),
+            "parquet" if cfg!(feature = "parquet") => Ok(Format::Parquet),
+            "parquet" => Err(Bad(format!(
+                "{option} {}: Parquet is not part of this build; `cargo run --release --features parquet -- ...` has it, .csv always works",
+                file.display()
+            ))),
+            _ => Err(Bad(format!("{option} {}: a trace ends in .csv, .parquet, .qlog or .sqlog", file.display()))),
+        }
+    }
+}
+
+/// Writes traces into one file of this kind; of a sequence of records only the first.
+///
+/// # Errors
+/// One line with the file's name.
+pub fn write_traces(file: &Path, format: Format, traces: &[&Trace]) -> Result<(), Bad> {
+    match format {
+        Format::Csv => write_whole(file, |out| csv::write(traces, out)),
+        Format::Qlog => write_whole(file, |out| qlog::write_contained(traces, out)),
+        Format::Sqlog => {
+            let only = traces.first().ok_or_else(|| Failed::from(io::Error::other("there is nothing to write")).at(file))?;
+            write_whole(file, |out| qlog::write_sequence(only, End::Sender, out))
+        }
+        Format::Parquet => write_parquet(file, traces),
+    }
+}
+
+#[cfg(feature = "parquet")]
+fn write_parquet(file: &Path, traces: &[&Trace]) -> Result<(), Bad> {
+    let grown = crate::files::Growing::open(file)?;
+    firstflight_lab::trace::parquet::write(traces, grown).map_err(|error| Bad(format!("{}: {error}", file.display())))?.finish()
+}
+
+#[cfg(not(feature = "parquet"))]
+fn write_parquet(file: &Path, _traces: &[&Trace]) -> Result<(), Bad> {
+    Format::of("--trace", file).map(|_| ())
+}
+
+/// What `--trace` asks for.
+#[derive(Debug)]
+enum Wanted {
+    /// A CSV of each arm's first trial in this folder.
+    Folder(PathBuf),
+    /// Everything in one file.
+    File(PathBuf, Format),
+}
+
+/// Where the traces of a comparison go.
+pub struct Outputs<'a> {
+    plan: &'a Plan,
+    trace: Option<Wanted>,
+    qlog: Option<&'a Path>,
+    /// For one file: it is written in order, when all are there.
+    kept: Mutex<Vec<(usize, u32, Trace)>>,
+}
+
+impl<'a> Outputs<'a> {
+    /// Everything has a place to go, before anything runs.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn check(trace: Option<&Path>, qlog: Option<&'a Path>, plan: &'a Plan) -> Result<Outputs<'a>, Bad> {
+        qlog.map_or(Ok(()), check_folder)?;
+        let trace = match trace {
+            None => None,
+            Some(folder) if folder.is_dir() || folder.extension().is_none() => {
+                check_folder(folder)?;
+                Some(Wanted::Folder(folder.to_owned()))
+            }
+            Some(file) => {
+                let format = Format::of("--trace", file)?;
+                check_file(file)?;
+                let trials = plan.arms.len() as u64 * u64::from(plan.repeat);
+                if format == Format::Sqlog && trials != 1 {
+                    return Err(Bad(format!(
+                        "--trace {}: a file of this kind holds one trace and there are {trials} trials; --qlog FOLDER writes one file for each, \
+                         .qlog holds all",
+                        file.display()
+                    )));
+                }
+                Some(Wanted::File(file.to_owned(), format))
+            }
+        };
+        Ok(Outputs { plan, trace, qlog, kept: Mutex::default() })
+    }
+
+    /// Anything is asked for.
+    pub fn any(&self) -> bool {
+        self.trace.is_some() || self.qlog.is_some()
+    }
+
+    /// Those of repeats as well.
+    pub fn repeats(&self) -> bool {
+        self.qlog.is_some() || matches!(self.trace, Some(Wanted::File(..)))
+    }
+
+    /// Takes one trial's log.
+    ///
+    /// # Errors
+    /// One line with the name of the file that cannot be written.
+    pub fn take(&self, arm: usize, round: u32, trace: Trace) -> Result<(), Bad> {
+        let seed = self.plan.seed.wrapping_add(u64::from(round));
+        let label = tame(&self.plan.arms[arm].label);
+        if let Some(folder) = self.qlog {
+            for end in [End::Sender, End::Receiver] {
+                if end == End::Receiver && trace.receiver.is_empty() {
+                    continue;
+                }
+                let name = format!("{:02}-{label}-{}-seed{seed}-{}.sqlog", arm + 1, self.path(), end.name());
+                write_whole(&folder.join(name), |out| qlog::write_sequence(&trace, end, out))?;
+            }
+        }
+        match &self.trace {
+            Some(Wanted::Folder(folder)) if round == 0 => {
+                let name = format!("{:02}-{label}-seed{seed}.csv", arm + 1);
+                write_whole(&folder.join(name), |out| csv::write(&[&trace], out))
+            }
+            Some(Wanted::File(..)) => {
+                self.kept.lock().unwrap_or_else(PoisonError::into_inner).push((arm, round, trace));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The path in a file's name.
+    fn path(&self) -> String {
+        const LONGEST: usize = 60;
+        let path = &self.plan.ground.path;
+        let name = if path.name().is_empty() { path.to_string() } else { path.name().to_owned() };
+        tame(&name).chars().take(LONGEST).collect()
+    }
+
+    /// Writes what waits for the last trial.
+    ///
+    /// # Errors
+    /// One line with the name of the file that cannot be written.
+    pub fn finish(&self) -> Result<(), Bad> {
+        let Some(Wanted::File(file, format)) = &self.trace else { return Ok(()) };
+        let mut kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        kept.sort_by_key(|(arm, round, _)| (*arm, *round));
+        write_traces(file, *format, &kept.iter().map(|(_, _, trace)| trace).collect::<Vec<_>>())
+    }
+}

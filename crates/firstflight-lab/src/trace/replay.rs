@@ -1,0 +1,58 @@
+//! Driving a controller with a log instead of a network.
+
+use super::{Entry, Source, Start, What};
+use crate::error::Bad;
+use firstflight::arm::{Arm, ArmController};
+use firstflight::{Exit, Seq};
+
+/// What came of a replay.
+#[derive(Clone, Debug)]
+pub struct Replayed {
+    /// The controller after the last event.
+    pub controller: ArmController,
+    /// Every exit, with the entry that it came with; one that a false alarm took back stays in the list.
+    pub exits: Vec<(usize, Exit)>,
+    /// The first entry after which the window was not what the log says, with both windows.
+    pub strayed: Option<(usize, u64, u64)>,
+}
+
+/// The controller that the log begins with.
+///
+/// # Errors
+/// If the log is not of a controller of ours, or its arm is unknown.
+pub fn controller(start: &Start, entry: &Entry) -> Result<ArmController, Bad> {
+    let config = start.config.filter(|_| start.source == Source::Controller);
+    let config = config.ok_or_else(|| Bad(format!("trace of {}: what its controller was told is not known", start.arm)))?;
+    let arm = Arm::parse(&start.arm_full).map_err(|error| Bad(format!("trace: {error}")))?;
+    // The sender's options are in the configuration already; applied twice they are the same.
+    Ok(arm.controller(config, start.oracle_exit_bytes, entry.now, Seq(start.nxt)))
+}
+
+/// Tells a controller built from the log what the log says that it was told.
+///
+/// # Errors
+/// If the log does not begin with the start of a controller of ours.
+pub fn replay(entries: &[Entry]) -> Result<Replayed, Bad> {
+    let mut replayed: Option<Replayed> = None;
+    for (index, entry) in entries.iter().enumerate() {
+        match (&entry.what, &mut replayed) {
+            (What::Start(start), _) => {
+                replayed = Some(Replayed { controller: controller(start, entry)?, exits: Vec::new(), strayed: None });
+            }
+            (What::Told { told, .. }, Some(Replayed { controller, exits, strayed })) => {
+                let before = controller.exit().copied();
+                controller.tell(told);
+                if let Some(exit) = controller.exit().copied().filter(|exit| before != Some(*exit)) {
+                    exits.push((index, exit));
+                }
+                let seen = entry.state.map_or(controller.cwnd(), |state| state.cwnd);
+                if seen != controller.cwnd() && strayed.is_none() {
+                    *strayed = Some((index, seen, controller.cwnd()));
+                }
+            }
+            (What::Told { .. }, None) => return Err(Bad("trace: it does not begin with a start".into())),
+            (What::Exit(_) | What::ExitWithdrawn, _) => {}
+        }
+    }
+    replayed.ok_or_else(|| Bad("trace: it is empty".into()))
+}

@@ -1,0 +1,146 @@
+//! Writes the log of one connection while it runs.
+
+use super::{Entry, Packet, Ranges, Received, Start, State, Trace, What, ranges};
+use firstflight::{Config, Exit, Time, Told};
+use firstflight_sim::observe::Signals;
+use firstflight_sim::{Heard, Snapshot};
+use std::collections::VecDeque;
+
+/// A log that grows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tracer {
+    trace: Trace,
+    /// All that is known before the controller is built.
+    start: Start,
+    exit: Option<Exit>,
+    /// What the receiver has not acknowledged yet, in the order of arrival.
+    arriving: VecDeque<(Time, u64)>,
+}
+
+impl Tracer {
+    pub(crate) fn new(start: Start) -> Tracer {
+        Tracer { start, ..Tracer::default() }
+    }
+
+    /// A controller was built, at `now` and from this.
+    pub(crate) fn begin(&mut self, now: Time, start: impl FnOnce(&mut Start)) {
+        let mut own = self.start.clone();
+        start(&mut own);
+        self.exit = None;
+        self.push(now, What::Start(Box::new(own)), None, Vec::new());
+    }
+
+    /// The same for a controller of ours.
+    pub(crate) fn begin_with(&mut self, now: Time, config: Config, nxt: u64, oracle_exit: u64, started: Time) {
+        self.begin(now, |start| {
+            (start.config, start.nxt, start.oracle_exit_bytes, start.start) = (Some(config), nxt, oracle_exit, started);
+        });
+    }
+
+    pub(crate) fn told(&mut self, heard: &Heard<'_>, snapshot: &Snapshot, signals: &Signals<'_>) {
+        let packet = heard.packet.map(|packet| Packet {
+            number: packet.number,
+            bytes: u64::from(packet.len),
+            offset: Some(packet.offset),
+            repeat: Some(packet.repeat),
+            dropped: packet.arrives[0].is_none(),
+        });
+        if let Some(packet) = heard.packet {
+            for at in packet.arrives.into_iter().flatten() {
+                let offset = Some(packet.offset);
+                self.receives(at, Received::Data { number: packet.number, bytes: u64::from(packet.len), offset });
+            }
+        }
+        self.note(*heard.told, packet, (ranges(heard.acked), ranges(heard.lost)), snapshot, signals);
+    }
+
+    /// One event, and the exit if that is what it changed.
+    pub(crate) fn note(
+        &mut self,
+        told: Told,
+        packet: Option<Packet>,
+        (acked, lost): (Ranges, Ranges),
+        snapshot: &Snapshot,
+        signals: &Signals<'_>,
+    ) {
+        let now = told.now();
+        let state = state(snapshot);
+        // What the algorithm measures changes with what it hears; a send tells it nothing.
+        let values = if matches!(told, Told::Sent(_) | Told::Ready(_)) { Vec::new() } else { self.values(signals) };
+        self.push(now, What::Told { told, packet, acked, lost }, Some(state), values);
+        self.note_exit(now, snapshot.exit, state);
+    }
+
+    pub(crate) fn note_exit(&mut self, now: Time, exit: Option<Exit>, state: State) {
+        let before = std::mem::replace(&mut self.exit, exit);
+        match (before, exit) {
+            (_, Some(exit)) if before != Some(exit) => self.push(now, What::Exit(exit), Some(state), Vec::new()),
+            (Some(_), None) => self.push(now, What::ExitWithdrawn, Some(state), Vec::new()),
+            _ => {}
+        }
+    }
+
+    fn values(&mut self, signals: &Signals<'_>) -> Vec<Option<u64>> {
+        let names = &mut self.trace.names;
+        let mut values = Vec::with_capacity(names.len());
+        signals(&mut |name, value| {
+            let index = names.iter().position(|known| known == name).unwrap_or_else(|| {
+                names.push(name.to_owned());
+                names.len() - 1
+            });
+            if values.len() <= index {
+                values.resize(index + 1, None);
+            }
+            values[index] = Some(value);
+        });
+        values
+    }
+
+    pub(crate) fn push(&mut self, now: Time, what: What, state: Option<State>, signals: Vec<Option<u64>>) {
+        self.trace.entries.push(Entry { now, what, state, signals });
+    }
+
+    /// The receiver sees something at `at`, in any order.
+    pub(crate) fn receives(&mut self, at: Time, what: Received) {
+        if let Received::Data { number, .. } = what {
+            // Links deliver in order unless the path reorders: look from the end.
+            let place = self.arriving.iter().rposition(|before| before.0 <= at).map_or(0, |before| before + 1);
+            self.arriving.insert(place, (at, number));
+        }
+        self.trace.receiver.push((at, what));
+    }
+
+    /// The receiver acknowledges everything that has arrived.
+    pub(crate) fn acknowledges(&mut self, now: Time, bytes: u64) {
+        let mut packets = Vec::new();
+        while let Some((_, number)) = self.arriving.front().copied().filter(|(at, _)| *at <= now) {
+            self.arriving.pop_front();
+            packets.push(number);
+        }
+        self.trace.receiver.push((now, Received::Acknowledged { bytes, packets: ranges(&packets) }));
+    }
+
+    pub(crate) fn finish(mut self) -> Trace {
+        // What was seen at one instant stays in the order in which it was noted: a packet is noted as it leaves, before what answers it.
+        self.trace.receiver.sort_by_key(|(at, _)| *at);
+        let last = self.trace.entries.last().map_or(Time(0), |entry| entry.now);
+        // What had not arrived when the trial ended never did.
+        self.trace.receiver.retain(|(at, _)| *at <= last);
+        self.trace
+    }
+}
+
+pub(crate) fn state(snapshot: &Snapshot) -> State {
+    State {
+        cwnd: snapshot.cwnd,
+        ssthresh: snapshot.ssthresh,
+        inflight: snapshot.inflight,
+        pacing_rate: snapshot.pacing_rate,
+        rtt: snapshot.rtt,
+        min_rtt: snapshot.min_rtt,
+        delivered: snapshot.delivered,
+        lost: snapshot.lost,
+        queue: snapshot.queue,
+        phase: snapshot.phase,
+    }
+}

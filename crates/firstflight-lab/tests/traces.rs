@@ -1,0 +1,168 @@
+//! A trace is complete: read back from any format it drives the same arm to the same exit at the same ACK, and to the same window after
+//! every event.
+
+use firstflight::Exit;
+use firstflight::arm::{SHORT_NAMES, STARTUPS};
+use firstflight_lab::compare::{Keep, Takes};
+use firstflight_lab::trace::{Trace, What, csv, qlog, replay};
+use firstflight_lab::{Comparison, Ground, NamedArm, Plan, Testbed, hosts_of_tcp, parse_arms};
+use firstflight_path::Path;
+use std::io::BufReader;
+use std::sync::Mutex;
+
+/// Arms of every kind: all startups and short names, every avoidance and recovery, sender options.
+fn arms() -> Vec<NamedArm> {
+    let mut names: Vec<String> = STARTUPS.iter().map(|part| part.name.to_owned()).collect();
+    names.extend(SHORT_NAMES.iter().map(|short| short.name.to_owned()));
+    for rest in ["reno/immediate", "cubic/sack", "cubic/halving", "cubic/prr@(iw=30,pace=off)"] {
+        names.push(format!("hystart++/{rest}"));
+    }
+    names.sort_unstable();
+    names.dedup();
+    names.iter().flat_map(|name| parse_arms(name).unwrap_or_else(|error| panic!("{name}: {error}"))).collect()
+}
+
+/// Runs a comparison and keeps its logs by arm.
+fn traced(ground: Ground, arms: Vec<NamedArm>) -> (Comparison, Vec<Trace>) {
+    let traces: Mutex<Vec<(usize, Trace)>> = Mutex::default();
+    let takes = Takes {
+        repeats: false,
+        take: &|arm, _, trace| {
+            traces.lock().expect("no panic").push((arm, trace));
+            Ok(())
+        },
+    };
+    let plan = Plan { arms, ground, seed: 1, repeat: 1 };
+    let comparison = plan.run_traced(Keep::Rows, Some(&takes), &|| ()).expect("a comparison");
+    let mut traces = traces.into_inner().expect("no panic");
+    traces.sort_by_key(|(arm, _)| *arm);
+    (comparison, traces.into_iter().map(|(_, trace)| trace).collect())
+}
+
+fn grounds() -> Vec<(&'static str, Ground)> {
+    let ground = |path: &str, tcp: bool| {
+        let ground = Ground::new(Path::parse(path).expect("a path"), 3_000_000);
+        if tcp { Ground { host: hosts_of_tcp("rack").expect("a preset"), ..ground } } else { ground }
+    };
+    let lossy = "rate=20Mbit,rtt=60ms,queue=40ms,loss=0.2%,reorder=1%:8ms";
+    [
+        ("QUIC", ground("rapid-slide", false)),
+        ("QUIC with chance losses", ground(lossy, false)),
+        ("TCP", ground("rapid-slide", true)),
+        ("TCP with chance losses", ground(lossy, true)),
+    ]
+    .into()
+}
+
+/// The exits that a log records, with the entry that each came with.
+fn recorded(trace: &Trace) -> Vec<(usize, Exit)> {
+    let told = |index: usize| (0..index).rev().find(|&before| matches!(trace.entries[before].what, What::Told { .. }));
+    let exit = |(index, what): (usize, &What)| if let What::Exit(exit) = what { Some((told(index)?, *exit)) } else { None };
+    trace.entries.iter().map(|entry| &entry.what).enumerate().filter_map(exit).collect()
+}
+
+#[track_caller]
+fn replays(trace: &Trace, last: Option<&str>, what: &str) {
+    let replayed = replay(&trace.entries).unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert_eq!(replayed.exits, recorded(trace), "{what}: the arm that ran leaves at the same event with the same record");
+    if let Some((entry, seen, own)) = replayed.strayed {
+        panic!("{what}: after entry {entry} the window was {seen} and is {own} in the replay");
+    }
+    let end = replayed.controller.exit().map(|exit| exit.reason.name());
+    assert_eq!(end, last, "{what}: the replay ends with the exit of the result");
+}
+
+#[test]
+fn every_arm_leaves_at_the_same_ack_when_its_log_is_replayed() {
+    for (name, ground) in grounds() {
+        let (comparison, traces) = traced(ground, arms());
+        assert_eq!(traces.len(), comparison.rows.len(), "every trial leaves a log");
+        for (row, trace) in comparison.rows.iter().zip(&traces) {
+            let reason = row.exit.as_ref().map(|exit| exit.reason);
+            replays(trace, reason, &format!("{}, {name}", row.arm));
+        }
+    }
+}
+
+#[test]
+fn a_log_read_back_from_csv_replays_to_the_same_exit() {
+    for (name, ground) in grounds() {
+        let (comparison, traces) = traced(ground, arms());
+        let mut text = Vec::new();
+        csv::write(&traces.iter().collect::<Vec<_>>(), &mut text).expect("memory takes it");
+        let back = csv::read(&mut BufReader::new(&text[..])).expect("what was written can be read");
+        assert_eq!(back.len(), traces.len());
+        for ((row, trace), written) in comparison.rows.iter().zip(&back).zip(&traces) {
+            let reason = row.exit.as_ref().map(|exit| exit.reason);
+            replays(trace, reason, &format!("{}, {name}, CSV", row.arm));
+            assert_eq!(recorded(trace), recorded(written), "{}: the same exits are recorded", row.arm);
+            for (before, after) in written.entries.iter().zip(&trace.entries) {
+                assert_eq!(before.state, after.state, "{}: the state at {:?} comes back", row.arm, before.now);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_read_back_from_qlog_replays_to_the_same_exit() {
+    for (name, ground) in grounds() {
+        let (comparison, traces) = traced(ground, arms());
+        for (row, trace) in comparison.rows.iter().zip(&traces) {
+            let mut text = Vec::new();
+            qlog::write_sequence(trace, qlog::End::Sender, &mut text).expect("memory takes it");
+            let back = qlog::read_sequence(&mut BufReader::new(&text[..])).expect("what was written can be read");
+            assert_eq!(back.entries.len(), trace.entries.len(), "{}: every event is there", row.arm);
+            assert_eq!(recorded(&back), recorded(trace), "{}, {name}: the same exits are recorded", row.arm);
+            let reason = row.exit.as_ref().map(|exit| exit.reason);
+            replays(&back, reason, &format!("{}, {name}, qlog", row.arm));
+        }
+    }
+}
+
+#[test]
+fn a_log_is_the_same_bytes_for_the_same_seed() {
+    let text = || {
+        let (_, traces) = traced(Ground::new(Path::parse("rapid-slide").expect("a path"), 500_000), parse_arms("rapid").expect("an arm"));
+        let mut text = Vec::new();
+        qlog::write_contained(&[&traces[0]], &mut text).expect("memory takes it");
+        text
+    };
+    assert!(text() == text(), "two runs write different bytes");
+}
+
+#[test]
+fn a_simulated_log_says_where_it_ran() {
+    let ground = Ground::new(Path::parse("geo").expect("a path"), 100_000);
+    assert_eq!(ground.testbed, Testbed::Sim);
+    let (_, traces) = traced(ground, parse_arms("best").expect("an arm"));
+    let start = traces[0].start().expect("a start");
+    let said = (start.testbed.as_str(), start.transport.as_str(), start.path_name.as_str(), start.object_bytes, start.start.0);
+    assert_eq!(said, ("sim", "quic", "geo", 100_000, 0));
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn a_log_read_back_from_parquet_replays_to_the_same_exit() {
+    use firstflight_lab::trace::parquet;
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, ground) in grounds() {
+        let (comparison, traces) = traced(ground, parse_arms("slowstart,hystart++,best,search,rapid@(pace=on)").expect("arms"));
+        let file = folder.path().join("traces.parquet");
+        let out = std::fs::File::create(&file).expect("a file");
+        parquet::write(&traces.iter().collect::<Vec<_>>(), out).expect("the file takes it");
+        let back = parquet::read(std::fs::File::open(&file).expect("a file")).expect("what was written can be read");
+        assert_eq!(back.len(), traces.len());
+        for ((row, trace), written) in comparison.rows.iter().zip(&back).zip(&traces) {
+            let reason = row.exit.as_ref().map(|exit| exit.reason);
+            replays(trace, reason, &format!("{}, {name}, Parquet", row.arm));
+            for (before, after) in written.entries.iter().zip(&trace.entries) {
+                assert_eq!(before.state, after.state, "{}: the state at {:?} comes back", row.arm, before.now);
+                let mut signals = before.signals.clone();
+                signals.resize(after.signals.len(), None);
+                let own: Vec<_> =
+                    trace.names.iter().map(|name| written.names.iter().position(|own| own == name).and_then(|at| signals[at])).collect();
+                assert_eq!(after.signals, own, "{}: the signals at {:?} come back", row.arm, before.now);
+            }
+        }
+    }
+}
