@@ -3,16 +3,21 @@
 
 pub mod estimate;
 pub mod fault;
+pub mod findings;
 pub mod input;
 pub mod line;
 pub mod meter;
 pub mod own;
 pub mod pcap;
+pub mod population;
 pub mod qlog;
 pub mod read;
 pub mod replay;
+pub mod report;
+pub mod results;
 pub mod signals;
 pub mod spread;
+pub mod summary;
 pub mod table;
 pub mod trace;
 mod window;

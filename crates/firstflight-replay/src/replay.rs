@@ -127,6 +127,7 @@ pub struct Followed {
     pub sender: Sender,
     /// Its course over time, if it was to be kept.
     pub line: Option<Line>,
+    initial: u64,
 }
 
 /// Fewer ACKs are no startup.
@@ -268,7 +269,15 @@ fn guessed(settings: &Settings, opening: &Opening) -> Config {
 
 impl Followed {
     fn new(settings: &Settings, opening: Opening, keeps_line: bool) -> Followed {
-        let runs: Vec<Run> = settings.arms.iter().map(|named| Run::new(named, settings, &opening)).collect();
+        let mut arms = settings.arms.clone();
+        // The arm that ran is always there, asked for or not: it shows that the replay is right.
+        if let Some(ran) = opening.ran.as_ref().filter(|ran| ran.complete && !arms.is_empty())
+            && !arms.iter().any(|named| named.arm.to_string() == ran.arm)
+            && let Ok(arm) = Arm::parse(&ran.arm)
+        {
+            arms.push(Named { label: ran.arm.clone(), arm });
+        }
+        let runs: Vec<Run> = arms.iter().map(|named| Run::new(named, settings, &opening)).collect();
         Followed {
             line: keeps_line.then(|| Line::new(runs.len())),
             runs,
@@ -286,6 +295,7 @@ impl Followed {
             mss: opening.mss,
             inflight_most: 0,
             sender: Sender::default(),
+            initial: opening.ran.as_ref().map_or_else(|| guessed(settings, &opening).initial_window, |ran| ran.config.initial_window),
             opening,
         }
     }
@@ -367,6 +377,11 @@ impl Followed {
             line.see(ack, runs);
         }
         self.acks += u64::from(ack.acked > 0);
+    }
+
+    /// What the startups took for the initial window, bytes.
+    pub fn initial_window(&self) -> u64 {
+        self.initial
     }
 
     fn finish(&mut self) {
