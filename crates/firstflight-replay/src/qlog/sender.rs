@@ -49,6 +49,10 @@ pub struct Sender {
     /// A log that began after the connection did has no first window to speak of.
     out: BTreeMap<u64, Out>,
     handshake: BTreeMap<(u8, u64), Time>,
+    /// The highest number sent in each space.
+    highest: [Option<u64>; 3],
+    /// This log states the end of a range as one more than its last packet.
+    ends_beyond: bool,
     /// Declared lost and not seen since, with the time of the declaration.
     lost: BTreeMap<u64, Time>,
     pending: Option<Ack>,
@@ -82,6 +86,8 @@ impl Sender {
             id: None,
             out: BTreeMap::new(),
             handshake: BTreeMap::new(),
+            highest: [None; 3],
+            ends_beyond: false,
             lost: BTreeMap::new(),
             pending: None,
             told: Told::Nothing,
@@ -116,6 +122,9 @@ impl Sender {
         let Some(number) = packet.number else { return };
         let eliciting = packet.frames.eliciting || !packet.frames.listed;
         let bytes = packet.bytes.unwrap_or(0);
+        if let Some(highest) = self.highest.get_mut(packet.space as usize) {
+            *highest = (*highest).max(Some(number));
+        }
         if packet.space != Space::Data {
             if eliciting && packet.space != Space::None && self.handshake.len() < 64 {
                 self.handshake.insert((packet.space as u8, number), now);
@@ -157,9 +166,18 @@ impl Sender {
         if packet.frames.ack_frames == 0 {
             return;
         }
+        // noq 1.4 writes ranges without their last packet. It shows as soon as everything sent is acknowledged: nobody acknowledges what
+        // was never sent.
+        let highest = self.highest.get(packet.space as usize).copied().flatten();
+        self.ends_beyond |=
+            highest.is_some_and(|highest| packet.frames.acked.iter().any(|range| range.1 == highest + 1 && range.0 < range.1));
+        let mut frames = packet.frames.clone();
+        if self.ends_beyond {
+            frames.acked.iter_mut().filter(|range| range.0 < range.1).for_each(|range| range.1 -= 1);
+        }
         if packet.space == Space::Data {
-            self.on_acked(now, &packet.frames, sink);
-        } else if let Some(largest) = packet.frames.acked.iter().map(|range| range.1).max()
+            self.on_acked(now, &frames, sink);
+        } else if let Some(largest) = frames.acked.iter().map(|range| range.1).max()
             && let Some(at) = self.handshake.remove(&(packet.space as u8, largest))
         {
             self.handshake_rtt = Some(now.since(at));
@@ -228,7 +246,12 @@ impl Sender {
     /// A packet was declared lost.
     pub fn on_lost(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
         let Some(number) = packet.number.filter(|_| packet.space == Space::Data && !packet.is_probe) else { return };
-        let Some(out) = self.out.remove(&number) else { return };
+        let out = match self.out.remove(&number) {
+            // Taken for acknowledged because it was the oldest: it was the next one, and this one goes instead of it.
+            None if self.told == Told::Bytes => self.out.pop_first().map(|(_, out)| out),
+            found => found,
+        };
+        let Some(out) = out else { return };
         self.lose(now, number, out.bytes, sink);
     }
 
