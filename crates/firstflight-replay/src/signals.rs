@@ -28,7 +28,7 @@ pub const PERIODS: [u64; 20] = [
     100_000_000,
 ];
 /// Bursts that the search for a grid looks at: enough to be sure, too few for two clocks to drift apart.
-const GRID_BURSTS: u32 = 600;
+const GRID_BURSTS: u32 = 120;
 /// A gap ends a burst if it is this long at least (BEST's rule for the same question).
 const LEAST_GAP: u64 = 500_000;
 const SECONDS: usize = 12;
