@@ -179,7 +179,7 @@ impl<'a, S: Sink> Log<'a, S> {
     fn time(&mut self, time: Number) -> Time {
         if let Some(time) = time.0.filter(|time| time.is_finite() && *time >= 0.0) {
             self.now = match self.clock {
-                Clock::Since => time.max(self.now),
+                Clock::Since => time,
                 Clock::Delta => self.now + time,
             };
         }

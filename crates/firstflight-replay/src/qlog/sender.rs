@@ -46,7 +46,7 @@ pub struct Sender {
     name: String,
     origin: String,
     id: Option<Id>,
-    /// A log that began after the connection did has no first window to speak of.
+    now: Time,
     out: BTreeMap<u64, Out>,
     handshake: BTreeMap<(u8, u64), Time>,
     /// The highest number sent in each space.
@@ -84,6 +84,7 @@ impl Sender {
             name,
             origin,
             id: None,
+            now: Time(0),
             out: BTreeMap::new(),
             handshake: BTreeMap::new(),
             highest: [None; 3],
@@ -117,8 +118,15 @@ impl Sender {
         self.id.is_some()
     }
 
+    /// Time never goes back, whatever the log says.
+    fn at(&mut self, now: Time) -> Time {
+        self.now = self.now.max(now);
+        self.now
+    }
+
     /// A packet left.
     pub fn on_sent(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
+        let now = self.at(now);
         let Some(number) = packet.number else { return };
         let eliciting = packet.frames.eliciting || !packet.frames.listed;
         let bytes = packet.bytes.unwrap_or(0);
@@ -162,6 +170,7 @@ impl Sender {
 
     /// A packet came.
     pub fn on_received(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
+        let now = self.at(now);
         self.last = Last::Received;
         if packet.frames.ack_frames == 0 {
             return;
@@ -186,6 +195,7 @@ impl Sender {
 
     /// Packets were acknowledged, by number.
     pub fn on_acked(&mut self, now: Time, frames: &Frames, sink: &mut impl Sink) {
+        let now = self.at(now);
         if !frames.acked.is_empty() {
             self.told = Told::Numbers;
             self.since_report.clear();
@@ -245,6 +255,7 @@ impl Sender {
 
     /// A packet was declared lost.
     pub fn on_lost(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
+        let now = self.at(now);
         let Some(number) = packet.number.filter(|_| packet.space == Space::Data && !packet.is_probe) else { return };
         let out = match self.out.remove(&number) {
             // Taken for acknowledged because it was the oldest: it was the next one, and this one goes instead of it.
@@ -293,6 +304,7 @@ impl Sender {
 
     /// What the sender says of itself.
     pub fn on_metrics(&mut self, now: Time, metrics: &Metrics, sink: &mut impl Sink) {
+        let now = self.at(now);
         if let Some(cwnd) = metrics.congestion_window.count().filter(|cwnd| *cwnd > 0) {
             self.cwnd = Some(cwnd);
             if let Some(id) = self.id {
