@@ -12,6 +12,8 @@ mod link;
 mod list;
 mod populations;
 mod refusal;
+#[cfg(feature = "replay")]
+mod replay;
 mod reproduce;
 mod run;
 mod serve;
@@ -54,7 +56,11 @@ enum Command {
     Arms,
     /// List the built-in paths with their sources
     Paths,
-    /// List the built-in populations, or describe or calibrate one
+    /// When would each startup have left, on ACKs that were really seen: qlog, packet captures, CSV
+    #[cfg(feature = "replay")]
+    Replay(replay::Options),
+    /// List the built-in populations, describe or calibrate one, or make one from traces
+    #[command(visible_alias = "population")]
     Populations(populations::Options),
 }
 
@@ -96,6 +102,8 @@ fn main() -> ExitCode {
         Command::Serve(options) => serve::run(&options),
         Command::Fetch(options) => fetch::run(&options),
         Command::Ab(options) => ab::run(&options),
+        #[cfg(feature = "replay")]
+        Command::Replay(options) => replay::run(&options),
         Command::Populations(options) => populations::run(&options),
         Command::Arms => list::arms(),
         Command::Paths => list::paths(),

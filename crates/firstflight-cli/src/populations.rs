@@ -26,6 +26,9 @@ enum Command {
     Describe(DescribeOptions),
     /// Fit buffers and random loss to the published losses of paced slow start
     Calibrate(CalibrateOptions),
+    /// Make a population file out of recorded connections (qlog, packet captures, CSV) and print it
+    #[cfg(feature = "replay")]
+    FromTraces(crate::replay::population::Options),
     /// Print a population as a file to copy and change, everything filled in
     Show {
         /// A name of `firstflight populations`, a TOML or CSV file
@@ -79,6 +82,8 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
         Some(Command::Show { population }) => say(&Population::parse(population)?.to_string()).map(|()| Done::Well),
         Some(Command::Describe(options)) => show(options),
         Some(Command::Calibrate(options)) => calibrate(options),
+        #[cfg(feature = "replay")]
+        Some(Command::FromTraces(options)) => crate::replay::population::run(options),
     }
 }
 

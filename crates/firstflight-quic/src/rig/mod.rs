@@ -11,6 +11,8 @@
 
 mod logbook;
 mod noq_sender;
+#[cfg(feature = "qlog")]
+mod qlog;
 #[cfg(feature = "quinn")]
 mod quinn_sender;
 mod receiver;
@@ -170,7 +172,19 @@ pub trait Watch {
 /// # Errors
 /// If the path cannot carry the packets, or a stack fails or makes no progress.
 pub fn run<'a>(setup: &'a Setup<'a>, watch: Option<&'a mut (dyn Watch + 'a)>) -> Result<Outcome, Fault> {
-    Rig::new(setup, watch)?.run()
+    Rig::new(setup, watch, None)?.run()
+}
+
+/// Where the sending stack writes its own qlog.
+pub type StackLog = Box<dyn std::io::Write + Send + Sync>;
+
+/// Runs one trial and has the sending stack write its own qlog, in virtual time.
+///
+/// # Errors
+/// As [`run`].
+#[cfg(feature = "qlog")]
+pub fn run_logged<'a>(setup: &'a Setup<'a>, watch: Option<&'a mut (dyn Watch + 'a)>, log: StackLog) -> Result<Outcome, Fault> {
+    Rig::new(setup, watch, Some(log))?.run()
 }
 
 /// What the trial's clock was when.
@@ -221,25 +235,32 @@ impl Control {
     }
 }
 
-fn sender(setup: &Setup<'_>, epoch: Instant, logbook: &Arc<Logbook>, seed: [u8; 32]) -> Result<Box<dyn Sender>, Fault> {
+fn sender(
+    setup: &Setup<'_>,
+    epoch: Instant,
+    logbook: &Arc<Logbook>,
+    seed: [u8; 32],
+    log: Option<StackLog>,
+) -> Result<Box<dyn Sender>, Fault> {
     let object = setup.object.max(1);
+    let log = log.map(|log| (epoch, log));
     let from_receiver = noq_proto::FourTuple::new(RECEIVER, Some(SENDER.ip()));
     Ok(match setup.control {
         Control::Noq(plan) => {
             let factory = Factory::new(plan).with_origin(epoch).with_tap(logbook.clone());
-            Box::new(NoqSender::new(object, setup.datagram, Arc::new(factory), from_receiver, seed)?)
+            Box::new(NoqSender::new(object, setup.datagram, Arc::new(factory), from_receiver, seed, log)?)
         }
-        Control::NoqCubic => Box::new(NoqSender::new(object, setup.datagram, Arc::new(CubicConfig::default()), from_receiver, seed)?),
+        Control::NoqCubic => Box::new(NoqSender::new(object, setup.datagram, Arc::new(CubicConfig::default()), from_receiver, seed, log)?),
         #[cfg(feature = "quinn")]
         Control::Quinn(plan) => {
             let factory = crate::quinn::Factory::new(plan).map_err(|refused| Fault(refused.0))?;
             let factory = factory.with_origin(epoch).with_tap(logbook.clone());
-            Box::new(quinn_sender::QuinnSender::new(object, setup.datagram, Arc::new(factory), RECEIVER, seed)?)
+            Box::new(quinn_sender::QuinnSender::new(object, setup.datagram, Arc::new(factory), RECEIVER, seed, log)?)
         }
         #[cfg(feature = "quinn")]
         Control::QuinnCubic => {
             let factory = Arc::new(quinn_proto::congestion::CubicConfig::default());
-            Box::new(quinn_sender::QuinnSender::new(object, setup.datagram, factory, RECEIVER, seed)?)
+            Box::new(quinn_sender::QuinnSender::new(object, setup.datagram, factory, RECEIVER, seed, log)?)
         }
     })
 }
@@ -252,7 +273,7 @@ const SENDER: SocketAddr = address(1, 443);
 const RECEIVER: SocketAddr = address(2, 50_000);
 
 impl<'a> Rig<'a> {
-    fn new(setup: &'a Setup<'a>, watch: Option<&'a mut (dyn Watch + 'a)>) -> Result<Rig<'a>, Fault> {
+    fn new(setup: &'a Setup<'a>, watch: Option<&'a mut (dyn Watch + 'a)>, log: Option<StackLog>) -> Result<Rig<'a>, Fault> {
         // The only look at a clock: an instant cannot be made up, so one is taken and everything is counted from it.
         let epoch = Instant::now();
         let packet = u32::from(setup.datagram) + wire::LOWER;
@@ -272,7 +293,7 @@ impl<'a> Rig<'a> {
             watch,
             epoch,
             now: 0,
-            sender: sender(setup, epoch, &logbook, seeds(1))?,
+            sender: sender(setup, epoch, &logbook, seeds(1), log)?,
             receiver: Receiver::new(epoch, stream_window, SENDER, from_sender, seeds(2))?,
             down: Wire::new(down),
             up: Wire::new(up),

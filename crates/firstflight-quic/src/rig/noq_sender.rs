@@ -2,7 +2,7 @@
 
 use super::sender::{CONTENT, Sender, Stage};
 use super::wire::{Ecn, Wire};
-use super::{Fault, tls};
+use super::{Fault, StackLog, tls};
 use crate::driver::Account;
 use crate::noq::account;
 use bytes::{Bytes, BytesMut};
@@ -33,11 +33,18 @@ impl NoqSender {
         factory: Arc<dyn ControllerFactory + Send + Sync>,
         peer: FourTuple,
         seed: [u8; 32],
+        log: Option<(Instant, StackLog)>,
     ) -> Result<NoqSender, Fault> {
         let mut transport = TransportConfig::default();
         transport.initial_mtu(datagram).mtu_discovery_config(None).congestion_controller_factory(factory);
         // The whole object at once: what limits the flow is the window and nothing else. The content is borrowed, not copied.
         transport.send_window(object.saturating_add(1_000_000)).max_idle_timeout(None);
+        #[cfg(feature = "qlog")]
+        if let Some((start, log)) = log {
+            super::qlog::on_noq(&mut transport, start, log);
+        }
+        #[cfg(not(feature = "qlog"))]
+        drop(log);
         let crypto = QuicServerConfig::try_from(tls::server()?).map_err(|error| Fault(error.to_string()))?;
         let mut server = ServerConfig::with_crypto(Arc::new(crypto));
         server.transport_config(Arc::new(transport));

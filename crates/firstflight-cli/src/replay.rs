@@ -1,0 +1,198 @@
+//! `firstflight replay`: recorded connections, fed to every startup.
+
+pub mod population;
+mod text;
+
+use crate::files::{check_file, write_whole};
+use crate::run::command_line;
+use crate::terminal::{CAUTION, say, whisper};
+use crate::{Done, size};
+use clap::{Args, ValueEnum};
+use firstflight_lab::{Bad, parse_arms};
+use firstflight_replay::replay::{Named, Replay, Settings};
+use firstflight_replay::results::{FileRow, Results};
+use firstflight_replay::{Fault, Place, input, read, report};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Whether the sender paced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Pace {
+    /// As its first flight left
+    Auto,
+    /// It did
+    On,
+    /// It did not
+    Off,
+}
+
+/// What belongs to one group of connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GroupBy {
+    /// What the trace says, else all together
+    Trace,
+    /// The folder a file lies in
+    Folder,
+    /// Each file
+    File,
+}
+
+#[derive(Args, Debug)]
+pub struct Options {
+    /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each plain, gzip or zstd; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<String>,
+    /// Startups, separated by commas
+    #[arg(long, default_value = "slowstart,hystart,hystart++,search,best,best-published,rapid-nojump")]
+    arms: String,
+    /// The sender paced its packets
+    #[arg(long, value_enum, default_value = "auto")]
+    pace: Pace,
+    /// Initial window in packets; left out, it is what was sent before the first ACK
+    #[arg(long, value_parser = |text: &str| size::count(text, 1..=1000, "packets"), allow_negative_numbers = true)]
+    iw: Option<u64>,
+    /// Write the results as JSON to a file, `-` for standard output instead of the tables
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the report, one self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+/// Connections whose course over time a report shows.
+const LINES: usize = 24;
+
+pub fn run(options: &Options) -> Result<Done, Bad> {
+    let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
+    let json = options.json.as_ref().filter(|_| !to_stdout);
+    for file in json.into_iter().chain(&options.report) {
+        check_file(file)?;
+    }
+    if options.report.as_ref().is_some_and(|file| file.as_os_str() == "-" || Some(file) == json) {
+        return Err(Bad("--report: a report goes to a file of its own".into()));
+    }
+    let settings = Settings {
+        arms: named(&options.arms)?,
+        paced: match options.pace {
+            Pace::Auto => None,
+            Pace::On => Some(true),
+            Pace::Off => Some(false),
+        },
+        iw: options.iw.map(|packets| packets as u32),
+        lines: if options.report.is_some() { LINES } else { 0 },
+    };
+    let (replay, files) = follow(&options.files, settings, GroupBy::Trace)?;
+    let results = Results::new(&replay, files);
+    if let Some(file) = &options.report {
+        let page = report::to_html(&replay, &results, &command_line());
+        write_whole(file, |out| out.write_all(page.as_bytes()))?;
+    }
+    let as_json = || serde_json::to_string_pretty(&results).map(|text| text + "\n").map_err(|error| Bad(error.to_string()));
+    if let Some(file) = json {
+        let text = as_json()?;
+        write_whole(file, |out| out.write_all(text.as_bytes()))?;
+    }
+    if to_stdout {
+        say(&as_json()?)?;
+    } else {
+        say(&text::of(&results))?;
+    }
+    Ok(finish(&results.files))
+}
+
+/// The arms, which must be arms of ours.
+fn named(text: &str) -> Result<Vec<Named>, Bad> {
+    let arms = parse_arms(text)?;
+    if let Some(arm) = arms.iter().find(|arm| arm.kernel.is_some()) {
+        return Err(Bad(format!("arm `{}`: the kernel's own controllers cannot be replayed outside of it", arm.label)));
+    }
+    Ok(arms.into_iter().map(|arm| Named { label: arm.label, arm: arm.arm }).collect())
+}
+
+/// Says what was wrong with files, and ends as they deserve.
+fn finish(files: &[FileRow]) -> Done {
+    for fault in files.iter().filter_map(|file| file.fault.as_ref()) {
+        whisper(&format!("{CAUTION}partial:{CAUTION:#} {fault}"));
+    }
+    if files.iter().any(|file| file.fault.is_some()) { Done::Short } else { Done::Well }
+}
+
+/// Reads all files. Those of which nothing could be told are named as they fail.
+///
+/// # Errors
+/// The first fault if nothing could be told from any file.
+fn follow(files: &[String], settings: Settings, group_by: GroupBy) -> Result<(Replay, Vec<FileRow>), Bad> {
+    let mut replay = Replay::new(settings);
+    let mut rows = Vec::new();
+    let mut first = None;
+    for file in files {
+        replay.group = match group_by {
+            GroupBy::Trace => None,
+            GroupBy::File => Some(file.clone()),
+            GroupBy::Folder => {
+                let folder = std::path::Path::new(file).parent().and_then(|folder| folder.file_name());
+                folder.map(|folder| folder.to_string_lossy().into_owned())
+            }
+        };
+        let remarks = replay.remarks.len();
+        let row = match read_one(file, &mut replay) {
+            Ok(extent) => {
+                let fault = replay.remarks.get(remarks).map(ToString::to_string);
+                FileRow { file: file.clone(), bytes: extent.bytes, records: extent.records, connections: extent.connections, fault }
+            }
+            Err(fault) => {
+                let row = FileRow { file: file.clone(), bytes: 0, records: 0, connections: 0, fault: Some(fault.to_string()) };
+                first.get_or_insert(fault);
+                row
+            }
+        };
+        rows.push(row);
+    }
+    match first {
+        Some(fault) if rows.iter().all(|row| row.connections == 0) => Err(Bad(fault.to_string())),
+        _ => Ok((replay, rows)),
+    }
+}
+
+/// Reads a file, with a progress bar once that has taken a second.
+fn read_one(file: &str, replay: &mut Replay) -> Result<firstflight_replay::Extent, Fault> {
+    if file == "-" {
+        return read::read(file, replay);
+    }
+    let fault = |error: std::io::Error| Fault::new(file, Place::File, format!("cannot be read: {error}"));
+    let opened = File::open(file).map_err(fault)?;
+    let size = opened.metadata().ok().filter(std::fs::Metadata::is_file).map(|data| data.len());
+    let Some(size) = size else { return read::read(file, replay) };
+    let bar = ProgressBar::hidden();
+    bar.set_length(size);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left") {
+        bar.set_style(style);
+    }
+    bar.set_message(file.to_owned());
+    let patient = Patient { from: opened, bar: bar.clone(), start: Instant::now() };
+    let read =
+        input::decompress(BufReader::with_capacity(1 << 16, patient)).map_err(fault).and_then(|bytes| read::from(file, bytes, replay));
+    bar.finish_and_clear();
+    read
+}
+
+/// Moves a progress bar along, and shows it only to those who wait.
+struct Patient {
+    from: File,
+    bar: ProgressBar,
+    start: Instant,
+}
+
+impl Read for Patient {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.from.read(to)?;
+        self.bar.inc(read as u64);
+        if self.bar.is_hidden() && self.start.elapsed() > Duration::from_secs(1) {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        Ok(read)
+    }
+}

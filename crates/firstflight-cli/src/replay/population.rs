@@ -1,0 +1,36 @@
+//! `firstflight population from-traces`.
+
+use super::{GroupBy, finish, follow};
+use crate::Done;
+use crate::run::command_line;
+use crate::terminal::{CAUTION, say, whisper};
+use clap::Args;
+use firstflight_lab::Bad;
+use firstflight_replay::population::{Entry, to_toml};
+use firstflight_replay::replay::Settings;
+
+#[derive(Args, Debug)]
+pub struct Options {
+    /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each plain, gzip or zstd
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<String>,
+    /// What makes a group of connections
+    #[arg(long, value_enum, default_value = "trace")]
+    group_by: GroupBy,
+}
+
+pub fn run(options: &Options) -> Result<Done, Bad> {
+    let settings = Settings { arms: Vec::new(), paced: None, iw: None, lines: 0 };
+    let (replay, files) = follow(&options.files, settings, options.group_by)?;
+    let entries: Vec<Entry> = replay.done.iter().filter_map(Entry::of).collect();
+    let text = to_toml(&entries, &command_line())
+        .ok_or_else(|| Bad(format!("{}: no connection long enough to show a rate and a round trip", options.files.join(", "))))?;
+    say(&text)?;
+    let left_out = replay.short + (replay.done.len() - entries.len()) as u64;
+    if left_out > 0 {
+        whisper(&format!(
+            "{CAUTION}note:{CAUTION:#} {left_out} connections are too short to show a rate and a round trip; they are left out"
+        ));
+    }
+    Ok(finish(&files))
+}

@@ -1,0 +1,58 @@
+//! What is wrong with a file, and where: one clear line.
+
+use std::fmt;
+
+/// A position in a file, in the terms in which a person finds it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The file as a whole.
+    File,
+    /// A line, counted from 1.
+    Line(u64),
+    /// A byte of the file (after decompression), counted from 0.
+    Byte(u64),
+    /// A record of JSON text sequences, counted from 1, and the byte it starts at.
+    Record(u64, u64),
+    /// A packet of a capture, counted from 1 as packet tools do.
+    Packet(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::File => Ok(()),
+            Place::Line(line) => write!(f, " line {line}:"),
+            Place::Byte(byte) => write!(f, " byte {byte}:"),
+            Place::Record(record, byte) => write!(f, " record {record} (byte {byte}):"),
+            Place::Packet(packet) => write!(f, " packet {packet}:"),
+        }
+    }
+}
+
+/// Something wrong at a place of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The file, as the user named it.
+    pub file: String,
+    /// Where in it.
+    pub place: Place,
+    /// What, and what was expected.
+    pub what: String,
+}
+
+impl Fault {
+    /// A fault of `file` at `place`; what is not printable in `what` is escaped, so that a hostile file cannot steer a terminal.
+    pub fn new(file: &str, place: Place, what: impl Into<String>) -> Fault {
+        let what: String = what.into();
+        let what = what.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] });
+        Fault { file: file.to_owned(), place, what: what.take(400).collect() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{} {}", self.file, self.place, self.what)
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,215 @@
+//! What the ACKs say about the path, in words that a person can act on.
+
+use crate::replay::Followed;
+use crate::signals::Signals;
+use crate::summary::{Shown, mbps, ms};
+use firstflight::Nanos;
+use serde::Serialize;
+
+/// One thing worth knowing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// What kind: `ack_grid`, `ack_bursts`, `aggregation`, `grants`, `receiver_clock`, `policer`, `shallow_buffer`, `app_limited`,
+    /// `receiver_limited`, `marks`, `lower_bound`.
+    pub kind: &'static str,
+    /// The number behind it, in the unit that the text names.
+    pub value: f64,
+    /// In a sentence or two.
+    pub text: String,
+}
+
+/// Everything worth knowing about a connection.
+pub fn findings(followed: &Followed, shown: &Shown) -> Vec<Finding> {
+    let signals = &followed.signals;
+    let found = [
+        lower_bound(shown),
+        grid(signals, followed.min_rtt).or_else(|| bursts(signals)),
+        aggregation(signals, followed.mss),
+        grants(signals, shown),
+        receiver_clock(signals, shown),
+        policer(followed, shown),
+        app_limited(followed),
+        receiver_limited(signals),
+        marks(signals),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+fn finding(kind: &'static str, value: f64, text: String) -> Option<Finding> {
+    Some(Finding { kind, value, text })
+}
+
+/// A number of a sentence: three digits that matter.
+fn say(value: f64) -> String {
+    match value.abs() {
+        x if x >= 100.0 => format!("{value:.0}"),
+        x if x >= 10.0 => format!("{value:.1}").trim_end_matches(".0").to_owned(),
+        _ => format!("{value:.2}").trim_end_matches('0').trim_end_matches('.').to_owned(),
+    }
+}
+
+fn lower_bound(shown: &Shown) -> Option<Finding> {
+    let rate = mbps(shown.rate? * shown.wire);
+    if !shown.lower_bound {
+        return None;
+    }
+    let text = format!(
+        "No queue and no loss showed: the path carries at least {} Mbit/s, perhaps more. Distances are measured from what was seen.",
+        say(rate)
+    );
+    finding("lower_bound", rate, text)
+}
+
+fn grid(signals: &Signals, min_rtt: Option<Nanos>) -> Option<Finding> {
+    let (period, sharpness) = signals.grid(min_rtt?)?;
+    let per_burst = signals.burst_acks.quantile(0.5)?;
+    let text = format!(
+        "ACKs arrive every {} ms in bursts (half of them {} or more; sharpness {sharpness:.2}): delay-based exits will be early on this path, and \
+         rates read off ACK spacing are the return link's, not the forward link's.",
+        say(ms(period)),
+        say(per_burst)
+    );
+    finding("ack_grid", ms(period), text)
+}
+
+/// ACKs in bursts without a grid.
+fn bursts(signals: &Signals) -> Option<Finding> {
+    let (interval, per_burst) = (signals.intervals.quantile(0.5)?, signals.burst_acks.quantile(0.5)?);
+    let (near, typical) = (signals.gaps.quantile(0.5)?, signals.gaps.quantile(0.98)?);
+    if signals.intervals.len() < 24 || per_burst < 4.0 || typical < 8.0 * near.max(1.0) || interval < 1e6 {
+        return None;
+    }
+    let text = format!(
+        "ACKs come in bursts of {} about every {} ms, {} us apart within a burst: estimates from ACK spacing read the burst, not the path.",
+        say(per_burst),
+        say(interval / 1e6),
+        say(near / 1e3)
+    );
+    finding("ack_bursts", interval / 1e6, text)
+}
+
+fn aggregation(signals: &Signals, mss: u64) -> Option<Finding> {
+    let (half, most) = (signals.acked.quantile(0.5)?, signals.acked.quantile(0.99)?);
+    let packets = half / mss.max(1) as f64;
+    if packets < 3.5 {
+        return None;
+    }
+    let text = format!(
+        "One ACK covers {} packets at the median and {} at the 99th percentile: aggregation at the receiver, thinning on the way, or an ACK \
+         frequency extension. HyStart's train rule and ACK-pair estimates see few samples; HyStart++ counts them (8 per round).",
+        say(packets),
+        say(most / mss.max(1) as f64)
+    );
+    finding("aggregation", packets, text)
+}
+
+/// A return channel whose grants grow with demand: ACKs per second rise by a steady factor while the RTT is inflated although little is in
+/// flight.
+fn grants(signals: &Signals, shown: &Shown) -> Option<Finding> {
+    let (bdp, min) = (shown.bdp?, shown.min_rtt_ms?);
+    let starved = |index: usize| {
+        let second = signals.seconds[index];
+        second.acks >= 5 && ms(second.rtt) > 1.3 * min && (second.inflight as f64) < 0.5 * bdp
+    };
+    let grows = |index: usize| {
+        let factor = signals.seconds[index].acks as f64 / signals.seconds[index - 1].acks.max(1) as f64;
+        (1.15..2.6).contains(&factor)
+    };
+    let length = (1..signals.seconds.len()).take_while(|&index| starved(index) && grows(index)).count();
+    if length < 3 {
+        return None;
+    }
+    let (first, last) = (signals.seconds[0].acks.max(1), signals.seconds[length].acks);
+    let factor = (last as f64 / first as f64).powf(1.0 / length as f64);
+    let text = format!(
+        "For {length} s ACKs per second grew by {factor:.2} each ({first} to {last}) while the RTT rose to {} ms with the path mostly empty: the return \
+         channel was granted capacity bit by bit. What a startup reads from RTT or ACK rate in these seconds is the return channel.",
+        say(ms(signals.seconds[length].rtt))
+    );
+    finding("grants", factor, text)
+}
+
+fn receiver_clock(signals: &Signals, shown: &Shown) -> Option<Finding> {
+    let (tick, rate) = (signals.clock.tick()?, signals.clock.rate()?);
+    let best = shown.rate?;
+    let text = format!(
+        "By the receiver's own clock (ticks of {} ms) data arrived at up to {} Mbit/s of payload; by the times of ACKs at the sender {}.{}",
+        say(tick / 1e6),
+        say(mbps(rate)),
+        say(mbps(best)),
+        if (rate / best - 1.0).abs() > 0.25 { " The return path distorts what the sender sees." } else { "" }
+    );
+    finding("receiver_clock", mbps(rate), text)
+}
+
+/// Losses without a queue before them, and a higher rate before the first one than ever after: a token bucket.
+fn policer(followed: &Followed, shown: &Shown) -> Option<Finding> {
+    let signals = &followed.signals;
+    let first = signals.first_loss?;
+    let min = followed.min_rtt?;
+    let loss = followed.lost as f64 / followed.sent.max(1) as f64;
+    let queue = signals.loss_rtt.quantile(0.5)? - min.0 as f64;
+    if queue > (min.0 as f64 * 0.2).max(2e6) || followed.lost < 10 * followed.mss {
+        return None;
+    }
+    let span = Nanos((min * 4).0.max(100_000_000));
+    let start = followed.opening.start;
+    let after = followed.meter.best(first + min, span)?;
+    // The window of half the time before the first loss holds the burst that the bucket let through.
+    let before = followed.meter.recent(first, Nanos((first.since(start).0 / 2).clamp(min.0, span.0)))?;
+    if before > 1.4 * after.rate && followed.end.since(first) > span * 4 {
+        let bucket = followed
+            .meter
+            .recent(first, first.since(start))
+            .map_or(0.0, |mean| (mean - after.rate).max(0.0) * ms(first.since(start).0) / 1e3);
+        let text = format!(
+            "Losses came without a queue before them, and {} Mbit/s before the first one became {} after it: a policer near {} Mbit/s with a bucket of \
+             about {} kB. Pacing below that rate avoids the losses; no startup that waits for delay will see it.",
+            say(mbps(before)),
+            say(mbps(after.rate)),
+            say(mbps(after.rate * shown.wire)),
+            say(bucket / 1e3)
+        );
+        return finding("policer", mbps(after.rate * shown.wire), text);
+    }
+    let text = format!(
+        "{} % were lost while the queue stood at {} ms or less: a shallow buffer or losses by chance, not by the sender's window alone.",
+        say(loss * 100.0),
+        say((queue / 1e6).max(0.0))
+    );
+    finding("shallow_buffer", loss * 100.0, text)
+}
+
+fn app_limited(followed: &Followed) -> Option<Finding> {
+    let signals = &followed.signals;
+    let share = signals.app_limited_ns as f64 / followed.end.since(followed.opening.start).0.max(1) as f64;
+    if share < 0.1 {
+        return None;
+    }
+    let text = format!(
+        "The sender had nothing to send for {} % of the time ({} stretches): rates in them are the application's, and startups wait there.",
+        say(share * 100.0),
+        signals.app_limited_stretches
+    );
+    finding("app_limited", share * 100.0, text)
+}
+
+fn receiver_limited(signals: &Signals) -> Option<Finding> {
+    let share = signals.receiver_limited as f64 / signals.acks.max(1) as f64;
+    if share < 0.05 {
+        return None;
+    }
+    let text = format!(
+        "At {} % of the ACKs the receiver's window was full: it, and not the congestion window, held the sender back. A larger receive buffer comes first.",
+        say(share * 100.0)
+    );
+    finding("receiver_limited", share * 100.0, text)
+}
+
+fn marks(signals: &Signals) -> Option<Finding> {
+    if signals.marks == 0 {
+        return None;
+    }
+    let text = format!("{} ACKs reported congestion marks: the path marks instead of dropping.", signals.marks);
+    finding("marks", signals.marks as f64, text)
+}

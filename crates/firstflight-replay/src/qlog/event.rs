@@ -1,0 +1,223 @@
+//! Events of all dialects as one kind of record: names without their name space, old and new places of the same number.
+
+use super::loose::{Count, Frames, Number, Raw, Text};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// An event as an object (drafts since 03, and the text sequences).
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Object<'a> {
+    /// In the units of the trace.
+    pub time: Number,
+    /// `transport:packet_sent` or `quic:packet_sent`.
+    #[serde(borrow)]
+    pub name: Option<Cow<'a, str>>,
+    /// Older: the name without its category.
+    #[serde(borrow)]
+    pub event: Option<Cow<'a, str>>,
+    /// What happened.
+    #[serde(borrow)]
+    pub data: Option<&'a RawValue>,
+    /// Tells connections of one file apart.
+    pub group_id: Text,
+    /// What all events share.
+    #[serde(borrow)]
+    pub trace: Option<&'a RawValue>,
+    /// quicly's own log names its events by this.
+    #[serde(borrow, rename = "type")]
+    pub kind: Option<Cow<'a, str>>,
+}
+
+/// What happened, where it matters here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A packet left.
+    Sent,
+    /// A packet came.
+    Received,
+    /// A packet was declared lost.
+    Lost,
+    /// Packets were acknowledged, by number.
+    Acked,
+    /// What the sender knows of path and window.
+    Metrics,
+    /// A declared loss proved wrong.
+    Spurious,
+    /// Something else.
+    Other,
+}
+
+impl Kind {
+    /// By name, whatever its name space and case.
+    pub fn of(name: &str) -> Kind {
+        let name = name.rsplit(':').next().unwrap_or(name);
+        // Old converters shout.
+        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        if is("packet_sent") {
+            Kind::Sent
+        } else if is("packet_received") {
+            Kind::Received
+        } else if is("packet_lost") {
+            Kind::Lost
+        } else if is("packets_acked") {
+            Kind::Acked
+        } else if is("metrics_updated") || is("recovery_metrics_updated") {
+            Kind::Metrics
+        } else if is("spurious_loss") || is("spurious_congestion_event") {
+            Kind::Spurious
+        } else {
+            Kind::Other
+        }
+    }
+}
+
+/// Packet number spaces; only the last carries application data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// Initial packets.
+    Initial,
+    /// Handshake packets.
+    Handshake,
+    /// 0-RTT and 1-RTT packets.
+    Data,
+    /// Retry and version negotiation: no numbers.
+    None,
+}
+
+impl Space {
+    fn of(name: &str) -> Space {
+        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        if is("initial") {
+            Space::Initial
+        } else if is("handshake") {
+            Space::Handshake
+        } else if is("retry") || is("version_negotiation") || is("stateless_reset") {
+            Space::None
+        } else {
+            // `1RTT`, `1rtt`, `0RTT`, `onertt`, `application_data`.
+            Space::Data
+        }
+    }
+}
+
+/// The header of a packet.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Header<'a> {
+    #[serde(borrow)]
+    packet_type: Option<Cow<'a, str>>,
+    packet_number: Count,
+    packet_size: Count,
+    length: Count,
+    path_id: Count,
+}
+
+/// The data of events about packets.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct PacketData<'a> {
+    #[serde(borrow)]
+    header: Option<Header<'a>>,
+    #[serde(borrow)]
+    packet_type: Option<Cow<'a, str>>,
+    packet_number: Count,
+    packet_size: Count,
+    raw: Option<Raw>,
+    frames: Option<Frames>,
+    #[serde(borrow)]
+    packet_number_space: Option<Cow<'a, str>>,
+    packet_numbers: Option<Vec<Count>>,
+    is_mtu_probe_packet: Option<bool>,
+}
+
+/// A packet that was sent, received or lost.
+#[derive(Debug)]
+pub struct Packet {
+    /// Which numbers.
+    pub space: Space,
+    /// Its number.
+    pub number: Option<u64>,
+    /// Its size, UDP payload bytes.
+    pub bytes: Option<u64>,
+    /// What was in it.
+    pub frames: Frames,
+    /// Which path, where there are several.
+    pub path: u64,
+    /// It probed for a larger size: its loss says nothing about congestion.
+    pub is_probe: bool,
+    /// Numbers of a `packets_acked` event.
+    pub numbers: Vec<u64>,
+}
+
+impl Packet {
+    /// Reads the data of an event.
+    pub fn parse(text: &str) -> Result<Packet, serde_json::Error> {
+        let data: PacketData<'_> = serde_json::from_str(text)?;
+        let header = data.header.unwrap_or_default();
+        let space = header.packet_type.as_deref().or(data.packet_type.as_deref()).or(data.packet_number_space.as_deref());
+        let frames = data.frames.unwrap_or_default();
+        let raw = data.raw.and_then(|raw| raw.length.0);
+        // quicly's adapter writes no size: what its frames carry and the usual headers come close.
+        let guessed = || (frames.data_bytes > 0).then_some(frames.data_bytes + OVERHEAD);
+        Ok(Packet {
+            space: space.map_or(Space::Data, Space::of),
+            number: header.packet_number.0.or(data.packet_number.0),
+            bytes: raw.or(header.packet_size.0).or(data.packet_size.0).or(header.length.0).filter(|bytes| *bytes > 0).or_else(guessed),
+            frames,
+            is_probe: data.is_mtu_probe_packet.unwrap_or(false),
+            path: header.path_id.0.unwrap_or(0),
+            numbers: data.packet_numbers.unwrap_or_default().into_iter().filter_map(|count| count.0).collect(),
+        })
+    }
+}
+
+/// Short header, frame header and authentication tag around stream data.
+const OVERHEAD: u64 = 32;
+
+/// What a sender says of path and window; what did not change is absent.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+pub struct Metrics {
+    /// Window, bytes.
+    #[serde(alias = "cwnd")]
+    pub congestion_window: Number,
+    /// In flight, bytes.
+    pub bytes_in_flight: Number,
+    /// Threshold, bytes.
+    pub ssthresh: Number,
+}
+
+/// The header of a trace.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+pub struct TraceHeader {
+    /// For people.
+    pub title: Text,
+    /// What all events share.
+    pub common_fields: Option<CommonFields>,
+    /// Units.
+    pub configuration: Option<Configuration>,
+}
+
+/// What all events of a trace share.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+pub struct CommonFields {
+    /// Name of the connection.
+    pub group_id: Text,
+    /// Another one.
+    #[serde(rename = "ODCID")]
+    pub odcid: Text,
+    /// `absolute`, `relative`, `delta` and their newer names.
+    pub time_format: Text,
+}
+
+/// Units of the old drafts.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+pub struct Configuration {
+    /// `ms` or `us`.
+    pub time_units: Text,
+}

@@ -1,0 +1,396 @@
+//! qlog: JSON and JSON-SEQ (and one object per line), drafts 00 to 02, 0.3 and the present ones, as quinn, noq, quiche, neqo, picoquic and
+//! quicly's adapter write them; quicly's own log as well, which knows more than its adapter passes on.
+//!
+//! What differs, and what is done about it: `docs/replay.md`.
+
+mod event;
+mod loose;
+mod sender;
+mod walk;
+
+use crate::fault::{Fault, Place};
+use crate::own::{Own, Row};
+use crate::trace::{Extent, Sink};
+use crate::window::Window;
+use event::{Kind, Metrics, Object, Packet, Space, TraceHeader};
+use firstflight::Time;
+use loose::{Frames, Number, Text};
+use sender::Sender;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::io::Read;
+
+/// Connections of one file that are followed at the same time.
+const MOST_SENDERS: usize = 4096;
+
+/// Reads a qlog file.
+///
+/// # Errors
+/// Where it stops being one. What was read before has reached the sink.
+pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Extent, Fault> {
+    let mut window = Window::new(bytes);
+    let mut log = Log::new(file, sink);
+    let walked = walk::walk(file, &mut window, &mut log);
+    let broken = log.broken.take();
+    log.book.close(log.sink);
+    log.own.close(log.sink);
+    let connections = log.book.opened + log.own.connections();
+    let extent = Extent { bytes: window.offset(), records: log.records, connections };
+    match (walked, broken) {
+        (Err(fault), _) | (Ok(()), Some(fault)) if extent.connections > 0 => {
+            log.sink.remark(fault);
+            Ok(extent)
+        }
+        (Err(fault), _) | (Ok(()), Some(fault)) => Err(fault),
+        (Ok(()), None) if extent.connections == 0 => Err(log.nothing()),
+        (Ok(()), None) => Ok(extent),
+    }
+}
+
+/// How times count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clock {
+    /// From some epoch.
+    Since,
+    /// From the event before.
+    Delta,
+}
+
+/// The senders of a file by what tells them apart.
+struct Book {
+    file: String,
+    senders: HashMap<String, (Sender, u64)>,
+    /// Traces of a file with several.
+    traces: u32,
+    group: Option<String>,
+    origin: String,
+    uses: u64,
+    opened: u64,
+}
+
+impl Book {
+    /// The sender that a group, trace and path stand for.
+    fn sender(&mut self, group: Option<String>, path: u64, sink: &mut impl Sink) -> &mut Sender {
+        let mut key = if self.traces > 1 { format!("trace {}", self.traces) } else { String::new() };
+        if let Some(group) = group.as_ref().or(self.group.as_ref()) {
+            if !key.is_empty() {
+                key.push(' ');
+            }
+            key.push_str(group);
+        }
+        if path > 0 {
+            key = format!("{key} path {path}");
+        }
+        if !self.senders.contains_key(&key) && self.senders.len() >= MOST_SENDERS {
+            let stale = self.senders.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone());
+            if let Some((mut sender, _)) = stale.and_then(|key| self.senders.remove(&key)) {
+                sender.close(sink);
+                self.opened += u64::from(sender.is_open());
+            }
+        }
+        self.uses += 1;
+        let (file, origin) = (&self.file, &self.origin);
+        let entry = self.senders.entry(key).or_insert_with_key(|key| {
+            let name = if key.is_empty() { file.clone() } else { format!("{file} {key}") };
+            (Sender::new(name, origin.clone()), 0)
+        });
+        entry.1 = self.uses;
+        &mut entry.0
+    }
+
+    fn close(&mut self, sink: &mut impl Sink) {
+        let mut senders: Vec<(String, (Sender, u64))> = std::mem::take(&mut self.senders).into_iter().collect();
+        senders.sort_by(|a, b| a.0.cmp(&b.0));
+        for (_, (mut sender, _)) in senders {
+            sender.close(sink);
+            self.opened += u64::from(sender.is_open());
+        }
+    }
+}
+
+struct Log<'a, S> {
+    book: Book,
+    sink: &'a mut S,
+    records: u64,
+    clock: Clock,
+    /// Nanoseconds per unit of the time column.
+    unit: f64,
+    old: bool,
+    fields: Vec<String>,
+    now: f64,
+    /// The first event that could not be read.
+    broken: Option<Fault>,
+    acks_without_ranges: u64,
+    sent: u64,
+    own: Own,
+    /// The trace is one of ours: what it tells besides its own events is the same once more.
+    is_own: bool,
+}
+
+const MILLISECOND: f64 = 1e6;
+const MICROSECOND: f64 = 1e3;
+
+impl<'a, S: Sink> Log<'a, S> {
+    fn new(file: &str, sink: &'a mut S) -> Log<'a, S> {
+        let book = Book { file: file.into(), senders: HashMap::new(), traces: 0, group: None, origin: "qlog".into(), uses: 0, opened: 0 };
+        Log {
+            book,
+            sink,
+            records: 0,
+            clock: Clock::Since,
+            unit: MILLISECOND,
+            old: false,
+            fields: Vec::new(),
+            now: 0.0,
+            broken: None,
+            acks_without_ranges: 0,
+            sent: 0,
+            own: Own::default(),
+            is_own: false,
+        }
+    }
+
+    /// Why nothing could be replayed.
+    fn nothing(&self) -> Fault {
+        let what = if self.records == 0 {
+            "no event in it".into()
+        } else if self.sent == 0 {
+            "no `packet_sent` of application data: this end received; the log of the sending end is needed".into()
+        } else if self.acks_without_ranges > 0 {
+            "its ACK frames name no packets (`acked_ranges` is missing), so nothing can be told from them; quicly: give the log itself"
+                .into()
+        } else {
+            format!("{} packets of data sent, none acknowledged; ACK frames or `bytes_in_flight` are needed", self.sent)
+        };
+        Fault::new(&self.book.file, Place::File, what)
+    }
+
+    fn spoil(&mut self, place: Place, error: &serde_json::Error) {
+        if self.broken.is_none() {
+            let text = error.to_string();
+            let text = text.split(" at line ").next().unwrap_or("");
+            let what = format!("an event that cannot be read ({text}); it and others like it are left out");
+            self.broken = Some(Fault::new(&self.book.file, place, what));
+        }
+    }
+
+    /// The time of an event.
+    fn time(&mut self, time: Number) -> Time {
+        if let Some(time) = time.0.filter(|time| time.is_finite() && *time >= 0.0) {
+            self.now = match self.clock {
+                Clock::Since => time,
+                Clock::Delta => self.now + time,
+            };
+        }
+        // Half a nanosecond up: a decimal fraction is rarely a binary one.
+        Time((self.now * self.unit + 0.5) as u64)
+    }
+
+    fn take_header(&mut self, header: &TraceHeader) {
+        if let Some(common) = &header.common_fields {
+            self.book.group = common.group_id.0.clone().or_else(|| common.odcid.0.clone());
+            self.clock = match common.time_format.0.as_deref() {
+                Some("delta" | "relative_to_previous_event") => Clock::Delta,
+                _ => Clock::Since,
+            };
+        }
+        if self.old && header.configuration.as_ref().is_some_and(|units| units.time_units.0.as_deref() == Some("us")) {
+            self.unit = MICROSECOND;
+        }
+        if let Some(title) = header.title.0.as_ref().filter(|title| !title.is_empty()) {
+            self.book.origin = format!("qlog, {title}");
+        }
+    }
+
+    /// One event, whichever form it had.
+    fn happen(&mut self, name: &str, time: Number, group: Option<String>, data: Option<&RawValue>, place: Place) {
+        self.records += 1;
+        if let Some(event) = name.strip_prefix("firstflight:") {
+            return self.on_own(event, data, place);
+        }
+        if self.is_own {
+            return;
+        }
+        let now = self.time(time);
+        let kind = Kind::of(name);
+        let Some(text) = data.map(RawValue::get).filter(|_| kind != Kind::Other) else { return };
+        let done = match kind {
+            Kind::Sent | Kind::Received | Kind::Lost | Kind::Acked => {
+                Packet::parse(text).map(|packet| self.on_packet(kind, now, group, &packet))
+            }
+            Kind::Metrics => serde_json::from_str::<Metrics>(text)
+                .map(|metrics| self.book.sender(group, 0, self.sink).on_metrics(now, &metrics, self.sink)),
+            Kind::Spurious => {
+                self.book.sender(group, 0, self.sink).on_spurious(self.sink);
+                Ok(())
+            }
+            Kind::Other => Ok(()),
+        };
+        if let Err(error) = done {
+            self.spoil(place, &error);
+        }
+    }
+
+    fn on_own(&mut self, event: &str, data: Option<&RawValue>, place: Place) {
+        self.is_own = true;
+        // Signals are what the algorithm thought, not what it was told.
+        let Some(text) = data.map(RawValue::get).filter(|_| event != "signals") else { return };
+        match serde_json::from_str::<Row>(text) {
+            Err(error) => self.spoil(place, &error),
+            Ok(row) => {
+                let row = Row { event: event.into(), ..row };
+                if let Err(what) = self.own.take(&self.book.file, &row, self.sink) {
+                    let what = format!("firstflight:{event}: {what}; it and others like it are left out");
+                    self.broken.get_or_insert(Fault::new(&self.book.file, place, what));
+                }
+            }
+        }
+    }
+
+    fn on_packet(&mut self, kind: Kind, now: Time, group: Option<String>, packet: &Packet) {
+        let sender = self.book.sender(group, packet.path, self.sink);
+        match kind {
+            Kind::Sent => {
+                self.sent += u64::from(packet.space == Space::Data);
+                sender.on_sent(now, packet, self.sink);
+            }
+            Kind::Received => {
+                self.acks_without_ranges += u64::from(packet.frames.ack_frames > 0 && packet.frames.acked.is_empty());
+                sender.on_received(now, packet, self.sink);
+            }
+            Kind::Lost => sender.on_lost(now, packet, self.sink),
+            _ => {
+                if packet.space == Space::Data && !packet.numbers.is_empty() {
+                    let acked = packet.numbers.iter().map(|number| (*number, *number)).collect();
+                    sender.on_acked(now, &Frames { acked, ..Frames::default() }, self.sink);
+                }
+            }
+        }
+    }
+
+    /// An event of the drafts before 03: an array, whose fields the header names.
+    fn on_array(&mut self, values: &[&RawValue], place: Place) {
+        let usual = ["time", "category", "event", "data"];
+        let position = |names: &[&str]| {
+            let known = self.fields.iter().position(|field| names.iter().any(|name| field.eq_ignore_ascii_case(name)));
+            if self.fields.is_empty() { usual.iter().position(|field| names.contains(field)) } else { known }
+        };
+        let at = |names: &[&str]| position(names).and_then(|index| values.get(index)).copied();
+        let time = at(&["time", "relative_time", "delta_time"]);
+        let name =
+            at(&["event", "event_type", "name"]).and_then(|text| serde_json::from_str::<Text>(text.get()).ok()).and_then(|text| text.0);
+        let group = at(&["group_id", "odcid"]).and_then(|text| serde_json::from_str::<Text>(text.get()).ok()).and_then(|text| text.0);
+        let time = time.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
+        self.happen(name.as_deref().unwrap_or(""), time, group, at(&["data"]), place);
+    }
+
+    /// quicly's own log: one flat object per event, all of one clock in milliseconds.
+    fn on_quicly(&mut self, kind: &str, text: &[u8], place: Place) {
+        let event: Quicly = match serde_json::from_slice(text) {
+            Ok(event) => event,
+            Err(error) => return self.spoil(place, &error),
+        };
+        self.records += 1;
+        self.book.origin = "quicly log".into();
+        let now = self.time(event.time);
+        let group = event.conn.0;
+        let space = match event.packet_type.0 {
+            Some(0) => Space::Initial,
+            Some(2) => Space::Handshake,
+            _ => Space::Data,
+        };
+        let numbered = |frames| Packet {
+            space,
+            number: event.pn.0,
+            bytes: event.len.0,
+            frames,
+            path: 0,
+            is_probe: false,
+            numbers: event.pn.0.into_iter().collect(),
+        };
+        let asks = Frames { listed: true, eliciting: event.ack_only.0.unwrap_or(0) == 0, ..Frames::default() };
+        match kind {
+            "packet-sent" => self.on_packet(Kind::Sent, now, group, &numbered(asks)),
+            "packet-acked" => self.on_packet(Kind::Acked, now, group, &numbered(Frames::default())),
+            "packet-lost" => self.on_packet(Kind::Lost, now, group, &numbered(Frames::default())),
+            "cc-ack-received" | "cc-congestion" => {
+                let metrics = Metrics { congestion_window: event.cwnd, ..Metrics::default() };
+                self.book.sender(group, 0, self.sink).on_metrics(now, &metrics, self.sink);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// An event of quicly's own log.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "kebab-case")]
+struct Quicly {
+    time: Number,
+    conn: Text,
+    pn: loose::Count,
+    len: loose::Count,
+    packet_type: loose::Count,
+    ack_only: loose::Count,
+    cwnd: Number,
+}
+
+impl<S: Sink> walk::Visitor for Log<'_, S> {
+    fn header(&mut self, key: &str, value: &[u8], place: Place) {
+        match key {
+            "qlog_version" => self.old = memchr::memmem::find(value, b"draft-0").is_some(),
+            "event_fields" => match serde_json::from_slice::<Vec<Text>>(value) {
+                Ok(fields) => self.fields = fields.into_iter().map(|field| field.0.unwrap_or_default()).collect(),
+                Err(error) => self.spoil(place, &error),
+            },
+            "common_fields" | "configuration" | "vantage_point" | "title" => {
+                // One key at a time looks like a header with only that key.
+                let text = [b"{\"", key.as_bytes(), b"\":", value, b"}"].concat();
+                match serde_json::from_slice(&text) {
+                    Ok(header) => self.take_header(&header),
+                    Err(error) => self.spoil(place, &error),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self) {
+        self.book.close(self.sink);
+        self.own.close(self.sink);
+        self.is_own = false;
+        self.book.traces += 1;
+        self.book.group = None;
+        (self.now, self.clock, self.unit) = (0.0, Clock::Since, MILLISECOND);
+        self.fields.clear();
+    }
+
+    fn event(&mut self, text: &[u8], place: Place) {
+        if text.first() == Some(&b'[') {
+            match serde_json::from_slice::<Vec<&RawValue>>(text) {
+                Ok(values) => self.on_array(&values, place),
+                Err(error) => self.spoil(place, &error),
+            }
+            return;
+        }
+        self.record(text, place);
+    }
+
+    fn record(&mut self, text: &[u8], place: Place) {
+        let object: Object<'_> = match serde_json::from_slice(text) {
+            Ok(object) => object,
+            Err(error) => return self.spoil(place, &error),
+        };
+        if let Some(name) = object.name.as_deref().or(object.event.as_deref()) {
+            self.happen(name, object.time, object.group_id.0, object.data, place);
+        } else if let Some(kind) = object.kind.as_deref() {
+            self.on_quicly(kind, text, place);
+        } else if let Some(trace) = object.trace {
+            match serde_json::from_str(trace.get()) {
+                Ok(header) => self.take_header(&header),
+                Err(error) => self.spoil(place, &error),
+            }
+        }
+    }
+}

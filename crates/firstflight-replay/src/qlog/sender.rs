@@ -1,0 +1,441 @@
+//! The books of a QUIC sender, kept again from what its log says: which packets are out, which came back, what each ACK newly told.
+//!
+//! Two kinds of logs. Most list the frames of received packets, and with them the acknowledged ranges. quinn's list none: there an ACK
+//! shows as bytes that are in flight no longer, and the packets it acknowledged are taken to be the oldest ones.
+
+use super::event::{Metrics, Packet, Space};
+use super::loose::Frames;
+use crate::estimate::{Demand, Rtt};
+use crate::trace::{Id, Opening, Sink, Step};
+use firstflight::event::Transport;
+use firstflight::{Ack, Nanos, Sent, Seq, Time};
+use std::collections::BTreeMap;
+
+/// Packets that are remembered while they are out. Ten times what fills a path of 10 Gbit/s and 30 ms; a log that leaves more open is
+/// no log of a working connection.
+const MOST_PACKETS: usize = 1 << 18;
+/// UDP and IPv4 headers: what a datagram takes on the wire beside its payload.
+const LOWER: u64 = 28;
+
+#[derive(Clone, Copy, Debug)]
+struct Out {
+    at: Time,
+    bytes: u64,
+}
+
+/// How acknowledgements show in this log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// Not yet seen.
+    Nothing,
+    /// By number.
+    Numbers,
+    /// By bytes in flight.
+    Bytes,
+}
+
+/// What the log told last, where the order matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    Sent,
+    Received,
+}
+
+/// The books of one sender.
+pub struct Sender {
+    name: String,
+    origin: String,
+    id: Option<Id>,
+    now: Time,
+    out: BTreeMap<u64, Out>,
+    handshake: BTreeMap<(u8, u64), Time>,
+    /// The highest number sent in each space.
+    highest: [Option<u64>; 3],
+    /// This log states the end of a range as one more than its last packet.
+    ends_beyond: bool,
+    /// Declared lost and not seen since, with the time of the declaration.
+    lost: BTreeMap<u64, Time>,
+    pending: Option<Ack>,
+    told: Told,
+    last: Last,
+    reported: Option<u64>,
+    since_report: Vec<u64>,
+    lost_since_report: u64,
+    largest: Option<u64>,
+    next: u64,
+    inflight: u64,
+    delivered: u64,
+    sent: u64,
+    rtt: Rtt,
+    demand: Demand,
+    handshake_rtt: Option<Nanos>,
+    first: Option<(Time, u64)>,
+    flight: (Time, u64),
+    largest_packet: u64,
+    mss: u64,
+    ce: u64,
+    cwnd: Option<u64>,
+}
+
+impl Sender {
+    /// A sender of which nothing is known but its name and what wrote its log.
+    pub fn new(name: String, origin: String) -> Sender {
+        Sender {
+            name,
+            origin,
+            id: None,
+            now: Time(0),
+            out: BTreeMap::new(),
+            handshake: BTreeMap::new(),
+            highest: [None; 3],
+            ends_beyond: false,
+            lost: BTreeMap::new(),
+            pending: None,
+            told: Told::Nothing,
+            last: Last::Sent,
+            reported: None,
+            since_report: Vec::new(),
+            lost_since_report: 0,
+            largest: None,
+            next: 0,
+            inflight: 0,
+            delivered: 0,
+            sent: 0,
+            rtt: Rtt::default(),
+            demand: Demand::default(),
+            handshake_rtt: None,
+            first: None,
+            flight: (Time(0), 0),
+            largest_packet: 0,
+            mss: 0,
+            ce: 0,
+            cwnd: None,
+        }
+    }
+
+    /// It has been opened.
+    pub fn is_open(&self) -> bool {
+        self.id.is_some()
+    }
+
+    /// Time never goes back, whatever the log says.
+    fn at(&mut self, now: Time) -> Time {
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    /// A packet left.
+    pub fn on_sent(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
+        let now = self.at(now);
+        let Some(number) = packet.number else { return };
+        let eliciting = packet.frames.eliciting || !packet.frames.listed;
+        let bytes = packet.bytes.unwrap_or(0);
+        if let Some(highest) = self.highest.get_mut(packet.space as usize) {
+            *highest = (*highest).max(Some(number));
+        }
+        if packet.space != Space::Data {
+            if eliciting && packet.space != Space::None && self.handshake.len() < 64 {
+                self.handshake.insert((packet.space as u8, number), now);
+            }
+            return;
+        }
+        self.flush(sink);
+        self.last = Last::Sent;
+        if !eliciting || bytes == 0 || self.next > number {
+            return;
+        }
+        if self.out.len() >= MOST_PACKETS
+            && let Some((_, oldest)) = self.out.pop_first()
+        {
+            self.inflight -= oldest.bytes;
+        }
+        self.out.insert(number, Out { at: now, bytes });
+        if self.told != Told::Numbers && self.since_report.len() < MOST_PACKETS {
+            self.since_report.push(number);
+        }
+        self.inflight += bytes;
+        self.sent += bytes;
+        self.next = number + 1;
+        self.largest_packet = self.largest_packet.max(bytes);
+        self.first.get_or_insert((now, number));
+        if self.id.is_none() {
+            self.flight = (now, self.flight.1 + bytes);
+        }
+        self.demand.see(now, self.inflight, self.rtt.srtt());
+        if let Some(id) = self.id {
+            let sent = Sent { now, bytes, nxt: Seq(self.next), inflight: self.inflight, srtt: self.rtt.srtt() };
+            sink.step(id, &Step::Sent(sent, bytes + LOWER));
+        }
+    }
+
+    /// A packet came.
+    pub fn on_received(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
+        let now = self.at(now);
+        self.last = Last::Received;
+        if packet.frames.ack_frames == 0 {
+            return;
+        }
+        // noq 1.4 writes ranges without their last packet. It shows as soon as everything sent is acknowledged: nobody acknowledges what
+        // was never sent.
+        let highest = self.highest.get(packet.space as usize).copied().flatten();
+        self.ends_beyond |=
+            highest.is_some_and(|highest| packet.frames.acked.iter().any(|range| range.1 == highest + 1 && range.0 < range.1));
+        let mut frames = packet.frames.clone();
+        if self.ends_beyond {
+            frames.acked.iter_mut().filter(|range| range.0 < range.1).for_each(|range| range.1 -= 1);
+        }
+        if packet.space == Space::Data {
+            self.on_acked(now, &frames, sink);
+        } else if let Some(largest) = frames.acked.iter().map(|range| range.1).max()
+            && let Some(at) = self.handshake.remove(&(packet.space as u8, largest))
+        {
+            self.handshake_rtt = Some(now.since(at));
+        }
+    }
+
+    /// Packets were acknowledged, by number.
+    pub fn on_acked(&mut self, now: Time, frames: &Frames, sink: &mut impl Sink) {
+        let now = self.at(now);
+        if !frames.acked.is_empty() {
+            self.told = Told::Numbers;
+            self.since_report.clear();
+        }
+        let (mut bytes, mut largest, mut back) = (0, None, false);
+        for &(low, high) in &frames.acked {
+            while let Some((&number, &packet)) = self.out.range(low..=high).next() {
+                self.out.remove(&number);
+                bytes += packet.bytes;
+                if largest.is_none_or(|(known, _)| number > known) {
+                    largest = Some((number, packet.at));
+                }
+            }
+            while let Some((&number, _)) = self.lost.range(low..=high).next() {
+                self.lost.remove(&number);
+                back = true;
+            }
+        }
+        if let Some((number, at)) = largest {
+            self.take(now, bytes, number, Some(now.since(at)), sink);
+            if let (Some(ce), Some(ack)) = (frames.ce, &mut self.pending) {
+                ack.ce |= ce > self.ce;
+                self.ce = ce.max(self.ce);
+            }
+            self.give_up(now);
+        }
+        if back && self.lost.is_empty() {
+            // Everything that was given up came back: the episode was a false alarm.
+            self.flush(sink);
+            if let Some(id) = self.id {
+                sink.step(id, &Step::Spurious);
+            }
+        }
+    }
+
+    /// Books one acknowledgement.
+    fn take(&mut self, now: Time, bytes: u64, number: u64, rtt: Option<Nanos>, sink: &mut impl Sink) {
+        if self.pending.is_some_and(|ack| ack.acked > 0 || ack.now != now) {
+            self.flush(sink);
+        }
+        let before = self.inflight;
+        let ack = self.pending.get_or_insert(Ack { now, inflight_before: before, ..Ack::default() });
+        ack.acked += bytes;
+        ack.acked_fresh += bytes;
+        ack.tx_acked = Some(number);
+        self.inflight -= bytes;
+        self.delivered += bytes;
+        if self.largest.is_none_or(|largest| number > largest) {
+            self.largest = Some(number);
+            ack.advanced = true;
+            ack.rtt = rtt;
+            if let Some(rtt) = rtt {
+                self.rtt.add(rtt);
+            }
+        }
+    }
+
+    /// A packet was declared lost.
+    pub fn on_lost(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
+        let now = self.at(now);
+        let Some(number) = packet.number.filter(|_| packet.space == Space::Data && !packet.is_probe) else { return };
+        let out = match self.out.remove(&number) {
+            // Taken for acknowledged because it was the oldest: it was the next one, and this one goes instead of it.
+            None if self.told == Told::Bytes => self.out.pop_first().map(|(_, out)| out),
+            found => found,
+        };
+        let Some(out) = out else { return };
+        self.lose(now, number, out.bytes, sink);
+    }
+
+    fn lose(&mut self, now: Time, number: u64, bytes: u64, sink: &mut impl Sink) {
+        if self.pending.is_some_and(|ack| ack.now != now) {
+            self.flush(sink);
+        }
+        let before = self.inflight;
+        let ack = self.pending.get_or_insert(Ack { now, inflight_before: before, ..Ack::default() });
+        ack.lost += bytes;
+        ack.tx_lost = ack.tx_lost.max(Some(number));
+        self.inflight -= bytes;
+        self.lost_since_report += bytes;
+        self.demand.lose(now);
+        // Two probe timeouts later nobody waits for a lost packet any more.
+        let memory = self.rtt.srtt().unwrap_or(Nanos::from_millis(333)) * 6;
+        self.lost.retain(|_, at| now.since(*at) <= memory);
+        if self.lost.len() < 4096 {
+            self.lost.insert(number, now);
+        }
+    }
+
+    /// Some dialects log no losses. What lies far behind the largest acknowledged for three round trips is lost whatever the log says:
+    /// any sender's own rule is done with it long before.
+    fn give_up(&mut self, now: Time) {
+        let (Some(largest), Some(srtt)) = (self.largest, self.rtt.srtt()) else { return };
+        while let Some((&number, &out)) = self.out.first_key_value() {
+            if number + 64 > largest || now.since(out.at) <= srtt * 3 {
+                break;
+            }
+            self.out.remove(&number);
+            let Some(ack) = &mut self.pending else { break };
+            ack.lost += out.bytes;
+            ack.tx_lost = ack.tx_lost.max(Some(number));
+            self.inflight -= out.bytes;
+            self.demand.lose(now);
+        }
+    }
+
+    /// What the sender says of itself.
+    pub fn on_metrics(&mut self, now: Time, metrics: &Metrics, sink: &mut impl Sink) {
+        let now = self.at(now);
+        if let Some(cwnd) = metrics.congestion_window.count().filter(|cwnd| *cwnd > 0) {
+            self.cwnd = Some(cwnd);
+            if let Some(id) = self.id {
+                let ssthresh = metrics.ssthresh.count().filter(|threshold| *threshold < 1 << 60);
+                sink.step(id, &Step::Window { now, cwnd, ssthresh });
+            }
+        }
+        let Some(inflight) = metrics.bytes_in_flight.count() else { return };
+        let before = self.reported.replace(inflight).unwrap_or(0);
+        if self.told == Told::Numbers {
+            return;
+        }
+        if self.last == Last::Sent {
+            self.reconcile(inflight.saturating_sub(before));
+        } else {
+            let gone = before.saturating_sub(inflight).saturating_sub(self.lost_since_report);
+            if gone > 0 {
+                self.acked_bytes(now, gone, sink);
+            }
+        }
+        self.lost_since_report = 0;
+    }
+
+    /// Packets that left since the last report and are not in flight carry nothing but an ACK: small ones.
+    fn reconcile(&mut self, risen: u64) {
+        let numbers = std::mem::take(&mut self.since_report);
+        let mut left: u64 = numbers.iter().filter_map(|number| self.out.get(number)).map(|out| out.bytes).sum();
+        for number in numbers {
+            if left <= risen {
+                return;
+            }
+            if let Some(out) = self.out.get(&number).copied().filter(|out| out.bytes < 100) {
+                self.out.remove(&number);
+                self.inflight -= out.bytes;
+                left -= out.bytes;
+            }
+        }
+    }
+
+    /// So many bytes are in flight no longer and were not lost: the oldest ones.
+    fn acked_bytes(&mut self, now: Time, gone: u64, sink: &mut impl Sink) {
+        self.told = Told::Bytes;
+        let (mut bytes, mut last) = (0, None);
+        while bytes < gone
+            && let Some((&number, &out)) = self.out.first_key_value()
+        {
+            // Half a packet more than is gone is a packet that is not.
+            if bytes + out.bytes / 2 > gone {
+                break;
+            }
+            self.out.remove(&number);
+            bytes += out.bytes;
+            last = Some((number, out.at));
+        }
+        if let Some((number, at)) = last {
+            self.take(now, bytes, number, Some(now.since(at)), sink);
+        }
+    }
+
+    /// The log says that a loss was a false alarm.
+    pub fn on_spurious(&mut self, sink: &mut impl Sink) {
+        self.flush(sink);
+        self.lost.clear();
+        if let Some(id) = self.id {
+            sink.step(id, &Step::Spurious);
+        }
+    }
+
+    /// Hands the ACK over, now that its losses are known.
+    pub fn flush(&mut self, sink: &mut impl Sink) {
+        let Some(mut ack) = self.pending.take() else { return };
+        if self.id.is_none() && ack.acked == 0 {
+            return;
+        }
+        let id = self.opened(sink);
+        if self.largest_packet > self.mss {
+            self.mss = self.largest_packet;
+            sink.step(id, &Step::Mss(self.mss));
+        }
+        ack.una = Seq(self.largest.map_or(0, |largest| largest + 1));
+        ack.nxt = Seq(self.next);
+        ack.tx_next = self.next;
+        ack.inflight = self.inflight;
+        ack.flight = self.inflight + ack.lost;
+        ack.srtt = self.rtt.srtt();
+        ack.min_rtt = self.rtt.min();
+        ack.delivered = self.delivered;
+        ack.sent = self.sent;
+        ack.app_limited = match self.cwnd {
+            Some(cwnd) => ack.inflight_before < cwnd / 2,
+            None => self.demand.is_missing(ack.now, ack.inflight_before, ack.srtt),
+        };
+        sink.step(id, &Step::Ack(ack));
+    }
+
+    fn opened(&mut self, sink: &mut impl Sink) -> Id {
+        if let Some(id) = self.id {
+            return id;
+        }
+        let (start, nxt) = self.first.unwrap_or((Time(0), 0));
+        self.mss = self.largest_packet;
+        // Spread over more than an eighth of a round trip is no burst any more.
+        let round = self.rtt.min().or(self.handshake_rtt);
+        let enough = self.flight.1 >= 6 * self.mss;
+        let paced = round.filter(|_| enough).map(|round| self.flight.0.since(start) * 8 > round);
+        let id = sink.open(Opening {
+            name: self.name.clone(),
+            group: None,
+            origin: self.origin.clone(),
+            transport: Transport::Quic,
+            made: start,
+            start,
+            mss: self.mss,
+            first_flight: self.flight.1,
+            nxt: Seq(nxt),
+            paced,
+            handshake_rtt: self.handshake_rtt,
+            ran: None,
+        });
+        let sent = Sent { now: start, bytes: self.sent, nxt: Seq(self.next), inflight: self.inflight, srtt: self.handshake_rtt };
+        let packets = self.sent.div_ceil(self.mss.max(1));
+        sink.step(id, &Step::Sent(sent, self.sent + packets * LOWER));
+        self.id = Some(id);
+        id
+    }
+
+    /// The log is over.
+    pub fn close(&mut self, sink: &mut impl Sink) {
+        self.flush(sink);
+        if let Some(id) = self.id {
+            sink.close(id);
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! The replay: every startup is driven by the ACKs that a connection really saw.
+//!
+//! Open loop: the sender did not obey. A startup that stays longer than the real sender did is shown ACKs of a flight that is smaller
+//! than its window; it grows as long as at least half of its window is in flight (the rule of the controller itself) and then stands.
+
+use crate::fault::Fault;
+use crate::line::Line;
+use crate::meter::Meter;
+use crate::signals::Signals;
+use crate::spread::Spread;
+use crate::trace::{Id, Opening, Recorded, Sink, Step};
+use firstflight::arm::{Arm, ArmController};
+use firstflight::event::{Ready, Transport};
+use firstflight::startup::ExitReason;
+use firstflight::{Ack, Config, Exit, Nanos, Sent, Time};
+use std::collections::HashMap;
+
+/// An arm with the name it was asked for by.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// As typed.
+    pub label: String,
+    /// What it means.
+    pub arm: Arm,
+}
+
+/// What is replayed, and how.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The startups.
+    pub arms: Vec<Named>,
+    /// Whether the sender was paced; `None` looks at how its first flight left.
+    pub paced: Option<bool>,
+    /// Initial window in packets; `None` takes the first flight for it.
+    pub iw: Option<u32>,
+    /// Connections whose course over time is kept, for the report.
+    pub lines: usize,
+}
+
+/// How a startup left, in the replay.
+#[derive(Clone, Copy, Debug)]
+pub struct Left {
+    /// The controller's own record.
+    pub exit: Exit,
+    /// Which ACK decided, counted from 0.
+    pub ack: u64,
+    /// Delivery rate over the round trip before, bytes per second.
+    pub rate: Option<f64>,
+}
+
+/// A threshold that a startup set while it stayed below it.
+#[derive(Clone, Copy, Debug)]
+pub struct Aim {
+    /// The threshold, bytes.
+    pub ssthresh: u64,
+    /// When.
+    pub at: Time,
+    /// The window at that time, bytes.
+    pub cwnd: u64,
+}
+
+/// One startup on one connection.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The arm.
+    pub named: Named,
+    /// The trace says that this arm ran, and tells all it was told.
+    pub exact: bool,
+    /// How it left.
+    pub left: Option<Left>,
+    /// What it aimed at last, before it left.
+    pub aim: Option<Aim>,
+    /// Its window at the end.
+    pub cwnd: u64,
+    /// The most of its window that was ever in flight when the connection ended without an exit, in percent.
+    pub used_percent: u64,
+    pub(crate) controller: ArmController,
+    /// Nothing that follows can change how it left.
+    settled: bool,
+}
+
+/// What the real sender said about its own window.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sender {
+    /// Its largest window, bytes.
+    pub cwnd_most: u64,
+    /// When it first had a threshold, and its window then: the end of its startup.
+    pub left: Option<(Time, u64)>,
+    /// How its startup left, where the trace is one of ours.
+    pub recorded: Option<Recorded>,
+}
+
+/// One connection, followed to its end.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    /// What was known when it began.
+    pub opening: Opening,
+    /// The startups.
+    pub runs: Vec<Run>,
+    /// Delivered bytes over time.
+    pub meter: Meter,
+    /// What the ACKs tell.
+    pub signals: Signals,
+    /// RTT samples, ns.
+    pub rtts: Spread,
+    /// Smallest RTT.
+    pub min_rtt: Option<Nanos>,
+    /// Bytes sent, as windows count them.
+    pub sent: u64,
+    /// The same on the wire, with IP headers.
+    pub wire: u64,
+    /// Bytes acknowledged.
+    pub delivered: u64,
+    /// Bytes declared lost.
+    pub lost: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// ACKs.
+    pub acks: u64,
+    /// Last event.
+    pub end: Time,
+    /// Size of a packet, bytes.
+    pub mss: u64,
+    /// Most in flight, bytes.
+    pub inflight_most: u64,
+    /// What the sender said.
+    pub sender: Sender,
+    /// Its course over time, if it was to be kept.
+    pub line: Option<Line>,
+    initial: u64,
+}
+
+/// Fewer ACKs are no startup.
+pub const LEAST_ACKS: u64 = 10;
+/// Connections whose results are kept; a capture of a busy server has more than anybody reads.
+const MOST_RESULTS: usize = 200_000;
+
+/// Drives startups by what a reader tells.
+pub struct Replay {
+    settings: Settings,
+    live: HashMap<Id, Box<Followed>>,
+    opened: Id,
+    /// Connections followed to their end, in order of their ends.
+    pub done: Vec<Followed>,
+    /// Connections with too few ACKs to tell anything.
+    pub short: u64,
+    /// Connections beyond what is kept.
+    pub beyond: u64,
+    /// What was wrong with files that could be read in part.
+    pub remarks: Vec<Fault>,
+    /// The group of connections whose trace names none.
+    pub group: Option<String>,
+}
+
+impl Replay {
+    /// Nothing has been read yet.
+    pub fn new(settings: Settings) -> Replay {
+        Replay { settings, live: HashMap::new(), opened: 0, done: Vec::new(), short: 0, beyond: 0, remarks: Vec::new(), group: None }
+    }
+}
+
+impl Sink for Replay {
+    fn open(&mut self, mut opening: Opening) -> Id {
+        let id = self.opened;
+        self.opened += 1;
+        opening.group = opening.group.or_else(|| self.group.clone());
+        let keeps_line = self.live.len() + self.done.len() < self.settings.lines;
+        self.live.insert(id, Box::new(Followed::new(&self.settings, opening, keeps_line)));
+        id
+    }
+
+    fn step(&mut self, id: Id, step: &Step) {
+        if let Some(live) = self.live.get_mut(&id) {
+            live.step(step);
+        }
+    }
+
+    fn close(&mut self, id: Id) {
+        let Some(mut live) = self.live.remove(&id) else { return };
+        live.finish();
+        if live.acks < LEAST_ACKS {
+            self.short += u64::from(live.acks > 0);
+        } else if self.done.len() >= MOST_RESULTS {
+            self.beyond += 1;
+        } else {
+            self.done.push(*live);
+        }
+    }
+
+    fn remark(&mut self, fault: Fault) {
+        self.remarks.push(fault);
+    }
+}
+
+impl Run {
+    fn new(named: &Named, settings: &Settings, opening: &Opening) -> Run {
+        let exact = opening.ran.as_ref().is_some_and(|ran| ran.complete && ran.arm == named.arm.to_string());
+        let (config, oracle) = match &opening.ran {
+            Some(ran) => (ran.config, ran.oracle_exit),
+            None => (guessed(settings, opening), u64::MAX),
+        };
+        let mut controller = named.arm.controller(config, oracle, opening.made, opening.nxt);
+        if let Some(rtt) = opening.handshake_rtt {
+            controller.on_handshake_rtt(opening.start, rtt);
+        }
+        if opening.ran.is_none() {
+            // The first flight as one burst: all that a foreign trace says about what the application had to send.
+            controller.before_send(&Ready {
+                now: opening.start,
+                nxt: opening.nxt,
+                backlog: opening.first_flight,
+                srtt: opening.handshake_rtt,
+                ..Ready::default()
+            });
+        }
+        let cwnd = controller.cwnd();
+        Run { named: named.clone(), exact, left: None, aim: None, cwnd, used_percent: 0, controller, settled: false }
+    }
+
+    fn on_ack(&mut self, ack: &Ack, number: u64, meter: &Meter, round: Nanos) {
+        if self.settled {
+            return;
+        }
+        let cwnd = self.controller.cwnd();
+        if self.exact {
+            self.controller.on_ack(ack);
+        } else {
+            // What limited the real sender's window does not limit this one.
+            let limited = ack.cwnd_limited && ack.inflight_before >= cwnd / 2;
+            self.controller.on_ack(&Ack { cwnd_limited: limited, acked_fresh: ack.acked, ..*ack });
+        }
+        self.note(ack.now, number, meter, round);
+        if self.left.is_none() {
+            self.used_percent = ack.inflight_before.saturating_mul(100) / cwnd.max(1);
+            if let Some(ssthresh) = self.controller.ssthresh()
+                && self.aim.is_none_or(|aim| aim.ssthresh != ssthresh)
+            {
+                self.aim = Some(Aim { ssthresh, at: ack.now, cwnd: self.controller.cwnd() });
+            }
+        }
+    }
+
+    /// Looks whether it has left, or has come back because the loss was none.
+    fn note(&mut self, now: Time, number: u64, meter: &Meter, round: Nanos) {
+        self.left = match (self.controller.exit(), self.left) {
+            (None, _) => None,
+            (Some(exit), Some(left)) if left.exit == *exit => Some(left),
+            (Some(exit), _) => Some(Left { exit: *exit, ack: number, rate: meter.recent(now, round) }),
+        };
+        // Only a loss or a timeout can prove a false alarm.
+        self.settled = !self.exact && self.left.is_some_and(|left| !matches!(left.exit.reason, ExitReason::Loss | ExitReason::Timeout));
+    }
+}
+
+/// What a connection would have told its controller, as far as a foreign trace shows.
+fn guessed(settings: &Settings, opening: &Opening) -> Config {
+    let base = match opening.transport {
+        Transport::Quic => Config::quic(opening.mss),
+        Transport::Tcp => Config::tcp(opening.mss),
+    };
+    let standard = Config::standard_initial_window(opening.mss);
+    Config {
+        // A small first flight is an application with little to send, not a small window.
+        initial_window: settings.iw.map_or(opening.first_flight.max(standard), |packets| u64::from(packets) * opening.mss),
+        paced: settings.paced.or(opening.paced).unwrap_or(base.paced),
+        ..base
+    }
+}
+
+impl Followed {
+    fn new(settings: &Settings, opening: Opening, keeps_line: bool) -> Followed {
+        let mut arms = settings.arms.clone();
+        // The arm that ran is always there, asked for or not: it shows that the replay is right.
+        if let Some(ran) = opening.ran.as_ref().filter(|ran| ran.complete && !arms.is_empty())
+            && !arms.iter().any(|named| named.arm.to_string() == ran.arm)
+            && let Ok(arm) = Arm::parse(&ran.arm)
+        {
+            arms.push(Named { label: ran.arm.clone(), arm });
+        }
+        let runs: Vec<Run> = arms.iter().map(|named| Run::new(named, settings, &opening)).collect();
+        Followed {
+            line: keeps_line.then(|| Line::new(runs.len())),
+            runs,
+            meter: Meter::new(opening.start),
+            signals: Signals::default(),
+            rtts: Spread::default(),
+            min_rtt: None,
+            sent: 0,
+            wire: 0,
+            delivered: 0,
+            lost: 0,
+            timeouts: 0,
+            acks: 0,
+            end: opening.start,
+            mss: opening.mss,
+            inflight_most: 0,
+            sender: Sender::default(),
+            initial: opening.ran.as_ref().map_or_else(|| guessed(settings, &opening).initial_window, |ran| ran.config.initial_window),
+            opening,
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::HandshakeRtt(now, rtt) => self.each(|run| run.controller.on_handshake_rtt(*now, *rtt)),
+            Step::Exit(recorded) => self.sender.recorded = *recorded,
+            Step::Ready(ready) => self.each(|run| run.controller.before_send(ready)),
+            Step::Sent(sent, wire) => self.on_sent(sent, *wire),
+            Step::Ack(ack) => self.on_ack(ack),
+            Step::Timeout(event) => {
+                self.timeouts += 1;
+                self.end = self.end.max(event.now);
+                self.each(|run| run.controller.on_congestion(event));
+                self.note(event.now);
+            }
+            Step::Spurious => {
+                self.each(|run| run.controller.on_spurious());
+                self.note(self.end);
+            }
+            Step::Mss(mss) => {
+                self.mss = *mss;
+                self.each(|run| run.controller.set_mss(*mss));
+            }
+            Step::Window { now, cwnd, ssthresh } => {
+                self.sender.cwnd_most = self.sender.cwnd_most.max(*cwnd);
+                if ssthresh.is_some() && self.sender.left.is_none() {
+                    self.sender.left = Some((*now, *cwnd));
+                }
+                if let Some(line) = &mut self.line {
+                    line.sender_window(*cwnd);
+                }
+            }
+            Step::ReceiverLimited(_) => self.signals.receiver_limit(),
+        }
+    }
+
+    fn each(&mut self, mut tell: impl FnMut(&mut Run)) {
+        self.runs.iter_mut().filter(|run| !run.settled).for_each(&mut tell);
+    }
+
+    fn note(&mut self, now: Time) {
+        let (number, round) = (self.acks, self.round());
+        let Followed { runs, meter, .. } = self;
+        runs.iter_mut().filter(|run| !run.settled).for_each(|run| run.note(now, number, meter, round));
+    }
+
+    /// A round trip, for rates.
+    fn round(&self) -> Nanos {
+        self.min_rtt.or(self.opening.handshake_rtt).unwrap_or(Nanos::from_millis(100))
+    }
+
+    fn on_sent(&mut self, sent: &Sent, wire: u64) {
+        self.sent += sent.bytes;
+        self.wire += wire;
+        self.end = self.end.max(sent.now);
+        self.inflight_most = self.inflight_most.max(sent.inflight);
+        self.each(|run| run.controller.on_sent(sent));
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.end = self.end.max(ack.now);
+        if let Some(rtt) = ack.rtt.filter(|rtt| rtt.0 > 0) {
+            self.rtts.add(rtt.0);
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        }
+        self.meter.add(ack.now, ack.acked);
+        self.delivered += ack.acked;
+        self.lost += ack.lost;
+        self.inflight_most = self.inflight_most.max(ack.inflight_before);
+        self.signals.see(ack);
+        let round = ack.srtt.unwrap_or_else(|| self.round());
+        let Followed { runs, meter, acks, line, .. } = self;
+        for run in runs.iter_mut() {
+            run.on_ack(ack, *acks, meter, round);
+        }
+        if let Some(line) = line {
+            line.see(ack, runs);
+        }
+        self.acks += u64::from(ack.acked > 0);
+    }
+
+    /// What the startups took for the initial window, bytes.
+    pub fn initial_window(&self) -> u64 {
+        self.initial
+    }
+
+    fn finish(&mut self) {
+        for run in &mut self.runs {
+            run.cwnd = run.controller.cwnd();
+        }
+    }
+}

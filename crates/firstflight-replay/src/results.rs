@@ -1,0 +1,106 @@
+//! The results of a replay, as `--json` has them.
+
+use crate::replay::Replay;
+use crate::summary::{ConnectionRow, Verdict};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// One file.
+#[derive(Clone, Debug, Serialize)]
+pub struct FileRow {
+    /// As named.
+    pub file: String,
+    /// Bytes read, after decompression.
+    pub bytes: u64,
+    /// Events, packets or rows.
+    pub records: u64,
+    /// Connections found.
+    pub connections: u64,
+    /// What is wrong with it, if anything: then its results are partial.
+    pub fault: Option<String>,
+}
+
+/// How the verdicts on one startup spread over all connections.
+#[derive(Clone, Debug, Serialize)]
+pub struct VerdictRow {
+    /// The arm as asked for.
+    pub arm: String,
+    /// Connections it was replayed on.
+    pub connections: u64,
+    /// Of these: left too early.
+    pub early: u64,
+    /// Left right.
+    pub right: u64,
+    /// Left too late.
+    pub late: u64,
+    /// Did not leave.
+    pub silent: u64,
+    /// Exit window over BDP, of those that left: 10th percentile.
+    pub bdp_ratio_p10: Option<f64>,
+    /// Median.
+    pub bdp_ratio_p50: Option<f64>,
+    /// 90th percentile.
+    pub bdp_ratio_p90: Option<f64>,
+}
+
+/// Everything.
+#[derive(Clone, Debug, Serialize)]
+pub struct Results {
+    /// Always true: the sender did not obey the startups that were replayed.
+    pub open_loop: bool,
+    /// The startups, as asked for.
+    pub arms: Vec<String>,
+    /// The files.
+    pub files: Vec<FileRow>,
+    /// The connections.
+    pub connections: Vec<ConnectionRow>,
+    /// The spread of verdicts.
+    pub verdicts: Vec<VerdictRow>,
+    /// Connections with too few ACKs.
+    pub short: u64,
+    /// Connections beyond what is kept.
+    pub beyond: u64,
+}
+
+impl Results {
+    /// Of a replay that has read all its files.
+    pub fn new(replay: &Replay, files: Vec<FileRow>) -> Results {
+        let connections: Vec<ConnectionRow> = replay.done.iter().map(ConnectionRow::of).collect();
+        let mut arms: Vec<String> = Vec::new();
+        for row in connections.iter().flat_map(|connection| &connection.startups) {
+            if !arms.contains(&row.arm) {
+                arms.push(row.arm.clone());
+            }
+        }
+        let verdicts = arms.iter().map(|arm| spread(arm, &connections)).collect();
+        Results { open_loop: true, arms, files, connections, verdicts, short: replay.short, beyond: replay.beyond }
+    }
+
+    /// Kinds of findings, how many connections have them, and the words of the first.
+    pub fn findings(&self) -> Vec<(&'static str, usize, &str)> {
+        let mut kinds: BTreeMap<&'static str, (usize, &str)> = BTreeMap::new();
+        for finding in self.connections.iter().flat_map(|connection| &connection.findings) {
+            kinds.entry(finding.kind).or_insert((0, &finding.text)).0 += 1;
+        }
+        kinds.into_iter().map(|(kind, (count, text))| (kind, count, text)).collect()
+    }
+}
+
+fn spread(arm: &str, connections: &[ConnectionRow]) -> VerdictRow {
+    let rows: Vec<_> = connections.iter().flat_map(|connection| &connection.startups).filter(|row| row.arm == arm).collect();
+    let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count() as u64;
+    let mut ratios: Vec<f64> = rows.iter().filter_map(|row| row.bdp_ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    let quantile = |share: f64| ratios.get(((ratios.len() as f64 * share) as usize).min(ratios.len().saturating_sub(1))).copied();
+    VerdictRow {
+        arm: arm.to_owned(),
+        connections: rows.len() as u64,
+        early: count(Verdict::Early),
+        right: count(Verdict::Right),
+        late: count(Verdict::Late),
+        silent: count(Verdict::Silent),
+        bdp_ratio_p10: quantile(0.1),
+        bdp_ratio_p50: quantile(0.5),
+        bdp_ratio_p90: quantile(0.9),
+    }
+}

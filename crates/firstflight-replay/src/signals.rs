@@ -1,0 +1,226 @@
+//! What the ACKs of one connection tell about its path: release grids, bursts, aggregation, grants, the receiver's clock, policers, and
+//! whose turn it was when nothing was sent. Constant memory; conclusions are drawn once, at the end, in [`crate::findings`].
+
+use crate::spread::Spread;
+use firstflight::{Ack, Nanos, Time};
+
+/// Periods on which links release ACKs, ns: LTE and 5G slots and their multiples, Wi-Fi beacons, satellite frames.
+pub const PERIODS: [u64; 20] = [
+    1_000_000,
+    1_250_000,
+    2_000_000,
+    2_500_000,
+    4_000_000,
+    5_000_000,
+    8_000_000,
+    10_000_000,
+    16_000_000,
+    20_000_000,
+    25_000_000,
+    26_500_000,
+    32_000_000,
+    40_000_000,
+    45_000_000,
+    50_000_000,
+    53_000_000,
+    64_000_000,
+    80_000_000,
+    100_000_000,
+];
+/// Bursts that the search for a grid looks at: enough to be sure, too few for two clocks to drift apart.
+const GRID_BURSTS: u32 = 120;
+/// A gap ends a burst if it is this long at least (BEST's rule for the same question).
+const LEAST_GAP: u64 = 500_000;
+const SECONDS: usize = 12;
+
+/// One second of a young connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Second {
+    /// ACKs in it.
+    pub acks: u64,
+    /// Largest RTT in it, ns.
+    pub rtt: u64,
+    /// Largest amount in flight in it, bytes.
+    pub inflight: u64,
+}
+
+/// Bytes acknowledged by the receiver's own clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReceiverClock {
+    first: Option<(Time, u32)>,
+    last: Option<(Time, u32)>,
+    window: (u32, u64),
+    /// Most bytes in a window of a hundred ticks, and its ticks.
+    best: Option<(u64, u32)>,
+}
+
+impl ReceiverClock {
+    fn see(&mut self, now: Time, ticks: u32, acked: u64) {
+        let Some((_, last)) = self.last else {
+            (self.first, self.last, self.window) = (Some((now, ticks)), Some((now, ticks)), (ticks, 0));
+            return;
+        };
+        // A step backwards is an ACK out of order; one far ahead is another clock.
+        if ticks.wrapping_sub(last) > 1 << 24 {
+            return;
+        }
+        self.last = Some((now, ticks));
+        self.window.1 += acked;
+        let span = ticks.wrapping_sub(self.window.0);
+        if span >= 100 {
+            let better = |(bytes, ticks): (u64, u32)| u128::from(self.window.1) * u128::from(ticks) > u128::from(bytes) * u128::from(span);
+            if self.best.is_none_or(better) {
+                self.best = Some((self.window.1, span));
+            }
+            self.window = (ticks, 0);
+        }
+    }
+
+    /// Length of a tick, ns, from the two clocks' own progress; `None` before a second is over.
+    pub fn tick(&self) -> Option<f64> {
+        let ((from, first), (to, last)) = self.first.zip(self.last)?;
+        let (span, ticks) = (to.since(from).0, last.wrapping_sub(first));
+        (span > 1_000_000_000 && ticks > 20).then(|| span as f64 / f64::from(ticks))
+    }
+
+    /// The largest rate by the receiver's clock, bytes per second.
+    pub fn rate(&self) -> Option<f64> {
+        let (bytes, ticks) = self.best?;
+        Some(bytes as f64 * 1e9 / (f64::from(ticks) * self.tick()?))
+    }
+}
+
+/// The signals of one connection.
+#[derive(Clone, Debug, Default)]
+pub struct Signals {
+    last_ack: Option<Time>,
+    small_gap: u64,
+    /// Gaps between ACKs, ns.
+    pub gaps: Spread,
+    /// Bytes that one ACK newly acknowledged.
+    pub acked: Spread,
+    burst: Option<(Time, u64)>,
+    /// Intervals between the starts of bursts, ns.
+    pub intervals: Spread,
+    /// ACKs per burst.
+    pub burst_acks: Spread,
+    grid: [(f64, f64); PERIODS.len()],
+    grid_bursts: u32,
+    /// The first seconds.
+    pub seconds: [Second; SECONDS],
+    start: Option<Time>,
+    /// TCP time stamps of the receiver.
+    pub clock: ReceiverClock,
+    last_rtt: u64,
+    /// Largest RTT before the first loss, ns.
+    pub rtt_before_loss: u64,
+    /// RTT when losses were found, ns; one entry per ACK that found some.
+    pub loss_rtt: Spread,
+    /// When the first loss was found.
+    pub first_loss: Option<Time>,
+    /// ACKs that reported congestion marks.
+    pub marks: u64,
+    app_limited: Option<Time>,
+    /// Stretches in which the sender had nothing to send.
+    pub app_limited_stretches: u64,
+    /// Their length in all, ns.
+    pub app_limited_ns: u64,
+    /// ACKs at which the receiver's window was the limit.
+    pub receiver_limited: u64,
+    /// ACKs.
+    pub acks: u64,
+}
+
+impl Signals {
+    /// An ACK or a timer.
+    pub fn see(&mut self, ack: &Ack) {
+        let start = *self.start.get_or_insert(ack.now);
+        if let Some(rtt) = ack.rtt {
+            self.last_rtt = rtt.0;
+            if self.first_loss.is_none() {
+                self.rtt_before_loss = self.rtt_before_loss.max(rtt.0);
+            }
+        }
+        if ack.lost > 0 {
+            self.first_loss.get_or_insert(ack.now);
+            if self.last_rtt > 0 {
+                self.loss_rtt.add(self.last_rtt);
+            }
+        }
+        self.marks += u64::from(ack.ce);
+        if ack.acked == 0 {
+            return;
+        }
+        self.acks += 1;
+        self.acked.add(ack.acked);
+        let second = (ack.now.since(start).0 / 1_000_000_000) as usize;
+        if let Some(second) = self.seconds.get_mut(second) {
+            second.acks += 1;
+            second.rtt = second.rtt.max(ack.rtt.map_or(0, |rtt| rtt.0));
+            second.inflight = second.inflight.max(ack.inflight_before);
+        }
+        if let Some(ticks) = ack.receiver_ts {
+            self.clock.see(ack.now, ticks, ack.acked);
+        }
+        self.limit(ack);
+        self.space(ack.now);
+    }
+
+    fn limit(&mut self, ack: &Ack) {
+        match (ack.app_limited, self.app_limited) {
+            (true, None) => {
+                self.app_limited = Some(ack.now);
+                self.app_limited_stretches += 1;
+            }
+            (false, Some(since)) => {
+                self.app_limited_ns += ack.now.since(since).0;
+                self.app_limited = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Gaps, bursts and their grid.
+    fn space(&mut self, now: Time) {
+        let Some(last) = self.last_ack.replace(now) else {
+            self.burst = Some((now, 1));
+            return;
+        };
+        let gap = now.since(last).0;
+        self.gaps.add(gap);
+        if gap < LEAST_GAP.max(self.small_gap.saturating_mul(8)) {
+            self.small_gap = if self.small_gap == 0 { gap } else { self.small_gap - self.small_gap / 8 + gap / 8 };
+            if let Some(burst) = &mut self.burst {
+                burst.1 += 1;
+            }
+            return;
+        }
+        if let Some((began, acks)) = self.burst.replace((now, 1)) {
+            self.intervals.add(now.since(began).0);
+            self.burst_acks.add(acks);
+        }
+        if self.grid_bursts < GRID_BURSTS {
+            self.grid_bursts += 1;
+            for (period, sum) in PERIODS.iter().zip(&mut self.grid) {
+                let angle = (now.0 % period) as f64 / *period as f64 * std::f64::consts::TAU;
+                *sum = (sum.0 + angle.cos(), sum.1 + angle.sin());
+            }
+        }
+    }
+
+    /// The receiver's window was the limit.
+    pub fn receiver_limit(&mut self) {
+        self.receiver_limited += 1;
+    }
+
+    /// The longest period on which bursts of ACKs lie, ns, and how sharply (Rayleigh statistic, 0 to 1). A period near the round trip
+    /// itself is no grid: a young connection's flights come back at that pace.
+    pub fn grid(&self, min_rtt: Nanos) -> Option<(u64, f64)> {
+        if self.grid_bursts < 24 {
+            return None;
+        }
+        let sharpness = |&(cos, sin): &(f64, f64)| cos.hypot(sin) / f64::from(self.grid_bursts);
+        let found = PERIODS.iter().zip(&self.grid).map(|(period, sum)| (*period, sharpness(sum)));
+        found.filter(|(period, sharp)| *sharp > 0.7 && *period * 4 <= min_rtt.0 * 3).max_by_key(|(period, _)| *period)
+    }
+}

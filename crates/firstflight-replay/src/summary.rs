@@ -1,0 +1,315 @@
+//! What one connection comes to: the path as its ACKs show it, and how far from it each startup would have left.
+
+use crate::findings::{Finding, findings};
+use crate::replay::{Followed, Left, Run};
+use firstflight::Nanos;
+use firstflight::event::Transport;
+use firstflight::startup::ExitReason;
+use serde::Serialize;
+
+/// A window below this share of what fills the path is too small: the rate is known to a few percent, the round trip better, and ACKs of
+/// two packets blur the window by one; a fifth is more than all of them together.
+pub const EARLY_BELOW: f64 = 0.8;
+/// At twice what fills the path a queue as long as the path itself stands before the bottleneck.
+pub const LATE_ABOVE: f64 = 2.0;
+
+/// How well a startup would have left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// With a window that does not fill the path.
+    Early,
+    /// With a window that fills it, and a queue no longer than the path.
+    Right,
+    /// Only when packets were lost, or with a window of more than twice the path.
+    Late,
+    /// Not within the trace.
+    Silent,
+}
+
+impl Verdict {
+    /// All of them, in the order of tables.
+    pub const ALL: [Verdict; 4] = [Verdict::Early, Verdict::Right, Verdict::Late, Verdict::Silent];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verdict::Early => "early",
+            Verdict::Right => "right",
+            Verdict::Late => "late",
+            Verdict::Silent => "silent",
+        }
+    }
+}
+
+/// One startup on one connection. What does not apply is null.
+#[derive(Clone, Debug, Serialize)]
+pub struct StartupRow {
+    /// The arm as asked for.
+    pub arm: String,
+    /// The arm in full.
+    pub arm_full: String,
+    /// How well.
+    pub verdict: Verdict,
+    /// The trace says that this arm ran, and the replay told it exactly what it was told then.
+    pub exact: bool,
+    /// Why it left.
+    pub reason: Option<&'static str>,
+    /// When, since the first data byte was sent.
+    pub time_ms: Option<f64>,
+    /// At which ACK, counted from 0.
+    pub ack: Option<u64>,
+    /// Round trips completed.
+    pub rounds: Option<u32>,
+    /// Its window when that was detected, before any reduction.
+    pub cwnd: Option<u64>,
+    /// That window over the path's BDP.
+    pub bdp_ratio: Option<f64>,
+    /// What was really in flight.
+    pub inflight: Option<u64>,
+    /// That over its window: what the sender did of what this startup would have allowed.
+    pub used_ratio: Option<f64>,
+    /// The number that decided.
+    pub estimate: Option<f64>,
+    /// Its unit: `ms` or `bytes`.
+    pub estimate_unit: Option<&'static str>,
+    /// Delivery rate over the round trip before.
+    pub rate_then_mbps: Option<f64>,
+    /// That over the best sustained rate of the connection.
+    pub rate_ratio: Option<f64>,
+    /// The threshold it had set, where it aims at one beforehand.
+    pub aim_bytes: Option<u64>,
+    /// That threshold over the path's BDP.
+    pub aim_ratio: Option<f64>,
+    /// When it set it.
+    pub aim_ms: Option<f64>,
+    /// Its window at the end of the trace.
+    pub cwnd_end: u64,
+}
+
+/// What the real sender said of itself.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SenderRow {
+    /// The arm that ran, where the trace is ours.
+    pub arm: Option<String>,
+    /// How its startup left: by its own record, or where it first set a threshold.
+    pub reason: Option<&'static str>,
+    /// When.
+    pub time_ms: Option<f64>,
+    /// Its window then.
+    pub cwnd: Option<u64>,
+    /// Its largest window.
+    pub cwnd_max: Option<u64>,
+}
+
+/// One connection. Times count from the first data byte sent; bytes are payload as windows count them.
+#[derive(Clone, Debug, Serialize)]
+pub struct ConnectionRow {
+    /// What it is called.
+    pub name: String,
+    /// Its group.
+    pub group: Option<String>,
+    /// What wrote the trace.
+    pub origin: String,
+    /// `quic` or `tcp`.
+    pub transport: &'static str,
+    /// From the first byte sent to the last event.
+    pub duration_ms: f64,
+    /// ACKs that delivered something.
+    pub acks: u64,
+    /// Delivered.
+    pub bytes: u64,
+    /// Payload of a full packet.
+    pub mss: u64,
+    /// What was taken for the initial window.
+    pub initial_window: u64,
+    /// The sender paced its first flight; null if that cannot be told.
+    pub paced: Option<bool>,
+    /// Smallest RTT.
+    pub min_rtt_ms: Option<f64>,
+    /// Median RTT.
+    pub rtt_p50_ms: Option<f64>,
+    /// 95th percentile.
+    pub rtt_p95_ms: Option<f64>,
+    /// Best sustained delivery rate: over four round trips, or 100 ms.
+    pub best_rate_mbps: Option<f64>,
+    /// The same with headers, as links count.
+    pub best_rate_wire_mbps: Option<f64>,
+    /// When that window began.
+    pub best_rate_at_ms: Option<f64>,
+    /// Neither queue nor loss showed: the path may carry more than the sender ever asked of it.
+    pub rate_is_lower_bound: bool,
+    /// Best sustained rate times smallest RTT.
+    pub bdp_bytes: Option<u64>,
+    /// Most in flight.
+    pub inflight_max: u64,
+    /// Declared lost, of what was sent.
+    pub loss_ratio: f64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// What the queue adds when it is full: RTT at losses less the smallest; null if no loss came with a queue.
+    pub buffer_ms: Option<f64>,
+    /// The most that a queue was seen to add.
+    pub queue_max_ms: Option<f64>,
+    /// The real sender.
+    pub sender: SenderRow,
+    /// The startups.
+    pub startups: Vec<StartupRow>,
+    /// What the ACKs say about the path.
+    pub findings: Vec<Finding>,
+}
+
+/// Sustained: this many round trips, at least [`LEAST_SUSTAINED`].
+const SUSTAINED_ROUNDS: u64 = 4;
+const LEAST_SUSTAINED: Nanos = Nanos::from_millis(100);
+/// A queue of less than this share of the round trip, and less than two milliseconds, is noise.
+const QUEUE_SHARE: f64 = 0.1;
+const QUEUE_LEAST_MS: f64 = 2.0;
+
+pub(crate) fn ms(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+/// Bytes per second as Mbit/s.
+pub(crate) fn mbps(rate: f64) -> f64 {
+    rate * 8e-6
+}
+
+/// The path as the ACKs of one connection show it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shown {
+    /// Best sustained rate, bytes per second.
+    pub rate: Option<f64>,
+    /// When it began, ns.
+    pub rate_at: Option<u64>,
+    /// Smallest RTT, ms.
+    pub min_rtt_ms: Option<f64>,
+    /// Rate times RTT, bytes.
+    pub bdp: Option<f64>,
+    /// Bytes on the wire per byte of payload.
+    pub wire: f64,
+    /// RTT at losses less the smallest, ms, where it is a queue.
+    pub buffer_ms: Option<f64>,
+    /// Largest RTT less the smallest, ms.
+    pub queue_max_ms: Option<f64>,
+    /// The path may carry more.
+    pub lower_bound: bool,
+}
+
+impl Shown {
+    /// Out of everything that was followed.
+    pub fn of(followed: &Followed) -> Shown {
+        let min = followed.min_rtt;
+        let span = Nanos((min.unwrap_or(Nanos::ZERO) * SUSTAINED_ROUNDS).0.max(LEAST_SUSTAINED.0));
+        let best = followed.meter.best(followed.opening.start, span);
+        let min_rtt_ms = min.map(|min| ms(min.0));
+        let above = |nanos: f64| min.map(|min| (nanos - min.0 as f64).max(0.0) / 1e6);
+        let noise = min_rtt_ms.map_or(QUEUE_LEAST_MS, |min| (min * QUEUE_SHARE).max(QUEUE_LEAST_MS));
+        let queue_max_ms = followed.rtts.most().and_then(|most| above(most as f64));
+        let buffer_ms = followed.signals.loss_rtt.quantile(0.75).and_then(above).filter(|queue| *queue > noise);
+        // Half of the time with a queue is a bottleneck that was kept busy.
+        let standing = followed.rtts.quantile(0.5).and_then(above).is_some_and(|queue| queue > noise);
+        Shown {
+            rate: best.map(|best| best.rate),
+            rate_at: best.map(|best| best.start),
+            min_rtt_ms,
+            bdp: best.zip(min).map(|(best, min)| best.rate * min.0 as f64 / 1e9),
+            wire: followed.wire as f64 / followed.sent.max(1) as f64,
+            buffer_ms,
+            queue_max_ms,
+            lower_bound: !standing && followed.lost == 0,
+        }
+    }
+}
+
+fn verdict(left: Option<&Left>, ratio: Option<f64>) -> Verdict {
+    let Some(left) = left else { return Verdict::Silent };
+    let ratio = ratio.unwrap_or(1.0);
+    if ratio < EARLY_BELOW {
+        Verdict::Early
+    } else if matches!(left.exit.reason, ExitReason::Loss | ExitReason::Timeout) || ratio > LATE_ABOVE {
+        Verdict::Late
+    } else {
+        Verdict::Right
+    }
+}
+
+fn startup(run: &Run, followed: &Followed, shown: &Shown) -> StartupRow {
+    let left = run.left.as_ref();
+    let start = followed.opening.start;
+    let of_bdp = |bytes: u64| shown.bdp.filter(|bdp| *bdp > 0.0).map(|bdp| bytes as f64 / bdp);
+    let ratio = left.and_then(|left| of_bdp(left.exit.detect_cwnd));
+    let in_time = |reason| matches!(reason, ExitReason::Delay | ExitReason::Train | ExitReason::CssDone | ExitReason::LssTrigger);
+    let estimate = left.and_then(|left| Some((left.exit.estimate? as f64, in_time(left.exit.reason))));
+    let rate = left.and_then(|left| left.rate);
+    StartupRow {
+        arm: run.named.label.clone(),
+        arm_full: run.named.arm.to_string(),
+        verdict: verdict(left, ratio),
+        exact: run.exact,
+        reason: left.map(|left| left.exit.reason.name()),
+        time_ms: left.map(|left| ms(left.exit.at.since(start).0)),
+        ack: left.map(|left| left.ack),
+        rounds: left.map(|left| left.exit.rounds),
+        cwnd: left.map(|left| left.exit.detect_cwnd),
+        bdp_ratio: ratio,
+        inflight: left.map(|left| left.exit.inflight),
+        used_ratio: left.map(|left| left.exit.inflight as f64 / left.exit.detect_cwnd.max(1) as f64),
+        estimate: estimate.map(|(value, is_time)| if is_time { value / 1e6 } else { value }),
+        estimate_unit: estimate.map(|(_, is_time)| if is_time { "ms" } else { "bytes" }),
+        rate_then_mbps: rate.map(mbps),
+        rate_ratio: rate.zip(shown.rate).map(|(then, best)| then / best),
+        aim_bytes: run.aim.map(|aim| aim.ssthresh),
+        aim_ratio: run.aim.and_then(|aim| of_bdp(aim.ssthresh)),
+        aim_ms: run.aim.map(|aim| ms(aim.at.since(start).0)),
+        cwnd_end: run.cwnd,
+    }
+}
+
+impl ConnectionRow {
+    /// The row of a connection that was followed to its end.
+    pub fn of(followed: &Followed) -> ConnectionRow {
+        let shown = Shown::of(followed);
+        let opening = &followed.opening;
+        let start = opening.start;
+        let sender = &followed.sender;
+        let (reason, left) = match (sender.recorded, sender.left) {
+            (Some(recorded), _) => (Some(recorded.reason.name()), Some((recorded.at, recorded.detect_cwnd))),
+            (None, left) => (None, left),
+        };
+        ConnectionRow {
+            name: opening.name.clone(),
+            group: opening.group.clone(),
+            origin: opening.origin.clone(),
+            transport: if opening.transport == Transport::Quic { "quic" } else { "tcp" },
+            duration_ms: ms(followed.end.since(start).0),
+            acks: followed.acks,
+            bytes: followed.delivered,
+            mss: followed.mss,
+            initial_window: followed.initial_window(),
+            paced: opening.paced,
+            min_rtt_ms: shown.min_rtt_ms,
+            rtt_p50_ms: followed.rtts.quantile(0.5).map(|rtt| rtt / 1e6),
+            rtt_p95_ms: followed.rtts.quantile(0.95).map(|rtt| rtt / 1e6),
+            best_rate_mbps: shown.rate.map(mbps),
+            best_rate_wire_mbps: shown.rate.map(|rate| mbps(rate * shown.wire)),
+            best_rate_at_ms: shown.rate_at.map(ms),
+            rate_is_lower_bound: shown.lower_bound,
+            bdp_bytes: shown.bdp.map(|bdp| bdp as u64),
+            inflight_max: followed.inflight_most,
+            loss_ratio: followed.lost as f64 / followed.sent.max(1) as f64,
+            timeouts: followed.timeouts,
+            buffer_ms: shown.buffer_ms,
+            queue_max_ms: shown.queue_max_ms,
+            sender: SenderRow {
+                arm: opening.ran.as_ref().map(|ran| ran.arm.clone()),
+                reason,
+                time_ms: left.map(|(at, _)| ms(at.since(start).0)),
+                cwnd: left.map(|(_, cwnd)| cwnd),
+                cwnd_max: Some(sender.cwnd_most).filter(|cwnd| *cwnd > 0),
+            },
+            startups: followed.runs.iter().map(|run| startup(run, followed, &shown)).collect(),
+            findings: findings(followed, &shown),
+        }
+    }
+}

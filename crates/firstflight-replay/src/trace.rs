@@ -1,0 +1,121 @@
+//! What every reader turns its file into: connections, and for each the steps that a controller is driven by.
+//!
+//! A reader knows nothing of algorithms; whoever listens knows nothing of formats.
+
+use crate::fault::Fault;
+use firstflight::event::Transport;
+use firstflight::startup::ExitReason;
+use firstflight::{Ack, Config, Congestion, Nanos, Ready, Sent, Seq, Time};
+
+/// A connection within one run, in order of opening.
+pub type Id = usize;
+
+/// A connection of which enough is known to drive controllers: opened just before its first ACK.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    /// What it is called: the file, and within the file what tells it apart.
+    pub name: String,
+    /// The group of a population it belongs to, where the trace says so.
+    pub group: Option<String>,
+    /// What wrote it, for people: `qlog of noq`, `capture`, `own trace`.
+    pub origin: String,
+    /// Whose rules.
+    pub transport: Transport,
+    /// When the controller was made.
+    pub made: Time,
+    /// When the first data packet left: where times count from.
+    pub start: Time,
+    /// Payload of a full packet as windows count it, bytes; so far.
+    pub mss: u64,
+    /// Bytes sent before the first ACK.
+    pub first_flight: u64,
+    /// First packet or sequence number.
+    pub nxt: Seq,
+    /// The first flight left spread over time, not at once; `None` if it is too short to tell.
+    pub paced: Option<bool>,
+    /// RTT sample of the handshake.
+    pub handshake_rtt: Option<Nanos>,
+    /// What really ran, told by the trace itself: then the replay of that arm is exact.
+    pub ran: Option<Ran>,
+}
+
+/// What a trace of our own says about the controller that wrote it.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// The arm in full.
+    pub arm: String,
+    /// What the connection told it.
+    pub config: Config,
+    /// Best exit in bytes, for the oracle.
+    pub oracle_exit: u64,
+    /// The records are what that controller was told, so its replay is exact; otherwise they were worked out from packets.
+    pub complete: bool,
+    /// Rate and idle round trip of the path, bits per second and ns, where it is an emulated one.
+    pub path: Option<(u64, u64)>,
+}
+
+/// How the startup that really ran left, as the trace has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Why.
+    pub reason: ExitReason,
+    /// When.
+    pub at: Time,
+    /// Window when it was detected, bytes.
+    pub detect_cwnd: u64,
+}
+
+/// One thing that happened.
+#[derive(Clone, Copy, Debug)]
+pub enum Step {
+    /// An RTT sample from before the first data.
+    HandshakeRtt(Time, Nanos),
+    /// How the startup that really ran left; none: a false alarm took it back.
+    Exit(Option<Recorded>),
+    /// The transport asked before a burst (own traces only: no other says so).
+    Ready(Ready),
+    /// A packet left; with the bytes it takes on the wire, IP header included.
+    Sent(Sent, u64),
+    /// An ACK, or a loss timer.
+    Ack(Ack),
+    /// A timeout.
+    Timeout(Congestion),
+    /// The whole last episode was a false alarm.
+    Spurious,
+    /// Packets have another size from now on, bytes.
+    Mss(u64),
+    /// What the real sender said of itself.
+    Window {
+        /// When.
+        now: Time,
+        /// Its window, bytes.
+        cwnd: u64,
+        /// Its threshold, bytes.
+        ssthresh: Option<u64>,
+    },
+    /// The receiver's window and not the sender's was the limit when this ACK came.
+    ReceiverLimited(Time),
+}
+
+/// Somebody who listens to a reader.
+pub trait Sink {
+    /// A connection begins.
+    fn open(&mut self, opening: Opening) -> Id;
+    /// Something happened in it.
+    fn step(&mut self, id: Id, step: &Step);
+    /// It is over: closed, or the file ended.
+    fn close(&mut self, id: Id);
+    /// The file is not all that it should be; what was read before stays.
+    fn remark(&mut self, fault: Fault);
+}
+
+/// How much of a file there was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes read, after decompression.
+    pub bytes: u64,
+    /// Events, packets or rows read.
+    pub records: u64,
+    /// Connections opened.
+    pub connections: u64,
+}

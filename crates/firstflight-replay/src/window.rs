@@ -1,0 +1,80 @@
+//! A window on a stream of bytes that slides along: whoever parses sees one piece at a time, and no piece is larger than the limit.
+
+use std::io::{self, Read};
+
+/// The largest piece that is looked at whole: an event of a trace, a line of a table, a block of a capture.
+pub const LARGEST: usize = 1 << 24;
+const FIRST: usize = 1 << 18;
+
+/// Bytes of a stream between `start` and `end` of a buffer.
+pub struct Window {
+    from: Box<dyn Read>,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Position of `start` in the stream.
+    offset: u64,
+    over: bool,
+    failed: Option<io::Error>,
+}
+
+impl Window {
+    /// Nothing is read yet.
+    pub fn new(from: Box<dyn Read>) -> Window {
+        Window { from, buffer: vec![0; FIRST], start: 0, end: 0, offset: 0, over: false, failed: None }
+    }
+
+    /// What is there and not yet taken.
+    pub fn seen(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Position in the stream of the first byte of [`Window::seen`].
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Lets go of the first `bytes`.
+    pub fn take(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.end - self.start);
+        self.start += bytes;
+        self.offset += bytes as u64;
+    }
+
+    /// Reads more behind what is there; false at the end of the stream, at an error, or when the window is as large as it may be.
+    pub fn more(&mut self) -> bool {
+        if self.over {
+            return false;
+        }
+        if self.start > 0 && self.end == self.buffer.len() {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.end == self.buffer.len() {
+            if self.buffer.len() >= LARGEST {
+                return false;
+            }
+            self.buffer.resize(self.buffer.len() * 2, 0);
+        }
+        loop {
+            match self.from.read(&mut self.buffer[self.end..]) {
+                Ok(0) => self.over = true,
+                Ok(read) => self.end += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => (self.over, self.failed) = (true, Some(error)),
+            }
+            return !self.over;
+        }
+    }
+
+    /// The stream has no more bytes than those seen.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Why the stream ended, if not because it was over; asked once.
+    pub fn failure(&mut self) -> Option<io::Error> {
+        self.failed.take()
+    }
+}

@@ -1,0 +1,33 @@
+//! What has to hold whatever a reader was given.
+#![allow(dead_code, reason = "each target uses its part")]
+
+use firstflight::arm::Arm;
+use firstflight_replay::replay::{Named, Replay, Settings};
+use firstflight_replay::results::Results;
+use firstflight_replay::{Extent, Fault};
+use std::io::{Cursor, Read};
+
+/// Reads bytes as a file.
+pub fn check(bytes: &[u8], read: impl FnOnce(&str, Box<dyn Read>, &mut Replay) -> Result<Extent, Fault>) {
+    follow(Box::new(Cursor::new(bytes.to_vec())), read);
+}
+
+/// Reads, and looks at what comes out.
+pub fn follow(bytes: Box<dyn Read>, read: impl FnOnce(&str, Box<dyn Read>, &mut Replay) -> Result<Extent, Fault>) {
+    let arms = ["slowstart", "hystart++", "best-published"];
+    let arms = arms.iter().map(|name| Named { label: (*name).into(), arm: Arm::parse(name).expect("an arm") }).collect();
+    let mut replay = Replay::new(Settings { arms, paced: None, iw: None, lines: 2 });
+    match read("file", bytes, &mut replay) {
+        Ok(extent) => assert!(extent.connections > 0, "a file that is not refused holds a connection"),
+        Err(fault) => assert!(!fault.to_string().contains('\n'), "a refusal is one line: {fault}"),
+    }
+    let results = Results::new(&replay, Vec::new());
+    for connection in &results.connections {
+        assert!(connection.loss_ratio.is_finite(), "{connection:?}");
+        for startup in &connection.startups {
+            assert!(startup.cwnd.is_none_or(|cwnd| cwnd > 0), "a window of nothing: {startup:?}");
+        }
+    }
+    let _ = firstflight_replay::population::to_toml(&replay.done.iter().filter_map(firstflight_replay::population::Entry::of).collect::<Vec<_>>(), "");
+    let _ = firstflight_replay::report::to_html(&replay, &results, "");
+}
