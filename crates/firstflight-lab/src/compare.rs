@@ -112,6 +112,14 @@ impl Plan {
     /// # Errors
     /// If the plan is empty or the path cannot carry the host's packets, or nothing was delivered by any trial within the limit.
     pub fn run(&self, keep: Keep, tick: &(impl Fn() + Sync)) -> Result<Comparison, Bad> {
+        self.run_until(keep, tick, &AtomicBool::new(false))
+    }
+
+    /// The same, until somebody sets `stop`.
+    ///
+    /// # Errors
+    /// Those of [`Plan::run`], and one line if it was stopped: a part of a comparison compares nothing.
+    pub fn run_until(&self, keep: Keep, tick: &(impl Fn() + Sync), stop: &AtomicBool) -> Result<Comparison, Bad> {
         if self.arms.is_empty() || self.repeat == 0 || self.ground.bytes == 0 {
             return Err(Bad("nothing to compare: at least one arm, one trial and one byte are needed".into()));
         }
@@ -120,6 +128,9 @@ impl Plan {
         let done: Vec<(TrialRow, Option<Recorder>)> = trials
             .into_par_iter()
             .map(|(arm, round)| {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Bad("stopped before every trial had run".into()));
+                }
                 let result = self.trial(&self.arms[arm], round, keep, &arrived);
                 tick();
                 result
