@@ -12,7 +12,7 @@ from . import _engine
 from ._arm import ArmLike, arms_of
 from ._engine import Refused
 from ._options import Number, folder_of, write_whole
-from ._population import Population, population_of, test_of
+from ._population import Population, population_of, engine_test
 from ._progress import progress as progress_bar
 from ._table import Table
 from ._text import grid, html
@@ -55,7 +55,7 @@ def ab(
     base = arms_of(baseline)
     if len(base) != 1:
         raise Refused(f"baseline {baseline}: {len(base)} arms; allowed: one")
-    test = test_of(population_of(population), [*base, *arms_of(arms)], flows, seed, iw, limit, transport, detection)
+    test = engine_test(population_of(population), [*base, *arms_of(arms)], flows, seed, iw, limit, transport, detection)
     folder = None if resume is None else os.fspath(resume)
     if folder is not None and not os.path.isdir(folder):
         folder_of(folder)

@@ -143,7 +143,7 @@ def population_of(given: str | os.PathLike[str] | Population) -> Population:
     return given if isinstance(given, Population) else Population(given)
 
 
-def test_of(
+def engine_test(
     population: Population,
     arms: Sequence[Any],
     flows: Number,

@@ -31,7 +31,7 @@ from ._ab import DEFAULT_ARMS, AbResult
 from ._arm import ArmLike, as_text
 from ._engine import Refused
 from ._options import Number, folder_of, write_whole
-from ._population import Population, population_of, test_of
+from ._population import Population, population_of, engine_test
 from ._progress import progress as progress_bar
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class _Spec:
     detection: str | None
 
     def test(self) -> _engine.Test:
-        return test_of(self.population, self.arms, self.flows, self.seed, self.iw, self.limit, self.transport, self.detection)
+        return engine_test(self.population, self.arms, self.flows, self.seed, self.iw, self.limit, self.transport, self.detection)
 
 
 @dataclass(frozen=True, order=True)
@@ -308,10 +308,11 @@ def _main(arguments: Sequence[str]) -> int:
         result = ab(given.pop("population"), given.pop("arms"), checkpoint=resume, **given)
         result.save(save)
     except Refused as refused:
-        print(f"firstflight: {refused}", file=sys.stderr)
+        # The command that waits for this prints it.
+        print(refused)
         return 2
     except ConnectionError as error:
-        print(f"firstflight: --address {given['address']}: {str(error).splitlines()[0]}", file=sys.stderr)
+        print(f"--address {given['address']}: {str(error).splitlines()[0]}")
         return 2
     except KeyboardInterrupt:
         return 130
