@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 _PATIENCE_S = 1.0
 
@@ -23,8 +24,9 @@ def progress(wanted: bool | None, total: int, unit: str) -> Iterator[Callable[[i
         yield None
         return
     try:
-        if "ipykernel" in sys.modules:
-            from tqdm.auto import tqdm
+        # Without its widgets a notebook shows the bar of a terminal.
+        if "ipykernel" in sys.modules and find_spec("ipywidgets") is not None:
+            from tqdm.notebook import tqdm
         else:
             from tqdm import tqdm
     except ImportError:
@@ -32,5 +34,5 @@ def progress(wanted: bool | None, total: int, unit: str) -> Iterator[Callable[[i
             raise
         yield None
         return
-    with tqdm(total=total, unit=f" {unit}", delay=_PATIENCE_S, leave=False) as bar:
+    with tqdm(total=total, unit=f" {unit}", delay=_PATIENCE_S, mininterval=0.5, leave=False) as bar:
         yield bar.update

@@ -43,6 +43,12 @@ def _colour(index: int, arm: str) -> str:
     return "#000000" if arm.startswith("oracle") else _COLOURS[index % len(_COLOURS)]
 
 
+def _colour_beside(result: AbResult, arm: str) -> str:
+    """The same arm has the same colour in every plot; the baseline is grey."""
+    index = result.arms.index(arm)
+    return "#777777" if index == 0 else _colour(index - 1, arm)
+
+
 def window(result: Comparison, *, arms: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
     """See `Comparison.plot_window`."""
     shown = result.arms if arms is None else list(arms)
@@ -72,7 +78,9 @@ def window(result: Comparison, *, arms: Sequence[str] | None = None, ax: Axes | 
         times, windows, losses = lines[arm]
         colour = _colour(index, arm)
         style = "--" if arm.startswith("oracle") else "-"
-        axes.step(times, [bytes / scale for bytes in windows], where="post", color=colour, linestyle=style, linewidth=1.4, label=arm)
+        # Later lines are thinner: where two arms do the same, both are seen.
+        width = max(1.2, 3.0 - 0.45 * index)
+        axes.step(times, [bytes / scale for bytes in windows], where="post", color=colour, linestyle=style, linewidth=width, label=arm)
         row = exits[arm]
         if row["exit_time_ms"] is not None:
             axes.plot(row["exit_time_ms"], row["exit_cwnd"] / scale, "o", color=colour, markersize=5)
@@ -95,9 +103,9 @@ def reduction(result: AbResult, *, by: Part | Literal["percentile"] = "group", a
     if by == "percentile":
         axes = _axes(ax)
         rows = result.percentiles.to_dicts()
-        for index, arm in enumerate(competitors):
+        for arm in competitors:
             own = [row for row in rows if row["arm"] == arm]
-            axes.plot([row["percentile"] for row in own], [row["reduction_pct"] for row in own], color=_colour(index, arm), label=arm)
+            axes.plot([row["percentile"] for row in own], [row["reduction_pct"] for row in own], color=_colour_beside(result, arm), label=arm)
         axes.axhline(0, color=_QUIET, linewidth=0.8)
         axes.legend(frameon=False, fontsize="small")
         axes.set_xlim(0, 100)
@@ -112,7 +120,7 @@ def reduction(result: AbResult, *, by: Part | Literal["percentile"] = "group", a
         at = [names.index(row["name"]) + (index - (len(competitors) - 1) / 2) * 0.8 / len(competitors) for row in own]
         value = [row["reduction_pct"] for row in own]
         spread = [[row["reduction_pct"] - row["reduction_pct_low"] for row in own], [row["reduction_pct_high"] - row["reduction_pct"] for row in own]]
-        axes.errorbar(value, at, xerr=spread, fmt="o", markersize=4, capsize=2, linewidth=1.2, color=_colour(index, arm), label=arm)
+        axes.errorbar(value, at, xerr=spread, fmt="o", markersize=4, capsize=2, linewidth=1.2, color=_colour_beside(result, arm), label=arm)
     axes.axvline(0, color=_QUIET, linewidth=0.8)
     axes.set_yticks(range(len(names)), [f"{name} ({flows[name]})" for name in names])
     axes.set_ylim(len(names) - 0.5, -0.5)
@@ -149,11 +157,11 @@ def reduction_of_comparison(result: Comparison, *, baseline: str | None = None, 
 
 
 def _scatter(axes: Axes, points: Sequence[dict[str, Any]]) -> None:
-    """Labelled points of time against loss with their spreads; the front is filled and joined."""
+    """Points of time against loss with their spreads; the front is filled and joined."""
     front = sorted((point for point in points if point["front"]), key=lambda point: (point["loss"], point["time"]))
     axes.plot([point["loss"] for point in front], [point["time"] for point in front], color=_QUIET, linewidth=0.8, linestyle="--", zorder=1)
-    for index, point in enumerate(points):
-        colour = _colour(index, point["arm"])
+    for point in points:
+        colour = point["colour"]
         axes.errorbar(
             [point["loss"]],
             [point["time"]],
@@ -164,16 +172,24 @@ def _scatter(axes: Axes, points: Sequence[dict[str, Any]]) -> None:
             linewidth=1.0,
             color=colour,
             markerfacecolor=colour if point["front"] else "white",
+            label=point["arm"],
             zorder=2,
         )
-        axes.annotate(point["arm"], (point["loss"], point["time"]), textcoords="offset points", xytext=(8, 5), fontsize="small", color=colour)
-    axes.margins(x=0.2, y=0.15)
+    axes.margins(x=0.12, y=0.12)
+    axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def pareto(result: AbResult, *, ax: Axes | None = None) -> Axes:
     """See `AbResult.plot_pareto`."""
     points = [
-        {"arm": row["arm"], "loss": row["loss_pct_mean"], "time": row["ttlb_ms_mean"], "front": row["front"]} for row in result.part("all")
+        {
+            "arm": row["arm"],
+            "loss": row["loss_pct_mean"],
+            "time": row["ttlb_ms_mean"],
+            "front": row["front"],
+            "colour": _colour_beside(result, row["arm"]),
+        }
+        for row in result.part("all")
     ]
     axes = _axes(ax)
     _scatter(axes, points)
@@ -191,7 +207,7 @@ def pareto_of_comparison(result: Comparison, *, ax: Axes | None = None) -> Axes:
             continue
         times, losses = [row["ttlb_ms"] for row in own], [100.0 * row["loss_ratio"] for row in own]
         time, loss = statistics.median(times), statistics.median(losses)
-        point: dict[str, Any] = {"arm": arm, "time": time, "loss": loss}
+        point: dict[str, Any] = {"arm": arm, "time": time, "loss": loss, "colour": _colour(result.arms.index(arm), arm)}
         if len(own) > 1:
             point["time_spread"] = [[time - min(times)], [max(times) - time]]
             point["loss_spread"] = [[loss - min(losses)], [max(losses) - loss]]

@@ -9,7 +9,8 @@ import pytest
 os.environ.setdefault("MPLBACKEND", "Agg")
 # A cluster of tests listens on this machine only and lives for seconds: it leaves no token in anybody's home.
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
-os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+# By this the workers of a test are told from anybody else's.
+os.environ["FIRSTFLIGHT_MARK"] = "firstflight-test"
 
 ROOT = Path(__file__).resolve().parents[2]
 

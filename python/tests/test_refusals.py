@@ -1,5 +1,6 @@
 """What is wrong is said in the words of the command, as an exception that is a ValueError."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -37,7 +38,7 @@ def test_a_refusal_is_the_sentence_of_the_command(binary: str, given: dict[str, 
 
 
 def test_other_refusals_are_one_line_too() -> None:
-    tries = [
+    tries: list[Callable[[], object]] = [
         lambda: ff.ab("cdnn"),
         lambda: ff.ab("cdn", "slowstart"),
         lambda: ff.ab("cdn", flows=0),

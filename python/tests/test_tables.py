@@ -32,7 +32,7 @@ def test_nobody_copies(trace: ff.Table) -> None:
 
 def test_pandas_polars_duckdb_and_pyarrow_see_the_same(trace: ff.Table) -> None:
     largest = max(trace.column("cwnd"))
-    assert pd.DataFrame.from_arrow(trace)["cwnd"].max() == largest
+    assert pd.DataFrame.from_arrow(trace)["cwnd"].max() == largest  # type: ignore[attr-defined]
     assert trace.to_pandas()["cwnd"].max() == largest
     assert trace.to_polars()["cwnd"].max() == largest
     assert trace.to_arrow()["cwnd"].to_pandas().max() == largest
