@@ -12,7 +12,7 @@ from . import _engine
 from ._arm import ArmLike, arms_of
 from ._engine import Refused
 from ._options import Number, folder_of, write_whole
-from ._population import Population, population_of, engine_test
+from ._population import Population, engine_test, population_of
 from ._progress import progress as progress_bar
 from ._table import Table
 from ._text import grid, html

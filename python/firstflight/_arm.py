@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Union, final
+from typing import final
 
 from . import _engine
 from ._engine import Refused
@@ -136,7 +136,7 @@ class Arm:
         return hash(self._full)
 
 
-ArmLike = Union[str, Arm, type[Startup], Startup]
+ArmLike = str | Arm | type[Startup] | Startup
 """What can stand for an arm."""
 
 
@@ -162,5 +162,3 @@ def as_text(given: ArmLike | Sequence[ArmLike]) -> list[str]:
             raise Refused(f"arm `{arm[0]}`: a startup of your own runs on this machine only; allowed: arms of `firstflight arms`")
         texts.append(arm)
     return texts
-
-

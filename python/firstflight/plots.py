@@ -66,7 +66,7 @@ def window(result: Comparison, *, arms: Sequence[str] | None = None, ax: Axes | 
         if lost:
             losses.append((time, cwnd))
     full = what["bdp_bytes"] + (what["queue_bytes"] or 0)
-    scale, unit = (1e6, "MB") if max(full, max(max(line[1], default=0) for line in lines.values())) >= 2e6 else (1e3, "kB")
+    scale, unit = (1e6, "MB") if max(full, *(max(line[1], default=0) for line in lines.values())) >= 2e6 else (1e3, "kB")
     axes = _axes(ax)
     axes.axhspan(what["bdp_bytes"] / scale, full / scale, color="#000000", alpha=0.05, linewidth=0)
     axes.axhline(what["bdp_bytes"] / scale, color=_QUIET, linewidth=0.8, linestyle="--")
@@ -214,9 +214,7 @@ def pareto_of_comparison(result: Comparison, *, ax: Axes | None = None) -> Axes:
         points.append(point)
     for point in points:
         point["front"] = not any(
-            other["time"] <= point["time"]
-            and other["loss"] <= point["loss"]
-            and (other["time"], other["loss"]) != (point["time"], point["loss"])
+            other["time"] <= point["time"] and other["loss"] <= point["loss"] and (other["time"], other["loss"]) != (point["time"], point["loss"])
             for other in points
         )
     axes = _axes(ax)

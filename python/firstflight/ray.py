@@ -31,7 +31,7 @@ from ._ab import DEFAULT_ARMS, AbResult
 from ._arm import ArmLike, as_text
 from ._engine import Refused
 from ._options import Number, folder_of, write_whole
-from ._population import Population, population_of, engine_test
+from ._population import Population, engine_test, population_of
 from ._progress import progress as progress_bar
 
 if TYPE_CHECKING:

@@ -78,7 +78,12 @@ def test_a_population_prints_with_its_knobs() -> None:
     assert ff.Population(str(population)) == population
 
 
-MEASURED: dict[str, list[object]] = {"rtt_ms": [20.0, 40.0, 90.0], "rate_mbps": [100, 50, 8], "buffer_ms": [30, 60, 200], "group": ["fibre", "fibre", "dsl"]}
+MEASURED: dict[str, list[object]] = {
+    "rtt_ms": [20.0, 40.0, 90.0],
+    "rate_mbps": [100, 50, 8],
+    "buffer_ms": [30, 60, 200],
+    "group": ["fibre", "fibre", "dsl"],
+}
 
 
 def test_measured_paths_come_from_any_kind_of_frame() -> None:
