@@ -10,13 +10,13 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target within `make test`; a night is better, a minute finds what is careless.
 export SECONDS_EACH ?= 10
 
-.PHONY: help test lint unit docs report browser bare fuzz quic kernel bench
+.PHONY: help test lint unit docs report browser bare fuzz quic kernel python bench
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-test: lint unit quic kernel docs browser bare fuzz ## everything we claim, checked; installs what it needs on Debian
-	@awk '/^test result: ok/ { passed += $$4; ignored += $$8 } END { printf "make test: %d Rust tests passed, %d ignored; lints, documentation, browser, bare and fuzz parts as above\n", passed, ignored }' $(TARGET)/test.log
+test: lint unit quic kernel python docs browser bare fuzz ## everything we claim, checked; installs what it needs on Debian
+	@awk '/^test result: ok/ { passed += $$4; ignored += $$8 } END { printf "make test: %d Rust tests passed, %d ignored; lints, documentation, python, browser, bare and fuzz parts as above\n", passed, ignored }' $(TARGET)/test.log
 
 lint: ## formatting and clippy, warnings are errors
 	cargo fmt --all --check
@@ -33,6 +33,9 @@ quic: ## the adapters, the testbed on real QUIC stacks, HTTP/3 and the relay, an
 
 kernel: ## controllers in the running kernel: equal to the core, loaded, unloaded
 	crates/firstflight-linux/test.sh
+
+python: ## the Python package: wheel, types, tests, notebooks, a Ray cluster on this machine
+	CARGO_TARGET_DIR=$(TARGET) python/test.sh
 
 docs: ## the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+mod cluster;
 mod tables;
 
 #[derive(Args, Debug)]
@@ -59,8 +60,8 @@ struct TestOptions {
     limit: u64,
     #[command(flatten)]
     outputs: Outputs,
-    /// Write a row per connection and arm: a .csv file, or .parquet where that is built in
-    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    /// Write a row per connection and arm: a .csv file, or .parquet where that is built in; with `--engine ray` a folder of Parquet files
+    #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Run only part I of N (such as 1/4); needs --save or --resume
     #[arg(long, value_name = "I/N", value_parser = part)]
@@ -68,12 +69,14 @@ struct TestOptions {
     /// Write the sums of what ran to a file for `firstflight ab merge`
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Keep finished blocks in this folder and do not run again what is there
+    /// Keep finished blocks (with `--engine ray`: shards) in this folder and do not run again what is there
     #[arg(long, value_name = "FOLDER")]
     resume: Option<PathBuf>,
     /// Worker threads; results do not depend on it
     #[arg(long, value_parser = threads, allow_negative_numbers = true)]
     threads: Option<u16>,
+    #[command(flatten)]
+    cluster: cluster::Options,
 }
 
 #[derive(Args, Debug)]
@@ -150,7 +153,9 @@ impl Outputs {
 
 fn test(options: &TestOptions) -> Result<Done, Bad> {
     options.outputs.check()?;
-    for file in options.out.iter().chain(&options.save) {
+    cluster::check(options)?;
+    // Rows of a cluster go into a folder, or to an address that only the cluster knows.
+    for file in options.out.iter().filter(|_| !options.cluster.is_ray()).chain(&options.save) {
         check_file(file)?;
     }
     let mut arms = parse_arms(&options.baseline)?;
@@ -178,9 +183,13 @@ fn test(options: &TestOptions) -> Result<Done, Bad> {
     if let Some(folder) = &options.resume {
         prepare(folder)?;
     }
-    let sink = options.out.as_deref().map(Sink::open).transpose()?;
-    let tallies = run_with_progress(&test, options, sink)?;
     let experiment = test.experiment();
+    let tallies = if options.cluster.is_ray() {
+        cluster::run(options, &experiment)?
+    } else {
+        let sink = options.out.as_deref().map(Sink::open).transpose()?;
+        run_with_progress(&test, options, sink)?
+    };
     if let Some(file) = &options.save {
         write_whole(file, |out| out.write_all(&shard::encode(&experiment, &tallies)))?;
     }

@@ -130,6 +130,14 @@ impl Plan {
     /// # Errors
     /// Those of [`Plan::run`] and of whoever takes the logs.
     pub fn run_traced(&self, keep: Keep, takes: Option<&Takes<'_>>, tick: &(impl Fn() + Sync)) -> Result<Comparison, Bad> {
+        self.run_until(keep, takes, tick, &AtomicBool::new(false))
+    }
+
+    /// The same, until somebody sets `stop`.
+    ///
+    /// # Errors
+    /// Those of [`Plan::run_traced`], and one line if it was stopped: a part of a comparison compares nothing.
+    pub fn run_until(&self, keep: Keep, takes: Option<&Takes<'_>>, tick: &(impl Fn() + Sync), stop: &AtomicBool) -> Result<Comparison, Bad> {
         if self.arms.is_empty() || self.repeat == 0 || self.ground.bytes == 0 {
             return Err(Bad("nothing to compare: at least one arm, one trial and one byte are needed".into()));
         }
@@ -138,6 +146,9 @@ impl Plan {
         let done: Vec<(TrialRow, Option<Recorder>)> = trials
             .into_par_iter()
             .map(|(arm, round)| {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Bad("stopped before every trial had run".into()));
+                }
                 let result = self.trial((arm, round), keep, takes, &arrived);
                 tick();
                 result

@@ -7,6 +7,7 @@ pub mod compare;
 pub mod error;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub mod linux;
+pub mod own;
 pub mod page;
 pub mod population;
 #[cfg(feature = "quic")]
@@ -17,6 +18,7 @@ pub mod record;
 pub mod report;
 pub mod reproduce;
 pub mod sharing;
+pub mod size;
 pub mod stats;
 pub mod table;
 pub mod testbed;
@@ -26,6 +28,7 @@ pub mod trial;
 pub use arms::{DEFAULT_ARMS, NamedArm, parse_arms};
 pub use compare::{Comparison, Plan};
 pub use error::{Bad, nearest};
+pub use own::OwnStartup;
 pub use population::Population;
 pub use testbed::Testbed;
 pub use trial::{Ground, Hosts, TrialRow, hosts_of_tcp};

@@ -4,8 +4,11 @@ use crate::arms::NamedArm;
 use crate::error::Bad;
 use crate::record::Recorder;
 use crate::testbed::Testbed;
-use firstflight::controller::Config;
+use firstflight::avoidance::AnyAvoidance;
+use firstflight::controller::{Config, Controller};
 use firstflight::detection::presets::{Marking, PRESETS};
+use firstflight::recovery::AnyRecovery;
+use firstflight::startup::Startup;
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::{Fate, Path, Purpose, Queue, Rate, Release, Stream};
 pub use firstflight_sim::Hosts;
@@ -114,6 +117,9 @@ impl Ground {
         if arm.kernel.is_some() && self.testbed != Testbed::Linux {
             return Err(Bad(format!("arm `{}`: the kernel's own controllers run on the testbed `linux` only", arm.label)));
         }
+        if arm.own.is_some() && self.testbed != Testbed::Sim {
+            return Err(Bad(format!("arm `{}`: a startup of your own runs on the testbed `sim` only", arm.label)));
+        }
         #[cfg(feature = "quic")]
         if self.testbed == Testbed::Quic {
             return crate::quic::run(self, arm, seed, recorder);
@@ -126,7 +132,6 @@ impl Ground {
         if self.testbed == Testbed::Linux {
             return crate::linux::run(self, arm, seed, recorder);
         }
-        let controller = arm.arm.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
         let mut recorder = recorder;
         if let Some(tracer) = recorder.as_deref_mut().and_then(Recorder::tracer) {
             tracer.begin_with(Time(0), arm.arm.configure(self.config()), 0, self.oracle_exit(), Time(0));
@@ -141,10 +146,11 @@ impl Ground {
             seed,
             path_index: self.path_index,
         };
-        Ok(match recorder {
-            Some(recorder) => run(&setup, controller, recorder)?,
-            None => run(&setup, controller, &mut Nobody)?,
-        })
+        if let Some(own) = &arm.own {
+            let outcome = watched(&setup, arm.arm.controller_with(own.make(), self.config(), Time(0), Seq(0)), recorder)?;
+            return if own.is_broken() { Err(Bad(format!("arm `{}`: its startup broke", arm.label))) } else { Ok(outcome) };
+        }
+        watched(&setup, arm.arm.controller(self.config(), self.oracle_exit(), Time(0), Seq(0)), recorder)
     }
 }
 
@@ -168,6 +174,18 @@ impl Ground {
         let mut done = run_flows(&shared, vec![plan], &mut Nobody)?;
         Ok(done.flows.swap_remove(0))
     }
+}
+
+/// Runs a trial with somebody watching, or nobody.
+fn watched<S: Startup>(
+    setup: &Setup<'_>,
+    controller: Controller<S, AnyAvoidance, AnyRecovery>,
+    recorder: Option<&mut Recorder>,
+) -> Result<Outcome, Bad> {
+    Ok(match recorder {
+        Some(recorder) => run(setup, controller, recorder)?,
+        None => run(setup, controller, &mut Nobody)?,
+    })
 }
 
 /// How startup ended, as in `--json`.

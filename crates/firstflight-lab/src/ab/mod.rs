@@ -105,8 +105,9 @@ impl Test {
             return Err(Bad("nothing to test: a baseline and at least one other arm are needed".into()));
         }
         for (index, arm) in self.arms.iter().enumerate() {
-            if let Some(twin) =
-                self.arms[..index].iter().find(|other| other.label == arm.label || other.arm == arm.arm && other.kernel == arm.kernel)
+            if let Some(twin) = self.arms[..index]
+                .iter()
+                .find(|other| other.label == arm.label || other.arm == arm.arm && other.kernel == arm.kernel && other.own == arm.own)
             {
                 return Err(Bad(format!(
                     "arms `{}` and `{}` are the same; allowed: each once, the baseline included",

@@ -48,15 +48,27 @@ impl Test {
     /// # Errors
     /// If this is no test, if a file of the folder to resume belongs to another, or cannot be written.
     pub fn run(&self, run: &Run, watch: &mut Watch<'_>) -> Result<Tallies, Bad> {
+        let blocks = (0..self.blocks()).filter(|block| run.shard.is_none_or(|(i, n)| block % n == i - 1));
+        self.run_blocks(blocks, run.resume.as_deref(), watch)
+    }
+
+    /// The same for any blocks, each once: a range of them is a range of connections, [`Test::block`] of them each.
+    ///
+    /// # Errors
+    /// Those of [`Test::run`], and one line if there is no such block.
+    pub fn run_blocks(&self, blocks: impl IntoIterator<Item = u64>, resume: Option<&File>, watch: &mut Watch<'_>) -> Result<Tallies, Bad> {
         self.check()?;
         let experiment = self.experiment();
         let mut total = Tallies::new(&experiment);
         let threads = rayon::current_num_threads().max(1);
         let worker = || Mutex::new(Worker { tallies: Tallies::new(&experiment), rows: Vec::new() });
         let workers: Vec<Mutex<Worker>> = (0..threads).map(|_| worker()).collect();
-        for block in (0..self.blocks()).filter(|block| run.shard.is_none_or(|(i, n)| block % n == i - 1)) {
+        for block in blocks {
+            if block >= self.blocks() {
+                return Err(Bad(format!("block {block}: there are {}, counted from 0", self.blocks())));
+            }
             let flows = block * self.block()..((block + 1) * self.block()).min(self.flows);
-            let file = run.resume.as_ref().map(|folder| folder.join(format!("block-{block:06}.ffab")));
+            let file = resume.map(|folder| folder.join(format!("block-{block:06}.ffab")));
             if let Some(file) = file.as_deref().filter(|file| file.exists()) {
                 let (known, tallies) = read(file)?;
                 if known != experiment || tallies.blocks != [block] {

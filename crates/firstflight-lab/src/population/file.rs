@@ -9,6 +9,7 @@ use super::{
 };
 use crate::error::{Bad, nearest};
 use firstflight_path::Path;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path as File;
 use toml::de::DeTable;
@@ -187,6 +188,18 @@ impl Population {
     /// # Errors
     /// One line with file, line and key.
     pub fn from_toml(file: &str, text: &str, folder: Option<&File>) -> Result<Population, Bad> {
+        Population::read_toml(file, text, Files::In(folder))
+    }
+
+    /// Reads a population file whose files were given along, by the names it has for them: on a machine that has none of them.
+    ///
+    /// # Errors
+    /// One line with file, line and key.
+    pub fn from_parts(file: &str, text: &str, files: &BTreeMap<String, String>) -> Result<Population, Bad> {
+        Population::read_toml(file, text, Files::Given(files))
+    }
+
+    fn read_toml(file: &str, text: &str, files: Files<'_>) -> Result<Population, Bad> {
         let place = Place { file, text };
         let table = DeTable::parse(text).map_err(|error| {
             let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -194,7 +207,7 @@ impl Population {
         })?;
         let top = Section::new(place, "", 0, table.get_ref(), TOP)?;
         top.need("schema")?.number_that(|schema| schema.total_cmp(&SCHEMA).is_eq(), "1")?;
-        let reader = Reader { folder };
+        let reader = Reader { files };
         let mut population = match top.text("base")? {
             Some(name) => Population::named_or_file(&name).map_err(|Bad(line)| top.bad("base", line))?,
             None => Population {
@@ -419,12 +432,25 @@ fn read_pair(entry: &Field<'_>, of_rank: bool) -> Result<(Variable, Variable, f6
 
 /// Reads the files that a population names.
 struct Reader<'a> {
-    folder: Option<&'a File>,
+    files: Files<'a>,
+}
+
+/// Where the files are that a population names.
+#[derive(Clone, Copy)]
+enum Files<'a> {
+    /// On disk, in this folder if they do not say.
+    In(Option<&'a File>),
+    /// Here, by the names that the population has for them.
+    Given(&'a BTreeMap<String, String>),
 }
 
 impl Reader<'_> {
     fn fetch(&self, field: &Field<'_>, name: &str) -> Result<String, Bad> {
-        let path = self.folder.map_or_else(|| name.into(), |folder| folder.join(name));
+        let folder = match self.files {
+            Files::Given(texts) => return texts.get(name).cloned().ok_or_else(|| field.bad(format_args!("{name} was not given along"))),
+            Files::In(folder) => folder,
+        };
+        let path = folder.map_or_else(|| name.into(), |folder| folder.join(name));
         fs::read_to_string(&path).map_err(|error| field.bad(format_args!("{}: {error}", path.display())))
     }
 

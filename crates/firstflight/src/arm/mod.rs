@@ -11,8 +11,8 @@ use crate::avoidance::{AnyAvoidance, Cubic, Reno, cubic, reno};
 use crate::controller::{Config, Controller};
 use crate::recovery::{AnyRecovery, Immediate, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use crate::startup::{
-    AnyStartup, Best, BestPublished, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle, RapidStart, Search, SlowStart, best,
-    best_published, hystart, hystart_plus_plus, jump_start, limited_slow_start, rapid_start, search,
+    AnyStartup, Best, BestPublished, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle, RapidStart, Search, SlowStart, Startup,
+    best, best_published, hystart, hystart_plus_plus, jump_start, limited_slow_start, rapid_start, search,
 };
 use crate::units::{Seq, Time};
 use core::fmt;
@@ -343,6 +343,11 @@ impl Arm {
             StartupSpec::Jump(params) => JumpStart::new(params).into(),
             StartupSpec::Oracle(params) => Oracle::new(params.exit.unwrap_or(oracle_exit)).into(),
         };
+        self.controller_with(startup, base, now, nxt)
+    }
+
+    /// The same with another startup in the place of this arm's: one that is not of this crate.
+    pub fn controller_with<S: Startup>(&self, startup: S, base: Config, now: Time, nxt: Seq) -> Controller<S, AnyAvoidance, AnyRecovery> {
         let avoidance = match self.avoidance {
             AvoidanceSpec::Cubic(params) => AnyAvoidance::Cubic(Cubic::new(params)),
             AvoidanceSpec::Reno(params) => AnyAvoidance::Reno(Reno::new(params)),

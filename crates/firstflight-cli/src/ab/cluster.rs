@@ -1,0 +1,164 @@
+//! `ab --engine ray`: the connections run on a Ray cluster through the Python package, the tables are made here.
+//!
+//! The package writes the sums of the whole test to a file, as `--save` does; what follows is as if they had been computed here.
+
+use super::TestOptions;
+use crate::run::Transport;
+use crate::size;
+use clap::{Args, ValueEnum};
+use firstflight_lab::Bad;
+use firstflight_lab::ab::{Experiment, Tallies, run as files};
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Engine {
+    /// This machine
+    Local,
+    /// A Ray cluster, through the Python package
+    Ray,
+}
+
+#[derive(Args, Debug)]
+pub struct Options {
+    /// Where connections run
+    #[arg(long, value_enum, default_value = "local")]
+    engine: Engine,
+    /// Ray: address of the cluster (`auto`, `ray://host:10001`); without one a cluster on this machine is started and ended again
+    #[arg(long)]
+    address: Option<String>,
+    /// Ray: into how many ranges of connections the test is cut [default: four per core]
+    #[arg(long, value_parser = |text: &str| size::count(text, 1..=1_000_000, ""), allow_negative_numbers = true)]
+    shards: Option<u64>,
+}
+
+impl Options {
+    /// The test runs on a cluster.
+    pub fn is_ray(&self) -> bool {
+        self.engine == Engine::Ray
+    }
+}
+
+/// Refuses options that do not go together.
+///
+/// # Errors
+/// One line.
+pub fn check(options: &TestOptions) -> Result<(), Bad> {
+    let wrong = if options.cluster.is_ray() {
+        let engine = "goes without `--engine ray`: the cluster decides that";
+        [("--shard", options.shard.is_some(), engine), ("--threads", options.threads.is_some(), engine)]
+    } else if options.out.is_some() && options.resume.is_some() {
+        [("--out", true, "goes without --resume: blocks that are there already have no rows any more"), ("", false, "")]
+    } else {
+        let engine = "goes with `--engine ray`";
+        [("--address", options.cluster.address.is_some(), engine), ("--shards", options.cluster.shards.is_some(), engine)]
+    };
+    match wrong.iter().find(|(_, given, _)| *given) {
+        Some((option, _, why)) => Err(Bad(format!("{option}: {why}"))),
+        None => Ok(()),
+    }
+}
+
+/// Which Python has the package.
+const PYTHON: &str = "FIRSTFLIGHT_PYTHON";
+
+/// Runs the test on the cluster.
+///
+/// # Errors
+/// One line if the package is not there, if it refuses, or if the cluster fails.
+pub fn run(options: &TestOptions, experiment: &Experiment) -> Result<Tallies, Bad> {
+    let python = env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
+    find_package(&python)?;
+    let sums = Sums(env::temp_dir().join(format!("firstflight-{}.ffab", std::process::id())));
+    // Ctrl-C reaches the runner too, which cancels what runs on the cluster; until it has, its file is still to be removed.
+    let _ = ctrlc::set_handler(|| {});
+    let ended = Command::new(&python)
+        .args(["-m", "firstflight.ray"])
+        .args(words(options, &sums.0))
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| cannot_start(&python, &error))?;
+    if !ended.status.success() {
+        return Err(failure(ended.status, &String::from_utf8_lossy(&ended.stdout)));
+    }
+    let (known, tallies) = files::read(&sums.0)?;
+    if known != *experiment {
+        return Err(Bad("--engine ray: the package ran another test than this command means; allowed: the same version of both".into()));
+    }
+    Ok(tallies)
+}
+
+fn cannot_start(python: &OsString, error: &std::io::Error) -> Bad {
+    Bad(format!("--engine ray: {}: {error}; {PYTHON} names another Python", python.display()))
+}
+
+fn find_package(python: &OsString) -> Result<(), Bad> {
+    let look = "import sys\nfrom importlib.util import find_spec\nsys.exit(0 if find_spec('firstflight') and find_spec('ray') else 3)";
+    let found = Command::new(python).args(["-c", look]).stdin(Stdio::null()).output().map_err(|error| cannot_start(python, &error))?;
+    if found.status.success() {
+        return Ok(());
+    }
+    Err(Bad(format!(
+        "--engine ray: {} has no package `firstflight` with Ray; `pip install './python[ray]'` in a checkout installs it, {PYTHON} names another Python",
+        python.display()
+    )))
+}
+
+/// The test in the words of the package's runner.
+fn words(options: &TestOptions, sums: &Path) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
+    let mut word = |name: &str, value: OsString| {
+        // With the sign, a value that begins with a dash is still a value.
+        let mut both = OsString::from(format!("--{name}="));
+        both.push(value);
+        words.push(both);
+    };
+    let transport = if options.speech.transport == Transport::Quic { "quic" } else { "tcp" };
+    word("save", sums.into());
+    word("population", options.population.as_str().into());
+    word("flows", options.flows.to_string().into());
+    word("baseline", options.baseline.as_str().into());
+    word("arms", options.arms.as_str().into());
+    word("seed", options.seed.to_string().into());
+    word("limit", options.limit.to_string().into());
+    word("transport", transport.into());
+    let optional = [
+        ("iw", options.iw.map(|iw| iw.to_string().into())),
+        ("detection", options.speech.detection.clone().map(Into::into)),
+        ("resume", options.resume.clone().map(Into::into)),
+        ("out", options.out.clone().map(Into::into)),
+        ("address", options.cluster.address.clone().map(Into::into)),
+        ("shards", options.cluster.shards.map(|shards| shards.to_string().into())),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            word(name, value);
+        }
+    }
+    words
+}
+
+/// Exit code of the runner for what the user can mend; the line stands on its standard output.
+const REFUSED: i32 = 2;
+/// Exit code of the runner after Ctrl-C.
+const INTERRUPTED: i32 = 130;
+
+fn failure(status: ExitStatus, said: &str) -> Bad {
+    match status.code() {
+        Some(REFUSED) => Bad(said.lines().next().unwrap_or("--engine ray: refused").to_owned()),
+        Some(INTERRUPTED) => Bad("--engine ray: interrupted; what is in the folder of --resume need not run again".into()),
+        _ => Bad(format!("--engine ray: the runner failed ({status}); what it said stands above")),
+    }
+}
+
+/// The file of sums, which does not outlive the run.
+struct Sums(PathBuf);
+
+impl Drop for Sums {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,126 @@
+//! Numbers as users write them: sizes with a unit, counts without.
+
+use std::ops::RangeInclusive;
+
+/// Reads `10MB`, `200kB`, `1GiB`, `1500B`: a positive number with its unit.
+///
+/// # Errors
+/// What is wrong with it and what is allowed, to follow the option and its value.
+pub fn parse(text: &str) -> Result<u64, String> {
+    const UNITS: &[(&str, u64)] =
+        &[("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+    const LARGEST: u64 = 1 << 40;
+    let wrong = |what: &str| format!("{what}; allowed: 1B to 1024GiB, with the unit B, kB, MB, GB, KiB, MiB or GiB");
+    let text = text.trim();
+    if text.starts_with('-') {
+        return Err(wrong("is negative"));
+    }
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = (&text[..end], text[end..].trim_start());
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() || part.contains('.') || number.ends_with('.') || part.len() > 9 {
+        return Err(wrong("is not a number"));
+    }
+    let Some(&(_, unit)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+        return Err(wrong(if unit.is_empty() { "the unit is missing" } else { "unknown unit" }));
+    };
+    let digits = format!("{whole}{part}");
+    if digits.bytes().all(|b| b == b'0') {
+        return Err(wrong("is zero"));
+    }
+    // More digits than u64 holds are too many bytes in any unit.
+    let digits = digits.parse::<u64>().map_err(|_| wrong("is too large"))?;
+    match u128::from(digits) * u128::from(unit) / 10u128.pow(part.len() as u32) {
+        0 => Err(wrong("is less than a byte")),
+        bytes if bytes <= u128::from(LARGEST) => Ok(bytes as u64),
+        _ => Err(wrong("is too large")),
+    }
+}
+
+/// Reads a whole number of a range.
+///
+/// # Errors
+/// What is wrong with it and what is allowed, to follow the option and its value.
+pub fn count(text: &str, range: RangeInclusive<u64>, unit: &str) -> Result<u64, String> {
+    let wrong = |what: &str| {
+        let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+        format!("{what}; allowed: {} to {}{unit}", range.start(), range.end())
+    };
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(wrong("is not a whole number"));
+    }
+    if text.starts_with('-') {
+        return Err(wrong("is negative"));
+    }
+    match text.parse() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        Ok(0) => Err(wrong("is zero")),
+        Ok(number) if number < *range.start() => Err(wrong("is too small")),
+        _ => Err(wrong("is too large")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count, parse};
+
+    #[test]
+    fn sizes_have_a_number_and_a_unit() {
+        let rows = [
+            ("10MB", 10_000_000),
+            ("200kB", 200_000),
+            ("1.5 MB", 1_500_000),
+            ("1MiB", 1_048_576),
+            ("1B", 1),
+            ("2GB", 2_000_000_000),
+            ("1024GiB", 1 << 40),
+            ("0.000001MB", 1),
+        ];
+        for (text, bytes) in rows {
+            assert_eq!(parse(text), Ok(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_size_is_told_what_is_wrong_with_it() {
+        let rows = [
+            ("10", "the unit is missing"),
+            ("MB", "is not a number"),
+            ("-5MB", "is negative"),
+            ("0B", "is zero"),
+            ("0.0GB", "is zero"),
+            ("0.1B", "is less than a byte"),
+            ("10 bananas", "unknown unit"),
+            ("10mb", "unknown unit"),
+            ("1e3kB", "unknown unit"),
+            ("99999999999999999999B", "is too large"),
+            ("1025GiB", "is too large"),
+            ("1.2.3MB", "is not a number"),
+            ("1.MB", "is not a number"),
+            ("\u{661}MB", "is not a number"),
+            ("", "is not a number"),
+        ];
+        for (text, what) in rows {
+            let line = parse(text).expect_err(text);
+            assert!(line.starts_with(what) && line.contains("allowed: "), "{text:?} should hear that it {what}, not `{line}`");
+        }
+    }
+
+    #[test]
+    fn counts_have_a_range() {
+        assert_eq!(count("1", 1..=9, ""), Ok(1));
+        assert_eq!(count("9", 1..=9, ""), Ok(9));
+        let rows = [
+            ("0", "is zero"),
+            ("10", "is too large"),
+            ("-1", "is negative"),
+            ("x", "is not a whole number"),
+            ("", "is not a whole number"),
+        ];
+        for (text, what) in rows {
+            assert_eq!(count(text, 1..=9, "packets"), Err(format!("{what}; allowed: 1 to 9 packets")), "{text:?}");
+        }
+        assert_eq!(count("99999999999999999999", 0..=u64::MAX, ""), Err(format!("is too large; allowed: 0 to {}", u64::MAX)));
+    }
+}

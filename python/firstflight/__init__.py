@@ -1,0 +1,51 @@
+"""Take-off for TCP and QUIC: every startup and loss recovery on the same path, side by side.
+
+>>> import firstflight as ff
+>>> result = ff.compare("rapid-slide", arms=["slowstart", "hystart++"], bytes="2MB")
+>>> result.rows.column("complete")
+[True, True]
+
+`compare` runs arms on one path, `ab` tests them against a baseline on a population of paths, `reproduce` puts published numbers beside
+ours. Results are `Table`s that pandas, Polars, DuckDB and pyarrow take without copying. `Startup` is for algorithms of your own,
+`firstflight.ray` for more machines.
+"""
+
+from ._ab import AbResult, ab
+from ._arm import Arm, ArmLike
+from ._compare import Comparison, compare
+from ._engine import Ack, Context, Ready, Refused, Window, __version__
+from ._lists import arms, documents, paths, populations
+from ._path import Path
+from ._population import Population
+from ._reproduce import Reproduction, reproduce
+from ._startup import Aim, Hold, Leave, Startup, Verdict
+from ._table import Table
+
+__all__ = [
+    "AbResult",
+    "Ack",
+    "Aim",
+    "Arm",
+    "ArmLike",
+    "Comparison",
+    "Context",
+    "Hold",
+    "Leave",
+    "Path",
+    "Population",
+    "Ready",
+    "Refused",
+    "Reproduction",
+    "Startup",
+    "Table",
+    "Verdict",
+    "Window",
+    "__version__",
+    "ab",
+    "arms",
+    "compare",
+    "documents",
+    "paths",
+    "populations",
+    "reproduce",
+]

@@ -1,0 +1,201 @@
+"""A/B tests: every arm on the same drawn paths with the same objects, by the thousand or the million."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, final
+
+from . import _engine
+from ._arm import ArmLike, arms_of
+from ._engine import Refused
+from ._options import Number, folder_of, write_whole
+from ._population import Population, engine_test, population_of
+from ._progress import progress as progress_bar
+from ._table import Table
+from ._text import grid, html
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DEFAULT_ARMS = "jumpstart,rapid-nojump,rapid"
+Part = Literal["all", "group", "size", "bdp", "buffer", "group_size"]
+
+
+def ab(
+    population: str | os.PathLike[str] | Population = "cdn",
+    arms: ArmLike | Sequence[ArmLike] = DEFAULT_ARMS,
+    *,
+    baseline: ArmLike = "slowstart",
+    flows: Number = 20_000,
+    seed: Number = 1,
+    iw: Number | None = None,
+    limit: Number = 600,
+    transport: str = "quic",
+    detection: str | None = None,
+    keep_rows: bool = False,
+    resume: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> AbResult:
+    """Tests arms against a baseline on a population of paths: what would change for a million connections.
+
+    The options are those of `firstflight ab`, and so are the results, to the last digit.
+
+    >>> import firstflight as ff
+    >>> result = ff.ab("cdn", "rapid-nojump", flows=100)
+    >>> result.flows, result.complete
+    (100, True)
+
+    `keep_rows` keeps a row per connection and arm in `rows` (about 250 bytes each). `resume` is a folder for finished blocks that are not
+    run again. Ctrl-C ends the test; with `resume` nothing of it is lost but a block.
+    """
+    base = arms_of(baseline)
+    if len(base) != 1:
+        raise Refused(f"baseline {baseline}: {len(base)} arms; allowed: one")
+    test = engine_test(population_of(population), [*base, *arms_of(arms)], flows, seed, iw, limit, transport, detection)
+    folder = None if resume is None else os.fspath(resume)
+    if folder is not None and not os.path.isdir(folder):
+        folder_of(folder)
+        os.mkdir(folder)
+    kept: list[_engine.Batches] = []
+    with progress_bar(progress, test.flows, "connections") as bar:
+        shard = test.run(None, threads, bar, kept.append if keep_rows else None, folder)
+    return AbResult(shard, Table(_engine.Batches.concat(kept)) if kept else None)
+
+
+@final
+class AbResult:
+    """What came out of `ab`. pandas, Polars and others take it as its `results`."""
+
+    def __init__(self, shard: _engine.Shard, rows: Table | None = None) -> None:
+        self._shard = shard
+        self.rows = rows
+        """One row per connection and arm, if they were kept."""
+
+    @cached_property
+    def results(self) -> Table:
+        """One row per part of the connections (all, group, size, BDP, buffer) and arm: the columns of `docs/ab-tests.md`."""
+        return Table(self._shard.results())
+
+    @cached_property
+    def percentiles(self) -> Table:
+        """One row per percentile and arm, over all connections."""
+        return Table(self._shard.percentiles())
+
+    @cached_property
+    def _text(self) -> str:
+        return self._shard.to_json()
+
+    def to_json(self) -> str:
+        """The same bytes as `firstflight ab --json -`."""
+        return self._text
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """The JSON as objects: intervals, method, self-check and all."""
+        data: dict[str, Any] = json.loads(self._text)
+        return data
+
+    @property
+    def experiment(self) -> dict[str, Any]:
+        """What was tested, every default filled in."""
+        experiment: dict[str, Any] = self.data["experiment"]
+        return experiment
+
+    @property
+    def arms(self) -> list[str]:
+        """The arms, the baseline first."""
+        arms: list[str] = self.experiment["arms"]
+        return arms
+
+    @property
+    def flows(self) -> int:
+        """Connections in it."""
+        return self._shard.flows
+
+    @property
+    def complete(self) -> bool:
+        """All connections of the test are in it."""
+        return bool(self.data["complete"])
+
+    @property
+    def sentences(self) -> list[str]:
+        """What came out, a sentence per arm."""
+        return list(self.data["sentences"])
+
+    @property
+    def advice(self) -> list[str]:
+        """What to do, a sentence per group."""
+        return list(self.data["advice"])
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know before believing a number."""
+        return list(self.data["warnings"])
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Writes the sums to a file for `firstflight ab merge`."""
+        write_whole(file, self._shard.to_bytes())
+
+    def report(self, file: str | os.PathLike[str]) -> None:
+        """Writes the report, one self-contained HTML page."""
+        folder_of(file)
+        write_whole(file, self._shard.report("firstflight.ab(...)"))
+
+    def part(self, part: Part = "all") -> list[dict[str, Any]]:
+        """The rows of `results` of one kind of part."""
+        return [row for row in self.results.to_dicts() if row["part"] == part]
+
+    def plot_ttlb_reduction(self, *, by: Part | Literal["percentile"] = "group", ax: Axes | None = None) -> Axes:
+        """How much shorter downloads are than under the baseline, by part of the connections or by percentile. Needs matplotlib."""
+        from . import plots
+
+        return plots.reduction(self, by=by, ax=ax)
+
+    def plot_pareto(self, *, ax: Axes | None = None) -> Axes:
+        """Time against loss over all connections: what each arm gains, and what it costs. Needs matplotlib."""
+        from . import plots
+
+        return plots.pareto(self, ax=ax)
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        header = ["arm", "TTLB\nmean ms", "shorter by\nmean %", "95 %", "pair p50\nratio", "pair p95\nratio", "loss\nmean %", "loss p99\n%"]
+        header += ["sent again\n%", "queue p99\nms", ""]
+        rows = []
+        for row in self.part("all"):
+            versus = row["reduction_pct"] is not None
+            cells = [row["arm"], f"{row['ttlb_ms_mean']:.1f}", f"{row['reduction_pct']:.1f}" if versus else "-"]
+            cells.append(f"{row['reduction_pct_low']:.1f}..{row['reduction_pct_high']:.1f}" if versus else "-")
+            cells += [f"{row['paired_p50']:.3f}" if versus else "-", f"{row['paired_p95']:.3f}" if versus else "-"]
+            cells += [f"{row['loss_pct_mean']:.2f}", f"{row['loss_pct_p99']:.1f}", f"{row['retransmitted_pct']:.2f}"]
+            rows.append([*cells, f"{row['queue_p99_ms']:.1f}", "·" if row["front"] else ""])
+        return header, rows
+
+    def _title(self) -> str:
+        what = self.experiment
+        state = "" if self.complete else f", incomplete: {self.flows} of {what['flows']}"
+        return (
+            f"{what['population']}: {self.flows} connections{state}; baseline {what['arms'][0]}, "
+            f"initial window {what['iw']} packets, seed {what['seed']}"
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.results.__arrow_c_stream__(requested_schema)
+
+    def __str__(self) -> str:
+        header, rows = self._cells()
+        words = "\n".join(f"  {line}" for line in [*self.sentences, *self.advice])
+        notes = "".join(f"\nnote: {warning}" for warning in self.warnings)
+        return f"{self._title()}\n{grid(header, rows)}\n· no other arm beats it in time or loss without being worse in the other\n{words}{notes}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        header, rows = self._cells()
+        words = "".join(f"<li>{line}</li>" for line in [*self.sentences, *self.advice])
+        notes = "".join(f"<li>note: {warning}</li>" for warning in self.warnings)
+        return html(header, rows, self._title()) + f"<ul>{words}{notes}</ul>"

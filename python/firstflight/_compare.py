@@ -1,0 +1,167 @@
+"""Comparisons: every arm on the same path, the same object and the same seeds."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, final
+
+from . import _engine
+from ._arm import ArmLike, arms_of
+from ._options import Number, folder_of, number, size, write_whole
+from ._path import Path
+from ._progress import progress as progress_bar
+from ._table import Table
+from ._text import grid, html
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def compare(
+    path: str | os.PathLike[str] | Path | None = None,
+    arms: ArmLike | Sequence[ArmLike] | None = None,
+    *,
+    bytes: Number = "10MB",
+    seed: Number = 1,
+    repeat: Number = 1,
+    iw: Number = 10,
+    limit: Number = 600,
+    on: str = "sim",
+    transport: str = "quic",
+    detection: str | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Comparison:
+    """Compares arms on one path: who reached its speed when, who overshot, what it cost.
+
+    The options are those of `firstflight compare`, and so are their defaults and what is said about wrong ones (`Refused`).
+
+    >>> import firstflight as ff
+    >>> ff.compare("rapid-slide", "slowstart,rapid", bytes="10 bananas")
+    Traceback (most recent call last):
+    firstflight.Refused: bytes 10 bananas: unknown unit; allowed: 1B to 1024GiB, with the unit B, kB, MB, GB, KiB, MiB or GiB
+
+    `path` is a name, a text, a TOML file or a `Path`; `arms` a text or a list of texts, `Arm`s and `Startup`s. With `repeat`, further trials
+    have the next seeds and up to half a millisecond more round trip. The result does not depend on `threads`. `progress` shows a bar on
+    anything over a second; `None` where somebody watches and tqdm is installed. Ctrl-C ends it between trials.
+    """
+    given = arms_of(_engine.default_arms() if arms is None else arms)
+    where = _engine.default_path() if path is None else os.fspath(path) if isinstance(path, os.PathLike) else str(path)
+    total = len(given) * (repeat if isinstance(repeat, int) else 1)
+    with progress_bar(progress, total, "trials") as bar:
+        inner = _engine.compare(
+            given,
+            where,
+            size(bytes),
+            number(seed),
+            number(repeat),
+            number(iw),
+            number(limit),
+            on,
+            transport,
+            detection,
+            threads,
+            bar,
+        )
+    return Comparison(inner)
+
+
+@final
+class Comparison:
+    """What came out of `compare`. Printed it is the table of the command; pandas, Polars and others take it as its `rows`."""
+
+    def __init__(self, inner: _engine.Comparison) -> None:
+        self._inner = inner
+
+    @cached_property
+    def rows(self) -> Table:
+        """One row per trial: arms in order, seeds in order within each."""
+        return Table(self._inner.rows())
+
+    @cached_property
+    def episodes(self) -> Table:
+        """One row per recovery episode."""
+        return Table(self._inner.episodes())
+
+    @cached_property
+    def trace(self) -> Table:
+        """Every event of each arm's first trial with the algorithms' inner signals. The trials run again for it: they do the same."""
+        return Table(self._inner.trace())
+
+    @property
+    def arms(self) -> list[str]:
+        """The arms, in the order of the table."""
+        return self._inner.arms
+
+    @property
+    def experiment(self) -> dict[str, Any]:
+        """What was compared, every default filled in."""
+        experiment: dict[str, Any] = json.loads(self._inner.experiment())
+        return experiment
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know before believing a number."""
+        return self._inner.warnings
+
+    @property
+    def complete(self) -> bool:
+        """Every trial was finished within the limit."""
+        return self._inner.complete
+
+    def to_json(self) -> str:
+        """The same bytes as `firstflight compare --json -`."""
+        return self._inner.to_json()
+
+    def report(self, file: str | os.PathLike[str]) -> None:
+        """Writes the report, one self-contained HTML page."""
+        folder_of(file)
+        write_whole(file, self._inner.report("firstflight.compare(...)"))
+
+    def plot_window(self, *, arms: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
+        """The congestion window of each arm's first trial over time, with the path's limits. Needs matplotlib."""
+        from . import plots
+
+        return plots.window(self, arms=arms, ax=ax)
+
+    def plot_ttlb_reduction(self, *, baseline: str | None = None, ax: Axes | None = None) -> Axes:
+        """How much shorter downloads are than under `baseline` (the first arm), seed by seed. Needs matplotlib."""
+        from . import plots
+
+        return plots.reduction_of_comparison(self, baseline=baseline, ax=ax)
+
+    def plot_pareto(self, *, ax: Axes | None = None) -> Axes:
+        """Time against loss: what each arm gains, and what it costs. Needs matplotlib."""
+        from . import plots
+
+        return plots.pareto_of_comparison(self, ax=ax)
+
+    def _title(self) -> str:
+        what = self.experiment
+        name = f"{what['path_name']}: " if what["path_name"] not in (None, what["path"]) else ""
+        repeats = f", median of {what['repeat']} trials" if what["repeat"] > 1 else ""
+        return f"{name}{what['path']}\n{what['bytes'] / 1e6:g} MB; initial window {what['iw']} packets, seed {what['seed']}{repeats}"
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.rows.__arrow_c_stream__(requested_schema)
+
+    def __str__(self) -> str:
+        columns, rows = self._inner.shown()
+        header = ["arm", *(f"{label}\n{unit}" if unit not in ("", "bytes") else label for label, unit, _ in columns)]
+        cells = [[arm, *(text + ("*" if best else " ") for text, best in row)] for arm, row in rows]
+        notes = "".join(f"\nnote: {warning}" for warning in self.warnings)
+        return f"{self._title()}\n{grid(header, cells)}\n* best of its column; exit window counts in BDPs of the idle path{notes}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        columns, rows = self._inner.shown()
+        header = ["arm", *(f"{label}\n{unit}" if unit not in ("", "bytes") else label for label, unit, _ in columns)]
+        cells = [[arm, *(text for text, _ in row)] for arm, row in rows]
+        bold = {(number, index + 1) for number, (_, row) in enumerate(rows) for index, (_, best) in enumerate(row) if best}
+        notes = "".join(f"<br>note: {warning}" for warning in self.warnings)
+        return html(header, cells, self._title().replace("\n", "<br>") + notes, frozenset(bold))

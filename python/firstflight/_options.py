@@ -1,0 +1,66 @@
+"""Options as the command line writes them: a Python value becomes the same text."""
+
+import os
+from collections.abc import Mapping
+from fractions import Fraction
+
+from ._engine import Refused
+
+Value = str | int | float | Fraction
+Number = int | str
+
+
+def value(given: Value) -> str:
+    """`True` is `on`, `False` is `off`, a fraction is `11/18`."""
+    if given is True:
+        return "on"
+    if given is False:
+        return "off"
+    return str(given)
+
+
+def inside(options: Mapping[str, Value]) -> str:
+    """What stands in the parentheses. An underscore at the end of a name keeps it apart from a word of Python."""
+    return ",".join(f"{name.rstrip('_')}={value(given)}" for name, given in options.items())
+
+
+def with_options(text: str, options: Mapping[str, Value]) -> str:
+    """A part with options, which join those it has."""
+    if not options:
+        return text
+    text = text.strip()
+    if text.endswith(")"):
+        return f"{text[:-1]},{inside(options)})"
+    return f"{text}({inside(options)})"
+
+
+def number(given: Number) -> str:
+    """A whole number, to be judged by the engine in the words of the command line."""
+    return str(given)
+
+
+def size(given: Number) -> str:
+    """An amount of bytes: `10MB`, or a number of bytes."""
+    return f"{given}B" if isinstance(given, int) else given
+
+
+def folder_of(file: str | os.PathLike[str]) -> str:
+    """The folder that a file will be written into; it has to exist before anything runs."""
+    folder = os.path.dirname(os.fspath(file)) or "."
+    if not os.path.isdir(folder):
+        raise Refused(f"output folder {folder} does not exist")
+    return folder
+
+
+def write_whole(file: str | os.PathLike[str], content: str | bytes) -> None:
+    """Writes under another name and renames: nobody ever sees half a result."""
+    name = os.fspath(file)
+    folder_of(name)
+    partial = os.path.join(os.path.dirname(name), f".{os.path.basename(name)}.{os.getpid()}.part")
+    try:
+        with open(partial, "wb") as out:
+            out.write(content.encode() if isinstance(content, str) else content)
+        os.replace(partial, name)
+    finally:
+        if os.path.exists(partial):
+            os.unlink(partial)

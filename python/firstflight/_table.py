@@ -1,0 +1,101 @@
+"""Results as tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, final
+
+from . import _engine
+from ._text import figure, grid, html
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+_SHOWN = 20
+_SCREEN = 150
+_WIDEST = 60
+
+
+@final
+class Table:
+    """Columns in Arrow's memory layout. Whatever speaks Arrow's PyCapsule interface takes it as it lies, without a copy:
+    `pyarrow.table(t)`, `polars.DataFrame(t)`, `pandas.DataFrame.from_arrow(t)`, `duckdb.from_arrow(t)` or `FROM t` in its SQL.
+
+    >>> import firstflight as ff
+    >>> table = ff.paths()
+    >>> table.column_names
+    ['name', 'path', 'about', 'source']
+    >>> table.column("name")[1]
+    'geo'
+    """
+
+    __slots__ = ("_batches",)
+
+    def __init__(self, batches: _engine.Batches) -> None:
+        self._batches = batches
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns, in order."""
+        return self._batches.column_names
+
+    def column(self, name: str) -> list[Any]:
+        """The values of a column; `None` where something does not apply."""
+        return self._batches.column(name)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """One dictionary per row."""
+        names = self.column_names
+        return [dict(zip(names, row, strict=True)) for row in zip(*map(self.column, names), strict=True)]
+
+    def to_arrow(self) -> pyarrow.Table:
+        """As a table of pyarrow, which has to be installed."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """As a data frame of pandas; pandas and pyarrow have to be installed."""
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """As a data frame of Polars, which has to be installed."""
+        import polars
+
+        return polars.DataFrame(self)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._batches.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._batches.__arrow_c_schema__()
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def _head(self) -> tuple[list[str], list[list[str]], str]:
+        names = self.column_names
+        columns = [self.column(name)[:_SHOWN] for name in names]
+        rows = [[figure(value) for value in row] for row in zip(*columns, strict=True)]
+        more = f"{len(self)} rows" if len(self) <= _SHOWN else f"{len(self)} rows, the first {_SHOWN} shown"
+        return names, rows, more
+
+    def __repr__(self) -> str:
+        names, rows, more = self._head()
+        widths = [max(len(row[index]) for row in [names, *rows]) + 2 for index in range(len(names))]
+        # What does not fit on a screen makes no table: the columns that do, and how many are left out.
+        fit, total = 0, 0
+        while fit < len(names) and total + min(widths[fit], _WIDEST) <= _SCREEN:
+            total += min(widths[fit], _WIDEST)
+            fit += 1
+        fit = max(fit, 1)
+        cells = [[cell if len(cell) < _WIDEST else cell[: _WIDEST - 3] + "..." for cell in row[:fit]] for row in rows]
+        if fit < len(names):
+            more += f"; {len(names) - fit} more columns: {', '.join(names[fit:])}"
+        return f"{grid(names[:fit], cells)}\n{more}"
+
+    def _repr_html_(self) -> str:
+        names, rows, more = self._head()
+        return html(names, rows, more)

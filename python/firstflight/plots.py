@@ -1,0 +1,222 @@
+"""Plots of results with matplotlib (`pip install 'firstflight[plot]'`). Every function draws into `ax`, or a new figure, and returns the axes."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import matplotlib.pyplot as plt
+
+from ._engine import Refused
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ._ab import AbResult, Part
+    from ._compare import Comparison
+
+# Okabe and Ito's colours: told apart by everybody, black for what is no competitor.
+_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C510A", "#762A83"]
+_QUIET = "#555555"
+
+
+def _axes(ax: Axes | None, height: float = 4.0) -> Axes:
+    if ax is not None:
+        return ax
+    figure, axes = plt.subplots(figsize=(8.0, height), layout="constrained")
+    del figure
+    return axes
+
+
+def _finish(ax: Axes, title: str, x: str, y: str) -> Axes:
+    ax.set_title(title, loc="left", fontsize="medium")
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(alpha=0.25, linewidth=0.6)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def _colour(index: int, arm: str) -> str:
+    return "#000000" if arm.startswith("oracle") else _COLOURS[index % len(_COLOURS)]
+
+
+def _colour_beside(result: AbResult, arm: str) -> str:
+    """The same arm has the same colour in every plot; the baseline is grey."""
+    index = result.arms.index(arm)
+    return "#777777" if index == 0 else _colour(index - 1, arm)
+
+
+def window(result: Comparison, *, arms: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
+    """See `Comparison.plot_window`."""
+    shown = result.arms if arms is None else list(arms)
+    for arm in shown:
+        if arm not in result.arms:
+            raise Refused(f"arm `{arm}`: is not in this comparison; allowed: {', '.join(result.arms)}")
+    what = result.experiment
+    trace = result.trace
+    lines: dict[str, tuple[list[float], list[int], list[tuple[float, int]]]] = {arm: ([], [], []) for arm in result.arms}
+    columns = (trace.column(name) for name in ("arm", "time_ms", "cwnd", "lost_bytes"))
+    for arm, time, cwnd, lost in zip(*columns, strict=True):
+        times, windows, losses = lines[arm]
+        times.append(time)
+        windows.append(cwnd)
+        if lost:
+            losses.append((time, cwnd))
+    full = what["bdp_bytes"] + (what["queue_bytes"] or 0)
+    scale, unit = (1e6, "MB") if max(full, *(max(line[1], default=0) for line in lines.values())) >= 2e6 else (1e3, "kB")
+    axes = _axes(ax)
+    axes.axhspan(what["bdp_bytes"] / scale, full / scale, color="#000000", alpha=0.05, linewidth=0)
+    axes.axhline(what["bdp_bytes"] / scale, color=_QUIET, linewidth=0.8, linestyle="--")
+    axes.axhline(full / scale, color=_QUIET, linewidth=0.8, linestyle=":")
+    exits = {row["arm"]: row for row in result.rows.to_dicts() if row["seed"] == what["seed"]}
+    for index, arm in enumerate(result.arms):
+        if arm not in shown:
+            continue
+        times, windows, losses = lines[arm]
+        colour = _colour(index, arm)
+        style = "--" if arm.startswith("oracle") else "-"
+        # Later lines are thinner: where two arms do the same, both are seen.
+        width = max(1.2, 3.0 - 0.45 * index)
+        axes.step(times, [bytes / scale for bytes in windows], where="post", color=colour, linestyle=style, linewidth=width, label=arm)
+        row = exits[arm]
+        if row["exit_time_ms"] is not None:
+            axes.plot(row["exit_time_ms"], row["exit_cwnd"] / scale, "o", color=colour, markersize=5)
+        if losses:
+            axes.plot([losses[0][0]], [losses[0][1] / scale], "x", color=colour, markersize=6)
+    right = axes.get_xlim()[1]
+    axes.annotate("BDP", (right, what["bdp_bytes"] / scale), ha="right", va="bottom", fontsize="small", color=_QUIET)
+    if what["queue_bytes"]:
+        axes.annotate("BDP and queue", (right, full / scale), ha="right", va="bottom", fontsize="small", color=_QUIET)
+    axes.set_ylim(bottom=0)
+    axes.set_xlim(left=0)
+    axes.legend(frameon=False, fontsize="small")
+    name = what["path_name"] or what["path"]
+    return _finish(axes, f"Window over {name}; ● startup ends, × first loss", "time since the first byte, ms", f"congestion window, {unit}")
+
+
+def reduction(result: AbResult, *, by: Part | Literal["percentile"] = "group", ax: Axes | None = None) -> Axes:
+    """See `AbResult.plot_ttlb_reduction`."""
+    competitors = result.arms[1:]
+    if by == "percentile":
+        axes = _axes(ax)
+        rows = result.percentiles.to_dicts()
+        for arm in competitors:
+            own = [row for row in rows if row["arm"] == arm]
+            axes.plot([row["percentile"] for row in own], [row["reduction_pct"] for row in own], color=_colour_beside(result, arm), label=arm)
+        axes.axhline(0, color=_QUIET, linewidth=0.8)
+        axes.legend(frameon=False, fontsize="small")
+        axes.set_xlim(0, 100)
+        title = f"{result.experiment['population']}: percentiles of the time to last byte, against {result.arms[0]}"
+        return _finish(axes, title, "percentile of connections", "shorter by, %")
+    parts = result.part("all") + ([] if by == "all" else result.part(by))
+    names = list(dict.fromkeys(row["name"] for row in parts))
+    flows = {row["name"]: row["flows"] for row in parts}
+    axes = _axes(ax, 1.4 + 0.16 * len(names) * (len(competitors) + 1))
+    for index, arm in enumerate(competitors):
+        own = [row for row in parts if row["arm"] == arm]
+        at = [names.index(row["name"]) + (index - (len(competitors) - 1) / 2) * 0.8 / len(competitors) for row in own]
+        value = [row["reduction_pct"] for row in own]
+        spread = [[row["reduction_pct"] - row["reduction_pct_low"] for row in own], [row["reduction_pct_high"] - row["reduction_pct"] for row in own]]
+        axes.errorbar(value, at, xerr=spread, fmt="o", markersize=4, capsize=2, linewidth=1.2, color=_colour_beside(result, arm), label=arm)
+    axes.axvline(0, color=_QUIET, linewidth=0.8)
+    axes.set_yticks(range(len(names)), [f"{name} ({flows[name]})" for name in names])
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    title = f"{result.experiment['population']}: mean time to last byte against {result.arms[0]}, 95 % intervals"
+    return _finish(axes, title, "shorter by, %", "")
+
+
+def reduction_of_comparison(result: Comparison, *, baseline: str | None = None, ax: Axes | None = None) -> Axes:
+    """See `Comparison.plot_ttlb_reduction`."""
+    base = result.arms[0] if baseline is None else baseline
+    if base not in result.arms:
+        raise Refused(f"baseline `{base}`: is not in this comparison; allowed: {', '.join(result.arms)}")
+    times: dict[tuple[str, int], float | None] = {(row["arm"], row["seed"]): row["ttlb_ms"] for row in result.rows.to_dicts()}
+    seeds = sorted({seed for _, seed in times})
+    arms = [arm for arm in result.arms if arm != base]
+    axes = _axes(ax, 1.4 + 0.4 * len(arms))
+    for index, arm in enumerate(arms):
+        pairs = [(times[arm, seed], times[base, seed]) for seed in seeds]
+        shorter = [100.0 * (1.0 - own / other) for own, other in pairs if own is not None and other is not None]
+        if not shorter:
+            continue
+        middle = statistics.median(shorter)
+        spread = [[middle - min(shorter)], [max(shorter) - middle]]
+        colour = _colour(result.arms.index(arm), arm)
+        axes.errorbar([middle], [index], xerr=spread, fmt="o", capsize=3, color=colour)
+        axes.annotate(f"{middle:+.1f} %", (middle, index), textcoords="offset points", xytext=(0, 7), ha="center", fontsize="small")
+    axes.axvline(0, color=_QUIET, linewidth=0.8)
+    axes.margins(x=0.15)
+    axes.set_yticks(range(len(arms)), arms)
+    axes.set_ylim(len(arms) - 0.5, -0.7)
+    title = f"Time to last byte against {base}" + (f", median and extremes of {len(seeds)} trials" if len(seeds) > 1 else "")
+    return _finish(axes, title, "shorter by, %", "")
+
+
+def _scatter(axes: Axes, points: Sequence[dict[str, Any]]) -> None:
+    """Points of time against loss with their spreads; the front is filled and joined."""
+    front = sorted((point for point in points if point["front"]), key=lambda point: (point["loss"], point["time"]))
+    axes.plot([point["loss"] for point in front], [point["time"] for point in front], color=_QUIET, linewidth=0.8, linestyle="--", zorder=1)
+    for point in points:
+        colour = point["colour"]
+        axes.errorbar(
+            [point["loss"]],
+            [point["time"]],
+            xerr=point.get("loss_spread"),
+            yerr=point.get("time_spread"),
+            fmt="o",
+            markersize=7,
+            linewidth=1.0,
+            color=colour,
+            markerfacecolor=colour if point["front"] else "white",
+            label=point["arm"],
+            zorder=2,
+        )
+    axes.margins(x=0.12, y=0.12)
+    axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+def pareto(result: AbResult, *, ax: Axes | None = None) -> Axes:
+    """See `AbResult.plot_pareto`."""
+    points = [
+        {
+            "arm": row["arm"],
+            "loss": row["loss_pct_mean"],
+            "time": row["ttlb_ms_mean"],
+            "front": row["front"],
+            "colour": _colour_beside(result, row["arm"]),
+        }
+        for row in result.part("all")
+    ]
+    axes = _axes(ax)
+    _scatter(axes, points)
+    title = f"{result.experiment['population']}, {result.flows} connections: time against loss; filled: no other is better in both"
+    return _finish(axes, title, "loss per connection, mean %", "time to last byte, mean ms")
+
+
+def pareto_of_comparison(result: Comparison, *, ax: Axes | None = None) -> Axes:
+    """See `Comparison.plot_pareto`."""
+    rows = result.rows.to_dicts()
+    points: list[dict[str, Any]] = []
+    for arm in result.arms:
+        own = [row for row in rows if row["arm"] == arm and row["ttlb_ms"] is not None]
+        if not own:
+            continue
+        times, losses = [row["ttlb_ms"] for row in own], [100.0 * row["loss_ratio"] for row in own]
+        time, loss = statistics.median(times), statistics.median(losses)
+        point: dict[str, Any] = {"arm": arm, "time": time, "loss": loss, "colour": _colour(result.arms.index(arm), arm)}
+        if len(own) > 1:
+            point["time_spread"] = [[time - min(times)], [max(times) - time]]
+            point["loss_spread"] = [[loss - min(losses)], [max(losses) - loss]]
+        points.append(point)
+    for point in points:
+        point["front"] = not any(
+            other["time"] <= point["time"] and other["loss"] <= point["loss"] and (other["time"], other["loss"]) != (point["time"], point["loss"])
+            for other in points
+        )
+    axes = _axes(ax)
+    _scatter(axes, points)
+    return _finish(axes, "Time against loss; filled: no other is better in both", "loss, %", "time to last byte, ms")

@@ -1,0 +1,326 @@
+"""A/B tests on a Ray cluster (`pip install 'firstflight[ray]'`).
+
+>>> from firstflight import ray as ffray                                # doctest: +SKIP
+>>> ffray.ab("cdn", "rapid", flows=1_000_000, shards=16)                # doctest: +SKIP
+
+A shard is a range of connections. Its sums are integers, so that any number of shards in any order give the bytes of one run. Ray decides
+what runs where and runs a shard again whose worker was lost; nothing here schedules. The driver keeps what came back in a checkpoint
+folder, and a restarted one goes on with what is missing, in as many shards as it likes.
+
+Every machine of the cluster needs this package; files of populations travel with the test. `out` is a Parquet dataset that workers write
+themselves: a folder that all of them see, or the address of an object store.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import ray
+
+from . import _engine
+from ._ab import DEFAULT_ARMS, AbResult
+from ._arm import ArmLike, as_text
+from ._engine import Refused
+from ._options import Number, folder_of, write_whole
+from ._population import Population, engine_test, population_of
+from ._progress import progress as progress_bar
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyarrow import fs
+
+_RETRIES = 10
+"""How often Ray runs a shard again whose worker was lost: machines fail now and then, a shard that kills every worker must not go on."""
+
+_SHARDS_PER_CPU = 4
+"""A lost shard costs a quarter of a core's share, and the last ones to end leave few cores idle."""
+
+_EXPERIMENT = "_experiment.json"
+
+
+@dataclass(frozen=True)
+class _Spec:
+    """What a worker needs to know: picklable, and the same on every machine."""
+
+    population: Population
+    arms: tuple[str, ...]
+    flows: int
+    seed: Number
+    iw: Number | None
+    limit: Number
+    transport: str
+    detection: str | None
+
+    def test(self) -> _engine.Test:
+        return engine_test(self.population, self.arms, self.flows, self.seed, self.iw, self.limit, self.transport, self.detection)
+
+
+@dataclass(frozen=True, order=True)
+class _Range:
+    """Blocks `first` to `last`, both in it."""
+
+    first: int
+    last: int
+
+    @property
+    def blocks(self) -> range:
+        return range(self.first, self.last + 1)
+
+    def __str__(self) -> str:
+        return f"blocks-{self.first:07d}-{self.last:07d}"
+
+
+_RANGE = re.compile(r"blocks-(\d{7})-(\d{7})")
+
+
+def _range_of(name: str) -> _Range | None:
+    found = _RANGE.search(name)
+    return _Range(int(found[1]), int(found[2])) if found else None
+
+
+def _cut(blocks: Iterable[int], shards: int) -> Iterator[_Range]:
+    """Blocks in about `shards` ranges of about the same length; none bridges a gap."""
+    rest = sorted(blocks)
+    done = 0
+    while done < len(rest):
+        # What is left is shared by what is left of the shards: their lengths differ by one at most.
+        left = max(1, shards)
+        length = -(-(len(rest) - done) // left)
+        end = done + 1
+        while end < min(done + length, len(rest)) and rest[end] == rest[end - 1] + 1:
+            end += 1
+        yield _Range(rest[done], rest[end - 1])
+        done, shards = end, shards - 1
+
+
+class _Dataset:
+    """The rows of one shard as Parquet files, one per arm and group, which appear when they are whole."""
+
+    def __init__(self, out: str, shard: _Range, experiment: dict[str, Any]) -> None:
+        self._fs, self._root = _place(out)
+        self._shard = shard
+        self._experiment = experiment
+        self._writers: dict[str, Any] = {}
+
+    def write(self, batches: _engine.Batches) -> None:
+        """Appends the rows of a block."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        table = pa.table(batches).unify_dictionaries()
+        for arm in self._experiment["arms"]:
+            of_arm = table.filter(pc.equal(table["arm"], arm))
+            for group in self._experiment["groups"]:
+                part = of_arm.filter(pc.equal(of_arm["group"], group)).drop_columns(["arm", "group"])
+                if part.num_rows > 0:
+                    self._writer(arm, group, part.schema).write_table(part)
+
+    def _writer(self, arm: str, group: str, schema: pyarrow.Schema) -> Any:
+        import pyarrow.parquet as pq
+
+        folder = f"{self._root}/arm={quote(arm, safe='')}/group={quote(group, safe='')}"
+        if folder not in self._writers:
+            self._fs.create_dir(folder, recursive=True)
+            meta = {"firstflight.experiment": json.dumps(self._experiment), "firstflight.shard": str(self._shard)}
+            partial = f"{folder}/.{self._shard}.part"
+            self._writers[folder] = pq.ParquetWriter(partial, schema.with_metadata(meta), filesystem=self._fs, compression="zstd")
+        return self._writers[folder]
+
+    def close(self) -> None:
+        """The files get their names. Another attempt at the same shard writes the same names with the same rows."""
+        for folder, writer in self._writers.items():
+            writer.close()
+            self._fs.move(f"{folder}/.{self._shard}.part", f"{folder}/{self._shard}.parquet")
+
+
+def _place(out: str) -> tuple[fs.FileSystem, str]:
+    """The file system and the folder that `out` names: a path, or an address such as `s3://bucket/folder`."""
+    from pyarrow import fs
+
+    if "://" in out:
+        found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(out)
+        return found
+    return fs.LocalFileSystem(), os.path.abspath(out)
+
+
+def _prepare_dataset(out: str, experiment: str, done: Sequence[_Range]) -> None:
+    """The folder is new, or one of this very test. Files of shards that the checkpoint does not know would be there twice: they go."""
+    from pyarrow import fs
+
+    system, root = _place(out)
+    note = f"{root}/{_EXPERIMENT}"
+    files = [info.path for info in system.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=True)) if info.is_file]
+    if note in files:
+        with system.open_input_stream(note) as known:
+            if known.read().decode() != experiment:
+                raise Refused(f"{out}: holds rows of another test; allowed: a new folder, or one of this very test")
+    elif files:
+        raise Refused(f"{out}: holds files that are no rows of a test; allowed: a new folder, or one of this very test")
+    else:
+        system.create_dir(root, recursive=True)
+        with system.open_output_stream(note) as fresh:
+            fresh.write(experiment.encode())
+    for file in files:
+        if file != note and _range_of(os.path.basename(file)) not in done:
+            system.delete_file(file)
+
+
+def _run_shard(spec: _Spec, shard: _Range, expected: str, out: str | None) -> tuple[bytes, float]:
+    """What a worker does: its connections on one thread. Returns their sums and the CPU time they took, s."""
+    start = time.process_time()
+    test = spec.test()
+    if test.hash != expected:
+        # Sums of two versions must not be added up in silence.
+        raise Refused(f"a worker has firstflight {_engine.__version__}, which means another test; allowed: one version in the whole cluster")
+    rows = None if out is None else _Dataset(out, shard, json.loads(test.experiment()))
+    done = test.run(shard.blocks, 1, None, None if rows is None else rows.write)
+    if rows is not None:
+        rows.close()
+    return done.to_bytes(), time.process_time() - start
+
+
+class _Checkpoint:
+    """Shards that came back. A file is whole or not there; its sums are what `firstflight ab merge` reads."""
+
+    def __init__(self, folder: str | None, test: _engine.Test) -> None:
+        self._folder = folder
+        self.shards: dict[_Range, _engine.Shard] = {}
+        if folder is None:
+            return
+        if not os.path.isdir(folder):
+            folder_of(folder.rstrip("/"))
+            os.mkdir(folder)
+        for name in sorted(os.listdir(folder)):
+            if not name.endswith(".ffab"):
+                continue
+            file = os.path.join(folder, name)
+            with open(file, "rb") as saved:
+                shard = _engine.Shard.from_bytes(file, saved.read())
+            found = _range_of(name)
+            if found is None or not shard.is_of(test) or shard.blocks != list(found.blocks):
+                raise Refused(f"{file}: belongs to another test; allowed: an empty folder, or one of this very test")
+            self.shards[found] = shard
+
+    def add(self, where: _Range, content: bytes) -> _engine.Shard:
+        shard = _engine.Shard.from_bytes(str(where), content)
+        if self._folder is not None:
+            write_whole(os.path.join(self._folder, f"{where}.ffab"), content)
+        self.shards[where] = shard
+        return shard
+
+
+def ab(
+    population: str | os.PathLike[str] | Population = "cdn",
+    arms: ArmLike | Sequence[ArmLike] = DEFAULT_ARMS,
+    *,
+    baseline: ArmLike = "slowstart",
+    flows: int = 1_000_000,
+    seed: Number = 1,
+    iw: Number | None = None,
+    limit: Number = 600,
+    transport: str = "quic",
+    detection: str | None = None,
+    shards: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    address: str | None = None,
+    progress: bool | None = None,
+) -> AbResult:
+    """The same test as `firstflight.ab`, on a cluster: the same result, to the last bit.
+
+    `address` is that of a cluster (`auto`, `ray://host:10001`); without one, and unless Ray is running in this program already, a cluster on
+    this machine is started and ended again. `shards` defaults to four per core. `checkpoint` is a folder of the driver: what is in it is not
+    run again. `out` is a dataset of rows, Parquet files partitioned by arm and group.
+    """
+    if shards is not None and not 1 <= shards <= 1_000_000:
+        raise Refused(f"shards {shards}: is out of range; allowed: 1 to 1000000")
+    base = as_text(baseline)
+    if len(base) != 1:
+        raise Refused(f"baseline {baseline}: {len(base)} arms; allowed: one")
+    spec = _Spec(population_of(population), (*base, *as_text(arms)), flows, seed, iw, limit, transport, detection)
+    test = spec.test()
+    kept = _Checkpoint(None if checkpoint is None else os.fspath(checkpoint), test)
+    rows = None if out is None else os.fspath(out)
+    if rows is not None:
+        _prepare_dataset(rows, test.experiment(), list(kept.shards))
+    own = not ray.is_initialized()
+    if own:
+        ray.init(address=address, log_to_driver=False, logging_level="warning", include_dashboard=False if address is None else None)
+    try:
+        with progress_bar(progress, test.flows, "connections") as bar:
+            if bar is not None:
+                bar(sum(shard.flows for shard in kept.shards.values()))
+            _run(spec, test, kept, shards, rows, bar)
+    finally:
+        if own:
+            ray.shutdown()
+    return AbResult(_engine.join([(str(where), shard) for where, shard in sorted(kept.shards.items())]))
+
+
+def _run(spec: _Spec, test: _engine.Test, kept: _Checkpoint, shards: int | None, rows: str | None, bar: Any) -> None:
+    """Runs what the checkpoint lacks."""
+    done = {block for where in kept.shards for block in where.blocks}
+    if shards is None:
+        shards = max(1, int(ray.cluster_resources().get("CPU", 1)) * _SHARDS_PER_CPU)
+    task = ray.remote(num_cpus=1, max_retries=_RETRIES)(_run_shard)
+    shared = ray.put(spec)
+    missing = (block for block in range(test.blocks) if block not in done)
+    running = {task.remote(shared, where, test.hash, rows): where for where in _cut(missing, shards)}
+    try:
+        while running:
+            ready, _ = ray.wait(list(running), num_returns=1, timeout=1.0)
+            for reference in ready:
+                try:
+                    content, _ = ray.get(reference)
+                except ray.exceptions.RayTaskError as error:
+                    # What the worker refused, not how Ray came by it.
+                    raise (error.cause if isinstance(error.cause, Refused) else error) from None
+                shard = kept.add(running.pop(reference), content)
+                if bar is not None:
+                    bar(shard.flows)
+    finally:
+        for reference in running:
+            ray.cancel(reference, force=True)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    """What `firstflight ab --engine ray` starts; the sums go to a file, from which the command makes its tables and reports."""
+    parser = argparse.ArgumentParser(prog="python -m firstflight.ray", description=_main.__doc__)
+    parser.add_argument("--save", required=True, help="file for the sums")
+    for name in ("population", "arms", "baseline", "seed", "limit", "transport"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--flows", type=int, required=True)
+    for name in ("iw", "detection", "resume", "out", "address"):
+        parser.add_argument(f"--{name}")
+    parser.add_argument("--shards", type=int)
+    given = vars(parser.parse_args(arguments))
+    save, resume = given.pop("save"), given.pop("resume")
+    try:
+        result = ab(given.pop("population"), given.pop("arms"), checkpoint=resume, **given)
+        result.save(save)
+    except Refused as refused:
+        # The command that waits for this prints it.
+        print(refused)
+        return 2
+    except ConnectionError as error:
+        print(f"--address {given['address']}: {str(error).splitlines()[0]}")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    # Workers find this module by its name, not as the main program of another process.
+    from firstflight.ray import _main as main
+
+    sys.exit(main(sys.argv[1:]))

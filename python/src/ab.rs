@@ -1,0 +1,289 @@
+//! A/B tests: whole ones, and ranges of their connections.
+
+use crate::compare::{count, hosts, json};
+use crate::population::Population;
+use crate::startup::{AnyArm, Fault, arms};
+use crate::supervise::{Run, supervised};
+use crate::table::{Batches, Growing, Holds, Spec, of_json};
+use crate::{refuse, refused};
+use firstflight::Nanos;
+use firstflight_lab::Bad;
+use firstflight_lab::ab::rows::{Kind, Row, Value, columns};
+use firstflight_lab::ab::{self, Analysis, Experiment, MOST_FLOWS, MOST_SECONDS, Tallies, Watch, shard};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// An A/B test.
+#[pyclass(frozen, module = "firstflight._engine")]
+pub struct Test {
+    inner: ab::Test,
+    fault: Fault,
+}
+
+#[pymethods]
+impl Test {
+    /// Numbers come as text, as on the command line; the first arm is the baseline.
+    #[new]
+    #[expect(clippy::too_many_arguments, reason = "the options of a command")]
+    fn new(
+        population: &Population,
+        given: Vec<AnyArm>,
+        flows: &str,
+        seed: &str,
+        iw: Option<&str>,
+        limit: &str,
+        transport: &str,
+        detection: Option<&str>,
+    ) -> PyResult<Test> {
+        let fault = Fault::default();
+        let population = population.inner.clone();
+        let iw = match iw {
+            Some(packets) => count("iw", packets, 1..=1000, "packets")? as u32,
+            None => population.initial_window.unwrap_or(10),
+        };
+        let inner = ab::Test {
+            population,
+            arms: arms(given, &fault)?,
+            flows: count("flows", flows, 1..=MOST_FLOWS, "connections")?,
+            seed: count("seed", seed, 0..=u64::MAX, "")?,
+            iw,
+            burst: 2,
+            limit: Nanos::from_secs(count("limit", limit, 1..=MOST_SECONDS, "seconds")?),
+            host: hosts(transport, detection)?,
+            detection: detection.map(ToOwned::to_owned),
+        };
+        inner.check().map_err(|bad| refused(&bad))?;
+        Ok(Test { inner, fault })
+    }
+
+    /// How many blocks of connections there are.
+    #[getter]
+    fn blocks(&self) -> u64 {
+        self.inner.blocks()
+    }
+
+    /// Connections of a block; the last may have fewer.
+    #[getter]
+    fn block(&self) -> u64 {
+        self.inner.block()
+    }
+
+    #[getter]
+    fn flows(&self) -> u64 {
+        self.inner.flows
+    }
+
+    /// A number that changes with anything that changes results, as text.
+    #[getter]
+    fn hash(&self) -> String {
+        format!("{:016x}", self.inner.experiment().hash())
+    }
+
+    /// The test with every default filled in, as JSON.
+    fn experiment(&self) -> PyResult<String> {
+        json(&self.inner.experiment())
+    }
+
+    /// Runs some blocks, all if none are named. `rows` takes a table of every connection and arm after each block; `resume` is a folder
+    /// with a file for every finished block.
+    #[pyo3(signature = (blocks = None, threads = None, progress = None, rows = None, resume = None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        blocks: Option<Vec<u64>>,
+        threads: Option<usize>,
+        progress: Option<Py<PyAny>>,
+        rows: Option<Py<PyAny>>,
+        resume: Option<PathBuf>,
+    ) -> PyResult<Shard> {
+        let run = Run::default();
+        let test = &self.inner;
+        let raised: Mutex<Option<PyErr>> = Mutex::new(None);
+        let mut sink = |batch: &[Row]| -> Result<(), Bad> {
+            let Some(rows) = &rows else { return Ok(()) };
+            let told = Python::attach(|py| rows.call1(py, (table(test, batch)?,)).map(|_| ()));
+            told.map_err(|error| {
+                *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                Bad("whoever takes the rows has failed".into())
+            })
+        };
+        let with_rows = rows.is_some();
+        let result = supervised(py, &run, threads, progress.as_ref(), || {
+            let tick = |steps| run.tick(steps);
+            let mut watch = Watch { tick: &tick, stop: &run.stop, rows: if with_rows { Some(&mut sink) } else { None } };
+            match blocks {
+                Some(blocks) => test.run_blocks(blocks, resume.as_deref(), &mut watch),
+                None => test.run_blocks(0..test.blocks(), resume.as_deref(), &mut watch),
+            }
+        });
+        let result = self.fault.or(result);
+        if let Some(error) = raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        Ok(Shard { experiment: self.inner.experiment(), tallies: result? })
+    }
+}
+
+/// The rows of a block.
+fn table(test: &ab::Test, rows: &[Row]) -> PyResult<Batches> {
+    let Some(first) = rows.first() else { return Err(refuse("a block without connections".into())) };
+    let holds = |value: &Value<'_>| match value {
+        Value::Name(_) | Value::Missing(Kind::Name) => Holds::Name,
+        Value::Whole(_) | Value::Missing(Kind::Whole) => Holds::Whole,
+        Value::Real(_) | Value::Missing(Kind::Real) => Holds::Real,
+        Value::Flag(_) => Holds::Flag,
+    };
+    let spec: Vec<(&str, Holds)> = columns(test, first).iter().map(|(name, value)| (*name, holds(value))).collect();
+    let mut table = Growing::new(spec);
+    for row in rows {
+        for ((_, value), column) in columns(test, row).iter().zip(&mut table.columns) {
+            match value {
+                Value::Name(name) => column.text(Some(name)),
+                Value::Whole(number) => column.whole(Some(*number)),
+                Value::Real(number) => column.real(Some(*number)),
+                Value::Flag(flag) => column.flag(Some(*flag)),
+                Value::Missing(_) => column.missing(),
+            }
+        }
+    }
+    let batch = table.batch()?;
+    Batches::of(vec![batch]).ok_or_else(|| refuse("a block without connections".into()))
+}
+
+/// The sums of some blocks of a test.
+#[pyclass(frozen, module = "firstflight._engine")]
+pub struct Shard {
+    experiment: Experiment,
+    tallies: Tallies,
+}
+
+#[pymethods]
+impl Shard {
+    /// A file of `ab --save`, `ab --resume` or [`Shard::to_bytes`]; `name` is what refusals call it.
+    #[staticmethod]
+    fn from_bytes(name: &str, bytes: &[u8]) -> PyResult<Shard> {
+        let (experiment, tallies) = shard::decode(name, bytes).map_err(|bad| refused(&bad))?;
+        Ok(Shard { experiment, tallies })
+    }
+
+    /// As a file that `ab merge` reads.
+    fn to_bytes(&self) -> Vec<u8> {
+        shard::encode(&self.experiment, &self.tallies)
+    }
+
+    #[getter]
+    fn flows(&self) -> u64 {
+        self.tallies.flows()
+    }
+
+    /// The blocks in it, in order.
+    #[getter]
+    fn blocks(&self) -> Vec<u64> {
+        self.tallies.blocks.clone()
+    }
+
+    #[getter]
+    fn experiment(&self) -> PyResult<String> {
+        json(&self.experiment)
+    }
+
+    /// Whether it belongs to this test.
+    fn is_of(&self, test: &Test) -> bool {
+        self.experiment == test.inner.experiment()
+    }
+
+    /// The analysis as JSON, the same bytes as `ab --json`.
+    fn to_json(&self) -> PyResult<String> {
+        Ok(self.analysis()?.to_json())
+    }
+
+    /// The report, one self-contained HTML page; `command` is what it says made it.
+    fn report(&self, command: &str) -> PyResult<String> {
+        Ok(self.analysis()?.page(command))
+    }
+
+    /// One row per part of the connections and arm.
+    fn results(&self) -> PyResult<Batches> {
+        of_json(RESULTS, self.analysis()?.results.iter().map(|entry| serde_json::to_value(entry).unwrap_or_default()))
+    }
+
+    /// One row per percentile and arm.
+    fn percentiles(&self) -> PyResult<Batches> {
+        let real = ["percentile", "ttlb_ms", "reduction_pct", "loss_pct"].map(|name| (name, Holds::Real));
+        let mut table = Growing::new([("arm", Holds::Text)].into_iter().chain(real));
+        for curve in self.analysis()?.percentiles {
+            for (index, ttlb) in curve.ttlb_ms.iter().enumerate() {
+                let [arm, percentile, time, reduction, loss] = &mut table.columns[..] else { break };
+                arm.text(Some(&curve.arm));
+                percentile.real(Some(index as f64 + 1.0));
+                time.real(Some(*ttlb));
+                reduction.real(curve.reduction_pct.as_ref().map(|curve| curve[index]));
+                loss.real(Some(curve.loss_pct[index]));
+            }
+        }
+        table.finish()
+    }
+}
+
+impl Shard {
+    fn analysis(&self) -> PyResult<Analysis> {
+        if self.tallies.flows() == 0 {
+            return Err(refuse("nothing ran: there is no result".into()));
+        }
+        // As the command does it: a shard needs no file but its own, and one whose population names files says less about them.
+        let toml = &self.experiment.population_toml;
+        let population = firstflight_lab::Population::from_toml("population of the test", toml, None);
+        let warnings = population.map(|population| population.warnings()).unwrap_or_default();
+        Ok(Analysis::new(&self.experiment, &self.tallies, &warnings))
+    }
+}
+
+/// Joins shards of one test, whatever their order.
+#[pyfunction]
+pub fn join(shards: Vec<(String, PyRef<'_, Shard>)>) -> PyResult<Shard> {
+    let parts = shards.iter().map(|(name, shard)| (name.clone(), shard.experiment.clone(), shard.tallies.clone())).collect();
+    let (experiment, tallies) = shard::join(parts).map_err(|bad| refused(&bad))?;
+    Ok(Shard { experiment, tallies })
+}
+
+const RESULTS: &[Spec] = &[
+    ("part", "/part", Holds::Text),
+    ("name", "/name", Holds::Text),
+    ("arm", "/arm", Holds::Text),
+    ("flows", "/flows", Holds::Whole),
+    ("incomplete", "/incomplete", Holds::Whole),
+    ("ttlb_ms_mean", "/ttlb_ms/mean", Holds::Real),
+    ("ttlb_ms_p50", "/ttlb_ms/p50/value", Holds::Real),
+    ("ttlb_ms_p90", "/ttlb_ms/p90/value", Holds::Real),
+    ("ttlb_ms_p99", "/ttlb_ms/p99/value", Holds::Real),
+    ("vs_ideal", "/vs_ideal", Holds::Real),
+    ("loss_pct_mean", "/loss_pct/mean", Holds::Real),
+    ("loss_pct_p50", "/loss_pct/p50/value", Holds::Real),
+    ("loss_pct_p90", "/loss_pct/p90/value", Holds::Real),
+    ("loss_pct_p99", "/loss_pct/p99/value", Holds::Real),
+    ("pooled_loss_pct", "/pooled_loss_pct", Holds::Real),
+    ("retransmitted_pct", "/retransmitted_pct", Holds::Real),
+    ("lost_again_pct", "/lost_again_pct", Holds::Real),
+    ("spurious_pct", "/spurious_pct", Holds::Real),
+    ("rtos_per_1000", "/rtos_per_1000", Holds::Real),
+    ("recoveries", "/recoveries", Holds::Real),
+    ("queue_p99_ms", "/queue_p99_ms", Holds::Real),
+    ("front", "/front", Holds::Flag),
+    ("reduction_pct", "/versus_baseline/reduction_pct/mean/value", Holds::Real),
+    ("reduction_pct_low", "/versus_baseline/reduction_pct/mean/low", Holds::Real),
+    ("reduction_pct_high", "/versus_baseline/reduction_pct/mean/high", Holds::Real),
+    ("reduction_pct_percentiles", "/versus_baseline/reduction_pct/percentiles", Holds::Real),
+    ("reduction_pct_median", "/versus_baseline/reduction_pct/median", Holds::Real),
+    ("significant", "/versus_baseline/significant", Holds::Flag),
+    ("loss_points", "/versus_baseline/loss_points/value", Holds::Real),
+    ("loss_points_low", "/versus_baseline/loss_points/low", Holds::Real),
+    ("loss_points_high", "/versus_baseline/loss_points/high", Holds::Real),
+    ("queue_p99_ms_more", "/versus_baseline/queue_p99_ms/value", Holds::Real),
+    ("paired_geometric_mean", "/versus_baseline/paired/geometric_mean", Holds::Real),
+    ("paired_p50", "/versus_baseline/paired/p50/value", Holds::Real),
+    ("paired_p95", "/versus_baseline/paired/p95/value", Holds::Real),
+    ("worse_pct", "/versus_baseline/paired/worse_pct", Holds::Real),
+    ("better_pct", "/versus_baseline/paired/better_pct", Holds::Real),
+    ("same_pct", "/versus_baseline/paired/same_pct", Holds::Real),
+];

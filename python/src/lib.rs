@@ -1,0 +1,66 @@
+//! The engine of the Python package `firstflight`: what `python/firstflight` builds its classes on.
+//!
+//! Nothing here decides anything. Texts go to the lab as they are and come back as the lab's objects, tables or sentences; a refusal of
+//! the lab is the exception `Refused` with the same sentence. Every run happens on a thread of its own without the interpreter's lock
+//! ([`supervise`]).
+
+mod ab;
+mod compare;
+mod lists;
+mod population;
+mod reproduce;
+mod startup;
+mod supervise;
+mod table;
+
+use firstflight_lab::Bad;
+use pyo3::create_exception;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+create_exception!(
+    firstflight,
+    Refused,
+    PyValueError,
+    "Something that you can mend: one line that says what is wrong, where, and what is allowed."
+);
+
+/// A refusal of the lab as an exception.
+fn refused(bad: &Bad) -> PyErr {
+    // One line, whatever it quotes.
+    let line: String = bad.0.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect();
+    Refused::new_err(line)
+}
+
+/// A refusal in our own words.
+fn refuse(line: String) -> PyErr {
+    refused(&Bad(line))
+}
+
+/// The engine of the package; use `firstflight` itself.
+#[pymodule(name = "_engine")]
+mod engine {
+    #[pymodule_export]
+    use super::ab::{Shard, Test, join};
+    #[pymodule_export]
+    use super::compare::{Comparison, compare};
+    #[pymodule_export]
+    use super::lists::{
+        arm_full, default_arms, default_path, list_arms, list_paths, list_populations, list_sources, path_facts, split_arms,
+    };
+    #[pymodule_export]
+    use super::population::Population;
+    #[pymodule_export]
+    use super::reproduce::reproduce;
+    #[pymodule_export]
+    use super::startup::{Ack, Context, Ready, Window};
+    #[pymodule_export]
+    use super::table::Batches;
+    use super::{Bound, PyModule, PyModuleMethods, PyResult, Refused};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("Refused", module.py().get_type::<Refused>())?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,76 @@
+//! Published numbers beside ours.
+
+use crate::refused;
+use crate::supervise::{Interrupted, Run, supervised};
+use crate::table::{Batches, Holds, Spec, of_json};
+use firstflight_lab::Bad;
+use firstflight_lab::reproduce::{Chapter, Effort, Reproduction, SOURCES, source};
+use pyo3::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Mutex, PoisonError};
+
+/// Runs the named documents, all if there are none: JSON as `--json -` prints it, and the rows. `tell` hears what is being measured.
+#[pyfunction]
+pub fn reproduce(
+    py: Python<'_>,
+    names: Vec<String>,
+    quick: bool,
+    threads: Option<usize>,
+    tell: Option<Py<PyAny>>,
+) -> PyResult<(String, Batches)> {
+    let named = names.iter().map(|name| source(name)).collect::<Result<Vec<_>, Bad>>().map_err(|bad| refused(&bad))?;
+    let chosen: Vec<_> = SOURCES.iter().filter(|source| named.is_empty() || named.iter().any(|name| name.name == source.name)).collect();
+    let run = Run::default();
+    let raised: Mutex<Option<PyErr>> = Mutex::new(None);
+    let result = supervised(py, &run, threads, None, || {
+        // A reproduction knows no stop, but it says before each measurement what comes next: there it is ended.
+        let tell = |what: &str| {
+            run.unwind_if_stopped();
+            if let Some(tell) = &tell {
+                let error = Python::attach(|py| tell.call1(py, (what,)).err());
+                if error.is_some() {
+                    *raised.lock().unwrap_or_else(PoisonError::into_inner) = error;
+                    resume_unwind(Box::new(Interrupted));
+                }
+            }
+        };
+        let effort = Effort { quick, tell: &tell };
+        let work = || chosen.iter().map(|source| source.run(&effort)).collect::<Result<Vec<Chapter>, Bad>>();
+        match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(chapters) => Ok(Reproduction::new(quick, chapters?)),
+            Err(payload) if payload.is::<Interrupted>() => Err(Bad("stopped".into())),
+            Err(payload) => resume_unwind(payload),
+        }
+    });
+    if let Some(error) = raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    let all = result?;
+    let rows = all.sources.iter().flat_map(|chapter| {
+        chapter.rows.iter().map(|row| {
+            let mut row = serde_json::to_value(row).unwrap_or_default();
+            if let Some(row) = row.as_object_mut() {
+                row.insert("document".into(), chapter.name.into());
+            }
+            row
+        })
+    });
+    Ok((all.to_json(), of_json(ROWS, rows)?))
+}
+
+const ROWS: &[Spec] = &[
+    ("document", "/document", Holds::Text),
+    ("id", "/id", Holds::Text),
+    ("gate", "/gate", Holds::Text),
+    ("case", "/case", Holds::Text),
+    ("published", "/published", Holds::Text),
+    ("measure", "/measure", Holds::Text),
+    ("ours", "/ours", Holds::Text),
+    ("value", "/value", Holds::Real),
+    ("unit", "/unit", Holds::Text),
+    ("low", "/interval/0", Holds::Real),
+    ("high", "/interval/1", Holds::Real),
+    ("accepted", "/accepted", Holds::Text),
+    ("verdict", "/verdict", Holds::Text),
+    ("note", "/note", Holds::Text),
+];

@@ -1,0 +1,272 @@
+//! Tables: columns in Arrow's memory layout, handed to whoever asks through Arrow's C interface. Nobody copies.
+
+use crate::refuse;
+use arrow_array::builder::{BooleanBuilder, Float64Builder, StringBuilder, StringDictionaryBuilder, UInt64Builder};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
+use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What a column holds; every column may be null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// Text.
+    Text,
+    /// Text of few different values.
+    Name,
+    /// A whole number, not negative.
+    Whole,
+    /// A number.
+    Real,
+    /// Yes or no.
+    Flag,
+}
+
+impl Holds {
+    fn data_type(self) -> DataType {
+        match self {
+            Holds::Text => DataType::Utf8,
+            Holds::Name => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+            Holds::Whole => DataType::UInt64,
+            Holds::Real => DataType::Float64,
+            Holds::Flag => DataType::Boolean,
+        }
+    }
+}
+
+/// A column that grows.
+pub enum Column {
+    /// Text.
+    Text(StringBuilder),
+    /// Text of few different values.
+    Name(StringDictionaryBuilder<Int32Type>),
+    /// A whole number.
+    Whole(UInt64Builder),
+    /// A number.
+    Real(Float64Builder),
+    /// Yes or no.
+    Flag(BooleanBuilder),
+}
+
+impl Column {
+    /// An empty one.
+    pub fn new(holds: Holds) -> Column {
+        match holds {
+            Holds::Text => Column::Text(StringBuilder::new()),
+            Holds::Name => Column::Name(StringDictionaryBuilder::new()),
+            Holds::Whole => Column::Whole(UInt64Builder::new()),
+            Holds::Real => Column::Real(Float64Builder::new()),
+            Holds::Flag => Column::Flag(BooleanBuilder::new()),
+        }
+    }
+
+    /// One more text; nothing in a column that holds none.
+    pub fn text(&mut self, text: Option<&str>) {
+        match self {
+            Column::Text(column) => column.append_option(text),
+            Column::Name(column) => column.append_option(text),
+            _ => self.missing(),
+        }
+    }
+
+    /// One more whole number.
+    pub fn whole(&mut self, number: Option<u64>) {
+        match self {
+            Column::Whole(column) => column.append_option(number),
+            _ => self.missing(),
+        }
+    }
+
+    /// One more number.
+    pub fn real(&mut self, number: Option<f64>) {
+        match self {
+            Column::Real(column) => column.append_option(number),
+            _ => self.missing(),
+        }
+    }
+
+    /// One more yes or no.
+    pub fn flag(&mut self, flag: Option<bool>) {
+        match self {
+            Column::Flag(column) => column.append_option(flag),
+            _ => self.missing(),
+        }
+    }
+
+    /// One more that does not apply.
+    pub fn missing(&mut self) {
+        match self {
+            Column::Text(column) => column.append_null(),
+            Column::Name(column) => column.append_null(),
+            Column::Whole(column) => column.append_null(),
+            Column::Real(column) => column.append_null(),
+            Column::Flag(column) => column.append_null(),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Column::Text(column) => Arc::new(column.finish()),
+            Column::Name(column) => Arc::new(column.finish()),
+            Column::Whole(column) => Arc::new(column.finish()),
+            Column::Real(column) => Arc::new(column.finish()),
+            Column::Flag(column) => Arc::new(column.finish()),
+        }
+    }
+}
+
+/// Rows that grow, by columns.
+pub struct Growing {
+    schema: SchemaRef,
+    /// The columns, in order.
+    pub columns: Vec<Column>,
+}
+
+impl Growing {
+    /// No rows yet.
+    pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Holds)>) -> Growing {
+        let columns: Vec<(&str, Holds)> = columns.into_iter().collect();
+        let fields: Vec<Field> = columns.iter().map(|(name, holds)| Field::new(*name, holds.data_type(), true)).collect();
+        Growing { schema: Arc::new(Schema::new(fields)), columns: columns.iter().map(|(_, holds)| Column::new(*holds)).collect() }
+    }
+
+    /// What has grown as one batch; the columns are empty again.
+    ///
+    /// # Errors
+    /// If the columns are not equally long.
+    pub fn batch(&mut self) -> PyResult<RecordBatch> {
+        let columns = self.columns.iter_mut().map(Column::finish).collect();
+        RecordBatch::try_new(self.schema.clone(), columns).map_err(|error| refuse(format!("table: {error}")))
+    }
+
+    /// All of it.
+    ///
+    /// # Errors
+    /// If the columns are not equally long.
+    pub fn finish(mut self) -> PyResult<Batches> {
+        let batch = self.batch()?;
+        Ok(Batches { schema: self.schema, batches: vec![batch] })
+    }
+}
+
+/// A column out of JSON: its name, where it stands in each object, and what it holds.
+pub type Spec = (&'static str, &'static str, Holds);
+
+/// A table of JSON objects. What a pointer does not find is null.
+///
+/// # Errors
+/// Never for objects of the lab.
+pub fn of_json(spec: &[Spec], rows: impl IntoIterator<Item = Value>) -> PyResult<Batches> {
+    let mut table = Growing::new(spec.iter().map(|(name, _, holds)| (*name, *holds)));
+    for row in rows {
+        for ((_, pointer, holds), column) in spec.iter().zip(&mut table.columns) {
+            let value = row.pointer(pointer).unwrap_or(&Value::Null);
+            match holds {
+                Holds::Text | Holds::Name => column.text(value.as_str()),
+                Holds::Whole => column.whole(value.as_u64()),
+                Holds::Real => column.real(value.as_f64()),
+                Holds::Flag => column.flag(value.as_bool()),
+            }
+        }
+    }
+    table.finish()
+}
+
+/// A table, as Arrow's C interface hands it out. `firstflight.Table` wraps it.
+#[pyclass(frozen, module = "firstflight._engine")]
+pub struct Batches {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+}
+
+impl Batches {
+    /// Of batches with one schema; at least one.
+    pub fn of(batches: Vec<RecordBatch>) -> Option<Batches> {
+        let schema = batches.first()?.schema();
+        Some(Batches { schema, batches })
+    }
+}
+
+#[pymethods]
+impl Batches {
+    fn __len__(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    #[getter]
+    fn column_names(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// The tables one after the other; all have the same columns.
+    #[staticmethod]
+    fn concat(parts: Vec<PyRef<'_, Batches>>) -> PyResult<Batches> {
+        let batches: Vec<RecordBatch> = parts.iter().flat_map(|part| part.batches.iter().cloned()).collect();
+        let schema = parts.first().map(|part| part.schema.clone()).ok_or_else(|| refuse("no table to join".into()))?;
+        if parts.iter().any(|part| part.schema != schema) {
+            return Err(refuse("tables with different columns cannot be joined".into()));
+        }
+        Ok(Batches { schema, batches })
+    }
+
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyCapsule>> {
+        // The interface leaves it to the producer whether to follow a wish for other types; nobody here would gain by a cast.
+        drop(requested_schema);
+        let batches: Vec<_> = self.batches.iter().cloned().map(Ok).collect();
+        let reader = RecordBatchIterator::new(batches, self.schema.clone());
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), c"arrow_array_stream")
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(|error| refuse(format!("schema: {error}")))?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    /// The values of a column as a list.
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let index = self.schema.index_of(name).map_err(|_| {
+            let names = self.column_names();
+            let near = firstflight_lab::nearest(name, names.iter().map(String::as_str));
+            let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            refuse(format!("no column `{name}`{near} There are {}", names.join(", ")))
+        })?;
+        let mut values = Vec::with_capacity(self.__len__());
+        for batch in &self.batches {
+            push(py, batch.column(index), &mut values)?;
+        }
+        Ok(values)
+    }
+}
+
+/// Appends the values of an array.
+fn push<'py>(py: Python<'py>, array: &ArrayRef, values: &mut Vec<Bound<'py, PyAny>>) -> PyResult<()> {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Float64Type, UInt64Type};
+    use arrow_array::{Array, TypedDictionaryArray};
+    let any = |value: Bound<'py, PyAny>| value;
+    for index in 0..array.len() {
+        values.push(match array.data_type() {
+            _ if array.is_null(index) => py.None().into_bound(py),
+            DataType::Utf8 => any(array.as_string::<i32>().value(index).into_pyobject(py)?.into_any()),
+            DataType::UInt64 => any(array.as_primitive::<UInt64Type>().value(index).into_pyobject(py)?.into_any()),
+            DataType::Float64 => any(array.as_primitive::<Float64Type>().value(index).into_pyobject(py)?.into_any()),
+            DataType::Boolean => any(array.as_boolean().value(index).into_pyobject(py)?.to_owned().into_any()),
+            _ => {
+                let names: Option<TypedDictionaryArray<'_, Int32Type, arrow_array::StringArray>> =
+                    array.as_dictionary::<Int32Type>().downcast_dict();
+                let key = array.as_dictionary::<Int32Type>().keys().value(index);
+                match names {
+                    Some(names) => any(names.values().value(key as usize).into_pyobject(py)?.into_any()),
+                    None => py.None().into_bound(py),
+                }
+            }
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Builds the wheel of the Python package, installs it into an environment of its own (VENV) and checks style, types, tests, examples and
+# notebooks. Where there is no Python with pip, says so and skips; with CI=true that is an error, and the wheel is the optimised one.
+set -euo pipefail
+cd "$(dirname "$0")"
+target=$(realpath -m "${CARGO_TARGET_DIR:-../target}")
+venv=$(realpath -m "${VENV:-$target/python-venv}")
+export CARGO_TARGET_DIR=$target
+
+skip() {
+    echo "python: skipped, $1"
+    [ "${CI:-}" != true ] || exit 1
+    exit 0
+}
+
+install() {
+    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
+    export DEBIAN_FRONTEND=noninteractive
+    echo "python: installing $*"
+    apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1 ||
+        { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
+}
+
+# Without ensurepip there is no pip inside the environment; Debian keeps it in a package of its own.
+python3 -c 'import ensurepip' 2>/dev/null || install python3 python3-venv || skip "no python3 with venv (on Debian, as root: apt-get install python3-venv)"
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || skip "python3 is older than 3.10"
+if ! cmp -s requirements.txt "$venv/requirements.txt"; then
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --requirement requirements.txt || skip "pip cannot install requirements.txt"
+    cp requirements.txt "$venv/requirements.txt"
+fi
+
+profile=dev
+[ "${CI:-}" != true ] || profile=release
+cargo fmt --check
+cargo clippy --quiet --locked -- -D warnings
+rm -rf "$target/wheels"
+"$venv/bin/maturin" build --quiet --locked --profile "$profile" --out "$target/wheels"
+"$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$target"/wheels/*.whl
+echo "python: $(cd "$target/wheels" && ls) built and installed"
+
+# The command of the same checkout, whose output the package's has to equal to the byte.
+(cd .. && cargo build --quiet --locked -p firstflight-cli)
+export FIRSTFLIGHT_BINARY=$target/debug/firstflight
+
+"$venv/bin/ruff" check --quiet --no-cache .
+"$venv/bin/ruff" format --quiet --no-cache --check .
+# A checkout may hold an engine built by `maturin develop`; what is tested is the installed package.
+export MYPYPATH=tests MYPY_CACHE_DIR=$target/mypy PYTHONDONTWRITEBYTECODE=1
+"$venv/bin/mypy"
+for notebook in notebooks/*.ipynb; do
+    script=$target/$(basename "$notebook" .ipynb).py
+    "$venv/bin/jupytext" --quiet --to py:percent --output "$script" "$notebook"
+    "$venv/bin/mypy" --config-file pyproject.toml "$script"
+done
+
+# Not `python -m pytest`, which would put the sources without their engine in front of the installed package.
+"$venv/bin/pytest" -p no:cacheprovider tests
+"$venv/bin/pytest" -p no:cacheprovider --doctest-modules --pyargs firstflight

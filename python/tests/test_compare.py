@@ -1,0 +1,92 @@
+"""Comparisons are those of the command, and come as tables."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import command
+
+import firstflight as ff
+
+
+@pytest.fixture(scope="module")
+def geo() -> ff.Comparison:
+    return ff.compare("geo", arms=["slowstart", "hystart++", "rapid", "oracle"], bytes="30MB", repeat=2)
+
+
+CASES: list[tuple[dict[str, Any], list[str]]] = [
+    ({}, []),
+    ({"path": "geo", "arms": "rapid,best", "bytes": "3MB"}, ["--path", "geo", "--arms", "rapid,best", "--bytes", "3MB"]),
+    (
+        {"path": ff.Path("leo", loss="0.5%"), "arms": [ff.Arm("rapid", jump=False), "search"], "repeat": 5, "seed": 7, "iw": 20},
+        ["--path", "leo,loss=0.5%", "--arms", "rapid(jump=off),search", "--repeat", "5", "--seed", "7", "--iw", "20"],
+    ),
+    (
+        {"transport": "tcp", "detection": "sack3517", "bytes": 1_000_000, "limit": 100},
+        ["--transport", "tcp", "--detection", "sack3517", "--bytes", "1MB", "--limit", "100"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), CASES, ids=[" ".join(words) or "defaults" for _, words in CASES])
+def test_a_comparison_is_the_command_s_to_the_byte(binary: str, given: dict[str, Any], words: list[str]) -> None:
+    assert ff.compare(**given).to_json() == command(binary, "compare", *words, "--json", "-")
+
+
+def test_rows_are_the_results_of_the_json(geo: ff.Comparison) -> None:
+    results = json.loads(geo.to_json())["results"]
+    rows = geo.rows.to_dicts()
+    assert len(rows) == len(results) == 8
+    for row, result in zip(rows, results, strict=True):
+        for name, value in row.items():
+            if name.startswith("exit_"):
+                expected = (result["exit"] or {}).get(name.removeprefix("exit_"))
+            elif name.startswith("queue_ms_"):
+                expected = result["queue_ms"][name.removeprefix("queue_ms_")]
+            else:
+                expected = result[name]
+            assert value == expected, f"{name} of {row['arm']}: {value}, JSON has {expected}"
+
+
+def test_episodes_are_those_of_the_json() -> None:
+    result = ff.compare(arms="slowstart,rapid", bytes="5MB")
+    told = [episode for row in json.loads(result.to_json())["results"] for episode in row["episodes"]]
+    assert len(result.episodes) == len(told) > 0
+    assert result.episodes.column("lost_bytes") == [episode["lost_bytes"] for episode in told]
+
+
+def test_a_trace_ends_where_the_rows_say(geo: ff.Comparison) -> None:
+    trace = geo.trace
+    for row in geo.rows.to_dicts():
+        if row["seed"] == 1:
+            times = [time for arm, time in zip(trace.column("arm"), trace.column("time_ms"), strict=True) if arm == row["arm"]]
+            assert times == sorted(times) and times[-1] >= row["ttlb_ms"]
+    assert "hspp_css_rounds" in trace.column_names, "inner signals are columns"
+
+
+def test_threads_change_nothing() -> None:
+    one, two = (ff.compare("leo", repeat=4, bytes="2MB", threads=threads).to_json() for threads in (1, 2))
+    assert one == two
+
+
+def test_printed_it_is_the_table_of_the_command(geo: ff.Comparison) -> None:
+    text = str(geo)
+    assert "rate=150Mbit,rtt=600ms" in text and "queue p99" in text and "median of 2 trials" in text
+    assert all(arm in text for arm in geo.arms)
+    page = geo._repr_html_()
+    assert page.startswith("<table>") and page.count("<tr>") == 5 and "<script" not in page
+
+
+def test_a_report_is_written_whole_or_not_at_all(geo: ff.Comparison, tmp_path: Path) -> None:
+    geo.report(tmp_path / "geo.html")
+    assert (tmp_path / "geo.html").read_text().rstrip().endswith("</html>")
+    assert [file.name for file in tmp_path.iterdir()] == ["geo.html"]
+    with pytest.raises(ff.Refused, match="does not exist"):
+        geo.report(tmp_path / "no" / "geo.html")
+
+
+def test_warnings_are_told() -> None:
+    result = ff.compare(arms="slowstart,slowstart/cubic", bytes="20kB")
+    assert len(result.warnings) == 1 and "behaved identically" in result.warnings[0] and result.warnings[0] in str(result)
+    assert not ff.compare("geo", arms="slowstart", limit=2).complete

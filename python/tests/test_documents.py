@@ -1,0 +1,68 @@
+"""Every example of the documentation runs, in the order in which it stands; every notebook too."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from conftest import ROOT
+from nbclient import NotebookClient
+
+PAGES = [ROOT / "docs" / "python.md", ROOT / "python" / "README.md"]
+NOTEBOOKS = sorted((ROOT / "python" / "notebooks").glob("*.ipynb"))
+
+
+def examples(page: Path) -> str:
+    """The Python of a page as one program; lines stay where they are, so that a traceback points into the page."""
+    program, inside = [], False
+    for line in page.read_text().splitlines():
+        if line.startswith("```"):
+            inside = line == "```python"
+            program.append("")
+        else:
+            program.append(line if inside else "")
+    return "\n".join(program)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(examples(page), page, "exec"), {"__name__": "__main__"})
+
+
+def shell_lines() -> list[str]:
+    found = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "scale.md").read_text(), flags=re.S)
+    return [line.split("#")[0].strip() for block in found for line in block.splitlines() if line.startswith("firstflight ")]
+
+
+@pytest.mark.parametrize("line", shell_lines())
+def test_the_commands_of_the_page_on_scale_are_commands(line: str, binary: str) -> None:
+    # They are for a cluster and a night; what is checked is that every option is one.
+    options = [word.split("=")[0] for word in line.split() if word.startswith("--")]
+    known = subprocess.run([binary, line.split()[1], "--help"], capture_output=True, text=True, check=True).stdout
+    assert all(re.search(rf"{option}\b", known) for option in options), line
+
+
+@pytest.mark.notebook
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+@pytest.mark.filterwarnings("ignore")
+def test_a_notebook_runs(file: Path) -> None:
+    notebook = nbformat.read(file, as_version=4)
+    assert all(not cell.get("outputs") for cell in notebook.cells), f"{file.name} is kept without outputs: `jupyter nbconvert --clear-output`"
+    NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(file.parent)}}).execute()
+    errors = [output for cell in notebook.cells for output in cell.get("outputs", []) if output.output_type == "error"]
+    assert not errors
+    pictures = sum("image/png" in output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", []))
+    assert pictures >= 2, f"{file.name} shows {pictures} pictures"
+
+
+def test_there_are_two_notebooks() -> None:
+    assert [file.stem for file in NOTEBOOKS] == ["which-startup", "write-your-own-startup"]
+
+
+def test_nothing_needs_more_than_the_engine() -> None:
+    program = "import sys, firstflight; firstflight.ab(flows=100); print({'numpy', 'pandas', 'pyarrow', 'ray', 'tqdm'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()", "importing and running loads no library beside"

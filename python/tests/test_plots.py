@@ -1,0 +1,66 @@
+"""Plots show what the tables say."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+
+import firstflight as ff
+
+
+@pytest.fixture(scope="module")
+def comparison() -> ff.Comparison:
+    return ff.compare("rapid-slide", repeat=3)
+
+
+@pytest.fixture(scope="module")
+def tested() -> ff.AbResult:
+    return ff.ab("cdn", flows=1500)
+
+
+@pytest.fixture(autouse=True)
+def _closed(tmp_path: Path) -> object:
+    yield
+    for number in plt.get_fignums():
+        plt.figure(number).savefig(tmp_path / f"{number}.png", dpi=60)
+    plt.close("all")
+
+
+def test_a_window_is_drawn_for_every_arm(comparison: ff.Comparison) -> None:
+    ax = comparison.plot_window()
+    legend = ax.get_legend()
+    assert legend is not None and [text.get_text() for text in legend.get_texts()] == comparison.arms
+    top = max(comparison.trace.column("cwnd"))
+    assert ax.get_ylim()[1] * (1e6 if "MB" in ax.get_ylabel() else 1e3) >= top
+    only = comparison.plot_window(arms=["rapid"]).get_legend()
+    assert only is not None and len(only.get_texts()) == 1
+    with pytest.raises(ff.Refused, match="is not in this comparison"):
+        comparison.plot_window(arms=["best"])
+
+
+def test_it_draws_where_it_is_told(comparison: ff.Comparison, tested: ff.AbResult) -> None:
+    _, axes = plt.subplots(1, 2)
+    assert comparison.plot_pareto(ax=axes[0]) is axes[0]
+    assert tested.plot_pareto(ax=axes[1]) is axes[1]
+
+
+def test_reductions_have_every_part(tested: ff.AbResult) -> None:
+    ax = tested.plot_ttlb_reduction()
+    groups = [label.get_text().split(" (")[0] for label in ax.get_yticklabels()]
+    assert groups == ["all", *dict.fromkeys(row["name"] for row in tested.part("group"))]
+    for by in ("all", "size", "bdp", "buffer", "group_size", "percentile"):
+        assert "against slowstart" in tested.plot_ttlb_reduction(by=by).get_title(loc="left")
+
+
+def test_reductions_of_a_comparison_are_paired(comparison: ff.Comparison) -> None:
+    ax = comparison.plot_ttlb_reduction(baseline="hystart")
+    assert [label.get_text() for label in ax.get_yticklabels()] == [arm for arm in comparison.arms if arm != "hystart"]
+    with pytest.raises(ff.Refused, match="baseline `best`"):
+        comparison.plot_ttlb_reduction(baseline="best")
+
+
+def test_the_front_is_filled(tested: ff.AbResult) -> None:
+    ax = tested.plot_pareto()
+    front = {row["arm"] for row in tested.part("all") if row["front"]}
+    legend = ax.get_legend()
+    assert legend is not None and [text.get_text() for text in legend.get_texts()] == tested.arms and front
