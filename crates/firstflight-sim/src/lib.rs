@@ -9,6 +9,7 @@
 pub mod app;
 pub mod back;
 pub mod flow;
+mod ledger;
 pub mod observe;
 pub mod outcome;
 pub mod pacer;
@@ -21,6 +22,6 @@ pub mod wire;
 
 pub use app::{App, Part, Response};
 pub use observe::{Event, Nobody, Observer, Snapshot};
-pub use outcome::{Episode, Outcome, Stop, fairness_ppm};
+pub use outcome::{Drops, Episode, Outcome, Stop, fairness_ppm};
 pub use sharing::{FlowPlan, Shared, SharedOutcome, run_flows};
 pub use trial::{Hosts, Setup, run};

@@ -22,15 +22,38 @@ pub struct Ends<S: Startup> {
 /// One QUIC flow.
 pub type Flow<S> = flow::Flow<Ends<S>>;
 
-/// A data packet on its way.
+/// A data packet on its way, in as many bits as it takes to tell it from others under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// Packet number.
-    pub number: u64,
-    /// Which chunk of the object it carries.
-    pub chunk: u64,
-    /// Congestion Experienced was set on the way.
-    pub marked: bool,
+    /// The low 31 bits of the packet number, and above them whether Congestion Experienced was set on the way.
+    number_and_mark: u32,
+    /// The low bits of the chunk of the object it carries.
+    chunk: u32,
+}
+
+impl Packet {
+    #[inline]
+    fn new(number: u64, chunk: u64, marked: bool) -> Packet {
+        Packet { number_and_mark: (number as u32) << 1 | u32::from(marked), chunk: chunk as u32 }
+    }
+
+    /// Its number, at most 2^30 away from `near`.
+    #[inline]
+    fn number(&self, near: u64) -> u64 {
+        let away = (self.number_and_mark & !1).wrapping_sub((near as u32) << 1) as i32 >> 1;
+        near.wrapping_add_signed(i64::from(away))
+    }
+
+    /// Which chunk it carries, at most 2^31 away from `near`.
+    #[inline]
+    fn chunk(&self, near: u64) -> u64 {
+        near.wrapping_add_signed(i64::from(self.chunk.wrapping_sub(near as u32) as i32))
+    }
+
+    #[inline]
+    fn marked(&self) -> bool {
+        self.number_and_mark & 1 == 1
+    }
 }
 
 impl<S: Startup> Flow<S> {
@@ -75,7 +98,7 @@ impl<S: Startup> flow::Ends for Ends<S> {
     }
     #[inline]
     fn packet(&self, sent: &Transmit, marked: bool) -> Packet {
-        Packet { number: sent.number, chunk: sent.chunk, marked }
+        Packet::new(sent.number, sent.chunk, marked)
     }
     #[inline]
     fn data_len(&self, sent: &Transmit) -> u32 {
@@ -89,7 +112,8 @@ impl<S: Startup> flow::Ends for Ends<S> {
     }
     #[inline]
     fn on_data(&mut self, now: Time, data: &Packet) -> Option<AckPacket> {
-        self.receiver.on_packet(now, data.number, data.chunk, data.marked, &self.host)
+        let (number, chunk) = (data.number(self.receiver.largest()), data.chunk(self.receiver.in_order_chunks()));
+        self.receiver.on_packet(now, number, chunk, data.marked(), &self.host)
     }
     #[inline]
     fn ack_due(&self) -> Option<Time> {
@@ -167,5 +191,23 @@ impl<S: Startup> flow::Ends for Ends<S> {
         outcome.undone = u64::from(stats.undone);
         outcome.episodes = self.sender.episodes().to_vec();
         outcome.cwnd_max = counters.cwnd_max;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Packet;
+
+    #[test]
+    fn a_packet_is_told_from_its_neighbours_wherever_their_numbers_are() {
+        for near in [0_u64, 5, (1 << 31) - 2, 1 << 31, (1 << 32) - 1, (1 << 32) + 1, 1 << 40] {
+            for away in [0_i64, 1, -1, 1_000_000, -1_000_000, (1 << 30) - 1, 1 - (1 << 30)] {
+                let Some(number) = near.checked_add_signed(away) else { continue };
+                for marked in [false, true] {
+                    let packet = Packet::new(number, number, marked);
+                    assert_eq!((packet.number(near), packet.chunk(near), packet.marked()), (number, number, marked), "{away} from {near}");
+                }
+            }
+        }
     }
 }

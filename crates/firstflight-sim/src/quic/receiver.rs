@@ -7,14 +7,38 @@ use firstflight::Time;
 /// The receiving end of one QUIC flow.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
-    /// Packet numbers in the order of arrival. The sender consumes them through ACKs.
-    pub(super) log: Ring<u64>,
+    /// What arrived, in order. The sender consumes it through ACKs.
+    pub(super) log: Ring<Logged>,
     chunks: GapSet,
     largest: Option<u64>,
     largest_at: Time,
     unacked: u32,
     ack_due: Option<Time>,
-    marks: u64,
+}
+
+/// A packet that arrived: the low bits of its number, and whether it was marked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Logged(u32);
+
+const MARKED: u32 = 1 << 31;
+
+impl Logged {
+    #[inline]
+    fn new(number: u64, marked: bool) -> Logged {
+        Logged(number as u32 & !MARKED | if marked { MARKED } else { 0 })
+    }
+
+    /// Its number, where every number so far lies below `end`, by less than 2^31.
+    #[inline]
+    pub fn number(self, end: u64) -> u64 {
+        end.wrapping_sub(u64::from((end as u32).wrapping_sub(self.0) & !MARKED))
+    }
+
+    /// It was marked Congestion Experienced.
+    #[inline]
+    pub fn marked(self) -> bool {
+        self.0 & MARKED != 0
+    }
 }
 
 impl Receiver {
@@ -29,6 +53,12 @@ impl Receiver {
     #[inline]
     pub fn in_order_chunks(&self) -> u64 {
         self.chunks.low()
+    }
+
+    /// The largest packet number so far; 0 before there is one.
+    #[inline]
+    pub(super) fn largest(&self) -> u64 {
+        self.largest.unwrap_or_default()
     }
 
     /// Packets that arrived, second copies included.
@@ -46,8 +76,7 @@ impl Receiver {
     #[inline]
     pub fn on_packet(&mut self, now: Time, number: u64, chunk: u64, marked: bool, host: &Host) -> Option<AckPacket> {
         self.chunks.insert(chunk);
-        self.marks += u64::from(marked);
-        self.log.push(number);
+        self.log.push(Logged::new(number, marked));
         // RFC9000 13.2.1-8: acknowledge at once what is out of order, whether it fills a gap or opens one.
         let in_order = self.largest.map_or(number == 0, |largest| number == largest + 1);
         if self.largest.is_none_or(|largest| number > largest) {
@@ -70,6 +99,7 @@ impl Receiver {
     pub fn acknowledge(&mut self, now: Time) -> AckPacket {
         self.unacked = 0;
         self.ack_due = None;
-        AckPacket { log_end: self.log.end(), marks: self.marks, ack_delay: now.since(self.largest_at).0 }
+        let ack_delay = u32::try_from(now.since(self.largest_at).0).unwrap_or(u32::MAX);
+        AckPacket { log_end: self.log.end() as u32, ack_delay }
     }
 }

@@ -239,7 +239,7 @@ impl<S: Startup> Sender<S> {
 
     /// Recovery episodes so far.
     pub fn episodes(&self) -> &[EpisodeRecord] {
-        &self.record.episodes
+        self.record.ledger.episodes()
     }
 
     /// The congestion state as the detectors see it.
