@@ -13,6 +13,7 @@ mod ledger;
 pub mod observe;
 pub mod outcome;
 pub mod pacer;
+pub mod pool;
 pub mod quic;
 pub mod ring;
 pub mod sharing;

@@ -108,26 +108,35 @@ pub fn run_flows<S: Startup, O: Observer>(
 /// The earliest of many times, of which one is replaced at a time.
 #[derive(Clone, Debug)]
 struct Earliest {
-    /// The children of node `n` are `2 n` and `2 n + 1`; the leaves come last. Time above, place below: one number, because which of two
-    /// flows comes first is a coin toss that no branch predictor wins.
-    nodes: Vec<u128>,
+    /// The children of node `n` are `2 n` and `2 n + 1`; the leaves come last. Time above, place below, in one word: which of two flows
+    /// comes first is a coin toss that no branch predictor wins, and of two words the smaller one is found without a branch.
+    nodes: Vec<u64>,
+    /// How many bits the place takes.
+    bits: u32,
 }
 
 impl Earliest {
     fn new(places: usize) -> Earliest {
-        Earliest { nodes: vec![u128::MAX; 2 * places.next_power_of_two()] }
+        let leaves = places.next_power_of_two();
+        Earliest { nodes: vec![u64::MAX; 2 * leaves], bits: leaves.trailing_zeros() }
+    }
+
+    /// Times from here on are [`NEVER`]: with a hundred flows four and a half years, with a million five hours.
+    fn horizon(&self) -> u64 {
+        u64::MAX >> self.bits
     }
 
     #[inline]
     fn first(&self) -> (u64, usize) {
-        let first = self.nodes[1];
-        ((first >> 64) as u64, first as u64 as usize)
+        let (first, horizon) = (self.nodes[1], self.horizon());
+        let (at, place) = (first >> self.bits, first & !(horizon << self.bits));
+        (if at == horizon { NEVER } else { at }, place as usize)
     }
 
     #[inline]
     fn set(&mut self, place: usize, at: u64) {
         let mut node = self.nodes.len() / 2 + place;
-        let mut earliest = u128::from(at) << 64 | place as u128;
+        let mut earliest = at.min(self.horizon()) << self.bits | place as u64;
         self.nodes[node] = earliest;
         while node > 1 {
             earliest = earliest.min(self.nodes[node ^ 1]);
@@ -244,5 +253,15 @@ mod tests {
                 assert_eq!(tree.first(), first, "with {places} places");
             }
         }
+    }
+
+    #[test]
+    fn what_never_happens_comes_after_everything() {
+        let mut tree = Earliest::new(100);
+        assert_eq!(tree.first().0, NEVER, "nothing is due");
+        tree.set(70, tree.horizon() - 1);
+        assert_eq!(tree.first(), ((u64::MAX >> 7) - 1, 70), "the last moment that counts");
+        tree.set(70, NEVER);
+        assert_eq!(tree.first().0, NEVER, "nothing is due any more");
     }
 }

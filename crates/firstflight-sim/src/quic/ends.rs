@@ -11,12 +11,16 @@ use firstflight::{Ack, Nanos, Time};
 
 /// Sender and receiver.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Ends<S: Startup> {
-    /// Of the receiver.
-    host: Host,
-    object: u64,
-    sender: Sender<S>,
     receiver: Receiver,
+    object: u64,
+    /// Object bytes of a packet.
+    payload: u64,
+    /// What a link adds to a datagram, and what an ACK is.
+    lower: u32,
+    ack_packet: u32,
+    sender: Sender<S>,
 }
 
 /// One QUIC flow.
@@ -59,7 +63,9 @@ impl Packet {
 impl<S: Startup> Flow<S> {
     /// A flow of `object` bytes between two hosts.
     pub fn new(id: u32, host: Host, sender: Sender<S>, object: u64) -> Flow<S> {
-        Flow::between(id, Ends { host, object, sender, receiver: Receiver::default() }, object)
+        let Host { lower, ack_packet, .. } = host;
+        let ends = Ends { receiver: Receiver::new(&host), object, payload: host.payload(), lower, ack_packet, sender };
+        Flow::between(id, ends, object)
     }
 
     /// The sender.
@@ -102,10 +108,10 @@ impl<S: Startup> flow::Ends for Ends<S> {
     }
     #[inline]
     fn data_len(&self, sent: &Transmit) -> u32 {
-        sent.bytes + self.host.lower
+        sent.bytes + self.lower
     }
     fn offset(&self, sent: &Transmit) -> u64 {
-        sent.chunk * self.host.payload()
+        sent.chunk * self.payload
     }
     fn on_dropped(&mut self, sent: &Transmit) {
         self.sender.on_dropped(sent.number);
@@ -113,7 +119,7 @@ impl<S: Startup> flow::Ends for Ends<S> {
     #[inline]
     fn on_data(&mut self, now: Time, data: &Packet) -> Option<AckPacket> {
         let (number, chunk) = (data.number(self.receiver.largest()), data.chunk(self.receiver.in_order_chunks()));
-        self.receiver.on_packet(now, number, chunk, data.marked(), &self.host)
+        self.receiver.on_packet(now, number, chunk, data.marked())
     }
     #[inline]
     fn ack_due(&self) -> Option<Time> {
@@ -124,7 +130,7 @@ impl<S: Startup> flow::Ends for Ends<S> {
     }
     #[inline]
     fn ack_len(&self, _ack: &AckPacket) -> u32 {
-        self.host.ack_packet
+        self.ack_packet
     }
     #[inline]
     fn is_pure(_ack: &AckPacket) -> bool {
@@ -152,7 +158,7 @@ impl<S: Startup> flow::Ends for Ends<S> {
     }
     #[inline]
     fn delivered(&self) -> u64 {
-        (self.receiver.in_order_chunks() * self.host.payload()).min(self.object)
+        (self.receiver.in_order_chunks() * self.payload).min(self.object)
     }
     fn acked(&self) -> u64 {
         self.sender.acked()

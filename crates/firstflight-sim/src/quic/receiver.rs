@@ -4,16 +4,21 @@ use super::{AckPacket, Host};
 use crate::ring::{GapSet, Ring};
 use firstflight::Time;
 
-/// The receiving end of one QUIC flow.
-#[derive(Clone, Debug, Default)]
+/// The receiving end of one QUIC flow, in two cache lines.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Receiver {
     /// What arrived, in order. The sender consumes it through ACKs.
     pub(super) log: Ring<Logged>,
     chunks: GapSet,
     largest: Option<u64>,
-    largest_at: Time,
-    unacked: u32,
     ack_due: Option<Time>,
+    largest_at: Time,
+    /// Longest time an ACK is held back, ns.
+    hold: u64,
+    /// Packets per ACK.
+    every: u32,
+    unacked: u32,
 }
 
 /// A packet that arrived: the low bits of its number, and whether it was marked.
@@ -42,11 +47,11 @@ impl Logged {
 }
 
 impl Receiver {
-    /// Ready for a new connection; the memory stays.
-    pub fn reset(&mut self) {
-        self.log.clear();
-        self.chunks.clear();
-        *self = Receiver { log: std::mem::take(&mut self.log), chunks: std::mem::take(&mut self.chunks), ..Receiver::default() };
+    /// A receiver that has seen nothing.
+    pub fn new(host: &Host) -> Receiver {
+        let (log, chunks) = (Ring::default(), GapSet::default());
+        let (every, hold) = (host.ack_every, host.max_ack_delay);
+        Receiver { log, chunks, largest: None, ack_due: None, largest_at: Time::default(), hold, every, unacked: 0 }
     }
 
     /// Whole chunks of the object delivered in order.
@@ -74,7 +79,7 @@ impl Receiver {
 
     /// A data packet arrives. Returns the ACK that leaves at once, if one does.
     #[inline]
-    pub fn on_packet(&mut self, now: Time, number: u64, chunk: u64, marked: bool, host: &Host) -> Option<AckPacket> {
+    pub fn on_packet(&mut self, now: Time, number: u64, chunk: u64, marked: bool) -> Option<AckPacket> {
         self.chunks.insert(chunk);
         self.log.push(Logged::new(number, marked));
         // RFC9000 13.2.1-8: acknowledge at once what is out of order, whether it fills a gap or opens one.
@@ -86,11 +91,11 @@ impl Receiver {
         self.unacked += 1;
         // RFC9000 13.2.2-2: at least every second ack-eliciting packet.
         // RFC9000 13.2.1-11: and at once what carries a mark.
-        if !in_order || marked || self.unacked >= host.ack_every {
+        if !in_order || marked || self.unacked >= self.every {
             return Some(self.acknowledge(now));
         }
         if self.ack_due.is_none() {
-            self.ack_due = Some(Time(now.0 + host.max_ack_delay));
+            self.ack_due = Some(Time(now.0 + self.hold));
         }
         None
     }

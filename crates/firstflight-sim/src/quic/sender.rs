@@ -88,48 +88,53 @@ impl Pieces {
 }
 
 /// The sending end of one QUIC flow that carries one object.
+///
+/// Laid out by hand: what choosing and sending a packet needs, what an acknowledgement needs beside it, then the rest.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Sender<S: Startup> {
-    host: Host,
-    controller: Controller<S, AnyAvoidance, AnyRecovery>,
-    rtt: Rfc9002Rtt,
-    pacer: Pacer,
-    sent: Ring<SentPacket>,
-    /// Lowest packet number that may still be in flight.
-    oldest: u64,
     inflight: u64,
-    log_seen: u64,
-    largest_acked: Option<u64>,
-    first_sample_at: Time,
-    loss_time: Option<Time>,
-    last_sent_at: Time,
-    probe_count: u32,
-    probes_owed: u32,
-    /// Packets below this have been considered for the probes that are owed.
-    probed: u64,
-    blocked: Blocked,
-    app_limited: bool,
-    object: u64,
-    pieces: Pieces,
+    next_chunk: u64,
     /// Chunks that the application has written.
     written: u64,
-    next_chunk: u64,
+    pieces: Pieces,
     repeats: Ring<u64>,
-    acked: GapSet,
-    delivered: u64,
+    sent: Ring<SentPacket>,
+    pacer: Pacer,
+    blocked: Blocked,
+    last_sent_at: Time,
     bytes_sent: u64,
-    first_sent: Option<Time>,
+    rtt: Rfc9002Rtt,
     idle_since: Option<Time>,
+    first_sent: Option<Time>,
+    probes_owed: u32,
+    probe_count: u32,
+    app_limited: bool,
+    ledger: Ledger,
+
+    acked: GapSet,
+    log_seen: u64,
+    largest_acked: Option<u64>,
+    loss_time: Option<Time>,
+    /// Lowest packet number that may still be in flight.
+    oldest: u64,
+    delivered: u64,
+    first_sample_at: Time,
     /// Packets declared lost so far, and before the present episode.
     losses: u64,
     losses_before_episode: u64,
     /// Packets declared lost in the present episode and acknowledged later.
     proven_in_episode: u64,
-    ledger: Ledger,
     lost_this_pass: u64,
     /// One past the highest chunk that this pass declared lost; 0 if there is none.
     hole_this_pass: u64,
     counters: Counters,
+    controller: Controller<S, AnyAvoidance, AnyRecovery>,
+
+    host: Host,
+    object: u64,
+    /// Packets below this have been considered for the probes that are owed.
+    probed: u64,
 }
 
 impl<S: Startup> Sender<S> {
