@@ -80,7 +80,6 @@ pub fn run_flows<S: Startup, O: Observer>(
 ) -> Result<SharedOutcome, PathError> {
     let path = shared.path;
     let (forward, reverse) = path.open(shared.host.packet_bytes(), shared.host.ack_bytes(), shared.seed, shared.path_index)?;
-    let aggregation = path.receive_aggregation();
     let starts: Vec<u64> = plans.iter().map(|plan| plan.start.0).collect();
     let numbered = (0..).zip(plans);
     Ok(match shared.host {
@@ -88,8 +87,7 @@ pub fn run_flows<S: Startup, O: Observer>(
             let flows = numbered.map(|(id, FlowPlan { controller, pacer_burst, app, start, rtt_extra })| {
                 let (app, start) = (app.in_packets(host.payload()), Time(start.0));
                 let sender = quic::Sender::new(host, controller, pacer_burst, app.bytes(), Nanos(path.rtt()) + rtt_extra, start);
-                let receiving = aggregation.map_or(host, |(hold, bytes)| host.merging(hold, bytes));
-                quic::Flow::new(id, receiving, sender, app.bytes()).farther(rtt_extra).written_by(&app, start)
+                quic::Flow::new(id, host.receiving(path), sender, app.bytes()).farther(rtt_extra).written_by(&app, start)
             });
             Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts).run(observer)
         }
@@ -97,8 +95,7 @@ pub fn run_flows<S: Startup, O: Observer>(
             let flows = numbered.map(|(id, FlowPlan { controller, pacer_burst, app, start, rtt_extra })| {
                 let start = Time(start.0);
                 let sender = tcp::Sender::new(host, controller, pacer_burst, app.bytes(), Nanos(path.rtt()) + rtt_extra, start);
-                let receiving = aggregation.map_or(host, |(hold, bytes)| host.merging(hold, bytes));
-                tcp::Flow::new(id, receiving, sender, app.bytes()).farther(rtt_extra).written_by(&app, start)
+                tcp::Flow::new(id, host.receiving(path), sender, app.bytes()).farther(rtt_extra).written_by(&app, start)
             });
             Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts).run(observer)
         }

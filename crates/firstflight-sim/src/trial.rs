@@ -142,15 +142,11 @@ pub fn run<S: Startup, O: Observer>(
     Ok(match setup.host {
         Hosts::Quic(host) => {
             let sender = quic::Sender::new(host, controller, pacer_burst, object, rtt, start);
-            let flow =
-                quic::Flow::new(0, path.receive_aggregation().map_or(host, |(hold, bytes)| host.merging(hold, bytes)), sender, object);
-            drive(flow, forward, reverse.into(), limit, observer)
+            drive(quic::Flow::new(0, host.receiving(path), sender, object), forward, reverse.into(), limit, observer)
         }
         Hosts::Tcp(host) => {
             let sender = tcp::Sender::new(host, controller, pacer_burst, object, rtt, start);
-            let flow =
-                tcp::Flow::new(0, path.receive_aggregation().map_or(host, |(hold, bytes)| host.merging(hold, bytes)), sender, object);
-            drive(flow, forward, reverse.into(), limit, observer)
+            drive(tcp::Flow::new(0, host.receiving(path), sender, object), forward, reverse.into(), limit, observer)
         }
     })
 }

@@ -8,6 +8,7 @@ use firstflight::controller::Controller;
 use firstflight::recovery::AnyRecovery;
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
+use firstflight_path::Path;
 
 /// Sender and receiver.
 #[derive(Debug)]
@@ -85,6 +86,12 @@ impl Host {
     pub fn merging(self, hold: u64, bytes: u64) -> Host {
         let most = bytes / u64::from(self.datagram.max(1));
         Host { ack_every: self.ack_every.max(most.min(u64::from(u32::MAX)) as u32), max_ack_delay: hold, ..self }
+    }
+
+    /// The same hosts with the receiver that this path has.
+    #[must_use]
+    pub fn receiving(self, path: &Path) -> Host {
+        path.receive_aggregation().map_or(self, |(hold, bytes)| self.merging(hold, bytes))
     }
 }
 
