@@ -137,7 +137,13 @@ impl Plan {
     ///
     /// # Errors
     /// Those of [`Plan::run_traced`], and one line if it was stopped: a part of a comparison compares nothing.
-    pub fn run_until(&self, keep: Keep, takes: Option<&Takes<'_>>, tick: &(impl Fn() + Sync), stop: &AtomicBool) -> Result<Comparison, Bad> {
+    pub fn run_until(
+        &self,
+        keep: Keep,
+        takes: Option<&Takes<'_>>,
+        tick: &(impl Fn() + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Comparison, Bad> {
         if self.arms.is_empty() || self.repeat == 0 || self.ground.bytes == 0 {
             return Err(Bad("nothing to compare: at least one arm, one trial and one byte are needed".into()));
         }

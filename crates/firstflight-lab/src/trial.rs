@@ -4,15 +4,12 @@ use crate::arms::NamedArm;
 use crate::error::Bad;
 use crate::record::Recorder;
 use crate::testbed::Testbed;
-use firstflight::avoidance::AnyAvoidance;
-use firstflight::controller::{Config, Controller};
+use firstflight::controller::Config;
 use firstflight::detection::presets::{Marking, PRESETS};
-use firstflight::recovery::AnyRecovery;
-use firstflight::startup::Startup;
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::{Fate, Path, Purpose, Queue, Rate, Release, Stream};
 pub use firstflight_sim::Hosts;
-use firstflight_sim::{App, FlowPlan, Nobody, Outcome, Setup, Shared, Stop, run, run_flows, tcp};
+use firstflight_sim::{App, FlowPlan, Nobody, Outcome, Setup, Shared, Stop, run, run_flows, run_unheard, tcp};
 use serde::Serialize;
 
 /// What all trials of a comparison share.
@@ -147,10 +144,18 @@ impl Ground {
             path_index: self.path_index,
         };
         if let Some(own) = &arm.own {
-            let outcome = watched(&setup, arm.arm.controller_with(own.make(), self.config(), Time(0), Seq(0)), recorder)?;
+            let controller = arm.arm.controller_with(own.make(), self.config(), Time(0), Seq(0));
+            let outcome = match recorder {
+                Some(recorder) => run_unheard(&setup, controller, recorder)?,
+                None => run_unheard(&setup, controller, &mut Nobody)?,
+            };
             return if own.is_broken() { Err(Bad(format!("arm `{}`: its startup broke", arm.label))) } else { Ok(outcome) };
         }
-        watched(&setup, arm.arm.controller(self.config(), self.oracle_exit(), Time(0), Seq(0)), recorder)
+        let controller = arm.arm.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
+        Ok(match recorder {
+            Some(recorder) => run(&setup, controller, recorder)?,
+            None => run(&setup, controller, &mut Nobody)?,
+        })
     }
 }
 
@@ -174,18 +179,6 @@ impl Ground {
         let mut done = run_flows(&shared, vec![plan], &mut Nobody)?;
         Ok(done.flows.swap_remove(0))
     }
-}
-
-/// Runs a trial with somebody watching, or nobody.
-fn watched<S: Startup>(
-    setup: &Setup<'_>,
-    controller: Controller<S, AnyAvoidance, AnyRecovery>,
-    recorder: Option<&mut Recorder>,
-) -> Result<Outcome, Bad> {
-    Ok(match recorder {
-        Some(recorder) => run(setup, controller, recorder)?,
-        None => run(setup, controller, &mut Nobody)?,
-    })
 }
 
 /// How startup ended, as in `--json`.

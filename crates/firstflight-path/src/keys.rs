@@ -13,7 +13,7 @@ use std::path::{Path as File, PathBuf};
 use std::sync::Arc;
 
 /// Keys of the whole path.
-const WHOLE: &[&str] = &["name", "source", "rate", "up", "rtt", "delay", "overhead", "return", "thin", "gro"];
+const WHOLE: &[&str] = &["name", "source", "rate", "up", "rtt", "delay", "overhead", "return", "thin", "gro", "comp_sack"];
 
 /// Keys of a direction; with `up_` in front they are those of the reverse direction.
 const DIRECTION: &[&str] = &[
@@ -231,6 +231,11 @@ impl Keys {
         if let Some(text) = self.take(Key("", "gro")) {
             let parts = value::fields("gro", &text, &["TIME", "BYTES"], 2)?;
             path = path.with_gro(Some((value::TIME.parse("gro", parts[0])?, value::SIZE.parse("gro", parts[1])?)));
+        }
+        if let Some(text) = self.take(Key("", "comp_sack")) {
+            let parts = value::fields("comp_sack", &text, &["TIME", "COUNT"], 2)?;
+            let count = value::count(Key("", "comp_sack"), parts[1], 1, crate::path::MOST_COMPRESSED)?;
+            path = path.with_comp_sack(Some((value::TIME.parse("comp_sack", parts[0])?, count)));
         }
         let (name, source) = (self.take(Key("", "name")), self.take(Key("", "source")));
         Ok(path.with_name(name.unwrap_or_default(), source.unwrap_or_default()))

@@ -47,12 +47,16 @@ pub struct Path {
     release: Release,
     thin: Option<u64>,
     gro: Option<(u64, u64)>,
+    comp_sack: Option<(u64, u64)>,
 }
+
+/// Most acknowledgements that compression merges into one.
+pub(crate) const MOST_COMPRESSED: u64 = 1_000_000;
 
 impl PartialEq for Path {
     fn eq(&self, other: &Self) -> bool {
-        (self.rtt, self.delay, self.overhead, self.release, self.thin, self.gro)
-            == (other.rtt, other.delay, other.overhead, other.release, other.thin, other.gro)
+        (self.rtt, self.delay, self.overhead, self.release, self.thin, self.gro, self.comp_sack)
+            == (other.rtt, other.delay, other.overhead, other.release, other.thin, other.gro, other.comp_sack)
             && (&self.forward, &self.reverse) == (&other.forward, &other.reverse)
     }
 }
@@ -89,6 +93,7 @@ impl Path {
             release: Release::Plain,
             thin: None,
             gro: None,
+            comp_sack: None,
         }
     }
 
@@ -183,6 +188,14 @@ impl Path {
         self
     }
 
+    /// Compressed SACKs: while a gap is open, acknowledgements after the third that say nothing but more SACKs are merged for this time
+    /// (ns), at most this many into one.
+    #[must_use]
+    pub fn with_comp_sack(mut self, time_and_count: Option<(u64, u64)>) -> Self {
+        self.comp_sack = time_and_count;
+        self
+    }
+
     /// A name, and where the numbers come from.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<Cow<'static, str>>, source: impl Into<Cow<'static, str>>) -> Self {
@@ -266,6 +279,12 @@ impl Path {
     pub fn receive_aggregation(&self) -> Option<(u64, u64)> {
         let of_nic = (self.release == Release::Batch(BatchSettings::NIC)).then_some((20_000, 65_536));
         self.gro.or(of_nic)
+    }
+
+    /// How the receiving host merges acknowledgements that only add SACKs: for how long (ns), and how many. For whoever plays the
+    /// receiver; QUIC knows nothing of it.
+    pub fn sack_compression(&self) -> Option<(u64, u64)> {
+        self.comp_sack
     }
 
     pub(crate) fn gro_given(&self) -> Option<(u64, u64)> {
@@ -386,6 +405,12 @@ impl Path {
         if let Some((window, bytes)) = self.gro {
             value::TIME.check("gro", window, value::print_time)?;
             value::SIZE.check("gro", bytes, value::print_size)?;
+        }
+        if let Some((time, count)) = self.comp_sack {
+            value::TIME.check("comp_sack", time, value::print_time)?;
+            if !(1..=MOST_COMPRESSED).contains(&count) {
+                return Err(PathError::at("comp_sack", &count.to_string(), "is out of range", format!("1 to {MOST_COMPRESSED} ACKs")));
+            }
         }
         Ok(())
     }

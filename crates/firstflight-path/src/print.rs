@@ -185,6 +185,9 @@ impl Display for Path {
         if let Some((window, bytes)) = self.gro_given() {
             write!(f, ",gro={}:{}", print_time(window), print_size(bytes))?;
         }
+        if let Some((time, count)) = self.sack_compression() {
+            write!(f, ",comp_sack={}:{count}", print_time(time))?;
+        }
         Ok(())
     }
 }

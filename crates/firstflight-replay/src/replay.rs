@@ -244,8 +244,8 @@ impl Run {
     fn note(&mut self, now: Time, number: u64, meter: &Meter, round: Nanos) {
         self.left = match (self.controller.exit(), self.left) {
             (None, _) => None,
-            (Some(exit), Some(left)) if left.exit == *exit => Some(left),
-            (Some(exit), _) => Some(Left { exit: *exit, ack: number, rate: meter.recent(now, round) }),
+            (Some(exit), Some(left)) if left.exit == exit => Some(left),
+            (Some(exit), _) => Some(Left { exit, ack: number, rate: meter.recent(now, round) }),
         };
         // Only a loss or a timeout can prove a false alarm.
         self.settled = !self.exact && self.left.is_some_and(|left| !matches!(left.exit.reason, ExitReason::Loss | ExitReason::Timeout));

@@ -1,6 +1,7 @@
 //! The way of acknowledgements back to the sender: a link that knows each arrival at once, or a terminal that decides later.
 
 use crate::flow::NEVER;
+use crate::pool::Plain;
 use crate::ring::Ring;
 use firstflight_path::{Ack, Fate, Link, Return, ReturnPath, Reverse};
 
@@ -39,13 +40,13 @@ impl<A> Back<A> for Link {
 
 /// A terminal with the ACKs that wait in it, those of all flows of a trial.
 #[derive(Debug)]
-pub struct Terminal<A> {
+pub struct Terminal<A: Plain> {
     path: ReturnPath,
     /// By number; they are released in order, so that what lies before a released one is settled.
     held: Ring<Leaving<A>>,
 }
 
-impl<A: Copy + Default> Terminal<A> {
+impl<A: Plain> Terminal<A> {
     /// In front of this path.
     pub fn new(path: ReturnPath) -> Terminal<A> {
         Terminal { path, held: Ring::default() }
@@ -70,7 +71,7 @@ impl<A: Copy + Default> Terminal<A> {
     }
 }
 
-impl<A: Copy + Default> Back<A> for Terminal<A> {
+impl<A: Plain> Back<A> for Terminal<A> {
     fn send(&mut self, now: u64, ack: Leaving<A>, _arrives: impl FnMut(u64)) {
         let id = self.held.end();
         if self.path.offer(now, Ack { id, len: ack.len, flow: ack.flow, pure: ack.pure }).is_ok() {
@@ -81,14 +82,14 @@ impl<A: Copy + Default> Back<A> for Terminal<A> {
 
 /// Either way back.
 #[derive(Debug)]
-pub enum Way<A> {
+pub enum Way<A: Plain> {
     /// Every arrival is known at once.
     Link(Link),
     /// Releases are decided later.
     Driven(Box<Terminal<A>>),
 }
 
-impl<A: Copy + Default> From<Reverse> for Way<A> {
+impl<A: Plain> From<Reverse> for Way<A> {
     fn from(reverse: Reverse) -> Way<A> {
         match reverse {
             Reverse::Link(link) => Way::Link(link),
@@ -97,7 +98,7 @@ impl<A: Copy + Default> From<Reverse> for Way<A> {
     }
 }
 
-impl<A: Copy + Default> Way<A> {
+impl<A: Plain> Way<A> {
     /// When to poll next.
     #[inline]
     pub fn next_event(&self) -> u64 {
@@ -116,7 +117,7 @@ impl<A: Copy + Default> Way<A> {
     }
 }
 
-impl<A: Copy + Default> Back<A> for Way<A> {
+impl<A: Plain> Back<A> for Way<A> {
     #[inline]
     fn send(&mut self, now: u64, ack: Leaving<A>, arrives: impl FnMut(u64)) {
         match self {

@@ -9,9 +9,11 @@
 pub mod app;
 pub mod back;
 pub mod flow;
+mod ledger;
 pub mod observe;
 pub mod outcome;
 pub mod pacer;
+pub mod pool;
 pub mod quic;
 pub mod ring;
 pub mod sharing;
@@ -22,6 +24,6 @@ pub mod wire;
 
 pub use app::{App, Part, Response};
 pub use observe::{Event, Heard, Nobody, Observer, Packet, Snapshot};
-pub use outcome::{Episode, Outcome, Stop, fairness_ppm};
+pub use outcome::{Drops, Episode, Outcome, Stop, fairness_ppm};
 pub use sharing::{FlowPlan, Shared, SharedOutcome, run_flows};
-pub use trial::{Hosts, Setup, run};
+pub use trial::{Hosts, Setup, run, run_unheard};

@@ -2,6 +2,7 @@
 
 use crate::app::Part;
 use firstflight::{Exit, Nanos, Time};
+use firstflight_path::DropCause;
 use hdrhistogram::Histogram;
 
 /// One recovery episode.
@@ -25,6 +26,39 @@ pub struct Episode {
     pub cwnd_after: u64,
     /// When the last hole that was found since it began, and before the next one began, was filled at the sender.
     pub repaired: Option<Time>,
+}
+
+/// Data packets that the path dropped, by cause (ground truth): each is counted once, under the first thing that dropped it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drops {
+    /// The queue had no room.
+    pub queue: u64,
+    /// Loss that has nothing to do with the queue: independent, in bursts, at a hand-over.
+    pub random: u64,
+    /// The policer's bucket was empty.
+    pub policer: u64,
+    /// Active queue management chose it.
+    pub aqm: u64,
+    /// Anything else, such as a trace that has ended.
+    pub other: u64,
+}
+
+impl Drops {
+    /// Counts one.
+    pub(crate) fn add(&mut self, cause: DropCause) {
+        *match cause {
+            DropCause::Queue => &mut self.queue,
+            DropCause::Random => &mut self.random,
+            DropCause::Policer => &mut self.policer,
+            DropCause::Aqm => &mut self.aqm,
+            _ => &mut self.other,
+        } += 1;
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.queue + self.random + self.policer + self.aqm + self.other
+    }
 }
 
 /// Why a trial stopped.
@@ -53,6 +87,8 @@ pub struct Outcome {
     pub packets_lost: u64,
     /// Packets dropped by the path, whether or not the sender noticed.
     pub packets_dropped: u64,
+    /// The same by cause.
+    pub drops: Drops,
     /// Packets declared lost and acknowledged later.
     pub spurious_losses: u64,
     /// Object bytes sent again.
@@ -102,6 +138,7 @@ impl Outcome {
             packets_sent: 0,
             packets_lost: 0,
             packets_dropped: 0,
+            drops: Drops::default(),
             spurious_losses: 0,
             retransmitted_bytes: 0,
             lost_retransmissions: 0,

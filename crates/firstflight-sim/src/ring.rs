@@ -1,21 +1,23 @@
 //! Storage that grows to the flight and is then reused: rings indexed by an ever-growing number, and a bit set of the same kind.
 
+use crate::pool::{Array, Plain};
+
 /// Values of consecutive numbers `base..end`, addressed by their number. Grows by doubling, never shrinks, so a flow allocates a few
 /// times in its life and its memory is bounded by its flight, not by what it sent.
 #[derive(Clone, Debug)]
-pub struct Ring<T> {
-    slots: Vec<T>,
+pub struct Ring<T: Plain> {
+    slots: Array<T>,
     base: u64,
     end: u64,
 }
 
-impl<T: Copy + Default> Default for Ring<T> {
+impl<T: Plain> Default for Ring<T> {
     fn default() -> Self {
-        Ring { slots: vec![T::default(); 64], base: 0, end: 0 }
+        Ring { slots: Array::new(64), base: 0, end: 0 }
     }
 }
 
-impl<T: Copy + Default> Ring<T> {
+impl<T: Plain> Ring<T> {
     /// First number held.
     #[inline]
     pub fn base(&self) -> u64 {
@@ -95,7 +97,7 @@ impl<T: Copy + Default> Ring<T> {
 
     #[cold]
     fn grow(&mut self) {
-        let mut wider = vec![T::default(); self.slots.len() * 2];
+        let mut wider = Array::new(self.slots.len() * 2);
         let mask = wider.len() - 1;
         for number in self.base..self.end {
             wider[number as usize & mask] = *self.get(number);
@@ -108,14 +110,14 @@ impl<T: Copy + Default> Ring<T> {
 /// distance between the lowest gap and the highest member.
 #[derive(Clone, Debug)]
 pub struct GapSet {
-    words: Vec<u64>,
+    words: Box<[u64]>,
     low: u64,
     high: u64,
 }
 
 impl Default for GapSet {
     fn default() -> Self {
-        GapSet { words: vec![0; 4], low: 0, high: 0 }
+        GapSet { words: vec![0; 4].into_boxed_slice(), low: 0, high: 0 }
     }
 }
 
@@ -176,7 +178,7 @@ impl GapSet {
 
     #[cold]
     fn grow(&mut self) {
-        let mut wider = vec![0; self.words.len() * 2];
+        let mut wider = vec![0; self.words.len() * 2].into_boxed_slice();
         let mask = wider.len() as u64 - 1;
         // Up to the word of the last member: one further, and a full ring would wrap round to its own first word.
         for word in (self.low >> 6)..self.high.div_ceil(64) {

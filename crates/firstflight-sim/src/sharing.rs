@@ -80,7 +80,6 @@ pub fn run_flows<S: Startup, O: Observer>(
 ) -> Result<SharedOutcome, PathError> {
     let path = shared.path;
     let (forward, reverse) = path.open(shared.host.packet_bytes(), shared.host.ack_bytes(), shared.seed, shared.path_index)?;
-    let aggregation = path.receive_aggregation();
     let starts: Vec<u64> = plans.iter().map(|plan| plan.start.0).collect();
     let numbered = (0..).zip(plans);
     Ok(match shared.host {
@@ -88,8 +87,7 @@ pub fn run_flows<S: Startup, O: Observer>(
             let flows = numbered.map(|(id, FlowPlan { controller, pacer_burst, app, start, rtt_extra })| {
                 let (app, start) = (app.in_packets(host.payload()), Time(start.0));
                 let sender = quic::Sender::new(host, controller, pacer_burst, app.bytes(), Nanos(path.rtt()) + rtt_extra, start);
-                let receiving = aggregation.map_or(host, |(hold, bytes)| host.merging(hold, bytes));
-                quic::Flow::new(id, receiving, sender, app.bytes()).farther(rtt_extra).written_by(&app, start)
+                quic::Flow::new(id, host.receiving(path), sender, app.bytes()).farther(rtt_extra).written_by(&app, start)
             });
             Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts).run(observer)
         }
@@ -97,8 +95,7 @@ pub fn run_flows<S: Startup, O: Observer>(
             let flows = numbered.map(|(id, FlowPlan { controller, pacer_burst, app, start, rtt_extra })| {
                 let start = Time(start.0);
                 let sender = tcp::Sender::new(host, controller, pacer_burst, app.bytes(), Nanos(path.rtt()) + rtt_extra, start);
-                let receiving = aggregation.map_or(host, |(hold, bytes)| host.merging(hold, bytes));
-                tcp::Flow::new(id, receiving, sender, app.bytes()).farther(rtt_extra).written_by(&app, start)
+                tcp::Flow::new(id, host.receiving(path), sender, app.bytes()).farther(rtt_extra).written_by(&app, start)
             });
             Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts).run(observer)
         }
@@ -108,26 +105,35 @@ pub fn run_flows<S: Startup, O: Observer>(
 /// The earliest of many times, of which one is replaced at a time.
 #[derive(Clone, Debug)]
 struct Earliest {
-    /// The children of node `n` are `2 n` and `2 n + 1`; the leaves come last. Time above, place below: one number, because which of two
-    /// flows comes first is a coin toss that no branch predictor wins.
-    nodes: Vec<u128>,
+    /// The children of node `n` are `2 n` and `2 n + 1`; the leaves come last. Time above, place below, in one word: which of two flows
+    /// comes first is a coin toss that no branch predictor wins, and of two words the smaller one is found without a branch.
+    nodes: Vec<u64>,
+    /// How many bits the place takes.
+    bits: u32,
 }
 
 impl Earliest {
     fn new(places: usize) -> Earliest {
-        Earliest { nodes: vec![u128::MAX; 2 * places.next_power_of_two()] }
+        let leaves = places.next_power_of_two();
+        Earliest { nodes: vec![u64::MAX; 2 * leaves], bits: leaves.trailing_zeros() }
+    }
+
+    /// Times from here on are [`NEVER`]: with a hundred flows four and a half years, with a million five hours.
+    fn horizon(&self) -> u64 {
+        u64::MAX >> self.bits
     }
 
     #[inline]
     fn first(&self) -> (u64, usize) {
-        let first = self.nodes[1];
-        ((first >> 64) as u64, first as u64 as usize)
+        let (first, horizon) = (self.nodes[1], self.horizon());
+        let (at, place) = (first >> self.bits, first & !(horizon << self.bits));
+        (if at == horizon { NEVER } else { at }, place as usize)
     }
 
     #[inline]
     fn set(&mut self, place: usize, at: u64) {
         let mut node = self.nodes.len() / 2 + place;
-        let mut earliest = u128::from(at) << 64 | place as u128;
+        let mut earliest = at.min(self.horizon()) << self.bits | place as u64;
         self.nodes[node] = earliest;
         while node > 1 {
             earliest = earliest.min(self.nodes[node ^ 1]);
@@ -244,5 +250,15 @@ mod tests {
                 assert_eq!(tree.first(), first, "with {places} places");
             }
         }
+    }
+
+    #[test]
+    fn what_never_happens_comes_after_everything() {
+        let mut tree = Earliest::new(100);
+        assert_eq!(tree.first().0, NEVER, "nothing is due");
+        tree.set(70, tree.horizon() - 1);
+        assert_eq!(tree.first(), ((u64::MAX >> 7) - 1, 70), "the last moment that counts");
+        tree.set(70, NEVER);
+        assert_eq!(tree.first().0, NEVER, "nothing is due any more");
     }
 }

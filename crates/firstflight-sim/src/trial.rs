@@ -144,6 +144,14 @@ pub fn run<S: Startup + Clone + Debug, O: Observer>(
     }
 }
 
+/// The same for a startup that cannot be copied. What its controller was told is kept for nobody.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_unheard<S: Startup, O: Observer>(setup: &Setup<'_>, controller: Core<S>, observer: &mut O) -> Result<Outcome, PathError> {
+    run_heard::<S, Silent, O>(setup, controller, observer)
+}
+
 fn run_heard<S: Startup, L: Listener<S>, O: Observer>(
     setup: &Setup<'_>,
     controller: Core<S>,
@@ -155,15 +163,11 @@ fn run_heard<S: Startup, L: Listener<S>, O: Observer>(
     Ok(match setup.host {
         Hosts::Quic(host) => {
             let sender = quic::Sender::<S, L>::heard(host, controller, pacer_burst, object, rtt, start);
-            let flow =
-                quic::Flow::new(0, path.receive_aggregation().map_or(host, |(hold, bytes)| host.merging(hold, bytes)), sender, object);
-            drive(flow, forward, reverse.into(), limit, observer)
+            drive(quic::Flow::new(0, host.receiving(path), sender, object), forward, reverse.into(), limit, observer)
         }
         Hosts::Tcp(host) => {
             let sender = tcp::Sender::<S, L>::heard(host, controller, pacer_burst, object, rtt, start);
-            let flow =
-                tcp::Flow::new(0, path.receive_aggregation().map_or(host, |(hold, bytes)| host.merging(hold, bytes)), sender, object);
-            drive(flow, forward, reverse.into(), limit, observer)
+            drive(tcp::Flow::new(0, host.receiving(path), sender, object), forward, reverse.into(), limit, observer)
         }
     })
 }

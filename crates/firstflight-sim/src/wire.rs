@@ -3,10 +3,11 @@
 //! Links deliver in the order of sending, so this is a queue. A path that reorders or duplicates inserts a little in front of the end;
 //! the cost is the number of packets overtaken, and a plain path never pays it.
 
+use crate::pool::Plain;
 use crate::ring::Ring;
 
 /// Something with a time of arrival, ns.
-pub trait Arrives: Copy + Default {
+pub trait Arrives: Plain {
     /// When it arrives.
     fn at(&self) -> u64;
 }

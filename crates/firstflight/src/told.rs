@@ -3,7 +3,7 @@
 use crate::avoidance::Avoidance;
 use crate::controller::Controller;
 use crate::event::{Ack, Congestion, Ready, Sent};
-use crate::recovery::Recovery;
+use crate::recovery::Policy;
 use crate::startup::Startup;
 use crate::units::{Nanos, Time};
 
@@ -52,7 +52,7 @@ impl Told {
     }
 }
 
-impl<S: Startup, A: Avoidance, R: Recovery> Controller<S, A, R> {
+impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// Tells it one thing.
     pub fn tell(&mut self, told: &Told) {
         match told {

@@ -40,9 +40,9 @@ pub fn replay(entries: &[Entry]) -> Result<Replayed, Bad> {
                 replayed = Some(Replayed { controller: controller(start, entry)?, exits: Vec::new(), strayed: None });
             }
             (What::Told { told, .. }, Some(Replayed { controller, exits, strayed })) => {
-                let before = controller.exit().copied();
+                let before = controller.exit();
                 controller.tell(told);
-                if let Some(exit) = controller.exit().copied().filter(|exit| before != Some(*exit)) {
+                if let Some(exit) = controller.exit().filter(|exit| before != Some(*exit)) {
                     exits.push((index, exit));
                 }
                 let seen = entry.state.map_or(controller.cwnd(), |state| state.cwnd);

@@ -6,35 +6,65 @@ use crate::outcome::Outcome;
 use crate::told::{Core, Listener, Silent, Tape};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
+use firstflight_path::Path;
 
 /// Sender and receiver.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Ends<S: Startup, L = Silent> {
-    /// Of the receiver.
-    host: Host,
-    object: u64,
-    sender: Sender<S, L>,
     receiver: Receiver,
+    object: u64,
+    /// Object bytes of a packet.
+    payload: u64,
+    /// What a link adds to a datagram, and what an ACK is.
+    lower: u32,
+    ack_packet: u32,
+    sender: Sender<S, L>,
 }
 
 /// One QUIC flow.
 pub type Flow<S, L = Silent> = flow::Flow<Ends<S, L>>;
 
-/// A data packet on its way.
+/// A data packet on its way, in as many bits as it takes to tell it from others under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// Packet number.
-    pub number: u64,
-    /// Which chunk of the object it carries.
-    pub chunk: u64,
-    /// Congestion Experienced was set on the way.
-    pub marked: bool,
+    /// The low 31 bits of the packet number, and above them whether Congestion Experienced was set on the way.
+    number_and_mark: u32,
+    /// The low bits of the chunk of the object it carries.
+    chunk: u32,
+}
+
+impl Packet {
+    #[inline]
+    fn new(number: u64, chunk: u64, marked: bool) -> Packet {
+        Packet { number_and_mark: (number as u32) << 1 | u32::from(marked), chunk: chunk as u32 }
+    }
+
+    /// Its number, at most 2^30 away from `near`.
+    #[inline]
+    fn number(&self, near: u64) -> u64 {
+        let away = (self.number_and_mark & !1).wrapping_sub((near as u32) << 1) as i32 >> 1;
+        near.wrapping_add_signed(i64::from(away))
+    }
+
+    /// Which chunk it carries, at most 2^31 away from `near`.
+    #[inline]
+    fn chunk(&self, near: u64) -> u64 {
+        near.wrapping_add_signed(i64::from(self.chunk.wrapping_sub(near as u32) as i32))
+    }
+
+    #[inline]
+    fn marked(&self) -> bool {
+        self.number_and_mark & 1 == 1
+    }
 }
 
 impl<S: Startup, L: Listener<S>> Flow<S, L> {
     /// A flow of `object` bytes between two hosts.
     pub fn new(id: u32, host: Host, sender: Sender<S, L>, object: u64) -> Flow<S, L> {
-        Flow::between(id, Ends { host, object, sender, receiver: Receiver::default() }, object)
+        let Host { lower, ack_packet, .. } = host;
+        let ends = Ends { receiver: Receiver::new(&host), object, payload: host.payload(), lower, ack_packet, sender };
+        Flow::between(id, ends, object)
     }
 
     /// The sender.
@@ -54,6 +84,12 @@ impl Host {
     pub fn merging(self, hold: u64, bytes: u64) -> Host {
         let most = bytes / u64::from(self.datagram.max(1));
         Host { ack_every: self.ack_every.max(most.min(u64::from(u32::MAX)) as u32), max_ack_delay: hold, ..self }
+    }
+
+    /// The same hosts with the receiver that this path has.
+    #[must_use]
+    pub fn receiving(self, path: &Path) -> Host {
+        path.receive_aggregation().map_or(self, |(hold, bytes)| self.merging(hold, bytes))
     }
 }
 
@@ -76,17 +112,17 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     }
     #[inline]
     fn packet(&self, sent: &Transmit, marked: bool) -> Packet {
-        Packet { number: sent.number, chunk: sent.chunk, marked }
+        Packet::new(sent.number, sent.chunk, marked)
     }
     #[inline]
     fn data_len(&self, sent: &Transmit) -> u32 {
-        sent.bytes + self.host.lower
+        sent.bytes + self.lower
     }
     fn offset(&self, sent: &Transmit) -> u64 {
-        sent.chunk * self.host.payload()
+        sent.chunk * self.payload
     }
     fn payload(&self, sent: &Transmit) -> u32 {
-        sent.bytes - self.host.overhead
+        sent.bytes - self.sender.overhead()
     }
     fn number(&self, sent: &Transmit) -> u64 {
         sent.number
@@ -99,7 +135,8 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     }
     #[inline]
     fn on_data(&mut self, now: Time, data: &Packet) -> Option<AckPacket> {
-        self.receiver.on_packet(now, data.number, data.chunk, data.marked, &self.host)
+        let (number, chunk) = (data.number(self.receiver.largest()), data.chunk(self.receiver.in_order_chunks()));
+        self.receiver.on_packet(now, number, chunk, data.marked())
     }
     #[inline]
     fn ack_due(&self) -> Option<Time> {
@@ -110,7 +147,7 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     }
     #[inline]
     fn ack_len(&self, _ack: &AckPacket) -> u32 {
-        self.host.ack_packet
+        self.ack_packet
     }
     #[inline]
     fn is_pure(_ack: &AckPacket) -> bool {
@@ -138,7 +175,7 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     }
     #[inline]
     fn delivered(&self) -> u64 {
-        (self.receiver.in_order_chunks() * self.host.payload()).min(self.object)
+        (self.receiver.in_order_chunks() * self.payload).min(self.object)
     }
     fn acked(&self) -> u64 {
         self.sender.acked()
@@ -177,5 +214,23 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
         outcome.undone = u64::from(stats.undone);
         outcome.episodes = self.sender.episodes().to_vec();
         outcome.cwnd_max = counters.cwnd_max;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Packet;
+
+    #[test]
+    fn a_packet_is_told_from_its_neighbours_wherever_their_numbers_are() {
+        for near in [0_u64, 5, (1 << 31) - 2, 1 << 31, (1 << 32) - 1, (1 << 32) + 1, 1 << 40] {
+            for away in [0_i64, 1, -1, 1_000_000, -1_000_000, (1 << 30) - 1, 1 - (1 << 30)] {
+                let Some(number) = near.checked_add_signed(away) else { continue };
+                for marked in [false, true] {
+                    let packet = Packet::new(number, number, marked);
+                    assert_eq!((packet.number(near), packet.chunk(near), packet.marked()), (number, number, marked), "{away} from {near}");
+                }
+            }
+        }
     }
 }

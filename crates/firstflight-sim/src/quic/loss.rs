@@ -24,18 +24,86 @@ pub(super) enum Carries {
     Probe,
 }
 
-/// One sent packet.
+/// One sent packet, in 16 bytes: at a long round trip a flight of them is most of what a trial keeps in memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SentPacket {
     pub at: Time,
-    pub chunk: u64,
-    pub bytes: u32,
-    pub state: State,
-    pub carries: Carries,
-    /// The path dropped it (ground truth, for metrics only).
-    pub dropped: bool,
-    /// If it was declared lost: how many packets of the connection were before it.
-    pub losses_before: u64,
+    /// The low bits of the chunk; those above follow from [`wide`].
+    chunk: u32,
+    /// From the low end: state, what it carries, whether the path dropped it (ground truth, for metrics only), and the low bits of how
+    /// many packets of the connection were declared lost before it, if it was.
+    tag: u32,
+}
+
+const STATE: u32 = 0b11;
+const CARRIES: u32 = 0b1100;
+const DROPPED: u32 = 0b1_0000;
+const LOSSES: u32 = 5;
+
+/// The number with these low bits that lies below `above` by less than 2^32: no ring holds so many.
+#[inline]
+pub(super) fn wide(low: u32, above: u64) -> u64 {
+    above.wrapping_sub(u64::from((above as u32).wrapping_sub(low)))
+}
+
+impl SentPacket {
+    #[inline]
+    pub fn new(at: Time, chunk: u64, carries: Carries) -> SentPacket {
+        SentPacket { at, chunk: chunk as u32, tag: (carries as u32) << 2 }
+    }
+
+    /// Which chunk it carries, where every chunk so far lies below `end`.
+    #[inline]
+    pub fn chunk(&self, end: u64) -> u64 {
+        wide(self.chunk, end)
+    }
+
+    #[inline]
+    pub fn state(&self) -> State {
+        match self.tag & STATE {
+            0 => State::InFlight,
+            1 => State::Acked,
+            _ => State::Lost,
+        }
+    }
+
+    #[inline]
+    pub fn set_state(&mut self, state: State) {
+        self.tag = self.tag & !STATE | state as u32;
+    }
+
+    #[inline]
+    pub fn carries(&self) -> Carries {
+        match (self.tag & CARRIES) >> 2 {
+            0 => Carries::New,
+            1 => Carries::Repeat,
+            _ => Carries::Probe,
+        }
+    }
+
+    /// The path dropped it.
+    #[inline]
+    pub fn dropped(&self) -> bool {
+        self.tag & DROPPED != 0
+    }
+
+    #[inline]
+    pub fn set_dropped(&mut self) {
+        self.tag |= DROPPED;
+    }
+
+    /// It was declared lost, and so many packets of the connection before it.
+    #[inline]
+    pub fn set_losses_before(&mut self, losses: u64) {
+        self.tag = self.tag & (STATE | CARRIES | DROPPED) | (losses as u32) << LOSSES;
+    }
+
+    /// Whether at least `losses` packets were declared lost before it; the answer holds among fewer than 2^26 of them.
+    #[inline]
+    pub fn lost_after(&self, losses: u64) -> bool {
+        let since = (self.tag & !(STATE | CARRIES | DROPPED)).wrapping_sub((losses as u32) << LOSSES);
+        (since as i32) >= 0
+    }
 }
 
 /// RFC 9002 6.1.1: packets this far below the largest acknowledged are lost.
@@ -64,14 +132,14 @@ pub(super) fn detect(
     let mut run: Option<Time> = None;
     for number in oldest..largest_acked {
         let packet = sent.get_mut(number);
-        match packet.state {
+        match packet.state() {
             State::Acked => run = None,
             State::Lost => {}
             State::InFlight => {
                 // RFC9002 6.1-2: by distance or by age, only below the largest acknowledged.
                 let due = packet.at + delay;
                 if largest_acked >= number + PACKET_THRESHOLD || due <= now {
-                    packet.state = State::Lost;
+                    packet.set_state(State::Lost);
                     // RFC9002 7.6.2-2: both ends of the run were sent after the first RTT sample.
                     if packet.at > first_sample_at {
                         let start = *run.get_or_insert(packet.at);
@@ -85,4 +153,27 @@ pub(super) fn detect(
         }
     }
     pass
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_keeps_every_fact_about_it_in_sixteen_bytes() {
+        assert_eq!(size_of::<SentPacket>(), 16, "four to a cache line");
+        for end in [1_u64, 5_000_000_000, u64::from(u32::MAX) + 3] {
+            for carries in [Carries::New, Carries::Repeat, Carries::Probe] {
+                let mut packet = SentPacket::new(Time(7), end - 1, carries);
+                assert_eq!((packet.chunk(end), packet.chunk(end + 1_000_000)), (end - 1, end - 1), "chunk of {end}");
+                assert_eq!((packet.state(), packet.carries(), packet.dropped()), (State::InFlight, carries, false));
+                packet.set_dropped();
+                packet.set_state(State::Lost);
+                packet.set_losses_before(end);
+                packet.set_state(State::Acked);
+                assert_eq!((packet.state(), packet.carries(), packet.dropped()), (State::Acked, carries, true), "facts stay apart");
+                assert!(packet.lost_after(end) && packet.lost_after(end - 1) && !packet.lost_after(end + 1), "losses before it: {end}");
+            }
+        }
+    }
 }

@@ -46,10 +46,8 @@ impl Host {
 /// log says all that they say, and a lost or late ACK needs no special case.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckPacket {
-    /// The receiver's log up to here is acknowledged.
-    pub log_end: u64,
-    /// Packets received so far with Congestion Experienced set.
-    pub marks: u64,
-    /// How long the largest packet waited at the receiver, ns.
-    pub ack_delay: u64,
+    /// The receiver's log up to here is acknowledged: the low bits of the position.
+    pub log_end: u32,
+    /// How long the largest packet waited at the receiver, ns; at most 4.29 s.
+    pub ack_delay: u32,
 }

@@ -4,31 +4,66 @@ use super::{AckPacket, Host};
 use crate::ring::{GapSet, Ring};
 use firstflight::Time;
 
-/// The receiving end of one QUIC flow.
-#[derive(Clone, Debug, Default)]
+/// The receiving end of one QUIC flow, in two cache lines.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Receiver {
-    /// Packet numbers in the order of arrival. The sender consumes them through ACKs.
-    pub(super) log: Ring<u64>,
+    /// What arrived, in order. The sender consumes it through ACKs.
+    pub(super) log: Ring<Logged>,
     chunks: GapSet,
     largest: Option<u64>,
-    largest_at: Time,
-    unacked: u32,
     ack_due: Option<Time>,
-    marks: u64,
+    largest_at: Time,
+    /// Longest time an ACK is held back, ns.
+    hold: u64,
+    /// Packets per ACK.
+    every: u32,
+    unacked: u32,
+}
+
+/// A packet that arrived: the low bits of its number, and whether it was marked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Logged(u32);
+
+const MARKED: u32 = 1 << 31;
+
+impl Logged {
+    #[inline]
+    fn new(number: u64, marked: bool) -> Logged {
+        Logged(number as u32 & !MARKED | if marked { MARKED } else { 0 })
+    }
+
+    /// Its number, where every number so far lies below `end`, by less than 2^31.
+    #[inline]
+    pub fn number(self, end: u64) -> u64 {
+        end.wrapping_sub(u64::from((end as u32).wrapping_sub(self.0) & !MARKED))
+    }
+
+    /// It was marked Congestion Experienced.
+    #[inline]
+    pub fn marked(self) -> bool {
+        self.0 & MARKED != 0
+    }
 }
 
 impl Receiver {
-    /// Ready for a new connection; the memory stays.
-    pub fn reset(&mut self) {
-        self.log.clear();
-        self.chunks.clear();
-        *self = Receiver { log: std::mem::take(&mut self.log), chunks: std::mem::take(&mut self.chunks), ..Receiver::default() };
+    /// A receiver that has seen nothing.
+    pub fn new(host: &Host) -> Receiver {
+        let (log, chunks) = (Ring::default(), GapSet::default());
+        let (every, hold) = (host.ack_every, host.max_ack_delay);
+        Receiver { log, chunks, largest: None, ack_due: None, largest_at: Time::default(), hold, every, unacked: 0 }
     }
 
     /// Whole chunks of the object delivered in order.
     #[inline]
     pub fn in_order_chunks(&self) -> u64 {
         self.chunks.low()
+    }
+
+    /// The largest packet number so far; 0 before there is one.
+    #[inline]
+    pub(super) fn largest(&self) -> u64 {
+        self.largest.unwrap_or_default()
     }
 
     /// Packets that arrived, second copies included.
@@ -44,10 +79,9 @@ impl Receiver {
 
     /// A data packet arrives. Returns the ACK that leaves at once, if one does.
     #[inline]
-    pub fn on_packet(&mut self, now: Time, number: u64, chunk: u64, marked: bool, host: &Host) -> Option<AckPacket> {
+    pub fn on_packet(&mut self, now: Time, number: u64, chunk: u64, marked: bool) -> Option<AckPacket> {
         self.chunks.insert(chunk);
-        self.marks += u64::from(marked);
-        self.log.push(number);
+        self.log.push(Logged::new(number, marked));
         // RFC9000 13.2.1-8: acknowledge at once what is out of order, whether it fills a gap or opens one.
         let in_order = self.largest.map_or(number == 0, |largest| number == largest + 1);
         if self.largest.is_none_or(|largest| number > largest) {
@@ -57,11 +91,11 @@ impl Receiver {
         self.unacked += 1;
         // RFC9000 13.2.2-2: at least every second ack-eliciting packet.
         // RFC9000 13.2.1-11: and at once what carries a mark.
-        if !in_order || marked || self.unacked >= host.ack_every {
+        if !in_order || marked || self.unacked >= self.every {
             return Some(self.acknowledge(now));
         }
         if self.ack_due.is_none() {
-            self.ack_due = Some(Time(now.0 + host.max_ack_delay));
+            self.ack_due = Some(Time(now.0 + self.hold));
         }
         None
     }
@@ -70,6 +104,7 @@ impl Receiver {
     pub fn acknowledge(&mut self, now: Time) -> AckPacket {
         self.unacked = 0;
         self.ack_due = None;
-        AckPacket { log_end: self.log.end(), marks: self.marks, ack_delay: now.since(self.largest_at).0 }
+        let ack_delay = u32::try_from(now.since(self.largest_at).0).unwrap_or(u32::MAX);
+        AckPacket { log_end: self.log.end() as u32, ack_delay }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::loss::{Carries, SentPacket, State, detect};
 use super::{AckPacket, Host, Receiver};
+use crate::ledger::Ledger;
 use crate::outcome::Episode;
 use crate::pacer::Pacer;
 use crate::ring::{GapSet, Ring};
@@ -54,54 +55,84 @@ pub struct Counters {
     pub cwnd_max: u64,
 }
 
-/// The sending end of one QUIC flow that carries one object.
-#[derive(Clone, Debug)]
-pub struct Sender<S: Startup, L = Silent> {
-    host: Host,
-    payload: u64,
-    controller: Driven<S, L>,
-    rtt: Rfc9002Rtt,
-    pacer: Pacer,
-    sent: Ring<SentPacket>,
-    /// Lowest packet number that may still be in flight.
-    oldest: u64,
-    inflight: u64,
-    log_seen: u64,
-    marks_seen: u64,
-    largest_acked: Option<u64>,
-    first_sample_at: Time,
-    loss_time: Option<Time>,
-    last_sent_at: Time,
-    probe_count: u32,
-    probes_owed: u32,
-    /// Packets below this have been considered for the probes that are owed.
-    probed: u64,
-    blocked: Blocked,
-    app_limited: bool,
-    object: u64,
+/// How the object is cut into packets.
+#[derive(Clone, Copy, Debug)]
+struct Pieces {
     chunks: u64,
+    /// Object bytes of a chunk, and of the last one.
+    payload: u64,
+    last: u64,
+    /// What a datagram adds to them.
+    overhead: u64,
+}
+
+impl Pieces {
+    fn new(host: &Host, object: u64) -> Pieces {
+        let (payload, chunks) = (host.payload(), object.div_ceil(host.payload()));
+        Pieces { chunks, payload, last: object - chunks.saturating_sub(1) * payload, overhead: u64::from(host.overhead) }
+    }
+
+    /// Object bytes of a chunk.
+    #[inline]
+    fn chunk(&self, chunk: u64) -> u64 {
+        if chunk + 1 == self.chunks { self.last } else { self.payload }
+    }
+
+    /// Bytes of the datagram that carries it.
+    #[inline]
+    fn datagram(&self, chunk: u64) -> u64 {
+        self.chunk(chunk) + self.overhead
+    }
+}
+
+/// The sending end of one QUIC flow that carries one object.
+///
+/// Laid out by hand: what choosing and sending a packet needs, what an acknowledgement needs beside it, then the rest.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub struct Sender<S: Startup, L = Silent> {
+    inflight: u64,
+    next_chunk: u64,
     /// Chunks that the application has written.
     written: u64,
-    next_chunk: u64,
+    pieces: Pieces,
     repeats: Ring<u64>,
-    acked: GapSet,
-    delivered: u64,
+    sent: Ring<SentPacket>,
+    pacer: Pacer,
+    blocked: Blocked,
+    last_sent_at: Time,
     bytes_sent: u64,
-    first_sent: Option<Time>,
+    rtt: Rfc9002Rtt,
     idle_since: Option<Time>,
+    first_sent: Option<Time>,
+    probes_owed: u32,
+    probe_count: u32,
+    app_limited: bool,
+    ledger: Ledger,
+
+    acked: GapSet,
+    log_seen: u64,
+    largest_acked: Option<u64>,
+    loss_time: Option<Time>,
+    /// Lowest packet number that may still be in flight.
+    oldest: u64,
+    delivered: u64,
+    first_sample_at: Time,
     /// Packets declared lost so far, and before the present episode.
     losses: u64,
     losses_before_episode: u64,
     /// Packets declared lost in the present episode and acknowledged later.
     proven_in_episode: u64,
-    episode_id: u32,
-    episodes: Vec<Episode>,
-    /// Episodes with holes, and one past the highest chunk of each that was declared lost.
-    holes: Vec<(usize, u64)>,
     lost_this_pass: u64,
     /// One past the highest chunk that this pass declared lost; 0 if there is none.
     hole_this_pass: u64,
     counters: Counters,
+    controller: Driven<S, L>,
+
+    host: Host,
+    object: u64,
+    /// Packets below this have been considered for the probes that are owed.
+    probed: u64,
 }
 
 impl<S: Startup> Sender<S> {
@@ -114,10 +145,9 @@ impl<S: Startup> Sender<S> {
 impl<S: Startup, L: Listener<S>> Sender<S, L> {
     /// The same with somebody who hears what its controller is told.
     pub fn heard(host: Host, controller: Core<S>, pacer_burst: u64, object: u64, handshake_rtt: Nanos, now: Time) -> Sender<S, L> {
-        let payload = host.payload();
+        let pieces = Pieces::new(&host, object);
         let mut sender = Sender {
             host,
-            payload,
             controller: Driven::new(controller),
             rtt: Rfc9002Rtt::new(INITIAL_RTT),
             pacer: Pacer::new(pacer_burst, now),
@@ -125,7 +155,6 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             oldest: 0,
             inflight: 0,
             log_seen: 0,
-            marks_seen: 0,
             largest_acked: None,
             first_sample_at: now,
             loss_time: None,
@@ -136,8 +165,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             blocked: Blocked::NoData,
             app_limited: false,
             object,
-            chunks: object.div_ceil(payload),
-            written: object.div_ceil(payload),
+            pieces,
+            written: pieces.chunks,
             next_chunk: 0,
             repeats: Ring::default(),
             acked: GapSet::default(),
@@ -148,9 +177,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             losses: 0,
             losses_before_episode: 0,
             proven_in_episode: 0,
-            episode_id: 0,
-            episodes: Vec::new(),
-            holes: Vec::new(),
+            ledger: Ledger::default(),
             lost_this_pass: 0,
             hole_this_pass: 0,
             counters: Counters::default(),
@@ -170,9 +197,14 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         self.controller.listener()
     }
 
+    /// What a datagram adds to the object bytes in it.
+    pub(crate) fn overhead(&self) -> u32 {
+        self.host.overhead
+    }
+
     /// Packet `number` carries what was sent before.
     pub fn is_repeat(&self, number: u64) -> bool {
-        self.sent.get(number).carries != Carries::New
+        self.sent.get(number).carries() != Carries::New
     }
 
     /// Counters so far.
@@ -182,7 +214,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
 
     /// Recovery episodes so far.
     pub fn episodes(&self) -> &[Episode] {
-        &self.episodes
+        self.ledger.episodes()
     }
 
     /// Bytes in flight.
@@ -204,17 +236,17 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
     /// Every byte of the object is acknowledged.
     #[inline]
     pub fn complete(&self) -> bool {
-        self.acked.low() >= self.chunks
+        self.acked.low() >= self.pieces.chunks
     }
 
     /// Object bytes acknowledged without a gap.
     pub fn acked(&self) -> u64 {
-        (self.acked.low() * self.payload).min(self.object)
+        (self.acked.low() * self.pieces.payload).min(self.object)
     }
 
     /// The application has written the object up to here: whole chunks, or its end. What was sent stays sent.
     pub fn write(&mut self, written: u64) {
-        self.written = written.div_ceil(self.payload).clamp(self.next_chunk, self.chunks);
+        self.written = written.div_ceil(self.pieces.payload).clamp(self.next_chunk, self.pieces.chunks);
     }
 
     /// When the pacer releases the next packet, if that is what the sender waits for.
@@ -239,10 +271,6 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         self.rtt.pto_after(Nanos(self.host.max_ack_delay), self.probe_count)
     }
 
-    fn chunk_bytes(&self, chunk: u64) -> u64 {
-        if chunk + 1 == self.chunks { self.object - chunk * self.payload } else { self.payload }
-    }
-
     fn backlog(&self) -> u64 {
         let waiting = (self.repeats.end() - self.repeats.base()) + (self.written - self.next_chunk);
         waiting * u64::from(self.host.datagram)
@@ -257,7 +285,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             self.blocked = Blocked::NoData;
             return None;
         };
-        let bytes = self.chunk_bytes(chunk) as u32 + self.host.overhead;
+        let bytes = self.pieces.datagram(chunk) as u32;
         if self.probes_owed > 0 {
             // RFC9002 6.2.4-1: a probe is not blocked by the window or the pacer.
             self.probes_owed -= 1;
@@ -300,9 +328,10 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
     fn unprobed_chunk(&mut self) -> Option<u64> {
         for number in self.probed.max(self.oldest)..self.sent.end() {
             let packet = self.sent.get(number);
-            if packet.state == State::InFlight && packet.carries != Carries::Probe && !self.acked.contains(packet.chunk) {
+            let chunk = packet.chunk(self.next_chunk);
+            if packet.state() == State::InFlight && packet.carries() != Carries::Probe && !self.acked.contains(chunk) {
                 self.probed = number + 1;
-                return Some(packet.chunk);
+                return Some(chunk);
             }
         }
         None
@@ -338,18 +367,16 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
 
     fn send(&mut self, now: Time, chunk: u64, bytes: u32, carries: Carries) -> Transmit {
         let number = self.sent.end();
-        self.sent.push(SentPacket { at: now, chunk, bytes, carries, ..SentPacket::default() });
+        self.sent.push(SentPacket::new(now, chunk, carries));
         self.inflight += u64::from(bytes);
         self.bytes_sent += u64::from(bytes);
         self.first_sent.get_or_insert(now);
         self.counters.packets_sent += 1;
         if carries != Carries::New {
             self.counters.retransmissions += 1;
-            self.counters.retransmitted_bytes += self.chunk_bytes(chunk);
+            self.counters.retransmitted_bytes += self.pieces.chunk(chunk);
         }
-        if let Some(episode) = self.episodes.last_mut().filter(|episode| episode.end.is_none()) {
-            episode.silence = episode.silence.max(now.since(self.last_sent_at.max(episode.start)));
-        }
+        self.ledger.on_sent(now, self.last_sent_at);
         self.last_sent_at = now;
         self.controller.on_sent(&Sent {
             now,
@@ -364,30 +391,32 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
     /// The path dropped packet `number` (ground truth; the sender itself does not know).
     pub fn on_dropped(&mut self, number: u64) {
         let packet = self.sent.get_mut(number);
-        packet.dropped = true;
+        packet.set_dropped();
         self.counters.packets_dropped += 1;
-        if packet.carries != Carries::New {
+        if packet.carries() != Carries::New {
             self.counters.lost_retransmissions += 1;
         }
     }
 
     /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing new.
     pub fn on_ack(&mut self, now: Time, packet: AckPacket, receiver: &mut Receiver) -> Option<Ack> {
-        if packet.log_end <= self.log_seen {
+        // The position in the log that is nearest: ACKs may overtake each other, but not by 2^31 packets.
+        let new = packet.log_end.wrapping_sub(self.log_seen as u32) as i32;
+        if new <= 0 {
             return None;
         }
         let inflight_before = self.inflight;
         let mark = self.controller.recovery_mark().map_or(0, |mark| mark.0);
         let mut ack = Ack { now, inflight_before, ..Ack::default() };
         let mut largest: Option<u64> = None;
-        for _ in self.log_seen..packet.log_end {
-            let Some(number) = receiver.log.pop() else { break };
+        for _ in 0..new {
+            let Some(logged) = receiver.log.pop() else { break };
+            let number = logged.number(self.sent.end());
+            ack.ce |= logged.marked();
             self.acknowledge(number, mark, &mut ack);
             largest = largest.max(Some(number));
         }
-        self.log_seen = packet.log_end;
-        ack.ce = packet.marks > self.marks_seen;
-        self.marks_seen = packet.marks;
+        self.log_seen += u64::from(new.unsigned_abs());
         ack.tx_acked = largest;
         if let Some(number) = largest.filter(|&number| self.largest_acked.is_none_or(|before| number > before)) {
             // RFC9002 5.1-2: a sample only if the largest acknowledged is newly acknowledged.
@@ -395,7 +424,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             self.largest_acked = Some(number);
             ack.rtt = Some(rtt);
             ack.advanced = true;
-            self.rtt.on_sample(rtt, Nanos(packet.ack_delay), Some(Nanos(self.host.max_ack_delay)));
+            self.rtt.on_sample(rtt, Nanos(u64::from(packet.ack_delay)), Some(Nanos(self.host.max_ack_delay)));
         }
         self.delivered += ack.acked;
         if ack.acked > 0 {
@@ -427,15 +456,17 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             return;
         }
         let packet = self.sent.get_mut(number);
-        let (bytes, chunk, state, losses_before) = (u64::from(packet.bytes), packet.chunk, packet.state, packet.losses_before);
-        packet.state = State::Acked;
+        let (chunk, state, of_this_episode) =
+            (packet.chunk(self.next_chunk), packet.state(), packet.lost_after(self.losses_before_episode));
+        packet.set_state(State::Acked);
+        let bytes = self.pieces.datagram(chunk);
         match state {
             State::Acked => return,
             State::Lost => {
                 // Too late for the loss, in time for the truth.
                 self.counters.spurious_losses += 1;
                 // A late packet of an earlier episode proves nothing about this one.
-                self.proven_in_episode += u64::from(losses_before >= self.losses_before_episode);
+                self.proven_in_episode += u64::from(of_this_episode);
             }
             State::InFlight => {
                 self.inflight -= bytes;
@@ -452,29 +483,32 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
     /// RFC 9002 section 6.1 over what is in flight below the largest acknowledged. Returns whether persistent congestion showed.
     fn find_losses(&mut self, now: Time, ack: &mut Ack) -> bool {
         let Some(largest) = self.largest_acked else { return false };
+        let pieces = self.pieces;
+        let end = self.next_chunk;
         let Sender { sent, repeats, acked, inflight, counters, losses, hole_this_pass, controller, .. } = self;
         *hole_this_pass = 0;
         let losses_before = *losses;
         let pass =
             detect(sent, self.oldest.max(sent.base()), largest, now, self.rtt.loss_delay(), self.first_sample_at, |number, packet| {
-                let bytes = u64::from(packet.bytes);
+                let chunk = packet.chunk(end);
+                let bytes = pieces.datagram(chunk);
                 ack.lost += bytes;
                 ack.tx_lost = Some(number);
                 controller.listener().lost(number);
                 *inflight -= bytes;
-                packet.losses_before = *losses;
+                packet.set_losses_before(*losses);
                 *losses += 1;
-                counters.packets_lost += u64::from(packet.dropped);
+                counters.packets_lost += u64::from(packet.dropped());
                 // The original of a probe may be waiting for its repeat already: one repeat is enough.
-                let waiting = packet.carries == Carries::Probe && repeats.contains(&packet.chunk);
-                if !acked.contains(packet.chunk) && !waiting {
-                    repeats.push(packet.chunk);
-                    *hole_this_pass = (*hole_this_pass).max(packet.chunk + 1);
+                let waiting = packet.carries() == Carries::Probe && repeats.contains(&chunk);
+                if !acked.contains(chunk) && !waiting {
+                    repeats.push(chunk);
+                    *hole_this_pass = (*hole_this_pass).max(chunk + 1);
                 }
             });
         self.loss_time = pass.loss_time;
         self.lost_this_pass = self.losses - losses_before;
-        while self.oldest < self.sent.end() && self.sent.get(self.oldest).state != State::InFlight {
+        while self.oldest < self.sent.end() && self.sent.get(self.oldest).state() != State::InFlight {
             self.oldest += 1;
         }
         if self.inflight == 0 {
@@ -506,67 +540,25 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         }
     }
 
+    /// Brings the ledger up to date; the controller has just heard of `ack`.
+    #[inline]
     fn keep_episodes(&mut self, ack: &Ack, cwnd_before: u64) {
-        let stats = self.controller.stats();
-        let id = stats.loss_episodes + stats.ecn_episodes;
-        let opened = id != self.episode_id;
-        if let Some(episode) = self.episodes.last_mut().filter(|episode| episode.end.is_none()) {
-            episode.acked += ack.acked;
-            episode.lost += ack.lost;
-            if opened || !self.controller.in_recovery() {
-                episode.end = Some(ack.now);
-                episode.cwnd_after = if opened { cwnd_before } else { self.controller.cwnd() };
-            }
-        }
-        if opened {
+        if self.ledger.on_ack(ack, cwnd_before, &self.controller) {
             if ack.lost > 0 {
                 let (datagram, threshold) = (u64::from(self.host.datagram), self.controller.ssthresh().unwrap_or(u64::MAX));
                 self.counters.recoveries_below_ssthresh += u64::from(ack.inflight.div_ceil(datagram) <= threshold / datagram);
             }
-            self.episode_id = id;
             (self.losses_before_episode, self.proven_in_episode) = (self.losses - self.lost_this_pass, 0);
-            self.episodes.push(Episode {
-                start: ack.now,
-                end: None,
-                cwnd_before,
-                inflight: ack.inflight_before,
-                acked: ack.acked,
-                lost: ack.lost,
-                silence: Nanos::ZERO,
-                cwnd_after: self.controller.cwnd(),
-                repaired: None,
-            });
         }
-        self.keep_holes(ack.now);
-    }
-
-    /// Notes which episode the holes of this pass belong to, and which episodes have none left.
-    #[inline]
-    fn keep_holes(&mut self, now: Time) {
-        if self.hole_this_pass == 0 && self.holes.is_empty() {
-            return;
-        }
-        if let Some(latest) = self.episodes.len().checked_sub(1).filter(|_| self.hole_this_pass > 0) {
-            match self.holes.last_mut().filter(|(episode, _)| *episode == latest) {
-                Some((_, end)) => *end = (*end).max(self.hole_this_pass),
-                None => self.holes.push((latest, self.hole_this_pass)),
-            }
-        }
-        let Sender { holes, episodes, acked, .. } = self;
-        holes.retain(|&(episode, end)| {
-            let open = acked.low() < end;
-            if !open {
-                episodes[episode].repaired = Some(now);
-            }
-            open
-        });
+        self.ledger.add_hole(self.hole_this_pass);
+        self.ledger.on_filled(ack.now, self.acked.low());
     }
 
     /// Drops settled packets from the front of the ring; lost ones are remembered for two probe timeouts, to recognise a false alarm.
     fn forget_settled(&mut self, now: Time) {
         let keep = self.rtt.pto(Nanos(self.host.max_ack_delay)) * 2;
         while let Some(packet) = self.sent.front() {
-            let settled = match packet.state {
+            let settled = match packet.state() {
                 State::Acked => true,
                 State::Lost => now.since(packet.at) > keep,
                 State::InFlight => false,

@@ -8,6 +8,7 @@
 //! Departures: D1 runs of SACKed segments are skipped through pointers that are shortened on the way, so that an ACK whose block spans a
 //! thousand segments costs no more than one that spans two.
 
+use crate::pool::{Array, Plain};
 use crate::ring::Ring;
 use core::ops::Range;
 use firstflight::detection::scoreboard::{Id, Ledger, RepeatRule};
@@ -42,16 +43,16 @@ pub struct Board {
     /// The next never-sent byte: where the newest segment ends.
     nxt: u64,
     mss: u64,
-    start: Box<[u64]>,
-    last_tx: Box<[u64]>,
-    ordinal: Box<[u64]>,
-    marks: Box<[u8]>,
-    count: Box<[u16]>,
+    start: Array<u64>,
+    last_tx: Array<u64>,
+    ordinal: Array<u64>,
+    marks: Array<u8>,
+    count: Array<u16>,
     /// Of segments sent more than once; of the others the first transmission is the last, and their own end was the next byte.
-    first_tx: Box<[u64]>,
-    nxt_at_last_tx: Box<[u64]>,
+    first_tx: Array<u64>,
+    nxt_at_last_tx: Array<u64>,
     /// Of SACKed segments: how far on to look for one that is not.
-    skip: Box<[u32]>,
+    skip: Array<u32>,
     log: Ring<u64>,
     truth: Truth,
     /// The highest end of what was declared lost since that was last asked; 0 if nothing was.
@@ -61,16 +62,12 @@ pub struct Board {
 }
 
 /// Moves what `ids` have to an array of `new + 1` places.
-fn wider<T: Copy + Default>(narrow: &mut Box<[T]>, ids: Range<u64>, old: usize, new: usize) {
-    let mut wide = array(new + 1);
+fn wider<T: Plain>(narrow: &mut Array<T>, ids: Range<u64>, old: usize, new: usize) {
+    let mut wide = Array::new(new + 1);
     for id in ids {
         wide[id as usize & new] = narrow[id as usize & old];
     }
     *narrow = wide;
-}
-
-fn array<T: Copy + Default>(len: usize) -> Box<[T]> {
-    vec![T::default(); len].into_boxed_slice()
 }
 
 impl Board {
@@ -85,14 +82,14 @@ impl Board {
             una: 0,
             nxt: 0,
             mss: mss.max(1),
-            start: array(LEN),
-            last_tx: array(LEN),
-            ordinal: array(LEN),
-            marks: array(LEN),
-            count: array(LEN),
-            first_tx: array(LEN),
-            nxt_at_last_tx: array(LEN),
-            skip: array(LEN),
+            start: Array::new(LEN),
+            last_tx: Array::new(LEN),
+            ordinal: Array::new(LEN),
+            marks: Array::new(LEN),
+            count: Array::new(LEN),
+            first_tx: Array::new(LEN),
+            nxt_at_last_tx: Array::new(LEN),
+            skip: Array::new(LEN),
             log: Ring::default(),
             truth: Truth::default(),
             lost_end: 0,

@@ -1,12 +1,13 @@
 //! Both ends of a TCP connection, as a flow drives them.
 
-use super::{AckEvery, AckPacket, Buffer, Host, Receiver, Segment, Sender, Transmit};
+use super::{AckEvery, AckPacket, Buffer, Host, Receiver, SackCompression, Segment, Sender, Transmit};
 use crate::flow;
 use crate::outcome::Outcome;
 use crate::told::{Core, Listener, Silent, Tape};
 use firstflight::detection::Scoreboard;
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
+use firstflight_path::Path;
 
 /// Sender and receiver.
 #[derive(Debug)]
@@ -43,6 +44,14 @@ impl Host {
     #[must_use]
     pub fn merging(self, hold: u64, bytes: u64) -> Host {
         Host { ack_every: AckEvery::Bytes(bytes), ack_delay: hold, ..self }
+    }
+
+    /// The same hosts with the receiver that this path has.
+    #[must_use]
+    pub fn receiving(self, path: &Path) -> Host {
+        let merging = path.receive_aggregation().map_or(self, |(hold, bytes)| self.merging(hold, bytes));
+        let given = path.sack_compression().map(|(hold, most)| SackCompression { hold, most: u32::try_from(most).unwrap_or(u32::MAX) });
+        Host { comp_sack: given.or(self.comp_sack), ..merging }
     }
 }
 

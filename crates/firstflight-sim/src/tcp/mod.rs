@@ -31,6 +31,16 @@ pub enum AckEvery {
     Bytes(u64),
 }
 
+/// How a receiver merges acknowledgements while a gap is open: the first three that say nothing but more SACKs leave at once, which is
+/// what fast retransmit waits for, later ones are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SackCompression {
+    /// At most so long, ns; Linux: a twentieth of the round trip, at most 1 ms.
+    pub hold: u64,
+    /// At most so many; Linux: 44.
+    pub most: u32,
+}
+
 /// Sizes, timers and rules of a pair of TCP hosts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Host {
@@ -44,6 +54,8 @@ pub struct Host {
     pub ack_every: AckEvery,
     /// Longest time the receiver holds an ACK back, ns.
     pub ack_delay: u64,
+    /// Compression of SACKs; none by RFC 5681, which has every segment out of order acknowledged at once.
+    pub comp_sack: Option<SackCompression>,
     /// What a tail loss probe allows for that.
     pub max_ack_delay: Nanos,
     /// Early retransmit, where the preset leaves it to the arm.
@@ -72,6 +84,7 @@ impl Host {
             preset,
             ack_every: AckEvery::Segments(2),
             ack_delay: 40_000_000,
+            comp_sack: None,
             max_ack_delay: tlp::MAX_ACK_DELAY,
             early_retransmit: None,
             f_rto: f_rto::Proof::Rfc5682,

@@ -243,7 +243,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
 
     /// Recovery episodes so far.
     pub fn episodes(&self) -> &[EpisodeRecord] {
-        &self.record.episodes
+        self.record.ledger.episodes()
     }
 
     /// The congestion state as the detectors see it.

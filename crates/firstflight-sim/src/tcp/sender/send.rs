@@ -195,7 +195,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         self.rto.on_sent(now, self.rtt.rto());
         self.bytes_sent += len;
         self.first_sent.get_or_insert(now);
-        self.record.on_sent(now, self.last_sent_at);
+        self.record.ledger.on_sent(now, self.last_sent_at);
         self.last_sent_at = now;
         self.idle_since = None;
         let sent = Sent { now, bytes: len, nxt: Seq(self.board.nxt()), inflight: self.inflight(), srtt: self.rtt.srtt() };

@@ -1,0 +1,24 @@
+#!/bin/sh
+# What a simulated data packet costs in instructions and cache misses: the same on every run of the same build, unlike nanoseconds.
+# Needs valgrind. The caches are those of the machine that docs/performance.md was measured on: 48 KiB first level, 1 MiB second.
+#   benches/cost.sh [SCENARIO...]
+set -eu
+cd "$(dirname "$0")/.."
+command -v valgrind >/dev/null || { echo "valgrind is missing: apt-get install valgrind" >&2; exit 2; }
+binary=${COST_BINARY:-$(cargo bench -p firstflight-sim --bench cost --no-run --message-format=json 2>/dev/null |
+    sed -n 's/.*"executable":"\([^"]*cost-[^"]*\)".*/\1/p' | tail -1)}
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+[ $# -gt 0 ] || set -- quic-30ms quic-600ms quic-30ms-loss quic-600ms-loss tcp-30ms tcp-600ms tcp-30ms-loss tcp-600ms-loss \
+    quic-1 quic-100 tcp-1 tcp-100
+printf '%-18s %14s %18s %18s\n' 'per data packet' instructions 'missed 48 KiB' 'missed 1 MiB'
+# Two lengths and their difference: without start-up, the same packets of slow start cancel.
+count() {
+    valgrind --tool=cachegrind --cache-sim=yes --D1=49152,12,64 --LL=1048576,16,64 --cachegrind-out-file=/dev/null "$binary" "$1" "$2" >"$out" 2>&1
+    tr -d , <"$out" | awk '/data packets/ {p=$2} /I *refs:/ {i=$NF} /D1  misses:/ {d=$4} /LLd misses:/ {l=$4} END {print p, i, d, l}'
+}
+for name in "$@"; do
+    { count "$name" 100000; count "$name" 400000; } | awk -v name="$name" '
+        NR == 1 {p=$1; i=$2; d=$3; l=$4}
+        NR == 2 {n=$1-p; printf "%-18s %14.1f %18.2f %18.2f\n", name, ($2-i)/n, ($3-d)/n, ($4-l)/n}'
+done
