@@ -11,7 +11,7 @@ mod native;
 mod stand_in;
 mod twin;
 
-use firstflight::recovery::{Immediate, Prr, RateHalving, Recovery, Sack, prr, rate_halving, sack};
+use firstflight::recovery::{Immediate, Policy, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use firstflight::startup::{
     BestPublished, HyStart, HyStartPlusPlus, RapidStart, Search, SlowStart, Startup, best_published, hystart, hystart_plus_plus,
     rapid_start, search,
@@ -22,7 +22,7 @@ use twin::{Course, Mode, Twin};
 const SEEDS: u64 = 1_500;
 const ACKS: u32 = 4_000;
 
-fn hold_equal<S: Startup, R: Recovery + Copy>(name: &str, mode: Mode, mss: u32, startup: impl Fn() -> S, recovery: R) {
+fn hold_equal<S: Startup, R: Policy + Copy>(name: &str, mode: Mode, mss: u32, startup: impl Fn() -> S, recovery: R) {
     let arm = native::arm(name);
     let mut total = twin::Account::default();
     for seed in 0..SEEDS {
