@@ -64,7 +64,7 @@ fn refusals_say_what_is_wrong() {
         ("slowstart/reno(beta=1.0)", "reno: `beta` takes 0.05 to 1, at most four decimals, not `1.0`"),
         ("hystart(train=off,delay=off)", "hystart with both detectors off is slow start: say slowstart"),
         ("slowstart/cubic/prr(mode=crb,safeack=2015)", "prr: `safeack` takes 9937, 2015 (modes 9937 and linux), not `2015`"),
-        ("slowstart/reno(beta=0.123456)", "reno: `beta` takes 0.05 to 1, at most four decimals, not `0.123456`"),
+        ("slowstart/reno(beta=0.123457)", "reno: `beta` takes 0.05 to 1, at most four decimals, not `0.123457`"),
         ("slowstart@(early=c)", "the sender: `early` takes off, naive, a, b, ab, not `c`"),
         ("slowstart@(detection=quic)", "the sender: `detection` takes rack, linux26, sack6675, sack3517, reno, windows, not `quic`"),
         (
