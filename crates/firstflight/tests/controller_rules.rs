@@ -9,7 +9,7 @@ use firstflight::event::Context;
 use firstflight::recovery::{Immediate, Prr, Sack, prr, sack};
 use firstflight::startup::hystart_plus_plus::{HyStartPlusPlus, Params as HyStartParams};
 use firstflight::startup::{ExitReason, Grown, Oracle, SlowStart, Startup, Verdict};
-use firstflight::{Ack, Config, Congestion, Nanos, Phase, Rate, Ratio, Ready, Sent, Seq, Time, Timeout, Window};
+use firstflight::{Ack, Config, Congestion, Nanos, Phase, Rate, Ratio, Sent, Seq, Time, Timeout, Window};
 use hand_fed::{Fed, MS, MSS, Usual, config, fed, usual};
 
 const PACKETS: u64 = 100;
@@ -267,19 +267,6 @@ fn the_immediate_cut_of_quic_lets_one_packet_through() {
 
 /// Shows RFC9438 4.9-2.
 #[test]
-fn a_false_alarm_gives_back_window_threshold_startup_and_exit() {
-    let mut flow = at_hundred(false);
-    lose(&mut flow);
-    assert!(flow.c.exit().is_some() && flow.c.ssthresh().is_some(), "the loss ended startup");
-    flow.c.on_spurious();
-    assert_eq!((flow.c.cwnd(), flow.c.ssthresh(), flow.c.exit()), (PACKETS * MSS, None, None), "all back");
-    assert_eq!((flow.c.stats().undone, flow.c.in_recovery()), (1, false));
-    flow.c.on_spurious();
-    assert_eq!(flow.c.stats().undone, 1, "a second call changes nothing");
-}
-
-/// Shows RFC9438 4.9-2.
-#[test]
 fn inside_an_episode_it_does_not_matter_what_may_be_sent_at_the_moment() {
     let mut flow = at_hundred(false);
     let first_repeat = Ack { inflight: PACKETS * MSS, ..flow.lost(0, MSS) };
@@ -457,17 +444,6 @@ fn a_needless_timeout_is_taken_back_unless_an_episode_was_open() {
 }
 
 // ------------------------------------------------------------------------------------------------- idling, growth, pacing, start
-
-/// Shows RFC5681 4.1-2.
-#[test]
-fn after_an_idle_timeout_tcp_restarts_from_the_initial_window_and_quic_does_not() {
-    for (tcp, idle_ms, expected) in [(true, 301, 30), (true, 300, 100), (false, 301, 100)] {
-        let mut flow = at_hundred(tcp);
-        let ready = Ready { idle: Nanos(idle_ms * MS), ..flow.ready() };
-        flow.c.before_send(&ready);
-        assert_eq!(flow.c.cwnd(), expected * MSS, "tcp {tcp}, idle for {idle_ms} of 300 ms");
-    }
-}
 
 /// Shows OURS growth-half, RFC9002 7.8-1.
 #[test]

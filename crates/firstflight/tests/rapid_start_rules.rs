@@ -7,7 +7,7 @@ use firstflight::event::Context;
 use firstflight::signal::rtt_floor::RttFloor;
 use firstflight::startup::rapid_start::{Params, RapidStart, Threshold};
 use firstflight::startup::{Grown, Startup};
-use firstflight::{Ack, Congestion, ExitReason, Nanos, Phase, Rate, Ratio, Ready, Seq, Time, Timeout, Transport, Window};
+use firstflight::{Ack, ExitReason, Nanos, Phase, Rate, Ratio, Ready, Seq, Time, Transport, Window};
 use hand_fed::{MS, MSS, RTT, Usual, config, usual};
 
 const IW: u64 = 30 * MSS;
@@ -239,22 +239,6 @@ fn in_quic_it_ends_with_a_packet_sent_after_entry_which_is_charged_and_grows_not
     assert_eq!(w_max, Some((window - 240) * 10 / 7), "row 18 without fast convergence: the path held cwnd / beta");
 }
 
-/// Shows RAPID 3.3-1.
-#[test]
-fn row_14_the_second_loss_is_an_ordinary_one() {
-    let mut flow = in_flight(120_000, false);
-    let first = flow.lost(0, 1_200);
-    flow.ack(first);
-    flow.send(10);
-    flow.una = flow.nxt;
-    let ends = flow.acked(1_200);
-    let landed = flow.ack(ends);
-    flow.send(10);
-    let second = flow.lost(0, 1_200);
-    flow.ack(second);
-    assert_eq!(flow.c.ssthresh(), Some(landed * 7 / 10), "beta times the window, and PRR on the way there");
-}
-
 /// Shows RAPID 3.3-end, OURS rapid-repair.
 #[test]
 fn in_tcp_it_ends_with_a_transmission_after_entry_and_the_window_stands_until_the_holes_are_filled() {
@@ -281,21 +265,6 @@ fn in_tcp_it_ends_with_a_transmission_after_entry_and_the_window_stands_until_th
     assert!(!flow.c.in_recovery());
     let next = flow.acked(1_200);
     assert!(flow.ack(next) >= landed, "then avoidance");
-}
-
-/// Shows OURS rapid-timeout.
-#[test]
-fn row_15_a_timeout_in_recovery_is_a_timeout() {
-    let mut flow = in_flight(120_000, true);
-    let ack = flow.lost(0, 12_000);
-    let window = flow.ack(ack);
-    let rto = Congestion { now: Time(0), timeout: Timeout::Rto, nxt: Seq(flow.nxt), inflight_before: window };
-    flow.c.on_congestion(&rto);
-    assert_eq!((flow.c.cwnd(), flow.c.ssthresh()), (MSS, Some(window * 7 / 10)), "one segment, threshold by CUBIC's beta");
-    assert!(!flow.c.in_recovery());
-    flow.una = flow.nxt;
-    let ack = flow.acked(MSS);
-    assert_eq!(flow.ack(ack), 2 * MSS, "classic slow start, not threefold: it is off for good");
 }
 
 /// Shows OURS rapid-undo.
