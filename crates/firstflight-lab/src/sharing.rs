@@ -34,6 +34,9 @@ impl Ground {
         if let Some(flow) = flows.iter().find(|flow| flow.arm.own.is_some()) {
             return Err(Bad(format!("arm `{}`: a startup of your own has the path for itself", flow.arm.label)));
         }
+        if let Some(flow) = flows.iter().find(|flow| flow.arm.arm.sender.detection.is_some() || flow.arm.arm.sender.early.is_some()) {
+            return Err(Bad(format!("arm `{}`: flows that share a path share their hosts: `--detection` goes for all", flow.arm.label)));
+        }
         let plan = |flow: &SharingFlow| FlowPlan {
             controller: flow.arm.arm.controller(self.config(), self.oracle_exit(), Time(flow.start.0), Seq(0)),
             pacer_burst: u64::from(flow.arm.arm.sender.burst.unwrap_or(self.burst)) * self.host.mss(),

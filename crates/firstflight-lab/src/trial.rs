@@ -5,7 +5,7 @@ use crate::error::Bad;
 use crate::record::Recorder;
 use crate::testbed::Testbed;
 use firstflight::controller::Config;
-use firstflight::detection::presets::{Marking, PRESETS};
+use firstflight::detection::presets::{Early, Marking, PRESETS};
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::{Fate, Path, Purpose, Queue, Rate, Release, Stream};
 pub use firstflight_sim::Hosts;
@@ -95,6 +95,29 @@ impl Ground {
         Ok(Some(Nanos(last + reverse.propagation())))
     }
 
+    /// The hosts with this arm's loss detection, where it names one.
+    ///
+    /// # Errors
+    /// If these hosts, or this testbed, have no such thing.
+    pub fn hosts_of(&self, arm: &NamedArm) -> Result<Hosts, Bad> {
+        let sender = &arm.arm.sender;
+        if sender.detection.is_none() && sender.early.is_none() {
+            return Ok(self.host);
+        }
+        let refused = |why: &str| Err(Bad(format!("arm `{}`: {why}", arm.label)));
+        if self.testbed != Testbed::Sim {
+            return refused("a real stack detects losses in its own way: leave `detection` and `early` out, or use the simulator");
+        }
+        let Hosts::Tcp(host) = self.host else {
+            return refused("`detection` and `early` are TCP's: they go with `--transport tcp`");
+        };
+        let preset = sender.detection.copied().unwrap_or(host.preset);
+        if sender.early.is_some() && preset.early_retransmit == Early::Off {
+            return refused(&format!("detection `{}` has no early retransmit: it goes with `detection=linux26`", preset.name));
+        }
+        Ok(tcp::Host { preset, early_retransmit: sender.early.or(host.early_retransmit), ..host }.into())
+    }
+
     pub(crate) fn config(&self) -> Config {
         Config { initial_window: u64::from(self.iw) * self.host.mss(), ..self.host.config() }
     }
@@ -111,6 +134,7 @@ impl Ground {
     /// If the path cannot carry the host's packets, or this build does not have the testbed.
     pub fn run(&self, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
         self.testbed.check()?;
+        let host = self.hosts_of(arm)?;
         if arm.kernel.is_some() && self.testbed != Testbed::Linux {
             return Err(Bad(format!("arm `{}`: the kernel's own controllers run on the testbed `linux` only", arm.label)));
         }
@@ -134,15 +158,8 @@ impl Ground {
             tracer.begin_with(Time(0), arm.arm.configure(self.config()), 0, self.oracle_exit(), Time(0));
         }
         let burst = u64::from(arm.arm.sender.burst.unwrap_or(self.burst)) * self.host.mss();
-        let setup = Setup {
-            path: &self.path,
-            host: self.host,
-            pacer_burst: burst,
-            object: self.bytes,
-            limit: self.limit,
-            seed,
-            path_index: self.path_index,
-        };
+        let setup =
+            Setup { path: &self.path, host, pacer_burst: burst, object: self.bytes, limit: self.limit, seed, path_index: self.path_index };
         if let Some(own) = &arm.own {
             let controller = arm.arm.controller_with(own.make(), self.config(), Time(0), Seq(0));
             let outcome = match recorder {

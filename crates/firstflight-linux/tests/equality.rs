@@ -12,7 +12,7 @@ mod stand_in;
 mod twin;
 mod whole_packets;
 
-use firstflight::recovery::{Immediate, Prr, RateHalving, Recovery, Sack, prr, rate_halving, sack};
+use firstflight::recovery::{Immediate, Policy, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use firstflight::startup::{
     Best, BestPublished, HyStart, HyStartPlusPlus, RapidStart, Search, SlowStart, Startup, best_published, hystart, hystart_plus_plus,
     rapid_start, search,
@@ -24,7 +24,7 @@ use whole_packets::WholePackets;
 const SEEDS: u64 = 1_500;
 const ACKS: u32 = 4_000;
 
-fn hold_equal<S: Startup, R: Recovery + Copy>(name: &str, mode: Mode, mss: u32, startup: impl Fn() -> S, recovery: R) -> twin::Account {
+fn hold_equal<S: Startup, R: Policy + Copy>(name: &str, mode: Mode, mss: u32, startup: impl Fn() -> S, recovery: R) -> twin::Account {
     let arm = native::arm(name);
     let mut total = twin::Account::default();
     for seed in 0..SEEDS {

@@ -588,6 +588,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             advanced: ack.advanced,
             newly_lost: ack.lost,
             rescue_next: ack.rescue_next,
+            repeat_acked: ack.repeat_acked,
+            repeat_lost: ack.lost_again,
             pipe: ack.inflight,
             mss,
             timer: is_timer(ack),

@@ -106,6 +106,8 @@ pub struct Ack {
     /// A repeat sent in the present recovery was itself declared lost; in recovery after a timeout only where that may open an episode
     /// ([`Rto::allows_episode`](crate::detection::rto::Rto::allows_episode)).
     pub lost_again: bool,
+    /// TCP: `una` moved past a segment that was sent more than once. QUIC repeats nothing: false.
+    pub repeat_acked: bool,
     /// The next send would be the rescue retransmission of RFC 6675 (rule 4): a sign of further loss.
     pub rescue_next: bool,
     /// The window, not the application or the peer, was the limit since the last ACK; waiting for the pacer counts as limited.

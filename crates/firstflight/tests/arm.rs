@@ -1,6 +1,6 @@
 //! Names of arms: parsing and printing are inverse, and what cannot be meant is refused with a reason.
 
-use firstflight::arm::options::OptionDoc;
+use firstflight::arm::options::{OptionDoc, SenderParams};
 use firstflight::arm::{AVOIDANCES, Arm, ArmError, Part, RECOVERIES, SHORT_NAMES, STARTUPS, split_list};
 use firstflight::controller::Config;
 use firstflight::{Seq, Time};
@@ -33,6 +33,12 @@ fn canonical_names() {
         ("slowstart/cubic(first=0.5)/prr(mode=crb)", "slowstart/cubic(first=0.5)/prr(mode=crb)"),
         ("slowstart/reno/halving(moderation=off)", "slowstart/reno/halving(moderation=off)"),
         ("oracle(exit=375000)", "oracle(exit=375000)/cubic/prr"),
+        ("slowstart/cubic/prr(safeack=2015)", "slowstart/cubic/prr(safeack=2015)"),
+        ("slowstart/cubic/prr(safeack=9937,mode=linux)", "slowstart/cubic/prr(mode=linux)"),
+        ("slowstart/cubic/prr(mode=linux,safeack=2015,guard=on)", "slowstart/cubic/prr(mode=linux,safeack=2015,guard=on)"),
+        ("slowstart@(early=ab,detection=linux26)", "slowstart/cubic/prr@(detection=linux26,early=ab)"),
+        ("slowstart@(early=naive)", "slowstart/cubic/prr@(early=naive)"),
+        ("slowstart@(detection=linux26,early=off)", "slowstart/cubic/prr@(detection=linux26)"),
     ];
     for (typed, full) in rows {
         assert_eq!(parse(typed).to_string(), full, "`{typed}` in full");
@@ -55,8 +61,16 @@ fn refusals_say_what_is_wrong() {
         ("rapid(k=3/2)", "rapid: `k` takes a fraction below 1, not `3/2`"),
         ("slowstart@(iw=0)", "the sender: `iw` takes 1 to 1000 packets, not `0`"),
         ("slowstart@iw=3", "arm `slowstart@iw=3`: parentheses do not match"),
-        ("slowstart/reno(beta=1.0)", "reno: `beta` takes 0.05 to 1, not `1.0`"),
+        ("slowstart/reno(beta=1.0)", "reno: `beta` takes 0.05 to 1, at most four decimals, not `1.0`"),
         ("hystart(train=off,delay=off)", "hystart with both detectors off is slow start: say slowstart"),
+        ("slowstart/cubic/prr(mode=crb,safeack=2015)", "prr: `safeack` takes 9937, 2015 (modes 9937 and linux), not `2015`"),
+        ("slowstart/reno(beta=0.123457)", "reno: `beta` takes 0.05 to 1, at most four decimals, not `0.123457`"),
+        ("slowstart@(early=c)", "the sender: `early` takes off, naive, a, b, ab, not `c`"),
+        ("slowstart@(detection=quic)", "the sender: `detection` takes rack, linux26, sack6675, sack3517, reno, windows, not `quic`"),
+        (
+            "slowstart@(detection=rack,early=ab)",
+            "early retransmit goes with detection=linux26; the others have none, and in RACK's place it would be done twice",
+        ),
         ("rapid@(pace=off)", "a jump spreads its window over a round trip and needs the pacer: use rapid(jump=off) or drop pace=off"),
     ];
     for (typed, line) in rows {
@@ -114,10 +128,15 @@ fn part_text(parts: &'static [Part]) -> impl Strategy<Value = String> {
     )
 }
 
+/// The sender's options as if they were a part's.
+const SENDER: &[Part] = &[Part { name: "@", summary: "", source: "", options: SenderParams::DOCS }];
+
 proptest! {
     #[test]
-    fn what_parses_prints_and_parses_to_the_same(s in part_text(STARTUPS), a in part_text(AVOIDANCES), r in part_text(RECOVERIES)) {
-        let text = format!("{s}/{a}/{r}");
+    fn what_parses_prints_and_parses_to_the_same(
+        s in part_text(STARTUPS), a in part_text(AVOIDANCES), r in part_text(RECOVERIES), sender in part_text(SENDER),
+    ) {
+        let text = format!("{s}/{a}/{r}{sender}");
         if let Ok(arm) = Arm::parse(&text) {
             let printed = arm.to_string();
             prop_assert_eq!(Arm::parse(&printed).map_err(|e| e.to_string()), Ok(arm), "`{}` printed as `{}`", text, printed);

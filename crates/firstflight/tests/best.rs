@@ -733,14 +733,17 @@ proptest! {
     fn replays_conclude_the_same(mbps in 5u64..500, rtt_ms in 5u64..300, slotted in any::<bool>()) {
         let back = if slotted { Return::Batch { period: 5 * MS, cap: 64, lo: 2_000, hi: 20_000 } } else { Return::Plain };
         let link = Link { mbps, rtt: Nanos::from_millis(rtt_ms), back, ..LEO };
-        let log = run(&mut Best::default(), &link, LIMIT, true).log;
+        let mut live = Best::default();
+        let log = run(&mut live, &link, LIMIT, true).log;
         let replay = || {
             let mut best = Best::default();
             best.start(Time(1_000_000_000), Seq(0));
             let verdicts: Vec<_> = log.iter().map(|(ack, w)| (best.sample(ack, *w, &context()), best.last_outcome())).collect();
             (best, verdicts)
         };
-        prop_assert_eq!(replay(), replay());
+        let (again, verdicts) = replay();
+        prop_assert_eq!((again.counts(), again.last_outcome(), again.aim()), (live.counts(), live.last_outcome(), live.aim()), "the replay and the connection");
+        prop_assert_eq!(verdicts, replay().1, "two replays");
     }
 
     /// On any plain link whose rounds are long enough to measure, the exit is the BDP.

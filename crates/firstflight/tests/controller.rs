@@ -148,38 +148,6 @@ fn a_false_alarm_gives_everything_back() {
 
 /// Shows RFC9438 4.9-2.
 #[test]
-fn a_window_that_has_outgrown_the_old_one_is_not_set_back() {
-    let mut r = Rig::quic("slowstart/reno/immediate", 10 * MSS);
-    r.grow_to(20 * MSS);
-    r.loss(MSS, MSS);
-    r.complete();
-    while r.c.cwnd() <= 21 * MSS {
-        r.fill();
-        r.ack(r.inflight());
-    }
-    let (cwnd, ssthresh) = (r.c.cwnd(), r.c.ssthresh());
-    r.c.on_spurious();
-    assert_eq!((r.c.cwnd(), r.c.ssthresh()), (cwnd, ssthresh), "only the copy is forgotten");
-    assert_eq!(r.c.exit().map(|exit| exit.reason), Some(ExitReason::Loss), "and startup has ended");
-}
-
-/// Shows RFC9438 4.9-1.
-#[test]
-fn marks_void_the_memory_of_an_earlier_loss() {
-    let mut r = Rig::quic("slowstart/cubic/immediate", 10 * MSS);
-    r.grow_to(1_000 * MSS);
-    r.loss(MSS, MSS);
-    r.complete();
-    r.fill();
-    r.marked(2 * MSS);
-    assert_eq!(r.c.stats().ecn_episodes, 1, "the marks opened an episode of their own");
-    let cwnd = r.c.cwnd();
-    r.c.on_spurious();
-    assert_eq!((r.c.cwnd(), r.c.stats().undone), (cwnd, 0), "nothing is restored");
-}
-
-/// Shows RFC9438 4.9-2.
-#[test]
 fn undo_in_the_middle_of_an_episode_closes_it() {
     for recovery in ["prr", "immediate", "sack", "halving"] {
         for transport in BOTH {
@@ -355,33 +323,6 @@ fn rise_into_css(r: &mut Rig) {
 }
 
 // Timeouts, idling, marks.
-
-/// Shows RFC5681 3.1-series.
-#[test]
-fn only_the_first_timeout_of_a_series_lowers_the_threshold() {
-    let mut r = Rig::tcp("slowstart/reno/prr", 10 * MSS);
-    r.grow_to(40 * MSS);
-    r.timeout(Timeout::Rto);
-    assert_eq!((r.c.cwnd(), r.c.ssthresh()), (MSS, Some(20 * MSS)), "half of what was in flight");
-    r.timeout(Timeout::RtoAgain);
-    assert_eq!((r.c.cwnd(), r.c.ssthresh()), (MSS, Some(20 * MSS)), "the second time the threshold stays");
-    assert_eq!(r.c.stats().timeouts, 2);
-    // Nothing sent before the timeout is news.
-    r.loss(2 * MSS, MSS);
-    assert_eq!(r.c.stats().loss_episodes, 0, "the losses of the timed-out flight are not cut for again");
-}
-
-/// Shows RFC9002 7.6.2-1.
-#[test]
-fn persistent_congestion_leaves_two_packets_and_the_threshold() {
-    let mut r = Rig::quic("slowstart/cubic/immediate", 10 * MSS);
-    r.grow_to(100 * MSS);
-    r.loss(MSS, MSS);
-    r.timeout(Timeout::PersistentCongestion);
-    assert_eq!((r.c.cwnd(), r.c.ssthresh()), (2 * MSS, Some(70 * MSS)), "the loss has set the threshold");
-    r.assert_phase(Phase::Startup, "slow start begins again and the episode is over");
-    assert_eq!(r.c.recovery_mark(), None, "a new loss is a new period");
-}
 
 /// Shows RFC5681 4.1-2.
 #[test]

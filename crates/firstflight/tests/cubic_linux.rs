@@ -90,6 +90,36 @@ fn without_a_plateau_growth_is_a_segment_per_twenty() {
     assert!((139..=145).contains(&rounds), "doubling takes 14.2 round trips, not {rounds} tenths");
 }
 
+/// Shows LINUX cubic-above.
+#[test]
+fn above_its_target_the_window_stands() {
+    let rtt = Nanos::from_millis(100);
+    // Cut from 1000 to 700 segments the curve is back at 789 after a second; growth from below, none from above.
+    for (from, grows) in [(700, true), (1200, false)] {
+        let mut cubic = Cubic::new(Params::linux());
+        let mut w = cut(&mut cubic, 1000);
+        grow(&mut cubic, &mut w, START, rtt, 2 * MSS);
+        w.cwnd = from * MSS;
+        for round in 0..10 {
+            for ack in 0..from / 2 {
+                let now = START + Nanos(rtt.0 * round + rtt.0 * 2 * ack / from);
+                grow(&mut cubic, &mut w, now, rtt, 2 * MSS);
+            }
+        }
+        let gained = w.cwnd / MSS - from;
+        assert_eq!(gained > 0, grows, "from {from} segments it gained {gained} in ten round trips");
+    }
+    // One in a hundred windows acknowledged: the kernel has no number for never.
+    let mut cubic = Cubic::new(Params::linux());
+    let mut w = cut(&mut cubic, 1000);
+    grow(&mut cubic, &mut w, START, rtt, 2 * MSS);
+    w.cwnd = 1200 * MSS;
+    grow(&mut cubic, &mut w, START + rtt, rtt, 2 * MSS);
+    let rest = 100 * 1200 - 5;
+    assert_eq!(grow(&mut cubic, &mut w, START + rtt, rtt, rest * MSS), 0, "{rest} segments acknowledged are not enough");
+    assert_eq!(grow(&mut cubic, &mut w, START + rtt, rtt, 5 * MSS), MSS, "a hundred windows are");
+}
+
 /// Shows LINUX cubic-reno.
 #[test]
 fn on_short_paths_reno_sets_the_pace() {

@@ -42,6 +42,54 @@ fn one_timer_is_armed_by_priority_and_none_without_data() {
     assert_eq!(Armed::Probe(at(2)).deadline(), at(2), "a timer fires at its deadline");
 }
 
+/// Shows OURS detect-order. The order is the endpoint's to keep; these are the neighbours that give another answer the other way round.
+#[test]
+fn each_step_of_an_ack_needs_what_the_one_before_it_knows() {
+    // 1 before 2: a sample ends the backoff before the timer restarts.
+    let expired = || {
+        let mut rto = Rto::new(rto::Options::default());
+        rto.on_sent(at(0), ms(300));
+        rto.on_expiry(at(300), ms(300), Episode::None, Sent { nxt: Seq(9 * MSS), tx_next: 9 });
+        rto
+    };
+    let (mut kept, mut swapped) = (expired(), expired());
+    kept.on_sample();
+    kept.on_advance(at(400), ms(300), Seq(MSS), true);
+    swapped.on_advance(at(400), ms(300), Seq(MSS), true);
+    swapped.on_sample();
+    assert_eq!((kept.deadline(), swapped.deadline()), (Some(at(700)), Some(at(1000))), "the sample first, or the old backoff lives on");
+
+    // Within 2: what an ACK delivers was overtaken by what was delivered before it, not by what it delivers itself.
+    let (mut kept, mut swapped) = (Reordering::default(), Reordering::default());
+    assert_eq!(kept.on_delivered(Seq(MSS), 1, Seq(MSS), MSS), None, "one ACK for segments 1 to 8 shows no reordering");
+    assert_eq!(swapped.on_delivered(Seq(MSS), 1, Seq(9 * MSS), MSS), Some(8), "with its own highest byte it would show eight");
+
+    // 4 before 5: what counting has marked opens an episode, in which early retransmit has no business.
+    let two = flight(2, 1);
+    let clock = Clock { now: at(0), srtt: Some(ms(100)), rto: Some(at(300)), ece: false };
+    let after_marks = Flight { episode: Episode::Fast, ..two };
+    let (mut kept, mut swapped) = (EarlyRetransmit::default(), EarlyRetransmit::default());
+    assert_eq!(kept.on_ack(&after_marks, &clock, false), Act::Nothing, "counting has repaired it");
+    assert_eq!(swapped.on_ack(&two, &clock, false), Act::Now, "asked first, it would mark the same segment again");
+}
+
+/// Shows OURS detect-ties. Which comes first is the endpoint's to say; this is what it decides.
+#[test]
+fn an_arrival_at_the_deadline_saves_the_timeout() {
+    let armed = || {
+        let mut rto = Rto::new(rto::Options::default());
+        rto.on_sent(at(0), ms(300));
+        rto
+    };
+    let (mut arrival_first, mut timer_first) = (armed(), armed());
+    arrival_first.on_advance(at(300), ms(300), Seq(MSS), true);
+    assert_eq!((arrival_first.deadline(), arrival_first.backoff()), (Some(at(600)), 0), "nothing is due any more");
+    timer_first.on_expiry(at(300), ms(300), Episode::None, Sent { nxt: Seq(9 * MSS), tx_next: 9 });
+    timer_first.on_advance(at(300), ms(300), Seq(MSS), true);
+    assert_eq!(timer_first.backoff(), 1, "the other way round the timeout has happened");
+    assert_eq!(timer_first.loss_end(), Some(Seq(9 * MSS)), "and everything sent is in doubt");
+}
+
 // ------------------------------------------------------------------------------------------------- 3.1 duplicate ACKs, 3.2 rules
 
 /// Shows RFC5681 2-dup.

@@ -431,6 +431,20 @@ fn the_older_gates_notice_the_end_of_a_round_later() {
     }
 }
 
+/// Shows LINUX hystart-idle.
+#[test]
+fn idling_changes_nothing_whether_something_was_found_or_not() {
+    let mut f = Flow::after_round(DELAY_ONLY, 40 * MS, 50 * MS);
+    for found in [false, true] {
+        if found {
+            f.samples(&[50 * MS; 8], MS).expect("the delay rose");
+        }
+        let before = f.alg;
+        f.alg.on_idle(Time(T0 + 60_000 * MS), Seq(f.nxt));
+        assert_eq!(f.alg, before, "found: {found}; the state before and after a minute of silence");
+    }
+}
+
 /// Shows OURS exit-scale.
 #[test]
 fn an_exit_may_keep_a_part_of_the_window() {

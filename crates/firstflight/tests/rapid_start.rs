@@ -5,9 +5,9 @@ mod rig;
 
 use firstflight::startup::Startup;
 use firstflight::startup::rapid_start::{Params, RapidStart, Threshold};
-use firstflight::{Ack, Config, Context, Nanos, Phase, Rate, Ready, Time, Timeout, Transport};
+use firstflight::{Ack, Config, Context, Nanos, Phase, Ready, Time, Timeout, Transport};
 use proptest::prelude::*;
-use rig::{MSS, RTT, Rig};
+use rig::{MSS, Rig};
 
 const fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)
@@ -26,23 +26,6 @@ fn context() -> Context {
     }
 }
 
-/// Shows RAPID 3.2-3.
-#[test]
-fn row_1_the_threshold_is_the_smaller_of_two_terms() {
-    // (min RTT ms, draft us, reference implementation us)
-    for (min, draft, quicly) in [
-        (8, 8_800, 12_000),
-        (10, 11_000, 14_000),
-        (30, 33_000, 34_000),
-        (40, 44_000, 44_000),
-        (100, 104_000, 109_375),
-        (600, 604_000, 656_250),
-    ] {
-        assert_eq!(Threshold::Draft.of(ms(min)), Nanos::from_micros(draft), "draft, {min} ms");
-        assert_eq!(Threshold::Quicly.of(ms(min)), Nanos::from_micros(quicly), "reference implementation, {min} ms");
-    }
-}
-
 /// Rapid Start after samples (time ms, RTT ns).
 fn sampled(samples: &[(u64, u64)]) -> RapidStart {
     let mut rapid = RapidStart::new(Params::default());
@@ -51,49 +34,6 @@ fn sampled(samples: &[(u64, u64)]) -> RapidStart {
         rapid.on_rtt(Time(0) + ms(at), Nanos(rtt), &context());
     }
     rapid
-}
-
-/// Shows RAPID 3.2-2.
-#[test]
-fn row_2_equality_still_grows_threefold() {
-    // The sample of the minimum is out of the window of one round trip by then.
-    assert!(sampled(&[(30, 30_000_000), (90, 33_000_000)]).rapid(), "at the threshold");
-    assert!(!sampled(&[(30, 30_000_000), (90, 33_000_001)]).rapid(), "a nanosecond above it");
-}
-
-/// Shows RAPID 3.2-5.
-#[test]
-fn row_3_a_round_of_only_raised_samples_ends_threefold_growth() {
-    const LOW: u64 = 16_000_000;
-    const HIGH: u64 = 21_000_000;
-    assert!(sampled(&[(16, LOW)]).rapid(), "no queue");
-    assert!(sampled(&[(16, LOW), (20, HIGH)]).rapid(), "the low sample is still in the window");
-    assert!(!sampled(&[(16, LOW), (20, HIGH), (33, HIGH)]).rapid(), "it has left the window");
-    assert!(!sampled(&[]).rapid(), "nothing known counts as a queue");
-    assert!(sampled(&[(16, LOW), (33, HIGH), (34, LOW)]).rapid(), "not latched: a low sample brings it back");
-}
-
-/// Shows RAPID 3.2-1.
-#[test]
-fn row_4_growth_is_two_bytes_per_byte_or_one_or_none() {
-    // (raised, limited, growth of 1000 bytes acknowledged)
-    for (raised, limited, growth) in [(false, true, 2_000), (true, true, 1_000), (false, false, 0), (true, false, 0)] {
-        let mut r = Rig::quic("rapid(jump=off)", 10 * MSS);
-        r.fill();
-        r.wait(30);
-        r.ack(2 * MSS);
-        if raised {
-            r.wait(40);
-            r.rtt = ms(50);
-            r.ack(2 * MSS);
-        }
-        r.assert_phase(if raised { Phase::Startup } else { Phase::Rapid }, "threefold or twofold");
-        let before = r.c.cwnd();
-        // Not limited: neither the window was the limit nor half of it in flight.
-        let ack = Ack { cwnd_limited: limited, inflight_before: if limited { r.inflight() } else { before / 2 - 1 }, ..r.record(MSS) };
-        r.deliver(&ack);
-        assert_eq!(r.c.cwnd() - before, growth, "raised {raised}, limited {limited}");
-    }
 }
 
 /// Shows RAPID 3.2-1.
@@ -146,15 +86,6 @@ fn row_10_marks_alone_land_at_beta_times_the_window() {
     }
 }
 
-/// Shows OURS rapid-pre.
-#[test]
-fn row_11_an_unused_window_does_not_survive() {
-    let mut r = probing("rapid(jump=off)", Transport::Quic, 10 * MSS, 100 * MSS, 60 * MSS);
-    r.marked(MSS);
-    r.ack(59 * MSS);
-    assert_eq!(r.c.cwnd(), 42 * MSS, "0.7 of the 60 in flight; from the window it would be 78");
-}
-
 /// Shows RAPID 3.3-floor.
 #[test]
 fn row_13_a_window_below_the_initial_one_is_cut_too() {
@@ -196,22 +127,6 @@ fn iw30() -> Config {
     Config { initial_window: 36_000, ..Config::quic(1_200) }
 }
 
-/// Shows RAPID 3.1.1-2.
-#[test]
-fn row_16_the_jump_is_twice_the_initial_window_once_per_round_trip() {
-    let mut r = Rig::with("rapid", iw30());
-    r.c.before_send(&Ready { srtt: None, ..r.ready() });
-    assert_eq!(r.c.cwnd(), 36_000, "without an RTT there is nothing to spread over");
-    r.c.before_send(&r.ready());
-    assert_eq!(r.c.cwnd(), 72_000, "with one the window is twice the initial one");
-    assert_eq!(r.c.pacing_rate(), Some(Rate(72_000 * 1_000 / 30)), "72 000 bytes per 30 ms");
-    r.assert_phase(Phase::Jump, "and shows");
-    // One smoothed RTT later the pacer is back at what growth needs.
-    r.now += RTT;
-    r.c.before_send(&r.ready());
-    assert_eq!(r.c.pacing_rate(), Some(Rate(144_000 * 1_000 / 30)), "twice the window: no sample yet says that there is no queue");
-}
-
 /// Shows RAPID 3.1.1-1.
 #[test]
 fn a_jump_needs_data_a_pacer_and_room() {
@@ -231,37 +146,6 @@ fn a_jump_needs_data_a_pacer_and_room() {
     let mut r = Rig::with("rapid", Config { paced: false, ..iw30() });
     r.c.before_send(&r.ready());
     assert_eq!(r.c.cwnd(), 36_000, "no pacer, no jump");
-}
-
-/// Shows RAPID 3.1.1-3.
-#[test]
-fn row_17_the_first_ack_of_the_jump_keeps_what_was_used_and_grows() {
-    // (in flight, window kept)
-    for (flight, kept) in [(50_400, 50_400), (24_000, 36_000), (72_000, 72_000)] {
-        let mut r = Rig::with("rapid", iw30());
-        r.c.before_send(&r.ready());
-        r.wait(30);
-        let rtt = Some(RTT);
-        let ack = Ack {
-            now: r.now,
-            acked: 1_200,
-            acked_fresh: 1_200,
-            rtt,
-            srtt: rtt,
-            min_rtt: rtt,
-            una: firstflight::Seq(1),
-            nxt: firstflight::Seq(flight / 1_200),
-            advanced: true,
-            inflight_before: flight,
-            inflight: flight - 1_200,
-            tx_acked: Some(0),
-            cwnd_limited: true,
-            ..Ack::default()
-        };
-        r.c.on_ack(&ack);
-        assert_eq!(r.c.cwnd(), kept + 2_400, "{flight} in flight: kept, and threefold growth of the same ACK");
-        r.assert_phase(Phase::Rapid, "the jump has landed");
-    }
 }
 
 /// Shows RAPID 3.3.3-1.

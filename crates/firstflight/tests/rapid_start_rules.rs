@@ -7,7 +7,7 @@ use firstflight::event::Context;
 use firstflight::signal::rtt_floor::RttFloor;
 use firstflight::startup::rapid_start::{Params, RapidStart, Threshold};
 use firstflight::startup::{Grown, Startup};
-use firstflight::{Ack, Congestion, ExitReason, Nanos, Phase, Rate, Ready, Seq, Time, Timeout, Transport, Window};
+use firstflight::{Ack, ExitReason, Nanos, Phase, Rate, Ratio, Ready, Seq, Time, Transport, Window};
 use hand_fed::{MS, MSS, RTT, Usual, config, usual};
 
 const IW: u64 = 30 * MSS;
@@ -31,6 +31,32 @@ fn growth(samples: &[(u64, u64)], cx: &Context) -> u64 {
     let grown = rapid.grow(&Ack { acked: 1_000, ..Ack::default() }, 1_000, &mut w, cx);
     assert_eq!(grown, Grown::default(), "there is no threshold to stop at");
     w.cwnd - IW
+}
+
+/// Shows RAPID 3.1.2-1.
+#[test]
+fn later_rounds_may_be_spread_over_their_round_trip() {
+    let cx = context(true, true);
+    // (spread, RTTs in ms) -> pacing gain
+    let rows = [
+        (false, vec![30], Ratio::new(3, 1)),
+        (false, vec![30, 60], Ratio::new(2, 1)),
+        (true, vec![30], Ratio::new(33, 20)),
+        (true, vec![30, 60], Ratio::new(33, 20)),
+    ];
+    for (spread, rtts, expected) in rows {
+        let mut rapid = RapidStart::new(Params { jump: None, full_rtt_pacing: spread, ..Params::default() });
+        rapid.start(Time(0), Seq(0));
+        for (n, rtt) in rtts.iter().enumerate() {
+            rapid.on_rtt(Time(n as u64 * 100 * MS), Nanos::from_millis(*rtt), &cx);
+        }
+        assert_eq!(rapid.pacing_gain(), expected, "spread {spread}, RTTs {rtts:?} ms");
+    }
+    // What grows threefold over a round trip while it is sent at the window then needs at least ln 3 / (1 - 1/3) = 1.648.
+    assert!(1_648 * 20 <= 33 * 1_000, "33/20 lets the window and not the pacer set the growth");
+    let mut flow = usual(RapidStart::new(Params { jump: None, full_rtt_pacing: true, ..Params::default() }), config(false));
+    flow.c.on_handshake_rtt(Time(0), RTT);
+    assert_eq!(flow.c.pacing_rate(), Some(Rate(IW * 33 / 20 * 10)), "30 packets, times 1.65, per 100 ms");
 }
 
 /// Shows RAPID 3.2-3.
@@ -213,22 +239,6 @@ fn in_quic_it_ends_with_a_packet_sent_after_entry_which_is_charged_and_grows_not
     assert_eq!(w_max, Some((window - 240) * 10 / 7), "row 18 without fast convergence: the path held cwnd / beta");
 }
 
-/// Shows RAPID 3.3-1.
-#[test]
-fn row_14_the_second_loss_is_an_ordinary_one() {
-    let mut flow = in_flight(120_000, false);
-    let first = flow.lost(0, 1_200);
-    flow.ack(first);
-    flow.send(10);
-    flow.una = flow.nxt;
-    let ends = flow.acked(1_200);
-    let landed = flow.ack(ends);
-    flow.send(10);
-    let second = flow.lost(0, 1_200);
-    flow.ack(second);
-    assert_eq!(flow.c.ssthresh(), Some(landed * 7 / 10), "beta times the window, and PRR on the way there");
-}
-
 /// Shows RAPID 3.3-end, OURS rapid-repair.
 #[test]
 fn in_tcp_it_ends_with_a_transmission_after_entry_and_the_window_stands_until_the_holes_are_filled() {
@@ -243,6 +253,8 @@ fn in_tcp_it_ends_with_a_transmission_after_entry_and_the_window_stands_until_th
     let landed = flow.ack(repeat);
     assert_eq!(landed, before - 240, "the first repeat to arrive is charged and ends the rule, una has not moved");
     assert!(flow.c.in_recovery(), "holes are left");
+    let room = flow.c.admits(MSS, landed - MSS);
+    assert!(room && !flow.c.admits(MSS, landed), "the window alone says what may be sent meanwhile");
     for (acked, lost) in [(12_000, 0), (1_200, 4_800), (24_000, 0)] {
         let ack = flow.lost(acked, lost);
         assert_eq!(flow.ack(ack), landed, "the window stands while the repair goes on");
@@ -253,21 +265,6 @@ fn in_tcp_it_ends_with_a_transmission_after_entry_and_the_window_stands_until_th
     assert!(!flow.c.in_recovery());
     let next = flow.acked(1_200);
     assert!(flow.ack(next) >= landed, "then avoidance");
-}
-
-/// Shows OURS rapid-timeout.
-#[test]
-fn row_15_a_timeout_in_recovery_is_a_timeout() {
-    let mut flow = in_flight(120_000, true);
-    let ack = flow.lost(0, 12_000);
-    let window = flow.ack(ack);
-    let rto = Congestion { now: Time(0), timeout: Timeout::Rto, nxt: Seq(flow.nxt), inflight_before: window };
-    flow.c.on_congestion(&rto);
-    assert_eq!((flow.c.cwnd(), flow.c.ssthresh()), (MSS, Some(window * 7 / 10)), "one segment, threshold by CUBIC's beta");
-    assert!(!flow.c.in_recovery());
-    flow.una = flow.nxt;
-    let ack = flow.acked(MSS);
-    assert_eq!(flow.ack(ack), 2 * MSS, "classic slow start, not threefold: it is off for good");
 }
 
 /// Shows OURS rapid-undo.

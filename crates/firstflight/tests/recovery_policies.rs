@@ -4,7 +4,7 @@
 #[path = "recovery_harness/mod.rs"]
 mod harness;
 
-use firstflight::recovery::prr::{Branch, Evidence, Params, Rounding, Rules, TimerEntry};
+use firstflight::recovery::prr::{Branch, Evidence, Params, Rounding, Rules, SafeAck, TimerEntry};
 use firstflight::recovery::{Cause, End, Entry, Immediate, LostRepeat, Progress, Prr, RateHalving, Recovery, Sack, rate_halving, sack};
 use harness::{Scenario, arm, opened, progress, prr_params, run};
 
@@ -155,7 +155,7 @@ mod proportional {
         for (entry_rule, sent, delivered, cwnd) in
             [(TimerEntry::Forced, 1, 0, 19), (TimerEntry::Strict, 0, 0, 18), (TimerEntry::Linux, 1, MSS, 18)]
         {
-            let params = Params { rules: Rules::Rfc9937 { timer: entry_rule }, ..Params::rfc9937() };
+            let params = Params { rules: Rules::Rfc9937 { timer: entry_rule, safe_ack: SafeAck::Progress }, ..Params::rfc9937() };
             let mut prr = Prr::new(params);
             prr.enter(&entry(Cause::Timer));
             prr.on_ack(&timer(18 * MSS));
@@ -223,6 +223,28 @@ mod proportional {
                 let mut prr = opened(Prr::new(prr_params(name)), 10 * MSS, 20 * MSS, MSS);
                 prr.on_ack(&ack);
                 assert_eq!(sends(&mut prr, 5 * MSS), sent, "{name}: {row}");
+            }
+        }
+    }
+
+    /// Shows LINUX prr-safe-2015.
+    #[test]
+    fn in_2015_an_ack_was_safe_that_acknowledged_a_repeat() {
+        let repeat = Progress { advanced: true, repeat_acked: true, ..progress(MSS, 5 * MSS, MSS) };
+        let rows = [
+            ("a repeat acknowledged", repeat, 2),
+            ("progress alone", Progress { repeat_acked: false, ..repeat }, 1),
+            ("a repeat lost meanwhile", Progress { repeat_lost: true, ..repeat }, 1),
+            ("an original lost meanwhile", Progress { newly_lost: MSS, ..repeat }, 2),
+            ("a rescue next", Progress { rescue_next: true, ..repeat }, 2),
+        ];
+        let rules = [Rules::Rfc9937 { timer: TimerEntry::Forced, safe_ack: SafeAck::Repeat }, Rules::Linux { safe_ack: SafeAck::Repeat }];
+        for (row, ack, expected) in rows {
+            for rules in rules {
+                let mut prr = opened(Prr::new(Params { rules, ..Params::rfc9937() }), 10 * MSS, 20 * MSS, MSS);
+                prr.on_ack(&ack);
+                let sent = sends(&mut prr, 5 * MSS);
+                assert_eq!(sent, expected, "{rules:?}, {row}: {expected} segments, not {sent}");
             }
         }
     }

@@ -316,7 +316,17 @@ proptest! {
             policy.admits(1, 1);
             policy.enter(&entry);
             for &((delivered, newly_lost, pipe, mss), (advanced, rescue_next, timer), len) in &acks {
-                policy.on_ack(&Progress { delivered: cut(delivered), advanced, newly_lost, rescue_next, pipe: cut(pipe), mss: cut(mss), timer });
+                policy.on_ack(&Progress {
+                    delivered: cut(delivered),
+                    advanced,
+                    newly_lost,
+                    rescue_next,
+                    repeat_acked: advanced,
+                    repeat_lost: timer,
+                    pipe: cut(pipe),
+                    mss: cut(mss),
+                    timer,
+                });
                 policy.admits(len, pipe);
                 policy.on_sent(cut(len));
                 policy.cwnd();

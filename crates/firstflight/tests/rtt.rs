@@ -162,6 +162,21 @@ fn persistent_congestion_restarts_the_minimum() {
     assert_eq!(rtt.min(), Some(ms(300)), "the minimum is the newest sample, not {:?}", rtt.min());
 }
 
+/// Shows RFC6298 3-1.
+#[test]
+fn a_repeated_segment_gives_no_sample_and_keeps_the_backoff() {
+    let mut rtt = Rfc6298Rtt::new(RtoParams::RFC);
+    assert!(rtt.on_segment(ms(400), 1), "sent once: a sample");
+    let (timeout, srtt) = (rtt.rto(), rtt.srtt());
+    rtt.on_timeout();
+    for copies in [2, 3] {
+        assert!(!rtt.on_segment(ms(1), copies), "sent {copies} times: no sample");
+        assert_eq!((rtt.rto(), rtt.srtt()), (timeout * 2, srtt), "backoff and mean stay after {copies} copies");
+    }
+    assert!(rtt.on_segment(ms(400), 1), "the next that was sent once ends the backoff");
+    assert_eq!(rtt.backoff(), 0, "timeouts since the last sample");
+}
+
 #[test]
 fn the_state_is_as_large_as_documented() {
     assert!(size_of::<Rfc9002Rtt>() <= 48, "the header says 48 bytes, it is {}", size_of::<Rfc9002Rtt>());

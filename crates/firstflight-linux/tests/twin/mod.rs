@@ -141,7 +141,7 @@ impl Account {
 }
 
 /// Both of them, and the network.
-pub struct Twin<S, R> {
+pub struct Twin<S, R: Policy> {
     course: Course,
     mode: Mode,
     random: Random,

@@ -9,6 +9,7 @@ pub mod options;
 
 use crate::avoidance::{AnyAvoidance, Cubic, Reno, cubic, reno};
 use crate::controller::{Config, Controller};
+use crate::detection::presets::Early;
 use crate::recovery::{AnyRecovery, Immediate, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use crate::startup::{
     AnyStartup, Best, BestPublished, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle, RapidStart, Search, SlowStart, Startup,
@@ -303,6 +304,9 @@ impl Arm {
     /// Refuses combinations that cannot mean anything.
     fn check(&self) -> Result<(), &'static str> {
         let paced = self.sender.pace != Some(Pace::Off);
+        if self.sender.early.is_some() && self.sender.detection.is_some_and(|preset| preset.early_retransmit == Early::Off) {
+            return Err("early retransmit goes with detection=linux26; the others have none, and in RACK's place it would be done twice");
+        }
         match &self.startup {
             StartupSpec::HyStart(p) if !p.train && !p.delay => Err("hystart with both detectors off is slow start: say slowstart"),
             StartupSpec::Rapid(p) if !paced && p.jump.is_some() => {

@@ -3,6 +3,8 @@
 
 use super::knob::{Knob, names};
 use crate::avoidance::{Base, cubic, reno};
+use crate::detection::early_retransmit;
+use crate::detection::presets::{Marking, Preset};
 use crate::recovery::{LostRepeat, prr, rate_halving, sack};
 use crate::startup::{best, best_published, hystart, hystart_plus_plus, jump_start, limited_slow_start, rapid_start, search};
 use crate::units::Ratio;
@@ -345,9 +347,9 @@ names!(Base {
 });
 options! {
     reno::Params;
-    "beta": beta, "0.05 to 1", factor, "decrease factor";
-    "first": first_beta, "off, or 0.05 to 1", optional_factor, "decrease factor of the cut that ends slow start";
-    "abe": abe, "off, or 0.05 to 1", optional_factor, "decrease factor after ECN marks (RFC 8511: 0.8)";
+    "beta": beta, "0.05 to 1, at most four decimals", factor, "decrease factor";
+    "first": first_beta, "off, or 0.05 to 1, at most four decimals", optional_factor, "decrease factor of the cut that ends slow start";
+    "abe": abe, "off, or 0.05 to 1, at most four decimals", optional_factor, "decrease factor after ECN marks (RFC 8511: 0.8)";
     "base": base, "cwnd, inflight", any, "what the factor multiplies";
 }
 
@@ -360,9 +362,9 @@ options! {
         cubic::Profile::Rfc9438 => cubic::Params::default(),
         cubic::Profile::Linux => cubic::Params::linux(),
     }, "RFC 9438, or the kernel's arithmetic in segments";
-    "beta": beta, "0.05 to 1", factor, "decrease factor";
-    "first": first_beta, "off, or 0.05 to 1", optional_factor, "decrease factor of the cut that ends slow start";
-    "abe": abe, "off, or 0.05 to 1", optional_factor, "decrease factor after ECN marks (RFC 8511: 0.85)";
+    "beta": beta, "0.05 to 1, at most four decimals", factor, "decrease factor";
+    "first": first_beta, "off, or 0.05 to 1, at most four decimals", optional_factor, "decrease factor of the cut that ends slow start";
+    "abe": abe, "off, or 0.05 to 1, at most four decimals", optional_factor, "decrease factor after ECN marks (RFC 8511: 0.85)";
     "base": base, "cwnd, inflight", any, "what the factor multiplies";
     "fast": fast_convergence, "on, off", any, "fast convergence";
     "floor20": ca_floor_20, "on, off", any, "grow by at least 5 % per RTT until the first congestion";
@@ -416,20 +418,69 @@ fn prr_mode(params: prr::Params) -> PrrMode {
         prr::Rules::Rfc6937 { bound: prr::Bound::Crb, .. } => PrrMode::Crb,
         prr::Rules::Rfc6937 { bound: prr::Bound::Ssrb, .. } => PrrMode::Ssrb,
         prr::Rules::Rfc6937 { bound: prr::Bound::Ub, .. } => PrrMode::Ub,
-        prr::Rules::Linux => PrrMode::Linux,
+        prr::Rules::Linux { .. } => PrrMode::Linux,
     }
 }
 
-options! {
-    prr::Params, preset "mode": PrrMode, "9937, crb, ssrb, ub, linux", prr_mode, |mode| match mode {
+names!(prr::SafeAck {
+    prr::SafeAck::Progress => "9937" = prr::SafeAck::Progress,
+    prr::SafeAck::Repeat => "2015" = prr::SafeAck::Repeat,
+});
+
+/// Not by the macro: `safeack` belongs to two of the modes only.
+impl Options for prr::Params {
+    const DOCS: &'static [OptionDoc] = &[
+        OptionDoc { key: "mode", values: "9937, crb, ssrb, ub, linux", meaning: "RFC 9937, a bound of RFC 6937, or the kernel's" },
+        OptionDoc {
+            key: "safeack",
+            values: "9937, 2015 (modes 9937 and linux)",
+            meaning: "which ACKs earn a segment more: progress without loss, or a repeat's as in Linux of 2015",
+        },
+        OptionDoc { key: "guard", values: "on, off", meaning: "splitting ACKs gains no extra segments" },
+        OptionDoc { key: "lost", values: "again, ignore", meaning: "what a lost repeat does" },
+    ];
+    fn set(&mut self, key: &str, value: &str) -> Result<(), Refused> {
+        let values = Self::DOCS.iter().find(|doc| doc.key == key).ok_or(Refused::Key)?.values;
+        match key {
+            "mode" => *self = of_mode(read(value, values, any)?),
+            "safeack" => match &mut self.rules {
+                prr::Rules::Rfc9937 { safe_ack, .. } | prr::Rules::Linux { safe_ack } => *safe_ack = read(value, values, any)?,
+                prr::Rules::Rfc6937 { .. } => return Err(Refused::Value(values)),
+            },
+            "guard" => self.split_guard = read(value, values, any)?,
+            _ => self.lost_repeat = read(value, values, any)?,
+        }
+        Ok(())
+    }
+    fn changed(&self, visit: &mut dyn FnMut(&'static str, &dyn Show) -> fmt::Result) -> fmt::Result {
+        let mode = prr_mode(*self);
+        if mode != prr_mode(prr::Params::default()) {
+            visit("mode", &mode)?;
+        }
+        let base = of_mode(mode);
+        if let prr::Rules::Rfc9937 { safe_ack, .. } | prr::Rules::Linux { safe_ack } = self.rules
+            && safe_ack != prr::SafeAck::default()
+        {
+            visit("safeack", &safe_ack)?;
+        }
+        if self.split_guard != base.split_guard {
+            visit("guard", &self.split_guard)?;
+        }
+        if self.lost_repeat != base.lost_repeat {
+            visit("lost", &self.lost_repeat)?;
+        }
+        Ok(())
+    }
+}
+
+fn of_mode(mode: PrrMode) -> prr::Params {
+    match mode {
         PrrMode::Rfc9937 => prr::Params::rfc9937(),
         PrrMode::Crb => prr::Params::rfc6937(prr::Bound::Crb),
         PrrMode::Ssrb => prr::Params::rfc6937(prr::Bound::Ssrb),
         PrrMode::Ub => prr::Params::rfc6937(prr::Bound::Ub),
         PrrMode::Linux => prr::Params::linux(),
-    }, "RFC 9937, a bound of RFC 6937, or the kernel's";
-    "guard": split_guard, "on, off", any, "splitting ACKs gains no extra segments";
-    "lost": lost_repeat, "again, ignore", any, "what a lost repeat does";
+    }
 }
 
 /// A part without options.
@@ -467,7 +518,39 @@ pub struct SenderParams {
     pub burst: Option<u32>,
     /// Pacing gain in ordinary recovery, if not 5/4.
     pub recovery_gain: Option<Ratio>,
+    /// Loss detection of a TCP sender, if not the experiment's.
+    pub detection: Option<&'static Preset>,
+    /// Early retransmit, where the detection leaves it to the arm.
+    pub early: Option<early_retransmit::Options>,
 }
+
+/// A preset of loss detection by name; those of TCP only, QUIC has its own.
+impl Knob for &'static Preset {
+    fn parse(text: &str) -> Option<&'static Preset> {
+        Preset::named(text).filter(|preset| preset.marking != Marking::Quic)
+    }
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Early retransmit by the names of the 2011 experiments: without a guard, with either, with both. Options that are none of these have no
+/// name in an arm.
+impl Knob for early_retransmit::Options {
+    fn parse(text: &str) -> Option<early_retransmit::Options> {
+        EARLY.iter().find(|(name, _)| *name == text).map(|&(_, options)| options)
+    }
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(EARLY.iter().find(|(_, options)| options == self).map_or("custom", |&(name, _)| name))
+    }
+}
+
+const EARLY: [(&str, early_retransmit::Options); 4] = [
+    ("naive", early_retransmit::Options::NAIVE),
+    ("a", early_retransmit::Options::A),
+    ("b", early_retransmit::Options::B),
+    ("ab", early_retransmit::Options::AB),
+];
 
 /// Paced or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -489,6 +572,16 @@ impl Options for SenderParams {
         OptionDoc { key: "pace", values: "on, off", meaning: "spread packets over the round trip" },
         OptionDoc { key: "burst", values: "1 to 1000 packets", meaning: "depth of the pacer's bucket" },
         OptionDoc { key: "recgain", values: "1 to 4", meaning: "pacing gain in ordinary recovery" },
+        OptionDoc {
+            key: "detection",
+            values: "rack, linux26, sack6675, sack3517, reno, windows",
+            meaning: "loss detection of a TCP sender",
+        },
+        OptionDoc {
+            key: "early",
+            values: "off, naive, a, b, ab",
+            meaning: "early retransmit with detection linux26: no guard, off after reordering (a), delayed by RTT/4 (b)",
+        },
     ];
     fn set(&mut self, key: &str, value: &str) -> Result<(), Refused> {
         let values = Self::DOCS.iter().find(|doc| doc.key == key).ok_or(Refused::Key)?.values;
@@ -497,6 +590,8 @@ impl Options for SenderParams {
             "iw" => self.iw = Some(read(value, values, packets)?),
             "pace" => self.pace = Some(if read(value, values, any)? { Pace::On } else { Pace::Off }),
             "burst" => self.burst = Some(read(value, values, packets)?),
+            "detection" => self.detection = Some(read(value, values, any)?),
+            "early" => self.early = read(value, values, any)?,
             _ => self.recovery_gain = Some(read(value, values, |r: Ratio| r.num() >= r.den() && r.num() <= 4 * r.den())?),
         }
         Ok(())
@@ -513,6 +608,12 @@ impl Options for SenderParams {
         }
         if let Some(gain) = self.recovery_gain {
             visit("recgain", &gain)?;
+        }
+        if let Some(detection) = self.detection {
+            visit("detection", &detection)?;
+        }
+        if let Some(early) = self.early {
+            visit("early", &early)?;
         }
         Ok(())
     }

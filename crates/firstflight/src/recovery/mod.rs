@@ -103,7 +103,7 @@ pub struct Entry {
 }
 
 /// One ACK (or loss timer) while an episode is open; the one that opens it included, the one that completes it excluded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// `D`: bytes newly delivered, counted once, SACK included.
     pub delivered: u64,
@@ -113,6 +113,10 @@ pub struct Progress {
     pub newly_lost: u64,
     /// The next send would be RFC 6675's rescue retransmission.
     pub rescue_next: bool,
+    /// A repeat was acknowledged by this ACK (TCP).
+    pub repeat_acked: bool,
+    /// A repeat of this episode was newly declared lost.
+    pub repeat_lost: bool,
     /// Bytes believed to be in the network, after this ACK and before sending.
     pub pipe: u64,
     /// Segment size.

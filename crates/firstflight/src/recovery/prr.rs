@@ -49,6 +49,16 @@ pub enum TimerEntry {
     Linux,
 }
 
+/// Which ACKs are safe: those that allow one segment more at or below the target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SafeAck {
+    /// Those that show progress and no further loss (RFC 9937; in Linux' rules without the clause about the rescue).
+    #[default]
+    Progress,
+    /// The first definition, Linux of 2015: those that acknowledge a repeat, so not in the first round, while none is found lost.
+    Repeat,
+}
+
 /// Which document rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rules {
@@ -65,9 +75,14 @@ pub enum Rules {
     Rfc9937 {
         /// An opening without a delivery.
         timer: TimerEntry,
+        /// Which ACKs are safe.
+        safe_ack: SafeAck,
     },
     /// Linux since 4.3: slope from the window at entry, no rescue clause.
-    Linux,
+    Linux {
+        /// Which ACKs are safe.
+        safe_ack: SafeAck,
+    },
 }
 
 /// How a segment is fitted into what is due in the proportional branch.
@@ -115,12 +130,12 @@ impl Params {
 
     /// RFC 9937.
     pub const fn rfc9937() -> Params {
-        Params::of(Rules::Rfc9937 { timer: TimerEntry::Forced }, LostRepeat::CutAgain)
+        Params::of(Rules::Rfc9937 { timer: TimerEntry::Forced, safe_ack: SafeAck::Progress }, LostRepeat::CutAgain)
     }
 
     /// Linux since 4.3.
     pub const fn linux() -> Params {
-        Params::of(Rules::Linux, LostRepeat::Ignore)
+        Params::of(Rules::Linux { safe_ack: SafeAck::Progress }, LostRepeat::Ignore)
     }
 
     const fn of(rules: Rules, lost_repeat: LostRepeat) -> Params {
@@ -307,7 +322,7 @@ impl Prr {
             // RFC9937 6.1-1: outstanding before the triggering ACK, less what was SACKed before it.
             Rules::Rfc9937 { .. } => entry.flight.saturating_sub(entry.sacked).saturating_add(entry.delivered),
             // LINUX prr-f: the window at entry, not the flight.
-            Rules::Linux => entry.cwnd.div_ceil(entry.mss.max(1)).saturating_mul(entry.mss.max(1)),
+            Rules::Linux { .. } => entry.cwnd.div_ceil(entry.mss.max(1)).saturating_mul(entry.mss.max(1)),
         };
         f.max(1)
     }
@@ -316,7 +331,7 @@ impl Prr {
     fn counted(&self, progress: &Progress, opening: Option<Cause>, mss: u64) -> u64 {
         if progress.delivered == 0 {
             // LINUX prr-timer: a loss timer's opening is called one packet delivered.
-            let linux = matches!(self.params.rules, Rules::Linux | Rules::Rfc9937 { timer: TimerEntry::Linux });
+            let linux = matches!(self.params.rules, Rules::Linux { .. } | Rules::Rfc9937 { timer: TimerEntry::Linux, .. });
             return if linux && opening == Some(Cause::Timer) { mss } else { 0 };
         }
         match self.params.evidence {
@@ -346,10 +361,14 @@ impl Prr {
             Rules::Rfc6937 { bound: Bound::Ssrb, .. } => bank.max(d as i64) + self.extra(d, mss),
             Rules::Rfc6937 { bound: Bound::Ub, .. } => i64::MAX,
             // RFC9937 6.2-3: conservation, and one segment more on an ACK that shows progress and no further loss.
-            Rules::Rfc9937 { .. } | Rules::Linux => {
-                let rescue = progress.rescue_next && self.params.rules != Rules::Linux;
-                // RFC9937 6.2-5: SafeACK; LINUX prr-safe: without the clause about the rescue.
-                let safe = progress.advanced && progress.newly_lost == 0 && !rescue;
+            Rules::Rfc9937 { safe_ack, .. } | Rules::Linux { safe_ack } => {
+                let rescue = progress.rescue_next && matches!(self.params.rules, Rules::Rfc9937 { .. });
+                let safe = match safe_ack {
+                    // RFC9937 6.2-5: SafeACK; LINUX prr-safe: without the clause about the rescue.
+                    SafeAck::Progress => progress.advanced && progress.newly_lost == 0 && !rescue,
+                    // LINUX prr-safe-2015: a repeat of the round before has arrived, and none was lost.
+                    SafeAck::Repeat => progress.repeat_acked && !progress.repeat_lost,
+                };
                 bank.max(d as i64) + if safe { self.extra(d, mss) } else { 0 }
             }
         }
@@ -391,7 +410,7 @@ impl Recovery for Prr {
         let mss = entry.mss.clamp(1, MAX_MSS);
         let exit = entry.target.min(MAX_BYTES);
         let target = match self.params.rules {
-            Rules::Linux => (exit / mss).max(2).saturating_mul(mss),
+            Rules::Linux { .. } => (exit / mss).max(2).saturating_mul(mss),
             Rules::Rfc6937 { .. } | Rules::Rfc9937 { .. } => exit,
         };
         let recover_fs = self.flight_at_entry(entry);
@@ -411,7 +430,7 @@ impl Recovery for Prr {
                 None => return,
                 Some(Cause::Ecn) => false,
                 Some(Cause::Ack | Cause::Timer) => {
-                    self.params.forces_first() && self.params.rules != Rules::Rfc9937 { timer: TimerEntry::Strict }
+                    self.params.forces_first() && !matches!(self.params.rules, Rules::Rfc9937 { timer: TimerEntry::Strict, .. })
                 }
             };
             return if forced { self.grant(Stage::Forced, mss as i64, pipe) } else { self.grant(Stage::Closed, 0, pipe) };

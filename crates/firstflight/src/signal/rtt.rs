@@ -187,7 +187,17 @@ impl Rfc6298Rtt {
         Rfc6298Rtt { params, sampled: None, backoff: 0 }
     }
 
-    /// One valid sample: of data sent once, or told apart by a time stamp (RFC6298 3-1, Karn: the caller's). It ends the backoff.
+    /// A segment that was sent `copies` times was acknowledged `rtt` after it was last sent. RFC6298 3-1 (Karn): of a repeated one nobody
+    /// knows which copy is answered, so it gives no sample and leaves the backoff. Returns whether it gave one.
+    pub fn on_segment(&mut self, rtt: Nanos, copies: u32) -> bool {
+        let once = copies <= 1;
+        if once {
+            self.on_sample(rtt);
+        }
+        once
+    }
+
+    /// One valid sample: of data sent once ([`Rfc6298Rtt::on_segment`] tells), or told apart by a time stamp. It ends the backoff.
     pub fn on_sample(&mut self, rtt: Nanos) {
         let rtt = valid(rtt);
         self.backoff = 0;

@@ -67,6 +67,8 @@ pub const RECOVERIES: &[&str] = &[
     "prr(mode=ssrb,guard=on)",
     "prr(mode=ub)",
     "prr(mode=linux)",
+    "prr(safeack=2015)",
+    "prr(mode=linux,safeack=2015,guard=on)",
     "immediate",
     "sack",
     "sack(fill=any,inflate=10,lost=ignore)",
@@ -76,7 +78,17 @@ pub const RECOVERIES: &[&str] = &[
 ];
 
 /// What belongs to the sender.
-pub const SENDERS: &[&str] = &["", "", "@(pace=on)", "@(pace=off)", "@(iw=1)", "@(iw=1000)", "@(iw=30,recgain=1)", "@(recgain=4,burst=1)"];
+pub const SENDERS: &[&str] = &[
+    "",
+    "",
+    "@(pace=on)",
+    "@(pace=off)",
+    "@(iw=1)",
+    "@(iw=1000)",
+    "@(iw=30,recgain=1)",
+    "@(recgain=4,burst=1)",
+    "@(detection=linux26,early=ab)",
+];
 
 /// A connection and the text of its arm.
 #[derive(Clone, Debug)]

@@ -383,7 +383,7 @@ impl<'a> World<'a> {
                 rescue_next,
                 pipe: pipe as u64 * mss,
                 mss,
-                timer: false,
+                ..Progress::default()
             });
             step.cwnd = policy.cwnd();
             self.send_loop(new_data, policy, &mut step.sent);
@@ -476,7 +476,7 @@ pub const PRR: [&str; 5] = ["CRB", "SSRB", "UB", "9937", "Linux"];
 
 /// An ACK that delivers `delivered` bytes and leaves `pipe`, nothing else.
 pub fn progress(delivered: u64, pipe: u64, mss: u64) -> Progress {
-    Progress { delivered, advanced: false, newly_lost: 0, rescue_next: false, pipe, mss, timer: false }
+    Progress { delivered, pipe, mss, ..Progress::default() }
 }
 
 /// `policy` entered with target `target` so that every definition of `F` yields `recover_fs`; all in bytes.

@@ -29,10 +29,9 @@ fn sends(mut recovery: impl Recovery, target: u64) -> Vec<u64> {
             delivered: MSS,
             advanced: false,
             newly_lost: if ack == 3 { MSS } else { 0 },
-            rescue_next: false,
             pipe: pipe(sent_after),
             mss: MSS,
-            timer: false,
+            ..Progress::default()
         });
         let before = sent_after;
         while recovery.admits(MSS, pipe(sent_after)) && sent_after - before < 30 {

@@ -94,6 +94,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         ack.ce = packet.marks > self.marks_seen;
         self.marks_seen = packet.marks.max(self.marks_seen);
         ack.tx_acked = news.ordinal;
+        ack.repeat_acked = news.repeat;
         ack.receiver_ts = Some(packet.stamp);
         ack.lost = losses.bytes + repaired;
         if ack.acked == 0 && !advanced && ack.lost == 0 && !ack.ce {
