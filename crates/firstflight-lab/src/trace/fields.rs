@@ -95,6 +95,7 @@ pub const COLUMNS: &[Column] = &[
     flag("idle_restart"),
     whole("oracle_exit_bytes"),
     name("source"),
+    name("endpoints"),
     // What the controller is told.
     whole("nxt"),
     whole("inflight_before_bytes"),
@@ -233,6 +234,7 @@ impl Start {
             put("oracle_exit_bytes", Cell::Whole(self.oracle_exit_bytes));
         }
         text(put, "source", self.source.name());
+        text(put, "endpoints", &self.endpoints);
     }
 }
 
@@ -454,7 +456,12 @@ impl Row<'_> {
             nxt: self.maybe("nxt")?.unwrap_or(0),
             config: self.config(&transport)?,
             oracle_exit_bytes: self.maybe("oracle_exit_bytes")?.unwrap_or(0),
-            source: if self.text("source") == Source::Wire.name() { Source::Wire } else { Source::Controller },
+            source: match self.text("source").as_str() {
+                "wire" => Source::Wire,
+                "kernel" => Source::Kernel,
+                _ => Source::Controller,
+            },
+            endpoints: self.text("endpoints"),
             transport,
         })
     }
@@ -593,7 +600,7 @@ impl Row<'_> {
     }
 }
 
-const REASONS: &[ExitReason] = &[
+pub(crate) const REASONS: &[ExitReason] = &[
     ExitReason::Loss,
     ExitReason::Ecn,
     ExitReason::Timeout,

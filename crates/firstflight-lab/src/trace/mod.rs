@@ -4,12 +4,15 @@
 //! `parquet` (a feature) and [`qlog`].
 
 pub mod csv;
+pub mod exits;
 pub mod fields;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod qlog;
 pub mod replay;
 mod tracer;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) mod wire;
 
 pub use fields::{COLUMNS, Cell, Column, Kind};
 pub use replay::{Replayed, replay};
@@ -25,6 +28,8 @@ pub enum Source {
     Controller,
     /// Worked out from packets that were seen on the wire.
     Wire,
+    /// Reported by a controller of the running kernel.
+    Kernel,
 }
 
 impl Source {
@@ -33,6 +38,7 @@ impl Source {
         match self {
             Source::Controller => "controller",
             Source::Wire => "wire",
+            Source::Kernel => "kernel",
         }
     }
 }
@@ -78,6 +84,8 @@ pub struct Start {
     pub oracle_exit_bytes: u64,
     /// How the records came about.
     pub source: Source,
+    /// Port of the sender, address and port of the receiver, where that is a connection of the world.
+    pub endpoints: String,
 }
 
 /// A packet as it left.

@@ -122,6 +122,36 @@ pub fn write_sequence(trace: &Trace, end: End, out: &mut dyn Write) -> io::Resul
     })
 }
 
+/// Begins a text sequence of events of many connections, each of which names its connection; times count from `reference_ms` after 1970.
+///
+/// # Errors
+/// Those of the writer.
+pub fn begin_many(title: &str, reference_ms: f64, out: &mut dyn Write) -> io::Result<()> {
+    let trace = json!({
+        "title": title,
+        "vantage_point": {"name": End::Sender.name(), "type": End::Sender.vantage()},
+        "common_fields": {"time_format": "relative", "reference_time": reference_ms, "protocol_type": ["TCP"]},
+    });
+    out.write_all(&[RECORD])?;
+    serde_json::to_writer(&mut *out, &File { qlog_version: VERSION, qlog_format: "JSON-SEQ", title, trace })?;
+    out.write_all(b"\n")
+}
+
+/// Writes the events of ours of one connection into such a sequence; times are those of the entries.
+///
+/// # Errors
+/// Those of the writer.
+pub fn append_many(trace: &Trace, group: &str, out: &mut dyn Write) -> io::Result<()> {
+    for entry in &trace.entries {
+        let name = format!("{OURS}{}", entry.what.name());
+        let event = json!({"time": since_ms(entry.now, Time(0)), "name": name, "group_id": group, "data": own_data(entry)});
+        out.write_all(&[RECORD])?;
+        serde_json::to_writer(&mut *out, &event)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
 /// Writes both ends of all traces as one contained file, `.qlog`.
 ///
 /// # Errors

@@ -82,6 +82,14 @@ impl Tracer {
         }
     }
 
+    /// An exit that was heard of afterwards, put where it belongs.
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    pub(crate) fn insert_exit(&mut self, exit: Exit, state: State) {
+        let place = self.trace.entries.partition_point(|entry| entry.now <= exit.at);
+        let state = State { lost: 0, rtt: None, ..state };
+        self.trace.entries.insert(place, Entry { now: exit.at, what: What::Exit(exit), state: Some(state), signals: Vec::new() });
+    }
+
     fn values(&mut self, signals: &Signals<'_>) -> Vec<Option<u64>> {
         let names = &mut self.trace.names;
         let mut values = Vec::with_capacity(names.len());
