@@ -164,7 +164,7 @@ impl Population {
     /// If the path keys of its group do not go with what was drawn.
     pub fn path(&self, drawn: &Drawn) -> Result<Path, Bad> {
         let group = &self.groups[drawn.group];
-        let path = self.plain_path(drawn, &group.path_keys())?;
+        let path = Population::plain_path(drawn, &group.path_keys())?;
         let ge = group.bursts.and_then(Bursts::of_path);
         let reorder = group.reordering.as_ref().and_then(|reordering| reordering.of_path(path.rtt()));
         if ge.is_none() && reorder.is_none() && drawn.policer.is_none() {
@@ -176,7 +176,7 @@ impl Population {
         Ok(path.with_effects(effects))
     }
 
-    fn plain_path(&self, drawn: &Drawn, keys: &str) -> Result<Path, Bad> {
+    fn plain_path(drawn: &Drawn, keys: &str) -> Result<Path, Bad> {
         if !keys.is_empty() {
             let up = drawn.up_kbps.map_or(String::new(), |kbps| format!(",up={kbps}kbit"));
             let loss = format!("{}.{:09}", drawn.loss_ppb / 1_000_000_000, drawn.loss_ppb % 1_000_000_000);

@@ -323,7 +323,6 @@ fn nearer(three: &Pair, ten: &Pair) -> Interval {
 }
 
 /// Other hosts and ways to repair at every depth: the one whose off run comes nearest to what was printed, and all of them told.
-#[expect(clippy::type_complexity, reason = "a set-up, and what the others give as pairs of setting and value")]
 fn variants(effort: &Effort<'_>, primary: Stack) -> Result<(Fitted, Vec<(String, String)>), Bad> {
     let stacks = [
         ("MSS 1228 (tunnel of 1280 bytes)", Stack { mss: 1228, ..primary }),

@@ -15,6 +15,8 @@ const HALVING: usize = 0;
 const STANDARD: usize = 1;
 const PRR: usize = 2;
 const BASE: Knobs = FILE;
+/// How to read the pictures of what was fitted.
+const FITTED: &str = "Video in India. The Standard arm was fitted to its published value; the other two are predictions.";
 const ASSUMED: &[&str] = &["linux26", "arms", "W-VIDEO", "P-IN", "fit-video"];
 /// Published for Standard, percent: the targets of the fit.
 const REPEATED: f64 = 6.6;
@@ -149,7 +151,6 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     }
     rows.extend(control(effort, knobs)?);
     rows.extend(three_segments(effort, knobs)?);
-    const FITTED: &str = "Video in India. The Standard arm was fitted to its published value; the other two are predictions.";
     let figures = [
         ("Segments that are repeats", "5.2 M5", M5, [5.0, 6.6, 5.6], FITTED),
         ("Repeats that are lost again", "5.2 M6", M6, [2.4, 16.4, 4.8], FITTED),

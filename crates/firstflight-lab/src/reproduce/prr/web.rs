@@ -76,6 +76,10 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     }
     rows.extend(counts(&served));
     rows[0].sweep = Row::told("5.1.1", "", "").sweep(pipe_under(effort)?).sweep;
+    if !rows[0].holds() {
+        rows[0].note += "; the shape of the loss bursts does not move it, so it cannot be fitted by that; the sizes of the responses do: larger ones \
+                         have more in flight when a loss is seen (sweep)";
+    }
     rows.extend(exit_windows(&served));
     rows.extend(three_segments(effort, knobs, connections / 2)?);
     let rows = rows.into_iter().map(|row| row.assuming(ASSUMED)).collect();
