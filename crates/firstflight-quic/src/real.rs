@@ -257,7 +257,11 @@ impl Sender {
             retransmissions: book.repeats,
             retransmitted_bytes: book.repeated_bytes,
             recoveries_below_ssthresh: book.below_ssthresh,
-            exit: account.and_then(|account| account.exit).map(|exit| Exit { at: counted(exit.at), ..exit }),
+            // The controller's own clock began with the settings of HTTP/3, a round trip before the object.
+            exit: account.and_then(|account| account.exit).map(|exit| {
+                let at = counted(exit.at);
+                Exit { at, since_first_send: Nanos(at.0), ..exit }
+            }),
             episodes,
             cwnd_max: book.cwnd_max,
             account,

@@ -12,6 +12,11 @@ The third column of testbeds: `firstflight compare --on quic --real`, HTTP/3 fro
 relay (`link --udp`), in real time. Median of several trials, smallest and largest in brackets. The rig is the same stack without sockets, so
 what differs is the machine: timers of the stacks' runtime that fire up to a millisecond late, system calls, and whatever else runs. A
 trial whose relay was late is repeated.
+
+What a real timer changes is the shape of what the pacer sends: it wakes a millisecond late and lets go of a millisecond at once. That is no
+difference to TTLB, and one to whoever reads the spacing of ACKs: HyStart's train and delay come in another order, and BEST, which in virtual
+time sees nothing but its own pacer and stays silent, sees the bottleneck between two packets of a burst and leaves on its estimate without a
+loss.
 ";
 
 fn median(mut values: Vec<f64>) -> f64 {
