@@ -1,7 +1,8 @@
 //! The table of real sockets: every arm several times over, in turn, so that a busy minute does not fall on one arm.
 
-use super::{cells, off, trials};
-use firstflight_lab::{Bad, Ground, Testbed, TrialRow};
+use super::{ARMS, cells, off, trials};
+use firstflight_lab::compare::Keep;
+use firstflight_lab::{Bad, Comparison, Ground, Plan, Testbed, parse_arms};
 use firstflight_path::Path;
 
 const PATH: &str = "rate=100Mbit,rtt=30ms,queue=30ms";
@@ -35,8 +36,11 @@ pub fn table(count: usize) -> Result<(), Bad> {
     let sim = trials(PATH, BYTES, Testbed::Sim, burst)?;
     let rig = trials(PATH, BYTES, Testbed::Quic, burst)?;
     let before = load();
-    let real: Vec<Vec<TrialRow>> = (0..count).map(|_| trials(PATH, BYTES, Testbed::QuicReal, burst)).collect::<Result<_, Bad>>()?;
-    let doubts = firstflight_lab::quic_real::take_doubts().len();
+    let ground = Ground { testbed: Testbed::QuicReal, ..Ground::new(Path::parse(PATH)?, BYTES) };
+    let plan = Plan { arms: parse_arms(ARMS)?, ground, seed: 1, repeat: 1 };
+    let real: Vec<Comparison> = (0..count).map(|_| plan.run(Keep::Rows, &|| {})).collect::<Result<_, Bad>>()?;
+    // A doubt names its trial.
+    let doubts = real.iter().flat_map(|comparison| &comparison.warnings).filter(|warning| warning.contains(", seed 1: ")).count();
     let processors = std::thread::available_parallelism().map_or(0, usize::from);
     println!("\n## Real sockets: `{PATH}`, {} MB\n{INTRODUCTION}", BYTES / 1_000_000);
     println!(
@@ -47,7 +51,7 @@ pub fn table(count: usize) -> Result<(), Bad> {
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---|");
     for (index, (sim, rig)) in sim.iter().zip(&rig).enumerate() {
         let arm = &sim.arm;
-        let real: Vec<_> = real.iter().map(|rows| cells(&rows[index], BYTES)).collect();
+        let real: Vec<_> = real.iter().map(|comparison| cells(&comparison.rows[index], BYTES)).collect();
         let of = |value: fn(&super::Cells) -> f64| real.iter().map(value).collect::<Vec<f64>>();
         let (ttlb, read, lost) = (of(|cells| cells.ttlb), of(|cells| cells.read), of(|cells| cells.lost as f64));
         let (least, most) = ttlb.iter().fold((f64::MAX, f64::MIN), |(least, most), ttlb| (least.min(*ttlb), most.max(*ttlb)));
