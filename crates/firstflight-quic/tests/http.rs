@@ -214,6 +214,26 @@ fn a_server_told_to_end_finishes_what_it_began_and_takes_nothing_new() {
 }
 
 #[test]
+fn a_client_that_stays_does_not_keep_a_server_from_ending() {
+    runtime().block_on(async {
+        let served = Served::start(options("slowstart")).await;
+        let (_endpoint, connection) = served::quinn(served.address).await;
+        let (mut driver, mut requests) = h3::client::new(h3_quinn::Connection::new(connection.clone())).await.unwrap();
+        let driving = tokio::spawn(async move { driver.wait_idle().await });
+        let request = http::Request::get("https://localhost/bytes/10kB").body(()).unwrap();
+        let mut stream = requests.send_request(request).await.unwrap();
+        stream.finish().await.unwrap();
+        assert_eq!(stream.recv_response().await.unwrap().status(), StatusCode::OK);
+        while stream.recv_data().await.unwrap().is_some() {}
+        let (done, _enough) = served.stop();
+        // Much less than the patience with a connection that asks nothing.
+        let ended = tokio::time::timeout(Duration::from_secs(15), done).await.expect("it ends although the client is still there");
+        assert_eq!(ended.unwrap(), Ended::Drained);
+        driving.abort();
+    });
+}
+
+#[test]
 fn a_server_that_has_waited_long_enough_cuts_off_what_is_left() {
     runtime().block_on(async {
         let served = Served::start(options("slowstart")).await;

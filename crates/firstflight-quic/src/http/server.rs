@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
@@ -293,7 +293,6 @@ impl Shared {
             address: quic.path(PathId::ZERO).and_then(|path| path.remote_address().ok()).unwrap_or(self.options.listen),
             choice,
             asked: AtomicBool::new(false),
-            running: AtomicUsize::new(0),
             counted: Mutex::new((Sent::default(), false)),
         });
         self.speak(&quic, &peer).await;
@@ -317,11 +316,14 @@ impl Shared {
                 next = timeout(self.options.limits.patience, http.accept()) => next,
                 () = self.stop.cancelled(), if !stopping => {
                     stopping = true;
-                    if http.shutdown(0).await.is_err() || responses.is_empty() {
+                    responses.close();
+                    if http.shutdown(0).await.is_err() {
                         break;
                     }
                     continue;
                 }
+                // What was begun is finished; a peer may stay connected for as long as it likes, and is not waited for.
+                () = responses.wait(), if stopping => break,
             };
             match next {
                 Ok(Ok(Some(resolver))) => {
@@ -398,8 +400,6 @@ pub(super) struct Peer {
     pub(super) choice: Choice,
     /// It has made a request.
     pub(super) asked: AtomicBool,
-    /// Responses under way.
-    pub(super) running: AtomicUsize,
     /// What the metrics know, and whether they know how startup ended.
     counted: Mutex<(Sent, bool)>,
 }
