@@ -123,7 +123,7 @@ fn with<'a>(more: &[(&'a [u8], &'a [u8])]) -> Vec<u8> {
 /// What becomes of raw bytes on a request stream.
 #[derive(Debug, PartialEq, Eq)]
 enum Became {
-    /// So many bytes came back, and the end.
+    /// Something came back, and the end.
     Answered,
     /// The stream was reset.
     Reset(u64),
@@ -144,7 +144,10 @@ async fn raw(served: &Served, bytes: &[u8], finish: bool) -> Became {
     let read = tokio::time::timeout(Duration::from_secs(15), receive.read_to_end(1 << 20)).await.expect("an end in time");
     match read {
         Ok(_) => Became::Answered,
-        Err(quinn::ReadToEndError::Read(quinn::ReadError::Reset(code))) => Became::Reset(code.into_inner()),
+        // What is dropped because its connection ends is cancelled first: the end is on its way.
+        Err(quinn::ReadToEndError::Read(quinn::ReadError::Reset(code))) if code.into_inner() != Code::H3_REQUEST_CANCELLED.value() => {
+            Became::Reset(code.into_inner())
+        }
         Err(_) => match connection.closed().await {
             quinn::ConnectionError::ApplicationClosed(close) => Became::Closed(close.error_code.into_inner()),
             other => panic!("{other}"),

@@ -245,11 +245,13 @@ pub(crate) struct SendStream<B: Buf> {
     finish: Finish,
     /// Resolves when the peer has acknowledged everything.
     finishing: Option<Acknowledged>,
+    /// Its end is settled, one way or another.
+    ended: bool,
 }
 
 impl<B: Buf> SendStream<B> {
     fn new(stream: QuicSend, finish: Finish) -> SendStream<B> {
-        SendStream { stream, writing: None, finish, finishing: None }
+        SendStream { stream, writing: None, finish, finishing: None, ended: false }
     }
 }
 
@@ -275,6 +277,7 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
         if self.finishing.is_none() {
             self.stream.finish().map_err(|error| StreamErrorIncoming::Unknown(Box::new(error)))?;
+            self.ended = true;
             if self.finish == Finish::Noted {
                 return Poll::Ready(Ok(()));
             }
@@ -297,11 +300,21 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
     }
 
     fn reset(&mut self, code: u64) {
+        self.ended = true;
         let _ = self.stream.reset(varint(code));
     }
 
     fn send_id(&self) -> StreamId {
         id(self.stream.id().into())
+    }
+}
+
+impl<B: Buf> Drop for SendStream<B> {
+    /// The stack would end a stream that is dropped as if everything had been said. What was cut off has to look cut off.
+    fn drop(&mut self) {
+        if !self.ended {
+            let _ = self.stream.reset(varint(Code::H3_REQUEST_CANCELLED.value()));
+        }
     }
 }
 
