@@ -147,7 +147,8 @@ impl Sender {
         let (stop, stopped) = oneshot::channel();
         let until = async move {
             let _ = stopped.await;
-            std::future::ready(())
+            // What is not finished by then is cut off.
+            Box::pin(async {})
         };
         let serve = move || {
             prepare();

@@ -215,13 +215,11 @@ impl quic::RecvStream for RecvStream {
         const PIECE: usize = 16 << 10;
         let mut piece = BytesMut::zeroed(PIECE);
         let len = ready!(self.stream.poll_read(cx, &mut piece)).map_err(of_read)?;
-        self.left = match self.left.checked_sub(len as u64) {
-            Some(left) => left,
-            None => {
-                self.stop_sending(Code::H3_EXCESSIVE_LOAD.value());
-                return Poll::Ready(Err(StreamErrorIncoming::StreamTerminated { error_code: Code::H3_EXCESSIVE_LOAD.value() }));
-            }
+        let Some(left) = self.left.checked_sub(len as u64) else {
+            self.stop_sending(Code::H3_EXCESSIVE_LOAD.value());
+            return Poll::Ready(Err(StreamErrorIncoming::StreamTerminated { error_code: Code::H3_EXCESSIVE_LOAD.value() }));
         };
+        self.left = left;
         piece.truncate(len);
         Poll::Ready(Ok((len > 0).then(|| piece.freeze())))
     }
@@ -257,7 +255,10 @@ impl<B: Buf> SendStream<B> {
 
 impl<B: Buf> quic::SendStream<B> for SendStream<B> {
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
-        while let Some(data) = self.writing.as_mut().filter(|data| data.has_remaining()) {
+        while let Some(data) = &mut self.writing {
+            if !data.has_remaining() {
+                break;
+            }
             let written = ready!(Pin::new(&mut self.stream).poll_write(cx, data.chunk())).map_err(of_write)?;
             data.advance(written);
         }

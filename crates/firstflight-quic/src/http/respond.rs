@@ -233,16 +233,14 @@ impl Responder {
         let mut before = None;
         loop {
             // Asked only if the first wait was in vain: most never are.
-            match timeout(if before.is_none() { patience / 2 } else { patience }, &mut work).await {
-                Ok(done) => return done,
-                Err(_) => {
-                    let now = acked();
-                    if before.is_some_and(|before| now < before + least) {
-                        return Err(Cut::Ours(Code::H3_REQUEST_CANCELLED));
-                    }
-                    before = Some(now);
-                }
+            if let Ok(done) = timeout(if before.is_none() { patience / 2 } else { patience }, &mut work).await {
+                return done;
             }
+            let now = acked();
+            if before.is_some_and(|before| now < before + least) {
+                return Err(Cut::Ours(Code::H3_REQUEST_CANCELLED));
+            }
+            before = Some(now);
         }
     }
 }

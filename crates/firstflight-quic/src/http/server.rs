@@ -330,10 +330,9 @@ impl Shared {
                     let responder = Responder { shared: Arc::clone(self), peer: Arc::clone(peer) };
                     responses.spawn(answer(responder, resolver));
                 }
-                Ok(Ok(None) | Err(_)) => break,
                 // Nobody asks: fine as long as somebody is answered.
                 Err(_) if !responses.is_empty() => {}
-                Err(_) => break,
+                Ok(Ok(None) | Err(_)) | Err(_) => break,
             }
         }
         responses.close();
