@@ -100,7 +100,7 @@ fn noq(source: &mut Source<'_>) {
         assert!(controller.account().cwnd > 0, "an account of 0: {controller:?}");
         assert_ne!(metrics.pacing_rate, Some(0), "a pacing rate of 0 never sends: {controller:?}");
         if source.byte() == 255 {
-            controller = Box::new((*controller).clone());
+            *controller = (*controller).clone();
         }
     }
 }
@@ -130,7 +130,7 @@ fn quinn(source: &mut Source<'_>) {
         }
         assert!(controller.window() > 1 && controller.metrics().congestion_window > 0, "a window of 0: {controller:?}");
         if source.byte() == 255 {
-            controller = Box::new((*controller).clone());
+            *controller = (*controller).clone();
         }
     }
 }

@@ -145,14 +145,11 @@ impl Sender {
         };
         let (address, pin) = (server.address(), server.pin().to_owned());
         let (stop, stopped) = oneshot::channel();
-        let until = async move {
-            let _ = stopped.await;
-            // What is not finished by then is cut off.
-            Box::pin(async {})
-        };
+        let until = async { drop(stopped.await) };
         let serve = move || {
             prepare();
-            let _ = runtime.block_on(server.run(until));
+            // What is not finished when it ends is cut off.
+            let _ = runtime.block_on(server.run(until, std::future::ready(())));
         };
         let thread = thread::Builder::new().name("sender".into()).spawn(serve).map_err(|error| Fault(format!("a thread: {error}")))?;
         Ok(Sender { address, pin, origin, datagram, plan, prepare, stopwatch, stop: Some(stop), thread: Some(thread) })

@@ -176,16 +176,16 @@ impl Server {
         &self.pin
     }
 
-    /// Serves until `stop` resolves, then takes no new connections and no new requests and finishes what was begun. `stop` gives a second
-    /// future: when that resolves, what is left is cut off.
-    pub async fn run<E: Future<Output = ()>>(self, stop: impl Future<Output = E>) -> Ended {
+    /// Serves until `stop` resolves, then takes no new connections and no new requests and finishes what was begun, until `enough`, which is
+    /// asked from then on, resolves: what is left is cut off.
+    pub async fn run(self, stop: impl Future<Output = ()>, enough: impl Future<Output = ()>) -> Ended {
         let Server { endpoint, shared, .. } = self;
-        let enough = {
+        {
             let mut stop = std::pin::pin!(stop);
             let mut tidy = tokio::time::interval(TIDY);
             loop {
                 tokio::select! {
-                    enough = &mut stop => break enough,
+                    () = &mut stop => break,
                     _ = tidy.tick() => shared.gate.tidy(),
                     incoming = endpoint.accept() => match incoming {
                         Some(incoming) => shared.take(incoming),
@@ -193,7 +193,7 @@ impl Server {
                     },
                 }
             }
-        };
+        }
         endpoint.set_server_config(None);
         shared.stop.cancel();
         shared.tasks.close();
