@@ -36,6 +36,9 @@ const ARMS: [&str; 8] = [
     "slowstart/reno/immediate",
 ];
 
+/// An arm and how it did, if it could run.
+type Ran<'a> = (&'a str, Option<Outcome>);
+
 /// Runs one trial and prints its line.
 fn trial(name: &str, path: &Path, object: u64, control: Control) -> Option<Outcome> {
     let setup = Setup { path, control, datagram: 1472, ack_packet: 64, object, limit: Nanos::from_secs(600), seed: 1, path_index: 0 };
@@ -63,13 +66,13 @@ fn head() {
 }
 
 /// Every arm on both stacks; what each was.
-fn all(path: &Path, object: u64, arms: &[&str]) -> Result<Vec<(String, Option<Outcome>)>, Box<dyn Error>> {
+fn all<'a>(path: &Path, object: u64, arms: &[&'a str]) -> Result<Vec<Ran<'a>>, Box<dyn Error>> {
     head();
     let mut done = Vec::new();
     for arm in arms {
         let plan = Plan::parse(arm)?;
         for (name, control) in [("quinn", Control::Quinn(plan)), ("noq  ", Control::Noq(plan))] {
-            done.push(((*arm).to_owned(), trial(&format!("{name} {arm}"), path, object, control)));
+            done.push((*arm, trial(&format!("{name} {arm}"), path, object, control)));
         }
     }
     Ok(done)
@@ -82,7 +85,7 @@ fn duel(what: &str, text: &str, object: u64, arms: [&str; 2]) -> Result<bool, Bo
     let done = all(&path, object, &arms)?;
     let Some(own) = trial("quinn its own CUBIC", &path, object, Control::QuinnCubic) else { return Ok(false) };
     trial("noq   its own CUBIC", &path, object, Control::NoqCubic);
-    let ours: Vec<u64> = done.iter().filter(|(arm, _)| arm == arms[0]).filter_map(|(_, outcome)| Some(outcome.as_ref()?.ttlb.0)).collect();
+    let ours: Vec<u64> = done.iter().filter(|(arm, _)| *arm == arms[0]).filter_map(|(_, outcome)| Some(outcome.as_ref()?.ttlb.0)).collect();
     let won = !ours.is_empty() && ours.iter().all(|ttlb| *ttlb < own.ttlb.0);
     let best = ours.iter().min().copied().unwrap_or(u64::MAX);
     println!(
