@@ -108,16 +108,14 @@ mod with_quic {
         for (server, arm) in servers {
             whisper(&format!("serving https://{}/bytes/SIZE with {arm}", server.address()));
             whisper(&format!("{QUIET}public key {}{QUIET:#}", server.pin()));
-            let (mut stop, grace) = (told.clone(), Duration::from_secs(options.grace));
-            running.spawn(server.run(async move {
-                times(&mut stop, 1).await;
-                async move {
-                    tokio::select! {
-                        () = tokio::time::sleep(grace) => {}
-                        () = times(&mut stop, 2) => {}
-                    }
+            let (mut stop, mut again, grace) = (told.clone(), told.clone(), Duration::from_secs(options.grace));
+            let enough = async move {
+                tokio::select! {
+                    () = tokio::time::sleep(grace) => {}
+                    () = times(&mut again, 2) => {}
                 }
-            }));
+            };
+            running.spawn(server.run(async move { times(&mut stop, 1).await }, enough));
         }
         if let Some(exporter) = exporter {
             whisper(&format!("metrics at http://{}/metrics", exporter.address()));

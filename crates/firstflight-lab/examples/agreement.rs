@@ -1,7 +1,7 @@
 //! How far the simulator, a real QUIC stack in virtual time and the same stack over real sockets agree: writes `docs/agreement.md` to
 //! standard output.
 //!
-//! `cargo run --release -p firstflight-lab --features quic --example agreement -- --real 5 > docs/agreement.md`
+//! `cargo run --release -p firstflight-lab --features quic --example agreement -- --real 7 > docs/agreement.md`
 //!
 //! Without `--real` nothing is measured in real time, and everything but the last table is the same on every machine.
 
@@ -29,7 +29,7 @@ const BUCKET: u32 = 10;
 const INTRODUCTION: &str = "\
 # Agreement of the testbeds
 
-Written by `cargo run --release -p firstflight-lab --features quic --example agreement -- --real 5 > docs/agreement.md`; without `--real`
+Written by `cargo run --release -p firstflight-lab --features quic --example agreement -- --real 7 > docs/agreement.md`; without `--real`
 the table of real sockets is left out.
 
 The same path state machine, the same core, the same seed, once under the simulator's endpoints (`sim`) and once under a real QUIC stack

@@ -20,6 +20,9 @@
 //! if losses follow: each ACK reaches the algorithms exactly once, whole. State per path: under 4 KiB.
 #![forbid(unsafe_code)]
 
+#[cfg(all(any(feature = "noq", feature = "quinn"), any(test, feature = "fuzz")))]
+#[doc(hidden)]
+pub mod callbacks;
 #[cfg(any(feature = "noq", feature = "quinn"))]
 #[cfg_attr(not(feature = "noq"), allow(dead_code, reason = "quinn passes on less than the driver takes"))]
 mod driver;

@@ -13,7 +13,7 @@ use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The rate reported for a sender without pacing, bytes per second: 256 packets leave at once and more at 8 Gbit/s. A byte per nanosecond
 /// is the highest rate at which the shortfall of a byte still takes a tick of the clock; beyond it the stack's pacing timer does not move.
@@ -116,6 +116,17 @@ impl Controller {
         self.driver.account()
     }
 
+    /// `on_ack` with the estimate taken out of its estimator, which nobody but noq can make.
+    pub(crate) fn acked(&mut self, now: Instant, sent: Instant, bytes: u64, pn: u64, app_limited: bool, srtt: Duration) {
+        let now = self.at(now);
+        let sent = since(self.origin, sent);
+        let position = self.numbers.position(pn, sent);
+        let fresh = position.is_some_and(|position| self.driver.is_fresh(position));
+        let srtt = Nanos(u64::try_from(srtt.as_nanos()).unwrap_or(u64::MAX));
+        self.present = position.is_some();
+        self.driver.acked(now, AckedPacket { bytes, sent, position, fresh }, app_limited, srtt);
+    }
+
     fn at(&mut self, now: Instant) -> Time {
         self.now = since(self.origin, now);
         self.now
@@ -145,13 +156,7 @@ impl congestion::Controller for Controller {
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, pn: u64, app_limited: bool, rtt: &RttEstimator) {
-        let now = self.at(now);
-        let sent = since(self.origin, sent);
-        let position = self.numbers.position(pn, sent);
-        let fresh = position.is_some_and(|position| self.driver.is_fresh(position));
-        let srtt = Nanos(u64::try_from(rtt.get().as_nanos()).unwrap_or(u64::MAX));
-        self.present = position.is_some();
-        self.driver.acked(now, AckedPacket { bytes, sent, position, fresh }, app_limited, srtt);
+        self.acked(now, sent, bytes, pn, app_limited, rtt.get());
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {

@@ -20,7 +20,7 @@ use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{self, ControllerMetrics};
 use std::any::Any;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A factory for the arm that `text` names, ready for `TransportConfig::congestion_controller_factory`.
 ///
@@ -116,6 +116,16 @@ impl Controller {
     pub fn account(&self) -> Account {
         self.driver.account()
     }
+
+    /// `on_ack` with the estimate taken out of its estimator, which nobody but quinn can make.
+    pub(crate) fn acked(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, srtt: Duration) {
+        let now = since(self.origin, now);
+        let sent = since(self.origin, sent);
+        self.present = self.numbers.is_present(sent);
+        let fresh = sent >= self.driver.recovery_began();
+        let srtt = Nanos(u64::try_from(srtt.as_nanos()).unwrap_or(u64::MAX));
+        self.driver.acked(now, AckedPacket { bytes, sent, position: None, fresh }, app_limited, srtt);
+    }
 }
 
 impl congestion::Controller for Controller {
@@ -129,12 +139,7 @@ impl congestion::Controller for Controller {
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
-        let now = since(self.origin, now);
-        let sent = since(self.origin, sent);
-        self.present = self.numbers.is_present(sent);
-        let fresh = sent >= self.driver.recovery_began();
-        let srtt = Nanos(u64::try_from(rtt.get().as_nanos()).unwrap_or(u64::MAX));
-        self.driver.acked(now, AckedPacket { bytes, sent, position: None, fresh }, app_limited, srtt);
+        self.acked(now, sent, bytes, app_limited, rtt.get());
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {

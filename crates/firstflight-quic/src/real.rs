@@ -145,13 +145,11 @@ impl Sender {
         };
         let (address, pin) = (server.address(), server.pin().to_owned());
         let (stop, stopped) = oneshot::channel();
-        let until = async move {
-            let _ = stopped.await;
-            std::future::ready(())
-        };
+        let until = async { drop(stopped.await) };
         let serve = move || {
             prepare();
-            let _ = runtime.block_on(server.run(until));
+            // What is not finished when it ends is cut off.
+            let _ = runtime.block_on(server.run(until, std::future::ready(())));
         };
         let thread = thread::Builder::new().name("sender".into()).spawn(serve).map_err(|error| Fault(format!("a thread: {error}")))?;
         Ok(Sender { address, pin, origin, datagram, plan, prepare, stopwatch, stop: Some(stop), thread: Some(thread) })
@@ -257,7 +255,11 @@ impl Sender {
             retransmissions: book.repeats,
             retransmitted_bytes: book.repeated_bytes,
             recoveries_below_ssthresh: book.below_ssthresh,
-            exit: account.and_then(|account| account.exit).map(|exit| Exit { at: counted(exit.at), ..exit }),
+            // The controller's own clock began with the settings of HTTP/3, a round trip before the object.
+            exit: account.and_then(|account| account.exit).map(|exit| {
+                let at = counted(exit.at);
+                Exit { at, since_first_send: Nanos(at.0), ..exit }
+            }),
             episodes,
             cwnd_max: book.cwnd_max,
             account,

@@ -141,3 +141,32 @@ fn a_pure_ack_carries_nothing_but_the_ack() {
         assert!(!packet::is_pure_ack(&tcp(0, 0x10, 0)[..len]), "a packet cut off after {len} bytes is nothing to judge");
     }
 }
+
+#[test]
+fn a_wire_that_begins_anew_decides_as_a_new_one_and_still_delivers_what_it_had() {
+    let path = Path::parse("rate=50Mbit,rtt=30ms,queue=20ms,loss_every=7,jitter=1ms-2ms").expect("a path");
+    let wire = || Wire::forward(path.open(1500, 52, 3, 0).expect("links").0, path.effects());
+    let mut pool = Pool::new(MTU);
+    let mut run = |wire: &mut Wire, from: u64| {
+        for (id, (now, len)) in arrivals(500).into_iter().enumerate() {
+            let offered = packet(&mut pool, len as usize, from + id as u64);
+            wire.offer(from + now, offered, &mut pool);
+        }
+        let mut out = Vec::new();
+        while let Some((at, taken)) = wire.take(u64::MAX / 2, &mut pool) {
+            out.push((at - from, number(&taken).wrapping_sub(from)));
+            pool.give_back(taken);
+        }
+        out
+    };
+    let expected = run(&mut wire(), 0);
+    let (mut again, begin) = (wire(), 3_000_000_000);
+    let early = packet(&mut Pool::new(MTU), 1000, 1);
+    again.offer(begin - 5, early, &mut Pool::new(MTU));
+    again.replace(wire(), begin);
+    assert_eq!(again.tally.packets, 0, "the report begins anew, too");
+    let mut seen = run(&mut again, begin);
+    let carried = seen.iter().position(|(_, number)| *number == 1_u64.wrapping_sub(begin)).expect("what was under way arrives");
+    seen.remove(carried);
+    assert_eq!(seen, expected, "a path that begins at {begin} ns decides as one that begins at 0");
+}

@@ -168,16 +168,13 @@ impl Engine {
             let Some(Received { from, too_long }) = self.front.receive(&mut packet) else { return self.pool.give_back(packet) };
             let at = now();
             let number = from.filter(|_| !too_long).and_then(|from| self.clients.number(from, at));
-            match number {
-                Some(number) => {
-                    set_owner(&mut packet, number);
-                    self.up.offer(at, packet, &mut self.pool);
-                }
-                None => {
-                    self.too_long += u64::from(too_long);
-                    self.turned_away += u64::from(!too_long);
-                    self.pool.give_back(packet);
-                }
+            if let Some(number) = number {
+                set_owner(&mut packet, number);
+                self.up.offer(at, packet, &mut self.pool);
+            } else {
+                self.too_long += u64::from(too_long);
+                self.turned_away += u64::from(!too_long);
+                self.pool.give_back(packet);
             }
         }
     }

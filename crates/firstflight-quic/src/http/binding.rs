@@ -215,13 +215,11 @@ impl quic::RecvStream for RecvStream {
         const PIECE: usize = 16 << 10;
         let mut piece = BytesMut::zeroed(PIECE);
         let len = ready!(self.stream.poll_read(cx, &mut piece)).map_err(of_read)?;
-        self.left = match self.left.checked_sub(len as u64) {
-            Some(left) => left,
-            None => {
-                self.stop_sending(Code::H3_EXCESSIVE_LOAD.value());
-                return Poll::Ready(Err(StreamErrorIncoming::StreamTerminated { error_code: Code::H3_EXCESSIVE_LOAD.value() }));
-            }
+        let Some(left) = self.left.checked_sub(len as u64) else {
+            self.stop_sending(Code::H3_EXCESSIVE_LOAD.value());
+            return Poll::Ready(Err(StreamErrorIncoming::StreamTerminated { error_code: Code::H3_EXCESSIVE_LOAD.value() }));
         };
+        self.left = left;
         piece.truncate(len);
         Poll::Ready(Ok((len > 0).then(|| piece.freeze())))
     }
@@ -245,17 +243,22 @@ pub(crate) struct SendStream<B: Buf> {
     finish: Finish,
     /// Resolves when the peer has acknowledged everything.
     finishing: Option<Acknowledged>,
+    /// Its end is settled, one way or another.
+    ended: bool,
 }
 
 impl<B: Buf> SendStream<B> {
     fn new(stream: QuicSend, finish: Finish) -> SendStream<B> {
-        SendStream { stream, writing: None, finish, finishing: None }
+        SendStream { stream, writing: None, finish, finishing: None, ended: false }
     }
 }
 
 impl<B: Buf> quic::SendStream<B> for SendStream<B> {
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
-        while let Some(data) = self.writing.as_mut().filter(|data| data.has_remaining()) {
+        while let Some(data) = &mut self.writing {
+            if !data.has_remaining() {
+                break;
+            }
             let written = ready!(Pin::new(&mut self.stream).poll_write(cx, data.chunk())).map_err(of_write)?;
             data.advance(written);
         }
@@ -275,6 +278,7 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
         if self.finishing.is_none() {
             self.stream.finish().map_err(|error| StreamErrorIncoming::Unknown(Box::new(error)))?;
+            self.ended = true;
             if self.finish == Finish::Noted {
                 return Poll::Ready(Ok(()));
             }
@@ -297,11 +301,21 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
     }
 
     fn reset(&mut self, code: u64) {
+        self.ended = true;
         let _ = self.stream.reset(varint(code));
     }
 
     fn send_id(&self) -> StreamId {
         id(self.stream.id().into())
+    }
+}
+
+impl<B: Buf> Drop for SendStream<B> {
+    /// The stack would end a stream that is dropped as if everything had been said. What was cut off has to look cut off.
+    fn drop(&mut self) {
+        if !self.ended {
+            let _ = self.stream.reset(varint(Code::H3_REQUEST_CANCELLED.value()));
+        }
     }
 }
 

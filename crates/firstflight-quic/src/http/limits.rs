@@ -92,9 +92,16 @@ pub(super) fn network(address: IpAddr) -> IpAddr {
 #[derive(Debug)]
 pub(super) struct Gate {
     limits: Limits,
-    inside: Mutex<HashMap<IpAddr, usize>>,
+    inside: Mutex<Inside>,
     connections: DefaultKeyedRateLimiter<IpAddr>,
     requests: DefaultKeyedRateLimiter<IpAddr>,
+}
+
+/// Connections there are.
+#[derive(Debug, Default)]
+struct Inside {
+    all: usize,
+    of: HashMap<IpAddr, usize>,
 }
 
 /// A place inside, given back when dropped.
@@ -125,7 +132,7 @@ impl Gate {
         }
     }
 
-    fn inside(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+    fn inside(&self) -> MutexGuard<'_, Inside> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -133,17 +140,17 @@ impl Gate {
     pub(super) fn admit(self: &Arc<Self>, address: IpAddr, proven: bool) -> Admission {
         let network = network(address);
         let mut inside = self.inside();
-        let all: usize = inside.values().sum();
-        if all >= self.limits.connections || inside.get(&network).copied().unwrap_or(0) >= self.limits.per_address {
+        if inside.all >= self.limits.connections || inside.of.get(&network).copied().unwrap_or(0) >= self.limits.per_address {
             return Admission::Out;
         }
-        if !proven && all >= self.limits.connections / 2 {
+        if !proven && inside.all >= self.limits.connections / 2 {
             return Admission::Prove;
         }
         if self.connections.check_key(&network).is_err() {
             return Admission::Out;
         }
-        *inside.entry(network).or_default() += 1;
+        inside.all += 1;
+        *inside.of.entry(network).or_default() += 1;
         Admission::In(Place { gate: Arc::clone(self), network })
     }
 
@@ -164,10 +171,11 @@ impl Gate {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut inside = self.gate.inside();
-        if let Some(count) = inside.get_mut(&self.network) {
+        inside.all = inside.all.saturating_sub(1);
+        if let Some(count) = inside.of.get_mut(&self.network) {
             *count -= 1;
             if *count == 0 {
-                inside.remove(&self.network);
+                inside.of.remove(&self.network);
             }
         }
     }

@@ -11,7 +11,7 @@
 //! let options = ServerOptions::new("127.0.0.1:4433".parse().expect("an address"), Plan::parse("rapid")?);
 //! let server = Server::bind(options)?;
 //! println!("https://{}/bytes/10MB, pin {}", server.address(), server.pin());
-//! server.run(std::future::pending::<std::future::Pending<()>>()).await;
+//! server.run(std::future::pending(), std::future::pending()).await;
 //! # Ok(())
 //! # }
 //! ```

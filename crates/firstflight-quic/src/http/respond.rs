@@ -14,7 +14,6 @@ use std::future::Future;
 use std::io::SeekFrom;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
@@ -69,9 +68,7 @@ pub(super) async fn answer(responder: Responder, resolver: RequestResolver<Conne
     // A request whose head does not arrive is none; one that is malformed was reset by `h3`, RFC 9114 section 4.1.2.
     let patience = responder.shared.options.limits.patience;
     let Ok(Ok((request, stream))) = timeout(patience, resolver.resolve_request()).await else { return };
-    responder.peer.running.fetch_add(1, Ordering::Relaxed);
     responder.respond(&request, stream).await;
-    responder.peer.running.fetch_sub(1, Ordering::Relaxed);
     responder.shared.count(&responder.peer);
 }
 
@@ -236,16 +233,14 @@ impl Responder {
         let mut before = None;
         loop {
             // Asked only if the first wait was in vain: most never are.
-            match timeout(if before.is_none() { patience / 2 } else { patience }, &mut work).await {
-                Ok(done) => return done,
-                Err(_) => {
-                    let now = acked();
-                    if before.is_some_and(|before| now < before + least) {
-                        return Err(Cut::Ours(Code::H3_REQUEST_CANCELLED));
-                    }
-                    before = Some(now);
-                }
+            if let Ok(done) = timeout(if before.is_none() { patience / 2 } else { patience }, &mut work).await {
+                return done;
             }
+            let now = acked();
+            if before.is_some_and(|before| now < before + least) {
+                return Err(Cut::Ours(Code::H3_REQUEST_CANCELLED));
+            }
+            before = Some(now);
         }
     }
 }

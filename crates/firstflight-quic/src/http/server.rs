@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
@@ -176,16 +176,16 @@ impl Server {
         &self.pin
     }
 
-    /// Serves until `stop` resolves, then takes no new connections and no new requests and finishes what was begun. `stop` gives a second
-    /// future: when that resolves, what is left is cut off.
-    pub async fn run<E: Future<Output = ()>>(self, stop: impl Future<Output = E>) -> Ended {
+    /// Serves until `stop` resolves, then takes no new connections and no new requests and finishes what was begun, until `enough`, which is
+    /// asked from then on, resolves: what is left is cut off.
+    pub async fn run(self, stop: impl Future<Output = ()>, enough: impl Future<Output = ()>) -> Ended {
         let Server { endpoint, shared, .. } = self;
-        let enough = {
+        {
             let mut stop = std::pin::pin!(stop);
             let mut tidy = tokio::time::interval(TIDY);
             loop {
                 tokio::select! {
-                    enough = &mut stop => break enough,
+                    () = &mut stop => break,
                     _ = tidy.tick() => shared.gate.tidy(),
                     incoming = endpoint.accept() => match incoming {
                         Some(incoming) => shared.take(incoming),
@@ -193,7 +193,7 @@ impl Server {
                     },
                 }
             }
-        };
+        }
         endpoint.set_server_config(None);
         shared.stop.cancel();
         shared.tasks.close();
@@ -293,7 +293,6 @@ impl Shared {
             address: quic.path(PathId::ZERO).and_then(|path| path.remote_address().ok()).unwrap_or(self.options.listen),
             choice,
             asked: AtomicBool::new(false),
-            running: AtomicUsize::new(0),
             counted: Mutex::new((Sent::default(), false)),
         });
         self.speak(&quic, &peer).await;
@@ -317,21 +316,23 @@ impl Shared {
                 next = timeout(self.options.limits.patience, http.accept()) => next,
                 () = self.stop.cancelled(), if !stopping => {
                     stopping = true;
-                    if http.shutdown(0).await.is_err() || responses.is_empty() {
+                    responses.close();
+                    if http.shutdown(0).await.is_err() {
                         break;
                     }
                     continue;
                 }
+                // What was begun is finished; a peer may stay connected for as long as it likes, and is not waited for.
+                () = responses.wait(), if stopping => break,
             };
             match next {
                 Ok(Ok(Some(resolver))) => {
                     let responder = Responder { shared: Arc::clone(self), peer: Arc::clone(peer) };
                     responses.spawn(answer(responder, resolver));
                 }
-                Ok(Ok(None) | Err(_)) => break,
                 // Nobody asks: fine as long as somebody is answered.
                 Err(_) if !responses.is_empty() => {}
-                Err(_) => break,
+                Ok(Ok(None) | Err(_)) | Err(_) => break,
             }
         }
         responses.close();
@@ -398,8 +399,6 @@ pub(super) struct Peer {
     pub(super) choice: Choice,
     /// It has made a request.
     pub(super) asked: AtomicBool,
-    /// Responses under way.
-    pub(super) running: AtomicUsize,
     /// What the metrics know, and whether they know how startup ended.
     counted: Mutex<(Sent, bool)>,
 }

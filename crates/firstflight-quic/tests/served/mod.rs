@@ -38,11 +38,12 @@ impl Served {
         let server = Server::bind(options).unwrap();
         let (stop, stopped) = oneshot::channel::<oneshot::Receiver<()>>();
         let (address, pin) = (server.address(), server.pin().to_owned());
+        let (wanted, patience) = oneshot::channel();
         let until = async {
-            let enough = stopped.await.expect("the test stops its server");
-            async { drop(enough.await) }
+            let _ = wanted.send(stopped.await.expect("the test stops its server"));
         };
-        let done = tokio::spawn(server.run(until));
+        let enough = async { drop(patience.await.expect("the test says how long").await) };
+        let done = tokio::spawn(server.run(until, enough));
         Served { address, metrics, pin, done, stop }
     }
 

@@ -1,0 +1,151 @@
+//! The adapters under callbacks in any order, sensible or not: for tests and the fuzz target `quic_callbacks`.
+//!
+//! A stack calls a controller in a certain order, and promises little. Whatever it calls, and with whatever numbers, a controller neither
+//! panics nor answers with a window in which no packet fits.
+
+use crate::plan::Plan;
+use std::time::{Duration, Instant};
+
+const ARMS: [&str; 10] = [
+    "slowstart",
+    "slowstart/reno/immediate",
+    "hystart++",
+    "hystart",
+    "best",
+    "search",
+    "rapid",
+    "jumpstart",
+    "limited/cubic/sack",
+    "rapid(jump=off)/reno/halving",
+];
+
+/// Numbers out of bytes; zeros when they are used up.
+struct Source<'a>(&'a [u8]);
+
+impl Source<'_> {
+    fn byte(&mut self) -> u8 {
+        let Some((first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        *first
+    }
+
+    /// Small ones are the most likely, and the largest are there.
+    fn number(&mut self) -> u64 {
+        match self.byte() {
+            small @ 0..=199 => u64::from(small),
+            255 => u64::MAX,
+            shift => u64::from(self.byte()) << (shift & 63),
+        }
+    }
+
+    fn flag(&mut self) -> bool {
+        self.byte() & 1 == 1
+    }
+
+    /// A time near `now`, before or after it.
+    fn near(&mut self, now: Instant) -> Instant {
+        let by = Duration::from_micros(self.number().min(1 << 40));
+        if self.flag() { now.checked_add(by).unwrap_or(now) } else { now.checked_sub(by).unwrap_or(now) }
+    }
+}
+
+/// Calls a controller of noq and one of quinn as `bytes` say.
+///
+/// # Panics
+/// If a controller answers with a window in which nothing fits.
+pub fn any_order(bytes: &[u8]) {
+    #[cfg(feature = "noq")]
+    noq(&mut Source(bytes));
+    #[cfg(feature = "quinn")]
+    quinn(&mut Source(bytes));
+}
+
+fn plan(source: &mut Source<'_>) -> Option<Plan> {
+    let arm = ARMS[usize::from(source.byte()) % ARMS.len()];
+    Plan::parse(arm).ok().map(|plan| Plan { initial_window: Some(u32::from(source.byte())), ..plan })
+}
+
+#[cfg(feature = "noq")]
+fn noq(source: &mut Source<'_>) {
+    use crate::noq::{Choice, Controller, Factory};
+    use noq_proto::congestion::{Controller as _, ControllerFactory};
+    use std::sync::Arc;
+    let Some(plan) = plan(source) else { return };
+    let origin = Instant::now();
+    let choice = Choice::default();
+    let factory = Arc::new(Factory::new(plan).with_origin(origin).with_choice(choice.clone()));
+    let Ok(mut controller) = factory.build(origin, source.number() as u16).into_any().downcast::<Controller>() else { return };
+    let mut now = origin;
+    while !source.0.is_empty() {
+        now = if source.byte() < 240 { now + Duration::from_micros(source.number() & 0xffff) } else { source.near(now) };
+        match source.byte() % 14 {
+            0..=2 => controller.on_packet_sent(now, source.number() as u16, source.number()),
+            3..=5 => {
+                let (sent, srtt) = (source.near(now), Duration::from_micros(source.number() & 0xffff_ffff));
+                controller.acked(now, sent, source.number(), source.number(), source.flag(), srtt);
+            }
+            6 | 7 => controller.on_end_acks(now, source.number(), source.flag(), source.flag().then(|| source.number())),
+            8 => controller.on_packet_lost(source.number() as u16, source.number(), now),
+            9 => {
+                let (sent, persistent, ecn) = (source.near(now), source.flag(), source.flag());
+                controller.on_congestion_event(now, sent, persistent, ecn, source.number(), source.number());
+            }
+            10 => controller.on_spurious_congestion_event(),
+            11 => controller.on_mtu_update(source.number() as u16),
+            12 => controller.on_cwnd_limited(),
+            _ => drop(choice.choose(plan)),
+        }
+        let metrics = controller.metrics();
+        assert!(controller.window() > 0 && metrics.congestion_window > 0, "a window of 0: {controller:?}");
+        assert!(controller.account().cwnd > 0, "an account of 0: {controller:?}");
+        assert_ne!(metrics.pacing_rate, Some(0), "a pacing rate of 0 never sends: {controller:?}");
+        if source.byte() == 255 {
+            *controller = (*controller).clone();
+        }
+    }
+}
+
+#[cfg(feature = "quinn")]
+fn quinn(source: &mut Source<'_>) {
+    use crate::quinn::{Controller, Factory};
+    use quinn_proto::congestion::{Controller as _, ControllerFactory};
+    use std::sync::Arc;
+    let Some(plan) = plan(source) else { return };
+    let origin = Instant::now();
+    let Ok(factory) = Factory::new(plan) else { return };
+    let factory = Arc::new(factory.with_origin(origin));
+    let Ok(mut controller) = factory.build(origin, source.number() as u16).into_any().downcast::<Controller>() else { return };
+    let mut now = origin;
+    while !source.0.is_empty() {
+        now = if source.byte() < 240 { now + Duration::from_micros(source.number() & 0xffff) } else { source.near(now) };
+        match source.byte() % 10 {
+            0..=2 => controller.on_sent(now, source.number(), source.number()),
+            3..=5 => {
+                let (sent, srtt) = (source.near(now), Duration::from_micros(source.number() & 0xffff_ffff));
+                controller.acked(now, sent, source.number(), source.flag(), srtt);
+            }
+            6 | 7 => controller.on_end_acks(now, source.number(), source.flag(), source.flag().then(|| source.number())),
+            8 => controller.on_congestion_event(now, source.near(now), source.flag(), source.number()),
+            _ => controller.on_mtu_update(source.number() as u16),
+        }
+        assert!(controller.window() > 1 && controller.metrics().congestion_window > 0, "a window of 0: {controller:?}");
+        if source.byte() == 255 {
+            *controller = (*controller).clone();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::any_order;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn callbacks_in_any_order_leave_a_window_and_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
+            any_order(&bytes);
+        }
+    }
+}
