@@ -242,6 +242,8 @@ fn agreement() -> Result<(), Bad> {
     Ok(())
 }
 
+type Part = fn() -> Result<(), Bad>;
+
 fn main() -> Result<(), Bad> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let has = |part: &str| wanted.is_empty() || wanted.iter().any(|name| name == part);
@@ -252,6 +254,6 @@ fn main() -> Result<(), Bad> {
         "Written by the example `linux` of `firstflight-lab` on Linux {version}: our controllers as BPF, the kernel's own beside them, behind an"
     );
     println!("emulated link in real time. How to read and repeat it: [linux.md](linux.md).");
-    let parts: [(&str, fn() -> Result<(), Bad>); 3] = [("geo", geo), ("recovery", recovery), ("agreement", agreement)];
+    let parts: [(&str, Part); 3] = [("geo", geo), ("recovery", recovery), ("agreement", agreement)];
     parts.into_iter().filter(|(name, _)| has(name)).try_for_each(|(_, part)| part())
 }
