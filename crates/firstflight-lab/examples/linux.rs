@@ -28,8 +28,7 @@ const STARTUPS: [Pair; 7] = [
     ("best", "best/cubic(profile=linux)/prr(mode=linux)"),
     ("best-published", "best-published/cubic(profile=linux)/prr(mode=linux)"),
     ("search", "search/cubic(profile=linux)/prr(mode=linux)"),
-    // The kernel paces in trains of a millisecond.
-    ("rapid", "rapid/cubic(profile=linux)/prr(lost=ignore)@(pace=on,burst=20)"),
+    ("rapid", "rapid/cubic(profile=linux)/prr(lost=ignore)@(pace=on)"),
 ];
 const RECOVERIES: [Pair; 6] = [
     ("slowstart/cubic/halving", "slowstart/cubic(profile=linux)/halving@(pace=on)"),
