@@ -10,7 +10,7 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target within `make test`; a night is better, a minute finds what is careless.
 export SECONDS_EACH ?= 10
 
-.PHONY: help test lint unit docs report browser bare fuzz quic kernel python bench
+.PHONY: help test lint unit docs report browser bare fuzz quic kernel kernels python bench
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -33,6 +33,9 @@ quic: ## the adapters, the testbed on real QUIC stacks, HTTP/3 and the relay, an
 
 kernel: ## controllers in the running kernel: equal to the core, loaded, unloaded
 	crates/firstflight-linux/test.sh
+
+kernels: ## every controller in Linux 6.1, 6.12 and 7.x, in an emulator; fetches them from Debian
+	crates/firstflight-linux/kernels.sh
 
 python: ## the Python package: wheel, types, tests, notebooks, a Ray cluster on this machine
 	CARGO_TARGET_DIR=$(TARGET) python/test.sh

@@ -30,11 +30,20 @@ pub fn check_folder(folder: &Path) -> Result<(), Bad> {
     if folder.is_dir() { Ok(()) } else { Err(Bad(format!("output folder {} does not exist", folder.display()))) }
 }
 
+/// A device or a pipe. Nothing may take its place: root's `--json /dev/null` would leave the machine without one.
+fn is_device(file: &Path) -> bool {
+    file.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
+}
+
 /// Writes a file under another name and renames it when it is whole: nobody ever sees half a result.
 ///
 /// # Errors
 /// One line with the file's name.
 pub fn write_whole(file: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Bad> {
+    if is_device(file) {
+        let written = fs::File::options().write(true).open(file).and_then(|mut device| write(&mut device));
+        return written.map_err(|error| Failed::from(error).at(file));
+    }
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let partial = file.with_file_name(format!(".{name}.{}.part", std::process::id()));
     let written = (|| {
@@ -62,6 +71,9 @@ impl Growing {
     /// # Errors
     /// One line with the file's name.
     pub fn open(file: &Path) -> Result<Growing, Bad> {
+        if is_device(file) {
+            return Err(Bad(format!("{}: not an ordinary file", file.display())));
+        }
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let partial = file.with_file_name(format!(".{name}.{}.part", std::process::id()));
         let out = fs::File::create(&partial).map_err(|error| Failed::from(error).at(file))?;

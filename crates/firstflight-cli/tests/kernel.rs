@@ -194,6 +194,29 @@ mod with_bpf {
     }
 
     #[test]
+    fn without_privilege_each_command_says_in_one_line_what_it_needs() {
+        let _one = ONE.lock();
+        let cases: [&[&str]; 5] = [
+            &["kernel", "load", "search"],
+            &["kernel", "load", "search", "--pin"],
+            &["kernel", "load", "search", "--route", "default"],
+            &["kernel", "trace", "search"],
+            &["link", "--", "true"],
+        ];
+        for arguments in cases {
+            let command = [&["--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_firstflight")], arguments].concat();
+            let Ok(output) = Command::new("setpriv").args(&command).output() else { return println!("skipped: no setpriv") };
+            let said = text(&output.stderr);
+            if said.starts_with("setpriv") {
+                return println!("skipped: {said}");
+            }
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+            assert!(said.lines().count() == 1, "{arguments:?}: {said}");
+            assert!(said.contains("needs CAP_") || said.contains("none of exactly this prefix"), "{arguments:?}: {said}");
+        }
+    }
+
+    #[test]
     fn unknown_arms_and_needless_unloading_are_one_line_and_code_2() {
         let _one = ONE.lock();
         for arguments in [["load", "no-such-arm"], ["unload", "search"], ["trace", "no-such-arm"]] {

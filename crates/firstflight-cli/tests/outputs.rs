@@ -233,6 +233,25 @@ fn a_report_holds_the_curves_the_table_and_the_command_that_made_it() {
     }
 }
 
+/// As root, a rename over `/dev/null` would leave the machine without one.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_written_into_and_not_replaced() {
+    use std::os::unix::fs::FileTypeExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success(), "a pipe");
+    let mut reader = Command::new("cat").arg(&pipe).stdout(Stdio::piped()).spawn().expect("cat");
+    let run = run_in(&folder, &["compare", "--arms", "slowstart", "--bytes", "100kB", "--json", "pipe"]);
+    if run.code != 0 {
+        let _ = reader.kill();
+    }
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let read = reader.wait_with_output().expect("cat ends").stdout;
+    assert!(fs::metadata(&pipe).expect("still there").file_type().is_fifo(), "it is still a pipe");
+    assert!(serde_json::from_slice::<Value>(&read).is_ok(), "and the result went through it");
+}
+
 #[test]
 fn an_earlier_result_is_replaced_as_a_whole() {
     let (folder, _) = well_in_a_folder(&["compare", "--arms", "rapid", "--bytes", "100kB", "--json", "out.json", "--report", "out.html"]);

@@ -1,12 +1,12 @@
 //! What startups and recoveries do in the TCP of the running kernel, and how far the simulator agrees: writes `docs/linux-results.md` to
-//! standard output. Needs root; takes about an hour. Parts by name: `geo`, `recovery`, `agreement`.
+//! standard output. Needs root; takes about an hour. Parts by name: `geo` (or `clean-1`, `grid-30`, ...),
+//! `recovery`, `agreement`.
 //!
 //! `cargo build --release -p firstflight-lab --features linux --example linux && sudo target/release/examples/linux > docs/linux-results.md`
 
 use firstflight_lab::compare::Keep;
 use firstflight_lab::{Bad, Ground, Plan, Testbed, TrialRow, hosts_of_tcp, linux, parse_arms};
 use firstflight_path::Path;
-use std::collections::BTreeMap;
 use std::fs;
 
 /// Trials per cell: medians are shown.
@@ -28,9 +28,11 @@ const STARTUPS: [Pair; 7] = [
     ("best", "best/cubic(profile=linux)/prr(mode=linux)"),
     ("best-published", "best-published/cubic(profile=linux)/prr(mode=linux)"),
     ("search", "search/cubic(profile=linux)/prr(mode=linux)"),
-    // The kernel paces in trains of a millisecond.
+    // The kernel paces in trains of about a millisecond.
     ("rapid", "rapid/cubic(profile=linux)/prr(lost=ignore)@(pace=on,burst=20)"),
 ];
+/// With the simulator's own pacer.
+const RAPID: Pair = ("rapid", "rapid/cubic(profile=linux)/prr(lost=ignore)@(pace=on)");
 const RECOVERIES: [Pair; 6] = [
     ("slowstart/cubic/halving", "slowstart/cubic(profile=linux)/halving@(pace=on)"),
     ("slowstart/cubic/sack", "slowstart/cubic(profile=linux)/sack(lost=ignore)@(pace=on)"),
@@ -99,56 +101,47 @@ fn load() -> String {
     fs::read_to_string("/proc/loadavg").unwrap_or_default().split_whitespace().next().unwrap_or("?").to_owned()
 }
 
-fn geo() -> Result<(), Bad> {
+fn geo(wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
     println!("\n## Downloads over a geostationary satellite\n");
     println!(
         "150 Mbit/s, 600 ms, a queue of one BDP. *Clean*: ACKs return as they come. *Grid*: the return path of a satellite terminal, frames of 40 ms\n\
          and capacity that is granted as it is used (`return=geo_cold`). Seconds until the last byte was acknowledged, median of {REPEAT} (extremes);\n\
          exit: reason and window in BDP."
     );
-    let mut seconds = BTreeMap::new();
-    let mut exits = Vec::new();
     for (name, path) in [("clean", "geo"), ("grid", "geo,return=geo_cold")] {
         for megabytes in [1_u64, 5, 30] {
-            let rows = trials(Testbed::Linux, path, megabytes * 1_000_000, &kernel(&STARTUPS), REPEAT)?;
-            let model = trials(Testbed::Sim, path, megabytes * 1_000_000, &simulated(&STARTUPS), REPEAT)?;
-            println!("\n### {name}, {megabytes} MB (load of the machine afterwards: {})\n", load());
-            println!(
-                "| arm | seconds | exit | lost, % | simulator, s | exit there | kernel to simulator |\n|---|---:|---|---:|---:|---|---:|"
-            );
-            for ((pair, rows), model) in STARTUPS.iter().zip(&rows).zip(&model) {
-                let of = |row: &TrialRow| row.ttlb_ms.map(|ms| ms / 1e3);
-                let (least, most) = extremes(rows, of);
-                println!(
-                    "| `{}` | {:.2} ({least:.2} to {most:.2}) | {} | {:.2} | {:.2} | {} | {} |",
-                    pair.0,
-                    median(rows, of),
-                    exit(rows),
-                    median(rows, |row| Some(row.loss_ratio * 100.0)),
-                    median(model, of),
-                    exit(model),
-                    off(median(model, of), median(rows, of)),
-                );
-                seconds.insert((name, megabytes, pair.0), median(rows, of));
-                exits.push((name, megabytes, pair.0, exit(rows)));
+            if wanted(&format!("{name}-{megabytes}")) {
+                download(name, path, megabytes)?;
             }
         }
     }
-    println!("\n### What that says\n\n| | BEST against HyStart off | HyStart on against off |\n|---|---:|---:|");
-    for name in ["clean", "grid"] {
-        for megabytes in [1, 5, 30] {
-            let of = |arm: &'static str| seconds.get(&(name, megabytes, arm)).copied().unwrap_or(f64::NAN);
-            let base = of(HYSTART_OFF.0);
-            println!(
-                "| {name}, {megabytes} MB | {:+.1} % | {:+.1} % |",
-                (of("best") / base - 1.0) * 100.0,
-                (of(HYSTART_ON.0) / base - 1.0) * 100.0
-            );
-        }
+    Ok(())
+}
+
+fn download(name: &str, path: &str, megabytes: u64) -> Result<(), Bad> {
+    let rows = trials(Testbed::Linux, path, megabytes * 1_000_000, &kernel(&STARTUPS), REPEAT)?;
+    let model = trials(Testbed::Sim, path, megabytes * 1_000_000, &simulated(&STARTUPS), REPEAT)?;
+    println!("\n### {name}, {megabytes} MB (load of the machine afterwards: {})\n", load());
+    println!("| arm | seconds | exit | lost, % | simulator, s | exit there | kernel to simulator |\n|---|---:|---|---:|---:|---|---:|");
+    let seconds = |row: &TrialRow| row.ttlb_ms.map(|ms| ms / 1e3);
+    for ((pair, rows), model) in STARTUPS.iter().zip(&rows).zip(&model) {
+        let (least, most) = extremes(rows, seconds);
+        println!(
+            "| `{}` | {:.2} ({least:.2} to {most:.2}) | {} | {:.2} | {:.2} | {} | {} |",
+            pair.0,
+            median(rows, seconds),
+            exit(rows),
+            median(rows, |row| Some(row.loss_ratio * 100.0)),
+            median(model, seconds),
+            exit(model),
+            off(median(model, seconds), median(rows, seconds)),
+        );
     }
-    for (name, megabytes, _, exit) in exits.iter().filter(|(_, _, arm, exit)| *arm == "best" && exit != "none") {
-        println!("\nBEST's exit on {name}, {megabytes} MB: {exit} BDP.");
-    }
+    let against_off = |arm: &str| {
+        let of = |arm: &str| STARTUPS.iter().position(|pair| pair.0 == arm).map_or(f64::NAN, |i| median(&rows[i], seconds));
+        (of(arm) / of(HYSTART_OFF.0) - 1.0) * 100.0
+    };
+    println!("\nAgainst HyStart off: BEST {:+.1} %, HyStart on {:+.1} %.", against_off("best"), against_off(HYSTART_ON.0));
     Ok(())
 }
 
@@ -166,7 +159,7 @@ const LOSSY: [(&str, u64, &str); 5] = [
 ];
 const SEEDS: u32 = 5;
 
-fn recovery() -> Result<(), Bad> {
+fn recovery(_wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
     println!("\n## Recoveries under bursts of loss and policers\n");
     println!(
         "The experiment of section 5 of RFC 6937 and the kernel's change of 2015, on kernel TCP: the same connections with rate halving, RFC 6675 and the\n\
@@ -208,7 +201,7 @@ const AGREEMENT: [(&str, u64); 4] = [
     ("rate=50Mbit,rtt=40ms,queue=40ms,loss=0.1%", 5_000_000),
 ];
 
-fn agreement() -> Result<(), Bad> {
+fn agreement(_wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
     println!("\n## Agreement with the simulator\n");
     println!(
         "The same path, object and seeds by kernel TCP (median of {REPEAT}) and by the simulator's TCP, with the kernel's CUBIC and its rule that a repeat\n\
@@ -216,7 +209,7 @@ fn agreement() -> Result<(), Bad> {
          hang on a delayed last ACK. In bold: more than 10 % apart."
     );
     linux::set_receiver(ACK_EVERY_HOLE);
-    let pairs: Vec<Pair> = STARTUPS.into_iter().chain(RECOVERIES).collect();
+    let pairs: Vec<Pair> = STARTUPS.into_iter().filter(|pair| pair.0 != RAPID.0).chain([RAPID]).chain(RECOVERIES).collect();
     for (path, bytes) in AGREEMENT {
         let rows = trials(Testbed::Linux, path, bytes, &kernel(&pairs), REPEAT)?;
         let model = trials(Testbed::Sim, path, bytes, &simulated(&pairs), REPEAT)?;
@@ -242,9 +235,14 @@ fn agreement() -> Result<(), Bad> {
     Ok(())
 }
 
+type Part = fn(&dyn Fn(&str) -> bool) -> Result<(), Bad>;
+
 fn main() -> Result<(), Bad> {
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let has = |part: &str| wanted.is_empty() || wanted.iter().any(|name| name == part);
+    let asked: Vec<String> = std::env::args().skip(1).collect();
+    let has = |name: &str| asked.iter().any(|asked| asked == name);
+    let any_download = asked.iter().any(|asked| asked.contains('-'));
+    let part = |name: &str| asked.is_empty() || has(name) || (name == "geo" && any_download);
+    let download = |name: &str| !any_download || has(name);
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let version = release.split('-').next().unwrap_or_default().trim();
     println!("# Results in kernel TCP\n");
@@ -252,6 +250,6 @@ fn main() -> Result<(), Bad> {
         "Written by the example `linux` of `firstflight-lab` on Linux {version}: our controllers as BPF, the kernel's own beside them, behind an"
     );
     println!("emulated link in real time. How to read and repeat it: [linux.md](linux.md).");
-    let parts: [(&str, fn() -> Result<(), Bad>); 3] = [("geo", geo), ("recovery", recovery), ("agreement", agreement)];
-    parts.into_iter().filter(|(name, _)| has(name)).try_for_each(|(_, part)| part())
+    let parts: [(&str, Part); 3] = [("geo", geo), ("recovery", recovery), ("agreement", agreement)];
+    parts.into_iter().filter(|(name, _)| part(name)).try_for_each(|(_, run)| run(&download))
 }

@@ -78,8 +78,14 @@ pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, mut recorder: Option<&mut
         let measured = trial::run(&trial, |info| seen.take(info)).map_err(refused)?;
         let mut exit = None;
         if let Some(loaded) = &loaded {
-            // The first end of startup counts, unless it was a false alarm.
-            let take = |report: kernel::Exit| exit = if report.reason == Reason::Undone { None } else { exit.or(Some(report)) };
+            // The first end of startup counts, unless it was a false alarm. What a socket reports that is closed already, its link gone,
+            // is none.
+            let in_time = |report: &kernel::Exit| Duration::from_micros(report.since_first_send_us) <= measured.ttlb;
+            let take = |report: kernel::Exit| {
+                if in_time(&report) {
+                    exit = if report.reason == Reason::Undone { None } else { exit.or(Some(report)) };
+                }
+            };
             loaded.watch(take, || false).map_err(refused)?;
         }
         let doubts = measured.link.doubts();

@@ -8,7 +8,7 @@ use std::time::Duration;
 fn measure(path: &str, bytes: u64, limit: Duration) -> Option<(Measured, u32)> {
     let path = Path::parse(path).expect("a path");
     let mut largest = 0;
-    let trial = Trial { path: &path, options: LinkOptions::default(), bytes, controller: "cubic", limit };
+    let trial = Trial { path: &path, options: LinkOptions::default(), bytes, controller: "cubic", limit, receiver: &[] };
     match run(&trial, |info| largest = largest.max(info.cwnd)) {
         Ok(measured) => Some((measured, largest)),
         Err(refusal) if refusal.to_string().contains("needs") => {
@@ -22,7 +22,7 @@ fn measure(path: &str, bytes: u64, limit: Duration) -> Option<(Measured, u32)> {
 #[test]
 fn cubic_takes_the_time_of_the_path_and_its_counts_add_up() {
     let Some((measured, largest)) = measure("rate=50Mbit,rtt=30ms,queue=30ms", 2_000_000, Duration::from_secs(20)) else { return };
-    let Measured { complete, ttlb, delivered_after, delivered, last, link } = measured;
+    let Measured { complete, ttlb, delivered_after, delivered, last, counters, link } = measured;
     assert!(complete && delivered == 2_000_000, "all of it arrives: {delivered}");
     let read = delivered_after.expect("the receiver read all of it");
     // 2 MB at 50 Mbit/s of IP bytes, 1448 of 1500 payload: 331 ms, and one idle round trip.
@@ -32,6 +32,7 @@ fn cubic_takes_the_time_of_the_path_and_its_counts_add_up() {
     // The idle round trip includes the serialization of a full packet, 240 us; that of the handshake is shorter.
     assert!(last.min_rtt_us >= 29_750, "no sample below the idle round trip: {} us", last.min_rtt_us);
     assert!(u64::from(last.repeats) >= link.forward.dropped_packets(), "every loss was repaired: {last:?}");
+    assert_eq!(counters.recoveries > 0, last.repeats > 0, "repeats, and recoveries that made them: {counters:?}, {last:?}");
 }
 
 #[test]

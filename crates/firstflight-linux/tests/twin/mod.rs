@@ -329,7 +329,10 @@ impl<S: Startup, R: Policy> Twin<S, R> {
     fn ack(&mut self) {
         self.account.acks += 1;
         let most = u64::from(self.pipe.min(self.course.stretch));
-        let acked = 1 + self.random.below(most) as u32;
+        // In an episode of ours an ACK may bring no news, or news of further losses.
+        let ours = self.mode != Mode::Kernel && matches!(self.kernel.state(), CWR | RECOVERY);
+        let idle = ours && self.random.once_in(8);
+        let acked = if idle { 0 } else { 1 + self.random.below(most) as u32 };
         let waiting = u64::from(self.pipe.saturating_sub((self.course.base_us / self.course.serial_us) as u32));
         self.now_us += match (self.random.once_in(self.course.uneven), self.random.once_in(2)) {
             (false, half) => u64::from(acked) * self.course.serial_us / if half && self.course.bimodal { 8 } else { 1 },
@@ -342,15 +345,15 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let sample = self.course.base_us + waiting * self.course.serial_us + self.random.below(self.course.jitter_us);
         // The kernel's samples are signed.
         let sample = sample.min(u64::from(i32::MAX.cast_unsigned()));
-        let rtt_us = (!self.random.once_in(self.course.no_sample)).then_some(sample as u32);
+        let rtt_us = (!self.random.once_in(self.course.no_sample)).then_some(sample as u32).filter(|_| !idle);
 
         let before = self.pipe;
         let state = self.kernel.state();
-        let latest = self.flying.drain(..acked as usize).next_back().expect("at least one packet is acknowledged");
+        let latest = self.flying.drain(..acked as usize).next_back();
         self.pipe -= acked;
         self.delivered += u64::from(acked);
         self.sacked += acked;
-        let advanced = state == OPEN || self.random.once_in(2);
+        let advanced = !idle && (state == OPEN || self.random.once_in(2));
         if advanced {
             self.una += u64::from(std::mem::take(&mut self.sacked));
         }
@@ -358,6 +361,8 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let overflow = waiting > u64::from(self.course.queue) || before > MOST;
         let lost = if news && (overflow || self.random.once_in(self.course.loss)) {
             1 + self.random.below(u64::from(self.pipe)) as u32
+        } else if ours && state == RECOVERY && self.una < self.high && !idle && self.pipe > 0 && self.random.once_in(6) {
+            1 + self.random.below(u64::from(self.pipe.min(8))) as u32
         } else {
             0
         };
@@ -374,7 +379,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         if state != OPEN && self.una >= self.high {
             self.kernel.open();
         }
-        if lost > 0 || ce {
+        if news && (lost > 0 || ce) {
             self.cut(if lost > 0 { RECOVERY } else { CWR }, before);
         } else if state == OPEN || state == LOSS {
             self.kernel.cong_avoid(acked);
@@ -385,7 +390,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             losses: lost,
             rtt_us: rtt_us.unwrap_or(u32::MAX),
             in_flight_before: before,
-            delivered_when_sent: self.facts.delivered.wrapping_add(latest.1 as u32),
+            delivered_when_sent: self.facts.delivered.wrapping_add(latest.map_or(0, |latest| latest.1) as u32),
             is_retrans: u32::from(is_retrans),
         });
 
@@ -412,7 +417,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             inflight: self.bytes(u64::from(inflight)),
             delivered: self.bytes(self.delivered),
             sent: self.bytes(self.sent),
-            tx_acked: Some(latest.0),
+            tx_acked: latest.map(|latest| latest.0),
             tx_next: self.sent,
             cwnd_limited: self.limited,
             app_limited: !self.limited,
