@@ -90,7 +90,7 @@ impl Capture {
         } else if self.received > 0 {
             format!("{} bytes of TCP data, all captured at the receiving end; the capture of the sending end is needed", self.received)
         } else {
-            format!("{} TCP segments, but no data that was acknowledged", self.segments)
+            format!("{} TCP segments, but in no connection enough data that was acknowledged", self.segments)
         };
         Fault::new(&self.file, Place::File, what)
     }

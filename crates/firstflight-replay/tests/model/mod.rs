@@ -70,7 +70,7 @@ pub fn transfer(link: Link, pieces: u64) -> Vec<Moment> {
     let (mut received, mut got) = (BTreeSet::new(), BTreeSet::new());
     // Arrivals of ACKs at the sender: time, packet.
     let mut coming: std::collections::VecDeque<(u64, u64, u64)> = Default::default();
-    let (mut free, mut now) = (0_u64, 10_000_000_u64);
+    let (mut free, mut now) = (0_u64, 1_000_000_000_u64);
     let start = now;
     loop {
         while (out.len() as u64) < window && (next_piece < pieces || !again.is_empty()) {
