@@ -153,9 +153,11 @@ fn follow(files: &[String], settings: Settings, group_by: GroupBy) -> Result<(Re
     }
     match first {
         Some(fault) if rows.iter().all(|row| row.connections == 0) => Err(Bad(fault.to_string())),
-        _ if replay.done.is_empty() => {
-            Err(Bad(format!("{}: {} connections, none of them with 10 ACKs or more: too short to tell anything", files.join(", "), replay.short)))
-        }
+        _ if replay.done.is_empty() => Err(Bad(format!(
+            "{}: {} connections, none of them with 10 ACKs or more: too short to tell anything",
+            files.join(", "),
+            replay.short
+        ))),
         _ => Ok((replay, rows)),
     }
 }

@@ -199,9 +199,8 @@ fn what_cannot_be_read_ends_with_code_2_and_what_can_in_part_with_code_1() {
 #[test]
 fn a_capture_of_a_real_download_shows_the_link_it_went_through() {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools");
-    let probe = firstflight()
-        .args(["link", "-q", "--", "python3", "-c", "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM)"])
-        .output();
+    let probe =
+        firstflight(&["link", "-q", "--", "python3", "-c", "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM)"]).output();
     let probe = probe.expect("the command runs");
     if !probe.status.success() {
         println!("skipped: {}", String::from_utf8_lossy(&probe.stderr).trim());
@@ -213,22 +212,21 @@ fn a_capture_of_a_real_download_shows_the_link_it_went_through() {
         let server = format!("exec python3 {}/serve_and_capture.py 8000 12000000 {}", tools.display(), dump.display());
         let path = format!("rate={rate}Mbit,rtt={rtt}ms,queue=1bdp");
         let fetch = tools.join("fetch.py");
-        let output = firstflight()
-            .args([
-                "link",
-                "-q",
-                "--path",
-                &path,
-                "--server",
-                &server,
-                "--",
-                "python3",
-                fetch.to_str().expect("UTF-8"),
-                "10.77.0.1",
-                "8000",
-            ])
-            .output()
-            .expect("the command runs");
+        let output = firstflight(&[
+            "link",
+            "-q",
+            "--path",
+            &path,
+            "--server",
+            &server,
+            "--",
+            "python3",
+            fetch.to_str().expect("UTF-8"),
+            "10.77.0.1",
+            "8000",
+        ])
+        .output()
+        .expect("the command runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "12000000", "the object arrives");
         let results = json(&["replay", "--arms", "slowstart,hystart++,search", dump.to_str().expect("UTF-8")]);
