@@ -19,7 +19,8 @@ struct Endless {
 
 impl Endless {
     fn new(bytes: usize) -> Endless {
-        let text = "\u{1e}{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\"trace\":{\"vantage_point\":{\"type\":\"server\"}}}\n".to_owned();
+        let text = "\u{1e}{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\"trace\":{\"vantage_point\":{\"type\":\"server\"}}}\n"
+            .to_owned();
         Endless { left: bytes, text, at: 0, packet: 0, acked: 0 }
     }
 

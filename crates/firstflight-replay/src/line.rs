@@ -73,7 +73,7 @@ impl Line {
         let due = self.moments.last().is_none_or(|last| ack.now.since(last.now).0 >= apart / 2);
         // The moment at which a startup leaves is kept however close.
         let leaves = runs.iter().any(|run| run.left.is_some_and(|left| left.exit.at == ack.now));
-        if gap > 0 && (due || self.seen % self.stride == 0) {
+        if gap > 0 && (due || self.seen.is_multiple_of(self.stride)) {
             self.gaps.push((ack.now, gap));
             if halve(&mut self.gaps) {
                 self.stride *= 2;

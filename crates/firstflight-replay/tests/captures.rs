@@ -28,7 +28,7 @@ struct Tcp {
 
 fn tcp(ip: Ip, packet: &Tcp) -> Vec<u8> {
     let mut options = packet.options.clone();
-    while options.len() % 4 != 0 {
+    while !options.len().is_multiple_of(4) {
         options.push(1);
     }
     let (source, destination) = if packet.from_server { (443_u16, 50_000_u16) } else { (50_000, 443) };
@@ -123,7 +123,7 @@ fn packets(moments: &[Moment], ip: Ip, sack: bool) -> Vec<(u64, Vec<u8>)> {
                 ));
             }
             Happened::Acked { pieces, .. } => {
-                let first = (0..).find(|piece| !pieces.contains(piece)).unwrap_or(0);
+                let first = (0..u64::MAX).find(|piece| !pieces.contains(piece)).unwrap_or(0);
                 let mut options = stamps(ms, ms.saturating_sub(rtt / 1_000_000));
                 if sack {
                     let mut blocks: Vec<(u64, u64)> = Vec::new();

@@ -22,7 +22,7 @@ fn table() -> String {
             model::Happened::Acked { ranges, .. } => {
                 let new: Vec<u64> = ranges.iter().flat_map(|&(a, b)| a..=b).filter(|packet| acked.insert(*packet)).collect();
                 let bytes = new.len() as u64 * model::MSS;
-                let rtt = new.iter().max().map(|packet| (now - sent_at[packet]) / 1000).unwrap_or(0);
+                let rtt = new.iter().max().map_or(0, |packet| (now - sent_at[packet]) / 1000);
                 let _ =
                     std::fmt::Write::write_fmt(&mut text, format_args!("{},{bytes},{rtt},{inflight},{},{lost}\n", now / 1000, model::MSS));
                 inflight -= bytes + lost;

@@ -264,7 +264,9 @@ impl Capture {
     fn end(&mut self, sink: &mut impl Sink) {
         let mut left: Vec<_> = std::mem::take(&mut self.conversations).into_iter().collect();
         left.sort_by_key(|(key, _)| *key);
-        left.into_iter().for_each(|(_, conversation)| self.finish(conversation, sink));
+        for (_, conversation) in left {
+            self.finish(conversation, sink);
+        }
     }
 }
 

@@ -360,7 +360,9 @@ impl Sender {
         }
         self.last_ack = Some(now);
         let rtt = news.rtt.map(|at| now.since(at)).filter(|rtt| rtt.0 > 0);
-        rtt.into_iter().for_each(|rtt| self.rtt.add(rtt));
+        if let Some(rtt) = rtt {
+            self.rtt.add(rtt);
+        }
         if news.bytes == 0 && !marked {
             self.see_needless(duplicate, sink);
             return;

@@ -62,9 +62,9 @@ pub fn to_html(replay: &Replay, results: &Results, command: &str) -> String {
     for (followed, row) in kept {
         section(&mut page, followed, row);
     }
-    let _ = write!(
+    let _ = writeln!(
         page,
-        "<footer class=muted><p>firstflight {}</p></footer></main><script>{SCRIPT}</script></html>\n",
+        "<footer class=muted><p>firstflight {}</p></footer></main><script>{SCRIPT}</script></html>",
         env!("CARGO_PKG_VERSION")
     );
     page
