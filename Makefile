@@ -28,7 +28,7 @@ unit: ## all Rust tests, with overflow checks
 
 quic: ## the adapters and the testbed on real QUIC stacks, and their examples
 	cargo test --locked -p firstflight-quic --all-features
-	cargo test --locked -p firstflight-lab --features quic --test quic
+	cargo test --locked -p firstflight-lab --features quic,parquet --test quic --test traces
 
 kernel: ## controllers in the running kernel: equal to the core, loaded, unloaded
 	crates/firstflight-linux/test.sh

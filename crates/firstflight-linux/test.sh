@@ -19,4 +19,4 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 cargo test --locked -p firstflight-linux --features bpf,native
 cargo test --locked -p firstflight-cli --features linux --test link --test kernel
-cargo test --locked -p firstflight-lab --features linux --test linux
+cargo test --locked -p firstflight-lab --features linux --test linux --test linux_traces

@@ -31,6 +31,9 @@ enum Action {
     Trace {
         /// The arm
         arm: String,
+        /// Write the reports into this file, too: .csv, .parquet, .qlog or .sqlog; it appears at the end
+        #[arg(long, value_name = "FILE")]
+        out: Option<std::path::PathBuf>,
     },
 }
 
@@ -45,6 +48,7 @@ pub use with_bpf::run;
 #[cfg(feature = "bpf")]
 mod with_bpf {
     use super::{Action, Bad, Done, Options};
+    use crate::exits::Exits;
     use crate::terminal::{QUIET, TITLE, say, whisper};
     use firstflight_linux::Refusal;
     use firstflight_linux::kernel::{self, ARMS, Exit, KernelArm, Loaded};
@@ -64,7 +68,7 @@ mod with_bpf {
             }
             Action::Unload { arm } => kernel::unload(named(arm)?).map(|()| Done::Well).map_err(|refusal| bad(&refusal)),
             Action::List => list(),
-            Action::Trace { arm } => trace(named(arm)?),
+            Action::Trace { arm, out } => trace(named(arm)?, out.as_deref()),
         }
     }
 
@@ -106,17 +110,22 @@ mod with_bpf {
         Ok(Done::Well)
     }
 
-    fn trace(arm: &'static KernelArm) -> Result<Done, Bad> {
+    fn trace(arm: &'static KernelArm, out: Option<&std::path::Path>) -> Result<Done, Bad> {
+        let mut file = out.map(|out| Exits::open(out, arm.name)).transpose()?;
         let interrupts = Interrupts::block().map_err(|refusal| bad(&refusal))?;
         say(HEAD)?;
         let mut failed = None;
-        let take = |exit: Exit| failed = failed.take().or(say(&line(&exit)).err());
+        let take = |exit: Exit| {
+            let kept = file.as_mut().map_or(Ok(()), |file| file.add(&exit));
+            failed = failed.take().or(kept.err()).or(say(&line(&exit)).err());
+        };
         let result = if kernel::pinned().contains(&arm) {
             kernel::watch_pinned(arm, take, || !interrupts.came())
         } else {
             Loaded::load(arm).and_then(|loaded| loaded.watch(take, || !interrupts.came()))
         };
         result.map_err(|refusal| bad(&refusal))?;
+        file.map_or(Ok(()), Exits::finish)?;
         failed.map_or(Ok(Done::Well), Err)
     }
 

@@ -3,6 +3,8 @@
 
 mod ab;
 mod compare;
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+mod exits;
 mod files;
 #[cfg(target_os = "linux")]
 mod kernel;

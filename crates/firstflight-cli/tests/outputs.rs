@@ -26,7 +26,17 @@ fn read(folder: &TempDir, name: &str) -> String {
     fs::read_to_string(folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// One trace: its header and its rows by column name.
+/// The cells of a line; a text in quotation marks may hold commas.
+fn cells(line: &str) -> Vec<String> {
+    let mut quoted = false;
+    let parts = line.split(|c| {
+        quoted ^= c == '"';
+        c == ',' && !quoted
+    });
+    parts.map(|part| part.trim_matches('"').to_owned()).collect()
+}
+
+/// One trace: its header and its rows behind the first, by column name.
 struct Trace {
     columns: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -34,10 +44,12 @@ struct Trace {
 
 impl Trace {
     fn read(text: &str) -> Trace {
-        let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<String>>());
+        let mut lines = text.lines().map(cells);
         let columns = lines.next().expect("a header");
+        let start = lines.next().expect("a first row");
+        assert_eq!(start[1], "start", "a connection begins with its start");
         let rows: Vec<_> = lines.collect();
-        for row in &rows {
+        for row in rows.iter().chain([&start]) {
             assert_eq!(row.len(), columns.len(), "a row has every column: {row:?}");
         }
         Trace { columns, rows }

@@ -6,9 +6,10 @@
 use crate::arms::NamedArm;
 use crate::error::Bad;
 use crate::record::Recorder;
+use crate::trace::{Source, State, Tracer, wire};
 use crate::trial::Ground;
 use firstflight::arm::Arm;
-use firstflight::{Exit, ExitReason, Nanos, Phase, Time};
+use firstflight::{Config, Exit, ExitReason, Nanos, Phase, Time};
 use firstflight_linux::kernel::{self, ARMS, KernelArm, Loaded, Reason};
 use firstflight_linux::trial::{self, Info, Measured, Trial};
 use firstflight_linux::{LinkOptions, Refusal};
@@ -48,19 +49,20 @@ pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, mut recorder: Option<&mut
     }
     let (name, ours) = controller(arm)?;
     let refused = |refusal: Refusal| Bad(format!("testbed `linux`, arm {}: {refusal}", arm.label));
+    let traced = recorder.as_deref_mut().is_some_and(|recorder| recorder.tracer().is_some());
     let _alone = CLOCK.lock();
     // A pinned arm is used as it is; its reports belong to whoever traces it.
     let loaded = ours.filter(|arm| !kernel::is_registered(arm)).map(Loaded::load).transpose().map_err(refused)?;
     let trial = Trial {
         path: &ground.path,
-        options: LinkOptions { seed, path_index: ground.path_index, ..LinkOptions::default() },
+        options: LinkOptions { seed, path_index: ground.path_index, witness: traced, ..LinkOptions::default() },
         bytes: ground.bytes,
         controller: &name,
         limit: Duration::from_nanos(ground.limit.0),
     };
     let mut attempt = 1;
     loop {
-        let mut seen = Seen::default();
+        let mut seen = Seen { every_change: traced, ..Seen::default() };
         let measured = trial::run(&trial, |info| seen.take(info)).map_err(refused)?;
         let mut exit = None;
         if let Some(loaded) = &loaded {
@@ -79,6 +81,9 @@ pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, mut recorder: Option<&mut
         let exit = exit.map(|report| core_exit(&report));
         if let Some(recorder) = recorder.as_deref_mut() {
             seen.write(recorder, exit);
+            if let Some(tracer) = recorder.tracer() {
+                seen.log(tracer, ground, &measured, exit);
+            }
         }
         return Ok(outcome(ground, &measured, exit, &seen));
     }
@@ -127,6 +132,8 @@ fn core_exit(report: &kernel::Exit) -> Exit {
 /// The sender as it was seen.
 #[derive(Default)]
 struct Seen {
+    /// Keep whatever is new, for a trace.
+    every_change: bool,
     /// Once per [`GRAIN`].
     infos: Vec<Info>,
     cwnd_max: u64,
@@ -140,39 +147,75 @@ impl Seen {
         self.cwnd_max = self.cwnd_max.max(u64::from(info.cwnd) * u64::from(info.mss));
         self.recoveries += u64::from(info.state == RECOVERY && self.state != RECOVERY);
         self.state = info.state;
-        if self.infos.last().is_none_or(|last| info.at >= last.at + GRAIN) {
+        let news = |last: &Info| self.every_change && state(info) != state(last);
+        if self.infos.last().is_none_or(|last| info.at >= last.at + GRAIN || news(last)) {
             self.infos.push(*info);
         }
     }
 
     fn write(&self, recorder: &mut Recorder, exit: Option<Exit>) {
         for info in &self.infos {
-            let bytes = |packets: u32| u64::from(packets) * u64::from(info.mss);
             let now = Time(info.at.as_nanos() as u64);
-            let phase = match info.state {
-                2..=4 => Phase::Recovery,
-                _ if info.cwnd < info.ssthresh => Phase::Startup,
-                _ => Phase::Avoidance,
-            };
-            let us = |us: u32| Some(Nanos::from_micros(u64::from(us)));
+            let state = state(info);
             let snapshot = Snapshot {
                 flow: 0,
                 now,
                 event: Event::Ack,
-                cwnd: bytes(info.cwnd),
-                ssthresh: Some(info.ssthresh).filter(|ssthresh| *ssthresh < UNSET_SSTHRESH).map(bytes),
-                inflight: bytes(info.inflight),
-                pacing_rate: Some(info.pacing_rate).filter(|rate| *rate < u64::MAX),
-                rtt: us(info.rtt_us),
-                min_rtt: us(info.min_rtt_us),
-                delivered: info.bytes_acked,
+                cwnd: state.cwnd,
+                ssthresh: state.ssthresh,
+                inflight: state.inflight,
+                pacing_rate: state.pacing_rate,
+                rtt: state.rtt,
+                min_rtt: state.min_rtt,
+                delivered: state.delivered,
                 lost: 0,
                 queue: 0,
-                phase,
+                phase: state.phase,
                 exit: exit.filter(|exit| exit.at <= now),
             };
             recorder.on_event(&snapshot, &|_| {});
         }
+    }
+
+    /// The log out of what crossed the link; windows are those that the kernel told within a tenth of a millisecond afterwards.
+    fn log(&self, tracer: &mut Tracer, ground: &Ground, measured: &Measured, exit: Option<Exit>) {
+        let config = Config {
+            initial_window: u64::from(INITIAL_WINDOW) * u64::from(measured.last.mss),
+            ..Config::tcp(u64::from(measured.last.mss))
+        };
+        tracer.begin(Time(0), |start| {
+            (start.config, start.oracle_exit_bytes, start.source) = (Some(config), ground.oracle_exit(), Source::Wire);
+        });
+        let look = |now: Time| {
+            let after = self.infos.partition_point(|info| (info.at.as_nanos() as u64) < now.0);
+            self.infos.get(after).or(self.infos.last()).map(state)
+        };
+        wire::read(tracer, &measured.link.sights, u64::from(measured.last.mss), &look);
+        if let Some(exit) = exit {
+            tracer.insert_exit(exit, look(exit.at).unwrap_or_default());
+        }
+    }
+}
+
+/// What the kernel says of its sender.
+fn state(info: &Info) -> State {
+    let bytes = |packets: u32| u64::from(packets) * u64::from(info.mss);
+    let us = |us: u32| Some(Nanos::from_micros(u64::from(us)));
+    State {
+        cwnd: bytes(info.cwnd),
+        ssthresh: Some(info.ssthresh).filter(|ssthresh| *ssthresh < UNSET_SSTHRESH).map(bytes),
+        inflight: bytes(info.inflight),
+        pacing_rate: Some(info.pacing_rate).filter(|rate| *rate < u64::MAX),
+        rtt: us(info.rtt_us),
+        min_rtt: us(info.min_rtt_us),
+        delivered: info.bytes_acked,
+        lost: 0,
+        queue: 0,
+        phase: match info.state {
+            2..=4 => Phase::Recovery,
+            _ if info.cwnd < info.ssthresh => Phase::Startup,
+            _ => Phase::Avoidance,
+        },
     }
 }
 

@@ -3,9 +3,10 @@
 use crate::arms::NamedArm;
 use crate::error::Bad;
 use crate::record::Recorder;
+use crate::trace::{Packet, Received, ranges};
 use crate::trial::Ground;
-use firstflight::Nanos;
 use firstflight::controller::Stats;
+use firstflight::{Nanos, Time, Told};
 use firstflight_quic::rig::{self, Control, Note, Setup, Watch};
 use firstflight_quic::{Event as Happened, Plan};
 use firstflight_sim::{Episode, Event, Hosts, Observer, Outcome, Snapshot, Stop};
@@ -86,32 +87,75 @@ struct Scribe<'a> {
     min_rtt: Option<Nanos>,
 }
 
-impl Watch for Scribe<'_> {
-    fn on_note(&mut self, note: &Note, delivered: u64, queue: u64) {
-        let event = match note.event {
-            Happened::Sent { .. } => Event::Sent,
-            Happened::Ack => Event::Ack,
-            Happened::Timer => Event::Timer,
-            Happened::Lost { .. } | Happened::Spurious | Happened::Restart => return,
-        };
-        self.min_rtt = note.ack.and_then(|ack| ack.min_rtt).or(self.min_rtt);
+impl Scribe<'_> {
+    fn snapshot(&mut self, note: &Note, now: Time, event: Event, seen: (u64, u64)) -> Snapshot {
+        let told = if let Some(Told::Ack(ack)) = &note.told { Some(ack) } else { None };
+        let ack = note.ack.as_ref().or(told);
+        self.min_rtt = ack.and_then(|ack| ack.min_rtt).or(self.min_rtt);
         let controller = &note.controller;
-        let snapshot = Snapshot {
+        Snapshot {
             flow: 0,
-            now: note.now,
+            now,
             event,
             cwnd: controller.cwnd(),
             ssthresh: controller.ssthresh(),
             inflight: note.inflight,
             pacing_rate: controller.pacing_rate().map(|rate| rate.0),
-            rtt: note.ack.and_then(|ack| ack.rtt),
+            rtt: ack.and_then(|ack| ack.rtt),
             min_rtt: self.min_rtt,
-            delivered,
-            lost: note.ack.map_or(0, |ack| ack.lost),
-            queue,
+            delivered: seen.0,
+            lost: ack.map_or(0, |ack| ack.lost),
+            queue: seen.1,
             phase: controller.phase(),
             exit: controller.exit().copied(),
+        }
+    }
+
+    /// What a log has beside snapshots.
+    fn log(&mut self, note: &Note, begin: Time, seen: (u64, u64)) {
+        if let (Some(built), Some(tracer)) = (note.begin, self.recorder.tracer()) {
+            tracer.begin_with(note.now, built.config, built.nxt.0, built.plan.oracle_exit, begin);
+        }
+        let Some(told) = note.told else { return };
+        let snapshot = self.snapshot(note, note.now, Event::Told, seen);
+        let Some(tracer) = self.recorder.tracer() else { return };
+        let packet = note.packet.map(|packet| Packet {
+            number: packet.position,
+            bytes: packet.bytes,
+            stream: None,
+            repeat: Some(packet.repeat),
+            dropped: packet.arrives[0].is_none(),
+        });
+        if let Some(packet) = note.packet {
+            for at in packet.arrives.into_iter().flatten() {
+                tracer.receives(at, Received::Data { number: packet.position, bytes: packet.bytes, stream: None });
+            }
+        }
+        let controller = &note.controller;
+        tracer.note(told, packet, (ranges(&note.acked), ranges(&note.lost)), &snapshot, &|visit| controller.signals(visit));
+    }
+}
+
+impl Watch for Scribe<'_> {
+    fn on_note(&mut self, note: &Note, begin: Time, delivered: u64, queue: u64) {
+        let event = match note.event {
+            Happened::Begin | Happened::Restart | Happened::Told => return self.log(note, begin, (delivered, queue)),
+            Happened::Sent { .. } => Event::Sent,
+            Happened::Ack => Event::Ack,
+            Happened::Timer => Event::Timer,
+            Happened::Lost { .. } | Happened::Acked { .. } | Happened::Spurious => return,
         };
+        if note.now < begin {
+            return;
+        }
+        let snapshot = self.snapshot(note, Time(note.now.0 - begin.0), event, (delivered, queue));
+        let controller = &note.controller;
         self.recorder.on_event(&snapshot, &|visit| controller.signals(visit));
+    }
+
+    fn on_answer(&mut self, now: Time, bytes: u64) {
+        if let Some(tracer) = self.recorder.tracer() {
+            tracer.acknowledges(now, bytes);
+        }
     }
 }

@@ -4,6 +4,8 @@
 use firstflight::Exit;
 use firstflight::arm::{SHORT_NAMES, STARTUPS};
 use firstflight_lab::compare::{Keep, Takes};
+#[cfg(feature = "quic")]
+use firstflight_lab::trace::Received;
 use firstflight_lab::trace::{Trace, What, csv, qlog, replay};
 use firstflight_lab::{Comparison, Ground, NamedArm, Plan, Testbed, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;
@@ -138,6 +140,28 @@ fn a_simulated_log_says_where_it_ran() {
     let start = traces[0].start().expect("a start");
     let said = (start.testbed.as_str(), start.transport.as_str(), start.path_name.as_str(), start.object_bytes, start.start.0);
     assert_eq!(said, ("sim", "quic", "geo", 100_000, 0));
+}
+
+#[cfg(feature = "quic")]
+#[test]
+fn every_arm_on_a_real_quic_stack_leaves_at_the_same_ack_when_its_log_is_replayed() {
+    for path in ["rapid-slide", "rate=20Mbit,rtt=60ms,queue=40ms,loss=0.2%,reorder=1%:8ms"] {
+        let ground = Ground { testbed: Testbed::Quic, ..Ground::new(Path::parse(path).expect("a path"), 2_000_000) };
+        let (comparison, traces) = traced(ground, arms());
+        assert_eq!(traces.len(), comparison.rows.len(), "every trial leaves a log");
+        for (row, trace) in comparison.rows.iter().zip(&traces) {
+            let reason = row.exit.as_ref().map(|exit| exit.reason);
+            replays(trace, reason, &format!("{} on noq, {path}", row.arm));
+            let start = trace.start().expect("a start");
+            assert!(start.start.0 > 0, "{}: the handshake came before the trial", row.arm);
+            let arrived = trace.receiver.iter().filter(|(_, what)| matches!(what, Received::Data { .. })).count() as u64;
+            assert!(arrived > 1000, "{}: the receiver's end shows {arrived} packets", row.arm);
+            let mut text = Vec::new();
+            qlog::write_sequence(trace, qlog::End::Sender, &mut text).expect("memory takes it");
+            let back = qlog::read_sequence(&mut BufReader::new(&text[..])).expect("what was written can be read");
+            replays(&back, reason, &format!("{} on noq, {path}, qlog", row.arm));
+        }
+    }
 }
 
 #[cfg(feature = "parquet")]

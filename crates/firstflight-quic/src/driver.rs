@@ -17,11 +17,11 @@
 //!   window was sent or something was lost.
 
 use crate::plan::Plan;
-use crate::tap::{Event, Moment, Tap};
+use crate::tap::{Begin, Event, Moment, Tap};
 use firstflight::arm::{Arm, ArmController};
 use firstflight::controller::Stats;
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
-use firstflight::{Ack, Congestion, Exit, Nanos, Phase, Ready, Sent, Seq, Time, Timeout};
+use firstflight::{Ack, Congestion, Exit, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Told};
 use std::sync::Arc;
 
 /// RFC 9000 section 18.2: the longest ACK delay of a peer that announces none; part of the probe timeout that idle rules compare with.
@@ -129,6 +129,10 @@ pub(crate) struct Driver {
     window: u64,
     rate: Option<u64>,
     tap: Option<Arc<dyn Tap>>,
+    /// The tap wants to hear everything.
+    listens: bool,
+    /// The largest packet changed its size after the open ACK was answered.
+    resized: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -168,9 +172,14 @@ impl Driver {
             counts: Counts::default(),
             window: 0,
             rate: None,
+            listens: tap.as_ref().is_some_and(|tap| tap.listens()),
+            resized: false,
             tap,
         };
         driver.refresh();
+        if driver.listens {
+            driver.tell_begin(now, Event::Begin);
+        }
         driver
     }
 
@@ -196,7 +205,10 @@ impl Driver {
         }
         self.before = self.core;
         self.refresh();
-        self.tell(now, Event::Restart, self.core.cwnd(), None);
+        self.tell_begin(now, Event::Restart);
+        if let Some(rtt) = self.handshake_rtt {
+            self.tell_told(&Told::HandshakeRtt { now, rtt });
+        }
     }
 
     /// First free position in the order of sending.
@@ -223,7 +235,7 @@ impl Driver {
         self.inflight = self.inflight.saturating_add(bytes);
         self.counts.sent = self.counts.sent.saturating_add(bytes);
         let cwnd_before = self.core.cwnd();
-        self.core.before_send(&Ready {
+        let ready = Ready {
             now,
             nxt: Seq(first),
             inflight: self.inflight,
@@ -231,10 +243,14 @@ impl Driver {
             srtt: self.srtt,
             idle,
             timeout: self.rtt.pto(MAX_ACK_DELAY),
-        });
+        };
+        self.core.before_send(&ready);
+        self.tell_told(&Told::Ready(ready));
         self.next = self.next.max(position.saturating_add(1));
-        self.core.on_sent(&Sent { now, bytes, nxt: Seq(self.next), inflight: self.inflight, srtt: self.srtt });
+        let sent = Sent { now, bytes, nxt: Seq(self.next), inflight: self.inflight, srtt: self.srtt };
+        self.core.on_sent(&sent);
         self.refresh();
+        self.tell_told(&Told::Sent(sent));
         self.tell(now, Event::Sent { position, bytes }, cwnd_before, None);
     }
 
@@ -249,6 +265,9 @@ impl Driver {
         }
         self.ack.tx_acked = self.ack.tx_acked.max(packet.position);
         self.newest = Some((packet.sent, packet.position));
+        if let Some(position) = packet.position.filter(|_| self.listens) {
+            self.tell(now, Event::Acked { position }, self.core.cwnd(), None);
+        }
         if self.srtt.is_some() {
             self.srtt = Some(srtt);
         }
@@ -296,6 +315,8 @@ impl Driver {
     pub(crate) fn damage(&mut self, now: Time, damage: Damage) {
         if self.stage == Stage::Open && self.ack.now == now {
             self.core = self.before;
+            // The answer that counts is the one of the new size.
+            self.tell_size();
             self.recovery_began = self.recovery_began_before;
             self.counts.replays = self.counts.replays.saturating_add(1);
         } else {
@@ -330,6 +351,7 @@ impl Driver {
         let cwnd_before = self.core.cwnd();
         self.core.on_spurious();
         self.refresh();
+        self.tell_told(&Told::Spurious { now });
         self.tell(now, Event::Spurious, cwnd_before, None);
     }
 
@@ -339,6 +361,10 @@ impl Driver {
         self.core.set_mss(self.mss);
         self.before.set_mss(self.mss);
         self.refresh();
+        self.resized = true;
+        if self.stage != Stage::Open {
+            self.tell_size();
+        }
     }
 
     /// The window that makes a stack admit exactly what the controller admits: bytes that may be in flight.
@@ -387,9 +413,21 @@ impl Driver {
     pub(crate) fn settle(&mut self) {
         if self.stage == Stage::Open {
             let event = if self.timer { Event::Timer } else { Event::Ack };
+            self.tell_open();
             self.tell(self.ack.now, event, self.before.cwnd(), Some(&self.ack));
+            self.tell_size();
         }
         self.stage = Stage::Quiet;
+    }
+
+    /// The ACK that is open, as far as it is complete: the last one of a log is never settled.
+    pub(crate) fn tell_open(&self) {
+        if self.stage == Stage::Open {
+            self.tell_told(&Told::Ack(self.ack));
+            if self.persistent {
+                self.tell_told(&Told::Congestion(self.persistent_congestion()));
+            }
+        }
     }
 
     fn begin(&mut self, now: Time, app_limited: bool) {
@@ -425,12 +463,7 @@ impl Driver {
             self.recovery_began = self.ack.now;
         }
         if self.persistent {
-            self.core.on_congestion(&Congestion {
-                now: self.ack.now,
-                timeout: Timeout::PersistentCongestion,
-                nxt: Seq(self.next),
-                inflight_before: self.ack.inflight,
-            });
+            self.core.on_congestion(&self.persistent_congestion());
         }
         self.stage = Stage::Open;
         self.refresh();
@@ -451,9 +484,46 @@ impl Driver {
         self.rate = self.core.pacing_rate().map(|rate| rate.0);
     }
 
+    fn persistent_congestion(&self) -> Congestion {
+        Congestion { now: self.ack.now, timeout: Timeout::PersistentCongestion, nxt: self.ack.nxt, inflight_before: self.ack.inflight }
+    }
+
     fn tell(&self, now: Time, event: Event, cwnd_before: u64, ack: Option<&Ack>) {
         if let Some(tap) = &self.tap {
-            tap.on_event(&Moment { now, event, controller: &self.core, inflight: self.inflight, cwnd_before, ack });
+            let (told, begin) = (None, None);
+            tap.on_event(&Moment { now, event, controller: &self.core, inflight: self.inflight, cwnd_before, ack, told, begin });
+        }
+    }
+
+    #[inline]
+    fn tell_told(&self, told: &Told) {
+        if self.listens {
+            self.pass_on(told);
+        }
+    }
+
+    #[cold]
+    fn pass_on(&self, told: &Told) {
+        if let Some(tap) = &self.tap {
+            let (controller, inflight, cwnd_before) = (&self.core, self.inflight, self.core.cwnd());
+            let (now, told) = (told.now(), Some(told));
+            tap.on_event(&Moment { now, event: Event::Told, controller, inflight, cwnd_before, ack: None, told, begin: None });
+        }
+    }
+
+    fn tell_begin(&self, now: Time, event: Event) {
+        if let Some(tap) = &self.tap {
+            let config = self.plan.arm.configure(self.plan.config(self.mss));
+            let begin = Some(Begin { plan: self.plan, config, nxt: Seq(self.next) });
+            let (controller, inflight, cwnd_before) = (&self.core, self.inflight, self.core.cwnd());
+            tap.on_event(&Moment { now, event, controller, inflight, cwnd_before, ack: None, told: None, begin });
+        }
+    }
+
+    /// The size that the largest packet has got, where it belongs in the order of what the controller was told.
+    fn tell_size(&mut self) {
+        if std::mem::take(&mut self.resized) {
+            self.tell_told(&Told::Mss { now: self.ack.now, mss: self.mss });
         }
     }
 }

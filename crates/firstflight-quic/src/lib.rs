@@ -40,4 +40,4 @@ pub mod rig;
 pub use driver::Account;
 pub use plan::{Plan, Refused};
 #[cfg(any(feature = "noq", feature = "quinn"))]
-pub use tap::{Event, Moment, Tap};
+pub use tap::{Begin, Event, Moment, Tap};

@@ -35,6 +35,14 @@ pub fn account(controller: &dyn congestion::Controller) -> Option<Account> {
     controller.clone_box().into_any().downcast::<Controller>().ok().map(|ours| ours.driver.account())
 }
 
+/// Tells the tap of the ACK that is still open, for a log that ends here.
+#[cfg(feature = "rig")]
+pub(crate) fn close_log(controller: &dyn congestion::Controller) {
+    if let Ok(ours) = controller.clone_box().into_any().downcast::<Controller>() {
+        ours.driver.tell_open();
+    }
+}
+
 /// Why quinn cannot carry this arm, if it cannot.
 fn refusal(plan: &Plan) -> Option<&'static str> {
     let sender = &plan.arm.sender;

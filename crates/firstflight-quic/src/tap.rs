@@ -1,7 +1,8 @@
 //! Listening to a controller: what a tap hears after each event. Nobody listens unless a factory was given a tap.
 
+use crate::plan::Plan;
 use firstflight::arm::ArmController;
-use firstflight::{Ack, Time};
+use firstflight::{Ack, Config, Seq, Time, Told};
 use std::fmt::Debug;
 
 /// What happened.
@@ -29,6 +30,26 @@ pub enum Event {
     Spurious,
     /// The handshake is behind: the controller started afresh.
     Restart,
+    /// The controller was built. Only for a tap that [listens](Tap::listens), as everything that follows.
+    Begin,
+    /// The controller was told something ([`Moment::told`]).
+    Told,
+    /// A packet is newly acknowledged; the ACK that it belongs to is reported afterwards. Where the stack gives numbers.
+    Acked {
+        /// Its position in the order of sending.
+        position: u64,
+    },
+}
+
+/// What a controller was built from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Begin {
+    /// The recipe.
+    pub plan: Plan,
+    /// The configuration, the arm's sender options applied.
+    pub config: Config,
+    /// The first position in the order of sending.
+    pub nxt: Seq,
 }
 
 /// The state of one controller right after an event.
@@ -47,10 +68,19 @@ pub struct Moment<'a> {
     pub cwnd_before: u64,
     /// The record that the controller was given, for [`Event::Ack`] and [`Event::Timer`].
     pub ack: Option<&'a Ack>,
+    /// What it was told, for [`Event::Told`].
+    pub told: Option<&'a Told>,
+    /// What it was built from, for [`Event::Begin`] and [`Event::Restart`].
+    pub begin: Option<Begin>,
 }
 
 /// Somebody who listens. Called from within the stack: must be quick and must not call back into it.
 pub trait Tap: Debug + Send + Sync {
     /// One event of one controller.
     fn on_event(&self, moment: &Moment<'_>);
+
+    /// It wants to hear everything that the controller is told, for a trace. Asked once, when the controller is built.
+    fn listens(&self) -> bool {
+        false
+    }
 }

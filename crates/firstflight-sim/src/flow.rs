@@ -40,6 +40,8 @@ pub trait Ends {
     fn data_len(&self, sent: &Self::Sent) -> u32;
     /// The place of its first byte in the stream.
     fn offset(&self, sent: &Self::Sent) -> u64;
+    /// Bytes of the stream in it.
+    fn payload(&self, sent: &Self::Sent) -> u32;
     /// Its packet number (QUIC) or the ordinal of the transmission (TCP).
     fn number(&self, sent: &Self::Sent) -> u64;
     /// It was sent before.
@@ -263,6 +265,7 @@ impl<E: Ends> Flow<E> {
                 let packet = Packet {
                     number: self.ends.number(&sent),
                     offset: self.ends.offset(&sent),
+                    payload: self.ends.payload(&sent),
                     len: self.ends.data_len(&sent),
                     repeat: self.ends.is_repeat(&sent),
                     arrives: arrives.map(|at| at.map(|at| Time(at.saturating_add(self.extra.0)))),
@@ -287,6 +290,7 @@ impl<E: Ends> Flow<E> {
                 Told::Ready(ready) => ready.inflight,
                 Told::Sent(sent) => sent.inflight,
                 Told::Ack(ack) => ack.inflight,
+                Told::HandshakeRtt { .. } => 0,
                 _ => self.ends.inflight(),
             };
             let state = State { controller, inflight, delivered: self.delivered(), queue: forward.queued_bytes(now.0) };

@@ -67,6 +67,8 @@ pub struct Packet {
     pub number: u64,
     /// Place of its first byte in the stream.
     pub offset: u64,
+    /// Bytes of the stream in it.
+    pub payload: u32,
     /// Its IP bytes.
     pub len: u32,
     /// It was sent before.

@@ -49,20 +49,26 @@ pub fn write(traces: &[&Trace], out: &mut dyn Write) -> io::Result<()> {
         write!(out, ",{SIGNAL}{name}")?;
     }
     writeln!(out)?;
+    (0..).zip(traces).try_for_each(|(connection, trace)| append(trace, connection, &names, out))
+}
+
+/// Writes one more trace to a table with these signals.
+///
+/// # Errors
+/// Those of the writer.
+pub fn append(trace: &Trace, connection: u32, names: &[String], out: &mut dyn Write) -> io::Result<()> {
     let places = places();
-    for (connection, trace) in (0..).zip(traces) {
-        let start = trace.start().map_or_else(Default::default, |start| start.start);
-        let place_of: Vec<Option<usize>> = names.iter().map(|name| trace.names.iter().position(|own| own == name)).collect();
-        for entry in &trace.entries {
-            write_row(entry, connection, start, &places, out)?;
-            for place in &place_of {
-                match place.and_then(|place| entry.signals.get(place).copied().flatten()) {
-                    Some(value) => write!(out, ",{value}")?,
-                    None => write!(out, ",")?,
-                }
+    let start = trace.start().map_or_else(Default::default, |start| start.start);
+    let place_of: Vec<Option<usize>> = names.iter().map(|name| trace.names.iter().position(|own| own == name)).collect();
+    for entry in &trace.entries {
+        write_row(entry, connection, start, &places, out)?;
+        for place in &place_of {
+            match place.and_then(|place| entry.signals.get(place).copied().flatten()) {
+                Some(value) => write!(out, ",{value}")?,
+                None => write!(out, ",")?,
             }
-            writeln!(out)?;
         }
+        writeln!(out)?;
     }
     Ok(())
 }

@@ -95,6 +95,7 @@ pub const COLUMNS: &[Column] = &[
     flag("idle_restart"),
     whole("oracle_exit_bytes"),
     name("source"),
+    name("endpoints"),
     // What the controller is told.
     whole("nxt"),
     whole("inflight_before_bytes"),
@@ -128,6 +129,7 @@ pub const COLUMNS: &[Column] = &[
     whole("packet_number"),
     whole("packet_bytes"),
     whole("packet_offset"),
+    whole("packet_payload_bytes"),
     flag("repeat"),
     flag("dropped"),
     name("acked_packets"),
@@ -232,6 +234,7 @@ impl Start {
             put("oracle_exit_bytes", Cell::Whole(self.oracle_exit_bytes));
         }
         text(put, "source", self.source.name());
+        text(put, "endpoints", &self.endpoints);
     }
 }
 
@@ -326,7 +329,8 @@ impl Entry {
                 told_fields(told, put);
                 if let Some(packet) = packet {
                     numbers(put, &[("packet_number", packet.number), ("packet_bytes", packet.bytes)]);
-                    maybe(put, "packet_offset", packet.offset);
+                    maybe(put, "packet_offset", packet.stream.map(|(offset, _)| offset));
+                    maybe(put, "packet_payload_bytes", packet.stream.map(|(_, len)| len));
                     if let Some(repeat) = packet.repeat {
                         put("repeat", Cell::Flag(repeat));
                     }
@@ -452,7 +456,12 @@ impl Row<'_> {
             nxt: self.maybe("nxt")?.unwrap_or(0),
             config: self.config(&transport)?,
             oracle_exit_bytes: self.maybe("oracle_exit_bytes")?.unwrap_or(0),
-            source: if self.text("source") == Source::Wire.name() { Source::Wire } else { Source::Controller },
+            source: match self.text("source").as_str() {
+                "wire" => Source::Wire,
+                "kernel" => Source::Kernel,
+                _ => Source::Controller,
+            },
+            endpoints: self.text("endpoints"),
             transport,
         })
     }
@@ -530,7 +539,7 @@ impl Row<'_> {
         Ok(Some(Packet {
             number,
             bytes: self.whole("packet_bytes")?,
-            offset: self.maybe("packet_offset")?,
+            stream: self.maybe("packet_offset")?.zip(self.maybe("packet_payload_bytes")?),
             repeat,
             dropped: self.flag("dropped")?,
         }))
@@ -591,7 +600,7 @@ impl Row<'_> {
     }
 }
 
-const REASONS: &[ExitReason] = &[
+pub(crate) const REASONS: &[ExitReason] = &[
     ExitReason::Loss,
     ExitReason::Ecn,
     ExitReason::Timeout,

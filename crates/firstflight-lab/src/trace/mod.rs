@@ -4,12 +4,15 @@
 //! `parquet` (a feature) and [`qlog`].
 
 pub mod csv;
+pub mod exits;
 pub mod fields;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod qlog;
 pub mod replay;
 mod tracer;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) mod wire;
 
 pub use fields::{COLUMNS, Cell, Column, Kind};
 pub use replay::{Replayed, replay};
@@ -25,6 +28,8 @@ pub enum Source {
     Controller,
     /// Worked out from packets that were seen on the wire.
     Wire,
+    /// Reported by a controller of the running kernel.
+    Kernel,
 }
 
 impl Source {
@@ -33,6 +38,7 @@ impl Source {
         match self {
             Source::Controller => "controller",
             Source::Wire => "wire",
+            Source::Kernel => "kernel",
         }
     }
 }
@@ -78,6 +84,8 @@ pub struct Start {
     pub oracle_exit_bytes: u64,
     /// How the records came about.
     pub source: Source,
+    /// Port of the sender, address and port of the receiver, where that is a connection of the world.
+    pub endpoints: String,
 }
 
 /// A packet as it left.
@@ -87,8 +95,8 @@ pub struct Packet {
     pub number: u64,
     /// Its IP bytes.
     pub bytes: u64,
-    /// Place of its first byte in the stream, where that is known.
-    pub offset: Option<u64>,
+    /// Place of its first byte in the stream and how many there are, where that is known.
+    pub stream: Option<(u64, u64)>,
     /// It was sent before, where that is known.
     pub repeat: Option<bool>,
     /// The path dropped it.
@@ -188,8 +196,8 @@ pub enum Received {
         number: u64,
         /// Its IP bytes.
         bytes: u64,
-        /// Place of its first byte in the stream, where that is known.
-        offset: Option<u64>,
+        /// Place of its first byte in the stream and how many there are, where that is known.
+        stream: Option<(u64, u64)>,
     },
     /// An ACK of everything that had arrived left.
     Acknowledged {

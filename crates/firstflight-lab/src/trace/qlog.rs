@@ -122,6 +122,36 @@ pub fn write_sequence(trace: &Trace, end: End, out: &mut dyn Write) -> io::Resul
     })
 }
 
+/// Begins a text sequence of events of many connections, each of which names its connection; times count from `reference_ms` after 1970.
+///
+/// # Errors
+/// Those of the writer.
+pub fn begin_many(title: &str, reference_ms: f64, out: &mut dyn Write) -> io::Result<()> {
+    let trace = json!({
+        "title": title,
+        "vantage_point": {"name": End::Sender.name(), "type": End::Sender.vantage()},
+        "common_fields": {"time_format": "relative", "reference_time": reference_ms, "protocol_type": ["TCP"]},
+    });
+    out.write_all(&[RECORD])?;
+    serde_json::to_writer(&mut *out, &File { qlog_version: VERSION, qlog_format: "JSON-SEQ", title, trace })?;
+    out.write_all(b"\n")
+}
+
+/// Writes the events of ours of one connection into such a sequence; times are those of the entries.
+///
+/// # Errors
+/// Those of the writer.
+pub fn append_many(trace: &Trace, group: &str, out: &mut dyn Write) -> io::Result<()> {
+    for entry in &trace.entries {
+        let name = format!("{OURS}{}", entry.what.name());
+        let event = json!({"time": since_ms(entry.now, Time(0)), "name": name, "group_id": group, "data": own_data(entry)});
+        out.write_all(&[RECORD])?;
+        serde_json::to_writer(&mut *out, &event)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
 /// Writes both ends of all traces as one contained file, `.qlog`.
 ///
 /// # Errors
@@ -180,7 +210,9 @@ fn sender(trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
         let name = format!("{OURS}{}", entry.what.name());
         sink(&Event { time, name: &name, data: own_data(entry) })?;
         standard(entry, time, &mut known, sink)?;
-        if let Some(state) = &entry.state {
+        // Being about to send changes nothing that is drawn.
+        let drawn = !matches!(&entry.what, What::Told { told: Told::Ready(_), .. });
+        if let Some(state) = entry.state.as_ref().filter(|state| drawn || known.phase != Some(state.phase)) {
             tell_state(state, entry, time, &mut known, sink)?;
         }
         tell_signals(trace, entry, time, &mut known, sink)?;
@@ -216,8 +248,8 @@ fn standard(entry: &Entry, time: f64, known: &mut Known, sink: &mut Sink<'_>) ->
             }
         }
         What::Told { told, packet, acked, lost } => {
-            if let (Told::Sent(sent), Some(packet)) = (told, packet) {
-                sink(&Event { time, name: "transport:packet_sent", data: data_packet(packet, sent.bytes) })?;
+            if let (Told::Sent(_), Some(packet)) = (told, packet) {
+                sink(&Event { time, name: "transport:packet_sent", data: data_packet(packet) })?;
             }
             if !acked.is_empty() {
                 let data = ack_packet(known.acks, acked, None);
@@ -234,10 +266,10 @@ fn standard(entry: &Entry, time: f64, known: &mut Known, sink: &mut Sink<'_>) ->
     Ok(())
 }
 
-fn data_packet(packet: &Packet, counted: u64) -> Value {
+fn data_packet(packet: &Packet) -> Value {
     let mut data = json!({"header": {"packet_type": "1RTT", "packet_number": packet.number}, "raw": {"length": packet.bytes}});
-    if let Some(offset) = packet.offset {
-        data["frames"] = json!([{"frame_type": "stream", "stream_id": 0, "offset": offset, "length": counted}]);
+    if let Some((offset, len)) = packet.stream {
+        data["frames"] = json!([{"frame_type": "stream", "stream_id": 0, "offset": offset, "length": len}]);
     }
     data
 }
@@ -328,14 +360,9 @@ fn receiver(trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
     for (at, what) in &trace.receiver {
         let time = since_ms(*at, origin);
         match what {
-            Received::Data { number, bytes, offset } => {
-                let packet = Packet { number: *number, bytes: *bytes, offset: *offset, ..Packet::default() };
-                let mut data = data_packet(&packet, 0);
-                // How many of the packet's bytes are the object's is the sender's knowledge.
-                if let Some(frame) = data.pointer_mut("/frames/0").and_then(Value::as_object_mut) {
-                    frame.remove("length");
-                }
-                sink(&Event { time, name: "transport:packet_received", data })?;
+            Received::Data { number, bytes, stream } => {
+                let packet = Packet { number: *number, bytes: *bytes, stream: *stream, ..Packet::default() };
+                sink(&Event { time, name: "transport:packet_received", data: data_packet(&packet) })?;
             }
             Received::Acknowledged { bytes, packets } => {
                 let data = ack_packet(acks, packets, Some(*bytes));

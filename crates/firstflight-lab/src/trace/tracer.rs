@@ -41,14 +41,14 @@ impl Tracer {
         let packet = heard.packet.map(|packet| Packet {
             number: packet.number,
             bytes: u64::from(packet.len),
-            offset: Some(packet.offset),
+            stream: Some((packet.offset, u64::from(packet.payload))),
             repeat: Some(packet.repeat),
             dropped: packet.arrives[0].is_none(),
         });
         if let Some(packet) = heard.packet {
             for at in packet.arrives.into_iter().flatten() {
-                let offset = Some(packet.offset);
-                self.receives(at, Received::Data { number: packet.number, bytes: u64::from(packet.len), offset });
+                let stream = Some((packet.offset, u64::from(packet.payload)));
+                self.receives(at, Received::Data { number: packet.number, bytes: u64::from(packet.len), stream });
             }
         }
         self.note(*heard.told, packet, (ranges(heard.acked), ranges(heard.lost)), snapshot, signals);
@@ -73,11 +73,21 @@ impl Tracer {
 
     pub(crate) fn note_exit(&mut self, now: Time, exit: Option<Exit>, state: State) {
         let before = std::mem::replace(&mut self.exit, exit);
+        // What the event before it lost and sampled is not lost and sampled again.
+        let state = State { lost: 0, rtt: None, ..state };
         match (before, exit) {
             (_, Some(exit)) if before != Some(exit) => self.push(now, What::Exit(exit), Some(state), Vec::new()),
             (Some(_), None) => self.push(now, What::ExitWithdrawn, Some(state), Vec::new()),
             _ => {}
         }
+    }
+
+    /// An exit that was heard of afterwards, put where it belongs.
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    pub(crate) fn insert_exit(&mut self, exit: Exit, state: State) {
+        let place = self.trace.entries.partition_point(|entry| entry.now <= exit.at);
+        let state = State { lost: 0, rtt: None, ..state };
+        self.trace.entries.insert(place, Entry { now: exit.at, what: What::Exit(exit), state: Some(state), signals: Vec::new() });
     }
 
     fn values(&mut self, signals: &Signals<'_>) -> Vec<Option<u64>> {

@@ -2,6 +2,7 @@
 
 use super::packet::Pool;
 use super::report::Report;
+use super::sights::{Place, Witness};
 use super::wire::Wire;
 use crate::sys::run_first;
 use crate::tun::Tun;
@@ -35,11 +36,17 @@ pub(crate) struct Engine {
     reverse: Wire,
     pool: Pool,
     stop: Arc<AtomicBool>,
+    witness: Option<Witness>,
 }
 
 impl Engine {
     pub(crate) fn new(ends: Ends, (forward, reverse): (Wire, Wire), mtu: usize, stop: Arc<AtomicBool>) -> Engine {
-        Engine { ends, forward, reverse, pool: Pool::new(mtu), stop }
+        Engine { ends, forward, reverse, pool: Pool::new(mtu), stop, witness: None }
+    }
+
+    /// Notes every packet, if `notes`.
+    pub(crate) fn witnessed(self, notes: bool) -> Engine {
+        Engine { witness: notes.then(Witness::default), ..self }
     }
 
     /// Until told to stop. No logging, no allocation once the path is full, no clock but one.
@@ -56,20 +63,27 @@ impl Engine {
             let nap = next.map_or(NAP, |at| at.saturating_sub(now()).min(NAP));
             let [near, far] = self.sleep(nap);
             if near {
-                take_in(&self.ends.near, &mut self.forward, &mut self.pool, now);
+                take_in(&self.ends.near, &mut self.forward, &mut self.pool, now, &mut seen(&mut self.witness, Place::SenderOut));
             }
             if far {
-                take_in(&self.ends.far, &mut self.reverse, &mut self.pool, now);
+                take_in(&self.ends.far, &mut self.reverse, &mut self.pool, now, &mut seen(&mut self.witness, Place::ReceiverOut));
             }
-            give_out(&mut self.forward, &self.ends.far, &mut self.pool, now);
-            give_out(&mut self.reverse, &self.ends.near, &mut self.pool, now);
+            give_out(&mut self.forward, &self.ends.far, &mut self.pool, now, &mut seen(&mut self.witness, Place::ReceiverIn));
+            give_out(&mut self.reverse, &self.ends.near, &mut self.pool, now, &mut seen(&mut self.witness, Place::SenderIn));
         }
         let cpu = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from);
         for wire in [&mut self.forward, &mut self.reverse] {
             wire.tally.inside = wire.inside();
         }
         let lasted = start.elapsed();
-        Report { forward: self.forward.tally, reverse: self.reverse.tally, cpu, lasted, not_first }
+        Report {
+            forward: self.forward.tally,
+            reverse: self.reverse.tally,
+            cpu,
+            lasted,
+            not_first,
+            sights: self.witness.map_or_else(Vec::new, Witness::into_sights),
+        }
     }
 
     /// Sleeps until a device has a packet, at most `nap` ns; which of them has.
@@ -83,20 +97,32 @@ impl Engine {
     }
 }
 
+/// What looks at packets at this place.
+fn seen(witness: &mut Option<Witness>, place: Place) -> impl FnMut(u64, &[u8]) {
+    move |at, packet| {
+        if let Some(witness) = witness {
+            witness.see(at, place, packet);
+        }
+    }
+}
+
 /// Each packet is stamped with its own time: in batches they would all seem to arrive at once.
-fn take_in(device: &Tun, wire: &mut Wire, pool: &mut Pool, now: impl Fn() -> u64) {
+fn take_in(device: &Tun, wire: &mut Wire, pool: &mut Pool, now: impl Fn() -> u64, seen: &mut impl FnMut(u64, &[u8])) {
     for _ in 0..BATCH {
         let mut packet = pool.take();
         let Some(len) = device.receive(packet.space()) else { return pool.give_back(packet) };
         packet.set_len(len);
-        wire.offer(now(), packet, pool);
+        let at = now();
+        seen(at, packet.bytes());
+        wire.offer(at, packet, pool);
     }
 }
 
-fn give_out(wire: &mut Wire, device: &Tun, pool: &mut Pool, now: impl Fn() -> u64) {
+fn give_out(wire: &mut Wire, device: &Tun, pool: &mut Pool, now: impl Fn() -> u64, seen: &mut impl FnMut(u64, &[u8])) {
     for _ in 0..BATCH {
         let at = now();
         let Some((due, packet)) = wire.take(at, pool) else { break };
+        seen(at, packet.bytes());
         let taken = device.send(packet.bytes());
         wire.tally.left(at.saturating_sub(due), packet.bytes().len(), taken);
         pool.give_back(packet);

@@ -7,11 +7,13 @@
 mod engine;
 mod packet;
 mod report;
+mod sights;
 #[cfg(test)]
 mod tests;
 mod wire;
 
 pub use report::{Report, Tally};
+pub use sights::{Place, Segment, Sight};
 
 use crate::namespace::Namespace;
 use crate::refusal::Refusal;
@@ -40,11 +42,13 @@ pub struct LinkOptions {
     pub seed: u64,
     /// Number of the path among those of an experiment; see [`firstflight_path::random`].
     pub path_index: u64,
+    /// Note the head of every TCP segment at both ends, for a trace.
+    pub witness: bool,
 }
 
 impl Default for LinkOptions {
     fn default() -> LinkOptions {
-        LinkOptions { mtu: 1500, seed: 1, path_index: 0 }
+        LinkOptions { mtu: 1500, seed: 1, path_index: 0, witness: false }
     }
 }
 
@@ -72,7 +76,7 @@ impl LinkEmulator {
         let end = |address| Namespace::create(address, move || Tun::create(address, PREFIX, u32::from(mtu)));
         let ((sender, near), (receiver, far)) = (end(SENDER)?, end(RECEIVER)?);
         let stop = Arc::new(AtomicBool::new(false));
-        let engine = Engine::new(Ends { near, far }, wires, usize::from(mtu), Arc::clone(&stop));
+        let engine = Engine::new(Ends { near, far }, wires, usize::from(mtu), Arc::clone(&stop)).witnessed(options.witness);
         let thread = thread::Builder::new()
             .name("link".into())
             .spawn(move || engine.run())

@@ -1,5 +1,6 @@
 //! What a link did, and how exactly.
 
+use super::sights::Sight;
 use firstflight_path::DropCause;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -116,6 +117,8 @@ pub struct Report {
     pub lasted: Duration,
     /// Why the emulating thread does not run before all others, if it does not.
     pub not_first: Option<String>,
+    /// Every TCP segment in the order in which it was seen, if [`LinkOptions::witness`](crate::LinkOptions) asked for it.
+    pub sights: Vec<Sight>,
 }
 
 impl Report {

@@ -3,9 +3,9 @@
 //! A tap cannot borrow from the trial, so it writes here and the trial reads. Packets are known by their position in the order of
 //! sending; the trial says which of them the path dropped.
 
-use crate::tap::{Event, Moment, Tap};
+use crate::tap::{Begin, Event, Moment, Tap};
 use firstflight::arm::ArmController;
-use firstflight::{Ack, Nanos, Time};
+use firstflight::{Ack, Nanos, Time, Told};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One recovery episode.
@@ -30,7 +30,7 @@ pub struct Episode {
 }
 
 /// One event and the controller right after it, for whoever watches.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Note {
     /// When.
     pub now: Time,
@@ -42,6 +42,29 @@ pub struct Note {
     pub ack: Option<Ack>,
     /// The controller.
     pub controller: ArmController,
+    /// What it was told, for [`Event::Told`].
+    pub told: Option<Told>,
+    /// What it was built from, for [`Event::Begin`] and [`Event::Restart`].
+    pub begin: Option<Begin>,
+    /// The packet behind [`Told::Sent`].
+    pub packet: Option<Departure>,
+    /// Positions newly acknowledged and newly declared lost, for [`Told::Ack`].
+    pub acked: Vec<u64>,
+    /// See `acked`.
+    pub lost: Vec<u64>,
+}
+
+/// A packet as it left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// Its position in the order of sending.
+    pub position: u64,
+    /// Bytes of the datagram.
+    pub bytes: u64,
+    /// It carries bytes that were declared lost before.
+    pub repeat: bool,
+    /// When it and its duplicate will arrive; none if the path drops it.
+    pub arrives: [Option<Time>; 2],
 }
 
 /// One packet that was sent.
@@ -77,6 +100,8 @@ pub(super) struct Entries {
     datagram: u64,
     watched: bool,
     notes: Vec<Note>,
+    acked: Vec<u64>,
+    lost: Vec<u64>,
 }
 
 impl Entries {
@@ -86,6 +111,16 @@ impl Entries {
 
     pub(super) fn last_sent(&self) -> Option<Time> {
         self.last_sent
+    }
+
+    /// What became of the packet that was sent last.
+    pub(super) fn settle_last(&mut self, bytes: u64, arrives: [Option<Time>; 2]) {
+        let Some(packet) = self.packets.last() else { return };
+        let departure = Departure { position: packet.position, bytes, repeat: packet.repeat, arrives };
+        let sent = |note: &&mut Note| matches!(note.told, Some(Told::Sent(_)));
+        if let Some(note) = self.notes.iter_mut().rev().find(sent) {
+            note.packet = Some(departure);
+        }
     }
 
     /// The path dropped the packet that was sent last.
@@ -185,31 +220,59 @@ impl Logbook {
     /// The trial begins: what came before was the handshake.
     pub(super) fn begin(&self) {
         let mut entries = self.open();
-        *entries = Entries { datagram: entries.datagram, watched: entries.watched, ..Entries::default() };
+        // What the controller has heard of the handshake belongs to its log.
+        let notes = std::mem::take(&mut entries.notes);
+        *entries = Entries { datagram: entries.datagram, watched: entries.watched, notes, ..Entries::default() };
     }
 }
 
 impl Tap for Logbook {
+    fn listens(&self) -> bool {
+        self.open().watched
+    }
+
     fn on_event(&self, moment: &Moment<'_>) {
         let mut entries = self.open();
         match moment.event {
             Event::Sent { position, bytes } => entries.on_sent(moment.now, position, bytes),
-            Event::Lost { position, bytes } => entries.on_lost(position, bytes),
+            Event::Lost { position, bytes } => {
+                entries.on_lost(position, bytes);
+                if entries.watched {
+                    entries.lost.push(position);
+                }
+            }
             Event::Ack | Event::Timer => {
                 if let Some(ack) = moment.ack {
                     entries.on_ack(ack, moment.cwnd_before, moment.controller);
                 }
             }
-            Event::Spurious | Event::Restart => {}
+            Event::Spurious | Event::Restart | Event::Begin | Event::Told => {}
+            Event::Acked { position } => {
+                entries.acked.push(position);
+                return;
+            }
         }
         entries.cwnd_max = entries.cwnd_max.max(moment.cwnd_before).max(moment.controller.cwnd());
         if entries.watched && !matches!(moment.event, Event::Lost { .. }) {
+            if moment.begin.is_some() {
+                // Nothing before it matters any more.
+                entries.notes.clear();
+            }
+            let of_ack = matches!(moment.told, Some(Told::Ack(_)));
+            let entries = &mut *entries;
+            let packets = |of: &mut Vec<u64>| if of_ack { std::mem::take(of) } else { Vec::new() };
+            let (acked, lost) = (packets(&mut entries.acked), packets(&mut entries.lost));
             entries.notes.push(Note {
                 now: moment.now,
                 event: moment.event,
                 inflight: moment.inflight,
                 ack: moment.ack.copied(),
                 controller: *moment.controller,
+                told: moment.told.copied(),
+                begin: moment.begin,
+                packet: None,
+                acked,
+                lost,
             });
         }
     }

@@ -20,7 +20,7 @@ mod sender;
 mod tls;
 mod wire;
 
-pub use logbook::{Episode, Note};
+pub use logbook::{Departure, Episode, Note};
 
 use crate::driver::Account;
 use crate::noq::Factory;
@@ -154,8 +154,14 @@ pub struct Outcome {
 
 /// Someone who watches a trial.
 pub trait Watch {
-    /// One event: the note, its time counted from the first byte, object bytes read at the receiver, bytes waiting at the bottleneck.
-    fn on_note(&mut self, note: &Note, delivered: u64, queue: u64);
+    /// One event: the note, object bytes read at the receiver, bytes waiting at the bottleneck. Times are those of the trial's clock, on
+    /// which the first byte left at `begin`; what the controller heard of the handshake comes first.
+    fn on_note(&mut self, note: &Note, begin: Time, delivered: u64, queue: u64);
+
+    /// The receiver sends a datagram of `bytes` bytes with nothing but ACKs, as a rule.
+    fn on_answer(&mut self, now: Time, bytes: u64) {
+        let _ = (now, bytes);
+    }
 }
 
 /// Runs one trial.
@@ -389,6 +395,9 @@ impl<'a> Rig<'a> {
         }
         while let Some((ecn, bytes)) = self.receiver.transmit(instant) {
             self.up.offer(self.now, ecn, bytes);
+            if let Some(watch) = self.watch.as_deref_mut().filter(|_| self.marks.begin.is_some()) {
+                watch.on_answer(Time(self.now), bytes.len() as u64);
+            }
         }
         Ok(())
     }
@@ -413,8 +422,18 @@ impl<'a> Rig<'a> {
             }
             let data = book.packets_sent() > before;
             match fate {
-                Offered::Sent { waited } if data => self.queue_us.saturating_record(waited / 1000),
-                Offered::Dropped if data => book.drop_last(),
+                Offered::Sent { waited, at } if data => {
+                    self.queue_us.saturating_record(waited / 1000);
+                    if self.watch.is_some() {
+                        book.settle_last(bytes.len() as u64, at.map(|at| at.map(Time)));
+                    }
+                }
+                Offered::Dropped if data => {
+                    book.drop_last();
+                    if self.watch.is_some() {
+                        book.settle_last(bytes.len() as u64, [None; 2]);
+                    }
+                }
                 Offered::Sent { .. } | Offered::Dropped => {}
             }
         }
@@ -438,13 +457,15 @@ impl<'a> Rig<'a> {
         let (Some(watch), Some(begin)) = (self.watch.as_deref_mut(), self.marks.begin) else { return };
         let notes = self.logbook.open().take_notes();
         let queue = self.down.queued(self.now);
-        for mut note in notes {
-            note.now = Time(note.now.0.saturating_sub(begin));
-            watch.on_note(&note, self.receiver.received(), queue);
+        for note in notes {
+            watch.on_note(&note, Time(begin), self.receiver.received(), queue);
         }
     }
 
     fn finish(mut self, complete: bool) -> Result<Outcome, Fault> {
+        if self.watch.is_some() {
+            self.sender.close_log();
+        }
         self.report();
         let begin = self.marks.begin.ok_or_else(|| Fault("the handshake did not finish within the limit".into()))?;
         let account = self.sender.account();

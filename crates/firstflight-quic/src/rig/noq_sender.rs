@@ -78,6 +78,12 @@ impl Sender for NoqSender {
         account(self.connection.as_ref()?.1.congestion_state(PathId::ZERO)?)
     }
 
+    fn close_log(&self) {
+        if let Some(controller) = self.connection.as_ref().and_then(|(_, connection)| connection.congestion_state(PathId::ZERO)) {
+            crate::noq::close_log(controller);
+        }
+    }
+
     fn handle(&mut self, now: Instant, at: u64, ecn: Ecn, bytes: BytesMut, down: &mut Wire) -> Result<(), Fault> {
         self.buffer.clear();
         match self.endpoint.handle(now, self.peer, EcnCodepoint::from_bits(ecn), bytes, &mut self.buffer) {

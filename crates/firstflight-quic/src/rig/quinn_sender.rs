@@ -78,6 +78,12 @@ impl Sender for QuinnSender {
         account(self.connection.as_ref()?.1.congestion_state())
     }
 
+    fn close_log(&self) {
+        if let Some((_, connection)) = &self.connection {
+            crate::quinn::close_log(connection.congestion_state());
+        }
+    }
+
     fn handle(&mut self, now: Instant, at: u64, ecn: Ecn, bytes: BytesMut, down: &mut Wire) -> Result<(), Fault> {
         self.buffer.clear();
         match self.endpoint.handle(now, self.peer, None, EcnCodepoint::from_bits(ecn), bytes, &mut self.buffer) {

@@ -27,6 +27,8 @@ pub(super) trait Sender {
     fn transmit(&mut self, now: Instant) -> Option<(Ecn, &[u8])>;
     /// What the controller says of itself, if it is one of ours.
     fn account(&self) -> Option<Account>;
+    /// The trial is over: the tap hears of the last ACK.
+    fn close_log(&self);
 }
 
 /// How far the application is.

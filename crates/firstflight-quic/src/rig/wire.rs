@@ -19,8 +19,8 @@ const CE: Ecn = 0b11;
 /// What became of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Offered {
-    /// It will arrive after waiting this long in the queue, ns.
-    Sent { waited: u64 },
+    /// It will arrive at these times, twice if it is duplicated, after waiting this long in the queue, ns.
+    Sent { waited: u64, at: [Option<u64>; 2] },
     /// It never arrives.
     Dropped,
 }
@@ -72,23 +72,21 @@ impl Wire {
         let fate = self.link.offer(now.saturating_sub(self.origin), len);
         let mark = |marked: bool| if marked && ecn != 0 { CE } else { ecn };
         match fate {
-            Fate::Deliver { at, waited, marked } => {
-                self.fly(at, mark(marked), bytes);
-                Offered::Sent { waited }
-            }
+            Fate::Deliver { at, waited, marked } => Offered::Sent { waited, at: [Some(self.fly(at, mark(marked), bytes)), None] },
             Fate::Duplicate { at, again, waited, marked } => {
-                self.fly(at, mark(marked), bytes);
-                self.fly(again, mark(marked), bytes);
-                Offered::Sent { waited }
+                let first = self.fly(at, mark(marked), bytes);
+                Offered::Sent { waited, at: [Some(first), Some(self.fly(again, mark(marked), bytes))] }
             }
             Fate::Drop(_) => Offered::Dropped,
         }
     }
 
-    fn fly(&mut self, at: u64, ecn: Ecn, bytes: &[u8]) {
+    /// Returns when it arrives.
+    fn fly(&mut self, at: u64, ecn: Ecn, bytes: &[u8]) -> u64 {
         let at = at.saturating_add(self.origin);
         // Links deliver in order unless the path reorders: look from the end.
         let place = self.flying.iter().rposition(|datagram| datagram.at <= at).map_or(0, |before| before + 1);
         self.flying.insert(place, Datagram { at, ecn, bytes: BytesMut::from(bytes) });
+        at
     }
 }

@@ -85,6 +85,9 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     fn offset(&self, sent: &Transmit) -> u64 {
         sent.chunk * self.host.payload()
     }
+    fn payload(&self, sent: &Transmit) -> u32 {
+        sent.bytes - self.host.overhead
+    }
     fn number(&self, sent: &Transmit) -> u64 {
         sent.number
     }

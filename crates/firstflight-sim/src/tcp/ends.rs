@@ -74,6 +74,9 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     fn offset(&self, sent: &Transmit) -> u64 {
         sent.segment.from
     }
+    fn payload(&self, sent: &Transmit) -> u32 {
+        sent.segment.len
+    }
     fn number(&self, sent: &Transmit) -> u64 {
         self.sender.board().ordinal(sent.id)
     }

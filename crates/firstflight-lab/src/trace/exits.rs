@@ -1,0 +1,78 @@
+//! Exits alone: what a kernel's controllers report of connections of which nothing else is known.
+
+use super::fields::REASONS;
+use super::{Entry, Source, Start, State, Trace, What};
+use firstflight::{Exit, Nanos, Phase, Time};
+
+/// One report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// When it came, since the tracing began.
+    pub at: Time,
+    /// The arm.
+    pub arm: String,
+    /// Port of the sender, address and port of the receiver.
+    pub endpoints: String,
+    /// Why, by the core's name; `undone` takes the exit before it back.
+    pub reason: &'static str,
+    /// Since the first data was sent.
+    pub since_first_send: Nanos,
+    /// Round trips completed.
+    pub rounds: u32,
+    /// Segment size, bytes.
+    pub mss: u64,
+    /// Windows when the end was detected and right after, bytes.
+    pub detect_cwnd: u64,
+    /// See `detect_cwnd`.
+    pub cwnd: u64,
+    /// Threshold right after, bytes; `None` while never set.
+    pub ssthresh: Option<u64>,
+    /// Bytes in flight.
+    pub inflight: u64,
+    /// The number that decided, in the algorithm's own unit.
+    pub estimate: Option<u64>,
+    /// Bytes acknowledged by then.
+    pub acked: u64,
+}
+
+impl Report {
+    /// The log of its connection: that it began, and that startup ended (or did not, after all).
+    pub fn into_trace(self) -> Trace {
+        let began = Time(self.at.0.saturating_sub(self.since_first_send.0));
+        let start = Start {
+            arm_full: self.arm.clone(),
+            arm: self.arm,
+            testbed: "kernel".into(),
+            stack: "TCP of the running kernel".into(),
+            transport: "tcp".into(),
+            source: Source::Kernel,
+            start: began,
+            endpoints: self.endpoints,
+            ..Start::default()
+        };
+        let reason = REASONS.iter().find(|reason| reason.name() == self.reason);
+        let what = reason.map_or(What::ExitWithdrawn, |reason| {
+            What::Exit(Exit {
+                reason: *reason,
+                at: self.at,
+                since_first_send: self.since_first_send,
+                rounds: self.rounds,
+                detect_cwnd: self.detect_cwnd,
+                cwnd: self.cwnd,
+                inflight: self.inflight,
+                estimate: self.estimate,
+            })
+        });
+        let state = State {
+            cwnd: self.cwnd,
+            ssthresh: self.ssthresh,
+            inflight: self.inflight,
+            delivered: self.acked,
+            phase: if reason.is_some() { Phase::Avoidance } else { Phase::Startup },
+            ..State::default()
+        };
+        let entry = |now, what, state| Entry { now, what, state, signals: Vec::new() };
+        let entries = vec![entry(began, What::Start(Box::new(start)), None), entry(self.at, what, Some(state))];
+        Trace { entries, ..Trace::default() }
+    }
+}

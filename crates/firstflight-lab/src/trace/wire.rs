@@ -1,0 +1,276 @@
+//! A log out of packets that were seen at both ends of a link: what the sender must have learnt from each ACK.
+//!
+//! The kernel's own bookkeeping cannot be asked once per ACK, but everything that it is told crosses the link. What is known exactly:
+//! times, bytes, SACK blocks, RTT samples of data sent once, the receiver's clock, what was dropped. What is inferred, and why the log
+//! says that it is from the [wire](super::Source::Wire):
+//! * a segment counts as lost with the last ACK before it was sent again, because then at the latest the sender thought so;
+//! * the window is the limit of an ACK if less than one segment more would have fitted into it.
+
+use super::{Packet, Ranges, Received, State, Tracer, What, ranges};
+use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
+use firstflight::{Ack, Nanos, Sent, Seq, Time, Told};
+use firstflight_linux::link::{Place, Segment, Sight};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// The window and all that goes with it at a time, as far as it is known.
+pub(crate) type Look<'a> = dyn Fn(Time) -> Option<State> + 'a;
+
+/// One transmission.
+#[derive(Clone, Copy)]
+struct Sending {
+    at: Time,
+    len: u64,
+    once: bool,
+    /// It is in the network, as far as the sender knows.
+    out: bool,
+}
+
+/// A segment that is not acknowledged cumulatively.
+#[derive(Clone, Copy)]
+struct Piece {
+    end: u64,
+    sending: usize,
+    sacked: bool,
+}
+
+struct Reader<'a> {
+    mss: u64,
+    look: &'a Look<'a>,
+    /// Sequence number of the first byte of data, if one was seen.
+    first: Option<u32>,
+    una: u64,
+    nxt: u64,
+    pieces: BTreeMap<u64, Piece>,
+    sendings: Vec<Sending>,
+    inflight: u64,
+    delivered: u64,
+    sent: u64,
+    ece: bool,
+    rtt: Rfc6298Rtt,
+    /// Object bytes at the receiver: in order, and what waits behind holes.
+    in_order: u64,
+    waiting: BTreeMap<u64, u64>,
+    entries: Vec<(What, State)>,
+    last_ack: Option<usize>,
+}
+
+/// When each transmission reached the receiver.
+fn arrivals(sights: &[Sight]) -> HashMap<(u16, u32), VecDeque<u64>> {
+    let mut arrivals: HashMap<(u16, u32), VecDeque<u64>> = HashMap::new();
+    for sight in sights.iter().filter(|sight| sight.place == Place::ReceiverIn) {
+        arrivals.entry((sight.segment.id, sight.segment.seq)).or_default().push_back(sight.at);
+    }
+    arrivals
+}
+
+/// Writes what `sights` tell into the log, which has begun. Times count from the first data. Returns how much later that was than the
+/// link's beginning; `None` if there was no data.
+pub(crate) fn read(tracer: &mut Tracer, sights: &[Sight], mss: u64, look: &Look<'_>) -> Option<u64> {
+    let mut order: Vec<&Sight> = sights.iter().collect();
+    order.sort_by_key(|sight| sight.at);
+    let begin = order.iter().find(|sight| sight.place == Place::SenderOut && sight.segment.data > 0)?.at;
+    let mut arrived = arrivals(sights);
+    let mut reader = Reader {
+        mss: mss.max(1),
+        look,
+        first: None,
+        una: 0,
+        nxt: 0,
+        pieces: BTreeMap::new(),
+        sendings: Vec::new(),
+        inflight: 0,
+        delivered: 0,
+        sent: 0,
+        ece: false,
+        rtt: Rfc6298Rtt::new(RtoParams::LINUX),
+        in_order: 0,
+        waiting: BTreeMap::new(),
+        entries: Vec::new(),
+        last_ack: None,
+    };
+    for sight in order.into_iter().filter(|sight| sight.at >= begin) {
+        let (now, segment) = (Time(sight.at - begin), &sight.segment);
+        match sight.place {
+            Place::SenderOut if segment.data > 0 => {
+                let reached = arrived.get_mut(&(segment.id, segment.seq)).and_then(VecDeque::pop_front);
+                let number = reader.sends(now, segment, reached.is_none());
+                if let Some(at) = reached {
+                    let stream = reader.place(segment.seq).map(|seq| (seq, u64::from(segment.data)));
+                    tracer.receives(Time(at.saturating_sub(begin)), Received::Data { number, bytes: u64::from(segment.len), stream });
+                }
+            }
+            Place::SenderIn => reader.hears(now, segment),
+            Place::ReceiverIn if segment.data > 0 => reader.arrives(segment),
+            Place::ReceiverOut if segment.ack.is_some() && segment.data == 0 && !segment.syn => {
+                tracer.acknowledges(now, u64::from(segment.len));
+            }
+            Place::SenderOut | Place::ReceiverIn | Place::ReceiverOut => {}
+        }
+    }
+    for (what, state) in reader.entries {
+        if let What::Told { told, .. } = &what {
+            tracer.push(told.now(), what, Some(state), Vec::new());
+        }
+    }
+    Some(begin)
+}
+
+impl Reader<'_> {
+    /// Where a sequence number lies in the stream; `None` before the first byte.
+    fn place(&self, seq: u32) -> Option<u64> {
+        let first = self.first?;
+        // The number nearest to the oldest unacknowledged byte.
+        let offset = seq.wrapping_sub(first).wrapping_sub(self.una as u32) as i32;
+        self.una.checked_add_signed(i64::from(offset))
+    }
+
+    fn state(&self, now: Time, rtt: Option<Nanos>, lost: u64) -> State {
+        let known = (self.look)(now).unwrap_or_default();
+        State { inflight: self.inflight, rtt, min_rtt: self.rtt.min(), delivered: self.in_order, lost, ..known }
+    }
+
+    /// A data segment leaves. Returns the number of the transmission.
+    fn sends(&mut self, now: Time, segment: &Segment, dropped: bool) -> u64 {
+        let len = u64::from(segment.data);
+        self.first.get_or_insert(segment.seq);
+        let seq = self.place(segment.seq).unwrap_or(0);
+        let repeat = seq < self.nxt;
+        if repeat {
+            self.give_up(seq, seq + len);
+        }
+        let number = self.sendings.len();
+        self.sendings.push(Sending { at: now, len, once: !repeat, out: true });
+        if repeat {
+            let pieces = self.pieces.range_mut(seq..seq + len);
+            pieces.filter(|(_, piece)| !piece.sacked).for_each(|(_, piece)| piece.sending = number);
+        } else {
+            self.pieces.insert(seq, Piece { end: seq + len, sending: number, sacked: false });
+        }
+        self.nxt = self.nxt.max(seq + len);
+        self.inflight += len;
+        self.sent += len;
+        let told = Told::Sent(Sent { now, bytes: len, nxt: Seq(self.nxt), inflight: self.inflight, srtt: self.rtt.srtt() });
+        let packet =
+            Packet { number: number as u64, bytes: u64::from(segment.len), stream: Some((seq, len)), repeat: Some(repeat), dropped };
+        self.note(told, Some(packet), (Vec::new(), Vec::new()), None, 0);
+        number as u64
+    }
+
+    /// What is sent again from `from` up to `to` was thought lost, with the last ACK at the latest.
+    fn give_up(&mut self, from: u64, to: u64) {
+        let Some(last) = self.last_ack else { return };
+        for piece in self.pieces.range(from..to).map(|(_, piece)| *piece).filter(|piece| !piece.sacked) {
+            let sending = &mut self.sendings[piece.sending];
+            if !std::mem::take(&mut sending.out) {
+                continue;
+            }
+            self.inflight = self.inflight.saturating_sub(sending.len);
+            let (bytes, number, again) = (sending.len, piece.sending as u64, !sending.once);
+            let (What::Told { told: Told::Ack(ack), lost, .. }, state) = &mut self.entries[last] else { continue };
+            ack.lost += bytes;
+            ack.inflight = ack.inflight.saturating_sub(bytes);
+            ack.tx_lost = ack.tx_lost.max(Some(number));
+            ack.lost_again |= again;
+            state.lost = ack.lost;
+            state.inflight = ack.inflight;
+            let mut numbers: Vec<u64> = lost.iter().flat_map(|(from, to)| *from..=*to).collect();
+            numbers.push(number);
+            *lost = ranges(&numbers);
+        }
+    }
+
+    /// An ACK reaches the sender.
+    fn hears(&mut self, now: Time, segment: &Segment) {
+        let Some(upto) = segment.ack.filter(|_| !segment.syn).and_then(|ack| self.place(ack)) else { return };
+        let inflight_before = self.inflight;
+        let mut news: Vec<usize> = Vec::new();
+        let sacks: Vec<(u64, u64)> = segment
+            .sacks
+            .iter()
+            .flatten()
+            .filter_map(|(from, to)| Some((self.place(*from)?, self.place(*to)?)))
+            .filter(|(from, _)| *from >= upto)
+            .collect();
+        for (from, to) in sacks {
+            for (_, piece) in self.pieces.range_mut(from..to.max(from)).filter(|(_, piece)| piece.end <= to && !piece.sacked) {
+                piece.sacked = true;
+                news.push(piece.sending);
+            }
+        }
+        let advanced = upto > self.una;
+        while let Some(piece) = self.pieces.first_entry().filter(|piece| piece.get().end <= upto) {
+            let piece = piece.remove();
+            if !piece.sacked {
+                news.push(piece.sending);
+            }
+        }
+        self.una = self.una.max(upto);
+        let bytes: u64 = news.iter().map(|number| self.sendings[*number].len).sum();
+        for number in &news {
+            let sending = &mut self.sendings[*number];
+            if std::mem::take(&mut sending.out) {
+                self.inflight = self.inflight.saturating_sub(sending.len);
+            }
+        }
+        self.delivered += bytes;
+        // RFC6298 3-1: what was sent twice tells nothing.
+        let once = news.iter().map(|number| self.sendings[*number]).filter(|sending| sending.once).map(|sending| sending.at).max();
+        let rtt = once.filter(|_| news.iter().all(|number| self.sendings[*number].once)).map(|sent| now.since(sent));
+        if let Some(rtt) = rtt {
+            self.rtt.on_sample(rtt);
+        }
+        let ce = segment.ece && !self.ece;
+        self.ece = segment.ece;
+        if bytes == 0 && !advanced && !ce {
+            return;
+        }
+        let sacked = self.pieces.values().filter(|piece| piece.sacked).map(|piece| self.sendings[piece.sending].len).sum();
+        let cwnd = (self.look)(now).map_or(0, |state| state.cwnd);
+        let numbers: Vec<u64> = news.iter().map(|number| *number as u64).collect();
+        let ack = Ack {
+            now,
+            acked: bytes,
+            acked_fresh: bytes,
+            ce,
+            rtt,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min(),
+            una: Seq(self.una),
+            nxt: Seq(self.nxt),
+            advanced,
+            flight: self.nxt - self.una,
+            sacked,
+            inflight_before,
+            inflight: self.inflight,
+            delivered: self.delivered,
+            sent: self.sent,
+            tx_acked: numbers.iter().max().copied(),
+            tx_next: self.sendings.len() as u64,
+            cwnd_limited: inflight_before + self.mss > cwnd,
+            receiver_ts: segment.stamp,
+            ..Ack::default()
+        };
+        self.last_ack = Some(self.entries.len());
+        self.note(Told::Ack(ack), None, (ranges(&numbers), Vec::new()), rtt, 0);
+    }
+
+    /// A data segment reaches the receiver.
+    fn arrives(&mut self, segment: &Segment) {
+        let Some(seq) = self.place(segment.seq) else { return };
+        let end = seq + u64::from(segment.data);
+        let longest = self.waiting.entry(seq).or_default();
+        *longest = end.max(*longest);
+        while let Some((&from, &to)) = self.waiting.first_key_value().filter(|(from, _)| **from <= self.in_order) {
+            self.waiting.remove(&from);
+            self.in_order = self.in_order.max(to);
+        }
+    }
+
+    fn note(&mut self, told: Told, packet: Option<Packet>, (acked, lost): (Ranges, Ranges), rtt: Option<Nanos>, bytes: u64) {
+        let state = self.state(told.now(), rtt, bytes);
+        self.entries.push((What::Told { told, packet, acked, lost }, state));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! Traces of real Linux TCP: what crossed the link agrees with the trial and with the path. Needs root; says what is missing and passes
+//! where that is not given.
+#![cfg(target_os = "linux")]
+
+use firstflight::Told;
+use firstflight_lab::compare::{Keep, Takes};
+use firstflight_lab::trace::{Received, Source, Trace, What};
+use firstflight_lab::{Ground, Plan, Testbed, TrialRow, hosts_of_tcp, parse_arms};
+use firstflight_path::Path;
+use std::sync::Mutex;
+
+fn traced(path: &str, arms: &str) -> Option<Vec<(TrialRow, Trace)>> {
+    let ground = Ground {
+        testbed: Testbed::Linux,
+        host: hosts_of_tcp("rack").expect("hosts"),
+        ..Ground::new(Path::parse(path).expect("a path"), 3_000_000)
+    };
+    let traces = Mutex::<Vec<(usize, Trace)>>::default();
+    let take = |arm, _, trace| {
+        traces.lock().expect("no panic").push((arm, trace));
+        Ok(())
+    };
+    let plan = Plan { arms: parse_arms(arms).expect("arms"), ground, seed: 1, repeat: 1 };
+    match plan.run_traced(Keep::Rows, Some(&Takes { repeats: true, take: &take }), &|| ()) {
+        Ok(comparison) => {
+            let mut traces = traces.into_inner().expect("no panic");
+            traces.sort_by_key(|(arm, _)| *arm);
+            Some(comparison.rows.into_iter().zip(traces.into_iter().map(|(_, trace)| trace)).collect())
+        }
+        Err(bad) if bad.to_string().contains("needs") => {
+            println!("skipped: {bad}");
+            None
+        }
+        Err(bad) => panic!("{bad}"),
+    }
+}
+
+#[test]
+fn the_log_of_a_kernel_sender_agrees_with_its_trial_and_its_path() {
+    let Some(trials) = traced("rate=50Mbit,rtt=40ms,queue=20ms", "kernel:cubic,hystart++") else { return };
+    for (row, trace) in trials {
+        let arm = &row.arm;
+        assert_eq!(trace.start().map(|start| start.source), Some(Source::Wire), "{arm}: the log says how it came about");
+        let (mut sent, mut acked, mut lost, mut smallest) = (0, 0, 0, u64::MAX);
+        for entry in &trace.entries {
+            match &entry.what {
+                What::Told { told: Told::Sent(_), .. } => sent += 1,
+                What::Told { told: Told::Ack(ack), .. } => {
+                    acked += ack.acked;
+                    lost += ack.lost;
+                    smallest = ack.rtt.map_or(smallest, |rtt| rtt.0.min(smallest));
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(acked, 3_000_000, "{arm}: every byte is acknowledged once");
+        assert_eq!(sent, row.packets_sent, "{arm}: as many packets as the kernel counts");
+        assert_eq!(lost > 0, row.retransmitted_bytes > 0, "{arm}: {lost} bytes are lost, {} were sent again", row.retransmitted_bytes);
+        let rtt_ms = smallest as f64 / 1e6;
+        assert!((39.9..42.0).contains(&rtt_ms), "{arm}: the smallest RTT is {rtt_ms} ms on a path of 40");
+        let arrived = trace.receiver.iter().filter(|(_, what)| matches!(what, Received::Data { .. })).count() as u64;
+        let dropped = trace
+            .entries
+            .iter()
+            .filter(|entry| matches!(&entry.what, What::Told { packet: Some(packet), .. } if packet.dropped))
+            .count() as u64;
+        assert_eq!(arrived + dropped, sent, "{arm}: what is sent arrives or is dropped");
+        let delivered = trace.entries.iter().rev().find_map(|entry| entry.state).map(|state| state.delivered);
+        assert_eq!(delivered, Some(3_000_000), "{arm}: the receiver has it all in order");
+        let exit = trace.entries.iter().find_map(|entry| if let What::Exit(exit) = entry.what { Some(exit.reason.name()) } else { None });
+        assert_eq!(exit, row.exit.as_ref().map(|exit| exit.reason), "{arm}: the exit is the one that the kernel reported");
+    }
+}
