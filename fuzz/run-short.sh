@@ -16,8 +16,11 @@ trap 'rm -f "$log"' EXIT
 for target in $(cargo +nightly fuzz list); do
     dict=""
     [ "$target" = arm_text ] && dict="-dict=fuzz/arm.dict"
+    # What is found goes into the corpus; seeds are ours and stay as they are.
+    seeds=""
+    [ -d "fuzz/seeds/$target" ] && mkdir -p "fuzz/corpus/$target" && seeds="fuzz/corpus/$target fuzz/seeds/$target"
     # shellcheck disable=SC2086
-    if nice -n 10 cargo +nightly fuzz run "$target" -- -max_total_time="$seconds" -max_len=2000 -timeout=10 $dict >"$log" 2>&1; then
+    if nice -n 10 cargo +nightly fuzz run "$target" $seeds -- -max_total_time="$seconds" -max_len=2000 -timeout=10 $dict >"$log" 2>&1; then
         echo "fuzz: $target: $(grep '^Done ' "$log" || tail -1 "$log"), nothing found"
     else
         cat "$log"

@@ -14,7 +14,7 @@ use firstflight_replay::results::{FileRow, Results};
 use firstflight_replay::{Fault, Place, input, read, report};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Seek};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -153,6 +153,11 @@ fn follow(files: &[String], settings: Settings, group_by: GroupBy) -> Result<(Re
     }
     match first {
         Some(fault) if rows.iter().all(|row| row.connections == 0) => Err(Bad(fault.to_string())),
+        _ if replay.done.is_empty() => Err(Bad(format!(
+            "{}: {} connections, none of them with 10 ACKs or more: too short to tell anything",
+            files.join(", "),
+            replay.short
+        ))),
         _ => Ok((replay, rows)),
     }
 }
@@ -163,9 +168,15 @@ fn read_one(file: &str, replay: &mut Replay) -> Result<firstflight_replay::Exten
         return read::read(file, replay);
     }
     let fault = |error: std::io::Error| Fault::new(file, Place::File, format!("cannot be read: {error}"));
-    let opened = File::open(file).map_err(fault)?;
+    let mut opened = File::open(file).map_err(fault)?;
     let size = opened.metadata().ok().filter(std::fs::Metadata::is_file).map(|data| data.len());
+    // A pipe cannot be looked at twice.
     let Some(size) = size else { return read::read(file, replay) };
+    let mut magic = [0; 4];
+    if opened.read(&mut magic).map_err(fault)? == 4 && magic == *b"PAR1" {
+        return parquet(file, opened, replay);
+    }
+    opened.rewind().map_err(fault)?;
     let bar = ProgressBar::hidden();
     bar.set_length(size);
     if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left") {
@@ -177,6 +188,24 @@ fn read_one(file: &str, replay: &mut Replay) -> Result<firstflight_replay::Exten
         input::decompress(BufReader::with_capacity(1 << 16, patient)).map_err(fault).and_then(|bytes| read::from(file, bytes, replay));
     bar.finish_and_clear();
     read
+}
+
+/// A Parquet trace of ours: the same table in other clothes. It is read whole, as the lab reads it.
+#[cfg(feature = "parquet")]
+fn parquet(file: &str, opened: File, replay: &mut Replay) -> Result<firstflight_replay::Extent, Fault> {
+    use firstflight_lab::trace;
+    let fault = |what: String| Fault::new(file, Place::File, what);
+    let traces = trace::parquet::read(opened).map_err(|Bad(what)| fault(what))?;
+    let mut table = Vec::new();
+    trace::csv::write(&traces.iter().collect::<Vec<_>>(), &mut table).map_err(|error| fault(error.to_string()))?;
+    read::from(file, Box::new(std::io::Cursor::new(table)), replay)
+}
+
+/// A Parquet trace, which this build cannot read.
+#[cfg(not(feature = "parquet"))]
+fn parquet(file: &str, _: File, _: &mut Replay) -> Result<firstflight_replay::Extent, Fault> {
+    let what = "a Parquet file; this build reads none (`--features parquet`), but the same trace as .csv or .sqlog";
+    Err(Fault::new(file, Place::File, what))
 }
 
 /// Moves a progress bar along, and shows it only to those who wait.

@@ -35,8 +35,8 @@ pub fn findings(followed: &Followed, shown: &Shown) -> Vec<Finding> {
     found.into_iter().flatten().collect()
 }
 
-fn finding(kind: &'static str, value: f64, text: String) -> Option<Finding> {
-    Some(Finding { kind, value, text })
+fn finding(kind: &'static str, value: f64, text: String) -> Finding {
+    Finding { kind, value, text }
 }
 
 /// A number of a sentence: three digits that matter.
@@ -57,7 +57,7 @@ fn lower_bound(shown: &Shown) -> Option<Finding> {
         "No queue and no loss showed: the path carries at least {} Mbit/s, perhaps more. Distances are measured from what was seen.",
         say(rate)
     );
-    finding("lower_bound", rate, text)
+    Some(finding("lower_bound", rate, text))
 }
 
 fn grid(signals: &Signals, min_rtt: Option<Nanos>) -> Option<Finding> {
@@ -69,7 +69,7 @@ fn grid(signals: &Signals, min_rtt: Option<Nanos>) -> Option<Finding> {
         say(ms(period)),
         say(per_burst)
     );
-    finding("ack_grid", ms(period), text)
+    Some(finding("ack_grid", ms(period), text))
 }
 
 /// ACKs in bursts without a grid.
@@ -85,7 +85,7 @@ fn bursts(signals: &Signals) -> Option<Finding> {
         say(interval / 1e6),
         say(near / 1e3)
     );
-    finding("ack_bursts", interval / 1e6, text)
+    Some(finding("ack_bursts", interval / 1e6, text))
 }
 
 fn aggregation(signals: &Signals, mss: u64) -> Option<Finding> {
@@ -100,7 +100,7 @@ fn aggregation(signals: &Signals, mss: u64) -> Option<Finding> {
         say(packets),
         say(most / mss.max(1) as f64)
     );
-    finding("aggregation", packets, text)
+    Some(finding("aggregation", packets, text))
 }
 
 /// A return channel whose grants grow with demand: ACKs per second rise by a steady factor while the RTT is inflated although little is in
@@ -126,7 +126,7 @@ fn grants(signals: &Signals, shown: &Shown) -> Option<Finding> {
          channel was granted capacity bit by bit. What a startup reads from RTT or ACK rate in these seconds is the return channel.",
         say(ms(signals.seconds[length].rtt))
     );
-    finding("grants", factor, text)
+    Some(finding("grants", factor, text))
 }
 
 fn receiver_clock(signals: &Signals, shown: &Shown) -> Option<Finding> {
@@ -139,7 +139,7 @@ fn receiver_clock(signals: &Signals, shown: &Shown) -> Option<Finding> {
         say(mbps(best)),
         if (rate / best - 1.0).abs() > 0.25 { " The return path distorts what the sender sees." } else { "" }
     );
-    finding("receiver_clock", mbps(rate), text)
+    Some(finding("receiver_clock", mbps(rate), text))
 }
 
 /// Losses without a queue before them, and a higher rate before the first one than ever after: a token bucket.
@@ -170,14 +170,14 @@ fn policer(followed: &Followed, shown: &Shown) -> Option<Finding> {
             say(mbps(after.rate * shown.wire)),
             say(bucket / 1e3)
         );
-        return finding("policer", mbps(after.rate * shown.wire), text);
+        return Some(finding("policer", mbps(after.rate * shown.wire), text));
     }
     let text = format!(
         "{} % were lost while the queue stood at {} ms or less: a shallow buffer or losses by chance, not by the sender's window alone.",
         say(loss * 100.0),
         say((queue / 1e6).max(0.0))
     );
-    finding("shallow_buffer", loss * 100.0, text)
+    Some(finding("shallow_buffer", loss * 100.0, text))
 }
 
 fn app_limited(followed: &Followed) -> Option<Finding> {
@@ -191,7 +191,7 @@ fn app_limited(followed: &Followed) -> Option<Finding> {
         say(share * 100.0),
         signals.app_limited_stretches
     );
-    finding("app_limited", share * 100.0, text)
+    Some(finding("app_limited", share * 100.0, text))
 }
 
 fn receiver_limited(signals: &Signals) -> Option<Finding> {
@@ -203,7 +203,7 @@ fn receiver_limited(signals: &Signals) -> Option<Finding> {
         "At {} % of the ACKs the receiver's window was full: it, and not the congestion window, held the sender back. A larger receive buffer comes first.",
         say(share * 100.0)
     );
-    finding("receiver_limited", share * 100.0, text)
+    Some(finding("receiver_limited", share * 100.0, text))
 }
 
 fn marks(signals: &Signals) -> Option<Finding> {
@@ -211,5 +211,5 @@ fn marks(signals: &Signals) -> Option<Finding> {
         return None;
     }
     let text = format!("{} ACKs reported congestion marks: the path marks instead of dropping.", signals.marks);
-    finding("marks", signals.marks as f64, text)
+    Some(finding("marks", signals.marks as f64, text))
 }

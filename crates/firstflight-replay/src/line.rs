@@ -1,10 +1,12 @@
-//! The course of a connection over time, thinned as it grows: at most a fixed number of moments, evenly spread over the ACKs.
+//! The course of a connection over time, thinned as it grows: at most a fixed number of moments, evenly spread over its time.
 
 use crate::replay::Run;
 use firstflight::{Ack, Time};
 
-/// Moments that are kept at most; half of them are dropped whenever there are more.
-const MOST: usize = 1600;
+/// Moments that are kept at most; when there are more, those go that stand closest.
+const MOST: usize = 2000;
+/// What is left then is this fraction of the time so far apart.
+const PARTS: u64 = 800;
 
 /// One moment.
 #[derive(Clone, Debug)]
@@ -13,8 +15,6 @@ pub struct Moment {
     pub now: Time,
     /// RTT sample, ns.
     pub rtt: Option<u64>,
-    /// Since the ACK before, ns.
-    pub gap: u64,
     /// In flight, bytes.
     pub inflight: u64,
     /// The real sender's window, bytes, where it said so.
@@ -34,15 +34,28 @@ pub struct Line {
     pub names: Vec<Vec<&'static str>>,
     /// When something was lost, and how many bytes; thinned likewise.
     pub losses: Vec<(Time, u64)>,
+    /// When an ACK came, and how long after the one before, ns: every so many ACKs, and those of [`Line::moments`].
+    pub gaps: Vec<(Time, u64)>,
     stride: u64,
     seen: u64,
+    first: Option<Time>,
     last: Option<Time>,
     sender_cwnd: Option<u64>,
 }
 
 impl Line {
     pub(crate) fn new(runs: usize) -> Line {
-        Line { moments: Vec::new(), names: vec![Vec::new(); runs], losses: Vec::new(), stride: 1, seen: 0, last: None, sender_cwnd: None }
+        Line {
+            moments: Vec::new(),
+            names: vec![Vec::new(); runs],
+            losses: Vec::new(),
+            gaps: Vec::new(),
+            stride: 1,
+            seen: 0,
+            first: None,
+            last: None,
+            sender_cwnd: None,
+        }
     }
 
     pub(crate) fn sender_window(&mut self, cwnd: u64) {
@@ -52,19 +65,21 @@ impl Line {
     pub(crate) fn see(&mut self, ack: &Ack, runs: &[Run]) {
         if ack.lost > 0 {
             self.losses.push((ack.now, ack.lost));
-            if self.losses.len() > MOST {
-                let mut index = 0;
-                self.losses.retain(|_| {
-                    index += 1;
-                    index % 2 == 0
-                });
-            }
+            halve(&mut self.losses);
         }
         let gap = self.last.replace(ack.now).map_or(0, |last| ack.now.since(last).0);
         self.seen += 1;
-        // The moment at which a startup leaves is kept whatever the stride.
+        let apart = ack.now.since(*self.first.get_or_insert(ack.now)).0 / PARTS;
+        let due = self.moments.last().is_none_or(|last| ack.now.since(last.now).0 >= apart / 2);
+        // The moment at which a startup leaves is kept however close.
         let leaves = runs.iter().any(|run| run.left.is_some_and(|left| left.exit.at == ack.now));
-        if self.seen % self.stride != 0 && !leaves {
+        if gap > 0 && (due || self.seen.is_multiple_of(self.stride)) {
+            self.gaps.push((ack.now, gap));
+            if halve(&mut self.gaps) {
+                self.stride *= 2;
+            }
+        }
+        if !due && !leaves {
             return;
         }
         let mut signals = Vec::with_capacity(runs.len());
@@ -91,19 +106,33 @@ impl Line {
         self.moments.push(Moment {
             now: ack.now,
             rtt: ack.rtt.map(|rtt| rtt.0),
-            gap,
             inflight: ack.inflight_before,
             sender_cwnd: self.sender_cwnd,
             cwnds: runs.iter().map(cwnd).collect(),
             signals,
         });
         if self.moments.len() > MOST {
-            let mut index = 0;
-            self.moments.retain(|_| {
-                index += 1;
-                index % 2 == 0
+            let mut kept: Option<Time> = None;
+            self.moments.retain(|moment| {
+                let keep = kept.is_none_or(|last| moment.now.since(last).0 >= apart);
+                if keep {
+                    kept = Some(moment.now);
+                }
+                keep
             });
-            self.stride *= 2;
         }
     }
+}
+
+/// Drops every second one if there are too many; whether it did.
+fn halve<T>(list: &mut Vec<T>) -> bool {
+    if list.len() <= 2 * MOST {
+        return false;
+    }
+    let mut index = 0;
+    list.retain(|_| {
+        index += 1;
+        index % 2 == 0
+    });
+    true
 }

@@ -56,7 +56,8 @@ pub struct Row {
     pub transport: Option<String>,
     pub seed: Option<u64>,
     pub start_ns: Option<u64>,
-    pub rate_bps: Option<u64>,
+    pub path_rate_bps: Option<u64>,
+    pub path_rtt_ns: Option<u64>,
     pub initial_window_bytes: Option<u64>,
     pub paced: Option<bool>,
     pub max_burst_bytes: Option<u64>,
@@ -151,8 +152,8 @@ impl Own {
                 arm: arm.to_owned(),
                 config,
                 oracle_exit: row.oracle_exit_bytes.unwrap_or(u64::MAX),
-                complete: row.source.as_deref() != Some("wire"),
-                path: row.rate_bps.zip(row.rtt_ns),
+                complete: row.source.as_deref().is_none_or(|source| source == "controller"),
+                path: row.path_rate_bps.zip(row.path_rtt_ns),
             }),
         }));
         Ok(())

@@ -113,7 +113,9 @@ fn quoted(text: &str) -> String {
 /// The population file of these connections; `command` is what made it. `None` without any.
 pub fn to_toml(entries: &[Entry], command: &str) -> Option<String> {
     let mut groups: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
-    entries.iter().for_each(|entry| groups.entry(&entry.group).or_default().push(entry));
+    for entry in entries {
+        groups.entry(&entry.group).or_default().push(entry);
+    }
     if groups.is_empty() {
         return None;
     }

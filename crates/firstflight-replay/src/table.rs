@@ -6,6 +6,7 @@ use crate::own::{self, Own};
 use crate::trace::{Extent, Id, Opening, Sink, Step};
 use csv::{ByteRecord, ErrorKind, ReaderBuilder};
 use firstflight::event::Transport;
+use firstflight::units::MAX_BYTES;
 use firstflight::{Ack, Nanos, Sent, Seq, Time};
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -205,132 +206,201 @@ struct Sender {
 
 /// A packet of data if no column says.
 const USUAL_MSS: u64 = 1448;
+/// IPv4 and TCP headers with time stamps.
+const HEADERS: u64 = 52;
+
+/// One row: one ACK.
+struct AckRow {
+    now: Time,
+    acked: u64,
+    rtt: Option<Nanos>,
+    lost: u64,
+    mss: u64,
+    /// `una` and `nxt` after it.
+    sequence: Option<(u64, u64)>,
+    inflight: Option<u64>,
+    cwnd: Option<u64>,
+    app_limited: bool,
+    ce: bool,
+    receiver_ts: Option<u32>,
+}
+
+/// The cells of a row.
+struct Cells<'a>(&'a ByteRecord);
+
+impl Cells<'_> {
+    fn text(&self, index: usize) -> String {
+        String::from_utf8_lossy(&self.0[index]).into_owned()
+    }
+
+    fn number(&self, index: usize, what: &str) -> Result<f64, String> {
+        let text = self.text(index);
+        let number = text.parse::<f64>().ok().filter(|x| x.is_finite() && (0.0..1.8e19).contains(x));
+        number.ok_or_else(|| format!("{what}: `{text}` is no number, 0 or more"))
+    }
+
+    fn whole(&self, index: Option<usize>, what: &str) -> Result<Option<u64>, String> {
+        match index.filter(|index| !self.0[*index].is_empty()) {
+            // Whole numbers are read as such: a double holds only 53 bits.
+            Some(index) => self.text(index).parse::<u64>().or_else(|_| self.number(index, what).map(|x| x as u64)).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn nanos(&self, (index, scale): (usize, f64), what: &str) -> Result<u64, String> {
+        Ok((self.number(index, what)? * scale + 0.5) as u64)
+    }
+
+    fn flag(&self, index: Option<usize>) -> bool {
+        index.is_some_and(|index| matches!(&self.0[index], b"1" | b"true" | b"True" | b"yes"))
+    }
+}
+
+impl AckRow {
+    fn parse(columns: &Columns, record: &ByteRecord) -> Result<AckRow, String> {
+        let cells = Cells(record);
+        let rtt = columns.rtt.filter(|(index, _)| !record[*index].is_empty()).map(|column| cells.nanos(column, "the RTT")).transpose()?;
+        let sequence = match columns.sequence {
+            Some((una, nxt)) => cells.whole(Some(una), "una")?.zip(cells.whole(Some(nxt), "nxt")?),
+            None => None,
+        };
+        Ok(AckRow {
+            now: Time(cells.nanos(columns.time, "the time")?),
+            acked: cells.whole(Some(columns.acked), "acked_bytes")?.unwrap_or(0).min(MAX_BYTES),
+            rtt: rtt.filter(|rtt| *rtt > 0).map(Nanos),
+            lost: cells.whole(columns.lost, "lost_bytes")?.unwrap_or(0).min(MAX_BYTES),
+            mss: cells.whole(columns.mss, "mss")?.unwrap_or(USUAL_MSS).clamp(1, 65_536),
+            sequence,
+            inflight: cells.whole(columns.inflight, "inflight_bytes")?.map(|bytes| bytes.min(MAX_BYTES)),
+            cwnd: cells.whole(columns.cwnd, "cwnd_bytes")?,
+            app_limited: cells.flag(columns.app_limited),
+            ce: cells.flag(columns.ce),
+            receiver_ts: cells.whole(columns.receiver_ts, "receiver_ts")?.map(|ticks| ticks as u32),
+        })
+    }
+
+    /// In flight before this ACK.
+    fn before(&self) -> u64 {
+        let outstanding = |(una, nxt): (u64, u64)| nxt.saturating_sub(una).min(MAX_BYTES) + self.acked;
+        self.inflight.or(self.sequence.map(outstanding)).unwrap_or(self.acked)
+    }
+}
+
+impl AckRows {
+    /// A connection begins with its first row.
+    fn open(&mut self, key: &str, row: &AckRow, cells: &Cells<'_>, sink: &mut impl Sink) {
+        if self.senders.len() >= MOST_CONNECTIONS
+            && let Some(stale) = self.senders.iter().min_by_key(|(_, sender)| sender.last).map(|(key, _)| key.clone())
+            && let Some(sender) = self.senders.remove(&stale)
+        {
+            sink.close(sender.id);
+        }
+        let (before, mss) = (row.before(), row.mss);
+        let says_quic = self.columns.transport.is_some_and(|index| cells.text(index) == "quic");
+        let start = Time(row.now.0.saturating_sub(row.rtt.map_or(0, |rtt| rtt.0)));
+        let first = row.sequence.map_or(0, |(una, _)| una.saturating_sub(row.acked));
+        let id = sink.open(Opening {
+            name: if key.is_empty() { self.file.clone() } else { format!("{} {key}", self.file) },
+            group: self.columns.group.map(|index| cells.text(index)).filter(|group| !group.is_empty()),
+            origin: "table of ACKs".into(),
+            transport: if says_quic { Transport::Quic } else { Transport::Tcp },
+            made: start,
+            start,
+            mss,
+            first_flight: before.min(64 * mss),
+            nxt: Seq(first),
+            paced: None,
+            handshake_rtt: None,
+            ran: None,
+        });
+        self.opened += 1;
+        let nxt = first.saturating_add(before);
+        let sent = Sent { now: start, bytes: before, nxt: Seq(nxt), inflight: before, srtt: None };
+        sink.step(id, &Step::Sent(sent, before + before.div_ceil(mss) * HEADERS));
+        let sender = Sender { id, rtt: Rtt::default(), last: start, delivered: 0, sent: before, una: first, nxt, mss };
+        self.senders.insert(key.to_owned(), sender);
+    }
+}
+
+impl Sender {
+    /// What one row adds.
+    fn take(&mut self, row: &AckRow, sink: &mut impl Sink) -> Result<(), String> {
+        let &AckRow { now, acked, rtt, lost, mss, .. } = row;
+        if now < self.last {
+            return Err(format!("the time goes back by {} ns", self.last.0 - now.0));
+        }
+        self.last = now;
+        if mss != self.mss {
+            self.mss = mss;
+            sink.step(self.id, &Step::Mss(mss));
+        }
+        if let Some(cwnd) = row.cwnd {
+            sink.step(self.id, &Step::Window { now, cwnd, ssthresh: None });
+        }
+        if let Some(rtt) = rtt {
+            self.rtt.add(rtt);
+        }
+        self.delivered = self.delivered.saturating_add(acked);
+        let before = row.before();
+        let una = row.sequence.map_or(self.una.saturating_add(acked), |(una, _)| una);
+        let nxt = row.sequence.map_or(self.una.saturating_add(before.max(acked)), |(_, nxt)| nxt);
+        let sent_now = nxt.saturating_sub(self.nxt).min(MAX_BYTES) + lost;
+        self.nxt = self.nxt.max(nxt);
+        if sent_now > 0 {
+            self.sent = self.sent.saturating_add(sent_now);
+            let sent = Sent { now, bytes: sent_now, nxt: Seq(self.nxt), inflight: before, srtt: self.rtt.srtt() };
+            sink.step(self.id, &Step::Sent(sent, sent_now + sent_now.div_ceil(mss) * HEADERS));
+        }
+        let advanced = una > self.una;
+        self.una = self.una.max(una);
+        let inflight = before.saturating_sub(acked + lost);
+        let ack = Ack {
+            now,
+            acked,
+            acked_fresh: acked,
+            lost,
+            ce: row.ce,
+            rtt,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min(),
+            una: Seq(una),
+            nxt: Seq(nxt),
+            advanced,
+            flight: inflight + lost,
+            inflight_before: before,
+            inflight,
+            delivered: self.delivered,
+            sent: self.sent,
+            // Ordinals of transmissions: what was delivered counts as sent in order.
+            tx_acked: (acked > 0).then_some(self.delivered),
+            tx_lost: (lost > 0).then_some(self.delivered.saturating_add(1)),
+            tx_next: self.delivered.saturating_add(before.max(1)),
+            app_limited: row.app_limited,
+            receiver_ts: row.receiver_ts,
+            ..Ack::default()
+        };
+        sink.step(self.id, &Step::Ack(ack));
+        Ok(())
+    }
+}
 
 impl<S: Sink> Rows<S> for AckRows {
     fn take(&mut self, record: &ByteRecord, sink: &mut S) -> Result<(), String> {
-        let cell = |index: usize| String::from_utf8_lossy(&record[index]);
-        let number = |index: usize, what: &str| {
-            let text = cell(index);
-            let number = text.parse::<f64>().ok().filter(|x| x.is_finite() && (0.0..1.8e19).contains(x));
-            number.ok_or_else(|| format!("{what}: `{text}` is no number, 0 or more"))
-        };
-        let whole = |index: Option<usize>, what: &str| match index.filter(|index| !record[*index].is_empty()) {
-            // Whole numbers are read as such: a double holds only 53 bits.
-            Some(index) => cell(index).parse::<u64>().or_else(|_| number(index, what).map(|x| x as u64)).map(Some),
-            None => Ok(None),
-        };
-        let flag = |index: Option<usize>| index.is_some_and(|index| matches!(&record[index], b"1" | b"true" | b"True" | b"yes"));
-        let columns = &self.columns;
-        let now = Time((number(columns.time.0, "the time")? * columns.time.1 + 0.5) as u64);
-        let acked = whole(Some(columns.acked), "acked_bytes")?.unwrap_or(0);
-        let rtt = match columns.rtt.filter(|(index, _)| !record[*index].is_empty()) {
-            Some((index, scale)) => Some(Nanos((number(index, "the RTT")? * scale + 0.5) as u64)).filter(|rtt| rtt.0 > 0),
-            None => None,
-        };
-        let lost = whole(columns.lost, "lost_bytes")?.unwrap_or(0);
-        let mss = whole(columns.mss, "mss")?.unwrap_or(USUAL_MSS).clamp(1, 65_536);
-        let sequence =
-            columns.sequence.map(|(una, nxt)| Ok::<_, String>((whole(Some(una), "una")?, whole(Some(nxt), "nxt")?))).transpose()?;
-        let sequence = sequence.and_then(|(una, nxt)| una.zip(nxt));
-        let inflight = whole(columns.inflight, "inflight_bytes")?;
-        let key = columns.connection.map_or(String::new(), |index| cell(index).chars().take(100).collect());
+        let row = AckRow::parse(&self.columns, record)?;
+        let cells = Cells(record);
+        let key: String = self.columns.connection.map_or(String::new(), |index| cells.text(index).chars().take(100).collect());
         if !self.senders.contains_key(&key) {
-            if self.senders.len() >= MOST_CONNECTIONS
-                && let Some(stale) = self.senders.iter().min_by_key(|(_, sender)| sender.last).map(|(key, _)| key.clone())
-                && let Some(sender) = self.senders.remove(&stale)
-            {
-                sink.close(sender.id);
-            }
-            let before = inflight.or(sequence.map(|(una, nxt)| nxt.saturating_sub(una) + acked)).unwrap_or(acked);
-            let transport = columns.transport.map(&cell).filter(|text| text == "quic").map_or(Transport::Tcp, |_| Transport::Quic);
-            let first_flight = before.min(64 * mss);
-            let start = Time(now.0.saturating_sub(rtt.map_or(0, |rtt| rtt.0)));
-            let first = sequence.map_or(0, |(una, _)| una.saturating_sub(acked));
-            let name = if key.is_empty() { self.file.clone() } else { format!("{} {key}", self.file) };
-            let id = sink.open(Opening {
-                name,
-                group: columns.group.map(|index| cell(index).into_owned()).filter(|group| !group.is_empty()),
-                origin: "table of ACKs".into(),
-                transport,
-                made: start,
-                start,
-                mss,
-                first_flight,
-                nxt: Seq(first),
-                paced: None,
-                handshake_rtt: None,
-                ran: None,
-            });
-            self.opened += 1;
-            let sent = Sent { now: start, bytes: before, nxt: Seq(first + before), inflight: before, srtt: None };
-            sink.step(id, &Step::Sent(sent, before + before.div_ceil(mss) * 52));
-            let sender = Sender { id, rtt: Rtt::default(), last: start, delivered: 0, sent: before, una: first, nxt: first + before, mss };
-            self.senders.insert(key.clone(), sender);
+            self.open(&key, &row, &cells, sink);
         }
-        let Some(sender) = self.senders.get_mut(&key) else { return Ok(()) };
-        if now < sender.last {
-            return Err(format!("the time goes back by {} ns", sender.last.0 - now.0));
-        }
-        sender.last = now;
-        if mss != sender.mss {
-            sender.mss = mss;
-            sink.step(sender.id, &Step::Mss(mss));
-        }
-        if let Some(cwnd) = whole(columns.cwnd, "cwnd_bytes")? {
-            sink.step(sender.id, &Step::Window { now, cwnd, ssthresh: None });
-        }
-        rtt.into_iter().for_each(|rtt| sender.rtt.add(rtt));
-        sender.delivered += acked;
-        let (una, nxt) = sequence.unwrap_or((sender.una + acked, sender.una + inflight.unwrap_or(acked).max(acked)));
-        let before = inflight.unwrap_or_else(|| nxt.saturating_sub(una) + acked);
-        let sent_now = nxt.saturating_sub(sender.nxt) + lost;
-        sender.nxt = sender.nxt.max(nxt);
-        if sent_now > 0 {
-            sender.sent += sent_now;
-            let sent = Sent { now, bytes: sent_now, nxt: Seq(sender.nxt), inflight: before, srtt: sender.rtt.srtt() };
-            sink.step(sender.id, &Step::Sent(sent, sent_now + sent_now.div_ceil(mss) * 52));
-        }
-        let advanced = una > sender.una;
-        sender.una = sender.una.max(una);
-        let inflight = before.saturating_sub(acked + lost);
-        sink.step(
-            sender.id,
-            &Step::Ack(Ack {
-                now,
-                acked,
-                acked_fresh: acked,
-                lost,
-                ce: flag(columns.ce),
-                rtt,
-                srtt: sender.rtt.srtt(),
-                min_rtt: sender.rtt.min(),
-                una: Seq(una),
-                nxt: Seq(nxt),
-                advanced,
-                flight: inflight + lost,
-                sacked: 0,
-                inflight_before: before,
-                inflight,
-                delivered: sender.delivered,
-                sent: sender.sent,
-                // Ordinals of transmissions: what was delivered counts as sent in order.
-                tx_acked: (acked > 0).then_some(sender.delivered),
-                tx_lost: (lost > 0).then_some(sender.delivered + 1),
-                tx_next: sender.delivered + before.max(1),
-                lost_again: false,
-                rescue_next: false,
-                cwnd_limited: false,
-                app_limited: flag(columns.app_limited),
-                receiver_ts: whole(columns.receiver_ts, "receiver_ts")?.map(|ticks| ticks as u32),
-            }),
-        );
-        Ok(())
+        self.senders.get_mut(&key).map_or(Ok(()), |sender| sender.take(&row, sink))
     }
 
     fn end(&mut self, sink: &mut S) -> u64 {
         let mut senders: Vec<Id> = self.senders.drain().map(|(_, sender)| sender.id).collect();
         senders.sort_unstable();
-        senders.into_iter().for_each(|id| sink.close(id));
+        for id in senders {
+            sink.close(id);
+        }
         self.opened
     }
 }

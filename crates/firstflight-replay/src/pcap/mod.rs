@@ -90,7 +90,7 @@ impl Capture {
         } else if self.received > 0 {
             format!("{} bytes of TCP data, all captured at the receiving end; the capture of the sending end is needed", self.received)
         } else {
-            format!("{} TCP segments, but no data that was acknowledged", self.segments)
+            format!("{} TCP segments, but in no connection enough data that was acknowledged", self.segments)
         };
         Fault::new(&self.file, Place::File, what)
     }
@@ -264,7 +264,9 @@ impl Capture {
     fn end(&mut self, sink: &mut impl Sink) {
         let mut left: Vec<_> = std::mem::take(&mut self.conversations).into_iter().collect();
         left.sort_by_key(|(key, _)| *key);
-        left.into_iter().for_each(|(_, conversation)| self.finish(conversation, sink));
+        for (_, conversation) in left {
+            self.finish(conversation, sink);
+        }
     }
 }
 

@@ -18,6 +18,8 @@ const LEAST_TIMEOUT: Nanos = Nanos::from_millis(190);
 /// Sequence numbers this far ahead of what was sent are of another connection.
 const FAR: u64 = 1 << 30;
 const USUAL_MSS: u64 = 1448;
+/// What fits into this many segments is no startup.
+const LEAST_SEGMENTS: u64 = 4;
 
 /// Bytes that left together.
 #[derive(Clone, Copy, Debug)]
@@ -112,9 +114,9 @@ impl Sender {
         }
     }
 
-    /// It has sent data that was acknowledged.
+    /// It has sent data that was acknowledged, and more than a request.
     pub fn is_open(&self) -> bool {
-        self.id.is_some()
+        self.id.is_some() && self.delivered > LEAST_SEGMENTS * self.mss
     }
 
     /// Everything sent was acknowledged.
@@ -358,7 +360,9 @@ impl Sender {
         }
         self.last_ack = Some(now);
         let rtt = news.rtt.map(|at| now.since(at)).filter(|rtt| rtt.0 > 0);
-        rtt.into_iter().for_each(|rtt| self.rtt.add(rtt));
+        if let Some(rtt) = rtt {
+            self.rtt.add(rtt);
+        }
         if news.bytes == 0 && !marked {
             self.see_needless(duplicate, sink);
             return;

@@ -85,8 +85,8 @@ pub struct Frames {
     pub data_bytes: u64,
     /// Acknowledged packet numbers, both ends included.
     pub acked: Vec<(u64, u64)>,
-    /// An ACK frame was there, with ranges or without.
-    pub ack_frames: u32,
+    /// ACK frames, with ranges or without.
+    pub acks: u32,
     /// CE marks counted so far by the peer.
     pub ce: Option<u64>,
 }
@@ -119,7 +119,7 @@ impl Frames {
         let kind = frame.kind.as_deref().unwrap_or("");
         match kind {
             "ack" | "ack_ecn" => {
-                self.ack_frames += 1;
+                self.acks += 1;
                 self.acked.extend(frame.ranges);
                 self.ce = frame.ce.or(self.ce);
             }
@@ -176,10 +176,10 @@ impl<'de> Deserialize<'de> for Frame<'de> {
                         "length" => frame.length = map.next_value::<Count>()?.0.or(frame.length),
                         "raw" => {
                             frame.length =
-                                map.next_value::<Option<Raw>>()?.and_then(|raw| raw.length.0.or(raw.payload_length.0)).or(frame.length)
+                                map.next_value::<Option<Raw>>()?.and_then(|raw| raw.length.0.or(raw.payload_length.0)).or(frame.length);
                         }
                         "ce" => frame.ce = map.next_value::<Count>()?.0,
-                        _ => _ = map.next_value::<IgnoredAny>()?,
+                        _ => drop(map.next_value::<IgnoredAny>()?),
                     }
                 }
                 Ok(frame)

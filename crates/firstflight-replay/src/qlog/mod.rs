@@ -71,9 +71,9 @@ struct Book {
 
 impl Book {
     /// The sender that a group, trace and path stand for.
-    fn sender(&mut self, group: Option<String>, path: u64, sink: &mut impl Sink) -> &mut Sender {
+    fn sender(&mut self, group: Option<&String>, path: u64, sink: &mut impl Sink) -> &mut Sender {
         let mut key = if self.traces > 1 { format!("trace {}", self.traces) } else { String::new() };
-        if let Some(group) = group.as_ref().or(self.group.as_ref()) {
+        if let Some(group) = group.or(self.group.as_ref()) {
             if !key.is_empty() {
                 key.push(' ');
             }
@@ -204,7 +204,7 @@ impl<'a, S: Sink> Log<'a, S> {
     }
 
     /// One event, whichever form it had.
-    fn happen(&mut self, name: &str, time: Number, group: Option<String>, data: Option<&RawValue>, place: Place) {
+    fn happen(&mut self, name: &str, time: Number, group: Option<&String>, data: Option<&RawValue>, place: Place) {
         self.records += 1;
         if let Some(event) = name.strip_prefix("firstflight:") {
             return self.on_own(event, data, place);
@@ -248,7 +248,7 @@ impl<'a, S: Sink> Log<'a, S> {
         }
     }
 
-    fn on_packet(&mut self, kind: Kind, now: Time, group: Option<String>, packet: &Packet) {
+    fn on_packet(&mut self, kind: Kind, now: Time, group: Option<&String>, packet: &Packet) {
         let sender = self.book.sender(group, packet.path, self.sink);
         match kind {
             Kind::Sent => {
@@ -256,7 +256,7 @@ impl<'a, S: Sink> Log<'a, S> {
                 sender.on_sent(now, packet, self.sink);
             }
             Kind::Received => {
-                self.acks_without_ranges += u64::from(packet.frames.ack_frames > 0 && packet.frames.acked.is_empty());
+                self.acks_without_ranges += u64::from(packet.frames.acks > 0 && packet.frames.acked.is_empty());
                 sender.on_received(now, packet, self.sink);
             }
             Kind::Lost => sender.on_lost(now, packet, self.sink),
@@ -282,7 +282,7 @@ impl<'a, S: Sink> Log<'a, S> {
             at(&["event", "event_type", "name"]).and_then(|text| serde_json::from_str::<Text>(text.get()).ok()).and_then(|text| text.0);
         let group = at(&["group_id", "odcid"]).and_then(|text| serde_json::from_str::<Text>(text.get()).ok()).and_then(|text| text.0);
         let time = time.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
-        self.happen(name.as_deref().unwrap_or(""), time, group, at(&["data"]), place);
+        self.happen(name.as_deref().unwrap_or(""), time, group.as_ref(), at(&["data"]), place);
     }
 
     /// quicly's own log: one flat object per event, all of one clock in milliseconds.
@@ -311,12 +311,12 @@ impl<'a, S: Sink> Log<'a, S> {
         };
         let asks = Frames { listed: true, eliciting: event.ack_only.0.unwrap_or(0) == 0, ..Frames::default() };
         match kind {
-            "packet-sent" => self.on_packet(Kind::Sent, now, group, &numbered(asks)),
-            "packet-acked" => self.on_packet(Kind::Acked, now, group, &numbered(Frames::default())),
-            "packet-lost" => self.on_packet(Kind::Lost, now, group, &numbered(Frames::default())),
+            "packet-sent" => self.on_packet(Kind::Sent, now, group.as_ref(), &numbered(asks)),
+            "packet-acked" => self.on_packet(Kind::Acked, now, group.as_ref(), &numbered(Frames::default())),
+            "packet-lost" => self.on_packet(Kind::Lost, now, group.as_ref(), &numbered(Frames::default())),
             "cc-ack-received" | "cc-congestion" => {
                 let metrics = Metrics { congestion_window: event.cwnd, ..Metrics::default() };
-                self.book.sender(group, 0, self.sink).on_metrics(now, &metrics, self.sink);
+                self.book.sender(group.as_ref(), 0, self.sink).on_metrics(now, &metrics, self.sink);
             }
             _ => {}
         }
@@ -383,7 +383,7 @@ impl<S: Sink> walk::Visitor for Log<'_, S> {
             Err(error) => return self.spoil(place, &error),
         };
         if let Some(name) = object.name.as_deref().or(object.event.as_deref()) {
-            self.happen(name, object.time, object.group_id.0, object.data, place);
+            self.happen(name, object.time, object.group_id.0.as_ref(), object.data, place);
         } else if let Some(kind) = object.kind.as_deref() {
             self.on_quicly(kind, text, place);
         } else if let Some(trace) = object.trace {

@@ -172,7 +172,7 @@ impl Sender {
     pub fn on_received(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
         let now = self.at(now);
         self.last = Last::Received;
-        if packet.frames.ack_frames == 0 {
+        if packet.frames.acks == 0 {
             return;
         }
         // noq 1.4 writes ranges without their last packet. It shows as soon as everything sent is acknowledged: nobody acknowledges what

@@ -56,17 +56,13 @@ impl<V: Visitor> Walk<'_, V> {
     /// The next byte that is no white space, left where it is.
     fn peek(&mut self) -> Option<u8> {
         loop {
-            match self.window.seen().iter().position(|byte| !byte.is_ascii_whitespace()) {
-                Some(skip) => {
-                    self.window.take(skip);
-                    return self.window.seen().first().copied();
-                }
-                None => {
-                    self.window.take(usize::MAX);
-                    if !self.window.more() {
-                        return None;
-                    }
-                }
+            if let Some(skip) = self.window.seen().iter().position(|byte| !byte.is_ascii_whitespace()) {
+                self.window.take(skip);
+                return self.window.seen().first().copied();
+            }
+            self.window.take(usize::MAX);
+            if !self.window.more() {
+                return None;
             }
         }
     }

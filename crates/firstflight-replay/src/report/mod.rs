@@ -62,9 +62,9 @@ pub fn to_html(replay: &Replay, results: &Results, command: &str) -> String {
     for (followed, row) in kept {
         section(&mut page, followed, row);
     }
-    let _ = write!(
+    let _ = writeln!(
         page,
-        "<footer class=muted><p>firstflight {}</p></footer></main><script>{SCRIPT}</script></html>\n",
+        "<footer class=muted><p>firstflight {}</p></footer></main><script>{SCRIPT}</script></html>",
         env!("CARGO_PKG_VERSION")
     );
     page
@@ -226,7 +226,7 @@ fn section(page: &mut String, followed: &Followed, row: &ConnectionRow) {
 
     windows(page, followed, row, to, &exits);
 
-    let gaps = || line.moments.iter().filter(|moment| moment.gap > 0).map(|moment| (at(moment.now), moment.gap as f64 / 1e6));
+    let gaps = || line.gaps.iter().map(|(now, gap)| (at(*now), *gap as f64 / 1e6));
     let least = gaps().map(|(_, gap)| gap).fold(f64::INFINITY, f64::min);
     let mut chart =
         Chart::new(170.0, to, if least.is_finite() { least } else { 0.001 }, gaps().map(|(_, gap)| gap).fold(0.0, f64::max), Scale::Log);

@@ -66,11 +66,11 @@ pub fn transfer(link: Link, pieces: u64) -> Vec<Moment> {
     let (mut window, mut growing) = (10_u64, true);
     let (mut next_packet, mut next_piece) = (0, 0);
     let mut again: Vec<u64> = Vec::new();
-    let mut out: std::collections::BTreeMap<u64, u64> = Default::default();
+    let mut out: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::default();
     let (mut received, mut got) = (BTreeSet::new(), BTreeSet::new());
     // Arrivals of ACKs at the sender: time, packet.
-    let mut coming: std::collections::VecDeque<(u64, u64, u64)> = Default::default();
-    let (mut free, mut now) = (0_u64, 10_000_000_u64);
+    let mut coming: std::collections::VecDeque<(u64, u64, u64)> = std::collections::VecDeque::default();
+    let (mut free, mut now) = (0_u64, 1_000_000_000_u64);
     let start = now;
     loop {
         while (out.len() as u64) < window && (next_piece < pieces || !again.is_empty()) {
@@ -93,7 +93,7 @@ pub fn transfer(link: Link, pieces: u64) -> Vec<Moment> {
         got.insert(piece);
         out.remove(&packet);
         // The receiver acknowledges every second packet, the first ones singly.
-        if received.len() % 2 == 1 && received.len() > 10 && !coming.is_empty() {
+        if !received.len().is_multiple_of(2) && received.len() > 10 && !coming.is_empty() {
             continue;
         }
         // As receivers do: only the latest ranges.
