@@ -2,6 +2,8 @@
 # Builds the wheel of the Python package, installs it into an environment of its own (VENV) and checks style, types, tests, examples and
 # notebooks. Where there is no Python with pip, says so and skips; with CI=true that is an error, and the wheel is the optimised one.
 set -euo pipefail
+# Nothing here asks anybody anything; a tool that reads what happens to stand on standard input would be misled.
+exec </dev/null
 cd "$(dirname "$0")"
 target=$(realpath -m "${CARGO_TARGET_DIR:-../target}")
 venv=$(realpath -m "${VENV:-$target/python-venv}")

@@ -74,6 +74,8 @@ class AbResult:
         self._shard = shard
         self.rows = rows
         """One row per connection and arm, if they were kept."""
+        self.cpu_s: float | None = None
+        """CPU time that the workers of a cluster spent on it; shards that a checkpoint had are not in it."""
 
     @cached_property
     def results(self) -> Table:

@@ -44,6 +44,9 @@ _RETRIES = 10
 _SHARDS_PER_CPU = 4
 """A lost shard costs a quarter of a core's share, and the last ones to end leave few cores idle."""
 
+_ROW_GROUP = 16_384
+"""Rows that a file takes at a time: enough to compress well, few enough to wait in memory for every arm and group."""
+
 _EXPERIMENT = "_experiment.json"
 
 
@@ -110,33 +113,43 @@ class _Dataset:
         self._shard = shard
         self._experiment = experiment
         self._writers: dict[str, Any] = {}
+        self._waiting: dict[str, list[pyarrow.Table]] = {}
 
     def write(self, batches: _engine.Batches) -> None:
         """Appends the rows of a block."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        table = pa.table(batches).unify_dictionaries()
+        table = pa.table(batches)
         for arm in self._experiment["arms"]:
             of_arm = table.filter(pc.equal(table["arm"], arm))
             for group in self._experiment["groups"]:
                 part = of_arm.filter(pc.equal(of_arm["group"], group)).drop_columns(["arm", "group"])
                 if part.num_rows > 0:
-                    self._writer(arm, group, part.schema).write_table(part)
+                    self._take(f"{self._root}/arm={quote(arm, safe='')}/group={quote(group, safe='')}", part)
 
-    def _writer(self, arm: str, group: str, schema: pyarrow.Schema) -> Any:
+    def _take(self, folder: str, part: pyarrow.Table) -> None:
+        waiting = self._waiting.setdefault(folder, [])
+        waiting.append(part)
+        if sum(table.num_rows for table in waiting) >= _ROW_GROUP:
+            self._flush(folder)
+
+    def _flush(self, folder: str) -> None:
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        folder = f"{self._root}/arm={quote(arm, safe='')}/group={quote(group, safe='')}"
+        table = pa.concat_tables(self._waiting.pop(folder)).unify_dictionaries().combine_chunks()
         if folder not in self._writers:
             self._fs.create_dir(folder, recursive=True)
-            meta = {"firstflight.experiment": json.dumps(self._experiment), "firstflight.shard": str(self._shard)}
+            meta = {"firstflight.experiment_hash": self._experiment["hash"], "firstflight.shard": str(self._shard)}
             partial = f"{folder}/.{self._shard}.part"
-            self._writers[folder] = pq.ParquetWriter(partial, schema.with_metadata(meta), filesystem=self._fs, compression="zstd")
-        return self._writers[folder]
+            self._writers[folder] = pq.ParquetWriter(partial, table.schema.with_metadata(meta), filesystem=self._fs, compression="zstd")
+        self._writers[folder].write_table(table)
 
     def close(self) -> None:
         """The files get their names. Another attempt at the same shard writes the same names with the same rows."""
+        for folder in list(self._waiting):
+            self._flush(folder)
         for folder, writer in self._writers.items():
             writer.close()
             self._fs.move(f"{folder}/.{self._shard}.part", f"{folder}/{self._shard}.parquet")
@@ -181,7 +194,7 @@ def _run_shard(spec: _Spec, shard: _Range, expected: str, out: str | None) -> tu
     if test.hash != expected:
         # Sums of two versions must not be added up in silence.
         raise Refused(f"a worker has firstflight {_engine.__version__}, which means another test; allowed: one version in the whole cluster")
-    rows = None if out is None else _Dataset(out, shard, json.loads(test.experiment()))
+    rows = None if out is None else _Dataset(out, shard, {**json.loads(test.experiment()), "hash": test.hash})
     done = test.run(shard.blocks, 1, None, None if rows is None else rows.write)
     if rows is not None:
         rows.close()
@@ -194,6 +207,7 @@ class _Checkpoint:
     def __init__(self, folder: str | None, test: _engine.Test) -> None:
         self._folder = folder
         self.shards: dict[_Range, _engine.Shard] = {}
+        self.cpu_s = 0.0
         if folder is None:
             return
         if not os.path.isdir(folder):
@@ -210,7 +224,8 @@ class _Checkpoint:
                 raise Refused(f"{file}: belongs to another test; allowed: an empty folder, or one of this very test")
             self.shards[found] = shard
 
-    def add(self, where: _Range, content: bytes) -> _engine.Shard:
+    def add(self, where: _Range, content: bytes, cpu_s: float) -> _engine.Shard:
+        self.cpu_s += cpu_s
         shard = _engine.Shard.from_bytes(str(where), content)
         if self._folder is not None:
             write_whole(os.path.join(self._folder, f"{where}.ffab"), content)
@@ -263,7 +278,9 @@ def ab(
     finally:
         if own:
             ray.shutdown()
-    return AbResult(_engine.join([(str(where), shard) for where, shard in sorted(kept.shards.items())]))
+    result = AbResult(_engine.join([(str(where), shard) for where, shard in sorted(kept.shards.items())]))
+    result.cpu_s = kept.cpu_s
+    return result
 
 
 def _run(spec: _Spec, test: _engine.Test, kept: _Checkpoint, shards: int | None, rows: str | None, bar: Any) -> None:
@@ -280,11 +297,11 @@ def _run(spec: _Spec, test: _engine.Test, kept: _Checkpoint, shards: int | None,
             ready, _ = ray.wait(list(running), num_returns=1, timeout=1.0)
             for reference in ready:
                 try:
-                    content, _ = ray.get(reference)
+                    content, cpu_s = ray.get(reference)
                 except ray.exceptions.RayTaskError as error:
                     # What the worker refused, not how Ray came by it.
                     raise (error.cause if isinstance(error.cause, Refused) else error) from None
-                shard = kept.add(running.pop(reference), content)
+                shard = kept.add(running.pop(reference), content, cpu_s)
                 if bar is not None:
                     bar(shard.flows)
     finally:

@@ -76,7 +76,7 @@ struct TestOptions {
     #[arg(long, value_parser = threads, allow_negative_numbers = true)]
     threads: Option<u16>,
     #[command(flatten)]
-    cluster: cluster::Options,
+    cluster: cluster::ClusterOptions,
 }
 
 #[derive(Args, Debug)]

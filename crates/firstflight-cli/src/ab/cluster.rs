@@ -22,7 +22,7 @@ enum Engine {
 }
 
 #[derive(Args, Debug)]
-pub struct Options {
+pub struct ClusterOptions {
     /// Where connections run
     #[arg(long, value_enum, default_value = "local")]
     engine: Engine,
@@ -34,7 +34,7 @@ pub struct Options {
     shards: Option<u64>,
 }
 
-impl Options {
+impl ClusterOptions {
     /// The test runs on a cluster.
     pub fn is_ray(&self) -> bool {
         self.engine == Engine::Ray

@@ -1,0 +1,174 @@
+//! What front ends in other languages build on: startups that are not ours, runs that can be stopped, tests by blocks, populations that
+//! travel with their files.
+
+use firstflight::Nanos;
+use firstflight::event::{Ack, Context, Window};
+use firstflight::startup::{ExitReason, Grown, Handover, Leave, SlowStart, Startup, Verdict};
+use firstflight_lab::ab::{Analysis, Run, Tallies, Test, Watch, shard};
+use firstflight_lab::compare::Keep;
+use firstflight_lab::{Bad, Ground, NamedArm, OwnStartup, Plan, Population, Testbed, TrialRow, hosts_of_tcp, parse_arms};
+use firstflight_path::Path;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Slow start that somebody else wrote, and that leaves at a window if one is given.
+struct Foreign {
+    exit: Option<u64>,
+    broken: Option<Arc<AtomicBool>>,
+}
+
+impl Startup for Foreign {
+    fn sample(&mut self, _ack: &Ack, w: Window, _cx: &Context) -> Verdict {
+        if let Some(broken) = &self.broken {
+            broken.store(true, Ordering::Relaxed);
+        }
+        match self.exit {
+            Some(exit) if w.cwnd >= exit => Verdict::Leave(Leave {
+                reason: ExitReason::Estimate,
+                ssthresh: exit,
+                cwnd: None,
+                handover: Handover::LossFree,
+                estimate: Some(exit),
+            }),
+            _ => Verdict::Stay,
+        }
+    }
+
+    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+        SlowStart.grow(ack, acked, w, cx)
+    }
+}
+
+fn own(exit: Option<u64>) -> OwnStartup {
+    OwnStartup::new("foreign", Arc::default(), move || Box::new(Foreign { exit, broken: None }))
+}
+
+fn arm(text: &str) -> NamedArm {
+    parse_arms(text).expect("an arm").remove(0)
+}
+
+fn plan(arms: Vec<NamedArm>, path: &str) -> Plan {
+    let ground = Ground::new(Path::parse(path).expect("a path"), 2_000_000);
+    Plan { arms, ground, seed: 1, repeat: 3 }
+}
+
+fn nameless(rows: &[TrialRow]) -> Vec<TrialRow> {
+    rows.iter().map(|row| TrialRow { arm: String::new(), arm_full: String::new(), ..row.clone() }).collect()
+}
+
+#[test]
+fn a_startup_that_is_not_ours_does_what_ours_does() {
+    for (rest, path) in
+        [("", "rapid-slide"), ("/reno/immediate@(iw=30)", "leo,loss=1%"), ("/cubic/sack", "rate=20Mbit,rtt=80ms,queue=0.2bdp")]
+    {
+        let foreign = NamedArm::with_own("mine", own(None), rest).expect("an arm");
+        let result = plan(vec![arm(&format!("slowstart{rest}")), foreign], path).run(Keep::Rows, &|| ()).expect("runs");
+        assert_eq!(
+            nameless(result.trials(0)),
+            nameless(result.trials(1)),
+            "slow start behind a virtual call is slow start, `{rest}` on {path}"
+        );
+    }
+}
+
+#[test]
+fn a_startup_that_is_not_ours_leaves_when_it_says() {
+    let foreign = NamedArm::with_own("mine", own(Some(200_000)), "/reno").expect("an arm");
+    let result = plan(vec![foreign], "rapid-slide").run(Keep::Signals, &|| ()).expect("runs");
+    let exit = result.rows[0].exit.as_ref().expect("it left");
+    assert_eq!((exit.reason, exit.estimate), ("estimate", Some(200_000)));
+    assert_eq!(result.rows[0].arm_full, "foreign/reno/prr", "its full name is its own, then the rest of the arm");
+}
+
+#[test]
+fn a_startup_that_broke_ends_the_comparison() {
+    let broken = Arc::new(AtomicBool::new(false));
+    let shared = broken.clone();
+    let make = move || -> Box<dyn Startup> { Box::new(Foreign { exit: None, broken: Some(shared.clone()) }) };
+    let foreign = NamedArm::with_own("mine", OwnStartup::new("foreign", broken, make), "").expect("an arm");
+    let line = plan(vec![foreign], "rapid-slide").run(Keep::Rows, &|| ()).expect_err("it broke").0;
+    assert!(line.contains("its startup broke"), "`{line}` should say so");
+}
+
+#[test]
+fn a_startup_that_is_not_ours_is_refused_where_it_cannot_run() {
+    let foreign = NamedArm::with_own("mine", own(None), "").expect("an arm");
+    let sharing = firstflight_lab::sharing::SharingFlow {
+        arm: foreign,
+        app: firstflight_lab::sharing::App::Bulk(1_000_000),
+        start: Nanos::ZERO,
+        rtt_extra: Nanos::ZERO,
+    };
+    let ground = Ground::new(Path::default(), 1_000_000);
+    assert!(ground.run_flows(&[sharing], 1, None).is_err(), "beside other flows another startup would run in its name");
+    for rest in ["reno", "/nonsense", "/reno/prr/more"] {
+        assert!(NamedArm::with_own("mine", own(None), rest).is_err(), "`{rest}` is not the rest of an arm");
+    }
+    let elsewhere = Ground { testbed: Testbed::Linux, host: hosts_of_tcp("rack").expect("a preset"), ..ground };
+    let foreign = NamedArm::with_own("mine", own(None), "").expect("an arm");
+    assert!(elsewhere.run(&foreign, 1, None).is_err(), "only the simulator runs it");
+}
+
+#[test]
+fn a_comparison_that_is_stopped_has_no_result() {
+    let plan = plan(vec![arm("slowstart")], "rapid-slide");
+    assert!(plan.run_until(Keep::Rows, &|| (), &AtomicBool::new(false)).is_ok());
+    let stopped = plan.run_until(Keep::Rows, &|| (), &AtomicBool::new(true)).expect_err("stopped").0;
+    assert!(stopped.contains("stopped"), "`{stopped}` should say so");
+}
+
+fn test() -> Test {
+    Test {
+        population: Population::parse("cdn").expect("a population"),
+        arms: parse_arms("slowstart,rapid").expect("arms"),
+        flows: 400,
+        seed: 1,
+        iw: 30,
+        burst: 2,
+        limit: Nanos::from_secs(600),
+        host: firstflight_lab::Hosts::default(),
+        detection: None,
+    }
+}
+
+fn blocks(test: &Test, blocks: impl IntoIterator<Item = u64>) -> Result<Tallies, Bad> {
+    let stop = AtomicBool::new(false);
+    test.run_blocks(blocks, None, &mut Watch { tick: &|_| (), stop: &stop, rows: None })
+}
+
+#[test]
+fn ranges_of_blocks_add_up_to_the_whole_test() {
+    let test = test();
+    let experiment = test.experiment();
+    let stop = AtomicBool::new(false);
+    let whole = test.run(&Run::default(), &mut Watch { tick: &|_| (), stop: &stop, rows: None }).expect("runs");
+    let parts = [4..7, 0..1, 1..4].map(|range| blocks(&test, range).expect("runs"));
+    assert_eq!(test.blocks(), 7, "400 connections in blocks of 64");
+    let shards = parts.into_iter().enumerate().map(|(index, part)| (index.to_string(), experiment.clone(), part)).collect();
+    let (_, joined) = shard::join(shards).expect("every block once");
+    let json = |tallies: &Tallies| Analysis::new(&experiment, tallies, &[]).to_json();
+    assert_eq!(json(&joined), json(&whole), "ranges joined in any order are one run");
+    assert_eq!(blocks(&test, [7]).expect_err("no such block").0, "block 7: there are 7, counted from 0");
+}
+
+#[test]
+fn a_population_travels_with_its_files() {
+    let csv = "rtt_ms,rate_mbps,group\n20,100,fibre\n40,50,fibre\n90,8,dsl\n";
+    let here = Population::from_csv("measured.csv", csv).expect("a population");
+    let files = BTreeMap::from([("measured.csv".to_owned(), csv.to_owned())]);
+    let there = Population::from_parts("elsewhere", &here.to_string(), &files).expect("the same");
+    assert_eq!(there.to_string(), here.to_string(), "the same file");
+    assert!((0..50).all(|index| here.draw(1, index) == there.draw(1, index)), "the same connections");
+    let line = Population::from_parts("elsewhere", &here.to_string(), &BTreeMap::new()).expect_err("a file is missing").0;
+    assert!(line.contains("measured.csv was not given along"), "`{line}` should name the file");
+}
+
+#[test]
+fn every_built_in_population_survives_travelling() {
+    for name in firstflight_lab::population::builtin::names() {
+        let here = Population::parse(name).expect("a population");
+        let there = Population::from_parts(name, &here.to_string(), &BTreeMap::new()).expect("the same");
+        assert_eq!(there.to_string(), here.to_string(), "{name}");
+    }
+}
