@@ -13,6 +13,7 @@ mod populations;
 mod refusal;
 mod reproduce;
 mod run;
+mod sharing;
 mod size;
 mod terminal;
 
