@@ -248,8 +248,7 @@ impl Sharing {
         });
         let per_arm = self.rows.chunks(self.plan.plan.repeat as usize);
         let rows = self.plan.plan.arms.iter().zip(per_arm).map(|(arm, trials)| {
-            let summaries: Vec<Option<Summary>> =
-                METRICS.iter().map(|metric| Summary::of(trials.iter().filter_map(metric.5))).collect();
+            let summaries: Vec<Option<Summary>> = METRICS.iter().map(|metric| Summary::of(trials.iter().filter_map(metric.5))).collect();
             let value = |summary: &Option<Summary>| summary.map_or(Value::Missing, |summary| Value::Number(summary.median));
             let extremes = |summary: &Option<Summary>| summary.map(|summary| Spread { low: summary.low, high: summary.high });
             Row {

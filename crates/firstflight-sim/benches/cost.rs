@@ -43,8 +43,7 @@ fn best_of_five(least: u64, mut once: impl FnMut() -> u64) -> f64 {
 fn alone(host: Hosts, path: &str, arm: &str, object: u64) -> u64 {
     let path = Path::parse(path).expect("a path");
     let arm = Arm::parse(arm).expect("an arm");
-    let setup =
-        Setup { path: &path, host, pacer_burst: 2 * host.mss(), object, limit: Nanos::from_secs(1_000), seed: 1, path_index: 0 };
+    let setup = Setup { path: &path, host, pacer_burst: 2 * host.mss(), object, limit: Nanos::from_secs(1_000), seed: 1, path_index: 0 };
     let oracle = path.bdp_bytes() * host.mss() / 1500 + 4 * host.mss();
     let controller = arm.controller(host.config(), oracle, Time(0), Seq(0));
     run(&setup, controller, &mut Nobody).expect("the path carries full packets").packets_sent

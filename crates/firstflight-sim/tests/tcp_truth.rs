@@ -68,7 +68,8 @@ fn a_repeat_lost_again_is_what_makes_rfc_6675_lose_twice_as_much_where_nobody_he
     let path = path("rate=100Mbit,rtt=30ms,queue=30ms");
     let lost = |arm: &str| {
         let host = Hosts::Tcp(Host::default());
-        let setup = Setup { path: &path, host, pacer_burst: 2 * MSS, object: 10_000_000, limit: Nanos(60 * SECOND), seed: 1, path_index: 0 };
+        let setup =
+            Setup { path: &path, host, pacer_burst: 2 * MSS, object: 10_000_000, limit: Nanos(60 * SECOND), seed: 1, path_index: 0 };
         run(&setup, controller(arm, host, Nanos::ZERO), &mut Nobody).expect("the path carries full packets").packets_lost
     };
     let (heard, ignored) = (lost("slowstart/cubic/sack"), lost("slowstart/cubic/sack(lost=ignore)"));
@@ -101,7 +102,8 @@ fn every_drop_has_one_cause_and_the_causes_add_up() {
     for host in [Hosts::default(), Hosts::Tcp(Host::default())] {
         for (text, of_cause) in rows {
             let path = path(text);
-            let setup = Setup { path: &path, host, pacer_burst: 2 * MSS, object: 3_000_000, limit: Nanos(600 * SECOND), seed: 1, path_index: 0 };
+            let setup =
+                Setup { path: &path, host, pacer_burst: 2 * MSS, object: 3_000_000, limit: Nanos(600 * SECOND), seed: 1, path_index: 0 };
             let outcome = run(&setup, controller("slowstart", host, Nanos::ZERO), &mut Nobody).expect("the path carries full packets");
             let (drops, transport) = (outcome.drops, host.transport());
             assert!(of_cause(&drops) > 0, "{text}, {transport}: the path drops something for its own reason");
