@@ -96,7 +96,7 @@ fn every_drop_has_one_cause_and_the_causes_add_up() {
     let rows: [(&str, fn(&Drops) -> u64); 4] = [
         ("rate=20Mbit,rtt=40ms,queue=0.5bdp", |drops| drops.queue),
         ("rate=20Mbit,rtt=40ms,queue=unlimited,loss=2%", |drops| drops.random),
-        ("rate=20Mbit,rtt=40ms,queue=unlimited,policer=5Mbit:20kB", |drops| drops.policer),
+        ("rate=20Mbit,rtt=40ms,queue=unlimited,policer=5Mbit:30ms", |drops| drops.policer),
         ("rate=20Mbit,rtt=40ms,queue=unlimited,codel", |drops| drops.aqm),
     ];
     for host in [Hosts::default(), Hosts::Tcp(Host::default())] {
