@@ -91,9 +91,11 @@ fn a_hundred_flows_in_timeouts_do_not_overload_their_bottleneck() {
 
 // ---- why ----
 
+type OfCause = fn(&Drops) -> u64;
+
 #[test]
 fn every_drop_has_one_cause_and_the_causes_add_up() {
-    let rows: [(&str, fn(&Drops) -> u64); 4] = [
+    let rows: [(&str, OfCause); 4] = [
         ("rate=20Mbit,rtt=40ms,queue=0.5bdp", |drops| drops.queue),
         ("rate=20Mbit,rtt=40ms,queue=unlimited,loss=2%", |drops| drops.random),
         ("rate=20Mbit,rtt=40ms,queue=unlimited,policer=5Mbit:30ms", |drops| drops.policer),
