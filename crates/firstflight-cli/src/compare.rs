@@ -4,7 +4,7 @@ use crate::files::{check_file, write_whole};
 use crate::run::{Speech, command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
 use crate::traces::Outputs;
-use crate::{Done, size};
+use crate::{Done, sharing, size};
 use clap::{Args, ValueEnum};
 use firstflight::Nanos;
 use firstflight_lab::compare::{Keep, Takes};
@@ -70,6 +70,8 @@ pub struct Options {
     /// Write qlog into this folder, one file for each end of each trial
     #[arg(long, value_name = "FOLDER")]
     qlog: Option<PathBuf>,
+    #[command(flatten)]
+    sharing: sharing::Together,
     /// Worker threads; results do not depend on it
     #[arg(long, value_parser = threads, allow_negative_numbers = true)]
     threads: Option<u16>,
@@ -102,6 +104,9 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
         seed: options.seed,
         repeat: options.repeat,
     };
+    if options.sharing.are_given() {
+        return run_together(options, plan, to_stdout);
+    }
     let outputs = Outputs::check(options.trace.as_deref(), options.qlog.as_deref(), &plan)?;
     let keep = if options.report.is_some() { Keep::Events } else { Keep::Rows };
     let comparison = on_threads(options.threads, || run_with_progress(&plan, keep, &outputs))?;
@@ -116,6 +121,26 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
         whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
     }
     Ok(if comparison.complete() { Done::Well } else { Done::Short })
+}
+
+/// Several flows at a time.
+fn run_together(options: &Options, plan: Plan, to_stdout: bool) -> Result<Done, Bad> {
+    for (given, name) in [(options.report.is_some(), "--report"), (options.trace.is_some(), "--trace"), (options.qlog.is_some(), "--qlog")] {
+        if given {
+            return Err(Bad(format!("{name}: shows one flow alone; leave out --flows, --apart, --cross and --app")));
+        }
+    }
+    let plan = options.sharing.plan(plan)?;
+    let shared = on_threads(options.threads, || plan.run())?;
+    if to_stdout {
+        say(&shared.to_json())?;
+    } else {
+        if let Some(file) = &options.json {
+            write_whole(file, |out| out.write_all(shared.to_json().as_bytes()))?;
+        }
+        say(&sharing::as_text(&shared))?;
+    }
+    Ok(if shared.complete() { Done::Well } else { Done::Short })
 }
 
 /// The testbed that the options name, if this build has it.

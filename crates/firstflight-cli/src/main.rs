@@ -19,6 +19,7 @@ mod replay;
 mod reproduce;
 mod run;
 mod serve;
+mod sharing;
 mod size;
 mod terminal;
 mod traces;

@@ -48,10 +48,13 @@ const TRIAL: &[&str] = &[
     "packets_lost",
     "loss_ratio",
     "retransmitted_bytes",
+    "retransmissions",
     "lost_retransmissions",
     "rtos",
     "spurious_losses",
+    "drops",
     "recoveries",
+    "recoveries_timed_out",
     "slow_starts_after_recovery",
     "recoveries_below_ssthresh",
     "full_bdp_bytes",
@@ -330,5 +333,41 @@ fn an_object_of_one_byte_is_an_object() {
             assert_eq!(row["packets_sent"], 1, "{} on {path}", row["arm"]);
             assert_eq!(row["exit"], Value::Null, "startup of {} never ends on {path}", row["arm"]);
         }
+    }
+}
+
+#[test]
+fn several_flows_and_cross_traffic_are_a_trial_with_a_row_for_each() {
+    let asked =
+        ["compare", "--flows", "2", "--apart", "300ms", "--cross", "slowstart/reno", "--bytes", "2MB", "--arms", "slowstart,rapid", "--json", "-"];
+    let run = well(&asked);
+    let document = run.json();
+    assert_eq!((&document["experiment"]["flows"], &document["experiment"]["apart_ms"]), (&2.into(), &300.0.into()));
+    assert_eq!(results(&document).len(), 2, "an arm, a trial");
+    for trial in results(&document) {
+        assert_keys(trial, &["arm", "seed", "complete", "jain", "shared_ms", "goodput_mbps", "flows"], "a trial of several flows");
+        let flows = trial["flows"].as_array().expect("a list of flows");
+        let starts: Vec<f64> = flows.iter().map(|flow| number(flow, "start_ms")).collect();
+        assert_eq!(starts, [0.0, 300.0, 600.0], "cross traffic first, then flow by flow");
+        assert_eq!(flows[0]["role"], "cross");
+        assert!(flows[1..].iter().all(|flow| flow["role"] == "arm" && flow["complete"] == true), "both flows are through: {trial}");
+    }
+    assert_eq!(well(&asked).stdout, run.stdout, "the same bytes every time");
+    let table = well(&["compare", "--app", "web:3:100ms", "--bytes", "50kB", "--arms", "slowstart"]);
+    assert!(table.stdout.contains("web:3:100ms") && table.stdout.contains("Jain"), "{}", table.stdout);
+}
+
+#[test]
+fn what_several_flows_cannot_be_is_said_in_one_line() {
+    for (options, reason) in [
+        (&["--flows", "0"][..], "is zero"),
+        (&["--apart", "5"], "the unit is missing"),
+        (&["--app", "web:3"], "allowed: bulk, web:COUNT:PAUSE"),
+        (&["--app", "video:1MB:64kB:0s"], "EVERY is no time above 0"),
+        (&["--flows", "2", "--report", "x.html"], "--report: shows one flow alone"),
+    ] {
+        let run = run(&[&["compare"][..], options].concat());
+        assert_eq!((run.code, run.said().len()), (2, 1), "{options:?}: {}", run.stderr);
+        assert!(run.stderr.contains(reason), "{options:?} should say `{reason}`: {}", run.stderr);
     }
 }

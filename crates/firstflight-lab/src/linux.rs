@@ -255,6 +255,7 @@ fn outcome(ground: &Ground, measured: &Measured, exit: Option<Exit>, seen: &Seen
         // Of the packets that were dropped all but a few at the very end were found lost.
         packets_lost: dropped.min(repeats),
         packets_dropped: dropped,
+        drops: firstflight_sim::Drops::default(),
         spurious_losses: repeats.saturating_sub(dropped),
         retransmitted_bytes: measured.last.bytes_repeated,
         lost_retransmissions: measured.counters.lost_repeats,

@@ -64,6 +64,7 @@ fn measured(outcome: rig::Outcome) -> Outcome {
         packets_sent: outcome.packets_sent,
         packets_lost: outcome.packets_lost,
         packets_dropped: outcome.packets_dropped,
+        drops: firstflight_sim::Drops::default(),
         spurious_losses: outcome.spurious_losses,
         retransmitted_bytes: outcome.retransmitted_bytes,
         lost_retransmissions: outcome.lost_retransmissions,

@@ -9,7 +9,7 @@ use firstflight::detection::presets::{Early, Marking, PRESETS};
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::{Fate, Path, Purpose, Queue, Rate, Release, Stream};
 pub use firstflight_sim::Hosts;
-use firstflight_sim::{App, FlowPlan, Nobody, Outcome, Setup, Shared, Stop, run, run_flows, run_unheard, tcp};
+use firstflight_sim::{App, Drops, FlowPlan, Nobody, Outcome, Setup, Shared, Stop, run, run_flows, run_unheard, tcp};
 use serde::Serialize;
 
 /// What all trials of a comparison share.
@@ -253,6 +253,28 @@ pub struct QueueRow {
     pub max: f64,
 }
 
+/// Data packets that the path dropped, by what dropped them (ground truth), as in `--json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct DropsRow {
+    /// The queue had no room.
+    pub queue: u64,
+    /// Independent loss, loss in bursts, hand-overs.
+    pub random: u64,
+    /// The policer's bucket was empty.
+    pub policer: u64,
+    /// CoDel or PIE.
+    pub aqm: u64,
+    /// Anything else.
+    pub other: u64,
+}
+
+impl DropsRow {
+    fn of(drops: &Drops) -> DropsRow {
+        let Drops { queue, random, policer, aqm, other } = *drops;
+        DropsRow { queue, random, policer, aqm, other }
+    }
+}
+
 /// One trial, as in `--json`. Times count from the first data byte sent; what does not apply is null.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrialRow {
@@ -284,18 +306,24 @@ pub struct TrialRow {
     pub loss_ratio: f64,
     /// Object bytes sent again.
     pub retransmitted_bytes: u64,
-    /// Repeats that the path dropped.
+    /// Packets that carried a repeat.
+    pub retransmissions: u64,
+    /// Of these, dropped by the path.
     pub lost_retransmissions: u64,
     /// Retransmission or probe timeouts.
     pub rtos: u64,
     /// Recovery episodes opened by loss.
     pub recoveries: u64,
+    /// Of these, cut short by a timeout.
+    pub recoveries_timed_out: u64,
     /// Of these, with no more in flight at entry than the threshold allows.
     pub recoveries_below_ssthresh: u64,
     /// Episodes that ended by an ACK with the window below the threshold.
     pub slow_starts_after_recovery: u64,
     /// Declared lost and acknowledged later.
     pub spurious_losses: u64,
+    /// Data packets that the path dropped, by cause; null where the testbed does not tell.
+    pub drops: Option<DropsRow>,
     /// Rate times idle RTT plus queue; null for an unlimited queue.
     pub full_bdp_bytes: Option<u64>,
     /// How startup ended.
@@ -334,12 +362,15 @@ impl TrialRow {
             packets_lost: outcome.packets_lost,
             loss_ratio: outcome.packets_lost as f64 / outcome.packets_sent.max(1) as f64,
             retransmitted_bytes: outcome.retransmitted_bytes,
+            retransmissions: outcome.retransmissions,
             lost_retransmissions: outcome.lost_retransmissions,
             rtos: outcome.rtos,
             recoveries: outcome.recoveries,
+            recoveries_timed_out: outcome.recoveries_timed_out,
             recoveries_below_ssthresh: outcome.recoveries_below_ssthresh,
             slow_starts_after_recovery: outcome.slow_starts_after_recovery,
             spurious_losses: outcome.spurious_losses,
+            drops: (ground.testbed == Testbed::Sim).then(|| DropsRow::of(&outcome.drops)),
             full_bdp_bytes: ground.path.full_bdp_bytes(),
             exit: outcome.exit.map(|exit| ExitRow {
                 reason: exit.reason.name(),

@@ -113,8 +113,8 @@ fn a_startup_that_is_not_ours_is_refused_where_it_cannot_run() {
 #[test]
 fn a_comparison_that_is_stopped_has_no_result() {
     let plan = plan(vec![arm("slowstart")], "rapid-slide");
-    assert!(plan.run_until(Keep::Rows, &|| (), &AtomicBool::new(false)).is_ok());
-    let stopped = plan.run_until(Keep::Rows, &|| (), &AtomicBool::new(true)).expect_err("stopped").0;
+    assert!(plan.run_until(Keep::Rows, None, &|| (), &AtomicBool::new(false)).is_ok());
+    let stopped = plan.run_until(Keep::Rows, None, &|| (), &AtomicBool::new(true)).expect_err("stopped").0;
     assert!(stopped.contains("stopped"), "`{stopped}` should say so");
 }
 

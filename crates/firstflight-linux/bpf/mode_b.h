@@ -189,7 +189,8 @@ INLINE void mode_b_control(const struct pacing_and_own *arm, struct sock *sk, st
 		/* The window stands still until the last hole is repaired. */
 		if (!in_reduction)
 			s->phase = NO_EPISODE;
-	} else if (rs->acked_sacked) {
+	} else if (rs->acked_sacked && tp->snd_una != s->last_una) {
+		/* RFC5681 3.1-cumulative: SACKs alone grow no window, as where the kernel itself asks for growth. */
 		mode_b_grow(arm, sk, s, &ack);
 	}
 	s->last_una = tp->snd_una;

@@ -19,6 +19,8 @@ pub struct Response {
 pub enum App {
     /// So many bytes, all there from the start.
     Bulk(u64),
+    /// Bytes without end, all there from the start: cross traffic. A trial does not wait for it.
+    Endless,
     /// Responses on one connection, one after the other, with pauses between them.
     Responses(Vec<Response>),
     /// A video of `bytes`: `first` at once, then another `write` bytes at each multiple of `every` from the start. A slow connection falls
@@ -53,7 +55,7 @@ impl App {
         match self {
             App::Bulk(bytes) | App::Video { bytes, .. } => *bytes,
             App::Responses(responses) => responses.iter().map(|response| response.bytes).fold(0, u64::saturating_add),
-            App::Blocks { .. } => ENDLESS,
+            App::Endless | App::Blocks { .. } => ENDLESS,
         }
     }
 
@@ -62,7 +64,7 @@ impl App {
     pub fn in_packets(&self, payload: u64) -> App {
         let whole = |bytes: u64| bytes.div_ceil(payload.max(1)) * payload;
         match self {
-            App::Bulk(_) => self.clone(),
+            App::Bulk(_) | App::Endless => self.clone(),
             App::Responses(responses) => {
                 App::Responses(responses.iter().map(|response| Response { bytes: whole(response.bytes), ..*response }).collect())
             }
@@ -152,7 +154,7 @@ impl Application {
     pub fn new(app: App, start: Time) -> Application {
         let next_write = match &app {
             App::Responses(responses) => responses.first().map(|first| start + first.pause),
-            App::Bulk(_) | App::Video { .. } | App::Blocks { .. } => Some(start),
+            App::Bulk(_) | App::Endless | App::Video { .. } | App::Blocks { .. } => Some(start),
         };
         Application { app, start, parts: Vec::new(), next_write, taken: 0, acked: 0, done: next_write.is_none() }
     }
@@ -216,9 +218,8 @@ impl Application {
     fn write_next(&mut self, now: Time) -> Option<Time> {
         let count = self.parts.len();
         match &self.app {
-            App::Bulk(bytes) => {
-                let bytes = *bytes;
-                self.write(now, bytes);
+            App::Bulk(_) | App::Endless => {
+                self.write(now, self.app.bytes());
                 None
             }
             App::Responses(responses) => {

@@ -170,7 +170,7 @@ impl<E: Ends> Flow<E> {
     /// Its bytes come from this application, which starts at `start`.
     #[must_use]
     pub fn written_by(mut self, app: &App, start: Time) -> Flow<E> {
-        if !matches!(app, App::Bulk(_)) {
+        if !matches!(app, App::Bulk(_) | App::Endless) {
             self.ends.write(0);
             let app = Application::new(app.clone(), start);
             self.due.app = due(app.next_write());

@@ -69,7 +69,7 @@ impl SharedOutcome {
     }
 }
 
-/// Runs flows together, until all are through or the limit is reached.
+/// Runs flows together, until all that end ([`App::Endless`] does not) are through or the limit is reached.
 ///
 /// # Errors
 /// If the path cannot carry the host's packets (see [`Path::open`]).
@@ -81,6 +81,7 @@ pub fn run_flows<S: Startup, O: Observer>(
     let path = shared.path;
     let (forward, reverse) = path.open(shared.host.packet_bytes(), shared.host.ack_bytes(), shared.seed, shared.path_index)?;
     let starts: Vec<u64> = plans.iter().map(|plan| plan.start.0).collect();
+    let awaited = plans.iter().filter(|plan| plan.app != App::Endless).count();
     let numbered = (0..).zip(plans);
     Ok(match shared.host {
         Hosts::Quic(host) => {
@@ -89,7 +90,7 @@ pub fn run_flows<S: Startup, O: Observer>(
                 let sender = quic::Sender::new(host, controller, pacer_burst, app.bytes(), Nanos(path.rtt()) + rtt_extra, start);
                 quic::Flow::new(id, host.receiving(path), sender, app.bytes()).farther(rtt_extra).written_by(&app, start)
             });
-            Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts).run(observer)
+            Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts, awaited).run(observer)
         }
         Hosts::Tcp(host) => {
             let flows = numbered.map(|(id, FlowPlan { controller, pacer_burst, app, start, rtt_extra })| {
@@ -97,7 +98,7 @@ pub fn run_flows<S: Startup, O: Observer>(
                 let sender = tcp::Sender::new(host, controller, pacer_burst, app.bytes(), Nanos(path.rtt()) + rtt_extra, start);
                 tcp::Flow::new(id, host.receiving(path), sender, app.bytes()).farther(rtt_extra).written_by(&app, start)
             });
-            Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts).run(observer)
+            Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts, awaited).run(observer)
         }
     })
 }
@@ -153,6 +154,7 @@ struct Bottleneck<E: Ends> {
     waiting: Vec<(u64, usize)>,
     /// When each flow was through.
     ends: Vec<Option<u64>>,
+    /// Flows that are waited for.
     left: usize,
     limit: u64,
     sample: Option<Nanos>,
@@ -160,12 +162,12 @@ struct Bottleneck<E: Ends> {
 }
 
 impl<E: Ends> Bottleneck<E> {
-    fn new(shared: &Shared<'_>, forward: Link, back: Way<E::Ack>, flows: Vec<Flow<E>>, starts: Vec<u64>) -> Self {
+    fn new(shared: &Shared<'_>, forward: Link, back: Way<E::Ack>, flows: Vec<Flow<E>>, starts: Vec<u64>, left: usize) -> Self {
         let mut waiting: Vec<(u64, usize)> = starts.into_iter().zip(0..).collect();
         waiting.sort_unstable();
         waiting.reverse();
         let sample = shared.sample.filter(|every| every.0 > 0);
-        let (turns, ends, left) = (Earliest::new(flows.len()), vec![None; flows.len()], flows.len());
+        let (turns, ends) = (Earliest::new(flows.len()), vec![None; flows.len()]);
         Bottleneck { forward, back, flows, turns, waiting, ends, left, limit: shared.limit.0, sample, delivered: Vec::new() }
     }
 
@@ -195,10 +197,11 @@ impl<E: Ends> Bottleneck<E> {
                 self.release(now);
             }
         }
-        let limit = self.limit;
+        // What is still under way when nobody is waited for any more, cross traffic that is, stops with the last.
+        let stop = if self.left > 0 { self.limit } else { now };
         let finish = |(flow, end): (Flow<E>, Option<u64>)| match end {
             Some(end) => flow.finish(end, Stop::Complete),
-            None => flow.finish(limit, Stop::TimeLimit),
+            None => flow.finish(stop, Stop::TimeLimit),
         };
         SharedOutcome { flows: self.flows.into_iter().zip(self.ends).map(finish).collect(), delivered: self.delivered }
     }

@@ -304,7 +304,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         {
             return self.open(signal, ack);
         }
-        if may_grow && ack.acked > 0 {
+        // RFC5681 3.1-cumulative: in TCP only an ACK that moves `una` grows the window. What is SACKed before that shows loss or reordering,
+        // and after a timeout, when no episode may open, a stuck `una` would let the window grow without end.
+        if may_grow && ack.acked > 0 && (ack.advanced || self.cx.transport == Transport::Quic) {
             self.grow(ack);
         }
     }

@@ -578,3 +578,26 @@ fn tcp_windows_are_at_least_one_segment_and_those_of_quic_two() {
         assert_eq!(controller.cwnd(), least * MSS, "tcp {tcp}");
     }
 }
+
+/// Shows RFC5681 3.1-cumulative.
+#[test]
+fn in_tcp_only_what_moves_una_grows_the_window() {
+    for (tcp, grown) in [(true, 0), (false, MSS)] {
+        let mut flow = at_hundred(tcp);
+        let before = flow.c.cwnd();
+        let sacked = Ack { advanced: false, sacked: MSS, ..flow.acked(MSS) };
+        assert_eq!(flow.ack(sacked) - before, grown, "growth by {MSS} bytes that did not move una, tcp {tcp}");
+    }
+}
+
+/// Shows RFC5681 3.1-cumulative.
+#[test]
+fn while_a_repeat_is_missing_after_a_timeout_the_window_stays_small() {
+    let mut flow = at_hundred(true);
+    flow.c.on_congestion(&timeout(&flow, Timeout::Rto));
+    for _ in 0..1_000 {
+        let sacked = Ack { advanced: false, sacked: MSS, ..flow.acked(MSS) };
+        flow.ack(sacked);
+    }
+    assert_eq!(flow.c.cwnd(), MSS, "a thousand segments SACKed, none of them acknowledged");
+}

@@ -134,7 +134,7 @@ impl Engine {
             wire.tally.inside = wire.inside();
         }
         let (forward, reverse) = if self.options.uploads { (self.up, self.down) } else { (self.down, self.up) };
-        let link = Report { forward: forward.tally, reverse: reverse.tally, cpu, lasted: start.elapsed(), not_first };
+        let link = Report { forward: forward.tally, reverse: reverse.tally, cpu, lasted: start.elapsed(), not_first, sights: Vec::new() };
         RelayReport {
             link,
             clients: u64::from(self.clients.next),

@@ -381,7 +381,8 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         }
         if news && (lost > 0 || ce) {
             self.cut(if lost > 0 { RECOVERY } else { CWR }, before);
-        } else if state == OPEN || state == LOSS {
+        } else if (state == OPEN || state == LOSS) && advanced {
+            // LINUX may-raise-cwnd: not on an ACK that only adds SACKs.
             self.kernel.cong_avoid(acked);
         }
         self.tell(before);

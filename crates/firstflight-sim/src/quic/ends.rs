@@ -42,19 +42,19 @@ impl Packet {
 
     /// Its number, at most 2^30 away from `near`.
     #[inline]
-    fn number(&self, near: u64) -> u64 {
+    fn number(self, near: u64) -> u64 {
         let away = (self.number_and_mark & !1).wrapping_sub((near as u32) << 1) as i32 >> 1;
         near.wrapping_add_signed(i64::from(away))
     }
 
     /// Which chunk it carries, at most 2^31 away from `near`.
     #[inline]
-    fn chunk(&self, near: u64) -> u64 {
+    fn chunk(self, near: u64) -> u64 {
         near.wrapping_add_signed(i64::from(self.chunk.wrapping_sub(near as u32) as i32))
     }
 
     #[inline]
-    fn marked(&self) -> bool {
+    fn marked(self) -> bool {
         self.number_and_mark & 1 == 1
     }
 }

@@ -1,7 +1,9 @@
 //! The data sender: packets, bytes in flight, loss detection and probes around one controller.
 
-use super::loss::{Carries, SentPacket, State, detect};
-use super::{AckPacket, Host, Receiver};
+mod ack;
+
+use super::Host;
+use super::loss::{Carries, SentPacket, State};
 use crate::ledger::Ledger;
 use crate::outcome::Episode;
 use crate::pacer::Pacer;
@@ -9,7 +11,7 @@ use crate::ring::{GapSet, Ring};
 use crate::told::{Core, Driven, Listener, Silent};
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::startup::Startup;
-use firstflight::{Ack, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout};
+use firstflight::{Nanos, Ready, Sent, Seq, Time};
 
 /// A data packet that wants to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -396,193 +398,5 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         if packet.carries() != Carries::New {
             self.counters.lost_retransmissions += 1;
         }
-    }
-
-    /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing new.
-    pub fn on_ack(&mut self, now: Time, packet: AckPacket, receiver: &mut Receiver) -> Option<Ack> {
-        // The position in the log that is nearest: ACKs may overtake each other, but not by 2^31 packets.
-        let new = packet.log_end.wrapping_sub(self.log_seen as u32) as i32;
-        if new <= 0 {
-            return None;
-        }
-        let inflight_before = self.inflight;
-        let mark = self.controller.recovery_mark().map_or(0, |mark| mark.0);
-        let mut ack = Ack { now, inflight_before, ..Ack::default() };
-        let mut largest: Option<u64> = None;
-        for _ in 0..new {
-            let Some(logged) = receiver.log.pop() else { break };
-            let number = logged.number(self.sent.end());
-            ack.ce |= logged.marked();
-            self.acknowledge(number, mark, &mut ack);
-            largest = largest.max(Some(number));
-        }
-        self.log_seen += u64::from(new.unsigned_abs());
-        ack.tx_acked = largest;
-        if let Some(number) = largest.filter(|&number| self.largest_acked.is_none_or(|before| number > before)) {
-            // RFC9002 5.1-2: a sample only if the largest acknowledged is newly acknowledged.
-            let rtt = now.since(self.sent.get(number).at);
-            self.largest_acked = Some(number);
-            ack.rtt = Some(rtt);
-            ack.advanced = true;
-            self.rtt.on_sample(rtt, Nanos(u64::from(packet.ack_delay)), Some(Nanos(self.host.max_ack_delay)));
-        }
-        self.delivered += ack.acked;
-        if ack.acked > 0 {
-            self.probe_count = 0;
-        }
-        ack.flight = self.inflight;
-        self.settle(now, &mut ack);
-        self.forget_settled(now);
-        Some(ack)
-    }
-
-    /// Declares losses, tells the controller everything, and then of persistent congestion if that is what the losses add up to.
-    fn settle(&mut self, now: Time, ack: &mut Ack) {
-        let persistent = self.find_losses(now, ack);
-        self.report(ack);
-        if persistent {
-            self.rtt.on_persistent_congestion();
-            self.controller.on_congestion(&Congestion {
-                now,
-                timeout: Timeout::PersistentCongestion,
-                nxt: Seq(self.sent.end()),
-                inflight_before: self.inflight,
-            });
-        }
-    }
-
-    fn acknowledge(&mut self, number: u64, mark: u64, ack: &mut Ack) {
-        if number < self.sent.base() {
-            return;
-        }
-        let packet = self.sent.get_mut(number);
-        let (chunk, state, of_this_episode) =
-            (packet.chunk(self.next_chunk), packet.state(), packet.lost_after(self.losses_before_episode));
-        packet.set_state(State::Acked);
-        let bytes = self.pieces.datagram(chunk);
-        match state {
-            State::Acked => return,
-            State::Lost => {
-                // Too late for the loss, in time for the truth.
-                self.counters.spurious_losses += 1;
-                // A late packet of an earlier episode proves nothing about this one.
-                self.proven_in_episode += u64::from(of_this_episode);
-            }
-            State::InFlight => {
-                self.inflight -= bytes;
-                ack.acked += bytes;
-                if number >= mark {
-                    ack.acked_fresh += bytes;
-                }
-            }
-        }
-        self.acked.insert(chunk);
-        self.controller.listener().acked(number);
-    }
-
-    /// RFC 9002 section 6.1 over what is in flight below the largest acknowledged. Returns whether persistent congestion showed.
-    fn find_losses(&mut self, now: Time, ack: &mut Ack) -> bool {
-        let Some(largest) = self.largest_acked else { return false };
-        let pieces = self.pieces;
-        let end = self.next_chunk;
-        let Sender { sent, repeats, acked, inflight, counters, losses, hole_this_pass, controller, .. } = self;
-        *hole_this_pass = 0;
-        let losses_before = *losses;
-        let pass =
-            detect(sent, self.oldest.max(sent.base()), largest, now, self.rtt.loss_delay(), self.first_sample_at, |number, packet| {
-                let chunk = packet.chunk(end);
-                let bytes = pieces.datagram(chunk);
-                ack.lost += bytes;
-                ack.tx_lost = Some(number);
-                controller.listener().lost(number);
-                *inflight -= bytes;
-                packet.set_losses_before(*losses);
-                *losses += 1;
-                counters.packets_lost += u64::from(packet.dropped());
-                // The original of a probe may be waiting for its repeat already: one repeat is enough.
-                let waiting = packet.carries() == Carries::Probe && repeats.contains(&chunk);
-                if !acked.contains(chunk) && !waiting {
-                    repeats.push(chunk);
-                    *hole_this_pass = (*hole_this_pass).max(chunk + 1);
-                }
-            });
-        self.loss_time = pass.loss_time;
-        self.lost_this_pass = self.losses - losses_before;
-        while self.oldest < self.sent.end() && self.sent.get(self.oldest).state() != State::InFlight {
-            self.oldest += 1;
-        }
-        if self.inflight == 0 {
-            self.idle_since = Some(now);
-        }
-        // RFC9002 7.6.1: three probe timeouts without backoff.
-        pass.span > self.rtt.persistent_duration(Nanos(self.host.max_ack_delay))
-    }
-
-    fn report(&mut self, ack: &mut Ack) {
-        ack.una = Seq(self.largest_acked.map_or(0, |largest| largest + 1));
-        ack.nxt = Seq(self.sent.end());
-        ack.tx_next = self.sent.end();
-        ack.inflight = self.inflight;
-        ack.srtt = self.rtt.srtt();
-        ack.min_rtt = self.rtt.min();
-        ack.delivered = self.delivered;
-        ack.sent = self.bytes_sent;
-        ack.cwnd_limited = !self.app_limited;
-        ack.app_limited = self.app_limited;
-        let cwnd_before = self.controller.cwnd();
-        self.controller.on_ack(ack);
-        self.counters.cwnd_max = self.counters.cwnd_max.max(cwnd_before).max(self.controller.cwnd());
-        self.keep_episodes(ack, cwnd_before);
-        // RFC9438 4.9: all losses of the episode came back.
-        if self.proven_in_episode > 0 && self.proven_in_episode >= self.losses - self.losses_before_episode {
-            self.controller.on_spurious(ack.now);
-            (self.proven_in_episode, self.losses_before_episode) = (0, self.losses);
-        }
-    }
-
-    /// Brings the ledger up to date; the controller has just heard of `ack`.
-    #[inline]
-    fn keep_episodes(&mut self, ack: &Ack, cwnd_before: u64) {
-        if self.ledger.on_ack(ack, cwnd_before, &self.controller) {
-            if ack.lost > 0 {
-                let (datagram, threshold) = (u64::from(self.host.datagram), self.controller.ssthresh().unwrap_or(u64::MAX));
-                self.counters.recoveries_below_ssthresh += u64::from(ack.inflight.div_ceil(datagram) <= threshold / datagram);
-            }
-            (self.losses_before_episode, self.proven_in_episode) = (self.losses - self.lost_this_pass, 0);
-        }
-        self.ledger.add_hole(self.hole_this_pass);
-        self.ledger.on_filled(ack.now, self.acked.low());
-    }
-
-    /// Drops settled packets from the front of the ring; lost ones are remembered for two probe timeouts, to recognise a false alarm.
-    fn forget_settled(&mut self, now: Time) {
-        let keep = self.rtt.pto(Nanos(self.host.max_ack_delay)) * 2;
-        while let Some(packet) = self.sent.front() {
-            let settled = match packet.state() {
-                State::Acked => true,
-                State::Lost => now.since(packet.at) > keep,
-                State::InFlight => false,
-            };
-            if !settled {
-                break;
-            }
-            self.sent.pop();
-        }
-        self.oldest = self.oldest.max(self.sent.base());
-    }
-
-    /// The timer fires: time-threshold losses are declared, or probes are owed.
-    pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
-        if self.loss_time.is_some_and(|due| due <= now) {
-            let mut ack = Ack { now, inflight_before: self.inflight, flight: self.inflight, ..Ack::default() };
-            self.settle(now, &mut ack);
-            return Some(ack);
-        }
-        // RFC9002 6.2: a probe timeout marks nothing lost.
-        self.counters.rtos += 1;
-        self.probe_count += 1;
-        self.probes_owed = self.host.probes;
-        self.probed = self.oldest;
-        None
     }
 }

@@ -1,0 +1,103 @@
+//! `firstflight compare` with several flows at a time, cross traffic or an application: what its options mean, and its table.
+
+use crate::size;
+use crate::terminal::{QUIET, TITLE, lay_out};
+use clap::Args;
+use firstflight::Nanos;
+use firstflight_lab::sharing::{App, Response, Sharing, SharingPlan};
+use firstflight_lab::table::figure;
+use firstflight_lab::{Bad, Plan, parse_arms};
+
+#[derive(Args, Clone, Debug)]
+pub struct Together {
+    /// Flows of an arm at the same time through one bottleneck
+    #[arg(long, value_name = "N", value_parser = flows, allow_negative_numbers = true)]
+    flows: Option<u32>,
+    /// Time between the starts of two flows, cross traffic first, such as `500ms`
+    #[arg(long, value_name = "TIME", value_parser = size::time, allow_negative_numbers = true)]
+    apart: Option<Nanos>,
+    /// Cross traffic: arms, separated by commas, each an endless flow of its own that starts first
+    #[arg(long, value_name = "ARMS")]
+    cross: Option<String>,
+    /// What a flow carries: `bulk`; `web:COUNT:PAUSE`, so many responses of `--bytes`; `video:FIRST:WRITE:EVERY`; `blocks:BLOCK:RUN`
+    #[arg(long, value_name = "APP")]
+    app: Option<String>,
+}
+
+fn flows(text: &str) -> Result<u32, String> {
+    size::count(text, 1..=10_000, "flows").map(|count| count as u32)
+}
+
+impl Together {
+    /// Any of them was given.
+    pub fn are_given(&self) -> bool {
+        self.flows.is_some() || self.apart.is_some() || self.cross.is_some() || self.app.is_some()
+    }
+
+    /// The plan that they make of a comparison.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn plan(&self, plan: Plan) -> Result<SharingPlan, Bad> {
+        let app_name = self.app.clone().unwrap_or_else(|| "bulk".into());
+        let app = parse_app(&app_name, plan.ground.bytes).map_err(|what| Bad(format!("--app {app_name}: {what}")))?;
+        let cross = self.cross.as_deref().map_or(Ok(Vec::new()), parse_arms)?;
+        Ok(SharingPlan { plan, flows: self.flows.unwrap_or(1), cross, apart: self.apart.unwrap_or_default(), app, app_name })
+    }
+}
+
+/// Reads an application; `bytes` is the size of an object, of a response, of a video.
+fn parse_app(text: &str, bytes: u64) -> Result<App, String> {
+    let words: Vec<&str> = text.split(':').collect();
+    let part = |name: &str, what: String| format!("{name} {what}");
+    match words.as_slice() {
+        ["bulk"] => Ok(App::Bulk(bytes)),
+        ["web", count, pause] => {
+            let count = size::count(count, 1..=100_000, "responses").map_err(|what| part("COUNT", what))?;
+            let pause = size::time(pause).map_err(|what| part("PAUSE", what))?;
+            let response = |place| Response { pause: if place == 0 { Nanos::ZERO } else { pause }, bytes };
+            Ok(App::Responses((0..count).map(response).collect()))
+        }
+        ["video", first, write, every] => Ok(App::Video {
+            bytes,
+            first: size::parse(first).map_err(|what| part("FIRST", what))?.min(bytes),
+            write: size::parse(write).map_err(|what| part("WRITE", what))?,
+            every: size::time(every).ok().filter(|every| *every > Nanos::ZERO).ok_or("EVERY is no time above 0, such as 150ms")?,
+        }),
+        ["blocks", block, run] => Ok(App::Blocks {
+            block: size::parse(block).map_err(|what| part("BLOCK", what))?,
+            run: size::time(run).map_err(|what| part("RUN", what))?,
+        }),
+        _ => Err("unknown; allowed: bulk, web:COUNT:PAUSE, video:FIRST:WRITE:EVERY, blocks:BLOCK:RUN".into()),
+    }
+}
+
+/// The table with what it is about.
+pub fn as_text(sharing: &Sharing) -> String {
+    let SharingPlan { plan, flows, cross, apart, app_name, .. } = &sharing.plan;
+    let row = plan.resolved();
+    let queue = row.queue_bytes.map_or("unlimited queue".into(), |bytes| format!("queue {}", figure(bytes as f64, "bytes")));
+    let title = row.path_name.filter(|name| *name != row.path).map_or_else(|| row.path.clone(), |name| format!("{name}: {}", row.path));
+    let against = match cross.len() {
+        0 => String::new(),
+        _ => format!(" against {}", cross.iter().map(|arm| arm.label.as_str()).collect::<Vec<_>>().join(", ")),
+    };
+    let repeats = if plan.repeat > 1 { format!(", median of {} trials (smallest..largest)", plan.repeat) } else { String::new() };
+    format!(
+        "{TITLE}{title}{TITLE:#}\n\
+         {QUIET}{flows} {} of an arm at a time{against}, {} ms apart, {app_name}, {} each, at {} Mbit/s, RTT {} ms, {queue}; {}, {}, initial \
+         window {} packets, seed {}{repeats}{QUIET:#}\n\
+         {}\n\
+         {QUIET}* best of its column; shares are counted from the last start to the first end{QUIET:#}\n",
+        if *flows == 1 { "flow" } else { "flows" },
+        apart.0 as f64 / 1e6,
+        figure(row.bytes as f64, "bytes"),
+        row.rate_mbps,
+        row.rtt_ms,
+        row.transport,
+        row.detection,
+        row.iw,
+        row.seed,
+        lay_out(&sharing.table()),
+    )
+}
