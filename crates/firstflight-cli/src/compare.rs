@@ -125,7 +125,8 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
 
 /// Several flows at a time.
 fn run_together(options: &Options, plan: Plan, to_stdout: bool) -> Result<Done, Bad> {
-    for (given, name) in [(options.report.is_some(), "--report"), (options.trace.is_some(), "--trace"), (options.qlog.is_some(), "--qlog")] {
+    for (given, name) in [(options.report.is_some(), "--report"), (options.trace.is_some(), "--trace"), (options.qlog.is_some(), "--qlog")]
+    {
         if given {
             return Err(Bad(format!("{name}: shows one flow alone; leave out --flows, --apart, --cross and --app")));
         }

@@ -273,6 +273,10 @@ fn bad_files_are_refused_with_file_line_and_key() {
         assert!(line.starts_with(expected), "`{to}` is refused with\n  {line}\ninstead of\n  {expected}");
         assert!(!line.contains('\n'), "one line: {line}");
     }
+}
+
+#[test]
+fn a_file_without_a_group_is_refused() {
     let empty = "schema = 1\nname = \"t\"\nversion = \"1\"\n";
     let Bad(line) = Population::from_toml("t.toml", empty, None).expect_err("no group");
     assert_eq!(line, "t.toml:1: group: is missing; allowed: one or more [[group]], or `base`");
