@@ -39,9 +39,13 @@ impl Plan {
     /// Reads an arm.
     ///
     /// # Errors
-    /// If the text is not an arm.
+    /// If the text is not an arm, or is one of TCP: a QUIC stack detects losses in its own way.
     pub fn parse(text: &str) -> Result<Plan, Refused> {
-        Arm::parse(text).map(Plan::new).map_err(|error| Refused(error.to_string()))
+        let arm = Arm::parse(text).map_err(|error| Refused(error.to_string()))?;
+        if arm.sender.detection.is_some() || arm.sender.early.is_some() {
+            return Err(Refused("a QUIC stack detects losses in its own way: leave `detection` and `early` out".to_owned()));
+        }
+        Ok(Plan::new(arm))
     }
 
     #[cfg(any(feature = "noq", feature = "quinn"))]

@@ -52,8 +52,8 @@ fn later_rounds_may_be_spread_over_their_round_trip() {
         }
         assert_eq!(rapid.pacing_gain(), expected, "spread {spread}, RTTs {rtts:?} ms");
     }
-    // What grows threefold over a round trip while it is sent at the window then needs at least ln 3 / (1 - 1/3) = 1.648.
-    const { assert!(1_648 * 20 <= 33 * 1_000, "33/20 lets the window and not the pacer set the growth") };
+    // 33/20: what grows threefold over a round trip while the pacer sends a window per round trip needs at least
+    // ln 3 / (1 - 1/3) = 1.648, or the pacer and not the window would set the growth.
     let mut flow = usual(RapidStart::new(Params { jump: None, full_rtt_pacing: true, ..Params::default() }), config(false));
     flow.c.on_handshake_rtt(Time(0), RTT);
     assert_eq!(flow.c.pacing_rate(), Some(Rate(IW * 33 / 20 * 10)), "30 packets, times 1.65, per 100 ms");
