@@ -186,7 +186,7 @@ impl Plan {
         let kept = recorder.is_some();
         let takes = takes.filter(|takes| takes.repeats || round == 0);
         if takes.is_some() {
-            recorder = Some(recorder.unwrap_or_else(Recorder::bare).tracing(self.start(ground, arm, seed, round)));
+            recorder = Some(recorder.unwrap_or_else(Recorder::bare).tracing(Plan::start(ground, arm, seed, round)));
         }
         let outcome = ground.run(arm, seed, recorder.as_mut())?;
         if let (Some(takes), Some(trace)) = (takes, recorder.as_mut().and_then(Recorder::take_trace)) {
@@ -200,7 +200,7 @@ impl Plan {
     }
 
     /// What a log begins with, as far as it is known before the controller is built.
-    fn start(&self, ground: &Ground, arm: &NamedArm, seed: u64, round: u32) -> Start {
+    fn start(ground: &Ground, arm: &NamedArm, seed: u64, round: u32) -> Start {
         let path = &ground.path;
         Start {
             arm: arm.label.clone(),
