@@ -102,7 +102,10 @@ fn what_cannot_be_written_is_refused_before_anything_runs() {
         (vec!["--trace", "nowhere"], "output folder nowhere does not exist"),
         (vec!["--trace", "nowhere/x.csv"], "output folder nowhere does not exist"),
         (vec!["--qlog", "nowhere"], "output folder nowhere does not exist"),
-        (vec!["--arms", "rapid,best", "--trace", "x.sqlog"], "holds one trace and there are 2 trials; --qlog FOLDER writes one file for each"),
+        (
+            vec!["--arms", "rapid,best", "--trace", "x.sqlog"],
+            "holds one trace and there are 2 trials; --qlog FOLDER writes one file for each",
+        ),
     ];
     if !cfg!(feature = "parquet") {
         refusals.push((vec!["--trace", "x.parquet"], "Parquet is not part of this build"));

@@ -59,11 +59,9 @@ fn the_log_of_a_kernel_sender_agrees_with_its_trial_and_its_path() {
         let rtt_ms = smallest as f64 / 1e6;
         assert!((39.9..42.0).contains(&rtt_ms), "{arm}: the smallest RTT is {rtt_ms} ms on a path of 40");
         let arrived = trace.receiver.iter().filter(|(_, what)| matches!(what, Received::Data { .. })).count() as u64;
-        let dropped = trace
-            .entries
-            .iter()
-            .filter(|entry| matches!(&entry.what, What::Told { packet: Some(packet), .. } if packet.dropped))
-            .count() as u64;
+        let dropped =
+            trace.entries.iter().filter(|entry| matches!(&entry.what, What::Told { packet: Some(packet), .. } if packet.dropped)).count()
+                as u64;
         assert_eq!(arrived + dropped, sent, "{arm}: what is sent arrives or is dropped");
         let delivered = trace.entries.iter().rev().find_map(|entry| entry.state).map(|state| state.delivered);
         assert_eq!(delivered, Some(3_000_000), "{arm}: the receiver has it all in order");
