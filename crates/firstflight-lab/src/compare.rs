@@ -203,7 +203,7 @@ impl Plan {
         let kept = recorder.is_some();
         let takes = takes.filter(|takes| takes.repeats || round == 0);
         if takes.is_some() {
-            recorder = Some(recorder.unwrap_or_else(Recorder::bare).tracing(start(ground, arm, seed, round)));
+            recorder = Some(recorder.unwrap_or_else(Recorder::bare).tracing(Plan::start(ground, arm, seed, round)));
         }
         let outcome = ground.run(arm, seed, recorder.as_mut())?;
         if let (Some(takes), Some(trace)) = (takes, recorder.as_mut().and_then(Recorder::take_trace)) {
@@ -214,6 +214,28 @@ impl Plan {
             arrived.store(true, Ordering::Relaxed);
         }
         Ok((TrialRow::new(ground, arm, seed, ground.ideal(seed)?, &outcome), recorder))
+    }
+
+    /// What a log begins with, as far as it is known before the controller is built.
+    fn start(ground: &Ground, arm: &NamedArm, seed: u64, round: u32) -> Start {
+        let path = &ground.path;
+        Start {
+            arm: arm.label.clone(),
+            arm_full: arm.full(),
+            path: path.to_string(),
+            path_name: path.name().to_owned(),
+            testbed: ground.testbed.name().to_owned(),
+            stack: ground.testbed.stacks().unwrap_or("firstflight-sim").to_owned(),
+            transport: ground.host.transport().to_owned(),
+            detection: ground.host.detection().to_owned(),
+            seed,
+            round,
+            object_bytes: ground.bytes,
+            rate_bps: path.rate_bps(),
+            rtt: Nanos(path.rtt()),
+            queue_bytes: path.queue_bytes(),
+            ..Start::default()
+        }
     }
 
     fn warnings(&self, rows: &[TrialRow]) -> Vec<String> {
@@ -337,26 +359,4 @@ fn needs_pacer(arm: &Arm) -> bool {
 fn same_behaviour(a: &TrialRow, b: &TrialRow) -> bool {
     let unnamed = |row: &TrialRow| TrialRow { arm: String::new(), arm_full: String::new(), ..row.clone() };
     unnamed(a) == unnamed(b)
-}
-
-/// What a log begins with, as far as it is known before the controller is built.
-fn start(ground: &Ground, arm: &NamedArm, seed: u64, round: u32) -> Start {
-    let path = &ground.path;
-    Start {
-        arm: arm.label.clone(),
-        arm_full: arm.full(),
-        path: path.to_string(),
-        path_name: path.name().to_owned(),
-        testbed: ground.testbed.name().to_owned(),
-        stack: ground.testbed.stacks().unwrap_or("firstflight-sim").to_owned(),
-        transport: ground.host.transport().to_owned(),
-        detection: ground.host.detection().to_owned(),
-        seed,
-        round,
-        object_bytes: ground.bytes,
-        rate_bps: path.rate_bps(),
-        rtt: Nanos(path.rtt()),
-        queue_bytes: path.queue_bytes(),
-        ..Start::default()
-    }
 }

@@ -108,7 +108,7 @@ pub type Ranges = Vec<(u64, u64)>;
 
 /// What happened.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly every line is of the large kind")]
+#[expect(clippy::large_enum_variant, reason = "nearly every entry of a log is the large one")]
 pub enum What {
     /// A connection begins, or its controller started afresh.
     Start(Box<Start>),
