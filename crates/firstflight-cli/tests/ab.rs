@@ -68,11 +68,9 @@ fn shards_merged_in_any_order_are_the_whole() {
 
 #[test]
 fn satellites_responses_and_policed_videos_are_sharded_and_threaded_as_exactly() {
-    for population in ["geo", "us-web", "in-video", "best-links"] {
+    for population in ["geo", "mobile-2025", "us-web", "in-video"] {
         let folder = folder();
-        // The largest objects of the links of the slides would take a test minutes.
-        let flows = if population == "best-links" { "20" } else { "140" };
-        let test = ["ab", "--population", population, "--flows", flows, "--baseline", "hystart", "--arms", "slowstart,rapid"];
+        let test = ["ab", "--population", population, "--flows", "140", "--baseline", "hystart", "--arms", "slowstart,rapid"];
         let whole = well(&with(&test, &["--json", "-", "--threads", "1"])).stdout;
         let threads = well(&with(&test, &["--json", "-", "--threads", "3"])).stdout;
         assert!(whole == threads, "{population}: three threads change the result");
