@@ -6,7 +6,6 @@ use firstflight_lab::Bad;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
-#[cfg_attr(not(feature = "quic"), expect(dead_code, reason = "parsed, and then refused by this build"))]
 pub struct Options {
     /// What to download, such as https://localhost:4433/bytes/10MB; one after the other, each over a connection of its own
     #[arg(required = true, value_name = "URL")]

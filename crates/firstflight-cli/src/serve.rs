@@ -6,7 +6,6 @@ use firstflight_lab::Bad;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
-#[cfg_attr(not(feature = "quic"), expect(dead_code, reason = "parsed, and then refused by this build"))]
 pub struct Options {
     /// Where to listen, and with which arm if not that of --arm; port 0 takes a free one. May be given several times
     #[arg(long, value_name = "ADDRESS:PORT[=ARM]", default_value = "127.0.0.1:4433")]
