@@ -243,13 +243,13 @@ pub(crate) struct SendStream<B: Buf> {
     finish: Finish,
     /// Resolves when the peer has acknowledged everything.
     finishing: Option<Acknowledged>,
-    /// Its end is settled, one way or another.
-    ended: bool,
+    /// Something was said, or its end is settled.
+    spoken: bool,
 }
 
 impl<B: Buf> SendStream<B> {
     fn new(stream: QuicSend, finish: Finish) -> SendStream<B> {
-        SendStream { stream, writing: None, finish, finishing: None, ended: false }
+        SendStream { stream, writing: None, finish, finishing: None, spoken: false }
     }
 }
 
@@ -272,13 +272,13 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
             return Err(StreamErrorIncoming::ConnectionErrorIncoming { connection_error });
         }
         self.writing = Some(data.into());
+        self.spoken = true;
         Ok(())
     }
 
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
         if self.finishing.is_none() {
             self.stream.finish().map_err(|error| StreamErrorIncoming::Unknown(Box::new(error)))?;
-            self.ended = true;
             if self.finish == Finish::Noted {
                 return Poll::Ready(Ok(()));
             }
@@ -301,7 +301,7 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
     }
 
     fn reset(&mut self, code: u64) {
-        self.ended = true;
+        self.spoken = true;
         let _ = self.stream.reset(varint(code));
     }
 
@@ -311,9 +311,10 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
 }
 
 impl<B: Buf> Drop for SendStream<B> {
-    /// The stack would end a stream that is dropped as if everything had been said. What was cut off has to look cut off.
+    /// The stack ends a stream that is dropped as if everything had been said. `h3` relies on that for the one answer it gives itself (431);
+    /// but a stream on which nothing was said is no answer and must not look like an empty one.
     fn drop(&mut self) {
-        if !self.ended {
+        if !self.spoken {
             let _ = self.stream.reset(varint(Code::H3_REQUEST_CANCELLED.value()));
         }
     }

@@ -57,6 +57,16 @@ enum Cut {
     Ours(Code),
 }
 
+impl Cut {
+    /// How the stream is reset: what was cut off must not look finished.
+    const fn code(&self) -> Code {
+        match self {
+            Cut::Gone => Code::H3_REQUEST_CANCELLED,
+            Cut::Ours(code) => *code,
+        }
+    }
+}
+
 impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Cut {
     fn from(_: E) -> Cut {
         Cut::Gone
@@ -159,8 +169,8 @@ impl Responder {
             stream.send_response(response).await?;
             Ok(stream.finish().await?)
         });
-        if let Err(Cut::Ours(code)) = sent.await {
-            stream.stop_stream(code);
+        if let Err(cut) = sent.await {
+            stream.stop_stream(cut.code());
         }
     }
 
@@ -183,9 +193,7 @@ impl Responder {
             }
             Err(cut) => {
                 self.shared.metrics.aborted();
-                if let Cut::Ours(code) = cut {
-                    stream.stop_stream(*code);
-                }
+                stream.stop_stream(cut.code());
             }
         }
         if let Some(watch) = watch {
