@@ -53,7 +53,7 @@ load() {
     case $1 in kernel:cubic | kernel:bbr | kernel:reno) return ;; esac
     "$ff" kernel load "$1" 2>"$work/said" &
     loader=$!
-    for _ in $(seq 200); do grep -q 'is loaded' "$work/said" && break; sleep 0.02; done
+    while ! grep -q . "$work/said" && kill -0 "$loader" 2>/dev/null; do sleep 0.02; done
     name=$(awk '/is loaded/ { print $1; exit }' "$work/said")
     [ -n "$name" ] || { cat "$work/said" >&2; exit 2; }
 }
@@ -72,7 +72,7 @@ transfer() {
     TIMEFORMAT='%3U %3S'
     { time ip netns exec $there iperf3 -s -1 >/dev/null; } 2>"$work/server" &
     local server=$!
-    for _ in $(seq 200); do ip netns exec $there ss -tlnH | grep -q :5201 && break; sleep 0.02; done
+    until ip netns exec $there ss -tlnH | grep -q :5201; do sleep 0.02; done
     { time ip netns exec $here iperf3 -c 10.78.0.2 -C "$name" -n "${gb}G" >"$work/out" 2>&1; } 2>"$work/client" || { cat "$work/out" >&2; exit 1; }
     wait $server
     after=$(ksoftirqd)
