@@ -182,6 +182,8 @@ impl Reader<'_> {
     /// An ACK reaches the sender.
     fn hears(&mut self, now: Time, segment: &Segment) {
         let Some(upto) = segment.ack.filter(|_| !segment.syn).and_then(|ack| self.place(ack)) else { return };
+        // The end of the connection is acknowledged as one byte more.
+        let upto = upto.min(self.nxt);
         let inflight_before = self.inflight;
         let mut news: Vec<usize> = Vec::new();
         let sacks: Vec<(u64, u64)> = segment
@@ -238,7 +240,7 @@ impl Reader<'_> {
             una: Seq(self.una),
             nxt: Seq(self.nxt),
             advanced,
-            flight: self.nxt - self.una,
+            flight: self.nxt.saturating_sub(self.una),
             sacked,
             inflight_before,
             inflight: self.inflight,
