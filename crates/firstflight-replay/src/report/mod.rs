@@ -228,8 +228,13 @@ fn section(page: &mut String, followed: &Followed, row: &ConnectionRow) {
 
     let gaps = || line.gaps.iter().map(|(now, gap)| (at(*now), *gap as f64 / 1e6));
     let least = gaps().map(|(_, gap)| gap).fold(f64::INFINITY, f64::min);
-    let mut chart =
-        Chart::new(170.0, to, if least.is_finite() { least } else { 0.001 }, gaps().map(|(_, gap)| gap).fold(0.0, f64::max), Scale::Log);
+    let mut chart = Chart::new(
+        170.0,
+        to,
+        if least.is_finite() { least * 0.6 } else { 0.001 },
+        gaps().map(|(_, gap)| gap).fold(0.0, f64::max),
+        Scale::Log,
+    );
     chart.dots(gaps());
     exits(&mut chart);
     page.push_str(&chart.figure("ACK spacing", "ms since the ACK before; horizontal bands are bursts and the gaps between them"));
