@@ -329,7 +329,8 @@ def _main(arguments: Sequence[str]) -> int:
         print(refused)
         return 2
     except ConnectionError as error:
-        print(f"--address {given['address']}: {str(error).splitlines()[0]}")
+        # On one line: Ray says what happened on the next ones.
+        print(f"--address {given['address']}: {' '.join(str(error).split())}")
         return 2
     except KeyboardInterrupt:
         return 130

@@ -48,7 +48,9 @@ def test_the_commands_of_the_page_on_scale_are_commands(line: str, binary: str) 
 @pytest.mark.notebook
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
 @pytest.mark.filterwarnings("ignore")
-def test_a_notebook_runs(file: Path) -> None:
+def test_a_notebook_runs(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The kernel inherits the environment, and in a notebook plots go into its cells.
+    monkeypatch.delenv("MPLBACKEND", raising=False)
     notebook = nbformat.read(file, as_version=4)
     assert all(not cell.get("outputs") for cell in notebook.cells), f"{file.name} is kept without outputs: `jupyter nbconvert --clear-output`"
     NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(file.parent)}}).execute()

@@ -173,7 +173,11 @@ def test_the_command_runs_on_the_cluster(binary: str, cluster: str, alone: ff.Ab
 def test_a_client_from_outside_gets_the_same(binary: str, alone: ff.AbResult) -> None:
     words = ["ab", "--engine", "ray", "--address", f"ray://127.0.0.1:{client_port()}", "--flows", str(FLOWS), "--arms", "rapid"]
     environment = {**os.environ, "FIRSTFLIGHT_PYTHON": sys.executable}
-    done = subprocess.run([binary, *words, "--json", "-"], env=environment, capture_output=True, text=True, check=False)
+    for _ in range(3):
+        done = subprocess.run([binary, *words, "--json", "-"], env=environment, capture_output=True, text=True, check=False)
+        # Ray starts a server for each client and gives it 30 s, which a machine under load may not have; that is no fault of the run.
+        if "Initialization failure from server" not in done.stderr:
+            break
     assert done.returncode == 0 and done.stdout == alone.to_json(), f"its output is that of one run; it said {done.stderr}"
 
 
