@@ -338,8 +338,21 @@ fn an_object_of_one_byte_is_an_object() {
 
 #[test]
 fn several_flows_and_cross_traffic_are_a_trial_with_a_row_for_each() {
-    let asked =
-        ["compare", "--flows", "2", "--apart", "300ms", "--cross", "slowstart/reno", "--bytes", "2MB", "--arms", "slowstart,rapid", "--json", "-"];
+    let asked = [
+        "compare",
+        "--flows",
+        "2",
+        "--apart",
+        "300ms",
+        "--cross",
+        "slowstart/reno",
+        "--bytes",
+        "2MB",
+        "--arms",
+        "slowstart,rapid",
+        "--json",
+        "-",
+    ];
     let run = well(&asked);
     let document = run.json();
     assert_eq!((&document["experiment"]["flows"], &document["experiment"]["apart_ms"]), (&2.into(), &300.0.into()));
