@@ -102,13 +102,16 @@ fn best_as_published_is_far_off_on_a_satellite_grid_and_best_robust_is_right() {
     assert_eq!(findings[0]["value"], 40.0, "and it is the one of the path");
 }
 
+/// A kind of finding and the range of its value.
+type Expected = (&'static str, f64, f64);
+
 /// Each kind of path says what it is, and a plain one says nothing of the kind.
 #[test]
 fn the_acks_tell_a_policer_a_grid_and_grants_from_a_plain_path() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("path.csv");
     let file = file.to_str().expect("UTF-8");
-    let cases: [(&str, &[(&str, f64, f64)]); 3] = [
+    let cases: [(&str, &[Expected]); 3] = [
         ("rate=100Mbit,rtt=40ms,queue=1bdp,policer=20Mbit:300ms", &[("policer", 18.0, 22.0)]),
         ("geo,return=geo_cold", &[("ack_grid", 40.0, 40.0), ("grants", 1.3, 2.0)]),
         ("rate=50Mbit,rtt=40ms,queue=1bdp", &[]),
