@@ -102,6 +102,35 @@ fn best_as_published_is_far_off_on_a_satellite_grid_and_best_robust_is_right() {
     assert_eq!(findings[0]["value"], 40.0, "and it is the one of the path");
 }
 
+/// A kind of finding and the range of its value.
+type Expected = (&'static str, f64, f64);
+
+/// Each kind of path says what it is, and a plain one says nothing of the kind.
+#[test]
+fn the_acks_tell_a_policer_a_grid_and_grants_from_a_plain_path() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("path.csv");
+    let file = file.to_str().expect("UTF-8");
+    let cases: [(&str, &[Expected]); 3] = [
+        ("rate=100Mbit,rtt=40ms,queue=1bdp,policer=20Mbit:300ms", &[("policer", 18.0, 22.0)]),
+        ("geo,return=geo_cold", &[("ack_grid", 40.0, 40.0), ("grants", 1.3, 2.0)]),
+        ("rate=50Mbit,rtt=40ms,queue=1bdp", &[]),
+    ];
+    for (path, expected) in cases {
+        ok(&["compare", "--transport", "tcp", "--path", path, "--bytes", "20MB", "--arms", "slowstart", "--trace", file]);
+        let results = json(&["replay", "--arms", "slowstart", file]);
+        let findings = results["connections"][0]["findings"].as_array().expect("a list").clone();
+        for kind in ["policer", "ack_grid", "grants"] {
+            let found = findings.iter().find(|finding| finding["kind"] == kind).map(|finding| finding["value"].as_f64().expect("a number"));
+            match (expected.iter().find(|(wanted, ..)| *wanted == kind), found) {
+                (Some((_, low, high)), Some(value)) => assert!((*low..=*high).contains(&value), "{path}: {kind} of {value}"),
+                (None, None) => {}
+                (expected, found) => panic!("{path}: {kind} is {found:?} and should be {expected:?}"),
+            }
+        }
+    }
+}
+
 #[test]
 fn many_connections_give_a_table_and_a_distribution_of_verdicts() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -154,7 +154,8 @@ fn policer(followed: &Followed, shown: &Shown) -> Option<Finding> {
     }
     let span = Nanos((min * 4).0.max(100_000_000));
     let start = followed.opening.start;
-    let after = followed.meter.best(first + min, span)?;
+    // Over half of what follows: a shorter window may hold a bucket that filled while the sender was quiet.
+    let after = followed.meter.best(first + min, span.max(Nanos(followed.end.since(first).0 / 2)))?;
     // The window of half the time before the first loss holds the burst that the bucket let through.
     let before = followed.meter.recent(first, Nanos((first.since(start).0 / 2).clamp(min.0, span.0)))?;
     if before > 1.4 * after.rate && followed.end.since(first) > span * 4 {
@@ -173,7 +174,7 @@ fn policer(followed: &Followed, shown: &Shown) -> Option<Finding> {
         return Some(finding("policer", mbps(after.rate * shown.wire), text));
     }
     let text = format!(
-        "{} % were lost while the queue stood at {} ms or less: a shallow buffer or losses by chance, not by the sender's window alone.",
+        "{} % were lost while the queue stood at {} ms or less: a shallow buffer, a policer with a small bucket, or losses by chance.",
         say(loss * 100.0),
         say((queue / 1e6).max(0.0))
     );

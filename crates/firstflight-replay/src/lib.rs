@@ -1,4 +1,23 @@
-//! Replay: ACKs that were really seen, fed to every startup.
+//! Replay: ACKs that were really seen, fed to every startup. When would each have left slow start, and how far from what the path turned
+//! out to carry?
+//!
+//! [`read`](read::read) tells the format of a file and streams it into a [`Sink`]; [`replay::Replay`] is one, which drives an arm of
+//! `firstflight` per startup and keeps what the ACKs say about the path. [`results::Results`] is what comes of it, as rows that serialize,
+//! [`report`] the page, [`population`] a population file. What is read, and what the words mean: `docs/replay.md`.
+//!
+//! ```
+//! use firstflight::arm::Arm;
+//! use firstflight_replay::replay::{Named, Replay, Settings};
+//! use firstflight_replay::results::Results;
+//!
+//! let table = "time_ms,acked_bytes,rtt_ms,inflight_bytes\n".to_owned()
+//!     + &(0..200).map(|k| format!("{},2896,40.2,{}\n", 40 + k, 14_480 + 1448 * k)).collect::<String>();
+//! let arms = vec![Named { label: "hystart++".into(), arm: Arm::parse("hystart++").expect("an arm") }];
+//! let mut replay = Replay::new(Settings { arms, paced: None, iw: None, lines: 0 });
+//! firstflight_replay::read::from("acks.csv", Box::new(std::io::Cursor::new(table)), &mut replay).expect("a table");
+//! let results = Results::new(&replay, Vec::new());
+//! assert_eq!(results.connections[0].min_rtt_ms, Some(40.2));
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod estimate;

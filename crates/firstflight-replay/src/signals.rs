@@ -220,7 +220,10 @@ impl Signals {
             return None;
         }
         let sharpness = |&(cos, sin): &(f64, f64)| cos.hypot(sin) / f64::from(self.grid_bursts);
+        // Bursts that come once a round trip lie on every grid that the round trip is a multiple of: on a real one they come more often.
+        let usual = self.intervals.quantile(0.5)?;
         let found = PERIODS.iter().zip(&self.grid).map(|(period, sum)| (*period, sharpness(sum)));
-        found.filter(|(period, sharp)| *sharp > 0.7 && *period * 4 <= min_rtt.0 * 3).max_by_key(|(period, _)| *period)
+        let fits = |period: u64| period * 4 <= min_rtt.0 * 3 && usual <= period as f64 * 3.5;
+        found.filter(|(period, sharp)| *sharp > 0.7 && fits(*period)).max_by_key(|(period, _)| *period)
     }
 }
