@@ -54,7 +54,7 @@ fn lower_bound(shown: &Shown) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "No queue and no loss showed: the path carries at least {} Mbit/s, perhaps more. Distances are measured from what was seen.",
+        "No lasting queue and no loss showed: the path carries at least {} Mbit/s, perhaps more. Distances are measured from what was seen.",
         say(rate)
     );
     Some(finding("lower_bound", rate, text))
