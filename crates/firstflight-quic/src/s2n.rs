@@ -12,8 +12,8 @@
 //! * A way back to the controller: a connection does not hand it out. Give the [`Endpoint`] a [tap](Endpoint::with_tap) instead.
 //! * A fine clock: times are whole microseconds, and a departure counts as due up to a millisecond early.
 //!
-//! The pacer is ours: a debt that is paid at the arm's rate. A sender that wakes late may catch up by 2 ms or two packets, whichever is
-//! longer, or by the packets that `@(burst=n)` names; the same number bounds a single send call.
+//! The pacer is ours: a debt that is paid at the arm's rate. A sender that wakes late may catch up by 2 ms or one packet, whichever is
+//! longer, or by the packets that `@(burst=n)` lets leave at once; the same number bounds a single send call.
 
 use crate::driver::{Account, AckedPacket, Damage, Driver, EndOfAcks};
 use crate::plan::{Plan, Refused};
