@@ -4,7 +4,7 @@ use crate::refused;
 use crate::supervise::{Interrupted, Run, supervised};
 use crate::table::{Batches, Holds, Spec, of_json};
 use firstflight_lab::Bad;
-use firstflight_lab::reproduce::{Chapter, Effort, Reproduction, SOURCES, source};
+use firstflight_lab::reproduce::{Chapter, Effort, Scale, Reproduction, SOURCES, source};
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -34,7 +34,8 @@ pub fn reproduce(
                 }
             }
         };
-        let effort = Effort { quick, tell: &tell };
+        let scale = if quick { Scale::Quick } else { Scale::Full };
+        let effort = Effort { scale, tell: &tell };
         let work = || chosen.iter().map(|source| source.run(&effort)).collect::<Result<Vec<Chapter>, Bad>>();
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(chapters) => Ok(Reproduction::new(quick, chapters?)),

@@ -299,7 +299,7 @@ fn bad_input_is_one_line() {
         assert_ne!(text, good, "{name} is spoilt");
         fs::write(folder.path().join(name), text).unwrap();
     }
-    let rows: [(&[&str], &str); 17] = [
+    let rows: [(&[&str], &str); 22] = [
         (&["--population", "key.toml"], "key.toml:"),
         (&["--population", "key.toml"], "group[0].wieght: unknown key, did you mean `weight`?"),
         (&["--population", "weights.toml"], "group.weight: sum to 0.5; allowed: 1 within 1e-9"),
@@ -317,6 +317,11 @@ fn bad_input_is_one_line() {
         (&["--limit", "9999"], "--limit 9999: "),
         (&["--json", "no/where.json"], "output folder no does not exist"),
         (&["--resume", "no/where"], "output folder no does not exist"),
+        (&["--engine", "spark"], "--engine spark: unknown value"),
+        (&["--shards", "4"], "--shards: goes with `--engine ray`"),
+        (&["--engine", "ray", "--shards", "0"], "--shards 0: "),
+        (&["--engine", "ray", "--shard", "1/2"], "--shard: goes without `--engine ray`"),
+        (&["--out", "rows.csv", "--resume", "kept"], "--out: goes without --resume"),
     ];
     let before = inside(&folder);
     for (arguments, told) in rows {

@@ -171,39 +171,21 @@ buffer = { constant = { value_bdp = 1 } }
 size = { constant = { value_bytes = 30_000 } }
 "#;
 
+/// Each row spoils the good file in one place and has the begin of the line that refuses it.
+#[track_caller]
+fn refuse(rows: &[(&str, &str, &str)]) {
+    for (from, to, expected) in rows {
+        let text = GOOD.replacen(from, to, 1);
+        assert_ne!(text, GOOD, "the row `{from}` spoils something");
+        let Bad(line) = Population::from_toml("t.toml", &text, None).expect_err(to);
+        assert!(line.starts_with(expected), "`{to}` is refused with\n  {line}\ninstead of\n  {expected}");
+        assert!(!line.contains('\n'), "one line: {line}");
+    }
+}
+
 #[test]
-fn bad_files_are_refused_with_file_line_and_key() {
-    Population::from_toml("t.toml", GOOD, None).expect("the file that the rows below spoil");
-    let rows: [(&str, &str, &str); 34] = [
-        ("version = \"1\"", "version = \"1\"\ncolour = 3", "t.toml:4: colour: unknown key; allowed: schema, name"),
-        ("rtt =", "rrt =", "t.toml:7: group[0].rrt: unknown key, did you mean `rtt`?"),
-        ("value_ms = 20", "value_mz = 20", "t.toml:7: group[0].rtt.constant.value_mz: unknown key, did you mean `value_ms`?"),
-        ("weight = 1.0", "weight = 0.9", "t.toml:4: group.weight: sum to 0.9; allowed: 1 within 1e-9"),
-        ("weight = 1.0", "weight = 0", "t.toml:6: group[0].weight: 0 is out of range; allowed: more than 0 and at most 1"),
-        (
-            "value_bytes = 30_000",
-            "value_bytes = 0",
-            "t.toml:10: group[0].size.constant.value_bytes: 0 is out of range; allowed: at least 1 byte",
-        ),
-        ("value_ms = 20", "value_ms = -20", "t.toml:7: group[0].rtt.constant.value_ms: -20 is out of range; allowed: more than 0"),
-        ("value_ms = 20", "value_ms = nan", "t.toml:7: group[0].rtt.constant.value_ms: nan is not a number"),
-        ("value_ms = 20", "value_ms = \"20\"", "t.toml:7: group[0].rtt.constant.value_ms: found string; allowed: a number"),
-        ("min_mbps = 10", "min_mbps = 30", "t.toml:8: group[0].rate_down.uniform.min and max: 30 is more than 20"),
-        ("{ constant = { value_ms = 20 } }", "20", "t.toml:7: group[0].rtt: found integer; allowed: a table in braces"),
-        ("constant = { value_bdp = 1 }", "gauss = { value_bdp = 1 }", "t.toml:9: group[0].buffer.gauss: unknown key"),
-        ("size = {", "loss = 1.5\nsize = {", "t.toml:10: group[0].loss: 1.5 is out of range; allowed: 0 or more and below 1"),
-        ("size = { constant = { value_bytes = 30_000 } }", "", "t.toml:4: group[0].size: is missing, in the group and in [defaults]"),
-        ("schema = 1", "schema = 2", "t.toml:1: schema: 2 is out of range; allowed: 1"),
-        ("name = \"a\"", "name = \"\"", "t.toml:4: group[0].name: `` is empty or stands twice"),
-        (
-            "size = { constant = { value_bytes = 30_000 } }",
-            "size = { choice = { values_bytes = [1, 2], weights = [0.5, 0.6] } }",
-            "t.toml:10: group[0].size.choice.weights: sum to 1.1; allowed: 1 within 1e-9",
-        ),
-        ("size = {", "correlation = [[\"rtt\", \"loss\", 0.1]]\nsize = {", "t.toml:10: group[0].correlation: loss cannot be correlated"),
-        ("size = {", "return_path = \"lte9\"\nsize = {", "t.toml:10: group[0].return_path: return=lte9: "),
-        ("{ constant = { value_ms = 20 } }", "{ quantiles = \"missing.csv\" }", "t.toml:7: group[0].rtt.quantiles: missing.csv: "),
-        ("weight = 1.0", "weight = = 1", "t.toml:6: "),
+fn bad_losses_policers_and_workloads_are_refused_with_file_line_and_key() {
+    refuse(&[
         (
             "size = {",
             "bursts = { g = 0.1, packet = 3, h = 0.8 }\nsize = {",
@@ -260,19 +242,49 @@ fn bad_files_are_refused_with_file_line_and_key() {
             "size = { mixture = { weights = [1.0], of = [{ constant = { value_kb = 1 } }] } }\ncorrelation = [[\"rtt\", \"size\", 0.1]]",
             "t.toml:4: group[0].correlation: size is a mixture, which nothing can be correlated with",
         ),
+    ]);
+}
+
+#[test]
+fn bad_files_are_refused_with_file_line_and_key() {
+    Population::from_toml("t.toml", GOOD, None).expect("the file that the rows below spoil");
+    let rows: [(&str, &str, &str); 22] = [
+        ("version = \"1\"", "version = \"1\"\ncolour = 3", "t.toml:4: colour: unknown key; allowed: schema, name"),
+        ("rtt =", "rrt =", "t.toml:7: group[0].rrt: unknown key, did you mean `rtt`?"),
+        ("value_ms = 20", "value_mz = 20", "t.toml:7: group[0].rtt.constant.value_mz: unknown key, did you mean `value_ms`?"),
+        ("weight = 1.0", "weight = 0.9", "t.toml:4: group.weight: sum to 0.9; allowed: 1 within 1e-9"),
+        ("weight = 1.0", "weight = 0", "t.toml:6: group[0].weight: 0 is out of range; allowed: more than 0 and at most 1"),
+        (
+            "value_bytes = 30_000",
+            "value_bytes = 0",
+            "t.toml:10: group[0].size.constant.value_bytes: 0 is out of range; allowed: at least 1 byte",
+        ),
+        ("value_ms = 20", "value_ms = -20", "t.toml:7: group[0].rtt.constant.value_ms: -20 is out of range; allowed: more than 0"),
+        ("value_ms = 20", "value_ms = nan", "t.toml:7: group[0].rtt.constant.value_ms: nan is not a number"),
+        ("value_ms = 20", "value_ms = \"20\"", "t.toml:7: group[0].rtt.constant.value_ms: found string; allowed: a number"),
+        ("min_mbps = 10", "min_mbps = 30", "t.toml:8: group[0].rate_down.uniform.min and max: 30 is more than 20"),
+        ("{ constant = { value_ms = 20 } }", "20", "t.toml:7: group[0].rtt: found integer; allowed: a table in braces"),
+        ("constant = { value_bdp = 1 }", "gauss = { value_bdp = 1 }", "t.toml:9: group[0].buffer.gauss: unknown key"),
+        ("size = {", "loss = 1.5\nsize = {", "t.toml:10: group[0].loss: 1.5 is out of range; allowed: 0 or more and below 1"),
+        ("size = { constant = { value_bytes = 30_000 } }", "", "t.toml:4: group[0].size: is missing, in the group and in [defaults]"),
+        ("schema = 1", "schema = 2", "t.toml:1: schema: 2 is out of range; allowed: 1"),
+        ("name = \"a\"", "name = \"\"", "t.toml:4: group[0].name: `` is empty or stands twice"),
+        (
+            "size = { constant = { value_bytes = 30_000 } }",
+            "size = { choice = { values_bytes = [1, 2], weights = [0.5, 0.6] } }",
+            "t.toml:10: group[0].size.choice.weights: sum to 1.1; allowed: 1 within 1e-9",
+        ),
+        ("size = {", "correlation = [[\"rtt\", \"loss\", 0.1]]\nsize = {", "t.toml:10: group[0].correlation: loss cannot be correlated"),
+        ("size = {", "return_path = \"lte9\"\nsize = {", "t.toml:10: group[0].return_path: return=lte9: "),
+        ("{ constant = { value_ms = 20 } }", "{ quantiles = \"missing.csv\" }", "t.toml:7: group[0].rtt.quantiles: missing.csv: "),
+        ("weight = 1.0", "weight = = 1", "t.toml:6: "),
         (
             "{ constant = { value_ms = 20 } }",
             "{ table = { q = [0.1, 0.5, 0.4], values_ms = [1, 2, 3] } }",
             "t.toml:7: group[0].rtt.table.q: row 2: q = 0.4 follows 0.5; allowed: strictly rising",
         ),
     ];
-    for (from, to, expected) in rows {
-        let text = GOOD.replacen(from, to, 1);
-        assert_ne!(text, GOOD, "the row `{from}` spoils something");
-        let Bad(line) = Population::from_toml("t.toml", &text, None).expect_err(to);
-        assert!(line.starts_with(expected), "`{to}` is refused with\n  {line}\ninstead of\n  {expected}");
-        assert!(!line.contains('\n'), "one line: {line}");
-    }
+    refuse(&rows);
 }
 
 #[test]

@@ -6,16 +6,19 @@
 struct bpf_sock_ops {
 	u32 op;
 };
-enum { SOCK_OPS_TCP_CONNECT = 3, SOCK_OPS_PASSIVE_ESTABLISHED = 5 };
+enum { SOCK_OPS_ACTIVE_ESTABLISHED = 4, SOCK_OPS_PASSIVE_ESTABLISHED = 5 };
 enum { IPPROTO_TCP = 6, TCP_CONGESTION = 13 };
 
-/* Before a connection of the group sends its first packet, or when one it listened for is there. Whoever chooses later has the last word. */
+/*
+ * When a connection of the group is established, before the default is set up on it. Not earlier: the arm would be set up before the first
+ * sequence number is known. Whoever chooses later has the last word.
+ */
 SEC("sockops") int choose(struct bpf_sock_ops *socket)
 {
 	char name[sizeof(features.chosen)];
 	u32 i;
 
-	if (socket->op == SOCK_OPS_TCP_CONNECT || socket->op == SOCK_OPS_PASSIVE_ESTABLISHED) {
+	if (socket->op == SOCK_OPS_ACTIVE_ESTABLISHED || socket->op == SOCK_OPS_PASSIVE_ESTABLISHED) {
 		/* Read as it was declared, volatile: the compiler knows only the empty name. */
 		for (i = 0; i < sizeof(name); i++)
 			name[i] = features.chosen[i];

@@ -146,7 +146,8 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
         let points = by_share(effort, &tried)?;
         for row in rows.iter_mut().filter(|row| row.id == "5.2 M5" && row.verdict == Verdict::NotReproduced) {
             row.sweep.extend(Row::told("5.2 M5", "", "").sweep(points.clone()).sweep);
-            row.note += "; the sweep says which share of policed paths and which end of rate halving moves it";
+            let words = "the share of policed paths and how rate halving ends move it (sweep)";
+            row.note = if row.note.is_empty() { words.into() } else { format!("{}; {words}", row.note) };
         }
     }
     rows.extend(control(effort, knobs)?);
