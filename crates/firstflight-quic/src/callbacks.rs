@@ -4,7 +4,9 @@
 //! panics nor answers with a window in which no packet fits.
 
 use crate::plan::Plan;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+#[cfg(any(feature = "noq", feature = "quinn"))]
+use std::time::Instant;
 
 const ARMS: [&str; 10] = [
     "slowstart",
@@ -43,13 +45,14 @@ impl Source<'_> {
     }
 
     /// A time near `now`, before or after it.
+    #[cfg(any(feature = "noq", feature = "quinn"))]
     fn near(&mut self, now: Instant) -> Instant {
         let by = Duration::from_micros(self.number().min(1 << 40));
         if self.flag() { now.checked_add(by).unwrap_or(now) } else { now.checked_sub(by).unwrap_or(now) }
     }
 }
 
-/// Calls a controller of noq and one of quinn as `bytes` say.
+/// Calls a controller of each stack as `bytes` say.
 ///
 /// # Panics
 /// If a controller answers with a window in which nothing fits.
@@ -58,6 +61,8 @@ pub fn any_order(bytes: &[u8]) {
     noq(&mut Source(bytes));
     #[cfg(feature = "quinn")]
     quinn(&mut Source(bytes));
+    #[cfg(feature = "s2n")]
+    s2n(&mut Source(bytes));
 }
 
 fn plan(source: &mut Source<'_>) -> Option<Plan> {
@@ -131,6 +136,43 @@ fn quinn(source: &mut Source<'_>) {
         assert!(controller.window() > 1 && controller.metrics().congestion_window > 0, "a window of 0: {controller:?}");
         if source.byte() == 255 {
             *controller = (*controller).clone();
+        }
+    }
+}
+
+#[cfg(feature = "s2n")]
+fn s2n(source: &mut Source<'_>) {
+    use s2n_quic_core::recovery::CongestionController as _;
+    use s2n_quic_core::time::{Clock, NoopClock};
+    let Some(plan) = plan(source) else { return };
+    let mut controller = crate::s2n::Endpoint::new(plan).build(source.number() as u16);
+    let mut now = Duration::from_secs(3600);
+    let at = |time: Duration| NoopClock.get_time() + time;
+    let mut infos = vec![controller.sent(at(now), source.number(), None)];
+    while !source.0.is_empty() {
+        let by = Duration::from_micros(source.number() & 0xffff);
+        now = if source.byte() < 240 { now.saturating_add(by) } else { now.saturating_sub(by) };
+        let info = infos[usize::from(source.byte()) % infos.len()];
+        match source.byte() % 12 {
+            0..=3 => infos.push(controller.sent(at(now), source.number(), source.flag().then(|| source.flag()))),
+            4..=6 => {
+                let ago = Duration::from_micros(source.number() & 0xffff_ffff);
+                let smoothed = Duration::from_micros(source.number() & 0xffff_ffff);
+                controller.acked(at(now), at(now.saturating_sub(ago)), source.number(), info, smoothed);
+            }
+            7 | 8 => controller.lost(at(now), source.number(), info, source.flag()),
+            9 => controller.marked(at(now)),
+            10 => controller.discarded(source.number()),
+            _ => controller.resized(source.number() as u16),
+        }
+        assert!(controller.congestion_window() > 0 && controller.account().cwnd > 0, "a window of 0: {controller:?}");
+        assert!(
+            controller.bytes_in_flight() > 0 || !controller.is_congestion_limited(),
+            "nothing in flight and no way out: {controller:?}"
+        );
+        let _ = (controller.earliest_departure_time(), controller.send_quantum());
+        if source.byte() == 255 {
+            controller = controller.clone();
         }
     }
 }

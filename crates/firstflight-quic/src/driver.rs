@@ -340,6 +340,16 @@ impl Driver {
         }
     }
 
+    /// The stack stops counting `bytes` as in flight: neither acknowledged nor lost.
+    #[cfg(feature = "s2n")]
+    pub(crate) fn forget(&mut self, now: Time, bytes: u64) {
+        self.inflight = self.inflight.saturating_sub(bytes);
+        if self.inflight == 0 {
+            self.idle_since = Some(now);
+        }
+        self.refresh();
+    }
+
     /// Losses or marks: of the ACK that is open, or of a timer.
     pub(crate) fn damage(&mut self, now: Time, damage: Damage) {
         if self.stage == Stage::Open && self.ack.now == now {

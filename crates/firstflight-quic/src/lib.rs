@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `noq` | controllers for noq, every arm |
 //! | `quinn` | controllers for quinn, the arms that its interface can carry; the others are refused with a reason |
+//! | `s2n` | controllers for s2n-quic, every arm; what its interface does not tell is approximated |
 //! | `http` | a server and a client of HTTP/3 on real sockets, for any arm |
 //! | `rig` | a real sender and a real receiver without sockets, joined by an emulated path, in virtual time |
 //!
@@ -15,22 +16,22 @@
 //! # Ok::<(), firstflight_quic::Refused>(())
 //! ```
 //!
-//! Neither stack tells its controller when an ACK is over, and both report losses after the only signal that looks like an end. The
-//! driver behind the adapters therefore answers an ACK at that signal, keeps the state from before it, and answers again from there
+//! No stack tells its controller when an ACK is over: noq and quinn report losses after the only signal that looks like an end, s2n-quic
+//! before anything else of the ACK. The driver behind the adapters therefore answers an ACK at that signal, keeps the state from before it, and answers again from there
 //! if losses follow: each ACK reaches the algorithms exactly once, whole. State per path: under 4 KiB.
 #![forbid(unsafe_code)]
 
-#[cfg(all(any(feature = "noq", feature = "quinn"), any(test, feature = "fuzz")))]
+#[cfg(all(any(feature = "noq", feature = "quinn", feature = "s2n"), any(test, feature = "fuzz")))]
 #[doc(hidden)]
 pub mod callbacks;
-#[cfg(any(feature = "noq", feature = "quinn"))]
-#[cfg_attr(not(feature = "noq"), allow(dead_code, reason = "quinn passes on less than the driver takes"))]
+#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
+#[cfg_attr(not(feature = "noq"), allow(dead_code, reason = "the other stacks pass on less than the driver takes"))]
 mod driver;
-#[cfg(any(feature = "noq", feature = "quinn"))]
+#[cfg(any(feature = "noq", feature = "quinn", all(test, feature = "s2n")))]
 #[cfg_attr(not(feature = "noq"), allow(dead_code, reason = "quinn passes on less than the driver takes"))]
 mod numbers;
 mod plan;
-#[cfg(any(feature = "noq", feature = "quinn"))]
+#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
 mod tap;
 
 #[cfg(feature = "http")]
@@ -43,9 +44,11 @@ pub mod quinn;
 pub mod real;
 #[cfg(feature = "rig")]
 pub mod rig;
+#[cfg(feature = "s2n")]
+pub mod s2n;
 
-#[cfg(any(feature = "noq", feature = "quinn"))]
+#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
 pub use driver::Account;
 pub use plan::{Plan, Refused};
-#[cfg(any(feature = "noq", feature = "quinn"))]
+#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
 pub use tap::{Begin, Event, Moment, Tap};

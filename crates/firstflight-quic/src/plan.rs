@@ -1,8 +1,10 @@
 //! What a factory builds controllers from: an arm, and what the host adds to it.
 
-use firstflight::arm::Arm;
+#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
+use firstflight::Config;
 #[cfg(any(feature = "noq", feature = "quinn"))]
-use firstflight::{Config, Time};
+use firstflight::Time;
+use firstflight::arm::Arm;
 use std::fmt;
 #[cfg(any(feature = "noq", feature = "quinn"))]
 use std::time::Instant;
@@ -48,7 +50,7 @@ impl Plan {
         Ok(Plan::new(arm))
     }
 
-    #[cfg(any(feature = "noq", feature = "quinn"))]
+    #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
     pub(crate) fn config(&self, mss: u64) -> Config {
         let standard = Config::quic(mss);
         let initial_window = self.initial_window.map_or(standard.initial_window, |packets| u64::from(packets) * mss);

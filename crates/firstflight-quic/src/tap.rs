@@ -15,7 +15,7 @@ pub enum Event {
         /// Bytes.
         bytes: u64,
     },
-    /// The stack declared one packet lost; the ACK or timer that it belongs to is reported afterwards. noq only.
+    /// The stack declared one packet lost; the ACK or timer that it belongs to is reported afterwards. noq and s2n-quic.
     Lost {
         /// Its position in the order of sending, if it belongs to the present packet number space.
         position: u64,

@@ -46,7 +46,7 @@ fn exits(control: Control, path: &str) -> (Option<Exit>, Option<Exit>) {
     assert!(twin.told > 2000, "{control:?}: the controller was told {} things", twin.told);
     assert_eq!(twin.strayed, None, "{control:?}: the windows part (time, the stack's, the twin's)");
     let controller = twin.controller.expect("a controller was built");
-    (outcome.account.and_then(|account| account.exit), controller.exit().copied())
+    (outcome.account.and_then(|account| account.exit), controller.exit())
 }
 
 const PATHS: [&str; 2] = ["rapid-slide", "rate=20Mbit,rtt=60ms,queue=40ms,loss=0.2%"];

@@ -1,0 +1,84 @@
+//! What the stack reports, and what reaches the arm.
+
+use super::{Controller, PacketInfo, endpoint};
+use s2n_quic_core::recovery::CongestionController;
+use s2n_quic_core::time::{Clock, NoopClock, Timestamp};
+use std::time::Duration;
+
+const PACKET: u64 = 1200;
+
+fn at(millis: u64) -> Timestamp {
+    NoopClock.get_time() + Duration::from_millis(millis)
+}
+
+/// Ten packets of application data in flight since time 0.
+fn ten_sent(arm: &str) -> (Controller, Vec<PacketInfo>) {
+    let mut controller = endpoint(arm).unwrap().build(1200);
+    let sent = (0..10).map(|_| controller.sent(at(0), PACKET, Some(false))).collect();
+    (controller, sent)
+}
+
+#[test]
+fn an_ack_with_losses_reaches_the_arm_once() {
+    let (mut controller, sent) = ten_sent("slowstart/reno/immediate");
+    controller.acked(at(30), at(0), PACKET, sent[0], Duration::from_millis(30));
+    let before = controller.account();
+    controller.lost(at(40), PACKET, sent[1], false);
+    controller.lost(at(40), PACKET, sent[2], false);
+    controller.acked(at(40), at(0), 3 * PACKET, sent[5], Duration::from_millis(31));
+    let after = controller.account();
+    assert_eq!((after.acks, after.timers), (before.acks + 1, before.timers), "one ACK and no timer: {after:?}");
+    assert_eq!(after.stats.loss_episodes, 1, "two losses of one ACK are one episode");
+    assert_eq!((after.bytes_lost, after.bytes_acked), (2 * PACKET, 4 * PACKET), "{after:?}");
+    assert_eq!(u64::from(controller.bytes_in_flight()), 4 * PACKET, "what is neither acknowledged nor lost stays in flight");
+}
+
+#[test]
+fn losses_without_an_ack_are_answered_at_once() {
+    let (mut controller, sent) = ten_sent("slowstart/reno/immediate");
+    controller.acked(at(30), at(0), PACKET, sent[0], Duration::from_millis(30));
+    let window = controller.account().cwnd;
+    controller.lost(at(90), PACKET, sent[1], false);
+    let account = controller.account();
+    assert_eq!((account.timers, account.stats.loss_episodes), (1, 1), "{account:?}");
+    assert!(account.cwnd < window, "a loss shrinks the window of {window}: {}", account.cwnd);
+}
+
+#[test]
+fn discarded_packets_leave_the_flight_without_a_reaction() {
+    let (mut controller, _) = ten_sent("slowstart/reno/immediate");
+    let window = controller.congestion_window();
+    assert!(controller.is_congestion_limited(), "ten packets fill the initial window of {window}");
+    controller.discarded(4 * PACKET);
+    assert_eq!(u64::from(controller.bytes_in_flight()), 6 * PACKET);
+    assert_eq!(controller.congestion_window(), window, "a discarded packet says nothing of the path");
+    assert!(!controller.is_congestion_limited(), "there is room again");
+}
+
+#[test]
+fn packets_that_carry_only_acks_are_not_counted() {
+    let (mut controller, _) = ten_sent("slowstart");
+    let info = controller.sent(at(1), 0, Some(true));
+    assert_eq!(info.position, 10, "they have a place in the order of sending");
+    assert_eq!((u64::from(controller.bytes_in_flight()), controller.account().bytes_sent), (10 * PACKET, 10 * PACKET));
+}
+
+#[test]
+fn departures_follow_the_rate_of_the_arm() {
+    let (mut controller, sent) = ten_sent("slowstart");
+    controller.acked(at(30), at(0), 10 * PACKET, sent[9], Duration::from_millis(30));
+    let rate = controller.driver.rate().expect("a paced arm has a rate once it has an RTT");
+    for _ in 0..20 {
+        controller.sent(at(30), PACKET, Some(false));
+    }
+    let ahead = controller.earliest_departure_time().unwrap().saturating_duration_since(at(30));
+    // Twenty packets cost twenty times their share of the rate, less what the pacer lets a late sender catch up.
+    let whole = Duration::from_nanos(20 * PACKET * 1_000_000_000 / rate);
+    assert!(ahead < whole && ahead + Duration::from_millis(3) > whole, "{ahead:?} ahead, twenty packets at {rate} B/s last {whole:?}");
+}
+
+#[test]
+fn an_arm_without_pacing_departs_at_once() {
+    let (controller, _) = ten_sent("slowstart@(pace=off)");
+    assert_eq!(controller.earliest_departure_time(), None);
+}
