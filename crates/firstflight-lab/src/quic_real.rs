@@ -70,7 +70,7 @@ pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, recorder: Option<&mut Rec
         if let Some(recorder) = recorder {
             let mut scribe = Scribe { recorder, min_rtt: None };
             for (note, delivered) in &measured.notes {
-                scribe.on_note(note, *delivered, 0);
+                scribe.on_note(note, measured.begin, *delivered, 0);
             }
         }
         return Ok(outcome(&measured, &report));
@@ -94,6 +94,7 @@ fn outcome(measured: &Measured, report: &RelayReport) -> Outcome {
         packets_sent: measured.packets_sent,
         packets_lost: measured.packets_declared_lost.min(dropped),
         packets_dropped: dropped,
+        drops: firstflight_sim::Drops::default(),
         spurious_losses: measured.packets_declared_lost.saturating_sub(dropped),
         retransmitted_bytes: measured.retransmitted_bytes,
         lost_retransmissions: 0,

@@ -51,7 +51,9 @@ pub struct Measured {
     pub cwnd_max: u64,
     /// The controller's own account at the end.
     pub account: Option<Account>,
-    /// Every event, and object bytes read at the receiver by then, if the sender was told to keep them.
+    /// When the object began, on the controller's clock.
+    pub begin: Time,
+    /// Every event, on the controller's clock, and object bytes read at the receiver by then, if the sender was told to keep them.
     pub notes: Vec<(Note, u64)>,
 }
 
@@ -241,10 +243,7 @@ impl Sender {
         if let Some(open) = episodes.last_mut().filter(|episode| episode.end.is_none()) {
             open.cwnd_after = account.map_or(0, |account| account.cwnd);
         }
-        let mut notes = book.take_notes();
-        for note in &mut notes {
-            note.now = counted(note.now);
-        }
+        let notes = book.take_notes();
         Ok(Measured {
             complete: complete && read.last().is_some_and(|(_, delivered)| *delivered == object),
             ttlb: since(ended),
@@ -263,7 +262,8 @@ impl Sender {
             episodes,
             cwnd_max: book.cwnd_max,
             account,
-            notes: with_delivery(notes, read, since),
+            begin: Time(offset),
+            notes: with_delivery(notes, read, since, counted),
         })
     }
 }
@@ -275,11 +275,16 @@ impl Drop for Sender {
 }
 
 /// Beside each note what the receiver had read by then.
-fn with_delivery(notes: Vec<Note>, read: &[(Instant, u64)], since: impl Fn(Instant) -> Nanos) -> Vec<(Note, u64)> {
+fn with_delivery(
+    notes: Vec<Note>,
+    read: &[(Instant, u64)],
+    since: impl Fn(Instant) -> Nanos,
+    counted: impl Fn(Time) -> Time,
+) -> Vec<(Note, u64)> {
     let mut read = read.iter().map(|(at, delivered)| (since(*at).0, *delivered)).peekable();
     let mut delivered = 0;
     let beside = |note: Note| {
-        while let Some((_, more)) = read.next_if(|(at, _)| *at <= note.now.0) {
+        while let Some((_, more)) = read.next_if(|(at, _)| *at <= counted(note.now).0) {
             delivered = more;
         }
         (note, delivered)
