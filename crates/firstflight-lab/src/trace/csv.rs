@@ -125,7 +125,7 @@ fn split(line: &str) -> Vec<String> {
     cells
 }
 
-/// Reads what [`write`] wrote. The receiver's end is not in a table.
+/// Reads what [`write()`] wrote. The receiver's end is not in a table.
 ///
 /// # Errors
 /// One line with the number of the line that cannot be read.

@@ -1,6 +1,6 @@
 //! The event log of one connection: everything its controller was told and what it answered. The format that users see: `docs/traces.md`.
 //!
-//! A log is complete: [`replay`] builds the controller anew, tells it the same things and must find it at the same exit. Writers: [`csv`],
+//! A log is complete: [`replay()`] builds the controller anew, tells it the same things and must find it at the same exit. Writers: [`csv`],
 //! `parquet` (a feature) and [`qlog`].
 
 pub mod csv;
