@@ -217,7 +217,7 @@ pub struct Context {
     pacing_rate: Option<u64>,
     max_burst: u64,
     limited: bool,
-    epoch_age: Option<u64>,
+    young_epoch: bool,
     minimum_window: u64,
 }
 
@@ -243,7 +243,7 @@ impl From<&event::Context> for Context {
             pacing_rate: cx.pacing_rate.map(|rate| rate.0),
             max_burst: cx.max_burst,
             limited: cx.limited,
-            epoch_age: cx.epoch_age.map(|age| age.0),
+            young_epoch: cx.young_epoch,
             minimum_window: cx.minimum_window(),
         }
     }
@@ -334,6 +334,16 @@ fn reason(name: &str) -> PyResult<ExitReason> {
 
 const PHASES: [Phase; 8] =
     [Phase::Startup, Phase::Jump, Phase::Rapid, Phase::Css, Phase::Lss, Phase::Drain, Phase::Recovery, Phase::Avoidance];
+
+/// The ratio that a number between 0.001 and 1000 was meant to be: 1.65 is 33/20.
+fn ratio(number: f64) -> Ratio {
+    let plain = (1..=1000_u16).find(|den| {
+        let num = number * f64::from(*den);
+        num <= f64::from(u16::MAX) && (num - num.round()).abs() < 1e-9 * num
+    });
+    let den = plain.unwrap_or_else(|| (f64::from(u16::MAX) / number.max(1.0)) as u16);
+    Ratio::new((number * f64::from(den)).round() as u16, den)
+}
 
 fn phase(name: &str) -> PyResult<Phase> {
     PHASES.into_iter().find(|phase| phase.name() == name).ok_or_else(|| unknown("phase", name, &PHASES.map(Phase::name)))
@@ -457,11 +467,10 @@ impl Startup for InPython {
         let told = self.call("pacing_gain", |object| {
             let gain = object.call_method0("pacing_gain")?;
             let number: f64 = gain.extract()?;
-            // A gain is a factor near one, so six digits are more than any pacer keeps.
             if !(0.001..=1000.0).contains(&number) {
                 return Err(refuse(format!("a pacing gain of {number}; allowed: 0.001 to 1000")));
             }
-            Ok(Ratio::new((number * 1e6).round() as u32, 1_000_000))
+            Ok(ratio(number))
         });
         told.unwrap_or_else(|| SlowStart.pacing_gain())
     }
