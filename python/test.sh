@@ -56,6 +56,10 @@ for notebook in notebooks/*.ipynb; do
     "$venv/bin/mypy" --config-file pyproject.toml "$script"
 done
 
-# Not `python -m pytest`, which would put the sources without their engine in front of the installed package.
-"$venv/bin/pytest" -p no:cacheprovider tests
-"$venv/bin/pytest" -p no:cacheprovider --doctest-modules --pyargs firstflight
+# From a folder of its own: what Python starts here, and every worker of Ray, would find the sources without their engine before the
+# installed package.
+here=$PWD
+mkdir -p "$target/python-tests"
+cd "$target/python-tests"
+"$venv/bin/pytest" -c "$here/pyproject.toml" --rootdir "$here" -p no:cacheprovider "$here/tests"
+"$venv/bin/pytest" -c "$here/pyproject.toml" --rootdir "$here" -p no:cacheprovider --doctest-modules --pyargs firstflight
