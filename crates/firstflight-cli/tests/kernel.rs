@@ -183,6 +183,47 @@ mod with_bpf {
     }
 
     #[test]
+    fn exits_of_traced_connections_are_printed_and_kept() {
+        let _one = ONE.lock();
+        let folder = tempfile::tempdir().expect("a folder");
+        for (kind, connections) in [("csv", 2), ("sqlog", 2), ("qlog", 1)] {
+            let file = folder.path().join(format!("exits.{kind}"));
+            // 20 Mbit/s with a short queue, so that slow start ends in a loss.
+            let script = format!(
+                "ip link set lo mtu 1500 && tc qdisc add dev lo root tbf rate 20mbit burst 3000 latency 20ms || exit 99
+                coproc TRACED {{ exec \"$FF\" kernel trace search --out '{}' 2>&1; }}; pid=$TRACED_PID; read -r head <&${{TRACED[0]}}; echo \"$head\"
+                for _ in $(seq 200); do grep -q {NAME} /proc/sys/net/ipv4/tcp_available_congestion_control && break; sleep 0.05; done
+                for _ in $(seq {connections}); do python3 - <<'PYTHON' || exit 99
+import socket, threading
+listener = socket.create_server(('127.0.0.1', 0))
+def take():
+    taken = listener.accept()[0]
+    while taken.recv(65536): pass
+taking = threading.Thread(target=take); taking.start()
+sender = socket.socket(); sender.setsockopt(socket.IPPROTO_TCP, 13, b'{NAME}')
+sender.connect(listener.getsockname()); sender.sendall(bytes(3000000)); sender.close(); taking.join()
+PYTHON
+                read -r exit <&${{TRACED[0]}}; echo \"exit: $exit\"; done; kill -INT $pid; wait $pid; echo \"code: $?\"",
+                file.display()
+            );
+            let Some(said) = in_namespace(&script) else { return };
+            let printed: Vec<&str> = said.lines().filter(|line| line.starts_with("exit: ")).collect();
+            assert_eq!(printed.len(), connections, "one line per connection: {said}");
+            let kept = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}; {said}", file.display()));
+            for line in printed {
+                let [endpoints, reason] = line.split_whitespace().skip(1).take(2).collect::<Vec<_>>()[..] else { panic!("{line}") };
+                assert!(endpoints.contains(">127.0.0.1:"), "who it was: {line}");
+                assert!(["loss", "flattened"].contains(&reason), "why: {line}");
+                assert!(kept.contains(endpoints) && kept.contains(reason), "the file has it, too: {line}\n{kept}");
+            }
+            assert_eq!(state(&said, "code"), "code: 0", "Ctrl-C is how it ends");
+            assert_eq!(fs::read_dir(folder.path()).expect("the folder").filter(|entry| entry.as_ref().unwrap().path() != file).count(), 0);
+            fs::remove_file(&file).expect("it is there");
+            assert_gone("INT");
+        }
+    }
+
+    #[test]
     fn selections_that_cannot_work_are_one_line_and_load_nothing() {
         let _one = ONE.lock();
         for arguments in [["load", "search", "--route", "203.0.113.0/24"], ["load", "search", "--cgroup", "/"]] {

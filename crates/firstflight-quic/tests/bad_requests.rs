@@ -5,12 +5,13 @@ mod served;
 
 use firstflight_quic::http::{Fetch, ServerOptions, fetch};
 use h3::error::Code;
-use served::{Served, foreign, options, quinn, runtime};
+use served::{Served, heedless, options, quinn, runtime};
 use std::time::Duration;
 
 /// A request as `h3` of a foreign client sends it: status, header fields of interest and body of the answer.
 async fn asked(served: &Served, method: &str, path: &str, fields: &[(&str, &str)], body: usize) -> (u16, Option<String>, usize) {
-    foreign(served.address, async |mut requests| {
+    // A client that heeds the limits it was told would not send all of these.
+    heedless(served.address, async |mut requests| {
         let mut request = http::Request::builder().method(method).uri(format!("https://localhost{path}"));
         for (name, value) in fields {
             request = request.header(*name, *value);

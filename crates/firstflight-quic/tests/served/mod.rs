@@ -1,12 +1,12 @@
 //! A server that runs, and a foreign client: quinn with its own binding to h3.
 #![allow(dead_code, reason = "every test binary uses its part")]
 
+#[path = "../anyone/mod.rs"]
+mod anyone;
+
 use firstflight_quic::Plan;
 use firstflight_quic::http::{Ended, Exporter, Fetch, Server, ServerOptions, Trust};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::ring;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::ClientConfig;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -67,49 +67,8 @@ impl Served {
     }
 }
 
-/// Trusts anyone: the server is ours, on loopback.
-#[derive(Debug)]
-struct Anyone;
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        ring::default_provider().signature_verification_algorithms.supported_schemes()
-    }
-}
-
 fn tls() -> ClientConfig {
-    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anyone))
-        .with_no_client_auth();
+    let mut config = anyone::tls();
     config.alpn_protocols = vec![b"h3".to_vec()];
     config
 }
@@ -133,4 +92,11 @@ pub async fn foreign<T, F: Future<Output = T>>(address: SocketAddr, work: impl F
     let done = work(requests).await;
     driving.abort();
     done
+}
+
+/// The same by a client that never reads the server's SETTINGS, as nothing drives its control stream: it sends what they forbid.
+pub async fn heedless<T, F: Future<Output = T>>(address: SocketAddr, work: impl FnOnce(Requests) -> F) -> T {
+    let (_endpoint, connection) = quinn(address).await;
+    let (_driver, requests) = h3::client::new(h3_quinn::Connection::new(connection)).await.unwrap();
+    work(requests).await
 }
