@@ -26,10 +26,11 @@ unit: ## all Rust tests, with overflow checks
 	@mkdir -p $(TARGET)
 	cargo test --locked --workspace --no-fail-fast | tee $(TARGET)/test.log
 
+# The features of the last two are the same, and those of the browser's server: what they share is built once.
 quic: ## the adapters, the testbed on real QUIC stacks, HTTP/3 and the relay, and their examples
 	cargo test --locked -p firstflight-quic --all-features
 	cargo test --locked -p firstflight-lab --features quic,parquet --test quic --test quic_real --test traces
-	cargo test --locked -p firstflight-cli --features quic --test serve
+	cargo test --locked -p firstflight-cli --features quic,parquet --test serve
 
 kernel: ## controllers in the running kernel: equal to the core, loaded, unloaded
 	crates/firstflight-linux/test.sh
@@ -50,7 +51,7 @@ report: ## the default comparison as a page, target/report.html; an A/B test and
 	cargo run --locked --release -- reproduce --all --quick --report $(TARGET)/reproduce.html >/dev/null
 
 browser: report ## the pages in headless Chromium, and Chromium as a client of HTTP/3
-	cargo build --locked -p firstflight-cli --features quic
+	cargo build --locked -p firstflight-cli --features quic,parquet
 	FIRSTFLIGHT_REPORT=$(REPORT) FIRSTFLIGHT_AB=$(TARGET)/ab.html FIRSTFLIGHT_REPRODUCTION=$(TARGET)/reproduce.html FIRSTFLIGHT_SERVE=$(TARGET)/debug/firstflight VENV=$(TARGET)/venv tests/browser/run.sh
 
 bare: ## the core crate without std and without alloc

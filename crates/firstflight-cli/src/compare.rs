@@ -8,6 +8,7 @@ use crate::{Done, sharing, size};
 use clap::{Args, ValueEnum};
 use firstflight::Nanos;
 use firstflight_lab::compare::{Keep, Takes};
+use firstflight_lab::sharing::SharingPlan;
 use firstflight_lab::table::{figure, table};
 use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Ground, Plan, Testbed, hosts_of_tcp, parse_arms};
 use firstflight_path::{DEFAULT, Path};
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// Where trials run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Named {
+pub enum Named {
     /// The simulator
     Sim,
     /// Real QUIC stacks
@@ -88,10 +89,31 @@ fn packets(text: &str) -> Result<u32, String> {
 /// The arms on the testbed `linux` when none are named: there is no oracle in the kernel.
 const ARMS_OF_LINUX: &str = "kernel:cubic,kernel:cubic(hystart=off),hystart++,best,search,rapid-nojump,rapid";
 
-pub fn run(options: &Options) -> Result<Done, Bad> {
+/// What the options ask for.
+#[derive(Debug)]
+pub enum Asked {
+    /// One flow at a time.
+    Alone(Plan),
+    /// Several.
+    Together(SharingPlan),
+}
+
+impl Asked {
+    /// Arms, path and object.
+    pub fn plan(&self) -> &Plan {
+        match self {
+            Asked::Alone(plan) => plan,
+            Asked::Together(sharing) => &sharing.plan,
+        }
+    }
+}
+
+/// Reads what the options ask for.
+///
+/// # Errors
+/// One line.
+pub fn asked(options: &Options) -> Result<Asked, Bad> {
     let testbed = testbed(options.on, options.real)?;
-    let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
-    check_outputs(options, to_stdout)?;
     let plan = Plan {
         arms: parse_arms(if testbed == Testbed::Linux && options.arms == DEFAULT_ARMS { ARMS_OF_LINUX } else { &options.arms })?,
         ground: Ground {
@@ -104,12 +126,20 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
         seed: options.seed,
         repeat: options.repeat,
     };
-    if options.sharing.are_given() {
-        return run_together(options, plan, to_stdout);
-    }
+    if options.sharing.are_given() { options.sharing.plan(plan).map(Asked::Together) } else { Ok(Asked::Alone(plan)) }
+}
+
+pub fn run(options: &Options) -> Result<Done, Bad> {
+    let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
+    let asked = asked(options)?;
+    check_outputs(options, to_stdout)?;
+    let plan = match asked {
+        Asked::Alone(plan) => plan,
+        Asked::Together(plan) => return run_together(options, &plan, to_stdout),
+    };
     let outputs = Outputs::check(options.trace.as_deref(), options.qlog.as_deref(), &plan)?;
     let keep = if options.report.is_some() { Keep::Events } else { Keep::Rows };
-    let comparison = on_threads(options.threads, || run_with_progress(&plan, keep, &outputs))?;
+    let comparison = on_threads(options.threads, || run_with_progress(&plan, keep, Some(&outputs)))?;
     outputs.finish()?;
     write_files(options, &comparison, to_stdout)?;
     if to_stdout {
@@ -124,14 +154,13 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
 }
 
 /// Several flows at a time.
-fn run_together(options: &Options, plan: Plan, to_stdout: bool) -> Result<Done, Bad> {
+fn run_together(options: &Options, plan: &SharingPlan, to_stdout: bool) -> Result<Done, Bad> {
     for (given, name) in [(options.report.is_some(), "--report"), (options.trace.is_some(), "--trace"), (options.qlog.is_some(), "--qlog")]
     {
         if given {
             return Err(Bad(format!("{name}: shows one flow alone; leave out --flows, --apart, --cross and --app")));
         }
     }
-    let plan = options.sharing.plan(plan)?;
     let shared = on_threads(options.threads, || plan.run())?;
     if to_stdout {
         say(&shared.to_json())?;
@@ -174,7 +203,10 @@ fn check_outputs(options: &Options, json_to_stdout: bool) -> Result<(), Bad> {
 }
 
 /// Shows a progress bar once a run has taken a second; a quick one never flickers.
-fn run_with_progress(plan: &Plan, keep: Keep, outputs: &Outputs<'_>) -> Result<Comparison, Bad> {
+///
+/// # Errors
+/// Those of the run.
+pub fn run_with_progress(plan: &Plan, keep: Keep, outputs: Option<&Outputs<'_>>) -> Result<Comparison, Bad> {
     const PATIENCE: Duration = Duration::from_secs(1);
     let total = plan.arms.len() as u64 * u64::from(plan.repeat);
     let bar = ProgressBar::hidden();
@@ -183,8 +215,9 @@ fn run_with_progress(plan: &Plan, keep: Keep, outputs: &Outputs<'_>) -> Result<C
         bar.set_style(style);
     }
     let start = Instant::now();
-    let take = |arm, round, trace| outputs.take(arm, round, trace);
-    let takes = outputs.any().then_some(Takes { repeats: outputs.repeats(), take: &take });
+    let outputs = outputs.filter(|outputs| outputs.any());
+    let take = |arm, round, trace| outputs.map_or(Ok(()), |outputs| outputs.take(arm, round, trace));
+    let takes = outputs.map(|outputs| Takes { repeats: outputs.repeats(), take: &take });
     let result = plan.run_traced(keep, takes.as_ref(), &|| {
         bar.inc(1);
         if bar.is_hidden() && start.elapsed() > PATIENCE {
@@ -207,7 +240,7 @@ fn write_files(options: &Options, comparison: &Comparison, json_to_stdout: bool)
 }
 
 /// The table with what it is about.
-fn as_text(comparison: &Comparison) -> String {
+pub fn as_text(comparison: &Comparison) -> String {
     let plan = comparison.plan.resolved();
     let queue = plan.queue_bytes.map_or("unlimited queue".into(), |bytes| format!("queue {}", figure(bytes as f64, "bytes")));
     let name = plan.path_name.filter(|name| *name != plan.path);

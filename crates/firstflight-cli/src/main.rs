@@ -5,6 +5,7 @@ mod ab;
 mod compare;
 #[cfg(all(target_os = "linux", feature = "bpf"))]
 mod exits;
+mod experiment;
 mod fetch;
 mod files;
 #[cfg(target_os = "linux")]
@@ -55,6 +56,8 @@ enum Command {
     Fetch(fetch::Options),
     /// Test arms against a baseline on a population of paths: what would change for a million connections
     Ab(Box<ab::Options>),
+    /// Run an experiment from a TOML file: arms on paths by sizes, or on a population
+    Run(experiment::Options),
     /// List the parts an arm can be made of, their options and the short names
     Arms,
     /// List the built-in paths with their sources
@@ -108,6 +111,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "replay")]
         Command::Replay(options) => replay::run(&options),
         Command::Populations(options) => populations::run(&options),
+        Command::Run(options) => experiment::run(&options),
         Command::Arms => list::arms(),
         Command::Paths => list::paths(),
     };

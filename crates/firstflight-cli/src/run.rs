@@ -61,11 +61,15 @@ pub fn on_threads<T: Send>(threads: Option<u16>, work: impl FnOnce() -> Result<T
 
 /// The command that was typed, quoted where a shell needs it.
 pub fn command_line() -> String {
+    // A file may have a name that is no text.
+    quoted(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()))
+}
+
+/// The command with these words, quoted where a shell needs it.
+pub fn quoted(words: impl Iterator<Item = String>) -> String {
     let quote = |word: String| {
         let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=.,/+:%@".contains(c));
         if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
     };
-    // A file may have a name that is no text.
-    let words = std::env::args_os().skip(1).map(|word| quote(word.to_string_lossy().into_owned()));
-    std::iter::once("firstflight".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    std::iter::once("firstflight".to_owned()).chain(words.map(quote)).collect::<Vec<_>>().join(" ")
 }

@@ -1,6 +1,6 @@
 //! From a comparison to the page that shows it.
 
-use crate::compare::Comparison;
+use crate::compare::{Comparison, ExperimentRow};
 use crate::record::Recorder;
 use crate::report::{Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Series};
 use crate::table::table;
@@ -14,14 +14,7 @@ impl Comparison {
         let path = &plan.ground.path;
         let what = resolved.path_name.clone().unwrap_or_else(|| resolved.path.clone());
         let mut notes: Vec<Note> = self.warnings.iter().map(|text| Note { level: Level::Warning, text: text.clone() }).collect();
-        notes.push(Note {
-            level: Level::Info,
-            text: format!(
-                "Simulated QUIC: {}-byte packets, initial window {} packets and pacer bucket {} packets unless an arm says otherwise, \
-                 an ACK every {} packets, one round trip of handshake before the first byte.",
-                resolved.packet_bytes, resolved.iw, resolved.burst, resolved.ack_every
-            ),
-        });
+        notes.push(Note { level: Level::Info, text: hosts(&resolved) });
         if plan.repeat > 1 {
             notes.push(Note {
                 level: Level::Info,
@@ -107,5 +100,23 @@ impl Comparison {
                 .collect(),
             episodes_total: 0,
         }
+    }
+}
+
+/// Who sends and receives, and how.
+fn hosts(experiment: &ExperimentRow) -> String {
+    let ExperimentRow { packet_bytes, iw, burst, ack_every, detection, .. } = experiment;
+    match (experiment.stacks, experiment.transport) {
+        (Some(stacks), _) => {
+            format!("Not simulated: {stacks}, {packet_bytes}-byte packets, initial window {iw} packets unless an arm says otherwise.")
+        }
+        (None, "tcp") => format!(
+            "Simulated TCP with loss detection `{detection}`: {packet_bytes}-byte packets, initial window {iw} packets, not paced unless an arm says \
+             otherwise, an ACK every {ack_every} packets, one round trip of handshake before the first byte."
+        ),
+        (None, _) => format!(
+            "Simulated QUIC: {packet_bytes}-byte packets, initial window {iw} packets and pacer bucket {burst} packets unless an arm says otherwise, \
+             an ACK every {ack_every} packets, one round trip of handshake before the first byte."
+        ),
     }
 }

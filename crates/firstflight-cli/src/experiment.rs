@@ -1,0 +1,425 @@
+//! `firstflight run`: an experiment in a file.
+//!
+//! Its keys are the options of `compare`, or of `ab` where it names a `population`: the file is read by the same parser, so that both mean
+//! the same and refuse the same. `path` and `bytes` may be lists; then every path meets every size.
+
+use crate::compare::{self, Asked, Named};
+use crate::files::{check_file, check_folder, tame, write_whole};
+use crate::run::{command_line, on_threads, quoted, threads};
+use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
+use crate::{Done, Failed, ab, refusal, sharing};
+use clap::{Args, Parser, ValueEnum};
+use firstflight_lab::compare::Keep;
+use firstflight_lab::report::{Column, Row, Table};
+use firstflight_lab::sharing::Sharing;
+use firstflight_lab::table::{figure, table};
+use firstflight_lab::{Bad, Comparison, nearest};
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use toml::de::{DeTable, DeValue};
+
+#[derive(Args, Debug)]
+pub struct Options {
+    /// The experiment: a TOML file whose keys are the options of `compare`, or with a `population` those of `ab`
+    file: PathBuf,
+    /// Testbed, in place of the file's
+    #[arg(long, value_enum)]
+    on: Option<Named>,
+    /// With --on quic: over real sockets and a relay, in real time, one trial after the other
+    #[arg(long, requires = "on")]
+    real: bool,
+    /// Print the commands that the experiment stands for, and run nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Write the results as JSON to a file, `-` for standard output instead of the tables
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the report: a file, or a folder for a page per path and size
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Worker threads; results do not depend on it
+    #[arg(long, value_parser = threads, allow_negative_numbers = true)]
+    threads: Option<u16>,
+}
+
+/// A comparison as the file asks for it, parsed as if it had been typed.
+#[derive(Debug, Parser)]
+#[command(name = "compare", no_binary_name = true)]
+struct Typed {
+    #[command(flatten)]
+    options: compare::Options,
+}
+
+/// The same for a test.
+#[derive(Debug, Parser)]
+#[command(name = "ab", no_binary_name = true)]
+struct TypedTest {
+    #[command(flatten)]
+    options: ab::Options,
+}
+
+const TITLE_KEY: &str = "title";
+/// Keys of a comparison. Those of [`GRID`] may be lists of which every combination is run.
+const OF_COMPARE: &[&str] =
+    &["on", "real", "path", "bytes", "arms", "seed", "repeat", "iw", "limit", "transport", "detection", "flows", "apart", "cross", "app"];
+const GRID: [&str; 2] = ["path", "bytes"];
+/// Keys of a test on a population.
+const OF_AB: &[&str] = &["population", "flows", "baseline", "arms", "seed", "iw", "limit", "transport", "detection"];
+/// Lists of arms are what the command line has with commas.
+const ARM_LISTS: [&str; 2] = ["arms", "cross"];
+
+/// One key with its value or values.
+#[derive(Clone, Debug)]
+struct Entry {
+    key: String,
+    line: usize,
+    values: Vec<String>,
+}
+
+/// An experiment as it was written.
+struct File {
+    name: PathBuf,
+    entries: Vec<Entry>,
+}
+
+pub fn run(options: &Options) -> Result<Done, Bad> {
+    let mut file = File::read(&options.file)?;
+    if file.entry("population").is_some() {
+        return file.test(options);
+    }
+    if let Some(on) = options.on {
+        file.entries.retain(|entry| entry.key != "on" && entry.key != "real");
+        let name = on.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        file.entries.push(Entry { key: "on".into(), line: 0, values: vec![name] });
+        file.entries.push(Entry { key: "real".into(), line: 0, values: vec![options.real.to_string()] });
+    }
+    let cells = file.cells()?;
+    if options.dry_run {
+        return say(&cells.iter().map(|cell| command("compare", &cell.words)).collect::<String>()).map(|()| Done::Well);
+    }
+    let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
+    check_outputs(options, &cells, to_stdout)?;
+    let answers =
+        on_threads(options.threads, || cells.iter().map(|cell| cell.run(options.report.is_some())).collect::<Result<Vec<Answer>, Bad>>())
+            .map_err(|bad| file.at(&bad))?;
+    if let Some(report) = &options.report {
+        write_reports(report, &cells, &answers)?;
+    }
+    let json = || json(file.title(), &answers);
+    if to_stdout {
+        say(&json())?;
+    } else {
+        if let Some(file) = &options.json {
+            write_whole(file, |out| out.write_all(json().as_bytes()))?;
+        }
+        say(&as_text(file.title(), &cells, &answers))?;
+    }
+    for (cell, answer) in cells.iter().zip(&answers) {
+        let whose = if cells.len() > 1 { format!("{}: ", cell.name()) } else { String::new() };
+        for warning in answer.warnings() {
+            whisper(&format!("{CAUTION}note:{CAUTION:#} {whose}{warning}"));
+        }
+    }
+    Ok(if answers.iter().all(Answer::complete) { Done::Well } else { Done::Short })
+}
+
+impl File {
+    fn read(name: &Path) -> Result<File, Bad> {
+        let text = fs::read_to_string(name).map_err(|error| Failed::from(error).at(name))?;
+        let line = |offset: usize| text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1;
+        let table = DeTable::parse(&text)
+            .map_err(|error| Bad(format!("{}:{}: {}", name.display(), line(error.span().map_or(0, |span| span.start)), error.message())))?;
+        let mut entries = Vec::new();
+        for (key, value) in table.get_ref() {
+            let line = line(key.span().start);
+            let wrong = |found: &str| {
+                Bad(format!(
+                    "{}:{line}: {}: found {found}; allowed: text, a number, true or false, or a list of those",
+                    name.display(),
+                    key.get_ref()
+                ))
+            };
+            let values = match value.get_ref() {
+                DeValue::Array(list) => {
+                    let texts = list.iter().map(|value| text_of(value.get_ref()).ok_or_else(|| wrong(value.get_ref().type_str())));
+                    texts.collect::<Result<Vec<String>, Bad>>()?
+                }
+                value => vec![text_of(value).ok_or_else(|| wrong(value.type_str()))?],
+            };
+            entries.push(Entry { key: key.get_ref().to_string(), line, values });
+        }
+        let file = File { name: name.to_owned(), entries };
+        file.check()?;
+        Ok(file)
+    }
+
+    /// Every key is known, and only those are lists that may be.
+    fn check(&self) -> Result<(), Bad> {
+        let known = if self.entry("population").is_some() { OF_AB } else { OF_COMPARE };
+        for Entry { key, line, values } in &self.entries {
+            let place = format!("{}:{line}: {key}", self.name.display());
+            if key != TITLE_KEY && !known.contains(&key.as_str()) {
+                let meant = nearest(key, known.iter().copied()).map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"));
+                let known = known.join(", ");
+                return Err(Bad(format!("{place}: unknown key{meant}; allowed: {TITLE_KEY}, {known}")));
+            }
+            let may_be_a_list = ARM_LISTS.contains(&key.as_str()) || GRID.contains(&key.as_str());
+            if values.is_empty() || values.len() > 1 && !may_be_a_list {
+                return Err(Bad(format!("{place}: a list of {}; allowed: one value", values.len())));
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+
+    fn title(&self) -> Option<&str> {
+        self.entry(TITLE_KEY).map(|entry| entry.values[0].as_str())
+    }
+
+    /// The same line, and which file it speaks of.
+    fn at(&self, bad: &Bad) -> Bad {
+        // What the parser says begins with the option, whose line in the file is known.
+        let option = bad.0.strip_prefix("--").and_then(|rest| rest.split([' ', ':']).next());
+        match option.and_then(|option| self.entry(option)).filter(|entry| entry.line > 0) {
+            Some(entry) => Bad(format!("{}:{}: {}", self.name.display(), entry.line, &bad.0[2..])),
+            None => Bad(format!("{}: {}", self.name.display(), bad.0)),
+        }
+    }
+
+    /// A name that is a file's is looked for beside the experiment.
+    fn beside(&self, key: &str, value: &str) -> String {
+        let (name, _) = value.split_once('(').unwrap_or((value, ""));
+        let is_file = match key {
+            "path" => !value.contains('=') && has_extension(name, &["toml"]),
+            "population" => has_extension(name, &["toml", "csv"]),
+            _ => false,
+        };
+        match self.name.parent() {
+            Some(folder) if is_file && !Path::new(value).is_absolute() => folder.join(value).to_string_lossy().into_owned(),
+            _ => value.to_owned(),
+        }
+    }
+
+    /// Words of a command line, with these values in place of the grid's lists.
+    fn words(&self, chosen: &[(&str, &str)]) -> Result<Vec<String>, Bad> {
+        let mut words = Vec::new();
+        for entry in self.entries.iter().filter(|entry| entry.key != TITLE_KEY) {
+            let key = entry.key.as_str();
+            match chosen.iter().find(|(name, _)| *name == key) {
+                Some((_, value)) => words.push(format!("--{key}={}", self.beside(key, value))),
+                None if key == "real" => match entry.values[0].as_str() {
+                    "true" => words.push("--real".into()),
+                    "false" => {}
+                    other => return Err(self.at(&Bad(format!("--real {other}: allowed: true or false")))),
+                },
+                None => words.push(format!("--{key}={}", self.beside(key, &entry.values.join(",")))),
+            }
+        }
+        Ok(words)
+    }
+
+    /// Every path with every size.
+    fn cells(&self) -> Result<Vec<Cell>, Bad> {
+        let values = |key| self.entry(key).map_or(vec![None], |entry| entry.values.iter().map(Some).collect());
+        let mut cells = Vec::new();
+        for path in values("path") {
+            for bytes in values("bytes") {
+                let chosen: Vec<(&str, &str)> =
+                    [("path", path), ("bytes", bytes)].into_iter().filter_map(|(key, value)| Some((key, value?.as_str()))).collect();
+                let words = self.words(&chosen)?;
+                let typed = Typed::try_parse_from(&words).map_err(|error| self.at(&Bad(refusal::line(&error))))?;
+                let asked = compare::asked(&typed.options).map_err(|bad| self.at(&bad))?;
+                cells.push(Cell { asked, words });
+            }
+        }
+        Ok(cells)
+    }
+
+    /// Runs the test on a population: `ab` does, with everything that it writes.
+    fn test(&self, options: &Options) -> Result<Done, Bad> {
+        if options.on.is_some_and(|on| on != Named::Sim) {
+            return Err(Bad("--on: a population is met in the simulator; choose paths for the other testbeds".into()));
+        }
+        let mut words = self.words(&[])?;
+        if options.dry_run {
+            return say(&command("ab", &words)).map(|()| Done::Well);
+        }
+        words.extend(options.threads.map(|threads| format!("--threads={threads}")));
+        for (option, file) in [("json", &options.json), ("report", &options.report)] {
+            words.extend(file.as_ref().map(|file| format!("--{option}={}", file.display())));
+        }
+        let typed = TypedTest::try_parse_from(&words).map_err(|error| self.at(&Bad(refusal::line(&error))))?;
+        if let Some(title) = self.title().filter(|_| options.json.as_ref().is_none_or(|file| file.as_os_str() != "-")) {
+            say(&format!("{TITLE}{title}{TITLE:#}\n\n"))?;
+        }
+        ab::run(&typed.options).map_err(|bad| self.at(&bad))
+    }
+}
+
+fn text_of(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) => Some(number.to_string()),
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
+        DeValue::Boolean(flag) => Some(flag.to_string()),
+        _ => None,
+    }
+}
+
+fn has_extension(name: &str, extensions: &[&str]) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extensions.iter().any(|known| extension == *known))
+}
+
+/// A line that can be typed.
+fn command(name: &str, words: &[String]) -> String {
+    quoted(std::iter::once(name.to_owned()).chain(words.iter().cloned())) + "\n"
+}
+
+/// One path with one size.
+struct Cell {
+    asked: Asked,
+    words: Vec<String>,
+}
+
+impl Cell {
+    fn run(&self, events: bool) -> Result<Answer, Bad> {
+        match &self.asked {
+            Asked::Alone(plan) => compare::run_with_progress(plan, if events { Keep::Events } else { Keep::Rows }, None).map(Answer::Alone),
+            Asked::Together(plan) => plan.run().map(Answer::Together),
+        }
+    }
+
+    /// The path by its name, or as it was written, and the size.
+    fn name(&self) -> String {
+        let plan = self.asked.plan();
+        let path = &plan.ground.path;
+        let path = if path.name().is_empty() { path.to_string() } else { path.name().to_owned() };
+        format!("{path}, {}", figure(plan.ground.bytes as f64, "bytes"))
+    }
+}
+
+enum Answer {
+    Alone(Comparison),
+    Together(Sharing),
+}
+
+impl Answer {
+    fn complete(&self) -> bool {
+        match self {
+            Answer::Alone(comparison) => comparison.complete(),
+            Answer::Together(sharing) => sharing.complete(),
+        }
+    }
+
+    fn json(&self) -> String {
+        match self {
+            Answer::Alone(comparison) => comparison.to_json(),
+            Answer::Together(sharing) => sharing.to_json(),
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        match self {
+            Answer::Alone(comparison) => &comparison.warnings,
+            Answer::Together(_) => &[],
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Answer::Alone(comparison) => compare::as_text(comparison),
+            Answer::Together(sharing) => sharing::as_text(sharing),
+        }
+    }
+
+    fn table(&self) -> Table {
+        match self {
+            Answer::Alone(comparison) => table(comparison),
+            Answer::Together(sharing) => sharing.table(),
+        }
+    }
+}
+
+/// Every output has a place to go, before anything runs.
+fn check_outputs(options: &Options, cells: &[Cell], json_to_stdout: bool) -> Result<(), Bad> {
+    if let Some(json) = options.json.as_ref().filter(|_| !json_to_stdout) {
+        check_file(json)?;
+    }
+    let Some(report) = &options.report else { return Ok(()) };
+    if cells.iter().any(|cell| matches!(cell.asked, Asked::Together(_))) {
+        return Err(Bad("--report: shows one flow alone; leave out flows, apart, cross and app".into()));
+    }
+    if cells.len() == 1 {
+        return check_file(report);
+    }
+    if !report.is_dir() {
+        let pages = cells.len();
+        return Err(Bad(format!("--report {}: {pages} paths and sizes make {pages} pages; name a folder that exists", report.display())));
+    }
+    check_folder(report)
+}
+
+fn write_reports(report: &Path, cells: &[Cell], answers: &[Answer]) -> Result<(), Bad> {
+    for (number, (cell, answer)) in cells.iter().zip(answers).enumerate() {
+        let Answer::Alone(comparison) = answer else { continue };
+        let file = if cells.len() == 1 { report.to_owned() } else { report.join(format!("{:02}-{}.html", number + 1, tame(&cell.name()))) };
+        let page = comparison.report(&command_line()).to_html();
+        write_whole(&file, |out| out.write_all(page.as_bytes()))?;
+    }
+    Ok(())
+}
+
+/// One object: the title, and of each path and size the object that `compare --json` gives.
+fn json(title: Option<&str>, answers: &[Answer]) -> String {
+    let title = serde_json::Value::from(title);
+    let comparisons: Vec<String> = answers.iter().map(|answer| answer.json().trim_end().replace('\n', "\n    ")).collect();
+    format!(
+        "{{\n  \"firstflight\": \"{}\",\n  \"title\": {title},\n  \"comparisons\": [\n    {}\n  ]\n}}\n",
+        env!("CARGO_PKG_VERSION"),
+        comparisons.join(",\n    ")
+    )
+}
+
+/// Every table, and one over all of them.
+fn as_text(title: Option<&str>, cells: &[Cell], answers: &[Answer]) -> String {
+    let mut text = title.map_or_else(String::new, |title| format!("{TITLE}{title}{TITLE:#}\n\n"));
+    text.push_str(&answers.iter().map(Answer::text).collect::<Vec<_>>().join("\n"));
+    if answers.len() > 1 {
+        let (metric, overview) = overview(cells, answers);
+        let _ = write!(text, "\n{TITLE}{metric}{TITLE:#}\n{}\n{QUIET}* best of its column{QUIET:#}\n", lay_out(&overview));
+    }
+    text
+}
+
+/// The first column of every table side by side, and what it is called.
+fn overview(cells: &[Cell], answers: &[Answer]) -> (String, Table) {
+    /// Names longer than this would make the table wider than a screen.
+    const WIDEST: usize = 24;
+    let tables: Vec<Table> = answers.iter().map(Answer::table).collect();
+    let first = &tables[0].columns[0];
+    let columns = cells.iter().enumerate().map(|(number, cell)| {
+        let name = cell.name();
+        let (path, bytes) = name.rsplit_once(", ").unwrap_or((&name, ""));
+        let path = if path.chars().count() > WIDEST { format!("path {}", number + 1) } else { path.to_owned() };
+        Column {
+            key: number.to_string(),
+            label: format!("{path}\n{bytes}"),
+            unit: first.unit.clone(),
+            better: first.better,
+            explanation: String::new(),
+        }
+    });
+    let rows = tables[0].rows.iter().enumerate().map(|(arm, row)| Row {
+        values: tables.iter().map(|table| table.rows[arm].values[0].clone()).collect(),
+        spread: tables.iter().map(|table| table.rows[arm].spread.first().copied().flatten()).collect(),
+        best: Vec::new(),
+        ..row.clone()
+    });
+    let mut overview = Table { columns: columns.collect(), rows: rows.collect() };
+    overview.mark_best();
+    (format!("{} of all", first.label), overview)
+}
