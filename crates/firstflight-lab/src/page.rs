@@ -111,7 +111,7 @@ fn hosts(experiment: &ExperimentRow) -> String {
             format!("Not simulated: {stacks}, {packet_bytes}-byte packets, initial window {iw} packets unless an arm says otherwise.")
         }
         (None, "tcp") => format!(
-            "Simulated TCP with loss detection `{detection}`: {packet_bytes}-byte packets, initial window {iw} packets, not paced unless an arm says \
+            "Simulated TCP, loss detection {detection}: {packet_bytes}-byte packets, initial window {iw} packets, not paced unless an arm says \
              otherwise, an ACK every {ack_every} packets, one round trip of handshake before the first byte."
         ),
         (None, _) => format!(

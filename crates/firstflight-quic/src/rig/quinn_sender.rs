@@ -1,177 +1,61 @@
-//! The sender on quinn.
+//! The sender on quinn: what its interface has of its own.
 
-use super::sender::{CONTENT, Sender, Stage};
-use super::wire::{Ecn, Wire};
-use super::{Fault, StackLog, tls};
-use crate::driver::Account;
-use crate::quinn::account;
-use bytes::{Bytes, BytesMut};
-use quinn_proto::congestion::ControllerFactory;
-use quinn_proto::crypto::rustls::QuicServerConfig;
-use quinn_proto::{
-    Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, ReadError, ServerConfig, StreamEvent,
-    StreamId, Transmit, TransportConfig, WriteError,
-};
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Instant;
+#[allow(clippy::duplicate_mod, reason = "once per stack: the types are others, the names are the same")]
+#[path = "stack_sender.rs"]
+mod stack_sender;
 
-/// The sender of one object.
-pub(super) struct QuinnSender {
-    endpoint: Endpoint,
-    connection: Option<(ConnectionHandle, Connection)>,
-    object: u64,
-    stage: Stage<StreamId>,
-    buffer: Vec<u8>,
-    peer: SocketAddr,
-}
+pub(super) use stack_sender::StackSender as QuinnSender;
 
-impl QuinnSender {
-    pub(super) fn new(
-        object: u64,
-        datagram: u16,
-        factory: Arc<dyn ControllerFactory + Send + Sync>,
-        peer: SocketAddr,
-        seed: [u8; 32],
-        log: Option<(Instant, StackLog)>,
-    ) -> Result<QuinnSender, Fault> {
-        let mut transport = TransportConfig::default();
-        transport.initial_mtu(datagram).mtu_discovery_config(None).congestion_controller_factory(factory);
-        // The whole object at once: what limits the flow is the window and nothing else. The content is borrowed, not copied.
-        transport.send_window(object.saturating_add(1_000_000)).max_idle_timeout(None);
-        #[cfg(feature = "qlog")]
-        if let Some((start, log)) = log {
-            super::qlog::on_quinn(&mut transport, start, log);
-        }
-        #[cfg(not(feature = "qlog"))]
-        drop(log);
-        let crypto = QuicServerConfig::try_from(tls::server()?).map_err(|error| Fault(error.to_string()))?;
-        let mut server = ServerConfig::with_crypto(Arc::new(crypto));
-        server.transport_config(Arc::new(transport));
-        let mut config = EndpointConfig::default();
-        config.rng_seed(Some(seed));
-        let endpoint = Endpoint::new(Arc::new(config), Some(Arc::new(server)), false, Some(seed));
-        Ok(QuinnSender { endpoint, connection: None, object, stage: Stage::Listening, buffer: Vec::with_capacity(2048), peer })
-    }
-}
+mod stack {
+    use crate::driver::Account;
+    #[cfg(feature = "qlog")]
+    pub(super) use crate::rig::qlog::on_quinn as write_qlog;
+    use crate::rig::wire::Ecn;
+    use bytes::{Bytes, BytesMut};
+    pub(super) use quinn_proto::congestion::ControllerFactory;
+    pub(super) use quinn_proto::crypto::rustls::QuicServerConfig;
+    pub(super) use quinn_proto::{
+        Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ReadError, ServerConfig, StreamEvent, StreamId,
+        Transmit, TransportConfig, WriteError,
+    };
+    use quinn_proto::{EcnCodepoint, SendStream};
+    use std::net::SocketAddr;
+    use std::sync::Arc;
+    use std::time::Instant;
 
-impl Sender for QuinnSender {
-    fn serving(&self) -> bool {
-        self.stage != Stage::Listening
+    /// Where datagrams come from.
+    pub(super) type Peer = SocketAddr;
+
+    pub(super) fn endpoint(config: EndpointConfig, server: ServerConfig, seed: [u8; 32]) -> Endpoint {
+        Endpoint::new(Arc::new(config), Some(Arc::new(server)), false, Some(seed))
     }
 
-    fn done(&self) -> bool {
-        self.stage == Stage::Done
+    pub(super) fn account(connection: &Connection) -> Option<Account> {
+        crate::quinn::account(connection.congestion_state())
     }
 
-    fn timeout(&mut self) -> Option<Instant> {
-        self.connection.as_mut().and_then(|(_, connection)| connection.poll_timeout())
+    pub(super) fn close_log(connection: &Connection) {
+        crate::quinn::close_log(connection.congestion_state());
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
-        if let Some((_, connection)) = &mut self.connection {
-            connection.handle_timeout(now);
-        }
+    pub(super) fn handle(
+        endpoint: &mut Endpoint,
+        now: Instant,
+        peer: Peer,
+        ecn: Ecn,
+        bytes: BytesMut,
+        buffer: &mut Vec<u8>,
+    ) -> Option<DatagramEvent> {
+        endpoint.handle(now, peer, None, EcnCodepoint::from_bits(ecn), bytes, buffer)
     }
 
-    fn account(&self) -> Option<Account> {
-        account(self.connection.as_ref()?.1.congestion_state())
+    /// One datagram.
+    pub(super) fn poll_one(connection: &mut Connection, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        connection.poll_transmit(now, 1, buffer)
     }
 
-    fn close_log(&self) {
-        if let Some((_, connection)) = &self.connection {
-            crate::quinn::close_log(connection.congestion_state());
-        }
+    /// How many bytes of it were taken.
+    pub(super) fn write(stream: &mut SendStream<'_>, piece: Bytes) -> Result<u64, WriteError> {
+        stream.write_chunks(&mut [piece]).map(|written| written.bytes as u64)
     }
-
-    fn handle(&mut self, now: Instant, at: u64, ecn: Ecn, bytes: BytesMut, down: &mut Wire) -> Result<(), Fault> {
-        self.buffer.clear();
-        match self.endpoint.handle(now, self.peer, None, EcnCodepoint::from_bits(ecn), bytes, &mut self.buffer) {
-            Some(DatagramEvent::NewConnection(incoming)) => {
-                let accepted = self.endpoint.accept(incoming, now, &mut self.buffer, None);
-                self.connection = Some(accepted.map_err(|error| Fault(error.cause.to_string()))?);
-            }
-            Some(DatagramEvent::ConnectionEvent(_, event)) => {
-                if let Some((_, connection)) = &mut self.connection {
-                    connection.handle_event(event);
-                }
-            }
-            Some(DatagramEvent::Response(transmit)) => {
-                down.offer(at, bits(&transmit), &self.buffer[..transmit.size]);
-            }
-            None => {}
-        }
-        Ok(())
-    }
-
-    fn drive(&mut self) -> Result<(), Fault> {
-        let Some((handle, connection)) = &mut self.connection else { return Ok(()) };
-        while let Some(event) = connection.poll_endpoint_events() {
-            if let Some(answer) = self.endpoint.handle_event(*handle, event) {
-                connection.handle_event(answer);
-            }
-        }
-        while let Some(event) = connection.poll() {
-            match event {
-                Event::Stream(StreamEvent::Finished { .. }) => self.stage = Stage::Done,
-                Event::ConnectionLost { reason } => return Err(Fault(format!("the sender lost its connection: {reason}"))),
-                _ => {}
-            }
-        }
-        if self.stage == Stage::Listening
-            && let Some(stream) = request(connection)?
-        {
-            self.stage = Stage::Serving { stream, left: self.object };
-        }
-        if let Stage::Serving { stream, left } = &mut self.stage {
-            serve(connection, *stream, left)?;
-        }
-        Ok(())
-    }
-
-    fn transmit(&mut self, now: Instant) -> Option<(Ecn, &[u8])> {
-        let (_, connection) = self.connection.as_mut()?;
-        self.buffer.clear();
-        // One at a time: what is on the wire then lines up with what the controller hears.
-        let transmit = connection.poll_transmit(now, 1, &mut self.buffer)?;
-        Some((bits(&transmit), &self.buffer[..transmit.size]))
-    }
-}
-
-/// The stream of a complete request, if there is one.
-fn request(connection: &mut Connection) -> Result<Option<StreamId>, Fault> {
-    let Some(stream) = connection.streams().accept(Dir::Bi) else { return Ok(None) };
-    let mut receive = connection.recv_stream(stream);
-    let Ok(mut chunks) = receive.read(true) else { return Ok(None) };
-    loop {
-        match chunks.next(usize::MAX) {
-            Ok(Some(_)) => {}
-            // The request is one packet; what it says does not matter.
-            Ok(None) | Err(ReadError::Blocked) => break,
-            Err(error) => return Err(Fault(format!("the request cannot be read: {error}"))),
-        }
-    }
-    let _ = chunks.finalize();
-    Ok(Some(stream))
-}
-
-/// Hands over what the stack takes.
-fn serve(connection: &mut Connection, stream: StreamId, left: &mut u64) -> Result<(), Fault> {
-    let mut send = connection.send_stream(stream);
-    while *left > 0 {
-        let piece = (*left).min(CONTENT.len() as u64) as usize;
-        match send.write_chunks(&mut [Bytes::from_static(&CONTENT[..piece])]) {
-            Ok(written) => *left -= written.bytes as u64,
-            Err(WriteError::Blocked) => return Ok(()),
-            Err(error) => return Err(Fault(format!("the object cannot be written: {error}"))),
-        }
-        if *left == 0 {
-            send.finish().map_err(|error| Fault(format!("the object cannot be finished: {error}")))?;
-        }
-    }
-    Ok(())
-}
-
-fn bits(transmit: &Transmit) -> Ecn {
-    transmit.ecn.map_or(0, |ecn| ecn as Ecn)
 }
