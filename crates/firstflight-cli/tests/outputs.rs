@@ -211,6 +211,15 @@ fn a_report_is_one_file_that_asks_the_network_for_nothing() {
 }
 
 #[test]
+fn a_report_says_whose_packets_it_shows() {
+    for (transport, whose) in [("quic", "Simulated QUIC: 1"), ("tcp", "Simulated TCP, loss detection rack: 1500-byte packets")] {
+        let (folder, _) =
+            well_in_a_folder(&["compare", "--transport", transport, "--report", "out.html", "--arms", "slowstart", "--bytes", "200kB"]);
+        assert!(read(&folder, "out.html").contains(whose), "{transport}");
+    }
+}
+
+#[test]
 fn a_report_holds_the_curves_the_table_and_the_command_that_made_it() {
     let arguments = ["compare", "--report", "out.html", "--arms", "slowstart,rapid(jump=off)", "--bytes", "3MB"];
     let (folder, run) = well_in_a_folder(&[&arguments[..], &["--json", "-"]].concat());

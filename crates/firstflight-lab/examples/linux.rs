@@ -1,6 +1,6 @@
 //! What startups and recoveries do in the TCP of the running kernel, and how far the simulator agrees: writes `docs/linux-results.md` to
-//! standard output. Needs root; takes about an hour. Parts by name: `geo` (or `clean-1`, `grid-30`, ...),
-//! `recovery`, `agreement`.
+//! standard output. Needs root; takes about an hour. Parts by name: `geo` (or `geo-clean`, `geo-grid-30`, ...), `recovery` (or
+//! `recovery-each`, `recovery-collected-policer`, ...), `agreement`.
 //!
 //! `cargo build --release -p firstflight-lab --features linux --example linux && sudo target/release/examples/linux > docs/linux-results.md`
 
@@ -110,7 +110,7 @@ fn geo(wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
     );
     for (name, path) in [("clean", "geo"), ("grid", "geo,return=geo_cold")] {
         for megabytes in [1_u64, 5, 30] {
-            if wanted(&format!("{name}-{megabytes}")) {
+            if wanted(&format!("geo-{name}-{megabytes}")) {
                 download(name, path, megabytes)?;
             }
         }
@@ -145,13 +145,14 @@ fn download(name: &str, path: &str, megabytes: u64) -> Result<(), Bad> {
     Ok(())
 }
 
-/// Path, object, what it is.
-const LOSSY: [(&str, u64, &str); 5] = [
-    ("rate=10Mbit,rtt=100ms,queue=100ms,ge=0.005:6:0.7", 2_300_000, "losses in bursts (Gilbert-Elliott), a full BDP of queue"),
-    ("rate=4Mbit,rtt=220ms,queue=150ms,ge=0.003:6:0.7", 2_300_000, "the same on a slow, long path with a shallow queue"),
-    ("rate=20Mbit,rtt=100ms,policer=6Mbit:50ms", 5_000_000, "a policer at 6 Mbit/s with a bucket of 50 ms"),
-    ("rate=10Mbit,rtt=220ms,ge=0.003:6:0.7,policer=5Mbit:100ms", 2_300_000, "both"),
+/// Name, path, object, what it is.
+const LOSSY: [(&str, &str, u64, &str); 5] = [
+    ("bursts", "rate=10Mbit,rtt=100ms,queue=100ms,ge=0.005:6:0.7", 2_300_000, "losses in bursts (Gilbert-Elliott), a full BDP of queue"),
+    ("slow", "rate=4Mbit,rtt=220ms,queue=150ms,ge=0.003:6:0.7", 2_300_000, "the same on a slow, long path with a shallow queue"),
+    ("policer", "rate=20Mbit,rtt=100ms,policer=6Mbit:50ms", 5_000_000, "a policer at 6 Mbit/s with a bucket of 50 ms"),
+    ("both", "rate=10Mbit,rtt=220ms,ge=0.003:6:0.7,policer=5Mbit:100ms", 2_300_000, "both"),
     (
+        "control",
         "rate=10Mbit,rtt=100ms,queue=unlimited,loss=1%",
         2_300_000,
         "independent loss, no queue to overflow: the control, where nothing should show",
@@ -159,7 +160,7 @@ const LOSSY: [(&str, u64, &str); 5] = [
 ];
 const SEEDS: u32 = 5;
 
-fn recovery(_wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
+fn recovery(wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
     println!("\n## Recoveries under bursts of loss and policers\n");
     println!(
         "The experiment of section 5 of RFC 6937 and the kernel's change of 2015, on kernel TCP: the same connections with rate halving, RFC 6675 and the\n\
@@ -168,9 +169,13 @@ fn recovery(_wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
          packet behind a hole (`tcp_comp_sack_nr=0`), as those of 2011 did, or collect ACKs, as Linux does since 4.18."
     );
     let arms: Vec<&str> = kernel(&RECOVERIES).into_iter().chain([HYSTART_OFF.0]).collect();
-    for (settings, who) in [(ACK_EVERY_HOLE, "an ACK per packet"), (&[] as &[(&str, &str)], "ACKs collected (the default of Linux)")] {
+    let receivers = [("each", ACK_EVERY_HOLE, "an ACK per packet"), ("collected", &[], "ACKs collected (the default of Linux)")];
+    for (receiver, settings, who) in receivers {
         linux::set_receiver(settings);
-        for (path, bytes, what) in LOSSY.into_iter().take(if settings.is_empty() { 3 } else { LOSSY.len() }) {
+        for (name, path, bytes, what) in LOSSY.into_iter().take(if settings.is_empty() { 3 } else { LOSSY.len() }) {
+            if !wanted(&format!("recovery-{receiver}-{name}")) {
+                continue;
+            }
             let rows = trials(Testbed::Linux, path, bytes, &arms, SEEDS)?;
             println!("\n### {what}: `{path}`, {:.1} MB; {who} (load {})\n", bytes as f64 / 1e6, load());
             println!(
@@ -239,10 +244,10 @@ type Part = fn(&dyn Fn(&str) -> bool) -> Result<(), Bad>;
 
 fn main() -> Result<(), Bad> {
     let asked: Vec<String> = std::env::args().skip(1).collect();
-    let has = |name: &str| asked.iter().any(|asked| asked == name);
-    let any_download = asked.iter().any(|asked| asked.contains('-'));
-    let part = |name: &str| asked.is_empty() || has(name) || (name == "geo" && any_download);
-    let download = |name: &str| !any_download || has(name);
+    // `a-b-c` is a part of `a-b`, and that of `a`.
+    let within = |part: &str, whole: &str| part.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+    let part = |name: &str| asked.is_empty() || asked.iter().any(|asked| within(asked, name));
+    let wanted = |name: &str| asked.is_empty() || asked.iter().any(|asked| within(name, asked));
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let version = release.split('-').next().unwrap_or_default().trim();
     println!("# Results in kernel TCP\n");
@@ -251,5 +256,5 @@ fn main() -> Result<(), Bad> {
     );
     println!("emulated link in real time. How to read and repeat it: [linux.md](linux.md).");
     let parts: [(&str, Part); 3] = [("geo", geo), ("recovery", recovery), ("agreement", agreement)];
-    parts.into_iter().filter(|(name, _)| part(name)).try_for_each(|(_, run)| run(&download))
+    parts.into_iter().filter(|(name, _)| part(name)).try_for_each(|(_, run)| run(&wanted))
 }
