@@ -308,6 +308,10 @@ fn garbage(server: SocketAddr, stop: &AtomicBool) -> u64 {
 /// What the server may have in memory at most in this test, bytes. 200 connections that each keep up to 400 kB of object and about 100 kB
 /// of everything else are 100 MB; measured were 108.
 const MOST: u64 = 200 << 20;
+/// What a round may leave behind more than the one before it, bytes; and in how many rounds one has to. What an allocator gives back to the
+/// system varies by more than this from one round to the next, what leaks grows in all of them.
+const LEFT: u64 = 8 << 20;
+const ROUNDS: usize = 6;
 
 #[test]
 fn a_crowd_that_behaves_badly_leaves_no_trace() {
@@ -321,8 +325,11 @@ fn a_crowd_that_behaves_badly_leaves_no_trace() {
         move || garbage(address, &stop)
     });
     let mut dice = Dice(1);
-    let mut after = Vec::new();
-    for round in 0..3 {
+    let mut after: Vec<u64> = Vec::new();
+    // The first two fill what is kept for ever.
+    let settled = |after: &[u64]| after.len() > 2 && after[after.len() - 1] < after[after.len() - 2] + LEFT;
+    while !settled(&after) && after.len() < ROUNDS {
+        let round = after.len();
         let (whole, wrong) = crowd(&wanted, &mut dice);
         assert!(wrong.is_empty(), "round {round}: {wrong:?}");
         assert!((160..=200).contains(&whole), "round {round}: {whole} objects were complete and right; 160 were to be");
@@ -341,7 +348,7 @@ fn a_crowd_that_behaves_badly_leaves_no_trace() {
     println!("resident after each round: {after:?}; at most {peak}; {datagrams} datagrams of garbage");
     assert!(datagrams > 100, "{datagrams} datagrams of garbage are too few to try anything");
     assert!(peak < MOST, "at most {peak} bytes were resident, and {MOST} are the bound");
-    assert!(after[2] < after[1] + (8 << 20), "each round leaves something behind: {after:?}");
+    assert!(settled(&after), "each round leaves something behind: {after:?}");
     // Nobody was harmed.
     assert_eq!(serving.fetch("/bytes/1MB", &[]).code, 0, "the server serves on");
     let (status, said) = serving.end();
