@@ -24,6 +24,14 @@ struct Serving {
     metrics: Option<SocketAddr>,
 }
 
+/// A test that fails leaves no server behind.
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl Serving {
     fn start(arguments: &[&str]) -> Serving {
         let mut command = Command::new(env!("CARGO_BIN_EXE_firstflight"));
