@@ -4,7 +4,7 @@
 //! the same and refuse the same. `path` and `bytes` may be lists; then every path meets every size.
 
 use crate::compare::{self, Asked, Named};
-use crate::files::{check_file, check_folder, tame, write_whole};
+use crate::files::{check_file, tame, write_whole};
 use crate::run::{command_line, on_threads, quoted, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
 use crate::{Done, Failed, ab, refusal, sharing};
@@ -356,11 +356,11 @@ fn check_outputs(options: &Options, cells: &[Cell], json_to_stdout: bool) -> Res
     if cells.len() == 1 {
         return check_file(report);
     }
-    if !report.is_dir() {
-        let pages = cells.len();
-        return Err(Bad(format!("--report {}: {pages} paths and sizes make {pages} pages; name a folder that exists", report.display())));
+    if report.is_dir() {
+        return Ok(());
     }
-    check_folder(report)
+    let pages = cells.len();
+    Err(Bad(format!("--report {}: {pages} paths and sizes make {pages} pages; name a folder that exists", report.display())))
 }
 
 fn write_reports(report: &Path, cells: &[Cell], answers: &[Answer]) -> Result<(), Bad> {
