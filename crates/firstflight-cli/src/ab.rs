@@ -1,6 +1,6 @@
 //! `firstflight ab`.
 
-use crate::files::{Growing, check_file, check_folder, write_whole};
+use crate::files::{Growing, check_file, check_folder, check_outputs, to_stdout, write_whole};
 use crate::run::{Speech, command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper};
 use crate::{Done, size};
@@ -114,21 +114,11 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
 
 impl Outputs {
     fn to_stdout(&self) -> bool {
-        self.json.as_ref().is_some_and(|file| file.as_os_str() == "-")
+        to_stdout(self.json.as_ref())
     }
 
     fn check(&self) -> Result<(), Bad> {
-        let json = self.json.as_ref().filter(|_| !self.to_stdout());
-        for file in json.into_iter().chain(&self.report) {
-            check_file(file)?;
-        }
-        match &self.report {
-            Some(report) if report.as_os_str() == "-" => {
-                Err(Bad("--report -: a report goes to a file; `--json -` goes to standard output".into()))
-            }
-            Some(report) if json == Some(report) => Err(Bad(format!("--report {}: --json names the same file", report.display()))),
-            _ => Ok(()),
-        }
+        check_outputs(self.json.as_ref(), self.report.as_ref())
     }
 
     fn give(&self, analysis: &Analysis) -> Result<(), Bad> {

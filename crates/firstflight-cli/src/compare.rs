@@ -1,6 +1,6 @@
 //! `firstflight compare`.
 
-use crate::files::{check_file, write_whole};
+use crate::files::{check_outputs, to_stdout, write_whole};
 use crate::run::{Speech, command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
 use crate::traces::Outputs;
@@ -130,9 +130,9 @@ pub fn asked(options: &Options) -> Result<Asked, Bad> {
 }
 
 pub fn run(options: &Options) -> Result<Done, Bad> {
-    let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
+    let to_stdout = to_stdout(options.json.as_ref());
     let asked = asked(options)?;
-    check_outputs(options, to_stdout)?;
+    check_outputs(options.json.as_ref(), options.report.as_ref())?;
     let plan = match asked {
         Asked::Alone(plan) => plan,
         Asked::Together(plan) => return run_together(options, &plan, to_stdout),
@@ -183,23 +183,6 @@ fn testbed(named: Named, real: bool) -> Result<Testbed, Bad> {
         (Named::Linux, _) => Testbed::Linux,
     };
     testbed.check().map(|()| testbed)
-}
-
-/// Every output has a place to go, before anything runs.
-fn check_outputs(options: &Options, json_to_stdout: bool) -> Result<(), Bad> {
-    let json = options.json.as_ref().filter(|_| !json_to_stdout);
-    for file in json.iter().copied().chain(&options.report) {
-        check_file(file)?;
-    }
-    if let Some(report) = &options.report {
-        if report.as_os_str() == "-" {
-            return Err(Bad("--report -: a report goes to a file; `--json -` goes to standard output".into()));
-        }
-        if json == Some(report) {
-            return Err(Bad(format!("--report {}: --json names the same file", report.display())));
-        }
-    }
-    Ok(())
 }
 
 /// Shows a progress bar once a run has taken a second; a quick one never flickers.

@@ -4,7 +4,7 @@
 //! the same and refuse the same. `path` and `bytes` may be lists; then every path meets every size.
 
 use crate::compare::{self, Asked, Named};
-use crate::files::{check_file, tame, write_whole};
+use crate::files::{check_outputs, tame, to_stdout, write_whole};
 use crate::run::{command_line, on_threads, quoted, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
 use crate::{Done, Failed, ab, refusal, sharing};
@@ -98,8 +98,8 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
     if options.dry_run {
         return say(&cells.iter().map(|cell| command("compare", &cell.words)).collect::<String>()).map(|()| Done::Well);
     }
-    let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
-    check_outputs(options, &cells, to_stdout)?;
+    let to_stdout = to_stdout(options.json.as_ref());
+    check_places(options, &cells)?;
     let answers =
         on_threads(options.threads, || cells.iter().map(|cell| cell.run(options.report.is_some())).collect::<Result<Vec<Answer>, Bad>>())
             .map_err(|bad| file.at(&bad))?;
@@ -253,7 +253,7 @@ impl File {
             words.extend(file.as_ref().map(|file| format!("--{option}={}", file.display())));
         }
         let typed = TypedTest::try_parse_from(&words).map_err(|error| self.at(&Bad(refusal::line(&error))))?;
-        if let Some(title) = self.title().filter(|_| options.json.as_ref().is_none_or(|file| file.as_os_str() != "-")) {
+        if let Some(title) = self.title().filter(|_| !to_stdout(options.json.as_ref())) {
             say(&format!("{TITLE}{title}{TITLE:#}\n\n"))?;
         }
         ab::run(&typed.options).map_err(|bad| self.at(&bad))
@@ -345,18 +345,14 @@ impl Answer {
 }
 
 /// Every output has a place to go, before anything runs.
-fn check_outputs(options: &Options, cells: &[Cell], json_to_stdout: bool) -> Result<(), Bad> {
-    if let Some(json) = options.json.as_ref().filter(|_| !json_to_stdout) {
-        check_file(json)?;
-    }
+fn check_places(options: &Options, cells: &[Cell]) -> Result<(), Bad> {
+    let page = options.report.as_ref().filter(|_| cells.len() == 1);
+    check_outputs(options.json.as_ref(), page)?;
     let Some(report) = &options.report else { return Ok(()) };
     if cells.iter().any(|cell| matches!(cell.asked, Asked::Together(_))) {
         return Err(Bad("--report: shows one flow alone; leave out flows, apart, cross and app".into()));
     }
-    if cells.len() == 1 {
-        return check_file(report);
-    }
-    if report.is_dir() {
+    if page.is_some() || report.is_dir() {
         return Ok(());
     }
     let pages = cells.len();

@@ -22,6 +22,29 @@ pub fn check_file(file: &Path) -> Result<(), Bad> {
     Ok(())
 }
 
+/// Results go to standard output, as `--json -` says.
+pub fn to_stdout(json: Option<&PathBuf>) -> bool {
+    json.is_some_and(|file| file.as_os_str() == "-")
+}
+
+/// What `--json` and `--report` name has a place to go.
+///
+/// # Errors
+/// One line.
+pub fn check_outputs(json: Option<&PathBuf>, report: Option<&PathBuf>) -> Result<(), Bad> {
+    let json = json.filter(|_| !to_stdout(json));
+    for file in json.into_iter().chain(report) {
+        check_file(file)?;
+    }
+    match report {
+        Some(report) if report.as_os_str() == "-" => {
+            Err(Bad("--report -: a report goes to a file; `--json -` goes to standard output".into()))
+        }
+        Some(report) if json == Some(report) => Err(Bad(format!("--report {}: --json names the same file", report.display()))),
+        _ => Ok(()),
+    }
+}
+
 /// `folder` exists.
 ///
 /// # Errors

@@ -146,6 +146,8 @@ fn reports_are_one_page_or_a_folder_of_pages() {
     let one = folder("bytes = \"200kB\"\narms = \"slowstart\"\n");
     assert_eq!(run_in(&one, &["run", "x.toml", "--report", "x.html"]).code, 0);
     assert_eq!(inside(&one), ["x.html", "x.toml"]);
+    let dash = run_in(&one, &["run", "x.toml", "--report", "-"]);
+    assert!(dash.code == 2 && dash.stderr.contains("a report goes to a file"), "{}", dash.stderr);
 }
 
 #[test]
