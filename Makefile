@@ -1,4 +1,4 @@
-# What can be done here, by name. `make test` checks everything that is claimed; CI runs nothing else.
+# What can be done here, by name. `make test` checks everything that is claimed; CI runs it, and `make fresh`.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -10,29 +10,30 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target within `make test`; a night is better, a minute finds what is careless.
 export SECONDS_EACH ?= 10
 
-.PHONY: help test lint unit docs report browser bare fuzz quic kernel kernels python bench
+.PHONY: help test lint unit docs report browser bare fuzz kernel kernels python bench fresh
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-test: lint unit quic kernel python docs browser bare fuzz ## everything we claim, checked; installs what it needs on Debian
+test: lint unit python docs browser bare fuzz ## everything we claim, checked; installs what it needs on Debian
 	@awk '/^test result: ok/ { passed += $$4; ignored += $$8 } END { printf "make test: %d Rust tests passed, %d ignored; lints, documentation, python, browser, bare and fuzz parts as above\n", passed, ignored }' $(TARGET)/test.log
 
-lint: ## formatting and clippy, warnings are errors
+# One set of features for all that is compiled here, so that each crate is built once: everything, or all but the kernel's where clang and
+# libelf cannot be had. Asked for when a recipe runs.
+FEATURES = $$(tests/needs.sh --features)
+
+lint: ## formatting and clippy over everything, and over the program as most people build it; warnings are errors
+	tests/needs.sh kernel
 	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
+	cargo clippy --locked -p firstflight-cli -- -D warnings
 
-unit: ## all Rust tests, with overflow checks
+unit: ## all Rust tests, with overflow checks: core, path, simulator, real QUIC stacks, the running kernel, every command
+	tests/needs.sh unit kernel
 	@mkdir -p $(TARGET)
-	cargo test --locked --workspace --no-fail-fast | tee $(TARGET)/test.log
+	cargo test --locked --workspace --no-fail-fast $(FEATURES) | tee $(TARGET)/test.log
 
-# The features of the last two are the same, and those of the browser's server: what they share is built once.
-quic: ## the adapters, the testbed on real QUIC stacks, HTTP/3 and the relay, and their examples
-	cargo test --locked -p firstflight-quic --all-features
-	cargo test --locked -p firstflight-lab --features quic,parquet --test quic --test quic_real --test traces
-	cargo test --locked -p firstflight-cli --features quic,parquet --test serve
-
-kernel: ## controllers in the running kernel: equal to the core, loaded, unloaded
+kernel: ## of these, only what needs the kernel: controllers equal to the core, loaded, unloaded; links
 	crates/firstflight-linux/test.sh
 
 kernels: ## every controller in Linux 6.1, 6.12 and 7.x, in an emulator; fetches them from Debian
@@ -42,7 +43,7 @@ python: ## the Python package: wheel, types, tests, notebooks, a Ray cluster on 
 	CARGO_TARGET_DIR=$(TARGET) python/test.sh
 
 docs: ## the API documentation, warnings are errors
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps $(FEATURES)
 
 report: ## the default comparison as a page, target/report.html; an A/B test and reproductions beside it
 	@mkdir -p $(TARGET)
@@ -51,7 +52,7 @@ report: ## the default comparison as a page, target/report.html; an A/B test and
 	cargo run --locked --release -- reproduce --all --quick --report $(TARGET)/reproduce.html >/dev/null
 
 browser: report ## the pages in headless Chromium, and Chromium as a client of HTTP/3
-	cargo build --locked -p firstflight-cli --features quic,parquet
+	cargo build --locked --workspace $(FEATURES) --bin firstflight
 	FIRSTFLIGHT_REPORT=$(REPORT) FIRSTFLIGHT_AB=$(TARGET)/ab.html FIRSTFLIGHT_REPRODUCTION=$(TARGET)/reproduce.html FIRSTFLIGHT_SERVE=$(TARGET)/debug/firstflight VENV=$(TARGET)/venv tests/browser/run.sh
 
 bare: ## the core crate without std and without alloc
@@ -59,6 +60,9 @@ bare: ## the core crate without std and without alloc
 
 fuzz: ## every fuzz target for SECONDS_EACH seconds
 	@if [ -x fuzz/run-short.sh ]; then fuzz/run-short.sh; else echo "fuzz: skipped, no fuzz/run-short.sh"; fi
+
+fresh: ## a bare Debian root, made and thrown away: every part of `make test` installs what it needs (FULL=1: all of it runs there)
+	tests/fresh.sh
 
 bench: ## what one ACK costs, in instructions
 	@if [ -x benches/ack.sh ]; then benches/ack.sh; else echo "bench: skipped, no benches/ack.sh"; fi

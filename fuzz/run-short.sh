@@ -11,6 +11,8 @@ if ! cargo +nightly fuzz --version >/dev/null 2>&1; then
     echo "fuzz: skipped, no cargo-fuzz (cargo install cargo-fuzz --locked)"
     exit 0
 fi
+# The fuzzer itself is C++.
+tests/needs.sh fuzz
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 for target in $(cargo +nightly fuzz list); do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the wheel of the Python package, installs it into an environment of its own (VENV) and checks style, types, tests, examples and
-# notebooks. Where there is no Python with pip, says so and skips; with CI=true that is an error, and the wheel is the optimised one.
+# notebooks. Where there is no Python with pip, says so and skips; with CI=true that is an error.
 set -euo pipefail
 # Nothing here asks anybody anything; a tool that reads what happens to stand on standard input would be misled.
 exec </dev/null
@@ -9,22 +9,8 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-../target}")
 venv=$(realpath -m "${VENV:-$target/python-venv}")
 export CARGO_TARGET_DIR=$target
 
-skip() {
-    echo "python: skipped, $1"
-    [ "${CI:-}" != true ] || exit 1
-    exit 0
-}
-
-install() {
-    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
-    export DEBIAN_FRONTEND=noninteractive
-    echo "python: installing $*"
-    apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1 ||
-        { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
-}
-
-# Without ensurepip there is no pip inside the environment; Debian keeps it in a package of its own.
-python3 -c 'import ensurepip' 2>/dev/null || install python3 python3-venv || skip "no python3 with venv (on Debian, as root: apt-get install python3-venv)"
+. ../tests/needs.sh
+needs python
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || skip "python3 is older than 3.10"
 if ! cmp -s requirements.txt "$venv/requirements.txt"; then
     python3 -m venv "$venv"
@@ -32,17 +18,15 @@ if ! cmp -s requirements.txt "$venv/requirements.txt"; then
     cp requirements.txt "$venv/requirements.txt"
 fi
 
-profile=dev
-[ "${CI:-}" != true ] || profile=release
 cargo fmt --check
 cargo clippy --quiet --locked -- -D warnings
 rm -rf "$target/wheels"
-"$venv/bin/maturin" build --quiet --locked --profile "$profile" --out "$target/wheels"
+"$venv/bin/maturin" build --quiet --locked --profile dev --out "$target/wheels"
 "$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$target"/wheels/*.whl
 echo "python: $(cd "$target/wheels" && ls) built and installed"
 
 # The command of the same checkout, whose output the package's has to equal to the byte.
-(cd .. && cargo build --quiet --locked -p firstflight-cli)
+(cd .. && cargo build --quiet --locked --workspace $(tests/needs.sh --features) --bin firstflight)
 export FIRSTFLIGHT_BINARY=$target/debug/firstflight
 
 "$venv/bin/ruff" check --quiet --no-cache .

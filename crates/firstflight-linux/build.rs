@@ -14,12 +14,14 @@ fn main() {
 fn bpf() {
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
     println!("cargo::rerun-if-changed=bpf");
-    libbpf_cargo::SkeletonBuilder::new()
-        .source("bpf/firstflight.bpf.c")
-        .clang_args(["-mcpu=v3", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-unused-parameter", "-Wno-sign-compare"])
-        .obj(out.join("firstflight.bpf.o"))
-        .build()
-        .expect("the feature `bpf` needs clang, libelf-dev and zlib1g-dev");
+    for object in ["firstflight", "hystart_trace"] {
+        libbpf_cargo::SkeletonBuilder::new()
+            .source(format!("bpf/{object}.bpf.c"))
+            .clang_args(["-mcpu=v3", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-unused-parameter", "-Wno-sign-compare"])
+            .obj(out.join(format!("{object}.bpf.o")))
+            .build()
+            .expect("the feature `bpf` needs clang, libelf-dev and zlib1g-dev");
+    }
 }
 
 #[cfg(feature = "native")]

@@ -57,8 +57,11 @@ def ab(
         raise Refused(f"baseline {baseline}: {len(base)} arms; allowed: one")
     test = engine_test(population_of(population), [*base, *arms_of(arms)], flows, seed, iw, limit, transport, detection)
     folder = None if resume is None else os.fspath(resume)
+    if keep_rows and folder is not None:
+        raise Refused("keep_rows: goes without resume: blocks that are there already have no rows any more")
     if folder is not None and not os.path.isdir(folder):
-        folder_of(folder)
+        # Its name may end with a slash.
+        folder_of(folder.rstrip("/"))
         os.mkdir(folder)
     kept: list[_engine.Batches] = []
     with progress_bar(progress, test.flows, "connections") as bar:
@@ -124,13 +127,23 @@ class AbResult:
         return bool(self.data["complete"])
 
     @property
+    def recommendation(self) -> list[str]:
+        """Which arm to deploy, or that nothing is recommended, and why."""
+        return list(self.data["recommendation"])
+
+    @property
+    def sensitivity(self) -> list[dict[str, Any]]:
+        """How far the effects depend on what nobody measured: the effects of every arm at both ends of every such assumption."""
+        return list(self.data["sensitivity"])
+
+    @property
     def sentences(self) -> list[str]:
         """What came out, a sentence per arm."""
         return list(self.data["sentences"])
 
     @property
     def advice(self) -> list[str]:
-        """What to do, a sentence per group."""
+        """The Pareto-optimal arms, a sentence per group."""
         return list(self.data["advice"])
 
     @property
@@ -164,12 +177,13 @@ class AbResult:
         return plots.pareto(self, ax=ax)
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
-        header = ["arm", "TTLB\nmean ms", "shorter by\nmean %", "95 %", "pair p50\nratio", "pair p95\nratio", "loss\nmean %", "loss p99\n%"]
-        header += ["sent again\n%", "queue p99\nms", ""]
+        header = ["arm", "completion\np50 ms", "completion\np95 ms", "completion\np99 ms", "completion\nmean ms", "shorter by\nmean %", "95 %"]
+        header += ["pair p50\nratio", "pair p95\nratio", "loss\nmean %", "loss p99\n%", "retransmitted\n%", "queueing delay\np99 ms", ""]
         rows = []
         for row in self.part("all"):
             versus = row["reduction_pct"] is not None
-            cells = [row["arm"], f"{row['ttlb_ms_mean']:.1f}", f"{row['reduction_pct']:.1f}" if versus else "-"]
+            cells = [row["arm"], *(f"{row[f'ttlb_ms_{p}']:.0f}" for p in ("p50", "p95", "p99"))]
+            cells += [f"{row['ttlb_ms_mean']:.1f}", f"{row['reduction_pct']:.1f}" if versus else "-"]
             cells.append(f"{row['reduction_pct_low']:.1f}..{row['reduction_pct_high']:.1f}" if versus else "-")
             cells += [f"{row['paired_p50']:.3f}" if versus else "-", f"{row['paired_p95']:.3f}" if versus else "-"]
             cells += [f"{row['loss_pct_mean']:.2f}", f"{row['loss_pct_p99']:.1f}", f"{row['retransmitted_pct']:.2f}"]
@@ -189,15 +203,15 @@ class AbResult:
 
     def __str__(self) -> str:
         header, rows = self._cells()
-        words = "\n".join(f"  {line}" for line in [*self.sentences, *self.advice])
+        words = "\n".join(f"  {line}" for line in [*self.sentences, *self.recommendation, *self.advice])
         notes = "".join(f"\nnote: {warning}" for warning in self.warnings)
-        return f"{self._title()}\n{grid(header, rows)}\n· no other arm beats it in time or loss without being worse in the other\n{words}{notes}"
+        return f"{self._title()}\n{grid(header, rows)}\n· Pareto-optimal: no other arm is better in time or loss without being worse in the other\n{words}{notes}"
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
         header, rows = self._cells()
-        words = "".join(f"<li>{line}</li>" for line in [*self.sentences, *self.advice])
+        words = "".join(f"<li>{line}</li>" for line in [*self.sentences, *self.recommendation, *self.advice])
         notes = "".join(f"<li>note: {warning}</li>" for warning in self.warnings)
         return html(header, rows, self._title()) + f"<ul>{words}{notes}</ul>"

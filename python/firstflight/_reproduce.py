@@ -34,7 +34,7 @@ class Reproduction:
 
     @property
     def sound(self) -> bool:
-        """Every consequence of the algebra held."""
+        """Every consequence of the algebra came out."""
         return "fails" not in self.rows.column("verdict")
 
     def _cells(self) -> list[list[str]]:
@@ -42,7 +42,7 @@ class Reproduction:
         for row in self.rows.to_dicts():
             case = f" ({row['case']})" if row["case"] else ""
             measured = f"{row['measure']}{case}" if row["measure"] else row["note"]
-            rows.append([row["document"], row["id"], row["gate"], measured, row["ours"], row["accepted"], row["verdict"].replace("_", " ")])
+            rows.append([row["document"], row["key"], row["gates"], measured, row["ours"], row["accepted"], row["says"]])
         return rows
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -109,7 +109,7 @@ def reduction(result: AbResult, *, by: Part | Literal["percentile"] = "group", a
         axes.axhline(0, color=_QUIET, linewidth=0.8)
         axes.legend(frameon=False, fontsize="small")
         axes.set_xlim(0, 100)
-        title = f"{result.experiment['population']}: percentiles of the time to last byte, against {result.arms[0]}"
+        title = f"{result.experiment['population']}: percentiles of the completion time, against {result.arms[0]}"
         return _finish(axes, title, "percentile of connections", "shorter by, %")
     parts = result.part("all") + ([] if by == "all" else result.part(by))
     names = list(dict.fromkeys(row["name"] for row in parts))
@@ -125,7 +125,7 @@ def reduction(result: AbResult, *, by: Part | Literal["percentile"] = "group", a
     axes.set_yticks(range(len(names)), [f"{name} ({flows[name]})" for name in names])
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    title = f"{result.experiment['population']}: mean time to last byte against {result.arms[0]}, 95 % intervals"
+    title = f"{result.experiment['population']}: mean completion time against {result.arms[0]}, 95 % intervals"
     return _finish(axes, title, "shorter by, %", "")
 
 
@@ -152,7 +152,7 @@ def reduction_of_comparison(result: Comparison, *, baseline: str | None = None, 
     axes.margins(x=0.15)
     axes.set_yticks(range(len(arms)), arms)
     axes.set_ylim(len(arms) - 0.5, -0.7)
-    title = f"Time to last byte against {base}" + (f", median and extremes of {len(seeds)} trials" if len(seeds) > 1 else "")
+    title = f"Completion time against {base}" + (f", median and extremes of {len(seeds)} trials" if len(seeds) > 1 else "")
     return _finish(axes, title, "shorter by, %", "")
 
 
@@ -194,7 +194,7 @@ def pareto(result: AbResult, *, ax: Axes | None = None) -> Axes:
     axes = _axes(ax)
     _scatter(axes, points)
     title = f"{result.experiment['population']}, {result.flows} connections: time against loss; filled: no other is better in both"
-    return _finish(axes, title, "loss per connection, mean %", "time to last byte, mean ms")
+    return _finish(axes, title, "loss per connection, mean %", "completion time, mean ms")
 
 
 def pareto_of_comparison(result: Comparison, *, ax: Axes | None = None) -> Axes:
@@ -219,4 +219,4 @@ def pareto_of_comparison(result: Comparison, *, ax: Axes | None = None) -> Axes:
         )
     axes = _axes(ax)
     _scatter(axes, points)
-    return _finish(axes, "Time against loss; filled: no other is better in both", "loss, %", "time to last byte, ms")
+    return _finish(axes, "Time against loss; filled: no other is better in both", "loss, %", "completion time, ms")

@@ -1,15 +1,14 @@
 //! A/B tests: whole ones, and ranges of their connections.
 
-use crate::compare::{count, hosts, json};
+use crate::compare::{count, hosts, json, time_limit};
 use crate::population::Population;
 use crate::startup::{AnyArm, Fault, arms};
 use crate::supervise::{Run, supervised};
 use crate::table::{Batches, Growing, Holds, Spec, of_json};
 use crate::{refuse, refused};
-use firstflight::Nanos;
 use firstflight_lab::Bad;
 use firstflight_lab::ab::rows::{Kind, Row, Value, columns};
-use firstflight_lab::ab::{self, Analysis, Experiment, MOST_FLOWS, MOST_SECONDS, Tallies, Watch, shard};
+use firstflight_lab::ab::{self, Analysis, Clock, Experiment, MOST_FLOWS, MOST_SECONDS, Tallies, Watch, shard};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -49,9 +48,10 @@ impl Test {
             seed: count("seed", seed, 0..=u64::MAX, "")?,
             iw,
             burst: 2,
-            limit: Nanos::from_secs(count("limit", limit, 1..=MOST_SECONDS, "seconds")?),
+            limit: time_limit(limit, MOST_SECONDS)?,
             host: hosts(transport, detection)?,
             detection: detection.map(ToOwned::to_owned),
+            clock: Clock::Receiver,
         };
         inner.check().map_err(|bad| refused(&bad))?;
         Ok(Test { inner, fault })
@@ -252,11 +252,12 @@ const RESULTS: &[Spec] = &[
     ("name", "/name", Holds::Text),
     ("arm", "/arm", Holds::Text),
     ("flows", "/flows", Holds::Whole),
-    ("incomplete", "/incomplete", Holds::Whole),
-    ("ttlb_ms_mean", "/ttlb_ms/mean", Holds::Real),
     ("ttlb_ms_p50", "/ttlb_ms/p50/value", Holds::Real),
-    ("ttlb_ms_p90", "/ttlb_ms/p90/value", Holds::Real),
+    ("ttlb_ms_p95", "/ttlb_ms/p95/value", Holds::Real),
     ("ttlb_ms_p99", "/ttlb_ms/p99/value", Holds::Real),
+    ("ttlb_ms_mean", "/ttlb_ms/mean", Holds::Real),
+    ("ttlb_ms_p90", "/ttlb_ms/p90/value", Holds::Real),
+    ("incomplete", "/incomplete", Holds::Whole),
     ("vs_ideal", "/vs_ideal", Holds::Real),
     ("loss_pct_mean", "/loss_pct/mean", Holds::Real),
     ("loss_pct_p50", "/loss_pct/p50/value", Holds::Real),

@@ -22,6 +22,14 @@ pub fn count(option: &str, text: &str, range: RangeInclusive<u64>, unit: &str) -
     size::count(text, range, unit).map_err(|line| refuse(format!("{option} {text}: {line}")))
 }
 
+/// How long something may take, as the command line reads it.
+///
+/// # Errors
+/// One line.
+pub fn time_limit(text: &str, most: u64) -> PyResult<Nanos> {
+    size::limit(text, most).map_err(|line| refuse(format!("limit {text}: {line}")))
+}
+
 /// The hosts that transport and loss detection name.
 ///
 /// # Errors
@@ -66,7 +74,7 @@ pub fn compare(
         ground: Ground {
             testbed: testbed(on)?,
             iw: count("iw", iw, 1..=1000, "packets")? as u32,
-            limit: Nanos::from_secs(count("limit", limit, 1..=86_400, "seconds")?),
+            limit: time_limit(limit, 86_400)?,
             host: hosts(transport, detection)?,
             ..Ground::new(
                 Path::parse(path).map_err(|error| refuse(error.to_string()))?,
@@ -108,19 +116,28 @@ const ROWS: &[Spec] = &[
     ("seed", "/seed", Holds::Whole),
     ("complete", "/complete", Holds::Flag),
     ("ttlb_ms", "/ttlb_ms", Holds::Real),
+    ("acked_ms", "/acked_ms", Holds::Real),
     ("ideal_ms", "/ideal_ms", Holds::Real),
     ("vs_ideal", "/vs_ideal", Holds::Real),
+    ("delivered_bytes", "/delivered_bytes", Holds::Whole),
     ("goodput_mbps", "/goodput_mbps", Holds::Real),
     ("packets_sent", "/packets_sent", Holds::Whole),
     ("packets_lost", "/packets_lost", Holds::Whole),
     ("loss_ratio", "/loss_ratio", Holds::Real),
     ("retransmitted_bytes", "/retransmitted_bytes", Holds::Whole),
+    ("retransmissions", "/retransmissions", Holds::Whole),
     ("lost_retransmissions", "/lost_retransmissions", Holds::Whole),
     ("rtos", "/rtos", Holds::Whole),
     ("recoveries", "/recoveries", Holds::Whole),
+    ("recoveries_timed_out", "/recoveries_timed_out", Holds::Whole),
     ("recoveries_below_ssthresh", "/recoveries_below_ssthresh", Holds::Whole),
     ("slow_starts_after_recovery", "/slow_starts_after_recovery", Holds::Whole),
     ("spurious_losses", "/spurious_losses", Holds::Whole),
+    ("drops_queue", "/drops/queue", Holds::Whole),
+    ("drops_random", "/drops/random", Holds::Whole),
+    ("drops_policer", "/drops/policer", Holds::Whole),
+    ("drops_aqm", "/drops/aqm", Holds::Whole),
+    ("drops_other", "/drops/other", Holds::Whole),
     ("full_bdp_bytes", "/full_bdp_bytes", Holds::Whole),
     ("exit_reason", "/exit/reason", Holds::Text),
     ("exit_time_ms", "/exit/time_ms", Holds::Real),
@@ -190,7 +207,7 @@ impl Comparison {
     fn episodes(&self) -> PyResult<Batches> {
         let of_row = |row: &firstflight_lab::TrialRow| {
             let (arm, seed) = (row.arm.clone(), row.seed);
-            let episodes = row.episodes.iter().map(|episode| serde_json::to_value(episode).unwrap_or_default());
+            let episodes = row.episodes.iter().flatten().map(|episode| serde_json::to_value(episode).unwrap_or_default());
             episodes
                 .map(|mut episode| {
                     if let Some(episode) = episode.as_object_mut() {

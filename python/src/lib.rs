@@ -27,8 +27,11 @@ create_exception!(
 
 /// A refusal of the lab as an exception.
 fn refused(bad: &Bad) -> PyErr {
-    // One line, whatever it quotes.
-    let line: String = bad.0.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect();
+    // One line, whatever it quotes, and not much of that.
+    let line: String = firstflight_path::input::shortened(&bad.0)
+        .chars()
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+        .collect();
     Refused::new_err(line)
 }
 

@@ -4,9 +4,9 @@ use crate::supervise::{Run, supervised};
 use crate::table::{Batches, Growing, Holds};
 use crate::{refuse, refused};
 use firstflight_lab::population::describe::{SHARES, describe};
+use firstflight_path::input::{self, MOST_DATA};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path as File;
 
 /// A population, with the text of every file of measured paths that it names, so that it can travel to machines that have none of them.
@@ -28,7 +28,7 @@ impl Population {
         let mut files = BTreeMap::new();
         for rows in inner.groups.iter().filter_map(|group| group.rows.as_ref()) {
             let file = folder.map_or_else(|| rows.file.clone().into(), |folder| folder.join(&rows.file));
-            let text = fs::read_to_string(&file).map_err(|error| refuse(format!("{}: {error}", file.display())))?;
+            let text = input::read_text(&file, MOST_DATA).map_err(|error| refuse(format!("{}: {error}", file.display())))?;
             files.insert(rows.file.clone(), text);
         }
         Ok(Population { inner, files })

@@ -83,6 +83,22 @@ def test_finished_blocks_are_not_run_again(tmp_path: Path) -> None:
     assert ff.ab(flows=200, resume=tmp_path / "kept").to_json() == first.to_json()
     with pytest.raises(ff.Refused, match="belongs to another test"):
         ff.ab(flows=201, resume=tmp_path / "kept")
+    # Rows of blocks that are not run again would be missing without a word.
+    with pytest.raises(ff.Refused, match="keep_rows: goes without resume"):
+        ff.ab(flows=200, resume=tmp_path / "kept", keep_rows=True)
+
+
+def test_a_folder_may_be_named_with_a_slash_at_its_end(tmp_path: Path) -> None:
+    ff.ab(flows=100, resume=f"{tmp_path}/kept/")
+    assert len(list((tmp_path / "kept").iterdir())) == 2, "100 connections are two blocks of 64"
+
+
+def test_what_nobody_measured_is_told(result: ff.AbResult) -> None:
+    assert result.sensitivity == json.loads(result.to_json())["sensitivity"]
+    (buffers,) = result.sensitivity
+    assert buffers["value"] == "buffers" and [effect["arm"] for effect in buffers["effects"]] == result.arms[1:]
+    measured = {"rtt_ms": [20.0, 40.0], "rate_mbps": [100.0, 50.0], "buffer_ms": [30.0, 60.0]}
+    assert ff.ab(ff.Population.measured(measured), flows=FLOWS).sensitivity == [], "buffers that were measured hang on nothing"
 
 
 def test_the_command_reads_what_was_saved(binary: str, result: ff.AbResult, tmp_path: Path) -> None:

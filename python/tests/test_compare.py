@@ -42,11 +42,36 @@ def test_rows_are_the_results_of_the_json(geo: ff.Comparison) -> None:
         for name, value in row.items():
             if name.startswith("exit_"):
                 expected = (result["exit"] or {}).get(name.removeprefix("exit_"))
+            elif name.startswith("drops_"):
+                expected = result["drops"][name.removeprefix("drops_")]
             elif name.startswith("queue_ms_"):
                 expected = result["queue_ms"][name.removeprefix("queue_ms_")]
             else:
                 expected = result[name]
             assert value == expected, f"{name} of {row['arm']}: {value}, JSON has {expected}"
+
+
+def test_every_field_of_the_json_is_a_column() -> None:
+    """And no column is anything else: two schemas of the same rows do not drift apart."""
+    result = ff.compare(arms="slowstart", bytes="5MB")
+    (row,) = json.loads(result.to_json())["results"]
+    nested = {"exit", "queue_ms", "drops"}
+    expected = {key for key in row if key not in nested | {"episodes"}}
+    expected |= {f"{outer}_{inner}" for outer in nested for inner in row[outer]}
+    assert set(result.rows.column_names) == expected
+    assert set(result.episodes.column_names) == set(row["episodes"][0]) | {"arm", "seed"}
+
+
+def test_a_limit_has_a_unit_and_leaves_what_was_delivered() -> None:
+    row = ff.compare(arms="slowstart", bytes="1GB", limit="500ms").rows.to_dicts()[0]
+    assert row["ttlb_ms"] is None and row["delivered_bytes"] > 0
+    assert abs(row["goodput_mbps"] - row["delivered_bytes"] * 8e-3 / 500) < 1e-9
+
+
+def test_completion_is_the_receiver_s_and_the_sender_learns_of_it_later(geo: ff.Comparison) -> None:
+    for row in geo.rows.to_dicts():
+        ttlb, acked = row["ttlb_ms"], row["acked_ms"]
+        assert acked - ttlb == pytest.approx(300, abs=1), f"{row['arm']}: {ttlb} and {acked} ms are not half a round trip of 600 ms apart"
 
 
 def test_episodes_are_those_of_the_json() -> None:

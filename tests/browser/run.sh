@@ -18,33 +18,13 @@ if [ -n "${FIRSTFLIGHT_SERVE:-}" ]; then
 fi
 cd "$(dirname "$0")"
 
-skip() {
-    echo "browser: skipped, $1"
-    [ "${CI:-}" != true ] || exit 1
-    exit 0
-}
-
-install() {
-    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
-    export DEBIAN_FRONTEND=noninteractive
-    echo "browser: installing $*"
-    apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1 ||
-        { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
-}
-
-find_browser() { command -v "${CHROMIUM:-chromium}" || command -v chromium-browser || command -v google-chrome; }
-find_driver() { command -v "${CHROMEDRIVER:-chromedriver}"; }
-
-if ! find_browser >/dev/null || ! find_driver >/dev/null; then
-    install chromium chromium-driver || skip "no chromium and chromedriver (on Debian, as root: apt-get install chromium chromium-driver)"
-fi
-CHROMIUM=$(find_browser) || skip "no chromium, even after installing it"
-CHROMEDRIVER=$(find_driver) || skip "no chromedriver, even after installing it"
+. ../needs.sh
+needs browser
+CHROMIUM=$(browser)
+CHROMEDRIVER=$(driver)
 export CHROMIUM CHROMEDRIVER
 
 if ! "$venv/bin/python" -c 'import pytest, selenium' 2>/dev/null; then
-    # Without ensurepip there is no pip inside the environment; Debian keeps it in a package of its own.
-    python3 -c 'import ensurepip' 2>/dev/null || install python3 python3-venv || skip "no python3 with venv (on Debian, as root: apt-get install python3-venv)"
     python3 -m venv "$venv"
     "$venv/bin/pip" install --quiet --disable-pip-version-check --requirement requirements.txt ||
         skip "pip cannot install requirements.txt"

@@ -11,6 +11,7 @@ import shutil
 import signal
 import struct
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -69,7 +70,7 @@ def server():
             port = int(found[1])
         elif found := re.match(r"public key (\S+)", line):
             pin = found[1]
-        elif line.startswith("at worst"):
+        elif line.startswith("memory limit"):
             break
     assert port and pin, "the server said where it is and who"
     yield port, pin
@@ -146,3 +147,21 @@ def test_what_is_not_there_has_its_status(page):
     for path, status in [("/bytes/nonsense", 400), ("/no-such-file", 404)]:
         answer = download(page, path)
         assert (answer["status"], answer["length"]) == (status, 0), path
+
+
+def test_the_documented_line_opens_the_start_page(server, tmp_path):
+    """The line of docs/serve.md as it stands there, with this server's port and key, and with what it takes to look at it without a screen."""
+    port, pin = server
+    chromium = program("CHROMIUM", "chromium", "chromium-browser", "google-chrome")
+    if not chromium:
+        missing("chromium is needed to be a client")
+    page = Path(__file__).parents[2] / "docs/serve.md"
+    (line,) = [line for line in page.read_text().splitlines() if line.startswith("chromium ")]
+    line = line.replace("4433", str(port)).replace("/tmp/firstflight-profile", str(tmp_path / "profile"))
+    shim = tmp_path / "chromium"
+    flags = "--headless=new --no-sandbox --disable-gpu --no-first-run --disable-background-networking --dump-dom"
+    shim.write_text(f'#!/bin/sh\nexec "{chromium}" {flags} "$@"\n')
+    shim.chmod(0o755)
+    environment = {**os.environ, "PIN": pin, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    seen = subprocess.run(["bash", "-euc", line], env=environment, capture_output=True, text=True, timeout=120, check=True)
+    assert "firstflight" in seen.stdout, f"{line}\n{seen.stdout[:500]}\n{seen.stderr[-1000:]}"

@@ -1,19 +1,19 @@
 //! `firstflight ab`.
 
-use crate::files::{Growing, check_file, check_folder, check_outputs, to_stdout, write_whole};
+use crate::files::{Growing, check_folder, check_outputs, to_stdout, write_whole};
+use crate::progress::{Progress, Unit};
 use crate::run::{Speech, command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper};
 use crate::{Done, size};
 use clap::{Args, Subcommand};
 use firstflight::Nanos;
 use firstflight_lab::ab::rows::{Row, write_csv};
-use firstflight_lab::ab::{Analysis, Experiment, MOST_FLOWS, MOST_SECONDS, Run, Tallies, Test, Watch, run as files, shard};
+use firstflight_lab::ab::sensitivity::Sensitivity;
+use firstflight_lab::ab::{Analysis, Clock, Experiment, MOST_FLOWS, MOST_SECONDS, Run, Tallies, Test, Watch, run as files, shard};
 use firstflight_lab::{Bad, Population, parse_arms};
-use indicatif::{ProgressBar, ProgressStyle};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 mod cluster;
 mod tables;
@@ -55,9 +55,9 @@ struct TestOptions {
     /// Initial window in packets, for arms that do not name one [default: the population's, else 10]
     #[arg(long, value_parser = |text: &str| size::count(text, 1..=1000, "packets"), allow_negative_numbers = true)]
     iw: Option<u64>,
-    /// Stop a transfer after this many seconds of simulated time
-    #[arg(long, default_value_t = 600, value_parser = |text: &str| size::count(text, 1..=MOST_SECONDS, "seconds"), allow_negative_numbers = true)]
-    limit: u64,
+    /// Stop a transfer after this much simulated time: 30s, 500ms, 2min, or a number of seconds
+    #[arg(long, value_name = "TIME", default_value = "600s", value_parser = |text: &str| size::limit(text, MOST_SECONDS), allow_negative_numbers = true)]
+    limit: Nanos,
     #[command(flatten)]
     outputs: Outputs,
     /// Write a row per connection and arm: a .csv file, or .parquet where that is built in; with `--engine ray` a folder of Parquet files
@@ -117,8 +117,8 @@ impl Outputs {
         to_stdout(self.json.as_ref())
     }
 
-    fn check(&self) -> Result<(), Bad> {
-        check_outputs(self.json.as_ref(), self.report.as_ref())
+    fn check(&self, others: &[(&str, Option<&Path>)]) -> Result<(), Bad> {
+        check_outputs(self.json.as_ref(), self.report.as_ref(), others)
     }
 
     fn give(&self, analysis: &Analysis) -> Result<(), Bad> {
@@ -142,12 +142,10 @@ impl Outputs {
 }
 
 fn test(options: &TestOptions) -> Result<Done, Bad> {
-    options.outputs.check()?;
-    cluster::check(options)?;
     // Rows of a cluster go into a folder, or to an address that only the cluster knows.
-    for file in options.out.iter().filter(|_| !options.cluster.is_ray()).chain(&options.save) {
-        check_file(file)?;
-    }
+    let rows = options.out.as_deref().filter(|_| !options.cluster.is_ray());
+    options.outputs.check(&[("--out", rows), ("--save", options.save.as_deref())])?;
+    cluster::check(options)?;
     let mut arms = parse_arms(&options.baseline)?;
     if arms.len() != 1 {
         return Err(Bad(format!("--baseline {}: {} arms; allowed: one", options.baseline, arms.len())));
@@ -162,9 +160,10 @@ fn test(options: &TestOptions) -> Result<Done, Bad> {
         seed: options.seed,
         iw,
         burst: 2,
-        limit: Nanos::from_secs(options.limit),
+        limit: options.limit,
         host: options.speech.hosts()?,
         detection: options.speech.detection.clone(),
+        clock: Clock::Receiver,
     };
     test.check()?;
     if options.shard.is_some() && options.save.is_none() && options.resume.is_none() {
@@ -184,7 +183,17 @@ fn test(options: &TestOptions) -> Result<Done, Bad> {
         write_whole(file, |out| out.write_all(&shard::encode(&experiment, &tallies)))?;
     }
     if tallies.flows() == 0 {
-        return Err(Bad("nothing ran: there is no result".into()));
+        return match options.shard {
+            // Whoever cuts a small test into many parts need not know how many of them hold something.
+            Some((i, n)) if i > test.blocks() => {
+                let parts = test.blocks();
+                whisper(&format!(
+                    "{CAUTION}note:{CAUTION:#} part {i}/{n} is empty: this test has {parts} blocks, the unit of which parts are made"
+                ));
+                Ok(Done::Well)
+            }
+            _ => Err(Bad("nothing ran: there is no result".into())),
+        };
     }
     finish(&options.outputs, &experiment, &tallies, options.shard.is_some())
 }
@@ -192,7 +201,7 @@ fn test(options: &TestOptions) -> Result<Done, Bad> {
 /// The folder exists, or its parent does and it is made.
 fn prepare(folder: &Path) -> Result<(), Bad> {
     if folder.is_dir() {
-        return Ok(());
+        return check_folder(folder);
     }
     match folder.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => check_folder(parent)?,
@@ -207,11 +216,20 @@ fn finish(outputs: &Outputs, experiment: &Experiment, tallies: &Tallies, part_wa
     let warnings = population.map(|population| population.warnings()).unwrap_or_default();
     let analysis = Analysis::new(experiment, tallies, &warnings);
     outputs.give(&analysis)?;
-    Ok(if (analysis.complete || part_wanted) && analysis.aa.differed == 0 { Done::Well } else { Done::Short })
+    if analysis.aa.differed > 0 {
+        return Ok(Done::Because(format!(
+            "the baseline differs from itself in {} connections: no number above can be trusted",
+            analysis.aa.differed
+        )));
+    }
+    if analysis.complete || part_wanted {
+        return Ok(Done::Well);
+    }
+    Ok(Done::Because(format!("incomplete: {} of {} connections", analysis.flows, experiment.flows)))
 }
 
 fn merge(options: &MergeOptions) -> Result<Done, Bad> {
-    options.outputs.check()?;
+    options.outputs.check(&[])?;
     let mut shards = Vec::new();
     for path in &options.shards {
         for file in shard_files(path)? {
@@ -315,7 +333,6 @@ impl ParquetSink {
 
 /// Runs the test with a progress bar once it has taken a second; Ctrl-C ends it with what is done so far, a second one at once.
 fn run_with_progress(test: &Test, options: &TestOptions, mut sink: Option<Sink>) -> Result<Tallies, Bad> {
-    const PATIENCE: Duration = Duration::from_secs(1);
     static STOP: AtomicBool = AtomicBool::new(false);
     let handler = || {
         if STOP.swap(true, Ordering::Relaxed) {
@@ -324,18 +341,10 @@ fn run_with_progress(test: &Test, options: &TestOptions, mut sink: Option<Sink>)
     };
     // Without a handler Ctrl-C still ends the program, only without a result.
     let _ = ctrlc::set_handler(handler);
-    let bar = ProgressBar::hidden();
-    bar.set_length(options.shard.map_or(test.flows, |(_, n)| test.flows.div_ceil(n)));
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} connections, {per_sec}, {eta} left") {
-        bar.set_style(style);
-    }
-    let start = Instant::now();
-    let tick = |done| {
-        bar.inc(done);
-        if bar.is_hidden() && start.elapsed() > PATIENCE {
-            bar.set_draw_target(indicatif::ProgressDrawTarget::stderr_with_hz(4));
-        }
-    };
+    let total = options.shard.map_or(test.flows, |(_, n)| test.flows.div_ceil(n));
+    let style = "{bar:40} {human_pos}/{human_len} connections, {per_sec}, {eta} left";
+    let progress = Progress::begin(style, Unit::Count("connections"), Some(total));
+    let tick = |done| progress.inc(done);
     let mut first = true;
     let mut keep = |rows: &[Row]| {
         let Some(sink) = &mut sink else { return Ok(()) };
@@ -347,12 +356,23 @@ fn run_with_progress(test: &Test, options: &TestOptions, mut sink: Option<Sink>)
         let mut watch = Watch { tick: &tick, stop: &STOP, rows: if with_rows { Some(&mut keep) } else { None } };
         test.run(&run, &mut watch)
     });
-    bar.finish_and_clear();
+    drop(progress);
     let tallies = result?;
     if let Some(sink) = sink {
         sink.finish()?;
     }
     Ok(tallies)
+}
+
+/// What the sensitivity runs were.
+fn sensitivity(analysis: &Analysis) -> Vec<String> {
+    let line = |one: &Sensitivity| {
+        format!(
+            "Unmeasured assumptions behind this answer: {}, from {} to {} ({} connections at each end, 1 in {})",
+            one.value, one.low, one.high, one.flows, one.every
+        )
+    };
+    analysis.sensitivity.iter().map(line).collect()
 }
 
 fn as_text(analysis: &Analysis) -> String {
@@ -366,7 +386,7 @@ fn as_text(analysis: &Analysis) -> String {
     format!(
         "{TITLE}{}: {} connections{TITLE:#}{state}\n\
          {QUIET}baseline {}; initial window {} packets, seed {}; every arm met the same paths and objects{QUIET:#}\n\
-         {}\n{}{QUIET}{}{QUIET:#}\n\n{TITLE}In words{TITLE:#}\n{}\n{TITLE}Advice{TITLE:#} {QUIET}arms that no other beats in time or loss without being worse in the other{QUIET:#}\n{}{}\n{}\n",
+         {}\n{}{QUIET}{}{QUIET:#}\n\n{TITLE}In words{TITLE:#}\n{}\n{TITLE}Recommendation{TITLE:#} {QUIET}(Pareto-optimal arms){QUIET:#}\n{}{}{}\n{}\n",
         experiment.population,
         analysis.flows,
         experiment.arms[0],
@@ -374,10 +394,11 @@ fn as_text(analysis: &Analysis) -> String {
         experiment.seed,
         tables::overall(analysis),
         tables::by_part(analysis),
-        "intervals are 95 %; ° does not stand when all cells are judged together; · no other arm beats it in time or loss without being worse in the other",
+        "intervals are 95 %; ° not significant when all cells are judged together; · Pareto-optimal: no other arm is better in time or loss without being worse in the other",
         lines(&analysis.sentences),
         lines(&analysis.recommendation),
         lines(&analysis.advice),
+        lines(&sensitivity(analysis)),
         tables::self_check(analysis),
     )
 }

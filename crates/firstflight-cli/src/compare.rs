@@ -1,6 +1,7 @@
 //! `firstflight compare`.
 
 use crate::files::{check_outputs, to_stdout, write_whole};
+use crate::progress::{Progress, Unit};
 use crate::run::{Speech, command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
 use crate::traces::Outputs;
@@ -12,9 +13,7 @@ use firstflight_lab::sharing::SharingPlan;
 use firstflight_lab::table::{figure, table};
 use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Ground, Plan, Testbed, hosts_of_tcp, parse_arms};
 use firstflight_path::{DEFAULT, Path};
-use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 /// Where trials run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -55,9 +54,9 @@ pub struct Options {
     /// Initial window in packets, for arms that do not name one
     #[arg(long, default_value_t = 10, value_parser = packets, allow_negative_numbers = true)]
     iw: u32,
-    /// Stop a trial after this many seconds of simulated time
-    #[arg(long, default_value_t = 600, value_parser = |text: &str| size::count(text, 1..=86_400, "seconds"), allow_negative_numbers = true)]
-    limit: u64,
+    /// Stop a trial after this much simulated time: 30s, 500ms, 2min, or a number of seconds
+    #[arg(long, value_name = "TIME", default_value = "600s", value_parser = |text: &str| size::limit(text, 86_400), allow_negative_numbers = true)]
+    limit: Nanos,
     /// Write the results as JSON to a file, `-` for standard output instead of the table
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -68,7 +67,7 @@ pub struct Options {
     /// every arm's first trial
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Write qlog into this folder, one file for each end of each trial
+    /// Write qlog into this folder, one file for each end of each trial; `NAME/` makes it
     #[arg(long, value_name = "FOLDER")]
     qlog: Option<PathBuf>,
     #[command(flatten)]
@@ -119,7 +118,7 @@ pub fn asked(options: &Options) -> Result<Asked, Bad> {
         ground: Ground {
             testbed,
             iw: options.iw,
-            limit: Nanos::from_secs(options.limit),
+            limit: options.limit,
             host: if testbed == Testbed::Linux { hosts_of_tcp("rack")? } else { options.speech.hosts()? },
             ..Ground::new(Path::parse(&options.path)?, options.bytes)
         },
@@ -132,7 +131,8 @@ pub fn asked(options: &Options) -> Result<Asked, Bad> {
 pub fn run(options: &Options) -> Result<Done, Bad> {
     let to_stdout = to_stdout(options.json.as_ref());
     let asked = asked(options)?;
-    check_outputs(options.json.as_ref(), options.report.as_ref())?;
+    let trace = options.trace.as_deref().filter(|trace| !trace.is_dir() && trace.extension().is_some());
+    check_outputs(options.json.as_ref(), options.report.as_ref(), &[("--trace", trace)])?;
     let plan = match asked {
         Asked::Alone(plan) => plan,
         Asked::Together(plan) => return run_together(options, &plan, to_stdout),
@@ -170,7 +170,7 @@ fn run_together(options: &Options, plan: &SharingPlan, to_stdout: bool) -> Resul
         }
         say(&sharing::as_text(&shared))?;
     }
-    Ok(if shared.complete() { Done::Well } else { Done::Short })
+    Ok(sharing::unfinished(&shared).map_or(Done::Well, Done::Because))
 }
 
 /// The testbed that the options name, if this build has it.
@@ -190,25 +190,12 @@ fn testbed(named: Named, real: bool) -> Result<Testbed, Bad> {
 /// # Errors
 /// Those of the run.
 pub fn run_with_progress(plan: &Plan, keep: Keep, outputs: Option<&Outputs<'_>>) -> Result<Comparison, Bad> {
-    const PATIENCE: Duration = Duration::from_secs(1);
     let total = plan.arms.len() as u64 * u64::from(plan.repeat);
-    let bar = ProgressBar::hidden();
-    bar.set_length(total);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} trials, {per_sec}, {eta} left") {
-        bar.set_style(style);
-    }
-    let start = Instant::now();
+    let progress = Progress::begin("{bar:40} {pos}/{len} trials, {per_sec}, {eta} left", Unit::Count("trials"), Some(total));
     let outputs = outputs.filter(|outputs| outputs.any());
     let take = |arm, round, trace| outputs.map_or(Ok(()), |outputs| outputs.take(arm, round, trace));
     let takes = outputs.map(|outputs| Takes { repeats: outputs.repeats(), take: &take });
-    let result = plan.run_traced(keep, takes.as_ref(), &|| {
-        bar.inc(1);
-        if bar.is_hidden() && start.elapsed() > PATIENCE {
-            bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
-        }
-    });
-    bar.finish_and_clear();
-    result
+    plan.run_traced(keep, takes.as_ref(), &|| progress.inc(1))
 }
 
 fn write_files(options: &Options, comparison: &Comparison, json_to_stdout: bool) -> Result<(), Bad> {

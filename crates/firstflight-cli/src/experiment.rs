@@ -4,7 +4,7 @@
 //! the same and refuse the same. `path` and `bytes` may be lists; then every path meets every size.
 
 use crate::compare::{self, Asked, Named};
-use crate::files::{check_outputs, tame, to_stdout, write_whole};
+use crate::files::{check_folder_of_ours, check_outputs, make_folder, tame, to_stdout, write_whole};
 use crate::run::{command_line, on_threads, quoted, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
 use crate::{Done, Failed, ab, refusal, sharing};
@@ -14,8 +14,8 @@ use firstflight_lab::report::{Column, Row, Table};
 use firstflight_lab::sharing::Sharing;
 use firstflight_lab::table::{figure, table};
 use firstflight_lab::{Bad, Comparison, nearest};
+use firstflight_path::input::{self, MOST_TEXT};
 use std::fmt::Write;
-use std::fs;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
@@ -126,7 +126,7 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
 
 impl File {
     fn read(name: &Path) -> Result<File, Bad> {
-        let text = fs::read_to_string(name).map_err(|error| Failed::from(error).at(name))?;
+        let text = input::read_text(name, MOST_TEXT).map_err(|error| Failed::from(error).at(name))?;
         let line = |offset: usize| text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1;
         let table = DeTable::parse(&text)
             .map_err(|error| Bad(format!("{}:{}: {}", name.display(), line(error.span().map_or(0, |span| span.start)), error.message())))?;
@@ -322,10 +322,10 @@ impl Answer {
         }
     }
 
-    fn warnings(&self) -> &[String] {
+    fn warnings(&self) -> Vec<String> {
         match self {
-            Answer::Alone(comparison) => &comparison.warnings,
-            Answer::Together(_) => &[],
+            Answer::Alone(comparison) => comparison.warnings.clone(),
+            Answer::Together(sharing) => sharing::unfinished(sharing).into_iter().collect(),
         }
     }
 
@@ -347,13 +347,16 @@ impl Answer {
 /// Every output has a place to go, before anything runs.
 fn check_places(options: &Options, cells: &[Cell]) -> Result<(), Bad> {
     let page = options.report.as_ref().filter(|_| cells.len() == 1);
-    check_outputs(options.json.as_ref(), page)?;
+    check_outputs(options.json.as_ref(), page, &[])?;
     let Some(report) = &options.report else { return Ok(()) };
     if cells.iter().any(|cell| matches!(cell.asked, Asked::Together(_))) {
         return Err(Bad("--report: shows one flow alone; leave out flows, apart, cross and app".into()));
     }
-    if page.is_some() || report.is_dir() {
+    if page.is_some() {
         return Ok(());
+    }
+    if report.is_dir() || report.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        return check_folder_of_ours(report).and_then(|()| make_folder(report));
     }
     let pages = cells.len();
     Err(Bad(format!("--report {}: {pages} paths and sizes make {pages} pages; name a folder that exists", report.display())))

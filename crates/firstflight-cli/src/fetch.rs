@@ -2,6 +2,7 @@
 
 use crate::{Done, size};
 use clap::Args;
+use firstflight::Nanos;
 use firstflight_lab::Bad;
 use std::path::PathBuf;
 
@@ -10,36 +11,36 @@ pub struct Options {
     /// What to download, such as https://localhost:4433/bytes/10MB; one after the other, each over a connection of its own
     #[arg(required = true, value_name = "URL")]
     urls: Vec<String>,
-    /// Believe only the holder of this public key, as `serve` prints it
+    /// Pin the server's public key: base64 of its SHA-256, as `serve` prints it
     #[arg(long, value_name = "BASE64", conflicts_with_all = ["ca", "insecure"])]
     pin: Option<String>,
-    /// Believe certificates signed by one of these, PEM; otherwise those that this system believes
+    /// Trust certificates signed by these CA certificates, PEM, instead of those of the system
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     ca: Option<PathBuf>,
-    /// Believe anyone
+    /// Skip certificate verification
     #[arg(long)]
     insecure: bool,
-    /// Talk to this address, whatever the URL says: a relay, for one
+    /// Connect to this address instead of the host of the URL, such as that of a relay
     #[arg(long, value_name = "HOST:PORT")]
     connect: Option<String>,
     /// Ask the server to send with this arm
     #[arg(long)]
     arm: Option<String>,
-    /// Only this part, such as 0-999, 1000- or -500
+    /// Byte range, such as 0-999, 1000- or -500
     #[arg(long, value_name = "FIRST-LAST", allow_hyphen_values = true)]
     range: Option<String>,
-    /// How much the server may send without being asked for more
+    /// Receive window of the connection and of its stream
     #[arg(long, value_name = "SIZE", default_value = "32MB", value_parser = size::parse, allow_hyphen_values = true)]
     window: u64,
-    /// Write the object to a file; of several, one after the other
+    /// Write the object to a file; several objects are concatenated
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Give up when nothing comes for so many seconds
+    /// Idle timeout, seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = |text: &str| size::count(text, 1..=3600, "seconds"), allow_negative_numbers = true)]
     idle: u64,
-    /// Give up after so many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = |text: &str| size::count(text, 1..=86_400, "seconds"), allow_negative_numbers = true)]
-    limit: u64,
+    /// Time limit of a download: 30s, 500ms, 2min, or a number of seconds
+    #[arg(long, value_name = "TIME", default_value = "3600s", value_parser = |text: &str| size::limit(text, 86_400), allow_negative_numbers = true)]
+    limit: Nanos,
     /// Write the results as JSON to a file, `-` for standard output instead of lines
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -56,24 +57,19 @@ pub use with_quic::run;
 #[cfg(feature = "quic")]
 mod with_quic {
     use super::{Bad, Done, Options};
-    use crate::files::{Growing, check_file, write_whole};
+    use crate::files::{Growing, check_outputs, write_whole};
+    use crate::progress::{Progress, Unit};
     use crate::serve::resolve;
     use crate::terminal::{CAUTION, say, whisper};
     use firstflight_lab::table::figure;
-    use firstflight_quic::http::{Fetch, FetchError, Fetched, Trust, fetch};
-    use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+    use firstflight_quic::http::{Fetch, FetchError, Fetched, Trust, Verified, fetch};
     use serde_json::{Value, json};
     use std::io::Write as _;
-    use std::time::{Duration, Instant};
-
-    /// A quick download never flickers.
-    const PATIENCE: Duration = Duration::from_secs(1);
+    use std::time::Duration;
 
     pub fn run(options: &Options) -> Result<Done, Bad> {
         let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
-        for file in options.output.iter().chain(options.json.iter().filter(|_| !to_stdout)) {
-            check_file(file)?;
-        }
+        check_outputs(options.json.as_ref(), None, &[("--output", options.output.as_deref())])?;
         let wanted = options.urls.iter().map(|url| wanted(options, url)).collect::<Result<Vec<_>, Bad>>()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Bad(format!("threads: {error}")))?;
@@ -91,9 +87,11 @@ mod with_quic {
                 Ok(fetched) if to_stdout => warn(wanted, fetched),
                 Ok(fetched) => {
                     warn(wanted, fetched);
-                    say(&line(wanted, fetched))?;
+                    if fetched.status.is_success() {
+                        say(&line(wanted, fetched))?;
+                    }
                 }
-                Err(error) => whisper(&format!("{CAUTION}{}:{CAUTION:#} {error}", wanted.url)),
+                Err(error) => whisper(&format!("{CAUTION}{}:{CAUTION:#} {error}{}", wanted.url, way_out(error))),
             }
         }
         // An object that is not whole is not written.
@@ -120,40 +118,33 @@ mod with_quic {
             (None, None) if options.insecure => Trust::Anyone,
             (None, None) => Trust::System,
         };
-        Ok(Fetch {
+        let fetch = Fetch {
             trust,
             connect_to: options.connect.as_ref().map(|text| resolve("--connect", text)).transpose()?,
             arm: options.arm.clone(),
             range: options.range.as_ref().map(|range| format!("bytes={range}")),
             window: options.window,
             idle: Duration::from_secs(options.idle),
-            limit: Duration::from_secs(options.limit),
+            limit: Duration::from_nanos(options.limit.0),
             ..Fetch::new(parsed)
-        })
+        };
+        fetch.target().map_err(|error| Bad(error.to_string()))?;
+        Ok(fetch)
     }
 
     async fn download(wanted: &Fetch, mut output: Option<&mut Growing>) -> Result<Fetched, FetchError> {
-        let bar = ProgressBar::hidden();
-        if let Ok(style) = ProgressStyle::with_template("{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left") {
-            bar.set_style(style);
-        }
-        let begun = Instant::now();
+        let progress = Progress::begin("{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left", Unit::Bytes, None);
         let result = fetch(wanted, |announced, piece| {
-            if let Some(announced) = announced.filter(|_| bar.length().is_none()) {
-                bar.set_length(announced);
+            if let Some(announced) = announced {
+                progress.expect(announced);
             }
-            bar.inc(piece.len() as u64);
-            if bar.is_hidden() && begun.elapsed() > PATIENCE {
-                bar.set_draw_target(ProgressDrawTarget::stderr());
-            }
+            progress.inc(piece.len() as u64);
             match &mut output {
                 Some(output) => output.write_all(piece).map_err(|error| format!("the output: {error}")),
                 None => Ok(()),
             }
         });
-        let result = result.await;
-        bar.finish_and_clear();
-        result
+        result.await
     }
 
     fn ms(duration: Duration) -> f64 {
@@ -162,7 +153,18 @@ mod with_quic {
 
     fn warn(wanted: &Fetch, fetched: &Fetched) {
         if !fetched.status.is_success() {
-            whisper(&format!("{CAUTION}{}:{CAUTION:#} {}", wanted.url, fetched.status));
+            // What an arm is refused with.
+            let refused = fetched.status.as_u16() == 403 && wanted.arm.is_some();
+            let why = if refused { "; for --arm the server must run with --allow-arm" } else { "" };
+            whisper(&format!("{CAUTION}{}:{CAUTION:#} {}{why}", wanted.url, fetched.status));
+        }
+    }
+
+    /// What the user can do about it.
+    fn way_out(error: &FetchError) -> &'static str {
+        match error {
+            FetchError::Untrusted(_) => "; --pin KEY trusts the server with that key, --insecure skips the verification",
+            _ => "",
         }
     }
 
@@ -173,12 +175,16 @@ mod with_quic {
     fn line(wanted: &Fetch, fetched: &Fetched) -> String {
         let arm = fetched.arm.as_ref().map_or(String::new(), |arm| format!(", {arm}"));
         format!(
-            "{}: {} in {:.1} ms, {:.1} Mbit/s; {} verified{arm}\n",
+            "{}: {} in {:.1} ms, {:.1} Mbit/s; {}{arm}\n",
             wanted.url,
             figure(fetched.bytes as f64, "bytes"),
             ms(fetched.last_byte),
             goodput_mbps(fetched),
-            fetched.verified.name(),
+            match fetched.verified {
+                Verified::Content => "content verified",
+                Verified::Length => "length verified",
+                Verified::Nothing => "not verified: no length announced",
+            },
         )
     }
 

@@ -15,11 +15,17 @@ pub fn check_file(file: &Path) -> Result<(), Bad> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    check_folder(folder)?;
     if file.is_dir() {
         return Err(Bad(format!("{}: is a folder, not a file", file.display())));
     }
-    Ok(())
+    if !is_device(file) {
+        return check_folder(folder);
+    }
+    // To open a pipe is to wait for who reads it, and when that goes away again it has seen the end.
+    if is_pipe(file) {
+        return Ok(());
+    }
+    fs::File::options().write(true).open(file).map(drop).map_err(|error| Failed::from(error).at(file))
 }
 
 /// Results go to standard output, as `--json -` says.
@@ -27,30 +33,75 @@ pub fn to_stdout(json: Option<&PathBuf>) -> bool {
     json.is_some_and(|file| file.as_os_str() == "-")
 }
 
-/// What `--json` and `--report` name has a place to go.
+/// Every file that a command will write has a place to go, and one of its own: those of `--json` and `--report`, and others with the names of
+/// their options. Nothing is run, and nothing is written, before all of them are known to be writable.
 ///
 /// # Errors
 /// One line.
-pub fn check_outputs(json: Option<&PathBuf>, report: Option<&PathBuf>) -> Result<(), Bad> {
-    let json = json.filter(|_| !to_stdout(json));
-    for file in json.into_iter().chain(report) {
+pub fn check_outputs(json: Option<&PathBuf>, report: Option<&PathBuf>, others: &[(&str, Option<&Path>)]) -> Result<(), Bad> {
+    if report.is_some_and(|report| report.as_os_str() == "-") {
+        return Err(Bad("--report -: a report goes to a file; `--json -` goes to standard output".into()));
+    }
+    let json = json.filter(|_| !to_stdout(json)).map(PathBuf::as_path);
+    let mut known: Vec<(&str, &Path)> = Vec::new();
+    for &(option, file) in [("--json", json), ("--report", report.map(PathBuf::as_path))].iter().chain(others) {
+        let Some(file) = file else { continue };
         check_file(file)?;
-    }
-    match report {
-        Some(report) if report.as_os_str() == "-" => {
-            Err(Bad("--report -: a report goes to a file; `--json -` goes to standard output".into()))
+        if let Some((other, _)) = known.iter().find(|(_, other)| *other == file && !is_device(file)) {
+            return Err(Bad(format!("{option} {}: {other} names the same file", file.display())));
         }
-        Some(report) if json == Some(report) => Err(Bad(format!("--report {}: --json names the same file", report.display()))),
-        _ => Ok(()),
+        known.push((option, file));
     }
+    Ok(())
 }
 
-/// `folder` exists.
+/// `folder` exists, and files can be made in it.
 ///
 /// # Errors
 /// One line.
 pub fn check_folder(folder: &Path) -> Result<(), Bad> {
-    if folder.is_dir() { Ok(()) } else { Err(Bad(format!("output folder {} does not exist", folder.display()))) }
+    if !folder.is_dir() {
+        return Err(Bad(format!("output folder {} does not exist", folder.display())));
+    }
+    // Permissions alone do not tell: the file system may be read-only, or make no files. Under this name it would be written, too.
+    let probe = folder.join(format!(".firstflight.{}.part", std::process::id()));
+    let made = fs::File::create(&probe).and_then(|_| fs::remove_file(&probe));
+    made.map_err(|error| Bad(format!("output folder {}: {error}", folder.display())))
+}
+
+/// As [`check_folder`]; a name that ends in `/` says that it is a folder, and one is made of it by [`make_folder`] if its parent exists.
+///
+/// # Errors
+/// One line.
+pub fn check_folder_of_ours(folder: &Path) -> Result<(), Bad> {
+    if folder.is_dir() || !folder.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        return check_folder(folder);
+    }
+    check_folder(folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+}
+
+/// Makes a folder that was checked, unless it is there.
+///
+/// # Errors
+/// One line.
+pub fn make_folder(folder: &Path) -> Result<(), Bad> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir(folder).map_err(|error| Failed::from(error).at(folder))
+}
+
+/// A pipe with a name.
+#[cfg(unix)]
+fn is_pipe(file: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    file.metadata().is_ok_and(|meta| meta.file_type().is_fifo())
+}
+
+/// A pipe with a name.
+#[cfg(not(unix))]
+fn is_pipe(_: &Path) -> bool {
+    false
 }
 
 /// A device or a pipe. Nothing may take its place: root's `--json /dev/null` would leave the machine without one.

@@ -111,10 +111,15 @@ mod with_bpf {
         let mut keeper = Command::new(std::env::current_exe().map_err(|error| Bad(format!("our own file: {error}")))?);
         keeper.args(["kernel", "undo"]);
         // Dropped before the arm is: what names it goes first.
-        let _keeper = selection.apply(arm, keeper).map_err(|refusal| bad(&refusal))?;
+        let mut keeper = selection.apply(arm, keeper).map_err(|refusal| bad(&refusal))?;
         whisper(&format!("{name} is loaded until Ctrl-C{used_by}"));
-        interrupts.wait();
-        Ok(Done::Well)
+        let watched: Result<(), Refusal> = interrupts.wait_watching(|| {
+            if keeper.renew()? {
+                whisper("the process that puts things back was killed; there is another one now");
+            }
+            Ok(())
+        });
+        watched.map(|()| Done::Well).map_err(|refusal| bad(&refusal))
     }
 
     fn used_by(selection: &Selection) -> String {
@@ -134,7 +139,7 @@ mod with_bpf {
     fn undo() -> Result<Done, Bad> {
         let _interrupts = Interrupts::block().map_err(|refusal| bad(&refusal))?;
         let words = std::io::read_to_string(std::io::stdin()).map_err(|error| Bad(error.to_string()))?;
-        kernel::undo_from(&words).map(|()| Done::Well).map_err(|refusal| bad(&refusal))
+        kernel::undo_and_forget(&words).map(|()| Done::Well).map_err(|refusal| bad(&refusal))
     }
 
     fn list() -> Result<Done, Bad> {

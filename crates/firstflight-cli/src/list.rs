@@ -48,7 +48,7 @@ pub fn paths() -> Result<Done, Bad> {
     };
     say(&format!(
         "A path is a name from this list, inline text such as {TITLE}rate=100Mbit,rtt=30ms,queue=30ms,loss=0.1%{TITLE:#},\n\
-         or a TOML file with the same keys.\n\n{}",
+         or a TOML file with the same keys; keys follow a name, too: {TITLE}geo,return=geo_cold{TITLE:#}, {TITLE}geo,ack=1{TITLE:#} (an ACK for every packet).\n\n{}",
         builtins().iter().map(lines).collect::<String>(),
     ))?;
     Ok(Done::Well)

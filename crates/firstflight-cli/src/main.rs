@@ -14,6 +14,7 @@ mod kernel;
 mod link;
 mod list;
 mod populations;
+mod progress;
 mod refusal;
 #[cfg(feature = "replay")]
 mod replay;
@@ -71,12 +72,14 @@ enum Command {
 }
 
 /// How a command ended when it ended well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Done {
     /// Everything came out.
     Well,
-    /// A result fell short: exit code 1.
+    /// A result fell short, and lines on standard error have said so: exit code 1.
     Short,
+    /// A result fell short, and this is why: exit code 1.
+    Because(String),
     /// What was run for the user ended with this code.
     #[cfg(target_os = "linux")]
     With(u8),
@@ -118,6 +121,10 @@ fn main() -> ExitCode {
     match result {
         Ok(Done::Well) => ExitCode::SUCCESS,
         Ok(Done::Short) => ExitCode::from(EXIT_SHORT),
+        Ok(Done::Because(why)) => {
+            say_why(&why);
+            ExitCode::from(EXIT_SHORT)
+        }
         #[cfg(target_os = "linux")]
         Ok(Done::With(code)) => ExitCode::from(code),
         Err(bad) => refuse(&bad.0),
@@ -125,8 +132,13 @@ fn main() -> ExitCode {
 }
 
 fn refuse(line: &str) -> ExitCode {
-    terminal::whisper(&format!("firstflight: {}", refusal::printable(line)));
+    say_why(line);
     ExitCode::from(EXIT_BAD_INPUT)
+}
+
+/// Whoever ends with a code above 0 says why, in one line.
+fn say_why(line: &str) {
+    terminal::whisper(&format!("firstflight: {}", refusal::printable(line)));
 }
 
 impl From<std::io::Error> for Failed {

@@ -1,18 +1,17 @@
 //! `firstflight populations`: what there is, what it gives, and how it is fitted.
 
 use crate::Done;
+use crate::progress::{Progress, Unit};
 use crate::run::{on_threads, threads};
 use crate::size;
 use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper};
 use clap::{Args, Subcommand};
 use firstflight_lab::ab::MOST_FLOWS;
-use firstflight_lab::population::builtin;
-use firstflight_lab::population::calibrate::{Calibration, Family, Fit, LEAST_FLOWS};
+use firstflight_lab::population::calibrate::{Calibration, Family, Fitted, LEAST_FLOWS, MEASURED_MS, NEARLY, Profile};
 use firstflight_lab::population::describe::{DRAWS, Description, SHARES, describe};
-use firstflight_lab::{Bad, Population, parse_arms};
-use indicatif::ProgressBar;
+use firstflight_lab::population::{Assumption, builtin};
+use firstflight_lab::{Bad, Population};
 use std::fmt::Write as _;
-use std::time::Duration;
 
 #[derive(Args, Debug)]
 pub struct Options {
@@ -24,7 +23,7 @@ pub struct Options {
 enum Command {
     /// Show the quantiles of everything that a population gives
     Describe(DescribeOptions),
-    /// Fit buffers and random loss to the published losses of paced slow start
+    /// Fit buffers and random loss to published losses; prints what fits nearly as well, and the published rows that were held out
     Calibrate(CalibrateOptions),
     /// Make a population file out of recorded connections (qlog, packet captures, CSV) and print it
     #[cfg(feature = "replay")]
@@ -52,7 +51,7 @@ struct DescribeOptions {
 struct CalibrateOptions {
     /// A name of `firstflight populations`, a TOML or CSV file
     population: String,
-    /// Connections per evaluation
+    /// Connections behind every number of the table
     #[arg(long, default_value_t = LEAST_FLOWS, value_parser = |text: &str| size::count(text, LEAST_FLOWS..=MOST_FLOWS, "connections"), allow_negative_numbers = true)]
     flows: u64,
     /// Seed of every random draw
@@ -61,7 +60,7 @@ struct CalibrateOptions {
     /// One random loss for all paths, instead of one that differs from path to path
     #[arg(long)]
     common_loss: bool,
-    /// Hold the factor on buffers: how well the other knobs can do without it
+    /// Try one factor on buffers only
     #[arg(long, value_name = "Q", value_parser = factor, allow_negative_numbers = true)]
     buffers: Option<f64>,
     /// Worker threads; the fit does not depend on it
@@ -122,43 +121,83 @@ fn show(options: &DescribeOptions) -> Result<Done, Bad> {
 fn calibrate(options: &CalibrateOptions) -> Result<Done, Bad> {
     let population = Population::parse(&options.population)?;
     let family = if options.common_loss { Family::Common } else { Family::Spread };
-    let baseline = parse_arms("slowstart")?.swap_remove(0);
-    let calibration = Calibration { population, baseline, flows: options.flows, seed: options.seed, family, held_q: options.buffers };
-    let bar = ProgressBar::new_spinner();
-    bar.enable_steady_tick(Duration::from_millis(200));
-    let fit = on_threads(options.threads, || {
-        calibration.fit(&mut |[q, k, s], cost| {
-            bar.inc(1);
-            bar.set_message(format!("evaluation {}: q={q:.3} k={k:.5} s={s:.3} squares {cost:.4}", bar.position()));
+    let calibration = Calibration { population, flows: options.flows, seed: options.seed, family, held_q: options.buffers };
+    let progress = Progress::begin("{spinner} {elapsed} {msg}", Unit::Words, None);
+    let profile = on_threads(options.threads, || {
+        calibration.fit(&mut |[q, k, s], misfit| {
+            progress.inc(1);
+            progress.tell(format!("evaluation {}: q={q:.3} k={k:.5} s={s:.3} squares {misfit:.4}", progress.done()));
         })
     });
-    bar.finish_and_clear();
-    let fit = fit?;
+    drop(progress);
+    let profile = profile?;
     if options.json {
-        say(&format!("{}\n", serde_json::to_string_pretty(&fit).unwrap_or_default()))?;
+        say(&format!("{}\n", serde_json::to_string_pretty(&profile).unwrap_or_default()))?;
     } else {
-        say(&fit_text(&calibration.population, &fit))?;
+        say(&profile_text(&calibration.population, &profile))?;
     }
-    Ok(if fit.accepted { Done::Well } else { Done::Short })
+    if profile.points.get(profile.best).is_some_and(|best| best.inside) {
+        return Ok(Done::Well);
+    }
+    Ok(Done::Because(format!("{}: no fit, the best row leaves a band that is accepted", calibration.population.name)))
 }
 
-fn fit_text(population: &Population, fit: &Fit) -> String {
+fn profile_text(population: &Population, profile: &Profile) -> String {
     let mut text = format!(
-        "{TITLE}{}{TITLE:#}: q = {}, k = {}, s = {} {QUIET}baseline slowstart alone, {} connections per evaluation{QUIET:#}\n\n\
-         loss per connection, %{:>12}{:>12}{:>14}{:>16}\n",
-        population.name, fit.q, fit.k, fit.s, fit.flows, "published", "fitted", "ln residual", "accepted"
+        "{TITLE}{}{TITLE:#}: random loss fitted for every factor q on the buffers {QUIET}{} connections per row{QUIET:#}\n\n{:>6}{:>14}{:>9}{:>8}",
+        population.name, profile.flows, "q", "buffer p50", "k %", "s"
     );
-    for column in &fit.columns {
-        let band = format!("{}-{}{}", column.target.low, column.target.high, if column.inside { "" } else { " MISSED" });
-        let _ = writeln!(
-            text,
-            "{:<22}{:>12.2}{:>12.2}{:>+14.3}{band:>16}",
-            column.target.name, column.target.target, column.measured, column.residual
-        );
+    for name in ["mean %", "P50 %", "P90 %", "P99 %", "rapid x", "rapid +pt", "misfit"] {
+        let _ = write!(text, "{name:>10}");
     }
-    let verdict =
-        if fit.accepted { "every column lies in its band" } else { "a column leaves its band: the population stays `uncalibrated`" };
-    let _ = writeln!(text, "\nsum of squares {:.4}; {verdict}", fit.cost);
+    let published: Vec<&Fitted> = profile.points.first().map_or(Vec::new(), |point| point.columns.iter().collect());
+    let _ = write!(text, "\n{QUIET}{:>37}", "published");
+    for column in &published {
+        _ = write!(text, "{:>10.2}", column.target.target);
+    }
+    let _ = write!(text, "{:>+10.2}\n{:>37}", 0.46, "accepted");
+    for column in &published {
+        _ = write!(text, "{:>10}", format!("{}-{}", column.target.low, column.target.high));
+    }
+    let _ = writeln!(text, "{QUIET:#}");
+    for (index, point) in profile.points.iter().enumerate() {
+        let buffer = format!("{:.0} ms {:.1} BDP", point.buffer_ms, point.buffer_bdp);
+        let _ = write!(text, "{:>6}{buffer:>14}{:>9.3}{:>8.3}", point.q, point.k * 100.0, point.s);
+        point.columns.iter().for_each(|column| {
+            let _ = write!(text, "{:>10}", format!("{:.2}{}", column.measured, if column.inside { " " } else { "!" }));
+        });
+        let verdict = match (index == profile.best, point.accepted) {
+            (true, _) => "best",
+            (_, true) => "fits nearly as well",
+            (_, false) => "",
+        };
+        let _ = writeln!(text, "{:>+10.2}{:>10.2}  {verdict}", point.more_loss_points, point.misfit);
+    }
+    let (low, high) = MEASURED_MS;
+    let _ = writeln!(
+        text,
+        "\n{QUIET}! outside its band. k and s: least squares over slow start's four columns. misfit: sum over the five columns and the median buffer\n\
+         (measured ones lie between {low:.0} and {high:.0} ms) of (ln(measured / published) / half the accepted band in the logarithm) squared;\n\
+         a row fits nearly as well up to {NEARLY} above the least.{QUIET:#}"
+    );
+    let _ = writeln!(text, "range of q that fits nearly as well: {} to {}", profile.range.0, profile.range.1);
+    let ends = [profile.range.0, profile.range.1];
+    let shown: Vec<_> =
+        profile.points.iter().enumerate().filter(|(index, point)| *index == profile.best || ends.contains(&point.q)).collect();
+    let _ = write!(text, "\n{TITLE}{:<44}{TITLE:#}{:>10}", "Held out: published, not fitted", "published");
+    for (_, point) in &shown {
+        _ = write!(text, "{:>16}", format!("q = {}", point.q));
+    }
+    text.push('\n');
+    for row in 0..shown.first().map_or(0, |(_, point)| point.held_out.len()) {
+        let Fitted { target, .. } = shown[0].1.held_out[row];
+        let _ = write!(text, "{:<44}{:>10.2}", target.name, target.target);
+        for (_, point) in &shown {
+            let one = &point.held_out[row];
+            let _ = write!(text, "{:>16}", format!("{:.2}{}", one.measured, if one.inside { "       " } else { " MISSED" }));
+        }
+        text.push('\n');
+    }
     text
 }
 
@@ -203,6 +242,9 @@ fn as_text(population: &Population, description: &Description) -> String {
     );
     for (bound, share) in &description.clipped {
         let _ = writeln!(text, "bound `{bound}` held back {:.3} % of the connections", share * 100.0);
+    }
+    for Assumption { value, low, high, reference } in &population.assumptions {
+        let _ = writeln!(text, "nobody measured: {value}, from {low} to {high}: {reference}");
     }
     if population.knobs.calibrated.is_some() || population.knobs.k > 0.0 {
         let _ = writeln!(

@@ -1,6 +1,7 @@
 //! What is said when the command line cannot be understood: one line that names the option, the value and what is allowed.
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use firstflight_path::input::shortened;
 use std::error::Error as _;
 
 /// The line for an error of the argument parser.
@@ -51,7 +52,7 @@ fn first_sentence(message: &str) -> String {
     told.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// One line, whatever it quotes: line breaks and other control characters of a value are shown, not obeyed.
+/// One line, whatever it quotes: line breaks and other control characters of a value are shown, not obeyed, and long values are cut short.
 pub fn printable(line: &str) -> String {
-    line.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+    shortened(line).chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
 }

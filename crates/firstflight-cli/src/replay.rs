@@ -3,20 +3,20 @@
 pub mod population;
 mod text;
 
-use crate::files::{check_file, write_whole};
+use crate::files::{check_outputs, to_stdout, write_whole};
+use crate::progress::{Progress, Unit};
 use crate::run::command_line;
 use crate::terminal::{CAUTION, say, whisper};
 use crate::{Done, size};
 use clap::{Args, ValueEnum};
 use firstflight_lab::{Bad, parse_arms};
+use firstflight_path::input::open;
 use firstflight_replay::replay::{Named, Replay, Settings};
 use firstflight_replay::results::{FileRow, Results};
 use firstflight_replay::{Fault, Place, input, read, report};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
 
 /// Whether the sender paced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -66,14 +66,9 @@ pub struct Options {
 const LINES: usize = 24;
 
 pub fn run(options: &Options) -> Result<Done, Bad> {
-    let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
+    check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
+    let to_stdout = to_stdout(options.json.as_ref());
     let json = options.json.as_ref().filter(|_| !to_stdout);
-    for file in json.into_iter().chain(&options.report) {
-        check_file(file)?;
-    }
-    if options.report.as_ref().is_some_and(|file| file.as_os_str() == "-" || Some(file) == json) {
-        return Err(Bad("--report: a report goes to a file of its own".into()));
-    }
     let settings = Settings {
         arms: named(&options.arms)?,
         paced: match options.pace {
@@ -133,7 +128,7 @@ fn follow(files: &[String], settings: Settings, group_by: GroupBy) -> Result<(Re
             GroupBy::Trace => None,
             GroupBy::File => Some(file.clone()),
             GroupBy::Folder => {
-                let folder = std::path::Path::new(file).parent().and_then(|folder| folder.file_name());
+                let folder = Path::new(file).parent().and_then(|folder| folder.file_name());
                 folder.map(|folder| folder.to_string_lossy().into_owned())
             }
         };
@@ -168,26 +163,26 @@ fn read_one(file: &str, replay: &mut Replay) -> Result<firstflight_replay::Exten
         return read::read(file, replay);
     }
     let fault = |error: std::io::Error| Fault::new(file, Place::File, format!("cannot be read: {error}"));
-    let mut opened = File::open(file).map_err(fault)?;
+    if Path::new(file).is_dir() {
+        return read::read(file, replay);
+    }
+    let mut opened = open(Path::new(file)).map_err(fault)?;
     let size = opened.metadata().ok().filter(std::fs::Metadata::is_file).map(|data| data.len());
-    // A pipe cannot be looked at twice.
-    let Some(size) = size else { return read::read(file, replay) };
+    // A pipe cannot be looked at twice, and may take its time once somebody writes to it.
+    let Some(size) = size else {
+        let bytes = input::decompress(BufReader::with_capacity(1 << 16, opened)).map_err(fault)?;
+        return read::from(file, bytes, replay);
+    };
     let mut magic = [0; 4];
     if opened.read(&mut magic).map_err(fault)? == 4 && magic == *b"PAR1" {
         return parquet(file, opened, replay);
     }
     opened.rewind().map_err(fault)?;
-    let bar = ProgressBar::hidden();
-    bar.set_length(size);
-    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left") {
-        bar.set_style(style);
-    }
-    bar.set_message(file.to_owned());
-    let patient = Patient { from: opened, bar: bar.clone(), start: Instant::now() };
-    let read =
-        input::decompress(BufReader::with_capacity(1 << 16, patient)).map_err(fault).and_then(|bytes| read::from(file, bytes, replay));
-    bar.finish_and_clear();
-    read
+    let style = "{msg} {bar:40} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left";
+    let progress = Progress::begin(style, Unit::Bytes, Some(size));
+    progress.tell(file);
+    let watched = Watched { from: opened, progress };
+    input::decompress(BufReader::with_capacity(1 << 16, watched)).map_err(fault).and_then(|bytes| read::from(file, bytes, replay))
 }
 
 /// A Parquet trace of ours: the same table in other clothes. It is read whole, as the lab reads it.
@@ -208,20 +203,16 @@ fn parquet(file: &str, _: File, _: &mut Replay) -> Result<firstflight_replay::Ex
     Err(Fault::new(file, Place::File, what))
 }
 
-/// Moves a progress bar along, and shows it only to those who wait.
-struct Patient {
+/// Tells how far reading is.
+struct Watched {
     from: File,
-    bar: ProgressBar,
-    start: Instant,
+    progress: Progress,
 }
 
-impl Read for Patient {
+impl Read for Watched {
     fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
         let read = self.from.read(to)?;
-        self.bar.inc(read as u64);
-        if self.bar.is_hidden() && self.start.elapsed() > Duration::from_secs(1) {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        }
+        self.progress.inc(read as u64);
         Ok(read)
     }
 }

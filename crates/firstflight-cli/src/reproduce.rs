@@ -1,16 +1,16 @@
 //! `firstflight reproduce`.
 
 use crate::Done;
-use crate::files::{check_file, write_whole};
+use crate::files::{check_outputs, to_stdout, write_whole};
+use crate::progress::{Progress, Unit};
 use crate::run::{command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, RULES, TITLE, say, whisper};
 use clap::Args;
 use comfy_table::{Cell, Color, ContentArrangement, Table as Grid};
 use firstflight_lab::Bad;
-use firstflight_lab::reproduce::{self, Chapter, Count, Effort, Reproduction, SOURCES, Scale, Source, Verdict};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::path::PathBuf;
-use std::time::Duration;
+use firstflight_lab::reproduce::{self, Chapter, Effort, Item, Reproduction, SOURCES, Scale, Source, Verdict};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 pub struct Options {
@@ -41,21 +41,18 @@ pub struct Options {
 
 pub fn run(options: &Options) -> Result<Done, Bad> {
     let sources = chosen(options)?;
+    let to_stdout = to_stdout(options.json.as_ref());
+    check_outputs(options.json.as_ref(), options.report.as_ref(), &[("--markdown", options.markdown.as_deref())])?;
     if options.list {
-        return list(&sources);
+        if options.markdown.is_some() || options.report.is_some() {
+            return Err(Bad("--list: goes with --json only; there are no results to show".into()));
+        }
+        return list(&sources, options.json.as_deref().filter(|_| !to_stdout), to_stdout);
     }
-    let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
-    for file in options.json.iter().filter(|_| !to_stdout).chain(&options.markdown).chain(&options.report) {
-        check_file(file)?;
-    }
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
-    let effort = Effort { scale: if options.quick { Scale::Quick } else { Scale::Full }, tell: &|what| bar.set_message(what.to_owned()) };
+    let progress = Progress::begin("{spinner} {elapsed} {msg}", Unit::Words, None);
+    let effort = Effort { scale: if options.quick { Scale::Quick } else { Scale::Full }, tell: &|what| progress.tell(what) };
     let done = on_threads(options.threads, || sources.iter().map(|source| source.run(&effort)).collect::<Result<Vec<Chapter>, Bad>>());
-    bar.finish_and_clear();
+    drop(progress);
     let all = Reproduction::new(options.quick, done?);
     if let Some(file) = &options.markdown {
         let page = all.to_markdown(&command_line());
@@ -77,7 +74,7 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
     if all.sound() {
         return Ok(Done::Well);
     }
-    whisper(&format!("{CAUTION}note:{CAUTION:#} {} rows that follow from the algebra do not hold", all.count.fails));
+    whisper(&format!("{CAUTION}note:{CAUTION:#} {} rows that follow from the algebra do not hold", all.count.number(Verdict::Fails)));
     Ok(Done::Short)
 }
 
@@ -94,7 +91,24 @@ fn chosen(options: &Options) -> Result<Vec<&'static Source>, Bad> {
     Ok(SOURCES.iter().filter(|source| named.is_empty() || named.iter().any(|name| name.name == source.name)).collect())
 }
 
-fn list(sources: &[&Source]) -> Result<Done, Bad> {
+/// The list as it stands in JSON.
+fn as_json(sources: &[&Source]) -> String {
+    let item = |item: &Item| json!({ "id": item.id, "gates": item.gates, "published": item.published });
+    let source = |source: &&Source| {
+        let items: Vec<Value> = source.items.iter().map(item).collect();
+        json!({ "name": source.name, "document": source.document, "stated": source.stated, "items": items })
+    };
+    let document = json!({ "firstflight": env!("CARGO_PKG_VERSION"), "sources": sources.iter().map(source).collect::<Vec<_>>() });
+    format!("{document:#}\n")
+}
+
+fn list(sources: &[&Source], file: Option<&Path>, to_stdout: bool) -> Result<Done, Bad> {
+    if let Some(file) = file {
+        write_whole(file, |out| out.write_all(as_json(sources).as_bytes()))?;
+    }
+    if to_stdout {
+        return say(&as_json(sources)).map(|()| Done::Well);
+    }
     let lines = |source: &&Source| {
         let items = source.items.iter().map(|item| format!("  {:<12} {:<4} {}\n", item.id, item.gates, item.published));
         format!("{TITLE}{:<18}{TITLE:#} {}\n{}", source.name, source.document, items.collect::<String>())
@@ -115,34 +129,35 @@ fn table(chapter: &Chapter) -> String {
     grid.set_header(["row", "", "published", "measured", "ours [95 %]", "accepted", "verdict"]);
     let mut before = "";
     for row in &chapter.rows {
-        let published = if row.id == before { "" } else { row.published };
+        let published = if row.id == before { "" } else { row.claim };
         before = row.id;
         let case = if row.case.is_empty() { String::new() } else { format!(" ({})", row.case) };
         let measured = if row.measure.is_empty() { row.note.clone() } else { format!("{}{case}", row.measure) };
         let colour = match row.verdict {
-            Verdict::Holds => Color::Green,
-            Verdict::Fails => Color::Red,
-            Verdict::NotReproduced | Verdict::Misses => Color::Yellow,
-            Verdict::Reported | Verdict::QuotedOnly | Verdict::NotRun => Color::Reset,
+            Verdict::Confirmed | Verdict::WithinBound | Verdict::Exact => Color::Green,
+            Verdict::NotSeen | Verdict::Opposite | Verdict::Fails => Color::Red,
+            Verdict::Smaller | Verdict::Larger | Verdict::SameDirection => Color::Yellow,
+            Verdict::Reported | Verdict::QuotedOnly | Verdict::NotReproducible | Verdict::NotRun => Color::Reset,
         };
-        let verdict = Cell::new(row.verdict.words()).fg(colour);
-        let cells = [row.id, row.gate.letter(), published, &measured, &row.ours, &row.accepted].map(Cell::new);
+        let verdict = Cell::new(&row.says).fg(colour);
+        let cells = [row.key.as_str(), &row.gates, published, &measured, &row.ours, &row.accepted].map(Cell::new);
         grid.add_row(cells.into_iter().chain([verdict]));
     }
     let remarks: Vec<String> = chapter
         .rows
         .iter()
-        .filter(|row| !row.holds() && !row.measure.is_empty())
+        .filter(|row| (!row.holds() || row.verdict == Verdict::NotReproducible) && !row.measure.is_empty())
         .map(|row| {
             let note = if row.note.is_empty() { String::new() } else { format!(": {}", row.note) };
             let points: Vec<String> = row.sweep.iter().map(|point| format!("{}: {}", point.setting, point.ours)).collect();
             let sweep = if points.is_empty() { String::new() } else { format!(" [{}]", points.join("; ")) };
-            format!("  {} {} {}{note}{sweep}\n", row.id, row.measure, row.verdict.words())
+            format!("  {} {}: {}{note}{sweep}\n", row.key, row.measure, row.says)
         })
         .collect();
     let assumed: Vec<String> = chapter.assumptions.iter().map(|assumed| format!("  {}: {}\n", assumed.name, assumed.value)).collect();
+    let findings = chapter.findings.iter().map(|finding| [finding, "\n"].concat()).collect::<Vec<_>>().concat();
     format!(
-        "{TITLE}{}{TITLE:#} {}\n{QUIET}{}{QUIET:#}\n{grid}\n{}{QUIET}assumed\n{}{QUIET:#}\n",
+        "{TITLE}{}{TITLE:#} {}\n{QUIET}{}{QUIET:#}\n{findings}{grid}\n{}{QUIET}assumed\n{}{QUIET:#}\n",
         chapter.name,
         chapter.document,
         chapter.stated,
@@ -152,9 +167,6 @@ fn table(chapter: &Chapter) -> String {
 }
 
 fn summary(all: &Reproduction) -> String {
-    let Count { holds, fails, not_reproduced, misses, reported, quoted, not_run } = all.count;
     let quick = if all.quick { "; a quick run: fewer seeds and connections, wider intervals" } else { "" };
-    format!(
-        "{holds} hold, {not_reproduced} not reproduced, {misses} miss their band, {fails} fail, {reported} reported, {quoted} quoted only, {not_run} not run{quick}"
-    )
+    format!("{}{quick}", all.count.words())
 }

@@ -7,38 +7,41 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct Options {
-    /// Where to listen, and with which arm if not that of --arm; port 0 takes a free one. May be given several times
+    /// Address to listen on, with an arm of its own after `=`; port 0 takes a free one. Repeatable
     #[arg(long, value_name = "ADDRESS:PORT[=ARM]", default_value = "127.0.0.1:4433")]
     listen: Vec<String>,
-    /// The arm to send with
+    /// Arm to send with
     #[arg(long, default_value = "hystart++")]
     arm: String,
-    /// A client may choose another arm with the header field `firstflight-arm` of its first request
+    /// Let a client choose another arm with the header field `firstflight-arm` of its first request
     #[arg(long)]
     allow_arm: bool,
     /// Initial window in packets, for arms that do not name one
     #[arg(long, default_value_t = 10, value_parser = |text: &str| size::count(text, 1..=1000, "packets").map(|n| n as u32), allow_negative_numbers = true)]
     iw: u32,
-    /// Serve the files of this folder, beside /bytes/SIZE
+    /// Also serve the files of this folder
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
-    /// Certificate chain, PEM; without it a throw-away certificate is made up
+    /// Also serve files and folders whose names begin with a dot
+    #[arg(long, requires = "dir")]
+    dotfiles: bool,
+    /// Certificate chain, PEM; default: a self-signed certificate made at the start
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
     /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-    /// Names in the throw-away certificate
+    /// Names in the self-signed certificate
     #[arg(long, value_name = "NAME", default_values = ["localhost", "127.0.0.1", "::1"], conflicts_with = "cert")]
     name: Vec<String>,
-    /// Tell metrics for Prometheus at http://ADDRESS:PORT/metrics
+    /// Expose Prometheus metrics at http://ADDRESS:PORT/metrics
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<String>,
-    /// Connections at a time, per listener; from half of them on clients have to prove their address
-    #[arg(long, default_value_t = 1000, value_parser = |text: &str| size::count(text, 1..=1_000_000, "connections").map(|n| n as usize), allow_negative_numbers = true)]
+    /// Maximum number of connections per listener; above half of it clients must validate their address (Retry)
+    #[arg(long, default_value_t = 200, value_parser = |text: &str| size::count(text, 1..=1_000_000, "connections").map(|n| n as usize), allow_negative_numbers = true)]
     connections: usize,
-    /// Connections at a time from one address
-    #[arg(long, default_value_t = 256, value_parser = |text: &str| size::count(text, 1..=1_000_000, "connections").map(|n| n as usize), allow_negative_numbers = true)]
+    /// Maximum number of connections from one address
+    #[arg(long, default_value_t = 200, value_parser = |text: &str| size::count(text, 1..=1_000_000, "connections").map(|n| n as usize), allow_negative_numbers = true)]
     per_address: usize,
     /// New connections per second from one address
     #[arg(long, default_value_t = 500, value_parser = |text: &str| size::count(text, 1..=1_000_000, "per second").map(|n| n as u32), allow_negative_numbers = true)]
@@ -46,19 +49,19 @@ pub struct Options {
     /// Requests per second from one address
     #[arg(long, default_value_t = 2000, value_parser = |text: &str| size::count(text, 1..=1_000_000, "per second").map(|n| n as u32), allow_negative_numbers = true)]
     request_rate: u32,
-    /// Requests at a time on one connection
+    /// Maximum number of concurrent requests on one connection
     #[arg(long, default_value_t = 32, value_parser = |text: &str| size::count(text, 1..=1000, "requests").map(|n| n as u32), allow_negative_numbers = true)]
     requests: u32,
-    /// The largest object of /bytes/SIZE
+    /// Largest object of /bytes/SIZE
     #[arg(long, value_name = "SIZE", default_value = "1024GiB", value_parser = size::parse, allow_hyphen_values = true)]
     largest: u64,
-    /// Memory for what was sent and is not acknowledged, of all connections of a listener together
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size::parse, allow_hyphen_values = true)]
+    /// Memory for unacknowledged data of all connections of a listener
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse, allow_hyphen_values = true)]
     memory: u64,
-    /// A response slower than 1 kB/s for so many seconds is given up, and a connection that asks nothing for so long is closed
+    /// Abort responses slower than 1 kB/s for N seconds, and close connections without a request for as long
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = |text: &str| size::count(text, 1..=3600, "seconds"), allow_negative_numbers = true)]
     patience: u64,
-    /// Told to end (Ctrl-C, SIGTERM), wait so many seconds for what was begun; told again, not at all
+    /// Graceful shutdown period in seconds; a second signal exits immediately
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = |text: &str| size::count(text, 0..=3600, "seconds"), allow_negative_numbers = true)]
     grace: u64,
 }
@@ -122,12 +125,12 @@ mod with_quic {
         }
         let worst = limits(options).worst_case() * options.listen.len() as u64;
         whisper(&format!(
-            "{QUIET}at worst {} for {} connections; Ctrl-C ends{QUIET:#}",
+            "{QUIET}memory limit {} at {} connections; press Ctrl-C to stop{QUIET:#}",
             figure(worst as f64, "bytes"),
             options.connections * options.listen.len()
         ));
         times(&mut told, 1).await;
-        whisper("finishing what was begun; once more ends at once");
+        whisper("shutting down, waiting for responses in progress; a second signal exits immediately");
         let mut cut = 0;
         while let Some(ended) = running.join_next().await {
             match ended {
@@ -189,6 +192,7 @@ mod with_quic {
         let server = Server::bind(ServerOptions {
             choice: options.allow_arm,
             folder: options.dir.clone(),
+            hidden: options.dotfiles,
             certificate,
             meter: meter.clone(),
             limits: limits(options),

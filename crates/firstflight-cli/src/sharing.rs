@@ -16,6 +16,9 @@ pub struct Together {
     /// Time between the starts of two flows, cross traffic first, such as `500ms`
     #[arg(long, value_name = "TIME", value_parser = size::time, allow_negative_numbers = true)]
     apart: Option<Nanos>,
+    /// Starts and timers of flows that share a path are late by chance, by up to this, as on real hosts; `0ms` keeps them in step
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = size::time, allow_negative_numbers = true)]
+    jitter: Nanos,
     /// Cross traffic: arms, separated by commas, each an endless flow of its own that starts first
     #[arg(long, value_name = "ARMS")]
     cross: Option<String>,
@@ -42,7 +45,15 @@ impl Together {
         let app_name = self.app.clone().unwrap_or_else(|| "bulk".into());
         let app = parse_app(&app_name, plan.ground.bytes).map_err(|what| Bad(format!("--app {app_name}: {what}")))?;
         let cross = self.cross.as_deref().map_or(Ok(Vec::new()), parse_arms)?;
-        Ok(SharingPlan { plan, flows: self.flows.unwrap_or(1), cross, apart: self.apart.unwrap_or_default(), app, app_name })
+        Ok(SharingPlan {
+            plan,
+            flows: self.flows.unwrap_or(1),
+            cross,
+            apart: self.apart.unwrap_or_default(),
+            jitter: self.jitter,
+            app,
+            app_name,
+        })
     }
 }
 
@@ -70,6 +81,19 @@ fn parse_app(text: &str, bytes: u64) -> Result<App, String> {
         }),
         _ => Err("unknown; allowed: bulk, web:COUNT:PAUSE, video:FIRST:WRITE:EVERY, blocks:BLOCK:RUN".into()),
     }
+}
+
+/// How many flows the limit stopped, if any.
+pub fn unfinished(sharing: &Sharing) -> Option<String> {
+    let flows = || sharing.rows.iter().flat_map(|row| &row.flows).filter(|flow| flow.role == "arm");
+    let stopped = flows().filter(|flow| !flow.flow.complete).count();
+    let limit = sharing.plan.plan.ground.limit.0 as f64 / 1e9;
+    (!sharing.complete()).then(|| {
+        format!(
+            "{stopped} of {} flows did not finish within the limit of {limit} s of simulated time; `--limit` allows more",
+            flows().count()
+        )
+    })
 }
 
 /// The table with what it is about.

@@ -1,7 +1,7 @@
 //! Numbers as users write them.
 
 use firstflight::Nanos;
-pub use firstflight_lab::size::{count, parse};
+pub use firstflight_lab::size::{count, limit, parse};
 
 /// Reads `0s`, `500ms`, `1.5s`, `20us`: a time with its unit, at most a day.
 ///

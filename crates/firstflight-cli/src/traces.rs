@@ -1,7 +1,7 @@
 //! Where traces go: the file's extension decides what they look like.
 
 use crate::Failed;
-use crate::files::{check_file, check_folder, tame, write_whole};
+use crate::files::{check_file, check_folder_of_ours, make_folder, tame, write_whole};
 use firstflight_lab::trace::qlog::{self, End};
 use firstflight_lab::trace::{Trace, csv};
 use firstflight_lab::{Bad, Plan};
@@ -94,11 +94,11 @@ impl<'a> Outputs<'a> {
     /// # Errors
     /// One line.
     pub fn check(trace: Option<&Path>, qlog: Option<&'a Path>, plan: &'a Plan) -> Result<Outputs<'a>, Bad> {
-        qlog.map_or(Ok(()), check_folder)?;
+        qlog.map_or(Ok(()), check_folder_of_ours)?;
         let trace = match trace {
             None => None,
             Some(folder) if folder.is_dir() || folder.extension().is_none() => {
-                check_folder(folder)?;
+                check_folder_of_ours(folder)?;
                 Some(Wanted::Folder(folder.to_owned()))
             }
             Some(file) => {
@@ -115,6 +115,10 @@ impl<'a> Outputs<'a> {
                 Some(Wanted::File(file.to_owned(), format))
             }
         };
+        if let Some(Wanted::Folder(folder)) = &trace {
+            make_folder(folder)?;
+        }
+        qlog.map_or(Ok(()), make_folder)?;
         Ok(Outputs { plan, trace, qlog, kept: Mutex::default() })
     }
 

@@ -83,7 +83,7 @@ fn a_grid_shows_every_table_and_one_over_all() {
     assert_eq!(shown.code, 0, "{}", shown.stderr);
     assert!(shown.stdout.starts_with("Two paths, two sizes\n"), "{}", shown.stdout);
     assert_eq!(shown.stdout.matches(" queue p99 ").count(), 4, "four tables: {}", shown.stdout);
-    let (_, overview) = shown.stdout.split_once("TTLB of all\n").expect("an overview");
+    let (_, overview) = shown.stdout.split_once("completion time of all\n").expect("an overview");
     assert!(overview.contains("rapid-slide") && overview.contains("path 3") && overview.contains("200.0 kB"), "{overview}");
     let json = run_in(&folder, &["run", "x.toml", "--json", "-"]).json();
     let median = |cell: usize| {

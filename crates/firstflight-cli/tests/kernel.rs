@@ -120,6 +120,46 @@ mod with_bpf {
     }
 
     #[test]
+    fn the_process_that_puts_things_back_is_watched() {
+        let _one = ONE.lock();
+        // Once the default names the arm the keeper is there; then it is killed, and the command after it, or both at once.
+        let script = "state before; load --default --route 10.5.0.0/16; state loaded
+            keeper() { cat /proc/$pid/task/$pid/children; }
+            first=$(keeper); kill -KILL $first; read -r line <&${LOADED[0]}; echo \"renewed: $line\"
+            [ \"$(keeper)\" != \"$first\" ] && echo 'another: yes'; state renewed
+            kill -KILL $pid; wait $pid; state after
+            load --default --route 10.5.0.0/16; kill -KILL $pid $(keeper); wait $pid
+            \"$FF\" kernel unload search 2>&1; state both; ls -d /run/firstflight* 2>/dev/null";
+        let Some(said) = in_namespace(script) else { return };
+        let [before, renewed, after, both] = ["before", "renewed", "after", "both"].map(|name| {
+            said.lines().rfind(|line| line.starts_with(&format!("{name}:"))).unwrap_or_else(|| panic!("no {name} in:\n{said}"))
+        });
+        assert!(said.contains("there is another one now") && said.contains("another: yes"), "it says so: {said}");
+        assert!(renewed.contains("renewed: ff_search"), "and nothing is put back meanwhile: {renewed}");
+        assert_eq!(after.strip_prefix("after"), before.strip_prefix("before"), "keeper first, then the command: {said}");
+        assert_eq!(both.strip_prefix("both"), before.strip_prefix("before"), "both at once, and then unload: {said}");
+        assert!(!said.contains("/run/firstflight"), "no folder is left: {said}");
+        assert_gone("KILL");
+    }
+
+    #[test]
+    fn an_arm_that_is_loaded_already_is_said_in_one_line() {
+        let _one = ONE.lock();
+        let script = "load --default; \"$FF\" kernel load search --default 2>second; echo \"second: $? $(wc -l < second) $(cat second)\"
+            state still; kill -INT $pid; wait $pid; state after
+            \"$FF\" kernel load search --pin 2>&1; \"$FF\" kernel load search 2>second; echo \"pinned: $? $(wc -l < second) $(cat second)\"
+            \"$FF\" kernel unload search 2>&1; rm second";
+        let folder = tempfile::tempdir().expect("a folder");
+        let script = format!("cd {}; {script}", folder.path().display());
+        let Some(said) = in_namespace(&script) else { return };
+        let (second, pinned) = (state(&said, "second"), state(&said, "pinned"));
+        assert!(second.starts_with("second: 2 1 ") && second.contains("ff_search is loaded already, by a `kernel load`"), "{second}");
+        assert!(state(&said, "still").contains("still: ff_search"), "the first is not touched: {said}");
+        assert!(pinned.starts_with("pinned: 2 1 ") && pinned.contains("unload 'search'"), "{pinned}");
+        assert_gone("unload");
+    }
+
+    #[test]
     fn what_somebody_else_has_set_meanwhile_stays() {
         let _one = ONE.lock();
         let script = "load --default --route 10.5.0.0/16; echo reno > /proc/sys/net/ipv4/tcp_congestion_control

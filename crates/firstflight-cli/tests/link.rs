@@ -84,6 +84,9 @@ fn a_download_passes_the_link_in_its_forward_direction() {
     if !privileged() {
         return;
     }
+    if !Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        return println!("skipped: no python3 here to serve and to download");
+    }
     let server = "import socket,os; s=socket.socket(); s.bind((os.environ['FIRSTFLIGHT_LOCAL'],7000)); s.listen(); \
                   c,_=s.accept(); c.sendall(b'x'*500000); c.close()";
     let client = "import socket,os; s=socket.create_connection((os.environ['FIRSTFLIGHT_PEER'],7000)); n=0\n\
@@ -122,6 +125,76 @@ fn a_link_killed_outright_leaves_no_process() {
     signal(&child, "-KILL");
     child.wait().expect("it ends");
     assert_dies(background);
+}
+
+/// A shell that starts a process in a session of its own, which no signal to its group reaches, and prints its number.
+const DAEMON: &str = "setsid sleep 300 < /dev/null > /dev/null 2>&1 & echo $!";
+
+/// A link around a shell with a daemon, that waits: the link, the daemon and the link's reaper.
+fn job_with_daemon() -> (Child, u32, u32) {
+    let mut child = firstflight(&["-q", "--", "sh", "-c", &format!("{DAEMON}; sleep 300")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("runs");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+    let daemon: u32 = line.trim().parse().expect("the number of a process");
+    // It has left the group once its session is its own.
+    let session =
+        || Some(fs::read_to_string(format!("/proc/{daemon}/stat")).ok()?.rsplit(')').next()?.split_whitespace().nth(3)?.to_owned());
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while session() != Some(daemon.to_string()) && Instant::now() < deadline {
+        sleep(Duration::from_millis(1));
+    }
+    assert_eq!(session(), Some(daemon.to_string()), "a session of its own");
+    // The reaper is the child that leads a session and is still our program.
+    let children = fs::read_dir("/proc").expect("/proc").flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let ours = |process: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)?.parse::<u32>().ok());
+        let program = fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
+        parent == Some(child.id()) && program.ends_with("firstflight")
+    };
+    let reaper = children.into_iter().find(ours).expect("a reaper");
+    (child, daemon, reaper)
+}
+
+#[test]
+fn what_has_left_the_session_dies_with_the_link() {
+    if !privileged() {
+        return;
+    }
+    let ended = run(&["-q", "--", "sh", "-c", DAEMON]);
+    let daemon: u32 = text(&ended.stdout).trim().parse().expect("the number of a process");
+    assert!(ended.status.success() && !lives(daemon), "process {daemon} outlives the link that ended");
+    for sign in ["-TERM", "-KILL"] {
+        let (mut child, daemon, _) = job_with_daemon();
+        signal(&child, sign);
+        child.wait().expect("it ends");
+        assert_dies(daemon);
+    }
+}
+
+#[test]
+fn a_link_whose_reaper_is_killed_ends_and_says_so() {
+    if !privileged() {
+        return;
+    }
+    let kill = |process: u32| assert!(Command::new("kill").args(["-KILL", &process.to_string()]).status().expect("kill").success());
+    let (child, daemon, reaper) = job_with_daemon();
+    kill(reaper);
+    let output = child.wait_with_output().expect("it ends");
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(said.contains("reaper"), "{said}");
+    assert!(!lives(daemon), "process {daemon} outlives the link");
+    // The other order: the reaper does its work first.
+    let (mut child, daemon, reaper) = job_with_daemon();
+    signal(&child, "-KILL");
+    child.wait().expect("it ends");
+    assert_dies(daemon);
+    assert_dies(reaper);
 }
 
 #[test]

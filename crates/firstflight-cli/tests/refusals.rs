@@ -156,7 +156,7 @@ fn counts_are_whole_and_in_range() {
         (&["--repeat", "0"], &["--repeat 0: is zero; allowed: 1 to "]),
         (&["--repeat", "2.5"], &["--repeat 2.5: is not a whole number"]),
         (&["--iw", "1001"], &["--iw 1001: is too large; allowed: 1 to 1000 packets"]),
-        (&["--limit", "0"], &["--limit 0: is zero; allowed: 1 to 86400 seconds"]),
+        (&["--limit", "0"], &["--limit 0: is zero; allowed: 1us to 86400s, with the unit us, ms, s, min or h, or 1 to 86400 seconds"]),
         (&["--threads", "0"], &["--threads 0: is zero; allowed: 1 to "]),
     ]);
 }
@@ -166,6 +166,7 @@ fn a_testbed_that_is_not_in_this_build_is_named() {
     refused_with_outputs(&[
         #[cfg(not(feature = "quic"))]
         (&["--on", "quic"], &["testbed `quic` is not part of this build", "--features quic", "`--on sim`"]),
+        #[cfg(not(feature = "linux"))]
         (&["--on", "linux"], &["testbed `linux` is not part of this build"]),
         (&["--on", "quick"], &["--on quick: unknown value (did you mean `quic`?); allowed: sim, quic, linux"]),
     ]);

@@ -56,17 +56,28 @@ fn a_document_is_measured_row_by_row_with_the_same_bytes_for_any_number_of_threa
     }
     let known: Vec<&Value> = chapter["assumptions"].as_array().expect("assumptions").iter().map(|one| &one["name"]).collect();
     for row in rows {
-        assert!(row["published"].as_str().is_some_and(|text| !text.is_empty()), "{row} says what was published");
+        assert!(row["claim"].as_str().is_some_and(|text| !text.is_empty()), "{row} says what was published");
         for name in row["assumptions"].as_array().expect("names") {
             assert!(known.contains(&name), "{name} of row {} is explained", row["id"]);
         }
-        assert!(row["gate"] != "U" || row["verdict"] == "holds", "a consequence of the algebra holds: {row}");
+        assert!(row["gates"] != "U" || row["verdict"] == "exact", "a consequence of the algebra holds: {row}");
     }
+    let mut keys: Vec<&str> = rows.iter().filter_map(|row| row["key"].as_str()).collect();
+    keys.sort_unstable();
+    assert!(keys.len() == rows.len() && keys.windows(2).all(|pair| pair[0] != pair[1]), "every row has a key of its own: {keys:?}");
+    let more = rows.iter().find(|row| row["id"] == "5.4.2" && row["gates"] == "GB").expect("the gated row");
+    for field in ["published", "measured", "interval", "unit", "ratio"] {
+        assert!(!more[field].is_null(), "{field} of {more}");
+    }
+    assert_eq!(more["published"]["value"], 1.13, "what was published, as a number");
+    let counted: u64 = document["count"].as_object().expect("counts").values().filter_map(Value::as_u64).sum();
+    assert_eq!(counted, rows.len() as u64, "the counts are those of the rows");
+    assert!(!one.stdout.contains("none %"), "what is unknown is no number");
     let page = fs::read_to_string(folder.path().join("page.md")).expect("the page was written");
     assert!(page.starts_with("<!-- Written by `firstflight reproduce early-retransmit --quick"), "the page names its command");
-    assert!(page.contains("| 5.4.2 | G |"), "and has the rows");
+    assert!(page.contains("| 5.4.2#1 | GB |"), "and has the rows");
     let report = fs::read_to_string(folder.path().join("page.html")).expect("the report was written");
-    assert!(report.contains("<td class=\"id\">5.4.2<td data-l=\"gate\">G"), "the report has the rows, too");
+    assert!(report.contains("<td class=\"id\">5.4.2#1<td data-l=\"gate\">GB"), "the report has the rows, too");
     assert!(report.contains("published, mitigated"), "and the pictures");
     assert!(
         !report.contains("src=")

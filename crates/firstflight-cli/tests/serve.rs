@@ -51,7 +51,7 @@ impl Serving {
                 ["serving", url, ..] => listeners.push((authority(url), String::new())),
                 ["public", "key", pin] => listeners.last_mut().expect("its listener came before").1 = pin.into(),
                 ["metrics", "at", url] => metrics = Some(authority(url)),
-                ["at", "worst", ..] => break,
+                ["memory", "limit", ..] => break,
                 _ => panic!("{line}"),
             }
         }
@@ -111,7 +111,7 @@ fn an_object_is_served_fetched_and_verified() {
     assert_eq!((&row["status"], &row["bytes"], &row["verified"]), (&206.into(), &1000.into(), &"content".into()), "{row}");
     assert!(row["ttlb_ms"].as_f64().is_some_and(|ms| ms > 0.0) && row["handshake_ms"].is_f64(), "{row}");
     let (status, said) = serving.end();
-    assert!(status.success() && said.contains("finishing"), "{status:?}: {said}");
+    assert!(status.success() && said.contains("shutting down"), "{status:?}: {said}");
 }
 
 #[test]
@@ -140,6 +140,10 @@ fn a_file_arrives_as_it_is_and_appears_only_whole() {
     let missing = serving.fetch("/no-such-file", &["--output", nothing.to_str().expect("text")]);
     assert_eq!(missing.code, 1, "a file that is not there is a result that fell short");
     assert!(missing.stderr.contains("404") && !nothing.exists(), "{}", missing.stderr);
+    assert!(!missing.stdout.contains("verified"), "what came is not the object: {}", missing.stdout);
+    let refused = serving.fetch("/file.bin", &["--arm", "rapid"]);
+    assert_eq!(refused.code, 1, "the server chooses the arm");
+    assert!(refused.stderr.contains("403") && refused.stderr.contains("--allow-arm"), "{}", refused.stderr);
     assert!(serving.end().0.success());
 }
 
@@ -175,6 +179,8 @@ fn certificates_may_be_given_and_checked() {
     assert_eq!(believed.code, 0, "{}", believed.stderr);
     let unknown = run(&["fetch", &url, "--connect", &address]);
     assert_eq!(unknown.code, 1, "this system does not know who made it: {}", unknown.stdout);
+    let line = &unknown.stderr;
+    assert!(line.contains("not trusted") && line.contains("--pin") && line.contains("--insecure"), "what can be done: {line}");
     let elsewhere = run(&["fetch", &url.replace("localhost", "elsewhere"), "--connect", &address, "--ca", &text("cert.pem")]);
     assert_eq!(elsewhere.code, 1, "the certificate is for another name: {}", elsewhere.stdout);
     assert!(serving.end().0.success());
@@ -182,7 +188,7 @@ fn certificates_may_be_given_and_checked() {
 
 #[test]
 fn bad_input_is_one_line_and_code_2() {
-    let rows: [(&[&str], &str); 12] = [
+    let rows: [(&[&str], &str); 16] = [
         (&["serve", "--arm", "no-such-arm"], "no-such-arm"),
         (&["serve", "--listen", "127.0.0.1:0=no-such-arm"], "no-such-arm"),
         (&["serve", "--listen", "localhost"], "HOST:PORT"),
@@ -192,6 +198,10 @@ fn bad_input_is_one_line_and_code_2() {
         (&["serve", "--connections", "0"], "allowed"),
         (&["fetch", "http://localhost/bytes/1MB"], "https"),
         (&["fetch", "not a url"], "https://HOST"),
+        (&["fetch", "https://localhost:99999/"], "65535"),
+        (&["fetch", "https://localhost:0/"], "65535"),
+        (&["fetch", "https://[::1]:99999/", "--connect", "127.0.0.1:1"], "65535"),
+        (&["serve", "--dotfiles"], "--dir"),
         (&["fetch", "https://localhost:1/x", "--ca", "/no/such/file"], "/no/such/file"),
         (&["fetch", "https://localhost:1/x", "--window", "10"], "unit"),
         (&["fetch"], "URL"),
@@ -323,7 +333,9 @@ const ROUNDS: usize = 6;
 
 #[test]
 fn a_crowd_that_behaves_badly_leaves_no_trace() {
-    let serving = Serving::start(&["--metrics", "127.0.0.1:0", "--patience", "3", "--memory", "100MB"]);
+    // A guest that reads slowly on a busy machine is not one that has given up: with three seconds some were cut off.
+    let limits = ["--patience", "20", "--memory", "100MB", "--connections", "1000", "--per-address", "256"];
+    let serving = Serving::start(&[&["--metrics", "127.0.0.1:0"][..], &limits].concat());
     let (address, pin) = serving.listeners[0].clone();
     let url = serving.url(&format!("/bytes/{SIZE}B")).parse().expect("a URL");
     let wanted = Fetch { trust: Trust::Pin(pin), connect_to: Some(address), window: 1_000_000, ..Fetch::new(url) };
@@ -343,7 +355,7 @@ fn a_crowd_that_behaves_badly_leaves_no_trace() {
         assert!((160..=200).contains(&whole), "round {round}: {whole} objects were complete and right; 160 were to be");
         vanish(&wanted);
         // Those who vanished are given up in the end.
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_secs(120);
         while serving.metric("firstflight_connections_open ") != Some(0.0) {
             assert!(Instant::now() < deadline, "round {round}: {:?} connections are open", serving.metric("firstflight_connections_open "));
             std::thread::sleep(Duration::from_millis(100));

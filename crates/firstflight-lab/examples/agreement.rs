@@ -34,7 +34,7 @@ the table of real sockets is left out.
 
 The same path state machine, the same core, the same seed, once under the simulator's endpoints (`sim`) and once under a real QUIC stack
 in virtual time (`quic`, deterministic like the simulator). Both send datagrams of 1472 bytes, start with 10 packets and a handshake RTT
-sample, and acknowledge every second packet. *Read* is the time until the last byte was read in order at the receiver, *TTLB* the time
+sample, and acknowledge every second packet. *Read* is the time until the last byte was read in order at the receiver, *acked* the time
 until it was acknowledged at the sender. Exits: reason, time, window in BDP.
 
 What still differs, and where it shows:
@@ -48,11 +48,13 @@ What still differs, and where it shows:
 * **The jump's take-off.** No stack says how much is waiting to be sent, so the adapter jumps when half of the initial window is in
   flight; the simulator knows, and jumps with the first packet.
 * **The last ACK.** If the number of packets is odd at the end, the last one waits out the receiver's 25 ms of ACK delay. A few packets
-  more or less lost on the way decide it, so TTLB jumps by 25 ms where *read* does not. Compare *read* for what the path did.
+  more or less lost on the way decide it, so *acked* jumps by 25 ms where *read* does not. Compare *read* for what the path did.
 * **Headers.** The simulator takes 36 bytes of each datagram for header, frame header and tag; noq's take 34 on average: 10 MB without
   loss are 6964 packets there and 6952 here.
 * **Losses are found** by the same rules (3 packets, 9/8 RTT), but noq skips a packet number now and then, at which the receiver
   acknowledges at once.
+* **Merging at the receiver** (`gro=`). On `quic` the datagrams of a batch reach the stack together and are acknowledged by one ACK, a single
+  one with the next. The simulator's receiver takes each as it comes, holds the ACK back instead, and acknowledges a single one as well.
 * **False alarms.** noq forgets lost packets after two probe timeouts and reports a false alarm when all that it remembers came back.
 
 Differences above 5 % are set in bold; their reasons stand at the end.
@@ -68,16 +70,16 @@ const REASONS: &str = "
 ";
 
 struct Cells {
-    ttlb: f64,
+    acked: f64,
     read: f64,
     lost: u64,
     exit: String,
 }
 
-fn cells(row: &TrialRow, bytes: u64) -> Cells {
+fn cells(row: &TrialRow) -> Cells {
     Cells {
-        ttlb: row.ttlb_ms.unwrap_or(f64::NAN),
-        read: row.goodput_mbps.map_or(f64::NAN, |mbps| bytes as f64 * 8e-3 / mbps),
+        acked: row.acked_ms.unwrap_or(f64::NAN),
+        read: row.ttlb_ms.unwrap_or(f64::NAN),
         lost: row.packets_lost,
         exit: row.exit.as_ref().map_or("none".into(), |exit| format!("{} {:.0} ms {:.2}", exit.reason, exit.time_ms, exit.bdp_ratio)),
     }
@@ -99,7 +101,7 @@ fn main() -> Result<(), Bad> {
     for (path, bytes, what) in GROUNDS {
         println!("\n## {what}: `{path}`, {} MB\n", bytes / 1_000_000);
         println!(
-            "| arm | TTLB sim, ms | sim 10 | quic | quic to sim | read sim, ms | quic | quic to sim | lost sim | sim 10 | quic | exit sim | sim 10 | quic |"
+            "| arm | acked sim, ms | sim 10 | quic | quic to sim | read sim, ms | quic | quic to sim | lost sim | sim 10 | quic | exit sim | sim 10 | quic |"
         );
         println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---|---|");
         let ours = Ground::new(Path::parse(path)?, bytes).burst;
@@ -108,13 +110,13 @@ fn main() -> Result<(), Bad> {
         let [sim, bucket, quic] = columns;
         for ((sim, bucket), quic) in sim?.iter().zip(&bucket?).zip(&quic?) {
             let name = &sim.arm;
-            let (sim, bucket, quic) = (cells(sim, bytes), cells(bucket, bytes), cells(quic, bytes));
+            let (sim, bucket, quic) = (cells(sim), cells(bucket), cells(quic));
             println!(
                 "| `{name}` | {:.1} | {:.1} | {:.1} | {} | {:.1} | {:.1} | {} | {} | {} | {} | {} | {} | {} |",
-                sim.ttlb,
-                bucket.ttlb,
-                quic.ttlb,
-                off(sim.ttlb, quic.ttlb),
+                sim.acked,
+                bucket.acked,
+                quic.acked,
+                off(sim.acked, quic.acked),
                 sim.read,
                 quic.read,
                 off(sim.read, quic.read),

@@ -88,17 +88,17 @@ fn empty_report() -> Report {
             columns: vec![
                 column(
                     "ttlb_ms",
-                    "Time to last byte",
+                    "Completion time",
                     "ms",
                     Better::Low,
-                    "From the first byte sent until every byte is acknowledged at the sender.",
+                    "From the first byte sent until the last one is delivered in order at the receiver.",
                 ),
                 column(
                     "vs_ideal",
                     "Against ideal",
                     "×",
                     Better::Low,
-                    "Time to last byte over the bound no sender beats: one round trip plus bytes over rate.",
+                    "Completion time over the bound no sender beats: one-way delay plus bytes over rate.",
                 ),
                 column(
                     "goodput_mbps",

@@ -277,7 +277,7 @@ impl Plan {
         let unfinished = rows.iter().filter(|row| !row.complete).count();
         if unfinished > 0 {
             warnings.push(format!(
-                "{unfinished} of {} trials did not finish within the limit of {} s of simulated time; they have no time to last byte",
+                "{unfinished} of {} trials did not finish within the limit of {} s of simulated time; they have no completion time",
                 rows.len(),
                 self.limit_s()
             ));
@@ -308,7 +308,7 @@ impl Plan {
             burst: ground.burst,
             datagram_bytes: ground.host.mss() as u32,
             packet_bytes: ground.host.packet_bytes(),
-            ack_every: ground.host.ack_every(),
+            ack_every: ground.ack_every(),
             max_ack_delay_ms: ms(ground.host.ack_delay()),
             limit_s: self.limit_s(),
         }
@@ -343,10 +343,12 @@ impl Comparison {
         text
     }
 
-    /// The bound of the first seed, and the rate at which it rises, if the path has a constant rate.
+    /// When the first byte of the bound arrives, and the rate at which the bound rises from then on, if the path has a constant rate.
     pub fn ideal(&self) -> Option<(Nanos, u64)> {
-        let path = &self.plan.ground.path;
-        matches!(path.rate(), Rate::Constant(_)).then(|| (Nanos(path.rtt() / 2), path.rate_bps()))
+        let ground = Ground { bytes: 1, ..self.plan.ground.clone() };
+        let constant = matches!(ground.path.rate(), Rate::Constant(_));
+        let start = constant.then(|| ground.ideal(self.plan.seed).ok().flatten()).flatten()?;
+        Some((start, ground.path.rate_bps()))
     }
 }
 

@@ -22,6 +22,10 @@ impl From<firstflight_path::PathError> for Bad {
 
 /// The known name nearest to `name`, if one is near enough to have been meant.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // No name of ours is that long, and comparing takes as long as both are together.
+    if name.len() > 100 {
+        return None;
+    }
     let best = known.into_iter().map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate)).min()?;
     // A third of the letters wrong is still a typing error; more is another word.
     (best.0 <= 1 + name.chars().count() / 3).then_some(best.1)

@@ -13,7 +13,7 @@ use firstflight::{Config, Exit, ExitReason, Nanos, Phase, Time};
 use firstflight_linux::kernel::{self, ARMS, KernelArm, Loaded, Reason};
 use firstflight_linux::trial::{self, Info, Measured, Trial};
 use firstflight_linux::{LinkOptions, Refusal};
-use firstflight_sim::{Event, Hosts, Observer, Outcome, Snapshot, Stop};
+use firstflight_sim::{Event, Hosts, Measure, Observer, Outcome, Snapshot, Stop};
 use hdrhistogram::Histogram;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, mut recorder: Option<&mut
         if let Some(loaded) = &loaded {
             // The first end of startup counts, unless it was a false alarm. What a socket reports that is closed already, its link gone,
             // is none.
-            let in_time = |report: &kernel::Exit| Duration::from_micros(report.since_first_send_us) <= measured.ttlb;
+            let in_time = |report: &kernel::Exit| Duration::from_micros(report.since_first_send_us) <= measured.acked_after;
             let take = |report: kernel::Exit| {
                 if in_time(&report) {
                     exit = if report.reason == Reason::Undone { None } else { exit.or(Some(report)) };
@@ -237,7 +237,7 @@ fn state(info: &Info) -> State {
     }
 }
 
-/// The same measures under the simulator's names. What the kernel does not tell is zero or empty: episodes, probes.
+/// The same measures under the simulator's names. What the kernel does not tell is listed as unknown.
 fn outcome(ground: &Ground, measured: &Measured, exit: Option<Exit>, seen: &Seen) -> Outcome {
     let nanos = |duration: Duration| Nanos(duration.as_nanos() as u64);
     let dropped = measured.link.forward.dropped_packets();
@@ -248,7 +248,7 @@ fn outcome(ground: &Ground, measured: &Measured, exit: Option<Exit>, seen: &Seen
     }
     Outcome {
         stop: if measured.complete { Stop::Complete } else { Stop::TimeLimit },
-        ttlb: nanos(measured.ttlb),
+        acked_after: nanos(measured.acked_after),
         delivered_after: measured.delivered_after.map(nanos),
         delivered: measured.delivered.min(ground.bytes),
         packets_sent: u64::from(measured.last.packets_sent),
@@ -274,5 +274,6 @@ fn outcome(ground: &Ground, measured: &Measured, exit: Option<Exit>, seen: &Seen
         queue_us,
         cwnd_max: seen.cwnd_max,
         parts: Vec::new(),
+        unknown: &[Measure::Drops, Measure::RecoveriesBelowSsthresh, Measure::RecoveriesTimedOut, Measure::Episodes],
     }
 }

@@ -55,7 +55,7 @@ impl Comparison {
 
     fn series(&self, arm: usize, record: &Recorder) -> Series {
         let row = &self.trials(arm)[0];
-        let points = record
+        let mut points: Vec<Point> = record
             .moments()
             .iter()
             .map(|moment| {
@@ -70,6 +70,14 @@ impl Comparison {
                 }
             })
             .collect();
+        // A recorder hears the sender's events; the last byte arrives between two of them.
+        if let Some(t_ms) = row.ttlb_ms {
+            let place = points.partition_point(|point| point.t_ms < t_ms);
+            if let Some(before) = place.checked_sub(1).map(|before| &points[before]) {
+                let arrival = Point { t_ms, delivered_bytes: self.plan.ground.bytes, ..*before };
+                points.insert(place, arrival);
+            }
+        }
         let losses = record.moments().iter().filter(|moment| moment.state.lost > 0);
         Series {
             arm: self.plan.arms[arm].label.clone(),
@@ -89,6 +97,7 @@ impl Comparison {
             episodes: row
                 .episodes
                 .iter()
+                .flatten()
                 .map(|episode| Episode {
                     start_ms: episode.start_ms,
                     end_ms: episode.end_ms,

@@ -9,7 +9,7 @@ use firstflight::controller::Stats;
 use firstflight::{Nanos, Time, Told};
 use firstflight_quic::rig::{self, Control, Note, Setup, Watch};
 use firstflight_quic::{Event as Happened, Plan};
-use firstflight_sim::{Episode, Event, Hosts, Observer, Outcome, Snapshot, Stop};
+use firstflight_sim::{Episode, Event, Hosts, Measure, Observer, Outcome, Snapshot, Stop};
 
 /// Runs one trial. With a recorder every event is kept.
 ///
@@ -53,12 +53,12 @@ pub(crate) fn episode(episode: &rig::Episode) -> Episode {
     }
 }
 
-/// The same measures under the simulator's names. What only an endpoint of our own can count is zero: probes of TCP, early retransmits.
+/// The same measures under the simulator's names. What only an endpoint of our own can count is listed as unknown.
 fn measured(outcome: rig::Outcome) -> Outcome {
     let stats = outcome.account.map_or(Stats::default(), |account| account.stats);
     Outcome {
         stop: if outcome.complete { Stop::Complete } else { Stop::TimeLimit },
-        ttlb: outcome.ttlb,
+        acked_after: outcome.acked_after,
         delivered_after: outcome.delivered_after,
         delivered: outcome.delivered,
         packets_sent: outcome.packets_sent,
@@ -83,6 +83,7 @@ fn measured(outcome: rig::Outcome) -> Outcome {
         queue_us: outcome.queue_us,
         cwnd_max: outcome.cwnd_max,
         parts: Vec::new(),
+        unknown: &[Measure::Drops, Measure::RecoveriesTimedOut],
     }
 }
 

@@ -15,7 +15,7 @@ use firstflight_linux::{Refusal, hurry};
 use firstflight_quic::Plan;
 use firstflight_quic::real::{Measured, Sender};
 use firstflight_quic::rig::{Fault, Watch};
-use firstflight_sim::{Hosts, Outcome, Stop};
+use firstflight_sim::{Hosts, Measure, Outcome, Stop};
 use hdrhistogram::Histogram;
 use std::net::Ipv4Addr;
 use std::sync::Mutex;
@@ -77,7 +77,8 @@ pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, recorder: Option<&mut Rec
     }
 }
 
-/// The same measures under the simulator's names. What nobody sees from outside is zero: which packet was dropped, probes.
+/// The same measures under the simulator's names. What nobody sees from outside is listed as unknown: which packet
+/// was dropped, and what a timer sent.
 fn outcome(measured: &Measured, report: &RelayReport) -> Outcome {
     let stats = measured.account.map_or(Stats::default(), |account| account.stats);
     let forward = &report.link.forward;
@@ -88,7 +89,7 @@ fn outcome(measured: &Measured, report: &RelayReport) -> Outcome {
     }
     Outcome {
         stop: if measured.complete { Stop::Complete } else { Stop::TimeLimit },
-        ttlb: measured.ttlb,
+        acked_after: measured.acked_after,
         delivered_after: measured.delivered_after,
         delivered: measured.delivered,
         packets_sent: measured.packets_sent,
@@ -113,5 +114,6 @@ fn outcome(measured: &Measured, report: &RelayReport) -> Outcome {
         queue_us,
         cwnd_max: measured.cwnd_max,
         parts: Vec::new(),
+        unknown: &[Measure::Drops, Measure::LostRetransmissions, Measure::Rtos, Measure::RecoveriesTimedOut],
     }
 }

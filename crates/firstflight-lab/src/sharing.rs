@@ -8,6 +8,7 @@ use crate::stats::Summary;
 use crate::testbed::Testbed;
 use crate::trial::{Ground, TrialRow, ms, rtt_jitter};
 use firstflight::{Nanos, Seq, Time};
+pub use firstflight_sim::JITTER;
 pub use firstflight_sim::{App, Response, SharedOutcome, fairness_ppm};
 use firstflight_sim::{FlowPlan, Nobody, Shared, run_flows};
 use rayon::prelude::*;
@@ -20,7 +21,7 @@ pub struct SharingFlow {
     pub arm: NamedArm,
     /// What.
     pub app: App,
-    /// When its first packet leaves.
+    /// When its first data leaves, unless its handshake has to wait (see [`FlowPlan::start`]).
     pub start: Nanos,
     /// What its round trip is longer than the path's.
     pub rtt_extra: Nanos,
@@ -33,8 +34,22 @@ impl Ground {
     /// # Errors
     /// If the path cannot carry the host's packets, or the testbed is not the simulator.
     pub fn run_flows(&self, flows: &[SharingFlow], seed: u64, sample: Option<Nanos>) -> Result<SharedOutcome, Bad> {
+        self.run_flows_late(flows, seed, sample, JITTER)
+    }
+
+    /// The same with starts and timers that are late by up to `jitter`; zero keeps all flows in step.
+    ///
+    /// # Errors
+    /// Those of [`Ground::run_flows`].
+    pub fn run_flows_late(&self, flows: &[SharingFlow], seed: u64, sample: Option<Nanos>, jitter: Nanos) -> Result<SharedOutcome, Bad> {
         if self.testbed != Testbed::Sim {
             return Err(Bad("several flows at a time run in the simulator only".into()));
+        }
+        if let Some(flow) = flows.iter().find(|flow| flow.arm.kernel.is_some()) {
+            return Err(Bad(format!(
+                "arm `{}`: the kernel's own controllers run on the testbed `linux` only, one flow at a time",
+                flow.arm.label
+            )));
         }
         if let Some(flow) = flows.iter().find(|flow| flow.arm.own.is_some()) {
             return Err(Bad(format!("arm `{}`: a startup of your own has the path for itself", flow.arm.label)));
@@ -49,7 +64,8 @@ impl Ground {
             start: flow.start,
             rtt_extra: flow.rtt_extra,
         };
-        let shared = Shared { path: &self.path, host: self.host, limit: self.limit, seed, path_index: self.path_index, sample };
+        let &Ground { ref path, host, limit, path_index, .. } = self;
+        let shared = Shared { path, host, limit, seed, path_index, sample, jitter };
         Ok(run_flows(&shared, flows.iter().map(plan).collect(), &mut Nobody)?)
     }
 }
@@ -65,6 +81,8 @@ pub struct SharingPlan {
     pub cross: Vec<NamedArm>,
     /// Between the starts of two flows.
     pub apart: Nanos,
+    /// Starts and timers of several flows are late by up to this, see [`Shared::jitter`].
+    pub jitter: Nanos,
     /// What every flow of the arm carries.
     pub app: App,
     /// The same in words.
@@ -78,6 +96,7 @@ struct SharingExperiment {
     plain: ExperimentRow,
     flows: u32,
     apart_ms: f64,
+    jitter_ms: f64,
     app: String,
     cross: Vec<String>,
 }
@@ -87,11 +106,11 @@ struct SharingExperiment {
 pub struct SharedFlowRow {
     /// `arm`, or `cross` for cross traffic.
     pub role: &'static str,
-    /// When its first packet left. Other times count from then.
-    pub start_ms: f64,
+    /// When its first data left. Other times count from then. Null if the trial stopped before.
+    pub start_ms: Option<f64>,
     /// What it carried per time while all flows were under way (M16's interval); null without such a time.
     pub share_mbps: Option<f64>,
-    /// Of an application of several parts: from the first byte of each sent to its last acknowledged; null if it was not.
+    /// Of an application of several parts: from the first byte of each sent to its last delivered at the receiver; null if it was not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts_ms: Vec<Option<f64>>,
     /// What any trial tells of its flow.
@@ -159,20 +178,23 @@ impl SharingPlan {
             .collect();
         // Fine enough for shares over many round trips, coarse enough for the memory of hundreds of flows.
         let every = Nanos(ground.path.rtt().max(10_000_000));
-        let outcome = ground.run_flows(&flows, seed, Some(every))?;
+        let outcome = ground.run_flows_late(&flows, seed, Some(every), self.jitter)?;
         Ok(self.row(&ground, arm, seed, &flows, every, &outcome))
     }
 
     fn row(&self, ground: &Ground, arm: &NamedArm, seed: u64, flows: &[SharingFlow], every: Nanos, outcome: &SharedOutcome) -> SharingRow {
-        let ends = flows.iter().zip(&outcome.flows).map(|(flow, outcome)| flow.start.0.saturating_add(outcome.ttlb.0));
-        let last_start = flows.iter().map(|flow| flow.start.0).max().unwrap_or(0);
+        // One that did not start within the limit shared nothing with anybody.
+        let starts: Vec<u64> = outcome.starts.iter().map(|start| start.map_or(u64::MAX, |start| start.0)).collect();
+        let ends = starts.iter().zip(&outcome.flows).map(|(start, outcome)| start.saturating_add(outcome.acked_after.0));
+        let last_start = starts.iter().copied().max().unwrap_or(0);
         let first_end = ends.min().unwrap_or(0);
         let (from, to) = (last_start.div_ceil(every.0) as usize, (first_end / every.0) as usize);
         let to = to.min(outcome.delivered.len().saturating_sub(1));
         let shared = (from < to).then(|| outcome.between(from, to));
         let seconds = to.saturating_sub(from) as f64 * every.0 as f64 / 1e9;
         let mbps = |bytes: u64| bytes as f64 * 8e-6 / seconds;
-        let rows = flows.iter().zip(&outcome.flows).enumerate().map(|(place, (flow, outcome))| {
+        let each = flows.iter().zip(&outcome.flows).zip(&outcome.starts);
+        let rows = each.enumerate().map(|(place, ((flow, outcome), outcome_start))| {
             let of_cross = place < self.cross.len();
             let mut row = TrialRow::new(ground, &flow.arm, seed, None, outcome);
             if of_cross {
@@ -182,9 +204,9 @@ impl SharingPlan {
             let parts = if of_cross { &[] } else { outcome.parts.as_slice() };
             SharedFlowRow {
                 role: if of_cross { "cross" } else { "arm" },
-                start_ms: ms(flow.start.0),
+                start_ms: outcome_start.map(|start| ms(start.0)),
                 share_mbps: shared.as_ref().map(|shares| mbps(shares[place])),
-                parts_ms: parts.iter().map(|part| part.latency().map(|latency| ms(latency.0))).collect(),
+                parts_ms: parts.iter().map(|part| part.delivered_after().map(|time| ms(time.0))).collect(),
                 flow: row,
             }
         });
@@ -218,9 +240,14 @@ const METRICS: &[Metric] = &[
     ("goodput_mbps", "all flows", "Mbit/s", Better::High, "what all flows carried in that time, cross traffic included", |row| {
         row.goodput_mbps
     }),
-    ("ttlb_first_ms", "first TTLB", "ms", Better::Low, "time to last byte of the quickest flow, from its own start", |row| {
-        ttlbs(row).map(|all| all.low)
-    }),
+    (
+        "ttlb_first_ms",
+        "completion time, first",
+        "ms",
+        Better::Low,
+        "from the first byte of the quickest flow sent until its last is delivered at the receiver",
+        |row| ttlbs(row).map(|all| all.low),
+    ),
     ("ttlb_ms", "median", "ms", Better::Low, "median over the flows", |row| ttlbs(row).map(|all| all.median)),
     ("ttlb_last_ms", "last", "ms", Better::Low, "of the slowest; `-` if one was not through within the limit", |row| {
         row.complete.then(|| ttlbs(row).map(|all| all.high)).flatten()
@@ -230,7 +257,7 @@ const METRICS: &[Metric] = &[
         Some(sum(|flow| flow.packets_lost) / sum(|flow| flow.packets_sent).max(1.0) * 100.0)
     }),
     ("rtos", "timeouts", "", Better::Low, "retransmission or probe timeouts of the arm's flows", |row| {
-        Some(ours(row).map(|flow| flow.rtos).sum::<u64>() as f64)
+        ours(row).map(|flow| flow.rtos).sum::<Option<u64>>().map(|rtos| rtos as f64)
     }),
     ("queue_p99_ms", "queue p99", "ms", Better::Low, "the longest of the flows' 99th percentiles of waiting time", |row| {
         ours(row).map(|flow| flow.queue_ms.p99).reduce(f64::max)
@@ -281,13 +308,15 @@ impl Sharing {
             experiment: SharingExperiment,
             results: &'a [SharingRow],
         }
-        let SharingPlan { plan, flows, cross, apart, app_name, .. } = &self.plan;
+        let SharingPlan { plan, flows, cross, apart, jitter, app_name, .. } = &self.plan;
         let document = Document {
             firstflight: env!("CARGO_PKG_VERSION"),
             experiment: SharingExperiment {
                 plain: plan.resolved(),
                 flows: *flows,
                 apart_ms: ms(apart.0),
+                // A flow alone has none.
+                jitter_ms: if *flows as usize + cross.len() > 1 { ms(jitter.0) } else { 0.0 },
                 app: app_name.clone(),
                 cross: cross.iter().map(NamedArm::full).collect(),
             },

@@ -1,5 +1,6 @@
 //! Numbers as users write them: sizes with a unit, counts without.
 
+use firstflight::Nanos;
 use std::ops::RangeInclusive;
 
 /// Reads `10MB`, `200kB`, `1GiB`, `1500B`: a positive number with its unit.
@@ -61,9 +62,81 @@ pub fn count(text: &str, range: RangeInclusive<u64>, unit: &str) -> Result<u64, 
     }
 }
 
+/// Reads how long something may take: `30s`, `500ms`, `2min`, `1.5h`, or a bare whole number of seconds; at least a microsecond and at most
+/// `most` seconds.
+///
+/// # Errors
+/// What is wrong with it and what is allowed, to follow the option and its value.
+pub fn limit(text: &str, most: u64) -> Result<Nanos, String> {
+    const UNITS: &[(&str, u64)] =
+        &[("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("min", 60_000_000_000), ("h", 3_600_000_000_000)];
+    let wrong = |what: &str| format!("{what}; allowed: 1us to {most}s, with the unit us, ms, s, min or h, or 1 to {most} seconds");
+    let text = text.trim();
+    if text.starts_with('-') {
+        return Err(wrong("is negative"));
+    }
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = (&text[..end], text[end..].trim_start());
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() || part.contains('.') || number.ends_with('.') || part.len() > 9 {
+        return Err(wrong("is not a number"));
+    }
+    let unit = match unit {
+        "" if part.is_empty() => 1_000_000_000,
+        "" => return Err(wrong("the unit is missing")),
+        name => UNITS.iter().find(|(known, _)| *known == name).ok_or_else(|| wrong("unknown unit"))?.1,
+    };
+    let digits = format!("{whole}{part}");
+    if digits.bytes().all(|b| b == b'0') {
+        return Err(wrong("is zero"));
+    }
+    // More digits than u64 holds are too long in any unit.
+    let digits = digits.parse::<u64>().map_err(|_| wrong("is too large"))?;
+    match u128::from(digits) * u128::from(unit) / 10u128.pow(part.len() as u32) {
+        0..1_000 => Err(wrong("is less than a microsecond")),
+        nanos if nanos <= u128::from(most) * 1_000_000_000 => Ok(Nanos(nanos as u64)),
+        _ => Err(wrong("is too large")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{count, parse};
+    use super::{count, limit, parse};
+    use firstflight::Nanos;
+
+    #[test]
+    fn a_limit_has_a_unit_or_is_seconds() {
+        let rows = [
+            ("30s", 30_000_000_000),
+            ("500ms", 500_000_000),
+            ("2min", 120_000_000_000),
+            ("1.5 h", 5_400_000_000_000),
+            ("20us", 20_000),
+            ("0.5s", 500_000_000),
+            ("600", 600_000_000_000),
+            ("86400", 86_400_000_000_000),
+        ];
+        for (text, nanos) in rows {
+            assert_eq!(limit(text, 86_400), Ok(Nanos(nanos)), "{text}");
+        }
+        let rows = [
+            ("0", "is zero"),
+            ("0ms", "is zero"),
+            ("0.0001us", "is less than a microsecond"),
+            ("-1", "is negative"),
+            ("1.5", "the unit is missing"),
+            ("x", "is not a number"),
+            ("", "is not a number"),
+            ("3 weeks", "unknown unit"),
+            ("25h", "is too large"),
+            ("86401", "is too large"),
+            ("99999999999999999999", "is too large"),
+        ];
+        for (text, what) in rows {
+            let line = limit(text, 86_400).expect_err(text);
+            assert!(line.starts_with(what) && line.contains("allowed: 1us to 86400s"), "{text:?} should hear that it {what}, not `{line}`");
+        }
+    }
 
     #[test]
     fn sizes_have_a_number_and_a_unit() {

@@ -18,10 +18,10 @@ struct Metric {
 const METRICS: &[Metric] = &[
     Metric {
         key: "ttlb_ms",
-        label: "TTLB",
+        label: "completion time",
         unit: "ms",
         better: Better::Low,
-        explanation: "time to last byte: from the first byte sent until every byte is acknowledged at the sender",
+        explanation: "from the first byte sent until the last one is delivered in order at the receiver",
         read: |row| row.ttlb_ms,
     },
     Metric {
@@ -29,7 +29,7 @@ const METRICS: &[Metric] = &[
         label: "vs ideal",
         unit: "",
         better: Better::Low,
-        explanation: "time to last byte over the bound no sender beats: one round trip plus bytes over bottleneck rate",
+        explanation: "completion time over the bound no sender beats: one-way delay plus bytes over bottleneck rate",
         read: |row| row.vs_ideal,
     },
     Metric {

@@ -4,12 +4,15 @@ use crate::arms::NamedArm;
 use crate::error::Bad;
 use crate::record::Recorder;
 use crate::testbed::Testbed;
-use firstflight::controller::Config;
+use firstflight::avoidance::AnyAvoidance;
+use firstflight::controller::{Config, Controller};
 use firstflight::detection::presets::{Early, Marking, PRESETS};
+use firstflight::recovery::AnyRecovery;
+use firstflight::startup::Startup;
 use firstflight::{Nanos, Seq, Time};
-use firstflight_path::{Fate, Path, Purpose, Queue, Rate, Release, Stream};
+use firstflight_path::{Effects, Fate, HandoverSettings, Path, Purpose, Queue, Rate, Release, Stream};
 pub use firstflight_sim::Hosts;
-use firstflight_sim::{App, Drops, FlowPlan, Nobody, Outcome, Setup, Shared, Stop, run, run_flows, run_unheard, tcp};
+use firstflight_sim::{App, Drops, FlowPlan, Measure, Nobody, Outcome, Setup, Shared, Stop, run, run_flows, run_unheard, tcp};
 use serde::Serialize;
 
 /// What all trials of a comparison share.
@@ -56,43 +59,53 @@ impl Ground {
     pub fn oracle_exit(&self) -> u64 {
         let mss = self.host.mss();
         let bdp = u128::from(self.path.bdp_bytes()) * u128::from(mss) / u128::from(self.host.packet_bytes());
-        bdp as u64 + u64::from(2 * self.host.ack_every()) * mss
+        bdp as u64 + u64::from(2 * self.ack_every()) * mss
     }
 
-    /// The bound no sender beats: one idle round trip and the object at the bottleneck's rate; the serialization of one packet, which
-    /// the round trip already holds, counts once. Where the rate changes with time, the time in which the link delivers an object
-    /// offered all at once. `None` behind a policer, whose bucket lets a part through at another rate.
+    /// Packets that the receiver acknowledges together: what the path says (`ack=`), or the host.
+    pub fn ack_every(&self) -> u32 {
+        self.path.ack_every().map_or_else(|| self.host.ack_every(), |packets| packets as u32)
+    }
+
+    /// The bound on the completion time that no sender beats: the one-way delay, and the object, without a header, at the bottleneck's rate. Where
+    /// the rate changes with time: the time in which the link, with a queue without limit, delivers an object offered all at once. `None`
+    /// behind a policer, whose bucket lets a part through at another rate.
     ///
     /// # Errors
     /// If the path cannot carry the host's packets.
     pub fn ideal(&self, seed: u64) -> Result<Option<Nanos>, Bad> {
-        if matches!(self.path.rate(), Rate::Constant(_)) {
-            if self.path.link_bps() != self.path.rate_bps() {
-                return Ok(None);
+        if self.path.link_bps() != self.path.rate_bps() {
+            return Ok(None);
+        }
+        // Nothing of this makes an arrival earlier. Hand-overs stay, since they change rate and delay of the forward link.
+        let open = self.path.clone().with_queue(Queue::Unlimited).with_loss_ppb(0).with_effects(Effects::default()).with_thin(None);
+        let (release, shorter) = match *open.release() {
+            // A packet that leaves the bottleneck later may travel less far: what counts is the shortest way there ever is.
+            Release::Handover(settings) => {
+                (Release::Handover(HandoverSettings { burst: 0, data_extra: 0, ..settings }), Some(settings.step))
             }
-            let serial = |bytes: u64| u128::from(bytes) * 8_000_000_000 / u128::from(self.path.rate_bps().max(1));
-            let object = serial(self.bytes).saturating_sub(serial(u64::from(self.host.packet_bytes())));
-            return Ok(Some(Nanos(self.path.rtt().saturating_add(u64::try_from(object).unwrap_or(u64::MAX)))));
-        }
-        let mut open = self.path.clone().with_queue(Queue::Unlimited).with_loss_ppb(0);
-        if open.is_driven() {
-            // What decides about ACKs makes nothing faster. Hand-overs stay: they are the forward link's, too.
-            let release = *open.release();
-            open = open.with_thin(None).with_release(if matches!(release, Release::Handover(_)) { release } else { Release::Plain });
-        }
-        let wire = self.host.packet_bytes();
-        let (mut forward, reverse) = open.links(wire, self.host.ack_bytes(), seed, self.path_index)?;
+            _ => (Release::Plain, None),
+        };
+        let wire = u64::from(self.host.packet_bytes());
+        let (mut forward, _) = open.with_release(release).links(wire as u32, self.host.ack_bytes(), seed, self.path_index)?;
         let mut left = self.bytes;
-        let mut last = 0;
-        while left > 0 {
-            let len = left.min(u64::from(wire));
-            match forward.offer(0, len as u32) {
-                Fate::Deliver { at, .. } | Fate::Duplicate { at, .. } => last = at,
-                Fate::Drop(_) => return Ok(None),
-            }
+        loop {
+            let len = left.min(wire);
+            let Fate::Deliver { at, waited, .. } = forward.offer(0, len as u32) else { return Ok(None) };
             left -= len;
+            let last = match shorter {
+                // Its own serialization is left out: how long it takes depends on when it is.
+                Some(step) => waited + forward.propagation().saturating_sub(step),
+                None => at,
+            };
+            if left == 0 {
+                return Ok(Some(Nanos(last)));
+            }
+            if let (Rate::Constant(bps), None) = (self.path.rate(), shorter) {
+                let rest = u128::from(left) * 8_000_000_000 / u128::from((*bps).max(1));
+                return Ok(Some(Nanos(last.saturating_add(u64::try_from(rest).unwrap_or(u64::MAX)))));
+            }
         }
-        Ok(Some(Nanos(last + reverse.propagation())))
     }
 
     /// The hosts with this arm's loss detection, where it names one.
@@ -141,6 +154,13 @@ impl Ground {
         if arm.own.is_some() && self.testbed != Testbed::Sim {
             return Err(Bad(format!("arm `{}`: a startup of your own runs on the testbed `sim` only", arm.label)));
         }
+        if self.testbed != Testbed::Sim && self.path.ack_every().is_some() {
+            return Err(Bad(format!(
+                "path `{}`: `ack=` is for the simulator's receiver; on the testbed `{}` the stack acknowledges as it does",
+                self.path,
+                self.testbed.name()
+            )));
+        }
         #[cfg(feature = "quic")]
         if self.testbed == Testbed::Quic {
             return crate::quic::run(self, arm, seed, recorder);
@@ -180,20 +200,34 @@ impl Ground {
     /// Runs an application that is no plain object: responses with pauses, a video.
     ///
     /// # Errors
-    /// If the path cannot carry the host's packets, or the testbed is not the simulator.
+    /// If the path cannot carry the host's packets, or these hosts have not what the arm asks for, or the testbed is not the simulator, or
+    /// a startup that is not ours broke.
     pub fn run_app(&self, arm: &NamedArm, app: App, seed: u64) -> Result<Outcome, Bad> {
         if self.testbed != Testbed::Sim || arm.kernel.is_some() {
             return Err(Bad(format!("arm `{}`: responses and videos are carried by the simulator only", arm.label)));
         }
-        let shared = Shared { path: &self.path, host: self.host, limit: self.limit, seed, path_index: self.path_index, sample: None };
-        let plan = FlowPlan {
-            controller: arm.arm.controller(self.config(), self.oracle_exit(), Time(0), Seq(0)),
-            pacer_burst: u64::from(arm.arm.sender.burst.unwrap_or(self.burst)) * self.host.mss(),
-            app,
-            start: Nanos::ZERO,
-            rtt_extra: Nanos::ZERO,
+        let host = self.hosts_of(arm)?;
+        let &Ground { ref path, limit, path_index, .. } = self;
+        let shared = Shared { path, host, limit, seed, path_index, sample: None, jitter: Nanos::ZERO };
+        let Some(own) = &arm.own else {
+            let controller = arm.arm.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
+            return self.run_written(&shared, arm, app, controller);
         };
-        let mut done = run_flows(&shared, vec![plan], &mut Nobody)?;
+        let controller = arm.arm.controller_with(own.make(), self.config(), Time(0), Seq(0));
+        let outcome = self.run_written(&shared, arm, app, controller)?;
+        if own.is_broken() { Err(Bad(format!("arm `{}`: its startup broke", arm.label))) } else { Ok(outcome) }
+    }
+
+    fn run_written<S: Startup>(
+        &self,
+        shared: &Shared<'_>,
+        arm: &NamedArm,
+        app: App,
+        controller: Controller<S, AnyAvoidance, AnyRecovery>,
+    ) -> Result<Outcome, Bad> {
+        let pacer_burst = u64::from(arm.arm.sender.burst.unwrap_or(self.burst)) * self.host.mss();
+        let plan = FlowPlan { controller, pacer_burst, app, start: Nanos::ZERO, rtt_extra: Nanos::ZERO };
+        let mut done = run_flows(shared, vec![plan], &mut Nobody)?;
         Ok(done.flows.swap_remove(0))
     }
 }
@@ -275,7 +309,8 @@ impl DropsRow {
     }
 }
 
-/// One trial, as in `--json`. Times count from the first data byte sent; what does not apply is null.
+/// One trial, as in `--json`. Times count from the first data byte sent; what does not apply, or is not
+/// known on the testbed, is null.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrialRow {
     /// Name the arm was asked for by.
@@ -288,15 +323,19 @@ pub struct TrialRow {
     pub testbed: &'static str,
     /// Seed of the path's draws.
     pub seed: u64,
-    /// Every byte was acknowledged within the limit.
+    /// Every byte was delivered within the limit.
     pub complete: bool,
-    /// Until every byte was acknowledged at the sender.
+    /// Completion time: until the last byte was delivered in order at the receiver.
     pub ttlb_ms: Option<f64>,
-    /// The bound no sender beats.
+    /// The sender's clock: until every byte was acknowledged there.
+    pub acked_ms: Option<f64>,
+    /// The bound on it that no sender beats.
     pub ideal_ms: Option<f64>,
     /// `ttlb_ms / ideal_ms`.
     pub vs_ideal: Option<f64>,
-    /// Object bytes over the time until the last was delivered in order.
+    /// Object bytes delivered in order at the receiver, by the end of the trial.
+    pub delivered_bytes: u64,
+    /// The same over the time until the last was delivered; over the whole trial, if a limit stopped it.
     pub goodput_mbps: Option<f64>,
     /// Data packets sent, repeats and probes included.
     pub packets_sent: u64,
@@ -309,15 +348,15 @@ pub struct TrialRow {
     /// Packets that carried a repeat.
     pub retransmissions: u64,
     /// Of these, dropped by the path.
-    pub lost_retransmissions: u64,
+    pub lost_retransmissions: Option<u64>,
     /// Retransmission or probe timeouts.
-    pub rtos: u64,
+    pub rtos: Option<u64>,
     /// Recovery episodes opened by loss.
     pub recoveries: u64,
     /// Of these, cut short by a timeout.
-    pub recoveries_timed_out: u64,
+    pub recoveries_timed_out: Option<u64>,
     /// Of these, with no more in flight at entry than the threshold allows.
-    pub recoveries_below_ssthresh: u64,
+    pub recoveries_below_ssthresh: Option<u64>,
     /// Episodes that ended by an ACK with the window below the threshold.
     pub slow_starts_after_recovery: u64,
     /// Declared lost and acknowledged later.
@@ -329,7 +368,7 @@ pub struct TrialRow {
     /// How startup ended.
     pub exit: Option<ExitRow>,
     /// Recovery episodes.
-    pub episodes: Vec<EpisodeRow>,
+    pub episodes: Option<Vec<EpisodeRow>>,
     /// Waiting times, ms.
     pub queue_ms: QueueRow,
 }
@@ -342,9 +381,9 @@ pub fn ms(nanos: u64) -> f64 {
 impl TrialRow {
     /// The row of one outcome.
     pub fn new(ground: &Ground, arm: &NamedArm, seed: u64, ideal: Option<Nanos>, outcome: &Outcome) -> TrialRow {
-        let complete = outcome.stop == Stop::Complete;
+        let acknowledged = outcome.stop == Stop::Complete;
         let bdp = ground.path.bdp_bytes().max(1) as f64;
-        let ttlb_ms = complete.then(|| ms(outcome.ttlb.0));
+        let ttlb_ms = outcome.delivered_after.map(|time| ms(time.0));
         let queue_ms = |quantile: f64| outcome.queue_us.value_at_quantile(quantile) as f64 / 1e3;
         let empty = outcome.queue_us.is_empty();
         TrialRow {
@@ -353,24 +392,26 @@ impl TrialRow {
             path: ground.path.to_string(),
             testbed: ground.testbed.name(),
             seed,
-            complete,
+            complete: outcome.complete(),
             ttlb_ms,
+            acked_ms: acknowledged.then(|| ms(outcome.acked_after.0)),
             ideal_ms: ideal.map(|ideal| ms(ideal.0)),
             vs_ideal: ttlb_ms.zip(ideal).map(|(ttlb, ideal)| ttlb / ms(ideal.0)),
-            goodput_mbps: outcome.delivered_after.map(|time| ground.bytes as f64 * 8e3 / time.0.max(1) as f64),
+            delivered_bytes: outcome.delivered,
+            goodput_mbps: Some(outcome.delivered as f64 * 8e3 / outcome.delivered_after.unwrap_or(outcome.acked_after).0.max(1) as f64),
             packets_sent: outcome.packets_sent,
             packets_lost: outcome.packets_lost,
             loss_ratio: outcome.packets_lost as f64 / outcome.packets_sent.max(1) as f64,
             retransmitted_bytes: outcome.retransmitted_bytes,
             retransmissions: outcome.retransmissions,
-            lost_retransmissions: outcome.lost_retransmissions,
-            rtos: outcome.rtos,
+            lost_retransmissions: outcome.known(Measure::LostRetransmissions, outcome.lost_retransmissions),
+            rtos: outcome.known(Measure::Rtos, outcome.rtos),
             recoveries: outcome.recoveries,
-            recoveries_timed_out: outcome.recoveries_timed_out,
-            recoveries_below_ssthresh: outcome.recoveries_below_ssthresh,
+            recoveries_timed_out: outcome.known(Measure::RecoveriesTimedOut, outcome.recoveries_timed_out),
+            recoveries_below_ssthresh: outcome.known(Measure::RecoveriesBelowSsthresh, outcome.recoveries_below_ssthresh),
             slow_starts_after_recovery: outcome.slow_starts_after_recovery,
             spurious_losses: outcome.spurious_losses,
-            drops: (ground.testbed == Testbed::Sim).then(|| DropsRow::of(&outcome.drops)),
+            drops: outcome.known(Measure::Drops, DropsRow::of(&outcome.drops)),
             full_bdp_bytes: ground.path.full_bdp_bytes(),
             exit: outcome.exit.map(|exit| ExitRow {
                 reason: exit.reason.name(),
@@ -382,21 +423,24 @@ impl TrialRow {
                 bdp_ratio: exit.detect_cwnd as f64 / bdp,
                 estimate: exit.estimate,
             }),
-            episodes: outcome
-                .episodes
-                .iter()
-                .map(|episode| EpisodeRow {
-                    start_ms: ms(episode.start.0),
-                    end_ms: episode.end.map(|end| ms(end.0)),
-                    cwnd_before: episode.cwnd_before,
-                    inflight: episode.inflight,
-                    acked_bytes: episode.acked,
-                    lost_bytes: episode.lost,
-                    silence_ms: ms(episode.silence.0),
-                    cwnd_after: episode.cwnd_after,
-                    repaired_ms: episode.repaired.map(|at| ms(at.since(episode.start).0)),
-                })
-                .collect(),
+            episodes: outcome.known(
+                Measure::Episodes,
+                outcome
+                    .episodes
+                    .iter()
+                    .map(|episode| EpisodeRow {
+                        start_ms: ms(episode.start.0),
+                        end_ms: episode.end.map(|end| ms(end.0)),
+                        cwnd_before: episode.cwnd_before,
+                        inflight: episode.inflight,
+                        acked_bytes: episode.acked,
+                        lost_bytes: episode.lost,
+                        silence_ms: ms(episode.silence.0),
+                        cwnd_after: episode.cwnd_after,
+                        repaired_ms: episode.repaired.map(|at| ms(at.since(episode.start).0)),
+                    })
+                    .collect(),
+            ),
             queue_ms: QueueRow {
                 p50: if empty { 0.0 } else { queue_ms(0.5) },
                 p99: if empty { 0.0 } else { queue_ms(0.99) },

@@ -4,8 +4,9 @@
 use firstflight::Nanos;
 use firstflight::event::{Ack, Context, Window};
 use firstflight::startup::{ExitReason, Grown, Handover, Leave, SlowStart, Startup, Verdict};
-use firstflight_lab::ab::{Analysis, Run, Tallies, Test, Watch, shard};
+use firstflight_lab::ab::{Analysis, Clock, Run, Tallies, Test, Watch, shard};
 use firstflight_lab::compare::Keep;
+use firstflight_lab::sharing::{App, Response, SharingFlow};
 use firstflight_lab::{Bad, Ground, NamedArm, OwnStartup, Plan, Population, Testbed, TrialRow, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;
 use std::collections::BTreeMap;
@@ -73,6 +74,40 @@ fn a_startup_that_is_not_ours_does_what_ours_does() {
 }
 
 #[test]
+fn responses_and_videos_are_carried_by_the_startup_that_was_asked_for() {
+    let ground = Ground::new(Path::parse("rapid-slide").expect("a path"), 2_000_000);
+    let responses = App::Responses(vec![Response { pause: Nanos::from_millis(50), bytes: 1_000_000 }; 2]);
+    let video = App::Video { bytes: 3_000_000, first: 1_000_000, write: 64_000, every: Nanos::from_millis(20) };
+    for app in [responses, video] {
+        let foreign = |exit| NamedArm::with_own("mine", own(exit), "/reno").expect("an arm");
+        let leaves = ground.run_app(&foreign(Some(100_000)), app.clone(), 1).expect("runs");
+        let exit = leaves.exit.expect("it left");
+        assert_eq!((exit.reason, exit.estimate), (ExitReason::Estimate, Some(100_000)), "the foreign startup decided, on {app:?}");
+        let (stays, ours) = (ground.run_app(&foreign(None), app.clone(), 1), ground.run_app(&arm("slowstart/reno"), app.clone(), 1));
+        let (stays, ours) = (stays.expect("runs"), ours.expect("runs"));
+        assert_eq!(
+            (stays.acked_after, stays.packets_sent, stays.parts),
+            (ours.acked_after, ours.packets_sent, ours.parts),
+            "slow start is slow start"
+        );
+
+        let broken = Arc::new(AtomicBool::new(false));
+        let shared = broken.clone();
+        let make = move || -> Box<dyn Startup> { Box::new(Foreign { exit: None, broken: Some(shared.clone()) }) };
+        let breaks = NamedArm::with_own("mine", OwnStartup::new("foreign", broken, make), "").expect("an arm");
+        assert!(ground.run_app(&breaks, app.clone(), 1).expect_err("it broke").0.contains("its startup broke"));
+
+        // What else an arm asks for runs or is refused, too.
+        let refused = ground.run_app(&arm("slowstart@(detection=reno)"), app.clone(), 1).expect_err("QUIC has no such detection").0;
+        assert!(refused.contains("--transport tcp"), "`{refused}` should say what it goes with");
+        let kernel = ground.run_app(&arm("kernel:cubic"), app.clone(), 1).expect_err("not in the simulator").0;
+        assert!(kernel.contains("kernel:cubic") && kernel.lines().count() == 1, "{kernel}");
+        let flow = SharingFlow { arm: arm("kernel:cubic"), app, start: Nanos::ZERO, rtt_extra: Nanos::ZERO };
+        assert!(ground.run_flows(&[flow], 1, None).is_err(), "nor beside other flows");
+    }
+}
+
+#[test]
 fn a_startup_that_is_not_ours_leaves_when_it_says() {
     let foreign = NamedArm::with_own("mine", own(Some(200_000)), "/reno").expect("an arm");
     let result = plan(vec![foreign], "rapid-slide").run(Keep::Signals, &|| ()).expect("runs");
@@ -94,12 +129,7 @@ fn a_startup_that_broke_ends_the_comparison() {
 #[test]
 fn a_startup_that_is_not_ours_is_refused_where_it_cannot_run() {
     let foreign = NamedArm::with_own("mine", own(None), "").expect("an arm");
-    let sharing = firstflight_lab::sharing::SharingFlow {
-        arm: foreign,
-        app: firstflight_lab::sharing::App::Bulk(1_000_000),
-        start: Nanos::ZERO,
-        rtt_extra: Nanos::ZERO,
-    };
+    let sharing = SharingFlow { arm: foreign, app: App::Bulk(1_000_000), start: Nanos::ZERO, rtt_extra: Nanos::ZERO };
     let ground = Ground::new(Path::default(), 1_000_000);
     assert!(ground.run_flows(&[sharing], 1, None).is_err(), "beside other flows another startup would run in its name");
     for rest in ["reno", "/nonsense", "/reno/prr/more"] {
@@ -108,6 +138,22 @@ fn a_startup_that_is_not_ours_is_refused_where_it_cannot_run() {
     let elsewhere = Ground { testbed: Testbed::Linux, host: hosts_of_tcp("rack").expect("a preset"), ..ground };
     let foreign = NamedArm::with_own("mine", own(None), "").expect("an arm");
     assert!(elsewhere.run(&foreign, 1, None).is_err(), "only the simulator runs it");
+}
+
+#[test]
+fn a_receiver_that_the_path_describes_is_the_simulators() {
+    let path = || Path::parse("rapid-slide,ack=1").expect("a path");
+    let every = Ground::new(path(), 1_000_000).run(&arm("slowstart"), 1, None).expect("runs");
+    let second = Ground::new(Path::parse("rapid-slide").expect("a path"), 1_000_000).run(&arm("slowstart"), 1, None).expect("runs");
+    assert_ne!(every.acked_after, second.acked_after, "an ACK for every packet, or for every second");
+    assert_eq!(plan(vec![arm("slowstart")], "rapid-slide,ack=1").resolved().ack_every, 1, "what was run is said");
+    for testbed in [Testbed::Quic, Testbed::Linux] {
+        if testbed.check().is_err() {
+            continue;
+        }
+        let refused = Ground { testbed, ..Ground::new(path(), 1_000_000) }.run(&arm("slowstart"), 1, None).expect_err("not here").0;
+        assert!(refused.contains("ack=") && refused.contains(testbed.name()) && refused.lines().count() == 1, "{refused}");
+    }
 }
 
 #[test]
@@ -129,6 +175,7 @@ fn test() -> Test {
         limit: Nanos::from_secs(600),
         host: firstflight_lab::Hosts::default(),
         detection: None,
+        clock: Clock::Receiver,
     }
 }
 

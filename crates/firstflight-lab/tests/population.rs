@@ -131,6 +131,47 @@ fn every_builtin_prints_as_a_file_that_reads_back_to_the_same() {
 }
 
 #[test]
+fn buffers_of_the_content_network_are_ones_that_have_been_measured() {
+    let cdn = population("cdn");
+    let buffer = |population: &Population| {
+        let all = describe(population, 1, 20_000).groups.swap_remove(0);
+        all.quantities.into_iter().find(|one| one.name == "buffer_ms").unwrap().quantiles[4]
+    };
+    let [range] = &cdn.assumptions[..] else { panic!("one thing was never measured: {:?}", cdn.assumptions) };
+    assert_eq!(range.value, "buffers");
+    let (low, own, high) = (buffer(&range.low.of(&cdn)), buffer(&cdn), buffer(&range.high.of(&cdn)));
+    // The geometric means of three wired and of seven cellular paths.
+    assert!(24.2 <= low && low < own && own < high && high <= 282.8, "medians of {low}, {own} and {high} ms");
+}
+
+#[test]
+fn what_nobody_measured_is_read_and_inherited_unless_the_file_has_buffers_of_its_own() {
+    let file = |more: &str| {
+        let text = format!("schema = 1\nname = \"mine\"\nversion = \"1\"\nbase = \"fixed-2025\"\n{more}");
+        Population::from_toml("mine.toml", &text, None)
+    };
+    assert_eq!(file("").unwrap().assumptions, population("fixed-2025").assumptions);
+    assert!(
+        file("[defaults]\nbuffer = { constant = { value_ms = 20 } }\n").unwrap().assumptions.is_empty(),
+        "what was measured needs no range"
+    );
+    let own = file("[[assumption]]\nvalue = \"loss\"\nlow = {}\nhigh = { k = 0.01 }\nref = \"ours\"\n").unwrap();
+    assert_eq!(
+        (own.assumptions[0].low.k, own.assumptions[0].high.k, own.assumptions[0].high.q),
+        (0.0, 0.01, 1.0),
+        "the rest stays as it is"
+    );
+    for (text, told) in [
+        ("[[assumption]]\nvalue = \"loss\"\nlow = {}\nhigh = {}\nref = \"x\"\n", "is the same as `low`"),
+        ("[[assumption]]\nvalue = \"loss\"\nlow = { q = 0 }\nhigh = {}\nref = \"x\"\n", "0.001 to 1000"),
+        ("[[assumption]]\nvalue = \"loss\"\nlow = { rtt = 1 }\nhigh = {}\nref = \"x\"\n", "rtt"),
+    ] {
+        let bad = file(text).unwrap_err().to_string();
+        assert!(bad.starts_with("mine.toml:") && bad.contains(told) && bad.lines().count() == 1, "{bad}");
+    }
+}
+
+#[test]
 fn every_drawn_connection_makes_a_path() {
     for (name, _) in builtin::FILES {
         let population = population(name);

@@ -34,6 +34,53 @@ fn a_comparison_is_the_same_twice_and_names_its_stacks() {
     assert!(runs[0].contains("\"testbed\": \"quic\"") && runs[0].contains("noq-proto"), "{}", runs[0]);
 }
 
+/// What may lie between the testbeds where ACKs wait for slots. The path and its slots are the same, and so are the instants at which they
+/// open; a datagram that leaves a little earlier or later (noq's bucket, its headers, a skipped packet number: see docs/agreement.md) finds
+/// the next slot instead of this one, at most once per round of startup: from 10 packets to full pipe and queue, doubling each round.
+struct Slack {
+    path: &'static str,
+    bytes: u64,
+    /// The longest slot, ms.
+    slot: f64,
+    /// Packets of pipe and queue.
+    full: f64,
+    /// How far exits lie apart without slots, ms: noq's bucket, as on the plain path.
+    bucket: f64,
+}
+
+/// Not `geo_warm`: there slow start does not end within 60 MB, so that no exit bounds how often a slot is missed. Read after 41.60 s in the
+/// simulator and 42.58 s on the stack, 2.4 %.
+const RETURNS: [Slack; 3] = [
+    Slack { path: "rapid-slide,return=lte", bytes: 10_000_000, slot: 5.0, full: 500.0, bucket: 15.0 },
+    Slack { path: "rapid-slide,return=wifi", bytes: 10_000_000, slot: 10.0, full: 500.0, bucket: 15.0 },
+    Slack { path: "leo,return=leo", bytes: 10_000_000, slot: 0.0, full: 500.0, bucket: 15.0 },
+];
+
+#[test]
+fn slow_start_behind_a_return_path_takes_as_long_as_in_the_simulator() {
+    for Slack { path, bytes, slot, full, bucket } in RETURNS {
+        let run = |testbed| compare(testbed, path, "slowstart", bytes, Keep::Rows);
+        let [sim, quic, again] = [Testbed::Sim, Testbed::Quic, Testbed::Quic].map(run);
+        assert!(quic.to_json() == again.to_json(), "{path}: the second run differs");
+        let (sim, quic) = (&sim.rows[0], &quic.rows[0]);
+        let slots = slot * (full / 10.0).log2().ceil();
+        // Read: noq's headers leave 0.2 % more room, and the rest of the plain path's 1 %.
+        let (a, b) = (sim.ttlb_ms.unwrap(), quic.ttlb_ms.unwrap());
+        assert!((b - a).abs() < 0.01 * a + slots, "{path}: read after {a} ms in the simulator, {b} ms on the stack, slots {slots} ms");
+        let (a, b) = (sim.exit.as_ref().unwrap(), quic.exit.as_ref().unwrap());
+        assert_eq!(a.reason, b.reason, "{path}");
+        assert!((b.time_ms - a.time_ms).abs() < bucket + slots, "{path}: exit after {} and {} ms", a.time_ms, b.time_ms);
+    }
+}
+
+#[test]
+fn slots_reach_the_stack() {
+    let median = |path: &str| compare(Testbed::Quic, path, "slowstart", 1_000_000, Keep::Rows).rows[0].ttlb_ms.unwrap();
+    // One ACK of two packets per 100 ms, from 10 packets on: nothing can be this fast without the return path.
+    let (plain, slow) = (median("rate=12Mbit,rtt=20ms"), median("rate=12Mbit,rtt=20ms,return=batch:100ms:1"));
+    assert!(plain < 1000.0 && slow > 2.0 * plain, "{plain} ms without, {slow} ms with one ACK per 100 ms");
+}
+
 #[test]
 fn a_report_has_what_it_draws() {
     let comparison = compare(Testbed::Quic, "rapid-slide", "hystart++", 2_000_000, Keep::Signals);

@@ -2,6 +2,7 @@
 //! no test: the machine may be busy.
 #![cfg(target_os = "linux")]
 
+use firstflight::Phase;
 use firstflight_lab::compare::Keep;
 use firstflight_lab::{Bad, Comparison, Ground, Plan, Testbed, TrialRow, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;
@@ -29,6 +30,15 @@ fn a_trial_over_real_sockets_is_complete_and_of_its_arm() {
         assert!(row.queue_ms.max <= 20.2, "{arm}: a wait of {} ms in a queue of 20 ms", row.queue_ms.max);
     }
     assert!(comparison.rows[0].exit.as_ref().is_some_and(|exit| exit.reason == "loss"), "{:?}", comparison.rows[0].exit);
+}
+
+#[test]
+fn an_arm_that_jumps_has_the_rtt_of_the_handshake_and_jumps() {
+    // The server sends its SETTINGS before the handshake is acknowledged.
+    let comparison = run("rapid,jumpstart,rapid-nojump", "rate=100Mbit,rtt=20ms,queue=20ms", 200_000, Keep::Signals);
+    let jumped = |index: usize| comparison.records[index].moments().iter().any(|moment| moment.state.phase == Phase::Jump);
+    let arms: Vec<_> = comparison.rows.iter().map(|row| row.arm.clone()).zip((0..3).map(jumped)).collect();
+    assert_eq!(arms.iter().map(|(_, jumped)| *jumped).collect::<Vec<_>>(), [true, true, false], "{arms:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Arms through one bottleneck at the same time.
 
 use firstflight::Nanos;
-use firstflight_lab::sharing::{App, SharingFlow, SharingPlan, fairness_ppm};
+use firstflight_lab::sharing::{App, JITTER, SharingFlow, SharingPlan, fairness_ppm};
 use firstflight_lab::{Ground, Plan, parse_arms};
 use firstflight_path::Path;
 
@@ -25,7 +25,7 @@ fn sharing(flows: u32, arms: &str, cross: &str, bytes: u64) -> SharingPlan {
     let ground = Ground { limit: Nanos::from_secs(60), ..Ground::new(path, bytes) };
     let plan = Plan { arms: parse_arms(arms).expect("arms"), ground, seed: 1, repeat: 2 };
     let cross = if cross.is_empty() { Vec::new() } else { parse_arms(cross).expect("arms") };
-    SharingPlan { plan, flows, cross, apart: Nanos::from_millis(500), app: App::Bulk(bytes), app_name: "bulk".into() }
+    SharingPlan { plan, flows, cross, apart: Nanos::from_millis(500), jitter: JITTER, app: App::Bulk(bytes), app_name: "bulk".into() }
 }
 
 #[test]

@@ -193,22 +193,23 @@ fn compare(arms: &str) -> firstflight_lab::Comparison {
 fn every_trial_says_how_its_startup_ended_and_what_each_recovery_cost() {
     let comparison = compare(DEFAULT_ARMS);
     for row in &comparison.rows {
+        let episodes = row.episodes.as_deref().expect("the simulator knows them");
         let exit = row.exit.as_ref().unwrap_or_else(|| panic!("{} has no exit record", row.arm));
         assert!(exit.cwnd > 0 && exit.bdp_ratio > 0.0, "{} left startup with a window: {exit:?}", row.arm);
         assert_eq!(
             row.packets_lost > 0,
-            !row.episodes.is_empty(),
+            !episodes.is_empty(),
             "{} lost {} packets in {} episodes",
             row.arm,
             row.packets_lost,
-            row.episodes.len()
+            episodes.len()
         );
-        let lost: u64 = row.episodes.iter().map(|episode| episode.lost_bytes).sum();
+        let lost: u64 = episodes.iter().map(|episode| episode.lost_bytes).sum();
         // RFC9002 6.1.1: up to two packets before the one that ends an episode are declared lost only by the ACKs after it.
-        let stragglers = 2 * DATAGRAM * row.episodes.len() as u64;
+        let stragglers = 2 * DATAGRAM * episodes.len() as u64;
         let all = row.packets_lost * DATAGRAM;
         assert!(lost <= all && lost + stragglers >= all, "{}: its episodes account for {lost} of {all} B lost", row.arm);
-        for episode in &row.episodes {
+        for episode in episodes {
             assert!(episode.cwnd_after <= episode.cwnd_before, "{}: a recovery leaves no larger window: {episode:?}", row.arm);
             assert!(episode.repaired_ms.is_some(), "{}: a finished object has no open hole: {episode:?}", row.arm);
         }

@@ -49,15 +49,16 @@ struct interval {
 /* Times are in ns, rates in 2^-20 Mbit/s; 0 is no rate. */
 struct best {
 	struct search search; /* `struct common` is at its head */
-	u64 floor_begun;
+	u64 floor_begun;	 /* when the newest bucket began; without meaning while all are empty */
 	u32 floor[BEST_BUCKETS]; /* the smallest RTT of 2.5 s each, the newest first; NO_RTT: none */
 	u32 mark;		 /* the round ends with the first ACK at or above this */
 	u32 aim, ceiling;	 /* threshold set by us, by somebody else; packets */
 	u32 round_min, round_min_prev;
 	struct rate_histogram pairs;
 	struct interval pair, open_chunk;
-	u64 last;				/* the last ACK; 0: none */
+	u64 last;				/* the last ACK, if one was `seen` */
 	u64 burst_intra, burst_begun, burst_period;
+	bool seen, burst;			/* there was an ACK; there was a burst, and `burst_begun` holds */
 	u64 chunk;				/* the largest of this round */
 	u64 median_prev, clock_prev, chunk_prev;
 	u64 level;				/* the chunk rate once it stopped growing */
@@ -94,9 +95,17 @@ INLINE u32 best_rtt_ns(u32 us)
 
 INLINE void best_floor_update(struct best *b, u64 now, u32 rtt)
 {
+	bool empty = min32(min32(b->floor[0], b->floor[1]), min32(b->floor[2], b->floor[3])) == NO_RTT;
 	u64 passed = (now - b->floor_begun) / BEST_BUCKET_NS;
 	u32 i;
 
+	/* Buckets count from a sample and not from the clock's origin. */
+	if (empty || passed >= BEST_BUCKETS) {
+		b->floor[0] = rtt;
+		b->floor[1] = b->floor[2] = b->floor[3] = NO_RTT;
+		b->floor_begun = now;
+		return;
+	}
 	for (i = 0; i < BEST_BUCKETS && i < passed; i++) {
 		b->floor[3] = b->floor[2];
 		b->floor[2] = b->floor[1];
@@ -124,6 +133,7 @@ INLINE void best_skip(struct best *b, u64 now)
 	best_restart(&b->pair, now);
 	best_restart(&b->open_chunk, now);
 	b->last = now;
+	b->seen = true;
 }
 
 /* A moving average of weight 1/8; the first sample counts fully. */
@@ -139,9 +149,10 @@ INLINE void best_on_gap(struct best *b, u64 now, u64 gap, u32 rtt_min)
 		b->burst_intra = best_average(b->burst_intra, gap);
 		return;
 	}
-	if (now - b->burst_begun <= rtt_min / 4)
+	if (b->burst && now - b->burst_begun <= rtt_min / 4)
 		b->burst_period = best_average(b->burst_period, now - b->burst_begun);
 	b->burst_begun = now;
+	b->burst = true;
 }
 
 /* Pairs and chunks. A chunk spans a sixteenth of an RTT and a release period, or the burst that closes one would look like a rate. */
@@ -149,7 +160,7 @@ INLINE void best_on_arrival(struct best *b, u64 now, u64 bytes, u32 rtt_min)
 {
 	u64 chunk_span = max64(rtt_min / 16, min64(b->burst_period, rtt_min / 4)), gap = now - b->last, span;
 
-	if (!b->last) {
+	if (!b->seen) {
 		best_skip(b, now);
 		return;
 	}

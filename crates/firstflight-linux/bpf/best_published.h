@@ -23,6 +23,7 @@ struct best_published {
 	u16 n;
 	u8 rtt_round;
 	bool found;
+	bool judged; /* `seen_round_start` holds a round; zero is a time like any other */
 	u16 rates[PUBLISHED_CAPACITY]; /* Mbit/s, in ascending order */
 };
 
@@ -33,7 +34,7 @@ INLINE void published_start(void *state, u64 now_us, u32 nxt)
 	s->n = 0;
 	s->rtt_round = 0;
 	s->found = false;
-	s->seen_round_start = 0;
+	s->judged = false;
 	s->round_start = (u32)now_us;
 	s->last_ack = (u32)now_us;
 	s->prev_bytes = 0;
@@ -83,6 +84,7 @@ INLINE bool published_end_round(struct best_published *s, u32 mss, u16 *packets)
 	}
 	s->n = 0;
 	s->rtt_round++;
+	s->judged = true;
 	s->seen_round_start = s->round_start;
 	return due;
 }
@@ -99,7 +101,7 @@ INLINE struct decision published_sample(void *state, const struct ack *ack, cons
 	rtt = max32(ack->rtt_us, 1);
 	if (s->curr_rtt_us == 0 || rtt < s->curr_rtt_us)
 		s->curr_rtt_us = rtt;
-	if (s->round_start != s->seen_round_start && published_end_round(s, ack->mss, &packets)) {
+	if ((!s->judged || s->round_start != s->seen_round_start) && published_end_round(s, ack->mss, &packets)) {
 		if (packets > w->cwnd) {
 			d.verdict = AIM;
 			d.ssthresh = packets;

@@ -81,6 +81,8 @@ struct ack {
 	u32 mss;
 	u64 bytes_acked;     /* below una, since the connection began */
 	u64 pacing_rate;     /* bytes per second; 0: not paced */
+	u64 kept_rate;	     /* what the kernel keeps paced or not, as the ACK before left it: the samples come before it is renewed */
+	u32 largest_burst;   /* bytes handed to the device at once at most */
 	bool limited;	     /* the window was the limit; in slow start half of it in flight is limit enough */
 	bool cwnd_limited;   /* the window was the limit */
 	bool paced;
@@ -107,7 +109,7 @@ struct decision {
 
 /* What every arm keeps per connection, in front of its own. */
 struct common {
-	u64 first_sent_us;	/* 0: nothing sent yet */
+	u64 first_sent_us;	/* if something was `sent` */
 	u32 rtt_us;		/* sample of the ACK in hand */
 	u32 initial_cwnd;
 	u32 delivered, acked;	/* up to the ACK in hand, and by it */
@@ -118,6 +120,7 @@ struct common {
 	u8 undo_reason;		/* what `reason` was before the last congestion signal */
 	bool can_undo;
 	bool after_timeout;
+	bool sent;
 	u8 outcomes[OUTCOMES];	/* how often the startup's evaluations concluded what, in its own numbering */
 };
 
@@ -242,7 +245,9 @@ INLINE void fill_ack(struct ack *ack, const struct sock *sk, const struct common
 	ack->cwnd_limited = CWND_LIMITED(tp);
 	ack->limited = is_limited(tp);
 	ack->paced = sk->sk_pacing_status != 0;
-	ack->pacing_rate = ack->paced ? sk->sk_pacing_rate : 0;
+	ack->kept_rate = sk->sk_pacing_rate;
+	ack->pacing_rate = ack->paced ? ack->kept_rate : 0;
+	ack->largest_burst = sk->sk_gso_max_size;
 	ack->app_limited = tp->app_limited != 0;
 	ack->has_ts = SAW_TIME_STAMP(tp);
 	ack->receiver_ts = tp->rx_opt.rcv_tsval;
@@ -310,7 +315,7 @@ INLINE void report(struct sock *sk, struct common *c, u8 arm, u8 reason, u32 det
 		return;
 	__builtin_memset(record, 0, sizeof(*record));
 	record->at_us = tp->tcp_mstamp;
-	record->since_first_send_us = c->first_sent_us ? tp->tcp_mstamp - c->first_sent_us : 0;
+	record->since_first_send_us = c->sent ? tp->tcp_mstamp - c->first_sent_us : 0;
 	record->estimate = estimate;
 	record->bytes_acked = tp->bytes_acked;
 	record->daddr = sk->__sk_common.skc_daddr;
@@ -366,12 +371,18 @@ INLINE bool apply(struct sock *sk, struct common *c, u8 arm, const struct decisi
 	return true;
 }
 
+INLINE void note_sent(struct sock *sk, struct common *c)
+{
+	if (!c->sent)
+		c->first_sent_us = ((struct tcp_sock *)sk)->tcp_mstamp;
+	c->sent = true;
+}
+
 INLINE void count_round(struct sock *sk, struct common *c)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 
-	if (!c->first_sent_us)
-		c->first_sent_us = tp->tcp_mstamp;
+	note_sent(sk, c);
 	if (c->reason == EXIT_NONE && before(c->round_end, tp->snd_una)) {
 		c->round_end = tp->snd_nxt;
 		c->rounds++;

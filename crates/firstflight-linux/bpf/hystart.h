@@ -18,7 +18,6 @@
 #define HYSTART_MAX_ACK_DELAY_US 1000
 /* One burst on the wire and one queued, twice, because pacing runs at about twice cwnd / srtt. */
 #define HYSTART_BURSTS 4
-#define GSO_MAX_SIZE 65536
 
 struct hystart {
 	struct common c;
@@ -54,12 +53,13 @@ INLINE void hystart_on_rtt(void *state, const struct ack *ack)
 	s->min_rtt_us = min32(s->min_rtt_us, max32(ack->rtt_us, 1));
 }
 
-/* What batching may add to the length of a train: four bursts at the pacing rate, at most 1 ms, in ns; nothing without a rate. */
+/* What batching may add to the length of a train: four bursts at the rate that the kernel keeps with a pacer or without, at most 1 ms,
+ * in ns; nothing without a rate. */
 INLINE u64 hystart_ack_delay_ns(const struct ack *ack)
 {
-	u64 burst = (u64)GSO_MAX_SIZE * HYSTART_BURSTS * 1000000000ull;
+	u64 burst = (u64)ack->largest_burst * HYSTART_BURSTS * 1000000000ull;
 
-	return ack->pacing_rate ? min64(burst / ack->pacing_rate, HYSTART_MAX_ACK_DELAY_US * 1000) : 0;
+	return ack->kept_rate ? min64(burst / ack->kept_rate, HYSTART_MAX_ACK_DELAY_US * 1000) : 0;
 }
 
 /* The length of the train in us if it exceeds the limit. A gap that is too long ends the train for the rest of the round. */

@@ -50,6 +50,7 @@ struct sock {
 	unsigned long sk_pacing_rate; /* bytes per second */
 	unsigned long sk_max_pacing_rate;
 	__u32 sk_pacing_status; /* 0: not paced, 1: by TCP's own timer, 2: by an fq qdisc */
+	unsigned int sk_gso_max_size; /* the largest packet handed to the device at once, bytes */
 };
 
 struct inet_sock {
@@ -104,6 +105,7 @@ struct rate_sample {
 /* The head of kernel CUBIC's private state. */
 struct bictcp {
 	u32 last_max_cwnd; /* the plateau of the next curve */
+	u32 epoch_start;   /* 0: none runs */
 	u8 found; /* its own HyStart has found something, or shall not look */
 };
 

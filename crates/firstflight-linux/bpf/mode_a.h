@@ -128,8 +128,8 @@ INLINE u32 mode_a_undo_cwnd(const struct startup *startup, struct sock *sk, stru
 
 INLINE void mode_a_tx_start(struct sock *sk, struct common *c)
 {
-	if (c && !c->first_sent_us)
-		c->first_sent_us = ((struct tcp_sock *)sk)->tcp_mstamp;
+	if (c)
+		note_sent(sk, c);
 }
 
 INLINE void mode_a_cwnd_event(const struct startup *startup, struct sock *sk, struct common *c, u32 event)

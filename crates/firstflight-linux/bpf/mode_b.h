@@ -39,7 +39,7 @@ struct pacing_and_own {
 	/* A recovery of its own for this episode: whether it brings one. */
 	bool (*own_enter)(void *state, u32 cwnd, u32 inflight_before);
 	/* Charges one ACK of it; the window. */
-	u32 (*own_account)(void *state, u32 acked, u32 lost);
+	u32 (*own_account)(void *state, u32 acked, u32 lost, bool last);
 };
 
 #define GAIN_SLOW_START_X4 8 /* 2 */
@@ -122,6 +122,7 @@ INLINE void mode_b_progress(const struct pacing_and_own *arm, struct sock *sk, s
 		.marks = s->marks,
 	};
 	u32 cwnd;
+	bool over;
 
 	if (s->phase == POLICY) {
 		arm->policy->on_ack(&s->e, &p);
@@ -130,11 +131,12 @@ INLINE void mode_b_progress(const struct pacing_and_own *arm, struct sock *sk, s
 	}
 	if (s->phase != OWN || !arm->own_account)
 		return;
-	cwnd = arm->own_account(s, rs->acked_sacked, rs->losses);
+	/* RAPID 4.3-end: over when something sent after entry arrives; holes hold `una` back much longer. */
+	over = !opening && rs->acked_sacked && rs->prior_mstamp && !before(rs->prior_delivered, s->entry_delivered);
+	cwnd = arm->own_account(s, rs->acked_sacked, rs->losses, over);
 	set_cwnd(tp, cwnd);
 	tp->snd_ssthresh = tp->snd_cwnd;
-	/* RAPID 4.3-end: over when something sent after entry arrives; holes hold `una` back much longer. */
-	if (!opening && rs->acked_sacked && rs->prior_mstamp && !before(rs->prior_delivered, s->entry_delivered)) {
+	if (over) {
 		/* RAPID 4.4: the path held cwnd / beta. */
 		CUBIC_LAST_MAX(sk) = (u32)((u64)tp->snd_cwnd * 2 * BETA_DEN / BETA_NUM);
 		s->phase = reducing(sk) ? REPAIR : NO_EPISODE;
@@ -248,8 +250,8 @@ INLINE u32 mode_b_undo_cwnd(const struct pacing_and_own *arm, struct sock *sk, s
 
 INLINE void mode_b_tx_start(struct sock *sk, struct sender *s)
 {
-	if (s && !s->c.first_sent_us)
-		s->c.first_sent_us = ((struct tcp_sock *)sk)->tcp_mstamp;
+	if (s)
+		note_sent(sk, &s->c);
 }
 
 /* The callbacks of one arm; see MODE_A. */

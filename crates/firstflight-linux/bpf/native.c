@@ -82,6 +82,7 @@ void ff_init(struct connection *c, u32 arm, u32 cwnd, u32 mss, bool paced)
 	c->tp.mss_cache = mss;
 	c->tp.inet_conn.icsk_inet.sk.sk_max_pacing_rate = ~0ul;
 	c->tp.inet_conn.icsk_inet.sk.sk_pacing_status = paced;
+	c->tp.inet_conn.icsk_inet.sk.sk_gso_max_size = 65536;
 	arms[arm]->init((struct sock *)c);
 }
 

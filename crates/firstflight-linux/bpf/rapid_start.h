@@ -176,11 +176,14 @@ INLINE bool rapid_own_enter(void *state, u32 cwnd, u32 inflight_before)
 }
 
 /* RAPID 4.3: s * pre - a * acked - l * lost, from totals, never up and never below the floor. */
-INLINE u32 rapid_own_account(void *state, u32 acked, u32 lost)
+INLINE u32 rapid_own_account(void *state, u32 acked, u32 lost, bool last)
 {
 	struct rapid *r = state;
-	u64 all, gone;
+	u64 all, gone = (u64)r->acked + r->lost + lost;
 
+	/* RAPID 4.3.1: the ACK that ends it pays for what is open of the flight at entry, not for what was sent since. */
+	if (last)
+		acked = min32(acked, r->pre > gone ? (u32)(r->pre - gone) : 0);
 	r->acked += acked;
 	r->lost += lost;
 	all = (u64)RAPID_S * r->pre;

@@ -6,6 +6,7 @@
  * Departures: those of the core, and
  * K5 the kernel tells neither which repeat was lost again nor of the rescue retransmission: a lost repeat is no second cut (the core's
  * option `lost=ignore`, and what Linux does), and an ACK before a rescue counts as progress.
+ * K11 the window is never below one packet: with an empty pipe one may go where the conservation of RFC 6937 grants none.
  */
 #ifndef FF_RECOVERY_H
 #define FF_RECOVERY_H
@@ -83,7 +84,8 @@ INLINE void prr_on_ack(struct episode *e, const struct progress *p)
 	s64 bank, quota;
 
 	if (!p->delivered) {
-		/* What was granted stays usable; an episode that opens so is given its first repeat. */
+		/* The window stands: what was granted stays usable, and what was found lost meanwhile leaves room below it. An episode that
+		 * opens so is given its first repeat. */
 		if (p->opening)
 			e->cwnd = p->pipe + (p->marks ? 0 : 1);
 		return;

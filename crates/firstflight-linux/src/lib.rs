@@ -12,11 +12,11 @@
 #![deny(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
-mod guard;
 #[cfg(feature = "bpf")]
 pub mod kernel;
 pub mod link;
 pub mod namespace;
+mod reaper;
 mod refusal;
 pub mod relay;
 pub mod supervise;

@@ -6,6 +6,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
 use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::{fs, thread};
@@ -54,6 +55,15 @@ impl Namespace {
     /// The address of this end.
     pub fn address(&self) -> Ipv4Addr {
         self.address
+    }
+
+    /// Its number in `/proc/PID/ns/net`.
+    ///
+    /// # Errors
+    /// If the kernel does not tell it.
+    pub(crate) fn number(&self) -> Result<u64, Refusal> {
+        let told = self.file.metadata();
+        told.map(|of| of.ino()).map_err(|error| Refusal::new(format!("the number of a network namespace: {error}")))
     }
 
     /// A path by which other processes can enter as long as this process lives: `nsenter --net=PATH ...`.

@@ -1,9 +1,9 @@
 //! Runs a command at one end of a link and, if asked, a server at the other, and ends both however the command ends: by itself, by
-//! Ctrl-C, by a signal to us, by a panic. Should we be killed outright, a guard process does it.
+//! Ctrl-C, by a signal to us, by a panic. Should we be killed outright, a reaper process does it.
 
-use crate::guard::Guard;
 use crate::link::{LinkEmulator, LinkOptions, Report};
 use crate::namespace::Namespace;
+use crate::reaper::{Reaper, kill_inside};
 use crate::refusal::Refusal;
 use firstflight_path::Path;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -51,10 +51,16 @@ pub fn run(path: &Path, options: LinkOptions, job: &Job) -> Result<Ended, Refusa
     let [program, arguments @ ..] = job.command.as_slice() else {
         return Err(Refusal::new("no command to run behind the link"));
     };
-    // Before any other thread: the guard must be a copy of a quiet process, and every thread has to leave signals to this one.
-    let mut guard = Guard::start().map_err(|error| Refusal::new(format!("a guard process: {error}")))?;
+    // Before any other thread: the reaper must be a copy of a quiet process, and every thread has to leave signals to this one.
+    let mut reaper = Reaper::start().map_err(|error| Refusal::new(format!("a reaper process: {error}")))?;
     let signals = Signals::block()?;
     let link = LinkEmulator::start(path, options)?;
+    let namespaces = [link.sender().number()?, link.receiver().number()?];
+    for number in namespaces {
+        reaper.adopt_namespace(number);
+    }
+    // Whatever happens from here on, before the link ends.
+    let inside = Inside(namespaces);
     let (here, there) = if job.uploads { (link.sender(), link.receiver()) } else { (link.receiver(), link.sender()) };
 
     let mut server = None;
@@ -62,23 +68,39 @@ pub fn run(path: &Path, options: LinkOptions, job: &Job) -> Result<Ended, Refusa
         let mut shell = Command::new("/bin/sh");
         let output = stderr().as_fd().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from);
         shell.arg("-c").arg(line).stdin(Stdio::null()).stdout(output);
-        let running = Running::start(&mut shell, there, here, &guard)?;
+        let running = Running::start(&mut shell, there, here, &reaper)?;
         wait_until_listening(&running)?;
         server = Some(running);
     }
     let mut command = Command::new(program);
     command.args(arguments);
-    let running = Running::start(&mut command, here, there, &guard)?;
+    let running = Running::start(&mut command, here, there, &reaper)?;
     let terminal = Terminal::lend(running.group);
-    let code = signals.wait(&running);
+    let code = signals.wait(&running, &mut reaper);
     drop(terminal);
-    // Who uses the link ends before the link does, and the link before the guard.
+    // Who uses the link ends before the link does, and the link before the reaper.
     for ended in [Some(running), server].into_iter().flatten() {
         let group = ended.group;
         drop(ended);
-        guard.release(group.as_raw().cast_unsigned());
+        reaper.release(group.as_raw().cast_unsigned());
     }
-    Ok(Ended { code, report: link.stop() })
+    drop(inside);
+    let report = link.stop();
+    if reaper.has_died() {
+        return Err(Refusal::new(
+            "the reaper, which ends the command should we be killed, was killed itself: the link and what ran in it are ended",
+        ));
+    }
+    Ok(Ended { code, report })
+}
+
+/// What runs in these network namespaces, started by the command or entered from outside. Dropping it kills that.
+struct Inside([u64; 2]);
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        kill_inside(&self.0);
+    }
 }
 
 /// A process and all that it starts. Dropping it kills them.
@@ -87,12 +109,12 @@ struct Running {
 }
 
 impl Running {
-    fn start(command: &mut Command, here: &Namespace, there: &Namespace, guard: &Guard) -> Result<Running, Refusal> {
+    fn start(command: &mut Command, here: &Namespace, there: &Namespace, reaper: &Reaper) -> Result<Running, Refusal> {
         command.env("FIRSTFLIGHT_LOCAL", here.address().to_string());
         command.env("FIRSTFLIGHT_PEER", there.address().to_string());
         command.env("FIRSTFLIGHT_PEER_NS", there.path());
         let name = command.get_program().to_string_lossy().into_owned();
-        guard.adopt(command);
+        reaper.adopt(command);
         let child = here.enter(command).spawn().map_err(|error| Refusal::new(format!("{name}: {error}")))?;
         Ok(Running { group: Pid::from_raw(child.id().cast_signed()) })
     }
@@ -139,14 +161,14 @@ impl Signals {
         Ok(Signals { fd, before })
     }
 
-    /// Until the command has ended: what we are told is passed on to it, and after a while enforced.
-    fn wait(&self, running: &Running) -> u8 {
+    /// Until the command has ended: what we are told is passed on to it, and after a while enforced. Without the reaper it is ended.
+    fn wait(&self, running: &Running, reaper: &mut Reaper) -> u8 {
         let mut deadline: Option<Instant> = None;
         loop {
             if let Some(code) = running.ended() {
                 return code;
             }
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if reaper.has_died() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 let _ = killpg(running.group, Signal::SIGKILL);
             }
             let timeout = if deadline.is_some() { PollTimeout::from(50_u16) } else { PollTimeout::NONE };
@@ -188,6 +210,18 @@ impl Interrupts {
             }
         }
         false
+    }
+
+    /// Until one comes. `watch` is called first, and whenever a child process may have ended.
+    ///
+    /// # Errors
+    /// Those of `watch`, which end the waiting.
+    pub fn wait_watching<E>(&self, mut watch: impl FnMut() -> Result<(), E>) -> Result<(), E> {
+        while !self.came() {
+            watch()?;
+            let _ = poll(&mut [PollFd::new(self.0.fd.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE);
+        }
+        Ok(())
     }
 
     /// Until one comes.

@@ -124,7 +124,7 @@ pub(crate) fn announce_child(command: &mut Command, pipe: BorrowedFd<'_>) {
     let announce = move || {
         // SAFETY: two async-signal-safe system calls between fork and exec; the descriptor is open in the child, close-on-exec.
         unsafe {
-            let number = libc::getpid().to_ne_bytes();
+            let number = i64::from(libc::getpid()).to_ne_bytes();
             check(libc::write(fd, number.as_ptr().cast(), number.len()) as c_int)?;
         }
         Ok(())
@@ -133,9 +133,9 @@ pub(crate) fn announce_child(command: &mut Command, pipe: BorrowedFd<'_>) {
     unsafe { command.pre_exec(announce) };
 }
 
-/// Forks. In the child, all descriptors but `keep` are closed and `life` runs; it never returns.
-pub(crate) fn fork_guard(keep: BorrowedFd<'_>, life: fn(RawFd)) -> io::Result<libc::pid_t> {
-    // SAFETY: the child makes nothing but async-signal-safe calls: it shares no lock and allocates nothing.
+/// Forks, while this process has one thread only. In the child, all descriptors but `keep` are closed and `life` runs; it never returns.
+pub(crate) fn fork_reaper(keep: BorrowedFd<'_>, life: fn(RawFd)) -> io::Result<libc::pid_t> {
+    // SAFETY: a copy of a process with one thread: nobody else held a lock that the child could wait for.
     let pid = check(unsafe { libc::fork() })?;
     if pid != 0 {
         return Ok(pid);
@@ -153,13 +153,13 @@ pub(crate) fn fork_guard(keep: BorrowedFd<'_>, life: fn(RawFd)) -> io::Result<li
     }
 }
 
-/// Reads into `buffer` without allocation, for the guard.
+/// Reads into `buffer` without allocation, for the reaper.
 pub(crate) fn read_raw(fd: RawFd, buffer: &mut [u8]) -> isize {
     // SAFETY: the pointer and the length are those of one live slice.
     unsafe { libc::read(fd, buffer.as_mut_ptr().cast(), buffer.len()) }
 }
 
-/// Kills a whole process group, for the guard.
+/// Kills a whole process group, for the reaper.
 pub(crate) fn kill_group(group: libc::pid_t) {
     // SAFETY: a plain system call.
     unsafe { libc::kill(-group, libc::SIGKILL) };

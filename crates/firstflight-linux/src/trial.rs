@@ -147,7 +147,7 @@ pub struct Measured {
     /// Every byte was acknowledged within the limit.
     pub complete: bool,
     /// From the first byte written until every byte was acknowledged at the sender, or until the limit.
-    pub ttlb: Duration,
+    pub acked_after: Duration,
     /// Until the last byte was read at the receiver; `None` if it was not.
     pub delivered_after: Option<Duration>,
     /// Bytes read at the receiver.
@@ -208,7 +208,7 @@ pub fn run(trial: &Trial<'_>, mut observe: impl FnMut(&Info)) -> Result<Measured
     });
     let counters = Counters::read(&link);
     drop((sender, receiver, listener));
-    Ok(Measured { complete, ttlb: last.at, delivered_after, delivered, last, counters, link: link.stop() })
+    Ok(Measured { complete, acked_after: last.at, delivered_after, delivered, last, counters, link: link.stop() })
 }
 
 /// A connection from the calling thread's namespace with this controller from its first packet on.

@@ -49,6 +49,10 @@ impl fmt::Display for Key {
 
 /// ` (did you mean ...?)` when one of `known` is close to `word`, else nothing.
 pub(crate) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    // No name of ours is that long, and comparing takes as long as both are together.
+    if word.len() > 100 {
+        return String::new();
+    }
     let nearest = known.into_iter().map(|name| (strsim::damerau_levenshtein(word, name), name)).min();
     match nearest {
         // More than half of the letters wrong is no longer a slip of the finger.

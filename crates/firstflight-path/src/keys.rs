@@ -13,7 +13,7 @@ use std::path::{Path as File, PathBuf};
 use std::sync::Arc;
 
 /// Keys of the whole path.
-const WHOLE: &[&str] = &["name", "source", "rate", "up", "rtt", "delay", "overhead", "return", "thin", "gro", "comp_sack"];
+const WHOLE: &[&str] = &["name", "source", "rate", "up", "rtt", "delay", "overhead", "return", "thin", "gro", "comp_sack", "ack"];
 
 /// Keys of a direction; with `up_` in front they are those of the reverse direction.
 const DIRECTION: &[&str] = &[
@@ -237,6 +237,7 @@ impl Keys {
             let count = value::count(Key("", "comp_sack"), parts[1], 1, crate::path::MOST_COMPRESSED)?;
             path = path.with_comp_sack(Some((value::TIME.parse("comp_sack", parts[0])?, count)));
         }
+        path = path.with_ack_every(self.counted(Key("", "ack"), crate::path::MOST_PER_ACK)?);
         let (name, source) = (self.take(Key("", "name")), self.take(Key("", "source")));
         Ok(path.with_name(name.unwrap_or_default(), source.unwrap_or_default()))
     }

@@ -48,15 +48,19 @@ pub struct Path {
     thin: Option<u64>,
     gro: Option<(u64, u64)>,
     comp_sack: Option<(u64, u64)>,
+    ack: Option<u64>,
 }
 
 /// Most acknowledgements that compression merges into one.
 pub(crate) const MOST_COMPRESSED: u64 = 1_000_000;
 
+/// Most packets that a receiver acknowledges together.
+pub(crate) const MOST_PER_ACK: u64 = 1_000;
+
 impl PartialEq for Path {
     fn eq(&self, other: &Self) -> bool {
-        (self.rtt, self.delay, self.overhead, self.release, self.thin, self.gro, self.comp_sack)
-            == (other.rtt, other.delay, other.overhead, other.release, other.thin, other.gro, other.comp_sack)
+        (self.rtt, self.delay, self.overhead, self.release, self.thin, self.gro, self.comp_sack, self.ack)
+            == (other.rtt, other.delay, other.overhead, other.release, other.thin, other.gro, other.comp_sack, other.ack)
             && (&self.forward, &self.reverse) == (&other.forward, &other.reverse)
     }
 }
@@ -94,6 +98,7 @@ impl Path {
             thin: None,
             gro: None,
             comp_sack: None,
+            ack: None,
         }
     }
 
@@ -196,6 +201,13 @@ impl Path {
         self
     }
 
+    /// The receiver acknowledges every this many packets that come in order; nothing for what its host does by itself.
+    #[must_use]
+    pub fn with_ack_every(mut self, packets: Option<u64>) -> Self {
+        self.ack = packets;
+        self
+    }
+
     /// A name, and where the numbers come from.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<Cow<'static, str>>, source: impl Into<Cow<'static, str>>) -> Self {
@@ -285,6 +297,12 @@ impl Path {
     /// receiver; QUIC knows nothing of it.
     pub fn sack_compression(&self) -> Option<(u64, u64)> {
         self.comp_sack
+    }
+
+    /// How many packets that come in order the receiving host acknowledges together, where the path says so. For whoever plays the
+    /// receiver; what it merges ([`Path::receive_aggregation`]) goes before.
+    pub fn ack_every(&self) -> Option<u64> {
+        self.ack
     }
 
     pub(crate) fn gro_given(&self) -> Option<(u64, u64)> {
@@ -411,6 +429,9 @@ impl Path {
             if !(1..=MOST_COMPRESSED).contains(&count) {
                 return Err(PathError::at("comp_sack", &count.to_string(), "is out of range", format!("1 to {MOST_COMPRESSED} ACKs")));
             }
+        }
+        if let Some(packets) = self.ack.filter(|packets| !(1..=MOST_PER_ACK).contains(packets)) {
+            return Err(PathError::at("ack", &packets.to_string(), "is out of range", format!("1 to {MOST_PER_ACK} packets")));
         }
         Ok(())
     }

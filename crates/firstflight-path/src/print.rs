@@ -188,6 +188,9 @@ impl Display for Path {
         if let Some((time, count)) = self.sack_compression() {
             write!(f, ",comp_sack={}:{count}", print_time(time))?;
         }
+        if let Some(packets) = self.ack_every() {
+            write!(f, ",ack={packets}")?;
+        }
         Ok(())
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::builtin;
 use crate::error::PathError;
+use crate::input::{self, MOST_TEXT};
 use crate::keys::{Keys, is_flag, nearest_key};
 use crate::path::Path;
 use std::path::Path as File;
@@ -63,7 +64,7 @@ impl Path {
 
 /// Reads a path from a TOML file. Keys as in the inline text, and `base` for a built-in path underneath; unknown keys are errors.
 fn toml_file(file: &File) -> Result<Path, PathError> {
-    let text = std::fs::read_to_string(file).map_err(|e| PathError::new(format!("{}: cannot read the path: {e}", file.display())))?;
+    let text = input::read_text(file, MOST_TEXT).map_err(|e| PathError::new(format!("{}: cannot read the path: {e}", file.display())))?;
     let line = |offset: usize| {
         let lines_before = text.bytes().take(offset).filter(|b| *b == b'\n').count();
         format!("{}:{}", file.display(), lines_before + 1)

@@ -5,6 +5,7 @@
 //! 60 000 pairs. Reading a file happens in [`Trace::load`] and nowhere else.
 
 use crate::error::PathError;
+use crate::input::{self, MOST_DATA};
 use std::path::Path as File;
 
 /// IP bytes one opportunity carries. The original counts 1504: a packet of 1500 behind the 4-byte header of its TUN device.
@@ -23,7 +24,8 @@ pub struct Trace {
 impl Trace {
     /// Reads a trace file. Errors name file, line and reason.
     pub fn load(file: &File) -> Result<Self, PathError> {
-        let text = std::fs::read_to_string(file).map_err(|e| PathError::new(format!("{}: cannot read the trace: {e}", file.display())))?;
+        let text =
+            input::read_text(file, MOST_DATA).map_err(|e| PathError::new(format!("{}: cannot read the trace: {e}", file.display())))?;
         Self::parse(&text, &file.display().to_string())
     }
 

@@ -60,6 +60,8 @@ fn each_key_is_understood_and_printed() {
         ("thin=2", "thin=2"),
         ("gro=20us:64kB", "gro=20us:64kB"),
         ("comp_sack=1000us:44", "comp_sack=1ms:44"),
+        ("ack=1", "ack=1"),
+        ("ack=2,gro=20us:64kB", "gro=20us:64kB,ack=2"),
     ] {
         let path = parse(&format!("rate=10Mbit,rtt=100ms,{given}"));
         let expected = if canonical.is_empty() { String::new() } else { format!(",{canonical}") };
@@ -88,6 +90,7 @@ fn presets_of_the_return_path_have_names() {
     assert_eq!(parse("geo,return=nic").receive_aggregation(), Some((20_000, 65_536)), "a network card merges what it receives");
     assert_eq!(parse("geo,gro=1ms:30kB").receive_aggregation(), Some((1_000_000, 30_000)));
     assert_eq!(parse("geo").receive_aggregation(), None);
+    assert_eq!((parse("geo").ack_every(), parse("geo,ack=1").ack_every()), (None, Some(1)));
     assert_eq!((parse("geo").sack_compression(), parse("geo,comp_sack=1ms:44").sack_compression()), (None, Some((1_000_000, 44))));
 }
 
@@ -158,6 +161,8 @@ fn each_wrong_effect_is_refused_with_its_range() {
         ("thin=2,up_jitter=1ms", "thin=2: needs to know which ACKs wait; allowed: with a constant `up` without further effects, or with a release engine".to_owned()),
         ("gro=20us", "gro=20us: has 1 field; allowed: gro=TIME:BYTES".to_owned()),
         ("comp_sack=1ms", "comp_sack=1ms: has 1 field; allowed: comp_sack=TIME:COUNT".to_owned()),
+        ("ack=0", "ack=0: is too small; allowed: a whole number from 1 to 1000".to_owned()),
+        ("ack=1001", "ack=1001: is too large; allowed: a whole number from 1 to 1000".to_owned()),
         ("jiter=1ms", "jiter=1ms: unknown key (did you mean `jitter`?); allowed: ".to_owned()),
         ("up_jiter=1ms", "up_jiter=1ms: unknown key (did you mean `jitter`?); allowed: ".to_owned()),
     ] {
@@ -251,10 +256,10 @@ proptest! {
         (forward, reverse, release) in (effects(), prop_oneof![Just(Effects::default()), effects()], releases()),
         (delay, overhead, thin) in (prop::sample::select(vec![Delay::Even, Delay::Before, Delay::Behind]), 0_u64..1600, prop::option::of(0_u64..1000)),
         gro in prop::option::of((0_u64..1_000_000_000, 0_u64..1_000_000)),
-        comp_sack in prop::option::of((0_u64..1_000_000_000, 0_u64..1_000)),
+        (comp_sack, ack) in (prop::option::of((0_u64..1_000_000_000, 0_u64..1_000)), prop::option::of(0_u64..1_010)),
     ) {
         let path = Path::with_rate(rate, rtt).with_up(up).with_loss_ppb(loss).with_effects(forward).with_up_effects(reverse);
-        let path = path.with_release(release).with_delay(delay).with_overhead(overhead).with_thin(thin).with_gro(gro).with_comp_sack(comp_sack);
+        let path = path.with_release(release).with_delay(delay).with_overhead(overhead).with_thin(thin).with_gro(gro).with_comp_sack(comp_sack).with_ack_every(ack);
         match path.check() {
             Ok(()) => {
                 prop_assert_eq!(Path::parse(&path.to_string()).expect("canonical text parses"), path.clone());

@@ -46,7 +46,7 @@ fn trial(name: &str, path: &Path, object: u64, control: Control) -> Option<Outco
         Ok(outcome) => {
             println!(
                 "{name:40} {:10.1} {:10.1} {:8} {:8} {:>12}",
-                outcome.ttlb.0 as f64 / 1e6,
+                outcome.acked_after.0 as f64 / 1e6,
                 outcome.delivered_after.map_or(f64::NAN, |after| after.0 as f64 / 1e6),
                 outcome.packets_sent,
                 outcome.packets_dropped,
@@ -62,7 +62,7 @@ fn trial(name: &str, path: &Path, object: u64, control: Control) -> Option<Outco
 }
 
 fn head() {
-    println!("{:40} {:>10} {:>10} {:>8} {:>8} {:>12}", "", "TTLB ms", "read ms", "sent", "dropped", "exit");
+    println!("{:40} {:>10} {:>10} {:>8} {:>8} {:>12}", "", "acked ms", "read ms", "sent", "dropped", "exit");
 }
 
 /// Every arm on both stacks; what each was.
@@ -85,13 +85,14 @@ fn duel(what: &str, text: &str, object: u64, arms: [&str; 2]) -> Result<bool, Bo
     let done = all(&path, object, &arms)?;
     let Some(own) = trial("quinn its own CUBIC", &path, object, Control::QuinnCubic) else { return Ok(false) };
     trial("noq   its own CUBIC", &path, object, Control::NoqCubic);
-    let ours: Vec<u64> = done.iter().filter(|(arm, _)| *arm == arms[0]).filter_map(|(_, outcome)| Some(outcome.as_ref()?.ttlb.0)).collect();
-    let won = !ours.is_empty() && ours.iter().all(|ttlb| *ttlb < own.ttlb.0);
+    let ours: Vec<u64> =
+        done.iter().filter(|(arm, _)| *arm == arms[0]).filter_map(|(_, outcome)| Some(outcome.as_ref()?.acked_after.0)).collect();
+    let won = !ours.is_empty() && ours.iter().all(|ttlb| *ttlb < own.acked_after.0);
     let best = ours.iter().min().copied().unwrap_or(u64::MAX);
     println!(
         "{what} {}: {:.1} % of the time of quinn's CUBIC",
         if won { "wins" } else { "LOSES" },
-        best as f64 * 100.0 / own.ttlb.0 as f64
+        best as f64 * 100.0 / own.acked_after.0 as f64
     );
     Ok(won)
 }

@@ -12,9 +12,9 @@
 //!   middle of the initial window, and counts from its first packet.
 //! * D3 (timer at the instant of an ACK): if a loss timer fires at the very instant of an ACK with nothing sent in between, its losses
 //!   join that ACK. Happens in virtual time only.
-//! * D4 (handshake): packets of the handshake count for no round and for no time. When a packet number space begins, and once more with
-//!   the first RTT sample, the controller starts afresh with that sample, as one that only sees data would; but not once half an initial
-//!   window was sent or something was lost.
+//! * D4 (handshake): packets of the handshake count for no round and for no time, but the first RTT sample may be theirs, also when a
+//!   newer packet number space has begun. When such a space begins, and once more with the first RTT sample, the controller starts afresh
+//!   with that sample, as one that only sees data would; but not once half an initial window was sent or something was lost.
 
 use crate::plan::Plan;
 use crate::tap::{Begin, Event, Moment, Tap};
@@ -89,6 +89,8 @@ pub(crate) struct EndOfAcks {
     pub(crate) app_limited: bool,
     /// Position of the largest acknowledged packet so far; `None` if it belongs to an older space or none is acknowledged.
     pub(crate) largest: Option<u64>,
+    /// The packet listed last is of an older space and, where the stack gives numbers, the largest acknowledged there.
+    pub(crate) older: bool,
 }
 
 /// What losses or marks a stack reports at once.
@@ -316,7 +318,12 @@ impl Driver {
         let first_sample = self.rtt.srtt().is_none();
         // RFC9002 5.1-2: a sample only if the largest acknowledged is newly acknowledged. Where the stack gives no numbers the latest
         // listed packet stands for it, which may be older than a largest one that carried only an ACK.
-        let sample = newest.filter(|(_, position)| rose && (position.is_none() || *position == end.largest));
+        // A server that has sent data before its handshake was acknowledged hears of the handshake when a newer space has begun: the first
+        // sample may be of an older one (D4), or nothing that needs an RTT before the first flight would have one.
+        let sample = newest.filter(|(_, position)| {
+            let of_present = rose && (position.is_none() || *position == end.largest);
+            of_present || first_sample && end.older
+        });
         if let Some((sent, _)) = sample {
             self.sample(now.since(sent));
             self.ack.rtt = self.rtt.latest();

@@ -92,7 +92,7 @@ impl congestion::ControllerFactory for Factory {
         let driver = Driver::new(*chosen.unwrap_or(&self.plan), current_mtu, since(self.origin, now), self.tap.clone());
         let choice = if chosen.is_none() { self.choice.clone() } else { None };
         let now = since(self.origin, now);
-        Box::new(Controller { origin: self.origin, now, driver, numbers: Numbers::default(), present: false, choice })
+        Box::new(Controller { origin: self.origin, now, driver, numbers: Numbers::default(), present: false, older: None, choice })
     }
 }
 
@@ -106,6 +106,8 @@ pub struct Controller {
     numbers: Numbers,
     /// The last packet of the ACK that is being listed belongs to the present packet number space.
     present: bool,
+    /// Its number, if it belongs to an older one.
+    older: Option<u64>,
     /// Where another arm may come from.
     choice: Option<Choice>,
 }
@@ -124,6 +126,7 @@ impl Controller {
         let fresh = position.is_some_and(|position| self.driver.is_fresh(position));
         let srtt = Nanos(u64::try_from(srtt.as_nanos()).unwrap_or(u64::MAX));
         self.present = position.is_some();
+        self.older = position.is_none().then_some(pn);
         self.driver.acked(now, AckedPacket { bytes, sent, position, fresh }, app_limited, srtt);
     }
 
@@ -162,8 +165,9 @@ impl congestion::Controller for Controller {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
         let now = self.at(now);
         // The number is of the space that was acknowledged, which only the packets listed before reveal.
+        let older = self.older.take().is_some_and(|pn| largest == Some(pn));
         let largest = largest.filter(|_| std::mem::take(&mut self.present)).map(|pn| self.numbers.here(pn));
-        self.driver.end_acks(now, EndOfAcks { inflight: in_flight, app_limited, largest });
+        self.driver.end_acks(now, EndOfAcks { inflight: in_flight, app_limited, largest, older });
     }
 
     fn on_packet_lost(&mut self, bytes: u16, pn: u64, now: Instant) {
@@ -212,3 +216,6 @@ impl congestion::Controller for Controller {
         self
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -97,7 +97,7 @@ impl Factory {
 impl congestion::ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
         let driver = Driver::new(self.plan, current_mtu, since(self.origin, now), self.tap.clone());
-        Box::new(Controller { origin: self.origin, driver, numbers: Numbers::default(), present: false })
+        Box::new(Controller { origin: self.origin, driver, numbers: Numbers::default(), present: false, older: false })
     }
 }
 
@@ -109,6 +109,8 @@ pub struct Controller {
     numbers: Numbers,
     /// The last packet of the ACK that is being listed belongs to the present packet number space.
     present: bool,
+    /// It belongs to an older one.
+    older: bool,
 }
 
 impl Controller {
@@ -122,6 +124,7 @@ impl Controller {
         let now = since(self.origin, now);
         let sent = since(self.origin, sent);
         self.present = self.numbers.is_present(sent);
+        self.older = !self.present;
         let fresh = sent >= self.driver.recovery_began();
         let srtt = Nanos(u64::try_from(srtt.as_nanos()).unwrap_or(u64::MAX));
         self.driver.acked(now, AckedPacket { bytes, sent, position: None, fresh }, app_limited, srtt);
@@ -145,8 +148,9 @@ impl congestion::Controller for Controller {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
         let now = since(self.origin, now);
         // The number is of the space that was acknowledged, which only the packets listed before reveal.
+        let older = std::mem::take(&mut self.older);
         let largest = largest.filter(|_| std::mem::take(&mut self.present)).map(|pn| self.numbers.here(pn));
-        self.driver.end_acks(now, EndOfAcks { inflight: in_flight, app_limited, largest });
+        self.driver.end_acks(now, EndOfAcks { inflight: in_flight, app_limited, largest, older });
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost: u64) {
@@ -185,3 +189,6 @@ impl congestion::Controller for Controller {
         self
     }
 }
+
+#[cfg(test)]
+mod tests;

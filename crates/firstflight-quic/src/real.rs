@@ -28,7 +28,7 @@ pub struct Measured {
     /// Every byte was acknowledged, and every byte was right.
     pub complete: bool,
     /// Until every byte was acknowledged at the sender, or until the end.
-    pub ttlb: Nanos,
+    pub acked_after: Nanos,
     /// Until the last byte was read at the receiver, if it was.
     pub delivered_after: Option<Nanos>,
     /// Object bytes read at the receiver.
@@ -246,7 +246,7 @@ impl Sender {
         let notes = book.take_notes();
         Ok(Measured {
             complete: complete && read.last().is_some_and(|(_, delivered)| *delivered == object),
-            ttlb: since(ended),
+            acked_after: since(ended),
             delivered_after: read.last().filter(|(_, delivered)| *delivered == object).map(|(at, _)| since(*at)),
             delivered: read.last().map_or(0, |(_, delivered)| *delivered),
             packets_sent: book.packets_sent(),

@@ -178,7 +178,7 @@ impl Controller {
         let inflight = self.inflight.saturating_add(damage.map_or(0, |damage| damage.lost));
         let app_limited = self.app_limited;
         self.driver.acked(now, AckedPacket { bytes, sent, position, fresh }, app_limited, self.srtt);
-        self.driver.end_acks(now, EndOfAcks { inflight, app_limited, largest: position });
+        self.driver.end_acks(now, EndOfAcks { inflight, app_limited, largest: position, older: position.is_none() });
         if let Some(damage) = damage {
             self.driver.damage(now, damage);
         }

@@ -50,6 +50,7 @@ fn bad_requests_get_their_status_and_nothing_else() {
         ("GET", "/bytes/%00", vec![], 400, None),
         ("GET", "/bytes/-5MB", vec![], 400, None),
         ("GET", "/bytes/99999999999999GB", vec![], 404, None),
+        ("GET", "/%zz", vec![], 400, None),
         ("GET", "/etc/passwd", vec![], 404, None),
         ("GET", &long, vec![], 414, None),
         ("GET", "/bytes/1MB", vec![("x-large", &large)], 431, None),
@@ -176,6 +177,9 @@ fn what_is_no_request_at_all_is_an_error_of_its_stream_or_connection() {
         ("no method", headers(&GET[1..]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
         ("no authority", headers(&[GET[0], GET[1], GET[3]]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
         ("two authorities", with(&[(b"host", b"elsewhere")]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
+        ("two methods", with(&[GET[0]]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
+        ("two paths", with(&[(b":path", b"/bytes/2kB")]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
+        ("two schemes behind a field", with(&[(b"x-a", b"1"), GET[1]]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
         ("nothing", vec![], Became::Reset(Code::H3_REQUEST_INCOMPLETE.value())),
         ("data first", frame(0, b"hello"), Became::Closed(Code::H3_FRAME_UNEXPECTED.value())),
         ("a field block that is none", frame(1, &[0xff; 20]), Became::Closed(Code::QPACK_DECOMPRESSION_FAILED.value())),
@@ -187,6 +191,30 @@ fn what_is_no_request_at_all_is_an_error_of_its_stream_or_connection() {
         }
         let good = fetch(&served.wanting("/bytes/100kB"), |_, _| Ok(())).await.unwrap();
         assert_eq!(good.bytes, 100_000, "the server lives on");
+        served.end().await;
+    });
+}
+
+#[test]
+fn a_push_stream_of_a_client_ends_its_connection() {
+    runtime().block_on(async {
+        let served = Served::start(options("slowstart")).await;
+        // The type in every length that an integer may have.
+        for kind in [&[1][..], &[0x40, 1], &[0x80, 0, 0, 1], &[0xc0, 0, 0, 0, 0, 0, 0, 1]] {
+            let (_endpoint, connection) = quinn(served.address).await;
+            let mut push = connection.open_uni().await.unwrap();
+            push.write_all(&[kind, &[0]].concat()).await.unwrap();
+            let closed = tokio::time::timeout(Duration::from_secs(15), connection.closed()).await.expect("an end in time");
+            let quinn::ConnectionError::ApplicationClosed(close) = closed else { panic!("{closed}") };
+            assert_eq!(close.error_code.into_inner(), Code::H3_STREAM_CREATION_ERROR.value(), "{kind:?}");
+        }
+        // A stream of a kind that means nothing is read and forgotten.
+        let (_endpoint, connection) = quinn(served.address).await;
+        let mut reserved = connection.open_uni().await.unwrap();
+        reserved.write_all(&[0x21, 1, 1, 1]).await.unwrap();
+        let good = fetch(&served.wanting("/bytes/100kB"), |_, _| Ok(())).await.unwrap();
+        assert_eq!((good.bytes, connection.close_reason()), (100_000, None));
+        connection.close(0_u32.into(), b"");
         served.end().await;
     });
 }

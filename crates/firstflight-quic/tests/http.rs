@@ -145,6 +145,10 @@ fn a_folder_is_served_and_nothing_outside_of_it() {
         std::fs::write(outside.path().join("secret"), "secret").unwrap();
         std::os::unix::fs::symlink(outside.path().join("secret"), folder.path().join("link")).unwrap();
         std::os::unix::fs::symlink("below", folder.path().join("inside")).unwrap();
+        std::fs::write(folder.path().join(".hidden"), "hidden").unwrap();
+        std::fs::create_dir(folder.path().join(".folder")).unwrap();
+        std::fs::write(folder.path().join(".folder/file"), "hidden").unwrap();
+        std::os::unix::fs::symlink(".hidden", folder.path().join("to-hidden")).unwrap();
         let served = Served::start(ServerOptions { folder: Some(folder.path().to_owned()), ..options("slowstart") }).await;
         let rows = [
             ("/below/a%20page.html", 200, 5),
@@ -153,6 +157,9 @@ fn a_folder_is_served_and_nothing_outside_of_it() {
             ("/no-such-file", 404, 0),
             ("/link", 404, 0),
             ("/below/..%2f..%2fsecret", 400, 0),
+            ("/.hidden", 404, 0),
+            ("/.folder/file", 404, 0),
+            ("/to-hidden", 404, 0),
         ];
         for (path, status, bytes) in rows {
             let fetched = fetch(&served.wanting(path), nothing).await.unwrap();
@@ -161,7 +168,15 @@ fn a_folder_is_served_and_nothing_outside_of_it() {
         let fetched = fetch(&served.wanting("/below/a%20page.html"), nothing).await.unwrap();
         assert_eq!(fetched.fields[http::header::CONTENT_TYPE], "text/html");
         assert_eq!(fetched.verified, Verified::Length, "nobody knows what should be in a file");
+        let missing = fetch(&served.wanting("/no-such-file"), nothing).await.unwrap();
+        assert_eq!(missing.verified, Verified::Nothing, "an answer that is not the object says nothing about it");
         served.end().await;
+        let options = ServerOptions { folder: Some(folder.path().to_owned()), hidden: true, ..options("slowstart") };
+        let asked = Served::start(options).await;
+        for path in ["/.hidden", "/.folder/file", "/to-hidden"] {
+            assert_eq!(fetch(&asked.wanting(path), nothing).await.unwrap().bytes, 6, "{path}, if it is asked for");
+        }
+        asked.end().await;
     });
 }
 
@@ -174,7 +189,7 @@ fn only_the_holder_of_the_pinned_key_is_believed() {
         assert!(believed.is_ok(), "{believed:?}");
         for trust in [Trust::Pin("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=".into()), Trust::System] {
             let refused = fetch(&Fetch { trust: trust.clone(), ..wanted.clone() }, nothing).await;
-            assert!(matches!(refused, Err(FetchError::Failed(_) | FetchError::Bad(_))), "{trust:?}: {refused:?}");
+            assert!(matches!(refused, Err(FetchError::Untrusted(_))), "{trust:?}: {refused:?}");
         }
         served.end().await;
     });
@@ -278,6 +293,84 @@ fn metrics_count_what_happened() {
         assert!(text.contains("firstflight_time_to_last_byte_seconds_bucket{"), "{text}");
         assert!(text.contains("arm=\"rapid"), "{text}");
         served.end().await;
+    });
+}
+
+#[test]
+fn bytes_are_counted_while_they_are_sent() {
+    runtime().block_on(async {
+        let served = Served::start(options("slowstart")).await;
+        let wanted = Fetch { window: 50_000, ..served.wanting("/bytes/1GB") };
+        let (begun, reached) = tokio::sync::oneshot::channel();
+        let mut begun = Some(begun);
+        let download = tokio::spawn(async move {
+            let take = move |_: Option<u64>, _: &[u8]| {
+                if let Some(begun) = begun.take() {
+                    let _ = begun.send(());
+                }
+                std::thread::sleep(Duration::from_millis(5));
+                Ok(())
+            };
+            fetch(&wanted, take).await
+        });
+        reached.await.unwrap();
+        let at = served.metrics;
+        let text = tokio::task::spawn_blocking(move || metrics(at)).await.unwrap();
+        assert!(count(&text, "firstflight_bytes_sent_total") > 0 && count(&text, "firstflight_packets_sent_total") > 0, "{text}");
+        let (done, enough) = served.stop();
+        drop(enough);
+        done.await.unwrap();
+        drop(download.await.unwrap());
+    });
+}
+
+#[test]
+#[ignore = "passes alone; beside other tests on a busy machine the connection falls silent in about half of the runs, and why is not known yet"]
+fn responses_that_wait_for_credit_of_the_connection_can_be_cancelled() {
+    const CANCELLED: usize = 10;
+    runtime().block_on(async {
+        let mut patient = options("slowstart");
+        // A place for every request but no more, and nothing that ends a response early.
+        patient.limits.requests = CANCELLED as u32 + 1;
+        patient.limits.patience = Duration::from_secs(3600);
+        let served = Served::start(patient).await;
+        let mut transport = quinn::TransportConfig::default();
+        transport.receive_window(50_000_u32.into()).stream_receive_window(1_000_000_u32.into());
+        let (_endpoint, connection) = served::quinn_with(served.address, transport).await;
+        let (mut driver, mut requests) = h3::client::new(h3_quinn::Connection::new(connection)).await.unwrap();
+        let driving = tokio::spawn(async move { driver.wait_idle().await });
+        let mut ask = async |path: &str| {
+            let request = http::Request::get(format!("https://localhost{path}")).body(()).unwrap();
+            let mut stream = requests.send_request(request).await.unwrap();
+            stream.finish().await.unwrap();
+            stream
+        };
+        let events = async {
+            // Takes all the credit of the connection and gives none back.
+            let mut greedy = ask("/bytes/1MB").await;
+            assert_eq!(greedy.recv_response().await.unwrap().status(), StatusCode::OK);
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            for _ in 0..CANCELLED {
+                ask("/bytes/1GB").await.stop_sending(h3::error::Code::H3_REQUEST_CANCELLED);
+            }
+            // The places of the cancelled ones are free although there is no credit yet.
+            let mut next = Vec::new();
+            for _ in 0..CANCELLED {
+                next.push(ask("/bytes/1kB").await);
+            }
+            // With credit the answers come, those that were not cancelled.
+            while greedy.recv_data().await.unwrap().is_some() {}
+            for stream in &mut next {
+                assert_eq!(stream.recv_response().await.unwrap().status(), StatusCode::OK);
+                while stream.recv_data().await.unwrap().is_some() {}
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), events).await.expect("a cancelled response gives its place back");
+        driving.abort();
+        drop(requests);
+        let (done, enough) = served.stop();
+        drop(enough);
+        done.await.unwrap();
     });
 }
 

@@ -1,9 +1,9 @@
 //! The virtual-time rig: deterministic, complete, and the arm it names is the arm that ran.
 
-use firstflight::{Nanos, Phase};
+use firstflight::{Nanos, Phase, Time};
 use firstflight_path::Path;
 use firstflight_quic::Plan;
-use firstflight_quic::rig::{Control, Outcome, Setup, run};
+use firstflight_quic::rig::{Control, Note, Outcome, Setup, Watch, run};
 
 fn trial(path: &str, arm: &str, object: u64) -> Outcome {
     let path = Path::parse(path).unwrap();
@@ -35,11 +35,11 @@ fn two_runs_are_the_same_run() {
 fn a_trial_adds_up() {
     for arm in ["slowstart", "slowstart/reno/immediate", "best", "rapid"] {
         let outcome = trial(SLIDE, arm, 5_000_000);
-        assert!(outcome.complete, "{arm}: not finished after {} ns", outcome.ttlb.0);
+        assert!(outcome.complete, "{arm}: not finished after {} ns", outcome.acked_after.0);
         assert_eq!(outcome.delivered, 5_000_000, "{arm}");
         let ideal = 30_000_000 + 5_000_000 * 8 * 10;
-        assert!(outcome.ttlb.0 > ideal, "{arm}: {} ns is faster than the path", outcome.ttlb.0);
-        assert!(outcome.delivered_after.unwrap() < outcome.ttlb, "{arm}: acknowledged before it was read");
+        assert!(outcome.acked_after.0 > ideal, "{arm}: {} ns is faster than the path", outcome.acked_after.0);
+        assert!(outcome.delivered_after.unwrap() < outcome.acked_after, "{arm}: acknowledged before it was read");
         assert_eq!(outcome.spurious_losses, 0, "{arm}: nothing is reordered here");
         assert_eq!(outcome.packets_lost, outcome.packets_dropped, "{arm}: every loss is noticed");
         assert!(outcome.retransmissions >= outcome.packets_lost, "{arm}: every loss is repaired");
@@ -87,7 +87,50 @@ fn a_path_that_delivers_nothing_stops_at_the_limit() {
     let limit = Nanos::from_secs(2);
     let setup = Setup { path: &path, control, datagram: 1472, ack_packet: 64, object: 10_000_000, limit, seed: 1, path_index: 0 };
     let outcome = run(&setup, None).unwrap();
-    assert!(!outcome.complete && outcome.ttlb == limit, "stopped after {} ns", outcome.ttlb.0);
+    assert!(!outcome.complete && outcome.acked_after == limit, "stopped after {} ns", outcome.acked_after.0);
+}
+
+/// Counts the datagrams of the receiver.
+#[derive(Default)]
+struct Answers(u64);
+
+impl Watch for Answers {
+    fn on_note(&mut self, _note: &Note, _begin: Time, _delivered: u64, _queue: u64) {}
+
+    fn on_answer(&mut self, _now: Time, _bytes: u64) {
+        self.0 += 1;
+    }
+}
+
+fn answers(path: &str) -> (u64, Outcome) {
+    let path = Path::parse(path).unwrap();
+    let control = Control::Noq(Plan::parse("oracle(exit=300000)").unwrap());
+    let limit = Nanos::from_secs(120);
+    let setup = Setup { path: &path, control, datagram: 1472, ack_packet: 64, object: 5_000_000, limit, seed: 1, path_index: 0 };
+    let mut answers = Answers::default();
+    let outcome = run(&setup, Some(&mut answers)).unwrap();
+    (answers.0, outcome)
+}
+
+#[test]
+fn what_the_receiving_host_merges_is_acknowledged_once() {
+    let (plain, one) = answers(SLIDE);
+    let (merged, other) = answers("rate=100Mbit,rtt=30ms,queue=30ms,gro=1ms:64kB");
+    assert!(one.complete && other.complete && other.delivered == 5_000_000);
+    // A packet of 1500 bytes takes 120 us: the first of a batch and the eight of the next millisecond, instead of two.
+    assert!(plain.abs_diff(one.packets_sent / 2) < 50, "{plain} ACKs of {} packets", one.packets_sent);
+    assert!((other.packets_sent / 9..other.packets_sent / 6).contains(&merged), "{merged} ACKs of {} packets", other.packets_sent);
+}
+
+#[test]
+fn the_handshake_measures_the_idle_path_whatever_its_return_path_does() {
+    for back in ["lte", "wifi", "geo_warm", "geo_cold", "leo", "nic", "batch:100ms:1", "lte,thin=4", "plain,thin=4", "lte,up_dup=10%"] {
+        let path = format!("rate=100Mbit,rtt=600ms,queue=30ms,return={back}");
+        let outcome = trial(&path, "slowstart", 300_000);
+        let handshake = outcome.handshake_rtt.unwrap();
+        assert!(outcome.complete, "{back}: not finished after {} ns", outcome.acked_after.0);
+        assert!(handshake.0.abs_diff(600_000_000) < 120_000, "{back}: the handshake measured {} ns", handshake.0);
+    }
 }
 
 #[cfg(feature = "quinn")]
@@ -132,8 +175,8 @@ mod quinn {
             ("best", "rate=100Mbit,rtt=600ms,queue=600ms", 30_000_000),
         ];
         for (arm, path, object) in table {
-            let ours = on(Control::Quinn(Plan::parse(arm).unwrap()), path, object).ttlb.0;
-            let own = on(Control::QuinnCubic, path, object).ttlb.0;
+            let ours = on(Control::Quinn(Plan::parse(arm).unwrap()), path, object).acked_after.0;
+            let own = on(Control::QuinnCubic, path, object).acked_after.0;
             assert!(ours < own, "{arm} on {path}: {ours} ns, quinn's own CUBIC {own} ns");
         }
     }

@@ -10,7 +10,7 @@ use crate::signals::Signals;
 use crate::spread::Spread;
 use crate::trace::{Id, Opening, Recorded, Sink, Step};
 use firstflight::arm::{Arm, ArmController};
-use firstflight::event::{Ready, Transport};
+use firstflight::event::{Phase, Ready, Transport};
 use firstflight::startup::ExitReason;
 use firstflight::{Ack, Config, Exit, Nanos, Sent, Time};
 use std::collections::HashMap;
@@ -75,6 +75,8 @@ pub struct Run {
     /// The most of its window that was ever in flight when the connection ended without an exit, in percent.
     pub used_percent: u64,
     pub(crate) controller: ArmController,
+    /// When the first data packet left.
+    start: Time,
     /// Nothing that follows can change how it left.
     settled: bool,
 }
@@ -214,7 +216,7 @@ impl Run {
             });
         }
         let cwnd = controller.cwnd();
-        Run { named: named.clone(), exact, left: None, aim: None, cwnd, used_percent: 0, controller, settled: false }
+        Run { named: named.clone(), exact, left: None, aim: None, cwnd, used_percent: 0, controller, start: opening.start, settled: false }
     }
 
     fn on_ack(&mut self, ack: &Ack, number: u64, meter: &Meter, round: Nanos) {
@@ -230,6 +232,7 @@ impl Run {
             self.controller.on_ack(&Ack { cwnd_limited: limited, acked_fresh: ack.acked, ..*ack });
         }
         self.note(ack.now, number, meter, round);
+        self.note_drain(ack, number, meter, round);
         if self.left.is_none() {
             self.used_percent = ack.inflight_before.saturating_mul(100) / cwnd.max(1);
             if let Some(ssthresh) = self.controller.ssthresh()
@@ -238,6 +241,33 @@ impl Run {
                 self.aim = Some(Aim { ssthresh, at: ack.now, cwnd: self.controller.cwnd() });
             }
         }
+    }
+
+    /// SEARCH has found its exit and drains, by sending less than is acknowledged: the recorded sender does not, and the drain would never be
+    /// over. What was found is the exit, with the window and the moment of the finding.
+    fn note_drain(&mut self, ack: &Ack, number: u64, meter: &Meter, round: Nanos) {
+        if self.exact || self.left.is_some() || self.controller.phase() != Phase::Drain {
+            return;
+        }
+        let mut target = None;
+        self.controller.signals(&mut |name, value| {
+            if name == "search_empty_queue_target_bytes" {
+                target = Some(value);
+            }
+        });
+        let cwnd = self.controller.cwnd();
+        let exit = Exit {
+            reason: ExitReason::Flattened,
+            at: ack.now,
+            since_first_send: ack.now.since(self.start),
+            rounds: self.controller.rounds(),
+            detect_cwnd: cwnd,
+            cwnd,
+            inflight: ack.inflight_before,
+            estimate: target,
+        };
+        self.left = Some(Left { exit, ack: number, rate: meter.recent(ack.now, round) });
+        self.settled = true;
     }
 
     /// Looks whether it has left, or has come back because the loss was none.

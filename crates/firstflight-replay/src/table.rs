@@ -133,9 +133,9 @@ impl<S: Sink> Rows<S> for OwnRows {
 
 /// Where the columns are.
 struct Columns {
-    time: (usize, f64),
+    time: (usize, u64),
     acked: usize,
-    rtt: Option<(usize, f64)>,
+    rtt: Option<(usize, u64)>,
     lost: Option<usize>,
     inflight: Option<usize>,
     sequence: Option<(usize, usize)>,
@@ -153,8 +153,8 @@ impl Columns {
     fn find(names: &[String]) -> Result<Columns, String> {
         let at = |wanted: &[&str]| names.iter().position(|name| wanted.contains(&name.as_str()));
         // Nanoseconds per unit.
-        let scaled = |stem: &str, also: &[(&str, f64)]| {
-            let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+        let scaled = |stem: &str, also: &[(&str, u64)]| {
+            let units = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
             let named = units.iter().find_map(|(unit, scale)| Some((at(&[format!("{stem}_{unit}").as_str()])?, *scale)));
             named.or_else(|| also.iter().find_map(|(name, scale)| Some((at(&[name])?, *scale))))
         };
@@ -166,7 +166,7 @@ impl Columns {
             return Err(missing("`inflight_bytes`, nor `una` and `nxt`,"));
         }
         Ok(Columns {
-            time: scaled("time", &[("now_us", 1e3), ("now_ns", 1.0)])
+            time: scaled("time", &[("now_us", 1_000), ("now_ns", 1)])
                 .ok_or_else(|| missing("`time_ns`, `time_us`, `time_ms` or `time_s`"))?,
             acked: at(&["acked_bytes", "bytes_acked"]).ok_or_else(|| missing("`acked_bytes`"))?,
             rtt: scaled("rtt", &[]),
@@ -195,6 +195,8 @@ struct AckRows {
 /// What rows of one connection add up to.
 struct Sender {
     id: Id,
+    /// What is added to the times of its rows.
+    shift: Nanos,
     rtt: Rtt,
     last: Time,
     delivered: u64,
@@ -247,13 +249,29 @@ impl Cells<'_> {
         }
     }
 
-    fn nanos(&self, (index, scale): (usize, f64), what: &str) -> Result<u64, String> {
-        Ok((self.number(index, what)? * scale + 0.5) as u64)
+    fn nanos(&self, (index, scale): (usize, u64), what: &str) -> Result<u64, String> {
+        match decimal(&self.text(index), scale) {
+            Some(nanos) => Ok(nanos),
+            None => Ok((self.number(index, what)? * scale as f64 + 0.5) as u64),
+        }
     }
 
     fn flag(&self, index: Option<usize>) -> bool {
         index.is_some_and(|index| matches!(&self.0[index], b"1" | b"true" | b"True" | b"yes"))
     }
+}
+
+/// A plain decimal number times `scale`, to the nearest whole: a double cannot tell microseconds apart since 1970.
+fn decimal(text: &str, scale: u64) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !digits(part) {
+        return None;
+    }
+    let unit = 10_u128.pow(u32::try_from(part.len()).ok()?);
+    let part = if part.is_empty() { 0 } else { part.parse::<u128>().ok()? };
+    let part = u64::try_from((part * u128::from(scale) + unit / 2) / unit).ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(scale)?.checked_add(part)
 }
 
 impl AckRow {
@@ -296,8 +314,12 @@ impl AckRows {
             sink.close(sender.id);
         }
         let (before, mss) = (row.before(), row.mss);
+        // The first flight left a round trip before its first ACK, which the clock of the table may not reach back to. In whole seconds, so
+        // that clocks which count in coarser units see the rows where they were.
+        let rtt = row.rtt.unwrap_or(Nanos::ZERO);
+        let shift = Nanos::from_secs(rtt.0.saturating_sub(row.now.0).div_ceil(1_000_000_000));
         let says_quic = self.columns.transport.is_some_and(|index| cells.text(index) == "quic");
-        let start = Time(row.now.0.saturating_sub(row.rtt.map_or(0, |rtt| rtt.0)));
+        let start = Time((row.now + shift).0.saturating_sub(rtt.0));
         let first = row.sequence.map_or(0, |(una, _)| una.saturating_sub(row.acked));
         let id = sink.open(Opening {
             name: if key.is_empty() { self.file.clone() } else { format!("{} {key}", self.file) },
@@ -317,7 +339,7 @@ impl AckRows {
         let nxt = first.saturating_add(before);
         let sent = Sent { now: start, bytes: before, nxt: Seq(nxt), inflight: before, srtt: None };
         sink.step(id, &Step::Sent(sent, before + before.div_ceil(mss) * HEADERS));
-        let sender = Sender { id, rtt: Rtt::default(), last: start, delivered: 0, sent: before, una: first, nxt, mss };
+        let sender = Sender { id, shift, rtt: Rtt::default(), last: start, delivered: 0, sent: before, una: first, nxt, mss };
         self.senders.insert(key.to_owned(), sender);
     }
 }
@@ -325,7 +347,8 @@ impl AckRows {
 impl Sender {
     /// What one row adds.
     fn take(&mut self, row: &AckRow, sink: &mut impl Sink) -> Result<(), String> {
-        let &AckRow { now, acked, rtt, lost, mss, .. } = row;
+        let &AckRow { acked, rtt, lost, mss, .. } = row;
+        let now = row.now + self.shift;
         if now < self.last {
             return Err(format!("the time goes back by {} ns", self.last.0 - now.0));
         }

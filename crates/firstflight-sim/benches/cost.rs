@@ -53,7 +53,7 @@ fn alone(host: Hosts, path: &str, arm: &str, object: u64) -> u64 {
 fn together(host: Hosts, flows: u64, object: u64) -> u64 {
     let path = Path::parse(&format!("rate={}Mbit,rtt=30ms,queue=1bdp", 100 * flows)).expect("a path");
     let arm = Arm::parse("oracle(exit=360000)").expect("an arm");
-    let shared = Shared { path: &path, host, limit: Nanos::from_secs(1_000), seed: 1, path_index: 0, sample: None };
+    let shared = Shared { path: &path, host, limit: Nanos::from_secs(1_000), seed: 1, path_index: 0, sample: None, jitter: Nanos::ZERO };
     let plan = |flow: u64| {
         let start = flow * 100_000;
         let controller = arm.controller(host.config(), 0, Time(start), Seq(0));

@@ -63,7 +63,8 @@ impl Scenario {
             let outcome = run(&setup, self.controller(0), &mut Nobody)?;
             return Ok((outcome.packets_sent - outcome.packets_dropped, outcome.packets_dropped, outcome.delivered));
         }
-        let shared = Shared { path: &self.path, host, limit: Nanos(self.limit()), seed: 1, path_index: 0, sample: None };
+        let shared =
+            Shared { path: &self.path, host, limit: Nanos(self.limit()), seed: 1, path_index: 0, sample: None, jitter: Nanos::ZERO };
         let plan = |flow: u64| {
             let start = self.handshake() + flow * 1_000_000;
             FlowPlan::<AnyStartup> {
@@ -110,7 +111,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arm = match (word("cc", "cubic").as_str(), number("hystart", "1")?) {
         ("newreno", _) => "slowstart/reno/prr@(pace=off)",
         (_, 0) => "slowstart/cubic/prr@(pace=off)",
-        _ => "hystart(profile=ns3)/cubic/prr@(pace=off)",
+        _ => "hystart(profile=ns3)/cubic(floor20=on)/prr@(pace=off)",
     };
     // ns-3 gives propagation; the idle round trip here has the serialization of a packet and its ACK in it.
     let serial = |bytes: u64| bytes * 8_000 / rate_mbps;

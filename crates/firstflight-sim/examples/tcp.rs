@@ -29,7 +29,7 @@ fn main() {
         println!(
             "{arm}: {:?} ttlb {:.1} ms, sent {}, dropped {}, lost {}, spurious {}, repeats {} (lost {}), rtos {}, probes {}, recoveries {} (below {}), undone {}, {:.2} Mpkt/s",
             o.stop,
-            o.ttlb.0 as f64 / 1e6,
+            o.acked_after.0 as f64 / 1e6,
             o.packets_sent,
             o.packets_dropped,
             o.packets_lost,

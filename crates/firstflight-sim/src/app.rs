@@ -89,6 +89,8 @@ pub struct Part {
     pub taken: Option<Time>,
     /// When its first byte was first sent.
     pub first_sent: Option<Time>,
+    /// When its last byte, and all before it, had reached the receiver.
+    pub delivered: Option<Time>,
     /// When its last byte, and all before it, was acknowledged.
     pub acked: Option<Time>,
     /// Packets of it that the path dropped, repeats included.
@@ -101,7 +103,12 @@ impl Part {
         self.to - self.from
     }
 
-    /// Time to last byte as a server sees it: from the first byte sent to the last one acknowledged.
+    /// Completion time: from the first byte sent to the last one delivered in order at the receiver.
+    pub fn delivered_after(&self) -> Option<Nanos> {
+        Some(self.delivered?.since(self.first_sent?))
+    }
+
+    /// Latency as a server sees it: from the first byte sent to the last one acknowledged.
     pub fn latency(&self) -> Option<Nanos> {
         Some(self.acked?.since(self.first_sent?))
     }
@@ -144,8 +151,9 @@ pub(crate) struct Application {
     start: Time,
     parts: Vec<Part>,
     next_write: Option<Time>,
-    /// Parts taken by the buffer, and acknowledged.
+    /// Parts taken by the buffer, delivered, and acknowledged.
     taken: usize,
+    delivered: usize,
     acked: usize,
     done: bool,
 }
@@ -156,7 +164,12 @@ impl Application {
             App::Responses(responses) => responses.first().map(|first| start + first.pause),
             App::Bulk(_) | App::Endless | App::Video { .. } | App::Blocks { .. } => Some(start),
         };
-        Application { app, start, parts: Vec::new(), next_write, taken: 0, acked: 0, done: next_write.is_none() }
+        Application { app, start, parts: Vec::new(), next_write, taken: 0, delivered: 0, acked: 0, done: next_write.is_none() }
+    }
+
+    /// It starts at `start` and not when it was meant to. Only before it wrote anything.
+    pub fn restart(&mut self, start: Time) {
+        *self = Application::new(self.app.clone(), start);
     }
 
     /// When it wants to write next, if that depends on time alone.
@@ -180,7 +193,7 @@ impl Application {
     fn write(&mut self, now: Time, bytes: u64) {
         let from = self.written();
         let to = from.saturating_add(bytes);
-        self.parts.push(Part { from, to, written: now, taken: None, first_sent: None, acked: None, dropped: 0 });
+        self.parts.push(Part { from, to, written: now, taken: None, first_sent: None, delivered: None, acked: None, dropped: 0 });
     }
 
     /// The stream is acknowledged up to `acked`, and the buffer takes it up to `accepts`. Returns how far it is written, if that changed.
@@ -236,6 +249,14 @@ impl Application {
                 self.write(now, block.max(1));
                 None
             }
+        }
+    }
+
+    /// The stream reached the receiver in order up to `delivered`.
+    pub fn on_delivered(&mut self, now: Time, delivered: u64) {
+        while let Some(part) = self.parts.get_mut(self.delivered).filter(|part| part.to <= delivered) {
+            part.delivered = Some(now);
+            self.delivered += 1;
         }
     }
 

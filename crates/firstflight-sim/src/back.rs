@@ -14,6 +14,8 @@ pub struct Leaving<A> {
     pub len: u32,
     /// A later one says everything this one says.
     pub pure: bool,
+    /// It answers the handshake, and says nothing else.
+    pub opens: bool,
     /// What it says.
     pub packet: A,
 }

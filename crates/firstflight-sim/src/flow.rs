@@ -12,7 +12,7 @@ use crate::told::{Core, Tape};
 use crate::wire::{Arrives, Wire};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time, Told};
-use firstflight_path::{Fate, Link};
+use firstflight_path::{Fate, Link, Purpose, Stream};
 use hdrhistogram::Histogram;
 
 /// No event is due.
@@ -29,6 +29,8 @@ pub trait Ends {
     /// A data packet as the sender knows it.
     type Sent: Copy;
 
+    /// The sender's handshake is over at `now` and gave an RTT sample. `late`: that is not when its controller was made to start.
+    fn establish(&mut self, now: Time, handshake_rtt: Nanos, late: bool);
     /// The sender's controller.
     fn controller(&self) -> &Core<Self::Startup>;
     /// What it was told since this was last asked, if somebody keeps that.
@@ -128,6 +130,31 @@ fn due(time: Option<Time>) -> u64 {
     time.map_or(NEVER, |time| time.0)
 }
 
+/// How late a host's timers are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Late {
+    draws: Stream,
+    /// ns.
+    most: u64,
+}
+
+impl Late {
+    /// By up to `most`, by these draws.
+    pub const fn new(draws: Stream, most: Nanos) -> Late {
+        Late { draws, most: most.0 }
+    }
+
+    /// When what is due at `at` happens: the same however often that is asked.
+    #[inline]
+    pub fn of(&self, at: u64) -> u64 {
+        if self.most == 0 || at == NEVER {
+            return at;
+        }
+        let late = (u128::from(self.draws.value(at)) * (u128::from(self.most) + 1)) >> 64;
+        at.saturating_add(late as u64)
+    }
+}
+
 /// One flow that carries one object, or what an application writes.
 ///
 /// Laid out by hand: first what every event touches, then what only some do.
@@ -141,6 +168,8 @@ pub struct Flow<E: Ends> {
     app: Option<Box<Application>>,
     /// What this flow's way is longer than the path, ns: there and back.
     extra: (u64, u64),
+    /// How late its timers are, of which none fires early.
+    late: Late,
     id: u32,
     delivered_at: Option<Time>,
     drops: Drops,
@@ -157,13 +186,21 @@ impl<E: Ends> Flow<E> {
         let (data, acks) = (Wire::default(), Wire::default());
         let due = Due { data: NEVER, acks: NEVER, held_ack: NEVER, release: NEVER, timer: NEVER, app: NEVER, missing: Some(object) };
         let (app, delivered_at, drops) = (None, None, Drops::default());
-        Flow { due, data, acks, ends, queue_us, app, extra: (0, 0), id, delivered_at, drops }
+        let late = Late::new(Stream::new(0, 0, Purpose::FlowStart), Nanos::ZERO);
+        Flow { due, data, acks, ends, queue_us, app, extra: (0, 0), late, id, delivered_at, drops }
     }
 
     /// This flow's round trip is so much longer than the path's.
     #[must_use]
     pub fn farther(mut self, rtt: Nanos) -> Flow<E> {
         self.extra = (rtt.0 / 2, rtt.0 - rtt.0 / 2);
+        self
+    }
+
+    /// Its loss and probe timers fire so late.
+    #[must_use]
+    pub(crate) fn late(mut self, late: Late) -> Flow<E> {
+        self.late = late;
         self
     }
 
@@ -177,6 +214,11 @@ impl<E: Ends> Flow<E> {
             self.app = Some(Box::new(app));
         }
         self
+    }
+
+    /// When its first data left.
+    pub(crate) fn first_sent(&self) -> Option<Time> {
+        self.ends.first_sent()
     }
 
     /// Data packets that are neither dropped nor at the receiver yet.
@@ -201,6 +243,20 @@ impl<E: Ends> Flow<E> {
     pub fn next_event(&self) -> u64 {
         let Due { data, acks, held_ack, release, timer, app, .. } = self.due;
         data.min(acks).min(held_ack).min(release).min(timer).min(app)
+    }
+
+    /// What its way is longer than the path, ns: there and back.
+    pub(crate) fn extra(&self) -> (u64, u64) {
+        self.extra
+    }
+
+    /// Its handshake is over, see [`Ends::establish`]. Only for flows between senders that were made unopened, and before anything else.
+    pub(crate) fn open(&mut self, now: Time, handshake_rtt: Nanos, late: bool) {
+        self.ends.establish(now, handshake_rtt, late);
+        if let Some(app) = self.app.as_mut().filter(|_| late) {
+            app.restart(now);
+            self.due.app = due(app.next_write());
+        }
     }
 
     /// The first packets leave.
@@ -256,6 +312,9 @@ impl<E: Ends> Flow<E> {
             if self.due.missing.is_some_and(|object| self.ends.delivered() >= object) {
                 (self.due.missing, self.delivered_at) = (None, Some(Time(now)));
             }
+            if let Some(app) = &mut self.app {
+                app.on_delivered(Time(now), self.ends.delivered());
+            }
             if let Some(packet) = ack {
                 self.return_ack(now, packet, back, observer);
             }
@@ -266,7 +325,7 @@ impl<E: Ends> Flow<E> {
 
     #[inline]
     fn note_sender(&mut self) {
-        (self.due.release, self.due.timer) = (due(self.ends.release_at()), due(self.ends.timer_at()));
+        (self.due.release, self.due.timer) = (due(self.ends.release_at()), self.late.of(due(self.ends.timer_at())));
     }
 
     /// The application looks at what was accepted and acknowledged. Returns whether it wrote.
@@ -360,7 +419,7 @@ impl<E: Ends> Flow<E> {
         if O::LISTENS {
             observer.on_acknowledgement(self.id, Time(now), self.ends.ack_len(&packet));
         }
-        let leaving = Leaving { flow: self.id, len: self.ends.ack_len(&packet), pure: E::is_pure(&packet), packet };
+        let leaving = Leaving { flow: self.id, len: self.ends.ack_len(&packet), pure: E::is_pure(&packet), opens: false, packet };
         back.send(now, leaving, |at| self.hear(at, packet));
     }
 
@@ -412,7 +471,7 @@ impl<E: Ends> Flow<E> {
         let first = self.ends.first_sent().unwrap_or_default();
         let controller = self.ends.controller();
         let mut outcome = Outcome::empty(stop, self.queue_us);
-        outcome.ttlb = Time(now).since(first);
+        outcome.acked_after = Time(now).since(first);
         outcome.delivered_after = self.delivered_at.map(|at| at.since(first));
         outcome.delivered = self.ends.delivered();
         outcome.drops = self.drops;

@@ -11,6 +11,7 @@ pub mod back;
 pub mod flow;
 mod ledger;
 pub mod observe;
+mod opening;
 pub mod outcome;
 pub mod pacer;
 pub mod pool;
@@ -24,6 +25,6 @@ pub mod wire;
 
 pub use app::{App, Part, Response};
 pub use observe::{Event, Heard, Nobody, Observer, Packet, Snapshot};
-pub use outcome::{Drops, Episode, Outcome, Stop, fairness_ppm};
-pub use sharing::{FlowPlan, Shared, SharedOutcome, run_flows};
+pub use outcome::{Drops, Episode, Measure, Outcome, Stop, fairness_ppm};
+pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome, run_flows};
 pub use trial::{Hosts, Setup, run, run_unheard};

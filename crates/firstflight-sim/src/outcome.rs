@@ -61,6 +61,23 @@ impl Drops {
     }
 }
 
+/// A measure that a testbed may be unable to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// [`Outcome::drops`]: drops by cause.
+    Drops,
+    /// [`Outcome::lost_retransmissions`].
+    LostRetransmissions,
+    /// [`Outcome::rtos`].
+    Rtos,
+    /// [`Outcome::recoveries_below_ssthresh`].
+    RecoveriesBelowSsthresh,
+    /// [`Outcome::recoveries_timed_out`].
+    RecoveriesTimedOut,
+    /// [`Outcome::episodes`].
+    Episodes,
+}
+
 /// Why a trial stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
@@ -75,9 +92,9 @@ pub enum Stop {
 pub struct Outcome {
     /// Why it stopped.
     pub stop: Stop,
-    /// From the first byte sent until every byte was acknowledged at the sender (or until the stop).
-    pub ttlb: Nanos,
-    /// From the first byte sent until the last one was delivered in order at the receiver; `None` if it was not.
+    /// The sender's clock: from the first byte sent until every byte was acknowledged there (or until the stop).
+    pub acked_after: Nanos,
+    /// Completion time: from the first byte sent until the last one was delivered in order at the receiver; `None` if it was not.
     pub delivered_after: Option<Nanos>,
     /// Object bytes delivered in order at the receiver.
     pub delivered: u64,
@@ -125,14 +142,27 @@ pub struct Outcome {
     pub cwnd_max: u64,
     /// What the application wrote, part by part; empty for a plain object.
     pub parts: Vec<Part>,
+    /// What the testbed could not know: these fields say nothing, and whoever shows an outcome reads them through [`Outcome::known`].
+    pub unknown: &'static [Measure],
 }
 
 impl Outcome {
+    /// The value of a measure, if the testbed could know it.
+    pub fn known<T>(&self, measure: Measure, value: T) -> Option<T> {
+        (!self.unknown.contains(&measure)).then_some(value)
+    }
+
+    /// All of it reached its end within the limit: every byte of an object was delivered in order at the receiver, whether or not the last
+    /// acknowledgement got back in time, or an application without a last byte came to its end.
+    pub fn complete(&self) -> bool {
+        self.delivered_after.is_some() || self.stop == Stop::Complete
+    }
+
     /// Nothing measured yet but these.
     pub(crate) fn empty(stop: Stop, queue_us: Histogram<u32>) -> Outcome {
         Outcome {
             stop,
-            ttlb: Nanos::ZERO,
+            acked_after: Nanos::ZERO,
             delivered_after: None,
             delivered: 0,
             packets_sent: 0,
@@ -157,6 +187,7 @@ impl Outcome {
             queue_us,
             cwnd_max: 0,
             parts: Vec::new(),
+            unknown: &[],
         }
     }
 }

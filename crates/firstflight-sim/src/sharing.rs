@@ -5,8 +5,9 @@
 
 use crate::app::App;
 use crate::back::Way;
-use crate::flow::{Ends, Flow, NEVER};
+use crate::flow::{Ends, Flow, Late, NEVER};
 use crate::observe::Observer;
+use crate::opening::{Opened, Openings};
 use crate::outcome::{Outcome, Stop};
 use crate::trial::Hosts;
 use crate::{quic, tcp};
@@ -15,7 +16,7 @@ use firstflight::controller::Controller;
 use firstflight::recovery::AnyRecovery;
 use firstflight::startup::Startup;
 use firstflight::{Nanos, Time};
-use firstflight_path::{Link, Path, PathError};
+use firstflight_path::{Link, Path, PathError, Purpose, Stream};
 
 /// What all flows of a trial share.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +33,19 @@ pub struct Shared<'a> {
     pub path_index: u64,
     /// How often to note what every flow has delivered so far; never for `None`.
     pub sample: Option<Nanos>,
+    /// Handshakes, and with them starts, and the loss and probe timers of several flows are late by up to this, uniformly, by a draw of
+    /// seed, path, flow and the time that is due; see [`JITTER`]. Zero keeps all flows in step. A flow alone has nobody to be in step with,
+    /// and none of it.
+    pub jitter: Nanos,
 }
+
+/// How late starts and timers of hosts are: up to a millisecond, which is a tick of Linux's timer wheel at 1000 Hz (4 ms at 250 Hz) and
+/// of the timers of user space runtimes (tokio's wheel). Without it flows that start together stay in phase for ever: their probes leave
+/// in the same nanosecond in the same order, and where the queue holds fewer the same flows lose theirs each time. That the first RTT
+/// sample has it too matters most: timeouts are multiples of it, so what differs by a little at first differs by seconds after ten of them.
+///
+/// What a pacer releases, and an ACK that is held back, comes on time: both follow packets that the bottleneck has spread already.
+pub const JITTER: Nanos = Nanos(1_000_000);
 
 /// One flow of a trial.
 #[derive(Clone, Debug)]
@@ -43,7 +56,8 @@ pub struct FlowPlan<S: Startup> {
     pub pacer_burst: u64,
     /// What it carries. QUIC sends each part of it in packets of its own, and the last one of a part is as long as the others.
     pub app: App,
-    /// When its first packet leaves.
+    /// When its first data leaves, unless its handshake, an idle round trip before, has to wait: then so much later (but one that would
+    /// begin before time zero finds the path empty).
     pub start: Nanos,
     /// What its round trip is longer than the path's, half of it each way.
     pub rtt_extra: Nanos,
@@ -54,6 +68,8 @@ pub struct FlowPlan<S: Startup> {
 pub struct SharedOutcome {
     /// One by one, in the order of the plans. Times count from each flow's own first packet.
     pub flows: Vec<Outcome>,
+    /// When the first data of each left; `None` if the trial stopped before.
+    pub starts: Vec<Option<Time>>,
     /// Bytes delivered in order by each flow just before each multiple of the sampling time, the first one included.
     pub delivered: Vec<Vec<u64>>,
 }
@@ -80,23 +96,28 @@ pub fn run_flows<S: Startup, O: Observer>(
 ) -> Result<SharedOutcome, PathError> {
     let path = shared.path;
     let (forward, reverse) = path.open(shared.host.packet_bytes(), shared.host.ack_bytes(), shared.seed, shared.path_index)?;
-    let starts: Vec<u64> = plans.iter().map(|plan| plan.start.0).collect();
+    let jitter = if plans.len() > 1 { shared.jitter } else { Nanos::ZERO };
+    let draws = Stream::new(shared.seed, shared.path_index, Purpose::FlowStart);
+    let late = |id: u32| Late::new(draws.branch(u64::from(id)), jitter);
+    let starts = (0..).zip(&plans).map(|(id, plan)| (plan.start.0, late(id).of(plan.start.0) - plan.start.0)).collect();
     let awaited = plans.iter().filter(|plan| plan.app != App::Endless).count();
     let numbered = (0..).zip(plans);
     Ok(match shared.host {
         Hosts::Quic(host) => {
             let flows = numbered.map(|(id, FlowPlan { controller, pacer_burst, app, start, rtt_extra })| {
                 let (app, start) = (app.in_packets(host.payload()), Time(start.0));
-                let sender = quic::Sender::new(host, controller, pacer_burst, app.bytes(), Nanos(path.rtt()) + rtt_extra, start);
-                quic::Flow::new(id, host.receiving(path), sender, app.bytes()).farther(rtt_extra).written_by(&app, start)
+                let sender = quic::Sender::<S>::unopened(host, controller, pacer_burst, app.bytes());
+                let flow = quic::Flow::new(id, host.receiving(path), sender, app.bytes());
+                flow.farther(rtt_extra).late(late(id)).written_by(&app, start)
             });
             Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts, awaited).run(observer)
         }
         Hosts::Tcp(host) => {
             let flows = numbered.map(|(id, FlowPlan { controller, pacer_burst, app, start, rtt_extra })| {
                 let start = Time(start.0);
-                let sender = tcp::Sender::new(host, controller, pacer_burst, app.bytes(), Nanos(path.rtt()) + rtt_extra, start);
-                tcp::Flow::new(id, host.receiving(path), sender, app.bytes()).farther(rtt_extra).written_by(&app, start)
+                let sender = tcp::Sender::<S>::unopened(host, controller, pacer_burst, app.bytes());
+                let flow = tcp::Flow::new(id, host.receiving(path), sender, app.bytes());
+                flow.farther(rtt_extra).late(late(id)).written_by(&app, start)
             });
             Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts, awaited).run(observer)
         }
@@ -150,8 +171,7 @@ struct Bottleneck<E: Ends> {
     back: Way<E::Ack>,
     flows: Vec<Flow<E>>,
     turns: Earliest,
-    /// Flows that have not started, the next one last, with their times.
-    waiting: Vec<(u64, usize)>,
+    openings: Openings,
     /// When each flow was through.
     ends: Vec<Option<u64>>,
     /// Flows that are waited for.
@@ -162,13 +182,13 @@ struct Bottleneck<E: Ends> {
 }
 
 impl<E: Ends> Bottleneck<E> {
-    fn new(shared: &Shared<'_>, forward: Link, back: Way<E::Ack>, flows: Vec<Flow<E>>, starts: Vec<u64>, left: usize) -> Self {
-        let mut waiting: Vec<(u64, usize)> = starts.into_iter().zip(0..).collect();
-        waiting.sort_unstable();
-        waiting.reverse();
+    fn new(shared: &Shared<'_>, forward: Link, back: Way<E::Ack>, flows: Vec<Flow<E>>, starts: Vec<(u64, u64)>, left: usize) -> Self {
+        let ways = starts.into_iter().zip(flows.iter().map(Flow::extra));
+        let lengths = (shared.host.packet_bytes(), shared.host.ack_bytes());
+        let openings = Openings::new(ways, shared.path.rtt(), lengths, shared.host.handshake_timeout());
         let sample = shared.sample.filter(|every| every.0 > 0);
         let (turns, ends) = (Earliest::new(flows.len()), vec![None; flows.len()]);
-        Bottleneck { forward, back, flows, turns, waiting, ends, left, limit: shared.limit.0, sample, delivered: Vec::new() }
+        Bottleneck { forward, back, flows, turns, openings, ends, left, limit: shared.limit.0, sample, delivered: Vec::new() }
     }
 
     fn run<O: Observer>(mut self, observer: &mut O) -> SharedOutcome {
@@ -177,7 +197,7 @@ impl<E: Ends> Bottleneck<E> {
         while self.left > 0 {
             let (own, flow) = self.turns.first();
             let release = self.back.next_event();
-            let start = self.waiting.last().map_or(NEVER, |(at, _)| *at);
+            let start = self.openings.next();
             let next = own.min(release).min(start);
             while sample_at <= next.min(self.limit.saturating_sub(1)) {
                 self.delivered.push(self.flows.iter().map(Flow::delivered).collect());
@@ -192,18 +212,19 @@ impl<E: Ends> Bottleneck<E> {
                 self.flows[flow].step(now, &mut self.forward, &mut self.back, observer);
                 self.look_at(flow, now);
             } else if start == next {
-                self.begin(now, observer);
+                self.open(now, observer);
             } else {
                 self.release(now);
             }
         }
         // What is still under way when nobody is waited for any more, cross traffic that is, stops with the last.
         let stop = if self.left > 0 { self.limit } else { now };
+        let starts = self.flows.iter().map(Flow::first_sent).collect();
         let finish = |(flow, end): (Flow<E>, Option<u64>)| match end {
             Some(end) => flow.finish(end, Stop::Complete),
             None => flow.finish(stop, Stop::TimeLimit),
         };
-        SharedOutcome { flows: self.flows.into_iter().zip(self.ends).map(finish).collect(), delivered: self.delivered }
+        SharedOutcome { flows: self.flows.into_iter().zip(self.ends).map(finish).collect(), starts, delivered: self.delivered }
     }
 
     #[inline]
@@ -216,8 +237,10 @@ impl<E: Ends> Bottleneck<E> {
         self.turns.set(flow, if done { NEVER } else { self.flows[flow].next_event() });
     }
 
-    fn begin<O: Observer>(&mut self, now: u64, observer: &mut O) {
-        if let Some((_, flow)) = self.waiting.pop() {
+    /// The next step of a flow that is not under way.
+    fn open<O: Observer>(&mut self, now: u64, observer: &mut O) {
+        if let Some(Opened { flow, handshake_rtt, late }) = self.openings.step(now, &mut self.forward, &mut self.back) {
+            self.flows[flow].open(Time(now), handshake_rtt, late);
             self.flows[flow].begin(now, &mut self.forward, observer);
             self.look_at(flow, now);
         }
@@ -227,6 +250,10 @@ impl<E: Ends> Bottleneck<E> {
     fn release(&mut self, now: u64) {
         while let Some((at, ack)) = self.back.poll(now) {
             let flow = ack.flow as usize;
+            if ack.opens {
+                self.openings.release(flow, at);
+                continue;
+            }
             self.flows[flow].hear(at, ack.packet);
             if self.ends[flow].is_none() {
                 self.turns.set(flow, self.flows[flow].next_event());

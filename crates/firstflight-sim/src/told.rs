@@ -5,7 +5,7 @@ use firstflight::avoidance::AnyAvoidance;
 use firstflight::controller::Controller;
 use firstflight::recovery::AnyRecovery;
 use firstflight::startup::Startup;
-use firstflight::{Ack, Congestion, Nanos, Ready, Sent, Time, Told};
+use firstflight::{Ack, Congestion, Nanos, Ready, Sent, Seq, Time, Told};
 use std::fmt::Debug;
 use std::ops::Deref;
 
@@ -131,6 +131,11 @@ impl<S: Startup, L: Listener<S>> Driven<S, L> {
         if L::LISTENS {
             self.listener.heard(told(), &self.controller);
         }
+    }
+
+    /// See [`Controller::restart`]. No listener hears of it: it belongs to the making of the controller.
+    pub fn restart(&mut self, now: Time) {
+        self.controller.restart(now, Seq(0));
     }
 
     /// See [`Controller::on_handshake_rtt`].

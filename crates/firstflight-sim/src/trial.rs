@@ -7,6 +7,7 @@ use crate::outcome::{Outcome, Stop};
 use crate::told::{Core, Listener, Silent, Tape};
 use crate::{quic, tcp};
 use firstflight::controller::Config;
+use firstflight::signal::rtt::INITIAL_RTT;
 use firstflight::startup::Startup;
 use firstflight::{Nanos, Time};
 use firstflight_path::{Link, Path, PathError};
@@ -96,6 +97,15 @@ impl Hosts {
         match self {
             Hosts::Quic(host) => host.max_ack_delay,
             Hosts::Tcp(host) => host.ack_delay,
+        }
+    }
+
+    /// How long a sender waits for the answer to its first handshake packet until it repeats it.
+    pub const fn handshake_timeout(&self) -> Nanos {
+        match self {
+            // RFC 9002 section 6.2.2: a probe timeout of the initial RTT of 333 ms and four times its variation, half of that.
+            Hosts::Quic(_) => Nanos(3 * INITIAL_RTT.0),
+            Hosts::Tcp(host) => host.preset.initial_rto,
         }
     }
 

@@ -68,7 +68,7 @@ fn a_video_is_written_at_its_rate_after_the_first_part() {
         let latencies: Vec<u64> = outcome.parts[1..20].iter().map(|part| part.latency().expect("acknowledged").0).collect();
         assert!(latencies.iter().all(|ns| *ns < 400 * MS), "{name}: a path of ten times the rate takes each write at once: {latencies:?}");
         assert_eq!(
-            outcome.ttlb.0,
+            outcome.acked_after.0,
             20 * 1_200 * MS + outcome.parts[20].latency().expect("acknowledged").0,
             "{name}: the last write ends it"
         );
@@ -82,7 +82,7 @@ fn a_video_on_a_path_below_its_rate_falls_behind_and_catches_up_without_a_pause(
         let (video, bulk) = [app.clone(), App::Bulk(1_000_000)]
             .map(|app| alone("rate=2Mbit,rtt=50ms,queue=1bdp", host, "hystart", app, 1000 * SECOND))
             .into();
-        let (video, bulk) = (video.ttlb.0, bulk.ttlb.0);
+        let (video, bulk) = (video.acked_after.0, bulk.acked_after.0);
         assert!(video < bulk * 11 / 10 && bulk < video * 11 / 10, "{}: {video} ns, as one object {bulk} ns", host.transport());
     }
 }
@@ -100,8 +100,8 @@ fn blocks_are_counted_when_the_send_buffer_takes_them() {
     let outcome = upload("oracle(exit=1495000)@(pace=off)", "1bdp", 3 * SECOND);
     assert_eq!(outcome.stop, Stop::Complete, "the run ends by itself");
     let last = outcome.parts.last().expect("blocks");
-    assert_eq!(last.taken, Some(Time(outcome.ttlb.0)), "it ends when a block is taken");
-    assert!(outcome.ttlb.0 >= 3 * SECOND, "and not before its time");
+    assert_eq!(last.taken, Some(Time(outcome.acked_after.0)), "it ends when a block is taken");
+    assert!(outcome.acked_after.0 >= 3 * SECOND, "and not before its time");
     assert_eq!(outcome.parts[0].taken, Some(Time(0)), "the first block fits into the empty buffer");
     for pair in outcome.parts.windows(2) {
         assert_eq!(Some(pair[1].written), pair[0].taken, "each block is written when the one before is taken");
@@ -116,7 +116,7 @@ fn blocks_are_counted_when_the_send_buffer_takes_them() {
     assert!(closed.iter().all(|interval| interval.to.0 - interval.from.0 >= SECOND), "an interval lasts a second or more: {report:?}");
     assert!(report.iter().all(|interval| interval.bytes > 0 && interval.bytes % BLOCK == 0), "and holds whole blocks: {report:?}");
     assert!(report.windows(2).all(|pair| pair[0].to == pair[1].from), "they follow each other: {report:?}");
-    assert_eq!(open[0].to, outcome.ttlb, "the last one ends with the run");
+    assert_eq!(open[0].to, outcome.acked_after, "the last one ends with the run");
     let total: u64 = report.iter().map(|interval| interval.bytes).sum();
     assert_eq!(total, outcome.parts.len() as u64 * BLOCK, "nothing is counted twice");
     // Later intervals see the buffer full all the time: bytes taken are bytes acknowledged, no faster than the payload rate of the path.

@@ -43,7 +43,11 @@ fn an_object_within_the_window_takes_its_serialization_one_round_trip_and_the_ta
         let tail = if count % 2 == 1 { delay } else { 0 };
         let expected = rest_of_rtt(&trial.path) + serial(wire, trial.path.rate_bps()) + tail;
         assert_eq!(outcome.stop, Stop::Complete, "{packets} packets and {last} B over {text}");
-        assert_eq!(outcome.ttlb.0, expected, "{packets} packets and {last} B over {text}: {} instead of {expected} ns", outcome.ttlb.0);
+        assert_eq!(
+            outcome.acked_after.0, expected,
+            "{packets} packets and {last} B over {text}: {} instead of {expected} ns",
+            outcome.acked_after.0
+        );
         assert_eq!(outcome.packets_sent, count, "{packets} packets and {last} B over {text}");
     }
 }
@@ -62,7 +66,7 @@ fn slow_start_doubles_in_every_round_to_the_nanosecond() {
             let outcome = trial.run();
             let round = trial.path.rtt() + u64::from(ack_every - 1) * packet;
             let expected = (rounds - 1) * round + rest_of_rtt(&trial.path) + in_last * packet;
-            assert_eq!(outcome.ttlb.0, expected, "{rounds} rounds, the last of {in_last} packets, an ACK per {ack_every}");
+            assert_eq!(outcome.acked_after.0, expected, "{rounds} rounds, the last of {in_last} packets, an ACK per {ack_every}");
         }
     }
 }

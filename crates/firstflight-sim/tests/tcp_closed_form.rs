@@ -29,7 +29,7 @@ fn a_window_that_holds_the_object_takes_a_round_trip_and_its_serialization() {
         for segments in [1, 2, 3, 10, 101, 1000] {
             let outcome = trial(&path(2000), "slowstart@(iw=1000)", Host::with_preset(*preset), segments * MSS);
             let expected = 2000 * MS + (segments - 1) * MS + if segments % 2 == 1 { 40 * MS } else { 0 };
-            assert_eq!(outcome.ttlb, Nanos(expected), "{segments} segments with {} take {:?}", preset.name, outcome.ttlb);
+            assert_eq!(outcome.acked_after, Nanos(expected), "{segments} segments with {} take {:?}", preset.name, outcome.acked_after);
             assert_eq!(outcome.packets_sent, segments, "{segments} segments are sent once each");
         }
     }
@@ -43,7 +43,12 @@ fn slow_start_doubles_the_flight_each_round() {
         let before = 10 * ((1 << rounds) - 1);
         let outcome = trial(&path(1000), "slowstart", Host::default(), (before + last) * MSS);
         let expected = rounds * (rtt + MS) + rtt + (last - 1) * MS;
-        assert_eq!(outcome.ttlb, Nanos(expected), "{last} packets in round {rounds} are acknowledged after {:?}", outcome.ttlb);
+        assert_eq!(
+            outcome.acked_after,
+            Nanos(expected),
+            "{last} packets in round {rounds} are acknowledged after {:?}",
+            outcome.acked_after
+        );
     }
 }
 
@@ -51,7 +56,7 @@ fn slow_start_doubles_the_flight_each_round() {
 fn a_short_last_segment_costs_its_own_time() {
     let outcome = trial(&path(2000), "slowstart@(iw=1000)", Host::default(), 3 * MSS + 698);
     // 698 + 52 bytes at 12 Mbit/s are half a millisecond.
-    assert_eq!(outcome.ttlb, Nanos(2000 * MS + 2 * MS + MS / 2));
+    assert_eq!(outcome.acked_after, Nanos(2000 * MS + 2 * MS + MS / 2));
     assert_eq!(outcome.delivered, 3 * MSS + 698);
 }
 
@@ -62,7 +67,7 @@ fn a_fixed_buffer_of_either_end_holds_the_sender_to_a_window_per_round() {
         let outcome = trial(&path(1000), "slowstart", host, 100 * MSS);
         // Ten rounds of ten: each begins with the ACK of two, and lasts a round trip and the second packet.
         let expected = 9 * (1000 * MS + MS) + 1000 * MS + 9 * MS;
-        assert_eq!(outcome.ttlb, Nanos(expected), "windows of ten segments need ten rounds, not {:?}", outcome.ttlb);
+        assert_eq!(outcome.acked_after, Nanos(expected), "windows of ten segments need ten rounds, not {:?}", outcome.acked_after);
     }
 }
 
@@ -91,7 +96,11 @@ fn linux_buffers_grow_ahead_of_slow_start() {
     let free = trial(&path, "slowstart", Host::default(), object);
     let host = Host { receive_buffer: Buffer::LINUX_RECEIVE, send_buffer: Buffer::LINUX_SEND, ..Host::default() };
     let tuned = trial(&path, "slowstart", host, object);
-    assert_eq!(tuned.ttlb, free.ttlb, "with buffers that grow the transfer takes {:?}, without limits {:?}", tuned.ttlb, free.ttlb);
+    assert_eq!(
+        tuned.acked_after, free.acked_after,
+        "with buffers that grow the transfer takes {:?}, without limits {:?}",
+        tuned.acked_after, free.acked_after
+    );
 }
 
 #[test]
@@ -100,7 +109,12 @@ fn stretch_acks_and_receive_offload_thin_the_acknowledgements() {
     for every in [AckEvery::Segments(8), AckEvery::Bytes(8 * MSS)] {
         let outcome = trial(&path(1000), "slowstart", Host { ack_every: every, ..Host::default() }, 630 * MSS);
         assert_eq!(outcome.stop, Stop::Complete);
-        assert!(outcome.ttlb > slow.ttlb, "{every:?}: {:?} is not longer than {:?} with an ACK per two segments", outcome.ttlb, slow.ttlb);
+        assert!(
+            outcome.acked_after > slow.acked_after,
+            "{every:?}: {:?} is not longer than {:?} with an ACK per two segments",
+            outcome.acked_after,
+            slow.acked_after
+        );
         assert_eq!(outcome.packets_sent, 630, "{every:?}: nothing is sent twice");
     }
 }

@@ -84,10 +84,10 @@ fn check(outcome: &Outcome, object: u64) -> Result<(), TestCaseError> {
         "L15: the transfer ends; {} of {} bytes after {:?}",
         outcome.delivered,
         object,
-        outcome.ttlb
+        outcome.acked_after
     );
     prop_assert_eq!(outcome.delivered, object, "every byte is delivered in order");
-    prop_assert!(outcome.delivered_after.is_some_and(|at| at <= outcome.ttlb), "it is delivered before that is known");
+    prop_assert!(outcome.delivered_after.is_some_and(|at| at <= outcome.acked_after), "it is delivered before that is known");
     let segments = object.div_ceil(MSS);
     prop_assert_eq!(outcome.packets_sent, segments + outcome.retransmissions, "what is sent is new or a repeat");
     prop_assert!(outcome.retransmissions >= outcome.packets_dropped, "each drop asks for a repeat: {outcome:?}");

@@ -129,7 +129,7 @@ fn a_trial_ends_with_the_last_flow_that_ends_and_cross_traffic_is_incomplete() {
         let outcome = together(&shared(&path, host, 600 * SECOND), plans);
         let stops: Vec<Stop> = outcome.flows.iter().map(|flow| flow.stop).collect();
         assert_eq!(stops, [Stop::TimeLimit, Stop::Complete, Stop::Complete], "{}", host.transport());
-        let ends: Vec<u64> = outcome.flows.iter().zip([0, 1, 2]).map(|(flow, start)| flow.ttlb.0 + start * SECOND).collect();
+        let ends: Vec<u64> = outcome.flows.iter().zip([0, 1, 2]).map(|(flow, start)| flow.acked_after.0 + start * SECOND).collect();
         assert!(ends[0].abs_diff(ends[1].max(ends[2])) < 40 * MS, "cross traffic stops with the last of the others: {ends:?}");
         assert!(outcome.flows[0].delivered > 1_000_000, "it was there: {} bytes", outcome.flows[0].delivered);
     }

@@ -196,6 +196,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             max_burst: config.max_burst,
             limited: true,
             young_epoch: false,
+            newborn_epoch: false,
         };
         let mut controller = Controller {
             startup,
@@ -222,6 +223,12 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         };
         controller.startup.start(now, nxt);
         controller
+    }
+
+    /// The connection starts at `now` and not when the controller was made: its handshake took longer. Only before the first RTT sample.
+    pub fn restart(&mut self, now: Time, nxt: Seq) {
+        (self.first_sent, self.round_end) = (now, nxt);
+        self.startup.start(now, nxt);
     }
 
     /// An RTT sample from before the first data, such as the handshake's.
@@ -285,7 +292,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     fn take(&mut self, ack: &Ack) {
         self.note_srtt(ack.srtt);
         if let Some(rtt) = ack.rtt {
-            self.cx.young_epoch = Context::is_young(self.avoidance.epoch_start().map(|start| ack.now.since(start)));
+            let age = self.avoidance.epoch_start().map(|start| ack.now.since(start));
+            (self.cx.young_epoch, self.cx.newborn_epoch) = (Context::is_young(age), Context::is_newborn(age));
             self.startup.on_rtt(ack.now, rtt, &self.cx);
         }
         self.count_round(ack);
@@ -431,6 +439,11 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.marked.then_some(self.mark)
     }
 
+    /// Round trips of startup completed so far, counted as [`Exit::rounds`] counts them.
+    pub fn rounds(&self) -> u32 {
+        self.startup.rounds().unwrap_or(self.rounds)
+    }
+
     /// How startup ended, once it has.
     pub fn exit(&self) -> Option<Exit> {
         let Ended { reason, estimated, sent, rounds, at, detect_cwnd, cwnd, inflight, estimate } = self.ended?;
@@ -539,15 +552,19 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             }
             Some(Episode::Own) => {
                 let Repairer::Own(own, _) = &mut self.repairer else { return (false, false) };
-                own.account(ack.acked, ack.lost, ack.una);
+                // RAPID 3.3-end: over when something *transmitted* after entry arrives; in TCP holes hold `una` back much longer.
+                let (over, before) = match self.cx.transport {
+                    Transport::Quic => (past_mark, Some(ack.acked.saturating_sub(ack.acked_fresh))),
+                    Transport::Tcp => (ack.tx_acked.is_some_and(|tx| tx >= self.tx_mark), None),
+                };
+                if over {
+                    own.account_last(ack.acked, before, ack.lost, ack.una);
+                } else {
+                    own.account(ack.acked, ack.lost, ack.una);
+                }
                 let (cwnd, handover) = (own.cwnd(), own.handover());
                 self.install(cwnd);
                 self.w.ssthresh = self.w.cwnd;
-                // RAPID 3.3-end: over when something *transmitted* after entry arrives; in TCP holes hold `una` back much longer.
-                let over = match self.cx.transport {
-                    Transport::Quic => past_mark,
-                    Transport::Tcp => ack.tx_acked.is_some_and(|tx| tx >= self.tx_mark),
-                };
                 if over {
                     self.avoidance.hand_over(handover, self.w, &self.cx);
                     self.close();
@@ -756,7 +773,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             reason,
             estimated: estimate.is_some(),
             sent: self.sent,
-            rounds: self.startup.rounds().unwrap_or(self.rounds),
+            rounds: self.rounds(),
             at,
             detect_cwnd,
             cwnd: self.w.cwnd,

@@ -217,6 +217,8 @@ pub struct Context {
     /// A congestion avoidance epoch is running and young ([`Context::is_young`]; HyStart, published BEST and SEARCH 3.1 as Linux has them
     /// take no samples then); up to date on ACKs with an RTT sample.
     pub young_epoch: bool,
+    /// Such an epoch is less than 10 ms old: ns-3 takes no samples then ([`Context::is_newborn`]).
+    pub newborn_epoch: bool,
 }
 
 impl Context {
@@ -230,6 +232,12 @@ impl Context {
     #[inline]
     pub fn is_young(epoch_age: Option<Nanos>) -> bool {
         epoch_age.is_some_and(|age| age < Nanos::from_secs(1))
+    }
+
+    /// NS3 hystart-discard: an epoch of this age is newborn: it began less than 10 ms ago (CubicDelta). Without an epoch nothing is.
+    #[inline]
+    pub fn is_newborn(epoch_age: Option<Nanos>) -> bool {
+        epoch_age.is_some_and(|age| age < Nanos::from_millis(10))
     }
 
     /// The smallest congestion window: two segments (RFC5681 3.1-eq4, RFC9002 7.2-3).

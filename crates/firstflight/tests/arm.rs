@@ -46,6 +46,19 @@ fn canonical_names() {
     }
 }
 
+/// Shows NS3 cubic-floor.
+#[test]
+fn hystart_of_ns3_brings_the_bound_of_its_cubic() {
+    for (typed, full) in [
+        ("hystart-ns3", "hystart(profile=ns3)/cubic(floor20=on)/prr"),
+        ("hystart(profile=ns3,delay=off)", "hystart(profile=ns3,delay=off)/cubic(floor20=on)/prr"),
+        ("hystart-ns3/cubic", "hystart(profile=ns3)/cubic/prr"),
+        ("hystart-gvisor", "hystart(profile=gvisor)/cubic/prr"),
+    ] {
+        assert_eq!(parse(typed).to_string(), full, "`{typed}` in full");
+    }
+}
+
 #[test]
 fn refusals_say_what_is_wrong() {
     let rows = [

@@ -371,6 +371,24 @@ fn holes_application_limits_and_sacks_give_no_samples() {
     }
 }
 
+/// The memory of the smallest RTT ends after the same time wherever the clock began.
+/// Shows BEST rtt-1.
+#[test]
+fn the_smallest_rtt_is_forgotten_at_an_age_and_not_at_an_hour() {
+    let course = |origin: u64| {
+        let mut flow = Rig { now: origin, ..Rig::new(ALONE, 10) };
+        let gaps = [gap_at(10_000); 20];
+        flow.round(20 * MS, MSS, &gaps);
+        (0..300).map(|_| flow.round(40 * MS, MSS, &gaps).1).collect::<Vec<_>>()
+    };
+    let reference = course(0);
+    let inflated = reference.iter().filter(|outcome| **outcome == Some(Outcome::Inflated)).count();
+    assert!((100..250).contains(&inflated), "the old minimum counts for 7.5 to 10 s of 12 s: {inflated} of 300 rounds");
+    for origin in (0..25).map(|i| i * 100 * MS + 7) {
+        assert_eq!(course(origin), reference, "from {origin} ns on");
+    }
+}
+
 /// Shows BEST off-1.
 #[test]
 fn below_two_milliseconds_it_does_nothing() {

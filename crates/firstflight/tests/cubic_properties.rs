@@ -21,6 +21,7 @@ fn context() -> Context {
         max_burst: 10 * MSS,
         limited: true,
         young_epoch: false,
+        newborn_epoch: false,
     }
 }
 

@@ -2,7 +2,7 @@
 //! properties that must hold on any history.
 
 use firstflight::event::{Ack, Context, Signal, Timeout, Transport, Window};
-use firstflight::startup::hystart::{HyStart, Params, Profile, RollAt, ack_delay, rise};
+use firstflight::startup::hystart::{HyStart, Params, Profile, RollAt, ack_delay, linux_rate, rise};
 use firstflight::startup::{ExitReason, Handover, Leave, Saved, Startup, Verdict};
 use firstflight::units::{Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
 use proptest::prelude::*;
@@ -26,6 +26,7 @@ fn context() -> Context {
         max_burst: 65_536,
         limited: true,
         young_epoch: false,
+        newborn_epoch: false,
     }
 }
 
@@ -37,6 +38,8 @@ struct Flow {
     cx: Context,
     una: u64,
     nxt: u64,
+    /// Smoothed RTT: with the window it makes the rate that Linux keeps.
+    srtt: Nanos,
 }
 
 impl Flow {
@@ -44,7 +47,7 @@ impl Flow {
     fn new(params: Params) -> Flow {
         let mut alg = HyStart::new(params);
         alg.start(Time(T0), Seq(0));
-        Flow { alg, w: Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH }, cx: context(), una: 0, nxt: 100 }
+        Flow { alg, w: Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH }, cx: context(), una: 0, nxt: 100, srtt: Nanos::ZERO }
     }
 
     /// The ACK of one more packet, at `now` (ns), with an RTT of `rtt` (ns). The window is left alone: growth is not the subject.
@@ -65,6 +68,7 @@ impl Flow {
             now: Time(now),
             acked: MSS,
             rtt: Some(Nanos(rtt)),
+            srtt: (self.srtt != Nanos::ZERO).then_some(self.srtt),
             una: Seq(self.una),
             nxt: Seq(self.nxt),
             inflight: 7 * MSS,
@@ -114,6 +118,11 @@ impl Flow {
         });
         found
     }
+}
+
+/// The smoothed RTT with which a window of 100 segments makes this rate at 200 %.
+fn at_rate(rate: u64) -> Nanos {
+    Nanos(2 * 100 * MSS * 1_000_000_000 / rate)
 }
 
 fn reason(leave: Option<(usize, Leave)>) -> Option<(usize, ExitReason)> {
@@ -233,18 +242,23 @@ fn linux_lets_every_sample_lower_the_minimum_and_ns3_only_the_first_eight() {
 /// Shows LINUX hystart-gap, LINUX hystart-train, LINUX hystart-limit.
 #[test]
 fn rows_10_to_12_linux_leaves_on_a_train_longer_than_the_limit() {
-    let paced = Context { paced: true, pacing_rate: Some(Rate(100_000_000)), ..context() };
-    // Unpaced half the path counts, paced all of it and 1 ms for batching. The number is the length at which it leaves.
-    let rows: [(&str, Context, Option<u64>, Option<u64>); 5] = [
-        ("row 10", context(), None, Some(51 * MS)),
-        ("row 11", paced, None, Some(102 * MS)),
-        ("row 12, gap 2.001 ms", context(), Some(2_001 * US), None),
-        ("row 12, gap 2 ms", context(), Some(2 * MS), Some(51 * MS)),
-        ("row 12, gap 2 ms + 1 ns", context(), Some(2 * MS + 1), None),
+    /// Name, paced, smoothed RTT, one gap, length of the train.
+    type Row = (&'static str, bool, Nanos, Option<u64>, Option<u64>);
+    // Unpaced half the path counts, paced all of it, and 1 ms for batching in either, 210 us at 10 Gbit/s. The number is the length at
+    // which it leaves.
+    let (slow, fast) = (at_rate(100_000_000), at_rate(1_250_000_000));
+    let rows: [Row; 7] = [
+        ("row 10, no RTT yet", false, Nanos::ZERO, None, Some(51 * MS)),
+        ("row 10, (100 + 1) / 2", false, slow, Some(MS / 2), Some(51_500 * US)),
+        ("row 10, (100 + 0.21) / 2", false, fast, Some(MS / 2), Some(50_500 * US)),
+        ("row 11", true, slow, None, Some(102 * MS)),
+        ("row 12, gap 2.001 ms", false, slow, Some(2_001 * US), None),
+        ("row 12, gap 2 ms", false, slow, Some(2 * MS), Some(51 * MS)),
+        ("row 12, gap 2 ms + 1 ns", false, slow, Some(2 * MS + 1), None),
     ];
-    for (row, cx, gap, expected) in rows {
+    for (row, paced, srtt, gap, expected) in rows {
         let mut f = Flow::new(TRAIN_ONLY);
-        f.cx = cx;
+        (f.cx.paced, f.srtt) = (paced, srtt);
         f.roll(T0, 100 * MS);
         let mut now = T0;
         let mut left = None;
@@ -299,12 +313,23 @@ fn row_15_linux_ignores_samples_of_the_first_second_of_an_epoch() {
 
 /// Shows LINUX hystart-discard.
 #[test]
-fn reno_has_no_epoch_and_gvisor_and_ns3_discard_nothing() {
-    for params in [Params::GVISOR, Params::NS3] {
-        let mut f = Flow::after_round(params, 40 * MS, 40 * MS);
-        f.cx.young_epoch = Context::is_young(Some(Nanos(0)));
+fn reno_has_no_epoch_and_gvisor_discards_nothing() {
+    let mut f = Flow::after_round(Params::GVISOR, 40 * MS, 40 * MS);
+    (f.cx.young_epoch, f.cx.newborn_epoch) = (Context::is_young(Some(Nanos(0))), Context::is_newborn(Some(Nanos(0))));
+    f.roll(T0 + MS, 30 * MS);
+    assert_eq!(f.signal("hystart_min_rtt_ns"), Some(30 * MS), "every sample is taken");
+}
+
+/// Shows NS3 hystart-discard.
+#[test]
+fn ns3_ignores_samples_of_the_first_ten_milliseconds_of_an_epoch() {
+    for (age, taken) in [(Some(0), false), (Some(10 * MS - 1), false), (Some(10 * MS), true), (Some(999 * MS), true), (None, true)] {
+        let mut f = Flow::after_round(Params::NS3, 40 * MS, 40 * MS);
+        let age = age.map(Nanos);
+        (f.cx.young_epoch, f.cx.newborn_epoch) = (Context::is_young(age), Context::is_newborn(age));
         f.roll(T0 + MS, 30 * MS);
-        assert_eq!(f.signal("hystart_min_rtt_ns"), Some(30 * MS), "{:?} takes every sample", params.profile);
+        let least = if taken { 30 * MS } else { 40 * MS };
+        assert_eq!(f.signal("hystart_min_rtt_ns"), Some(least), "an epoch of {age:?}");
     }
 }
 
@@ -353,10 +378,29 @@ fn rows_17_and_18_the_rise_is_an_eighth_between_4_and_16_ms() {
 /// Shows LINUX hystart-ack-delay.
 #[test]
 fn row_19_the_allowance_for_batching_is_four_bursts_at_most_1_ms() {
-    for (rate, expected) in [(Some(1_250_000_000), 209_715), (Some(100_000_000), 1_000_000), (Some(0), 0), (None, 0)] {
-        let cx = Context { pacing_rate: rate.map(Rate), ..context() };
-        assert_eq!(ack_delay(&cx), Nanos(expected), "the allowance at {rate:?} B/s");
+    for (rate, expected) in [(1_250_000_000, 209_715), (100_000_000, 1_000_000), (0, 0)] {
+        assert_eq!(ack_delay(65_536, Rate(rate)), Nanos(expected), "the allowance at {rate} B/s");
     }
+}
+
+/// Shows LINUX hystart-rate.
+#[test]
+fn the_rate_that_linux_keeps_is_twice_or_six_fifths_of_a_window_per_rtt() {
+    // Window, threshold, outstanding in segments; RTT in us; bytes per second as the kernel's integers give them.
+    let rows = [
+        ("slow start", 10, None, 10, 100_000, 289_600),
+        ("more outstanding than the window", 10, None, 12, 100_000, 347_520),
+        ("just below half of the threshold", 10, Some(22), 10, 100_000, 289_600),
+        ("half of the threshold", 10, Some(20), 10, 100_000, 173_760),
+        ("half of an odd threshold, rounded down", 10, Some(21), 10, 100_000, 173_760),
+        ("rounded down to a byte", 11, None, 0, 30_001, 1_061_831),
+    ];
+    for (row, cwnd, ssthresh, outstanding, us, expected) in rows {
+        let w = Window { cwnd: cwnd * MSS, ssthresh: ssthresh.map_or(UNSET_SSTHRESH, |segments: u64| segments * MSS) };
+        assert_eq!(linux_rate(w, outstanding * MSS, Nanos::from_micros(us), MSS), Rate(expected), "{row}");
+    }
+    let w = Window { cwnd: MSS, ssthresh: UNSET_SSTHRESH };
+    assert_eq!(linux_rate(w, 0, Nanos::ZERO, MSS), Rate(0), "no RTT, no rate");
 }
 
 // ns-3 profile
@@ -366,7 +410,7 @@ fn row_19_the_allowance_for_batching_is_four_bursts_at_most_1_ms() {
 fn ns3_leaves_on_a_train_longer_than_the_whole_path() {
     for paced in [false, true] {
         let mut f = Flow::new(Params { delay: false, ..Params::NS3 });
-        f.cx = Context { paced, pacing_rate: Some(Rate(100_000_000)), ..context() };
+        (f.cx.paced, f.srtt) = (paced, at_rate(100_000_000));
         f.roll(T0, 30 * MS);
         let left = f.samples(&[30 * MS; 60], MS);
         assert_eq!(reason(left), Some((32, ExitReason::Train)), "at 31 ms (sample 32), paced or not: {paced}");
@@ -599,7 +643,7 @@ proptest! {
         history in prop::collection::vec((0..3_000_u64, 20_000..60_000_u64, 1..4_u64, 0..8_u64), 1..400), paced in any::<bool>(),
     ) {
         let mut f = Flow::new(Params::LINUX);
-        f.cx = Context { paced, pacing_rate: Some(Rate(1_250_000_000)), ..f.cx };
+        (f.cx.paced, f.srtt) = (paced, at_rate(1_250_000_000));
         let ns: Vec<Step> = history.iter().map(|&(gap, rtt, n, sent)| (gap * US, rtt * US, n, sent)).collect();
         let ours = replay(&mut f, &ns).first().map(|&(i, l)| (i, l.reason));
         prop_assert_eq!(ours, microsecond_model(&history, paced), "the exit in ns and in us");
@@ -625,11 +669,11 @@ proptest! {
         let mut alg = HyStart::new(params);
         for (kind, [now, rtt, una, nxt, cwnd, acked], flag) in events {
             let cx = Context {
-                mss: (acked >> 48) + 1, paced: flag, pacing_rate: Some(Rate(rtt)), max_burst: nxt, limited: !flag,
+                mss: (acked >> 48) + 1, paced: flag, max_burst: nxt, limited: !flag,
                 young_epoch: kind == 7 && Context::is_young(Some(Nanos(una))), ..context()
             };
             let mut w = Window { cwnd, ssthresh: UNSET_SSTHRESH };
-            let ack = Ack { now: Time(now), acked, rtt: (!flag).then_some(Nanos(rtt)), una: Seq(una), nxt: Seq(nxt), ..Ack::default() };
+            let ack = Ack { now: Time(now), acked, rtt: (!flag).then_some(Nanos(rtt)), srtt: Some(Nanos(una)), flight: cwnd, una: Seq(una), nxt: Seq(nxt), ..Ack::default() };
             match kind {
                 0 => alg.start(Time(now), Seq(nxt)),
                 1 => alg.on_timeout(Timeout::Rto, Time(now), Seq(nxt)),

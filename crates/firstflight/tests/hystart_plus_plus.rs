@@ -3,7 +3,7 @@
 
 use firstflight::event::{Ack, Context, Phase, Signal, Timeout, Transport, Window};
 use firstflight::startup::hystart::rise;
-use firstflight::startup::hystart_plus_plus::{Baseline, HyStartPlusPlus, Mode, Params, Rearm};
+use firstflight::startup::hystart_plus_plus::{Baseline, FreshSamples, HyStartPlusPlus, Mode, Params, Rearm, RoundEnd};
 use firstflight::startup::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Saved, Startup, Verdict};
 use firstflight::units::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH};
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ const MS: u64 = 1_000_000;
 const FLIGHT: u64 = 1_000;
 
 const RFC: Params = Params::RFC9406;
-const LITERAL: Params = Params { fresh_samples: false, ..RFC };
+const LITERAL: Params = Params { fresh_samples: FreshSamples::Never, ..RFC };
 
 fn context() -> Context {
     Context {
@@ -27,6 +27,7 @@ fn context() -> Context {
         max_burst: 65_536,
         limited: true,
         young_epoch: false,
+        newborn_epoch: false,
     }
 }
 
@@ -285,7 +286,7 @@ fn exception_read_literally_one_round_can_swing_in_and_out() {
     for (params, entries) in [(LITERAL, 5), (RFC, 1), (Params { baseline: Baseline::EntryThreshold, ..LITERAL }, 1)] {
         let mut f = Flow::after_round(params, 40 * MS);
         f.samples(&falling);
-        assert_eq!(f.alg.stats().css_entries, entries, "entries with fresh samples {} and {:?}", params.fresh_samples, params.baseline);
+        assert_eq!(f.alg.stats().css_entries, entries, "entries with fresh samples {:?} and {:?}", params.fresh_samples, params.baseline);
         assert!(f.books_balance(), "the counters of {:?}", f.alg.stats());
     }
 }
@@ -348,7 +349,7 @@ fn row_12_css_ends_with_its_fifth_round_the_round_of_the_entry_included() {
     assert_eq!((f.alg.save().armed, f.alg.phase()), (false, Phase::Startup), "afterwards it looks for nothing");
 }
 
-/// Shows RFC9406 4.2-6.
+/// Shows RFC9406 4.2-6, RFC9406 4.2-end.
 #[test]
 fn row_14_a_round_ends_when_its_mark_is_reached() {
     for (una, rolls) in [(2 * FLIGHT - 1, 0), (2 * FLIGHT, 1)] {
@@ -652,6 +653,138 @@ fn pacing_follows_the_phase() {
 
 // Properties
 
+/// The algorithm read again from RFC 9406 section 4.2, for two questions that its words leave open: which ACK ends a round, and when samples
+/// count anew. Only phases; RTTs in ns, a packet per number.
+struct Reading {
+    passed: bool,
+    fresh: (bool, bool),
+    end: u64,
+    last: Option<u64>,
+    current: Option<u64>,
+    samples: u32,
+    css: Option<(u64, u32)>,
+    over: bool,
+}
+
+impl Reading {
+    fn ack(&mut self, una: u64, nxt: u64, rtt: u64) -> Phase {
+        if self.over {
+            return Phase::Startup;
+        }
+        let current = self.current.map_or(rtt, |current| current.min(rtt));
+        self.current = Some(current);
+        self.samples += 1;
+        if self.samples >= 8 {
+            match (self.css, self.last) {
+                (Some((base, _)), _) if current < base => {
+                    self.css = None;
+                    self.samples = if self.fresh.1 { 0 } else { self.samples };
+                }
+                (None, Some(last)) if current >= last + (last / 8).clamp(4 * MS, 16 * MS) => {
+                    self.css = Some((current, 0));
+                    self.samples = if self.fresh.0 { 0 } else { self.samples };
+                }
+                _ => {}
+            }
+        }
+        if una > self.end || (una == self.end && !self.passed) {
+            self.end = nxt;
+            self.last = self.current.take();
+            self.samples = 0;
+            if let Some((_, rounds)) = &mut self.css {
+                *rounds += 1;
+                self.over = *rounds == 5;
+            }
+        }
+        if self.css.is_some() && !self.over { Phase::Css } else { Phase::Startup }
+    }
+}
+
+/// Shows RFC9406 4.2-end, OURS css-fresh.
+#[test]
+fn each_reading_of_the_rounds_end_and_of_fresh_samples_is_that_of_an_independent_model() {
+    let readings: Vec<(RoundEnd, FreshSamples)> = [RoundEnd::Reached, RoundEnd::Passed]
+        .into_iter()
+        .flat_map(|end| [FreshSamples::Always, FreshSamples::OnEntry, FreshSamples::Never].map(|fresh| (end, fresh)))
+        .collect();
+    // How many courses each reading takes otherwise than the first.
+    let mut differ = vec![0; readings.len()];
+    for seed in 1..=2_000_u64 {
+        let mut random = seed;
+        let mut below = |n: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % n
+        };
+        // ACKs of one or two packets out of flights of up to 60; RTTs that rise for a while, and fall again.
+        let base = (10 + below(90)) * MS;
+        let (mut una, mut nxt, mut offset) = (0, 6 + below(50), 0);
+        let course: Vec<(u64, u64, u64)> = (0..400)
+            .map(|_| {
+                una = (una + 1 + below(2)).min(nxt);
+                if una == nxt || below(3) > 0 {
+                    nxt = (nxt + 1 + below(2)).min(una + 60).max(nxt).max(una + 1 - below(2) * u64::from(below(8) == 0));
+                }
+                if below(12) == 0 {
+                    offset = below(9) * base / 20;
+                }
+                (una, nxt, base + offset + below(base / 20))
+            })
+            .collect();
+        let mut first = Vec::new();
+        for (at, &(end, fresh)) in readings.iter().enumerate() {
+            let mut alg = HyStartPlusPlus::new(Params { round_end: end, fresh_samples: fresh, ..RFC });
+            alg.start(Time(0), Seq(0));
+            let mut w = Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH };
+            let mut model = Reading {
+                passed: end == RoundEnd::Passed,
+                fresh: (fresh != FreshSamples::Never, fresh == FreshSamples::Always),
+                end: 0,
+                last: None,
+                current: None,
+                samples: 0,
+                css: None,
+                over: false,
+            };
+            let phases: Vec<(Phase, bool)> = course
+                .iter()
+                .enumerate()
+                .map(|(step, &(una, nxt, rtt))| {
+                    let ack = Ack { acked: MSS, rtt: Some(Nanos(rtt)), una: Seq(una), nxt: Seq(nxt), ..Ack::default() };
+                    alg.grow(&ack, MSS, &mut w, &context());
+                    let expected = (model.ack(una, nxt, rtt), model.over);
+                    let found = (alg.phase(), alg.stats().css_exits > 0);
+                    assert_eq!(found, expected, "course {seed}, ACK {step}, {end:?}, {fresh:?}: phase, and whether startup is over");
+                    found
+                })
+                .collect();
+            if at == 0 {
+                first = phases;
+            } else {
+                differ[at] += u32::from(phases != first);
+            }
+        }
+    }
+    assert!(differ[1..].iter().all(|&courses| courses >= 40), "the readings differ in so many of 2000 courses: {differ:?}");
+}
+
+/// The mark is the first packet not yet sent when the round began.
+/// Shows RFC9406 4.2-end.
+#[test]
+fn a_round_ends_with_its_last_packet_or_with_the_first_of_the_next() {
+    for (end, expected) in [(RoundEnd::Reached, [0, 1, 1, 1]), (RoundEnd::Passed, [0, 0, 0, 1])] {
+        let mut alg = HyStartPlusPlus::new(Params { round_end: end, ..RFC });
+        alg.start(Time(0), Seq(10));
+        let mut w = Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH };
+        // Nine of ten packets, the tenth, an ACK of nothing new while nothing more is sent, the eleventh.
+        let rounds = [9, 10, 10, 11].map(|una| {
+            let ack = Ack { acked: MSS, rtt: Some(Nanos(40 * MS)), una: Seq(una), nxt: Seq(una.max(10) + 10), ..Ack::default() };
+            alg.grow(&ack, MSS, &mut w, &context());
+            alg.stats().rounds
+        });
+        assert_eq!(rounds, expected, "{end:?}");
+    }
+}
+
 /// One ACK of a history: bytes, RTT in units of 100 us if sampled, whether it ends the round, whether the window is the limit.
 type Step = (u64, Option<u64>, bool, bool);
 
@@ -665,7 +798,7 @@ fn options() -> impl Strategy<Value = Params> {
     (any::<[bool; 6]>(), baseline, 1..7_u8, 1..6_u32).prop_map(
         |([lss, fresh, keep, skip, int_k, count], baseline, css_rounds, css_divisor)| Params {
             mode: if lss { Mode::Lss } else { Mode::Css },
-            fresh_samples: fresh,
+            fresh_samples: if fresh { FreshSamples::Always } else { FreshSamples::Never },
             keep_last_min: keep,
             skip_first_flight: skip,
             int_k,

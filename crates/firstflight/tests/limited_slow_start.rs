@@ -19,6 +19,7 @@ fn context() -> Context {
         max_burst: 65_536,
         limited: true,
         young_epoch: false,
+        newborn_epoch: false,
     }
 }
 

@@ -17,7 +17,17 @@ fn no_jump() -> RapidStart {
 }
 
 fn context(paced: bool, limited: bool) -> Context {
-    Context { mss: MSS, iw: IW, transport: Transport::Quic, paced, pacing_rate: None, max_burst: 10 * MSS, limited, young_epoch: false }
+    Context {
+        mss: MSS,
+        iw: IW,
+        transport: Transport::Quic,
+        paced,
+        pacing_rate: None,
+        max_burst: 10 * MSS,
+        limited,
+        young_epoch: false,
+        newborn_epoch: false,
+    }
 }
 
 /// Growth by one ACK of 1000 bytes after these samples, given as (ms since the start, RTT in ns).
@@ -214,7 +224,7 @@ fn row_11_an_unused_part_of_the_window_does_not_survive() {
 
 /// Shows RAPID 3.3-end.
 #[test]
-fn in_quic_it_ends_with_a_packet_sent_after_entry_which_is_charged_and_grows_nothing() {
+fn in_quic_it_ends_with_a_packet_sent_after_entry_which_is_not_charged_and_grows_nothing() {
     let mut flow = in_flight(120_000, false);
     let ack = flow.lost(0, 1_200);
     flow.ack(ack);
@@ -226,17 +236,71 @@ fn in_quic_it_ends_with_a_packet_sent_after_entry_which_is_charged_and_grows_not
     flow.send(1);
     flow.una = mark + 1;
     let after = flow.acked(1_200);
-    assert_eq!(flow.ack(after), window - 240, "a fifth of the 1200 bytes is charged");
+    assert_eq!(flow.ack(after), window, "it was no part of the flight at entry");
     assert!(!flow.c.in_recovery(), "over");
     assert_eq!(flow.c.phase(), Phase::Avoidance);
     // Charged no more, and not a new event either: these packets were sent before entry.
     let late = Ack { tx_lost: Some(mark - 1), ..flow.lost(0, 12_000) };
-    assert_eq!(flow.ack(late), window - 240, "a late loss of before");
+    assert_eq!(flow.ack(late), window, "a late loss of before");
     let mut w_max = None;
     let grows = flow.acked(1_200);
     flow.ack(grows);
     flow.c.signals(&mut |name, value| w_max = if name == "w_max" { Some(value) } else { w_max });
-    assert_eq!(w_max, Some((window - 240) * 10 / 7), "row 18 without fast convergence: the path held cwnd / beta");
+    assert_eq!(w_max, Some(window * 10 / 7), "row 18 without fast convergence: the path held cwnd / beta");
+}
+
+/// The closing ACK pays for what it brings of the flight at entry and declares lost of it.
+/// Shows RAPID 3.3.1-flight.
+#[test]
+fn the_ack_that_ends_it_is_charged_for_the_flight_at_entry_alone() {
+    // (acknowledged by it, of these sent after entry, lost) -> charged, in tenths of bytes: a = 2/10, l = 9/10
+    for (acked, fresh, lost, charge) in
+        [(1_200, 1_200, 0, 0), (12_000, 7_200, 0, 2 * 4_800), (12_000, 0, 0, 2 * 12_000), (4_800, 4_800, 2_400, 9 * 2_400)]
+    {
+        let mut flow = in_flight(120_000, false);
+        let ack = flow.lost(0, 1_200);
+        flow.ack(ack);
+        let (mark, old) = (flow.nxt, Ack { acked_fresh: 0, ..flow.acked(60_000) });
+        let window = flow.ack(old);
+        flow.send(1);
+        flow.una = mark + 1;
+        let last = Ack { acked_fresh: fresh, ..flow.lost(acked, lost) };
+        assert_eq!(flow.ack(last), window - charge / 10, "{acked} bytes acknowledged, {fresh} of them sent after entry, {lost} lost");
+        assert!(!flow.c.in_recovery(), "over");
+    }
+    // TCP cannot tell repeats from the rest: never more than what is open of the 120 000, here 120 000 - 12 000 - 106 800.
+    let mut flow = in_flight(120_000, true);
+    let ack = flow.lost(0, 12_000);
+    flow.ack(ack);
+    let entry = flow.tx_next;
+    let old = Ack { tx_acked: Some(entry - 1), advanced: false, ..flow.acked(106_800) };
+    let window = flow.ack(old);
+    flow.tx_next += 1;
+    let last = Ack { tx_acked: Some(entry), advanced: false, ..flow.acked(4_800) };
+    assert_eq!(flow.ack(last), window - 240, "1200 of the 4800 bytes can be of the flight at entry");
+}
+
+/// The landing is beta times what arrived of the flight, however much of the next one the closing ACK brings.
+/// Shows RAPID 3.3.1-flight.
+#[test]
+fn what_the_closing_ack_brings_of_the_next_flight_does_not_move_the_landing() {
+    for tcp in [false, true] {
+        for later in [1, 2, 10, 64] {
+            let mut flow = in_flight(120_000, tcp);
+            // Half arrives, half is lost, all of it before the end.
+            let ack = flow.lost(0, 60_000);
+            flow.ack(ack);
+            let (mark, entry) = (flow.nxt, flow.tx_next);
+            let old = Ack { acked_fresh: 0, tx_acked: Some(entry - 1), advanced: !tcp, ..flow.acked(60_000) };
+            flow.ack(old);
+            flow.send(later);
+            if !tcp {
+                flow.una = mark + later;
+            }
+            let last = Ack { tx_acked: Some(entry), advanced: !tcp, ..flow.acked(later * MSS) };
+            assert_eq!(flow.ack(last), 42_000, "0.7 of the 60 000 that arrived, TCP {tcp}, {later} packets of the next flight");
+        }
+    }
 }
 
 /// Shows RAPID 3.3-end, OURS rapid-repair.
@@ -251,7 +315,11 @@ fn in_tcp_it_ends_with_a_transmission_after_entry_and_the_window_stands_until_th
     flow.tx_next += 1;
     let repeat = Ack { tx_acked: Some(entry), advanced: false, ..flow.acked(1_200) };
     let landed = flow.ack(repeat);
-    assert_eq!(landed, before - 240, "the first repeat to arrive is charged and ends the rule, una has not moved");
+    assert_eq!(
+        landed,
+        before - 240,
+        "the first repeat to arrive ends the rule, una has not moved; for all that is known it was of the flight"
+    );
     assert!(flow.c.in_recovery(), "holes are left");
     let room = flow.c.admits(MSS, landed - MSS);
     assert!(room && !flow.c.admits(MSS, landed), "the window alone says what may be sent meanwhile");

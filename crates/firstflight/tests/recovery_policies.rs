@@ -161,8 +161,8 @@ mod proportional {
             prr.on_ack(&timer(18 * MSS));
             assert_eq!((prr.recover_fs(), prr.cwnd() / MSS), (20 * MSS, cwnd), "{entry_rule:?}: F and the window shown");
             assert_eq!((sends(&mut prr, 18 * MSS), prr.delivered()), (sent, delivered), "{entry_rule:?}: segments sent, bytes counted");
-            prr.on_ack(&timer(17 * MSS));
-            assert_eq!(sends(&mut prr, 17 * MSS), 0, "{entry_rule:?}: a second timer in the episode grants nothing");
+            prr.on_ack(&timer((18 + sent) * MSS));
+            assert_eq!(sends(&mut prr, (18 + sent) * MSS), 0, "{entry_rule:?}: a second timer that frees nothing grants nothing");
         }
     }
 
@@ -184,6 +184,55 @@ mod proportional {
         (0..6).for_each(|_| prr.on_ack(&progress(MSS, 18 * MSS, MSS)));
         prr.on_ack(&progress(0, 18 * MSS, MSS));
         assert_eq!(sends(&mut prr, 18 * MSS), 3, "half of six deliveries, after an ACK that delivered nothing");
+    }
+
+    /// T 8, window 5, pipe 5: five segments are found lost by a timer, and five may go.
+    ///
+    /// Shows RFC9937 6.2-held.
+    #[test]
+    fn what_a_timer_finds_lost_in_an_episode_may_be_repeated_at_once() {
+        for name in ["9937", "Linux"] {
+            let mut prr = opened(Prr::new(prr_params(name)), 8 * MSS, 12 * MSS, MSS);
+            prr.on_ack(&progress(2 * MSS, 3 * MSS, MSS));
+            assert_eq!((prr.cwnd() / MSS, sends(&mut prr, 3 * MSS)), (5, 2), "{name}: two delivered, two sent, the pipe is 5");
+            prr.on_ack(&Progress { newly_lost: 5 * MSS, ..timer(0) });
+            assert_eq!((prr.cwnd() / MSS, sends(&mut prr, 0)), (5, 5), "{name}: the window stands, and the room below it is free");
+            assert_eq!(prr.bank(), -5 * MSS as i64, "{name}: later deliveries pay for it");
+            prr.on_ack(&progress(MSS, 4 * MSS, MSS));
+            assert_eq!(sends(&mut prr, 4 * MSS), 1, "{name}: at or below the target what is delivered may be sent, whatever the account");
+        }
+    }
+
+    /// Shows RFC9937 6.2-held.
+    #[test]
+    fn above_the_target_the_line_takes_back_what_went_for_losses_found_by_a_timer() {
+        let mut prr = opened(Prr::default(), 10 * MSS, 20 * MSS, MSS);
+        prr.on_ack(&progress(2 * MSS, 18 * MSS, MSS));
+        assert_eq!(sends(&mut prr, 18 * MSS), 1);
+        prr.on_ack(&Progress { newly_lost: 3 * MSS, ..timer(16 * MSS) });
+        assert_eq!((prr.branch(), sends(&mut prr, 16 * MSS)), (Branch::Proportional, 3), "the window of 19 over a pipe of 16");
+        let sent: Vec<u64> = (0..8)
+            .map(|_| {
+                prr.on_ack(&progress(MSS, 17 * MSS, MSS));
+                sends(&mut prr, 17 * MSS)
+            })
+            .collect();
+        assert_eq!(sent, [0, 0, 0, 0, 0, 0, 1, 0], "four sent ahead are eight deliveries of the line; the ninth frees the fifth");
+    }
+
+    /// Forged duplicates past the flight at entry empty the pipe, not the account.
+    ///
+    /// Shows RFC9937 6.2-held, RFC9937 6.2-cap.
+    #[test]
+    fn a_pipe_that_fell_without_losses_frees_nothing() {
+        let capped = Params { evidence: Evidence::DuplicatesCapped, ..Params::rfc9937() };
+        let mut prr = opened(Prr::new(capped), 8 * MSS, 12 * MSS, MSS);
+        prr.on_ack(&progress(12 * MSS, 3 * MSS, MSS));
+        sends(&mut prr, 3 * MSS);
+        prr.on_ack(&progress(4 * MSS, MSS, MSS));
+        assert_eq!(sends(&mut prr, MSS), 0, "duplicates beyond F");
+        prr.on_ack(&Progress { newly_lost: MSS, ..timer(0) });
+        assert_eq!(sends(&mut prr, 0), 1, "one found lost, one repeated");
     }
 
     /// Shows RFC6937 3-1, RFC9937 6.1-1, LINUX prr-f.

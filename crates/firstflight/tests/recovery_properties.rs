@@ -203,21 +203,40 @@ proptest! {
         prop_assert!(lower <= now && now <= ssrb, "9937 {now} outside {lower}..={ssrb}");
     }
 
-    /// Shows RFC9937 6.2-1.
+    /// Shows RFC9937 6.2-1, RFC9937 6.2-held.
     #[test]
     fn p9_an_ack_that_delivers_nothing_changes_nothing(
-        acks in prop::collection::vec((1..4_u64, 0..30_u64, any::<bool>(), 0..3_u64), 1..20), pipe in 0..30_u64, advanced: bool,
+        acks in prop::collection::vec((1..4_u64, 0..30_u64, any::<bool>(), 0..3_u64), 1..20), lost in 0..30_u64, advanced: bool,
     ) {
         for name in ["9937", "Linux"] {
             let mut prr = opened(Prr::new(prr_params(name)), 10, 20, 1);
-            for &(d, pipe, advanced, sent) in &acks {
+            let mut pipe = 0;
+            for &(d, after, advanced, sent) in &acks {
+                pipe = after;
                 prr.on_ack(&Progress { advanced, ..progress(d, pipe, 1) });
-                (0..sent).for_each(|_| if prr.admits(1, pipe) { prr.on_sent(1) });
                 prop_assert!(prr.cwnd() >= pipe, "{name}: the window shown is never below the pipe");
+                for _ in 0..sent {
+                    if prr.admits(1, pipe) {
+                        prr.on_sent(1);
+                        pipe += 1;
+                    }
+                }
             }
             let before = prr;
-            prr.on_ack(&Progress { advanced, newly_lost: 3, ..progress(0, pipe, 1) });
-            prop_assert_eq!(prr, before, "{}", name);
+            prr.on_ack(&Progress { advanced, ..progress(0, pipe, 1) });
+            prop_assert_eq!(prr, before, "{}: nothing delivered, nothing lost", name);
+            // What is found lost without a delivery leaves window and sums as they are, and exactly its room may be sent into.
+            let lost = lost.min(pipe);
+            pipe -= lost;
+            prr.on_ack(&Progress { advanced, newly_lost: lost, ..progress(0, pipe, 1) });
+            prop_assert_eq!((prr.cwnd(), prr.delivered(), prr.out()), (before.cwnd(), before.delivered(), before.out()), "{}", name);
+            let room = prr.cwnd().saturating_sub(pipe);
+            for nth in 0..room {
+                prop_assert!(prr.admits(1, pipe), "{name}: segment {nth} of {room} is held back: {prr:?}");
+                prr.on_sent(1);
+                pipe += 1;
+            }
+            prop_assert!(!prr.admits(1, pipe), "{name}: the window is full: {prr:?}");
         }
     }
 

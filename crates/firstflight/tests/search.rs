@@ -158,6 +158,10 @@ fn missed_bins_reset_by_the_rule_chosen() {
         (MissedBins::Window,     11,          true),
         (MissedBins::Alpha(2),   5,           false), // 2 x 100 ms / 35 ms = 5.7
         (MissedBins::Alpha(2),   6,           true),
+        (MissedBins::Bins(2),    2,           false),
+        (MissedBins::Bins(2),    3,           true),
+        (MissedBins::Initial(2), 4,           false), // twice the two whole bins of 100 ms
+        (MissedBins::Initial(2), 5,           true),
         (MissedBins::Off,        1_000_000,   false),
     ];
     for (missed_bins, passed, reset) in table {
@@ -186,14 +190,14 @@ fn row_11_warming_ends_one_bin_earlier_in_3_1() {
 
 /// Shows SEARCH reach-1.
 #[test]
-fn row_12_the_look_back_reaches_fourteen_bins() {
-    for version in [Params::V4_0, Params { missed_bins: MissedBins::Off, ..Params::V3_1 }] {
-        for (look, inflated) in [(14, false), (15, true)] {
+fn row_12_the_look_back_reaches_fourteen_bins_and_thirteen_in_3_1() {
+    for (version, most) in [(Params::V4_0, 14), (Params { missed_bins: MissedBins::Off, ..Params::V3_1 }, 13)] {
+        for (look, inflated) in [(most, false), (most + 1, true)] {
             let mut rig = Rig::new(quiet(version), 100);
             rig.bins(39, 100 * MS, |i| 1000 << i, |i| 1000 << i);
             rig.ack(T0 + 40 * rig.bin(), look * rig.bin(), 1000 << 40, 1000 << 40);
             let outcome = rig.search.last_outcome().expect("bin 40 was evaluated");
-            let is = outcome == Outcome::RttInflated { bins: 15 };
+            let is = outcome == Outcome::RttInflated { bins: most as u16 + 1 };
             assert_eq!(is, inflated, "{:?}, look {look}: inflated = {inflated}, it said {outcome:?}", version.version);
         }
     }
@@ -360,10 +364,132 @@ fn parameters_are_cut_to_their_ranges() {
     );
 }
 
+/// The posted patch of 3.1 and the authors' first file of 2025, from their description: 25 counters of 16 bits in a ring, all shifted together,
+/// counted from the start of the connection; times in whole us.
+struct Deployed {
+    later: bool,
+    ring: [u16; 25],
+    shift: u32,
+    idx: Option<i64>,
+    bin: u64,
+    end: u64,
+}
+
+impl Deployed {
+    fn put(&mut self, at: i64, bytes: u64) {
+        while bytes >> self.shift > 0xffff {
+            self.shift += 1;
+            self.ring.iter_mut().for_each(|entry| *entry >>= 1);
+        }
+        self.ring[at as usize % 25] = (bytes >> self.shift) as u16;
+    }
+
+    fn at(&self, bin: i64) -> i64 {
+        if bin < 0 { 0 } else { i64::from(self.ring[bin as usize % 25]) }
+    }
+
+    fn begin(&mut self, now: u64, rtt: u64, bytes: u64, keeps: bool) {
+        if !keeps {
+            self.bin = rtt * 35 / 100;
+        }
+        (self.ring, self.shift, self.idx, self.end) = ([0; 25], 0, Some(0), now + self.bin);
+        self.put(0, bytes);
+    }
+
+    /// Whether slow start ends with this ACK.
+    fn ack(&mut self, now: u64, rtt: u64, bytes: u64, app_limited: bool) -> bool {
+        if self.later && app_limited {
+            self.idx = None;
+            return false;
+        }
+        let Some(idx) = self.idx else {
+            self.begin(now, rtt, bytes, false);
+            return false;
+        };
+        if now < self.end || (self.later && now == self.end) {
+            return false;
+        }
+        let passed = (now - self.end) / self.bin + 1;
+        // Two bins; or twice the whole bins of an initial RTT, which are always two.
+        if passed > if self.later { 4 } else { 2 } {
+            self.begin(now, rtt, bytes, self.later && passed <= 10);
+            return false;
+        }
+        let last = self.at(idx) as u16;
+        (idx + 1..idx + passed as i64).for_each(|bin| self.ring[bin as usize % 25] = last);
+        let idx = idx + passed as i64;
+        (self.idx, self.end) = (Some(idx), self.end + passed * self.bin);
+        self.put(idx, bytes);
+        let prev = idx - (rtt / self.bin) as i64;
+        if prev < 10 || idx - prev >= 14 {
+            return false;
+        }
+        let part = (rtt % self.bin * 100 / self.bin) as i64;
+        let window = |end: i64| self.at(end) - self.at(end - 10);
+        let before = 2 * i128::from(((window(prev) * (100 - part) + window(prev - 1) * part) << self.shift) / 100);
+        let now = i128::from(window(idx) << self.shift);
+        before > now && (before - now) * 100 >= 35 * before
+    }
+}
+
+/// Shows SEARCH missed-3, SEARCH text-3.1.
+#[test]
+fn each_text_of_3_1_is_that_of_an_independent_model() {
+    let texts = [(false, Params::V3_1), (true, Params::V3_1_IN_2025)];
+    let (mut exits, mut apart) = ([0, 0], 0);
+    for seed in 1..=600_u64 {
+        let mut random = seed;
+        let mut below = |n: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % n
+        };
+        // RTTs are multiples of 20 us: bins are whole microseconds, which the kernel counts. Some ACKs on the edge of a bin, some silences.
+        let rtt = 20 * (500 + below(20_000));
+        let (mut now, mut bytes, mut rate) = (5_000_000, 0, 1 + below(20));
+        let mut inflated = 0;
+        let course: Vec<(u64, u64, u64, bool)> = (0..1_500)
+            .map(|step| {
+                now += match below(60) {
+                    0 => rtt * 35 / 100 * below(6),
+                    _ => rtt / 40 + below(rtt / 60),
+                };
+                if step % 60 == 0 && below(3) > 0 {
+                    rate = (rate * 2).min(400);
+                }
+                bytes += rate * 1448;
+                inflated = (inflated + below(rtt / 100)).saturating_sub(below(rtt / 120));
+                (now, rtt + if step == 0 { 0 } else { inflated.min(6 * rtt) / 20 * 20 }, bytes, below(300) == 0)
+            })
+            .collect();
+        let mut ends = Vec::new();
+        for (text, (later, params)) in texts.into_iter().enumerate() {
+            let mut model = Deployed { later, ring: [0; 25], shift: 0, idx: None, bin: 0, end: 0 };
+            let mut search = Search::new(params);
+            let w = Window { cwnd: 1000 * MSS, ssthresh: UNSET_SSTHRESH };
+            let end = course.iter().position(|&(now, rtt, bytes, app_limited)| {
+                let ack =
+                    Ack { now: Time(now * 1000), rtt: Some(Nanos(rtt * 1000)), delivered: bytes, app_limited, acked: 1, ..Ack::default() };
+                let left = matches!(search.sample(&ack, w, &context()), Verdict::Leave(_));
+                assert_eq!(left, model.ack(now, rtt, bytes, app_limited), "course {seed}, text {text}, at {now} us: whether it leaves");
+                assert_eq!(
+                    search.bin_index(),
+                    model.idx.map(|idx| idx as u64),
+                    "course {seed}, text {text}, at {now} us: the last closed bin"
+                );
+                left
+            });
+            exits[text] += u32::from(end.is_some());
+            ends.push(end);
+        }
+        apart += u32::from(ends[0] != ends[1]);
+    }
+    assert!(exits.iter().all(|&exits| exits > 100) && apart > 100, "exits {exits:?}, courses in which the texts differ: {apart}");
+}
+
 /// Shows SEARCH app-limited-1.
 #[test]
-fn an_application_limit_restarts_3_1_only() {
-    for (params, kept) in [(Params::V3_1, false), (Params::V4_0, true)] {
+fn an_application_limit_restarts_the_later_3_1_only() {
+    for (params, kept) in [(Params::V3_1_IN_2025, false), (Params::V3_1, true), (Params::V4_0, true)] {
         let mut rig = Rig::new(params, 100);
         rig.ack(T0, 100 * MS, 0, 0);
         let ack = Ack { now: Time(T0 + MS), rtt: Some(Nanos(100 * MS)), app_limited: true, ..Ack::default() };
@@ -750,13 +876,15 @@ proptest! {
         acks in prop::collection::vec(nonsense(), 1..200),
         cwnd in any::<u64>(),
         mss in prop_oneof![Just(0), Just(u64::MAX), 1u64..9000],
-        (version, warmup, missed) in (any::<bool>(), any::<bool>(), 0u8..3),
+        (version, warmup, missed, bits) in (any::<bool>(), any::<bool>(), 0u8..5, any::<u8>()),
         (exit, newer, ratio) in (0u8..4, any::<bool>(), any::<u8>()),
     ) {
         let params = Params {
             version: if version { Version::V3_1 } else { Version::V4_0 },
             warmup: if warmup { Warmup::Kernel } else { Warmup::Strict },
-            missed_bins: [MissedBins::Off, MissedBins::Window, MissedBins::Alpha(2)][usize::from(missed)],
+            missed_bins: [MissedBins::Off, MissedBins::Window, MissedBins::Alpha(2), MissedBins::Bins(2), MissedBins::Initial(2)]
+                [usize::from(missed)],
+            bits,
             exit: [Exit::Drain, Exit::None, Exit::Jump, Exit::Rollback][usize::from(exit)],
             interpolation: if newer { Interpolation::Newer } else { Interpolation::Older },
             drain_ratio: ratio,

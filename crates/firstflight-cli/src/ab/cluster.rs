@@ -123,7 +123,7 @@ fn words(options: &TestOptions, sums: &Path) -> Vec<OsString> {
     word("baseline", options.baseline.as_str().into());
     word("arms", options.arms.as_str().into());
     word("seed", options.seed.to_string().into());
-    word("limit", options.limit.to_string().into());
+    word("limit", format!("{}us", options.limit.0 / 1_000).into());
     word("transport", transport.into());
     let optional = [
         ("iw", options.iw.map(|iw| iw.to_string().into())),

@@ -37,7 +37,10 @@ fn two_lines(value: Interval, digits: usize, sign: bool) -> String {
 pub fn overall(analysis: &Analysis) -> String {
     let header = [
         "arm",
-        "TTLB\nmean ms",
+        "completion\np50 ms",
+        "completion\np95 ms",
+        "completion\np99 ms",
+        "completion\nmean ms",
         "shorter by\nmean %",
         "shorter by\np1-p99 %",
         "median\n%",
@@ -49,8 +52,8 @@ pub fn overall(analysis: &Analysis) -> String {
         "loss p90\n%",
         "loss p99\n%",
         "more loss\npoints",
-        "sent again\n%",
-        "queue p99\nms",
+        "retransmitted\n%",
+        "queueing delay\np99 ms",
     ];
     let mut grid = grid(&header);
     for entry in analysis.of(Part::All) {
@@ -58,6 +61,9 @@ pub fn overall(analysis: &Analysis) -> String {
         let or_dash = |text: Option<String>| right(text.unwrap_or_else(|| "-".into()));
         grid.add_row([
             Cell::new(format!("{}{}", entry.arm, if entry.front { " ·" } else { "" })),
+            right(two_lines(entry.ttlb_ms.p50, 0, false)),
+            right(two_lines(entry.ttlb_ms.p95, 0, false)),
+            right(two_lines(entry.ttlb_ms.p99, 0, false)),
             right(format!("{:.1}", entry.ttlb_ms.mean)),
             or_dash(versus.map(|versus| two_lines(versus.reduction_pct.mean, 1, false))).add_attribute(Attribute::Bold),
             or_dash(versus.map(|versus| format!("{:.1}", versus.reduction_pct.percentiles))),

@@ -15,7 +15,7 @@ what differs is the machine: timers of the stacks' runtime that fire up to a mil
 trial whose relay was late is repeated.
 
 What a real timer changes is the shape of what the pacer sends: it wakes a millisecond late and lets go of a millisecond at once. That is no
-difference to TTLB, and one to whoever reads the spacing of ACKs: HyStart's train and delay come in another order, HyStart++ enters CSS in
+difference to *acked*, and one to whoever reads the spacing of ACKs: HyStart's train and delay come in another order, HyStart++ enters CSS in
 another round, and BEST, which in virtual time sees nothing but its own pacer and stays silent, in some trials sees the bottleneck between
 two packets of a burst and leaves on its estimate without a loss.
 ";
@@ -47,23 +47,23 @@ pub fn table(count: usize) -> Result<(), Bad> {
         "{count} trials per arm on {processors} processors, load average {before} before and {} after; {doubts} doubts of the relay.\n",
         load()
     );
-    println!("| arm | TTLB sim, ms | rig | real | real to rig | read rig, ms | real | real to rig | lost rig | real | exit rig | real |");
+    println!("| arm | acked sim, ms | rig | real | real to rig | read rig, ms | real | real to rig | lost rig | real | exit rig | real |");
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---|");
     for (index, (sim, rig)) in sim.iter().zip(&rig).enumerate() {
         let arm = &sim.arm;
-        let real: Vec<_> = real.iter().map(|comparison| cells(&comparison.rows[index], BYTES)).collect();
+        let real: Vec<_> = real.iter().map(|comparison| cells(&comparison.rows[index])).collect();
         let of = |value: fn(&super::Cells) -> f64| real.iter().map(value).collect::<Vec<f64>>();
-        let (ttlb, read, lost) = (of(|cells| cells.ttlb), of(|cells| cells.read), of(|cells| cells.lost as f64));
-        let (least, most) = ttlb.iter().fold((f64::MAX, f64::MIN), |(least, most), ttlb| (least.min(*ttlb), most.max(*ttlb)));
+        let (acked, read, lost) = (of(|cells| cells.acked), of(|cells| cells.read), of(|cells| cells.lost as f64));
+        let (least, most) = acked.iter().fold((f64::MAX, f64::MIN), |(least, most), acked| (least.min(*acked), most.max(*acked)));
         // The exit of the trial that is the median.
-        let middle = median(ttlb.clone());
-        let exit = real.iter().find(|cells| cells.ttlb.total_cmp(&middle).is_eq()).map_or("", |cells| &cells.exit);
-        let (sim, rig) = (cells(sim, BYTES), cells(rig, BYTES));
+        let middle = median(acked.clone());
+        let exit = real.iter().find(|cells| cells.acked.total_cmp(&middle).is_eq()).map_or("", |cells| &cells.exit);
+        let (sim, rig) = (cells(sim), cells(rig));
         println!(
             "| `{arm}` | {:.1} | {:.1} | {middle:.1} ({least:.1}..{most:.1}) | {} | {:.1} | {:.1} | {} | {} | {:.0} | {} | {exit} |",
-            sim.ttlb,
-            rig.ttlb,
-            off(rig.ttlb, middle),
+            sim.acked,
+            rig.acked,
+            off(rig.acked, middle),
             rig.read,
             median(read.clone()),
             off(rig.read, median(read)),

@@ -4,6 +4,7 @@
 //! [`crate::stats`]. All intervals are 95 %, that of the A/A check 99 %: a check that fails by chance in every twentieth run is
 //! soon ignored. Differences by group and size are judged together (Holm) before they are called real.
 
+use super::sensitivity::{self, Sensitivity};
 use super::tally::{ArmTally, Cell, Mean, REASONS, Sum};
 use super::{Experiment, Tallies, words};
 use crate::stats::bootstrap::{Estimate, plain, ratio};
@@ -30,8 +31,10 @@ pub struct Analysis {
     pub complete: bool,
     /// How many are.
     pub flows: u64,
-    /// Which arm to deploy, where that does not hold, and what comes next; empty where the sample is too small to say.
+    /// Which arm to deploy, where that does not hold, and what comes next; or that nothing is recommended, and why.
     pub recommendation: Vec<String>,
+    /// How far the effects hang on what nobody measured.
+    pub sensitivity: Vec<Sensitivity>,
     /// Sentences, one per arm.
     pub sentences: Vec<String>,
     /// What to do, one sentence per group.
@@ -44,7 +47,7 @@ pub struct Analysis {
     pub clipped: BTreeMap<&'static str, f64>,
     /// Per part and arm.
     pub results: Vec<Entry>,
-    /// Reduction of the time to last byte by percentile, and loss ratios by percentile, over all connections.
+    /// Reduction of the completion time by percentile, and loss ratios by percentile, over all connections.
     pub percentiles: Vec<Percentiles>,
 }
 
@@ -59,6 +62,8 @@ pub struct Method {
     pub many: &'static str,
     /// The baseline against itself.
     pub aa: &'static str,
+    /// What was never measured.
+    pub sensitivity: &'static str,
 }
 
 const METHOD: Method = Method {
@@ -66,6 +71,7 @@ const METHOD: Method = Method {
     quantiles: "95 % interval from the binomial rank of the quantile, read off a sketch with bins of 0.4 %; reduction.percentiles and reduction.median are point estimates",
     many: "`significant`: Holm over the reductions of all arms in all parts shown, 5 % for the whole table",
     aa: "99 % interval",
+    sensitivity: "all arms run again at both ends of every assumption, on one connection in `every`; `depends`: sign, or size by more than a factor of 2, between the ends and the same connections as assumed; effects below 1 % of completion time or 0.05 points of loss are none",
 };
 
 /// The baseline against itself: nothing may come out.
@@ -73,11 +79,11 @@ const METHOD: Method = Method {
 pub struct SelfCheck {
     /// Connections on which the baseline ran twice under two other seeds, with up to 0.5 ms more round trip.
     pub pairs: u64,
-    /// Reduction of the mean time to last byte, percent; has to cover 0.
+    /// Reduction of the mean completion time, percent; has to cover 0.
     pub reduction_pct: Option<Interval>,
     /// Difference of the mean loss ratio, percentage points; has to cover 0.
     pub loss_points: Option<Interval>,
-    /// Median of the paired ratio of times to last byte; has to cover 1.
+    /// Median of the paired ratio of completion times; has to cover 1.
     pub paired_p50: Option<Interval>,
     /// Whether all three do.
     pub covers_zero: bool,
@@ -118,11 +124,11 @@ pub struct Entry {
     pub arm: String,
     /// Connections.
     pub flows: u64,
-    /// Of which not finished within the limit; they count with the limit.
-    pub incomplete: u64,
-    /// Time to last byte.
+    /// Completion time: p50, p95 and p99 first.
     pub ttlb_ms: Distribution,
-    /// Mean of time to last byte over the bound.
+    /// Connections that did not finish within the limit; they count with the limit.
+    pub incomplete: u64,
+    /// Mean of completion time over the bound.
     pub vs_ideal: f64,
     /// Loss ratio of a connection, percent.
     pub loss_pct: Distribution,
@@ -151,20 +157,22 @@ pub struct Entry {
 /// Mean and quantiles.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Distribution {
-    /// Mean over connections.
-    pub mean: f64,
     /// Median.
     pub p50: Interval,
-    /// 90th percentile.
-    pub p90: Interval,
+    /// 95th percentile.
+    pub p95: Interval,
     /// 99th percentile.
     pub p99: Interval,
+    /// Mean over connections.
+    pub mean: f64,
+    /// 90th percentile.
+    pub p90: Interval,
 }
 
 /// An arm beside the baseline on the same connections.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// Reduction of the time to last byte, percent, in the three forms in use.
+    /// Reduction of the completion time, percent, in the three forms in use.
     pub reduction_pct: Reduction,
     /// Whether the reduction of the mean stands when all parts and arms are judged together.
     pub significant: bool,
@@ -174,11 +182,11 @@ pub struct Difference {
     pub loss_times: Option<Interval>,
     /// Mean queue p99 less the baseline's.
     pub queue_p99_ms: Interval,
-    /// Time to last byte over the baseline's on the same connection.
+    /// Completion time over the baseline's on the same connection.
     pub paired: Paired,
 }
 
-/// Reduction of the time to last byte.
+/// Reduction of the completion time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Reduction {
     /// Of the mean.
@@ -215,9 +223,9 @@ pub struct Paired {
 pub struct Percentiles {
     /// The arm.
     pub arm: String,
-    /// Time to last byte.
+    /// Completion time.
     pub ttlb_ms: Vec<f64>,
-    /// Reduction of each percentile of the time to last byte, percent; null for the baseline.
+    /// Reduction of each percentile of the completion time, percent; null for the baseline.
     pub reduction_pct: Option<Vec<f64>>,
     /// Loss ratio, percent.
     pub loss_pct: Vec<f64>,
@@ -238,7 +246,7 @@ fn means(cell: &Cell, arm: usize, mean: Mean) -> impl Iterator<Item = f64> {
     cell.arms[arm].replicates(mean).sums().iter().zip(cell.counts.sums()).map(|(sum, n)| *sum as f64 / *n as f64)
 }
 
-fn mean(cell: &Cell, arm: usize, mean: Mean) -> f64 {
+pub(super) fn mean(cell: &Cell, arm: usize, mean: Mean) -> f64 {
     let tally = &cell.arms[arm];
     match mean {
         Mean::Ttlb => of(tally.sum(Sum::Ttlb), cell.flows) / 1e3,
@@ -248,19 +256,19 @@ fn mean(cell: &Cell, arm: usize, mean: Mean) -> f64 {
 }
 
 /// Mean of `a` over that of `b`.
-fn times(cell: &Cell, a: usize, b: usize, what: Mean, z: f64) -> Estimate {
+pub(super) fn times(cell: &Cell, a: usize, b: usize, what: Mean, z: f64) -> Estimate {
     let replicates = means(cell, a, what).zip(means(cell, b, what)).map(|(a, b)| a / b);
     ratio(mean(cell, a, what) / mean(cell, b, what), replicates, z)
 }
 
 /// Mean of `a` less that of `b`.
-fn less(cell: &Cell, a: usize, b: usize, what: Mean, z: f64) -> Estimate {
+pub(super) fn less(cell: &Cell, a: usize, b: usize, what: Mean, z: f64) -> Estimate {
     let replicates = means(cell, a, what).zip(means(cell, b, what)).map(|(a, b)| a - b);
     plain(mean(cell, a, what) - mean(cell, b, what), replicates, z)
 }
 
 /// Reduction in percent out of a ratio.
-fn reduction(ratio: Interval) -> Interval {
+pub(super) fn reduction(ratio: Interval) -> Interval {
     ratio.map(|ratio| (1.0 - ratio) * 100.0)
 }
 
@@ -285,7 +293,7 @@ pub fn fronts(cell: &Cell) -> Vec<bool> {
 
 fn distribution(mean: f64, sketch: &crate::stats::sketch::Sketch, unit: f64) -> Distribution {
     let at = |p: f64| sketch.quantile_interval(p, Z_95).map(|value| value / unit);
-    Distribution { mean, p50: at(0.5), p90: at(0.9), p99: at(0.99) }
+    Distribution { p50: at(0.5), p95: at(0.95), p99: at(0.99), mean, p90: at(0.9) }
 }
 
 fn difference(cell: &Cell, arm: usize) -> (Difference, f64) {
@@ -401,6 +409,7 @@ impl Analysis {
             complete: all.flows == experiment.flows,
             flows: all.flows,
             recommendation: Vec::new(),
+            sensitivity: sensitivity::of(experiment, tallies),
             sentences: Vec::new(),
             advice: Vec::new(),
             warnings: warnings.to_vec(),

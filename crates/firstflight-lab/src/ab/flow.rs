@@ -1,9 +1,9 @@
 //! One connection under every arm, and the checks of the test itself: the baseline once more with the same seed, and against itself
 //! under other seeds.
 
-use super::Test;
+use super::{Clock, Test};
 use crate::error::Bad;
-use crate::population::Drawn;
+use crate::population::{Drawn, Population};
 use crate::trial::Ground;
 use firstflight::Exit;
 use firstflight_path::random::mix;
@@ -12,12 +12,16 @@ use firstflight_sim::{App, Outcome, Part, Stop};
 /// What one arm did to one connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowResult {
-    /// Every byte was acknowledged within the limit.
+    /// Every byte was through within the limit: delivered, or acknowledged where the sender's clock counts.
     pub complete: bool,
-    /// Time to last byte, ns; the limit if it is not complete.
+    /// Completion time on the test's clock, ns; the limit if it is not complete.
     pub ttlb_ns: u64,
+    /// Until every byte was acknowledged at the sender, ns.
+    pub acked_ns: Option<u64>,
     /// Until the last byte was delivered in order at the receiver, ns.
     pub delivered_after_ns: Option<u64>,
+    /// Object bytes delivered in order at the receiver, by the end of the trial.
+    pub delivered: u64,
     /// Data packets sent, repeats and probes included.
     pub packets_sent: u64,
     /// Declared lost and truly dropped.
@@ -45,19 +49,31 @@ pub struct FlowResult {
 }
 
 impl FlowResult {
-    /// Of responses: their times to last byte together, pauses left out; one that did not finish counts with the limit.
-    fn of_responses(outcome: &Outcome, limit_ns: u64) -> FlowResult {
-        let latency = |part: &Part| part.latency().map_or(limit_ns, |time| time.0);
+    /// Of responses: their completion times together, pauses left out; one that did not finish counts with the limit.
+    fn of_responses(outcome: &Outcome, clock: Clock, limit_ns: u64) -> FlowResult {
+        let time = |part: &Part| match clock {
+            Clock::Receiver => part.delivered_after(),
+            Clock::Sender => part.latency(),
+        };
+        let latency = |part: &Part| time(part).map_or(limit_ns, |time| time.0);
         let ttlb_ns = outcome.parts.iter().map(latency).fold(0, u64::saturating_add);
-        FlowResult { ttlb_ns, ..FlowResult::new(outcome) }
+        FlowResult { ttlb_ns, ..FlowResult::new(outcome, clock) }
     }
 
-    fn new(outcome: &Outcome) -> FlowResult {
+    fn new(outcome: &Outcome, clock: Clock) -> FlowResult {
+        let acknowledged = outcome.stop == Stop::Complete;
+        // What is not through was stopped at the limit.
+        let (complete, ttlb) = match clock {
+            Clock::Receiver => (outcome.complete(), outcome.delivered_after.unwrap_or(outcome.acked_after)),
+            Clock::Sender => (acknowledged, outcome.acked_after),
+        };
         let queue = |share: f64| if outcome.queue_us.is_empty() { 0 } else { outcome.queue_us.value_at_quantile(share) };
         FlowResult {
-            complete: outcome.stop == Stop::Complete,
-            ttlb_ns: outcome.ttlb.0,
+            complete,
+            ttlb_ns: ttlb.0,
+            acked_ns: acknowledged.then_some(outcome.acked_after.0),
             delivered_after_ns: outcome.delivered_after.map(|time| time.0),
+            delivered: outcome.delivered,
             packets_sent: outcome.packets_sent,
             packets_lost: outcome.packets_lost,
             spurious_losses: outcome.spurious_losses,
@@ -90,6 +106,9 @@ pub(super) struct Connection {
     pub(super) aa: Option<[FlowResult; 2]>,
     /// Whether the baseline did the same again with the same seed, where it was asked to.
     pub(super) repeats: Option<bool>,
+    /// Under every setting of the assumptions: object bytes and the arms' results, where the connection belongs to those that are run
+    /// again.
+    pub(super) settings: Vec<(u64, Vec<FlowResult>)>,
 }
 
 /// Keys the other seeds of the check apart from every seed a user may choose next.
@@ -99,26 +118,33 @@ const OTHER_SEEDS: u64 = 0x4141_6368_6563_6b21;
 const JITTER_NS: u64 = 500_001;
 
 impl Test {
-    /// Connection number `index`.
-    pub(super) fn connection(&self, index: u64) -> Result<Connection, Bad> {
-        let drawn = self.population.draw(self.seed, index);
+    /// The scenario of connection number `index` of a population.
+    fn ground(&self, population: &Population, index: u64) -> Result<(Drawn, Ground, App), Bad> {
+        let drawn = population.draw(self.seed, index);
         let ground = Ground {
             iw: self.iw,
             burst: self.burst,
             limit: self.limit,
             path_index: index,
             host: self.host,
-            ..Ground::new(self.population.path(&drawn)?, drawn.bytes)
+            ..Ground::new(population.path(&drawn)?, drawn.bytes)
         };
-        let app = self.population.app(&drawn, self.seed);
-        let run = |ground: &Ground, arm: usize, seed: u64| match &app {
-            App::Bulk(_) => ground.run(&self.arms[arm], seed, None).map(|outcome| FlowResult::new(&outcome)),
+        let app = population.app(&drawn, self.seed);
+        Ok((drawn, ground, app))
+    }
+
+    /// Connection number `index`; `settings` are those of [`Test::settings`].
+    pub(super) fn connection(&self, index: u64, settings: &[Population]) -> Result<Connection, Bad> {
+        let (drawn, ground, app) = self.ground(&self.population, index)?;
+        let with = |ground: &Ground, app: &App, arm: usize, seed: u64| match app {
+            App::Bulk(_) => ground.run(&self.arms[arm], seed, None).map(|outcome| FlowResult::new(&outcome, self.clock)),
             App::Responses(_) => {
                 let outcome = ground.run_app(&self.arms[arm], app.clone(), seed)?;
-                Ok(FlowResult::of_responses(&outcome, self.limit.0))
+                Ok(FlowResult::of_responses(&outcome, self.clock, self.limit.0))
             }
-            _ => ground.run_app(&self.arms[arm], app.clone(), seed).map(|outcome| FlowResult::new(&outcome)),
+            _ => ground.run_app(&self.arms[arm], app.clone(), seed).map(|outcome| FlowResult::new(&outcome, self.clock)),
         };
+        let run = |ground: &Ground, arm: usize, seed: u64| with(ground, &app, arm, seed);
         let results = (0..self.arms.len()).map(|arm| run(&ground, arm, self.seed)).collect::<Result<Vec<_>, _>>()?;
         let aa = if index.is_multiple_of(self.aa_stride()) {
             // Both runs differ from the first in the chance of the path and by up to half a millisecond of round trip, so that
@@ -136,6 +162,14 @@ impl Test {
         let repeats = if index.is_multiple_of(self.aa_stride() * 4) { Some(run(&ground, 0, self.seed)? == results[0]) } else { None };
         // Whoever waits for an application is bound by it and not by the path.
         let ideal_ns = if matches!(app, App::Bulk(_)) { ground.ideal(self.seed)?.map(|ideal| ideal.0) } else { None };
-        Ok(Connection { drawn, ideal_ns, results, aa, repeats })
+        let mut others = Vec::new();
+        if index.is_multiple_of(self.sensitivity_stride()) {
+            for population in settings {
+                let (drawn, ground, app) = self.ground(population, index)?;
+                let results = (0..self.arms.len()).map(|arm| with(&ground, &app, arm, self.seed));
+                others.push((drawn.bytes, results.collect::<Result<Vec<_>, _>>()?));
+            }
+        }
+        Ok(Connection { drawn, ideal_ns, results, aa, repeats, settings: others })
     }
 }

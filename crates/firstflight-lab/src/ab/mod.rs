@@ -11,6 +11,7 @@ pub mod parquet;
 mod recommend;
 pub mod rows;
 pub mod run;
+pub mod sensitivity;
 pub mod shard;
 pub mod tally;
 pub mod words;
@@ -22,11 +23,31 @@ pub use tally::Tallies;
 
 use crate::arms::NamedArm;
 use crate::error::Bad;
-use crate::population::Population;
+use crate::population::{Assumption, Population};
 use crate::trial::Hosts;
 use firstflight::Nanos;
 use firstflight_path::random::mix;
 use serde::{Deserialize, Serialize};
+
+/// Whose clock says that a transfer is through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// The receiver's: the last byte was delivered in order there.
+    #[default]
+    Receiver,
+    /// The sender's: the last byte was acknowledged there, after the receiver's delayed ACK. For published results that were measured so.
+    Sender,
+}
+
+impl Clock {
+    /// As an experiment tells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Clock::Receiver => "receiver",
+            Clock::Sender => "sender",
+        }
+    }
+}
 
 /// An A/B test.
 #[derive(Clone, Debug)]
@@ -49,6 +70,8 @@ pub struct Test {
     pub host: Hosts,
     /// The preset of loss detection that was asked for by name.
     pub detection: Option<String>,
+    /// Whose clock times count on.
+    pub clock: Clock,
 }
 
 /// Most connections of a test: their sums still fit.
@@ -69,6 +92,12 @@ pub struct Experiment {
     pub population: String,
     /// The population as a file, knobs turned.
     pub population_toml: String,
+    /// What the population says nobody measured, each with the two ends that are tried.
+    #[serde(default)]
+    pub assumptions: Vec<Assumed>,
+    /// One connection in so many runs again at both ends of every assumption; 0 without assumptions.
+    #[serde(default)]
+    pub sensitivity_every: u64,
     /// Groups, in order.
     pub groups: Vec<String>,
     /// Edges of the size bins, bytes.
@@ -93,6 +122,28 @@ pub struct Experiment {
     pub ack_every: u32,
     /// Longest ACK delay.
     pub max_ack_delay_ms: f64,
+    /// Whose clock times count on: `receiver` or `sender`.
+    pub clock: String,
+}
+
+/// An assumption of the population, as a result says it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assumed {
+    /// What nobody measured.
+    pub value: String,
+    /// The lower end, in the words of a population's parentheses.
+    pub low: String,
+    /// The upper end.
+    pub high: String,
+    /// Why this range.
+    pub reference: String,
+}
+
+impl From<&Assumption> for Assumed {
+    fn from(of: &Assumption) -> Assumed {
+        let Assumption { value, low, high, reference } = of;
+        Assumed { value: value.clone(), low: low.to_string(), high: high.to_string(), reference: reference.clone() }
+    }
 }
 
 impl Test {
@@ -135,6 +186,8 @@ impl Test {
             detection: self.detection.clone(),
             population: self.population.name.clone(),
             population_toml: self.population.to_string(),
+            assumptions: self.population.assumptions.iter().map(Assumed::from).collect(),
+            sensitivity_every: if self.population.assumptions.is_empty() { 0 } else { self.sensitivity_stride() },
             groups: self.population.groups.iter().map(|group| group.name.clone()).collect(),
             size_bins: self.population.size_bins.clone(),
             arms: self.arms.iter().map(|arm| arm.label.clone()).collect(),
@@ -147,6 +200,7 @@ impl Test {
             packet_bytes: self.host.packet_bytes(),
             ack_every: self.host.ack_every(),
             max_ack_delay_ms: crate::trial::ms(self.host.ack_delay()),
+            clock: self.clock.name().into(),
         }
     }
 
@@ -159,6 +213,18 @@ impl Test {
     /// How many blocks there are.
     pub fn blocks(&self) -> u64 {
         self.flows.div_ceil(self.block())
+    }
+
+    /// Every how many connections all arms also run at both ends of every assumption: a tenth of a large test, a quarter of a small
+    /// one, so that two ends cost a fifth to a half more.
+    pub fn sensitivity_stride(&self) -> u64 {
+        (self.flows / 2_000).clamp(4, 10)
+    }
+
+    /// The population at both ends of every assumption: low and high of the first, then of the next.
+    pub fn settings(&self) -> Vec<Population> {
+        let ends = self.population.assumptions.iter().flat_map(|assumption| [assumption.low, assumption.high]);
+        ends.map(|setting| setting.of(&self.population)).collect()
     }
 
     /// Every how many connections the baseline also runs against itself under other seeds.

@@ -1,54 +1,108 @@
 //! Which arm to deploy, in sentences that somebody can act on who reads nothing else.
 //!
-//! The fastest arm is named; if another one loses noticeably less, the choice is a price and both are named. Then where the fastest arm
-//! does not help, what comes next, and which arms cannot be told apart because they did the same on every connection.
+//! Nothing is recommended if the test is not complete, if its check against itself failed, if no difference in time is beyond chance and
+//! [`SMALLEST_TIME_PCT`], or if sign or size of what the fastest arm does hang on what nobody measured. Otherwise the fastest arm is
+//! named; if another one loses noticeably less, both sides of the trade-off are. Then where the fastest arm does not help, what comes
+//! next, and which arms cannot be told apart because they did the same on every connection.
 
 use super::analysis::{Analysis, Entry, LEAST_FLOWS, Part};
+use super::sensitivity::{Depends, SMALLEST_LOSS_POINTS, SMALLEST_TIME_PCT};
 use crate::stats::Interval;
 use std::fmt::Write as _;
 
-/// Less loss than this many percentage points is no argument.
-const NOTICEABLE: f64 = 0.01;
-
 pub(super) fn sentences(analysis: &Analysis) -> Vec<String> {
     let all: Vec<&Entry> = analysis.of(Part::All).collect();
-    let Some(baseline) = all.first().copied().filter(|entry| entry.flows >= LEAST_FLOWS) else { return Vec::new() };
+    let Some(baseline) = all.first().copied() else { return Vec::new() };
+    let none = |reason: String| format!("No recommendation: {reason}.");
+    if let Some(reason) = unusable(analysis) {
+        return vec![none(reason)];
+    }
     let front: Vec<&Entry> = all.iter().copied().filter(|entry| entry.front).collect();
     let fast = front.iter().copied().min_by(|a, b| a.ttlb_ms.mean.total_cmp(&b.ttlb_ms.mean));
     let gentle = front.iter().copied().min_by(|a, b| a.loss_pct.mean.total_cmp(&b.loss_pct.mean));
     let (Some(fast), Some(gentle)) = (fast, gentle) else {
         return Vec::new();
     };
-    let priced = fast.loss_pct.mean - gentle.loss_pct.mean >= NOTICEABLE;
-    let sure = |entry: &Entry| entry.versus_baseline.as_ref().is_some_and(|versus| !versus.reduction_pct.mean.covers(0.0));
     let mut lines = Vec::new();
-    lines.push(if fast.arm == baseline.arm || !sure(fast) {
-        if all[1..].iter().any(|entry| sure(entry)) {
-            format!("Stay with {}: no arm of this test is faster.", baseline.arm)
+    if fast.arm == baseline.arm || !counts(fast) {
+        let slower =
+            |entry: &&Entry| counts(entry) && entry.versus_baseline.as_ref().is_some_and(|versus| versus.reduction_pct.mean.value < 0.0);
+        lines.push(if let Some(reason) = signs(analysis, &all) {
+            none(reason)
+        } else if all[1..].iter().all(slower) {
+            format!("Keep {}: every other arm of this test is slower.", baseline.arm)
         } else {
-            format!("Nothing to deploy instead of {}: the sample shows no difference in download time.", baseline.arm)
+            none(format!("no arm is faster than {} by more than chance and {SMALLEST_TIME_PCT:.0} % of the completion time", baseline.arm))
+        });
+        lines.extend(twins(&all));
+        return lines;
+    }
+    let more = fast.loss_pct.mean - gentle.loss_pct.mean;
+    let priced = more >= SMALLEST_LOSS_POINTS;
+    let trade = format!("Trade-off: {} is fastest, {} loses least.", fast.arm, gentle.arm);
+    let gain = gain(fast, &baseline.arm);
+    if let Some(reason) = unmeasured(analysis, fast, &baseline.arm) {
+        lines.push(none(reason));
+        if priced {
+            lines.push(format!("{trade} As assumed: {gain}."));
         }
     } else if priced {
-        format!(
-            "A price to agree on: {} is the fastest, {} the gentlest. {}, {:.0} ms of {:.0} ms saved on average for {:.2} percentage points more loss.",
-            fast.arm,
-            gentle.arm,
-            gain(fast, &baseline.arm),
-            gentle.ttlb_ms.mean - fast.ttlb_ms.mean,
-            gentle.ttlb_ms.mean,
-            fast.loss_pct.mean - gentle.loss_pct.mean
-        )
+        let (ms, of) = (gentle.ttlb_ms.mean - fast.ttlb_ms.mean, gentle.ttlb_ms.mean);
+        lines.push(format!(
+            "{trade} {gain}; against {} {ms:.0} ms of {of:.0} ms on average for {more:.2} percentage points more loss.",
+            gentle.arm
+        ));
     } else {
-        format!("Deploy {}: no other arm of this test is faster or loses noticeably less. {}.", fast.arm, gain(fast, &baseline.arm))
-    });
-    if fast.arm != baseline.arm && sure(fast) {
-        lines.extend(waiting(fast, baseline));
-        lines.extend(by_size(analysis, &fast.arm));
-        lines.extend(exceptions(analysis, &fast.arm));
-        lines.extend(next(&all, fast));
+        lines.push(format!("Deploy {}: no other arm of this test is faster or loses noticeably less. {gain}.", fast.arm));
     }
+    lines.extend(waiting(fast, baseline));
+    lines.extend(by_size(analysis, &fast.arm));
+    lines.extend(exceptions(analysis, &fast.arm));
+    lines.extend(next(&all, fast));
     lines.extend(twins(&all));
     lines
+}
+
+/// Why nothing can be said at all.
+fn unusable(analysis: &Analysis) -> Option<String> {
+    let (flows, wanted) = (analysis.flows, analysis.experiment.flows);
+    if !analysis.complete {
+        return Some(format!("the test is not complete, {flows} of {wanted} connections ran"));
+    }
+    if flows < LEAST_FLOWS {
+        return Some(format!("{flows} connections are too few"));
+    }
+    let failed = analysis.aa.differed > 0 || !analysis.aa.covers_zero;
+    failed.then(|| "the check of the baseline against itself failed".to_owned())
+}
+
+/// Beyond chance, and beyond the smallest effect that counts.
+fn counts(entry: &Entry) -> bool {
+    let reduction = entry.versus_baseline.as_ref().map(|versus| versus.reduction_pct.mean);
+    reduction.is_some_and(|reduction| !reduction.covers(0.0) && reduction.value.abs() >= SMALLEST_TIME_PCT)
+}
+
+/// What of the fastest arm's effects hangs on what nobody measured.
+fn unmeasured(analysis: &Analysis, fast: &Entry, baseline: &str) -> Option<String> {
+    analysis.sensitivity.iter().find_map(|one| {
+        let effect = one.effect(&fast.arm)?;
+        if let Some(other) = one.overtaken(&fast.arm, baseline) {
+            return Some(format!("whether {} or {other} is faster depends on {} nobody measured", fast.arm, one.value));
+        }
+        let depends = [("completion time", effect.reduction_pct.depends), ("loss", effect.loss_points.depends)];
+        let (what, how) = depends.into_iter().find(|(_, depends)| *depends != Depends::Nothing)?;
+        let how = if how == Depends::Sign { "the sign" } else { "the size" };
+        Some(format!("{how} of the effect on {what} is not known; {}: {}", fast.arm, effect.sentence(&one.value)))
+    })
+}
+
+/// An arm that is faster than the baseline or slower, depending on what nobody measured.
+fn signs(analysis: &Analysis, all: &[&Entry]) -> Option<String> {
+    analysis.sensitivity.iter().find_map(|one| {
+        let effect =
+            all[1..].iter().filter_map(|entry| one.effect(&entry.arm)).find(|effect| effect.reduction_pct.depends == Depends::Sign)?;
+        Some(format!("{}: {}", effect.arm, effect.sentence(&one.value)))
+    })
 }
 
 /// `Downloads take 21.5 % less time than with hystart [19.8, 23.2], with the same loss; 0.5 % of them take over 5 % longer`.
@@ -56,8 +110,10 @@ fn gain(entry: &Entry, baseline: &str) -> String {
     let Some(versus) = &entry.versus_baseline else { return String::new() };
     let Interval { value, low, high } = versus.reduction_pct.mean;
     let loss = versus.loss_points;
-    let loss = if loss.covers(0.0) || loss.value.abs() < NOTICEABLE {
+    let loss = if loss.low.abs().max(loss.high.abs()) < SMALLEST_LOSS_POINTS {
         "with the same loss".to_owned()
+    } else if loss.covers(0.0) {
+        format!("with no difference in loss beyond chance ({:+.2} points [{:+.2}, {:+.2}])", loss.value, loss.low, loss.high)
     } else {
         format!("with {:.2} points {} loss", loss.value.abs(), if loss.value > 0.0 { "more" } else { "less" })
     };
@@ -72,10 +128,7 @@ fn waiting(fast: &Entry, baseline: &Entry) -> Option<String> {
     let difference = fast.versus_baseline.as_ref()?.queue_p99_ms;
     (difference.value.abs() >= 1.0 && !difference.covers(0.0)).then(|| {
         let (own, other) = (fast.queue_p99_ms, baseline.queue_p99_ms);
-        format!(
-            "Whoever shares the bottleneck waits for it {own:.0} ms at p99 of a connection on average, {other:.0} ms with {}.",
-            baseline.arm
-        )
+        format!("Queueing delay at the bottleneck (mean of per-connection p99): {own:.0} ms, {other:.0} ms with {}.", baseline.arm)
     })
 }
 
@@ -93,7 +146,7 @@ fn by_size(analysis: &Analysis, arm: &str) -> Option<String> {
         return None;
     }
     Some(format!(
-        "By object: most for {} ({:.1} % less time), least for {} ({:.1} %).",
+        "Gain by object size: largest for {} ({:.1} % less time), smallest for {} ({:.1} %).",
         most.0.name, most.1.value, least.0.name, least.1.value
     ))
 }
@@ -115,7 +168,7 @@ fn exceptions(analysis: &Analysis, arm: &str) -> Option<String> {
             }
         }
     }
-    (!told.is_empty()).then(|| format!("Not there: {}.", told.join("; ")))
+    (!told.is_empty()).then(|| format!("No gain over the other arms there: {}.", told.join("; ")))
 }
 
 /// The next best arm that did something else.

@@ -4,6 +4,8 @@ use super::flow::Connection;
 use super::rows::Row;
 use super::{Tallies, Test, shard};
 use crate::error::Bad;
+use crate::population::Population;
+use firstflight_path::input::{self, MOST_DATA};
 use rayon::prelude::*;
 use std::fs;
 use std::path::{Path as File, PathBuf};
@@ -58,7 +60,7 @@ impl Test {
     /// Those of [`Test::run`], and one line if there is no such block.
     pub fn run_blocks(&self, blocks: impl IntoIterator<Item = u64>, resume: Option<&File>, watch: &mut Watch<'_>) -> Result<Tallies, Bad> {
         self.check()?;
-        let experiment = self.experiment();
+        let (experiment, settings) = (self.experiment(), self.settings());
         let mut total = Tallies::new(&experiment);
         let threads = rayon::current_num_threads().max(1);
         let worker = || Mutex::new(Worker { tallies: Tallies::new(&experiment), rows: Vec::new() });
@@ -82,7 +84,7 @@ impl Test {
                 continue;
             }
             let mut done = Tallies::new(&experiment);
-            let whole = self.block_into(flows, &workers, watch, &mut done)?;
+            let whole = self.block_into(flows, &settings, &workers, watch, &mut done)?;
             if whole {
                 done.blocks.push(block);
                 if let Some(file) = &file {
@@ -101,6 +103,7 @@ impl Test {
     fn block_into(
         &self,
         flows: std::ops::Range<u64>,
+        settings: &[Population],
         workers: &[Mutex<Worker>],
         watch: &mut Watch<'_>,
         done: &mut Tallies,
@@ -116,7 +119,7 @@ impl Test {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(());
                 }
-                let connection: Connection = self.connection(index)?;
+                let connection: Connection = self.connection(index, settings)?;
                 worker.tallies.add(self, &connection);
                 if with_rows {
                     worker.rows.extend(Row::of(&connection));
@@ -145,7 +148,7 @@ impl Test {
 /// # Errors
 /// One line.
 pub fn read(file: &File) -> Result<(super::Experiment, Tallies), Bad> {
-    let bytes = fs::read(file).map_err(|error| Bad(format!("{}: {error}", file.display())))?;
+    let bytes = input::read(file, MOST_DATA).map_err(|error| Bad(format!("{}: {error}", file.display())))?;
     shard::decode(&file.display().to_string(), &bytes)
 }
 

@@ -14,7 +14,7 @@ use firstflight::startup::ExitReason;
 pub enum Sum {
     /// Connections that did not finish within the limit.
     Incomplete,
-    /// Time to last byte, ns.
+    /// Completion time, ns.
     Ttlb,
     /// Loss ratio of each connection, 1e-9.
     Loss,
@@ -36,7 +36,7 @@ pub enum Sum {
     Recoveries,
     /// 99th percentile of the waiting time of each connection, us.
     QueueP99,
-    /// Time to last byte over the bound, 1e-6.
+    /// Completion time over the bound, 1e-6.
     VsIdeal,
 }
 
@@ -60,7 +60,7 @@ pub const REASONS: [ExitReason; 11] = [
 /// The quantities that have replicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mean {
-    /// Time to last byte, us.
+    /// Completion time, us.
     Ttlb,
     /// Loss ratio, 1e-9.
     Loss,
@@ -75,11 +75,11 @@ const MEANS: usize = Mean::QueueP99 as usize + 1;
 pub struct ArmTally {
     sums: [u128; SUMS],
     exits: [u64; REASONS.len() + 1],
-    /// Times to last byte, us.
+    /// Completion times, us.
     pub ttlb: Sketch,
     /// Loss ratios, 1e-6.
     pub loss: Sketch,
-    /// Times to last byte over the baseline's on the same connection.
+    /// Completion times over the baseline's on the same connection.
     pub ratios: Ratios,
     replicates: [Replicates; MEANS],
 }
@@ -244,6 +244,8 @@ pub struct Tallies {
     fills: Vec<Cell>,
     /// The baseline against itself under other seeds.
     pub aa: Cell,
+    /// The connections that ran again under the assumptions: as assumed, then low and high of the first assumption, then of the next.
+    pub settings: Vec<Cell>,
     /// How often the baseline ran again with the same seed.
     pub repeated: u64,
     /// How often it did something else; anything but 0 is a defect of the simulator.
@@ -265,6 +267,7 @@ impl Tallies {
             strata: vec![Cell::new(arms); STRATA],
             fills: vec![Cell::new(arms); FILL_EDGES.len() + 1],
             aa: Cell::new(2),
+            settings: vec![Cell::new(arms); if experiment.assumptions.is_empty() { 0 } else { 1 + 2 * experiment.assumptions.len() }],
             repeated: 0,
             differed: 0,
             clipped: [0; 8],
@@ -273,7 +276,7 @@ impl Tallies {
     }
 
     pub(super) fn add(&mut self, test: &Test, connection: &Connection) {
-        let Connection { drawn, ideal_ns, results, aa, repeats } = connection;
+        let Connection { drawn, ideal_ns, results, aa, repeats, settings } = connection;
         let weights = weights(test.seed, drawn.index);
         let cell = drawn.group * self.bins + test.population.size_bin(drawn.bytes);
         let bdp = BDP_EDGES.partition_point(|edge| *edge <= drawn.bdp_bytes());
@@ -285,6 +288,13 @@ impl Tallies {
         self.fills[FILL_EDGES.partition_point(|edge| *edge <= fill)].add(results, drawn.bytes, *ideal_ns, &weights);
         if let Some(aa) = aa {
             self.aa.add(aa, drawn.bytes, *ideal_ns, &weights);
+        }
+        if !settings.is_empty() {
+            let as_assumed = [(drawn.bytes, results)];
+            let others = settings.iter().map(|(bytes, results)| (*bytes, results));
+            for (cell, (bytes, results)) in self.settings.iter_mut().zip(as_assumed.into_iter().chain(others)) {
+                cell.add(results, bytes, None, &weights);
+            }
         }
         if let Some(same) = repeats {
             self.repeated += 1;
@@ -301,6 +311,7 @@ impl Tallies {
         self.strata.iter_mut().zip(&other.strata).for_each(|(cell, more)| cell.merge(more));
         self.fills.iter_mut().zip(&other.fills).for_each(|(cell, more)| cell.merge(more));
         self.aa.merge(&other.aa);
+        self.settings.iter_mut().zip(&other.settings).for_each(|(cell, more)| cell.merge(more));
         self.repeated += other.repeated;
         self.differed += other.differed;
         self.clipped.iter_mut().zip(other.clipped).for_each(|(count, more)| *count += more);
@@ -315,6 +326,7 @@ impl Tallies {
             .iter_mut()
             .chain(&mut self.strata)
             .chain(&mut self.fills)
+            .chain(&mut self.settings)
             .filter(|cell| cell.flows > 0)
             .for_each(|cell| *cell = Cell::new(arms));
         (self.aa, self.repeated, self.differed, self.clipped) = (aa, 0, 0, [0; 8]);
@@ -371,7 +383,7 @@ impl Tallies {
     pub fn write(&self, to: &mut Writer) {
         to.put(self.blocks.len() as u64);
         self.blocks.iter().for_each(|block| to.put(*block));
-        self.cells.iter().chain(&self.strata).chain(&self.fills).chain([&self.aa]).for_each(|cell| cell.write(to));
+        self.cells.iter().chain(&self.strata).chain(&self.fills).chain(&self.settings).chain([&self.aa]).for_each(|cell| cell.write(to));
         to.put(self.repeated);
         to.put(self.differed);
         self.clipped.iter().for_each(|count| to.put(*count));
@@ -384,7 +396,7 @@ impl Tallies {
             tallies.blocks.push(from.get()?);
         }
         let arms = tallies.arms;
-        for cell in tallies.cells.iter_mut().chain(&mut tallies.strata).chain(&mut tallies.fills) {
+        for cell in tallies.cells.iter_mut().chain(&mut tallies.strata).chain(&mut tallies.fills).chain(&mut tallies.settings) {
             *cell = Cell::read(from, arms)?;
         }
         tallies.aa = Cell::read(from, 2)?;

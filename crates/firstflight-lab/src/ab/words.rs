@@ -6,7 +6,15 @@ use crate::stats::Interval;
 
 /// Fills in sentences, advice and warnings.
 pub(super) fn fill(analysis: &mut Analysis) {
-    analysis.sentences = analysis.of(Part::All).filter_map(sentence).collect();
+    let depends = |entry: &Entry| {
+        let told = analysis.sensitivity.iter().filter_map(|one| Some(format!("; {}", one.effect(&entry.arm)?.sentence(&one.value))));
+        told.collect::<String>()
+    };
+    let sentences = analysis.of(Part::All).filter_map(|entry| {
+        let same = entry.versus_baseline.as_ref().is_some_and(|versus| versus.paired.same_pct >= 100.0);
+        sentence(entry).map(|line| if same { line } else { line + &depends(entry) })
+    });
+    analysis.sentences = sentences.collect();
     analysis.recommendation = recommend::sentences(analysis);
     analysis.advice = advice(analysis);
     let own = warnings(analysis);
@@ -30,7 +38,7 @@ pub fn sentence(entry: &Entry) -> Option<String> {
     let unknown = !(time.low.is_finite() && time.high.is_finite());
     let first = if unknown || time.covers(0.0) {
         let range = if unknown { String::new() } else { format!(" [{:.1}, {:.1} % shorter]", time.low, time.high) };
-        format!("no difference in download time that the sample could show{range}")
+        format!("no difference in completion time beyond chance{range}")
     } else {
         let direction = if time.value > 0.0 { "shorter downloads" } else { "longer downloads" };
         range(time, 1).replace("{}", direction)
@@ -41,14 +49,14 @@ pub fn sentence(entry: &Entry) -> Option<String> {
     let second = if nothing {
         "the same loss".into()
     } else if loss.covers(0.0) || unknown {
-        format!("loss about as much ({:+.2} points [{:+.2}, {:+.2}])", loss.value, loss.low, loss.high)
+        format!("no difference in loss beyond chance ({:+.2} points [{:+.2}, {:+.2}])", loss.value, loss.low, loss.high)
     } else {
         let direction = if loss.value > 0.0 { "more" } else { "less" };
         format!("{} points {direction} loss", two(loss.value.abs()))
     };
     let tail = versus.paired.worse_pct;
     let third = if tail < 0.05 {
-        "hardly any connection takes over 5 % longer".into()
+        "less than 0.1 % of connections take over 5 % longer".into()
     } else {
         format!("{tail:.1} % of connections take over 5 % longer")
     };
@@ -66,7 +74,7 @@ fn two(value: f64) -> String {
     }
 }
 
-/// One sentence per group: who is on the front, and the two ends of it.
+/// One sentence per group: which arms are Pareto-optimal, and the two ends of the front.
 fn advice(analysis: &Analysis) -> Vec<String> {
     let part = if analysis.of(Part::Group).next().is_some() { Part::Group } else { Part::All };
     let entries: Vec<&Entry> = analysis.of(part).collect();
@@ -79,7 +87,10 @@ fn advice(analysis: &Analysis) -> Vec<String> {
             let describe = |entry: &Entry| format!("{} ({:.0} ms, {:.2} % loss)", entry.arm, entry.ttlb_ms.mean, entry.loss_pct.mean);
             match (fast, gentle) {
                 (Some(fast), Some(gentle)) if fast.arm == gentle.arm && front.len() == 1 => {
-                    format!("{}: {} is best in both time and loss", fast.name, describe(fast))
+                    // The others are slower beyond chance; they may still lose less, by no more than chance.
+                    let least = arms.iter().all(|other| other.loss_pct.mean >= fast.loss_pct.mean);
+                    let loss = if least { "and loses least" } else { "its loss differs from the others' by no more than chance" };
+                    format!("{}: {} is fastest{} {loss}", fast.name, describe(fast), if least { "" } else { ";" })
                 }
                 (Some(fast), Some(gentle)) => {
                     let between: Vec<&str> = front
@@ -89,7 +100,7 @@ fn advice(analysis: &Analysis) -> Vec<String> {
                         .collect();
                     let between = if between.is_empty() { String::new() } else { format!("; between them {}", between.join(", ")) };
                     let gentle = if fast.arm == gentle.arm { "the same arm".into() } else { describe(gentle) };
-                    format!("{}: fastest {}, gentlest {gentle}{between}", fast.name, describe(fast))
+                    format!("{}: fastest {}, least loss {gentle}{between}", fast.name, describe(fast))
                 }
                 _ => String::new(),
             }
@@ -122,7 +133,7 @@ fn warnings(analysis: &Analysis) -> Vec<String> {
     if analysis.flows < FEW_FLOWS {
         let tail = (analysis.flows as f64 / 100.0).ceil();
         warnings.push(format!(
-            "{} connections: a 99th percentile rests on {tail:.0} of them; {FEW_FLOWS} or more per cell carry one",
+            "{} connections: p99 rests on {tail:.0} of them; at least {FEW_FLOWS} are needed for a reliable one",
             analysis.flows
         ));
     }
@@ -135,10 +146,10 @@ fn warnings(analysis: &Analysis) -> Vec<String> {
         }
     }
     if !twins.is_empty() {
-        warnings.push(format!("{} behaved like the baseline on every single connection: nothing here tells them apart", twins.join(", ")));
+        warnings.push(format!("{} behaved like the baseline on every single connection: identical results", twins.join(", ")));
     }
     if !even.is_empty() {
-        warnings.push(format!("{}: the sample does not tell the mean download time from the baseline's", even.join(", ")));
+        warnings.push(format!("{}: the mean completion time does not differ from the baseline's beyond chance", even.join(", ")));
     }
     let unfinished: Vec<String> =
         analysis.of(Part::All).filter(|entry| entry.incomplete > 0).map(|entry| format!("{} {}", entry.arm, entry.incomplete)).collect();
@@ -162,7 +173,7 @@ fn warnings(analysis: &Analysis) -> Vec<String> {
         .map(|entry| entry.name.as_str())
         .collect();
     if !thin.is_empty() && analysis.flows >= FEW_FLOWS {
-        warnings.push(format!("fewer than {FEW_FLOWS} connections, so tails and small differences do not count: {}", thin.join(", ")));
+        warnings.push(format!("Fewer than {FEW_FLOWS} connections: p99 and small differences are not reliable: {}", thin.join(", ")));
     }
     warnings
 }

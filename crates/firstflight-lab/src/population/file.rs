@@ -5,12 +5,13 @@ use super::place::{Field, Place, Section};
 use super::quantiles::{self, QuantileTable};
 use super::rows::Rows;
 use super::{
-    Bursts, Correlation, Group, Knobs, Policing, Population, Reordering, SIZE_BINS, Shape, Source, Unit, Variable, Workload, builtin,
+    Bursts, Correlation, Group, Knobs, Policing, Population, Reordering, SIZE_BINS, Shape, Source, Unit, Variable, Workload, assumption,
+    builtin,
 };
 use crate::error::{Bad, nearest};
 use firstflight_path::Path;
+use firstflight_path::input::{self, MOST_DATA};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path as File;
 use toml::de::DeTable;
 
@@ -25,12 +26,13 @@ const TOP: &[&str] = &[
     "quantiles",
     "source",
     "calibration",
+    "assumption",
     "defaults",
     "group",
 ];
 const SOURCE: &[&str] = &["value", "status", "ref"];
 const CALIBRATION: &[&str] = &["q", "k", "s", "status", "calibrated"];
-const VALUES: &[&str] = &[
+pub(super) const VALUES: &[&str] = &[
     "rtt",
     "rate_down",
     "rate_up",
@@ -55,7 +57,7 @@ const SCHEMA: f64 = 1.0;
 const CSV_BASE: &str = "fixed-2025";
 
 fn read(file: &File) -> Result<String, Bad> {
-    fs::read_to_string(file).map_err(|error| Bad(format!("{}: cannot read the population: {error}", file.display())))
+    input::read_text(file, MOST_DATA).map_err(|error| Bad(format!("{}: cannot read the population: {error}", file.display())))
 }
 
 impl Population {
@@ -153,8 +155,11 @@ impl Population {
         let mut population = Population { name: stem, version: "0".into(), about: format!("from {file}"), ..base };
         population.sources.retain(|_| false);
         let source = |value: &str, reference: String| Source { value: value.into(), status: 'S', reference };
+        let mut own_buffers = false;
         if text.trim_start().starts_with("variable,") {
-            population.set_quantiles(quantiles::parse(file, text)?);
+            let tables = quantiles::parse(file, text)?;
+            own_buffers = tables.contains_key(&Variable::Buffer);
+            population.set_quantiles(tables);
             population.sources.push(source("the variables of the table", file.into()));
         } else {
             let rows = Rows::parse(file, text)?;
@@ -170,6 +175,11 @@ impl Population {
                 })
                 .collect();
             population.sources.push(source("the columns of the file", file.into()));
+        }
+        // What the base does not know of its buffers says nothing about measured ones.
+        let measured = |group: &Group| group.rows.as_ref().is_some_and(|rows| rows.has(Variable::Buffer));
+        if own_buffers || population.groups.iter().any(measured) {
+            population.assumptions.clear();
         }
         population.sources.push(Source { value: "the rest".into(), status: 'A', reference: format!("population {CSV_BASE}") });
         Ok(population)
@@ -218,6 +228,7 @@ impl Population {
                 size_bins: SIZE_BINS.to_vec(),
                 sources: Vec::new(),
                 knobs: Knobs::default(),
+                assumptions: Vec::new(),
                 groups: Vec::new(),
             },
         };
@@ -230,7 +241,11 @@ impl Population {
             if population.groups.is_empty() {
                 return Err(field.bad("needs `base`, the population that has the rest; allowed: with `base`"));
             }
-            population.set_quantiles(quantiles::parse(name, &reader.fetch(&field, name)?)?);
+            let tables = quantiles::parse(name, &reader.fetch(&field, name)?)?;
+            if tables.contains_key(&Variable::Buffer) {
+                population.assumptions.clear();
+            }
+            population.set_quantiles(tables);
         }
         let defaults = top.get("defaults").map(|field| field.section(VALUES)).transpose()?;
         if let Some(field) = top.get("group") {
@@ -243,6 +258,7 @@ impl Population {
                 check_together(group, defaults)?;
             }
         }
+        assumption::read(&top, &mut population)?;
         if population.knobs.k > 0.0 && population.groups.iter().any(|group| group.bursts.is_some()) {
             return Err(top.bad("calibration", "k is a loss of single packets, and a group has `bursts`; allowed: one of the two"));
         }
@@ -451,7 +467,7 @@ impl Reader<'_> {
             Files::In(folder) => folder,
         };
         let path = folder.map_or_else(|| name.into(), |folder| folder.join(name));
-        fs::read_to_string(&path).map_err(|error| field.bad(format_args!("{}: {error}", path.display())))
+        input::read_text(&path, MOST_DATA).map_err(|error| field.bad(format_args!("{}: {error}", path.display())))
     }
 
     fn quantiles(&self, field: &Field<'_>, variable: Variable) -> Result<(QuantileTable, Unit), Bad> {

@@ -4,6 +4,7 @@
 //! of the [`builtin::names`]; options in parentheses change its knobs: `cdn(q=0.8,k=0.001)`, `cdn-global-2019(mobile=0.8)`.
 //! [`Population::draw`] makes a connection out of a seed and a number.
 
+mod assumption;
 pub mod builtin;
 pub mod calibrate;
 pub mod correlation;
@@ -20,6 +21,7 @@ mod text;
 pub mod variable;
 pub mod workload;
 
+pub use assumption::{Assumption, Setting};
 pub use correlation::Correlation;
 pub use distribution::{Distribution, Shape};
 pub use draw::{Clipped, Drawn};
@@ -46,6 +48,8 @@ pub struct Population {
     pub sources: Vec<Source>,
     /// What calibration may turn.
     pub knobs: Knobs,
+    /// What nobody measured, with the range that is as good as the value: what [`crate::ab`] tries results against.
+    pub assumptions: Vec<Assumption>,
     /// The groups; weights sum to 1.
     pub groups: Vec<Group>,
 }

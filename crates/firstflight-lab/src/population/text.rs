@@ -1,6 +1,6 @@
 //! Printing a population as a file again, everything filled in: what stands beside results.
 
-use super::{Group, Knobs, Population, Variable};
+use super::{Assumption, Group, Knobs, Population, Setting, Variable};
 use std::fmt::{self, Write as _};
 
 impl fmt::Display for Population {
@@ -20,6 +20,11 @@ impl fmt::Display for Population {
         writeln!(f, "\n[calibration]\nq = {q:?}\nk = {k:?}\ns = {s:?}\nstatus = {}", quoted(status))?;
         if let Some(calibrated) = self.knobs.calibrated {
             writeln!(f, "calibrated = \"{}\"", if calibrated { "yes" } else { "no" })?;
+        }
+        for Assumption { value, low, high, reference } in &self.assumptions {
+            let end = |end: &Setting| format!("{{ q = {:?}, k = {:?}, s = {:?} }}", end.q, end.k, end.s);
+            let (value, reference) = (quoted(value), quoted(reference));
+            writeln!(f, "\n[[assumption]]\nvalue = {value}\nlow = {}\nhigh = {}\nref = {reference}", end(low), end(high))?;
         }
         self.groups.iter().try_for_each(|group| write!(f, "\n[[group]]\nname = {}\n{group}", quoted(&group.name)))
     }

@@ -12,9 +12,12 @@ function recommendation() {
   const [head, ...tail] = first.split(/(?<=[:.]) /);
   const more = tail.join(" ");
   byId("recommendation").append(html("p", { class: "first" }, html("strong", {}, head), more ? ` ${more}` : null), ...rest.map((line) => html("p", {}, line)));
+  for (const { value, low, high, flows, every } of analysis.sensitivity) {
+    byId("recommendation").append(html("p", { class: "rests" }, `Sensitivity to ${value}, which nobody measured: all arms ran again from ${low} to ${high}, on ${number(flows, 0)} connections (1 in ${every}); the effects at both ends stand in the sentences of the arms.`));
+  }
   const unsure = [...new Set(report.sources.filter(({ status }) => status === "A" || status === "U").map(({ value }) => value))];
   if (unsure.length) {
-    byId("recommendation").append(html("p", { class: "rests" }, `What the answer rests on and nobody measured here: ${unsure.join("; ")}. Put your own numbers into the population and run it again.`));
+    byId("recommendation").append(html("p", { class: "rests" }, `Unmeasured assumptions behind this answer: ${unsure.join("; ")}. Put your own numbers into the population and run it again.`));
   }
 }
 
@@ -33,9 +36,13 @@ function sentences() {
     }
     byId("sentences").append(html("li", { "data-arm-card": entry.arm },
       html("h3", { "data-tip": arm.full }, swatch(arm), entry.arm),
-      html("p", { class: "big" }, sure ? `${number(size, 1)}${NARROW}% ` : "No difference ", html("small", {}, sure ? (mean.value > 0 ? "shorter downloads" : "longer downloads") : "that the sample could show")),
+      html("p", { class: "big" }, sure ? `${number(size, 1)}${NARROW}% ` : "No difference ", html("small", {}, sure ? (mean.value > 0 ? "shorter downloads" : "longer downloads") : "beyond chance")),
       html("p", { class: "interval" }, `95 % interval ${number(ends[0], 1)} … ${number(ends[1], 1)}${NARROW}%`),
       html("p", { class: "cost" }, `${signed(loss.value, 2)} points of loss (${between(loss, 2)})`),
+      ...analysis.sensitivity.map(({ value, effects }) => {
+        const { reduction_pct: time, loss_points: points } = effects.find((effect) => effect.arm === entry.arm);
+        return html("p", { class: "cost" }, `${signed(points.range[0], 2)} to ${signed(points.range[1], 2)} points of loss, ${number(time.range[0], 1)} to ${number(time.range[1], 1)}${NARROW}% less time depending on ${value} nobody measured`);
+      }),
       html("p", {}, `${number(paired.worse_pct, 1)}${NARROW}% of connections take over 5${NARROW}% longer, ${number(paired.better_pct, 1)}${NARROW}% over 5${NARROW}% less`)));
   }
 }
@@ -76,23 +83,26 @@ function advice() {
     const others = kept.filter((entry) => entry !== fast && entry !== gentle).map((entry) => entry.arm).join(", ");
     return html("tr", {}, html("th", { scope: "row", class: "name" }, entries[0].part === "all" ? "All" : entries[0].name), html("td", {}, ...describe(fast)), html("td", {}, ...(gentle === fast ? ["the same"] : describe(gentle))), html("td", {}, others || MISSING));
   });
-  byId("advice").append(grid(["Group", "Fastest", "Gentlest", "Between them"], rows, [0, 1, 2, 3]));
+  byId("advice").append(grid(["Group", "Fastest", "Least loss", "Between them"], rows, [0, 1, 2, 3]));
 }
 
 // --- The table -------------------------------------------------------------------------------------------------
 
 const COLUMNS = [
-  { key: "ttlb_ms.mean", label: "TTLB", unit: "mean ms", words: "time to last byte: from the first byte sent until every byte is acknowledged at the sender; a transfer that did not finish counts with the limit", value: (e) => plain(e.ttlb_ms.mean, 4) },
+  { key: "ttlb_ms.p50", label: "completion time p50", unit: "ms", words: "median over connections of the completion time (ttlb_ms)", value: (e) => [plain(e.ttlb_ms.p50.value, 4), between(e.ttlb_ms.p50, 0)] },
+  { key: "ttlb_ms.p95", label: "p95", unit: "ms", words: "95th percentile over connections of the completion time", value: (e) => [plain(e.ttlb_ms.p95.value, 4), between(e.ttlb_ms.p95, 0)] },
+  { key: "ttlb_ms.p99", label: "p99", unit: "ms", words: "99th percentile over connections of the completion time", value: (e) => [plain(e.ttlb_ms.p99.value, 4), between(e.ttlb_ms.p99, 0)] },
+  { key: "ttlb_ms.mean", label: "mean", unit: "ms", words: "from the first byte sent until the last one is delivered in order at the receiver; a transfer that did not finish counts with the limit", value: (e) => plain(e.ttlb_ms.mean, 4) },
   { key: "reduction_pct.mean", label: "shorter by", unit: "% of mean", words: "1 − mean of the arm / mean of the baseline", value: (e) => e.versus_baseline && [number(e.versus_baseline.reduction_pct.mean.value, 1), between(e.versus_baseline.reduction_pct.mean, 1)] },
   { key: "reduction_pct.percentiles, .median", label: "p1–p99, p50", unit: "% shorter", words: "mean over the percentiles 1 to 99 of the reduction of each, and the reduction of the median", value: (e) => e.versus_baseline && [number(e.versus_baseline.reduction_pct.percentiles, 1), number(e.versus_baseline.reduction_pct.median, 1)] },
-  { key: "vs_ideal", label: "vs ideal", unit: "", words: "mean of time to last byte over the bound no sender beats: one round trip plus bytes over bottleneck rate", value: (e) => number(e.vs_ideal, 2) },
+  { key: "vs_ideal", label: "vs ideal", unit: "", words: "mean of completion time over the bound no sender beats: one-way delay plus bytes over bottleneck rate", value: (e) => number(e.vs_ideal, 2) },
   { key: "loss_pct.mean", label: "loss", unit: "mean %", words: "packets declared lost and truly dropped, of packets sent, per connection", value: (e) => number(e.loss_pct.mean, 2) },
   { key: "loss_points", label: "more loss", unit: "points", words: "mean loss less the baseline's", value: (e) => e.versus_baseline && [signed(e.versus_baseline.loss_points.value, 2), between(e.versus_baseline.loss_points, 2)] },
   { key: "loss_pct.p50", label: "loss p50", unit: "%", words: "median over connections", value: (e) => [number(e.loss_pct.p50.value, 2), between(e.loss_pct.p50, 2)] },
   { key: "loss_pct.p90", label: "loss p90", unit: "%", words: "90th percentile over connections", value: (e) => [number(e.loss_pct.p90.value, 2), between(e.loss_pct.p90, 2)] },
   { key: "loss_pct.p99", label: "loss p99", unit: "%", words: "99th percentile over connections", value: (e) => [number(e.loss_pct.p99.value, 1), between(e.loss_pct.p99, 1)] },
-  { key: "retransmitted_pct", label: "sent again", unit: "%", words: "object bytes sent again per byte of object", value: (e) => number(e.retransmitted_pct, 2) },
-  { key: "queue_p99_ms", label: "queue p99", unit: "mean ms", words: "mean over connections of the waiting time at the bottleneck that 99 % of the packets do not exceed: what others on the path feel", value: (e) => plain(e.queue_p99_ms, 3) },
+  { key: "retransmitted_pct", label: "retransmitted", unit: "%", words: "object bytes retransmitted per byte of object", value: (e) => number(e.retransmitted_pct, 2) },
+  { key: "queue_p99_ms", label: "queueing delay p99", unit: "mean ms", words: "mean over connections of the waiting time at the bottleneck that 99 % of the packets do not exceed: what others on the path feel", value: (e) => plain(e.queue_p99_ms, 3) },
 ];
 
 function table() {

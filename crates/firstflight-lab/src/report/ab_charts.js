@@ -55,7 +55,7 @@ function drawFront(picture, width, height, entries) {
   axes(picture, {
     x, y, left, right, top, bottom, xTicks: xs.list, yTicks: ys.list,
     xText: (value) => number(value, xs.decimals), yText: (value) => number(value, ys.decimals),
-    xLabel: "mean time to last byte, ms", yLabel: "mean loss, %",
+    xLabel: "mean completion time, ms", yLabel: "mean loss, %",
   });
   const kept = entries.filter((entry) => entry.front).sort((a, b) => a.ttlb_ms.mean - b.ttlb_ms.mean);
   picture.append(svg("path", { d: kept.map((entry, i) => `${i ? "L" : "M"}${round(x(entry.ttlb_ms.mean))} ${round(y(entry.loss_pct.mean))}`).join(""), class: "front" }));
@@ -126,7 +126,7 @@ function reductionCurve() {
       const ys = ticks(y.from, y.to, 5);
       axes(picture, {
         x, y, left, right, top, bottom, xTicks: width < 560 ? [10, 50, 90] : [1, 10, 25, 50, 75, 90, 99], yTicks: ys.list,
-        xText: (value) => `p${value}`, yText: (value) => number(value, ys.decimals), xLabel: "percentile of the time to last byte", yLabel: "shorter by, %",
+        xText: (value) => `p${value}`, yText: (value) => number(value, ys.decimals), xLabel: "percentile of the completion time", yLabel: "shorter by, %",
       });
       picture.append(svg("path", { d: `M${left} ${round(y(0))}H${right}`, class: "zero" }));
       drawCurves(picture, tested, x, y, (arm) => curveOf(arm).reduction_pct.map((value, i) => [i + 1, value]));

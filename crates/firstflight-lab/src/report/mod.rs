@@ -106,7 +106,7 @@ pub struct Table {
 pub struct Column {
     /// The stable field name (`ttlb_ms`).
     pub key: String,
-    /// What people call it (`time to last byte`).
+    /// What people call it (`completion time`).
     pub label: String,
     /// The unit the values are in (`ms`, `%`, `bytes`), empty for a plain number. Values in `bytes` are shown as kB, MB or GB.
     pub unit: String,

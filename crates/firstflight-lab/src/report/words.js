@@ -11,7 +11,7 @@ const REASONS = {
   lss_trigger: "the round-trip time had risen and limited slow start began",
   flattened: "delivery had stopped keeping up with sending",
   estimate: "the window reached the estimated bandwidth times round trip",
-  oracle: "the window reached the best exit for this path",
+  oracle: "the window reached the BDP that it was told",
 };
 const TESTBEDS = { sim: "in the simulator", quic: "over real QUIC", linux: "over Linux TCP" };
 

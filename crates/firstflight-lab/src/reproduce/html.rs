@@ -1,8 +1,7 @@
 //! The report: one self-contained page. Its tables stand in it as they are; its pictures are drawn by the script inside it, with the code
 //! of the other reports.
 
-use super::row::Verdict;
-use super::{Chapter, Count, Figure, Reproduction, Row};
+use super::{Chapter, Count, Figure, Reproduction, Row, Verdict};
 use crate::report::html::{Page, REPRODUCE, text};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -21,34 +20,9 @@ struct Pictures<'a> {
     figures: &'a [Figure],
 }
 
-fn class(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Holds => "holds",
-        Verdict::Fails => "fails",
-        Verdict::NotReproduced => "not_reproduced",
-        Verdict::Misses => "misses",
-        Verdict::Reported => "reported",
-        Verdict::QuotedOnly => "quoted_only",
-        Verdict::NotRun => "not_run",
-    }
-}
-
-/// Every way to end, its number and its words.
-fn counts(count: &Count) -> [(Verdict, usize, &'static str); 7] {
-    [
-        (Verdict::Holds, count.holds, "hold"),
-        (Verdict::NotReproduced, count.not_reproduced, "not reproduced"),
-        (Verdict::Misses, count.misses, "outside their band"),
-        (Verdict::Fails, count.fails, "fail by algebra"),
-        (Verdict::Reported, count.reported, "reported without a gate"),
-        (Verdict::QuotedOnly, count.quoted, "quoted only"),
-        (Verdict::NotRun, count.not_run, "not run"),
-    ]
-}
-
 fn counted(count: &Count) -> String {
-    let shown = counts(count).into_iter().filter(|(_, number, _)| *number > 0);
-    shown.map(|(verdict, number, words)| format!("<b class=\"{}\">{number}</b> {words}", class(verdict))).collect::<Vec<_>>().join(", ")
+    let shown = count.each().filter(|(_, number)| *number > 0);
+    shown.map(|(verdict, number)| format!("<b class=\"{}\">{number}</b> {}", verdict.key(), verdict.words())).collect::<Vec<_>>().join(", ")
 }
 
 fn case_of(row: &Row) -> String {
@@ -80,8 +54,8 @@ fn row(row: &Row, published: &str) -> String {
     format!(
         "<tr><td class=\"id\">{}<td data-l=\"gate\">{}<td class=\"published\" data-l=\"published:\">{}<td>{}{}{}{}<td class=\"ours\" data-l=\"ours:\">{}\
          <td data-l=\"accepted:\">{}<td class=\"v {}\">{}</tr>\n",
-        row.id,
-        row.gate.letter(),
+        row.key,
+        row.gates,
         text(published),
         text(&row.measure),
         case_of(row),
@@ -89,8 +63,8 @@ fn row(row: &Row, published: &str) -> String {
         more(row),
         text(&row.ours),
         text(&row.accepted),
-        class(row.verdict),
-        row.verdict.words()
+        row.verdict.key(),
+        text(&row.says)
     )
 }
 
@@ -100,23 +74,23 @@ fn open(all: &Reproduction) -> String {
         .sources
         .iter()
         .flat_map(|chapter| chapter.rows.iter().map(move |row| (chapter, row)))
-        .filter(|(_, row)| matches!(row.verdict, Verdict::NotReproduced | Verdict::Fails | Verdict::NotRun))
+        .filter(|(_, row)| matches!(row.verdict, Verdict::NotSeen | Verdict::Opposite | Verdict::Fails | Verdict::NotRun))
         .collect();
     if rows.is_empty() {
-        return "<p>Every direction came out.</p>\n".to_owned();
+        return "<p>Nothing that was published is missing or the other way round.</p>\n".to_owned();
     }
     let mut out = String::from("<ul class=\"open\">\n");
     for (chapter, row) in rows {
         let _ = writeln!(
             out,
-            "<li><b>{}</b> <a href=\"#{1}\">{1}</a>: {2}{3}: <b>{4}</b>, accepted {5}. Published: {6}.{7}{8}</li>",
-            row.id,
+            "<li><b>{}</b> <a href=\"#{1}\">{1}</a>: {2}{3}: <b>{4}</b> ({5}). Published: {6}.{7}{8}</li>",
+            row.key,
             chapter.name,
             text(&row.measure),
             case_of(row),
+            text(&row.says),
             text(&row.ours),
-            text(&row.accepted),
-            text(row.published),
+            text(row.claim),
             note(row),
             more(row)
         );
@@ -127,19 +101,22 @@ fn open(all: &Reproduction) -> String {
 
 fn chapter(chapter: &Chapter) -> String {
     let count = Count::of(&chapter.rows);
+    let findings: Vec<String> = chapter.findings.iter().map(|finding| format!("<p class=\"finding\">{}</p>", text(finding))).collect();
+    let findings = findings.concat();
     let mut out = format!(
-        "<section aria-labelledby=\"{0}\"><h2 id=\"{0}\">{0}: {1}</h2><p class=\"how\">Stated: {2}.</p><p class=\"counts\">{3}.</p>\n\
+        "<section aria-labelledby=\"{0}\"><h2 id=\"{0}\">{0}: {1}</h2><p class=\"how\">Stated: {2}.</p><p class=\"counts\">{3}.</p>{5}\n\
          <div class=\"figures\" id=\"figures-{0}\"></div>\n<details class=\"table\"><summary>All {4} rows</summary>\
          <table class=\"rows\"><thead><tr><th>row<th>gate<th>published<th>measured<th>ours [95 %]<th>accepted<th>verdict</thead><tbody>\n",
         chapter.name,
         text(chapter.document),
         text(chapter.stated),
         counted(&count),
-        chapter.rows.len()
+        chapter.rows.len(),
+        findings
     );
     let mut before = "";
     for one in &chapter.rows {
-        out.push_str(&row(one, if one.id == before { "" } else { one.published }));
+        out.push_str(&row(one, if one.id == before { "" } else { one.claim }));
         before = one.id;
     }
     out.push_str("</tbody></table></details>\n<details class=\"table\"><summary>What the document does not say and we assumed</summary><dl class=\"plain\">");
@@ -152,8 +129,8 @@ fn chapter(chapter: &Chapter) -> String {
 
 fn body(all: &Reproduction) -> String {
     let mut out = String::from("<section aria-labelledby=\"summary\"><h2 id=\"summary\">In short</h2><ul class=\"tally\">");
-    for (verdict, number, words) in counts(&all.count) {
-        let _ = write!(out, "<li class=\"{}\"><b>{number}</b>{words}</li>", class(verdict));
+    for (verdict, number) in all.count.each().filter(|(_, number)| *number > 0) {
+        let _ = write!(out, "<li class=\"{}\"><b>{number}</b>{}</li>", verdict.key(), verdict.words());
     }
     out.push_str("</ul>\n<nav class=\"chapters\" aria-label=\"Documents\">");
     for chapter in &all.sources {
@@ -161,9 +138,10 @@ fn body(all: &Reproduction) -> String {
     }
     out.push_str(
         "</nav>\n<p class=\"how\">Every row of our list of experiments stands below, also those that do not come out. U follows from the \
-         algebra and must hold; G is a direction, reproduced only if its interval is on the published side; B is a band around the published \
-         size, and a miss is a finding; Q is quoted, because its population is unknown; - is measured for the reader. Intervals are 95 %, \
-         paired bootstrap, each row by itself: of a hundred directions behind which there is nothing, two or three would hold by chance.</p>\n<h3 class=\"after\">Directions that did not come out, and what breaks them</h3>\n",
+         algebra and must hold; G is a direction, B a band around the published size; Q is quoted; - is measured for the reader. A verdict \
+         states size: an effect beyond noise inside the accepted band is confirmed in size, one outside it is named with both numbers, and \
+         one whose interval reaches no effect is not seen. Intervals are 95 %, paired bootstrap, each row by itself: of a hundred \
+         directions behind which there is nothing, two or three would be seen by chance.</p>\n<h3 class=\"after\">What was not seen or came out the other way, and what breaks it</h3>\n",
     );
     out.push_str(&open(all));
     out.push_str("</section>\n");
@@ -181,14 +159,15 @@ fn body(all: &Reproduction) -> String {
 pub fn page(all: &Reproduction, command: &str) -> String {
     let count = &all.count;
     let lead = format!(
-        "{} published numbers of {} documents, measured again: {} gated rows hold and {} do not.{}",
+        "{} published numbers of {} documents, measured again: {} rows are confirmed in size, {} have the same direction in another size, {} were not seen or are opposite.{}",
         all.sources
             .iter()
             .map(|chapter| super::SOURCES.iter().find(|one| one.name == chapter.name).map_or(0, |one| one.items.len()))
             .sum::<usize>(),
         all.sources.len(),
-        count.holds,
-        count.not_reproduced + count.misses + count.fails,
+        count.number(Verdict::Confirmed),
+        count.number(Verdict::Smaller) + count.number(Verdict::Larger),
+        count.number(Verdict::NotSeen) + count.number(Verdict::Opposite),
         if all.quick { " A quick run: fewer seeds and connections, wider intervals." } else { "" }
     );
     let chapters = all.sources.iter().map(|chapter| Pictures { name: chapter.name, figures: &chapter.figures }).collect();

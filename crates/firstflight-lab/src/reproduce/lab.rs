@@ -8,7 +8,7 @@ use firstflight::arm::ArmController;
 use firstflight::controller::Config;
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::Path;
-use firstflight_sim::{App, FlowPlan, Nobody, Observer, Outcome, Setup, Shared, SharedOutcome, run, run_flows};
+use firstflight_sim::{App, FlowPlan, JITTER, Nobody, Observer, Outcome, Setup, Shared, SharedOutcome, run, run_flows};
 use rayon::prelude::*;
 
 /// One arm by its text.
@@ -61,17 +61,29 @@ pub enum Vary {
 
 /// Flows together on the path of a ground; its object size does not matter.
 pub fn together(ground: &Ground, senders: Vec<Sender<'_>>, seed: u64, vary: Vary, sample: Option<Nanos>) -> Result<SharedOutcome, Bad> {
+    together_watched(ground, senders, seed, vary, sample, &mut Nobody)
+}
+
+/// The same with somebody watching.
+pub fn together_watched(
+    ground: &Ground,
+    senders: Vec<Sender<'_>>,
+    seed: u64,
+    vary: Vary,
+    sample: Option<Nanos>,
+    observer: &mut impl Observer,
+) -> Result<SharedOutcome, Bad> {
     let (path, path_index) = match vary {
         Vary::Rtt => (jittered(ground, seed), 0),
         Vary::Nothing(index) => (ground.path.clone(), index),
     };
     let &Ground { host, limit, .. } = ground;
-    let shared = Shared { path: &path, host, limit, seed, path_index, sample };
+    let shared = Shared { path: &path, host, limit, seed, path_index, sample, jitter: JITTER };
     let plans = senders.into_iter().map(|Sender { arm, app, start }| {
         let controller = controller(ground, arm, start);
         FlowPlan { controller, pacer_burst: burst(ground, arm), app, start, rtt_extra: Nanos::ZERO }
     });
-    Ok(run_flows(&shared, plans.collect(), &mut Nobody)?)
+    Ok(run_flows(&shared, plans.collect(), observer)?)
 }
 
 /// What trials gave, by cell, arm and seed.

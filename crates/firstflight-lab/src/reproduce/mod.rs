@@ -13,15 +13,18 @@ mod html;
 pub mod hystart_plus_plus;
 mod lab;
 mod markdown;
+pub mod neqo;
 pub mod prr;
 pub mod rapid_start;
 mod row;
 mod sample;
 mod servers;
+mod verdict;
 
 pub use figure::Figure;
-pub use row::{Accept, Gate, Point, Row, Verdict};
+pub use row::{Accept, Gate, Point, Row, Try};
 pub use sample::{Interval, RESAMPLES};
+pub use verdict::{Published, Verdict};
 
 use crate::error::{Bad, nearest};
 use serde::Serialize;
@@ -69,6 +72,8 @@ pub struct Measured {
     pub rows: Vec<Row>,
     /// Pictures.
     pub figures: Vec<Figure>,
+    /// What the rows say together, in words made from their numbers.
+    pub findings: Vec<String>,
 }
 
 impl Measured {
@@ -76,19 +81,20 @@ impl Measured {
     pub fn extend(&mut self, other: Measured) {
         self.rows.extend(other.rows);
         self.figures.extend(other.figures);
+        self.findings.extend(other.findings);
     }
 }
 
 impl From<Vec<Row>> for Measured {
     /// Rows without pictures.
     fn from(rows: Vec<Row>) -> Measured {
-        Measured { rows, figures: Vec::new() }
+        Measured { rows, ..Measured::default() }
     }
 }
 
 /// Every document, in the order of the list of experiments.
 pub const SOURCES: &[Source] =
-    &[hystart_plus_plus::SOURCE, rapid_start::SOURCE, best::SOURCE, gvisor::SOURCE, prr::SOURCE, early_retransmit::SOURCE];
+    &[hystart_plus_plus::SOURCE, rapid_start::SOURCE, best::SOURCE, gvisor::SOURCE, prr::SOURCE, early_retransmit::SOURCE, neqo::SOURCE];
 
 /// How much to spend.
 #[derive(Clone, Copy)]
@@ -164,7 +170,7 @@ impl Source {
     /// # Errors
     /// If a path or an arm of the table is refused.
     pub fn run(&self, effort: &Effort<'_>) -> Result<Chapter, Bad> {
-        let Measured { mut rows, figures } = (self.measure)(effort)?;
+        let Measured { mut rows, figures, findings } = (self.measure)(effort)?;
         for item in self.items {
             if !rows.iter().any(|row| row.id == item.id) {
                 // Nothing is dropped in silence.
@@ -172,12 +178,47 @@ impl Source {
             }
         }
         for row in &mut rows {
-            row.published = self.item(row.id).map_or("", |item| item.published);
+            row.claim = self.item(row.id).map_or("", |item| item.published);
         }
         let order = |row: &Row| self.items.iter().position(|item| item.id == row.id);
         rows.sort_by_key(order);
-        Ok(Chapter { name: self.name, document: self.document, stated: self.stated, assumptions: self.assumptions, rows, figures })
+        let rows = numbered(once(rows));
+        Ok(Chapter {
+            name: self.name,
+            document: self.document,
+            stated: self.stated,
+            assumptions: self.assumptions,
+            findings,
+            rows,
+            figures,
+        })
     }
+}
+
+/// A number that several gates look at is one row.
+fn once(rows: Vec<Row>) -> Vec<Row> {
+    let mut kept: Vec<Row> = Vec::new();
+    for row in rows {
+        match kept.iter().position(|one| one.is_also(&row)) {
+            Some(at) => {
+                let one = kept.remove(at);
+                kept.insert(at, one.merged(row));
+            }
+            None => kept.push(row),
+        }
+    }
+    kept
+}
+
+/// Gives every row a key of its own: the number alone where it has one row, else with its place among them.
+fn numbered(mut rows: Vec<Row>) -> Vec<Row> {
+    for at in 0..rows.len() {
+        let id = rows[at].id;
+        let several = rows.iter().filter(|row| row.id == id).count() > 1;
+        let place = rows[..=at].iter().filter(|row| row.id == id).count();
+        rows[at].key = if several { format!("{id}#{place}") } else { id.to_owned() };
+    }
+    rows
 }
 
 /// What came out for one document.
@@ -191,47 +232,48 @@ pub struct Chapter {
     pub stated: &'static str,
     /// What it leaves unsaid.
     pub assumptions: &'static [Assumption],
+    /// What its rows say together.
+    pub findings: Vec<String>,
     /// Its rows, in the order of the list; several gates or cases of one number stand together.
     pub rows: Vec<Row>,
     /// Its pictures.
     pub figures: Vec<Figure>,
 }
 
-/// How many rows ended how.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Count {
-    /// Held.
-    pub holds: usize,
-    /// Consequences of the algebra that failed.
-    pub fails: usize,
-    /// Directions that did not come out.
-    pub not_reproduced: usize,
-    /// Outside the band.
-    pub misses: usize,
-    /// Reported without a gate.
-    pub reported: usize,
-    /// Quoted.
-    pub quoted: usize,
-    /// Not run.
-    pub not_run: usize,
-}
+/// How many rows ended how: an object with the keys of the verdicts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Count([usize; Verdict::ALL.len()]);
 
 impl Count {
     /// Of these rows.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Count {
         let mut count = Count::default();
         for row in rows {
-            *match row.verdict {
-                Verdict::Holds => &mut count.holds,
-                Verdict::Fails => &mut count.fails,
-                Verdict::NotReproduced => &mut count.not_reproduced,
-                Verdict::Misses => &mut count.misses,
-                Verdict::Reported => &mut count.reported,
-                Verdict::QuotedOnly => &mut count.quoted,
-                Verdict::NotRun => &mut count.not_run,
-            } += 1;
+            count.0[row.verdict as usize] += 1;
         }
         count
+    }
+
+    /// With that verdict.
+    pub fn number(&self, verdict: Verdict) -> usize {
+        self.0[verdict as usize]
+    }
+
+    /// Every verdict with its number.
+    pub fn each(&self) -> impl Iterator<Item = (Verdict, usize)> + '_ {
+        Verdict::ALL.into_iter().map(|verdict| (verdict, self.number(verdict)))
+    }
+
+    /// "12 confirmed in size, 3 smaller than published, ...": those that occur.
+    pub fn words(&self) -> String {
+        let told = self.each().filter(|(_, number)| *number > 0).map(|(verdict, number)| format!("{number} {}", verdict.words()));
+        told.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Serialize for Count {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.each().map(|(verdict, number)| (verdict.key(), number)))
     }
 }
 
@@ -255,9 +297,9 @@ impl Reproduction {
         Reproduction { firstflight: env!("CARGO_PKG_VERSION"), quick, sources, count }
     }
 
-    /// Every consequence of the algebra held.
+    /// Every consequence of the algebra came out.
     pub fn sound(&self) -> bool {
-        self.count.fails == 0
+        self.count.number(Verdict::Fails) == 0
     }
 
     /// One JSON object, the same bytes for the same run.

@@ -1,6 +1,7 @@
 //! One measured claim: what was asked, what came out, what was accepted, and the verdict.
 
 use super::sample::Interval;
+use super::verdict::{self, Check, Published, Verdict};
 use serde::Serialize;
 use std::fmt;
 
@@ -25,6 +26,9 @@ pub enum Gate {
 }
 
 impl Gate {
+    /// All, the one that counts most first.
+    pub const ALL: [Gate; 5] = [Gate::Unit, Gate::Direction, Gate::Band, Gate::Quoted, Gate::Seen];
+
     /// The letter in tables.
     pub const fn letter(self) -> &'static str {
         match self {
@@ -33,41 +37,6 @@ impl Gate {
             Gate::Band => "B",
             Gate::Quoted => "Q",
             Gate::Seen => "-",
-        }
-    }
-}
-
-/// How a row ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// As accepted.
-    Holds,
-    /// A consequence of the algebra that did not come out: a defect of ours.
-    Fails,
-    /// A direction that did not come out.
-    NotReproduced,
-    /// Outside the band.
-    Misses,
-    /// Measured without a gate.
-    Reported,
-    /// Not measured, because it cannot be compared.
-    QuotedOnly,
-    /// Not measured, because something is missing; the note says what.
-    NotRun,
-}
-
-impl Verdict {
-    /// In words.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Verdict::Holds => "holds",
-            Verdict::Fails => "FAILS",
-            Verdict::NotReproduced => "not reproduced",
-            Verdict::Misses => "misses",
-            Verdict::Reported => "reported",
-            Verdict::QuotedOnly => "quoted only",
-            Verdict::NotRun => "not run",
         }
     }
 }
@@ -85,26 +54,43 @@ pub enum Accept {
     AtMost(f64),
     /// The estimate is at least this.
     AtLeast(f64),
+    /// Not beyond noise above: the whole interval does not lie there.
+    NotAbove(f64),
+    /// Not beyond noise below.
+    NotBelow(f64),
 }
 
 impl Accept {
-    fn holds(self, interval: Interval) -> bool {
+    pub(super) fn holds(self, interval: Interval) -> bool {
         match self {
             Accept::Within(low, high) => (low..=high).contains(&interval.estimate),
             Accept::Above(bound) => interval.low > bound,
             Accept::Below(bound) => interval.high < bound,
             Accept::AtMost(bound) => interval.estimate <= bound,
             Accept::AtLeast(bound) => interval.estimate >= bound,
+            Accept::NotAbove(bound) => interval.low <= bound,
+            Accept::NotBelow(bound) => interval.high >= bound,
         }
     }
 
-    fn words(self, unit: &str) -> String {
+    /// Smallest and largest accepted value.
+    pub(super) fn range(self) -> (f64, f64) {
+        match self {
+            Accept::Within(low, high) => (low, high),
+            Accept::Above(low) | Accept::AtLeast(low) | Accept::NotBelow(low) => (low, f64::INFINITY),
+            Accept::Below(high) | Accept::AtMost(high) | Accept::NotAbove(high) => (f64::NEG_INFINITY, high),
+        }
+    }
+
+    pub(super) fn words(self, unit: &str) -> String {
         match self {
             Accept::Within(low, high) => format!("{} to {}{unit}", short(low), short(high)),
             Accept::Above(bound) => format!("above {}{unit}", short(bound)),
             Accept::Below(bound) => format!("below {}{unit}", short(bound)),
             Accept::AtMost(bound) => format!("at most {}{unit}", short(bound)),
             Accept::AtLeast(bound) => format!("at least {}{unit}", short(bound)),
+            Accept::NotAbove(bound) => format!("at most {}{unit}, ties within the interval", short(bound)),
+            Accept::NotBelow(bound) => format!("at least {}{unit}, ties within the interval", short(bound)),
         }
     }
 }
@@ -118,56 +104,95 @@ pub struct Point {
     pub ours: String,
 }
 
+/// Another set-up that was tried for a row that did not come out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Try {
+    /// The set-up.
+    pub setting: String,
+    /// What came out.
+    pub ours: String,
+    /// The row's condition is met under it.
+    pub flips: bool,
+}
+
 /// One measured claim.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Number in the list of experiments; several gates and cases share one.
+    /// Number in the list of experiments; several cases share one.
     pub id: &'static str,
-    /// What it is worth.
-    pub gate: Gate,
+    /// The number, and which of its rows this is: unique in a document, given when the document is whole.
+    pub key: String,
+    /// What it is worth: the letters of its gates.
+    pub gates: String,
     /// Arm, size or path, where a number has several.
     pub case: String,
-    /// What was published; filled in from the list.
-    pub published: &'static str,
+    /// What was published, in words; filled in from the list.
+    pub claim: &'static str,
+    /// What was published, as a number of this row's unit; null where only a direction or nothing was.
+    pub published: Option<Published>,
     /// What is measured.
     pub measure: String,
     /// What came out, for people.
     pub ours: String,
     /// What came out, as a number.
-    pub value: Option<f64>,
+    pub measured: Option<f64>,
     /// Unit of the number.
     pub unit: &'static str,
     /// 95 % interval over seeds or connections; null where nothing varies.
     pub interval: Option<[f64; 2]>,
-    /// What would hold.
+    /// The measured effect over the published one (a level: one over the other).
+    pub ratio: Option<f64>,
+    /// What the list of experiments accepts.
     pub accepted: String,
     /// How it ended.
     pub verdict: Verdict,
+    /// The same in words, with the sizes.
+    pub says: String,
     /// Names of the assumptions it rests on.
     pub assumptions: Vec<&'static str>,
     /// What a reader should know: why it was not run, which assumption breaks it.
     pub note: String,
     /// What other settings give.
     pub sweep: Vec<Point>,
+    /// The gate that counts most.
+    #[serde(skip)]
+    pub gate: Gate,
+    /// What it is held against.
+    #[serde(skip)]
+    checks: Vec<Check>,
+    /// The number with its interval.
+    #[serde(skip)]
+    interval_of: Option<Interval>,
+    /// The unit as it follows a number.
+    #[serde(skip)]
+    suffix: &'static str,
 }
 
 impl Row {
     fn bare(id: &'static str, gate: Gate, measure: impl Into<String>, verdict: Verdict) -> Row {
         Row {
             id,
-            gate,
+            key: String::new(),
+            gates: gate.letter().to_owned(),
             case: String::new(),
-            published: "",
+            claim: "",
+            published: None,
             measure: measure.into(),
             ours: String::new(),
-            value: None,
+            measured: None,
             unit: "",
             interval: None,
+            ratio: None,
             accepted: String::new(),
             verdict,
+            says: verdict::words(verdict, f64::NAN.into(), "", &[], None),
             assumptions: Vec::new(),
             note: String::new(),
             sweep: Vec::new(),
+            gate,
+            checks: Vec::new(),
+            interval_of: None,
+            suffix: "",
         }
     }
 
@@ -180,14 +205,75 @@ impl Row {
         unit: &'static str,
         accept: Accept,
     ) -> Row {
-        let ours = ours.into();
-        let verdict = match (accept.holds(ours), gate) {
-            (true, _) => Verdict::Holds,
-            (false, Gate::Unit) => Verdict::Fails,
-            (false, Gate::Direction) => Verdict::NotReproduced,
-            (false, _) => Verdict::Misses,
-        };
-        Row { accepted: accept.words(unit), verdict, ..Row::seen(id, measure, ours, unit).with_gate(gate) }
+        let row = Row { checks: vec![Check { gate, accept }], ..Row::seen(id, measure, ours, unit) };
+        row.judged()
+    }
+
+    /// With the verdict that its number, its checks and what was published give.
+    fn judged(mut self) -> Row {
+        let Some(ours) = self.interval_of else { return self };
+        self.ratio = verdict::ratio(ours, self.published);
+        if self.checks.is_empty() {
+            return self;
+        }
+        let order = |check: &Check| Gate::ALL.iter().position(|gate| *gate == check.gate);
+        self.checks.sort_by_key(order);
+        self.gate = self.checks[0].gate;
+        let mut letters: Vec<&str> = self.checks.iter().map(|check| check.gate.letter()).collect();
+        letters.dedup();
+        self.gates = letters.concat();
+        let mut accepted: Vec<String> = self.checks.iter().map(|check| check.accept.words(self.suffix)).collect();
+        accepted.dedup();
+        self.accepted = accepted.join("; ");
+        self.verdict = verdict::judge(ours, &self.checks, self.published);
+        self.says = verdict::words(self.verdict, ours, self.suffix, &self.checks, self.published);
+        self
+    }
+
+    /// Held against a published number as well.
+    #[must_use]
+    pub fn against(self, published: Published) -> Row {
+        Row { published: Some(published), ..self }.judged()
+    }
+
+    /// Measured only: held against nothing.
+    #[must_use]
+    pub fn ungated(self) -> Row {
+        let (gate, verdict) = (Gate::Seen, Verdict::Reported);
+        let says = verdict::words(verdict, f64::NAN.into(), "", &[], None);
+        Row { gate, gates: gate.letter().to_owned(), checks: Vec::new(), accepted: "reported".into(), verdict, says, ..self }
+    }
+
+    /// The same number under another gate: one row.
+    pub(super) fn is_also(&self, other: &Row) -> bool {
+        let measured = |row: &Row| row.interval_of.map(|ours| [ours.estimate, ours.low, ours.high].map(f64::to_bits));
+        (self.id, &self.case, &self.measure, measured(self)) == (other.id, &other.case, &other.measure, measured(other))
+            && self.interval_of.is_some()
+    }
+
+    /// One row of two that are the same number.
+    #[must_use]
+    pub(super) fn merged(mut self, other: Row) -> Row {
+        for check in other.checks {
+            if !self.checks.contains(&check) {
+                self.checks.push(check);
+            }
+        }
+        self.published = self.published.or(other.published);
+        if !other.note.is_empty() && other.note != self.note {
+            self.note = if self.note.is_empty() { other.note } else { format!("{}; {}", self.note, other.note) };
+        }
+        for point in other.sweep {
+            if !self.sweep.contains(&point) {
+                self.sweep.push(point);
+            }
+        }
+        for name in other.assumptions {
+            if !self.assumptions.contains(&name) {
+                self.assumptions.push(name);
+            }
+        }
+        self.judged()
     }
 
     /// A number that must lie in a band, nothing about it random.
@@ -197,20 +283,24 @@ impl Row {
 
     /// Something that must be exactly so.
     pub fn exact(id: &'static str, case: &str, measure: impl Into<String>, ours: String, expected: String, holds: bool) -> Row {
-        let verdict = if holds { Verdict::Holds } else { Verdict::Fails };
+        let verdict = if holds { Verdict::Exact } else { Verdict::Fails };
         Row { case: case.to_owned(), ours, accepted: expected, ..Row::bare(id, Gate::Unit, measure, verdict) }
     }
 
     /// A number for the reader.
     pub fn seen(id: &'static str, measure: impl Into<String>, ours: impl Into<Interval>, unit: &'static str) -> Row {
         let ours = ours.into();
-        let bounds = if ours.is_point() { String::new() } else { format!(" [{}, {}]", short(ours.low), short(ours.high)) };
+        let known = ours.estimate.is_finite();
+        let varies = known && !ours.is_point() && ours.low.is_finite() && ours.high.is_finite();
+        let bounds = if varies { format!(" [{}, {}]", short(ours.low), short(ours.high)) } else { String::new() };
         Row {
-            ours: format!("{}{unit}{bounds}", short(ours.estimate)),
-            value: ours.estimate.is_finite().then_some(ours.estimate),
+            ours: if known { format!("{}{unit}{bounds}", short(ours.estimate)) } else { "not measured".into() },
+            measured: known.then_some(ours.estimate),
             unit: unit.trim(),
-            interval: (!ours.is_point()).then_some([ours.low, ours.high]),
+            interval: varies.then_some([ours.low, ours.high]),
             accepted: "reported".into(),
+            interval_of: Some(ours),
+            suffix: unit,
             ..Row::bare(id, Gate::Seen, measure, Verdict::Reported)
         }
     }
@@ -225,6 +315,11 @@ impl Row {
         Row { note: why.to_owned(), ..Row::bare(id, Gate::Quoted, "", Verdict::QuotedOnly) }
     }
 
+    /// Something whose text leaves out what decides it; the sweep says what that does.
+    pub fn not_reproducible(id: &'static str, measure: impl Into<String>, why: impl Into<String>) -> Row {
+        Row { note: why.into(), ..Row::bare(id, Gate::Quoted, measure, Verdict::NotReproducible) }
+    }
+
     /// Not run, and why.
     pub fn not_run(id: &'static str, why: &str) -> Row {
         Row { note: format!("not run: {why}"), ..Row::bare(id, Gate::Seen, "", Verdict::NotRun) }
@@ -233,7 +328,7 @@ impl Row {
     /// With this gate.
     #[must_use]
     pub fn with_gate(self, gate: Gate) -> Row {
-        Row { gate, ..self }
+        Row { gate, gates: gate.letter().to_owned(), ..self }
     }
 
     /// Of this arm, size or path.
@@ -262,23 +357,38 @@ impl Row {
         self
     }
 
-    /// Nothing about it went wrong.
+    /// With other set-ups, and which of them show what this row does not: computed, so that no number can contradict it.
+    #[must_use]
+    pub fn tried(mut self, tries: &[Try]) -> Row {
+        let flips: Vec<&str> = tries.iter().filter(|one| one.flips).map(|one| one.setting.as_str()).collect();
+        let told = match (flips.as_slice(), tries.len()) {
+            (_, 0) => return self,
+            ([], number) => format!("nothing we tried shows it ({number} other set-ups, in the sweep)"),
+            (flips, number) => format!("of {number} other set-ups tried, shown by: {}", flips.join("; ")),
+        };
+        self.note = if self.note.is_empty() { told } else { format!("{}; {told}", self.note) };
+        self.sweep(tries.iter().map(|one| (one.setting.clone(), one.ours.clone())))
+    }
+
+    /// Every condition of the list is met.
     pub fn holds(&self) -> bool {
-        !matches!(self.verdict, Verdict::Fails | Verdict::NotReproduced | Verdict::Misses)
+        match self.interval_of {
+            Some(ours) => self.checks.iter().all(|check| check.accept.holds(ours)),
+            None => self.verdict != Verdict::Fails,
+        }
     }
 }
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (gate, verdict) = (self.gate.letter(), self.verdict.words());
-        write!(f, "| {} | {gate} | {} | {} | {} | {} | {verdict} |", self.id, self.case, self.measure, self.ours, self.accepted)
+        write!(f, "| {} | {} | {} | {} | {} | {} | {} |", self.id, self.gates, self.case, self.measure, self.ours, self.accepted, self.says)
     }
 }
 
 /// A number with as many digits as can matter.
 pub(super) fn short(value: f64) -> String {
     let places = match value.abs() {
-        _ if !value.is_finite() => return "none".into(),
+        _ if !value.is_finite() => return "unknown".into(),
         1000.0.. => 0,
         100.0.. => 1,
         10.0.. => 2,

@@ -138,7 +138,7 @@ fn write_group<W: Write + Send>(file: &mut SerializedFileWriter<W>, rows: &[Vec<
     Ok(())
 }
 
-/// Reads what [`write`] wrote. The receiver's end is not in a table.
+/// Reads what [`write()`] wrote. The receiver's end is not in a table.
 ///
 /// # Errors
 /// One line: of the file, or with the number of the row that makes no sense.

@@ -51,11 +51,16 @@ impl Loaded {
     pub fn load_for(arm: &'static KernelArm, cgroups: &[PathBuf]) -> Result<Loaded, Refusal> {
         let features = Features::detect()?;
         if pins::is_registered(arm) {
-            return Err(Refusal::new(format!(
-                "{} is loaded already; `firstflight kernel unload '{}'` takes it out",
-                arm.kernel_name, arm.name
-            )));
+            let name = arm.kernel_name;
+            return Err(Refusal::new(if pins::pinned().contains(&arm) {
+                format!("{name} is loaded already, and pinned; `firstflight kernel unload '{}'` takes it out", arm.name)
+            } else if features.links() {
+                format!("{name} is loaded already, by a `kernel load` or `kernel trace` that runs; end that first")
+            } else {
+                format!("{name} is loaded already; `firstflight kernel unload '{}'` takes it out", arm.name)
+            }));
         }
+        pins::undo_leftover(arm)?;
         set_print(Some((PrintLevel::Warn, remember)));
         SAID.lock().map(|mut said| said.clear()).ok();
         let mut open = ObjectBuilder::default().open_memory(OBJECT).map_err(|error| refusal(arm, &error))?;

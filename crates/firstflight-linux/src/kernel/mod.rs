@@ -7,6 +7,7 @@
 mod arms;
 mod exits;
 mod features;
+mod hystart_trace;
 mod loader;
 mod pins;
 mod selection;
@@ -14,6 +15,7 @@ mod selection;
 pub use arms::{ARMS, KernelArm, arm};
 pub use exits::{Exit, Reason};
 pub use features::Features;
+pub use hystart_trace::{HystartTrace, Kind, Record};
 pub use loader::Loaded;
 pub use pins::{PIN_FOLDER, is_registered, pinned, registered, unload, watch_pinned};
-pub use selection::{Keeper, Selection, is_default, undo_from};
+pub use selection::{Keeper, Selection, is_default, undo_and_forget, undo_from};

@@ -39,6 +39,30 @@ pub(super) fn undo_file(arm: &KernelArm) -> PathBuf {
     Path::new(UNDO_FOLDER).join(arm.kernel_name)
 }
 
+/// Notes what is to be put back if nobody is left who does it. Best effort: whoever can load arms can usually write there.
+pub(super) fn note_undo(arm: &KernelArm, words: &str) {
+    let _ = fs::create_dir_all(UNDO_FOLDER).and_then(|()| fs::write(undo_file(arm), words));
+}
+
+/// It has been put back.
+pub(super) fn forget_undo(arm: &KernelArm) {
+    let _ = fs::remove_file(undo_file(arm));
+    let _ = fs::remove_dir(UNDO_FOLDER);
+}
+
+/// Puts back what an owner and its keeper left who were killed at the same time. Returns whether there was something.
+///
+/// # Errors
+/// If it cannot be put back.
+pub(super) fn undo_leftover(arm: &KernelArm) -> Result<bool, Refusal> {
+    let left = !folder(arm).exists() && !is_registered(arm) && undo_file(arm).exists();
+    if left {
+        undo_file_of(&undo_file(arm))?;
+        let _ = fs::remove_dir(UNDO_FOLDER);
+    }
+    Ok(left)
+}
+
 fn folder(arm: &KernelArm) -> PathBuf {
     Path::new(PIN_FOLDER).join(arm.kernel_name)
 }
@@ -87,6 +111,10 @@ pub fn unload(arm: &KernelArm) -> Result<(), Refusal> {
         return Ok(());
     }
     if is_registered(arm) && !Features::detect()?.links() && remove_leftover(arm) {
+        undo_leftover(arm)?;
+        return Ok(());
+    }
+    if undo_leftover(arm)? {
         return Ok(());
     }
     Err(Refusal::new(if is_registered(arm) {

@@ -5,6 +5,7 @@
 //! for [`super::unload`]. Control groups need none of it: their programs are links and go with their owner.
 
 use super::arms::{ARMS, KernelArm};
+use super::pins;
 use crate::refusal::Refusal;
 use nix::sys::statfs::{CGROUP2_SUPER_MAGIC, statfs};
 use std::fs::{self, File};
@@ -64,11 +65,13 @@ impl Selection {
         Ok(changes)
     }
 
-    /// Refuses what cannot work, before anything is loaded.
+    /// Refuses what cannot work, before anything is loaded, and puts back what an earlier owner left who was killed together with its
+    /// keeper.
     ///
     /// # Errors
     /// If a prefix has no route of its own or a folder is not a control group of version 2.
     pub fn check(&self, arm: &KernelArm) -> Result<(), Refusal> {
+        pins::undo_leftover(arm)?;
         self.changes(arm)?;
         for cgroup in &self.cgroups {
             let kind = statfs(cgroup).map_err(|error| Refusal::from_io(&cgroup.display().to_string(), "root", &error.into()))?;
@@ -86,7 +89,14 @@ impl Selection {
     /// If something cannot be changed; what was changed before is put back.
     pub fn apply(&self, arm: &KernelArm, keeper: Command) -> Result<Keeper, Refusal> {
         let changes = self.changes(arm)?;
-        let keeper = if changes.is_empty() { Keeper(None) } else { Keeper::start(keeper, arm, &changes)? };
+        if changes.is_empty() {
+            return Ok(Keeper { child: None, command: keeper, words: String::new() });
+        }
+        let words = words(arm, &changes);
+        // Should keeper and owner be killed at the same time, the next `load` or `unload` reads here what is to be put back.
+        pins::note_undo(arm, &words);
+        let mut keeper = Keeper { child: None, command: keeper, words };
+        keeper.start()?;
         changes.iter().try_for_each(|change| change.make(arm))?;
         Ok(keeper)
     }
@@ -167,6 +177,17 @@ pub fn undo_from(words: &str) -> Result<(), Refusal> {
     if failed.is_empty() { Ok(()) } else { Err(Refusal::new(failed.join("; "))) }
 }
 
+/// The same, and forgets what was noted of it.
+///
+/// # Errors
+/// Those of [`undo_from`]; then it stays noted.
+pub fn undo_and_forget(words: &str) -> Result<(), Refusal> {
+    undo_from(words)?;
+    let arm = words.lines().next().and_then(|name| ARMS.iter().find(|arm| arm.kernel_name == name));
+    arm.into_iter().for_each(pins::forget_undo);
+    Ok(())
+}
+
 /// Undoes what a pinned arm has changed, if anything, and forgets it.
 pub(super) fn undo_file_of(undo_file: &Path) -> Result<(), Refusal> {
     match fs::read_to_string(undo_file) {
@@ -181,25 +202,50 @@ pub(super) fn undo_file_of(undo_file: &Path) -> Result<(), Refusal> {
 
 /// The process that puts things back when this handle is dropped or we are gone.
 #[derive(Debug)]
-pub struct Keeper(Option<Child>);
+pub struct Keeper {
+    /// None if there is nothing to put back.
+    child: Option<Child>,
+    command: Command,
+    words: String,
+}
 
 impl Keeper {
-    fn start(mut command: Command, arm: &KernelArm, changes: &[Change]) -> Result<Keeper, Refusal> {
+    fn start(&mut self) -> Result<(), Refusal> {
         let failed = |error: &std::io::Error| Refusal::new(format!("a process that puts things back: {error}"));
         // In a group of its own: Ctrl-C is for us.
-        let mut child = command.stdin(Stdio::piped()).process_group(0).spawn().map_err(|error| failed(&error))?;
+        let child = self.command.stdin(Stdio::piped()).process_group(0).spawn().map_err(|error| failed(&error))?;
+        let child = self.child.insert(child);
         if let Some(pipe) = &mut child.stdin {
-            pipe.write_all(words(arm, changes).as_bytes()).map_err(|error| failed(&error))?;
+            pipe.write_all(self.words.as_bytes()).map_err(|error| failed(&error))?;
         }
-        Ok(Keeper(Some(child)))
+        Ok(())
+    }
+
+    /// Starts another one if somebody has killed this one. Returns whether that was so.
+    ///
+    /// # Errors
+    /// If no other can be started: then everything is put back already.
+    pub fn renew(&mut self) -> Result<bool, Refusal> {
+        let Some(child) = &mut self.child else { return Ok(false) };
+        if matches!(child.try_wait(), Ok(None)) {
+            return Ok(false);
+        }
+        self.child = None;
+        self.start().inspect_err(|_| {
+            let _ = undo_and_forget(&self.words);
+        })?;
+        Ok(true)
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
+        if let Some(child) = &mut self.child {
             drop(child.stdin.take());
-            let _ = child.wait();
+            // One that was killed has put nothing back.
+            if !child.wait().is_ok_and(|status| status.success()) {
+                let _ = undo_and_forget(&self.words);
+            }
         }
     }
 }

@@ -61,6 +61,16 @@ pub struct LinkEmulator {
     thread: Option<JoinHandle<Report>>,
 }
 
+/// Refuses what a path says of a receiver that is not ours.
+pub(crate) fn refuse_receiver(path: &Path) -> Result<(), Refusal> {
+    match path.ack_every() {
+        Some(packets) => Err(Refusal::new(format!(
+            "ack={packets}: is for the simulator's receiver; behind an emulated link the hosts acknowledge as they do (Linux: `ip route ... quickack 1`)"
+        ))),
+        None => Ok(()),
+    }
+}
+
 impl LinkEmulator {
     /// Makes the namespaces and devices and starts the link, idle, at the path's time zero.
     ///
@@ -71,6 +81,7 @@ impl LinkEmulator {
         if mtu < 576 {
             return Err(Refusal::new(format!("mtu={mtu}: a link carries packets of at least 576 bytes")));
         }
+        refuse_receiver(path)?;
         let (forward, reverse) = path.open(u32::from(mtu), ACK, options.seed, options.path_index)?;
         let wires = (Wire::forward(forward, path.effects()), Wire::reverse(reverse, path.up_effects())?);
         let end = |address| Namespace::create(address, move || Tun::create(address, PREFIX, u32::from(mtu)));

@@ -11,8 +11,8 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
-use crate::link::Report;
 use crate::link::wire::Wire;
+use crate::link::{Report, refuse_receiver};
 use crate::refusal::Refusal;
 use engine::Engine;
 use firstflight_path::Path;
@@ -75,6 +75,7 @@ impl Relay {
         if options.listen.is_ipv4() != options.to.is_ipv4() {
             return Err(Refusal::new(format!("{} and {}: one is IPv4 and one is IPv6", options.listen, options.to)));
         }
+        refuse_receiver(path)?;
         // Refused now if at all, and not when it begins anew.
         let mut wires = wires(path, &options)?;
         if options.gentle_start {

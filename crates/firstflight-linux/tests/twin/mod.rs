@@ -167,6 +167,12 @@ pub struct Twin<S, R: Policy> {
     unseen: u64,
     sent: u64,
     limited: bool,
+    /// The arm's recovery is RFC 6937 bound by conservation.
+    conserves: bool,
+    /// Eight times the smoothed RTT, us.
+    srtt_x8: u64,
+    /// What the kernel would keep as `sk_pacing_rate` after the latest ACK, if this arm's pacing is the kernel's; else the arm's rate.
+    kept_rate: Option<u64>,
     /// Of the receiver's clock, in ticks.
     clock_offset: u32,
     /// Ends the episode and the silence about further losses.
@@ -180,7 +186,8 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let mut random = course.random.clone();
         // Close to the wrap, so that every course passes it.
         let isn = u64::from(u32::MAX) - random.below(40_000) * u64::from(course.mss);
-        let start_us = 1_000_000 + random.below(1 << 33);
+        // The clock's origin is a moment like any other.
+        let start_us = if random.once_in(4) { 0 } else { 1_000_000 + random.below(1 << 33) };
         let base = random.next() as u32;
         let handshake = random.once_in(2).then_some(course.base_us);
         let facts = Facts {
@@ -224,6 +231,9 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             unseen: 0,
             sent: 0,
             limited: true,
+            conserves: arm == native::arm("ff_prr_crb"),
+            srtt_x8: 8 * course.base_us,
+            kept_rate: (arm == native::arm("ff_hystart")).then_some(0),
             clock_offset: base,
             high: 0,
             before_cut: (0, 0),
@@ -266,6 +276,21 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         Some(self.clock_offset.wrapping_add(ticks as u32))
     }
 
+    /// Exact in nanoseconds.
+    fn srtt(&self) -> Nanos {
+        Nanos(self.srtt_x8 * 125)
+    }
+
+    /// The end of an ACK in the kernel: 200 % of the window, or of what is outstanding if that is more, per smoothed RTT while the window
+    /// is below half of the threshold, else 120 %.
+    fn keep_rate(&mut self) {
+        let outstanding = self.pipe + self.holes + self.sacked;
+        let (cwnd, ssthresh) = (self.kernel.cwnd(), self.kernel.ssthresh());
+        let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
+        let rate = u64::from(cwnd.max(outstanding)) * u64::from(self.course.mss) * 80_000 * percent / self.srtt_x8;
+        self.kept_rate = self.kept_rate.map(|_| rate);
+    }
+
     fn bytes(&self, packets: u64) -> u64 {
         packets * u64::from(self.course.mss)
     }
@@ -289,12 +314,12 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             max_packets_out: window_used,
             delivered: base.delivered.wrapping_add((self.delivered - self.unseen) as u32),
             sent: base.sent.wrapping_add(self.sent as u32),
-            srtt_us: 8 * self.course.base_us as u32,
+            srtt_us: self.srtt_x8 as u32,
             cwnd_limited: u32::from(self.limited),
             app_limited: u32::from(!self.limited),
             has_ts: u32::from(self.receiver_ts().is_some()),
             receiver_ts: self.receiver_ts().unwrap_or(0),
-            pacing_rate: self.core.pacing_rate().map_or(0, |rate| rate.0),
+            pacing_rate: self.kept_rate.unwrap_or_else(|| self.core.pacing_rate().map_or(0, |rate| rate.0)),
             ..base
         };
         self.kernel.set_facts(&facts);
@@ -302,10 +327,12 @@ impl<S: Startup, R: Policy> Twin<S, R> {
 
     /// Fills the window, holes first; a lazy application fills it only in part. In mode B the core must admit just these packets.
     fn send(&mut self, lazy: bool) {
-        let room = self.kernel.cwnd().saturating_sub(self.pipe);
+        let (mss, empty) = (u64::from(self.course.mss), self.pipe == 0 && self.kernel.cwnd() == 1);
+        // K11: conservation may grant nothing to an empty pipe, and the kernel has no window of zero.
+        let least = self.conserves && empty && self.core.in_recovery() && !self.core.admits(mss, 0);
+        let room = if least { 0 } else { self.kernel.cwnd().saturating_sub(self.pipe) };
         let count = if lazy { self.random.below(u64::from(room) + 1) as u32 } else { room };
-        let (now, srtt) = (self.time(), Some(Nanos::from_micros(self.course.base_us)));
-        let mss = u64::from(self.course.mss);
+        let (now, srtt) = (self.time(), Some(self.srtt()));
         for nth in 0..count {
             let admits = self.core.admits(mss, self.bytes(u64::from(self.pipe)));
             assert!(self.mode == Mode::Kernel || admits, "the core holds back packet {nth} of {room}; {:?}", self.course);
@@ -361,13 +388,19 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let overflow = waiting > u64::from(self.course.queue) || before > MOST;
         let lost = if news && (overflow || self.random.once_in(self.course.loss)) {
             1 + self.random.below(u64::from(self.pipe)) as u32
-        } else if ours && state == RECOVERY && self.una < self.high && !idle && self.pipe > 0 && self.random.once_in(6) {
+        } else if ours && state == RECOVERY && self.una < self.high && self.pipe > 0 && self.random.once_in(if idle { 2 } else { 6 }) {
+            // Without news this is what a loss timer finds.
             1 + self.random.below(u64::from(self.pipe.min(8))) as u32
         } else {
             0
         };
         let ce = news && self.random.once_in(self.course.mark);
         let is_retrans = state >= RECOVERY && self.random.once_in(3);
+        // Elsewhere it stands still: BEST is told the rate before the ACK by the kernel and the rate with its sample by the core.
+        if let Some(rtt_us) = rtt_us.filter(|_| self.kept_rate.is_some()) {
+            // RFC6298 2-3, as the kernel rounds it.
+            self.srtt_x8 = (self.srtt_x8 + u64::from(rtt_us)).saturating_sub(self.srtt_x8 >> 3).clamp(8, u64::from(u32::MAX >> 1));
+        }
 
         // The kernel, in its order: samples, then what was lost, then growth.
         self.tell(before);
@@ -406,7 +439,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             lost: self.bytes(u64::from(lost)),
             ce,
             rtt: rtt_us.filter(|_| !dropped).map(|us| Nanos::from_micros(u64::from(us))),
-            srtt: Some(Nanos::from_micros(self.course.base_us)),
+            srtt: Some(self.srtt()),
             min_rtt: Some(Nanos::from_micros(self.course.base_us)),
             una: self.seq(self.una),
             nxt: self.seq(self.nxt),
@@ -425,6 +458,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             receiver_ts: self.receiver_ts(),
             ..Ack::default()
         });
+        self.keep_rate();
         if self.mode != Mode::Kernel && !self.shows_first_repeat() {
             let core = self.core.pacing_rate().map_or(0, |rate| rate.0);
             assert_eq!(self.kernel.pacing_rate(), core, "pacing rate (kernel, core) after ACK {}; {:?}", self.account.acks, self.course);
@@ -452,6 +486,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let ssthresh = if smaller { self.before_cut.1 } else { self.kernel.ssthresh() };
         self.kernel.undo(ssthresh);
         self.core.on_spurious();
+        self.keep_rate();
         self.compare("an undo");
     }
 

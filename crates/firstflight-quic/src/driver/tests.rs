@@ -60,7 +60,7 @@ fn ack(driver: &mut Driver, now: Time, packets: &[(u64, Time)], inflight: u64) {
         driver.acked(now, AckedPacket { bytes: MSS, sent, position: Some(position), fresh }, false, RTT);
     }
     let largest = packets.last().map(|(position, _)| *position).max(driver.largest);
-    driver.end_acks(now, EndOfAcks { inflight, app_limited: false, largest });
+    driver.end_acks(now, EndOfAcks { inflight, app_limited: false, largest, older: false });
 }
 
 fn loss(lost: u64, largest_lost: u64) -> Damage {
@@ -167,7 +167,7 @@ fn an_rtt_sample_needs_the_largest_acknowledged_to_be_newly_acknowledged() {
         let (mut driver, ear) = connected("slowstart");
         send(&mut driver, ms(30), 8);
         driver.acked(ms(61), AckedPacket { bytes: MSS, sent: ms(30), position: newest, fresh: true }, false, RTT);
-        driver.end_acks(ms(61), EndOfAcks { inflight: 7 * MSS, app_limited: false, largest });
+        driver.end_acks(ms(61), EndOfAcks { inflight: 7 * MSS, app_limited: false, largest, older: false });
         driver.settle();
         let rtt = ear.records()[0].1.rtt;
         let expected = sampled.then_some(Nanos::from_millis(31));
@@ -302,7 +302,7 @@ proptest! {
                     let sent = Time(now.0.saturating_sub(ago));
                     driver.acked(now, AckedPacket { bytes, sent, position, fresh: true }, app_limited, RTT);
                 }
-                Call::EndAcks { inflight, largest } => driver.end_acks(now, EndOfAcks { inflight, app_limited: false, largest }),
+                Call::EndAcks { inflight, largest } => driver.end_acks(now, EndOfAcks { inflight, app_limited: false, largest, older: false }),
                 Call::Damage { lost, ce, persistent, largest } => {
                     driver.damage(now, Damage { lost, ce, persistent, largest_lost: largest });
                 }

@@ -1,15 +1,18 @@
 //! The traits of the crate `h3` over a QUIC stack of quinn's family. This file is compiled once per stack: `super::stack` is noq for
 //! the server and iroh-quinn for the client, whose interfaces agree in everything that is used here.
 //!
-//! Two things it does that a plain binding would not:
+//! What it does that a plain binding would not:
 //! * a stream that was finished counts as finished when the peer has acknowledged all of it ([`Finish::Acknowledged`]), which is what a
 //!   sender's time to last byte is;
-//! * no stream delivers more than an allowance ([`Allowance`]): `h3` keeps a frame until it is whole, and nothing else limits its size.
+//! * no stream delivers more than an allowance ([`Allowance`]): `h3` keeps a frame until it is whole, and nothing else limits its size;
+//! * a write that waits for credit also listens for STOP_SENDING: the stack does not look for it while the connection has no credit;
+//! * what a server must refuse and `h3` does not look at: push streams of a client, and pseudo-header fields that stand there twice.
 
 use super::stack::{
     AcceptBi, AcceptUni, Connection as Quic, ConnectionError, OpenBi, OpenUni, ReadError, RecvStream as QuicRecv, SendStream as QuicSend,
     StoppedError, VarInt, WriteError,
 };
+use crate::http::fields::{Head, integer};
 use crate::http::streams::{Allowance, Finish};
 use bytes::{Buf, Bytes, BytesMut};
 use h3::error::Code;
@@ -72,13 +75,16 @@ impl<B: Buf> quic::Connection<B> for Connection {
     fn poll_accept_recv(&mut self, cx: &mut Context<'_>) -> Poll<Result<RecvStream, ConnectionErrorIncoming>> {
         let stream = ready!(self.accepting_one.poll(cx));
         self.accepting_one.set(accept_one(self.quic.clone()));
-        Poll::Ready(stream.map(|stream| RecvStream { stream, left: self.allowance.control }).map_err(of_connection))
+        let kind = (!self.allowance.push).then(|| Kind { quic: self.quic.clone(), bytes: Vec::new() });
+        let receive = |stream| RecvStream { stream, left: self.allowance.control, kind };
+        Poll::Ready(stream.map(receive).map_err(of_connection))
     }
 
     fn poll_accept_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<BidiStream<B>, ConnectionErrorIncoming>> {
         let streams = ready!(self.accepting_both.poll(cx));
         self.accepting_both.set(accept_both(self.quic.clone()));
-        Poll::Ready(streams.map(|both| BidiStream::new(both, self.opener.finish, self.allowance.request)).map_err(of_connection))
+        let both = |both| BidiStream { head: Some(Head::default()), ..BidiStream::new(both, self.opener.finish, self.allowance.request) };
+        Poll::Ready(streams.map(both).map_err(of_connection))
     }
 
     fn opener(&self) -> Opener {
@@ -146,11 +152,14 @@ impl<B: Buf> quic::OpenStreams<B> for Opener {
 pub(crate) struct BidiStream<B: Buf> {
     send: SendStream<B>,
     recv: RecvStream,
+    /// The head of a request, until it is whole.
+    head: Option<Head>,
 }
 
 impl<B: Buf> BidiStream<B> {
     fn new((send, recv): Both, finish: Finish, allowance: u64) -> BidiStream<B> {
-        BidiStream { send: SendStream::new(send, finish), recv: RecvStream { stream: recv, left: allowance } }
+        let recv = RecvStream { stream: recv, left: allowance, kind: None };
+        BidiStream { send: SendStream::new(send, finish), recv, head: None }
     }
 }
 
@@ -167,7 +176,20 @@ impl<B: Buf> quic::RecvStream for BidiStream<B> {
     type Buf = Bytes;
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-        self.recv.poll_data(cx)
+        let piece = ready!(self.recv.poll_data(cx))?;
+        if let (Some(head), Some(piece)) = (&mut self.head, &piece) {
+            // RFC 9114 section 4.3: malformed, which section 4.1.2 makes an error of the stream.
+            if head.repeats(piece) {
+                let error_code = Code::H3_MESSAGE_ERROR.value();
+                quic::SendStream::<B>::reset(&mut self.send, error_code);
+                quic::RecvStream::stop_sending(&mut self.recv, error_code);
+                return Poll::Ready(Err(StreamErrorIncoming::StreamTerminated { error_code }));
+            }
+            if head.is_done() {
+                self.head = None;
+            }
+        }
+        Poll::Ready(Ok(piece))
     }
 
     fn stop_sending(&mut self, code: u64) {
@@ -206,6 +228,25 @@ pub(crate) struct RecvStream {
     stream: QuicRecv,
     /// Bytes that it may still deliver.
     left: u64,
+    /// What begins a stream in one direction, until it is known that it is no push stream.
+    kind: Option<Kind>,
+}
+
+/// The beginning of a stream that may be of a kind that the peer must not open.
+struct Kind {
+    quic: Quic,
+    bytes: Vec<u8>,
+}
+
+impl Kind {
+    /// RFC 9114 section 6.2.2.
+    const PUSH: u64 = 1;
+
+    /// What the stream is, once its beginning is there.
+    fn of(&mut self, piece: &[u8]) -> Option<u64> {
+        self.bytes.extend(piece.iter().take(8));
+        integer(&self.bytes).map(|(kind, _)| kind)
+    }
 }
 
 impl quic::RecvStream for RecvStream {
@@ -221,6 +262,15 @@ impl quic::RecvStream for RecvStream {
         };
         self.left = left;
         piece.truncate(len);
+        if let Some(kind) = self.kind.as_mut().and_then(|kind| kind.of(&piece)) {
+            let begun = self.kind.take();
+            if let Some(Kind { quic, .. }) = begun.filter(|_| kind == Kind::PUSH) {
+                // RFC 9114 section 6.2.2: only servers push.
+                quic.close(varint(Code::H3_STREAM_CREATION_ERROR.value()), b"a push stream of a client");
+                let connection_error = ConnectionErrorIncoming::InternalError("a push stream of a client".into());
+                return Poll::Ready(Err(StreamErrorIncoming::ConnectionErrorIncoming { connection_error }));
+            }
+        }
         Poll::Ready(Ok((len > 0).then(|| piece.freeze())))
     }
 
@@ -234,22 +284,42 @@ impl quic::RecvStream for RecvStream {
     }
 }
 
-type Acknowledged = Pin<Box<dyn Future<Output = Result<(), StreamErrorIncoming>> + Send + Sync>>;
+type Ending = Pin<Box<dyn Future<Output = Result<(), StreamErrorIncoming>> + Send + Sync>>;
 
 /// What we send.
 pub(crate) struct SendStream<B: Buf> {
     stream: QuicSend,
     writing: Option<WriteBuf<B>>,
     finish: Finish,
-    /// Resolves when the peer has acknowledged everything.
-    finishing: Option<Acknowledged>,
+    /// Its end was noted.
+    finished: bool,
+    /// Resolves when the peer has acknowledged everything, or wants no more.
+    ending: Option<Ending>,
     /// Something was said, or its end is settled.
     spoken: bool,
 }
 
 impl<B: Buf> SendStream<B> {
     fn new(stream: QuicSend, finish: Finish) -> SendStream<B> {
-        SendStream { stream, writing: None, finish, finishing: None, spoken: false }
+        SendStream { stream, writing: None, finish, finished: false, ending: None, spoken: false }
+    }
+
+    fn poll_ending(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        let stream = &self.stream;
+        let ending = self.ending.get_or_insert_with(|| {
+            let stopped = stream.stopped();
+            Box::pin(async {
+                match stopped.await {
+                    Ok(None) => Ok(()),
+                    Ok(Some(code)) => Err(StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() }),
+                    Err(StoppedError::ConnectionLost(error)) => Err(lost(error)),
+                    Err(other) => Err(StreamErrorIncoming::Unknown(Box::new(other))),
+                }
+            })
+        });
+        let end = ready!(ending.as_mut().poll(cx));
+        self.ending = None;
+        Poll::Ready(end)
     }
 }
 
@@ -259,8 +329,14 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
             if !data.has_remaining() {
                 break;
             }
-            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, data.chunk())).map_err(of_write)?;
-            data.advance(written);
+            let Poll::Ready(written) = Pin::new(&mut self.stream).poll_write(cx, data.chunk()) else {
+                // Without credit of the connection, a stop is not reported by writing.
+                return match self.poll_ending(cx) {
+                    Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                    Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
+                };
+            };
+            data.advance(written.map_err(of_write)?);
         }
         self.writing = None;
         Poll::Ready(Ok(()))
@@ -277,27 +353,14 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
     }
 
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
-        if self.finishing.is_none() {
+        if !self.finished {
             self.stream.finish().map_err(|error| StreamErrorIncoming::Unknown(Box::new(error)))?;
-            if self.finish == Finish::Noted {
-                return Poll::Ready(Ok(()));
-            }
+            self.finished = true;
         }
-        let stream = &self.stream;
-        let finishing = self.finishing.get_or_insert_with(|| {
-            let stopped = stream.stopped();
-            Box::pin(async {
-                match stopped.await {
-                    Ok(None) => Ok(()),
-                    Ok(Some(code)) => Err(StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() }),
-                    Err(StoppedError::ConnectionLost(error)) => Err(lost(error)),
-                    Err(other) => Err(StreamErrorIncoming::Unknown(Box::new(other))),
-                }
-            })
-        });
-        let end = ready!(finishing.as_mut().poll(cx));
-        self.finishing = None;
-        Poll::Ready(end)
+        if self.finish == Finish::Noted {
+            return Poll::Ready(Ok(()));
+        }
+        self.poll_ending(cx)
     }
 
     fn reset(&mut self, code: u64) {

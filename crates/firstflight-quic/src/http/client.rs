@@ -63,7 +63,7 @@ pub enum Verified {
     Content,
     /// There are as many as were announced.
     Length,
-    /// Nothing was announced.
+    /// Nothing was announced, or what came is not the object: a status that is no success.
     Nothing,
 }
 
@@ -108,6 +108,8 @@ pub enum FetchError {
     Bad(String),
     /// The server or the network failed.
     Failed(String),
+    /// The server's certificate is not believed: [`Fetch::trust`].
+    Untrusted(String),
     /// A byte is not what it should be: its offset.
     Wrong(u64),
 }
@@ -115,7 +117,7 @@ pub enum FetchError {
 impl fmt::Display for FetchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FetchError::Bad(line) | FetchError::Failed(line) => f.write_str(line),
+            FetchError::Bad(line) | FetchError::Failed(line) | FetchError::Untrusted(line) => f.write_str(line),
             FetchError::Wrong(offset) => write!(f, "the byte at offset {offset} is not what it should be"),
         }
     }
@@ -125,6 +127,24 @@ impl std::error::Error for FetchError {}
 
 fn failed(what: &str) -> impl Fn(&dyn fmt::Display) -> FetchError + '_ {
     move |error| FetchError::Failed(format!("{what}: {error}"))
+}
+
+/// Why there is no connection.
+fn refused(what: &str, error: &ConnectionError) -> FetchError {
+    // RFC 9001 section 4.8, RFC 8446 section 6: TLS alerts 42 to 48 are those of certificates, 49 is that of a key which is not the pinned one;
+    // found here, and not told by the server. The words are rustls's: a signature that cannot be checked has an alert of its own.
+    const INVALID: &str = "invalid peer certificate: ";
+    const CERTIFICATE: std::ops::RangeInclusive<u64> = 0x100 + 42..=0x100 + 49;
+    match error {
+        ConnectionError::TransportError(error) if CERTIFICATE.contains(&u64::from(error.code)) || error.reason.starts_with(INVALID) => {
+            let why = match error.reason.trim_start_matches(INVALID) {
+                "ApplicationVerificationFailure" => "the public key is not the pinned one",
+                why => why,
+            };
+            FetchError::Untrusted(format!("{what}: the certificate is not trusted: {why}"))
+        }
+        error => failed(what)(error),
+    }
 }
 
 /// Fetches one object over a connection of its own. Every piece goes to `take`, which is told the length announced, in the order of the
@@ -154,13 +174,14 @@ async fn unlimited(
     take: impl FnMut(Option<u64>, &[u8]) -> Result<(), String>,
     then: impl Future<Output = ()>,
 ) -> Result<Fetched, FetchError> {
-    let (host, address) = whereto(wanted).await?;
+    // What is wrong with a file is said whether or not the host can be found.
     let client = client(wanted)?;
+    let (host, address) = whereto(wanted).await?;
     let any = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let endpoint = Endpoint::client(SocketAddr::new(any, 0)).map_err(|error| failed("a socket")(&error))?;
     let begun = Instant::now();
     let connecting = endpoint.connect_with(client, address, &host).map_err(|error| FetchError::Bad(format!("{}: {error}", wanted.url)))?;
-    let quic = connecting.await.map_err(|error| failed(&format!("{host} at {address}"))(&error))?;
+    let quic = connecting.await.map_err(|error| refused(&format!("{host} at {address}"), &error))?;
     let handshake = begun.elapsed();
     let binding = Connection::new(quic.clone(), Finish::Noted, Allowance::NONE);
     let built = h3::client::builder().build::<_, _, Bytes>(binding).await;
@@ -181,18 +202,37 @@ async fn unlimited(
 /// H3_NO_ERROR, RFC 9114 section 8.1.
 const NO_ERROR: u32 = 0x100;
 
+impl Fetch {
+    fn bad(&self, why: &str) -> FetchError {
+        FetchError::Bad(format!("{}: {why}; allowed: https://HOST[:PORT]/PATH", self.url))
+    }
+
+    /// Whether the URL can be fetched at all: its host and its port.
+    ///
+    /// # Errors
+    /// [`FetchError::Bad`] if it is no https URL, has no host, or a port outside of 1 to 65535.
+    pub fn target(&self) -> Result<(&str, u16), FetchError> {
+        if self.url.scheme_str() != Some("https") {
+            return Err(self.bad("not an https URL"));
+        }
+        let host = self.url.host().filter(|host| !host.is_empty()).ok_or_else(|| self.bad("no host"))?;
+        let authority = self.url.authority().map_or("", |authority| authority.as_str());
+        // What is behind the host: a port that is no number of 16 bits is none to the crate `http`.
+        let port = match authority.rsplit_once(host).map_or("", |(_, after)| after).strip_prefix(':') {
+            None | Some("") => 443,
+            Some(text) => text.parse().ok().filter(|port| *port > 0).ok_or_else(|| self.bad("no such port, they end at 65535"))?,
+        };
+        Ok((host.trim_start_matches('[').trim_end_matches(']'), port))
+    }
+}
+
 /// The host's name, and its address.
 async fn whereto(wanted: &Fetch) -> Result<(String, SocketAddr), FetchError> {
-    let bad = |why: &str| FetchError::Bad(format!("{}: {why}; allowed: https://HOST[:PORT]/PATH", wanted.url));
-    if wanted.url.scheme_str() != Some("https") {
-        return Err(bad("not an https URL"));
-    }
-    let host = wanted.url.host().ok_or_else(|| bad("no host"))?;
-    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let bad = |why: &str| wanted.bad(why);
+    let (host, port) = wanted.target()?;
     if let Some(address) = wanted.connect_to {
         return Ok((host.to_owned(), address));
     }
-    let port = wanted.url.port_u16().unwrap_or(443);
     let mut all = tokio::net::lookup_host((host, port)).await.map_err(|error| bad(&error.to_string()))?;
     all.next().map(|address| (host.to_owned(), address)).ok_or_else(|| bad("no address"))
 }
@@ -269,7 +309,7 @@ async fn transfer(
     }
     let verified = match (checked && offset.is_some(), announced) {
         (true, Some(_)) => Verified::Content,
-        (_, Some(_)) => Verified::Length,
+        (_, Some(_)) if response.status().is_success() => Verified::Length,
         _ => Verified::Nothing,
     };
     Ok(Fetched {

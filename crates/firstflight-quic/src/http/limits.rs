@@ -30,15 +30,18 @@ pub struct Limits {
 }
 
 impl Default for Limits {
+    /// Sized for a laptop: a [worst case](Limits::worst_case) of 1.0 GB, an eighth of the 8 GB that small ones have. Each of 200 connections
+    /// may make the server keep 3.9 MB of requests and pieces, and has 1 MiB of the 256 MiB for what is not acknowledged; a connection alone
+    /// has 64 MiB, which a round trip of 600 ms at 800 Mbit/s needs.
     fn default() -> Limits {
         Limits {
-            connections: 1000,
-            per_address: 256,
+            connections: 200,
+            per_address: 200,
             new_per_second: NonZeroU32::new(500).unwrap_or(NonZeroU32::MIN),
             requests_per_second: NonZeroU32::new(2000).unwrap_or(NonZeroU32::MIN),
             requests: 32,
             largest: 1 << 40,
-            memory: 1 << 30,
+            memory: 256 << 20,
             patience: Duration::from_secs(30),
         }
     }
@@ -226,6 +229,12 @@ mod tests {
         assert_eq!(asked("2001:db8::ffff"), 0, "the same network");
         assert!(asked("2001:db8:0:1::1") >= 4, "another network");
         gate.tidy();
+    }
+
+    #[test]
+    fn the_default_worst_case_is_an_eighth_of_a_small_laptop() {
+        let worst = Limits::default().worst_case();
+        assert!((900_000_000..=1_000_000_000).contains(&worst), "{worst}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a server counts, for Prometheus, and the plain HTTP/1 listener that tells it.
 
+use super::server::Shared;
 use crate::driver::Account;
 use crate::plan::Refused;
 use http::{Method, Request, Response, StatusCode, header};
@@ -15,7 +16,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -61,6 +62,8 @@ pub(super) struct Metrics {
     bytes_lost: Counter,
     spurious: Counter,
     ttlb: Family<Arm, Histogram>,
+    /// Who is asked for the newest counts.
+    servers: Mutex<Vec<Weak<Shared>>>,
 }
 
 /// What one connection has sent, as far as it was counted.
@@ -117,6 +120,7 @@ impl Metrics {
             bytes_lost,
             spurious,
             ttlb,
+            servers: Mutex::default(),
         }
     }
 
@@ -150,7 +154,20 @@ impl Metrics {
         self.spurious.inc_by(now.spurious.saturating_sub(before.spurious));
     }
 
+    /// Counts what `server` does also while it does it: whenever the metrics are read.
+    pub(super) fn watch(&self, server: &Arc<Shared>) {
+        self.servers().push(Arc::downgrade(server));
+    }
+
+    fn servers(&self) -> MutexGuard<'_, Vec<Weak<Shared>>> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn text(&self) -> Option<String> {
+        let servers: Vec<Arc<Shared>> = self.servers().iter().filter_map(Weak::upgrade).collect();
+        for server in servers {
+            server.count_open();
+        }
         let mut text = String::new();
         encode(&mut text, &self.registry).ok().map(|()| text)
     }

@@ -18,6 +18,7 @@
 
 mod client;
 pub mod content;
+mod fields;
 mod limits;
 mod metrics;
 mod over_iroh;

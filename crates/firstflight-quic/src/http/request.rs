@@ -6,7 +6,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, StatusCode};
 use percent_encoding::percent_decode_str;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The header field with which a client chooses the arm of its connection.
 pub const ARM: HeaderName = HeaderName::from_static("firstflight-arm");
@@ -67,6 +67,8 @@ impl From<StatusCode> for Refusal {
 pub(super) struct Allowed {
     pub(super) largest: u64,
     pub(super) files: bool,
+    /// Also files whose names begin with a dot.
+    pub(super) hidden: bool,
     pub(super) choice: bool,
 }
 
@@ -130,7 +132,18 @@ fn what(path: &str, allowed: Allowed) -> Result<What, Refusal> {
         return if size <= allowed.largest { Ok(What::Bytes(size)) } else { Err(StatusCode::NOT_FOUND.into()) };
     }
     let file = file(path)?;
-    if allowed.files { Ok(What::File(file)) } else { Err(StatusCode::NOT_FOUND.into()) }
+    if allowed.files && (allowed.hidden || !is_hidden(&file)) { Ok(What::File(file)) } else { Err(StatusCode::NOT_FOUND.into()) }
+}
+
+/// A name on the way begins with a dot: of a version control, of an editor, of secrets.
+pub(super) fn is_hidden(file: &Path) -> bool {
+    file.iter().any(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+/// Every `%` is followed by two hexadecimal digits, RFC 3986 section 2.1.
+fn is_encoded(segment: &str) -> bool {
+    let hex = |text: &str| text.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+    segment.split('%').skip(1).all(hex)
 }
 
 /// The name of a file below the folder, decoded once. Segments that are no plain names are refused before any file is looked for.
@@ -139,6 +152,9 @@ fn file(path: &str) -> Result<PathBuf, Refusal> {
     let path = path.strip_prefix('/').ok_or_else(bad)?;
     let mut file = PathBuf::new();
     for segment in path.split('/') {
+        if !is_encoded(segment) {
+            return Err(bad());
+        }
         let segment = percent_decode_str(segment).decode_utf8().map_err(|_| bad())?;
         let plain = !segment.is_empty() && segment != "." && segment != ".." && !segment.contains(['/', '\\', '\0']);
         if !plain {

@@ -86,7 +86,12 @@ impl Responder {
     async fn respond(&self, request: &Request<()>, mut stream: Stream) {
         let Shared { options, .. } = &*self.shared;
         let first = self.peer.first();
-        let allowed = Allowed { largest: options.limits.largest, files: self.shared.folder.is_some(), choice: options.choice };
+        let allowed = Allowed {
+            largest: options.limits.largest,
+            files: self.shared.folder.is_some(),
+            hidden: options.hidden,
+            choice: options.choice,
+        };
         let asked = if self.shared.gate.may_ask(self.peer.address.ip()) {
             request::read(request, allowed)
         } else {
@@ -143,8 +148,10 @@ impl Responder {
         let nowhere = || Refusal::from(StatusCode::NOT_FOUND);
         let folder = self.shared.folder.as_ref().ok_or_else(nowhere)?;
         let real = tokio::fs::canonicalize(folder.join(name)).await.map_err(|_| nowhere())?;
-        if !real.starts_with(folder) {
-            return Err(nowhere());
+        // Nor may a link lead to what is not served by its own name.
+        match real.strip_prefix(folder) {
+            Ok(inside) if self.shared.options.hidden || !request::is_hidden(inside) => {}
+            _ => return Err(nowhere()),
         }
         let about = tokio::fs::metadata(&real).await.map_err(|_| nowhere())?;
         // Neither a folder nor a pipe that would never end.

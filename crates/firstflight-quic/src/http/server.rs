@@ -52,6 +52,8 @@ pub struct ServerOptions {
     pub choice: bool,
     /// A folder whose files are served.
     pub folder: Option<PathBuf>,
+    /// Also its files and folders whose names begin with a dot.
+    pub hidden: bool,
     /// Who it says it is.
     pub certificate: Certificate,
     /// Where it counts what it does; several servers may share one.
@@ -77,6 +79,7 @@ impl ServerOptions {
             plan,
             choice: false,
             folder: None,
+            hidden: false,
             certificate: Certificate::ThrowAway(names),
             meter: Meter::default(),
             limits: Limits::default(),
@@ -125,7 +128,7 @@ pub(super) struct Shared {
 /// The connections that are open, and what each may keep.
 #[derive(Debug, Default)]
 struct Open {
-    connections: HashMap<usize, noq::Connection>,
+    connections: HashMap<usize, Arc<Peer>>,
     share: u64,
 }
 
@@ -163,7 +166,9 @@ impl Server {
             tasks: TaskTracker::new(),
             options,
         };
-        Ok(Server { endpoint, shared: Arc::new(shared), pin: identity.pin, address })
+        let shared = Arc::new(shared);
+        shared.metrics.watch(&shared);
+        Ok(Server { endpoint, shared, pin: identity.pin, address })
     }
 
     /// Where it listens.
@@ -287,7 +292,6 @@ impl Shared {
         self.metrics.connection("accepted");
         self.metrics.open.inc();
         let number = quic.stable_id();
-        self.enter(number, quic.clone());
         let peer = Arc::new(Peer {
             quic: quic.clone(),
             address: quic.path(PathId::ZERO).and_then(|path| path.remote_address().ok()).unwrap_or(self.options.listen),
@@ -295,6 +299,7 @@ impl Shared {
             asked: AtomicBool::new(false),
             counted: Mutex::new((Sent::default(), false)),
         });
+        self.enter(number, Arc::clone(&peer));
         self.speak(&quic, &peer).await;
         quic.close(VarInt::from_u32(NO_ERROR), b"");
         self.count(&peer);
@@ -305,7 +310,7 @@ impl Shared {
 
     /// HTTP/3 with one peer, until it or we have had enough.
     async fn speak(self: &Arc<Self>, quic: &noq::Connection, peer: &Arc<Peer>) {
-        let binding = Connection::new(quic.clone(), Finish::Acknowledged, Allowance { request: REQUEST, control: CONTROL });
+        let binding = Connection::new(quic.clone(), Finish::Acknowledged, Allowance { request: REQUEST, control: CONTROL, push: false });
         let mut settings = h3::server::builder();
         settings.max_field_section_size(FIELDS);
         let Ok(Ok(mut http)) = timeout(HANDSHAKE, settings.build::<_, Bytes>(binding)).await else { return };
@@ -341,9 +346,9 @@ impl Shared {
         }
     }
 
-    fn enter(&self, number: usize, connection: noq::Connection) {
+    fn enter(&self, number: usize, peer: Arc<Peer>) {
         let mut open = self.open();
-        open.connections.insert(number, connection);
+        open.connections.insert(number, peer);
         self.apportion(&mut open);
     }
 
@@ -358,9 +363,17 @@ impl Shared {
         let share = self.options.limits.share(open.connections.len());
         if share != open.share {
             open.share = share;
-            for connection in open.connections.values() {
-                connection.set_send_window(share);
+            for peer in open.connections.values() {
+                peer.quic.set_send_window(share);
             }
+        }
+    }
+
+    /// Adds what every open connection has done since the last time to the metrics.
+    pub(super) fn count_open(&self) {
+        let peers: Vec<Arc<Peer>> = self.open().connections.values().cloned().collect();
+        for peer in peers {
+            self.count(&peer);
         }
     }
 

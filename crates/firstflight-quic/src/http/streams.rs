@@ -16,9 +16,11 @@ pub(super) struct Allowance {
     pub(super) request: u64,
     /// One that controls: settings, priorities, header tables, over the whole life of a connection.
     pub(super) control: u64,
+    /// The peer may open push streams: it is a server.
+    pub(super) push: bool,
 }
 
 impl Allowance {
     /// As many as it likes.
-    pub(super) const NONE: Allowance = Allowance { request: u64::MAX, control: u64::MAX };
+    pub(super) const NONE: Allowance = Allowance { request: u64::MAX, control: u64::MAX, push: true };
 }

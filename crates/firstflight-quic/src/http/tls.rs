@@ -4,6 +4,7 @@ use crate::plan::Refused;
 use ::ring::digest::{SHA256, digest};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use firstflight_path::input::{self, MOST_TEXT};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
@@ -41,6 +42,11 @@ fn refused(what: impl std::fmt::Display) -> impl Fn(rustls::pki_types::pem::Erro
     move |error| Refused(format!("{what}: {error}"))
 }
 
+/// A file in PEM.
+fn text(file: &Path) -> Result<Vec<u8>, Refused> {
+    input::read(file, MOST_TEXT).map_err(|error| Refused(format!("{}: {error}", file.display())))
+}
+
 pub(super) fn identity(certificate: &Certificate) -> Result<Identity, Refused> {
     let (chain, key) = match certificate {
         Certificate::ThrowAway(names) => {
@@ -49,8 +55,8 @@ pub(super) fn identity(certificate: &Certificate) -> Result<Identity, Refused> {
             (vec![CertificateDer::from(own.cert)], key)
         }
         Certificate::Files { chain, key } => {
-            let certificates = CertificateDer::pem_file_iter(chain).and_then(Iterator::collect).map_err(refused(chain.display()))?;
-            (certificates, PrivateKeyDer::from_pem_file(key).map_err(refused(key.display()))?)
+            let certificates = CertificateDer::pem_slice_iter(&text(chain)?).collect::<Result<_, _>>().map_err(refused(chain.display()))?;
+            (certificates, PrivateKeyDer::from_pem_slice(&text(key)?).map_err(refused(key.display()))?)
         }
     };
     let pin = chain.first().and_then(pin).ok_or_else(|| Refused("the certificate's chain is empty or cannot be read".into()))?;
@@ -105,7 +111,7 @@ pub(super) fn client(trust: &Trust) -> Result<ClientConfig, Refused> {
 
 fn roots_of(file: &Path) -> Result<RootCertStore, Refused> {
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(file).map_err(refused(file.display()))? {
+    for certificate in CertificateDer::pem_slice_iter(&text(file)?) {
         let certificate = certificate.map_err(refused(file.display()))?;
         roots.add(certificate).map_err(|error| Refused(format!("{}: {error}", file.display())))?;
     }

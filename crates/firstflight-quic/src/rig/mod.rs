@@ -7,9 +7,12 @@
 //! What a result depends on beside path and arm:
 //! * datagrams are as large as [`Setup::datagram`] from the first one on, path MTU discovery is off;
 //! * the receiver's windows cover the whole object ([`Outcome::stream_window`]) and its reassembly has no limit on gaps;
-//! * the handshake crosses the path without its random loss; time, draws and traces start with the first byte of the object.
+//! * the handshake crosses the path without its random loss and without what the return path does to ACKs (`return=`, `thin=`), so that its
+//!   RTT sample is that of the idle path; time, draws, slots and traces start with the first byte of the object;
+//! * what the path's receiving host merges (`gro=`) reaches the stack in batches; how often it acknowledges (`ack=`) is the stack's affair.
 
 mod logbook;
+mod merge;
 mod noq_sender;
 #[cfg(feature = "qlog")]
 mod qlog;
@@ -26,12 +29,13 @@ use crate::driver::Account;
 use crate::noq::Factory;
 use crate::plan::Plan;
 use firstflight::{Exit, Nanos, Time};
-use firstflight_path::{Path, PathError};
+use firstflight_path::{Path, PathError, Release, Reverse};
 use hdrhistogram::Histogram;
 #[cfg(feature = "http")]
 pub(crate) use logbook::Logbook;
 #[cfg(not(feature = "http"))]
 use logbook::Logbook;
+use merge::Merge;
 use noq_proto::congestion::CubicConfig;
 use noq_sender::NoqSender;
 use receiver::Receiver;
@@ -114,7 +118,7 @@ pub struct Outcome {
     /// Every byte was acknowledged.
     pub complete: bool,
     /// Until every byte was acknowledged at the sender, or until the stop.
-    pub ttlb: Nanos,
+    pub acked_after: Nanos,
     /// Until the last byte was read in order at the receiver; `None` if it was not.
     pub delivered_after: Option<Nanos>,
     /// Object bytes read in order at the receiver.
@@ -204,6 +208,8 @@ struct Rig<'a> {
     receiver: Receiver,
     down: Wire,
     up: Wire,
+    /// What the receiving host merges, as soon as the trial has begun.
+    merge: Option<Merge>,
     logbook: Arc<Logbook>,
     marks: Marks,
     queue_us: Histogram<u32>,
@@ -277,8 +283,8 @@ impl<'a> Rig<'a> {
         // The only look at a clock: an instant cannot be made up, so one is taken and everything is counted from it.
         let epoch = Instant::now();
         let packet = u32::from(setup.datagram) + wire::LOWER;
-        let (down, up) =
-            setup.path.clone().with_loss_ppb(0).with_up_loss_ppb(0).links(packet, setup.ack_packet, setup.seed, setup.path_index)?;
+        let idle = setup.path.clone().with_loss_ppb(0).with_up_loss_ppb(0).with_release(Release::Plain).with_thin(None);
+        let (down, up) = idle.links(packet, setup.ack_packet, setup.seed, setup.path_index)?;
         let logbook = Arc::new(Logbook::new(setup.datagram, watch.is_some()));
         let stream_window = setup.object.saturating_add(1_000_000);
         let seeds = |which: u8| {
@@ -297,6 +303,7 @@ impl<'a> Rig<'a> {
             receiver: Receiver::new(epoch, stream_window, SENDER, from_sender, seeds(2))?,
             down: Wire::new(down),
             up: Wire::new(up),
+            merge: None,
             logbook,
             marks: Marks::default(),
             // 1 us to 120 s at two significant digits: 0.8 % resolution in 20 kB.
@@ -328,7 +335,8 @@ impl<'a> Rig<'a> {
                 return self.finish(true);
             }
             let timers = [self.receiver.timeout(), self.sender.timeout()].map(|timer| timer.map(|timer| self.time_of(timer)));
-            let next = timers.into_iter().chain([self.down.next(), self.up.next()]).flatten().min();
+            let merged = self.merge.as_ref().and_then(Merge::next);
+            let next = timers.into_iter().chain([self.down.next(), self.up.next(), merged]).flatten().min();
             let Some(next) = next else { return Err(Fault("nothing is on its way and no timer is set: a deadlock".into())) };
             let end = self.marks.begin.unwrap_or(0).saturating_add(self.setup.limit.0);
             if next >= end {
@@ -358,7 +366,20 @@ impl<'a> Rig<'a> {
     fn deliver(&mut self) -> Result<(), Fault> {
         let instant = self.instant(self.now);
         while let Some((ecn, bytes)) = self.down.arrive(self.now) {
+            match &mut self.merge {
+                Some(merge) => merge.take(self.now, ecn, bytes),
+                None => self.receiver.handle(instant, self.now, ecn, bytes, &mut self.up),
+            }
+        }
+        for (ecn, bytes) in self.merge.as_mut().map_or_else(Vec::new, |merge| merge.flush(self.now)) {
             self.receiver.handle(instant, self.now, ecn, bytes, &mut self.up);
+        }
+        if self.up.is_driven() {
+            // What is acknowledged at this instant is handed in before the return path decides.
+            if self.receiver.timeout().is_some_and(|due| due <= instant) {
+                self.receiver.handle_timeout(instant);
+            }
+            self.receiver_turn()?;
         }
         while let Some((ecn, bytes)) = self.up.arrive(self.now) {
             self.sender.handle(instant, self.now, ecn, bytes, &mut self.down)?;
@@ -393,7 +414,8 @@ impl<'a> Rig<'a> {
     fn receiver_turn(&mut self) -> Result<(), Fault> {
         let instant = self.instant(self.now);
         self.receiver.drive()?;
-        if self.marks.delivered.is_none() && self.receiver.finished() {
+        // The end of the stream may come behind its last byte; what counts is the byte.
+        if self.marks.delivered.is_none() && self.receiver.received() >= self.setup.object {
             self.marks.delivered = Some(self.now);
         }
         while let Some((ecn, bytes)) = self.receiver.transmit(instant) {
@@ -437,7 +459,7 @@ impl<'a> Rig<'a> {
                         book.settle_last(bytes.len() as u64, [None; 2]);
                     }
                 }
-                Offered::Sent { .. } | Offered::Dropped => {}
+                Offered::Sent { .. } | Offered::Dropped | Offered::Later => {}
             }
         }
         self.report();
@@ -447,9 +469,11 @@ impl<'a> Rig<'a> {
     /// The request is in: the trial begins.
     fn begin(&mut self) -> Result<(), Fault> {
         let packet = u32::from(self.setup.datagram) + wire::LOWER;
-        let (down, up) = self.setup.path.links(packet, self.setup.ack_packet, self.setup.seed, self.setup.path_index)?;
-        self.down.replace(down, self.now);
+        let path = self.setup.path;
+        let (down, up) = path.open(packet, self.setup.ack_packet, self.setup.seed, self.setup.path_index)?;
+        self.down.replace(Reverse::Link(down), self.now);
         self.up.replace(up, self.now);
+        self.merge = path.receive_aggregation().map(|(window, bytes)| Merge::new(window, bytes, self.setup.datagram));
         self.logbook.begin();
         self.marks.begin = Some(self.now);
         Ok(())
@@ -486,7 +510,7 @@ impl<'a> Rig<'a> {
         }
         Ok(Outcome {
             complete,
-            ttlb: Nanos(self.now - begin),
+            acked_after: Nanos(self.now - begin),
             delivered_after: self.marks.delivered.map(|at| Nanos(at - begin)),
             delivered: self.receiver.received(),
             packets_sent: book.packets_sent(),

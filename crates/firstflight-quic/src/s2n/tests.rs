@@ -82,3 +82,17 @@ fn an_arm_without_pacing_departs_at_once() {
     let (controller, _) = ten_sent("slowstart@(pace=off)");
     assert_eq!(controller.earliest_departure_time(), None);
 }
+
+#[test]
+fn the_handshake_gives_its_rtt_also_when_data_was_sent_before_it_was_acknowledged() {
+    let mut controller = endpoint("rapid").unwrap().build(1200);
+    let handshake = controller.sent(at(10), PACKET, None);
+    controller.sent(at(11), 90, Some(true));
+    controller.acked(at(40), at(10), PACKET, handshake, Duration::from_millis(30));
+    let rtt = controller.account().handshake_rtt.expect("a sample of the handshake");
+    assert!(rtt.0.abs_diff(30_000_000) <= 1_000, "{} ns, times of this stack are whole microseconds", rtt.0);
+    for _ in 0..9 {
+        controller.sent(at(50), PACKET, Some(false));
+    }
+    assert_eq!(controller.account().phase, firstflight::Phase::Jump, "the jump takes off with the first flight");
+}

@@ -75,9 +75,16 @@ fn tls() -> ClientConfig {
 
 /// A connection of quinn, and its endpoint.
 pub async fn quinn(address: SocketAddr) -> (quinn::Endpoint, quinn::Connection) {
+    quinn_with(address, quinn::TransportConfig::default()).await
+}
+
+/// The same with settings of its own.
+pub async fn quinn_with(address: SocketAddr, transport: quinn::TransportConfig) -> (quinn::Endpoint, quinn::Connection) {
     let client = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
     let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls()).unwrap();
-    let connecting = client.connect_with(quinn::ClientConfig::new(Arc::new(crypto)), address, "localhost").unwrap();
+    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    config.transport_config(Arc::new(transport));
+    let connecting = client.connect_with(config, address, "localhost").unwrap();
     let connection = connecting.await.unwrap();
     (client, connection)
 }

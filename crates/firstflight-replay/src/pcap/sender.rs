@@ -449,7 +449,7 @@ impl Sender {
         if let Some(id) = self.id {
             return id;
         }
-        let (start, first) = self.first.unwrap_or((Time(0), 0));
+        let (start, first) = self.first.unwrap_or((self.last_ack.unwrap_or(self.last_sent), 0));
         let round = self.rtt.min().or(self.handshake);
         let enough = self.flight.1 >= 6 * self.mss;
         let id = sink.open(Opening {

@@ -404,7 +404,7 @@ impl Sender {
         if let Some(id) = self.id {
             return id;
         }
-        let (start, nxt) = self.first.unwrap_or((Time(0), 0));
+        let (start, nxt) = self.first.unwrap_or((self.now, 0));
         self.mss = self.largest_packet;
         // Spread over more than an eighth of a round trip is no burst any more.
         let round = self.rtt.min().or(self.handshake_rtt);

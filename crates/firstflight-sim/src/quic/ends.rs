@@ -89,7 +89,8 @@ impl Host {
     /// The same hosts with the receiver that this path has.
     #[must_use]
     pub fn receiving(self, path: &Path) -> Host {
-        path.receive_aggregation().map_or(self, |(hold, bytes)| self.merging(hold, bytes))
+        let counting = Host { ack_every: path.ack_every().map_or(self.ack_every, |packets| packets as u32), ..self };
+        path.receive_aggregation().map_or(counting, |(hold, bytes)| counting.merging(hold, bytes))
     }
 }
 
@@ -99,6 +100,9 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     type Ack = AckPacket;
     type Sent = Transmit;
 
+    fn establish(&mut self, now: Time, handshake_rtt: Nanos, late: bool) {
+        self.sender.establish(now, handshake_rtt, late);
+    }
     #[inline]
     fn controller(&self) -> &Core<S> {
         self.sender.controller()

@@ -147,8 +147,15 @@ impl<S: Startup> Sender<S> {
 impl<S: Startup, L: Listener<S>> Sender<S, L> {
     /// The same with somebody who hears what its controller is told.
     pub fn heard(host: Host, controller: Core<S>, pacer_burst: u64, object: u64, handshake_rtt: Nanos, now: Time) -> Sender<S, L> {
-        let pieces = Pieces::new(&host, object);
-        let mut sender = Sender {
+        let mut sender = Sender::unopened(host, controller, pacer_burst, object);
+        sender.establish(now, handshake_rtt, false);
+        sender
+    }
+
+    /// A sender whose handshake is not over: nothing may be asked of it before [`Sender::establish`].
+    pub fn unopened(host: Host, controller: Core<S>, pacer_burst: u64, object: u64) -> Sender<S, L> {
+        let (pieces, now) = (Pieces::new(&host, object), Time(0));
+        Sender {
             host,
             controller: Driven::new(controller),
             rtt: Rfc9002Rtt::new(INITIAL_RTT),
@@ -183,10 +190,17 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             lost_this_pass: 0,
             hole_this_pass: 0,
             counters: Counters::default(),
-        };
-        sender.rtt.on_sample(handshake_rtt, Nanos::ZERO, None);
-        sender.controller.on_handshake_rtt(now, handshake_rtt);
-        sender
+        }
+    }
+
+    /// The handshake is over at `now` and gave an RTT sample. `late`: that is not when the controller was made to start.
+    pub fn establish(&mut self, now: Time, handshake_rtt: Nanos, late: bool) {
+        (self.first_sample_at, self.last_sent_at) = (now, now);
+        self.rtt.on_sample(handshake_rtt, Nanos::ZERO, None);
+        if late {
+            self.controller.restart(now);
+        }
+        self.controller.on_handshake_rtt(now, handshake_rtt);
     }
 
     /// The controller.

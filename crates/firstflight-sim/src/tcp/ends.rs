@@ -49,7 +49,9 @@ impl Host {
     /// The same hosts with the receiver that this path has.
     #[must_use]
     pub fn receiving(self, path: &Path) -> Host {
-        let merging = path.receive_aggregation().map_or(self, |(hold, bytes)| self.merging(hold, bytes));
+        let ack_every = path.ack_every().map_or(self.ack_every, |packets| AckEvery::Segments(packets as u32));
+        let counting = Host { ack_every, ..self };
+        let merging = path.receive_aggregation().map_or(counting, |(hold, bytes)| counting.merging(hold, bytes));
         let given = path.sack_compression().map(|(hold, most)| SackCompression { hold, most: u32::try_from(most).unwrap_or(u32::MAX) });
         Host { comp_sack: given.or(self.comp_sack), ..merging }
     }
@@ -61,6 +63,9 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     type Ack = AckPacket;
     type Sent = Transmit;
 
+    fn establish(&mut self, now: Time, handshake_rtt: Nanos, late: bool) {
+        self.sender.establish(now, handshake_rtt, late);
+    }
     #[inline]
     fn controller(&self) -> &Core<S> {
         self.sender.controller()

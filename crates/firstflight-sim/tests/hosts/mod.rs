@@ -27,7 +27,7 @@ pub fn plan(arm: &str, host: Hosts, app: App, start: Nanos) -> FlowPlan<AnyStart
 
 pub fn shared(path: &Path, host: impl Into<Hosts>, limit: u64) -> Shared<'_> {
     let host = host.into();
-    Shared { path, host, limit: Nanos(limit), seed: 1, path_index: 0, sample: None }
+    Shared { path, host, limit: Nanos(limit), seed: 1, path_index: 0, sample: None, jitter: Nanos::ZERO }
 }
 
 pub fn together(shared: &Shared<'_>, plans: Vec<FlowPlan<AnyStartup>>) -> SharedOutcome {

@@ -99,7 +99,7 @@ parts! {
     BestPublished(best_published::Params) = "best-published", "BEST as published, to the bit", "NetDev 0x16, tcp_bw";
     Rapid(rapid_start::Params) = "rapid", "Rapid Start: jump, threefold growth until a queue shows, smooth recovery", "draft-kazuho-ccwg-rapid-start-02";
     Jump(jump_start::Params) = "jumpstart", "slow start with an enlarged first window and safe retreat", "Careful Resume draft-04";
-    Oracle(OracleParams) = "oracle", "knows the path and leaves at the best window", "yardstick";
+    Oracle(OracleParams) = "oracle", "slow start told the BDP, so that it loses nothing where a queue holds it; bounds loss, not time: others may be faster", "reference";
 }
 
 parts! {
@@ -133,7 +133,7 @@ pub struct ShortName {
 pub const SHORT_NAMES: &[ShortName] = &[
     ShortName { name: "rapidstart", arm: "rapid", summary: "Rapid Start with jump" },
     ShortName { name: "rapid-nojump", arm: "rapid(jump=off)", summary: "Rapid Start without its jump" },
-    ShortName { name: "search3", arm: "search(version=3.1)", summary: "SEARCH as the kernel patch has it" },
+    ShortName { name: "search3", arm: "search(version=3.1)", summary: "SEARCH as the patch posted to netdev has it" },
     ShortName { name: "hystart-gvisor", arm: "hystart(profile=gvisor)", summary: "HyStart as gVisor has it" },
     ShortName { name: "hystart-ns3", arm: "hystart(profile=ns3)", summary: "HyStart as ns-3 has it" },
     ShortName { name: "hystart++-draft03", arm: "hystart++(mode=lss)", summary: "HyStart++ with limited slow start" },
@@ -249,10 +249,10 @@ impl Arm {
         }
         let mut arm = Arm::start(startup)?;
         if let (StartupSpec::HyStart(params), AvoidanceSpec::Cubic(cubic)) = (&arm.startup, &mut arm.avoidance)
-            && params.profile == hystart::Profile::Linux
+            && matches!(params.profile, hystart::Profile::Linux | hystart::Profile::Ns3)
         {
             // LINUX cubic-floor: the kernel's CUBIC grows by at least 5 % per RTT until the first congestion; without it a window that
-            // HyStart left early would look worse than it is in the kernel. A congestion avoidance that is named stays as named.
+            // HyStart left early would look worse than it is in the kernel. NS3 cubic-floor: ns-3's too (CntClamp). A congestion avoidance that is named stays as named.
             cubic.ca_floor_20 = true;
         }
         if let Some(text) = avoidance {

@@ -143,6 +143,15 @@ names!(hystart_plus_plus::Baseline {
     hystart_plus_plus::Baseline::CurrentRoundMin => "round" = hystart_plus_plus::Baseline::CurrentRoundMin,
     hystart_plus_plus::Baseline::EntryThreshold => "entry" = hystart_plus_plus::Baseline::EntryThreshold,
 });
+names!(hystart_plus_plus::FreshSamples {
+    hystart_plus_plus::FreshSamples::Always => "on" = hystart_plus_plus::FreshSamples::Always,
+    hystart_plus_plus::FreshSamples::OnEntry => "entry" = hystart_plus_plus::FreshSamples::OnEntry,
+    hystart_plus_plus::FreshSamples::Never => "off" = hystart_plus_plus::FreshSamples::Never,
+});
+names!(hystart_plus_plus::RoundEnd {
+    hystart_plus_plus::RoundEnd::Reached => "reached" = hystart_plus_plus::RoundEnd::Reached,
+    hystart_plus_plus::RoundEnd::Passed => "passed" = hystart_plus_plus::RoundEnd::Passed,
+});
 names!(hystart_plus_plus::Rearm {
     hystart_plus_plus::Rearm::Never => "never" = hystart_plus_plus::Rearm::Never,
     hystart_plus_plus::Rearm::Idle => "idle" = hystart_plus_plus::Rearm::Idle,
@@ -169,7 +178,12 @@ impl Options for hystart_plus_plus::Params {
         OptionDoc { key: "css", values: "off, or 1 to 255", meaning: "rounds of conservative slow start; off leaves at the first rise" },
         OptionDoc { key: "divisor", values: "2 to 64", meaning: "growth in conservative slow start is divided by this" },
         OptionDoc { key: "baseline", values: "round, entry", meaning: "what ends conservative slow start; entry cannot oscillate" },
-        OptionDoc { key: "fresh", values: "on, off", meaning: "eight new samples after each change of phase" },
+        OptionDoc { key: "fresh", values: "on, entry, off", meaning: "eight new samples after each change of phase, or only into CSS" },
+        OptionDoc {
+            key: "end",
+            values: "reached, passed",
+            meaning: "a round ends when all below its mark is acknowledged, or the mark itself",
+        },
         OptionDoc { key: "keep", values: "on, off", meaning: "a round without samples keeps the minimum of the one before" },
         OptionDoc { key: "skip", values: "on, off", meaning: "judge nothing before the first flight is acknowledged" },
         OptionDoc { key: "low", values: "0 to 10000 segments", meaning: "no detection below this window" },
@@ -192,6 +206,7 @@ impl Options for hystart_plus_plus::Params {
             "divisor" => self.css_divisor = read(value, values, |n: u32| (2..=64).contains(&n))?,
             "baseline" => self.baseline = read(value, values, any)?,
             "fresh" => self.fresh_samples = read(value, values, any)?,
+            "end" => self.round_end = read(value, values, any)?,
             "keep" => self.keep_last_min = read(value, values, any)?,
             "skip" => self.skip_first_flight = read(value, values, any)?,
             "low" => self.low_cwnd = read(value, values, |n: u64| n <= 10_000)?,
@@ -215,6 +230,7 @@ impl Options for hystart_plus_plus::Params {
         differs("divisor", &self.css_divisor, self.css_divisor == base.css_divisor)?;
         differs("baseline", &self.baseline, self.baseline == base.baseline)?;
         differs("fresh", &self.fresh_samples, self.fresh_samples == base.fresh_samples)?;
+        differs("end", &self.round_end, self.round_end == base.round_end)?;
         differs("keep", &self.keep_last_min, self.keep_last_min == base.keep_last_min)?;
         differs("skip", &self.skip_first_flight, self.skip_first_flight == base.skip_first_flight)?;
         differs("low", &self.low_cwnd, self.low_cwnd == base.low_cwnd)?;
@@ -234,6 +250,7 @@ options! {
 names!(search::Version {
     search::Version::V4_0 => "4.0" = search::Version::V4_0,
     search::Version::V3_1 => "3.1" = search::Version::V3_1,
+    search::Version::V3_1In2025 => "3.1-2025" = search::Version::V3_1In2025,
 });
 names!(search::Exit {
     search::Exit::Drain => "drain" = search::Exit::Drain,
@@ -259,7 +276,14 @@ impl Knob for search::MissedBins {
         match text {
             "off" => Some(search::MissedBins::Off),
             "window" => Some(search::MissedBins::Window),
-            alpha => u8::parse(alpha).filter(|&alpha| alpha >= 1).map(search::MissedBins::Alpha),
+            text => {
+                let (number, make): (_, fn(u8) -> search::MissedBins) = match (text.strip_suffix("bins"), text.strip_suffix("initial")) {
+                    (Some(bins), _) => (bins, search::MissedBins::Bins),
+                    (_, Some(alpha)) => (alpha, search::MissedBins::Initial),
+                    _ => (text, search::MissedBins::Alpha),
+                };
+                u8::parse(number).filter(|&number| number >= 1).map(make)
+            }
         }
     }
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -267,14 +291,17 @@ impl Knob for search::MissedBins {
             search::MissedBins::Off => f.write_str("off"),
             search::MissedBins::Window => f.write_str("window"),
             search::MissedBins::Alpha(alpha) => Knob::show(alpha, f),
+            search::MissedBins::Bins(bins) => write!(f, "{bins}bins"),
+            search::MissedBins::Initial(alpha) => write!(f, "{alpha}initial"),
         }
     }
 }
 
 options! {
-    search::Params, preset "version": search::Version, "4.0, 3.1", |p: search::Params| p.version, |version| match version {
+    search::Params, preset "version": search::Version, "4.0, 3.1, 3.1-2025", |p: search::Params| p.version, |version| match version {
         search::Version::V4_0 => search::Params::V4_0,
         search::Version::V3_1 => search::Params::V3_1,
+        search::Version::V3_1In2025 => search::Params::V3_1_IN_2025,
     }, "which generation";
     "thresh": thresh_percent, "1 to 50", |n: u8| (1..=50).contains(&n), "shortfall in percent that ends slow start";
     "exit": exit, "drain, none, jump, rollback", any, "what happens to the window then";
@@ -282,7 +309,9 @@ options! {
     "ratio": drain_ratio, "1 to 64", |n: u8| (1..=64).contains(&n), "segments acknowledged per segment sent while draining";
     "interpolate": interpolation, "older, newer", any, "towards which bin";
     "warmup": warmup, "strict, kernel", any, "bins needed before the first comparison";
-    "missed": missed_bins, "off, window, or 1 to 255", any, "silence that restarts the record (multiples of the RTT)";
+    "missed": missed_bins, "off, window, or 1 to 255, 1bins to 255bins, 1initial to 255initial", any,
+        "silence that restarts the record (multiples of the RTT, bins, bins of an initial RTT)";
+    "bits": bits, "16 to 32", |n: u8| (16..=32).contains(&n), "bits of a counter";
     "edge": boundary, "closed, open", any, "whether an ACK at the end of a bin closes it";
     "epoch": skip_young_epoch, "on, off", any, "ignore samples in the first second of an avoidance epoch";
 }
@@ -504,7 +533,7 @@ pub struct OracleParams {
 }
 options! {
     OracleParams;
-    "exit": exit, "off, or bytes", |e: Option<u64>| e.is_none_or(|n| n >= 1), "window at which it leaves; off: the path's best exit";
+    "exit": exit, "off, or bytes", |e: Option<u64>| e.is_none_or(|n| n >= 1), "window at which it leaves; off: the path's BDP";
 }
 
 /// What belongs to the sender, not to an algorithm: `@(iw=30,pace=off)`.

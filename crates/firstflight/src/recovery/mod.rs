@@ -48,6 +48,15 @@ impl OwnRecovery {
         }
     }
 
+    /// Charges the ACK that ends the episode, which may acknowledge what was sent after entry too: `before` bytes were sent before it, or it
+    /// cannot be told.
+    pub fn account_last(&mut self, acked: u64, before: Option<u64>, lost: u64, una: Seq) {
+        match self {
+            OwnRecovery::Rapid(rapid) => rapid.account_last(acked, before, lost),
+            OwnRecovery::Retreat(retreat) => retreat.account(acked, una),
+        }
+    }
+
     /// How avoidance takes over when the episode is complete.
     pub fn handover(&self) -> Handover {
         match self {

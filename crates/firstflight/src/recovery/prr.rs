@@ -289,7 +289,8 @@ impl Prr {
         self.delivered as i64 - self.out as i64
     }
 
-    /// What the last ACK granted in bytes, before anything was sent on it and before negative values count as 0.
+    /// What the last ACK granted in bytes, before anything was sent on it and before negative values count as 0; after losses that were
+    /// declared without a delivery, the room they left.
     pub fn quota(&self) -> i64 {
         self.quota
     }
@@ -383,6 +384,23 @@ impl Prr {
         mss as i64
     }
 
+    /// RFC9937 6.2-held: losses declared without a delivery (by RACK's or TLP's timer) change neither sums nor window, but they leave the
+    /// pipe: the room between it and the window is usable at once. Kept to the old grant an episode whose whole flight is found lost
+    /// could only wait for the timeout. What goes counts in `out`, so the line takes it back from later grants.
+    fn refill(&mut self, newly_lost: u64, pipe: u64, mss: u64) {
+        let left = self.limit.saturating_sub(self.out);
+        // No more than was lost: what duplicate ACKs claim beyond the flight at entry leaves the pipe too, and shall gain nothing.
+        let room = self.cwnd.saturating_sub(pipe).min(left.saturating_add(newly_lost)).min(MAX_SUM);
+        if room <= left {
+            return;
+        }
+        if !matches!(self.stage, Stage::Proportional) && room >= mss {
+            self.stage = Stage::Bound;
+        }
+        self.quota = room as i64;
+        self.limit = self.out + room;
+    }
+
     fn grant(&mut self, stage: Stage, quota: i64, pipe: u64) {
         let due = quota.max(0) as u64;
         self.stage = stage;
@@ -427,7 +445,7 @@ impl Recovery for Prr {
         if d == 0 && self.params.ignores_zero_delivery() {
             // OURS prr-timer: one segment, or an episode that a loss timer opens could wait for the timeout (D3).
             let forced = match opening {
-                None => return,
+                None => return self.refill(progress.newly_lost, pipe, mss),
                 Some(Cause::Ecn) => false,
                 Some(Cause::Ack | Cause::Timer) => {
                     self.params.forces_first() && !matches!(self.params.rules, Rules::Rfc9937 { timer: TimerEntry::Strict, .. })

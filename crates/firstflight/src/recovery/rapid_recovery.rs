@@ -9,6 +9,7 @@
 //! * D2 (entry window): `min(cwnd, bytes in flight)`, so that an unused part of the window does not survive as `s` times itself.
 //! * D3 (second floor): `beta * min(IW, pre)`, so that the cut of a window below the initial one is not blocked.
 //! * D4 (arithmetic): from totals with one division, not step by step: no truncation drift.
+//! * D5 (the ACK that ends it): charged for the flight at entry alone; in TCP, where it may acknowledge repeats, for at most what is open of it.
 
 use crate::units::{MAX_BYTES, Ratio};
 
@@ -49,7 +50,18 @@ impl RapidRecovery {
         self.cwnd
     }
 
-    /// Charges `acked` and `lost` bytes; the ACK that triggers the episode and the one that ends it are both charged.
+    /// Charges the ACK that ends the episode.
+    ///
+    /// RAPID 3.3.1-flight: what was sent after entry is not charged. The factors are derived from one flight, the `pre` bytes outstanding at
+    /// entry, of which A arrive and L do not: `s*pre - a*A - l*L` is `beta*A` for `A + L = pre`. What left since was permitted by the window that
+    /// this very rule shows; charged as well it would be paid for twice, and the window land below `beta*A`. TCP's record does not tell
+    /// transmissions apart: there no more is charged than the flight at entry still has open (D5).
+    pub fn account_last(&mut self, acked: u64, before: Option<u64>, lost: u64) {
+        let open = self.pre.saturating_sub(self.acked).saturating_sub(self.lost).saturating_sub(lost);
+        self.account(before.unwrap_or(open).min(acked), lost);
+    }
+
+    /// Charges `acked` and `lost` bytes; the ACK that triggers the episode is charged too.
     pub fn account(&mut self, acked: u64, lost: u64) {
         self.acked = self.acked.saturating_add(acked).min(MAX_BYTES);
         self.lost = self.lost.saturating_add(lost).min(MAX_BYTES);

@@ -53,7 +53,7 @@ startups! {
     Rapid(RapidStart),
     /// Jump start.
     Jump(JumpStart),
-    /// The yardstick.
+    /// Slow start that is told the BDP.
     Oracle(Oracle),
 }
 

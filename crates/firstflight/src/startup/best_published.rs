@@ -6,7 +6,7 @@
 //! reproduced; [`Best`](super::Best) is the design for use.
 //!
 //! Follows: the BEST slides (NetDev 0x16, October 2022) as their code has them, tcp_cubic_bw.c of 26 October 2022.
-//! State: 344 bytes, 306 of them samples. Tests: `tests/best_published.rs`.
+//! State: 348 bytes, 306 of them samples. Tests: `tests/best_published.rs`.
 //!
 //! Departures:
 //! * D1: all flows, not only those from local port 5201.
@@ -85,7 +85,8 @@ pub struct BestPublished {
     samples: Samples,
     rtt_round: u8,
     found: bool,
-    seen_round_start: u32,
+    /// When the round began that was judged last; `None` before the first. Zero is a time like any other.
+    seen_round_start: Option<u32>,
     round_start: u32,
     last_ack: u32,
     prev_bytes: u32,
@@ -120,7 +121,7 @@ impl BestPublished {
             samples: Samples::EMPTY,
             rtt_round: 0,
             found: false,
-            seen_round_start: 0,
+            seen_round_start: None,
             round_start: 0,
             last_ack: 0,
             prev_bytes: 0,
@@ -192,7 +193,7 @@ impl BestPublished {
         *counter = counter.saturating_add(1);
         self.samples.clear();
         self.rtt_round = self.rtt_round.wrapping_add(1);
-        self.seen_round_start = self.round_start;
+        self.seen_round_start = Some(self.round_start);
         outcome
     }
 }
@@ -224,7 +225,7 @@ impl Startup for BestPublished {
             self.curr_rtt = rtt;
         }
         let mut verdict = Verdict::Stay;
-        if self.round_start != self.seen_round_start
+        if self.seen_round_start != Some(self.round_start)
             && let Outcome::Decided { packets } = self.end_round(cx.mss)
         {
             let ssthresh = u64::from(packets).saturating_mul(cx.mss);

@@ -6,17 +6,20 @@
 //!
 //! Follows: Linux `tcp_cubic.c` as of 6.13 (profile `Linux`), gVisor's CUBIC with HyStart of April 2024 with arrival times as its
 //! 2026 version takes them (profile `Gvisor`), ns-3's `TcpCubic` (profile `Ns3`). There is no RFC. Vectors: `tests/hystart.rs`.
-//! State: 128 bytes, of which 48 are statistics.
+//! State: 144 bytes, of which 48 are statistics.
 //!
 //! Departures, from Linux unless said otherwise:
 //! - D1 nanoseconds where Linux counts microseconds: with times that are multiples of 1 us the exit falls on the same ACK.
 //! - D2 an ACK on which both detectors fire is counted once, as [`ExitReason::Train`]: an exit has one reason.
 //! - D3 persistent congestion (QUIC) starts afresh like a retransmission timeout: both restart from the smallest window.
-//! - D4 ns-3 also asks at `cwnd == ssthresh`: there its answer changes nothing, so we do not.
+//! - D4 the largest burst is 64 KiB or what the stack sends at once; Linux takes the device's largest GSO packet less its headers, 0.5 %
+//!   below that. It counts above 2 Gbit/s, where the allowance is below its cap. A socket's own maximum of the rate is not known here, and
+//!   of ACKs outside slow start the smoothed RTT is not: after a false alarm the first ACK goes by the last one before it.
+//! - D5 ns-3 also asks at `cwnd == ssthresh`: there its answer changes nothing, so we do not.
 
 use super::{ExitReason, Grown, Handover, Leave, Saved, Startup, Verdict, slow_start};
 use crate::event::{Ack, Context, Timeout, Window};
-use crate::units::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH, mul_div};
+use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH, mul_div};
 
 /// LINUX hystart-gap: ACKs at most this far apart belong to one train. GVISOR hystart-gap: strictly less.
 const TRAIN_GAP: Nanos = Nanos::from_millis(2);
@@ -34,6 +37,9 @@ const MAX_ACK_DELAY: Nanos = Nanos::from_millis(1);
 /// Bursts that the allowance for batching covers: one on the wire and one queued at the sender, twice, because pacing in slow start
 /// runs at about twice `cwnd / srtt`.
 const ACK_DELAY_BURSTS: u64 = 4;
+/// LINUX hystart-rate: what it keeps as its rate, in per cent of a window per RTT (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
+const SLOW_START_PERCENT: u64 = 200;
+const AVOIDANCE_PERCENT: u64 = 120;
 /// LINUX hystart-zero: its smallest sample; zero means "none yet" there.
 const SMALLEST_RTT: Nanos = Nanos::from_micros(1);
 
@@ -150,6 +156,9 @@ pub struct HyStart {
     round: Round,
     /// Smallest RTT of the round before (gVisor); [`Nanos::MAX`] for none.
     last_min: Nanos,
+    /// What the latest ACK left outstanding in bytes, and the smoothed RTT with its sample (zero for none).
+    outstanding: u64,
+    srtt: Nanos,
     /// Something was found: nothing more is looked for until a timeout (gVisor keeps the threshold for this).
     found: bool,
     stats: Stats,
@@ -161,14 +170,25 @@ pub fn rise(base: Nanos) -> Nanos {
     Nanos(base.0 / RISE_DIVISOR).clamp(RISE.0, RISE.1)
 }
 
-/// What batching at both ends may add to the length of a train: the time of four bursts at the pacing rate, at most 1 ms; nothing
-/// without a pacing rate.
+/// What batching at both ends may add to the length of a train: the time of four bursts of `burst` bytes at `rate`, at most 1 ms; nothing
+/// at a rate of zero, which is none.
 #[inline]
-pub fn ack_delay(cx: &Context) -> Nanos {
-    match cx.pacing_rate {
-        Some(rate) if rate.0 > 0 => Nanos(mul_div(cx.max_burst.saturating_mul(ACK_DELAY_BURSTS), 1_000_000_000, rate.0)).min(MAX_ACK_DELAY),
-        _ => Nanos::ZERO,
+pub fn ack_delay(burst: u64, rate: Rate) -> Nanos {
+    match rate.0 {
+        0 => Nanos::ZERO,
+        rate => Nanos(mul_div(burst.saturating_mul(ACK_DELAY_BURSTS), 1_000_000_000, rate)).min(MAX_ACK_DELAY),
     }
+}
+
+/// The rate that Linux keeps in `sk_pacing_rate` at the end of every ACK, with a pacer or without: 200 % of the window, or of what is
+/// `outstanding` if that is more, per smoothed RTT while the window is below half of the threshold (in whole segments), else 120 %. Zero
+/// without an RTT.
+#[inline]
+pub fn linux_rate(w: Window, outstanding: u64, srtt: Nanos, mss: u64) -> Rate {
+    let below_half = w.cwnd.saturating_add(mss).saturating_mul(2) <= w.ssthresh;
+    let bytes = w.cwnd.max(outstanding);
+    let percent = if below_half { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
+    if srtt == Nanos::ZERO { Rate(0) } else { Rate(mul_div(bytes.saturating_mul(percent), 10_000_000, srtt.0)) }
 }
 
 impl HyStart {
@@ -179,6 +199,8 @@ impl HyStart {
             min_rtt: Nanos::MAX,
             round: Round::begin(Time::default(), Seq::default()),
             last_min: Nanos::MAX,
+            outstanding: 0,
+            srtt: Nanos::ZERO,
             found: false,
             stats: Stats::default(),
         }
@@ -197,10 +219,14 @@ impl HyStart {
         }
     }
 
-    /// LINUX hystart-discard: samples in the first second of a CUBIC epoch still show the queue that the loss left behind (Linux only; Reno
-    /// has no epochs).
+    /// LINUX hystart-discard: samples in the first second of a CUBIC epoch still show the queue that the loss left behind (Reno has no
+    /// epochs). NS3 hystart-discard: there in its first 10 ms.
     fn discards(&self, cx: &Context) -> bool {
-        self.params.profile == Profile::Linux && cx.young_epoch
+        match self.params.profile {
+            Profile::Linux => cx.young_epoch,
+            Profile::Ns3 => cx.newborn_epoch,
+            Profile::Gvisor => false,
+        }
     }
 
     fn counted(&self, rtt: Nanos) -> Nanos {
@@ -219,11 +245,14 @@ impl HyStart {
 
     /// LINUX hystart-train: the length of the train if it exceeds the limit. A gap that is too long does not move `last_ack`, which
     /// ends the train for the rest of the round.
-    fn train(&mut self, now: Time, cx: &Context) -> Option<Nanos> {
+    fn train(&mut self, now: Time, w: Window, cx: &Context) -> Option<Nanos> {
         let gap = now.since(self.round.last_ack);
         let (alive, limit) = match self.params.profile {
             Profile::Linux => {
-                let path = self.min_rtt + ack_delay(cx);
+                // LINUX hystart-rate: as the ACK before left it, since the samples come before the rate is set. The window is still what it
+                // was then.
+                let rate = linux_rate(w, self.outstanding, self.srtt, cx.mss);
+                let path = self.min_rtt + ack_delay(cx.max_burst, rate);
                 // LINUX hystart-limit: pacing spreads the window of slow start over about half an RTT by itself; unpaced, half an RTT of
                 // ACKs is full.
                 (gap <= TRAIN_GAP, if cx.paced { path } else { Nanos(path.0 / 2) })
@@ -264,6 +293,35 @@ impl HyStart {
         rose.then_some(round.min)
     }
 
+    fn judge(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+        let Some(rtt) = ack.rtt else { return Verdict::Stay };
+        if !self.armed(w) || self.discards(cx) {
+            return Verdict::Stay;
+        }
+        // LINUX hystart-gate: rounds end also below the low window, nothing else happens there.
+        if self.params.roll_at == RollAt::Sample {
+            self.roll(ack);
+        }
+        if w.cwnd < self.params.low_window.saturating_mul(cx.mss) {
+            self.stats.below_low_window = self.stats.below_low_window.saturating_add(1);
+            return Verdict::Stay;
+        }
+        if self.params.roll_at == RollAt::BehindGate {
+            self.roll(ack);
+        }
+        let train = if self.params.train { self.train(ack.now, w, cx) } else { None };
+        let delay = self.delay(self.counted(rtt)).filter(|_| self.params.delay);
+        match (train, delay) {
+            // OURS hystart-both: one exit has one reason.
+            (Some(length), _) => self.leave(ExitReason::Train, length, ack, w, cx),
+            (None, Some(min)) => self.leave(ExitReason::Delay, min, ack, w, cx),
+            (None, None) => {
+                self.stats.quiet = self.stats.quiet.saturating_add(1);
+                Verdict::Stay
+            }
+        }
+    }
+
     fn leave(&mut self, reason: ExitReason, estimate: Nanos, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         self.found = true;
         self.stats.exit_inflight = ack.inflight;
@@ -302,32 +360,9 @@ impl Startup for HyStart {
 
     /// [`Leave::estimate`] is the length of the train or the minimum of the round, in ns.
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
-        let Some(rtt) = ack.rtt else { return Verdict::Stay };
-        if !self.armed(w) || self.discards(cx) {
-            return Verdict::Stay;
-        }
-        // LINUX hystart-gate: rounds end also below the low window, nothing else happens there.
-        if self.params.roll_at == RollAt::Sample {
-            self.roll(ack);
-        }
-        if w.cwnd < self.params.low_window.saturating_mul(cx.mss) {
-            self.stats.below_low_window = self.stats.below_low_window.saturating_add(1);
-            return Verdict::Stay;
-        }
-        if self.params.roll_at == RollAt::BehindGate {
-            self.roll(ack);
-        }
-        let train = if self.params.train { self.train(ack.now, cx) } else { None };
-        let delay = self.delay(self.counted(rtt)).filter(|_| self.params.delay);
-        match (train, delay) {
-            // OURS hystart-both: one exit has one reason.
-            (Some(length), _) => self.leave(ExitReason::Train, length, ack, w, cx),
-            (None, Some(min)) => self.leave(ExitReason::Delay, min, ack, w, cx),
-            (None, None) => {
-                self.stats.quiet = self.stats.quiet.saturating_add(1);
-                Verdict::Stay
-            }
-        }
+        let verdict = self.judge(ack, w, cx);
+        (self.outstanding, self.srtt) = (ack.flight.min(MAX_BYTES), ack.srtt.unwrap_or(self.srtt));
+        verdict
     }
 
     #[inline]

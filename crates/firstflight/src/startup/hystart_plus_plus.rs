@@ -48,6 +48,31 @@ pub enum Baseline {
     EntryThreshold,
 }
 
+/// After which changes between slow start and CSS the next test waits for eight new samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FreshSamples {
+    /// After both.
+    #[default]
+    Always,
+    /// After the way in only (as neqo): going back counts the samples that led out.
+    OnEntry,
+    /// After none: the samples of the round count on, which is the literal reading.
+    Never,
+}
+
+/// What it means that windowEnd "is ACKed" (RFC 9406 section 4.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RoundEnd {
+    /// Everything below it is acknowledged. windowEnd is set to SND.NXT, which names the next byte to be sent just as an acknowledgement number
+    /// names the next byte expected: an ACK with the number windowEnd says that all that was outstanding when the round began has arrived.
+    /// That is the round trip which rounds shall approximate, and a sender that falls silent ends it all the same.
+    #[default]
+    Reached,
+    /// It is acknowledged itself (as neqo and msquic, where the mark is the number of the next packet): one packet later, and never while
+    /// nothing more is sent.
+    Passed,
+}
+
 /// In which later slow starts HyStart++ runs again. Mode `Lss` never runs again after a sign of congestion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rearm {
@@ -72,9 +97,10 @@ pub struct Params {
     pub css_rounds: u8,
     /// Growth in CSS is divided by this: CSS_GROWTH_DIVISOR, at least 2 (RFC9406 4.3-4; 0 counts as 1).
     pub css_divisor: u32,
-    /// After each change between slow start and CSS the next test waits for eight new samples; otherwise the samples of the round
-    /// count on, which is the literal reading.
-    pub fresh_samples: bool,
+    /// After which changes between slow start and CSS the next test waits for eight new samples.
+    pub fresh_samples: FreshSamples,
+    /// When a round ends.
+    pub round_end: RoundEnd,
     /// What CSS compares with.
     pub baseline: Baseline,
     /// A round without any sample leaves the minimum of the round before in force; otherwise the round after it cannot be judged.
@@ -100,7 +126,8 @@ impl Params {
         mode: Mode::Css,
         css_rounds: 5,
         css_divisor: 4,
-        fresh_samples: true,
+        fresh_samples: FreshSamples::Always,
+        round_end: RoundEnd::Reached,
         baseline: Baseline::CurrentRoundMin,
         keep_last_min: false,
         skip_first_flight: false,
@@ -184,7 +211,7 @@ impl Stage {
 pub struct HyStartPlusPlus {
     params: Params,
     stage: Stage,
-    /// windowEnd: the round ends when everything below it is acknowledged.
+    /// windowEnd: the mark that ends the round ([`RoundEnd`]).
     window_end: Seq,
     /// lastRoundMinRTT; [`Nanos::MAX`] for none.
     last_min: Nanos,
@@ -299,12 +326,13 @@ impl HyStartPlusPlus {
     fn change(&mut self, stage: Stage) {
         self.stage = stage;
         // OURS css-fresh: the samples that led in do not lead out (D1).
-        if self.params.fresh_samples {
+        let into_css = matches!(self.stage, Stage::Css { .. });
+        if self.params.fresh_samples == FreshSamples::Always || (self.params.fresh_samples == FreshSamples::OnEntry && into_css) {
             self.samples = 0;
         }
     }
 
-    /// The round ends. The sample of the ACK that ends it belongs to it: its packet was sent before the mark.
+    /// The round ends. The sample of the ACK that ends it belongs to it: its packet was sent before the mark (if the round ends there).
     fn roll(&mut self, ack: &Ack, w: Window) -> Verdict {
         self.window_end = ack.nxt;
         if self.cur_min == Nanos::MAX {
@@ -398,7 +426,12 @@ impl Startup for HyStartPlusPlus {
             self.samples = self.samples.saturating_add(1);
         }
         let mut verdict = self.judge(ack, *w, cx);
-        if verdict == Verdict::Stay && ack.una >= self.window_end {
+        // RFC9406 4.2-end: the round ends when windowEnd is acknowledged.
+        let over = match self.params.round_end {
+            RoundEnd::Reached => ack.una >= self.window_end,
+            RoundEnd::Passed => ack.una > self.window_end,
+        };
+        if verdict == Verdict::Stay && over {
             verdict = self.roll(ack, *w);
         }
         Grown { leftover, verdict }

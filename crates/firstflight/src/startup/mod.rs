@@ -55,7 +55,7 @@ pub enum ExitReason {
     Flattened,
     /// BEST: the window reached the estimated bandwidth times RTT.
     Estimate,
-    /// Oracle: the window reached the best exit for this path.
+    /// Oracle: the window reached the BDP that it was told.
     Oracle,
 }
 

@@ -5,16 +5,18 @@
 //! the path's choke point has been passed. 4.0 then drains the queue it built, sending two segments for three acknowledged, down to what
 //! was delivered in the last initial RTT.
 //!
-//! Follows: draft-chung-ccwg-search-09 (17 March 2026) for 4.0, the kernel patch of December 2024 for 3.1.
+//! Follows: draft-chung-ccwg-search-09 (17 March 2026) for 4.0; for 3.1 the patch posted to netdev in December 2024. The authors' files of
+//! 2025, 3.1 too by their names, restart otherwise and in the first edition do not close a bin at its very end: version
+//! 3.1-2025.
 //! State: 240 bytes. Tests: `tests/search.rs`.
 //!
 //! Departures:
 //! * D1: towards which neighbouring bin the look-back is interpolated: the older one; the draft's text names the newer, an erratum.
 //! * D2: a delivery above the reference never exits. The kernel's unsigned difference can exit there by accident.
-//! * D3: counters are kept in 32 bits, counted from the first ACK, with one shared shift once they pass 4 GiB: the scheme that the 16-bit
+//! * D3: counters of 4.0 are kept in 32 bits, counted from the first ACK, with one shared shift once they pass 4 GiB: the scheme that the 16-bit
 //!   ports use, exact for four gigabytes of startup, at half the state.
 //! * D4: an exit never raises the window: the draining target is capped at the window, or draining could not end.
-//! * D5: 3.1 looks back over 26 bins, not 25: at its furthest reach the oldest bin would share a slot with the newest.
+//! * D5: the ring has 26 bins in 3.1 too, not 25: with its look-back of at most 13 bins the 26th is never read.
 //! * D6: the reach [`Params::extra`] is at most 15, by the size of the ring; the 40 of one kernel version would double the state.
 
 mod bins;
@@ -160,6 +162,7 @@ impl Search {
         params.thresh_percent = clamp(params.thresh_percent, 1, 50);
         params.extra = clamp(params.extra, 1, MAX_EXTRA);
         params.drain_ratio = clamp(params.drain_ratio, 1, u8::MAX);
+        params.bits = clamp(params.bits, 16, 32);
         Search {
             params,
             stage: Stage::Armed,
@@ -255,7 +258,7 @@ impl Search {
 
     fn reference_counter(&self, ack: &Ack) -> u64 {
         match self.params.version {
-            Version::V3_1 => ack.delivered,
+            Version::V3_1 | Version::V3_1In2025 => ack.delivered,
             Version::V4_0 => ack.sent,
         }
     }
@@ -265,18 +268,22 @@ impl Search {
         (self.recording, self.initial_rtt, self.end, self.idx) = (true, rtt, ack.now + Nanos(bin_of(rtt).get()), 0);
         self.bins = Bins::EMPTY;
         // Counted from before the flight that this ACK belongs to, so that a record begun late in a connection looks like one begun at its start.
-        self.bins.delivered_base = ack.delivered.saturating_sub(ack.acked);
+        // The files of 3.1 count from the start of the connection, always.
+        self.bins.delivered_base = match self.params.version {
+            Version::V3_1 | Version::V3_1In2025 => 0,
+            Version::V4_0 => ack.delivered.saturating_sub(ack.acked),
+        };
         self.bins.reference_base = match self.params.version {
-            Version::V3_1 => self.bins.delivered_base,
+            Version::V3_1 | Version::V3_1In2025 => self.bins.delivered_base,
             Version::V4_0 => ack.sent.saturating_sub(ack.inflight_before),
         };
-        self.bins.store(0, ack.delivered, self.reference_counter(ack));
+        self.bins.store(0, ack.delivered, self.reference_counter(ack), self.params.bits);
     }
 
     /// Every ACK while armed: closes the bins that ended before it and evaluates once.
     fn watch(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
-        // SEARCH app-limited-1: 3.1 cannot tell a pause of the application from saturation: it sees deliveries only.
-        if self.params.version == Version::V3_1 && ack.app_limited {
+        // SEARCH app-limited-1: seeing deliveries only, 3.1 cannot tell a pause of the application from saturation. Its later files restart.
+        if self.params.version == Version::V3_1In2025 && ack.app_limited {
             if self.recording {
                 self.reset(0);
             }
@@ -300,15 +307,22 @@ impl Search {
             MissedBins::Off => false,
             MissedBins::Window => passed > WINDOW,
             MissedBins::Alpha(alpha) => passed > mul_div(rtt.0, u64::from(alpha), grid.bin.get()),
+            MissedBins::Bins(bins) => passed > u64::from(bins),
+            MissedBins::Initial(alpha) => passed > u64::from(alpha) * (grid.initial_rtt.0 / grid.bin),
         };
         if stale {
             self.reset(passed);
+            // SEARCH missed-3: 3.1 begins the next record with this very ACK, the later files on bins of the old length if the gap was short.
+            if self.params.version != Version::V4_0 {
+                let keeps = matches!(self.params.missed_bins, MissedBins::Initial(_)) && passed <= WINDOW;
+                self.begin(ack, if keeps { grid.initial_rtt } else { rtt });
+            }
             return Verdict::Stay;
         }
         let idx = grid.idx.saturating_add(passed);
         // SEARCH missed-2: shorter gaps are filled with the counters before them.
         self.bins.copy_forward(grid.idx, idx);
-        self.bins.store(idx, ack.delivered, self.reference_counter(ack));
+        self.bins.store(idx, ack.delivered, self.reference_counter(ack), self.params.bits);
         let grid = Grid { idx, end: grid.end + grid.length() * passed, ..grid };
         (self.idx, self.end) = (u32::try_from(idx).unwrap_or(u32::MAX), grid.end);
 
@@ -347,7 +361,7 @@ impl Search {
         let far = u128::from(self.bins.reference(neighbour)) * u128::from(frac);
         // SEARCH compare-1: against what was sent (4.0), or twice what was delivered (3.1).
         let expected = match self.params.version {
-            Version::V3_1 => 2 * ((near + far) / 100),
+            Version::V3_1 | Version::V3_1In2025 => 2 * ((near + far) / 100),
             Version::V4_0 => (near + far) / 100,
         };
         // SEARCH compare-2: of nothing there is no share.
@@ -438,11 +452,11 @@ impl Search {
 #[inline]
 fn late_by(end: Time, now: Time, boundary: Boundary) -> Option<Nanos> {
     // SEARCH bins-2: an ACK at the very end of a bin closes it.
-    let end = match boundary {
-        Boundary::Closed => end,
-        Boundary::Open => end + Nanos(1),
+    let closes = match boundary {
+        Boundary::Closed => now >= end,
+        Boundary::Open => now > end,
     };
-    (now >= end).then(|| now.since(end))
+    closes.then(|| now.since(end))
 }
 
 const fn clamp(value: u8, lo: u8, hi: u8) -> u8 {

@@ -329,6 +329,7 @@ pub fn run<S: Startup>(startup: &mut S, link: &Link, limit: Nanos, keep_log: boo
                     max_burst: 10 * MSS,
                     limited: true,
                     young_epoch: false,
+                    newborn_epoch: false,
                 };
                 let ack = Ack {
                     now: Time(now + epoch),
@@ -399,6 +400,7 @@ pub fn context() -> Context {
         max_burst: 10 * MSS,
         limited: true,
         young_epoch: false,
+        newborn_epoch: false,
     }
 }
 

@@ -12,7 +12,7 @@ mod source;
 use arms::Choice;
 use firstflight::arm::{Arm, ArmController};
 use firstflight::units::MAX_BYTES;
-use firstflight::{Ack, Config, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout, Transport};
+use firstflight::{Ack, Config, Congestion, ExitReason, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport};
 use flight::{Delivery, Flight};
 use invariants::Watch;
 pub use source::{Source, random_bytes};
@@ -93,6 +93,28 @@ struct Connection<'a> {
     wild: bool,
 }
 
+/// What a controller shows after an operation, with times counted from the start of the connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shown {
+    cwnd: u64,
+    ssthresh: Option<u64>,
+    pacing: Option<u64>,
+    phase: Phase,
+    exit: Option<(ExitReason, Nanos, Nanos, u32, u64)>,
+}
+
+impl Shown {
+    fn of(c: &ArmController, start: Time) -> Shown {
+        Shown {
+            cwnd: c.cwnd(),
+            ssthresh: c.ssthresh(),
+            pacing: c.pacing_rate().map(|rate| rate.0),
+            phase: c.phase(),
+            exit: c.exit().map(|exit| (exit.reason, exit.at.since(start), exit.since_first_send, exit.rounds, exit.detect_cwnd)),
+        }
+    }
+}
+
 /// What a history came to, for tests that want to know that histories reach what they should.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reached {
@@ -117,9 +139,14 @@ pub fn play(bytes: &[u8]) -> Reached {
 
 /// Plays the rest of the bytes with the arm and connection of `choice`.
 pub fn play_arm(choice: &Choice, mut source: Source<'_>) -> Reached {
+    let start = Time(if choice.nonsense { source.wild(0) } else { 1_000_000 });
+    play_from(choice, source, start, |_| ())
+}
+
+/// Plays the bytes from `start` on and shows the controller after every operation.
+pub fn play_from(choice: &Choice, mut source: Source<'_>, start: Time, mut show: impl FnMut(Shown)) -> Reached {
     let arm = Arm::parse(&choice.text).unwrap_or_else(|error| panic!("`{}` of the table should be an arm: {error}", choice.text));
     let base = Config { idle_restart: choice.idle_restart, max_burst: choice.max_burst, initial_window: choice.iw, ..choice.base() };
-    let start = Time(if choice.nonsense { source.wild(0) } else { 1_000_000 });
     let nxt = Seq(if choice.nonsense { source.wild(0) } else { 0 });
     let controller = arm.controller(base, choice.oracle_exit, start, nxt);
     let config = arm.configure(base);
@@ -140,6 +167,7 @@ pub fn play_arm(choice: &Choice, mut source: Source<'_>) -> Reached {
         operations += 1;
         let operation = Operation::read(&mut c.source, choice.nonsense);
         c.step(operation);
+        show(Shown::of(&c.controller, start));
     }
     c.watch.reached(&c.controller)
 }

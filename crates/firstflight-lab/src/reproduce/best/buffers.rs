@@ -64,10 +64,10 @@ pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
         let name = LINKS[link].name;
         let measure = format!("payload delivered {} to {} s after the start, of what the link carries", seconds[0], seconds[1]);
         let (gate, accept) = match (by_default, name) {
-            (true, "GEO") => (Gate::Direction, Accept::Below(0.45)),
-            (true, "5G") => (Gate::Direction, Accept::Below(0.9)),
-            (true, _) => (Gate::Direction, Accept::Above(0.9)),
-            (false, _) => (Gate::Band, Accept::Above(0.9)),
+            (true, "GEO") => (Gate::Direction, Accept::AtMost(0.45)),
+            (true, "5G") => (Gate::Direction, Accept::AtMost(0.9)),
+            (true, _) => (Gate::Direction, Accept::AtLeast(0.9)),
+            (false, _) => (Gate::Band, Accept::AtLeast(0.9)),
         };
         let case = format!("{name}, {} buffers", if by_default { "default" } else { "recommended" });
         Row::gated("3.1", gate, measure, share, " of capacity", accept).case(case).assuming(&["host", "payload-half", "A0"])

@@ -83,7 +83,7 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
             .how("Rounds count from the first with a window of 16 segments; plain delay, a queue of one BDP. 1 is the link's rate.")
             .with(curves)
             .band("accepted at round 5", 0.95, 1.05);
-    Ok(Measured { rows, figures: vec![figure] })
+    Ok(Measured { rows, figures: vec![figure], ..Measured::default() })
 }
 
 /// Download time of 30 MB on GEO with a queue of half a BDP, for other rounds and percentiles.
@@ -95,7 +95,7 @@ fn rounds_and_percentiles(effort: &Effort<'_>) -> Result<Row, Bad> {
     let arms: Vec<&str> = texts.iter().map(String::as_str).collect();
     let seeds = effort.either(2, 10);
     let times = grid(effort, "best: rounds and percentiles", &cells, &arms, seeds, |ground, outcome| {
-        (outcome.ttlb.0 + ground.path.rtt()) as f64 / 1e9
+        (outcome.acked_after.0 + ground.path.rtt()) as f64 / 1e9
     })?;
     let all: Vec<usize> = (0..seeds as usize).collect();
     let points = settings.iter().enumerate().map(|(index, (round, percentile))| {

@@ -74,7 +74,7 @@ fn by_percentile(found: &Found) -> Figure {
         "Shorter downloads, by percentile",
         &["2.2.1"],
         Shape::Line,
-        axis("percentile of the time to last byte").named(names),
+        axis("percentile of the time to last byte acknowledged").named(names),
         percent("shorter by, %"),
     )
     .how("The p-th fastest download of each arm beside the p-th fastest with paced slow start. Published: 14.7 % for rapidstart over everything.")

@@ -53,14 +53,14 @@ const ASSUMPTIONS: &[Assumption] = &[
     Assumption { name: "three-seconds", value: "a plotted run lasts 3 s" },
     Assumption { name: "W-CDN", value: "first request of a connection, size Pareto(200 kB, 1.2) cut at 10 MB; initial window 30, jump 60" },
     Assumption { name: "P-POP", value: "the seven groups of the population `cdn`, as many connections from each" },
-    Assumption { name: "fit-cdn", value: "buffers (q) and random loss (k) fitted on paced slow start alone; the other arms are predictions" },
+    Assumption { name: "fit-cdn", value: "buffers (q) and random loss (k, s) fitted on four columns of loss of paced slow start and on the mean loss of rapidstart over it; everything else is held out" },
     Assumption { name: "ecn-step", value: "marks from 15 ms of queue on, queue 150 ms" },
 ];
 
 fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     effort.tell("rapid-start: the plotted path");
     let all = Runs::all();
-    let mut measured = Measured { rows: rows_of(&all), figures: figures::plotted(&all) };
+    let mut measured = Measured { rows: rows_of(&all), figures: figures::plotted(&all), ..Measured::default() };
     measured.extend(production::measured(effort)?);
     Ok(measured)
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const ALLOWED: Allowed = Allowed { largest: 10_000_000_000, files: true, choice: true };
+const ALLOWED: Allowed = Allowed { largest: 10_000_000_000, files: true, hidden: false, choice: true };
 
 type Fields<'a> = &'a [(&'a str, &'a str)];
 
@@ -29,7 +29,6 @@ fn paths_name_objects() {
         ("/bytes/0", What::Bytes(0)),
         ("/a/b.txt", What::File("a/b.txt".into())),
         ("/a%20b", What::File("a b".into())),
-        ("/...", What::File("...".into())),
         ("/caf%C3%A9", What::File("café".into())),
         // Decoded once, and only once.
         ("/%252e%252e", What::File("%2e%2e".into())),
@@ -54,6 +53,13 @@ fn bad_paths_have_their_status() {
         ("/a/", 400),
         ("/a%00b", 400),
         ("/%ff%fe", 400),
+        ("/%zz", 400),
+        ("/a%2", 400),
+        ("/100%", 400),
+        ("/.git/config", 404),
+        ("/a/.env", 404),
+        ("/%2eenv", 404),
+        ("/...", 404),
         ("/bytes/", 400),
         ("/bytes/ten", 400),
         ("/bytes/-1", 400),

@@ -156,12 +156,27 @@ impl<S: Startup> Sender<S> {
 impl<S: Startup, L: Listener<S>> Sender<S, L> {
     /// The same with somebody who hears what its controller is told.
     pub fn heard(host: Host, controller: Core<S>, pacer_burst: u64, object: u64, handshake_rtt: Nanos, now: Time) -> Sender<S, L> {
-        let mut controller = Driven::<S, L>::new(controller);
+        let mut sender = Sender::unopened(host, controller, pacer_burst, object);
+        sender.establish(now, handshake_rtt, false);
+        sender
+    }
+
+    /// The handshake is over at `now` and gave an RTT sample. `late`: that is not when the controller was made to start.
+    pub fn establish(&mut self, now: Time, handshake_rtt: Nanos, late: bool) {
+        (self.tail_at, self.last_sent_at) = (now, now);
+        self.rtt.on_sample(handshake_rtt);
+        if late {
+            self.controller.restart(now);
+        }
+        self.controller.on_handshake_rtt(now, handshake_rtt);
+    }
+
+    /// A sender whose handshake is not over: nothing may be asked of it before [`Sender::establish`].
+    pub fn unopened(host: Host, controller: Core<S>, pacer_burst: u64, object: u64) -> Sender<S, L> {
+        let controller = Driven::<S, L>::new(controller);
         let preset = &host.preset;
         let mss = u64::from(host.mss);
-        let mut rtt = estimator(&host);
-        rtt.on_sample(handshake_rtt);
-        controller.on_handshake_rtt(now, handshake_rtt);
+        let (rtt, now) = (estimator(&host), Time(0));
         let early = host.early_retransmit.filter(|_| preset.early_retransmit == Early::ByArm);
         // The window that the receiver's SYN would have told.
         let peer_window = super::ReceiveWindow::new(host.receive_buffer, mss).bytes();

@@ -3,7 +3,7 @@
 //! Each is wrong in its own way, which is why [`Best`](super::Best) compares them: spacing is far too high when the return path
 //! compresses ACKs, chunks are too low while the window is small, the receiver's clock is coarse.
 //!
-//! Follows: ours. State: 20 bytes (RTT floor), 48 (arrivals), 40 (receiver's clock). Departures: see [`super`].
+//! Follows: ours. State: 24 bytes (RTT floor), 48 (arrivals), 40 (receiver's clock). Departures: see [`super`].
 
 use crate::signal::rate_histogram::{FineRate, RateHistogram};
 use crate::units::{Nanos, Time};
@@ -62,23 +62,25 @@ impl KeptRate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RttFloor {
     buckets: [ShortRtt; 4],
-    /// The number of the newest bucket, counted from the clock's origin; enough for 340 years.
-    newest: u32,
+    /// When the newest bucket began; without meaning while all are empty. Buckets count from a sample and not from the clock's origin, which
+    /// must not matter.
+    begun: Time,
 }
 
 impl RttFloor {
     const BUCKET: Nanos = Nanos::from_millis(2_500);
 
-    pub(super) const EMPTY: RttFloor = RttFloor { buckets: [ShortRtt::NONE; 4], newest: 0 };
+    pub(super) const EMPTY: RttFloor = RttFloor { buckets: [ShortRtt::NONE; 4], begun: Time(0) };
 
     pub(super) fn update(&mut self, now: Time, rtt: Nanos) {
-        let bucket = short(now.0 / Self::BUCKET.0);
-        let passed = bucket.saturating_sub(self.newest);
-        if passed > 0 {
-            let kept = usize::try_from(passed).map_or(0, |passed| 4usize.saturating_sub(passed));
-            self.buckets.copy_within(..kept, 4 - kept);
-            self.buckets[..4 - kept].fill(ShortRtt::NONE);
-            self.newest = bucket;
+        let passed = now.since(self.begun).0 / Self::BUCKET.0;
+        match usize::try_from(passed) {
+            Ok(passed) if passed < 4 && self.get().is_some() => {
+                self.buckets.copy_within(..4 - passed, passed);
+                self.buckets[..passed].fill(ShortRtt::NONE);
+                self.begun += Self::BUCKET * passed as u64;
+            }
+            _ => *self = RttFloor { begun: now, ..RttFloor::EMPTY },
         }
         self.buckets[0] = self.buckets[0].min(ShortRtt::new(rtt));
     }

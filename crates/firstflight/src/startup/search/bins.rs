@@ -1,7 +1,7 @@
 //! What SEARCH remembers: the cumulative counters at the end of each bin.
 //!
 //! Two rings, one just long enough for the newest window, one for the window that ended up to fourteen bins earlier and its neighbour.
-//! Entries have 32 bits; once a counter needs more, all are shifted right together, as the 16-bit ports do far earlier.
+//! Entries hold 32 bits, or the 16 of the kernel patch; once a counter needs more, all are shifted right together.
 //!
 //! Follows: see [`super`], D3. State: 168 bytes.
 
@@ -41,10 +41,10 @@ impl Bins {
         Bins { delivered: [0; NEAR_BINS], reference: [0; FAR_BINS], shift: 0, delivered_base: 0, reference_base: 0 };
 
     /// Records the counters at the end of bin `idx`.
-    pub(super) fn store(&mut self, idx: u64, delivered: u64, reference: u64) {
+    pub(super) fn store(&mut self, idx: u64, delivered: u64, reference: u64, bits: u8) {
         let delivered = delivered.saturating_sub(self.delivered_base);
         let reference = reference.saturating_sub(self.reference_base);
-        let shift = shift_to_fit(delivered.max(reference), u32::BITS) as u8;
+        let shift = shift_to_fit(delivered.max(reference), u32::from(bits)) as u8;
         // SEARCH shift-1: when a counter no longer fits, all of them lose as many bits together (D3).
         if shift > self.shift {
             let more = shift - self.shift;

@@ -8,8 +8,10 @@ pub const MAX_EXTRA: u8 = 15;
 /// Which generation of the algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Version {
-    /// Delivered bytes against twice those one RTT earlier; restarts on application-limited ACKs.
+    /// Delivered bytes against twice those one RTT earlier, as the patch posted to netdev has it.
     V3_1,
+    /// The same as the authors' first file of 2025 has it: restarts on application-limited ACKs.
+    V3_1In2025,
     /// Delivered bytes against sent ones.
     #[default]
     V4_0,
@@ -57,8 +59,13 @@ pub enum MissedBins {
     /// More bins passed than a window holds.
     #[default]
     Window,
-    /// More bins passed than this many current RTTs hold (`ALPHA`).
+    /// More bins passed than this many current RTTs hold.
     Alpha(u8),
+    /// More bins passed than this (the patch posted to netdev: 2).
+    Bins(u8),
+    /// More bins passed than this many times the whole bins of an initial RTT, which are two (`ALPHA` of the authors' later files: 2, or without
+    /// bound). Up to a window the length of the bins is kept then, and the record begins anew with it.
+    Initial(u8),
 }
 
 /// Whether an ACK exactly at the end of a bin closes it.
@@ -92,6 +99,8 @@ pub struct Params {
     pub missed_bins: MissedBins,
     /// The edge of a bin.
     pub boundary: Boundary,
+    /// Bits of a counter, 16 or 32; others are cut to that range ([`shift_to_fit`](super::shift_to_fit)).
+    pub bits: u8,
     /// Ignore samples in the first second of a CUBIC epoch, as the kernel versions do.
     pub skip_young_epoch: bool,
 }
@@ -110,19 +119,32 @@ impl Params {
         warmup: Warmup::Strict,
         missed_bins: MissedBins::Window,
         boundary: Boundary::Closed,
+        bits: 32,
         skip_young_epoch: false,
     };
 
-    /// SEARCH 3.1: the kernel patch.
+    /// SEARCH text-3.1: the patch of tcp_cubic.c posted to netdev in December 2024 (Linux 6.13). 25 counters of 16 bits; the look-back has to be
+    /// shorter than 14 bins, one less than the text says; an ACK at the end of a bin closes it; the record begins anew, on the same ACK, when more
+    /// than two bins have passed.
     pub const V3_1: Params = Params {
         version: Version::V3_1,
         // SEARCH thresh-3: 35 % in 3.1.
         thresh_percent: 35,
         exit: Exit::None,
         warmup: Warmup::Kernel,
-        missed_bins: MissedBins::Alpha(2),
+        missed_bins: MissedBins::Bins(2),
+        extra: 14,
+        bits: 16,
+        skip_young_epoch: true,
         ..Params::V4_0
     };
+}
+
+impl Params {
+    /// SEARCH 3.1 as the authors' first file of 2025 has it, with its `alpha` at the documented 2 (as shipped it is without bound): an ACK at the
+    /// end of a bin does not close it.
+    pub const V3_1_IN_2025: Params =
+        Params { version: Version::V3_1In2025, missed_bins: MissedBins::Initial(2), boundary: Boundary::Open, ..Params::V3_1 };
 }
 
 impl Default for Params {

@@ -1,0 +1,312 @@
+//! What the documentation says can be typed, can be: every fenced shell command of README.md, CONTRIBUTING.md and docs/ runs, ends with exit
+//! code 0 and says something. Commands of one page run in its order, in a folder of their own.
+//!
+//! What a page needs beside its text stands in comments of the page, above the block they are about:
+//!
+//! * `<!-- notest: PART: why -->`: commands that contain PART do not run here, and why. The default is that they do.
+//! * `<!-- test: THIS => THAT -->`: run with THAT for THIS, to be quick; of a file, read with it.
+//! * `<!-- background: PART -->`: commands that contain PART run until the page is through, beside those that follow.
+//! * `<!-- file: NAME -->`: the block is a file that later commands read.
+//!
+//! Commands on QUIC and Parquet run where the features are built in (`make quic`).
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// Languages of blocks that are no commands.
+const NO_COMMANDS: &[&str] = &["json", "python", "rust", "text", "toml"];
+/// How lines begin that nobody may hide outside of a block.
+const PROGRAMS: &[&str] = &["firstflight ", "cargo ", "sudo ", "make ", "pip "];
+
+/// Something to type.
+#[derive(Clone, Debug)]
+struct Typed {
+    line: usize,
+    text: String,
+    background: bool,
+}
+
+/// What a page has for this test.
+#[derive(Debug, Default)]
+struct Page {
+    commands: Vec<Typed>,
+    files: BTreeMap<String, String>,
+    left_out: Vec<String>,
+    wrong: Vec<String>,
+}
+
+/// Comments above a block, with how often each was of use.
+#[derive(Default)]
+struct Remarks {
+    all: Vec<(String, String, u32)>,
+}
+
+impl Remarks {
+    fn note(&mut self, line: &str) {
+        let Some(inside) = line.strip_prefix("<!--").and_then(|rest| rest.strip_suffix("-->")) else { return };
+        if let Some((kind, rest)) = inside.trim().split_once(": ")
+            && ["notest", "test", "background", "file"].contains(&kind)
+        {
+            self.all.push((kind.to_owned(), rest.trim().to_owned(), 0));
+        }
+    }
+
+    /// The first one of this kind that is about the text, as `meant` reads it.
+    fn find<T>(&mut self, kind: &str, meant: impl Fn(&str) -> Option<T>) -> Option<T> {
+        self.all.iter_mut().filter(|(known, _, _)| known == kind).find_map(|(_, text, uses)| {
+            let found = meant(text)?;
+            *uses += 1;
+            Some(found)
+        })
+    }
+}
+
+/// Reads a page.
+fn read(text: &str) -> Page {
+    let mut page = Page::default();
+    let mut remarks = Remarks::default();
+    // The language of the block we are in, its lines so far, and where it begins.
+    let mut block: Option<(String, Vec<String>, usize)> = None;
+    for (number, line) in text.lines().enumerate() {
+        let trimmed = line.trim();
+        match (&mut block, trimmed.strip_prefix("```")) {
+            (None, Some(language)) => block = Some((language.to_owned(), Vec::new(), number + 2)),
+            (Some(_), Some(_)) => {
+                let (language, lines, first) = block.take().expect("inside of one");
+                close(&mut page, &mut remarks, &language, &lines, first);
+            }
+            (Some((_, lines, _)), None) => lines.push(trimmed.to_owned()),
+            (None, None) => {
+                remarks.note(trimmed);
+                if line.starts_with("    ") && PROGRAMS.iter().any(|program| trimmed.starts_with(program)) {
+                    page.wrong.push(format!("{}: a command outside of a block: {trimmed}", number + 1));
+                }
+            }
+        }
+    }
+    page
+}
+
+/// The end of a block.
+fn close(page: &mut Page, remarks: &mut Remarks, language: &str, lines: &[String], first: usize) {
+    if let Some(name) = remarks.find("file", |name| Some(name.to_owned())) {
+        let mut text = lines.join("\n") + "\n";
+        for (_, remark, uses) in remarks.all.iter_mut().filter(|(kind, _, _)| kind == "test") {
+            let Some((this, that)) = remark.split_once(" => ").filter(|(this, _)| text.contains(this)) else { continue };
+            text = text.replace(this, that);
+            *uses += 1;
+        }
+        page.files.insert(name, text);
+    } else if language == "sh" {
+        commands(page, remarks, lines, first);
+    } else if !NO_COMMANDS.contains(&language) {
+        page.wrong.push(format!("{}: a block of `{language}`; allowed: sh, {}", first - 1, NO_COMMANDS.join(", ")));
+    }
+    for (kind, text, _) in remarks.all.iter().filter(|(_, _, uses)| *uses == 0) {
+        page.wrong.push(format!("{}: `{kind}: {text}` is about nothing in the block below it", first - 1));
+    }
+    remarks.all.clear();
+}
+
+fn commands(page: &mut Page, remarks: &mut Remarks, lines: &[String], first: usize) {
+    let mut typed = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        typed.push_str(line);
+        if let Some(begun) = typed.strip_suffix('\\') {
+            typed = begun.to_owned();
+            continue;
+        }
+        let mut text = std::mem::take(&mut typed);
+        let line = first + number;
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let why =
+            remarks.find("notest", |rest| rest.split_once(": ").filter(|(part, _)| text.contains(part)).map(|(_, why)| why.to_owned()));
+        if let Some(why) = why {
+            page.left_out.push(format!("{line}: {text}: {why}"));
+            continue;
+        }
+        let background = remarks.find("background", |part| text.contains(part).then_some(())).is_some();
+        if let Some((this, that)) = remarks
+            .find("test", |rest| rest.split_once(" => ").filter(|(this, _)| text.contains(this)).map(|(a, b)| (a.to_owned(), b.to_owned())))
+        {
+            text = text.replace(&this, &that);
+        }
+        page.commands.push(Typed { line, text, background });
+    }
+}
+
+/// The feature that a command needs and this build does not have.
+fn lacks(text: &str) -> Option<&'static str> {
+    let quic = [" serve ", " fetch ", "--on quic"].iter().any(|part| text.contains(part));
+    if quic && !cfg!(feature = "quic") {
+        Some("quic")
+    } else if text.contains(".parquet") && !cfg!(feature = "parquet") {
+        Some("parquet")
+    } else {
+        None
+    }
+}
+
+/// Where the commands of a page run.
+struct Place {
+    folder: tempfile::TempDir,
+    path: String,
+}
+
+impl Place {
+    /// A folder with what pages assume: the experiments of the checkout, and traces.
+    fn make(checkout: &Path) -> Place {
+        let folder = tempfile::tempdir().expect("a folder");
+        let programs = folder.path().join(".programs");
+        fs::create_dir(&programs).expect("a folder");
+        let link = |to: &Path, name: PathBuf| std::os::unix::fs::symlink(to, name).expect("a link");
+        link(Path::new(env!("CARGO_BIN_EXE_firstflight")), programs.join("firstflight"));
+        link(&checkout.join("experiments"), folder.path().join("experiments"));
+        // What cargo would run was built for this test.
+        let cargo = "#!/bin/sh\n[ \"$1\" = run ] || exit 99\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec firstflight \"$@\"\n";
+        fs::write(programs.join("cargo"), cargo).expect("a file");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(programs.join("cargo"), mode).expect("a program");
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+        let place = Place { folder, path };
+        // What a file is, is told by its first bytes and not by its name.
+        let made = place.run(
+            "firstflight compare --arms rapid --bytes 1MB --trace server.sqlog && firstflight compare --arms rapid --bytes 1MB --trace trace.csv \
+             && mkdir captures && cp server.sqlog captures/ && cp server.sqlog one.pcap && gzip -c server.sqlog > one.pcap.gz",
+        );
+        assert!(made.status.success(), "traces: {}", String::from_utf8_lossy(&made.stderr));
+        place
+    }
+
+    fn shell(&self, text: &str) -> Command {
+        let mut shell = Command::new("timeout");
+        shell.args(["--kill-after=10", "600", "bash", "-euo", "pipefail", "-c", text]).current_dir(self.folder.path());
+        shell.env("PATH", &self.path).env("NO_COLOR", "1").stdin(Stdio::null());
+        shell
+    }
+
+    fn run(&self, text: &str) -> Output {
+        self.shell(text).output().expect("bash")
+    }
+
+    /// Starts what runs until it is told to end, and waits until it has said something.
+    fn start(&self, text: &str) -> Beside {
+        // Without the shell in between, a signal reaches the command itself.
+        let mut child = self.shell(&format!("exec {text}")).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("bash");
+        let mut said = String::new();
+        let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+        let _ = stderr.read_line(&mut said);
+        // Nobody reads on, and nobody is to be stopped by that.
+        std::thread::spawn(move || stderr.lines().map_while(Result::ok).for_each(drop));
+        Beside { child, said }
+    }
+
+    /// Bytes in files that commands made.
+    fn written(&self) -> u64 {
+        fn below(folder: &Path) -> u64 {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries
+                .filter_map(|entry| Some((entry.path(), entry.metadata().ok()?)))
+                .map(|(path, data)| if data.is_dir() { below(&path) } else { data.len() })
+                .sum()
+        }
+        below(self.folder.path())
+    }
+}
+
+/// A command beside others.
+struct Beside {
+    child: Child,
+    said: String,
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // `timeout` hands the signal on.
+        let _ = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        let _ = self.child.wait();
+    }
+}
+
+/// What is wrong with the commands of a page.
+fn try_page(checkout: &Path, page: &Page) -> Vec<String> {
+    let place = Place::make(checkout);
+    for (name, text) in &page.files {
+        fs::write(place.folder.path().join(name), text).expect("a file");
+    }
+    let mut wrong = Vec::new();
+    let mut beside = Vec::new();
+    for Typed { line, text, background } in &page.commands {
+        if let Some(feature) = lacks(text) {
+            println!("  {line}: not run without the feature `{feature}`: {text}");
+            continue;
+        }
+        if *background {
+            let started = place.start(text);
+            if started.said.is_empty() || started.said.starts_with("firstflight:") {
+                wrong.push(format!("{line}: `{text}` does not start: {}", started.said));
+            }
+            beside.push(started);
+            continue;
+        }
+        let before = place.written();
+        let output = place.run(text);
+        let said = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            wrong.push(format!("{line}: `{text}` ends with {}: {said}", output.status));
+        } else if output.stdout.is_empty() && said.is_empty() && place.written() == before {
+            wrong.push(format!("{line}: `{text}` says nothing"));
+        } else {
+            println!("  {line}: {text}");
+        }
+    }
+    wrong
+}
+
+#[test]
+fn every_documented_command_works() {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the checkout");
+    let mut names = vec![checkout.join("README.md"), checkout.join("CONTRIBUTING.md")];
+    let docs = fs::read_dir(checkout.join("docs")).expect("docs").flatten().map(|entry| entry.path());
+    names.extend(docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    names.sort();
+    let (mut wrong, mut count) = (String::new(), 0);
+    for name in names {
+        let page = read(&fs::read_to_string(&name).expect("a page"));
+        let short = name.strip_prefix(&checkout).expect("in the checkout").display().to_string();
+        let mut lines = page.wrong.clone();
+        if !page.commands.is_empty() || !page.left_out.is_empty() {
+            println!("{short}");
+            page.left_out.iter().for_each(|line| println!("  {line}"));
+        }
+        if !page.commands.is_empty() {
+            count += page.commands.len();
+            lines.extend(try_page(&checkout, &page));
+        }
+        for line in lines {
+            let _ = writeln!(wrong, "{short}:{line}");
+        }
+    }
+    assert!(count >= 30, "only {count} commands were found: the pages are no longer understood");
+    assert!(wrong.is_empty(), "documented commands that do not work:\n{wrong}");
+}
+
+#[test]
+fn a_page_is_read_as_it_is_written() {
+    let page = read(
+        "<!-- notest: sudo: root -->\n<!-- test: --flows 10 => --flows 1 -->\n<!-- background: serve -->\n```sh\nsudo one\ntwo \\\n  --flows 10   # a lot\nserve\n```\n\
+         <!-- file: a.toml -->\n```toml\nx = 1\n```\n<!-- notest: never: typed -->\n```sh\nthree\n```\n```\nfour\n```\n    make five\n",
+    );
+    let typed: Vec<(usize, &str, bool)> = page.commands.iter().map(|typed| (typed.line, typed.text.as_str(), typed.background)).collect();
+    assert_eq!(typed, [(7, "two --flows 1   # a lot", false), (8, "serve", true), (16, "three", false)]);
+    assert_eq!(page.left_out, ["5: sudo one: root"]);
+    assert_eq!(page.files["a.toml"], "x = 1\n");
+    assert_eq!(page.wrong.len(), 3, "a remark about nothing, a block without a language, a hidden command: {:?}", page.wrong);
+}

@@ -1,0 +1,83 @@
+//! What a population assumes and nobody measured, with the range that is as good as the value: a file keeps it, an A/B test runs at
+//! both ends of it.
+
+use super::file::VALUES;
+use super::place::{Field, Section};
+use super::{Knobs, Population};
+use crate::error::Bad;
+use std::fmt;
+
+const ASSUMPTION: &[&str] = &["value", "low", "high", "ref"];
+
+/// What nobody measured, and between which settings the truth may lie.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assumption {
+    /// What it is, as in "depending on VALUE nobody measured": `buffers`.
+    pub value: String,
+    /// One end of the range.
+    pub low: Setting,
+    /// The other end.
+    pub high: Setting,
+    /// Why this range.
+    pub reference: String,
+}
+
+/// The knobs at an end of an [`Assumption`]; the meanings are those of [`Knobs`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setting {
+    /// Factor on every buffer.
+    pub q: f64,
+    /// Random loss, its median over the connections.
+    pub k: f64,
+    /// Standard deviation of its logarithm.
+    pub s: f64,
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "q={:?}, k={:?}, s={:?}", self.q, self.k, self.s)
+    }
+}
+
+impl Setting {
+    /// The population with these knobs, and no range of its own.
+    pub fn of(self, population: &Population) -> Population {
+        let knobs = Knobs { q: self.q, k: self.k, s: self.s, ..population.knobs.clone() };
+        Population { knobs, assumptions: Vec::new(), ..population.clone() }
+    }
+}
+
+/// Reads what was never measured. A file with buffers of its own does not inherit what its base says of other ones.
+pub(super) fn read(top: &Section<'_>, population: &mut Population) -> Result<(), Bad> {
+    let own_buffers = top.get("group").is_some()
+        || top.get("calibration").is_some()
+        || top.get("defaults").is_some_and(|field| field.section(VALUES).is_ok_and(|section| section.get("buffer").is_some()));
+    if own_buffers {
+        population.assumptions.clear();
+    }
+    let Some(field) = top.get("assumption") else { return Ok(()) };
+    population.assumptions.clear();
+    let knobs = population.knobs.clone();
+    let setting = |field: &Field<'_>| -> Result<Setting, Bad> {
+        let section = field.section(&["q", "k", "s"])?;
+        let or = |key: &str, low: f64, high: f64, usual: f64| {
+            let field = section.get(key);
+            field.map_or(Ok(usual), |field| field.number_that(|x| (low..=high).contains(&x), &format!("{low} to {high}")))
+        };
+        Ok(Setting { q: or("q", 0.001, 1000.0, knobs.q)?, k: or("k", 0.0, 0.9, knobs.k)?, s: or("s", 0.0, 5.0, knobs.s)? })
+    };
+    let entries = field.list()?;
+    if entries.len() > 8 {
+        return Err(field.bad("are more than 8; allowed: at most 8, each is two more runs of a part of the connections"));
+    }
+    for entry in entries {
+        let section = entry.section(ASSUMPTION)?;
+        let (low, high) = (setting(&section.need("low")?)?, setting(&section.need("high")?)?);
+        if low == high {
+            return Err(section.bad("high", "is the same as `low`; allowed: two ends"));
+        }
+        let (value, reference) = (section.need("value")?.text()?.to_owned(), section.need("ref")?.text()?.to_owned());
+        population.assumptions.push(Assumption { value, low, high, reference });
+    }
+    Ok(())
+}

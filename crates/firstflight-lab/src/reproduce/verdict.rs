@@ -1,0 +1,436 @@
+//! What a measured number says about a published one: in size, in the same direction only, not at all, or the other way.
+//!
+//! A direction alone is no confirmation: 0.7 % where up to 39 % was published has the right sign and says something else. The verdict
+//! is computed from the measured value, its interval, what was published and what was accepted beforehand, and from nothing else.
+
+use super::row::{Accept, Gate, short};
+use super::sample::Interval;
+use serde::Serialize;
+
+/// How a row ended. The names are stable keys of the JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// In the accepted band around the published size, and beyond noise where an effect was published.
+    Confirmed,
+    /// Beyond noise on the published side, smaller than accepted; of a published level: below it.
+    Smaller,
+    /// The same, larger.
+    Larger,
+    /// Beyond noise on the published side; no size was published.
+    SameDirection,
+    /// Within a bound on one side, where the claim is nothing more.
+    WithinBound,
+    /// Nothing beyond noise, or a stated condition that is not met.
+    NotSeen,
+    /// Beyond noise on the other side.
+    Opposite,
+    /// A consequence of the algebra that came out.
+    Exact,
+    /// A consequence of the algebra that did not: a defect of ours.
+    Fails,
+    /// Measured without a claim to hold it against.
+    Reported,
+    /// Not measured, because it cannot be compared.
+    QuotedOnly,
+    /// The text leaves out what decides the result; the sweep says over what range.
+    NotReproducible,
+    /// Not measured, because something is missing; the note says what.
+    NotRun,
+}
+
+impl Verdict {
+    /// All, in the order of summaries.
+    pub const ALL: [Verdict; 13] = [
+        Verdict::Confirmed,
+        Verdict::Smaller,
+        Verdict::Larger,
+        Verdict::SameDirection,
+        Verdict::WithinBound,
+        Verdict::NotSeen,
+        Verdict::Opposite,
+        Verdict::Exact,
+        Verdict::Fails,
+        Verdict::Reported,
+        Verdict::QuotedOnly,
+        Verdict::NotReproducible,
+        Verdict::NotRun,
+    ];
+
+    /// The key in JSON and in the page's style.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Verdict::Confirmed => "confirmed",
+            Verdict::Smaller => "smaller",
+            Verdict::Larger => "larger",
+            Verdict::SameDirection => "same_direction",
+            Verdict::WithinBound => "within_bound",
+            Verdict::NotSeen => "not_seen",
+            Verdict::Opposite => "opposite",
+            Verdict::Exact => "exact",
+            Verdict::Fails => "fails",
+            Verdict::Reported => "reported",
+            Verdict::QuotedOnly => "quoted_only",
+            Verdict::NotReproducible => "not_reproducible",
+            Verdict::NotRun => "not_run",
+        }
+    }
+
+    /// The words of summaries.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Verdict::Confirmed => "confirmed in size",
+            Verdict::Smaller => "smaller than published",
+            Verdict::Larger => "larger than published",
+            Verdict::SameDirection => "in the same direction, no size published",
+            Verdict::WithinBound => "within a one-sided bound",
+            Verdict::NotSeen => "not seen",
+            Verdict::Opposite => "opposite",
+            Verdict::Exact => "exact",
+            Verdict::Fails => "fail by algebra",
+            Verdict::Reported => "reported without a claim",
+            Verdict::QuotedOnly => "quoted only",
+            Verdict::NotReproducible => "not reproducible from what is published",
+            Verdict::NotRun => "not run",
+        }
+    }
+}
+
+/// A published number.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Published {
+    /// The number, in the unit of the row.
+    pub value: f64,
+    /// What it would be without an effect: 0 of a change, 1 of a ratio; null for a level, which has no direction.
+    pub neutral: Option<f64>,
+    /// "Up to": the best cell of several.
+    pub up_to: bool,
+}
+
+impl Published {
+    /// A change against nothing.
+    pub const fn change(value: f64) -> Published {
+        Published { value, neutral: Some(0.0), up_to: false }
+    }
+
+    /// A change of the best cell.
+    pub const fn up_to(value: f64) -> Published {
+        Published { up_to: true, ..Published::change(value) }
+    }
+
+    /// One arm over another.
+    pub const fn ratio(value: f64) -> Published {
+        Published { value, neutral: Some(1.0), up_to: false }
+    }
+
+    /// A level: a rate, a share, a time.
+    pub const fn level(value: f64) -> Published {
+        Published { value, neutral: None, up_to: false }
+    }
+}
+
+/// A condition of the list of experiments, with its gate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Check {
+    /// What it is worth.
+    pub gate: Gate,
+    /// What is accepted.
+    pub accept: Accept,
+}
+
+/// An effect of two thirds to one and a half times the published one is of its size, where the list has no band of its own.
+const SIZE: (f64, f64) = (2.0 / 3.0, 1.5);
+
+/// An effect: what no effect would be, and on which side the published one lies.
+#[derive(Clone, Copy)]
+struct Effect {
+    neutral: f64,
+    side: f64,
+}
+
+impl Effect {
+    /// A published effect, else a direction among the checks.
+    fn of(checks: &[Check], published: Option<Published>) -> Option<Effect> {
+        if let Some(Published { value, neutral, .. }) = published {
+            return neutral.map(|neutral| Effect { neutral, side: (value - neutral).signum() });
+        }
+        checks.iter().find_map(|check| match check.accept {
+            Accept::Above(neutral) => Some(Effect { neutral, side: 1.0 }),
+            Accept::Below(neutral) => Some(Effect { neutral, side: -1.0 }),
+            _ => None,
+        })
+    }
+
+    /// Larger on the published side.
+    fn size(self, value: f64) -> f64 {
+        self.side * (value - self.neutral)
+    }
+}
+
+/// The measured effect over the published one, where both are known.
+pub fn ratio(ours: Interval, published: Option<Published>) -> Option<f64> {
+    let Published { value, neutral, .. } = published?;
+    let zero = neutral.unwrap_or(0.0);
+    let ratio = (ours.estimate - zero) / (value - zero);
+    ratio.is_finite().then_some(ratio)
+}
+
+/// The verdict on a number that was held against something.
+pub fn judge(ours: Interval, checks: &[Check], published: Option<Published>) -> Verdict {
+    if !ours.estimate.is_finite() {
+        return Verdict::NotSeen;
+    }
+    if checks.iter().any(|check| check.gate == Gate::Unit) {
+        return if checks.iter().all(|check| check.accept.holds(ours)) { Verdict::Exact } else { Verdict::Fails };
+    }
+    match Effect::of(checks, published) {
+        Some(effect) => of_effect(effect, ours, checks, published),
+        None => of_level(ours, checks, published),
+    }
+}
+
+fn of_effect(effect: Effect, ours: Interval, checks: &[Check], published: Option<Published>) -> Verdict {
+    let (a, b) = (effect.size(ours.low), effect.size(ours.high));
+    let (low, high) = (a.min(b), a.max(b));
+    if low <= 0.0 {
+        return if high < 0.0 { Verdict::Opposite } else { Verdict::NotSeen };
+    }
+    let ratio = ratio(ours, published);
+    let mut bound = false;
+    for check in checks {
+        let (least, most) = match check.accept {
+            Accept::Within(low, high) => {
+                let (a, b) = (effect.size(low), effect.size(high));
+                (a.min(b), a.max(b))
+            }
+            // A bound towards no effect asks for so much at least, one away from it for so much at most.
+            Accept::AtLeast(bound) if effect.side > 0.0 => (effect.size(bound), f64::INFINITY),
+            Accept::AtMost(bound) if effect.side < 0.0 => (effect.size(bound), f64::INFINITY),
+            Accept::AtLeast(bound) | Accept::AtMost(bound) => (f64::NEG_INFINITY, effect.size(bound)),
+            Accept::Above(_) | Accept::Below(_) | Accept::NotAbove(_) | Accept::NotBelow(_) => continue,
+        };
+        let size = effect.size(ours.estimate);
+        // A band that begins at no effect says nothing about the least size.
+        let least = match published {
+            Some(Published { value, .. }) if least <= 0.0 && least.is_finite() => SIZE.0 * effect.size(value),
+            _ if least <= 0.0 => f64::NEG_INFINITY,
+            _ => least,
+        };
+        if size < least {
+            return Verdict::Smaller;
+        }
+        if size > most {
+            return Verdict::Larger;
+        }
+        if least.is_finite() && most.is_finite() {
+            return Verdict::Confirmed;
+        }
+        bound = true;
+    }
+    match ratio {
+        Some(ratio) if ratio > SIZE.1 => Verdict::Larger,
+        Some(ratio) if ratio < SIZE.0 && !bound => Verdict::Smaller,
+        Some(_) => Verdict::Confirmed,
+        None if bound => Verdict::WithinBound,
+        None => Verdict::SameDirection,
+    }
+}
+
+fn of_level(ours: Interval, checks: &[Check], published: Option<Published>) -> Verdict {
+    if let Some(check) = checks.iter().find(|check| !check.accept.holds(ours)) {
+        let (low, high) = check.accept.range();
+        return match check.gate {
+            Gate::Direction => Verdict::NotSeen,
+            _ if ours.estimate < low => Verdict::Smaller,
+            _ if ours.estimate > high => Verdict::Larger,
+            _ => Verdict::NotSeen,
+        };
+    }
+    if checks.iter().any(|check| matches!(check.accept, Accept::Within(..))) {
+        return Verdict::Confirmed;
+    }
+    match ratio(ours, published) {
+        Some(ratio) if ratio < SIZE.0 => Verdict::Smaller,
+        Some(ratio) if ratio > SIZE.1 => Verdict::Larger,
+        Some(_) => Verdict::Confirmed,
+        None => Verdict::WithinBound,
+    }
+}
+
+/// A number with as many digits as a verdict needs.
+fn brief(value: f64) -> String {
+    let places = match value.abs() {
+        100.0.. => 0,
+        10.0.. => 1,
+        1.0.. => 2,
+        size if size > 0.0 => (1.0 - size.log10().floor()).min(6.0) as usize,
+        _ => 0,
+    };
+    let text = format!("{value:.places$}");
+    if places == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
+}
+
+/// The verdict in words, with both sizes where they differ.
+pub fn words(verdict: Verdict, ours: Interval, unit: &str, checks: &[Check], published: Option<Published>) -> String {
+    let seen = if ours.estimate.is_finite() { format!("{}{unit}", brief(ours.estimate)) } else { "nothing measured".to_owned() };
+    let band = |check: &&Check| !matches!(check.accept, Accept::Above(_) | Accept::Below(_));
+    let accepted = checks.iter().find(band).or(checks.first()).map(|check| check.accept.words(unit));
+    let due = match (published, accepted) {
+        (Some(Published { value, up_to, .. }), _) => format!("of {}{}{unit}", if up_to { "up to " } else { "" }, short(value)),
+        (None, Some(accepted)) => format!("accepted {accepted}"),
+        (None, None) => String::new(),
+    };
+    let join = |lead: &str| match (published, due.as_str()) {
+        (_, "") => format!("{lead}: {seen}"),
+        (Some(_), due) => format!("{lead}: {seen} {due}"),
+        (None, due) => format!("{lead}: {seen}, {due}"),
+    };
+    let direction = Effect::of(checks, published).is_some();
+    match verdict {
+        Verdict::Smaller => join(if direction { "same direction, smaller" } else { "smaller" }),
+        Verdict::Larger => join(if direction { "same direction, larger" } else { "larger" }),
+        Verdict::SameDirection => format!("same direction: {seen}, no size published"),
+        Verdict::WithinBound => "within the bound".to_owned(),
+        Verdict::NotSeen => join("not seen"),
+        Verdict::Opposite => join("opposite"),
+        Verdict::Fails => "FAILS".to_owned(),
+        Verdict::Reported => "reported".to_owned(),
+        Verdict::Confirmed | Verdict::Exact | Verdict::QuotedOnly | Verdict::NotReproducible | Verdict::NotRun => {
+            verdict.words().to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const G: Gate = Gate::Direction;
+    const B: Gate = Gate::Band;
+
+    fn told(ours: (f64, f64, f64), unit: &str, checks: &[(Gate, Accept)], published: Option<Published>) -> (Verdict, String) {
+        let ours = Interval { estimate: ours.0, low: ours.1, high: ours.2 };
+        let checks: Vec<Check> = checks.iter().map(|&(gate, accept)| Check { gate, accept }).collect();
+        let verdict = judge(ours, &checks, published);
+        (verdict, words(verdict, ours, unit, &checks, published))
+    }
+
+    #[test]
+    fn a_verdict_states_the_size() {
+        let band = |low, high| [(G, Accept::Above(0.0)), (B, Accept::Within(low, high))];
+        let short = Some(Published::up_to(39.0));
+        let cases = [
+            // The two that both read "holds" before.
+            (
+                told((0.7142, 0.063, 1.714), " %", &band(20.0, 60.0), short),
+                Verdict::Smaller,
+                "same direction, smaller: 0.71 % of up to 39 %",
+            ),
+            (
+                told((0.0, 0.0, 0.0), " %", &[(G, Accept::Above(-2.0)), (B, Accept::Within(2.0, 25.0))], Some(Published::up_to(14.0))),
+                Verdict::NotSeen,
+                "not seen: 0 % of up to 14 %",
+            ),
+            (told((45.0, 30.0, 52.0), " %", &band(20.0, 60.0), short), Verdict::Confirmed, "confirmed in size"),
+            (told((71.0, 66.0, 75.0), " %", &band(20.0, 60.0), short), Verdict::Larger, "same direction, larger: 71 % of up to 39 %"),
+            (told((4.0, -1.0, 9.0), " %", &band(20.0, 60.0), short), Verdict::NotSeen, "not seen: 4 % of up to 39 %"),
+            // Inside the band, and yet not beyond noise.
+            (told((25.0, -3.0, 50.0), " %", &band(20.0, 60.0), short), Verdict::NotSeen, "not seen: 25 % of up to 39 %"),
+            (told((-6.0, -9.0, -2.0), " %", &band(20.0, 60.0), short), Verdict::Opposite, "opposite: -6 % of up to 39 %"),
+            // A ratio: no effect is 1, and an interval that touches 1 is no effect.
+            (
+                told((0.55, 0.53, 0.58), " x", &[(G, Accept::Below(1.0)), (B, Accept::AtMost(0.6))], Some(Published::ratio(0.5))),
+                Verdict::Confirmed,
+                "confirmed in size",
+            ),
+            (
+                told((0.08, 0.08, 0.09), " x", &[(G, Accept::Below(1.0)), (B, Accept::AtMost(0.6))], Some(Published::ratio(0.5))),
+                Verdict::Larger,
+                "same direction, larger: 0.08 x of 0.5 x",
+            ),
+            (
+                told((0.8, 0.7, 0.9), " x", &[(G, Accept::Below(1.0)), (B, Accept::AtMost(0.6))], Some(Published::ratio(0.5))),
+                Verdict::Smaller,
+                "same direction, smaller: 0.8 x of 0.5 x",
+            ),
+            (told((1.02, 0.97, 1.0), " x", &[(G, Accept::Below(1.0))], None), Verdict::NotSeen, "not seen: 1.02 x, accepted below 1 x"),
+            (
+                told((0.4, 0.3, 0.5), " x", &[(G, Accept::Below(1.0))], None),
+                Verdict::SameDirection,
+                "same direction: 0.4 x, no size published",
+            ),
+            (
+                told((0.4, 0.3, 0.5), " x", &[(G, Accept::Below(1.0)), (B, Accept::AtMost(0.5))], None),
+                Verdict::WithinBound,
+                "within the bound",
+            ),
+            // No band of its own: two thirds to one and a half times the published effect.
+            (
+                told((-3.0, -3.5, -2.5), " %", &[(B, Accept::Below(0.0))], Some(Published::change(-8.0))),
+                Verdict::Smaller,
+                "same direction, smaller: -3 % of -8 %",
+            ),
+            (
+                told((-7.0, -9.5, -2.5), " %", &[(B, Accept::Below(0.0))], Some(Published::change(-8.0))),
+                Verdict::Confirmed,
+                "confirmed in size",
+            ),
+            // Levels have no direction.
+            (
+                told((24.78, 24.7, 24.8), " Mbit/s", &[(B, Accept::Within(34.85, 47.15))], Some(Published::level(41.0))),
+                Verdict::Smaller,
+                "smaller: 24.8 Mbit/s of 41 Mbit/s",
+            ),
+            (
+                told((61.7, 60.5, 62.9), " %", &[(B, Accept::Within(40.0, 50.0))], None),
+                Verdict::Larger,
+                "larger: 61.7 %, accepted 40 to 50 %",
+            ),
+            (told((2.0, 2.0, 2.0), " %", &[(B, Accept::Within(-5.0, 5.0))], None), Verdict::Confirmed, "confirmed in size"),
+            (told((323.0, 323.0, 323.0), "", &[(G, Accept::AtMost(0.0))], None), Verdict::NotSeen, "not seen: 323, accepted at most 0"),
+            (told((0.0, 0.0, 0.0), "", &[(G, Accept::AtMost(0.0))], None), Verdict::WithinBound, "within the bound"),
+            (
+                told((2.3, 1.5, 3.2), " %", &[(B, Accept::AtMost(12.0))], Some(Published::level(6.0))),
+                Verdict::Smaller,
+                "smaller: 2.3 % of 6 %",
+            ),
+            // A band that begins at no effect is no size: 28 % of the published effect is smaller.
+            (
+                told((1.037, 1.037, 1.037), " x", &[(B, Accept::Within(1.0, 1.3))], Some(Published::ratio(1.13))),
+                Verdict::Smaller,
+                "same direction, smaller: 1.04 x of 1.13 x",
+            ),
+            // Algebra.
+            (told((1.0, 1.0, 1.0), " F", &[(Gate::Unit, Accept::Within(0.95, 1.05))], None), Verdict::Exact, "exact"),
+            (told((1.2, 1.2, 1.2), " F", &[(Gate::Unit, Accept::Within(0.95, 1.05))], None), Verdict::Fails, "FAILS"),
+            // Nothing came out: that is no "none %".
+            (
+                told((f64::NAN, f64::NAN, f64::NAN), " %", &band(20.0, 60.0), short),
+                Verdict::NotSeen,
+                "not seen: nothing measured of up to 39 %",
+            ),
+        ];
+        for (index, (ours, verdict, words)) in cases.into_iter().enumerate() {
+            assert_eq!(ours, (verdict, words.to_owned()), "case {index}");
+        }
+    }
+
+    #[test]
+    fn keys_and_words_are_unique() {
+        for (index, one) in Verdict::ALL.iter().enumerate() {
+            for other in &Verdict::ALL[index + 1..] {
+                assert!(one.key() != other.key() && one.words() != other.words(), "{one:?} and {other:?}");
+            }
+            assert_eq!(serde_json::to_value(one).ok().as_ref().and_then(|value| value.as_str()), Some(one.key()), "the key of the JSON");
+        }
+    }
+
+    #[test]
+    fn the_ratio_is_that_of_the_effects() {
+        let of = |estimate: f64, published| ratio(Interval::from(estimate), Some(published)).map(|ratio| (ratio * 1e3).round());
+        assert_eq!(of(0.55, Published::ratio(0.5)), Some(900.0));
+        assert_eq!(of(7.8, Published::up_to(39.0)), Some(200.0));
+        assert_eq!(of(20.5, Published::level(41.0)), Some(500.0));
+        assert_eq!(of(f64::NAN, Published::change(1.0)), None);
+    }
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What the kernel's own CUBIC knows and decides on every ACK: a controller that does nothing but call CUBIC's functions, HyStart and all,
+ * and note what they left. For comparing its HyStart with the core's ACK by ACK.
+ *
+ * After an idle period CUBIC's epoch is not shifted (its cwnd_event is not called): slow start has none.
+ */
+#include "kernel.h"
+
+enum record_kind { BEGUN, ACKED, TIMED_OUT };
+
+/* Layout of kernel/hystart_trace.rs. */
+struct hystart_record {
+	u64 socket, at_us, pacing_rate;
+	s32 rtt_us;
+	u32 cwnd, ssthresh, una, nxt, packets_out, srtt_us, mss, gso_max_size, pacing_status;
+	u8 kind, state, found, epoch;
+	u32 pad;
+};
+_Static_assert(sizeof(struct hystart_record) == 72, "the layout that user space reads");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 23);
+} records SEC(".maps");
+
+/* Records that found no room. */
+u64 lost;
+
+static __always_inline void note(struct sock *sk, u8 kind, s32 rtt_us)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct hystart_record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+
+	if (!r) {
+		__sync_fetch_and_add(&lost, 1);
+		return;
+	}
+	r->socket = (u64)(long)sk;
+	r->at_us = tp->tcp_mstamp;
+	r->pacing_rate = sk->sk_pacing_rate;
+	r->rtt_us = rtt_us;
+	r->cwnd = tp->snd_cwnd;
+	r->ssthresh = tp->snd_ssthresh;
+	r->una = tp->snd_una;
+	r->nxt = tp->snd_nxt;
+	r->packets_out = tp->packets_out;
+	r->srtt_us = tp->srtt_us;
+	r->mss = tp->mss_cache;
+	r->gso_max_size = sk->sk_gso_max_size;
+	r->pacing_status = sk->sk_pacing_status;
+	r->kind = kind;
+	r->state = CA_STATE(sk);
+	r->found = CUBIC_FOUND(sk);
+	r->epoch = *(u32 *)CUBIC_AT(sk, epoch_start) != 0;
+	r->pad = 0;
+	bpf_ringbuf_submit(r, 0);
+}
+
+SEC("struct_ops") void BPF_PROG(begun, struct sock *sk)
+{
+	cubictcp_init(sk);
+	note(sk, BEGUN, -1);
+}
+
+/* Where its HyStart lives. */
+SEC("struct_ops") void BPF_PROG(acked, struct sock *sk, const struct ack_sample *sample)
+{
+	cubictcp_acked(sk, sample);
+	note(sk, ACKED, sample->rtt_us);
+}
+
+SEC("struct_ops") void BPF_PROG(avoid, struct sock *sk, u32 ack, u32 acked)
+{
+	cubictcp_cong_avoid(sk, ack, acked);
+}
+
+SEC("struct_ops") u32 BPF_PROG(threshold, struct sock *sk)
+{
+	return cubictcp_recalc_ssthresh(sk);
+}
+
+/* A timeout resets it. */
+SEC("struct_ops") void BPF_PROG(state_changed, struct sock *sk, u8 state)
+{
+	cubictcp_state(sk, state);
+	if (state == CA_LOSS)
+		note(sk, TIMED_OUT, -1);
+}
+
+SEC("struct_ops") u32 BPF_PROG(undo, struct sock *sk)
+{
+	return tcp_reno_undo_cwnd(sk);
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops cubic_trace = {
+	.flags = 1,
+	.name = "ff_cubic_trace",
+	.init = (void *)begun,
+	.ssthresh = (void *)threshold,
+	.undo_cwnd = (void *)undo,
+	.cong_avoid = (void *)avoid,
+	.set_state = (void *)state_changed,
+	.pkts_acked = (void *)acked,
+};
+
+char LICENSE[] SEC("license") = "GPL";

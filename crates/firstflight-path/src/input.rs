@@ -1,0 +1,201 @@
+//! Files that somebody else wrote: read up to a bound, and not waited for without end.
+//!
+//! A name on a command line may be a device that never ends or a pipe that nobody writes to. Whatever reads a file whole reads it here, and
+//! what an error repeats of it is shortened here.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+/// Bound on files that people write: paths, experiments, populations, certificates. 16 MiB.
+pub const MOST_TEXT: u64 = 16 << 20;
+/// Bound on files that programs write: packet-delivery traces, measured paths, sums of a test. 256 MiB.
+pub const MOST_DATA: u64 = 256 << 20;
+/// How long a pipe may stay silent.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes read at a time.
+const CHUNK: usize = 1 << 16;
+
+/// Opens a file. A pipe is open once somebody writes to it, which is waited for no longer than [`PATIENCE`].
+///
+/// # Errors
+/// Those of the system; [`ErrorKind::TimedOut`] if nobody came.
+pub fn open(file: &Path) -> io::Result<File> {
+    open_within(file, PATIENCE)
+}
+
+/// Reads a file whole, at most `most` bytes of it.
+///
+/// # Errors
+/// Those of the system; [`ErrorKind::FileTooLarge`] if there is more, [`ErrorKind::TimedOut`] if a pipe stays silent for [`PATIENCE`].
+pub fn read(file: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read_within(file, most, PATIENCE)
+}
+
+/// As [`read`], of a file that is text.
+///
+/// # Errors
+/// As [`read`]; [`ErrorKind::InvalidData`] if it is not UTF-8.
+pub fn read_text(file: &Path, most: u64) -> io::Result<String> {
+    let bytes = read(file, most)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "is not text (UTF-8)"))
+}
+
+fn open_within(file: &Path, patience: Duration) -> io::Result<File> {
+    if ends(file)? {
+        return File::open(file);
+    }
+    let (give, take) = sync_channel(1);
+    let name = file.to_owned();
+    // A thread that waits for a writer ends when one comes, or with the program.
+    thread::Builder::new().spawn(move || give.send(File::open(name)))?;
+    take.recv_timeout(patience).map_err(|_| silent(patience))?
+}
+
+fn read_within(file: &Path, most: u64, patience: Duration) -> io::Result<Vec<u8>> {
+    if ends(file)? {
+        let opened = File::open(file)?;
+        let size = opened.metadata()?.len();
+        if size > most {
+            return Err(too_large(most));
+        }
+        let mut bytes = Vec::with_capacity(size as usize);
+        // It may grow, and files of /proc say that they are empty.
+        opened.take(most + 1).read_to_end(&mut bytes)?;
+        return if bytes.len() as u64 > most { Err(too_large(most)) } else { Ok(bytes) };
+    }
+    let (give, take) = sync_channel(1);
+    let name = file.to_owned();
+    thread::Builder::new().spawn(move || pump(&name, &give))?;
+    let mut bytes = Vec::new();
+    loop {
+        match take.recv_timeout(patience) {
+            Ok(piece) => bytes.extend(piece?),
+            Err(RecvTimeoutError::Disconnected) => return Ok(bytes),
+            Err(RecvTimeoutError::Timeout) => return Err(silent(patience)),
+        }
+        if bytes.len() as u64 > most {
+            return Err(too_large(most));
+        }
+    }
+}
+
+/// Gives the bytes of a file piece by piece, until it ends, fails, or nobody takes them.
+fn pump(file: &Path, give: &SyncSender<io::Result<Vec<u8>>>) {
+    let mut opened = match File::open(file) {
+        Ok(opened) => opened,
+        Err(error) => return drop(give.send(Err(error))),
+    };
+    loop {
+        let mut piece = vec![0; CHUNK];
+        let read = opened.read(&mut piece).map(|bytes| {
+            piece.truncate(bytes);
+            piece
+        });
+        let last = read.as_ref().map_or(true, Vec::is_empty);
+        if give.send(read).is_err() || last {
+            return;
+        }
+    }
+}
+
+/// Reading it cannot block: an ordinary file, or a folder, which fails at once.
+fn ends(file: &Path) -> io::Result<bool> {
+    file.metadata().map(|data| data.is_file() || data.is_dir())
+}
+
+fn silent(patience: Duration) -> io::Error {
+    io::Error::new(ErrorKind::TimedOut, format!("a pipe or device from which nothing came for {} s", patience.as_secs_f64()))
+}
+
+fn too_large(most: u64) -> io::Error {
+    io::Error::new(ErrorKind::FileTooLarge, format!("holds more than {} MiB, the most that is read of such a file", most >> 20))
+}
+
+/// Longest word of an error that is repeated in full, and longest error, in characters.
+const LONGEST: (usize, usize) = (160, 1500);
+/// What is kept of either, at its beginning and at its end.
+const KEPT: (usize, usize) = (120, 40);
+
+/// An error's line with what it repeats of the input cut short: words of more than 160 characters, and the middle of a line of more than
+/// 1500, which no line of ours is by itself.
+pub fn shortened(line: &str) -> String {
+    let mut short = String::with_capacity(line.len().min(LONGEST.1));
+    for piece in line.split_inclusive(char::is_whitespace) {
+        short.push_str(&cut(piece, LONGEST.0));
+    }
+    cut(&short, LONGEST.1)
+}
+
+fn cut(text: &str, longest: usize) -> String {
+    let count = text.chars().count();
+    if count <= longest {
+        return text.to_owned();
+    }
+    let begin: String = text.chars().take(KEPT.0).collect();
+    let end: String = text.chars().skip(count - KEPT.1).collect();
+    format!("{begin}[... {} characters ...]{end}", count - KEPT.0 - KEPT.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(50);
+
+    #[test]
+    fn a_device_without_end_is_read_up_to_the_bound() {
+        let error = read_within(Path::new("/dev/zero"), MOST_TEXT, Duration::from_secs(60)).expect_err("too much");
+        assert_eq!(error.to_string(), "holds more than 16 MiB, the most that is read of such a file");
+    }
+
+    #[test]
+    fn an_ordinary_file_is_read_up_to_the_bound() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        let size = file.metadata().expect("a file").len();
+        assert_eq!(read(&file, size).expect("just enough").len() as u64, size);
+        assert_eq!(read(&file, size - 1).expect_err("one too many").kind(), ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_writes_to_is_given_up() {
+        let name = std::env::temp_dir().join(format!("firstflight-silent-{}", std::process::id()));
+        let made = std::process::Command::new("mkfifo").arg(&name).status();
+        if !made.is_ok_and(|status| status.success()) {
+            return println!("skipped: no mkfifo here");
+        }
+        for error in [read_within(&name, MOST_TEXT, SOON).map(|_| ()), open_within(&name, SOON).map(|_| ())] {
+            assert_eq!(error.expect_err("nobody writes").to_string(), "a pipe or device from which nothing came for 0.05 s");
+        }
+        std::fs::remove_file(&name).expect("it was made above");
+    }
+
+    #[test]
+    fn a_pipe_that_is_written_to_is_read_to_its_end() {
+        let name = std::env::temp_dir().join(format!("firstflight-fed-{}", std::process::id()));
+        let made = std::process::Command::new("mkfifo").arg(&name).status();
+        if !made.is_ok_and(|status| status.success()) {
+            return println!("skipped: no mkfifo here");
+        }
+        let writer = name.clone();
+        let writing = thread::spawn(move || std::fs::write(writer, vec![b'x'; 200_000]));
+        assert_eq!(read_within(&name, MOST_TEXT, Duration::from_secs(60)).expect("all of it").len(), 200_000);
+        writing.join().expect("no panic").expect("written");
+        std::fs::remove_file(&name).expect("it was made above");
+    }
+
+    #[test]
+    fn an_error_repeats_little_of_a_long_input() {
+        for long in ["x".repeat(100_000), "x y ".repeat(25_000), "ü".repeat(100_000)] {
+            let line = shortened(&format!("--path {long}: unknown; allowed: a name"));
+            assert!(line.len() < 400, "{} bytes of {}", line.len(), long.len());
+            assert!(line.starts_with("--path ") && line.ends_with("allowed: a name"), "what is wrong is still said: {line}");
+        }
+        let usual = "--bytes 10XB: unknown unit; allowed: B, kB, MB, GB";
+        assert_eq!(shortened(usual), usual);
+    }
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Makes every generated page and picture of the documentation again, so that none of them can be older than the program. Parts by name:
+#   readme       the table in README.md, what its first command prints
+#   results      docs/results.md, the published results beside ours (several minutes)
+#   agreement    docs/agreement.md, simulator against real QUIC stacks; its last table takes real time
+#   pictures     docs/pictures/*.png, the reports as Chromium shows them
+# The kernel's results (docs/linux-results.md) need root and an hour on a machine that does nothing else: docs/linux.md says how.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-target}
+parts=("$@")
+[ ${#parts[@]} -gt 0 ] || parts=(readme results agreement pictures)
+
+firstflight() { "${FIRSTFLIGHT:-$target/release/firstflight}" "$@"; }
+
+# A page appears when it is complete.
+into() {
+    "${@:2}" >"$target/page.tmp"
+    mv "$target/page.tmp" "$1"
+}
+
+# page.html picture.png width height
+picture() {
+    local chromium profile
+    chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || { echo "pictures: no chromium"; exit 1; }
+    profile=$(mktemp -d)
+    "$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$profile" --window-size="$3,$4" \
+        --virtual-time-budget=5000 --screenshot="$PWD/$2" "file://$(realpath "$1")" >/dev/null 2>&1
+    rm -rf "$profile"
+    echo "regenerate: $2"
+}
+
+[ -n "${FIRSTFLIGHT:-}" ] || cargo build --quiet --locked --release
+for part in "${parts[@]}"; do
+    case $part in
+    readme)
+        firstflight compare >"$target/readme.txt"
+        # The block below "The first prints".
+        awk -v table="$target/readme.txt" '
+            /^The first prints$/ { armed = 1 }
+            armed && /^```$/ { while ((getline line < table) > 0) { sub(/ +$/, "", line); print line }; armed = inside = 0 }
+            !inside { print }
+            armed && /^```text$/ { inside = 1 }
+        ' README.md >"$target/page.tmp"
+        mv "$target/page.tmp" README.md
+        ;;
+    results) firstflight reproduce --all --markdown docs/results.md --report "$target/published.html" ;;
+    agreement) into docs/agreement.md cargo run --quiet --locked --release -p firstflight-lab --features quic --example agreement -- --real 7 ;;
+    pictures)
+        firstflight compare --report "$target/report.html" >/dev/null
+        picture "$target/report.html" docs/pictures/report.png 1180 1800
+        firstflight ab --population geo --flows 100000 --baseline hystart --arms slowstart,hystart++,search,best,rapid-nojump,rapid \
+            --report "$target/geo.html" >/dev/null
+        picture "$target/geo.html" docs/pictures/geo.png 1200 1110
+        ;;
+    *) echo "regenerate: no part \`$part\`: readme, results, agreement, pictures" && exit 2 ;;
+    esac
+done

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# What each part of `make test` needs beside git, make, gcc, ca-certificates and a Rust toolchain, as Debian packages. This is the only list
+# of them; `make fresh` shows in a Debian with nothing else that it is complete.
+#
+#   . tests/needs.sh; needs PART     installs what is missing, which takes root and Debian; otherwise says so and skips the part (CI: fails)
+#   tests/needs.sh PART...           installs what is missing; otherwise says so (CI: fails) and the caller goes on without
+#   tests/needs.sh --list PART...    the packages, one per line
+#   tests/needs.sh --features        the options for cargo: all features, or all but those that only the kernel part's packages can build
+
+packages_of() {
+    case $1 in
+    unit | quic) echo procps python3 ;;
+    kernel) echo clang iproute2 libelf-dev pkg-config procps python3 zlib1g-dev ;;
+    python) echo python3 python3-venv ;;
+    browser) echo chromium chromium-driver python3 python3-venv ;;
+    fuzz) echo g++ ;;
+    fresh) echo mmdebstrap ;;
+    *) echo "needs.sh: no part is called $1" >&2 && return 1 ;;
+    esac
+}
+
+# What the package is for is there, whoever brought it.
+there() {
+    case $1 in
+    chromium) browser || return 1 ;;
+    chromium-driver) driver || return 1 ;;
+    g++) type -P c++ ;;
+    iproute2) type -P ip && type -P ss && type -P tc ;;
+    libelf-dev) [ -e /usr/include/libelf.h ] ;;
+    procps) type -P kill ;;
+    # Without ensurepip there is no pip inside an environment; Debian keeps it in a package of its own.
+    python3-venv) python3 -c 'import ensurepip' ;;
+    zlib1g-dev) [ -e /usr/include/zlib.h ] ;;
+    *) type -P "$1" ;;
+    esac >/dev/null 2>&1
+}
+
+browser() { type -P "${CHROMIUM:-chromium}" || type -P chromium-browser || type -P google-chrome; }
+driver() { type -P "${CHROMEDRIVER:-chromedriver}"; }
+
+# A part that does not run says why, and CI does not take that for a success.
+skip() {
+    echo "$part: skipped, $1"
+    [ "${CI:-}" != true ] || exit 1
+    exit 0
+}
+
+# Installs the packages of a part that are missing; leaves in `missing` what could not be had.
+install_for() {
+    local package
+    missing=()
+    for package in $(packages_of "$1"); do
+        there "$package" || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && type -P apt-get >/dev/null || return 0
+    echo "$1: installing ${missing[*]}"
+    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300)
+    "${apt[@]}" install -y --no-install-recommends "${missing[@]}" </dev/null >/dev/null 2>&1 ||
+        { "${apt[@]}" update && "${apt[@]}" install -y --no-install-recommends "${missing[@]}"; } </dev/null >/dev/null || return 0
+    missing=()
+}
+
+needs() {
+    part=$1
+    install_for "$part"
+    [ ${#missing[@]} -eq 0 ] || skip "not installed: ${missing[*]} (on Debian, as root: apt-get install ${missing[*]})"
+}
+
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+    set -euo pipefail
+    if [ "${1:-}" = --list ]; then
+        shift
+        for part in "$@"; do packages_of "$part"; done | tr ' ' '\n' | sort -u
+        exit
+    fi
+    if [ "${1:-}" = --features ]; then
+        install_for kernel >&2
+        if [ ${#missing[@]} -eq 0 ]; then
+            echo --all-features
+        else
+            echo "kernel: left out, not installed: ${missing[*]}" >&2
+            [ "${CI:-}" != true ] || exit 1
+            echo --features firstflight-cli/quic,firstflight-cli/parquet,firstflight-quic/s2n-sockets,firstflight-quic/sockets,firstflight-quic/qlog
+        fi
+        exit
+    fi
+    code=0
+    for part in "$@"; do
+        install_for "$part"
+        if [ ${#missing[@]} -gt 0 ]; then
+            echo "$part: without ${missing[*]}, which are not installed: tests that need them are skipped or fail"
+            [ "${CI:-}" != true ] || code=1
+        fi
+    done
+    exit "$code"
+fi
