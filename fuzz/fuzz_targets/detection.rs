@@ -3,9 +3,9 @@
 //! ledger are those of a walk, nothing SACKed is marked lost or chosen for a repeat, and what a detector reports is what it marked.
 #![no_main]
 
-#[path = "../../crates/firstflight/tests/detection_board/mod.rs"]
+#[path = "../../crates/firstflight/tests/it/detection_board/mod.rs"]
 mod detection_board;
-#[path = "../../crates/firstflight/tests/history/source.rs"]
+#[path = "../../crates/firstflight/tests/it/history/source.rs"]
 #[allow(dead_code, reason = "the random generator is for the test that shares the module")]
 mod source;
 

@@ -5,7 +5,7 @@
 //! (12 by default); `FIRSTFLIGHT_RECORD=DIR` keeps each recording there.
 #![cfg(feature = "bpf")]
 
-#[path = "../../firstflight/tests/recorded_hystart/mod.rs"]
+#[path = "../../firstflight/tests/it/recorded_hystart/mod.rs"]
 mod recorded_hystart;
 
 use firstflight::startup::ExitReason;

@@ -6,7 +6,7 @@
 //! decides.
 //!
 //! Follows: ours, after the idea of the BEST slides (NetDev 0x16, October 2022); what was published is [`super::BestPublished`].
-//! State: 544 bytes at most, the fallback's included. Tests: `tests/best.rs`.
+//! State: 544 bytes at most, the fallback's included. Tests: `tests/it/best.rs`.
 //!
 //! Departures from the published algorithm: all of it (estimators, guards, RTT, provisional threshold). From our own design notes:
 //! * D1: no probe trains; they need a transport that can exempt packets from its pacer.

@@ -6,7 +6,7 @@
 //! reproduced; [`Best`](super::Best) is the design for use.
 //!
 //! Follows: the BEST slides (NetDev 0x16, October 2022) as their code has them, tcp_cubic_bw.c of 26 October 2022.
-//! State: 348 bytes, 306 of them samples. Tests: `tests/best_published.rs`.
+//! State: 348 bytes, 306 of them samples. Tests: `tests/it/best_published.rs`.
 //!
 //! Departures:
 //! * D1: all flows, not only those from local port 5201.

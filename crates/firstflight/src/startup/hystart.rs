@@ -5,7 +5,7 @@
 //! avoidance begins on the same ACK. There is no phase in between and no way back.
 //!
 //! Follows: Linux `tcp_cubic.c` as of 6.13 (profile `Linux`), gVisor's CUBIC with HyStart of April 2024 with arrival times as its
-//! 2026 version takes them (profile `Gvisor`), ns-3's `TcpCubic` (profile `Ns3`). There is no RFC. Vectors: `tests/hystart.rs`.
+//! 2026 version takes them (profile `Gvisor`), ns-3's `TcpCubic` (profile `Ns3`). There is no RFC. Vectors: `tests/it/hystart.rs`.
 //! State: 144 bytes, of which 48 are statistics.
 //!
 //! Departures, from Linux unless said otherwise:

@@ -6,7 +6,7 @@
 //! start, LSS) until the first sign of congestion.
 //!
 //! Follows: RFC 9406 (May 2023), mode `Css`; draft-balasubramanian-tcpm-hystartplusplus-03 (April 2020), mode `Lss`.
-//! Vectors and properties: `tests/hystart_plus_plus.rs`. State: 152 bytes, of which 40 are options and 56 statistics.
+//! Vectors and properties: `tests/it/hystart_plus_plus.rs`. State: 152 bytes, of which 40 are options and 56 statistics.
 //!
 //! Departures from RFC 9406, each with the option that undoes it:
 //! - D1 the test for going back needs eight samples of its own, and so does the next entry: the samples that led into CSS would

@@ -4,7 +4,7 @@
 //! window in units of half of `max_ssthresh`, so that a round trip adds at most that half: a flow on a very fast path no longer
 //! overshoots by thousands of packets. It ends as slow start does, by loss or at a threshold.
 //!
-//! Follows: RFC 3742 section 2 (March 2004, experimental). Vectors: `tests/limited_slow_start.rs`. State: 24 bytes, 16 of them
+//! Follows: RFC 3742 section 2 (March 2004, experimental). Vectors: `tests/it/limited_slow_start.rs`. State: 24 bytes, 16 of them
 //! options.
 //!
 //! Departures:

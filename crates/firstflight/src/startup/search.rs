@@ -8,7 +8,7 @@
 //! Follows: draft-chung-ccwg-search-09 (17 March 2026) for 4.0; for 3.1 the patch posted to netdev in December 2024. The authors' files of
 //! 2025, 3.1 too by their names, restart otherwise and in the first edition do not close a bin at its very end: version
 //! 3.1-2025.
-//! State: 240 bytes. Tests: `tests/search.rs`.
+//! State: 240 bytes. Tests: `tests/it/search.rs`.
 //!
 //! Departures:
 //! * D1: towards which neighbouring bin the look-back is interpolated: the older one; the draft's text names the newer, an erratum.

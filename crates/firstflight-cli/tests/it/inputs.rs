@@ -1,0 +1,233 @@
+//! What a user may name by mistake: devices without an end, pipes that nobody writes to, values of a hundred kilobytes, places that nothing
+//! can be written to. Each is answered in one line with exit code 2, in bounded memory, and before anything is written. And whatever ends
+//! with code 1 says why.
+#![cfg(unix)]
+
+use crate::command;
+
+use command::{Run, inside, run, run_in, well};
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// Every command with every place that takes a file; `FILE` stands for it, without its extension.
+const READERS: &[&[&str]] = &[
+    &["run", "FILE"],
+    &["ab", "merge", "FILE"],
+    &["compare", "--path", "FILE.toml"],
+    &["compare", "--path", "rate=trace:FILE,rtt=30ms"],
+    &["ab", "--population", "FILE.toml"],
+    &["ab", "--population", "FILE.csv"],
+    &["populations", "describe", "FILE.toml"],
+    #[cfg(feature = "replay")]
+    &["replay", "FILE"],
+    #[cfg(feature = "replay")]
+    &["populations", "from-traces", "FILE"],
+    #[cfg(feature = "quic")]
+    &["fetch", "--ca", "FILE", "https://localhost:9/"],
+    #[cfg(feature = "quic")]
+    &["serve", "--listen", "127.0.0.1:0", "--cert", "FILE", "--key", "FILE"],
+];
+
+/// A folder in which every name of [`READERS`] stands for `target`.
+fn named(target: &str) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["FILE", "FILE.toml", "FILE.csv"] {
+        std::os::unix::fs::symlink(target, folder.path().join(name)).expect("a link");
+    }
+    folder
+}
+
+/// Starts it with no more than 1.5 GB of address space.
+fn start(folder: &TempDir, arguments: &[&str]) -> Child {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -v 1500000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_firstflight")]).args(arguments);
+    shell.current_dir(folder.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    shell.spawn().expect("a shell")
+}
+
+fn end(child: Child) -> Run {
+    let output = child.wait_with_output().expect("it ends");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    Run { code: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+#[track_caller]
+fn assert_refused(run: &Run, typed: &str) {
+    assert_eq!((run.code, run.stdout.as_str(), run.said().len()), (2, "", 1), "{typed}: {}{}", run.stdout, run.stderr);
+}
+
+#[test]
+fn a_file_without_an_end_is_refused_in_bounded_memory() {
+    let folder = named("/dev/zero");
+    for arguments in READERS {
+        let run = end(start(&folder, arguments));
+        assert_refused(&run, &arguments.join(" "));
+    }
+    let run = end(start(&folder, &["run", "/dev/zero"]));
+    assert!(run.stderr.contains("/dev/zero: holds more than 16 MiB"), "it is said why: {}", run.stderr);
+}
+
+#[test]
+fn a_pipe_that_nobody_writes_to_is_given_up() {
+    let folder = named("pipe");
+    assert!(Command::new("mkfifo").arg(folder.path().join("pipe")).status().expect("mkfifo").success(), "a pipe");
+    // All at once: each waits as long as it does.
+    let all: Vec<Child> = READERS.iter().map(|arguments| start(&folder, arguments)).collect();
+    for (child, arguments) in all.into_iter().zip(READERS) {
+        let run = end(child);
+        assert_refused(&run, &arguments.join(" "));
+        assert!(run.stderr.contains("nothing came for 10 s"), "{}: {}", arguments.join(" "), run.stderr);
+    }
+}
+
+#[test]
+fn no_error_repeats_a_long_input() {
+    let word = "x".repeat(100_000);
+    let words = "x y ".repeat(25_000);
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in [
+        ("key.toml", format!("{word} = 1\n")),
+        ("value.toml", format!("bytes = \"{words}\"\n")),
+        ("list.toml", format!("path = \"{word}\"\n")),
+    ] {
+        fs::write(folder.path().join(name), text).expect("a file");
+    }
+    fs::write(folder.path().join("long.trace"), &word).expect("a file");
+    let mut all: Vec<Vec<&str>> = vec![
+        vec!["run", "key.toml"],
+        vec!["run", "value.toml"],
+        vec!["run", "list.toml"],
+        vec!["compare", "--path", "key.toml"],
+        vec!["compare", "--path", "rate=trace:long.trace,rtt=30ms"],
+        vec!["ab", "--population", "key.toml"],
+    ];
+    for long in [&word, &words] {
+        all.push(vec![long]);
+        for option in ["--path", "--arms", "--bytes", "--seed", "--on", "--json", "--cross", "--app"] {
+            all.push(vec!["compare", option, long]);
+        }
+        all.extend([
+            vec!["compare", long],
+            vec!["run", long],
+            vec!["ab", "--population", long],
+            vec!["ab", "--shard", long],
+            vec!["reproduce", long],
+        ]);
+    }
+    for arguments in all {
+        let run = run_in(&folder, &arguments);
+        let typed: String = arguments.join(" ").chars().take(60).collect();
+        assert_refused(&run, &typed);
+        let repeated = run.stderr.matches('x').count();
+        assert!(repeated <= 250 && run.stderr.len() < 3000, "{typed}: {repeated} of 100 000 characters come back: {}", run.stderr);
+    }
+}
+
+#[test]
+fn nothing_is_written_before_every_output_is_known_to_be_writable() {
+    // Nobody makes files in /proc, root neither.
+    let table: &[&[&str]] = &[
+        &["compare", "--json", "out.json", "--report", "/proc/out.html"],
+        &["compare", "--json", "/proc/out.json", "--report", "out.html"],
+        &["compare", "--report", "out.html", "--trace", "/proc/out.csv"],
+        &["compare", "--report", "out.html", "--qlog", "/proc"],
+        &["compare", "--trace", "out.csv", "--report", "out.csv"],
+        &["ab", "--flows", "50", "--save", "out.ffab", "--out", "/proc/out.csv"],
+        &["ab", "--flows", "50", "--save", "out", "--json", "out"],
+        &["ab", "--flows", "50", "--json", "out.json", "--resume", "/proc"],
+        &["reproduce", "rapid-start", "--quick", "--json", "out.json", "--markdown", "/proc/out.md"],
+        &["reproduce", "--list", "--json", "/proc/out.json"],
+        #[cfg(feature = "replay")]
+        &["replay", "trace.csv", "--json", "out.json", "--report", "/proc/out.html"],
+        #[cfg(feature = "quic")]
+        &["fetch", "https://localhost:9/", "--output", "out", "--json", "/proc/out.json"],
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    for arguments in table {
+        let run = run_in(&folder, arguments);
+        assert_refused(&run, &arguments.join(" "));
+        assert_eq!(inside(&folder), Vec::<String>::new(), "{} leaves nothing", arguments.join(" "));
+    }
+}
+
+#[cfg(feature = "quic")]
+#[test]
+fn fetch_looks_at_the_file_of_authorities_before_it_looks_for_the_host() {
+    let run = run(&["fetch", "--ca", "/no/such/file", "https://no.such.host.invalid/"]);
+    assert_refused(&run, "fetch --ca");
+    assert!(run.stderr.contains("/no/such/file: No such file"), "{}", run.stderr);
+}
+
+#[test]
+fn whatever_ends_with_code_1_says_why() {
+    let path = "rate=1Mbit,rtt=30ms";
+    let table: &[(&[&str], &str)] = &[
+        (&["compare", "--path", path, "--arms", "rapid,oracle", "--bytes", "10MB", "--limit", "1"], "2 of 2 trials did not finish"),
+        (
+            &["compare", "--path", path, "--arms", "rapid,oracle", "--bytes", "10MB", "--limit", "1", "--flows", "3"],
+            "6 of 6 flows did not finish within the limit of 1 s of simulated time",
+        ),
+    ];
+    for (arguments, why) in table {
+        let run = run(arguments);
+        assert_eq!(run.code, 1, "{}: {}", arguments.join(" "), run.stderr);
+        assert!(run.stderr.contains(why), "{}: {}", arguments.join(" "), run.stderr);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = format!("path = \"{path}\"\narms = [\"rapid\"]\nbytes = \"10MB\"\nlimit = 1\nflows = 2\n");
+    fs::write(folder.path().join("a.toml"), file).expect("a file");
+    let run = run_in(&folder, &["run", "a.toml"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("2 of 2 flows did not finish"), "{}", run.stderr);
+}
+
+#[test]
+fn a_part_of_a_test_that_holds_nothing_is_no_failure() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let test = ["ab", "--population", "fixed-2025", "--flows", "40", "--arms", "rapid"];
+    for part in ["1/2", "2/2"] {
+        let file = part.replace('/', "of");
+        let run = run_in(&folder, &[&test[..], &["--shard", part, "--save", &file]].concat());
+        assert_eq!(run.code, 0, "{part}: {}", run.stderr);
+        let empty = run.stderr.contains("part 2/2 is empty: this test has 1 block");
+        assert_eq!(empty, part == "2/2", "an empty part is said to be one: {}", run.stderr);
+    }
+    let whole = run_in(&folder, &[&test[..], &["--json", "-"]].concat());
+    let merged = run_in(&folder, &["ab", "merge", "1of2", "2of2", "--json", "-"]);
+    assert_eq!((merged.code, merged.stdout), (0, whole.stdout), "the parts are the whole: {}", merged.stderr);
+}
+
+#[test]
+fn the_list_of_documents_is_json_where_that_is_asked_for() {
+    let list = well(&["reproduce", "--list", "--json", "-"]).json();
+    let text = well(&["reproduce", "--list"]).stdout;
+    let sources = list["sources"].as_array().expect("a list");
+    assert!(!sources.is_empty());
+    for source in sources {
+        let name = source["name"].as_str().expect("a name");
+        assert!(text.lines().any(|line| line.starts_with(name)), "{name} stands in the text, too");
+        for item in source["items"].as_array().expect("rows") {
+            assert!(item["id"].is_string() && item["published"].is_string(), "{item}");
+        }
+    }
+}
+
+#[test]
+fn a_name_that_says_it_is_a_folder_makes_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let short = ["compare", "--arms", "rapid", "--bytes", "50kB"];
+    for (option, name) in [("--qlog", "both/"), ("--trace", "first/")] {
+        let run = run_in(&folder, &[&short[..], &[option, name]].concat());
+        assert_eq!(run.code, 0, "{option} {name}: {}", run.stderr);
+        assert!(fs::read_dir(folder.path().join(name)).expect("it was made").count() > 0, "{option} {name}");
+    }
+    // Only if everything else has a place to go, and only one.
+    for arguments in
+        [["--qlog", "not/", "--json", "/proc/x"], ["--qlog", "not/", "--trace", "no/where/"], ["--trace", "no/where/", "--seed", "1"]]
+    {
+        let run = run_in(&folder, &[&short[..], &arguments].concat());
+        assert_refused(&run, &arguments.join(" "));
+    }
+    assert_eq!(inside(&folder), ["both", "first"]);
+}

@@ -1,0 +1,15 @@
+//! The tests of the commands, one program that links once. What listens, needs root or counts on time has programs of its own.
+
+mod ab;
+#[path = "../command/mod.rs"]
+mod command;
+mod compare;
+mod experiments;
+mod inputs;
+mod lists;
+mod outputs;
+mod refusals;
+mod replay;
+mod reproduce;
+mod trace_files;
+mod traces;

@@ -1,0 +1,11 @@
+//! The tests of paths, one program that links once.
+
+mod aqm;
+mod effects;
+mod link;
+mod queueing;
+mod random;
+mod returns;
+mod text;
+mod text_effects;
+mod trace;

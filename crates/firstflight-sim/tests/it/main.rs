@@ -1,0 +1,19 @@
+//! The tests of the simulator, one program that links once.
+
+mod apps;
+mod closed_forms;
+mod conservation;
+mod hosts;
+mod ns3;
+mod quic_rules;
+mod return_paths;
+mod rig;
+mod sharing;
+mod tcp_board;
+mod tcp_closed_form;
+mod tcp_conservation;
+mod tcp_presets;
+mod tcp_timer_losses;
+mod tcp_truth;
+mod tcp_wire;
+mod traps;

@@ -1,0 +1,62 @@
+//! Jump start: the jump is Rapid Start's (`rapid_start.rs`); here what a loss in it does.
+
+use crate::hand_fed;
+
+use firstflight::startup::jump_start::{JumpStart, Params};
+use firstflight::{Ack, Phase};
+use hand_fed::{MSS, Usual, config, usual};
+
+/// A jump of 60 packets in the air, of which the first `acked` were acknowledged one by one.
+fn jumping(acked: u64) -> Usual<JumpStart> {
+    let mut flow = usual(JumpStart::new(Params::default()), config(false));
+    flow.c.before_send(&flow.ready());
+    assert_eq!((flow.c.cwnd(), flow.c.phase()), (60 * MSS, Phase::Jump), "the jump");
+    flow.send(60);
+    for packet in 1..=acked {
+        flow.una = packet;
+        let ack = flow.acked(MSS);
+        flow.ack(ack);
+    }
+    flow
+}
+
+/// Shows CR 3.5-2, CR 3.5-3, CR 3.5-4.
+#[test]
+fn the_retreat_starts_at_half_of_what_the_jump_has_proven_and_rises_with_every_further_packet() {
+    // (packets acknowledged before the loss, the window at entry in packets)
+    for (proven, entry) in [(50, 26), (10, 15), (0, 15)] {
+        let mut flow = jumping(proven);
+        flow.una += 3;
+        let loss = flow.lost(2 * MSS, MSS);
+        assert_eq!(flow.ack(loss), entry * MSS, "{proven} packets proven before, 2 by the ACK that reveals the loss");
+        assert_eq!(flow.c.ssthresh(), Some(flow.c.cwnd()), "threshold and window are one");
+        flow.una += 1;
+        let further = flow.acked(MSS);
+        let expected = (entry * MSS).max((proven + 3) * MSS * 7 / 10);
+        assert_eq!(flow.ack(further), expected, "one packet more: beta times {} packets, if that is more", proven + 3);
+    }
+}
+
+/// Shows CR 3.5-1.
+#[test]
+fn a_loss_after_the_jump_was_validated_is_an_ordinary_one() {
+    let mut flow = jumping(60);
+    flow.send(10);
+    flow.una += 1;
+    let ack = flow.acked(MSS);
+    let window = flow.ack(ack);
+    let loss = flow.lost(0, MSS);
+    flow.ack(loss);
+    assert_eq!(flow.c.ssthresh(), Some(window * 7 / 10), "beta times the window");
+}
+
+/// Shows CR 3.5-1.
+#[test]
+fn marks_on_the_jump_end_it_without_a_retreat() {
+    let mut flow = jumping(10);
+    let window = flow.c.cwnd();
+    let marked = Ack { ce: true, ..flow.acked(MSS) };
+    flow.ack(marked);
+    assert_eq!(flow.c.ssthresh(), Some(window * 7 / 10), "marks say the packets arrived: an ordinary cut");
+    assert_ne!(flow.c.phase(), Phase::Jump);
+}
