@@ -3,8 +3,8 @@
 use crate::{refuse, refused};
 use firstflight::arm::options::SenderParams;
 use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, SHORT_NAMES, STARTUPS, split_list};
-use firstflight_lab::reproduce::SOURCES;
 use firstflight_lab::{DEFAULT_ARMS, Population, parse_arms};
+use firstflight_papers::SOURCES;
 use firstflight_path::{DEFAULT, Path, builtins};
 use pyo3::prelude::*;
 

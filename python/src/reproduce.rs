@@ -4,7 +4,7 @@ use crate::refused;
 use crate::supervise::{Interrupted, Run, supervised};
 use crate::table::{Batches, Holds, Spec, of_json};
 use firstflight_lab::Bad;
-use firstflight_lab::reproduce::{Chapter, Effort, Reproduction, SOURCES, Scale, source};
+use firstflight_papers::{Chapter, Effort, Reproduction, SOURCES, Scale, source};
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};

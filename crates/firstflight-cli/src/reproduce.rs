@@ -8,7 +8,7 @@ use crate::terminal::{CAUTION, QUIET, RULES, TITLE, say, whisper};
 use clap::Args;
 use comfy_table::{Cell, Color, ContentArrangement, Table as Grid};
 use firstflight_lab::Bad;
-use firstflight_lab::reproduce::{self, Chapter, Effort, Item, Reproduction, SOURCES, Scale, Source, Verdict};
+use firstflight_papers::{Chapter, Effort, Item, Reproduction, SOURCES, Scale, Source, Verdict};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -80,7 +80,7 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
 
 /// The documents that were asked for, in the order of the list.
 fn chosen(options: &Options) -> Result<Vec<&'static Source>, Bad> {
-    let named = options.names.iter().map(|name| reproduce::source(name)).collect::<Result<Vec<_>, Bad>>()?;
+    let named = options.names.iter().map(|name| firstflight_papers::source(name)).collect::<Result<Vec<_>, Bad>>()?;
     if options.all && !named.is_empty() {
         return Err(Bad("--all: goes without names".into()));
     }

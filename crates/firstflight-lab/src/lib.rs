@@ -16,7 +16,6 @@ pub mod quic;
 pub mod quic_real;
 pub mod record;
 pub mod report;
-pub mod reproduce;
 pub mod sharing;
 pub mod size;
 pub mod stats;

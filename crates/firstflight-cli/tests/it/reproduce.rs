@@ -3,7 +3,7 @@
 use crate::command;
 
 use command::{run, run_in, well};
-use firstflight_lab::reproduce::SOURCES;
+use firstflight_papers::SOURCES;
 use serde_json::Value;
 use std::fs;
 

@@ -11,7 +11,8 @@ const CHROME: &str = include_str!("chrome.js");
 const FRAMES: &str = include_str!("frames.js");
 
 /// What one kind of page has of its own; frame, colours and tools are the same for all.
-pub(crate) struct Page<'a> {
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
     /// What it is, beside the name of the program.
     pub kind: &'a str,
     /// The id of the heading that a keyboard user can skip to; also the word for it.
@@ -20,7 +21,9 @@ pub(crate) struct Page<'a> {
     pub styles: &'a [&'a str],
     /// What stands below title and lead.
     pub body: &'a str,
-    /// Its scripts, behind the common ones.
+    /// Scripts that it shares with other kinds of pages.
+    pub common: &'a [&'a str],
+    /// Its own scripts, behind the common ones.
     pub scripts: &'a [&'a str],
 }
 
@@ -30,6 +33,7 @@ const COMPARE: Page<'_> = Page {
     skip: "results",
     styles: &[],
     body: include_str!("page.html"),
+    common: &[],
     scripts: &[
         include_str!("data.js"),
         NUMBERS,
@@ -41,25 +45,21 @@ const COMPARE: Page<'_> = Page {
     ],
 };
 
-/// What pages with charts that stand still begin with.
-const READ: &str = "const report = JSON.parse(document.getElementById(\"data\").textContent);";
+/// The style of charts that stand still.
+pub const STILL_STYLE: &str = include_str!("still.css");
+
+/// The scripts of charts that stand still: they read the data into `report` and draw frames into the page.
+pub const STILL_SCRIPTS: &[&str] =
+    &["const report = JSON.parse(document.getElementById(\"data\").textContent);", NUMBERS, DRAW, FRAMES, CHROME];
 
 /// The page of an A/B test.
 pub(super) const AB: Page<'_> = Page {
     kind: "A/B test",
     skip: "verdict",
-    styles: &[include_str!("still.css"), include_str!("ab.css")],
+    styles: &[STILL_STYLE, include_str!("ab.css")],
     body: include_str!("ab.html"),
-    scripts: &[READ, NUMBERS, DRAW, FRAMES, CHROME, include_str!("ab_charts.js"), include_str!("ab.js")],
-};
-
-/// The page of reproductions; its body is made of the rows.
-pub(crate) const REPRODUCE: Page<'_> = Page {
-    kind: "reproduce",
-    skip: "summary",
-    styles: &[include_str!("still.css"), include_str!("reproduce.css")],
-    body: "",
-    scripts: &[READ, NUMBERS, DRAW, FRAMES, CHROME, include_str!("reproduce_charts.js"), include_str!("reproduce.js")],
+    common: STILL_SCRIPTS,
+    scripts: &[include_str!("ab_charts.js"), include_str!("ab.js")],
 };
 
 impl Report {
@@ -72,10 +72,10 @@ impl Report {
 
 impl Page<'_> {
     /// The page with this title and these data. `json` is the data as the scripts read it.
-    pub(crate) fn fill(&self, title: &str, version: &str, json: &str) -> String {
+    pub fn fill(&self, title: &str, version: &str, json: &str) -> String {
         let (title, version, data) = (text(title), text(version), script(json));
         let styles = [&[STYLE], self.styles].concat().join("\n");
-        let scripts = self.scripts.join("\n");
+        let scripts = [self.common, self.scripts].concat().join("\n");
         // One pass over the frame alone: marks inside the data or the title stay what they are.
         let mut out = String::with_capacity(FRAME.len() + styles.len() + scripts.len() + self.body.len() + data.len() + 1_000);
         let mut rest = FRAME;
@@ -102,7 +102,7 @@ impl Page<'_> {
 }
 
 /// As text of an element or of a quoted attribute.
-pub(crate) fn text(raw: &str) -> String {
+pub fn text(raw: &str) -> String {
     raw.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

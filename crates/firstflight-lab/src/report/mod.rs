@@ -5,7 +5,7 @@
 //! Numbers: times are milliseconds since the first data byte was sent, sizes are bytes, `null` means "does not apply".
 
 mod ab;
-pub(crate) mod html;
+pub mod html;
 mod thin;
 
 pub use thin::{MAX_LOSSES, MAX_POINTS, MAX_SPANS, thin, thin_losses, thin_phases};

@@ -1,0 +1,76 @@
+//! Row 3.1: what socket buffers allow.
+
+use super::{LINKS, arm, ground, watch};
+use crate::{Accept, Effort, Gate, Row, Scale};
+use firstflight::Nanos;
+use firstflight_lab::error::Bad;
+use firstflight_lab::trial::{Ground, Hosts};
+use firstflight_sim::observe::Signals;
+use firstflight_sim::tcp::{Buffer, Host};
+use firstflight_sim::{Observer, Snapshot};
+use rayon::prelude::*;
+
+/// The maximum that the slides recommend for both buffers.
+const RECOMMENDED: u64 = 26_214_400;
+
+/// What had been delivered in order at two moments.
+#[derive(Default)]
+struct Between {
+    from: u64,
+    to: u64,
+    at: [u64; 2],
+}
+
+impl Observer for Between {
+    fn on_event(&mut self, snapshot: &Snapshot, _signals: &Signals<'_>) {
+        if snapshot.now.0 < self.from {
+            self.at[0] = snapshot.delivered;
+        }
+        if snapshot.now.0 < self.to {
+            self.at[1] = snapshot.delivered;
+        }
+    }
+}
+
+/// Delivery rate between two moments over what the link carries of payload.
+fn share(path: &str, buffers: [Buffer; 2], seconds: [u64; 2]) -> Result<f64, Bad> {
+    let host = Host { receive_buffer: buffers[0], send_buffer: buffers[1], ..Host::default() };
+    let plain = ground(path, "unlimited", 1 << 42)?;
+    let limit = Nanos::from_secs(seconds[1]);
+    let ground = Ground { host: Hosts::from(host), limit, ..plain };
+    let [from, to] = seconds.map(|second| second * 1_000_000_000);
+    let mut between = Between { from, to, at: [0, 0] };
+    watch(&ground, &arm("slowstart")?, 1, &mut between)?;
+    let rate = (between.at[1] - between.at[0]) as f64 * 8.0 / (to - from) as f64 * 1e9;
+    Ok(rate / (ground.path.rate_bps() as f64 * 1448.0 / 1500.0))
+}
+
+pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+    effort.tell("best: socket buffers");
+    let default = [Buffer::LINUX_RECEIVE, Buffer::LINUX_SEND];
+    let recommended = [Buffer::Linux { default: 131_072, max: RECOMMENDED }, Buffer::Linux { default: 16_384, max: RECOMMENDED }];
+    let jobs: Vec<(usize, bool)> = (0..LINKS.len()).flat_map(|link| [(link, true), (link, false)]).collect();
+    let measured = jobs
+        .into_par_iter()
+        .with_max_len(1)
+        .map(|(link, by_default)| {
+            // A second of 5G is a quarter of a million packets and a hundred round trips: a quick run looks at fewer of them.
+            let seconds = if effort.scale != Scale::Full && LINKS[link].name == "5G" { [3, 5] } else { [30, 60] };
+            let share = share(LINKS[link].path, if by_default { default } else { recommended }, seconds)?;
+            Ok((link, by_default, seconds, share))
+        })
+        .collect::<Result<Vec<_>, Bad>>()?;
+    let row = |(link, by_default, seconds, share): (usize, bool, [u64; 2], f64)| {
+        let name = LINKS[link].name;
+        let measure = format!("payload delivered {} to {} s after the start, of what the link carries", seconds[0], seconds[1]);
+        let (gate, accept) = match (by_default, name) {
+            (true, "GEO") => (Gate::Direction, Accept::AtMost(0.45)),
+            (true, "5G") => (Gate::Direction, Accept::AtMost(0.9)),
+            (true, _) => (Gate::Direction, Accept::AtLeast(0.9)),
+            (false, _) => (Gate::Band, Accept::AtLeast(0.9)),
+        };
+        let case = format!("{name}, {} buffers", if by_default { "default" } else { "recommended" });
+        Row::gated("3.1", gate, measure, share, " of capacity", accept).case(case).assuming(&["host", "payload-half", "A0"])
+    };
+    Ok(measured.into_iter().map(row).collect())
+}

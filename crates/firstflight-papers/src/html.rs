@@ -1,0 +1,187 @@
+//! The report: one self-contained page. Its tables stand in it as they are; its pictures are drawn by the script inside it, with the code
+//! of the other reports.
+
+use super::{Chapter, Count, Figure, Reproduction, Row, Verdict};
+use firstflight_lab::report::html::{Page, STILL_SCRIPTS, STILL_STYLE, text};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// The page of reproductions; its body is made of the rows.
+const PAGE: Page<'_> = Page {
+    kind: "reproduce",
+    skip: "summary",
+    styles: &[STILL_STYLE, include_str!("page/reproduce.css")],
+    body: "",
+    common: STILL_SCRIPTS,
+    scripts: &[include_str!("page/reproduce_charts.js"), include_str!("page/reproduce.js")],
+};
+
+/// What the scripts read.
+#[derive(Serialize)]
+struct Data<'a> {
+    command: &'a str,
+    lead: String,
+    chapters: Vec<Pictures<'a>>,
+}
+
+#[derive(Serialize)]
+struct Pictures<'a> {
+    name: &'static str,
+    figures: &'a [Figure],
+}
+
+fn counted(count: &Count) -> String {
+    let shown = count.each().filter(|(_, number)| *number > 0);
+    shown.map(|(verdict, number)| format!("<b class=\"{}\">{number}</b> {}", verdict.key(), verdict.words())).collect::<Vec<_>>().join(", ")
+}
+
+fn case_of(row: &Row) -> String {
+    if row.case.is_empty() { String::new() } else { format!(" <span class=\"remark\">({})</span>", text(&row.case)) }
+}
+
+/// What other settings give, and what the row rests on.
+fn more(row: &Row) -> String {
+    let mut out = String::new();
+    if !row.sweep.is_empty() {
+        let _ = write!(out, "<details><summary>{} other settings</summary><dl class=\"plain\">", row.sweep.len());
+        for point in &row.sweep {
+            let _ = write!(out, "<dt>{}</dt><dd>{}</dd>", text(&point.setting), text(&point.ours));
+        }
+        out.push_str("</dl></details>");
+    }
+    if !row.assumptions.is_empty() {
+        let _ = write!(out, "<details><summary>assumes</summary>{}</details>", text(&row.assumptions.join(", ")));
+    }
+    out
+}
+
+fn note(row: &Row) -> String {
+    if row.note.is_empty() { String::new() } else { format!("<div class=\"remark\">{}</div>", text(&row.note)) }
+}
+
+/// One row; `published` is said once per number.
+fn row(row: &Row, published: &str) -> String {
+    format!(
+        "<tr><td class=\"id\">{}<td data-l=\"gate\">{}<td class=\"published\" data-l=\"published:\">{}<td>{}{}{}{}<td class=\"ours\" data-l=\"ours:\">{}\
+         <td data-l=\"accepted:\">{}<td class=\"v {}\">{}</tr>\n",
+        row.key,
+        row.gates,
+        text(published),
+        text(&row.measure),
+        case_of(row),
+        note(row),
+        more(row),
+        text(&row.ours),
+        text(&row.accepted),
+        row.verdict.key(),
+        text(&row.says)
+    )
+}
+
+/// The directions that did not come out, with what breaks them.
+fn open(all: &Reproduction) -> String {
+    let rows: Vec<(&Chapter, &Row)> = all
+        .sources
+        .iter()
+        .flat_map(|chapter| chapter.rows.iter().map(move |row| (chapter, row)))
+        .filter(|(_, row)| matches!(row.verdict, Verdict::NotSeen | Verdict::Opposite | Verdict::Fails | Verdict::NotRun))
+        .collect();
+    if rows.is_empty() {
+        return "<p>Nothing that was published is missing or the other way round.</p>\n".to_owned();
+    }
+    let mut out = String::from("<ul class=\"open\">\n");
+    for (chapter, row) in rows {
+        let _ = writeln!(
+            out,
+            "<li><b>{}</b> <a href=\"#{1}\">{1}</a>: {2}{3}: <b>{4}</b> ({5}). Published: {6}.{7}{8}</li>",
+            row.key,
+            chapter.name,
+            text(&row.measure),
+            case_of(row),
+            text(&row.says),
+            text(&row.ours),
+            text(row.claim),
+            note(row),
+            more(row)
+        );
+    }
+    out.push_str("</ul>\n");
+    out
+}
+
+fn chapter(chapter: &Chapter) -> String {
+    let count = Count::of(&chapter.rows);
+    let findings: Vec<String> = chapter.findings.iter().map(|finding| format!("<p class=\"finding\">{}</p>", text(finding))).collect();
+    let findings = findings.concat();
+    let mut out = format!(
+        "<section aria-labelledby=\"{0}\"><h2 id=\"{0}\">{0}: {1}</h2><p class=\"how\">Stated: {2}.</p><p class=\"counts\">{3}.</p>{5}\n\
+         <div class=\"figures\" id=\"figures-{0}\"></div>\n<details class=\"table\"><summary>All {4} rows</summary>\
+         <table class=\"rows\"><thead><tr><th>row<th>gate<th>published<th>measured<th>ours [95 %]<th>accepted<th>verdict</thead><tbody>\n",
+        chapter.name,
+        text(chapter.document),
+        text(chapter.stated),
+        counted(&count),
+        chapter.rows.len(),
+        findings
+    );
+    let mut before = "";
+    for one in &chapter.rows {
+        out.push_str(&row(one, if one.id == before { "" } else { one.claim }));
+        before = one.id;
+    }
+    out.push_str("</tbody></table></details>\n<details class=\"table\"><summary>What the document does not say and we assumed</summary><dl class=\"plain\">");
+    for assumption in chapter.assumptions {
+        let _ = write!(out, "<dt>{}</dt><dd>{}</dd>", text(assumption.name), text(assumption.value));
+    }
+    out.push_str("</dl></details></section>\n");
+    out
+}
+
+fn body(all: &Reproduction) -> String {
+    let mut out = String::from("<section aria-labelledby=\"summary\"><h2 id=\"summary\">In short</h2><ul class=\"tally\">");
+    for (verdict, number) in all.count.each().filter(|(_, number)| *number > 0) {
+        let _ = write!(out, "<li class=\"{}\"><b>{number}</b>{}</li>", verdict.key(), verdict.words());
+    }
+    out.push_str("</ul>\n<nav class=\"chapters\" aria-label=\"Documents\">");
+    for chapter in &all.sources {
+        let _ = write!(out, "<a href=\"#{0}\">{0}</a>", chapter.name);
+    }
+    out.push_str(
+        "</nav>\n<p class=\"how\">Every row of our list of experiments stands below, also those that do not come out. U follows from the \
+         algebra and must hold; G is a direction, B a band around the published size; Q is quoted; - is measured for the reader. A verdict \
+         states size: an effect beyond noise inside the accepted band is confirmed in size, one outside it is named with both numbers, and \
+         one whose interval reaches no effect is not seen. Intervals are 95 %, paired bootstrap, each row by itself: of a hundred \
+         directions behind which there is nothing, two or three would be seen by chance.</p>\n<h3 class=\"after\">What was not seen or came out the other way, and what breaks it</h3>\n",
+    );
+    out.push_str(&open(all));
+    out.push_str("</section>\n");
+    for one in &all.sources {
+        out.push_str(&chapter(one));
+    }
+    out.push_str(
+        "<section aria-labelledby=\"again\"><h2 id=\"again\">Run it again</h2><p class=\"how\">The same command with the same version gives the \
+         same numbers, on any machine, with any number of threads.</p><div class=\"command\"><pre id=\"command\" tabindex=\"0\"></pre>\
+         <button type=\"button\" id=\"copy\" class=\"quiet no-print\">Copy</button></div></section>\n",
+    );
+    out
+}
+
+pub fn page(all: &Reproduction, command: &str) -> String {
+    let count = &all.count;
+    let lead = format!(
+        "{} published numbers of {} documents, measured again: {} rows are confirmed in size, {} have the same direction in another size, {} were not seen or are opposite.{}",
+        all.sources
+            .iter()
+            .map(|chapter| super::SOURCES.iter().find(|one| one.name == chapter.name).map_or(0, |one| one.items.len()))
+            .sum::<usize>(),
+        all.sources.len(),
+        count.number(Verdict::Confirmed),
+        count.number(Verdict::Smaller) + count.number(Verdict::Larger),
+        count.number(Verdict::NotSeen) + count.number(Verdict::Opposite),
+        if all.quick { " A quick run: fewer seeds and connections, wider intervals." } else { "" }
+    );
+    let chapters = all.sources.iter().map(|chapter| Pictures { name: chapter.name, figures: &chapter.figures }).collect();
+    let data = serde_json::to_string(&Data { command, lead, chapters }).unwrap_or_default();
+    let body = body(all);
+    Page { body: &body, ..PAGE }.fill("Published results beside ours", &format!("firstflight {}", all.firstflight), &data)
+}

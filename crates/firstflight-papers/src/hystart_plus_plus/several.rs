@@ -1,0 +1,272 @@
+//! Several flows on one path: row 1.7, and what other set-ups give for rows 1.4 to 1.6.
+
+use super::RTTS;
+use crate::lab::{Sender, Vary, arm, each_seed, grid, together};
+use crate::sample::{Interval, bootstrap, mean, sum};
+use crate::servers::{Counted, Server, Service, fit_web, serve};
+use crate::{Accept, Effort, Gate, Row, Try};
+use firstflight::Nanos;
+use firstflight_lab::error::Bad;
+use firstflight_lab::trial::{Ground, hosts_of_tcp};
+use firstflight_path::Path;
+use firstflight_path::random::{Purpose, Stream, uniform};
+use firstflight_sim::{App, fairness_ppm};
+
+const PLAIN: &str = "slowstart";
+const DRAFT03: &str = "hystart++-draft03";
+
+/// Row 1.7.
+pub fn fairness(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+    effort.tell("hystart++: fairness, 60 s");
+    let (seeds, few) = (effort.either(3, 30), effort.either(2, 8));
+    let mut rows = Vec::new();
+    for rtt in effort.either(vec![100], vec![100, 25]) {
+        for each in [1, 2] {
+            let case = Shared { rtt, each, seconds: 60, queue: "1bdp", apart: false, preset: "windows", recovery: "prr" };
+            let (difference, told) = less_fair(case, seeds)?;
+            let measure = "Jain index, -03 v plain slow start, less that of plain v plain";
+            let mut row = Row::gated("1.7", Gate::Direction, measure, difference, "", Accept::AtLeast(LESS))
+                .case(format!("{rtt} ms, {each} v {each}, 60 s"))
+                .note(told);
+            if !row.holds() {
+                let mut tries = Vec::new();
+                for (name, case) in [
+                    ("RACK and PRR", Shared { preset: "rack", ..case }),
+                    ("RFC 6675 without PRR", Shared { recovery: "sack", ..case }),
+                    ("30 s", Shared { seconds: 30, ..case }),
+                    ("120 s", Shared { seconds: 120, ..case }),
+                    ("starts 2 s apart on average", Shared { apart: true, ..case }),
+                    ("buffer of half a BDP", Shared { queue: "0.5bdp", ..case }),
+                    ("buffer of two BDP", Shared { queue: "2bdp", ..case }),
+                    ("RTT 50 ms", Shared { rtt: 50, ..case }),
+                ] {
+                    let (less, told) = less_fair(case, few)?;
+                    let ours = format!("{told}: {:+.3} [{:+.3}, {:+.3}], {few} seeds", less.estimate, less.low, less.high);
+                    tries.push(Try { setting: name.to_owned(), ours, flips: less.estimate >= LESS });
+                }
+                row = row.tried(&tries);
+            }
+            rows.push(row.assuming(&["host", "controller", "windows", "starts", "jitter"]));
+        }
+    }
+    Ok(rows)
+}
+
+/// So much less than plain beside plain is still fair.
+const LESS: f64 = -0.03;
+
+/// The Jain index of both arms together less that of plain slow start alone, and both in words.
+fn less_fair(case: Shared, seeds: u32) -> Result<(Interval, String), Bad> {
+    let index = |mixed: bool| each_seed(seeds, |seed| jain(case, mixed, seed));
+    let (mixed, plain) = (index(true)?, index(false)?);
+    let all: Vec<usize> = (0..mixed.len()).collect();
+    let less = bootstrap(mixed.len(), |units| mean(units, |i| mixed[i]) - mean(units, |i| plain[i]));
+    Ok((less, format!("{:.3} mixed, {:.3} plain alone", mean(&all, |i| mixed[i]), mean(&all, |i| plain[i]))))
+}
+
+/// A path that flows of both arms share.
+#[derive(Clone, Copy)]
+struct Shared {
+    rtt: u64,
+    /// Flows of each arm.
+    each: usize,
+    seconds: u64,
+    queue: &'static str,
+    /// Starts 2 s apart on average instead of within one RTT.
+    apart: bool,
+    /// Loss detection and recovery of both arms.
+    preset: &'static str,
+    recovery: &'static str,
+}
+
+/// Jain index of what the flows deliver in that time.
+fn jain(case: Shared, mixed: bool, seed: u64) -> Result<f64, Bad> {
+    let Shared { rtt, each, seconds, queue, apart, preset, recovery } = case;
+    let path = Path::parse(&format!("rate=100Mbit,rtt={rtt}ms,queue={queue}"))?;
+    let ground = Ground { host: hosts_of_tcp(preset)?, limit: Nanos::from_secs(seconds), ..Ground::new(path, 1) };
+    let (plain, other) = (arm(&format!("{PLAIN}/cubic/{recovery}"))?, arm(&format!("{DRAFT03}/cubic/{recovery}"))?);
+    let starts = Stream::new(seed, 0, Purpose::FlowStart);
+    let senders = (0..2 * each).map(|flow| Sender {
+        arm: if mixed && flow % 2 == 1 { &other } else { &plain },
+        app: App::Bulk(1 << 40),
+        start: Nanos(if apart {
+            (-2e9 * uniform(starts.value(flow as u64)).ln()) as u64 * u64::from(flow > 0)
+        } else {
+            starts.value(flow as u64) % (rtt * 1_000_000)
+        }),
+    });
+    let done = together(&ground, senders.collect(), seed, Vary::Rtt, None)?;
+    let shares: Vec<u64> = done.flows.iter().map(|flow| flow.delivered).collect();
+    Ok(f64::from(fairness_ppm(&shares)) / 1e6)
+}
+
+/// Four flows of one arm, or one, pooled over sizes and RTTs.
+struct Pool {
+    /// Per seed: bytes sent again, timeouts, recoveries, recoveries that timed out, sum of goodputs.
+    seeds: Vec<[f64; 5]>,
+}
+
+/// A set-up beside the primary one.
+#[derive(Clone, Copy)]
+pub struct SetUp {
+    pub name: &'static str,
+    detection: &'static str,
+    flows: usize,
+    loss: &'static str,
+}
+
+/// Four flows whose starts are 2 s apart on average, and what else may make timeouts.
+pub const SETUPS: [SetUp; 5] = [
+    SetUp { name: "4 flows", detection: "windows", flows: 4, loss: "" },
+    SetUp { name: "4 flows, RACK", detection: "rack", flows: 4, loss: "" },
+    SetUp { name: "1 flow, no SACK", detection: "reno", flows: 1, loss: "" },
+    SetUp { name: "4 flows, no SACK", detection: "reno", flows: 4, loss: "" },
+    SetUp { name: "4 flows, 0.5 % random loss", detection: "windows", flows: 4, loss: ",loss=0.5%" },
+];
+
+impl Pool {
+    fn run(setup: SetUp, text: &str, seeds: u32) -> Result<Pool, Bad> {
+        let named = arm(text)?;
+        let one = |seed: u64| {
+            let mut all = [0.0; 5];
+            for rtt in RTTS {
+                for bytes in [1_000_000, 3_000_000, 10_000_000] {
+                    let path = Path::parse(&format!("rate=100Mbit,rtt={rtt}ms,queue=1bdp{}", setup.loss))?;
+                    let limit = Nanos::from_secs(300);
+                    let ground = Ground { host: hosts_of_tcp(setup.detection)?, limit, ..Ground::new(path, 1) };
+                    let gaps = Stream::new(seed, rtt, Purpose::FlowStart);
+                    let mut start = 0.0;
+                    let senders = (0..setup.flows).map(|flow| {
+                        if flow > 0 {
+                            start -= 2e9 * uniform(gaps.value(flow as u64)).ln();
+                        }
+                        Sender { arm: &named, app: App::Bulk(bytes), start: Nanos(start as u64) }
+                    });
+                    let senders: Vec<Sender<'_>> = senders.collect();
+                    for flow in together(&ground, senders, seed, Vary::Rtt, None)?.flows {
+                        let goodput = flow.delivered_after.map_or(0.0, |after| bytes as f64 * 8e3 / after.0.max(1) as f64);
+                        let seen = [
+                            flow.retransmitted_bytes as f64,
+                            flow.rtos as f64,
+                            flow.recoveries as f64,
+                            flow.recoveries_timed_out as f64,
+                            goodput,
+                        ];
+                        all.iter_mut().zip(seen).for_each(|(sum, one)| *sum += one);
+                    }
+                }
+            }
+            Ok(all)
+        };
+        Ok(Pool { seeds: each_seed(seeds, one)? })
+    }
+
+    fn total(&self, what: usize) -> f64 {
+        self.seeds.iter().map(|seed| seed[what]).sum()
+    }
+
+    fn success(&self) -> f64 {
+        100.0 * (1.0 - self.total(3) / self.total(2).max(1.0))
+    }
+}
+
+fn ratio(ours: &Pool, plain: &Pool, what: usize) -> Interval {
+    bootstrap(plain.seeds.len(), |units| sum(units, |i| ours.seeds[i][what]) / sum(units, |i| plain.seeds[i][what]))
+}
+
+/// What set-ups with starts seconds apart give for rows 1.4 to 1.6, for the reader.
+pub fn others(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+    effort.tell("hystart++: flows seconds apart, no SACK, random loss");
+    let seeds = effort.either(2, 10);
+    let mut rows = Vec::new();
+    for setup in SETUPS {
+        let (plain, ours) = (Pool::run(setup, PLAIN, seeds)?, Pool::run(setup, DRAFT03, seeds)?);
+        let case = |row: Row| {
+            row.case(format!("{}, starts 2 s apart on average", setup.name)).assuming(&["host", "controller", "starts", "jitter"])
+        };
+        let measure = "retransmitted bytes over those of plain slow start, 1, 3 and 10 MB and all RTTs";
+        let told = format!(
+            "goodput {:+.1} %, timeouts {:.0} with plain slow start and {:.0} with -03",
+            100.0 * (ratio(&ours, &plain, 4).estimate - 1.0),
+            plain.total(1),
+            ours.total(1)
+        );
+        rows.push(case(Row::seen("1.4", measure, ratio(&ours, &plain, 0), " x").note(told)));
+        if plain.total(1) >= 30.0 {
+            let measure = "timeouts over those of plain slow start, 1, 3 and 10 MB and all RTTs";
+            rows.push(case(Row::seen("1.5", measure, ratio(&ours, &plain, 1), " x")));
+        }
+        if plain.total(3) > 0.0 {
+            let difference = bootstrap(plain.seeds.len(), |units| {
+                let share = |pool: &Pool| 100.0 * (1.0 - sum(units, |i| pool.seeds[i][3]) / sum(units, |i| pool.seeds[i][2]).max(1.0));
+                share(&ours) - share(&plain)
+            });
+            let measure = "recoveries that end without a timeout, less those of plain slow start, 1, 3 and 10 MB";
+            let told = format!("{:.1} % with plain slow start, {:.1} % with -03", plain.success(), ours.success());
+            rows.push(case(Row::seen("1.6", measure, difference, " points").note(told)));
+        }
+    }
+    Ok(rows)
+}
+
+/// Gains of mean goodput at one RTT.
+pub struct Gains {
+    pub rtt: u64,
+    /// Bytes and percent.
+    pub by_size: Vec<(f64, f64)>,
+}
+
+/// Gains as a sweep.
+pub fn told(gains: &Gains) -> Vec<(String, String)> {
+    let one = |(bytes, gain): &(f64, f64)| {
+        let bdp = bytes / (gains.rtt as f64 * 12_500.0);
+        (format!("{} ms, {} MB ({bdp:.1} BDP)", gains.rtt, bytes / 1e6), format!("{gain:+.1} %"))
+    };
+    gains.by_size.iter().map(one).collect()
+}
+
+/// Gain of mean goodput by size on a finer grid, one flow: which size is hit by the overshoot differs from RTT to RTT.
+pub fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Bad> {
+    effort.tell("hystart++: a finer grid of sizes");
+    let (host, seeds) = (hosts_of_tcp("windows")?, effort.either(2, 6));
+    let sizes = [1_500_000, 2_000_000, 2_500_000, 3_500_000, 4_000_000, 5_000_000, 6_000_000, 8_000_000, 15_000_000, 20_000_000];
+    let path = Path::parse(&format!("hystart++-{rtt}ms"))?;
+    let cells = sizes.map(|bytes| Ground { host, limit: Nanos::from_secs(300), ..Ground::new(path.clone(), bytes) });
+    let times = grid(effort, "hystart++: a finer grid of sizes", &cells, &[PLAIN, DRAFT03], seeds, |_, outcome| {
+        outcome.delivered_after.map_or(f64::NAN, |after| after.0 as f64)
+    })?;
+    let all: Vec<usize> = (0..seeds as usize).collect();
+    let gain = |(cell, bytes): (usize, &u64)| {
+        let gain = mean(&all, |i| times.of(cell, 0)[i]) / mean(&all, |i| times.of(cell, 1)[i]) - 1.0;
+        (*bytes as f64, 100.0 * gain)
+    };
+    Ok(Gains { rtt, by_size: sizes.iter().enumerate().map(gain).collect() })
+}
+
+/// Row 1.9 on connections of ours: the histogram of timeouts has to shift down.
+pub fn histogram(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+    let connections = effort.connections(4_000, 60_000);
+    effort.tell(&format!("hystart++: timeouts of {connections} web connections"));
+    let (knobs, _) = fit_web(connections / 2)?;
+    let run = |arm| serve(Service::Web, knobs, Server { arm, preset: "windows", early: None }, connections);
+    let (plain, ours) = (run(PLAIN)?, run(DRAFT03)?);
+    let share = |all: &[Counted], few: f64| 100.0 * all.iter().filter(|one| one.rtos < few).count() as f64 / all.len() as f64;
+    let moved = |from: f64, to: f64| {
+        let pairs = plain.iter().zip(&ours).filter(|(plain, ours)| plain.rtos.total_cmp(&from).is_eq() && ours.rtos.total_cmp(&to).is_eq());
+        100.0 * pairs.count() as f64 / plain.len() as f64
+    };
+    let change = bootstrap(plain.len(), |units| mean(units, |i| ours[i].rtos) - mean(units, |i| plain[i].rtos));
+    let told = format!(
+        "fewer than 2 timeouts: {:.2} % of connections with plain slow start, {:.2} % with -03; from 1 to 0: {:.2} %, from 0 to 1: {:.2} %, \
+         from 2 to 1: {:.2} %, from 1 to 2: {:.2} %",
+        share(&plain, 2.0),
+        share(&ours, 2.0),
+        moved(1.0, 0.0),
+        moved(0.0, 1.0),
+        moved(2.0, 1.0),
+        moved(1.0, 2.0)
+    );
+    let measure = "timeouts per connection, -03 less plain slow start";
+    let row = Row::gated("1.9", Gate::Band, measure, change, "", Accept::Below(0.0)).case(format!("{connections} web connections"));
+    Ok(vec![row.note(told).assuming(&["controller", "windows", "W-WEB", "P-US"])])
+}

@@ -1,0 +1,130 @@
+//! Laboratory cases: cells (path, object, hosts) x arms x seeds, side by side on all cores, in order.
+
+use super::Effort;
+use firstflight::arm::ArmController;
+use firstflight::controller::Config;
+use firstflight::{Nanos, Seq, Time};
+use firstflight_lab::arms::{NamedArm, parse_arms};
+use firstflight_lab::error::Bad;
+use firstflight_lab::trial::{Ground, rtt_jitter};
+use firstflight_path::Path;
+use firstflight_sim::{App, FlowPlan, JITTER, Nobody, Observer, Outcome, Setup, Shared, SharedOutcome, run, run_flows};
+use rayon::prelude::*;
+
+/// One arm by its text.
+pub fn arm(text: &str) -> Result<NamedArm, Bad> {
+    parse_arms(text)?.pop().ok_or_else(|| Bad(format!("`{text}` is no arm")))
+}
+
+fn controller(ground: &Ground, arm: &NamedArm, start: Nanos) -> ArmController {
+    let config = Config { initial_window: u64::from(ground.iw) * ground.host.mss(), ..ground.host.config() };
+    arm.arm.controller(config, ground.oracle_exit(), Time(start.0), Seq(0))
+}
+
+fn burst(ground: &Ground, arm: &NamedArm) -> u64 {
+    u64::from(arm.arm.sender.burst.unwrap_or(ground.burst)) * ground.host.mss()
+}
+
+/// The path of a ground with up to half a millisecond more, by the seed.
+fn jittered(ground: &Ground, seed: u64) -> Path {
+    let path = ground.path.clone();
+    let rtt = path.rtt() + rtt_jitter(seed);
+    path.with_rtt(rtt)
+}
+
+/// One trial on a ground whose RTT is varied by the seed, with somebody watching.
+pub fn watch(ground: &Ground, arm: &NamedArm, seed: u64, observer: &mut impl Observer) -> Result<Outcome, Bad> {
+    let path = &jittered(ground, seed);
+    let &Ground { host, bytes: object, limit, .. } = ground;
+    let setup = Setup { path, host, pacer_burst: burst(ground, arm), object, limit, seed, path_index: 0 };
+    Ok(run(&setup, controller(ground, arm, Nanos::ZERO), observer)?)
+}
+
+/// A flow among others.
+pub struct Sender<'a> {
+    /// Its arm.
+    pub arm: &'a NamedArm,
+    /// What it carries.
+    pub app: App,
+    /// When it starts.
+    pub start: Nanos,
+}
+
+/// Whether the seed also varies the path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Vary {
+    /// Up to half a millisecond more RTT: laboratory cases, where nothing else is random.
+    Rtt,
+    /// The path is what was drawn; the number says which of a population it is.
+    Nothing(u64),
+}
+
+/// Flows together on the path of a ground; its object size does not matter.
+pub fn together(ground: &Ground, senders: Vec<Sender<'_>>, seed: u64, vary: Vary, sample: Option<Nanos>) -> Result<SharedOutcome, Bad> {
+    together_watched(ground, senders, seed, vary, sample, &mut Nobody)
+}
+
+/// The same with somebody watching.
+pub fn together_watched(
+    ground: &Ground,
+    senders: Vec<Sender<'_>>,
+    seed: u64,
+    vary: Vary,
+    sample: Option<Nanos>,
+    observer: &mut impl Observer,
+) -> Result<SharedOutcome, Bad> {
+    let (path, path_index) = match vary {
+        Vary::Rtt => (jittered(ground, seed), 0),
+        Vary::Nothing(index) => (ground.path.clone(), index),
+    };
+    let &Ground { host, limit, .. } = ground;
+    let shared = Shared { path: &path, host, limit, seed, path_index, sample, jitter: JITTER };
+    let plans = senders.into_iter().map(|Sender { arm, app, start }| {
+        let controller = controller(ground, arm, start);
+        FlowPlan { controller, pacer_burst: burst(ground, arm), app, start, rtt_extra: Nanos::ZERO }
+    });
+    Ok(run_flows(&shared, plans.collect(), observer)?)
+}
+
+/// What trials gave, by cell, arm and seed.
+pub struct Grid<T> {
+    arms: usize,
+    seeds: usize,
+    values: Vec<T>,
+}
+
+impl<T> Grid<T> {
+    /// All seeds of one arm in one cell.
+    pub fn of(&self, cell: usize, arm: usize) -> &[T] {
+        let from = (cell * self.arms + arm) * self.seeds;
+        &self.values[from..from + self.seeds]
+    }
+}
+
+/// Runs every arm in every cell with every seed and keeps what `read` takes from each.
+pub fn grid<T: Send>(
+    effort: &Effort<'_>,
+    what: &str,
+    cells: &[Ground],
+    arms: &[&str],
+    seeds: u32,
+    read: impl Fn(&Ground, &Outcome) -> T + Sync,
+) -> Result<Grid<T>, Bad> {
+    effort.tell(what);
+    let named: Vec<NamedArm> = arms.iter().map(|text| arm(text)).collect::<Result<_, Bad>>()?;
+    let jobs: Vec<(usize, usize, u64)> = (0..cells.len())
+        .flat_map(|cell| (0..named.len()).flat_map(move |arm| (1..=u64::from(seeds)).map(move |seed| (cell, arm, seed))))
+        .collect();
+    let values = jobs
+        .into_par_iter()
+        .with_max_len(1)
+        .map(|(cell, arm, seed)| watch(&cells[cell], &named[arm], seed, &mut Nobody).map(|outcome| read(&cells[cell], &outcome)))
+        .collect::<Result<Vec<T>, Bad>>()?;
+    Ok(Grid { arms: named.len(), seeds: seeds as usize, values })
+}
+
+/// Runs something once per seed, side by side, and keeps the order.
+pub fn each_seed<T: Send>(seeds: u32, run: impl Fn(u64) -> Result<T, Bad> + Send + Sync) -> Result<Vec<T>, Bad> {
+    let seeds: Vec<u64> = (1..=u64::from(seeds)).collect();
+    seeds.into_par_iter().with_max_len(1).map(run).collect()
+}

@@ -1,0 +1,87 @@
+//! The first cut after slow start: a remark in the issues of neqo.
+
+use super::lab::grid;
+use super::sample::mean;
+use super::{Assumption, Effort, Item, Measured, Row, Source};
+use firstflight_lab::error::Bad;
+use firstflight_lab::trial::Ground;
+use firstflight_path::Path;
+use firstflight_sim::Outcome;
+
+/// The issue.
+pub const SOURCE: Source = Source {
+    name: "neqo",
+    document: "mozilla/neqo issue 3162, November 2025",
+    stated: "neqo's simulator, an upload of 10 MiB over 50 Mbit/s and 40 ms of latency, plain slow start, CUBIC, the first cut by 0.7, 0.5 and 0.4; pictures of the window",
+    items: ITEMS,
+    assumptions: ASSUMPTIONS,
+    measure: measured,
+};
+
+const ITEMS: &[Item] = &[Item {
+    id: "6.1",
+    gates: "Q",
+    published: "first cut to 0.7, 0.5, 0.4 of the window: 25.48, 23.00, 35.32 Mbit/s; losses in three, two, one round",
+}];
+
+const ASSUMPTIONS: &[Assumption] = &[
+    Assumption { name: "host", value: "QUIC, 1472-byte datagrams, IW 10, paced, ACK every 2nd packet or after 25 ms" },
+    Assumption {
+        name: "not-stated",
+        value: "the queue, whether 40 ms is the round trip or one way, the recovery's sending rule, how the rate was taken: all swept",
+    },
+];
+
+/// The three cuts.
+const CUTS: [&str; 3] = ["0.7", "0.5", "0.4"];
+const PUBLISHED: [f64; 3] = [25.48, 23.0, 35.32];
+
+/// Goodput in Mbit/s and recoveries.
+fn seen(ground: &Ground, outcome: &Outcome) -> (f64, f64) {
+    let rate = outcome.delivered_after.map_or(0.0, |after| ground.bytes as f64 * 8e3 / after.0.max(1) as f64);
+    (rate, outcome.recoveries as f64)
+}
+
+fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
+    let seeds = effort.either(1, 5);
+    let (mut points, mut orders) = (Vec::new(), 0_usize);
+    let mut nearest: Option<(f64, String)> = None;
+    for recovery in ["prr", "sack", "immediate"] {
+        let arms = CUTS.map(|cut| format!("slowstart/cubic(first={cut})/{recovery}"));
+        let (mut cells, mut names) = (Vec::new(), Vec::new());
+        for (rtt, words) in [(40, "RTT 40 ms"), (80, "40 ms each way")] {
+            for queue in ["25ms", "0.5bdp", "1bdp", "2bdp", "4bdp"] {
+                cells.push(Ground::new(Path::parse(&format!("rate=50Mbit,rtt={rtt}ms,queue={queue}"))?, 10 << 20));
+                names.push(format!("{words}, queue {queue}, {recovery}"));
+            }
+        }
+        let texts = [arms[0].as_str(), &arms[1], &arms[2]];
+        let found = grid(effort, "neqo: the first cut", &cells, &texts, seeds, seen)?;
+        for (cell, name) in names.into_iter().enumerate() {
+            let all: Vec<usize> = (0..seeds as usize).collect();
+            let of = |read: fn(&(f64, f64)) -> f64| [0, 1, 2].map(|arm| mean(&all, |i| read(&found.of(cell, arm)[i])));
+            let (rates, rounds) = (of(|one| one.0), of(|one| one.1));
+            orders += usize::from(rates[2] > rates[0] && rates[0] > rates[1]);
+            let error: f64 = rates.iter().zip(PUBLISHED).map(|(ours, due)| (ours / due).ln().powi(2)).sum();
+            let told = format!(
+                "{:.2}, {:.2}, {:.2} Mbit/s; recoveries {:.1}, {:.1}, {:.1}",
+                rates[0], rates[1], rates[2], rounds[0], rounds[1], rounds[2]
+            );
+            if nearest.as_ref().is_none_or(|best| error < best.0) {
+                nearest = Some((error, format!("{name}: {told}")));
+            }
+            points.push((name, told));
+        }
+    }
+    let nearest = nearest.map_or_else(String::new, |(_, told)| told);
+    let row = Row::not_reproducible(
+        "6.1",
+        "goodput with the first cut to 0.7, 0.5, 0.4",
+        format!(
+            "neither the queue nor the direction of the 40 ms nor what recovery sends is stated; of {} set-ups tried, {orders} have the published order \
+             (0.4 > 0.7 > 0.5); nearest: {nearest}",
+            points.len()
+        ),
+    );
+    Ok(vec![row.sweep(points).assuming(&["host", "not-stated"])].into())
+}

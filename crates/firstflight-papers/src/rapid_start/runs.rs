@@ -1,0 +1,199 @@
+//! The runs behind the plots of the Rapid Start slides (IETF 125), and how their claims are measured.
+
+use firstflight::{Nanos, Time};
+use firstflight_lab::arms::{NamedArm, parse_arms};
+use firstflight_lab::record::{Moment, Recorder};
+use firstflight_lab::trial::Ground;
+use firstflight_path::Path;
+use firstflight_sim::{Episode, Event, Observer, Outcome, Setup, run};
+use rayon::prelude::*;
+
+/// Idle round trip of the plotted path, and the round trip when its queue is full, ns.
+pub const RTT: u64 = 30_000_000;
+pub const FULL_RTT: u64 = 60_000_000;
+/// Bytes of one packet as the window counts them and as the link does.
+pub const WINDOW_PACKET: u64 = 1472;
+pub const WIRE_PACKET: u64 = 1500;
+/// What the path and its queue hold, in window bytes: 750 000 B on the wire, of which 1472 in 1500 count.
+pub const FULL_BDP: f64 = 736_000.0;
+/// Packets that the link sends in a second.
+const LINK_PACKETS: f64 = 100e6 / 8.0 / WIRE_PACKET as f64;
+
+/// The arms that the slides compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Paced slow start whose first cut is by half.
+    HalfCut,
+    /// Paced slow start whose first cut is by the controller's own factor.
+    BetaCut,
+    /// Rapid Start without its jump.
+    NoJump,
+    /// Rapid Start.
+    Jump,
+}
+
+/// One plotted run.
+pub struct Run {
+    pub kind: Kind,
+    /// Decrease factor, in tenths.
+    pub tenths: u32,
+    pub reno: bool,
+    pub arm: String,
+    pub outcome: Outcome,
+    pub record: Recorder,
+}
+
+/// Paced recovery of every arm uses slow start's gain of 2: the default of 5/4 would hide the burst that the slides show.
+pub fn arm_text(kind: Kind, beta: &str, avoidance: &str) -> String {
+    let sender = "@(iw=30,recgain=2)";
+    match kind {
+        Kind::HalfCut => format!("slowstart/{avoidance}(beta={beta},first=0.5)/immediate{sender}"),
+        Kind::BetaCut => format!("slowstart/{avoidance}(beta={beta})/immediate{sender}"),
+        Kind::NoJump => format!("rapid(jump=off)/{avoidance}(beta={beta}){sender}"),
+        Kind::Jump => format!("rapid/{avoidance}(beta={beta}){sender}"),
+    }
+}
+
+/// Three seconds of an object that does not end in them.
+pub fn ground() -> Ground {
+    Ground { limit: Nanos::from_secs(3), ..Ground::new(Path::parse("rapid-slide").expect("a built-in path"), 60_000_000) }
+}
+
+/// One arm on a ground, every event and signal kept.
+pub fn run_arm(ground: &Ground, text: &str) -> (Outcome, Recorder) {
+    let named: NamedArm = parse_arms(text).expect("a valid arm").remove(0);
+    let mut record = Recorder::with_signals();
+    let outcome = ground.run(&named, 1, Some(&mut record)).expect("the path carries full packets");
+    (outcome, record)
+}
+
+/// Every run: both factors, both congestion avoidances, four arms (with a factor of one half both cuts are the same).
+pub struct Runs(Vec<Run>);
+
+impl Runs {
+    /// Runs them all.
+    pub fn all() -> Runs {
+        let mut jobs = Vec::new();
+        for reno in [true, false] {
+            for (beta, tenths) in [("0.7", 7), ("0.5", 5)] {
+                for kind in [Kind::HalfCut, Kind::BetaCut, Kind::NoJump, Kind::Jump] {
+                    if kind == Kind::BetaCut && tenths == 5 {
+                        continue;
+                    }
+                    jobs.push((kind, beta, tenths, reno));
+                }
+            }
+        }
+        let run = |(kind, beta, tenths, reno)| {
+            let text = arm_text(kind, beta, if reno { "reno" } else { "cubic" });
+            let (outcome, record) = run_arm(&ground(), &text);
+            Run { kind, tenths, reno, arm: text.replace("@(iw=30,recgain=2)", ""), outcome, record }
+        };
+        Runs(jobs.into_par_iter().map(run).collect())
+    }
+
+    /// The runs of these kinds.
+    pub fn of(&self, kinds: &[Kind]) -> impl Iterator<Item = &Run> {
+        self.0.iter().filter(move |run| kinds.contains(&run.kind))
+    }
+
+    /// The run of one kind with factor 0.7 and Reno: what happens before the first loss does not depend on either.
+    pub fn before_loss(&self, kind: Kind) -> &Run {
+        self.0.iter().find(|run| run.kind == kind && run.reno && run.tenths == 7).expect("every kind runs with 0.7 and Reno")
+    }
+}
+
+impl Run {
+    pub fn beta(&self) -> f64 {
+        f64::from(self.tenths) / 10.0
+    }
+
+    /// Both runs have the same congestion avoidance with the same factor.
+    pub fn same_avoidance(&self, other: &Run) -> bool {
+        (self.reno, self.tenths) == (other.reno, other.tenths)
+    }
+
+    pub fn moments(&self) -> &[Moment] {
+        self.record.moments()
+    }
+
+    /// When packets left, ns.
+    pub fn sends(&self) -> Vec<u64> {
+        sends(self.moments())
+    }
+
+    /// The first recovery.
+    pub fn recovery(&self) -> &Episode {
+        self.outcome.episodes.first().expect("every plotted run overshoots")
+    }
+
+    /// Window at recovery entry over the full BDP.
+    pub fn overshoot(&self) -> f64 {
+        self.recovery().cwnd_before as f64 / FULL_BDP
+    }
+
+    /// Smallest amount waiting at the bottleneck within `[from, to)`, bytes, from the senders' and the ACKs' point of view.
+    pub fn least_queue(&self, from: u64, to: u64) -> u64 {
+        self.moments().iter().filter(|m| (from..to).contains(&m.state.now.0)).map(|m| m.state.queue).min().unwrap_or(0)
+    }
+}
+
+/// When packets left, ns.
+pub fn sends(moments: &[Moment]) -> Vec<u64> {
+    moments.iter().filter(|m| m.state.event == Event::Sent).map(|m| m.state.now.0).collect()
+}
+
+/// The longest time without sending that begins in `[from, to)`: its begin and end, ns.
+pub fn longest_gap(sends: &[u64], from: u64, to: u64) -> (u64, u64) {
+    let last_before = sends.partition_point(|&at| at < from);
+    let mut begin = from;
+    let mut longest = (from, from);
+    for &at in &sends[last_before..] {
+        if at - begin > longest.1 - longest.0 {
+            longest = (begin, at);
+        }
+        begin = at;
+        if at >= to {
+            break;
+        }
+    }
+    longest
+}
+
+/// Send rate in `[from, to)` over the link's.
+pub fn rate(sends: &[u64], from: u64, to: u64) -> f64 {
+    let packets = sends.partition_point(|&at| at < to) - sends.partition_point(|&at| at < from);
+    packets as f64 / ((to - from) as f64 / 1e9) / LINK_PACKETS
+}
+
+/// The highest rate over the link's in consecutive windows of 5 ms within `[from, to)`.
+pub fn peak_rate(sends: &[u64], from: u64, to: u64) -> f64 {
+    (from..to)
+        .step_by(5_000_000)
+        .filter(|start| start + 5_000_000 <= to)
+        .map(|start| rate(sends, start, start + 5_000_000))
+        .fold(0.0, f64::max)
+}
+
+/// Runs a controller of the test's own on the plotted path.
+pub fn run_controller<S: firstflight::startup::Startup + Clone + std::fmt::Debug>(
+    controller: firstflight::controller::Controller<S, firstflight::avoidance::AnyAvoidance, firstflight::recovery::AnyRecovery>,
+    observer: &mut impl Observer,
+) -> Outcome {
+    let ground = ground();
+    let setup = Setup {
+        path: &ground.path,
+        host: ground.host,
+        pacer_burst: 2 * WINDOW_PACKET,
+        object: ground.bytes,
+        limit: ground.limit,
+        seed: 1,
+        path_index: 0,
+    };
+    run(&setup, controller, observer).expect("the path carries full packets")
+}
+
+/// Milliseconds.
+pub fn ms(from: Time, to: Time) -> f64 {
+    to.since(from).0 as f64 / 1e6
+}

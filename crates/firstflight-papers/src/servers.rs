@@ -1,0 +1,215 @@
+//! Connections of web and video servers in 2011: the populations `us-web`, `us-small` and `in-video` with their knobs turned, and how
+//! many connections run under an arm.
+
+use super::lab::{Sender, Vary, arm, together};
+use firstflight::Nanos;
+use firstflight::detection::early_retransmit;
+use firstflight::detection::presets::Preset;
+use firstflight_lab::error::Bad;
+use firstflight_lab::population::{Distribution, Population, Shape, Unit, Variable, builtin};
+use firstflight_lab::trial::{Ground, Hosts};
+use firstflight_path::random::{Purpose, Stream, uniform};
+use firstflight_sim::{Outcome, tcp};
+use rayon::prelude::*;
+
+/// Seed of every population: all arms meet the same draws.
+const SEED: u64 = 1;
+
+/// What is calibrated, and what a row changes; everything else stands in the population's file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Knobs {
+    /// Probability to enter the bad state, per packet.
+    pub g: f64,
+    /// Mean packets in the bad state, and loss in it, where a row changes the file's.
+    pub bursts: Option<(f64, f64)>,
+    /// Share of packets that are overtaken.
+    pub reordered: f64,
+    /// Share of paths with a policer.
+    pub policed: f64,
+    /// Sizes of the responses over the file's.
+    pub sizes: Option<f64>,
+    /// Loss of single packets instead of bursts, and a queue of two BDP on every path: the negative control.
+    pub independent: bool,
+}
+
+/// What is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// W-WEB on P-US.
+    Web,
+    /// W-SMALL on P-US.
+    Small,
+    /// W-VIDEO on P-IN.
+    Video,
+}
+
+impl Service {
+    /// The file with these knobs.
+    fn population(self, knobs: Knobs) -> Result<Population, Bad> {
+        let name = match self {
+            Service::Web => "us-web",
+            Service::Small => "us-small",
+            Service::Video => "in-video",
+        };
+        let mut population = builtin::population(name).ok_or_else(|| Bad(format!("the population `{name}` is missing")))??;
+        for group in &mut population.groups {
+            if let Some(bursts) = &mut group.bursts {
+                bursts.g = knobs.g;
+                (bursts.packets, bursts.h) = knobs.bursts.unwrap_or((bursts.packets, bursts.h));
+            }
+            if let Some(reordering) = &mut group.reordering {
+                reordering.share = knobs.reordered;
+            }
+            if let Some(policer) = &mut group.policer {
+                policer.share = knobs.policed;
+            }
+            if let (Some(factor), Some(size)) = (knobs.sizes, group.get(Variable::Size)) {
+                let larger = size.times(factor);
+                group.set(Variable::Size, larger);
+            }
+            if knobs.independent {
+                let constant = |value, unit| Distribution { shape: Shape::Constant(value), unit };
+                (group.bursts, group.policer, group.floor_packets) = (None, None, 20);
+                group.set(Variable::Loss, constant(knobs.g, Unit::Ratio));
+                group.set(Variable::Buffer, constant(2.0, Unit::Bdp));
+            }
+        }
+        Ok(population)
+    }
+}
+
+/// An arm of these experiments: the controller, and early retransmit where the kernel of the time leaves it to us.
+#[derive(Clone, Copy, Debug)]
+pub struct Server {
+    pub arm: &'static str,
+    pub preset: &'static str,
+    pub early: Option<early_retransmit::Options>,
+}
+
+impl Server {
+    pub const fn linux26(arm: &'static str) -> Server {
+        Server { arm, preset: "linux26", early: None }
+    }
+}
+
+/// One response of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Served {
+    pub bytes: u64,
+    /// From its first byte sent until its last one is acknowledged.
+    pub ms: f64,
+    /// At least one of its segments was dropped.
+    pub hit: bool,
+}
+
+/// What one connection counted.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    pub responses: Vec<Served>,
+    pub segments: f64,
+    pub dropped: f64,
+    pub repeats: f64,
+    pub lost_repeats: f64,
+    pub rtos: f64,
+    pub recoveries: f64,
+    pub timed_out: f64,
+    pub below: f64,
+    pub slow_starts: f64,
+    pub recovering_ms: f64,
+    pub early: f64,
+    pub early_spurious: f64,
+    /// Window at the end of the first recovery that no timeout ended, segments.
+    pub first_exit: Option<f64>,
+}
+
+impl Counted {
+    fn of(outcome: &Outcome) -> Counted {
+        let served =
+            |part: &firstflight_sim::Part| Some(Served { bytes: part.bytes(), ms: part.latency()?.0 as f64 / 1e6, hit: part.dropped > 0 });
+        let took = outcome.episodes.iter().filter_map(|episode| Some(episode.end?.since(episode.start).0 as f64 / 1e6));
+        Counted {
+            responses: outcome.parts.iter().filter_map(served).collect(),
+            segments: outcome.packets_sent as f64,
+            dropped: outcome.packets_dropped as f64,
+            repeats: outcome.retransmissions as f64,
+            lost_repeats: outcome.lost_retransmissions as f64,
+            rtos: outcome.rtos as f64,
+            recoveries: outcome.recoveries as f64,
+            timed_out: outcome.recoveries_timed_out as f64,
+            below: outcome.recoveries_below_ssthresh as f64,
+            slow_starts: outcome.slow_starts_after_recovery as f64,
+            recovering_ms: took.sum(),
+            early: outcome.early_retransmits as f64,
+            early_spurious: outcome.early_retransmits_spurious as f64,
+            first_exit: outcome.episodes.first().filter(|first| first.end.is_some()).map(|first| first.cwnd_after as f64 / 1448.0),
+        }
+    }
+}
+
+/// Runs so many connections under one arm.
+pub fn serve(service: Service, knobs: Knobs, server: Server, connections: u32) -> Result<Vec<Counted>, Bad> {
+    let named = arm(server.arm)?;
+    let preset = |name: &str| Preset::named(name).copied().ok_or_else(|| Bad(format!("no preset `{name}`")));
+    let (sack, plain) = (preset(server.preset)?, preset("reno")?);
+    let population = service.population(knobs)?;
+    (0..u64::from(connections))
+        .into_par_iter()
+        .map(|index| {
+            // One connection in 25 has no SACK.
+            let plain_host = uniform(Stream::new(SEED, index, Purpose::Class).value(2)) < 0.04;
+            let preset = if plain_host { plain } else { sack };
+            let host = tcp::Host { early_retransmit: server.early, ..tcp::Host::with_preset(preset) };
+            let drawn = population.draw(SEED, index);
+            let path = population.path(&drawn)?;
+            let ground = Ground { host: Hosts::from(host), limit: Nanos::from_secs(900), ..Ground::new(path, 1) };
+            let sender = Sender { arm: &named, app: population.app(&drawn, SEED), start: Nanos::ZERO };
+            let done = together(&ground, vec![sender], SEED, Vary::Nothing(index), None)?;
+            Ok(done.flows.first().map(Counted::of).unwrap_or_default())
+        })
+        .collect()
+}
+
+/// A pooled sum over connections.
+pub fn total(all: &[Counted], read: fn(&Counted) -> f64) -> f64 {
+    all.iter().map(read).sum()
+}
+
+/// The knob for which a rising measure comes nearest to its target: bisection of the logarithm.
+pub fn calibrate(bounds: (f64, f64), target: f64, steps: u32, mut measure: impl FnMut(f64) -> Result<f64, Bad>) -> Result<f64, Bad> {
+    let (mut low, mut high) = (bounds.0.ln(), bounds.1.ln());
+    for _ in 0..steps {
+        let middle = f64::midpoint(low, high);
+        if measure(middle.exp())? < target {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(f64::midpoint(low, high).exp())
+}
+
+/// Share of responses with a dropped segment, percent.
+pub fn hit_share(all: &[Counted]) -> f64 {
+    let (hit, served) =
+        all.iter().flat_map(|one| &one.responses).fold((0.0, 0.0), |(hit, n), one| (hit + f64::from(u8::from(one.hit)), n + 1.0));
+    100.0 * hit / f64::max(served, 1.0)
+}
+
+/// The knobs at rest: what the file says, no loss, nothing overtaken, nothing policed.
+pub const FILE: Knobs = Knobs { g: 0.0, bursts: None, reordered: 0.0, policed: 0.0, sizes: None, independent: false };
+/// Share of responses with losses that the slides state, percent.
+pub const HIT_TARGET: f64 = 6.1;
+/// The baseline of that fit.
+pub const LINUX: Server = Server::linux26("slowstart/cubic/halving");
+
+/// The fitted loss, and the residual of the fit.
+pub fn fit_web(connections: u32) -> Result<(Knobs, f64), Bad> {
+    fit_web_from(FILE, connections)
+}
+
+/// The same from other bursts.
+pub fn fit_web_from(base: Knobs, connections: u32) -> Result<(Knobs, f64), Bad> {
+    let measure = |g: f64| serve(Service::Web, Knobs { g, ..base }, LINUX, connections).map(|all| hit_share(&all));
+    let g = calibrate((1e-5, 0.1), HIT_TARGET, 9, measure)?;
+    Ok((Knobs { g, ..base }, measure(g)? - HIT_TARGET))
+}
