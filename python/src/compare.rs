@@ -9,7 +9,7 @@ use firstflight_lab::compare::Keep;
 use firstflight_lab::report::Value as Cell;
 use firstflight_lab::table::{figure, table};
 use firstflight_lab::trial::ms;
-use firstflight_lab::{Bad, Ground, Hosts, Plan, Testbed, hosts_of_tcp, size};
+use firstflight_lab::{Bad, Hosts, Plan, Scenario, Testbeds, hosts_of_tcp, size};
 use firstflight_path::Path;
 use pyo3::prelude::*;
 use std::ops::RangeInclusive;
@@ -43,13 +43,6 @@ pub fn hosts(transport: &str, detection: Option<&str>) -> PyResult<Hosts> {
     }
 }
 
-fn testbed(name: &str) -> PyResult<Testbed> {
-    let all = [Testbed::Sim, Testbed::Quic, Testbed::Linux];
-    let testbed = all.into_iter().find(|testbed| testbed.name() == name);
-    let testbed = testbed.ok_or_else(|| refuse(format!("on {name}: unknown value; allowed: sim, quic, linux")))?;
-    testbed.check().map(|()| testbed).map_err(|bad| refused(&bad))
-}
-
 /// Compares arms on a path. Numbers come as text, as on the command line.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the options of a command")]
@@ -69,14 +62,15 @@ pub fn compare(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Comparison> {
     let fault = Fault::default();
+    let testbed = Testbeds::default().find(on).map_err(|bad| refused(&bad))?;
     let plan = Plan {
         arms: arms(given, &fault)?,
-        ground: Ground {
-            testbed: testbed(on)?,
+        testbed,
+        scenario: Scenario {
             iw: count("iw", iw, 1..=1000, "packets")? as u32,
             limit: time_limit(limit, 86_400)?,
-            host: hosts(transport, detection)?,
-            ..Ground::new(
+            host: testbed.info().only_hosts().map_or_else(|| hosts(transport, detection), Ok)?,
+            ..Scenario::new(
                 Path::parse(path).map_err(|error| refuse(error.to_string()))?,
                 size::parse(bytes).map_err(|line| refuse(format!("bytes {bytes}: {line}")))?,
             )

@@ -6,32 +6,23 @@ use crate::run::{Speech, command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
 use crate::traces::Outputs;
 use crate::{Done, sharing, size};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use firstflight::Nanos;
 use firstflight_lab::compare::{Keep, Takes};
 use firstflight_lab::sharing::SharingPlan;
 use firstflight_lab::table::{figure, table};
-use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Ground, Plan, Testbed, hosts_of_tcp, parse_arms};
+use firstflight_lab::testbed::{BUILT_IN, quic_real};
+use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Plan, Scenario, Testbed, parse_arms};
 use firstflight_path::{DEFAULT, Path};
 use std::path::PathBuf;
-
-/// Where trials run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Named {
-    /// The simulator
-    Sim,
-    /// Real QUIC stacks
-    Quic,
-    /// Real Linux TCP
-    Linux,
-}
 
 #[derive(Args, Debug)]
 pub struct Options {
     /// Testbed
-    #[arg(long, value_enum, default_value = "sim")]
-    on: Named,
-    /// With --on quic: over real sockets and a relay, in real time, one trial after the other
+    #[arg(long, value_parser = testbeds(), default_value = "sim")]
+    on: &'static dyn Testbed,
+    /// With --on quic: over real sockets and a relay, in real time, one trial after the other: `--on quic-real`
     #[arg(long)]
     real: bool,
     #[command(flatten)]
@@ -85,9 +76,6 @@ fn packets(text: &str) -> Result<u32, String> {
     size::count(text, 1..=1000, "packets").map(|count| count as u32)
 }
 
-/// The arms on the testbed `linux` when none are named: there is no oracle in the kernel.
-const ARMS_OF_LINUX: &str = "kernel:cubic,kernel:cubic(hystart=off),hystart++,best,search,rapid-nojump,rapid";
-
 /// What the options ask for.
 #[derive(Debug)]
 pub enum Asked {
@@ -113,14 +101,15 @@ impl Asked {
 /// One line.
 pub fn asked(options: &Options) -> Result<Asked, Bad> {
     let testbed = testbed(options.on, options.real)?;
+    let info = testbed.info();
     let plan = Plan {
-        arms: parse_arms(if testbed == Testbed::Linux && options.arms == DEFAULT_ARMS { ARMS_OF_LINUX } else { &options.arms })?,
-        ground: Ground {
-            testbed,
+        arms: parse_arms(if options.arms == DEFAULT_ARMS { info.arms } else { &options.arms })?,
+        testbed,
+        scenario: Scenario {
             iw: options.iw,
             limit: options.limit,
-            host: if testbed == Testbed::Linux { hosts_of_tcp("rack")? } else { options.speech.hosts()? },
-            ..Ground::new(Path::parse(&options.path)?, options.bytes)
+            host: info.only_hosts().map_or_else(|| options.speech.hosts(), Ok)?,
+            ..Scenario::new(Path::parse(&options.path)?, options.bytes)
         },
         seed: options.seed,
         repeat: options.repeat,
@@ -173,16 +162,21 @@ fn run_together(options: &Options, plan: &SharingPlan, to_stdout: bool) -> Resul
     Ok(sharing::unfinished(&shared).map_or(Done::Well, Done::Because))
 }
 
+/// What `--on` takes, with a line for help on each.
+pub fn testbeds() -> impl TypedValueParser<Value = &'static dyn Testbed> {
+    let values = BUILT_IN.iter().map(|testbed| PossibleValue::new(testbed.info().name).help(testbed.info().summary));
+    let by_name = |name: String| BUILT_IN.into_iter().find(|testbed| testbed.info().name == name).ok_or("no such testbed");
+    PossibleValuesParser::new(values).try_map(by_name)
+}
+
 /// The testbed that the options name, if this build has it.
-fn testbed(named: Named, real: bool) -> Result<Testbed, Bad> {
-    let testbed = match (named, real) {
-        (Named::Quic, true) => Testbed::QuicReal,
-        (Named::Sim, true) => return Err(Bad("--real: real sockets are those of `--on quic`".into())),
-        (Named::Sim, false) => Testbed::Sim,
-        (Named::Quic, false) => Testbed::Quic,
-        (Named::Linux, _) => Testbed::Linux,
+fn testbed(named: &'static dyn Testbed, real: bool) -> Result<&'static dyn Testbed, Bad> {
+    let testbed: &'static dyn Testbed = match named.info().name {
+        "sim" if real => return Err(Bad("--real: real sockets are those of `--on quic`".into())),
+        "quic" if real => &quic_real::BED,
+        _ => named,
     };
-    testbed.check().map(|()| testbed)
+    testbed.available().map(|()| testbed)
 }
 
 /// Shows a progress bar once a run has taken a second; a quick one never flickers.

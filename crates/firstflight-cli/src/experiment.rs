@@ -3,17 +3,17 @@
 //! Its keys are the options of `compare`, or of `ab` where it names a `population`: the file is read by the same parser, so that both mean
 //! the same and refuse the same. `path` and `bytes` may be lists; then every path meets every size.
 
-use crate::compare::{self, Asked, Named};
+use crate::compare::{self, Asked, testbeds};
 use crate::files::{check_folder_of_ours, check_outputs, make_folder, tame, to_stdout, write_whole};
 use crate::run::{command_line, on_threads, quoted, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
 use crate::{Done, Failed, ab, refusal, sharing};
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, Parser};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::report::{Column, Row, Table};
 use firstflight_lab::sharing::Sharing;
 use firstflight_lab::table::{figure, table};
-use firstflight_lab::{Bad, Comparison, nearest};
+use firstflight_lab::{Bad, Comparison, Testbed, nearest};
 use firstflight_path::input::{self, MOST_TEXT};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -24,9 +24,9 @@ pub struct Options {
     /// The experiment: a TOML file whose keys are the options of `compare`, or with a `population` those of `ab`
     file: PathBuf,
     /// Testbed, in place of the file's
-    #[arg(long, value_enum)]
-    on: Option<Named>,
-    /// With --on quic: over real sockets and a relay, in real time, one trial after the other
+    #[arg(long, value_parser = testbeds())]
+    on: Option<&'static dyn Testbed>,
+    /// With --on quic: over real sockets and a relay, in real time, one trial after the other: `--on quic-real`
     #[arg(long, requires = "on")]
     real: bool,
     /// Print the commands that the experiment stands for, and run nothing
@@ -90,8 +90,7 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
     }
     if let Some(on) = options.on {
         file.entries.retain(|entry| entry.key != "on" && entry.key != "real");
-        let name = on.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-        file.entries.push(Entry { key: "on".into(), line: 0, values: vec![name] });
+        file.entries.push(Entry { key: "on".into(), line: 0, values: vec![on.info().name.into()] });
         file.entries.push(Entry { key: "real".into(), line: 0, values: vec![options.real.to_string()] });
     }
     let cells = file.cells()?;
@@ -241,7 +240,7 @@ impl File {
 
     /// Runs the test on a population: `ab` does, with everything that it writes.
     fn test(&self, options: &Options) -> Result<Done, Bad> {
-        if options.on.is_some_and(|on| on != Named::Sim) {
+        if options.on.is_some_and(|on| on.info().name != "sim") {
             return Err(Bad("--on: a population is met in the simulator; choose paths for the other testbeds".into()));
         }
         let mut words = self.words(&[])?;
@@ -296,9 +295,9 @@ impl Cell {
     /// The path by its name, or as it was written, and the size.
     fn name(&self) -> String {
         let plan = self.asked.plan();
-        let path = &plan.ground.path;
+        let path = &plan.scenario.path;
         let path = if path.name().is_empty() { path.to_string() } else { path.name().to_owned() };
-        format!("{path}, {}", figure(plan.ground.bytes as f64, "bytes"))
+        format!("{path}, {}", figure(plan.scenario.bytes as f64, "bytes"))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::run::command_line;
 use crate::terminal::{CAUTION, say, whisper};
 use crate::{Done, size};
 use clap::{Args, ValueEnum};
-use firstflight_lab::{Bad, parse_arms};
+use firstflight_lab::{Bad, NamedArm, parse_arms};
 use firstflight_path::input::open;
 use firstflight_replay::replay::{Named, Replay, Settings};
 use firstflight_replay::results::{FileRow, Results};
@@ -100,11 +100,12 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
 
 /// The arms, which must be arms of ours.
 fn named(text: &str) -> Result<Vec<Named>, Bad> {
-    let arms = parse_arms(text)?;
-    if let Some(arm) = arms.iter().find(|arm| arm.kernel.is_some()) {
-        return Err(Bad(format!("arm `{}`: the kernel's own controllers cannot be replayed outside of it", arm.label)));
-    }
-    Ok(arms.into_iter().map(|arm| Named { label: arm.label, arm: arm.arm }).collect())
+    let outside = |arm: &NamedArm| Bad(format!("arm `{}`: the kernel's own controllers cannot be replayed outside of it", arm.label));
+    let ours = |named: NamedArm| match named.arm() {
+        Ok(&arm) => Ok(Named { label: named.label, arm }),
+        Err(_) => Err(outside(&named)),
+    };
+    parse_arms(text)?.into_iter().map(ours).collect()
 }
 
 /// Says what was wrong with files, and ends as they deserve.

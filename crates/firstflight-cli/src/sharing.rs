@@ -43,7 +43,7 @@ impl Together {
     /// One line.
     pub fn plan(&self, plan: Plan) -> Result<SharingPlan, Bad> {
         let app_name = self.app.clone().unwrap_or_else(|| "bulk".into());
-        let app = parse_app(&app_name, plan.ground.bytes).map_err(|what| Bad(format!("--app {app_name}: {what}")))?;
+        let app = parse_app(&app_name, plan.scenario.bytes).map_err(|what| Bad(format!("--app {app_name}: {what}")))?;
         let cross = self.cross.as_deref().map_or(Ok(Vec::new()), parse_arms)?;
         Ok(SharingPlan {
             plan,
@@ -87,7 +87,7 @@ fn parse_app(text: &str, bytes: u64) -> Result<App, String> {
 pub fn unfinished(sharing: &Sharing) -> Option<String> {
     let flows = || sharing.rows.iter().flat_map(|row| &row.flows).filter(|flow| flow.role == "arm");
     let stopped = flows().filter(|flow| !flow.flow.complete).count();
-    let limit = sharing.plan.plan.ground.limit.0 as f64 / 1e9;
+    let limit = sharing.plan.plan.scenario.limit.0 as f64 / 1e9;
     (!sharing.complete()).then(|| {
         format!(
             "{stopped} of {} flows did not finish within the limit of {limit} s of simulated time; `--limit` allows more",

@@ -164,7 +164,7 @@ impl<'a> Outputs<'a> {
     /// The path in a file's name.
     fn path(&self) -> String {
         const LONGEST: usize = 60;
-        let path = &self.plan.ground.path;
+        let path = &self.plan.scenario.path;
         let name = if path.name().is_empty() { path.to_string() } else { path.name().to_owned() };
         tame(&name).chars().take(LONGEST).collect()
     }

@@ -9,7 +9,8 @@
 mod real;
 
 use firstflight_lab::compare::Keep;
-use firstflight_lab::{Bad, Ground, Plan, Testbed, TrialRow, parse_arms};
+use firstflight_lab::testbed::{quic, sim};
+use firstflight_lab::{Bad, Plan, Scenario, Testbed, TrialRow, parse_arms};
 use firstflight_path::Path;
 
 /// Path, object in bytes, what it is for.
@@ -80,14 +81,14 @@ fn cells(row: &TrialRow) -> Cells {
     Cells {
         acked: row.acked_ms.unwrap_or(f64::NAN),
         read: row.ttlb_ms.unwrap_or(f64::NAN),
-        lost: row.packets_lost,
+        lost: row.packets_lost.unwrap_or_default(),
         exit: row.exit.as_ref().map_or("none".into(), |exit| format!("{} {:.0} ms {:.2}", exit.reason, exit.time_ms, exit.bdp_ratio)),
     }
 }
 
-fn trials(path: &str, bytes: u64, testbed: Testbed, burst: u32) -> Result<Vec<TrialRow>, Bad> {
-    let ground = Ground { testbed, burst, ..Ground::new(Path::parse(path)?, bytes) };
-    Ok(Plan { arms: parse_arms(ARMS)?, ground, seed: 1, repeat: 1 }.run(Keep::Rows, &|| {})?.rows)
+fn trials(path: &str, bytes: u64, testbed: &'static dyn Testbed, burst: u32) -> Result<Vec<TrialRow>, Bad> {
+    let scenario = Scenario { burst, ..Scenario::new(Path::parse(path)?, bytes) };
+    Ok(Plan { testbed, ..Plan::new(parse_arms(ARMS)?, scenario) }.run(Keep::Rows, &|| {})?.rows)
 }
 
 /// How far `b` is from `a`, in bold above 5 %.
@@ -104,8 +105,8 @@ fn main() -> Result<(), Bad> {
             "| arm | acked sim, ms | sim 10 | quic | quic to sim | read sim, ms | quic | quic to sim | lost sim | sim 10 | quic | exit sim | sim 10 | quic |"
         );
         println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---|---|");
-        let ours = Ground::new(Path::parse(path)?, bytes).burst;
-        let columns = [(Testbed::Sim, ours), (Testbed::Sim, BUCKET), (Testbed::Quic, ours)];
+        let ours = Scenario::new(Path::parse(path)?, bytes).burst;
+        let columns: [(&'static dyn Testbed, u32); 3] = [(&sim::BED, ours), (&sim::BED, BUCKET), (&quic::BED, ours)];
         let columns = columns.map(|(testbed, burst)| trials(path, bytes, testbed, burst));
         let [sim, bucket, quic] = columns;
         for ((sim, bucket), quic) in sim?.iter().zip(&bucket?).zip(&quic?) {

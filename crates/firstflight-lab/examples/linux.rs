@@ -5,7 +5,8 @@
 //! `cargo build --release -p firstflight-lab --features linux --example linux && sudo target/release/examples/linux > docs/linux-results.md`
 
 use firstflight_lab::compare::Keep;
-use firstflight_lab::{Bad, Ground, Plan, Testbed, TrialRow, hosts_of_tcp, linux, parse_arms};
+use firstflight_lab::testbed::{linux, sim};
+use firstflight_lab::{Bad, Plan, Scenario, Testbed, TrialRow, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;
 use std::fs;
 
@@ -14,6 +15,8 @@ const REPEAT: u32 = 3;
 /// Linux receivers since 4.18 collect up to 44 ACKs for up to a millisecond while there are holes. Off: an ACK per packet, as before and
 /// as in the simulator.
 const ACK_EVERY_HOLE: &[(&str, &str)] = &[("net/ipv4/tcp_comp_sack_nr", "0")];
+/// As Linux does by default.
+const COLLECTED: &[(&str, &str)] = &[];
 /// Payload of a packet, bytes.
 const MSS: f64 = 1448.0;
 
@@ -43,11 +46,21 @@ const RECOVERIES: [Pair; 6] = [
 ];
 
 /// Rows by arm, in the order of the arms.
-fn trials(testbed: Testbed, path: &str, bytes: u64, arms: &[&str], repeat: u32) -> Result<Vec<Vec<TrialRow>>, Bad> {
-    eprintln!("{} {path}, {} MB", testbed.name(), bytes as f64 / 1e6);
-    let ground = Ground { testbed, host: hosts_of_tcp("rack")?, ..Ground::new(Path::parse(path)?, bytes) };
-    let comparison = Plan { arms: parse_arms(&arms.join(","))?, ground, seed: 1, repeat }.run(Keep::Rows, &|| {})?;
-    for warning in comparison.warnings.iter().filter(|_| testbed == Testbed::Linux) {
+fn trials(
+    testbed: &'static dyn Testbed,
+    (path, bytes): (&str, u64),
+    receiver: &[(&str, &str)],
+    arms: &[&str],
+    repeat: u32,
+) -> Result<Vec<Vec<TrialRow>>, Bad> {
+    eprintln!("{} {path}, {} MB", testbed.info().name, bytes as f64 / 1e6);
+    let in_kernel = testbed.info().kernel_receiver;
+    let settings = receiver.iter().filter(|_| in_kernel).map(|&(name, value)| (name.to_owned(), value.to_owned()));
+    let plain = Scenario::new(Path::parse(path)?, bytes);
+    let scenario = Scenario { host: hosts_of_tcp("rack")?, receiver: settings.collect(), ..plain };
+    let plan = Plan { testbed, repeat, ..Plan::new(parse_arms(&arms.join(","))?, scenario) };
+    let comparison = plan.run(Keep::Rows, &|| {})?;
+    for warning in comparison.warnings.iter().filter(|_| in_kernel) {
         eprintln!("  {warning}");
     }
     Ok(comparison.rows.chunks(repeat as usize).map(<[TrialRow]>::to_vec).collect())
@@ -114,8 +127,8 @@ fn geo(wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
 }
 
 fn download(name: &str, path: &str, megabytes: u64) -> Result<(), Bad> {
-    let rows = trials(Testbed::Linux, path, megabytes * 1_000_000, &kernel(&STARTUPS), REPEAT)?;
-    let model = trials(Testbed::Sim, path, megabytes * 1_000_000, &simulated(&STARTUPS), REPEAT)?;
+    let rows = trials(&linux::BED, (path, megabytes * 1_000_000), COLLECTED, &kernel(&STARTUPS), REPEAT)?;
+    let model = trials(&sim::BED, (path, megabytes * 1_000_000), COLLECTED, &simulated(&STARTUPS), REPEAT)?;
     println!("\n### {name}, {megabytes} MB (load of the machine afterwards: {})\n", load());
     println!("| arm | seconds | exit | lost, % | simulator, s | exit there | kernel to simulator |\n|---|---:|---|---:|---:|---|---:|");
     let seconds = |row: &TrialRow| row.ttlb_ms.map(|ms| ms / 1e3);
@@ -126,7 +139,7 @@ fn download(name: &str, path: &str, megabytes: u64) -> Result<(), Bad> {
             pair.0,
             median(rows, seconds),
             exit(rows),
-            median(rows, |row| Some(row.loss_ratio * 100.0)),
+            median(rows, |row| row.loss_ratio.map(|ratio| ratio * 100.0)),
             median(model, seconds),
             exit(model),
             off(median(model, seconds), median(rows, seconds)),
@@ -164,33 +177,31 @@ fn recovery(wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
          packet behind a hole (`tcp_comp_sack_nr=0`), as those of 2011 did, or collect ACKs, as Linux does since 4.18."
     );
     let arms: Vec<&str> = kernel(&RECOVERIES).into_iter().chain([HYSTART_OFF.0]).collect();
-    let receivers = [("each", ACK_EVERY_HOLE, "an ACK per packet"), ("collected", &[], "ACKs collected (the default of Linux)")];
+    let receivers = [("each", ACK_EVERY_HOLE, "an ACK per packet"), ("collected", COLLECTED, "ACKs collected (the default of Linux)")];
     for (receiver, settings, who) in receivers {
-        linux::set_receiver(settings);
         for (name, path, bytes, what) in LOSSY.into_iter().take(if settings.is_empty() { 3 } else { LOSSY.len() }) {
             if !wanted(&format!("recovery-{receiver}-{name}")) {
                 continue;
             }
-            let rows = trials(Testbed::Linux, path, bytes, &arms, SEEDS)?;
+            let rows = trials(&linux::BED, (path, bytes), settings, &arms, SEEDS)?;
             println!("\n### {what}: `{path}`, {:.1} MB; {who} (load {})\n", bytes as f64 / 1e6, load());
             println!(
                 "| arm | sent again, % | lost again, % | slow start after, % | timeouts | seconds, median |\n|---|---:|---:|---:|---:|---:|"
             );
             for (arm, rows) in arms.iter().zip(&rows) {
-                let sum = |of: fn(&TrialRow) -> f64| rows.iter().map(of).sum::<f64>();
-                let again = sum(|row| row.retransmitted_bytes as f64 / MSS);
+                let sum = |of: fn(&TrialRow) -> Option<u64>| rows.iter().filter_map(of).sum::<u64>() as f64;
+                let again = sum(|row| row.retransmitted_bytes) / MSS;
                 println!(
                     "| `{arm}` | {:.2} | {:.2} | {:.0} | {} | {:.2} |",
-                    percent(again, sum(|row| row.packets_sent as f64)),
-                    percent(sum(|row| row.lost_retransmissions.unwrap_or(0) as f64), again),
-                    percent(sum(|row| row.slow_starts_after_recovery as f64), sum(|row| row.recoveries as f64)),
-                    sum(|row| row.rtos.unwrap_or(0) as f64),
+                    percent(again, sum(|row| row.packets_sent)),
+                    percent(sum(|row| row.lost_retransmissions), again),
+                    percent(sum(|row| row.slow_starts_after_recovery), sum(|row| row.recoveries)),
+                    sum(|row| row.rtos),
                     median(rows, |row| row.ttlb_ms.map(|ms| ms / 1e3)),
                 );
             }
         }
     }
-    linux::set_receiver(&[]);
     Ok(())
 }
 
@@ -208,18 +219,17 @@ fn agreement(_wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
          lost again is no second cut; an ACK per packet behind holes on both sides. *Read*: until the last byte was read in order.\n\
          In bold: more than 10 % apart."
     );
-    linux::set_receiver(ACK_EVERY_HOLE);
     let pairs: Vec<Pair> = STARTUPS.into_iter().filter(|pair| pair.0 != RAPID.0).chain([RAPID]).chain(RECOVERIES).collect();
     for (path, bytes) in AGREEMENT {
-        let rows = trials(Testbed::Linux, path, bytes, &kernel(&pairs), REPEAT)?;
-        let model = trials(Testbed::Sim, path, bytes, &simulated(&pairs), REPEAT)?;
+        let rows = trials(&linux::BED, (path, bytes), ACK_EVERY_HOLE, &kernel(&pairs), REPEAT)?;
+        let model = trials(&sim::BED, (path, bytes), ACK_EVERY_HOLE, &simulated(&pairs), REPEAT)?;
         println!("\n### `{path}`, {} MB (load {})\n", bytes / 1_000_000, load());
         println!(
             "| arm | read, kernel ms | simulator | | lost, kernel % | simulator | exit, kernel | simulator |\n|---|---:|---:|---:|---:|---:|---|---|"
         );
         for ((pair, rows), model) in pairs.iter().zip(&rows).zip(&model) {
             let (real, simulated) = (median(rows, |row| row.ttlb_ms), median(model, |row| row.ttlb_ms));
-            let lost = |rows: &[TrialRow]| median(rows, |row| Some(row.loss_ratio * 100.0));
+            let lost = |rows: &[TrialRow]| median(rows, |row| row.loss_ratio.map(|ratio| ratio * 100.0));
             println!(
                 "| `{}` | {real:.0} | {simulated:.0} | {} | {:.2} | {:.2} | {} | {} |",
                 pair.0,
@@ -231,7 +241,6 @@ fn agreement(_wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
             );
         }
     }
-    linux::set_receiver(&[]);
     Ok(())
 }
 

@@ -64,6 +64,7 @@ fn empty_report() -> Report {
         ),
         version: format!("firstflight {}", env!("CARGO_PKG_VERSION")),
         testbed: "sim".into(),
+        place: "in the simulator".into(),
         path: Path {
             text: text.into(),
             name: None,

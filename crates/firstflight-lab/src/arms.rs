@@ -4,42 +4,78 @@ use crate::error::{Bad, nearest};
 use crate::own::OwnStartup;
 use firstflight::arm::{AVOIDANCES, Arm, ArmError, RECOVERIES, SHORT_NAMES, STARTUPS, split_list};
 
-/// An arm with the name it was asked for by.
+/// Who sends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sender {
+    /// One of ours: startup, avoidance, recovery and sender options.
+    Arm(Arm),
+    /// A controller of the running kernel: `cubic` of `kernel:cubic`.
+    Kernel(String),
+    /// A startup that is not ours in an arm of ours.
+    Own {
+        /// The startup.
+        startup: OwnStartup,
+        /// Avoidance, recovery and sender options. Its own startup is slow start, and never runs.
+        rest: Arm,
+    },
+}
+
+/// A sender with the name it was asked for by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedArm {
     /// As typed.
     pub label: String,
     /// What it means.
-    pub arm: Arm,
-    /// A controller of the running kernel instead: `cubic` of `kernel:cubic`. `arm` is then slow start, for want of anything better.
-    pub kernel: Option<String>,
-    /// A startup that is not ours takes the place of the arm's, which is then slow start.
-    pub own: Option<OwnStartup>,
+    pub sender: Sender,
 }
 
 impl NamedArm {
     /// What it is in full: the arm with all that differs from the defaults, or the kernel's controller.
     pub fn full(&self) -> String {
-        match (&self.kernel, &self.own) {
-            (Some(name), _) => format!("{KERNEL}{name}"),
-            (None, Some(own)) => {
-                let text = self.arm.to_string();
-                format!("{}{}", own.name(), text.strip_prefix(STAND_IN).unwrap_or_default())
+        match &self.sender {
+            Sender::Arm(arm) => arm.to_string(),
+            Sender::Kernel(name) => format!("{KERNEL}{name}"),
+            Sender::Own { startup, rest } => {
+                let text = rest.to_string();
+                format!("{}{}", startup.name(), text.strip_prefix(STAND_IN).unwrap_or_default())
             }
-            (None, None) => self.arm.to_string(),
         }
+    }
+
+    /// Its parts that are ours, if any are: of a foreign startup, the rest of the arm.
+    pub fn parts(&self) -> Option<&Arm> {
+        match &self.sender {
+            Sender::Arm(arm) | Sender::Own { rest: arm, .. } => Some(arm),
+            Sender::Kernel(_) => None,
+        }
+    }
+
+    /// The arm, where all of it is ours.
+    ///
+    /// # Errors
+    /// One line for a controller of the kernel and for a foreign startup.
+    pub fn arm(&self) -> Result<&Arm, Bad> {
+        match &self.sender {
+            Sender::Arm(arm) => Ok(arm),
+            Sender::Kernel(_) => Err(self.kernel_only()),
+            Sender::Own { .. } => Err(Bad(format!("arm `{}`: its startup is not one of ours", self.label))),
+        }
+    }
+
+    pub(crate) fn kernel_only(&self) -> Bad {
+        Bad(format!("arm `{}`: the kernel's own controllers run on the testbed `linux` only", self.label))
     }
 
     /// An arm with a startup of one's own; `rest` is what would follow a startup's name: `/reno/prr@(iw=30)`, or nothing.
     ///
     /// # Errors
     /// One line if the rest is not the rest of an arm.
-    pub fn with_own(label: &str, own: OwnStartup, rest: &str) -> Result<NamedArm, Bad> {
+    pub fn with_own(label: &str, startup: OwnStartup, rest: &str) -> Result<NamedArm, Bad> {
         if !(rest.is_empty() || rest.starts_with(['/', '@'])) {
             return Err(Bad(format!("arm `{label}`: `{rest}` cannot follow a startup; allowed: /avoidance/recovery@(options)")));
         }
-        let arm = parse_arm(&format!("{STAND_IN}{rest}"))?;
-        Ok(NamedArm { label: label.to_owned(), own: Some(own), ..arm })
+        let rest = *parse_arm(&format!("{STAND_IN}{rest}"))?.arm()?;
+        Ok(NamedArm { label: label.to_owned(), sender: Sender::Own { startup, rest } })
     }
 }
 
@@ -63,12 +99,12 @@ pub fn parse_arms(text: &str) -> Result<Vec<NamedArm>, Bad> {
 fn parse_arm(text: &str) -> Result<NamedArm, Bad> {
     let label = text.trim().to_owned();
     if let Some(name) = label.strip_prefix(KERNEL) {
-        let kernel = Some(name.to_owned()).filter(|name| !name.is_empty());
-        let kernel = kernel.ok_or_else(|| Bad(format!("arm `{label}`: a controller's name follows, such as `kernel:cubic`")))?;
-        return Ok(NamedArm { arm: Arm::parse(STAND_IN).map_err(|error| Bad(error.to_string()))?, kernel: Some(kernel), own: None, label });
+        let name = Some(name.to_owned()).filter(|name| !name.is_empty());
+        let name = name.ok_or_else(|| Bad(format!("arm `{label}`: a controller's name follows, such as `kernel:cubic`")))?;
+        return Ok(NamedArm { label, sender: Sender::Kernel(name) });
     }
     match Arm::parse(text) {
-        Ok(arm) => Ok(NamedArm { label, arm, kernel: None, own: None }),
+        Ok(arm) => Ok(NamedArm { label, sender: Sender::Arm(arm) }),
         Err(error) => {
             let near = match error {
                 ArmError::UnknownStartup(name) => {

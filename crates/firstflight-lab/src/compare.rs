@@ -3,8 +3,10 @@
 use crate::arms::NamedArm;
 use crate::error::Bad;
 use crate::record::Recorder;
+use crate::scenario::Scenario;
+use crate::testbed::{self, Testbed};
 use crate::trace::{Start, Trace};
-use crate::trial::{Ground, TrialRow, ms, rtt_jitter};
+use crate::trial::{Trial, TrialRow, ms};
 use firstflight::Nanos;
 use firstflight::arm::{Arm, StartupSpec};
 use firstflight_path::Rate;
@@ -17,8 +19,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Plan {
     /// The arms, in the order of the table.
     pub arms: Vec<NamedArm>,
+    /// Where they run.
+    pub testbed: &'static dyn Testbed,
     /// Path, object and hosts.
-    pub ground: Ground,
+    pub scenario: Scenario,
     /// First seed.
     pub seed: u64,
     /// Trials per arm; repeats count the seed up and vary the RTT by up to half a millisecond.
@@ -107,6 +111,13 @@ pub struct Comparison {
     pub warnings: Vec<String>,
 }
 
+/// One trial that has run.
+struct Done {
+    row: TrialRow,
+    recorder: Option<Recorder>,
+    warnings: Vec<String>,
+}
+
 #[derive(Serialize)]
 struct JsonDocument<'a> {
     firstflight: &'static str,
@@ -116,6 +127,11 @@ struct JsonDocument<'a> {
 }
 
 impl Plan {
+    /// One trial per arm in the simulator, seed 1.
+    pub fn new(arms: Vec<NamedArm>, scenario: Scenario) -> Plan {
+        Plan { arms, testbed: &testbed::sim::BED, scenario, seed: 1, repeat: 1 }
+    }
+
     /// Runs every trial, in parallel on the current thread pool. The result does not depend on the number of threads. `tick` is
     /// called once per finished trial.
     ///
@@ -144,12 +160,14 @@ impl Plan {
         tick: &(impl Fn() + Sync),
         stop: &AtomicBool,
     ) -> Result<Comparison, Bad> {
-        if self.arms.is_empty() || self.repeat == 0 || self.ground.bytes == 0 {
+        if self.arms.is_empty() || self.repeat == 0 || self.scenario.bytes == 0 {
             return Err(Bad("nothing to compare: at least one arm, one trial and one byte are needed".into()));
         }
+        self.testbed.available()?;
+        self.arms.iter().try_for_each(|arm| self.testbed.check(&self.scenario, arm))?;
         let trials: Vec<(usize, u32)> = (0..self.arms.len()).flat_map(|arm| (0..self.repeat).map(move |round| (arm, round))).collect();
         let arrived = AtomicBool::new(false);
-        let done: Vec<(TrialRow, Option<Recorder>)> = trials
+        let done: Vec<Done> = trials
             .into_par_iter()
             .map(|(arm, round)| {
                 if stop.load(Ordering::Relaxed) {
@@ -160,39 +178,40 @@ impl Plan {
                 result
             })
             .collect::<Result<_, Bad>>()?;
-        let (rows, records): (Vec<_>, Vec<_>) = done.into_iter().unzip();
-        let records = records.into_iter().flatten().collect();
         if !arrived.into_inner() {
             return Err(self.nothing_arrives());
         }
-        let warnings = self.warnings(&rows);
+        let (mut rows, mut records, mut warnings) = (Vec::with_capacity(done.len()), Vec::new(), Vec::new());
+        for trial in done {
+            rows.push(trial.row);
+            records.extend(trial.recorder);
+            warnings.extend(trial.warnings);
+        }
+        warnings.extend(self.warnings(&rows));
         Ok(Comparison { plan: self.clone(), rows, records, warnings })
     }
 
     fn nothing_arrives(&self) -> Bad {
-        Bad(format!("path {}: nothing was delivered within the limit of {} s of simulated time", self.ground.path, self.limit_s()))
+        Bad(format!("path {}: nothing was delivered within the limit of {}", self.scenario.path, self.limit_in_words()))
     }
 
     fn limit_s(&self) -> f64 {
-        ms(self.ground.limit.0) / 1e3
+        ms(self.scenario.limit.0) / 1e3
     }
 
-    fn trial(
-        &self,
-        (index, round): (usize, u32),
-        keep: Keep,
-        takes: Option<&Takes<'_>>,
-        arrived: &AtomicBool,
-    ) -> Result<(TrialRow, Option<Recorder>), Bad> {
+    fn limit_in_words(&self) -> String {
+        let clock = if self.testbed.info().in_real_time { "" } else { " of simulated time" };
+        format!("{} s{clock}", self.limit_s())
+    }
+
+    fn trial(&self, (index, round): (usize, u32), keep: Keep, takes: Option<&Takes<'_>>, arrived: &AtomicBool) -> Result<Done, Bad> {
         let arm = &self.arms[index];
         let seed = self.seed.wrapping_add(u64::from(round));
         let jittered;
-        let ground = if round == 0 {
-            &self.ground
+        let scenario = if round == 0 {
+            &self.scenario
         } else {
-            let path = self.ground.path.clone();
-            let rtt = path.rtt() + rtt_jitter(seed);
-            jittered = Ground { path: path.with_rtt(rtt), ..self.ground.clone() };
+            jittered = self.scenario.jittered(seed);
             &jittered
         };
         let mut recorder = match keep {
@@ -203,34 +222,36 @@ impl Plan {
         let kept = recorder.is_some();
         let takes = takes.filter(|takes| takes.repeats || round == 0);
         if takes.is_some() {
-            recorder = Some(recorder.unwrap_or_else(Recorder::bare).tracing(Plan::start(ground, arm, seed, round)));
+            recorder = Some(recorder.unwrap_or_else(Recorder::bare).tracing(self.start(scenario, arm, seed, round)));
         }
-        let outcome = ground.run(arm, seed, recorder.as_mut())?;
+        let outcome = self.testbed.run(scenario, arm, seed, recorder.as_mut())?;
         if let (Some(takes), Some(trace)) = (takes, recorder.as_mut().and_then(Recorder::take_trace)) {
             (takes.take)(index, round, trace)?;
         }
         let recorder = recorder.filter(|_| kept);
-        if outcome.delivered > 0 {
+        // Where nobody knows it may well have been something.
+        if outcome.delivered != Some(0) {
             arrived.store(true, Ordering::Relaxed);
         }
-        Ok((TrialRow::new(ground, arm, seed, ground.ideal(seed)?, &outcome), recorder))
+        let trial = Trial { testbed: self.testbed.info().name, scenario, arm, seed, ideal: scenario.ideal(seed)? };
+        Ok(Done { row: TrialRow::new(&trial, &outcome), recorder, warnings: outcome.warnings })
     }
 
     /// What a log begins with, as far as it is known before the controller is built.
-    fn start(ground: &Ground, arm: &NamedArm, seed: u64, round: u32) -> Start {
-        let path = &ground.path;
+    fn start(&self, scenario: &Scenario, arm: &NamedArm, seed: u64, round: u32) -> Start {
+        let path = &scenario.path;
         Start {
             arm: arm.label.clone(),
             arm_full: arm.full(),
             path: path.to_string(),
             path_name: path.name().to_owned(),
-            testbed: ground.testbed.name().to_owned(),
-            stack: ground.testbed.stacks().unwrap_or("firstflight-sim").to_owned(),
-            transport: ground.host.transport().to_owned(),
-            detection: ground.host.detection().to_owned(),
+            testbed: self.testbed.info().name.to_owned(),
+            stack: self.testbed.info().stacks.unwrap_or("firstflight-sim").to_owned(),
+            transport: scenario.host.transport().to_owned(),
+            detection: scenario.host.detection().to_owned(),
             seed,
             round,
-            object_bytes: ground.bytes,
+            object_bytes: scenario.bytes,
             rate_bps: path.rate_bps(),
             rtt: Nanos(path.rtt()),
             queue_bytes: path.queue_bytes(),
@@ -240,14 +261,6 @@ impl Plan {
 
     fn warnings(&self, rows: &[TrialRow]) -> Vec<String> {
         let mut warnings = Vec::new();
-        #[cfg(all(feature = "linux", target_os = "linux"))]
-        if self.ground.testbed == crate::Testbed::Linux {
-            warnings.extend(crate::linux::take_doubts());
-        }
-        #[cfg(all(feature = "quic", target_os = "linux"))]
-        if self.ground.testbed == crate::Testbed::QuicReal {
-            warnings.extend(crate::quic_real::take_doubts());
-        }
         let per_arm: Vec<&[TrialRow]> = rows.chunks(self.repeat as usize).collect();
         let mut told = vec![false; per_arm.len()];
         for (i, a) in per_arm.iter().enumerate() {
@@ -262,14 +275,14 @@ impl Plan {
                 told[j] = true;
             }
         }
-        let paced: Vec<bool> = self.arms.iter().map(|arm| self.ground.paced(arm)).collect();
-        for (arm, _) in self.arms.iter().zip(&paced).filter(|(arm, paced)| !**paced && needs_pacer(&arm.arm)) {
+        let paced: Vec<bool> = self.arms.iter().map(|arm| self.testbed.paced(&self.scenario, arm)).collect();
+        for (arm, _) in self.arms.iter().zip(&paced).filter(|(arm, paced)| !**paced && arm.parts().is_some_and(needs_pacer)) {
             warnings.push(format!(
                 "{} runs without a pacer here: no jump and no threefold growth; `@(pace=on)` gives it what it needs",
                 arm.label
             ));
         }
-        if self.ground.path.hides_pacing() && paced.iter().any(|&p| p != paced[0]) {
+        if self.scenario.path.hides_pacing() && paced.iter().any(|&p| p != paced[0]) {
             warnings.push(
                 "the link delivers in slots that hide pacing, and the arms differ in it: their difference here is not the pacer's".into(),
             );
@@ -277,9 +290,9 @@ impl Plan {
         let unfinished = rows.iter().filter(|row| !row.complete).count();
         if unfinished > 0 {
             warnings.push(format!(
-                "{unfinished} of {} trials did not finish within the limit of {} s of simulated time; they have no completion time",
+                "{unfinished} of {} trials did not finish within the limit of {}; they have no completion time",
                 rows.len(),
-                self.limit_s()
+                self.limit_in_words()
             ));
         }
         warnings
@@ -287,29 +300,29 @@ impl Plan {
 
     /// The experiment with every default filled in.
     pub fn resolved(&self) -> ExperimentRow {
-        let ground = &self.ground;
-        let path = &ground.path;
+        let scenario = &self.scenario;
+        let path = &scenario.path;
         ExperimentRow {
-            testbed: ground.testbed.name(),
-            stacks: ground.testbed.stacks(),
-            transport: ground.host.transport(),
-            detection: ground.host.detection(),
+            testbed: self.testbed.info().name,
+            stacks: self.testbed.info().stacks,
+            transport: scenario.host.transport(),
+            detection: scenario.host.detection(),
             path: path.to_string(),
             path_name: (!path.name().is_empty()).then(|| path.name().to_owned()),
             rate_mbps: path.rate_bps() as f64 / 1e6,
             rtt_ms: ms(path.rtt()),
             queue_bytes: path.queue_bytes(),
             bdp_bytes: path.bdp_bytes(),
-            bytes: ground.bytes,
+            bytes: scenario.bytes,
             arms: self.arms.iter().map(NamedArm::full).collect(),
             seed: self.seed,
             repeat: self.repeat,
-            iw: ground.iw,
-            burst: ground.burst,
-            datagram_bytes: ground.host.mss() as u32,
-            packet_bytes: ground.host.packet_bytes(),
-            ack_every: ground.ack_every(),
-            max_ack_delay_ms: ms(ground.host.ack_delay()),
+            iw: scenario.iw,
+            burst: scenario.burst,
+            datagram_bytes: scenario.host.mss() as u32,
+            packet_bytes: scenario.host.packet_bytes(),
+            ack_every: scenario.ack_every(),
+            max_ack_delay_ms: ms(scenario.host.ack_delay()),
             limit_s: self.limit_s(),
         }
     }
@@ -345,10 +358,10 @@ impl Comparison {
 
     /// When the first byte of the bound arrives, and the rate at which the bound rises from then on, if the path has a constant rate.
     pub fn ideal(&self) -> Option<(Nanos, u64)> {
-        let ground = Ground { bytes: 1, ..self.plan.ground.clone() };
-        let constant = matches!(ground.path.rate(), Rate::Constant(_));
-        let start = constant.then(|| ground.ideal(self.plan.seed).ok().flatten()).flatten()?;
-        Some((start, ground.path.rate_bps()))
+        let scenario = Scenario { bytes: 1, ..self.plan.scenario.clone() };
+        let constant = matches!(scenario.path.rate(), Rate::Constant(_));
+        let start = constant.then(|| scenario.ideal(self.plan.seed).ok().flatten()).flatten()?;
+        Some((start, scenario.path.rate_bps()))
     }
 }
 

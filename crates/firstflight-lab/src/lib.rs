@@ -5,17 +5,13 @@ pub mod ab;
 pub mod arms;
 pub mod compare;
 pub mod error;
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub mod linux;
+pub mod outcome;
 pub mod own;
 pub mod page;
 pub mod population;
-#[cfg(feature = "quic")]
-pub mod quic;
-#[cfg(all(feature = "quic", target_os = "linux"))]
-pub mod quic_real;
 pub mod record;
 pub mod report;
+pub mod scenario;
 pub mod sharing;
 pub mod size;
 pub mod stats;
@@ -24,10 +20,12 @@ pub mod testbed;
 pub mod trace;
 pub mod trial;
 
-pub use arms::{DEFAULT_ARMS, NamedArm, parse_arms};
+pub use arms::{DEFAULT_ARMS, NamedArm, Sender, parse_arms};
 pub use compare::{Comparison, Plan};
 pub use error::{Bad, nearest};
+pub use outcome::Outcome;
 pub use own::OwnStartup;
 pub use population::Population;
-pub use testbed::Testbed;
-pub use trial::{Ground, Hosts, TrialRow, hosts_of_tcp};
+pub use scenario::{Hosts, Scenario, hosts_of_tcp};
+pub use testbed::{Testbed, Testbeds};
+pub use trial::TrialRow;

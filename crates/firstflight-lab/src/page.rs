@@ -11,7 +11,7 @@ impl Comparison {
     pub fn report(&self, command: &str) -> Report {
         let plan = &self.plan;
         let resolved = plan.resolved();
-        let path = &plan.ground.path;
+        let path = &plan.scenario.path;
         let what = resolved.path_name.clone().unwrap_or_else(|| resolved.path.clone());
         let mut notes: Vec<Note> = self.warnings.iter().map(|text| Note { level: Level::Warning, text: text.clone() }).collect();
         notes.push(Note { level: Level::Info, text: hosts(&resolved) });
@@ -22,10 +22,11 @@ impl Comparison {
             });
         }
         Report {
-            title: format!("{} over {what}", crate::table::figure(plan.ground.bytes as f64, "bytes")),
+            title: format!("{} over {what}", crate::table::figure(plan.scenario.bytes as f64, "bytes")),
             command: command.to_owned(),
             version: format!("firstflight {}", env!("CARGO_PKG_VERSION")),
             testbed: resolved.testbed.into(),
+            place: plan.testbed.info().place.into(),
             path: Path {
                 text: resolved.path.clone(),
                 name: resolved.path_name.clone(),
@@ -36,7 +37,7 @@ impl Comparison {
                 bdp_bytes: Some(resolved.bdp_bytes),
                 full_bdp_bytes: path.full_bdp_bytes(),
             },
-            workload_bytes: plan.ground.bytes,
+            workload_bytes: plan.scenario.bytes,
             seed: plan.seed,
             repeat: plan.repeat,
             notes,
@@ -74,7 +75,7 @@ impl Comparison {
         if let Some(t_ms) = row.ttlb_ms {
             let place = points.partition_point(|point| point.t_ms < t_ms);
             if let Some(before) = place.checked_sub(1).map(|before| &points[before]) {
-                let arrival = Point { t_ms, delivered_bytes: self.plan.ground.bytes, ..*before };
+                let arrival = Point { t_ms, delivered_bytes: self.plan.scenario.bytes, ..*before };
                 points.insert(place, arrival);
             }
         }

@@ -1,12 +1,15 @@
 //! Several arms through one bottleneck at the same time, on the simulator: who starts when, what each carries, and how they share.
 
-use crate::arms::NamedArm;
+use crate::arms::{NamedArm, Sender};
 use crate::compare::{ExperimentRow, Plan};
 use crate::error::Bad;
+use crate::outcome::Outcome;
 use crate::report::{Better, Column, Row, Spread, Table, Value};
+use crate::scenario::Scenario;
 use crate::stats::Summary;
-use crate::testbed::Testbed;
-use crate::trial::{Ground, TrialRow, ms, rtt_jitter};
+use crate::testbed::{self, Testbed};
+use crate::trial::{Trial, TrialRow, ms};
+use firstflight::startup::AnyStartup;
 use firstflight::{Nanos, Seq, Time};
 pub use firstflight_sim::JITTER;
 pub use firstflight_sim::{App, Response, SharedOutcome, fairness_ppm};
@@ -27,12 +30,12 @@ pub struct SharingFlow {
     pub rtt_extra: Nanos,
 }
 
-impl Ground {
-    /// Runs flows together, until all are through or the limit is reached. The ground's object does not count, each flow has its own;
+impl Scenario {
+    /// Runs flows together, until all are through or the limit is reached. The scenario's object does not count, each flow has its own;
     /// with `sample` it is noted that often what each flow has delivered.
     ///
     /// # Errors
-    /// If the path cannot carry the host's packets, or the testbed is not the simulator.
+    /// If the path cannot carry the host's packets, or an arm cannot share it.
     pub fn run_flows(&self, flows: &[SharingFlow], seed: u64, sample: Option<Nanos>) -> Result<SharedOutcome, Bad> {
         self.run_flows_late(flows, seed, sample, JITTER)
     }
@@ -40,40 +43,38 @@ impl Ground {
     /// The same with starts and timers that are late by up to `jitter`; zero keeps all flows in step.
     ///
     /// # Errors
-    /// Those of [`Ground::run_flows`].
+    /// Those of [`Scenario::run_flows`].
     pub fn run_flows_late(&self, flows: &[SharingFlow], seed: u64, sample: Option<Nanos>, jitter: Nanos) -> Result<SharedOutcome, Bad> {
-        if self.testbed != Testbed::Sim {
-            return Err(Bad("several flows at a time run in the simulator only".into()));
+        let plans = flows.iter().map(|flow| self.flow_plan(flow)).collect::<Result<_, Bad>>()?;
+        let &Scenario { ref path, host, limit, path_index, .. } = self;
+        let shared = Shared { path, host, limit, seed, path_index, sample, jitter };
+        Ok(run_flows(&shared, plans, &mut Nobody)?)
+    }
+
+    fn flow_plan(&self, flow: &SharingFlow) -> Result<FlowPlan<AnyStartup>, Bad> {
+        let refused = |why: &str| Err(Bad(format!("arm `{}`: {why}", flow.arm.label)));
+        let arm = match &flow.arm.sender {
+            Sender::Arm(arm) => arm,
+            Sender::Kernel(_) => return refused("the kernel's own controllers run on the testbed `linux` only, one flow at a time"),
+            Sender::Own { .. } => return refused("a startup of your own has the path for itself"),
+        };
+        if arm.sender.detection.is_some() || arm.sender.early.is_some() {
+            return refused("flows that share a path share their hosts: `--detection` goes for all");
         }
-        if let Some(flow) = flows.iter().find(|flow| flow.arm.kernel.is_some()) {
-            return Err(Bad(format!(
-                "arm `{}`: the kernel's own controllers run on the testbed `linux` only, one flow at a time",
-                flow.arm.label
-            )));
-        }
-        if let Some(flow) = flows.iter().find(|flow| flow.arm.own.is_some()) {
-            return Err(Bad(format!("arm `{}`: a startup of your own has the path for itself", flow.arm.label)));
-        }
-        if let Some(flow) = flows.iter().find(|flow| flow.arm.arm.sender.detection.is_some() || flow.arm.arm.sender.early.is_some()) {
-            return Err(Bad(format!("arm `{}`: flows that share a path share their hosts: `--detection` goes for all", flow.arm.label)));
-        }
-        let plan = |flow: &SharingFlow| FlowPlan {
-            controller: flow.arm.arm.controller(self.config(), self.oracle_exit(), Time(flow.start.0), Seq(0)),
-            pacer_burst: u64::from(flow.arm.arm.sender.burst.unwrap_or(self.burst)) * self.host.mss(),
+        Ok(FlowPlan {
+            controller: arm.controller(self.config(), self.oracle_exit(), Time(flow.start.0), Seq(0)),
+            pacer_burst: self.pacer_burst(arm),
             app: flow.app.clone(),
             start: flow.start,
             rtt_extra: flow.rtt_extra,
-        };
-        let &Ground { ref path, host, limit, path_index, .. } = self;
-        let shared = Shared { path, host, limit, seed, path_index, sample, jitter };
-        Ok(run_flows(&shared, flows.iter().map(plan).collect(), &mut Nobody)?)
+        })
     }
 }
 
 /// Several flows of an arm at a time, one arm after the other.
 #[derive(Clone, Debug)]
 pub struct SharingPlan {
-    /// Arms, ground, seed and repeats, as for a comparison.
+    /// Arms, scenario, seed and repeats, as for a comparison.
     pub plan: Plan,
     /// Flows of the arm.
     pub flows: u32,
@@ -155,6 +156,9 @@ impl SharingPlan {
         if self.plan.arms.is_empty() || self.plan.repeat == 0 || self.flows == 0 {
             return Err(Bad("nothing to run: at least one arm, one flow and one trial are needed".into()));
         }
+        if self.plan.testbed.info().name != testbed::sim::BED.info().name {
+            return Err(Bad("several flows at a time run in the simulator only".into()));
+        }
         let trials: Vec<(&NamedArm, u32)> =
             self.plan.arms.iter().flat_map(|arm| (0..self.plan.repeat).map(move |round| (arm, round))).collect();
         let rows = trials.into_par_iter().map(|(arm, round)| self.trial(arm, round)).collect::<Result<_, Bad>>()?;
@@ -163,10 +167,9 @@ impl SharingPlan {
 
     fn trial(&self, arm: &NamedArm, round: u32) -> Result<SharingRow, Bad> {
         let seed = self.plan.seed.wrapping_add(u64::from(round));
-        let mut ground = Ground { bytes: self.app.bytes(), ..self.plan.ground.clone() };
+        let mut scenario = Scenario { bytes: self.app.bytes(), ..self.plan.scenario.clone() };
         if round > 0 {
-            let rtt = ground.path.rtt() + rtt_jitter(seed);
-            ground.path = ground.path.with_rtt(rtt);
+            scenario = scenario.jittered(seed);
         }
         let cross = self.cross.iter().map(|arm| (arm, App::Endless));
         let ours = (0..self.flows).map(|_| (arm, self.app.clone()));
@@ -177,12 +180,20 @@ impl SharingPlan {
             .map(|((arm, app), start)| SharingFlow { arm: arm.clone(), app, start, rtt_extra: Nanos::ZERO })
             .collect();
         // Fine enough for shares over many round trips, coarse enough for the memory of hundreds of flows.
-        let every = Nanos(ground.path.rtt().max(10_000_000));
-        let outcome = ground.run_flows_late(&flows, seed, Some(every), self.jitter)?;
-        Ok(self.row(&ground, arm, seed, &flows, every, &outcome))
+        let every = Nanos(scenario.path.rtt().max(10_000_000));
+        let outcome = scenario.run_flows_late(&flows, seed, Some(every), self.jitter)?;
+        Ok(self.row(&scenario, arm, seed, &flows, every, &outcome))
     }
 
-    fn row(&self, ground: &Ground, arm: &NamedArm, seed: u64, flows: &[SharingFlow], every: Nanos, outcome: &SharedOutcome) -> SharingRow {
+    fn row(
+        &self,
+        scenario: &Scenario,
+        arm: &NamedArm,
+        seed: u64,
+        flows: &[SharingFlow],
+        every: Nanos,
+        outcome: &SharedOutcome,
+    ) -> SharingRow {
         // One that did not start within the limit shared nothing with anybody.
         let starts: Vec<u64> = outcome.starts.iter().map(|start| start.map_or(u64::MAX, |start| start.0)).collect();
         let ends = starts.iter().zip(&outcome.flows).map(|(start, outcome)| start.saturating_add(outcome.acked_after.0));
@@ -196,7 +207,8 @@ impl SharingPlan {
         let each = flows.iter().zip(&outcome.flows).zip(&outcome.starts);
         let rows = each.enumerate().map(|(place, ((flow, outcome), outcome_start))| {
             let of_cross = place < self.cross.len();
-            let mut row = TrialRow::new(ground, &flow.arm, seed, None, outcome);
+            let trial = Trial { testbed: self.plan.testbed.info().name, scenario, arm: &flow.arm, seed, ideal: None };
+            let mut row = TrialRow::new(&trial, &Outcome::from(outcome.clone()));
             if of_cross {
                 // It has no object that could be complete.
                 row.goodput_mbps = None;
@@ -253,14 +265,14 @@ const METRICS: &[Metric] = &[
         row.complete.then(|| ttlbs(row).map(|all| all.high)).flatten()
     }),
     ("loss_ratio", "loss", "%", Better::Low, "packets declared lost and truly dropped, of all packets sent by the arm's flows", |row| {
-        let sum = |what: fn(&TrialRow) -> u64| ours(row).map(what).sum::<u64>() as f64;
-        Some(sum(|flow| flow.packets_lost) / sum(|flow| flow.packets_sent).max(1.0) * 100.0)
+        let sum = |what: fn(&TrialRow) -> Option<u64>| ours(row).map(what).sum::<Option<u64>>().map(|sum| sum as f64);
+        sum(|flow| flow.packets_lost).zip(sum(|flow| flow.packets_sent)).map(|(lost, sent)| lost / sent.max(1.0) * 100.0)
     }),
     ("rtos", "timeouts", "", Better::Low, "retransmission or probe timeouts of the arm's flows", |row| {
         ours(row).map(|flow| flow.rtos).sum::<Option<u64>>().map(|rtos| rtos as f64)
     }),
     ("queue_p99_ms", "queue p99", "ms", Better::Low, "the longest of the flows' 99th percentiles of waiting time", |row| {
-        ours(row).map(|flow| flow.queue_ms.p99).reduce(f64::max)
+        ours(row).filter_map(|flow| flow.queue_ms.p99).reduce(f64::max)
     }),
 ];
 

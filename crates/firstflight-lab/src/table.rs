@@ -46,7 +46,7 @@ const METRICS: &[Metric] = &[
         unit: "%",
         better: Better::Low,
         explanation: "packets declared lost and truly dropped, of all packets sent",
-        read: |row| Some(row.loss_ratio * 100.0),
+        read: |row| row.loss_ratio.map(|ratio| ratio * 100.0),
     },
     Metric {
         key: "retransmitted_bytes",
@@ -54,7 +54,7 @@ const METRICS: &[Metric] = &[
         unit: "bytes",
         better: Better::Low,
         explanation: "object bytes that had to be sent again",
-        read: |row| Some(row.retransmitted_bytes as f64),
+        read: |row| row.retransmitted_bytes.map(|bytes| bytes as f64),
     },
     Metric {
         key: "exit_ms",
@@ -78,7 +78,7 @@ const METRICS: &[Metric] = &[
         unit: "ms",
         better: Better::Low,
         explanation: "waiting time at the bottleneck that 99 % of the packets do not exceed: what others on the path feel",
-        read: |row| Some(row.queue_ms.p99),
+        read: |row| row.queue_ms.p99,
     },
 ];
 

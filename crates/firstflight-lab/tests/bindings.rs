@@ -7,7 +7,8 @@ use firstflight::startup::{ExitReason, Grown, Handover, Leave, SlowStart, Startu
 use firstflight_lab::ab::{Analysis, Clock, Run, Tallies, Test, Watch, shard};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::sharing::{App, Response, SharingFlow};
-use firstflight_lab::{Bad, Ground, NamedArm, OwnStartup, Plan, Population, Testbed, TrialRow, hosts_of_tcp, parse_arms};
+use firstflight_lab::testbed::BUILT_IN;
+use firstflight_lab::{Bad, NamedArm, OwnStartup, Plan, Population, Scenario, TrialRow, parse_arms};
 use firstflight_path::Path;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,8 +51,8 @@ fn arm(text: &str) -> NamedArm {
 }
 
 fn plan(arms: Vec<NamedArm>, path: &str) -> Plan {
-    let ground = Ground::new(Path::parse(path).expect("a path"), 2_000_000);
-    Plan { arms, ground, seed: 1, repeat: 3 }
+    let scenario = Scenario::new(Path::parse(path).expect("a path"), 2_000_000);
+    Plan { repeat: 3, ..Plan::new(arms, scenario) }
 }
 
 fn nameless(rows: &[TrialRow]) -> Vec<TrialRow> {
@@ -75,15 +76,15 @@ fn a_startup_that_is_not_ours_does_what_ours_does() {
 
 #[test]
 fn responses_and_videos_are_carried_by_the_startup_that_was_asked_for() {
-    let ground = Ground::new(Path::parse("rapid-slide").expect("a path"), 2_000_000);
+    let scenario = Scenario::new(Path::parse("rapid-slide").expect("a path"), 2_000_000);
     let responses = App::Responses(vec![Response { pause: Nanos::from_millis(50), bytes: 1_000_000 }; 2]);
     let video = App::Video { bytes: 3_000_000, first: 1_000_000, write: 64_000, every: Nanos::from_millis(20) };
     for app in [responses, video] {
         let foreign = |exit| NamedArm::with_own("mine", own(exit), "/reno").expect("an arm");
-        let leaves = ground.run_app(&foreign(Some(100_000)), app.clone(), 1).expect("runs");
+        let leaves = scenario.run_app(&foreign(Some(100_000)), app.clone(), 1).expect("runs");
         let exit = leaves.exit.expect("it left");
         assert_eq!((exit.reason, exit.estimate), (ExitReason::Estimate, Some(100_000)), "the foreign startup decided, on {app:?}");
-        let (stays, ours) = (ground.run_app(&foreign(None), app.clone(), 1), ground.run_app(&arm("slowstart/reno"), app.clone(), 1));
+        let (stays, ours) = (scenario.run_app(&foreign(None), app.clone(), 1), scenario.run_app(&arm("slowstart/reno"), app.clone(), 1));
         let (stays, ours) = (stays.expect("runs"), ours.expect("runs"));
         assert_eq!(
             (stays.acked_after, stays.packets_sent, stays.parts),
@@ -95,15 +96,15 @@ fn responses_and_videos_are_carried_by_the_startup_that_was_asked_for() {
         let shared = broken.clone();
         let make = move || -> Box<dyn Startup> { Box::new(Foreign { exit: None, broken: Some(shared.clone()) }) };
         let breaks = NamedArm::with_own("mine", OwnStartup::new("foreign", broken, make), "").expect("an arm");
-        assert!(ground.run_app(&breaks, app.clone(), 1).expect_err("it broke").0.contains("its startup broke"));
+        assert!(scenario.run_app(&breaks, app.clone(), 1).expect_err("it broke").0.contains("its startup broke"));
 
         // What else an arm asks for runs or is refused, too.
-        let refused = ground.run_app(&arm("slowstart@(detection=reno)"), app.clone(), 1).expect_err("QUIC has no such detection").0;
+        let refused = scenario.run_app(&arm("slowstart@(detection=reno)"), app.clone(), 1).expect_err("QUIC has no such detection").0;
         assert!(refused.contains("--transport tcp"), "`{refused}` should say what it goes with");
-        let kernel = ground.run_app(&arm("kernel:cubic"), app.clone(), 1).expect_err("not in the simulator").0;
+        let kernel = scenario.run_app(&arm("kernel:cubic"), app.clone(), 1).expect_err("not in the simulator").0;
         assert!(kernel.contains("kernel:cubic") && kernel.lines().count() == 1, "{kernel}");
         let flow = SharingFlow { arm: arm("kernel:cubic"), app, start: Nanos::ZERO, rtt_extra: Nanos::ZERO };
-        assert!(ground.run_flows(&[flow], 1, None).is_err(), "nor beside other flows");
+        assert!(scenario.run_flows(&[flow], 1, None).is_err(), "nor beside other flows");
     }
 }
 
@@ -130,29 +131,29 @@ fn a_startup_that_broke_ends_the_comparison() {
 fn a_startup_that_is_not_ours_is_refused_where_it_cannot_run() {
     let foreign = NamedArm::with_own("mine", own(None), "").expect("an arm");
     let sharing = SharingFlow { arm: foreign, app: App::Bulk(1_000_000), start: Nanos::ZERO, rtt_extra: Nanos::ZERO };
-    let ground = Ground::new(Path::default(), 1_000_000);
-    assert!(ground.run_flows(&[sharing], 1, None).is_err(), "beside other flows another startup would run in its name");
+    let scenario = Scenario::new(Path::default(), 1_000_000);
+    assert!(scenario.run_flows(&[sharing], 1, None).is_err(), "beside other flows another startup would run in its name");
     for rest in ["reno", "/nonsense", "/reno/prr/more"] {
         assert!(NamedArm::with_own("mine", own(None), rest).is_err(), "`{rest}` is not the rest of an arm");
     }
-    let elsewhere = Ground { testbed: Testbed::Linux, host: hosts_of_tcp("rack").expect("a preset"), ..ground };
     let foreign = NamedArm::with_own("mine", own(None), "").expect("an arm");
-    assert!(elsewhere.run(&foreign, 1, None).is_err(), "only the simulator runs it");
+    for testbed in BUILT_IN {
+        let name = testbed.info().name;
+        assert_eq!(testbed.check(&scenario, &foreign).is_ok(), name == "sim", "only the simulator runs it, not {name}");
+    }
 }
 
 #[test]
 fn a_receiver_that_the_path_describes_is_the_simulators() {
     let path = || Path::parse("rapid-slide,ack=1").expect("a path");
-    let every = Ground::new(path(), 1_000_000).run(&arm("slowstart"), 1, None).expect("runs");
-    let second = Ground::new(Path::parse("rapid-slide").expect("a path"), 1_000_000).run(&arm("slowstart"), 1, None).expect("runs");
+    let every = Scenario::new(path(), 1_000_000).simulate(&arm("slowstart"), 1, None).expect("runs");
+    let second = Scenario::new(Path::parse("rapid-slide").expect("a path"), 1_000_000).simulate(&arm("slowstart"), 1, None).expect("runs");
     assert_ne!(every.acked_after, second.acked_after, "an ACK for every packet, or for every second");
     assert_eq!(plan(vec![arm("slowstart")], "rapid-slide,ack=1").resolved().ack_every, 1, "what was run is said");
-    for testbed in [Testbed::Quic, Testbed::Linux] {
-        if testbed.check().is_err() {
-            continue;
-        }
-        let refused = Ground { testbed, ..Ground::new(path(), 1_000_000) }.run(&arm("slowstart"), 1, None).expect_err("not here").0;
-        assert!(refused.contains("ack=") && refused.contains(testbed.name()) && refused.lines().count() == 1, "{refused}");
+    for testbed in BUILT_IN.into_iter().filter(|testbed| testbed.info().name != "sim" && testbed.available().is_ok()) {
+        let plan = Plan { testbed, ..Plan::new(vec![arm("slowstart")], Scenario::new(path(), 1_000_000)) };
+        let refused = plan.run(Keep::Rows, &|| ()).expect_err("not here").0;
+        assert!(refused.contains("ack=") && refused.contains(testbed.info().name) && refused.lines().count() == 1, "{refused}");
     }
 }
 

@@ -3,7 +3,10 @@
 
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;
-use firstflight_lab::{Ground, Plan, Testbed, TrialRow, hosts_of_tcp, parse_arms};
+#[cfg(feature = "quic")]
+use firstflight_lab::testbed::quic;
+use firstflight_lab::testbed::sim;
+use firstflight_lab::{Plan, Scenario, Testbed, TrialRow, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;
 
 const PATHS: [&str; 10] = [
@@ -21,8 +24,12 @@ const PATHS: [&str; 10] = [
 
 const ARMS: &str = "slowstart,hystart,hystart++,search,best,rapid,rapid-nojump,jumpstart,oracle";
 
-fn rows(ground: Ground, arms: &str) -> Vec<TrialRow> {
-    let plan = Plan { arms: parse_arms(arms).expect("arms"), ground, seed: 1, repeat: 1 };
+fn rows(scenario: Scenario, arms: &str) -> Vec<TrialRow> {
+    rows_on(&sim::BED, scenario, arms)
+}
+
+fn rows_on(testbed: &'static dyn Testbed, scenario: Scenario, arms: &str) -> Vec<TrialRow> {
+    let plan = Plan { testbed, ..Plan::new(parse_arms(arms).expect("arms"), scenario) };
     plan.run(Keep::Rows, &|| {}).expect("trials").rows
 }
 
@@ -32,10 +39,11 @@ fn around(packets: u64, payload: u64) -> impl Iterator<Item = u64> {
 }
 
 /// Pairs of neighbouring sizes of which the larger is quicker, on the receiver's clock and on the sender's, over trials that lose nothing.
-fn inversions(ground: &Ground, payload: u64) -> (Vec<String>, usize, usize) {
+fn inversions(scenario: &Scenario, payload: u64) -> (Vec<String>, usize, usize) {
     let (mut of_receiver, mut of_sender, mut pairs) = (Vec::new(), 0, 0);
     for boundary in [2, 10, 30, 64, 120] {
-        let trials: Vec<Vec<TrialRow>> = around(boundary, payload).map(|bytes| rows(Ground { bytes, ..ground.clone() }, ARMS)).collect();
+        let trials: Vec<Vec<TrialRow>> =
+            around(boundary, payload).map(|bytes| rows(Scenario { bytes, ..scenario.clone() }, ARMS)).collect();
         for (one, next) in trials.windows(2).map(|two| (&two[0], &two[1])) {
             for (small, large) in
                 one.iter().zip(next).filter(|(a, b)| [a, b].iter().all(|row| row.drops.is_some_and(|drops| drops.queue == 0)))
@@ -56,10 +64,10 @@ fn a_larger_object_is_never_complete_sooner() {
     let (mut of_sender, mut pairs) = (0, 0);
     for path in PATHS {
         let path = Path::parse(path).expect("a path");
-        let quic = Ground::new(path.clone(), 1);
-        let tcp = Ground { host: hosts_of_tcp("rack").expect("hosts"), ..Ground::new(path, 1) };
-        for (ground, payload) in [(quic, 1436), (tcp, 1448)] {
-            let (inverted, sender, seen) = inversions(&ground, payload);
+        let quic = Scenario::new(path.clone(), 1);
+        let tcp = Scenario { host: hosts_of_tcp("rack").expect("hosts"), ..Scenario::new(path, 1) };
+        for (scenario, payload) in [(quic, 1436), (tcp, 1448)] {
+            let (inverted, sender, seen) = inversions(&scenario, payload);
             assert_eq!(inverted, Vec::<String>::new(), "a larger object was delivered sooner");
             (of_sender, pairs) = (of_sender + sender, pairs + seen);
         }
@@ -73,7 +81,7 @@ fn a_larger_object_is_never_complete_sooner() {
 /// only the sender sees.
 #[test]
 fn an_odd_last_packet_costs_no_delayed_ack() {
-    let of = |bytes| rows(Ground::new(Path::parse("rate=100Mbit,rtt=10ms,queue=10ms").expect("a path"), bytes), "slowstart").remove(0);
+    let of = |bytes| rows(Scenario::new(Path::parse("rate=100Mbit,rtt=10ms,queue=10ms").expect("a path"), bytes), "slowstart").remove(0);
     let (even, odd) = (of(43_000), of(44_000));
     let (even, odd) = ((even.ttlb_ms.unwrap(), even.acked_ms.unwrap()), (odd.ttlb_ms.unwrap(), odd.acked_ms.unwrap()));
     assert!(odd.0 - even.0 < 10.0, "a packet more takes {} ms more on a round trip of 10 ms", odd.0 - even.0);
@@ -112,9 +120,9 @@ fn no_sender_beats_the_bound_on_any_kind_of_path() {
         let path = Path::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         for bytes in [1, 1436, 20_000, 150_000, 3_000_000] {
             for host in [None, Some(hosts_of_tcp("rack").expect("hosts"))] {
-                let mut ground = Ground { limit: Nanos::from_secs(3_600), ..Ground::new(path.clone(), bytes) };
-                ground.host = host.unwrap_or(ground.host);
-                for row in rows(ground, &format!("{ARMS},slowstart@(iw=1000,pace=off)")) {
+                let mut scenario = Scenario { limit: Nanos::from_secs(3_600), ..Scenario::new(path.clone(), bytes) };
+                scenario.host = host.unwrap_or(scenario.host);
+                for row in rows(scenario, &format!("{ARMS},slowstart@(iw=1000,pace=off)")) {
                     let ratio = row.vs_ideal.unwrap_or_else(|| panic!("{text}: no bound"));
                     assert!(ratio >= 1.0, "{} takes {ratio} of the bound with {bytes} B on {text}", row.arm);
                 }
@@ -134,7 +142,7 @@ fn a_perfect_sender_comes_to_one_up_to_headers() {
     ] {
         let path = Path::parse(&format!("{text},queue=unlimited")).expect("a path");
         for bytes in [1_000_u64, 100_000, 1_400_000] {
-            let row = rows(Ground::new(path.clone(), bytes), "slowstart@(iw=1000,pace=off)").remove(0);
+            let row = rows(Scenario::new(path.clone(), bytes), "slowstart@(iw=1000,pace=off)").remove(0);
             let (ratio, ideal) = (row.vs_ideal.expect("a bound"), row.ideal_ms.expect("a bound"));
             // 64 bytes of headers in each packet, at 5 Mbit/s or more.
             let headers = bytes.div_ceil(1436) as f64 * 64.0 * 8.0 / 5e3;
@@ -147,9 +155,9 @@ fn a_perfect_sender_comes_to_one_up_to_headers() {
 #[test]
 fn a_limit_that_cuts_off_the_last_ack_leaves_a_completion_time() {
     let path = Path::parse("rate=100Mbit,rtt=100ms").expect("a path");
-    let whole = rows(Ground::new(path.clone(), 1_000), "slowstart").remove(0);
+    let whole = rows(Scenario::new(path.clone(), 1_000), "slowstart").remove(0);
     let between = f64::midpoint(whole.ttlb_ms.unwrap(), whole.acked_ms.unwrap());
-    let cut = Ground { limit: Nanos((between * 1e6) as u64), ..Ground::new(path, 1_000) };
+    let cut = Scenario { limit: Nanos((between * 1e6) as u64), ..Scenario::new(path, 1_000) };
     let cut = rows(cut, "slowstart").remove(0);
     assert_eq!((cut.complete, cut.ttlb_ms, cut.acked_ms), (true, whole.ttlb_ms, None));
 }
@@ -159,10 +167,10 @@ fn a_limit_that_cuts_off_the_last_ack_leaves_a_completion_time() {
 #[test]
 fn what_a_real_stack_does_not_tell_is_null() {
     let path = Path::parse("rate=100Mbit,rtt=30ms,queue=30ms,loss=1%").expect("a path");
-    let of = |testbed| {
-        serde_json::to_value(rows(Ground { testbed, ..Ground::new(path.clone(), 500_000) }, "slowstart").remove(0)).expect("a row")
+    let of = |testbed: &'static dyn Testbed| {
+        serde_json::to_value(rows_on(testbed, Scenario::new(path.clone(), 500_000), "slowstart").remove(0)).expect("a row")
     };
-    let (sim, quic) = (of(Testbed::Sim), of(Testbed::Quic));
+    let (sim, quic) = (of(&sim::BED), of(&quic::BED));
     for field in ["drops", "recoveries_timed_out"] {
         assert!(!sim[field].is_null() && quic[field].is_null(), "{field}: {} and {}", sim[field], quic[field]);
     }
@@ -176,8 +184,7 @@ fn what_a_real_stack_does_not_tell_is_null() {
 fn the_real_stack_in_virtual_time_is_timed_at_its_receiver() {
     let of = |bytes| {
         let path = Path::parse("rate=100Mbit,rtt=10ms,queue=10ms").expect("a path");
-        let ground = Ground { testbed: Testbed::Quic, ..Ground::new(path, bytes) };
-        rows(ground, "slowstart").remove(0)
+        rows_on(&quic::BED, Scenario::new(path, bytes), "slowstart").remove(0)
     };
     let trials: Vec<TrialRow> = around(30, 1436).map(of).collect();
     for two in trials.windows(2) {

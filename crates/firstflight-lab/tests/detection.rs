@@ -1,15 +1,15 @@
 //! Loss detection as an option of an arm: it does what `--detection` does for all, and refuses what is not there.
 
-use firstflight_lab::{Ground, hosts_of_tcp, parse_arms};
+use firstflight_lab::{Scenario, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;
 use firstflight_sim::Outcome;
 
 /// Objects of three segments on a path that loses a fifth: flights too small for three duplicate ACKs.
 fn trials(detection: &str, arm: &str) -> Vec<Outcome> {
     let path: Path = "rate=10Mbit,rtt=50ms,queue=100ms,loss=20%".parse().expect("a path");
-    let ground = Ground { host: hosts_of_tcp(detection).expect("hosts"), ..Ground::new(path, 3 * 1448) };
+    let scenario = Scenario { host: hosts_of_tcp(detection).expect("hosts"), ..Scenario::new(path, 3 * 1448) };
     let arms = parse_arms(arm).expect("an arm");
-    (1..=60).map(|seed| ground.run(&arms[0], seed, None).expect("a trial")).collect()
+    (1..=60).map(|seed| scenario.simulate(&arms[0], seed, None).expect("a trial")).collect()
 }
 
 fn early(outcomes: &[Outcome]) -> u64 {
@@ -39,15 +39,15 @@ fn the_detection_of_an_arm_is_that_of_the_experiment_under_another_name() {
 #[test]
 fn what_is_not_there_is_refused_in_a_line() {
     let path: Path = "rapid-slide".parse().expect("a path");
-    let quic = Ground::new(path.clone(), 10_000);
-    let rack = Ground { host: hosts_of_tcp("rack").expect("hosts"), ..quic.clone() };
-    for (ground, arm, words) in [
+    let quic = Scenario::new(path.clone(), 10_000);
+    let rack = Scenario { host: hosts_of_tcp("rack").expect("hosts"), ..quic.clone() };
+    for (scenario, arm, words) in [
         (&quic, "slowstart@(detection=rack)", "--transport tcp"),
         (&quic, "slowstart@(early=ab)", "--transport tcp"),
         (&rack, "slowstart@(early=ab)", "linux26"),
     ] {
         let arms = parse_arms(arm).expect("an arm");
-        let error = ground.run(&arms[0], 1, None).expect_err("it is refused").to_string();
+        let error = scenario.simulate(&arms[0], 1, None).expect_err("it is refused").to_string();
         assert!(error.contains(words) && !error.contains('\n'), "`{arm}` is refused with `{error}`");
     }
 }

@@ -4,7 +4,7 @@
 use firstflight_lab::compare::{Keep, Takes};
 use firstflight_lab::trace::qlog::{End, write_contained, write_sequence};
 use firstflight_lab::trace::{COLUMNS, Trace};
-use firstflight_lab::{Ground, Plan, hosts_of_tcp, parse_arms};
+use firstflight_lab::{Plan, Scenario, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -17,14 +17,14 @@ fn traces() -> Vec<Trace> {
     let mut all = Vec::new();
     for tcp in [false, true] {
         let path = Path::parse("rate=20Mbit,rtt=60ms,queue=40ms,loss=0.1%,dup=0.1%").expect("a path");
-        let ground = Ground::new(path, 1_000_000);
-        let ground = if tcp { Ground { host: hosts_of_tcp("rack").expect("a preset"), ..ground } } else { ground };
+        let scenario = Scenario::new(path, 1_000_000);
+        let scenario = if tcp { Scenario { host: hosts_of_tcp("rack").expect("a preset"), ..scenario } } else { scenario };
         let kept = Mutex::<Vec<(usize, Trace)>>::default();
         let take = |arm, _, trace| {
             kept.lock().expect("no panic").push((arm, trace));
             Ok(())
         };
-        let plan = Plan { arms: parse_arms("hystart++,rapid@(pace=on)").expect("arms"), ground, seed: 1, repeat: 1 };
+        let plan = Plan::new(parse_arms("hystart++,rapid@(pace=on)").expect("arms"), scenario);
         plan.run_traced(Keep::Rows, Some(&Takes { repeats: true, take: &take }), &|| ()).expect("a comparison");
         let mut kept = kept.into_inner().expect("no panic");
         kept.sort_by_key(|(arm, _)| *arm);

@@ -1,20 +1,22 @@
 //! The testbed `quic` beside the simulator: same path, same arms, same measures.
 
 use firstflight_lab::compare::Keep;
-use firstflight_lab::{Comparison, Ground, Plan, Testbed, parse_arms};
+use firstflight_lab::testbed::{quic, sim};
+use firstflight_lab::{Comparison, Plan, Scenario, Testbed, parse_arms};
 use firstflight_path::Path;
 
 /// Arms that pace alike on both, on the path of the slides: 100 Mbit/s, 30 ms, 30 ms of queue.
 const ARMS: &str = "oracle,slowstart,slowstart/reno/immediate,slowstart-unpaced,hystart,hystart++,search,best,rapid-nojump,rapid,jumpstart";
 
-fn compare(testbed: Testbed, path: &str, arms: &str, bytes: u64, keep: Keep) -> Comparison {
-    let ground = Ground { testbed, ..Ground::new(Path::parse(path).unwrap(), bytes) };
-    Plan { arms: parse_arms(arms).unwrap(), ground, seed: 1, repeat: 1 }.run(keep, &|| {}).unwrap()
+fn compare(testbed: &'static dyn Testbed, path: &str, arms: &str, bytes: u64, keep: Keep) -> Comparison {
+    let scenario = Scenario::new(Path::parse(path).unwrap(), bytes);
+    Plan { testbed, ..Plan::new(parse_arms(arms).unwrap(), scenario) }.run(keep, &|| {}).unwrap()
 }
 
 #[test]
 fn every_arm_takes_as_long_as_in_the_simulator_within_a_twentieth() {
-    let [sim, quic] = [Testbed::Sim, Testbed::Quic].map(|testbed| compare(testbed, "rapid-slide", ARMS, 10_000_000, Keep::Rows));
+    let [sim, quic] =
+        [&sim::BED as &'static dyn Testbed, &quic::BED].map(|testbed| compare(testbed, "rapid-slide", ARMS, 10_000_000, Keep::Rows));
     for (sim, quic) in sim.rows.iter().zip(&quic.rows) {
         let (a, b) = (sim.ttlb_ms.unwrap(), quic.ttlb_ms.unwrap());
         assert!((b / a - 1.0).abs() < 0.05, "{}: {a} ms in the simulator, {b} ms on the stack", sim.arm);
@@ -29,7 +31,7 @@ fn every_arm_takes_as_long_as_in_the_simulator_within_a_twentieth() {
 
 #[test]
 fn a_comparison_is_the_same_twice_and_names_its_stacks() {
-    let runs = [(); 2].map(|()| compare(Testbed::Quic, "rapid-slide,loss=0.1%", "slowstart,rapid", 2_000_000, Keep::Rows).to_json());
+    let runs = [(); 2].map(|()| compare(&quic::BED, "rapid-slide,loss=0.1%", "slowstart,rapid", 2_000_000, Keep::Rows).to_json());
     assert!(runs[0] == runs[1], "the second comparison differs");
     assert!(runs[0].contains("\"testbed\": \"quic\"") && runs[0].contains("noq-proto"), "{}", runs[0]);
 }
@@ -60,7 +62,7 @@ const RETURNS: [Slack; 3] = [
 fn slow_start_behind_a_return_path_takes_as_long_as_in_the_simulator() {
     for Slack { path, bytes, slot, full, bucket } in RETURNS {
         let run = |testbed| compare(testbed, path, "slowstart", bytes, Keep::Rows);
-        let [sim, quic, again] = [Testbed::Sim, Testbed::Quic, Testbed::Quic].map(run);
+        let [sim, quic, again] = [&sim::BED as &'static dyn Testbed, &quic::BED, &quic::BED].map(run);
         assert!(quic.to_json() == again.to_json(), "{path}: the second run differs");
         let (sim, quic) = (&sim.rows[0], &quic.rows[0]);
         let slots = slot * (full / 10.0).log2().ceil();
@@ -75,7 +77,7 @@ fn slow_start_behind_a_return_path_takes_as_long_as_in_the_simulator() {
 
 #[test]
 fn slots_reach_the_stack() {
-    let median = |path: &str| compare(Testbed::Quic, path, "slowstart", 1_000_000, Keep::Rows).rows[0].ttlb_ms.unwrap();
+    let median = |path: &str| compare(&quic::BED, path, "slowstart", 1_000_000, Keep::Rows).rows[0].ttlb_ms.unwrap();
     // One ACK of two packets per 100 ms, from 10 packets on: nothing can be this fast without the return path.
     let (plain, slow) = (median("rate=12Mbit,rtt=20ms"), median("rate=12Mbit,rtt=20ms,return=batch:100ms:1"));
     assert!(plain < 1000.0 && slow > 2.0 * plain, "{plain} ms without, {slow} ms with one ACK per 100 ms");
@@ -83,7 +85,7 @@ fn slots_reach_the_stack() {
 
 #[test]
 fn a_report_has_what_it_draws() {
-    let comparison = compare(Testbed::Quic, "rapid-slide", "hystart++", 2_000_000, Keep::Signals);
+    let comparison = compare(&quic::BED, "rapid-slide", "hystart++", 2_000_000, Keep::Signals);
     let record = &comparison.records[0];
     let acks = record.moments().iter().filter(|moment| moment.state.rtt.is_some()).count();
     assert!(acks > 500 && !record.names().is_empty(), "{acks} ACKs with a sample, signals {:?}", record.names());
@@ -96,7 +98,8 @@ fn a_report_has_what_it_draws() {
 #[test]
 fn tcp_hosts_are_refused() {
     let host = firstflight_lab::hosts_of_tcp("rack").unwrap();
-    let ground = Ground { testbed: Testbed::Quic, host, ..Ground::new(Path::parse("rapid-slide").unwrap(), 1000) };
-    let refused = Plan { arms: parse_arms("slowstart").unwrap(), ground, seed: 1, repeat: 1 }.run(Keep::Rows, &|| {}).unwrap_err();
+    let scenario = Scenario { host, ..Scenario::new(Path::parse("rapid-slide").unwrap(), 1000) };
+    let refused =
+        Plan { testbed: &quic::BED, ..Plan::new(parse_arms("slowstart").unwrap(), scenario) }.run(Keep::Rows, &|| {}).unwrap_err();
     assert!(refused.0.contains("--transport tcp"), "{refused}");
 }

@@ -27,6 +27,7 @@ fn small_report() -> Report {
         command: "firstflight compare --arms 'a,b'".into(),
         version: "firstflight 0".into(),
         testbed: "sim".into(),
+        place: "in the simulator".into(),
         path: Path { text: "rate=1Mbit,rtt=8ms".into(), rate_mbps: Some(1.0), rtt_ms: 8.0, bdp_bytes: Some(1000), ..Path::default() },
         workload_bytes: 3000,
         seed: u64::from(u32::MAX),

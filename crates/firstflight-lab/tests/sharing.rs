@@ -2,18 +2,18 @@
 
 use firstflight::Nanos;
 use firstflight_lab::sharing::{App, JITTER, SharingFlow, SharingPlan, fairness_ppm};
-use firstflight_lab::{Ground, Plan, parse_arms};
+use firstflight_lab::{Plan, Scenario, parse_arms};
 use firstflight_path::Path;
 
 #[test]
 fn a_late_flow_of_another_arm_gets_its_share() {
     let path = Path::parse("rate=50Mbit,rtt=30ms,queue=1bdp").expect("a path");
-    let ground = Ground { limit: Nanos::from_secs(60), ..Ground::new(path, 1) };
+    let scenario = Scenario { limit: Nanos::from_secs(60), ..Scenario::new(path, 1) };
     let arms = parse_arms("slowstart/reno,hystart++/reno").expect("two arms");
     let starts = [Nanos::ZERO, Nanos::from_secs(2)];
     let flow = |(arm, start)| SharingFlow { arm, app: App::Bulk(1 << 40), start, rtt_extra: Nanos::ZERO };
     let flows: Vec<_> = arms.into_iter().zip(starts).map(flow).collect();
-    let outcome = ground.run_flows(&flows, 1, Some(Nanos::from_secs(10))).expect("it runs");
+    let outcome = scenario.run_flows(&flows, 1, Some(Nanos::from_secs(10))).expect("it runs");
     assert_eq!(outcome.delivered.len(), 6, "a sample every 10 s, the first at the start");
     let shares = outcome.between(2, 5);
     let index = fairness_ppm(&shares);
@@ -22,8 +22,8 @@ fn a_late_flow_of_another_arm_gets_its_share() {
 
 fn sharing(flows: u32, arms: &str, cross: &str, bytes: u64) -> SharingPlan {
     let path = Path::parse("rate=50Mbit,rtt=30ms,queue=1bdp").expect("a path");
-    let ground = Ground { limit: Nanos::from_secs(60), ..Ground::new(path, bytes) };
-    let plan = Plan { arms: parse_arms(arms).expect("arms"), ground, seed: 1, repeat: 2 };
+    let scenario = Scenario { limit: Nanos::from_secs(60), ..Scenario::new(path, bytes) };
+    let plan = Plan { repeat: 2, ..Plan::new(parse_arms(arms).expect("arms"), scenario) };
     let cross = if cross.is_empty() { Vec::new() } else { parse_arms(cross).expect("arms") };
     SharingPlan { plan, flows, cross, apart: Nanos::from_millis(500), jitter: JITTER, app: App::Bulk(bytes), app_name: "bulk".into() }
 }

@@ -6,7 +6,7 @@ use firstflight::{Nanos, Phase};
 use firstflight_lab::arms::parse_arms;
 use firstflight_lab::compare::Keep;
 use firstflight_lab::record::Recorder;
-use firstflight_lab::{DEFAULT_ARMS, Ground, Plan};
+use firstflight_lab::{DEFAULT_ARMS, Plan, Scenario};
 use firstflight_path::{Path, builtins};
 use firstflight_sim::{Event, Outcome};
 
@@ -26,10 +26,10 @@ fn full_bdp(path: &Path) -> Option<u64> {
 /// One arm with an object of `times` full BDP.
 fn take_off(path: &Path, arm: &str, times: u64) -> (Outcome, Recorder) {
     let object = times * path.full_bdp_bytes().expect("built-in queues are limited");
-    let ground = Ground { limit: Nanos::from_secs(1_000), ..Ground::new(path.clone(), object) };
+    let scenario = Scenario { limit: Nanos::from_secs(1_000), ..Scenario::new(path.clone(), object) };
     let named = parse_arms(arm).unwrap_or_else(|e| panic!("{e}")).remove(0);
     let mut record = Recorder::default();
-    let outcome = ground.run(&named, 1, Some(&mut record)).unwrap_or_else(|e| panic!("{arm} on {path}: {e}"));
+    let outcome = scenario.simulate(&named, 1, Some(&mut record)).unwrap_or_else(|e| panic!("{arm} on {path}: {e}"));
     (outcome, record)
 }
 
@@ -184,8 +184,7 @@ fn hystart_plus_plus_slows_down_before_the_queue_overflows_on_the_140_ms_path() 
 }
 
 fn compare(arms: &str) -> firstflight_lab::Comparison {
-    let plan =
-        Plan { arms: parse_arms(arms).expect("valid arms"), ground: Ground::new(path("rapid-slide"), 10_000_000), seed: 1, repeat: 2 };
+    let plan = Plan { repeat: 2, ..Plan::new(parse_arms(arms).expect("valid arms"), Scenario::new(path("rapid-slide"), 10_000_000)) };
     plan.run(Keep::Rows, &|| ()).expect("a comparison")
 }
 
@@ -196,18 +195,12 @@ fn every_trial_says_how_its_startup_ended_and_what_each_recovery_cost() {
         let episodes = row.episodes.as_deref().expect("the simulator knows them");
         let exit = row.exit.as_ref().unwrap_or_else(|| panic!("{} has no exit record", row.arm));
         assert!(exit.cwnd > 0 && exit.bdp_ratio > 0.0, "{} left startup with a window: {exit:?}", row.arm);
-        assert_eq!(
-            row.packets_lost > 0,
-            !episodes.is_empty(),
-            "{} lost {} packets in {} episodes",
-            row.arm,
-            row.packets_lost,
-            episodes.len()
-        );
+        let packets_lost = row.packets_lost.expect("the simulator counts them");
+        assert_eq!(packets_lost > 0, !episodes.is_empty(), "{} lost {packets_lost} packets in {} episodes", row.arm, episodes.len());
         let lost: u64 = episodes.iter().map(|episode| episode.lost_bytes).sum();
         // RFC9002 6.1.1: up to two packets before the one that ends an episode are declared lost only by the ACKs after it.
         let stragglers = 2 * DATAGRAM * episodes.len() as u64;
-        let all = row.packets_lost * DATAGRAM;
+        let all = packets_lost * DATAGRAM;
         assert!(lost <= all && lost + stragglers >= all, "{}: its episodes account for {lost} of {all} B lost", row.arm);
         for episode in episodes {
             assert!(episode.cwnd_after <= episode.cwnd_before, "{}: a recovery leaves no larger window: {episode:?}", row.arm);

@@ -5,9 +5,12 @@ use firstflight::Exit;
 use firstflight::arm::{SHORT_NAMES, STARTUPS};
 use firstflight_lab::compare::{Keep, Takes};
 #[cfg(feature = "quic")]
+use firstflight_lab::testbed::quic;
+use firstflight_lab::testbed::sim;
+#[cfg(feature = "quic")]
 use firstflight_lab::trace::Received;
 use firstflight_lab::trace::{Trace, What, csv, qlog, replay};
-use firstflight_lab::{Comparison, Ground, NamedArm, Plan, Testbed, hosts_of_tcp, parse_arms};
+use firstflight_lab::{Comparison, NamedArm, Plan, Scenario, Testbed, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;
 use std::io::BufReader;
 use std::sync::Mutex;
@@ -25,7 +28,11 @@ fn arms() -> Vec<NamedArm> {
 }
 
 /// Runs a comparison and keeps its logs by arm.
-fn traced(ground: Ground, arms: Vec<NamedArm>) -> (Comparison, Vec<Trace>) {
+fn traced(scenario: Scenario, arms: Vec<NamedArm>) -> (Comparison, Vec<Trace>) {
+    traced_on(&sim::BED, scenario, arms)
+}
+
+fn traced_on(testbed: &'static dyn Testbed, scenario: Scenario, arms: Vec<NamedArm>) -> (Comparison, Vec<Trace>) {
     let traces: Mutex<Vec<(usize, Trace)>> = Mutex::default();
     let takes = Takes {
         repeats: false,
@@ -34,24 +41,24 @@ fn traced(ground: Ground, arms: Vec<NamedArm>) -> (Comparison, Vec<Trace>) {
             Ok(())
         },
     };
-    let plan = Plan { arms, ground, seed: 1, repeat: 1 };
+    let plan = Plan { testbed, ..Plan::new(arms, scenario) };
     let comparison = plan.run_traced(Keep::Rows, Some(&takes), &|| ()).expect("a comparison");
     let mut traces = traces.into_inner().expect("no panic");
     traces.sort_by_key(|(arm, _)| *arm);
     (comparison, traces.into_iter().map(|(_, trace)| trace).collect())
 }
 
-fn grounds() -> Vec<(&'static str, Ground)> {
-    let ground = |path: &str, tcp: bool| {
-        let ground = Ground::new(Path::parse(path).expect("a path"), 3_000_000);
-        if tcp { Ground { host: hosts_of_tcp("rack").expect("a preset"), ..ground } } else { ground }
+fn scenarios() -> Vec<(&'static str, Scenario)> {
+    let scenario = |path: &str, tcp: bool| {
+        let scenario = Scenario::new(Path::parse(path).expect("a path"), 3_000_000);
+        if tcp { Scenario { host: hosts_of_tcp("rack").expect("a preset"), ..scenario } } else { scenario }
     };
     let lossy = "rate=20Mbit,rtt=60ms,queue=40ms,loss=0.2%,reorder=1%:8ms";
     [
-        ("QUIC", ground("rapid-slide", false)),
-        ("QUIC with chance losses", ground(lossy, false)),
-        ("TCP", ground("rapid-slide", true)),
-        ("TCP with chance losses", ground(lossy, true)),
+        ("QUIC", scenario("rapid-slide", false)),
+        ("QUIC with chance losses", scenario(lossy, false)),
+        ("TCP", scenario("rapid-slide", true)),
+        ("TCP with chance losses", scenario(lossy, true)),
     ]
     .into()
 }
@@ -76,8 +83,8 @@ fn replays(trace: &Trace, last: Option<&str>, what: &str) {
 
 #[test]
 fn every_arm_leaves_at_the_same_ack_when_its_log_is_replayed() {
-    for (name, ground) in grounds() {
-        let (comparison, traces) = traced(ground, arms());
+    for (name, scenario) in scenarios() {
+        let (comparison, traces) = traced(scenario, arms());
         assert_eq!(traces.len(), comparison.rows.len(), "every trial leaves a log");
         for (row, trace) in comparison.rows.iter().zip(&traces) {
             let reason = row.exit.as_ref().map(|exit| exit.reason);
@@ -88,8 +95,8 @@ fn every_arm_leaves_at_the_same_ack_when_its_log_is_replayed() {
 
 #[test]
 fn a_log_read_back_from_csv_replays_to_the_same_exit() {
-    for (name, ground) in grounds() {
-        let (comparison, traces) = traced(ground, arms());
+    for (name, scenario) in scenarios() {
+        let (comparison, traces) = traced(scenario, arms());
         let mut text = Vec::new();
         csv::write(&traces.iter().collect::<Vec<_>>(), &mut text).expect("memory takes it");
         let back = csv::read(&mut BufReader::new(&text[..])).expect("what was written can be read");
@@ -107,8 +114,8 @@ fn a_log_read_back_from_csv_replays_to_the_same_exit() {
 
 #[test]
 fn a_log_read_back_from_qlog_replays_to_the_same_exit() {
-    for (name, ground) in grounds() {
-        let (comparison, traces) = traced(ground, arms());
+    for (name, scenario) in scenarios() {
+        let (comparison, traces) = traced(scenario, arms());
         for (row, trace) in comparison.rows.iter().zip(&traces) {
             let mut text = Vec::new();
             qlog::write_sequence(trace, qlog::End::Sender, &mut text).expect("memory takes it");
@@ -124,7 +131,7 @@ fn a_log_read_back_from_qlog_replays_to_the_same_exit() {
 #[test]
 fn a_log_is_the_same_bytes_for_the_same_seed() {
     let text = || {
-        let (_, traces) = traced(Ground::new(Path::parse("rapid-slide").expect("a path"), 500_000), parse_arms("rapid").expect("an arm"));
+        let (_, traces) = traced(Scenario::new(Path::parse("rapid-slide").expect("a path"), 500_000), parse_arms("rapid").expect("an arm"));
         let mut text = Vec::new();
         qlog::write_contained(&[&traces[0]], &mut text).expect("memory takes it");
         text
@@ -134,9 +141,8 @@ fn a_log_is_the_same_bytes_for_the_same_seed() {
 
 #[test]
 fn a_simulated_log_says_where_it_ran() {
-    let ground = Ground::new(Path::parse("geo").expect("a path"), 100_000);
-    assert_eq!(ground.testbed, Testbed::Sim);
-    let (_, traces) = traced(ground, parse_arms("best").expect("an arm"));
+    let scenario = Scenario::new(Path::parse("geo").expect("a path"), 100_000);
+    let (_, traces) = traced(scenario, parse_arms("best").expect("an arm"));
     let start = traces[0].start().expect("a start");
     let said = (start.testbed.as_str(), start.transport.as_str(), start.path_name.as_str(), start.object_bytes, start.start.0);
     assert_eq!(said, ("sim", "quic", "geo", 100_000, 0));
@@ -146,8 +152,8 @@ fn a_simulated_log_says_where_it_ran() {
 #[test]
 fn every_arm_on_a_real_quic_stack_leaves_at_the_same_ack_when_its_log_is_replayed() {
     for path in ["rapid-slide", "rate=20Mbit,rtt=60ms,queue=40ms,loss=0.2%,reorder=1%:8ms"] {
-        let ground = Ground { testbed: Testbed::Quic, ..Ground::new(Path::parse(path).expect("a path"), 2_000_000) };
-        let (comparison, traces) = traced(ground, arms());
+        let scenario = Scenario::new(Path::parse(path).expect("a path"), 2_000_000);
+        let (comparison, traces) = traced_on(&quic::BED, scenario, arms());
         assert_eq!(traces.len(), comparison.rows.len(), "every trial leaves a log");
         for (row, trace) in comparison.rows.iter().zip(&traces) {
             let reason = row.exit.as_ref().map(|exit| exit.reason);
@@ -169,8 +175,8 @@ fn every_arm_on_a_real_quic_stack_leaves_at_the_same_ack_when_its_log_is_replaye
 fn a_log_read_back_from_parquet_replays_to_the_same_exit() {
     use firstflight_lab::trace::parquet;
     let folder = tempfile::tempdir().expect("a folder");
-    for (name, ground) in grounds() {
-        let (comparison, traces) = traced(ground, parse_arms("slowstart,hystart++,best,search,rapid@(pace=on)").expect("arms"));
+    for (name, scenario) in scenarios() {
+        let (comparison, traces) = traced(scenario, parse_arms("slowstart,hystart++,best,search,rapid@(pace=on)").expect("arms"));
         let file = folder.path().join("traces.parquet");
         let out = std::fs::File::create(&file).expect("a file");
         parquet::write(&traces.iter().collect::<Vec<_>>(), out).expect("the file takes it");

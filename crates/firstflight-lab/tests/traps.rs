@@ -4,7 +4,7 @@
 use firstflight_lab::arms::parse_arms;
 use firstflight_lab::compare::Keep;
 use firstflight_lab::record::Recorder;
-use firstflight_lab::{Ground, Plan};
+use firstflight_lab::{Plan, Scenario};
 use firstflight_path::Path;
 use firstflight_sim::Snapshot;
 
@@ -16,7 +16,7 @@ fn path(text: &str) -> Path {
 fn events(path: &Path, arm: &str) -> Vec<Snapshot> {
     let mut record = Recorder::default();
     let named = parse_arms(arm).unwrap_or_else(|e| panic!("{e}")).remove(0);
-    Ground::new(path.clone(), 10_000_000).run(&named, 1, Some(&mut record)).unwrap_or_else(|e| panic!("{arm} on {path}: {e}"));
+    Scenario::new(path.clone(), 10_000_000).simulate(&named, 1, Some(&mut record)).unwrap_or_else(|e| panic!("{arm} on {path}: {e}"));
     record.moments().iter().map(|moment| moment.state).collect()
 }
 
@@ -48,7 +48,7 @@ fn the_delay_rule_of_ns3_is_dead_below_a_bdp_of_queue_and_that_of_linux_is_not()
 fn all_arms_of_a_comparison_have_its_path() {
     let arms = parse_arms("slowstart,rapid").expect("arms");
     let text = "rate=20Mbit,rtt=80ms,queue=1bdp";
-    let plan = Plan { ground: Ground::new(path(text), 1_000_000), arms, seed: 1, repeat: 1 };
+    let plan = Plan::new(arms, Scenario::new(path(text), 1_000_000));
     let json = plan.run(Keep::Rows, &|| ()).expect("a comparison").to_json();
     let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let whole = |said: &serde_json::Value| path(said.as_str().expect("a path"));

@@ -6,7 +6,7 @@ use firstflight::controller::Config;
 use firstflight::{Nanos, Seq, Time};
 use firstflight_lab::arms::{NamedArm, parse_arms};
 use firstflight_lab::error::Bad;
-use firstflight_lab::trial::{Ground, rtt_jitter};
+use firstflight_lab::scenario::{Scenario, rtt_jitter};
 use firstflight_path::Path;
 use firstflight_sim::{App, FlowPlan, JITTER, Nobody, Observer, Outcome, Setup, Shared, SharedOutcome, run, run_flows};
 use rayon::prelude::*;
@@ -16,28 +16,28 @@ pub fn arm(text: &str) -> Result<NamedArm, Bad> {
     parse_arms(text)?.pop().ok_or_else(|| Bad(format!("`{text}` is no arm")))
 }
 
-fn controller(ground: &Ground, arm: &NamedArm, start: Nanos) -> ArmController {
+fn controller(ground: &Scenario, arm: &NamedArm, start: Nanos) -> Result<ArmController, Bad> {
     let config = Config { initial_window: u64::from(ground.iw) * ground.host.mss(), ..ground.host.config() };
-    arm.arm.controller(config, ground.oracle_exit(), Time(start.0), Seq(0))
+    Ok(arm.arm()?.controller(config, ground.oracle_exit(), Time(start.0), Seq(0)))
 }
 
-fn burst(ground: &Ground, arm: &NamedArm) -> u64 {
-    u64::from(arm.arm.sender.burst.unwrap_or(ground.burst)) * ground.host.mss()
+fn burst(ground: &Scenario, arm: &NamedArm) -> Result<u64, Bad> {
+    Ok(u64::from(arm.arm()?.sender.burst.unwrap_or(ground.burst)) * ground.host.mss())
 }
 
 /// The path of a ground with up to half a millisecond more, by the seed.
-fn jittered(ground: &Ground, seed: u64) -> Path {
+fn jittered(ground: &Scenario, seed: u64) -> Path {
     let path = ground.path.clone();
     let rtt = path.rtt() + rtt_jitter(seed);
     path.with_rtt(rtt)
 }
 
 /// One trial on a ground whose RTT is varied by the seed, with somebody watching.
-pub fn watch(ground: &Ground, arm: &NamedArm, seed: u64, observer: &mut impl Observer) -> Result<Outcome, Bad> {
+pub fn watch(ground: &Scenario, arm: &NamedArm, seed: u64, observer: &mut impl Observer) -> Result<Outcome, Bad> {
     let path = &jittered(ground, seed);
-    let &Ground { host, bytes: object, limit, .. } = ground;
-    let setup = Setup { path, host, pacer_burst: burst(ground, arm), object, limit, seed, path_index: 0 };
-    Ok(run(&setup, controller(ground, arm, Nanos::ZERO), observer)?)
+    let &Scenario { host, bytes: object, limit, .. } = ground;
+    let setup = Setup { path, host, pacer_burst: burst(ground, arm)?, object, limit, seed, path_index: 0 };
+    Ok(run(&setup, controller(ground, arm, Nanos::ZERO)?, observer)?)
 }
 
 /// A flow among others.
@@ -60,13 +60,13 @@ pub enum Vary {
 }
 
 /// Flows together on the path of a ground; its object size does not matter.
-pub fn together(ground: &Ground, senders: Vec<Sender<'_>>, seed: u64, vary: Vary, sample: Option<Nanos>) -> Result<SharedOutcome, Bad> {
+pub fn together(ground: &Scenario, senders: Vec<Sender<'_>>, seed: u64, vary: Vary, sample: Option<Nanos>) -> Result<SharedOutcome, Bad> {
     together_watched(ground, senders, seed, vary, sample, &mut Nobody)
 }
 
 /// The same with somebody watching.
 pub fn together_watched(
-    ground: &Ground,
+    ground: &Scenario,
     senders: Vec<Sender<'_>>,
     seed: u64,
     vary: Vary,
@@ -77,13 +77,13 @@ pub fn together_watched(
         Vary::Rtt => (jittered(ground, seed), 0),
         Vary::Nothing(index) => (ground.path.clone(), index),
     };
-    let &Ground { host, limit, .. } = ground;
+    let &Scenario { host, limit, .. } = ground;
     let shared = Shared { path: &path, host, limit, seed, path_index, sample, jitter: JITTER };
     let plans = senders.into_iter().map(|Sender { arm, app, start }| {
-        let controller = controller(ground, arm, start);
-        FlowPlan { controller, pacer_burst: burst(ground, arm), app, start, rtt_extra: Nanos::ZERO }
+        let controller = controller(ground, arm, start)?;
+        Ok(FlowPlan { controller, pacer_burst: burst(ground, arm)?, app, start, rtt_extra: Nanos::ZERO })
     });
-    Ok(run_flows(&shared, plans.collect(), observer)?)
+    Ok(run_flows(&shared, plans.collect::<Result<_, Bad>>()?, observer)?)
 }
 
 /// What trials gave, by cell, arm and seed.
@@ -105,10 +105,10 @@ impl<T> Grid<T> {
 pub fn grid<T: Send>(
     effort: &Effort<'_>,
     what: &str,
-    cells: &[Ground],
+    cells: &[Scenario],
     arms: &[&str],
     seeds: u32,
-    read: impl Fn(&Ground, &Outcome) -> T + Sync,
+    read: impl Fn(&Scenario, &Outcome) -> T + Sync,
 ) -> Result<Grid<T>, Bad> {
     effort.tell(what);
     let named: Vec<NamedArm> = arms.iter().map(|text| arm(text)).collect::<Result<_, Bad>>()?;

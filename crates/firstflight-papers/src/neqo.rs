@@ -4,7 +4,7 @@ use super::lab::grid;
 use super::sample::mean;
 use super::{Assumption, Effort, Item, Measured, Row, Source};
 use firstflight_lab::error::Bad;
-use firstflight_lab::trial::Ground;
+use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
 use firstflight_sim::Outcome;
 
@@ -37,7 +37,7 @@ const CUTS: [&str; 3] = ["0.7", "0.5", "0.4"];
 const PUBLISHED: [f64; 3] = [25.48, 23.0, 35.32];
 
 /// Goodput in Mbit/s and recoveries.
-fn seen(ground: &Ground, outcome: &Outcome) -> (f64, f64) {
+fn seen(ground: &Scenario, outcome: &Outcome) -> (f64, f64) {
     let rate = outcome.delivered_after.map_or(0.0, |after| ground.bytes as f64 * 8e3 / after.0.max(1) as f64);
     (rate, outcome.recoveries as f64)
 }
@@ -51,7 +51,7 @@ fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
         let (mut cells, mut names) = (Vec::new(), Vec::new());
         for (rtt, words) in [(40, "RTT 40 ms"), (80, "40 ms each way")] {
             for queue in ["25ms", "0.5bdp", "1bdp", "2bdp", "4bdp"] {
-                cells.push(Ground::new(Path::parse(&format!("rate=50Mbit,rtt={rtt}ms,queue={queue}"))?, 10 << 20));
+                cells.push(Scenario::new(Path::parse(&format!("rate=50Mbit,rtt={rtt}ms,queue={queue}"))?, 10 << 20));
                 names.push(format!("{words}, queue {queue}, {recovery}"));
             }
         }

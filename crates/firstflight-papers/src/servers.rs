@@ -7,7 +7,7 @@ use firstflight::detection::early_retransmit;
 use firstflight::detection::presets::Preset;
 use firstflight_lab::error::Bad;
 use firstflight_lab::population::{Distribution, Population, Shape, Unit, Variable, builtin};
-use firstflight_lab::trial::{Ground, Hosts};
+use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_path::random::{Purpose, Stream, uniform};
 use firstflight_sim::{Outcome, tcp};
 use rayon::prelude::*;
@@ -161,7 +161,7 @@ pub fn serve(service: Service, knobs: Knobs, server: Server, connections: u32) -
             let host = tcp::Host { early_retransmit: server.early, ..tcp::Host::with_preset(preset) };
             let drawn = population.draw(SEED, index);
             let path = population.path(&drawn)?;
-            let ground = Ground { host: Hosts::from(host), limit: Nanos::from_secs(900), ..Ground::new(path, 1) };
+            let ground = Scenario { host: Hosts::from(host), limit: Nanos::from_secs(900), ..Scenario::new(path, 1) };
             let sender = Sender { arm: &named, app: population.app(&drawn, SEED), start: Nanos::ZERO };
             let done = together(&ground, vec![sender], SEED, Vary::Nothing(index), None)?;
             Ok(done.flows.first().map(Counted::of).unwrap_or_default())

@@ -25,6 +25,6 @@ pub mod wire;
 
 pub use app::{App, Part, Response};
 pub use observe::{Event, Heard, Nobody, Observer, Packet, Snapshot};
-pub use outcome::{Drops, Episode, Measure, Outcome, Stop, fairness_ppm};
+pub use outcome::{Drops, Episode, Outcome, Stop, fairness_ppm};
 pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome, run_flows};
 pub use trial::{Hosts, Setup, run, run_unheard};

@@ -61,23 +61,6 @@ impl Drops {
     }
 }
 
-/// A measure that a testbed may be unable to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
-    /// [`Outcome::drops`]: drops by cause.
-    Drops,
-    /// [`Outcome::lost_retransmissions`].
-    LostRetransmissions,
-    /// [`Outcome::rtos`].
-    Rtos,
-    /// [`Outcome::recoveries_below_ssthresh`].
-    RecoveriesBelowSsthresh,
-    /// [`Outcome::recoveries_timed_out`].
-    RecoveriesTimedOut,
-    /// [`Outcome::episodes`].
-    Episodes,
-}
-
 /// Why a trial stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
@@ -142,16 +125,9 @@ pub struct Outcome {
     pub cwnd_max: u64,
     /// What the application wrote, part by part; empty for a plain object.
     pub parts: Vec<Part>,
-    /// What the testbed could not know: these fields say nothing, and whoever shows an outcome reads them through [`Outcome::known`].
-    pub unknown: &'static [Measure],
 }
 
 impl Outcome {
-    /// The value of a measure, if the testbed could know it.
-    pub fn known<T>(&self, measure: Measure, value: T) -> Option<T> {
-        (!self.unknown.contains(&measure)).then_some(value)
-    }
-
     /// All of it reached its end within the limit: every byte of an object was delivered in order at the receiver, whether or not the last
     /// acknowledgement got back in time, or an application without a last byte came to its end.
     pub fn complete(&self) -> bool {
@@ -187,7 +163,6 @@ impl Outcome {
             queue_us,
             cwnd_max: 0,
             parts: Vec::new(),
-            unknown: &[],
         }
     }
 }

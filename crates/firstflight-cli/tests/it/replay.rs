@@ -52,7 +52,7 @@ fn the_arm_that_ran_leaves_at_the_same_ack_in_the_replay_of_its_own_trace() {
             &["--transport", "tcp", "--path", "rate=20Mbit,rtt=200ms,queue=1bdp,return=batch:40ms:1000:30us", "--bytes", "5MB"],
         ),
     ];
-    for (name, ground) in grounds {
+    for (name, scenario) in grounds {
         for file in ["trace.csv", "trace.qlog"] {
             let file = folder.path().join(file);
             let file = file.to_str().expect("UTF-8");
@@ -62,7 +62,7 @@ fn the_arm_that_ran_leaves_at_the_same_ack_in_the_replay_of_its_own_trace() {
             } else {
                 ARMS.into()
             };
-            ok(&[&["compare", "--arms", &arms, "--trace", file], ground].concat());
+            ok(&[&["compare", "--arms", &arms, "--trace", file], scenario].concat());
             exact(&format!("{name}, {file}"), &json(&["replay", "--arms", "slowstart", file]));
         }
     }

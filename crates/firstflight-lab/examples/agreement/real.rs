@@ -2,7 +2,8 @@
 
 use super::{ARMS, cells, off, trials};
 use firstflight_lab::compare::Keep;
-use firstflight_lab::{Bad, Comparison, Ground, Plan, Testbed, parse_arms};
+use firstflight_lab::testbed::{quic, quic_real, sim};
+use firstflight_lab::{Bad, Comparison, Plan, Scenario, parse_arms};
 use firstflight_path::Path;
 
 const PATH: &str = "rate=100Mbit,rtt=30ms,queue=30ms";
@@ -32,12 +33,12 @@ fn load() -> String {
 
 /// Prints the table of `count` trials each.
 pub fn table(count: usize) -> Result<(), Bad> {
-    let burst = Ground::new(Path::parse(PATH)?, BYTES).burst;
-    let sim = trials(PATH, BYTES, Testbed::Sim, burst)?;
-    let rig = trials(PATH, BYTES, Testbed::Quic, burst)?;
+    let burst = Scenario::new(Path::parse(PATH)?, BYTES).burst;
+    let sim = trials(PATH, BYTES, &sim::BED, burst)?;
+    let rig = trials(PATH, BYTES, &quic::BED, burst)?;
     let before = load();
-    let ground = Ground { testbed: Testbed::QuicReal, ..Ground::new(Path::parse(PATH)?, BYTES) };
-    let plan = Plan { arms: parse_arms(ARMS)?, ground, seed: 1, repeat: 1 };
+    let scenario = Scenario::new(Path::parse(PATH)?, BYTES);
+    let plan = Plan { testbed: &quic_real::BED, ..Plan::new(parse_arms(ARMS)?, scenario) };
     let real: Vec<Comparison> = (0..count).map(|_| plan.run(Keep::Rows, &|| {})).collect::<Result<_, Bad>>()?;
     // A doubt names its trial.
     let doubts = real.iter().flat_map(|comparison| &comparison.warnings).filter(|warning| warning.contains(", seed 1: ")).count();

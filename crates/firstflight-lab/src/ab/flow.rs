@@ -4,7 +4,7 @@
 use super::{Clock, Test};
 use crate::error::Bad;
 use crate::population::{Drawn, Population};
-use crate::trial::Ground;
+use crate::scenario::Scenario;
 use firstflight::Exit;
 use firstflight_path::random::mix;
 use firstflight_sim::{App, Outcome, Part, Stop};
@@ -119,54 +119,54 @@ const JITTER_NS: u64 = 500_001;
 
 impl Test {
     /// The scenario of connection number `index` of a population.
-    fn ground(&self, population: &Population, index: u64) -> Result<(Drawn, Ground, App), Bad> {
+    fn scenario(&self, population: &Population, index: u64) -> Result<(Drawn, Scenario, App), Bad> {
         let drawn = population.draw(self.seed, index);
-        let ground = Ground {
+        let scenario = Scenario {
             iw: self.iw,
             burst: self.burst,
             limit: self.limit,
             path_index: index,
             host: self.host,
-            ..Ground::new(population.path(&drawn)?, drawn.bytes)
+            ..Scenario::new(population.path(&drawn)?, drawn.bytes)
         };
         let app = population.app(&drawn, self.seed);
-        Ok((drawn, ground, app))
+        Ok((drawn, scenario, app))
     }
 
     /// Connection number `index`; `settings` are those of [`Test::settings`].
     pub(super) fn connection(&self, index: u64, settings: &[Population]) -> Result<Connection, Bad> {
-        let (drawn, ground, app) = self.ground(&self.population, index)?;
-        let with = |ground: &Ground, app: &App, arm: usize, seed: u64| match app {
-            App::Bulk(_) => ground.run(&self.arms[arm], seed, None).map(|outcome| FlowResult::new(&outcome, self.clock)),
+        let (drawn, scenario, app) = self.scenario(&self.population, index)?;
+        let with = |scenario: &Scenario, app: &App, arm: usize, seed: u64| match app {
+            App::Bulk(_) => scenario.simulate(&self.arms[arm], seed, None).map(|outcome| FlowResult::new(&outcome, self.clock)),
             App::Responses(_) => {
-                let outcome = ground.run_app(&self.arms[arm], app.clone(), seed)?;
+                let outcome = scenario.run_app(&self.arms[arm], app.clone(), seed)?;
                 Ok(FlowResult::of_responses(&outcome, self.clock, self.limit.0))
             }
-            _ => ground.run_app(&self.arms[arm], app.clone(), seed).map(|outcome| FlowResult::new(&outcome, self.clock)),
+            _ => scenario.run_app(&self.arms[arm], app.clone(), seed).map(|outcome| FlowResult::new(&outcome, self.clock)),
         };
-        let run = |ground: &Ground, arm: usize, seed: u64| with(ground, &app, arm, seed);
-        let results = (0..self.arms.len()).map(|arm| run(&ground, arm, self.seed)).collect::<Result<Vec<_>, _>>()?;
+        let run = |scenario: &Scenario, arm: usize, seed: u64| with(scenario, &app, arm, seed);
+        let results = (0..self.arms.len()).map(|arm| run(&scenario, arm, self.seed)).collect::<Result<Vec<_>, _>>()?;
         let aa = if index.is_multiple_of(self.aa_stride()) {
             // Both runs differ from the first in the chance of the path and by up to half a millisecond of round trip, so that
             // neither is the original, and a path without chance is no trivial case.
             let other = |which: u64| {
                 let seed = mix(mix(self.seed ^ OTHER_SEEDS).wrapping_add(which));
                 let jitter = mix(seed.wrapping_add(index)) % JITTER_NS;
-                let ground = Ground { path: ground.path.clone().with_rtt(ground.path.rtt() + jitter), ..ground.clone() };
-                run(&ground, 0, seed)
+                let scenario = Scenario { path: scenario.path.clone().with_rtt(scenario.path.rtt() + jitter), ..scenario.clone() };
+                run(&scenario, 0, seed)
             };
             Some([other(1)?, other(2)?])
         } else {
             None
         };
-        let repeats = if index.is_multiple_of(self.aa_stride() * 4) { Some(run(&ground, 0, self.seed)? == results[0]) } else { None };
+        let repeats = if index.is_multiple_of(self.aa_stride() * 4) { Some(run(&scenario, 0, self.seed)? == results[0]) } else { None };
         // Whoever waits for an application is bound by it and not by the path.
-        let ideal_ns = if matches!(app, App::Bulk(_)) { ground.ideal(self.seed)?.map(|ideal| ideal.0) } else { None };
+        let ideal_ns = if matches!(app, App::Bulk(_)) { scenario.ideal(self.seed)?.map(|ideal| ideal.0) } else { None };
         let mut others = Vec::new();
         if index.is_multiple_of(self.sensitivity_stride()) {
             for population in settings {
-                let (drawn, ground, app) = self.ground(population, index)?;
-                let results = (0..self.arms.len()).map(|arm| with(&ground, &app, arm, self.seed));
+                let (drawn, scenario, app) = self.scenario(population, index)?;
+                let results = (0..self.arms.len()).map(|arm| with(&scenario, &app, arm, self.seed));
                 others.push((drawn.bytes, results.collect::<Result<Vec<_>, _>>()?));
             }
         }

@@ -24,7 +24,7 @@ pub use tally::Tallies;
 use crate::arms::NamedArm;
 use crate::error::Bad;
 use crate::population::{Assumption, Population};
-use crate::trial::Hosts;
+use crate::scenario::Hosts;
 use firstflight::Nanos;
 use firstflight_path::random::mix;
 use serde::{Deserialize, Serialize};
@@ -156,10 +156,7 @@ impl Test {
             return Err(Bad("nothing to test: a baseline and at least one other arm are needed".into()));
         }
         for (index, arm) in self.arms.iter().enumerate() {
-            if let Some(twin) = self.arms[..index]
-                .iter()
-                .find(|other| other.label == arm.label || other.arm == arm.arm && other.kernel == arm.kernel && other.own == arm.own)
-            {
+            if let Some(twin) = self.arms[..index].iter().find(|other| other.label == arm.label || other.sender == arm.sender) {
                 return Err(Bad(format!(
                     "arms `{}` and `{}` are the same; allowed: each once, the baseline included",
                     twin.label, arm.label

@@ -19,7 +19,7 @@ use crate::ab::analysis::{Entry, Part};
 use crate::ab::{Analysis, Clock, Run, Test, Watch};
 use crate::arms::{NamedArm, parse_arms};
 use crate::error::Bad;
-use crate::trial::{Ground, Hosts};
+use crate::scenario::{Hosts, Scenario};
 use firstflight::Nanos;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -192,8 +192,8 @@ impl Calibration {
         let iw = population.initial_window.unwrap_or(10);
         let trial = |index: u64| -> Result<f64, Bad> {
             let drawn = population.draw(self.seed, index);
-            let ground = Ground { iw, path_index: index, ..Ground::new(population.path(&drawn)?, drawn.bytes) };
-            let outcome = ground.run(arm, self.seed, None)?;
+            let scenario = Scenario { iw, path_index: index, ..Scenario::new(population.path(&drawn)?, drawn.bytes) };
+            let outcome = scenario.simulate(arm, self.seed, None)?;
             Ok(100.0 * outcome.packets_lost as f64 / outcome.packets_sent.max(1) as f64)
         };
         let mut losses = (0..flows).into_par_iter().map(trial).collect::<Result<Vec<f64>, Bad>>()?;

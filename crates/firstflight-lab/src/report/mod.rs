@@ -21,8 +21,11 @@ pub struct Report {
     pub command: String,
     /// Name and version of the tool that wrote it.
     pub version: String,
-    /// Where the trials ran: `sim`, `quic` or `linux`.
+    /// Name of the testbed that the trials ran on.
     pub testbed: String,
+    /// The same as a place, for a sentence: `in the simulator`.
+    #[serde(default)]
+    pub place: String,
     /// The path that all arms shared.
     pub path: Path,
     /// The size of the object that was transferred.

@@ -13,7 +13,6 @@ const REASONS = {
   estimate: "the window reached the estimated bandwidth times round trip",
   oracle: "the window reached the BDP that it was told",
 };
-const TESTBEDS = { sim: "in the simulator", quic: "over real QUIC", linux: "over Linux TCP" };
 
 function lead() {
   const { path } = report;
@@ -21,7 +20,7 @@ function lead() {
   byId("lead").textContent =
     `${plural(report.table.rows.length || arms.length, "arm")}, each sending ${bytes(report.workload_bytes)} over ${where} ` +
     `(${path.rate_mbps === null ? "a changing rate" : rate(path.rate_mbps)}, ${time(path.rtt_ms)} round trip) ` +
-    `${TESTBEDS[report.testbed] ?? ""}`.trim() + ".";
+    `${report.place}`.trim() + ".";
   const seeds = report.repeat > 1 ? `seeds ${report.seed} to ${report.seed + report.repeat - 1}` : `seed ${report.seed}`;
   byId("table-how").textContent = report.repeat > 1
     ? `Medians of ${plural(report.repeat, "trial")} (${seeds}); below each, the smallest and the largest. All arms met the same path and the same seeds.`

@@ -4,7 +4,7 @@ use super::{LINKS, arm, ground, watch};
 use crate::{Accept, Effort, Gate, Row, Scale};
 use firstflight::Nanos;
 use firstflight_lab::error::Bad;
-use firstflight_lab::trial::{Ground, Hosts};
+use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_sim::observe::Signals;
 use firstflight_sim::tcp::{Buffer, Host};
 use firstflight_sim::{Observer, Snapshot};
@@ -37,7 +37,7 @@ fn share(path: &str, buffers: [Buffer; 2], seconds: [u64; 2]) -> Result<f64, Bad
     let host = Host { receive_buffer: buffers[0], send_buffer: buffers[1], ..Host::default() };
     let plain = ground(path, "unlimited", 1 << 42)?;
     let limit = Nanos::from_secs(seconds[1]);
-    let ground = Ground { host: Hosts::from(host), limit, ..plain };
+    let ground = Scenario { host: Hosts::from(host), limit, ..plain };
     let [from, to] = seconds.map(|second| second * 1_000_000_000);
     let mut between = Between { from, to, at: [0, 0] };
     watch(&ground, &arm("slowstart")?, 1, &mut between)?;

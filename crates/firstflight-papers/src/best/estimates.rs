@@ -6,7 +6,7 @@ use crate::lab::{arm, grid, watch};
 use crate::sample::{Interval, bootstrap, mean};
 use crate::{Accept, Effort, Gate, Measured, Row};
 use firstflight_lab::error::Bad;
-use firstflight_lab::trial::Ground;
+use firstflight_lab::scenario::Scenario;
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{Event, Observer, Snapshot};
 use rayon::prelude::*;
@@ -46,7 +46,7 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     let mut rows = Vec::new();
     let mut curves = Vec::new();
     for link in &LINKS {
-        let ground: Ground = ground(link.path, "1bdp", 200 * ground(link.path, "1bdp", 1)?.path.bdp_bytes().min(200_000))?;
+        let ground: Scenario = ground(link.path, "1bdp", 200 * ground(link.path, "1bdp", 1)?.path.bdp_bytes().min(200_000))?;
         let seeds: Vec<u64> = (1..=u64::from(effort.seeds())).collect();
         let medians = seeds
             .into_par_iter()

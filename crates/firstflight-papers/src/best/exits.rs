@@ -8,8 +8,8 @@ use crate::sample::{Interval, bootstrap, mean};
 use crate::{Accept, Effort, Gate, Measured, Row, Try};
 use firstflight::detection::presets::Preset;
 use firstflight_lab::error::Bad;
-use firstflight_lab::trial::Ground;
-use firstflight_lab::trial::Hosts;
+use firstflight_lab::scenario::Hosts;
+use firstflight_lab::scenario::Scenario;
 use firstflight_sim::tcp::{Buffer, Host};
 use firstflight_sim::{Nobody, Outcome};
 
@@ -28,7 +28,7 @@ struct Seen {
     exit_bdp: Option<f64>,
 }
 
-fn seen(ground: &Ground, outcome: &Outcome) -> Seen {
+fn seen(ground: &Scenario, outcome: &Outcome) -> Seen {
     Seen {
         // The handshake costs one round trip.
         ms: (outcome.acked_after.0 + ground.path.rtt()) as f64 / 1e6,
@@ -36,7 +36,7 @@ fn seen(ground: &Ground, outcome: &Outcome) -> Seen {
     }
 }
 
-fn cells() -> Result<Vec<Ground>, Bad> {
+fn cells() -> Result<Vec<Scenario>, Bad> {
     let all = QUEUES.iter().flat_map(|(queue, _)| SIZES.map(|bytes| ground(LINKS[0].path, queue, bytes)));
     all.collect()
 }
@@ -51,7 +51,7 @@ struct Best {
     curve: Vec<[f64; 2]>,
 }
 
-fn search(effort: &Effort<'_>, cells: &[Ground]) -> Result<Vec<Best>, Bad> {
+fn search(effort: &Effort<'_>, cells: &[Scenario]) -> Result<Vec<Best>, Bad> {
     let bdp = cells[0].path.bdp_bytes() as f64;
     let step = effort.either(1.15, 1.05);
     let mut thresholds = Vec::new();
@@ -90,7 +90,7 @@ const NOTHING_TO_SAVE: &str =
     "; without HyStart the object ends before slow start does, nothing is lost and nothing can be saved: not gated";
 
 /// What other hosts give for a direction that did not come out.
-fn other_hosts(cell: &Ground, arm: &str, over: &str, flips: impl Fn(f64) -> bool) -> Result<Vec<Try>, Bad> {
+fn other_hosts(cell: &Scenario, arm: &str, over: &str, flips: impl Fn(f64) -> bool) -> Result<Vec<Try>, Bad> {
     let buffer = |default| Buffer::Linux { default, max: 26_214_400 };
     let preset = |name: &str| Preset::named(name).copied().ok_or_else(|| Bad(name.to_owned()));
     let hosts = [
@@ -104,7 +104,7 @@ fn other_hosts(cell: &Ground, arm: &str, over: &str, flips: impl Fn(f64) -> bool
     ];
     let mut points = Vec::new();
     for (name, host, rest) in hosts {
-        let ground = Ground { host: Hosts::from(host), ..cell.clone() };
+        let ground = Scenario { host: Hosts::from(host), ..cell.clone() };
         let time = |text: &str| {
             let outcome = watch(&ground, &crate::lab::arm(&format!("{text}{rest}"))?, 1, &mut Nobody)?;
             Ok::<f64, Bad>(seen(&ground, &outcome).ms)
@@ -271,7 +271,7 @@ fn granted(effort: &Effort<'_>) -> Result<(Vec<Row>, Grid<Seen>), Bad> {
     Ok((rows, trials))
 }
 
-fn near_optimum(effort: &Effort<'_>, cells: &[Ground], trials: &Grid<Seen>, seeds: u32, best: &[Best]) -> Result<Vec<Row>, Bad> {
+fn near_optimum(effort: &Effort<'_>, cells: &[Scenario], trials: &Grid<Seen>, seeds: u32, best: &[Best]) -> Result<Vec<Row>, Bad> {
     let mut rows = Vec::new();
     for (cell, best) in best.iter().enumerate() {
         let text = format!("oracle(exit={})", best.threshold);

@@ -9,7 +9,7 @@ use super::lab::{arm, watch};
 use super::{Assumption, Effort, Item, Measured, Source};
 use firstflight::Nanos;
 use firstflight_lab::error::Bad;
-use firstflight_lab::trial::{Ground, Hosts};
+use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_path::Path;
 use firstflight_sim::tcp;
 
@@ -68,9 +68,9 @@ const LINKS: [LinkCase; 4] = [
 ];
 
 /// A ground of TCP hosts on a link with this queue.
-fn ground(path: &str, queue: &str, bytes: u64) -> Result<Ground, Bad> {
+fn ground(path: &str, queue: &str, bytes: u64) -> Result<Scenario, Bad> {
     let path = Path::parse(&format!("{path},queue={queue}"))?;
-    Ok(Ground { host: Hosts::from(tcp::Host::default()), limit: Nanos::from_secs(900), ..Ground::new(path, bytes) })
+    Ok(Scenario { host: Hosts::from(tcp::Host::default()), limit: Nanos::from_secs(900), ..Scenario::new(path, bytes) })
 }
 
 fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {

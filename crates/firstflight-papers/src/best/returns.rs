@@ -5,7 +5,7 @@ use crate::lab::{Grid, grid};
 use crate::sample::{Interval, bootstrap, mean};
 use crate::{Accept, Effort, Gate, Published, Row};
 use firstflight_lab::error::Bad;
-use firstflight_lab::trial::{Ground, Hosts};
+use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_sim::observe::Signals;
 use firstflight_sim::tcp::{Buffer, Host};
 use firstflight_sim::{Observer, Outcome, Snapshot};
@@ -14,15 +14,15 @@ use rayon::prelude::*;
 /// Return paths by the names of the rows.
 const RETURNS: [(&str, &str); 3] = [("A0", "plain"), ("A1", "geo_warm"), ("A2", "geo_cold")];
 
-fn geo(release: &str, bytes: u64) -> Result<Ground, Bad> {
+fn geo(release: &str, bytes: u64) -> Result<Scenario, Bad> {
     ground(&format!("{},return={release}", LINKS[0].path), "1bdp", bytes)
 }
 
 /// With the buffers that the slides recommend.
-fn recommended(plain: Ground) -> Ground {
+fn recommended(plain: Scenario) -> Scenario {
     let buffer = |default| Buffer::Linux { default, max: 26_214_400 };
     let host = Host { receive_buffer: buffer(131_072), send_buffer: buffer(16_384), ..Host::default() };
-    Ground { host: Hosts::from(host), ..plain }
+    Scenario { host: Hosts::from(host), ..plain }
 }
 
 pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
@@ -42,7 +42,7 @@ fn downloads(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
         }
     }
     let seeds = effort.seeds();
-    let read = |ground: &Ground, outcome: &Outcome| (outcome.acked_after.0 + ground.path.rtt()) as f64 / 1e6;
+    let read = |ground: &Scenario, outcome: &Outcome| (outcome.acked_after.0 + ground.path.rtt()) as f64 / 1e6;
     let times = grid(effort, "best: downloads on return paths of GEO", &cells, &["hystart", "slowstart"], seeds, read)?;
     let ratio = |cell: usize| -> Interval {
         bootstrap(seeds as usize, |units| mean(units, |i| times.of(cell, 0)[i]) / mean(units, |i| times.of(cell, 1)[i]))
@@ -85,7 +85,7 @@ struct Exit {
     reason: Option<&'static str>,
 }
 
-fn exit(ground: &Ground, outcome: &Outcome) -> Exit {
+fn exit(ground: &Scenario, outcome: &Outcome) -> Exit {
     let bdp = ground.path.bdp_bytes().max(1) as f64;
     // Whoever never leaves would leave at its largest window or above.
     let window = outcome.exit.map_or(outcome.cwnd_max, |exit| exit.detect_cwnd);

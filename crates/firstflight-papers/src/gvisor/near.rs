@@ -5,7 +5,7 @@ use crate::sample::{Interval, bootstrap, mean, sum};
 use crate::{Accept, Effort, Gate, Row};
 use firstflight::Nanos;
 use firstflight_lab::error::Bad;
-use firstflight_lab::trial::{Ground, Hosts};
+use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_path::Path;
 use firstflight_path::random::{Purpose, Stream};
 use firstflight_sim::{App, tcp};
@@ -32,11 +32,11 @@ impl Rig {
         format!("RTT {} us, buffer {} kB, ACKs every {} us, {} flows", self.rtt_us, self.buffer_kb, self.tick_us, self.flows)
     }
 
-    fn ground(self, ms: u64) -> Result<Ground, Bad> {
+    fn ground(self, ms: u64) -> Result<Scenario, Bad> {
         let offload = if self.tick_us > 0 { format!(",return=first:{0}us:1000,gro={0}us:64kB", self.tick_us) } else { String::new() };
         let text = format!("rate=10Gbit,rtt={}us,queue={}kB{offload}", self.rtt_us, self.buffer_kb);
         let limit = Nanos::from_millis(ms);
-        Ok(Ground { host: Hosts::from(tcp::Host::default()), limit, ..Ground::new(Path::parse(&text)?, 1) })
+        Ok(Scenario { host: Hosts::from(tcp::Host::default()), limit, ..Scenario::new(Path::parse(&text)?, 1) })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::sample::{Interval, bootstrap, mean};
 use crate::{Accept, Effort, Gate, Measured, Published, Row, Try};
 use firstflight::{Nanos, Time};
 use firstflight_lab::error::Bad;
-use firstflight_lab::trial::{Ground, Hosts};
+use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_path::Path;
 use firstflight_sim::app::intervals;
 use firstflight_sim::{App, tcp};
@@ -77,7 +77,7 @@ fn run(queue: &str, stack: Stack, with: bool, seconds: u64, seed: u64) -> Result
     let host = tcp::Host { mss: stack.mss, send_buffer: tcp::Buffer::Payload(stack.buffer), ..tcp::Host::with_preset(preset) };
     let path = Path::parse(&format!("rate={}kbit,rtt=140ms,queue={queue}", stack.rate / 1000))?;
     let bdp = path.bdp_bytes() as f64;
-    let ground = Ground { host: Hosts::from(host), limit: Nanos::from_secs(4 * seconds), ..Ground::new(path, 1) };
+    let ground = Scenario { host: Hosts::from(host), limit: Nanos::from_secs(4 * seconds), ..Scenario::new(path, 1) };
     let named = arm(if with { stack.on } else { stack.off })?;
     let app = App::Blocks { block: 2 << 20, run: Nanos::from_secs(seconds) };
     let sender = Sender { arm: &named, app, start: Nanos::ZERO };

@@ -12,7 +12,7 @@ use firstflight::startup::hystart_plus_plus::{HyStartPlusPlus, Params};
 use firstflight::startup::{Startup, Verdict as Concluded};
 use firstflight::{Ack, Config, Context, Nanos, Seq, Time, Window};
 use firstflight_lab::error::Bad;
-use firstflight_lab::trial::{Ground, hosts_of_tcp};
+use firstflight_lab::scenario::{Scenario, hosts_of_tcp};
 use firstflight_path::Path;
 use firstflight_sim::Outcome;
 
@@ -79,7 +79,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(ground: &Ground, outcome: &Outcome) -> Seen {
+    fn of(ground: &Scenario, outcome: &Outcome) -> Seen {
         let repaired = outcome.episodes.first().and_then(|first| first.repaired.map(|at| at.since(first.start).0 as f64 / 1e6));
         Seen {
             goodput: outcome.delivered_after.map_or(0.0, |after| ground.bytes as f64 * 8e3 / after.0.max(1) as f64),
@@ -113,7 +113,7 @@ impl Lab {
         for rtt in RTTS {
             for bytes in SHORT.into_iter().chain(LONG) {
                 let path = Path::parse(&format!("hystart++-{rtt}ms"))?;
-                cells.push(Ground { host, limit: Nanos::from_secs(300), ..Ground::new(path, bytes) });
+                cells.push(Scenario { host, limit: Nanos::from_secs(300), ..Scenario::new(path, bytes) });
             }
         }
         // For the reader only: fewer seeds than a gate asks for.

@@ -7,7 +7,7 @@ use crate::servers::{Counted, Server, Service, fit_web, serve};
 use crate::{Accept, Effort, Gate, Row, Try};
 use firstflight::Nanos;
 use firstflight_lab::error::Bad;
-use firstflight_lab::trial::{Ground, hosts_of_tcp};
+use firstflight_lab::scenario::{Scenario, hosts_of_tcp};
 use firstflight_path::Path;
 use firstflight_path::random::{Purpose, Stream, uniform};
 use firstflight_sim::{App, fairness_ppm};
@@ -83,7 +83,7 @@ struct Shared {
 fn jain(case: Shared, mixed: bool, seed: u64) -> Result<f64, Bad> {
     let Shared { rtt, each, seconds, queue, apart, preset, recovery } = case;
     let path = Path::parse(&format!("rate=100Mbit,rtt={rtt}ms,queue={queue}"))?;
-    let ground = Ground { host: hosts_of_tcp(preset)?, limit: Nanos::from_secs(seconds), ..Ground::new(path, 1) };
+    let ground = Scenario { host: hosts_of_tcp(preset)?, limit: Nanos::from_secs(seconds), ..Scenario::new(path, 1) };
     let (plain, other) = (arm(&format!("{PLAIN}/cubic/{recovery}"))?, arm(&format!("{DRAFT03}/cubic/{recovery}"))?);
     let starts = Stream::new(seed, 0, Purpose::FlowStart);
     let senders = (0..2 * each).map(|flow| Sender {
@@ -133,7 +133,7 @@ impl Pool {
                 for bytes in [1_000_000, 3_000_000, 10_000_000] {
                     let path = Path::parse(&format!("rate=100Mbit,rtt={rtt}ms,queue=1bdp{}", setup.loss))?;
                     let limit = Nanos::from_secs(300);
-                    let ground = Ground { host: hosts_of_tcp(setup.detection)?, limit, ..Ground::new(path, 1) };
+                    let ground = Scenario { host: hosts_of_tcp(setup.detection)?, limit, ..Scenario::new(path, 1) };
                     let gaps = Stream::new(seed, rtt, Purpose::FlowStart);
                     let mut start = 0.0;
                     let senders = (0..setup.flows).map(|flow| {
@@ -231,7 +231,7 @@ pub fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Bad> {
     let (host, seeds) = (hosts_of_tcp("windows")?, effort.either(2, 6));
     let sizes = [1_500_000, 2_000_000, 2_500_000, 3_500_000, 4_000_000, 5_000_000, 6_000_000, 8_000_000, 15_000_000, 20_000_000];
     let path = Path::parse(&format!("hystart++-{rtt}ms"))?;
-    let cells = sizes.map(|bytes| Ground { host, limit: Nanos::from_secs(300), ..Ground::new(path.clone(), bytes) });
+    let cells = sizes.map(|bytes| Scenario { host, limit: Nanos::from_secs(300), ..Scenario::new(path.clone(), bytes) });
     let times = grid(effort, "hystart++: a finer grid of sizes", &cells, &[PLAIN, DRAFT03], seeds, |_, outcome| {
         outcome.delivered_after.map_or(f64::NAN, |after| after.0 as f64)
     })?;

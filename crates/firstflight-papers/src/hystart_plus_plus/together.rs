@@ -13,7 +13,7 @@ use crate::sample::{Interval, bootstrap, mean, quantile, sum};
 use crate::{Accept, Effort, Gate, Measured, Published, Row, Scale};
 use firstflight::Nanos;
 use firstflight_lab::error::Bad;
-use firstflight_lab::trial::{Ground, hosts_of_tcp};
+use firstflight_lab::scenario::{Scenario, hosts_of_tcp};
 use firstflight_path::Path;
 use firstflight_path::random::{Purpose, Stream};
 use firstflight_sim::{App, Outcome};
@@ -117,10 +117,10 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    pub(super) fn ground(self) -> Result<Ground, Bad> {
+    pub(super) fn ground(self) -> Result<Scenario, Bad> {
         let path = Path::parse(&format!("hystart++-{}ms", self.rtt))?;
         let limit = Nanos::from_secs(300);
-        Ok(Ground { host: hosts_of_tcp(self.hosts.preset)?, limit, iw: self.iw, ..Ground::new(path, 1) })
+        Ok(Scenario { host: hosts_of_tcp(self.hosts.preset)?, limit, iw: self.iw, ..Scenario::new(path, 1) })
     }
 
     pub(super) fn arm(self, startup: usize) -> String {

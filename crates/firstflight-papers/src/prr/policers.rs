@@ -7,7 +7,7 @@ use crate::servers::{Counted, FILE, Knobs, Server, Service, serve, total};
 use crate::{Accept, Effort, Gate, Measured, Published, Row};
 use firstflight::Nanos;
 use firstflight_lab::error::Bad;
-use firstflight_lab::trial::{Ground, hosts_of_tcp};
+use firstflight_lab::scenario::{Scenario, hosts_of_tcp};
 use firstflight_path::Path;
 use firstflight_sim::Outcome;
 
@@ -38,7 +38,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(ground: &Ground, outcome: &Outcome) -> Seen {
+    fn of(ground: &Scenario, outcome: &Outcome) -> Seen {
         let rounds = |after: u64| after as f64 / ground.path.rtt() as f64;
         let first = outcome.episodes.first();
         Seen {
@@ -64,7 +64,7 @@ impl Bulk {
                 for bucket in [10, 50, 200] {
                     let policed = 20_000.0 * share;
                     let path = Path::parse(&format!("rate=20Mbit,rtt={rtt}ms,queue=1bdp,policer={policed}kbit:{bucket}ms"))?;
-                    cells.push(Ground { host: hosts_of_tcp("linux26")?, limit: Nanos::from_secs(600), ..Ground::new(path, 5_000_000) });
+                    cells.push(Scenario { host: hosts_of_tcp("linux26")?, limit: Nanos::from_secs(600), ..Scenario::new(path, 5_000_000) });
                     cases.push(format!("RTT {rtt} ms, policer {share} x link, bucket {bucket} ms"));
                 }
             }

@@ -12,7 +12,7 @@ use firstflight::recovery::{AnyRecovery, Immediate, RapidRecovery};
 use firstflight::startup::{Grown, Startup, Verdict};
 use firstflight::{Ack, Context, Phase, Ratio, Seq, Time, Window};
 use firstflight_lab::record::Recorder;
-use firstflight_lab::trial::Ground;
+use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
 use firstflight_sim::Event;
 
@@ -342,7 +342,7 @@ const MARKED: &str = "rate=100Mbit,rtt=30ms,queue=150ms,ecn=15ms";
 
 pub fn marks() -> Vec<Row> {
     let mut rows = Vec::new();
-    let ground = |bytes| Ground { bytes, path: Path::parse(MARKED).expect("a path"), ..runs::ground() };
+    let ground = |bytes| Scenario { bytes, path: Path::parse(MARKED).expect("a path"), ..runs::ground() };
     for (beta, number) in [("0.7", 0.7), ("0.5", 0.5)] {
         for kind in [Kind::NoJump, Kind::Jump] {
             let text = runs::arm_text(kind, beta, "reno");

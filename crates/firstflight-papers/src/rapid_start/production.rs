@@ -8,8 +8,8 @@ use firstflight_lab::arms::parse_arms;
 use firstflight_lab::error::Bad;
 use firstflight_lab::population::calibrate::TARGETS;
 use firstflight_lab::population::{Population, Setting, Variable, builtin};
+use firstflight_lab::scenario::Hosts;
 use firstflight_lab::stats;
-use firstflight_lab::trial::Hosts;
 use std::sync::atomic::AtomicBool;
 
 /// The four groups; all with the same congestion avoidance and paced, first windows as stated.

@@ -3,7 +3,7 @@
 use firstflight::{Nanos, Time};
 use firstflight_lab::arms::{NamedArm, parse_arms};
 use firstflight_lab::record::{Moment, Recorder};
-use firstflight_lab::trial::Ground;
+use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
 use firstflight_sim::{Episode, Event, Observer, Outcome, Setup, run};
 use rayon::prelude::*;
@@ -55,15 +55,15 @@ pub fn arm_text(kind: Kind, beta: &str, avoidance: &str) -> String {
 }
 
 /// Three seconds of an object that does not end in them.
-pub fn ground() -> Ground {
-    Ground { limit: Nanos::from_secs(3), ..Ground::new(Path::parse("rapid-slide").expect("a built-in path"), 60_000_000) }
+pub fn ground() -> Scenario {
+    Scenario { limit: Nanos::from_secs(3), ..Scenario::new(Path::parse("rapid-slide").expect("a built-in path"), 60_000_000) }
 }
 
 /// One arm on a ground, every event and signal kept.
-pub fn run_arm(ground: &Ground, text: &str) -> (Outcome, Recorder) {
+pub fn run_arm(ground: &Scenario, text: &str) -> (Outcome, Recorder) {
     let named: NamedArm = parse_arms(text).expect("a valid arm").remove(0);
     let mut record = Recorder::with_signals();
-    let outcome = ground.run(&named, 1, Some(&mut record)).expect("the path carries full packets");
+    let outcome = ground.simulate(&named, 1, Some(&mut record)).expect("the path carries full packets");
     (outcome, record)
 }
 

@@ -1,29 +1,25 @@
-//! The testbed `linux`: a trial with the TCP of the running kernel behind an emulated link, in real time.
+//! A trial with the TCP of the running kernel behind an emulated link, in real time.
 //!
 //! Arms that exist as kernel controllers are loaded for the trial; `kernel:cubic` and the like are the kernel's own. Trials run one at a
 //! time, because two of them would disturb each other's clock, and are repeated when the link was late.
 
-use crate::arms::NamedArm;
+use crate::arms::{NamedArm, Sender};
 use crate::error::Bad;
+use crate::outcome::{Outcome, Queueing};
 use crate::record::Recorder;
+use crate::scenario::Scenario;
+use crate::testbed::{self, Testbed};
 use crate::trace::{Source, State, Tracer, wire};
-use crate::trial::Ground;
 use firstflight::arm::Arm;
 use firstflight::{Config, Exit, ExitReason, Nanos, Phase, Time};
 use firstflight_linux::kernel::{self, ARMS, KernelArm, Loaded, Reason};
 use firstflight_linux::trial::{self, Info, Measured, Trial};
 use firstflight_linux::{LinkOptions, Refusal};
-use firstflight_sim::{Event, Hosts, Measure, Observer, Outcome, Snapshot, Stop};
+use firstflight_sim::{Event, Observer, Snapshot};
 use hdrhistogram::Histogram;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// One trial at a time.
-static CLOCK: Mutex<()> = Mutex::new(());
-/// Why some of the trials should not be believed.
-static DOUBTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// Settings of every receiver's namespace.
-static RECEIVER: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
 /// How often a trial is run until its link was in time.
 const ATTEMPTS: u32 = 3;
 /// The kernel's initial window.
@@ -33,44 +29,57 @@ const GRAIN: Duration = Duration::from_millis(1);
 /// A threshold that was never set, as the kernel says it.
 const UNSET_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// What was doubtful since the last call.
-pub fn take_doubts() -> Vec<String> {
-    DOUBTS.lock().map(|mut doubts| std::mem::take(&mut *doubts)).unwrap_or_default()
+/// TCP of the running kernel.
+pub struct Linux {
+    /// One trial at a time.
+    alone: Mutex<()>,
 }
 
-/// From now on every receiver's namespace has these settings, names below `/proc/sys` and values. Linux receivers delay ACKs while there
-/// are holes (`net/ipv4/tcp_comp_sack_nr`), which others do not.
-pub fn set_receiver(settings: &[(&str, &str)]) {
-    if let Ok(mut receiver) = RECEIVER.lock() {
-        *receiver = settings.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+impl Linux {
+    /// The machine has one.
+    pub(super) const fn new() -> Linux {
+        Linux { alone: Mutex::new(()) }
     }
 }
 
-/// Runs one trial. With a recorder the sender's state is kept once a millisecond.
-///
-/// # Errors
-/// If the arm does not exist as a kernel controller, or something is missing on this machine.
-pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, mut recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
-    let Hosts::Tcp(_) = ground.host else {
-        return Err(Bad("testbed `linux` speaks TCP".into()));
-    };
-    if ground.iw != INITIAL_WINDOW || arm.arm.sender.iw.is_some_and(|iw| iw != INITIAL_WINDOW) {
-        return Err(Bad(format!("arm {}: the kernel starts with {INITIAL_WINDOW} packets; leave `iw` out", arm.label)));
+impl Testbed for Linux {
+    fn info(&self) -> &testbed::Info {
+        &super::INFO
     }
+
+    fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Bad> {
+        super::INFO.check(scenario, arm)?;
+        if scenario.iw != INITIAL_WINDOW || arm.parts().and_then(|arm| arm.sender.iw).is_some_and(|iw| iw != INITIAL_WINDOW) {
+            return Err(Bad(format!("arm {}: the kernel starts with {INITIAL_WINDOW} packets; leave `iw` out", arm.label)));
+        }
+        controller(arm).map(|_| ())
+    }
+
+    /// The kernel paces whatever wants to be.
+    fn paced(&self, _scenario: &Scenario, _arm: &NamedArm) -> bool {
+        true
+    }
+
+    /// With a recorder the sender's state is kept once a millisecond.
+    fn run(&self, scenario: &Scenario, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+        let _alone = self.alone.lock();
+        run(scenario, arm, seed, recorder)
+    }
+}
+
+fn run(scenario: &Scenario, arm: &NamedArm, seed: u64, mut recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
     let (name, ours) = controller(arm)?;
     let refused = |refusal: Refusal| Bad(format!("testbed `linux`, arm {}: {refusal}", arm.label));
     let traced = recorder.as_deref_mut().is_some_and(|recorder| recorder.tracer().is_some());
-    let _alone = CLOCK.lock();
     // A pinned arm is used as it is; its reports belong to whoever traces it.
     let loaded = ours.filter(|arm| !kernel::is_registered(arm)).map(Loaded::load).transpose().map_err(refused)?;
-    let receiver = RECEIVER.lock().map(|receiver| receiver.clone()).unwrap_or_default();
     let trial = Trial {
-        receiver: &receiver,
-        path: &ground.path,
-        options: LinkOptions { seed, path_index: ground.path_index, witness: traced, ..LinkOptions::default() },
-        bytes: ground.bytes,
+        receiver: &scenario.receiver,
+        path: &scenario.path,
+        options: LinkOptions { seed, path_index: scenario.path_index, witness: traced, ..LinkOptions::default() },
+        bytes: scenario.bytes,
         controller: &name,
-        limit: Duration::from_nanos(ground.limit.0),
+        limit: Duration::from_nanos(scenario.limit.0),
     };
     let mut attempt = 1;
     loop {
@@ -93,28 +102,27 @@ pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, mut recorder: Option<&mut
             attempt += 1;
             continue;
         }
-        if let Ok(mut all) = DOUBTS.lock() {
-            all.extend(doubts.into_iter().map(|doubt| format!("{}, seed {seed}: {doubt}", arm.label)));
-        }
+        let warnings = doubts.into_iter().map(|doubt| format!("{}, seed {seed}: {doubt}", arm.label)).collect();
         let exit = exit.map(|report| core_exit(&report));
         if let Some(recorder) = recorder.as_deref_mut() {
             seen.write(recorder, exit);
             if let Some(tracer) = recorder.tracer() {
-                seen.log(tracer, ground, &measured, exit);
+                seen.log(tracer, scenario, &measured, exit);
             }
         }
-        return Ok(outcome(ground, &measured, exit, &seen));
+        return Ok(Outcome { warnings, ..outcome(scenario, &measured, exit, &seen) });
     }
 }
 
 /// The kernel's name for the arm, and the arm if it is one of ours.
 fn controller(arm: &NamedArm) -> Result<(String, Option<&'static KernelArm>), Bad> {
-    if let Some(stock) = &arm.kernel {
+    if let Sender::Kernel(stock) = &arm.sender {
         // Ours may bear such a name: the kernel's CUBIC without HyStart.
         let ours = ARMS.iter().find(|ours| ours.name == arm.label);
         return Ok((ours.map_or_else(|| stock.clone(), |ours| ours.kernel_name.to_owned()), ours));
     }
-    let ours = ARMS.iter().find(|ours| Arm::parse(ours.name).is_ok_and(|known| known == arm.arm));
+    let wanted = arm.arm()?;
+    let ours = ARMS.iter().find(|ours| Arm::parse(ours.name).is_ok_and(|known| known == *wanted));
     let ours = ours.ok_or_else(|| {
         let all: Vec<&str> = ARMS.iter().map(|arm| arm.name).collect();
         Bad(format!("arm {}: not a kernel arm; there are {}, kernel:cubic, kernel:reno, ...", arm.label, all.join(", ")))
@@ -154,7 +162,6 @@ struct Seen {
     every_change: bool,
     /// Once per [`GRAIN`].
     infos: Vec<Info>,
-    cwnd_max: u64,
     slow_starts_after_recovery: u64,
     state: u8,
 }
@@ -162,7 +169,6 @@ struct Seen {
 impl Seen {
     fn take(&mut self, info: &Info) {
         const RECOVERY: u8 = 3;
-        self.cwnd_max = self.cwnd_max.max(u64::from(info.cwnd) * u64::from(info.mss));
         self.slow_starts_after_recovery += u64::from(self.state == RECOVERY && info.state < RECOVERY && info.cwnd < info.ssthresh);
         self.state = info.state;
         let news = |last: &Info| self.every_change && state(info) != state(last);
@@ -196,13 +202,13 @@ impl Seen {
     }
 
     /// The log out of what crossed the link; windows are those that the kernel told within a tenth of a millisecond afterwards.
-    fn log(&self, tracer: &mut Tracer, ground: &Ground, measured: &Measured, exit: Option<Exit>) {
+    fn log(&self, tracer: &mut Tracer, scenario: &Scenario, measured: &Measured, exit: Option<Exit>) {
         let config = Config {
             initial_window: u64::from(INITIAL_WINDOW) * u64::from(measured.last.mss),
             ..Config::tcp(u64::from(measured.last.mss))
         };
         tracer.begin(Time(0), |start| {
-            (start.config, start.oracle_exit_bytes, start.source) = (Some(config), ground.oracle_exit(), Source::Wire);
+            (start.config, start.oracle_exit_bytes, start.source) = (Some(config), scenario.oracle_exit(), Source::Wire);
         });
         let look = |now: Time| {
             let after = self.infos.partition_point(|info| (info.at.as_nanos() as u64) < now.0);
@@ -237,8 +243,8 @@ fn state(info: &Info) -> State {
     }
 }
 
-/// The same measures under the simulator's names. What the kernel does not tell is listed as unknown.
-fn outcome(ground: &Ground, measured: &Measured, exit: Option<Exit>, seen: &Seen) -> Outcome {
+/// What the kernel does not tell stays unknown.
+fn outcome(scenario: &Scenario, measured: &Measured, exit: Option<Exit>, seen: &Seen) -> Outcome {
     let nanos = |duration: Duration| Nanos(duration.as_nanos() as u64);
     let dropped = measured.link.forward.dropped_packets();
     let repeats = u64::from(measured.last.repeats);
@@ -247,33 +253,23 @@ fn outcome(ground: &Ground, measured: &Measured, exit: Option<Exit>, seen: &Seen
         queue_us.saturating_record_n(value.value_iterated_to() / 1_000, value.count_at_value());
     }
     Outcome {
-        stop: if measured.complete { Stop::Complete } else { Stop::TimeLimit },
-        acked_after: nanos(measured.acked_after),
+        complete: measured.complete || measured.delivered_after.is_some(),
+        acked_after: measured.complete.then(|| nanos(measured.acked_after)),
+        ended_after: Some(nanos(measured.acked_after)),
         delivered_after: measured.delivered_after.map(nanos),
-        delivered: measured.delivered.min(ground.bytes),
-        packets_sent: u64::from(measured.last.packets_sent),
+        delivered: Some(measured.delivered.min(scenario.bytes)),
+        packets_sent: Some(u64::from(measured.last.packets_sent)),
         // Of the packets that were dropped all but a few at the very end were found lost.
-        packets_lost: dropped.min(repeats),
-        packets_dropped: dropped,
-        drops: firstflight_sim::Drops::default(),
-        spurious_losses: repeats.saturating_sub(dropped),
-        retransmitted_bytes: measured.last.bytes_repeated,
-        lost_retransmissions: measured.counters.lost_repeats,
-        retransmissions: repeats,
-        rtos: u64::from(measured.last.timeouts),
-        probes: 0,
-        recoveries: measured.counters.recoveries,
-        recoveries_below_ssthresh: 0,
-        recoveries_timed_out: 0,
-        slow_starts_after_recovery: seen.slow_starts_after_recovery,
-        undone: measured.counters.undone,
-        early_retransmits: 0,
-        early_retransmits_spurious: 0,
+        packets_lost: Some(dropped.min(repeats)),
+        spurious_losses: Some(repeats.saturating_sub(dropped)),
+        retransmitted_bytes: Some(measured.last.bytes_repeated),
+        retransmissions: Some(repeats),
+        lost_retransmissions: Some(measured.counters.lost_repeats),
+        rtos: Some(u64::from(measured.last.timeouts)),
+        recoveries: Some(measured.counters.recoveries),
+        slow_starts_after_recovery: Some(seen.slow_starts_after_recovery),
         exit,
-        episodes: Vec::new(),
-        queue_us,
-        cwnd_max: seen.cwnd_max,
-        parts: Vec::new(),
-        unknown: &[Measure::Drops, Measure::RecoveriesBelowSsthresh, Measure::RecoveriesTimedOut, Measure::Episodes],
+        queueing: Some(Queueing::of(&queue_us)),
+        ..Outcome::default()
     }
 }

@@ -1,44 +1,63 @@
-//! The testbed `quic`: a trial on a real QUIC stack in virtual time, measured as the simulator measures it.
+//! A trial on a real QUIC stack in virtual time, measured as the simulator measures it.
 
 use crate::arms::NamedArm;
 use crate::error::Bad;
+use crate::outcome::{Outcome, Queueing};
 use crate::record::Recorder;
+use crate::scenario::{Hosts, Scenario};
+use crate::testbed::{Info, Testbed};
 use crate::trace::{Packet, Received, ranges};
-use crate::trial::Ground;
 use firstflight::controller::Stats;
 use firstflight::{Nanos, Time, Told};
 use firstflight_quic::rig::{self, Control, Note, Setup, Watch};
 use firstflight_quic::{Event as Happened, Plan};
-use firstflight_sim::{Episode, Event, Hosts, Measure, Observer, Outcome, Snapshot, Stop};
+use firstflight_sim::{Episode, Event, Observer, Snapshot, quic};
 
-/// Runs one trial. With a recorder every event is kept.
+/// Real QUIC stacks in virtual time.
+pub struct Quic;
+
+static INFO: Info = Info { stacks: Some(rig::STACKS), ..super::INFO };
+
+impl Testbed for Quic {
+    fn info(&self) -> &Info {
+        &INFO
+    }
+
+    fn run(&self, scenario: &Scenario, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+        let (plan, host) = plan(scenario, arm)?;
+        let setup = Setup {
+            path: &scenario.path,
+            control: Control::Noq(plan),
+            datagram: host.datagram as u16,
+            ack_packet: host.ack_packet,
+            object: scenario.bytes,
+            limit: scenario.limit,
+            seed,
+            path_index: scenario.path_index,
+        };
+        let outcome = match recorder {
+            Some(recorder) => rig::run(&setup, Some(&mut Scribe { recorder, min_rtt: None })),
+            None => rig::run(&setup, None),
+        };
+        let outcome = outcome.map_err(|fault| Bad(format!("testbed `quic`, arm {}: {fault}", arm.label)))?;
+        Ok(measured(&outcome))
+    }
+}
+
+/// What the stack's controller is built from, and the sizes of the hosts.
 ///
 /// # Errors
-/// If the path cannot carry the packets, the hosts are not QUIC hosts, or a stack fails.
-pub fn run(ground: &Ground, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
-    let Hosts::Quic(host) = ground.host else {
+/// One line for what no QUIC stack runs.
+pub(in crate::testbed) fn plan(scenario: &Scenario, arm: &NamedArm) -> Result<(Plan, quic::Host), Bad> {
+    let Hosts::Quic(host) = scenario.host else {
         return Err(Bad("testbed `quic` speaks QUIC: leave `--transport tcp` out, or use `--on sim`".into()));
     };
-    let setup = Setup {
-        path: &ground.path,
-        control: Control::Noq(Plan { initial_window: Some(ground.iw), oracle_exit: ground.oracle_exit(), ..Plan::new(arm.arm) }),
-        datagram: host.datagram as u16,
-        ack_packet: host.ack_packet,
-        object: ground.bytes,
-        limit: ground.limit,
-        seed,
-        path_index: ground.path_index,
-    };
-    let outcome = match recorder {
-        Some(recorder) => rig::run(&setup, Some(&mut Scribe { recorder, min_rtt: None })),
-        None => rig::run(&setup, None),
-    };
-    let outcome = outcome.map_err(|fault| Bad(format!("testbed `quic`, arm {}: {fault}", arm.label)))?;
-    Ok(measured(outcome))
+    let plan = Plan { initial_window: Some(scenario.iw), oracle_exit: scenario.oracle_exit(), ..Plan::new(*arm.arm()?) };
+    Ok((plan, host))
 }
 
 /// An episode under the simulator's name.
-pub(crate) fn episode(episode: &rig::Episode) -> Episode {
+pub(in crate::testbed) fn episode(episode: &rig::Episode) -> Episode {
     Episode {
         start: episode.start,
         end: episode.end,
@@ -53,44 +72,36 @@ pub(crate) fn episode(episode: &rig::Episode) -> Episode {
     }
 }
 
-/// The same measures under the simulator's names. What only an endpoint of our own can count is listed as unknown.
-fn measured(outcome: rig::Outcome) -> Outcome {
+/// What only an endpoint of our own can count stays unknown.
+fn measured(outcome: &rig::Outcome) -> Outcome {
     let stats = outcome.account.map_or(Stats::default(), |account| account.stats);
     Outcome {
-        stop: if outcome.complete { Stop::Complete } else { Stop::TimeLimit },
-        acked_after: outcome.acked_after,
+        complete: outcome.complete || outcome.delivered_after.is_some(),
+        acked_after: outcome.complete.then_some(outcome.acked_after),
+        ended_after: Some(outcome.acked_after),
         delivered_after: outcome.delivered_after,
-        delivered: outcome.delivered,
-        packets_sent: outcome.packets_sent,
-        packets_lost: outcome.packets_lost,
-        packets_dropped: outcome.packets_dropped,
-        drops: firstflight_sim::Drops::default(),
-        spurious_losses: outcome.spurious_losses,
-        retransmitted_bytes: outcome.retransmitted_bytes,
-        lost_retransmissions: outcome.lost_retransmissions,
-        retransmissions: outcome.retransmissions,
-        rtos: outcome.probe_timeouts,
-        probes: 0,
-        recoveries: u64::from(stats.loss_episodes),
-        recoveries_below_ssthresh: outcome.recoveries_below_ssthresh,
-        recoveries_timed_out: 0,
-        slow_starts_after_recovery: u64::from(stats.slow_starts_after_recovery),
-        undone: u64::from(stats.undone),
-        early_retransmits: 0,
-        early_retransmits_spurious: 0,
+        delivered: Some(outcome.delivered),
+        packets_sent: Some(outcome.packets_sent),
+        packets_lost: Some(outcome.packets_lost),
+        spurious_losses: Some(outcome.spurious_losses),
+        retransmitted_bytes: Some(outcome.retransmitted_bytes),
+        retransmissions: Some(outcome.retransmissions),
+        lost_retransmissions: Some(outcome.lost_retransmissions),
+        rtos: Some(outcome.probe_timeouts),
+        recoveries: Some(u64::from(stats.loss_episodes)),
+        recoveries_below_ssthresh: Some(outcome.recoveries_below_ssthresh),
+        slow_starts_after_recovery: Some(u64::from(stats.slow_starts_after_recovery)),
         exit: outcome.exit,
-        episodes: outcome.episodes.iter().map(episode).collect(),
-        queue_us: outcome.queue_us,
-        cwnd_max: outcome.cwnd_max,
-        parts: Vec::new(),
-        unknown: &[Measure::Drops, Measure::RecoveriesTimedOut],
+        episodes: Some(outcome.episodes.iter().map(episode).collect()),
+        queueing: Some(Queueing::of(&outcome.queue_us)),
+        ..Outcome::default()
     }
 }
 
 /// Writes notes of the rig as snapshots of the simulator.
-pub(crate) struct Scribe<'a> {
-    pub(crate) recorder: &'a mut Recorder,
-    pub(crate) min_rtt: Option<Nanos>,
+pub(in crate::testbed) struct Scribe<'a> {
+    pub recorder: &'a mut Recorder,
+    pub min_rtt: Option<Nanos>,
 }
 
 impl Scribe<'_> {

@@ -1,0 +1,103 @@
+//! What a trial measured, on whatever testbed it ran.
+
+use firstflight::{Exit, Nanos};
+use firstflight_sim::{Drops, Episode, Stop};
+use hdrhistogram::Histogram;
+
+/// What one trial measured. `None` is a measure that the testbed cannot know, or that does not apply: a testbed fills in what it measured and
+/// leaves the rest to [`Outcome::default`]. Definitions are those of `docs/metrics.md`.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Every byte was delivered in order at the receiver within the limit.
+    pub complete: bool,
+    /// Completion time: from the first byte sent until the last one was delivered in order at the receiver.
+    pub delivered_after: Option<Nanos>,
+    /// The sender's clock: from the first byte sent until every byte was acknowledged there.
+    pub acked_after: Option<Nanos>,
+    /// From the first byte sent until the trial ended, by the last acknowledgement or by the limit.
+    pub ended_after: Option<Nanos>,
+    /// Object bytes delivered in order at the receiver.
+    pub delivered: Option<u64>,
+    /// Data packets sent, repeats and probes included.
+    pub packets_sent: Option<u64>,
+    /// Packets declared lost and truly dropped by the path.
+    pub packets_lost: Option<u64>,
+    /// Packets declared lost and acknowledged later.
+    pub spurious_losses: Option<u64>,
+    /// Object bytes retransmitted.
+    pub retransmitted_bytes: Option<u64>,
+    /// Packets that carried a retransmission.
+    pub retransmissions: Option<u64>,
+    /// Of these, dropped by the path.
+    pub lost_retransmissions: Option<u64>,
+    /// Probe timeouts (QUIC) or retransmission timeouts (TCP).
+    pub rtos: Option<u64>,
+    /// Recovery episodes opened by loss.
+    pub recoveries: Option<u64>,
+    /// Of these, cut short by a timeout.
+    pub recoveries_timed_out: Option<u64>,
+    /// Of these, with no more in flight at entry than the threshold allows.
+    pub recoveries_below_ssthresh: Option<u64>,
+    /// Episodes that ended by an ACK with the window below the threshold.
+    pub slow_starts_after_recovery: Option<u64>,
+    /// Data packets dropped by the path, by cause.
+    pub drops: Option<Drops>,
+    /// How slow start ended, if it did and somebody saw it.
+    pub exit: Option<Exit>,
+    /// Recovery episodes.
+    pub episodes: Option<Vec<Episode>>,
+    /// What the flow's delivered packets waited at the bottleneck.
+    pub queueing: Option<Queueing>,
+    /// Why this trial should not be believed, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// Waiting times of delivered packets at the bottleneck, microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Queueing {
+    /// Median.
+    pub p50_us: u64,
+    /// 99th percentile, within 0.8 %.
+    pub p99_us: u64,
+    /// Longest.
+    pub max_us: u64,
+}
+
+impl Queueing {
+    /// Of a histogram in microseconds; zeros where nothing was delivered.
+    pub fn of(us: &Histogram<u32>) -> Queueing {
+        if us.is_empty() {
+            return Queueing::default();
+        }
+        Queueing { p50_us: us.value_at_quantile(0.5), p99_us: us.value_at_quantile(0.99), max_us: us.max() }
+    }
+}
+
+/// The simulator knows everything.
+impl From<firstflight_sim::Outcome> for Outcome {
+    fn from(outcome: firstflight_sim::Outcome) -> Outcome {
+        Outcome {
+            complete: outcome.complete(),
+            delivered_after: outcome.delivered_after,
+            acked_after: (outcome.stop == Stop::Complete).then_some(outcome.acked_after),
+            ended_after: Some(outcome.acked_after),
+            delivered: Some(outcome.delivered),
+            packets_sent: Some(outcome.packets_sent),
+            packets_lost: Some(outcome.packets_lost),
+            spurious_losses: Some(outcome.spurious_losses),
+            retransmitted_bytes: Some(outcome.retransmitted_bytes),
+            retransmissions: Some(outcome.retransmissions),
+            lost_retransmissions: Some(outcome.lost_retransmissions),
+            rtos: Some(outcome.rtos),
+            recoveries: Some(outcome.recoveries),
+            recoveries_timed_out: Some(outcome.recoveries_timed_out),
+            recoveries_below_ssthresh: Some(outcome.recoveries_below_ssthresh),
+            slow_starts_after_recovery: Some(outcome.slow_starts_after_recovery),
+            drops: Some(outcome.drops),
+            exit: outcome.exit,
+            queueing: Some(Queueing::of(&outcome.queue_us)),
+            episodes: Some(outcome.episodes),
+            warnings: Vec::new(),
+        }
+    }
+}

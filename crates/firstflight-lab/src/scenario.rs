@@ -1,0 +1,124 @@
+//! What is transferred over what: the path, the object and the hosts, as plain data that every testbed reads.
+
+use crate::error::Bad;
+use firstflight::Nanos;
+use firstflight::controller::Config;
+use firstflight::detection::presets::{Marking, PRESETS};
+use firstflight_path::{Effects, Fate, HandoverSettings, Path, Purpose, Queue, Rate, Release, Stream};
+pub use firstflight_sim::Hosts;
+use firstflight_sim::tcp;
+
+/// What all trials of a comparison share, wherever they run.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The path.
+    pub path: Path,
+    /// Object size, bytes.
+    pub bytes: u64,
+    /// Initial window in packets for arms that do not name one.
+    pub iw: u32,
+    /// Pacer's bucket in packets for arms that do not name one.
+    pub burst: u32,
+    /// Simulated time after which an unfinished trial stops.
+    pub limit: Nanos,
+    /// Transport, sizes and timers of the hosts.
+    pub host: Hosts,
+    /// Which path of a population this is; with the seed it keys every draw of the path.
+    pub path_index: u64,
+    /// Settings of the receiver's network namespace, names below `/proc/sys` and values, such as `net/ipv4/tcp_comp_sack_nr`; only for
+    /// testbeds whose receiver is a kernel.
+    pub receiver: Vec<(String, String)>,
+}
+
+/// TCP hosts with the preset of loss detection of that name, as `--detection` has it.
+///
+/// # Errors
+/// If TCP has no such preset.
+pub fn hosts_of_tcp(detection: &str) -> Result<Hosts, Bad> {
+    let presets = || PRESETS.iter().filter(|preset| preset.marking != Marking::Quic);
+    let found = presets().find(|preset| preset.name == detection);
+    let names = || presets().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
+    let preset = found.ok_or_else(|| Bad(format!("unknown detection `{detection}`; TCP has {}", names())))?;
+    Ok(tcp::Host::with_preset(*preset).into())
+}
+
+impl Scenario {
+    /// One with the defaults of the QUIC host: initial window 10, bucket of 2 packets.
+    pub fn new(path: Path, bytes: u64) -> Scenario {
+        let limit = Nanos::from_secs(600);
+        Scenario { path, bytes, iw: 10, burst: 2, limit, host: Hosts::default(), path_index: 0, receiver: Vec::new() }
+    }
+
+    /// The oracle's exit: the window that fills the path and no more, plus what the receiver holds back between two ACKs.
+    pub fn oracle_exit(&self) -> u64 {
+        let mss = self.host.mss();
+        let bdp = u128::from(self.path.bdp_bytes()) * u128::from(mss) / u128::from(self.host.packet_bytes());
+        bdp as u64 + u64::from(2 * self.ack_every()) * mss
+    }
+
+    /// Packets that the receiver acknowledges together: what the path says (`ack=`), or the host.
+    pub fn ack_every(&self) -> u32 {
+        self.path.ack_every().map_or_else(|| self.host.ack_every(), |packets| packets as u32)
+    }
+
+    /// The bound on the completion time that no sender beats: the one-way delay, and the object, without a header, at the bottleneck's rate. Where
+    /// the rate changes with time: the time in which the link, with a queue without limit, delivers an object offered all at once. `None`
+    /// behind a policer, whose bucket lets a part through at another rate.
+    ///
+    /// # Errors
+    /// If the path cannot carry the host's packets.
+    pub fn ideal(&self, seed: u64) -> Result<Option<Nanos>, Bad> {
+        if self.path.link_bps() != self.path.rate_bps() {
+            return Ok(None);
+        }
+        // Nothing of this makes an arrival earlier. Hand-overs stay, since they change rate and delay of the forward link.
+        let open = self.path.clone().with_queue(Queue::Unlimited).with_loss_ppb(0).with_effects(Effects::default()).with_thin(None);
+        let (release, shorter) = match *open.release() {
+            // A packet that leaves the bottleneck later may travel less far: what counts is the shortest way there ever is.
+            Release::Handover(settings) => {
+                (Release::Handover(HandoverSettings { burst: 0, data_extra: 0, ..settings }), Some(settings.step))
+            }
+            _ => (Release::Plain, None),
+        };
+        let wire = u64::from(self.host.packet_bytes());
+        let (mut forward, _) = open.with_release(release).links(wire as u32, self.host.ack_bytes(), seed, self.path_index)?;
+        let mut left = self.bytes;
+        loop {
+            let len = left.min(wire);
+            let Fate::Deliver { at, waited, .. } = forward.offer(0, len as u32) else { return Ok(None) };
+            left -= len;
+            let last = match shorter {
+                // Its own serialization is left out: how long it takes depends on when it is.
+                Some(step) => waited + forward.propagation().saturating_sub(step),
+                None => at,
+            };
+            if left == 0 {
+                return Ok(Some(Nanos(last)));
+            }
+            if let (Rate::Constant(bps), None) = (self.path.rate(), shorter) {
+                let rest = u128::from(left) * 8_000_000_000 / u128::from((*bps).max(1));
+                return Ok(Some(Nanos(last.saturating_add(u64::try_from(rest).unwrap_or(u64::MAX)))));
+            }
+        }
+    }
+
+    /// What a controller is built with on these hosts, for arms that name no initial window.
+    pub fn config(&self) -> Config {
+        Config { initial_window: u64::from(self.iw) * self.host.mss(), ..self.host.config() }
+    }
+
+    /// The same with a round trip that the seed makes up to half a millisecond longer, see [`rtt_jitter`].
+    #[must_use]
+    pub fn jittered(&self, seed: u64) -> Scenario {
+        let path = self.path.clone();
+        let rtt = path.rtt() + rtt_jitter(seed);
+        Scenario { path: path.with_rtt(rtt), ..self.clone() }
+    }
+}
+
+/// The extra RTT of one repeat, ns: uniform over half a millisecond, drawn from the seed. Without it every repeat on a path without
+/// chance would be the same trial, and a result could hang on one alignment of packets and timers.
+pub fn rtt_jitter(seed: u64) -> u64 {
+    let draw = Stream::new(seed, 0, Purpose::Jitter).value(0);
+    ((u128::from(draw) * 500_001) >> 64) as u64
+}

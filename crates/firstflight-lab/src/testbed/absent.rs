@@ -1,0 +1,34 @@
+//! A testbed that this build does not have: it is known by name, and says how to get it.
+
+use super::{Info, Testbed};
+use crate::arms::NamedArm;
+use crate::error::Bad;
+use crate::outcome::Outcome;
+use crate::record::Recorder;
+use crate::scenario::Scenario;
+
+/// One that is not there.
+#[cfg_attr(all(feature = "quic", feature = "linux", target_os = "linux"), expect(dead_code, reason = "this build has every testbed"))]
+pub struct Absent {
+    pub(super) info: Info,
+    /// One line: what is missing, and what has it.
+    pub(super) why: &'static str,
+}
+
+impl Testbed for Absent {
+    fn info(&self) -> &Info {
+        &self.info
+    }
+
+    fn available(&self) -> Result<(), Bad> {
+        Err(Bad(self.why.into()))
+    }
+
+    fn check(&self, _scenario: &Scenario, _arm: &NamedArm) -> Result<(), Bad> {
+        self.available()
+    }
+
+    fn run(&self, _scenario: &Scenario, _arm: &NamedArm, _seed: u64, _recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+        Err(Bad(self.why.into()))
+    }
+}

@@ -1,0 +1,208 @@
+//! Where trials run: what a testbed is, and those that are built in.
+//!
+//! A testbed is a type that implements [`Testbed`]; a [`Plan`](crate::Plan) runs on any, also on one of another crate. Those of this crate
+//! have a module each and a line in [`BUILT_IN`]; command line, experiments, Python and reports take names, descriptions and limits from
+//! [`Info`].
+
+mod absent;
+pub mod linux;
+pub mod quic;
+pub mod quic_real;
+pub mod sim;
+
+use crate::arms::{DEFAULT_ARMS, NamedArm, Sender};
+use crate::error::{Bad, nearest};
+use crate::outcome::Outcome;
+use crate::record::Recorder;
+use crate::scenario::{Hosts, Scenario};
+use firstflight_sim::tcp;
+use std::fmt;
+
+/// The testbeds of this crate, whether or not this build has all of them ([`Testbed::available`]).
+pub static BUILT_IN: [&dyn Testbed; 4] = [&sim::BED, &quic::BED, &quic_real::BED, &linux::BED];
+
+/// What senders and receivers of a testbed speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaks {
+    /// QUIC or TCP, as the scenario's hosts say.
+    Both,
+    /// QUIC only.
+    Quic,
+    /// TCP only.
+    Tcp,
+}
+
+/// What a testbed is called, and what it can do.
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// Its name in options and results, such as `sim`.
+    pub name: &'static str,
+    /// What it is, in a few words for a list: `The simulator`.
+    pub summary: &'static str,
+    /// The same as a place, for a sentence: `in the simulator`.
+    pub place: &'static str,
+    /// What sends and receives there; `None` where that is the simulator's own code.
+    pub stacks: Option<&'static str>,
+    /// The arms to run where none are named.
+    pub arms: &'static str,
+    /// The transports that it has.
+    pub speaks: Speaks,
+    /// Trials take the time that they measure and need the machine for themselves.
+    pub in_real_time: bool,
+    /// It runs controllers of the running kernel, [`Sender::Kernel`].
+    pub kernel_arms: bool,
+    /// It runs startups that are not ours, [`Sender::Own`].
+    pub own_startups: bool,
+    /// Its loss detection is chosen by an arm (`detection=`, `early=`); elsewhere the stack has its own.
+    pub chooses_detection: bool,
+    /// Its receiver acknowledges as the path says (`ack=`).
+    pub obeys_ack_every: bool,
+    /// Its receiver is a kernel with settings, [`Scenario::receiver`].
+    pub kernel_receiver: bool,
+}
+
+impl Info {
+    /// A testbed of real stacks that runs arms of ours and leaves everything else to the stacks: what most testbeds are.
+    pub const REAL_STACKS: Info = Info {
+        name: "",
+        summary: "",
+        place: "",
+        stacks: None,
+        arms: DEFAULT_ARMS,
+        speaks: Speaks::Both,
+        in_real_time: false,
+        kernel_arms: false,
+        own_startups: false,
+        chooses_detection: false,
+        obeys_ack_every: false,
+        kernel_receiver: false,
+    };
+
+    /// The hosts of a testbed that leaves no choice; `None` where there is one.
+    pub fn only_hosts(&self) -> Option<Hosts> {
+        (self.speaks == Speaks::Tcp).then(|| tcp::Host::default().into())
+    }
+
+    /// Refuses what the testbed cannot do.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Bad> {
+        let refused = |why: &str| Err(Bad(format!("arm `{}`: {why}", arm.label)));
+        let detects = arm.parts().is_some_and(|arm| arm.sender.detection.is_some() || arm.sender.early.is_some());
+        if detects && !self.chooses_detection {
+            return refused("a real stack detects losses in its own way: leave `detection` and `early` out, or use the simulator");
+        }
+        match arm.sender {
+            Sender::Kernel(_) if !self.kernel_arms => return Err(arm.kernel_only()),
+            Sender::Own { .. } if !self.own_startups => {
+                return refused("a startup of your own runs on the testbed `sim` only");
+            }
+            _ => {}
+        }
+        if scenario.path.ack_every().is_some() && !self.obeys_ack_every {
+            return Err(Bad(format!(
+                "path `{}`: `ack=` is for the simulator's receiver; on the testbed `{}` the stack acknowledges as it does",
+                scenario.path, self.name
+            )));
+        }
+        if !scenario.receiver.is_empty() && !self.kernel_receiver {
+            return Err(Bad(format!("testbed `{}`: its receiver is no kernel and has no settings", self.name)));
+        }
+        match (self.speaks, &scenario.host) {
+            (Speaks::Quic, Hosts::Tcp(_)) => {
+                Err(Bad(format!("testbed `{}` speaks QUIC: leave `--transport tcp` out, or use `--on sim`", self.name)))
+            }
+            (Speaks::Tcp, Hosts::Quic(_)) => Err(Bad(format!("testbed `{}` speaks TCP", self.name))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Where trials run. [`Plan`](crate::Plan) asks `available` and `check` before the first trial, then runs trials side by side: one in real
+/// time takes turns by itself.
+pub trait Testbed: Send + Sync {
+    /// What it is called, and what it can do.
+    fn info(&self) -> &Info;
+
+    /// This build and this machine have it.
+    ///
+    /// # Errors
+    /// One line that says what is missing and how to get it.
+    fn available(&self) -> Result<(), Bad> {
+        Ok(())
+    }
+
+    /// It can run this. What [`Info`] says is checked already where this is not overridden.
+    ///
+    /// # Errors
+    /// One line.
+    fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Bad> {
+        self.info().check(scenario, arm)
+    }
+
+    /// A pacer releases the packets of this arm.
+    fn paced(&self, scenario: &Scenario, arm: &NamedArm) -> bool {
+        arm.parts().is_some_and(|arm| arm.configure(scenario.config()).paced)
+    }
+
+    /// Runs one trial that [`check`](Testbed::check) allows. The seed keys every draw of the path; a recorder keeps every event. Measures
+    /// that nobody could take stay `None`, and what a reader should doubt goes into [`Outcome::warnings`].
+    ///
+    /// # Errors
+    /// One line if the path cannot carry the packets, or the testbed failed.
+    fn run(&self, scenario: &Scenario, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad>;
+}
+
+impl fmt::Debug for dyn Testbed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.info().name)
+    }
+}
+
+/// Testbeds by name: those that are built in, and those that somebody adds.
+#[derive(Clone, Debug)]
+pub struct Testbeds(Vec<&'static dyn Testbed>);
+
+impl Default for Testbeds {
+    fn default() -> Testbeds {
+        Testbeds(BUILT_IN.to_vec())
+    }
+}
+
+impl Testbeds {
+    /// One more.
+    ///
+    /// # Errors
+    /// One line if there is one of that name.
+    pub fn add(&mut self, testbed: &'static dyn Testbed) -> Result<(), Bad> {
+        let name = testbed.info().name;
+        if self.names().any(|known| known == name) {
+            return Err(Bad(format!("testbed `{name}`: there is one of that name")));
+        }
+        self.0.push(testbed);
+        Ok(())
+    }
+
+    /// All of them, those that are built in first.
+    pub fn iter(&self) -> impl Iterator<Item = &'static dyn Testbed> {
+        self.0.iter().copied()
+    }
+
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.iter().map(|testbed| testbed.info().name)
+    }
+
+    /// The one of that name, if this build and this machine have it.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn find(&self, name: &str) -> Result<&'static dyn Testbed, Bad> {
+        let Some(testbed) = self.iter().find(|testbed| testbed.info().name == name) else {
+            let near = nearest(name, self.names()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            return Err(Bad(format!("on {name}: unknown value; allowed: {}{near}", self.names().collect::<Vec<_>>().join(", "))));
+        };
+        testbed.available().map(|()| testbed)
+    }
+}

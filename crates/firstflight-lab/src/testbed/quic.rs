@@ -1,0 +1,19 @@
+//! The testbed `quic`: real QUIC stacks on the same path state machine, in virtual time.
+
+use super::{Info, Speaks};
+
+#[cfg(feature = "quic")]
+pub(super) mod trial;
+
+/// Real QUIC stacks in virtual time.
+#[cfg(feature = "quic")]
+pub static BED: trial::Quic = trial::Quic;
+/// Real QUIC stacks in virtual time.
+#[cfg(not(feature = "quic"))]
+pub static BED: super::absent::Absent = super::absent::Absent { info: INFO, why: MISSING };
+
+#[cfg(not(feature = "quic"))]
+pub(super) const MISSING: &str =
+    "testbed `quic` is not part of this build: `cargo run --release --features quic -- compare --on quic` has it; `--on sim` always is";
+
+const INFO: Info = Info { name: "quic", summary: "Real QUIC stacks", place: "over real QUIC", speaks: Speaks::Quic, ..Info::REAL_STACKS };

@@ -1,0 +1,114 @@
+//! HTTP/3 from a real server to a real client through the relay, in real time, measured as the virtual-time rig measures it.
+//!
+//! Where it is permitted, the threads of both ends run before whatever else the machine does, and the relay before them: a busy machine then
+//! measures nearly what an idle one does. Trials run one at a time, because two of them would disturb each other's clock, and are repeated when the relay was late.
+
+use crate::arms::NamedArm;
+use crate::error::Bad;
+use crate::outcome::{Outcome, Queueing};
+use crate::record::Recorder;
+use crate::scenario::Scenario;
+use crate::testbed::quic::trial::{Scribe, episode, plan};
+use crate::testbed::{Info, Testbed};
+use firstflight::controller::Stats;
+use firstflight_linux::relay::{Relay, RelayOptions, RelayReport};
+use firstflight_linux::{Refusal, hurry};
+use firstflight_quic::real::{self, Measured, Sender};
+use firstflight_quic::rig::{Fault, Watch};
+use hdrhistogram::Histogram;
+use std::net::Ipv4Addr;
+use std::sync::Mutex;
+
+/// How often a trial is run until its relay was in time.
+const ATTEMPTS: u32 = 3;
+/// IP and UDP headers, bytes (IPv4).
+const HEADERS: u32 = 28;
+
+/// Real QUIC stacks in real time.
+pub struct QuicReal {
+    /// One trial at a time.
+    alone: Mutex<()>,
+}
+
+static INFO: Info = Info { stacks: Some(real::STACKS), ..super::INFO };
+
+impl QuicReal {
+    /// The machine has one.
+    pub(super) const fn new() -> QuicReal {
+        QuicReal { alone: Mutex::new(()) }
+    }
+}
+
+impl Testbed for QuicReal {
+    fn info(&self) -> &Info {
+        &INFO
+    }
+
+    fn run(&self, scenario: &Scenario, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+        let _alone = self.alone.lock();
+        run(scenario, arm, seed, recorder)
+    }
+}
+
+fn run(scenario: &Scenario, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+    let (plan, host) = plan(scenario, arm)?;
+    let fault = |fault: Fault| Bad(format!("testbed `quic`, arm {}: {fault}", arm.label));
+    let refused = |refusal: Refusal| Bad(format!("testbed `quic`, arm {}: {refusal}", arm.label));
+    let mut attempt = 1;
+    loop {
+        let sender = Sender::start(plan, host.datagram as u16, recorder.is_some(), hurry).map_err(fault)?;
+        let options = RelayOptions {
+            mtu: (host.datagram + HEADERS) as u16,
+            seed,
+            path_index: scenario.path_index,
+            gentle_start: true,
+            ..RelayOptions::new((Ipv4Addr::LOCALHOST, 0).into(), sender.address())
+        };
+        let relay = Relay::start(&scenario.path, options).map_err(refused)?;
+        let measured = sender.trial(relay.address(), scenario.bytes, scenario.limit, relay.beginner()).map_err(fault)?;
+        let report = relay.stop();
+        let doubts = report.doubts();
+        if !doubts.is_empty() && attempt < ATTEMPTS {
+            attempt += 1;
+            continue;
+        }
+        let warnings = doubts.into_iter().map(|doubt| format!("{}, seed {seed}: {doubt}", arm.label)).collect();
+        if let Some(recorder) = recorder {
+            let mut scribe = Scribe { recorder, min_rtt: None };
+            for (note, delivered) in &measured.notes {
+                scribe.on_note(note, measured.begin, *delivered, 0);
+            }
+        }
+        return Ok(Outcome { warnings, ..outcome(&measured, &report) });
+    }
+}
+
+/// What nobody sees from outside stays unknown: which packet was dropped, and what a timer sent.
+fn outcome(measured: &Measured, report: &RelayReport) -> Outcome {
+    let stats = measured.account.map_or(Stats::default(), |account| account.stats);
+    let forward = &report.link.forward;
+    let dropped = forward.dropped_packets();
+    let mut queue_us = Histogram::new_with_bounds(1, 120_000_000, 2).expect("constant bounds");
+    for value in forward.queue.iter_recorded() {
+        queue_us.saturating_record_n(value.value_iterated_to() / 1_000, value.count_at_value());
+    }
+    Outcome {
+        complete: measured.complete || measured.delivered_after.is_some(),
+        acked_after: measured.complete.then_some(measured.acked_after),
+        ended_after: Some(measured.acked_after),
+        delivered_after: measured.delivered_after,
+        delivered: Some(measured.delivered),
+        packets_sent: Some(measured.packets_sent),
+        packets_lost: Some(measured.packets_declared_lost.min(dropped)),
+        spurious_losses: Some(measured.packets_declared_lost.saturating_sub(dropped)),
+        retransmitted_bytes: Some(measured.retransmitted_bytes),
+        retransmissions: Some(measured.retransmissions),
+        recoveries: Some(u64::from(stats.loss_episodes)),
+        recoveries_below_ssthresh: Some(measured.recoveries_below_ssthresh),
+        slow_starts_after_recovery: Some(u64::from(stats.slow_starts_after_recovery)),
+        exit: measured.exit,
+        episodes: Some(measured.episodes.iter().map(episode).collect()),
+        queueing: Some(Queueing::of(&queue_us)),
+        ..Outcome::default()
+    }
+}

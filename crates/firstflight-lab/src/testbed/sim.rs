@@ -1,0 +1,137 @@
+//! The testbed `sim`: the simulator. It carries everything, and is what A/B tests and published experiments run on.
+
+use super::{Info, Testbed};
+use crate::arms::{NamedArm, Sender};
+use crate::error::Bad;
+use crate::outcome::Outcome;
+use crate::record::Recorder;
+use crate::scenario::{Hosts, Scenario};
+use firstflight::arm::Arm;
+use firstflight::avoidance::AnyAvoidance;
+use firstflight::controller::Controller;
+use firstflight::detection::presets::Early;
+use firstflight::recovery::AnyRecovery;
+use firstflight::startup::Startup;
+use firstflight::{Nanos, Seq, Time};
+use firstflight_sim::{App, FlowPlan, Nobody, Setup, Shared, run, run_flows, run_unheard, tcp};
+
+/// The simulator.
+pub struct Sim;
+
+/// The simulator.
+pub static BED: Sim = Sim;
+
+static INFO: Info = Info {
+    name: "sim",
+    summary: "The simulator",
+    place: "in the simulator",
+    own_startups: true,
+    chooses_detection: true,
+    obeys_ack_every: true,
+    ..Info::REAL_STACKS
+};
+
+impl Testbed for Sim {
+    fn info(&self) -> &Info {
+        &INFO
+    }
+
+    fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Bad> {
+        INFO.check(scenario, arm)?;
+        scenario.hosts_of(arm).map(|_| ())
+    }
+
+    fn run(&self, scenario: &Scenario, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+        scenario.simulate(arm, seed, recorder).map(Outcome::from)
+    }
+}
+
+impl Scenario {
+    /// The hosts with this arm's loss detection, where it names one.
+    ///
+    /// # Errors
+    /// If these hosts have no such thing.
+    pub fn hosts_of(&self, arm: &NamedArm) -> Result<Hosts, Bad> {
+        let Some(sender) = arm.parts().map(|arm| arm.sender).filter(|sender| sender.detection.is_some() || sender.early.is_some()) else {
+            return Ok(self.host);
+        };
+        let refused = |why: &str| Err(Bad(format!("arm `{}`: {why}", arm.label)));
+        let Hosts::Tcp(host) = self.host else {
+            return refused("`detection` and `early` are TCP's: they go with `--transport tcp`");
+        };
+        let preset = sender.detection.copied().unwrap_or(host.preset);
+        if sender.early.is_some() && preset.early_retransmit == Early::Off {
+            return refused(&format!("detection `{}` has no early retransmit: it goes with `detection=linux26`", preset.name));
+        }
+        Ok(tcp::Host { preset, early_retransmit: sender.early.or(host.early_retransmit), ..host }.into())
+    }
+
+    /// The pacer's bucket of an arm, bytes.
+    pub(crate) fn pacer_burst(&self, arm: &Arm) -> u64 {
+        u64::from(arm.sender.burst.unwrap_or(self.burst)) * self.host.mss()
+    }
+
+    /// Runs one trial in the simulator and returns all that it measures. With a recorder every event is kept.
+    ///
+    /// # Errors
+    /// If the simulator cannot run the arm, or the path cannot carry the host's packets, or a startup that is not ours broke.
+    pub fn simulate(&self, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<firstflight_sim::Outcome, Bad> {
+        INFO.check(self, arm)?;
+        let host = self.hosts_of(arm)?;
+        let parts = arm.parts().ok_or_else(|| arm.kernel_only())?;
+        let mut recorder = recorder;
+        if let Some(tracer) = recorder.as_deref_mut().and_then(Recorder::tracer) {
+            tracer.begin_with(Time(0), parts.configure(self.config()), 0, self.oracle_exit(), Time(0));
+        }
+        let &Scenario { ref path, bytes: object, limit, path_index, .. } = self;
+        let setup = Setup { path, host, pacer_burst: self.pacer_burst(parts), object, limit, seed, path_index };
+        if let Sender::Own { startup, rest } = &arm.sender {
+            let controller = rest.controller_with(startup.make(), self.config(), Time(0), Seq(0));
+            let outcome = match recorder {
+                Some(recorder) => run_unheard(&setup, controller, recorder)?,
+                None => run_unheard(&setup, controller, &mut Nobody)?,
+            };
+            return if startup.is_broken() { Err(broke(arm)) } else { Ok(outcome) };
+        }
+        let controller = parts.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
+        Ok(match recorder {
+            Some(recorder) => run(&setup, controller, recorder)?,
+            None => run(&setup, controller, &mut Nobody)?,
+        })
+    }
+
+    /// Runs an application that is no plain object in the simulator: responses with pauses, a video.
+    ///
+    /// # Errors
+    /// If the path cannot carry the host's packets, or these hosts have not what the arm asks for, or a startup that is not ours broke.
+    pub fn run_app(&self, arm: &NamedArm, app: App, seed: u64) -> Result<firstflight_sim::Outcome, Bad> {
+        let carried = || Bad(format!("arm `{}`: responses and videos are carried by the simulator only", arm.label));
+        let parts = arm.parts().ok_or_else(carried)?;
+        let host = self.hosts_of(arm)?;
+        let &Scenario { ref path, limit, path_index, .. } = self;
+        let shared = Shared { path, host, limit, seed, path_index, sample: None, jitter: Nanos::ZERO };
+        let Sender::Own { startup, rest } = &arm.sender else {
+            let controller = parts.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
+            return self.run_written(&shared, parts, app, controller);
+        };
+        let controller = rest.controller_with(startup.make(), self.config(), Time(0), Seq(0));
+        let outcome = self.run_written(&shared, parts, app, controller)?;
+        if startup.is_broken() { Err(broke(arm)) } else { Ok(outcome) }
+    }
+
+    fn run_written<S: Startup>(
+        &self,
+        shared: &Shared<'_>,
+        arm: &Arm,
+        app: App,
+        controller: Controller<S, AnyAvoidance, AnyRecovery>,
+    ) -> Result<firstflight_sim::Outcome, Bad> {
+        let plan = FlowPlan { controller, pacer_burst: self.pacer_burst(arm), app, start: Nanos::ZERO, rtt_extra: Nanos::ZERO };
+        let mut done = run_flows(shared, vec![plan], &mut Nobody)?;
+        Ok(done.flows.swap_remove(0))
+    }
+}
+
+fn broke(arm: &NamedArm) -> Bad {
+    Bad(format!("arm `{}`: its startup broke", arm.label))
+}
