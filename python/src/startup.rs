@@ -314,26 +314,9 @@ fn verdict(value: &Bound<'_, PyAny>) -> PyResult<Verdict> {
     })
 }
 
-const REASONS: [ExitReason; 11] = [
-    ExitReason::Loss,
-    ExitReason::Ecn,
-    ExitReason::Timeout,
-    ExitReason::Threshold,
-    ExitReason::Train,
-    ExitReason::Delay,
-    ExitReason::CssDone,
-    ExitReason::LssTrigger,
-    ExitReason::Flattened,
-    ExitReason::Estimate,
-    ExitReason::Oracle,
-];
-
 fn reason(name: &str) -> PyResult<ExitReason> {
-    REASONS.into_iter().find(|reason| reason.name() == name).ok_or_else(|| unknown("reason", name, &REASONS.map(ExitReason::name)))
+    ExitReason::from_name(name).ok_or_else(|| unknown("reason", name, &ExitReason::ALL.map(ExitReason::name)))
 }
-
-const PHASES: [Phase; 8] =
-    [Phase::Startup, Phase::Jump, Phase::Rapid, Phase::Css, Phase::Lss, Phase::Drain, Phase::Recovery, Phase::Avoidance];
 
 /// The ratio that a number between 0.001 and 1000 was meant to be: 1.65 is 33/20.
 fn ratio(number: f64) -> Ratio {
@@ -346,7 +329,7 @@ fn ratio(number: f64) -> Ratio {
 }
 
 fn phase(name: &str) -> PyResult<Phase> {
-    PHASES.into_iter().find(|phase| phase.name() == name).ok_or_else(|| unknown("phase", name, &PHASES.map(Phase::name)))
+    Phase::from_name(name).ok_or_else(|| unknown("phase", name, &Phase::ALL.map(Phase::name)))
 }
 
 fn unknown(what: &str, name: &str, known: &[&str]) -> PyErr {
@@ -439,12 +422,7 @@ impl Startup for InPython {
     }
 
     fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
-        let name = match timeout {
-            Timeout::Rto => "rto",
-            Timeout::RtoAgain => "rto_again",
-            Timeout::PersistentCongestion => "persistent_congestion",
-        };
-        self.call("on_timeout", |object| object.call_method1("on_timeout", (name, now.0, nxt.0)).map(drop));
+        self.call("on_timeout", |object| object.call_method1("on_timeout", (timeout.name(), now.0, nxt.0)).map(drop));
     }
 
     fn on_idle(&mut self, now: Time, nxt: Seq) {

@@ -91,7 +91,7 @@ fn report(exit: &Exit, at: Time) -> Report {
         at,
         arm: exit.arm.name.to_owned(),
         endpoints: format!("{}>{}:{}", exit.port, exit.peer.0, exit.peer.1),
-        reason: exit.reason.name(),
+        reason: exit.reason,
         since_first_send: Nanos(exit.since_first_send_us.saturating_mul(1000)),
         rounds: exit.rounds,
         mss,

@@ -69,6 +69,7 @@ mod with_bpf {
     use super::{Action, Bad, Done, Options, Who};
     use crate::exits::Exits;
     use crate::terminal::{QUIET, TITLE, say, whisper};
+    use firstflight::ExitReason;
     use firstflight_linux::Refusal;
     use firstflight_linux::kernel::{self, ARMS, Exit, KernelArm, Loaded, Selection};
     use firstflight_linux::supervise::Interrupts;
@@ -188,7 +189,7 @@ mod with_bpf {
         format!(
             "{:<25} {:<12} {:>10.3} {:>7} {:>7} {:>10} {:>8.3} {:>9} {:>9}  {}\n",
             format!("{}>{}:{}", exit.port, exit.peer.0, exit.peer.1),
-            exit.reason.name(),
+            exit.reason.map_or("undone", ExitReason::name),
             ms(exit.since_first_send_us),
             exit.rounds,
             exit.detect_cwnd,

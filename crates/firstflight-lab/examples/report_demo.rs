@@ -2,6 +2,7 @@
 //! to look at the page without a testbed. The arms run over a toy of a path: the shapes are plausible, and the
 //! numbers mean nothing.
 
+use firstflight::ExitReason;
 use firstflight_lab::report::{
     Better, Column, Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Row, Series, Spread, Table, Value,
 };
@@ -254,7 +255,8 @@ impl Run {
 
     fn exit(&mut self, reason: &str) {
         let ratio = self.cwnd / (BYTES_PER_MS * RTT_MS);
-        let exit = Exit { reason: reason.into(), time_ms: self.now, cwnd: self.cwnd as u64, bdp_ratio: Some(ratio) };
+        let because = ExitReason::from_name(reason).map_or("", ExitReason::because).into();
+        let exit = Exit { reason: reason.into(), because, time_ms: self.now, cwnd: self.cwnd as u64, bdp_ratio: Some(ratio) };
         self.series.exit.get_or_insert(exit);
     }
 

@@ -5,6 +5,7 @@ use crate::record::Recorder;
 use crate::report::{Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Series};
 use crate::table::table;
 use crate::trial::ms;
+use firstflight::ExitReason;
 
 impl Comparison {
     /// The report. The comparison must have kept its events ([`Keep::Events`](crate::compare::Keep::Events)), or the charts are empty.
@@ -91,6 +92,7 @@ impl Comparison {
             losses: losses.map(|moment| Loss { t_ms: ms(moment.state.now.0), bytes: moment.state.lost }).collect(),
             exit: row.exit.as_ref().map(|exit| Exit {
                 reason: exit.reason.into(),
+                because: ExitReason::from_name(exit.reason).map_or(String::new(), |reason| reason.because().into()),
                 time_ms: exit.time_ms,
                 cwnd: exit.cwnd,
                 bdp_ratio: Some(exit.bdp_ratio),

@@ -42,7 +42,13 @@ fn small_report() -> Report {
             ],
             phases: vec![Phase { start_ms: 0.0, end_ms: 1.25, name: "startup".into() }],
             losses: vec![Loss { t_ms: 1.0, bytes: 5 }],
-            exit: Some(Exit { reason: "delay".into(), time_ms: 1.0, cwnd: 20, bdp_ratio: None }),
+            exit: Some(Exit {
+                reason: "delay".into(),
+                because: "the round-trip time had risen".into(),
+                time_ms: 1.0,
+                cwnd: 20,
+                bdp_ratio: None,
+            }),
             episodes: vec![Episode { start_ms: 1.0, end_ms: None, cwnd_before: 20, cwnd_after: 10, silence_ms: 0.5, lost_bytes: 5 }],
             episodes_total: 0,
         }],
@@ -286,4 +292,20 @@ fn a_page_of_many_long_arms_stays_below_two_megabytes() {
         let first = &report.bounded().series[0];
         assert_eq!(first.episodes_total, 3_000, "the page forgets how many episodes there were");
     }
+}
+
+#[test]
+fn every_phase_has_its_place_in_the_key_and_its_colour() {
+    let names = firstflight::Phase::ALL.map(firstflight::Phase::name);
+    let scripts = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/report/charts.js"));
+    let (_, list) = scripts.split_once("const PHASES = [").expect("charts.js lists the phases");
+    let (list, _) = list.split_once(']').expect("the list ends");
+    let mut listed: Vec<&str> = list.split(',').map(|name| name.trim().trim_matches('"')).collect();
+    let style = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/report/style.css"));
+    for name in names {
+        assert!(listed.contains(&name), "phase `{name}`: give it a place in PHASES of report/charts.js");
+        assert!(style.contains(&format!(".phase-{name} {{")), "phase `{name}`: give it a colour in report/style.css");
+    }
+    listed.retain(|name| !names.contains(name));
+    assert!(listed.is_empty(), "report/charts.js lists phases that no sender has: {listed:?}");
 }

@@ -68,20 +68,6 @@ pub struct Row {
     pub source: Option<String>,
 }
 
-const REASONS: [ExitReason; 11] = [
-    ExitReason::Loss,
-    ExitReason::Ecn,
-    ExitReason::Timeout,
-    ExitReason::Threshold,
-    ExitReason::Train,
-    ExitReason::Delay,
-    ExitReason::CssDone,
-    ExitReason::LssTrigger,
-    ExitReason::Flattened,
-    ExitReason::Estimate,
-    ExitReason::Oracle,
-];
-
 /// IP and UDP or TCP headers of a packet whose size the trace does not tell.
 const LOWER: u64 = 28;
 
@@ -115,11 +101,7 @@ impl Own {
 
     fn start(&mut self, name: &str, row: &Row, sink: &mut impl Sink) -> Result<(), String> {
         self.close(sink);
-        let transport = match need(row.transport.as_deref(), "transport")? {
-            "quic" => Transport::Quic,
-            "tcp" => Transport::Tcp,
-            other => return Err(format!("transport `{other}`; allowed: quic, tcp")),
-        };
+        let transport = named(row.transport.as_deref(), "transport", Transport::from_name, &Transport::ALL.map(Transport::name))?;
         let mss = need(row.mss, "mss")?;
         let now = Time(need(row.now_ns, "now_ns")?);
         let base = if transport == Transport::Quic { Config::quic(mss) } else { Config::tcp(mss) };
@@ -170,6 +152,12 @@ impl Own {
 
 fn need<T>(value: Option<T>, field: &str) -> Result<T, String> {
     value.ok_or_else(|| format!("the field `{field}` is missing"))
+}
+
+/// The value that the field names.
+fn named<T>(value: Option<&str>, field: &str, find: impl Fn(&str) -> Option<T>, allowed: &[&str]) -> Result<T, String> {
+    let name = need(value, field)?;
+    find(name).ok_or_else(|| format!("{field} `{name}`; allowed: {}", allowed.join(", ")))
 }
 
 fn gain(text: &str) -> Result<Ratio, String> {
@@ -237,12 +225,7 @@ fn step(row: &Row, lower: u64) -> Result<Option<Step>, String> {
             receiver_ts: row.receiver_ts,
         }),
         "timeout" => {
-            let timeout = match need(row.timeout.as_deref(), "timeout")? {
-                "rto" => Timeout::Rto,
-                "rto_again" => Timeout::RtoAgain,
-                "persistent_congestion" => Timeout::PersistentCongestion,
-                other => return Err(format!("timeout `{other}`; allowed: rto, rto_again, persistent_congestion")),
-            };
+            let timeout = named(row.timeout.as_deref(), "timeout", Timeout::from_name, &Timeout::ALL.map(Timeout::name))?;
             let inflight_before = bytes(row.inflight_before_bytes);
             Step::Timeout(Congestion { now: now()?, timeout, nxt: Seq(need(row.nxt, "nxt")?), inflight_before })
         }
@@ -250,9 +233,8 @@ fn step(row: &Row, lower: u64) -> Result<Option<Step>, String> {
         "mss" => Step::Mss(need(row.mss, "mss")?),
         "exit" => {
             let name = need(row.exit_reason.as_deref(), "exit_reason")?;
-            let reason = REASONS.into_iter().find(|reason| reason.name() == name);
             Step::Exit(Some(Recorded {
-                reason: reason.ok_or_else(|| format!("exit_reason `{name}` is unknown"))?,
+                reason: ExitReason::from_name(name).ok_or_else(|| format!("exit_reason `{name}` is unknown"))?,
                 at: Time(need(row.exit_at_ns, "exit_at_ns")?),
                 detect_cwnd: bytes(row.exit_detect_cwnd),
             }))

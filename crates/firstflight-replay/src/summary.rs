@@ -3,7 +3,6 @@
 use crate::findings::{Finding, findings};
 use crate::replay::{Followed, Left, Run};
 use firstflight::Nanos;
-use firstflight::event::Transport;
 use firstflight::startup::ExitReason;
 use serde::Serialize;
 
@@ -281,7 +280,7 @@ impl ConnectionRow {
             name: opening.name.clone(),
             group: opening.group.clone(),
             origin: opening.origin.clone(),
-            transport: if opening.transport == Transport::Quic { "quic" } else { "tcp" },
+            transport: opening.transport.name(),
             duration_ms: ms(followed.end.since(start).0),
             acks: followed.acks,
             bytes: followed.delivered,

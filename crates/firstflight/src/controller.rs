@@ -12,8 +12,9 @@
 
 use crate::avoidance::{Avoidance, Cut, MAX_MSS};
 use crate::event::{Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout, Transport, Window};
+use crate::exit::{ExitReason, Handover};
 use crate::recovery::{Cause, End, Entry, OwnRecovery, Policy, Progress};
-use crate::startup::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Saved, Startup, Verdict};
+use crate::startup::{GAIN_AVOIDANCE, GAIN_SLOW_START, Leave, Saved, Startup, Verdict};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
 use core::num::NonZero;
 

@@ -11,17 +11,20 @@
 //!
 //! Steps 2 to 5 are [`Controller::on_ack`](crate::controller::Controller::on_ack).
 
+use crate::named::named;
 use crate::units::{MAX_BYTES, Nanos, Rate, Seq, Time};
 
-/// Which rules of a transport the controller follows where TCP and QUIC differ: when a recovery period is over, what may grow on
-/// the ACK that ends it, and the smallest window after an ECN mark.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Transport {
-    /// RFC 9002: packet numbers; recovery ends with the first ACK of a packet sent after it began.
-    #[default]
-    Quic,
-    /// RFC 5681 and 6675: sequence numbers; recovery ends when everything sent before it began is acknowledged.
-    Tcp,
+named! {
+    /// Which rules of a transport the controller follows where TCP and QUIC differ: when a recovery period is over, what may grow on
+    /// the ACK that ends it, and the smallest window after an ECN mark.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Transport {
+        /// RFC 9002: packet numbers; recovery ends with the first ACK of a packet sent after it began.
+        #[default]
+        Quic = "quic",
+        /// RFC 5681 and 6675: sequence numbers; recovery ends when everything sent before it began is acknowledged.
+        Tcp = "tcp",
+    }
 }
 
 /// The transport is about to send: asked once per burst, before the first packet of it.
@@ -147,15 +150,17 @@ pub enum Signal {
     Ecn,
 }
 
-/// Timeouts: they end every phase and every recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Timeout {
-    /// The retransmission timer of TCP expired for the first time in a series (RFC 6298).
-    Rto,
-    /// It expired again: the window goes to one segment once more, the threshold stays (RFC 5681 section 3.1).
-    RtoAgain,
-    /// QUIC found persistent congestion (RFC 9002 section 7.6).
-    PersistentCongestion,
+named! {
+    /// Timeouts: they end every phase and every recovery.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Timeout {
+        /// The retransmission timer of TCP expired for the first time in a series (RFC 6298).
+        Rto = "rto",
+        /// It expired again: the window goes to one segment once more, the threshold stays (RFC 5681 section 3.1).
+        RtoAgain = "rto_again",
+        /// QUIC found persistent congestion (RFC 9002 section 7.6).
+        PersistentCongestion = "persistent_congestion",
+    }
 }
 
 /// Congestion that does not come with an ACK.
@@ -247,40 +252,26 @@ impl Context {
     }
 }
 
-/// What the sender is doing, as traces and pacing see it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Phase {
-    /// Slow start or whatever the startup does in its place.
-    #[default]
-    Startup,
-    /// Rapid Start's first window, spread over a whole RTT.
-    Jump,
-    /// Rapid Start's threefold growth.
-    Rapid,
-    /// Conservative slow start (RFC 9406).
-    Css,
-    /// Limited slow start beside congestion avoidance (HyStart++ draft-03).
-    Lss,
-    /// SEARCH 4.0 drains to its target.
-    Drain,
-    /// A recovery episode is open.
-    Recovery,
-    /// Congestion avoidance.
-    Avoidance,
-}
-
-impl Phase {
-    /// The name used in traces and tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Phase::Startup => "startup",
-            Phase::Jump => "jump",
-            Phase::Rapid => "rapid",
-            Phase::Css => "css",
-            Phase::Lss => "lss",
-            Phase::Drain => "drain",
-            Phase::Recovery => "recovery",
-            Phase::Avoidance => "avoidance",
-        }
+named! {
+    /// What the sender is doing, as traces and pacing see it.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Phase {
+        /// Slow start or whatever the startup does in its place.
+        #[default]
+        Startup = "startup",
+        /// Rapid Start's first window, spread over a whole RTT.
+        Jump = "jump",
+        /// Rapid Start's threefold growth.
+        Rapid = "rapid",
+        /// Conservative slow start (RFC 9406).
+        Css = "css",
+        /// Limited slow start beside congestion avoidance (HyStart++ draft-03).
+        Lss = "lss",
+        /// SEARCH 4.0 drains to its target.
+        Drain = "drain",
+        /// A recovery episode is open.
+        Recovery = "recovery",
+        /// Congestion avoidance.
+        Avoidance = "avoidance",
     }
 }

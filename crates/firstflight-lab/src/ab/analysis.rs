@@ -5,7 +5,7 @@
 //! soon ignored. Differences by group and size are judged together (Holm) before they are called real.
 
 use super::sensitivity::{self, Sensitivity};
-use super::tally::{ArmTally, Cell, Mean, REASONS, Sum};
+use super::tally::{ArmTally, Cell, Mean, Sum};
 use super::{Experiment, Tallies, words};
 use crate::stats::bootstrap::{Estimate, plain, ratio};
 use crate::stats::front::{Versus, front};
@@ -330,7 +330,6 @@ fn entry(experiment: &Experiment, part: Part, name: &str, cell: &Cell, arm: usiz
     let tally = &cell.arms[arm];
     let n = cell.flows;
     let versus = (arm > 0).then(|| difference(cell, arm));
-    let names = REASONS.iter().map(|reason| reason.name()).chain(["none"]);
     let entry = Entry {
         part,
         name: name.to_owned(),
@@ -347,11 +346,7 @@ fn entry(experiment: &Experiment, part: Part, name: &str, cell: &Cell, arm: usiz
         rtos_per_1000: of(tally.sum(Sum::Rtos), n) * 1e3,
         recoveries: of(tally.sum(Sum::Recoveries), n),
         queue_p99_ms: of(tally.sum(Sum::QueueP99), n) / 1e3,
-        exits: names
-            .zip(tally.exits())
-            .filter(|(_, count)| **count > 0)
-            .map(|(name, count)| (name, *count as f64 / n.max(1) as f64))
-            .collect(),
+        exits: tally.exits().filter(|(_, count)| *count > 0).map(|(name, count)| (name, count as f64 / n.max(1) as f64)).collect(),
         front,
         versus_baseline: versus.as_ref().map(|versus| versus.0.clone()),
     };

@@ -42,20 +42,8 @@ pub enum Sum {
 
 const SUMS: usize = Sum::VsIdeal as usize + 1;
 
-/// The exit reasons that are counted, in order; the place behind the last is "transfer ended first".
-pub const REASONS: [ExitReason; 11] = [
-    ExitReason::Loss,
-    ExitReason::Ecn,
-    ExitReason::Timeout,
-    ExitReason::Threshold,
-    ExitReason::Train,
-    ExitReason::Delay,
-    ExitReason::CssDone,
-    ExitReason::LssTrigger,
-    ExitReason::Flattened,
-    ExitReason::Estimate,
-    ExitReason::Oracle,
-];
+/// The exit reasons that are counted, each at its place in [`ExitReason::ALL`]; the place behind the last is "transfer ended first".
+const EXITS: usize = ExitReason::ALL.len() + 1;
 
 /// The quantities that have replicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +62,7 @@ const MEANS: usize = Mean::QueueP99 as usize + 1;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArmTally {
     sums: [u128; SUMS],
-    exits: [u64; REASONS.len() + 1],
+    exits: [u64; EXITS],
     /// Completion times, us.
     pub ttlb: Sketch,
     /// Loss ratios, 1e-6.
@@ -105,8 +93,7 @@ impl ArmTally {
         ] {
             self.sums[sum as usize] += u128::from(value);
         }
-        let reason = flow.exit.and_then(|exit| REASONS.iter().position(|reason| *reason == exit.reason));
-        self.exits[reason.unwrap_or(REASONS.len())] += 1;
+        self.exits[flow.exit.map_or(EXITS - 1, |exit| exit.reason as usize)] += 1;
         self.ttlb.add(ttlb_us);
         self.loss.add(flow.loss_ppb() / 1_000);
         self.ratios.add(flow.ttlb_ns, baseline.ttlb_ns);
@@ -129,9 +116,9 @@ impl ArmTally {
         self.sums[sum as usize]
     }
 
-    /// How often startup ended for each of [`REASONS`], and how often the transfer ended first.
-    pub fn exits(&self) -> &[u64; REASONS.len() + 1] {
-        &self.exits
+    /// How often startup ended for each reason, by its name, and how often the transfer ended first (`none`).
+    pub fn exits(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        ExitReason::ALL.map(ExitReason::name).into_iter().chain(["none"]).zip(self.exits)
     }
 
     /// The replicates of a mean.

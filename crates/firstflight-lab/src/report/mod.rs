@@ -231,6 +231,9 @@ pub struct Loss {
 pub struct Exit {
     /// The name of the reason (`loss`, `delay`, `css_done`, ...).
     pub reason: String,
+    /// The same as the end of a sentence ("because packets were lost first"); empty for a reason without words.
+    #[serde(default)]
+    pub because: String,
     /// When.
     pub time_ms: f64,
     /// The window at that moment.

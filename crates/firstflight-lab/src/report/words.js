@@ -1,19 +1,5 @@
 // The words around the charts: lead, path, notes, table, and one paragraph per arm.
 
-const REASONS = {
-  loss: "packets were lost first",
-  ecn: "congestion marks came first",
-  timeout: "a timeout came first",
-  threshold: "the window reached a threshold that was set beforehand",
-  train: "a train of ACKs had become as long as the path",
-  delay: "the round-trip time had risen",
-  css_done: "conservative slow start had run for its rounds",
-  lss_trigger: "the round-trip time had risen and limited slow start began",
-  flattened: "delivery had stopped keeping up with sending",
-  estimate: "the window reached the estimated bandwidth times round trip",
-  oracle: "the window reached the BDP that it was told",
-};
-
 function lead() {
   const { path } = report;
   const where = path.name ? `the path “${path.name}”` : "one path";
@@ -137,7 +123,7 @@ function exitLine(arm) {
   if (!arm.points.t_ms.length) return html("p", {}, "There is no time series of this arm.");
   if (!exit) return html("p", {}, `Never left startup: the transfer ended first, after ${time(endOf(arm))}.`);
   const ratio = exit.bdp_ratio === null ? "" : `, ${plain(exit.bdp_ratio, 3)} times the BDP`;
-  const because = REASONS[exit.reason] ? ` because ${REASONS[exit.reason]}` : "";
+  const because = exit.because ? ` because ${exit.because}` : "";
   return html("p", {}, `Left startup after ${time(exit.time_ms)}${because} (`, html("code", {}, exit.reason), `), with a window of ${bytes(exit.cwnd)}${ratio}.`);
 }
 

@@ -1,8 +1,7 @@
 //! Exits alone: what a kernel's controllers report of connections of which nothing else is known.
 
-use super::fields::REASONS;
 use super::{Entry, Source, Start, State, Trace, What};
-use firstflight::{Exit, Nanos, Phase, Time};
+use firstflight::{Exit, ExitReason, Nanos, Phase, Time};
 
 /// One report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,8 +12,8 @@ pub struct Report {
     pub arm: String,
     /// Port of the sender, address and port of the receiver.
     pub endpoints: String,
-    /// Why, by the core's name; `undone` takes the exit before it back.
-    pub reason: &'static str,
+    /// Why; `None` takes the exit before it back.
+    pub reason: Option<ExitReason>,
     /// Since the first data was sent.
     pub since_first_send: Nanos,
     /// Round trips completed.
@@ -50,10 +49,9 @@ impl Report {
             endpoints: self.endpoints,
             ..Start::default()
         };
-        let reason = REASONS.iter().find(|reason| reason.name() == self.reason);
-        let what = reason.map_or(What::ExitWithdrawn, |reason| {
+        let what = self.reason.map_or(What::ExitWithdrawn, |reason| {
             What::Exit(Exit {
-                reason: *reason,
+                reason,
                 at: self.at,
                 since_first_send: self.since_first_send,
                 rounds: self.rounds,
@@ -68,7 +66,7 @@ impl Report {
             ssthresh: self.ssthresh,
             inflight: self.inflight,
             delivered: self.acked,
-            phase: if reason.is_some() { Phase::Avoidance } else { Phase::Startup },
+            phase: if self.reason.is_some() { Phase::Avoidance } else { Phase::Startup },
             ..State::default()
         };
         let entry = |now, what, state| Entry { now, what, state, signals: Vec::new() };

@@ -184,14 +184,6 @@ fn in_words(ranges: &Ranges) -> String {
     text
 }
 
-const fn timeout_name(timeout: Timeout) -> &'static str {
-    match timeout {
-        Timeout::Rto => "rto",
-        Timeout::RtoAgain => "rto_again",
-        Timeout::PersistentCongestion => "persistent_congestion",
-    }
-}
-
 impl Start {
     fn fields(&self, put: &mut Put<'_>) {
         let texts = [
@@ -298,7 +290,7 @@ fn told_fields(told: &Told, put: &mut Put<'_>) {
             );
         }
         Told::Congestion(congestion) => {
-            text(put, "timeout", timeout_name(congestion.timeout));
+            text(put, "timeout", congestion.timeout.name());
             numbers(put, &[("nxt", congestion.nxt.0), ("inflight_before_bytes", congestion.inflight_before)]);
         }
         Told::Spurious { .. } => {}
@@ -521,11 +513,9 @@ impl Row<'_> {
             "ack" | "timer" => Told::Ack(self.ack(now)?),
             "timeout" => Told::Congestion(Congestion {
                 now,
-                timeout: match self.text("timeout").as_str() {
-                    "rto" => Timeout::Rto,
-                    "rto_again" => Timeout::RtoAgain,
-                    "persistent_congestion" => Timeout::PersistentCongestion,
-                    other => return Err(format!("timeout is `{other}`")),
+                timeout: {
+                    let name = self.text("timeout");
+                    Timeout::from_name(&name).ok_or_else(|| format!("timeout is `{name}`"))?
                 },
                 nxt: Seq(self.whole("nxt")?),
                 inflight_before: self.whole("inflight_before_bytes")?,
@@ -550,9 +540,9 @@ impl Row<'_> {
 
     fn exit(&self) -> Result<Exit, String> {
         let name = self.text("exit_reason");
-        let reason = REASONS.iter().find(|reason| reason.name() == name).ok_or_else(|| format!("exit_reason is `{name}`"))?;
+        let reason = ExitReason::from_name(&name).ok_or_else(|| format!("exit_reason is `{name}`"))?;
         Ok(Exit {
-            reason: *reason,
+            reason,
             at: Time(self.whole("exit_at_ns")?),
             since_first_send: Nanos(self.whole("exit_since_first_send_ns")?),
             rounds: self.whole("exit_rounds")? as u32,
@@ -577,7 +567,7 @@ impl Row<'_> {
             delivered: self.whole("delivered_bytes")?,
             lost: self.whole("lost_bytes")?,
             queue: self.whole("queue_bytes")?,
-            phase: *PHASES.iter().find(|phase| phase.name() == name).ok_or_else(|| format!("phase is `{name}`"))?,
+            phase: Phase::from_name(&name).ok_or_else(|| format!("phase is `{name}`"))?,
         }))
     }
 
@@ -602,20 +592,3 @@ impl Row<'_> {
         Ok(Entry { now, what, state: self.state()?, signals })
     }
 }
-
-pub(crate) const REASONS: &[ExitReason] = &[
-    ExitReason::Loss,
-    ExitReason::Ecn,
-    ExitReason::Timeout,
-    ExitReason::Threshold,
-    ExitReason::Train,
-    ExitReason::Delay,
-    ExitReason::CssDone,
-    ExitReason::LssTrigger,
-    ExitReason::Flattened,
-    ExitReason::Estimate,
-    ExitReason::Oracle,
-];
-
-const PHASES: &[Phase] =
-    &[Phase::Startup, Phase::Jump, Phase::Rapid, Phase::Css, Phase::Lss, Phase::Drain, Phase::Recovery, Phase::Avoidance];

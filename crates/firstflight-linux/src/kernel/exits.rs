@@ -1,6 +1,7 @@
 //! How startups ended, as the controllers report it.
 
 use super::arms::{ARMS, KernelArm};
+use firstflight::ExitReason;
 use std::net::Ipv4Addr;
 
 /// Bytes of `struct exit_record` in `firstflight.h`.
@@ -31,64 +32,10 @@ impl Members<'_> {
     }
 }
 
-/// Why a startup ended; the core's reasons, and that an end was a false alarm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
-    /// Packets were lost first.
-    Loss,
-    /// Congestion marks, or a drop in the sender's own queues, came first.
-    Ecn,
-    /// A timeout came first.
-    Timeout,
-    /// A threshold that was set beforehand.
-    Threshold,
-    /// HyStart's train detector.
-    Train,
-    /// HyStart's delay detector.
-    Delay,
-    /// Conservative slow start ran for its rounds.
-    CssDone,
-    /// Limited slow start began.
-    LssTrigger,
-    /// SEARCH: delivery stopped keeping up.
-    Flattened,
-    /// BEST: the estimate was reached.
-    Estimate,
-    /// The loss reported before was a false alarm: startup goes on.
-    Undone,
-}
-
-impl Reason {
-    const ALL: [Reason; 11] = [
-        Reason::Loss,
-        Reason::Ecn,
-        Reason::Timeout,
-        Reason::Threshold,
-        Reason::Train,
-        Reason::Delay,
-        Reason::CssDone,
-        Reason::LssTrigger,
-        Reason::Flattened,
-        Reason::Estimate,
-        Reason::Undone,
-    ];
-
-    /// The name used in traces and tables; that of the core.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Reason::Loss => "loss",
-            Reason::Ecn => "ecn",
-            Reason::Timeout => "timeout",
-            Reason::Threshold => "threshold",
-            Reason::Train => "train",
-            Reason::Delay => "delay",
-            Reason::CssDone => "css_done",
-            Reason::LssTrigger => "lss_trigger",
-            Reason::Flattened => "flattened",
-            Reason::Estimate => "estimate",
-            Reason::Undone => "undone",
-        }
-    }
+/// What a controller in the kernel can report, each by the number one above its place here (`enum reason` of `firstflight.h`): the reasons
+/// of the core, and `None` that the end reported before was a false alarm. The oracle is told its path, which no kernel is.
+fn reasons() -> impl Iterator<Item = Option<ExitReason>> {
+    ExitReason::ALL.into_iter().filter(|reason| *reason != ExitReason::Oracle).map(Some).chain([None])
 }
 
 /// One report.
@@ -96,8 +43,8 @@ impl Reason {
 pub struct Exit {
     /// The arm.
     pub arm: &'static KernelArm,
-    /// Why.
-    pub reason: Reason,
+    /// Why; `None`: the loss reported before was a false alarm, startup goes on.
+    pub reason: Option<ExitReason>,
     /// Microseconds since the first data was sent.
     pub since_first_send_us: u64,
     /// Round trips completed.
@@ -136,11 +83,11 @@ impl Exit {
         let [detect_cwnd, cwnd, ssthresh, inflight, rounds, mss, srtt_us, _min_rtt_us] = [(); 8].map(|()| record.u32());
         let peer = (peer, u16::from_be(record.u16()));
         let port = record.u16();
-        let [reason, arm] = record.take();
+        let [number, arm] = record.take();
         let outcomes = record.take();
         Some(Exit {
             arm: ARMS.get(usize::from(arm))?,
-            reason: *Reason::ALL.get(usize::from(reason).checked_sub(1)?)?,
+            reason: reasons().nth(usize::from(number).checked_sub(1)?)?,
             since_first_send_us,
             rounds,
             detect_cwnd,
@@ -156,5 +103,25 @@ impl Exit {
             port,
             outcomes,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_numbers_the_reasons_of_the_core_in_their_order() {
+        let header = include_str!("../../bpf/firstflight.h");
+        let (_, body) = header.split_once("enum reason {").expect("firstflight.h has `enum reason`");
+        let (body, _) = body.split_once('}').expect("the enum ends");
+        let known: Vec<&str> =
+            body.split(',').filter_map(|item| item.lines().last()).map(str::trim).filter(|item| !item.is_empty()).collect();
+        let names = reasons().map(|reason| reason.map_or("undone", ExitReason::name));
+        let wanted: Vec<String> = ["none"].into_iter().chain(names).map(|name| format!("EXIT_{}", name.to_uppercase())).collect();
+        assert_eq!(
+            known, wanted,
+            "`enum reason` of firstflight.h and ExitReason::ALL without the oracle, in order: add what is missing there"
+        );
     }
 }

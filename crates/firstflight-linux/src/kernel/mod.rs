@@ -13,7 +13,7 @@ mod pins;
 mod selection;
 
 pub use arms::{ARMS, KernelArm, arm};
-pub use exits::{Exit, Reason};
+pub use exits::Exit;
 pub use features::Features;
 pub use hystart_trace::{HystartTrace, Kind, Record};
 pub use loader::Loaded;

@@ -5,7 +5,7 @@ use crate::stand_in::{StandIn, timeout};
 use firstflight::event::{Ack, Congestion, Ready, Sent};
 use firstflight::recovery::Policy;
 use firstflight::startup::Startup;
-use firstflight::{Config, Controller, ExitReason, Nanos, Seq, Time};
+use firstflight::{Config, Controller, Nanos, Seq, Time};
 use std::collections::VecDeque;
 
 const IW: u32 = 10;
@@ -573,25 +573,8 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let kernel = (record.reason, u64::from(record.detect_cwnd) * mss, record.at_us);
         assert_eq!(
             kernel,
-            (number(exit.reason), exit.detect_cwnd, exit.at.0 / 1_000),
+            (exit.reason as u8 + 1, exit.detect_cwnd, exit.at.0 / 1_000),
             "reason, window and time of the exit (kernel, core)"
         );
-    }
-}
-
-/// The numbers of `enum reason`.
-fn number(reason: ExitReason) -> u8 {
-    match reason {
-        ExitReason::Loss => 1,
-        ExitReason::Ecn => 2,
-        ExitReason::Timeout => 3,
-        ExitReason::Threshold => 4,
-        ExitReason::Train => 5,
-        ExitReason::Delay => 6,
-        ExitReason::CssDone => 7,
-        ExitReason::LssTrigger => 8,
-        ExitReason::Flattened => 9,
-        ExitReason::Estimate => 10,
-        ExitReason::Oracle => 255,
     }
 }

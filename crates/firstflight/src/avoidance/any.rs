@@ -2,7 +2,7 @@
 
 use super::{Avoidance, Cubic, Cut, Reduced, Reno};
 use crate::event::{Ack, Context, Signal, Window};
-use crate::startup::Handover;
+use crate::exit::Handover;
 use crate::units::{Nanos, Ratio, Time};
 
 /// Any congestion avoidance of the crate.

@@ -17,7 +17,7 @@ use super::cubic_curve::Curve;
 use super::cubic_linux::LinuxEpoch;
 use super::{Avoidance, Base, Cut, MAX_MSS, Reduced, div_carry, segment, window};
 use crate::event::{Ack, Context, Signal, Transport, Window};
-use crate::startup::Handover;
+use crate::exit::Handover;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time, mul_div};
 
 /// Which arithmetic draws the curve.

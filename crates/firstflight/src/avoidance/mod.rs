@@ -11,7 +11,7 @@ pub use cubic::Cubic;
 pub use reno::Reno;
 
 use crate::event::{Ack, Context, Signal, Window};
-use crate::startup::Handover;
+use crate::exit::Handover;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time};
 
 /// A reduction is due.

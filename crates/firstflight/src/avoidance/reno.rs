@@ -14,7 +14,7 @@
 
 use super::{Avoidance, Base, Cut, Reduced, div_carry, segment, window};
 use crate::event::{Ack, Context, Signal, Window};
-use crate::startup::Handover;
+use crate::exit::Handover;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time};
 
 /// The choices of Reno.

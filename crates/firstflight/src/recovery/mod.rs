@@ -19,7 +19,7 @@ pub use rate_halving::RateHalving;
 pub use sack::Sack;
 pub use safe_retreat::SafeRetreat;
 
-use crate::startup::Handover;
+use crate::exit::Handover;
 use crate::units::Seq;
 
 /// A recovery that a startup brings for its own first episode, instead of the arm's policy.

@@ -28,76 +28,11 @@ pub use rapid_start::RapidStart;
 pub use search::Search;
 pub use slow_start::SlowStart;
 
+pub use crate::exit::{ExitReason, Handover};
+
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
 use crate::units::{Nanos, Ratio, Seq, Time};
-
-/// Why startup ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ExitReason {
-    /// Packets were lost first.
-    Loss,
-    /// Congestion marks came first.
-    Ecn,
-    /// A timeout came first.
-    Timeout,
-    /// The window reached a threshold that was set beforehand.
-    Threshold,
-    /// HyStart: a train of ACKs as long as the path (Linux: TCPHystartTrainDetect).
-    Train,
-    /// HyStart: the round's smallest RTT rose (Linux: TCPHystartDelayDetect).
-    Delay,
-    /// HyStart++: conservative slow start ran for its rounds.
-    CssDone,
-    /// HyStart++ draft-03: the RTT rose and limited slow start began.
-    LssTrigger,
-    /// SEARCH: delivery stopped keeping up with sending.
-    Flattened,
-    /// BEST: the window reached the estimated bandwidth times RTT.
-    Estimate,
-    /// Oracle: the window reached the BDP that it was told.
-    Oracle,
-}
-
-impl ExitReason {
-    /// The name used in traces, tables and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ExitReason::Loss => "loss",
-            ExitReason::Ecn => "ecn",
-            ExitReason::Timeout => "timeout",
-            ExitReason::Threshold => "threshold",
-            ExitReason::Train => "train",
-            ExitReason::Delay => "delay",
-            ExitReason::CssDone => "css_done",
-            ExitReason::LssTrigger => "lss_trigger",
-            ExitReason::Flattened => "flattened",
-            ExitReason::Estimate => "estimate",
-            ExitReason::Oracle => "oracle",
-        }
-    }
-}
-
-/// How congestion avoidance takes over: which row of the hand-over table applies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Handover {
-    /// The window met its threshold without a loss: `W_max = cwnd`, `K = 0` (RFC 9438 section 4.10).
-    #[default]
-    LossFree,
-    /// After a reduction: the curve starts from what the reduction left.
-    AfterLoss,
-    /// Slow start after a timeout met its threshold: as loss-free.
-    AfterTimeout,
-    /// Limited slow start began: CUBIC runs beside it from here.
-    LssEntry,
-    /// SEARCH drained to its target.
-    Drained,
-    /// Rapid Start's recovery ended: the full BDP is estimated as `cwnd / beta`.
-    RapidDone {
-        /// The factor the recovery landed on.
-        beta: Ratio,
-    },
-}
 
 /// A startup leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! `docs/conformance.md` against the code and the tests, so that it cannot drift: ids, files, items, tests, documents, options of arms.
 //! What each failure asks for stands in its message. A packaged crate comes without the document: then there is nothing to check.
 
+use firstflight::ExitReason;
 use firstflight::arm::Arm;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -281,4 +282,14 @@ fn every_option_named_is_one_that_arms_accept() {
     let wrong: Vec<String> = page.arms.iter().filter_map(refused).collect();
     report(&wrong, "Write the alternative as an arm that parses, or leave the cell empty if it is not offered.");
     assert!(page.arms.len() > 60, "only {} arms were found: were the readings moved?", page.arms.len());
+}
+
+#[test]
+fn every_exit_reason_stands_in_the_metrics() {
+    let Ok(text) = fs::read_to_string(krate().join("../../docs/metrics.md")) else { return };
+    let (_, list) = text.split_once("\nExit reasons: ").expect("docs/metrics.md lists the exit reasons");
+    let (list, _) = list.split_once("\n\n").unwrap_or((list, ""));
+    let listed: BTreeSet<String> = backticked(list).into_iter().collect();
+    let known: BTreeSet<String> = ExitReason::ALL.iter().map(|reason| reason.name().to_owned()).collect();
+    assert_eq!(listed, known, "the exit reasons of docs/metrics.md and those of the core (exit.rs)");
 }

@@ -12,7 +12,7 @@ use crate::testbed::{self, Testbed};
 use crate::trace::{Source, State, Tracer, wire};
 use firstflight::arm::Arm;
 use firstflight::{Config, Exit, ExitReason, Nanos, Phase, Time};
-use firstflight_linux::kernel::{self, ARMS, KernelArm, Loaded, Reason};
+use firstflight_linux::kernel::{self, ARMS, KernelArm, Loaded};
 use firstflight_linux::trial::{self, Info, Measured, Trial};
 use firstflight_linux::{LinkOptions, Refusal};
 use firstflight_sim::{Event, Observer, Snapshot};
@@ -92,7 +92,7 @@ fn run(scenario: &Scenario, arm: &NamedArm, seed: u64, mut recorder: Option<&mut
             let in_time = |report: &kernel::Exit| Duration::from_micros(report.since_first_send_us) <= measured.acked_after;
             let take = |report: kernel::Exit| {
                 if in_time(&report) {
-                    exit = if report.reason == Reason::Undone { None } else { exit.or(Some(report)) };
+                    exit = report.reason.and_then(|reason| exit.or(Some(core_exit(reason, &report))));
                 }
             };
             loaded.watch(take, || false).map_err(refused)?;
@@ -103,7 +103,6 @@ fn run(scenario: &Scenario, arm: &NamedArm, seed: u64, mut recorder: Option<&mut
             continue;
         }
         let warnings = doubts.into_iter().map(|doubt| format!("{}, seed {seed}: {doubt}", arm.label)).collect();
-        let exit = exit.map(|report| core_exit(&report));
         if let Some(recorder) = recorder.as_deref_mut() {
             seen.write(recorder, exit);
             if let Some(tracer) = recorder.tracer() {
@@ -130,21 +129,10 @@ fn controller(arm: &NamedArm) -> Result<(String, Option<&'static KernelArm>), Ba
     Ok((ours.kernel_name.to_owned(), Some(ours)))
 }
 
-fn core_exit(report: &kernel::Exit) -> Exit {
+fn core_exit(reason: ExitReason, report: &kernel::Exit) -> Exit {
     let bytes = |packets: u32| u64::from(packets) * u64::from(report.mss);
     Exit {
-        reason: match report.reason {
-            Reason::Loss | Reason::Undone => ExitReason::Loss,
-            Reason::Ecn => ExitReason::Ecn,
-            Reason::Timeout => ExitReason::Timeout,
-            Reason::Threshold => ExitReason::Threshold,
-            Reason::Train => ExitReason::Train,
-            Reason::Delay => ExitReason::Delay,
-            Reason::CssDone => ExitReason::CssDone,
-            Reason::LssTrigger => ExitReason::LssTrigger,
-            Reason::Flattened => ExitReason::Flattened,
-            Reason::Estimate => ExitReason::Estimate,
-        },
+        reason,
         at: Time(report.since_first_send_us * 1_000),
         since_first_send: Nanos(report.since_first_send_us * 1_000),
         rounds: report.rounds,

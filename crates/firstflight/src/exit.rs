@@ -1,0 +1,77 @@
+//! How startup ended, and how congestion avoidance takes over: what startup, avoidance, recovery and every log have in common.
+//!
+//! The list of reasons stands here and nowhere else. Who counts, writes or reads them goes by [`ExitReason::ALL`],
+//! [`ExitReason::name`] and [`ExitReason::from_name`]; only the kernel's controllers have numbers of their own
+//! (`firstflight-linux/bpf/firstflight.h`, held to this list by a test).
+
+use crate::named::named;
+use crate::units::Ratio;
+
+named! {
+    /// Why startup ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum ExitReason {
+        /// Packets were lost first.
+        Loss = "loss",
+        /// Congestion marks came first.
+        Ecn = "ecn",
+        /// A timeout came first.
+        Timeout = "timeout",
+        /// The window reached a threshold that was set beforehand.
+        Threshold = "threshold",
+        /// HyStart: a train of ACKs as long as the path (Linux: TCPHystartTrainDetect).
+        Train = "train",
+        /// HyStart: the round's smallest RTT rose (Linux: TCPHystartDelayDetect).
+        Delay = "delay",
+        /// HyStart++: conservative slow start ran for its rounds.
+        CssDone = "css_done",
+        /// HyStart++ draft-03: the RTT rose and limited slow start began.
+        LssTrigger = "lss_trigger",
+        /// SEARCH: delivery stopped keeping up with sending.
+        Flattened = "flattened",
+        /// BEST: the window reached the estimated bandwidth times RTT.
+        Estimate = "estimate",
+        /// Oracle: the window reached the BDP that it was told.
+        Oracle = "oracle",
+    }
+}
+
+impl ExitReason {
+    /// Why, as the end of a sentence: "left startup because ...".
+    pub const fn because(self) -> &'static str {
+        match self {
+            ExitReason::Loss => "packets were lost first",
+            ExitReason::Ecn => "congestion marks came first",
+            ExitReason::Timeout => "a timeout came first",
+            ExitReason::Threshold => "the window reached a threshold that was set beforehand",
+            ExitReason::Train => "a train of ACKs had become as long as the path",
+            ExitReason::Delay => "the round-trip time had risen",
+            ExitReason::CssDone => "conservative slow start had run for its rounds",
+            ExitReason::LssTrigger => "the round-trip time had risen and limited slow start began",
+            ExitReason::Flattened => "delivery had stopped keeping up with sending",
+            ExitReason::Estimate => "the window reached the estimated bandwidth times round trip",
+            ExitReason::Oracle => "the window reached the BDP that it was told",
+        }
+    }
+}
+
+/// How congestion avoidance takes over: which row of the hand-over table applies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Handover {
+    /// The window met its threshold without a loss: `W_max = cwnd`, `K = 0` (RFC 9438 section 4.10).
+    #[default]
+    LossFree,
+    /// After a reduction: the curve starts from what the reduction left.
+    AfterLoss,
+    /// Slow start after a timeout met its threshold: as loss-free.
+    AfterTimeout,
+    /// Limited slow start began: CUBIC runs beside it from here.
+    LssEntry,
+    /// SEARCH drained to its target.
+    Drained,
+    /// Rapid Start's recovery ended: the full BDP is estimated as `cwnd / beta`.
+    RapidDone {
+        /// The factor the recovery landed on.
+        beta: Ratio,
+    },
+}
