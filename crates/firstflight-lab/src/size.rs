@@ -10,32 +10,39 @@ use std::ops::RangeInclusive;
 pub fn parse(text: &str) -> Result<u64, String> {
     const UNITS: &[(&str, u64)] =
         &[("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
-    const LARGEST: u64 = 1 << 40;
+    const LARGEST: u128 = 1 << 40;
     let wrong = |what: &str| format!("{what}; allowed: 1B to 1024GiB, with the unit B, kB, MB, GB, KiB, MiB or GiB");
+    let bytes = quantity(text, UNITS, None).and_then(|bytes| match bytes {
+        0 => Err("is less than a byte"),
+        bytes if bytes <= LARGEST => Ok(bytes as u64),
+        _ => Err("is too large"),
+    });
+    bytes.map_err(wrong)
+}
+
+/// A positive number with its unit, in what the units are multiples of; `bare` is the unit of a whole number that has none.
+fn quantity(text: &str, units: &[(&str, u64)], bare: Option<u64>) -> Result<u128, &'static str> {
     let text = text.trim();
     if text.starts_with('-') {
-        return Err(wrong("is negative"));
+        return Err("is negative");
     }
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = (&text[..end], text[end..].trim_start());
+    let (number, name) = (&text[..end], text[end..].trim_start());
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() || part.contains('.') || number.ends_with('.') || part.len() > 9 {
-        return Err(wrong("is not a number"));
+        return Err("is not a number");
     }
-    let Some(&(_, unit)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-        return Err(wrong(if unit.is_empty() { "the unit is missing" } else { "unknown unit" }));
+    let unit = match name {
+        "" => bare.filter(|_| part.is_empty()).ok_or("the unit is missing")?,
+        name => units.iter().find(|(known, _)| *known == name).ok_or("unknown unit")?.1,
     };
     let digits = format!("{whole}{part}");
     if digits.bytes().all(|b| b == b'0') {
-        return Err(wrong("is zero"));
+        return Err("is zero");
     }
-    // More digits than u64 holds are too many bytes in any unit.
-    let digits = digits.parse::<u64>().map_err(|_| wrong("is too large"))?;
-    match u128::from(digits) * u128::from(unit) / 10u128.pow(part.len() as u32) {
-        0 => Err(wrong("is less than a byte")),
-        bytes if bytes <= u128::from(LARGEST) => Ok(bytes as u64),
-        _ => Err(wrong("is too large")),
-    }
+    // More digits than u64 holds are too large in any unit.
+    let digits = digits.parse::<u64>().map_err(|_| "is too large")?;
+    Ok(u128::from(digits) * u128::from(unit) / 10u128.pow(part.len() as u32))
 }
 
 /// Reads a whole number of a range.
@@ -71,32 +78,12 @@ pub fn limit(text: &str, most: u64) -> Result<Nanos, String> {
     const UNITS: &[(&str, u64)] =
         &[("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("min", 60_000_000_000), ("h", 3_600_000_000_000)];
     let wrong = |what: &str| format!("{what}; allowed: 1us to {most}s, with the unit us, ms, s, min or h, or 1 to {most} seconds");
-    let text = text.trim();
-    if text.starts_with('-') {
-        return Err(wrong("is negative"));
-    }
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = (&text[..end], text[end..].trim_start());
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() || part.contains('.') || number.ends_with('.') || part.len() > 9 {
-        return Err(wrong("is not a number"));
-    }
-    let unit = match unit {
-        "" if part.is_empty() => 1_000_000_000,
-        "" => return Err(wrong("the unit is missing")),
-        name => UNITS.iter().find(|(known, _)| *known == name).ok_or_else(|| wrong("unknown unit"))?.1,
-    };
-    let digits = format!("{whole}{part}");
-    if digits.bytes().all(|b| b == b'0') {
-        return Err(wrong("is zero"));
-    }
-    // More digits than u64 holds are too long in any unit.
-    let digits = digits.parse::<u64>().map_err(|_| wrong("is too large"))?;
-    match u128::from(digits) * u128::from(unit) / 10u128.pow(part.len() as u32) {
-        0..1_000 => Err(wrong("is less than a microsecond")),
+    let nanos = quantity(text, UNITS, Some(1_000_000_000)).and_then(|nanos| match nanos {
+        0..1_000 => Err("is less than a microsecond"),
         nanos if nanos <= u128::from(most) * 1_000_000_000 => Ok(Nanos(nanos as u64)),
-        _ => Err(wrong("is too large")),
-    }
+        _ => Err("is too large"),
+    });
+    nanos.map_err(wrong)
 }
 
 #[cfg(test)]

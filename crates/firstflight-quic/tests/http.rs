@@ -2,16 +2,36 @@
 
 mod served;
 
-use firstflight_quic::http::{ARM, Ended, Fetch, FetchError, ServerOptions, Trust, Verified, content, fetch};
+use firstflight_quic::http::{ARM, Ended, Fetch, FetchError, Fetched, ServerOptions, Trust, Verified, content, fetch};
 use http::StatusCode;
 use served::{Served, foreign, options, runtime};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
+use tokio::task::JoinHandle;
 
 #[expect(clippy::unnecessary_wraps, reason = "what takes the pieces may refuse them")]
 fn nothing(_: Option<u64>, _: &[u8]) -> Result<(), String> {
     Ok(())
+}
+
+/// A download that would take minutes, once its first byte is there.
+async fn slow_download(served: &Served) -> JoinHandle<Result<Fetched, FetchError>> {
+    let wanted = Fetch { window: 50_000, ..served.wanting("/bytes/1GB") };
+    let (begun, reached) = tokio::sync::oneshot::channel();
+    let mut begun = Some(begun);
+    let download = tokio::spawn(async move {
+        let take = move |_: Option<u64>, _: &[u8]| {
+            if let Some(begun) = begun.take() {
+                let _ = begun.send(());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+            Ok(())
+        };
+        fetch(&wanted, take).await
+    });
+    reached.await.unwrap();
+    download
 }
 
 /// The metrics as text.
@@ -253,20 +273,7 @@ fn a_client_that_stays_does_not_keep_a_server_from_ending() {
 fn a_server_that_has_waited_long_enough_cuts_off_what_is_left() {
     runtime().block_on(async {
         let served = Served::start(options("slowstart")).await;
-        let wanted = Fetch { window: 50_000, ..served.wanting("/bytes/1GB") };
-        let (begun, reached) = tokio::sync::oneshot::channel();
-        let mut begun = Some(begun);
-        let download = tokio::spawn(async move {
-            let take = move |_: Option<u64>, _: &[u8]| {
-                if let Some(begun) = begun.take() {
-                    let _ = begun.send(());
-                }
-                std::thread::sleep(Duration::from_millis(5));
-                Ok(())
-            };
-            fetch(&wanted, take).await
-        });
-        reached.await.unwrap();
+        let download = slow_download(&served).await;
         let (done, enough) = served.stop();
         drop(enough);
         assert_eq!(done.await.unwrap(), Ended::CutOff(1));
@@ -300,20 +307,7 @@ fn metrics_count_what_happened() {
 fn bytes_are_counted_while_they_are_sent() {
     runtime().block_on(async {
         let served = Served::start(options("slowstart")).await;
-        let wanted = Fetch { window: 50_000, ..served.wanting("/bytes/1GB") };
-        let (begun, reached) = tokio::sync::oneshot::channel();
-        let mut begun = Some(begun);
-        let download = tokio::spawn(async move {
-            let take = move |_: Option<u64>, _: &[u8]| {
-                if let Some(begun) = begun.take() {
-                    let _ = begun.send(());
-                }
-                std::thread::sleep(Duration::from_millis(5));
-                Ok(())
-            };
-            fetch(&wanted, take).await
-        });
-        reached.await.unwrap();
+        let download = slow_download(&served).await;
         let at = served.metrics;
         let text = tokio::task::spawn_blocking(move || metrics(at)).await.unwrap();
         assert!(count(&text, "firstflight_bytes_sent_total") > 0 && count(&text, "firstflight_packets_sent_total") > 0, "{text}");
