@@ -4,8 +4,10 @@
 set -euo pipefail
 # Nothing here asks anybody anything; a tool that reads what happens to stand on standard input would be misled.
 exec </dev/null
-cd "$(dirname "$0")"
-target=$(realpath -m "${CARGO_TARGET_DIR:-../target}")
+# A relative folder is the caller's.
+here=$(realpath "$(dirname "$0")")
+target=$(realpath -m "${CARGO_TARGET_DIR:-$here/../target}")
+cd "$here"
 venv=$(realpath -m "${VENV:-$target/python-venv}")
 export CARGO_TARGET_DIR=$target
 
@@ -42,7 +44,6 @@ done
 
 # From a folder of its own: what Python starts here, and every worker of Ray, would find the sources without their engine before the
 # installed package.
-here=$PWD
 mkdir -p "$target/python-tests"
 cd "$target/python-tests"
 "$venv/bin/pytest" -c "$here/pyproject.toml" --rootdir "$here" -p no:cacheprovider "$here/tests"

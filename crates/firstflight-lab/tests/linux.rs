@@ -37,17 +37,30 @@ fn arms_of_the_kernel_and_ours_give_whole_rows() {
     assert!(comparison.records.len() == 4, "one record per arm");
 }
 
-/// What is deterministic on both sides: slow start on a clean path leaves at the same point.
+/// What is deterministic on both sides: slow start on a clean path leaves at the same point. Trains of ACKs are told by their spacing in
+/// real time, which a machine that is busy with something else stretches: three runs to show it in.
 #[test]
 fn startup_ends_as_in_the_simulator() {
     let arms = "hystart,best-published,hystart++-draft03";
-    let (Some(linux), sim) = (on_linux(arms), compare(&sim::BED, arms).expect("the simulator runs anywhere")) else { return };
-    for (linux, sim) in linux.rows.iter().zip(&sim.rows) {
-        let (real, simulated) = (linux.exit.as_ref().expect("an exit"), sim.exit.as_ref().expect("an exit"));
-        assert_eq!(real.reason, simulated.reason, "{}: the reason of the exit", linux.arm);
-        let ratio = real.bdp_ratio / simulated.bdp_ratio;
-        assert!((0.8..1.25).contains(&ratio), "{}: window at the exit in BDP {} and {}", linux.arm, real.bdp_ratio, simulated.bdp_ratio);
+    let simulator = compare(&sim::BED, arms).expect("the simulator runs anywhere");
+    let mut differences = Vec::new();
+    for _ in 0..3 {
+        let Some(linux) = on_linux(arms) else { return };
+        let before = differences.len();
+        for (linux, sim) in linux.rows.iter().zip(&simulator.rows) {
+            let (real, simulated) = (linux.exit.as_ref().expect("an exit"), sim.exit.as_ref().expect("an exit"));
+            let ratio = real.bdp_ratio / simulated.bdp_ratio;
+            if real.reason != simulated.reason || !(0.8..1.25).contains(&ratio) {
+                let end = |reason: &str, bdp: f64| format!("by {reason} at {bdp:.2} BDP");
+                let (real, simulated) = (end(real.reason, real.bdp_ratio), end(simulated.reason, simulated.bdp_ratio));
+                differences.push(format!("{}: {real}, simulated {simulated}", linux.arm));
+            }
+        }
+        if differences.len() == before {
+            return;
+        }
     }
+    panic!("in none of three runs did all end as in the simulator: {differences:#?}");
 }
 
 #[test]

