@@ -31,7 +31,10 @@ pub fn follow(bytes: Box<dyn Read>, read: impl FnOnce(&str, Box<dyn Read>, &mut 
             assert!(startup.cwnd.is_none_or(|cwnd| cwnd > 0), "a window of nothing: {startup:?}");
         }
     }
-    let _ = firstflight_replay::population::to_toml(&replay.done.iter().filter_map(firstflight_replay::population::Entry::of).collect::<Vec<_>>(), "");
+    let _ = firstflight_replay::population::to_toml(
+        &replay.done.iter().filter_map(firstflight_replay::population::Entry::of).collect::<Vec<_>>(),
+        "",
+    );
     if replay.done.first().is_some_and(|followed| followed.sent % DRAWN == 0) {
         let _ = firstflight_replay::report::to_html(&replay, &results, "");
     }

@@ -5,3 +5,4 @@ mod clock;
 mod dialects;
 mod faults;
 mod model;
+mod seeds;

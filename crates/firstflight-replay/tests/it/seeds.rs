@@ -1,0 +1,66 @@
+//! The seeds of the fuzzer as they are, cut short and with a byte changed: what the fuzzer asserts holds for each. The fuzzer itself looks for
+//! more in `make night`.
+
+#[path = "../../../../fuzz/fuzz_targets/replayed.rs"]
+mod replayed;
+
+use firstflight_replay::{input, pcap, qlog, read, table};
+use std::fs;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+/// Each cut and each change costs a replay.
+const PLACES: usize = 40;
+
+fn seeds(target: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).expect("seeds").map(|file| file.expect("a file").path()).collect();
+    files.sort();
+    assert!(!files.is_empty(), "{target} has seeds");
+    files
+}
+
+/// The bytes, every so many of them left out at the end, and one of them changed.
+fn variants(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let step = bytes.len().div_ceil(PLACES);
+    let cut = (0..=bytes.len()).step_by(step).map(|end| bytes[..end].to_vec());
+    let changed = (0..bytes.len()).step_by(step).flat_map(|at| {
+        [0x00, 0x20, 0x80, 0xff].map(|bits| {
+            let mut bytes = bytes.to_vec();
+            bytes[at] ^= bits;
+            bytes
+        })
+    });
+    cut.chain(changed)
+}
+
+fn each(target: &str, check: impl Fn(&[u8])) {
+    for file in seeds(target) {
+        let bytes = fs::read(&file).expect("a seed");
+        variants(&bytes).for_each(|bytes| check(&bytes));
+    }
+}
+
+#[test]
+fn damaged_captures_are_read_or_refused() {
+    each("replay_capture", |bytes| replayed::check(bytes, |file, bytes, sink| pcap::read(file, bytes, sink)));
+}
+
+#[test]
+fn damaged_logs_are_read_or_refused() {
+    each("replay_qlog", |bytes| replayed::check(bytes, |file, bytes, sink| qlog::read(file, bytes, sink)));
+}
+
+#[test]
+fn damaged_tables_are_read_or_refused() {
+    each("replay_table", |bytes| replayed::check(bytes, |file, bytes, sink| table::read(file, bytes, sink)));
+}
+
+#[test]
+fn damaged_archives_are_read_or_refused() {
+    each("replay_compressed", |bytes| {
+        if let Ok(plain) = input::decompress(Cursor::new(bytes.to_vec())) {
+            replayed::follow(plain, |file, bytes, sink| read::from(file, bytes, sink));
+        }
+    });
+}
