@@ -43,24 +43,24 @@ fn each(target: &str, check: impl Fn(&[u8])) {
 
 #[test]
 fn damaged_captures_are_read_or_refused() {
-    each("replay_capture", |bytes| replayed::check(bytes, |file, bytes, sink| pcap::read(file, bytes, sink)));
+    each("replay_capture", |bytes| replayed::check(bytes, pcap::read));
 }
 
 #[test]
 fn damaged_logs_are_read_or_refused() {
-    each("replay_qlog", |bytes| replayed::check(bytes, |file, bytes, sink| qlog::read(file, bytes, sink)));
+    each("replay_qlog", |bytes| replayed::check(bytes, qlog::read));
 }
 
 #[test]
 fn damaged_tables_are_read_or_refused() {
-    each("replay_table", |bytes| replayed::check(bytes, |file, bytes, sink| table::read(file, bytes, sink)));
+    each("replay_table", |bytes| replayed::check(bytes, table::read));
 }
 
 #[test]
 fn damaged_archives_are_read_or_refused() {
     each("replay_compressed", |bytes| {
         if let Ok(plain) = input::decompress(Cursor::new(bytes.to_vec())) {
-            replayed::follow(plain, |file, bytes, sink| read::from(file, bytes, sink));
+            replayed::follow(plain, read::from);
         }
     });
 }
