@@ -1,7 +1,7 @@
 //! What there is, and single texts looked at: arms, paths, populations, published documents.
 
 use crate::{refuse, refused};
-use firstflight::arm::options::SenderParams;
+use firstflight::arm::SenderParams;
 use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, SHORT_NAMES, STARTUPS, split_list};
 use firstflight_lab::{DEFAULT_ARMS, Population, parse_arms};
 use firstflight_papers::SOURCES;
@@ -63,7 +63,7 @@ pub fn list_arms() -> PyResult<Batches> {
             row([kind, part.name, part.summary, part.source, &options(part)]);
         }
     }
-    for doc in <SenderParams as firstflight::arm::options::Options>::DOCS {
+    for doc in SenderParams::DOCS {
         row(["sender", doc.key, doc.meaning, "", doc.values]);
     }
     for short in SHORT_NAMES {

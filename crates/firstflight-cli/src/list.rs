@@ -2,8 +2,9 @@
 
 use crate::Done;
 use crate::terminal::{QUIET, TITLE, say};
-use firstflight::arm::options::{OptionDoc, SenderParams};
+use firstflight::arm::SenderParams;
 use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, SHORT_NAMES, STARTUPS, ShortName};
+use firstflight::options::OptionDoc;
 use firstflight_lab::Bad;
 use firstflight_path::{Builtin, Path, builtins};
 

@@ -1,33 +1,58 @@
 //! Enumerations whose values have names.
 
+/// A closed set of values, each with a name.
+pub trait Named: Copy + PartialEq + Sized + 'static {
+    /// The names in the order of declaration, separated by commas, as help and errors list them.
+    const NAMES: &'static str;
+
+    /// The name used in options, traces, tables and JSON.
+    fn to_name(self) -> &'static str;
+
+    /// The value of this name; `None` if there is none.
+    fn of_name(name: &str) -> Option<Self>;
+}
+
 /// The enumeration, the list of its values and its names in both directions, all out of one table: a value cannot be missing in one of
-/// them. A value's place in `ALL` is `value as usize`.
+/// them.
 macro_rules! named {
-    ($(#[$meta:meta])* pub enum $type:ident { $($(#[$of:meta])* $value:ident = $name:literal,)+ }) => {
+    ($(#[$meta:meta])* $visibility:vis enum $type:ident { $($(#[$of:meta])* $value:ident = $name:literal,)+ }) => {
         $(#[$meta])*
-        pub enum $type {
+        $visibility enum $type {
             $($(#[$of])* $value,)+
         }
 
         impl $type {
             /// Every value, in the order of declaration: `ALL[value as usize] == value`.
-            pub const ALL: [$type; [$($name),+].len()] = [$($type::$value),+];
+            $visibility const ALL: [$type; [$($name),+].len()] = [$($type::$value),+];
 
-            /// The name used in traces, tables and JSON.
-            pub const fn name(self) -> &'static str {
+            /// The name used in options, traces, tables and JSON.
+            $visibility const fn name(self) -> &'static str {
                 match self {
                     $($type::$value => $name,)+
                 }
             }
 
             /// The value of this name; `None` if there is none.
-            pub fn from_name(name: &str) -> Option<$type> {
+            $visibility fn from_name(name: &str) -> Option<$type> {
                 match name {
                     $($name => Some($type::$value),)+
                     _ => None,
                 }
             }
         }
+
+        impl $crate::named::Named for $type {
+            const NAMES: &'static str = $crate::named::named!(@join $($name)+);
+
+            fn to_name(self) -> &'static str {
+                self.name()
+            }
+
+            fn of_name(name: &str) -> Option<$type> {
+                $type::from_name(name)
+            }
+        }
     };
+    (@join $first:literal $($rest:literal)*) => { concat!($first $(, ", ", $rest)*) };
 }
 pub(crate) use named;

@@ -4,20 +4,21 @@
 //! What is left out is CUBIC (with the kernel's growth floor behind Linux's HyStart) and PRR (RFC 9937). Short names stand for whole arms ([`SHORT_NAMES`]). Parsing and printing are
 //! inverse: an arm prints every part and the options that differ from their defaults.
 
-pub mod knob;
-pub mod options;
+mod sender;
+
+pub use sender::{Pace, SenderParams};
 
 use crate::avoidance::{AnyAvoidance, Cubic, Reno, cubic, reno};
 use crate::controller::{Config, Controller};
 use crate::detection::presets::Early;
+use crate::options::{NoOptions, OptionDoc, Options, Refused, Show};
 use crate::recovery::{AnyRecovery, Immediate, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use crate::startup::{
     AnyStartup, Best, BestPublished, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle, RapidStart, Search, SlowStart, Startup,
-    best, best_published, hystart, hystart_plus_plus, jump_start, limited_slow_start, rapid_start, search,
+    best, best_published, hystart, hystart_plus_plus, jump_start, limited_slow_start, oracle, rapid_start, search,
 };
 use crate::units::{Seq, Time};
 use core::fmt;
-use options::{NoOptions, OptionDoc, Options, OracleParams, Pace, Refused, SenderParams, Show};
 
 /// The controller of an arm.
 pub type ArmController = Controller<AnyStartup, AnyAvoidance, AnyRecovery>;
@@ -99,7 +100,7 @@ parts! {
     BestPublished(best_published::Params) = "best-published", "BEST as published, to the bit", "NetDev 0x16, tcp_bw";
     Rapid(rapid_start::Params) = "rapid", "Rapid Start: jump, threefold growth until a queue shows, smooth recovery", "draft-kazuho-ccwg-rapid-start-02";
     Jump(jump_start::Params) = "jumpstart", "slow start with an enlarged first window and safe retreat", "Careful Resume draft-04";
-    Oracle(OracleParams) = "oracle", "slow start told the BDP, so that it loses nothing where a queue holds it; bounds loss, not time: others may be faster", "reference";
+    Oracle(oracle::Params) = "oracle", "slow start told the BDP, so that it loses nothing where a queue holds it; bounds loss, not time: others may be faster", "reference";
 }
 
 parts! {

@@ -15,39 +15,47 @@
 
 use super::cubic_curve::Curve;
 use super::cubic_linux::LinuxEpoch;
-use super::{Avoidance, Base, Cut, MAX_MSS, Reduced, div_carry, segment, window};
+use super::{Avoidance, Base, Cut, FACTOR, MAX_MSS, OFF_OR_FACTOR, Reduced, div_carry, is_factor, is_optional_factor, segment, window};
 use crate::event::{Ack, Context, Signal, Transport, Window};
 use crate::exit::Handover;
+use crate::named::named;
+use crate::options::params;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time, mul_div};
 
-/// Which arithmetic draws the curve.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Profile {
-    /// RFC 9438 in bytes and microseconds.
-    #[default]
-    Rfc9438,
-    /// The curve as Linux computes it, in whole segments and 1/1024 s: see [`cubic_linux`](super::cubic_linux).
-    Linux,
+named! {
+    /// Which arithmetic draws the curve.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Profile {
+        /// RFC 9438 in bytes and microseconds.
+        #[default]
+        Rfc9438 = "rfc",
+        /// The curve as Linux computes it, in whole segments and 1/1024 s: see [`cubic_linux`](super::cubic_linux).
+        Linux = "linux",
+    }
 }
 
-/// The choices of CUBIC. C is fixed at 0.4 segment/s^3 (RFC9438 5.1-c).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Factor of a reduction, at most 1. RFC9438 4.6-beta: 7/10.
-    pub beta: Ratio,
-    /// RFC 9438 section 4.7: a flow that is cut below its last plateau makes room by aiming lower still. Off for single-flow labs.
-    pub fast_convergence: bool,
-    /// Factor after marks if it differs: [`Params::ABE`] or nothing.
-    pub abe: Option<Ratio>,
-    /// OURS first-beta: the factor of the reduction that ends a slow start, whatever the signal, if it differs.
-    pub first_beta: Option<Ratio>,
-    /// What beta multiplies.
-    pub base: Base,
-    /// LINUX cubic-floor: until the first congestion event grow by at least a twentieth of what is acknowledged (5 % per RTT), as Linux
-    /// does: a loss-free exit that came too early is otherwise a plateau of many seconds.
-    pub ca_floor_20: bool,
-    /// Whose arithmetic.
-    pub profile: Profile,
+params! {
+    /// The choices of CUBIC. C is fixed at 0.4 segment/s^3 (RFC9438 5.1-c).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// Factor of a reduction, at most 1. RFC9438 4.6-beta: 7/10.
+        pub beta: Ratio = Ratio::new(7, 10), "beta" [words FACTOR if is_factor] "decrease factor";
+        /// OURS first-beta: the factor of the reduction that ends a slow start, whatever the signal, if it differs.
+        pub first_beta: Option<Ratio> = None,
+            "first" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor of the cut that ends slow start";
+        /// Factor after marks if it differs: [`Params::ABE`] or nothing.
+        pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor after ECN marks (RFC 8511: 0.85)";
+        /// What beta multiplies.
+        pub base: Base = Base::Cwnd, "base" [] "what the factor multiplies";
+        /// RFC 9438 section 4.7: a flow that is cut below its last plateau makes room by aiming lower still. Off for single-flow labs.
+        pub fast_convergence: bool = true, "fast" [] "fast convergence";
+        /// LINUX cubic-floor: until the first congestion event grow by at least a twentieth of what is acknowledged (5 % per RTT), as Linux
+        /// does: a loss-free exit that came too early is otherwise a plateau of many seconds.
+        pub ca_floor_20: bool = false, "floor20" [] "grow by at least 5 % per RTT until the first congestion";
+        /// Whose arithmetic.
+        pub profile: Profile = Profile::Rfc9438;
+    }
+    preset "profile": Profile [] "RFC 9438, or the kernel's arithmetic in segments", of |params| params.profile, make Params::of;
 }
 
 impl Params {
@@ -58,18 +66,11 @@ impl Params {
     pub fn linux() -> Params {
         Params { beta: Ratio::new(717, 1024), profile: Profile::Linux, ..Params::default() }
     }
-}
 
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            beta: Ratio::new(7, 10),
-            fast_convergence: true,
-            abe: None,
-            first_beta: None,
-            base: Base::Cwnd,
-            ca_floor_20: false,
-            profile: Profile::Rfc9438,
+    fn of(profile: Profile) -> Params {
+        match profile {
+            Profile::Rfc9438 => Params::DEFAULT,
+            Profile::Linux => Params::linux(),
         }
     }
 }

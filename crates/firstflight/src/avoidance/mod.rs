@@ -12,6 +12,7 @@ pub use reno::Reno;
 
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
+use crate::named::named;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time};
 
 /// A reduction is due.
@@ -80,14 +81,16 @@ pub trait Avoidance {
     }
 }
 
-/// What a reduction multiplies by beta.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Base {
-    /// The window. RFC9438 4.6-fig5 and RFC9002 7.3.2-2 permit it because growth stops while the window is not the limit.
-    #[default]
-    Cwnd,
-    /// The bytes in flight (FlightSize of RFC 5681), but never more than the window: a cut must not raise it.
-    Inflight,
+named! {
+    /// What a reduction multiplies by beta.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Base {
+        /// The window. RFC9438 4.6-fig5 and RFC9002 7.3.2-2 permit it because growth stops while the window is not the limit.
+        #[default]
+        Cwnd = "cwnd",
+        /// The bytes in flight (FlightSize of RFC 5681), but never more than the window: a cut must not raise it.
+        Inflight = "inflight",
+    }
 }
 
 impl Base {
@@ -98,6 +101,20 @@ impl Base {
             Base::Inflight => inflight_before.min(cwnd),
         }
     }
+}
+
+/// What a decrease factor may be, in words.
+const FACTOR: &str = "0.05 to 1, at most four decimals";
+/// The same where `off` leaves it at the ordinary one.
+const OFF_OR_FACTOR: &str = "off, or 0.05 to 1, at most four decimals";
+
+/// A decrease factor: below one, and not so small that a window vanishes.
+fn is_factor(ratio: Ratio) -> bool {
+    ratio.num() < ratio.den() && ratio.num() * 20 >= ratio.den()
+}
+
+fn is_optional_factor(ratio: Option<Ratio>) -> bool {
+    ratio.is_none_or(is_factor)
 }
 
 /// The largest segment that avoidance computes with: no IP packet without a jumbo header carries more. Keeps the cube of

@@ -12,34 +12,32 @@
 //! * D3 (RFC5681 3.1-eq3): bytes are counted exactly and the remainder is kept (`L = 1`, RFC 3465 section 2.1), instead of rounding
 //!   up to one byte per ACK.
 
-use super::{Avoidance, Base, Cut, Reduced, div_carry, segment, window};
+use super::{Avoidance, Base, Cut, FACTOR, OFF_OR_FACTOR, Reduced, div_carry, is_factor, is_optional_factor, segment, window};
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
+use crate::options::params;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time};
 
-/// The choices of Reno.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Factor of a reduction, at most 1: 1/2 (RFC5681 3.1-eq4, RFC9002 7.3.2-2 `kLossReductionFactor`).
-    pub beta: Ratio,
-    /// Factor after marks if it differs: [`Params::ABE`] or nothing.
-    pub abe: Option<Ratio>,
-    /// OURS first-beta: the factor of the reduction that ends a slow start, whatever the signal, if it differs: an overshoot of two wants a
-    /// deeper cut.
-    pub first_beta: Option<Ratio>,
-    /// What beta multiplies.
-    pub base: Base,
+params! {
+    /// The choices of Reno.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// Factor of a reduction, at most 1: 1/2 (RFC5681 3.1-eq4, RFC9002 7.3.2-2 `kLossReductionFactor`).
+        pub beta: Ratio = Ratio::new(1, 2), "beta" [words FACTOR if is_factor] "decrease factor";
+        /// OURS first-beta: the factor of the reduction that ends a slow start, whatever the signal, if it differs: an overshoot of two wants a
+        /// deeper cut.
+        pub first_beta: Option<Ratio> = None,
+            "first" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor of the cut that ends slow start";
+        /// Factor after marks if it differs: [`Params::ABE`] or nothing.
+        pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor after ECN marks (RFC 8511: 0.8)";
+        /// What beta multiplies.
+        pub base: Base = Base::Cwnd, "base" [] "what the factor multiplies";
+    }
 }
 
 impl Params {
     /// RFC8511 3.1-1: the factor for Reno after marks, because a queue that marks is short.
     pub const ABE: Ratio = Ratio::new(4, 5);
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { beta: Ratio::new(1, 2), abe: None, first_beta: None, base: Base::Cwnd }
-    }
 }
 
 /// Reno's congestion avoidance.

@@ -10,7 +10,9 @@
 //! D2 with guard B it acts at once where waiting cannot help: the ACK carries ECE, there is no RTT sample, or the timeout is due first.
 
 use super::Episode;
+use crate::options::OptionValue;
 use crate::units::{Nanos, Time};
+use core::fmt;
 
 /// LINUX er-delay: the shortest delay of guard B.
 pub const MIN_DELAY: Nanos = Nanos::from_millis(2);
@@ -83,6 +85,19 @@ impl Options {
     /// Both guards.
     pub const AB: Options = Options { guard: Guard::Degree, when: When::Delayed, ..Options::NAIVE };
 }
+
+/// Early retransmit by the names of the 2011 experiments: without a guard, with either, with both. Options that are none of these have no
+/// name in an arm.
+impl OptionValue for Options {
+    fn parse(text: &str) -> Option<Options> {
+        NAMES.iter().find(|(name, _)| *name == text).map(|&(_, options)| options)
+    }
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(NAMES.iter().find(|(_, options)| options == self).map_or("custom", |&(name, _)| name))
+    }
+}
+
+const NAMES: [(&str, Options); 4] = [("naive", Options::NAIVE), ("a", Options::A), ("b", Options::B), ("ab", Options::AB)];
 
 /// What the rule looks at, after the scoreboard update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

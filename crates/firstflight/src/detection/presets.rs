@@ -11,7 +11,9 @@ use super::next_seg::Rules;
 use super::rto;
 use super::scoreboard::RepeatRule;
 use super::undo::Accepts;
+use crate::options::{Listed, OptionValue};
 use crate::units::Nanos;
+use core::fmt;
 
 /// What marks segments lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -220,4 +222,18 @@ impl Preset {
         let both = self.undo == UndoRule::DsackAndTimestamps;
         Accepts { dsack: both, timestamps: both }
     }
+}
+
+/// A preset of loss detection by name; those of TCP only, QUIC has its own.
+impl OptionValue for &'static Preset {
+    fn parse(text: &str) -> Option<&'static Preset> {
+        Preset::named(text).filter(|preset| preset.marking != Marking::Quic)
+    }
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Listed for &'static Preset {
+    const VALUES: &'static str = "rack, linux26, sack6675, sack3517, reno, windows";
 }

@@ -20,6 +20,7 @@ pub use sack::Sack;
 pub use safe_retreat::SafeRetreat;
 
 use crate::exit::Handover;
+use crate::named::named;
 use crate::units::Seq;
 
 /// A recovery that a startup brings for its own first episode, instead of the arm's policy.
@@ -134,14 +135,16 @@ pub struct Progress {
     pub timer: bool,
 }
 
-/// What the loss of a repeat that was sent in the present episode does; a parameter of the policies that leave it open.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum LostRepeat {
-    /// A fresh episode with a second reduction (RFC5681 4.3-1).
-    #[default]
-    CutAgain,
-    /// Nothing: Linux, and all arms of the 2011 experiments.
-    Ignore,
+named! {
+    /// What the loss of a repeat that was sent in the present episode does; a parameter of the policies that leave it open.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum LostRepeat {
+        /// A fresh episode with a second reduction (RFC5681 4.3-1).
+        #[default]
+        CutAgain = "again",
+        /// Nothing: Linux, and all arms of the 2011 experiments.
+        Ignore = "ignore",
+    }
 }
 
 /// A recovery policy.

@@ -19,6 +19,8 @@
 //!   which is the same as long as all segments are full.
 
 use crate::avoidance::MAX_MSS;
+use crate::named::named;
+use crate::options::params;
 use crate::recovery::{Cause, End, Entry, LostRepeat, Policy, Progress, Recovery};
 use crate::units::MAX_BYTES;
 
@@ -49,14 +51,16 @@ pub enum TimerEntry {
     Linux,
 }
 
-/// Which ACKs are safe: those that allow one segment more at or below the target.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum SafeAck {
-    /// Those that show progress and no further loss (RFC 9937; in Linux' rules without the clause about the rescue).
-    #[default]
-    Progress,
-    /// The first definition, Linux of 2015: those that acknowledge a repeat, so not in the first round, while none is found lost.
-    Repeat,
+named! {
+    /// Which ACKs are safe: those that allow one segment more at or below the target.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum SafeAck {
+        /// Those that show progress and no further loss (RFC 9937; in Linux' rules without the clause about the rescue).
+        #[default]
+        Progress = "9937",
+        /// The first definition, Linux of 2015: those that acknowledge a repeat, so not in the first round, while none is found lost.
+        Repeat = "2015",
+    }
 }
 
 /// Which document rules.
@@ -85,6 +89,23 @@ pub enum Rules {
     },
 }
 
+named! {
+    /// The rules by the name that an arm gives them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Mode {
+        /// RFC 9937.
+        Rfc9937 = "9937",
+        /// RFC 6937, bound by conservation.
+        Crb = "crb",
+        /// RFC 6937, bound by slow start.
+        Ssrb = "ssrb",
+        /// RFC 6937 without a bound.
+        Ub = "ub",
+        /// Linux since 4.3.
+        Linux = "linux",
+    }
+}
+
 /// How a segment is fitted into what is due in the proportional branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rounding {
@@ -107,19 +128,26 @@ pub enum Evidence {
     DuplicatesCapped,
 }
 
-/// Parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Which document rules.
-    pub rules: Rules,
-    /// How segments are fitted.
-    pub rounding: Rounding,
-    /// How deliveries are known.
-    pub evidence: Evidence,
-    /// At most one extra segment (SSRB, SafeACK) per segment delivered: splitting ACKs gains nothing.
-    pub split_guard: bool,
-    /// What a lost repeat does.
-    pub lost_repeat: LostRepeat,
+params! {
+    /// Parameters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// Which document rules.
+        pub rules: Rules = Rules::Rfc9937 { timer: TimerEntry::Forced, safe_ack: SafeAck::Progress };
+        /// How segments are fitted.
+        pub rounding: Rounding = Rounding::WholeSegment;
+        /// How deliveries are known.
+        pub evidence: Evidence = Evidence::Exact;
+        /// At most one extra segment (SSRB, SafeACK) per segment delivered: splitting ACKs gains nothing.
+        pub split_guard: bool = false, "guard" [] "splitting ACKs gains no extra segments";
+        /// What a lost repeat does.
+        pub lost_repeat: LostRepeat = LostRepeat::CutAgain, "lost" [] "what a lost repeat does";
+    }
+    preset "mode": Mode [] "RFC 9937, a bound of RFC 6937, or the kernel's", of |params| params.mode(), make Params::of_mode;
+    option "safeack": SafeAck ["9937, 2015 (modes 9937 and linux)"]
+        "which ACKs earn a segment more: progress without loss, or a repeat's as in Linux of 2015",
+        get |params| params.safe_ack(),
+        set |params, safe_ack| params.set_safe_ack(safe_ack);
 }
 
 impl Params {
@@ -130,7 +158,7 @@ impl Params {
 
     /// RFC 9937.
     pub const fn rfc9937() -> Params {
-        Params::of(Rules::Rfc9937 { timer: TimerEntry::Forced, safe_ack: SafeAck::Progress }, LostRepeat::CutAgain)
+        Params::DEFAULT
     }
 
     /// Linux since 4.3.
@@ -139,7 +167,45 @@ impl Params {
     }
 
     const fn of(rules: Rules, lost_repeat: LostRepeat) -> Params {
-        Params { rules, rounding: Rounding::WholeSegment, evidence: Evidence::Exact, split_guard: false, lost_repeat }
+        Params { rules, lost_repeat, ..Params::DEFAULT }
+    }
+
+    fn of_mode(mode: Mode) -> Params {
+        match mode {
+            Mode::Rfc9937 => Params::rfc9937(),
+            Mode::Crb => Params::rfc6937(Bound::Crb),
+            Mode::Ssrb => Params::rfc6937(Bound::Ssrb),
+            Mode::Ub => Params::rfc6937(Bound::Ub),
+            Mode::Linux => Params::linux(),
+        }
+    }
+
+    fn mode(self) -> Mode {
+        match self.rules {
+            Rules::Rfc9937 { .. } => Mode::Rfc9937,
+            Rules::Rfc6937 { bound: Bound::Crb, .. } => Mode::Crb,
+            Rules::Rfc6937 { bound: Bound::Ssrb, .. } => Mode::Ssrb,
+            Rules::Rfc6937 { bound: Bound::Ub, .. } => Mode::Ub,
+            Rules::Linux { .. } => Mode::Linux,
+        }
+    }
+
+    /// RFC 6937 knows no safe ACKs.
+    fn safe_ack(self) -> Option<SafeAck> {
+        match self.rules {
+            Rules::Rfc9937 { safe_ack, .. } | Rules::Linux { safe_ack } => Some(safe_ack),
+            Rules::Rfc6937 { .. } => None,
+        }
+    }
+
+    fn set_safe_ack(&mut self, wanted: SafeAck) -> bool {
+        match &mut self.rules {
+            Rules::Rfc9937 { safe_ack, .. } | Rules::Linux { safe_ack } => {
+                *safe_ack = wanted;
+                true
+            }
+            Rules::Rfc6937 { .. } => false,
+        }
     }
 
     fn forces_first(self) -> bool {
@@ -148,12 +214,6 @@ impl Params {
 
     fn ignores_zero_delivery(self) -> bool {
         !matches!(self.rules, Rules::Rfc6937 { ignore_zero_delivery: false, .. })
-    }
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params::rfc9937()
     }
 }
 

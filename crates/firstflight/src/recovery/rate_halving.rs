@@ -10,32 +10,32 @@
 //! * D2 (packets): pipe is rounded up to packets. The exit window is the exact target in bytes where the kernel has it in packets, or
 //!   every exit would lie a fraction of a segment below the threshold and count as slow start.
 
+use crate::named::named;
+use crate::options::params;
 use crate::recovery::{End, Entry, Policy, Progress, Recovery};
 use crate::units::MAX_BYTES;
 
-/// LINUX halving-floor: where the halving stops.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Floor {
-    /// The target.
-    #[default]
-    Target,
-    /// Half of it: what Reno's hook of that kernel returned.
-    HalfTarget,
+named! {
+    /// LINUX halving-floor: where the halving stops.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Floor {
+        /// The target.
+        #[default]
+        Target = "target",
+        /// Half of it: what Reno's hook of that kernel returned.
+        HalfTarget = "half",
+    }
 }
 
-/// Parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Where the halving stops.
-    pub floor: Floor,
-    /// LINUX halving-moderation: at exit the window is at most this many segments above the pipe, 3 in the kernel, 1 in the talk's words,
-    /// `None` for no limit.
-    pub moderation: Option<u32>,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { floor: Floor::Target, moderation: Some(3) }
+params! {
+    /// Parameters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// Where the halving stops.
+        pub floor: Floor = Floor::Target, "floor" [] "where the halving stops";
+        /// LINUX halving-moderation: at exit the window is at most this many segments above the pipe, 3 in the kernel, 1 in the talk's words,
+        /// `None` for no limit.
+        pub moderation: Option<u32> = Some(3), "moderation" [off or 0..=100 "segments"] "burst allowed at the exit";
     }
 }
 

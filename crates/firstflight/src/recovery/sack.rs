@@ -10,28 +10,34 @@
 //! * D2 (`inflate`): gVisor adds three segments to the target although SACK already counts what left; an option, off by default.
 //! * D3 (marks): the text knows only losses. Entered by marks it makes the same cut but has no segment to repeat unconditionally.
 
+use crate::named::named;
+use crate::options::params;
 use crate::recovery::{Cause, End, Entry, LostRepeat, Policy, Progress, Recovery};
 use crate::units::MAX_BYTES;
 
-/// How much room a segment needs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Fill {
-    /// A full segment, whatever the length of the one to be sent (the text).
-    #[default]
-    FullSegment,
-    /// One byte.
-    AnyRoom,
+named! {
+    /// How much room a segment needs.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Fill {
+        /// A full segment, whatever the length of the one to be sent (the text).
+        #[default]
+        FullSegment = "segment",
+        /// One byte.
+        AnyRoom = "any",
+    }
 }
 
-/// Parameters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Params {
-    /// How much room a segment needs.
-    pub fill: Fill,
-    /// Segments added to the target while the episode is open: 0 (RFC 6675) or 3 (gVisor).
-    pub inflate: u32,
-    /// What a lost repeat does, if the detector can see one; RFC 6675 leaves it to the timeout.
-    pub lost_repeat: LostRepeat,
+params! {
+    /// Parameters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// How much room a segment needs.
+        pub fill: Fill = Fill::FullSegment, "fill" [] "how much room a segment needs";
+        /// Segments added to the target while the episode is open: 0 (RFC 6675) or 3 (gVisor).
+        pub inflate: u32 = 0, "inflate" [0..=10 "segments"] "segments added to the target while recovering (gVisor: 3)";
+        /// What a lost repeat does, if the detector can see one; RFC 6675 leaves it to the timeout.
+        pub lost_repeat: LostRepeat = LostRepeat::CutAgain, "lost" [] "what a lost repeat does";
+    }
 }
 
 /// Cut once and fill; see the module.

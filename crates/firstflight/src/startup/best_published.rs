@@ -18,6 +18,7 @@ mod samples;
 use super::slow_start::double;
 use super::{ExitReason, Grown, Handover, Leave, Startup, Verdict};
 use crate::event::{Ack, Context, Timeout, Window};
+use crate::options::params;
 use crate::units::{Seq, Time};
 use samples::Samples;
 
@@ -26,28 +27,24 @@ pub const CAPACITY: usize = 300;
 /// BESTPUB round-3: the last round after which it may decide.
 const LAST_ROUND: u8 = 7;
 
-/// The module parameters of the published code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// It decides only after more rounds than this (3).
-    pub min_round: u8,
-    /// Which percentile of the round, 0 to 100 (50: the lower median).
-    pub percentile: u8,
-    /// Set the threshold, rather than only measure.
-    pub set_ssthresh: bool,
-    /// Sampling starts at this window, in segments (16).
-    pub low_window: u8,
+params! {
+    /// The module parameters of the published code.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// It decides only after more rounds than this (3).
+        pub min_round: u8 = 3, "round" [0..=6] "decide after this many rounds";
+        /// Which percentile of the round, 0 to 100 (50: the lower median).
+        pub percentile: u8 = 50, "percentile" [1..=100] "of the estimates of a round";
+        /// Set the threshold, rather than only measure.
+        pub set_ssthresh: bool = true, "set" [] "set the threshold, or only estimate";
+        /// Sampling starts at this window, in segments (16).
+        pub low_window: u8 = 16, "low" [0..=255 "segments"] "no estimate below this window";
+    }
 }
 
 impl Params {
     /// The published values.
-    pub const PUBLISHED: Params = Params { min_round: 3, percentile: 50, set_ssthresh: true, low_window: 16 };
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params::PUBLISHED
-    }
+    pub const PUBLISHED: Params = Params::DEFAULT;
 }
 
 /// What the end of a round concluded.

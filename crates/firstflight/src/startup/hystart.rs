@@ -19,6 +19,8 @@
 
 use super::{ExitReason, Grown, Handover, Leave, Saved, Startup, Verdict, slow_start};
 use crate::event::{Ack, Context, Timeout, Window};
+use crate::named::named;
+use crate::options::params;
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH, mul_div};
 
 /// LINUX hystart-gap: ACKs at most this far apart belong to one train. GVISOR hystart-gap: strictly less.
@@ -43,65 +45,74 @@ const AVOIDANCE_PERCENT: u64 = 120;
 /// LINUX hystart-zero: its smallest sample; zero means "none yet" there.
 const SMALLEST_RTT: Nanos = Nanos::from_micros(1);
 
-/// Whose constants and comparisons apply.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Profile {
-    /// Baseline: smallest RTT of the connection. Delay: `>` from the ninth sample. Train: longer than the baseline plus
-    /// [`ack_delay`], halved when unpaced.
-    #[default]
-    Linux,
-    /// Baseline: smallest RTT of the round before. Delay: `>=` from the eighth sample. Train: longer than half the baseline.
-    /// Runs only until something sets the threshold.
-    Gvisor,
-    /// Baseline: smallest RTT of the connection. Delay: the RTT must double, judged from the ninth sample on the first eight.
-    /// Train: longer than the baseline.
-    Ns3,
+named! {
+    /// Whose constants and comparisons apply.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Profile {
+        /// Baseline: smallest RTT of the connection. Delay: `>` from the ninth sample. Train: longer than the baseline plus
+        /// [`ack_delay`], halved when unpaced.
+        #[default]
+        Linux = "linux",
+        /// Baseline: smallest RTT of the round before. Delay: `>=` from the eighth sample. Train: longer than half the baseline.
+        /// Runs only until something sets the threshold.
+        Gvisor = "gvisor",
+        /// Baseline: smallest RTT of the connection. Delay: the RTT must double, judged from the ninth sample on the first eight.
+        /// Train: longer than the baseline.
+        Ns3 = "ns3",
+    }
 }
 
-/// Where a round is allowed to end. The order decides how late the first rounds are noticed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum RollAt {
-    /// On every sample (Linux since January 2025).
-    #[default]
-    Sample,
-    /// Only once the window has reached [`Params::low_window`] (Linux 5.16 to 2024).
-    BehindGate,
-    /// In the growth hook, only while the window is the limit (Linux before 5.16): a sender that is not limited never ends a
-    /// round and sees endless trains.
-    Growth,
+named! {
+    /// Where a round is allowed to end. The order decides how late the first rounds are noticed.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum RollAt {
+        /// On every sample (Linux since January 2025).
+        #[default]
+        Sample = "sample",
+        /// Only once the window has reached [`Params::low_window`] (Linux 5.16 to 2024).
+        BehindGate = "gate",
+        /// In the growth hook, only while the window is the limit (Linux before 5.16): a sender that is not limited never ends a
+        /// round and sees endless trains.
+        Growth = "growth",
+    }
 }
 
-/// The options of HyStart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Whose rules.
-    pub profile: Profile,
-    /// The train detector is on.
-    pub train: bool,
-    /// The delay detector is on.
-    pub delay: bool,
-    /// Segments below which nothing is detected; 0 for none.
-    pub low_window: u64,
-    /// Where rounds end.
-    pub roll_at: RollAt,
-    /// OURS exit-scale: the part of the window to keep at an exit, at most 1. picoquic keeps half: the delay of now was caused by the
-    /// window one RTT ago, which was half as large.
-    pub exit_scale: Ratio,
+params! {
+    /// The options of HyStart.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// Whose rules.
+        pub profile: Profile = Profile::Linux;
+        /// The train detector is on.
+        pub train: bool = true, "train" [] "leave on an ACK train as long as the path";
+        /// The delay detector is on.
+        pub delay: bool = true, "delay" [] "leave when the round's smallest RTT rises";
+        /// Segments below which nothing is detected; 0 for none.
+        pub low_window: u64 = 16, "low" [0..=10_000 "segments"] "no detection below this window";
+        /// Where rounds end.
+        pub roll_at: RollAt = RollAt::Sample, "roll" [] "where a round may end";
+        /// OURS exit-scale: the part of the window to keep at an exit, at most 1. picoquic keeps half: the delay of now was caused by the
+        /// window one RTT ago, which was half as large.
+        pub exit_scale: Ratio = Ratio::new(1, 1),
+            "scale" ["a factor up to 1" if |scale: Ratio| scale.num() <= scale.den() && scale.num() * 20 >= scale.den()] "window kept at the exit";
+    }
+    preset "profile": Profile [] "whose constants and comparisons", of |params| params.profile, make Params::of;
 }
 
 impl Params {
     /// Linux as shipped.
-    pub const LINUX: Params =
-        Params { profile: Profile::Linux, train: true, delay: true, low_window: 16, roll_at: RollAt::Sample, exit_scale: Ratio::new(1, 1) };
+    pub const LINUX: Params = Params::DEFAULT;
     /// gVisor: no smallest window.
     pub const GVISOR: Params = Params { profile: Profile::Gvisor, low_window: 0, ..Params::LINUX };
     /// ns-3 with its default attributes.
     pub const NS3: Params = Params { profile: Profile::Ns3, ..Params::LINUX };
-}
 
-impl Default for Params {
-    fn default() -> Params {
-        Params::LINUX
+    fn of(profile: Profile) -> Params {
+        match profile {
+            Profile::Linux => Params::LINUX,
+            Profile::Gvisor => Params::GVISOR,
+            Profile::Ns3 => Params::NS3,
+        }
     }
 }
 

@@ -8,7 +8,9 @@
 //!   have to leave before any sample is known, as in slow start.
 
 use crate::event::{Ack, Context, Ready, Window};
+use crate::options::{Listed, OptionValue};
 use crate::units::{Nanos, Ratio, Seq, Time};
+use core::fmt;
 
 /// How far the first window is enlarged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,27 @@ impl JumpWindow {
             JumpWindow::Packets(count) => cx.mss.saturating_mul(u64::from(count)),
         }
     }
+}
+
+/// `2iw`: a multiple of the initial window; `60`: packets.
+impl OptionValue for JumpWindow {
+    fn parse(text: &str) -> Option<JumpWindow> {
+        let (number, window): (_, fn(u32) -> JumpWindow) = match text.strip_suffix("iw") {
+            Some(times) => (times, JumpWindow::Initial),
+            None => (text, JumpWindow::Packets),
+        };
+        <u32 as OptionValue>::parse(number).filter(|&n| (1..=100_000).contains(&n)).map(window)
+    }
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JumpWindow::Initial(times) => write!(f, "{times}iw"),
+            JumpWindow::Packets(count) => write!(f, "{count}"),
+        }
+    }
+}
+
+impl Listed for JumpWindow {
+    const VALUES: &'static str = "2iw or packets";
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

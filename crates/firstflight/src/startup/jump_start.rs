@@ -12,19 +12,16 @@ use super::jump::{GAIN_JUMP, Jump, JumpWindow};
 use super::slow_start::double;
 use super::{GAIN_SLOW_START, Grown, Startup, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
+use crate::options::params;
 use crate::recovery::{OwnRecovery, SafeRetreat};
 use crate::units::{Ratio, Seq, Time};
 
-/// The constants of jump start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// The jump window; 2 x IW as in the slides.
-    pub window: JumpWindow,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params { window: JumpWindow::Initial(2) }
+params! {
+    /// The constants of jump start.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// The jump window; 2 x IW as in the slides.
+        pub window: JumpWindow = JumpWindow::Initial(2), "jump" [] "first window, spread over a whole round trip";
     }
 }
 

@@ -18,26 +18,23 @@
 
 use super::{Grown, Startup, Verdict, slow_start};
 use crate::event::{Ack, Context, Window};
+use crate::options::params;
 use crate::units::mul_div;
 
-/// The options of Limited Slow Start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Segments up to which the window doubles; 100 is suggested (RFC3742 2-3). 0 counts as 1.
-    pub max_ssthresh: u64,
-    /// `K` is rounded down to an integer, as the RFC writes it.
-    pub rfc_int: bool,
+params! {
+    /// The options of Limited Slow Start.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// Segments up to which the window doubles; 100 is suggested (RFC3742 2-3). 0 counts as 1.
+        pub max_ssthresh: u64 = 100, "max" [2..=100_000 "segments"] "window above which growth is limited (max_ssthresh)";
+        /// `K` is rounded down to an integer, as the RFC writes it.
+        pub rfc_int: bool = false, "int" [] "the RFC's integer K instead of the exact one";
+    }
 }
 
 impl Params {
     /// The suggestion of RFC 3742, with an exact `K`.
-    pub const RFC3742: Params = Params { max_ssthresh: 100, rfc_int: false };
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params::RFC3742
-    }
+    pub const RFC3742: Params = Params::DEFAULT;
 }
 
 /// Whether `K` is exact or rounded down.

@@ -6,6 +6,17 @@
 use super::slow_start::double;
 use super::{ExitReason, Grown, Startup, Verdict};
 use crate::event::{Ack, Context, Ready, Window};
+use crate::options::params;
+
+params! {
+    /// The option of the oracle.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// The window at which it leaves, bytes; without it whoever knows the path fills it in.
+        pub exit: Option<u64> = None,
+            "exit" ["off, or bytes" if |exit: Option<u64>| exit.is_none_or(|bytes| bytes >= 1)] "window at which it leaves; off: the path's BDP";
+    }
+}
 
 /// Slow start with a threshold from somebody who knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,18 +14,22 @@ use super::jump::{GAIN_JUMP, Jump, JumpWindow};
 use super::slow_start::double;
 use super::{GAIN_RAPID, GAIN_SLOW_START, Grown, Saved, Startup, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
+use crate::named::named;
+use crate::options::params;
 use crate::recovery::{OwnRecovery, RapidRecovery};
 use crate::signal::rtt_floor::RttFloor;
 use crate::units::{Nanos, Ratio, Seq, Time};
 
-/// How much RTT above the minimum counts as a queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Threshold {
-    /// RAPID 3.2-3: `min(min_rtt + 4 ms, 1.10 * min_rtt)`.
-    #[default]
-    Draft,
-    /// The reference implementation: `max(min_rtt + 4 ms, min_rtt * 35/32)`.
-    Quicly,
+named! {
+    /// How much RTT above the minimum counts as a queue.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Threshold {
+        /// RAPID 3.2-3: `min(min_rtt + 4 ms, 1.10 * min_rtt)`.
+        #[default]
+        Draft = "draft",
+        /// The reference implementation: `max(min_rtt + 4 ms, min_rtt * 35/32)`.
+        Quicly = "quicly",
+    }
 }
 
 impl Threshold {
@@ -39,33 +43,24 @@ impl Threshold {
     }
 }
 
-/// Every constant of the draft.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Share `K` of the reduction that is paid by acknowledged bytes: 2/3; 11/18 in older texts.
-    pub k: Ratio,
-    /// The jump window, `None` for no jump. 2 x IW in the draft.
-    pub jump: Option<JumpWindow>,
-    /// The build-up threshold.
-    pub threshold: Threshold,
-    /// Pace at 1.65 in every round instead of 3 and 2, so that later rounds fill their RTT too.
-    pub full_rtt_pacing: bool,
-    /// Bring the smooth recovery; without it the arm's ordinary recovery runs (to measure what the recovery alone is worth).
-    pub own_recovery: bool,
-    /// HyStart++ watches too: threefold growth, then twofold, then conservative slow start, then avoidance without a loss.
-    pub then_hystart: bool,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            k: Ratio::new(2, 3),
-            jump: Some(JumpWindow::Initial(2)),
-            threshold: Threshold::Draft,
-            full_rtt_pacing: false,
-            own_recovery: true,
-            then_hystart: false,
-        }
+params! {
+    /// Every constant of the draft.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// Share `K` of the reduction that is paid by acknowledged bytes: 2/3; 11/18 in older texts.
+        pub k: Ratio = Ratio::new(2, 3),
+            "k" ["a fraction below 1" if |k: Ratio| k.num() < k.den()] "share of the reduction paid by acknowledged bytes";
+        /// The jump window, `None` for no jump. 2 x IW in the draft.
+        pub jump: Option<JumpWindow> = Some(JumpWindow::Initial(2)),
+            "jump" ["off, 2iw or packets"] "first window, spread over a whole round trip";
+        /// The build-up threshold.
+        pub threshold: Threshold = Threshold::Draft, "threshold" [] "RTT rise that ends threefold growth";
+        /// Pace at 1.65 in every round instead of 3 and 2, so that later rounds fill their RTT too.
+        pub full_rtt_pacing: bool = false, "spread" [] "pace every round over its whole RTT (gain 1.65)";
+        /// Bring the smooth recovery; without it the arm's ordinary recovery runs (to measure what the recovery alone is worth).
+        pub own_recovery: bool = true, "recovery" [] "the smooth first recovery";
+        /// HyStart++ watches too: threefold growth, then twofold, then conservative slow start, then avoidance without a loss.
+        pub then_hystart: bool = false, "hystart" [] "HyStart++ watches too and may leave before a loss";
     }
 }
 

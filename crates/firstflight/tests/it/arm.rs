@@ -1,8 +1,9 @@
 //! Names of arms: parsing and printing are inverse, and what cannot be meant is refused with a reason.
 
-use firstflight::arm::options::{OptionDoc, SenderParams};
+use firstflight::arm::SenderParams;
 use firstflight::arm::{AVOIDANCES, Arm, ArmError, Part, RECOVERIES, SHORT_NAMES, STARTUPS, split_list};
 use firstflight::controller::Config;
+use firstflight::options::OptionDoc;
 use firstflight::{Seq, Time};
 use proptest::prelude::*;
 

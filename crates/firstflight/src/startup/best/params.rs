@@ -3,7 +3,9 @@
 //! Follows: see [`super`].
 
 use super::super::{hystart_plus_plus, search};
+use crate::options::{Listed, OptionValue, params};
 use crate::units::Time;
+use core::fmt;
 
 /// The startup that runs beside BEST and decides where BEST is silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,35 +18,43 @@ pub enum FallbackParams {
     None,
 }
 
-/// The options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Spacing samples that a round needs (`N_MIN`), 1 to 255: 8, or up to 32 where delayed ACKs on short paths do not matter.
-    pub min_samples: u8,
-    /// Which percentile of the spacing rates is taken, 0 to 100; 50. No other is right on a path that compresses ACKs.
-    pub percentile: u8,
-    /// The bottleneck's queue in bytes, where known: the threshold stays at or below twice that, because bursts overflow short queues early.
-    pub queue_hint: Option<u64>,
-    /// A moment at which the path was reassigned, where known: around it and every 15 s from it nothing is measured.
-    pub reassigned_at: Option<Time>,
-    /// What decides where BEST is silent.
-    pub fallback: FallbackParams,
+/// What runs beside BEST, by name; with its own defaults.
+impl OptionValue for FallbackParams {
+    fn parse(text: &str) -> Option<FallbackParams> {
+        match text {
+            "search" => Some(FallbackParams::Search(search::Params::V4_0)),
+            "hystart++" => Some(FallbackParams::HyStartPlusPlus(hystart_plus_plus::Params::RFC9406)),
+            "none" => Some(FallbackParams::None),
+            _ => None,
+        }
+    }
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FallbackParams::Search(_) => "search",
+            FallbackParams::HyStartPlusPlus(_) => "hystart++",
+            FallbackParams::None => "none",
+        })
+    }
 }
 
-impl Params {
-    /// The defaults.
-    pub const DEFAULT: Params = Params {
-        min_samples: 8,
-        percentile: 50,
-        queue_hint: None,
-        reassigned_at: None,
-        fallback: FallbackParams::Search(search::Params::V4_0),
-    };
+impl Listed for FallbackParams {
+    const VALUES: &'static str = "search, hystart++, none";
 }
 
-impl Default for Params {
-    fn default() -> Self {
-        Params::DEFAULT
+params! {
+    /// The options.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// Spacing samples that a round needs (`N_MIN`), 1 to 255: 8, or up to 32 where delayed ACKs on short paths do not matter.
+        pub min_samples: u8 = 8, "samples" [1..=255] "spacing samples that a round needs";
+        /// Which percentile of the spacing rates is taken, 0 to 100; 50. No other is right on a path that compresses ACKs.
+        pub percentile: u8 = 50, "percentile" [0..=100] "of the spacing rates of a round";
+        /// The bottleneck's queue in bytes, where known: the threshold stays at or below twice that, because bursts overflow short queues early.
+        pub queue_hint: Option<u64> = None, "queue" ["off, or bytes"] "known queue: the threshold stays at or below twice that";
+        /// A moment at which the path was reassigned, where known: around it and every 15 s from it nothing is measured.
+        pub reassigned_at: Option<Time> = None;
+        /// What decides where BEST is silent.
+        pub fallback: FallbackParams = FallbackParams::Search(search::Params::V4_0), "fallback" [] "what decides where BEST is silent";
     }
 }
 

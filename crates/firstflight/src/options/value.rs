@@ -1,21 +1,40 @@
 //! Values of options as text: parse and print are inverse, and a value that means the same prints the same.
 
-use crate::startup::jump::JumpWindow;
+use crate::named::Named;
 use crate::units::Ratio;
 use core::fmt;
 
 /// A value that an option can take.
-pub trait Knob: Copy + PartialEq {
+pub trait OptionValue: Copy + PartialEq {
     /// The value that `text` names, or `None`.
     fn parse(text: &str) -> Option<Self>;
-    /// Writes the value so that [`Knob::parse`] reads it back.
+    /// Writes the value so that [`OptionValue::parse`] reads it back.
     ///
     /// # Errors
     /// Those of the writer.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
-impl Knob for bool {
+/// A value of which the help can say all that there is.
+pub trait Listed: OptionValue {
+    /// What may be written, as help and errors say it.
+    const VALUES: &'static str;
+}
+
+impl<T: Named> OptionValue for T {
+    fn parse(text: &str) -> Option<T> {
+        T::of_name(text)
+    }
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_name())
+    }
+}
+
+impl<T: Named> Listed for T {
+    const VALUES: &'static str = T::NAMES;
+}
+
+impl OptionValue for bool {
     fn parse(text: &str) -> Option<bool> {
         match text {
             "on" => Some(true),
@@ -28,9 +47,13 @@ impl Knob for bool {
     }
 }
 
+impl Listed for bool {
+    const VALUES: &'static str = "on, off";
+}
+
 macro_rules! integers {
     ($($type:ty),*) => {
-        $(impl Knob for $type {
+        $(impl OptionValue for $type {
             fn parse(text: &str) -> Option<$type> {
                 // `+5` would parse but not print back.
                 text.starts_with(|c: char| c.is_ascii_digit()).then(|| text.parse().ok())?
@@ -49,7 +72,7 @@ const fn gcd(a: u32, b: u32) -> u32 {
 }
 
 /// A positive fraction in lowest terms, as far as sixteen bits hold it: at most six digits on either side of a point or a stroke.
-impl Knob for Ratio {
+impl OptionValue for Ratio {
     fn parse(text: &str) -> Option<Ratio> {
         let digits = |part: &str| {
             let plain = !part.is_empty() && part.len() <= 6 && part.bytes().all(|b| b.is_ascii_digit());
@@ -89,7 +112,7 @@ impl Knob for Ratio {
 }
 
 /// `off` or a value.
-impl<T: Knob> Knob for Option<T> {
+impl<T: OptionValue> OptionValue for Option<T> {
     fn parse(text: &str) -> Option<Option<T>> {
         if text == "off" { Some(None) } else { T::parse(text).map(Some) }
     }
@@ -100,40 +123,3 @@ impl<T: Knob> Knob for Option<T> {
         }
     }
 }
-
-/// `2iw`: a multiple of the initial window; `60`: packets.
-impl Knob for JumpWindow {
-    fn parse(text: &str) -> Option<JumpWindow> {
-        let (number, window): (_, fn(u32) -> JumpWindow) = match text.strip_suffix("iw") {
-            Some(times) => (times, JumpWindow::Initial),
-            None => (text, JumpWindow::Packets),
-        };
-        u32::parse(number).filter(|&n| (1..=100_000).contains(&n)).map(window)
-    }
-    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            JumpWindow::Initial(times) => write!(f, "{times}iw"),
-            JumpWindow::Packets(count) => write!(f, "{count}"),
-        }
-    }
-}
-
-/// Gives the values of an enumeration their names.
-macro_rules! names {
-    ($type:ty { $($value:pat => $name:literal = $make:expr,)* }) => {
-        impl $crate::arm::knob::Knob for $type {
-            fn parse(text: &str) -> Option<Self> {
-                match text {
-                    $($name => Some($make),)*
-                    _ => None,
-                }
-            }
-            fn show(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.write_str(match self {
-                    $($value => $name,)*
-                })
-            }
-        }
-    };
-}
-pub(crate) use names;

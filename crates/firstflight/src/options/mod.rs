@@ -1,0 +1,243 @@
+//! Options: what of an algorithm may be set from the name of an arm.
+//!
+//! An algorithm states each option once, beside its rules, with [`params!`]: key, field, default, allowed values, meaning. The structure,
+//! its defaults, the parser, the printer and what `firstflight arms` lists follow from that.
+
+mod value;
+
+pub use value::{Listed, OptionValue};
+
+use core::fmt;
+
+/// One option of one part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptionDoc {
+    /// Its name.
+    pub key: &'static str,
+    /// What it takes.
+    pub values: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+}
+
+/// Why an option was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// No option of that name.
+    Key,
+    /// The option does not take that value; this is what it takes.
+    Value(&'static str),
+}
+
+/// A set of options that parses from and prints to `key=value` pairs.
+pub trait Options: Copy + Default {
+    /// Every option.
+    const DOCS: &'static [OptionDoc];
+    /// Sets one option.
+    ///
+    /// # Errors
+    /// If there is no such option or it does not take the value.
+    fn set(&mut self, key: &str, value: &str) -> Result<(), Refused>;
+    /// Visits the options that differ from the default, in the order of [`Options::DOCS`].
+    ///
+    /// # Errors
+    /// Those of the visitor.
+    fn changed(&self, visit: &mut dyn FnMut(&'static str, &dyn Show) -> fmt::Result) -> fmt::Result;
+}
+
+/// A value that can be written.
+pub trait Show {
+    /// Writes it.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+impl<T: OptionValue> Show for T {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        OptionValue::show(self, f)
+    }
+}
+
+/// A part without options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NoOptions;
+
+impl Options for NoOptions {
+    const DOCS: &'static [OptionDoc] = &[];
+    fn set(&mut self, _key: &str, _value: &str) -> Result<(), Refused> {
+        Err(Refused::Key)
+    }
+    fn changed(&self, _visit: &mut dyn FnMut(&'static str, &dyn Show) -> fmt::Result) -> fmt::Result {
+        Ok(())
+    }
+}
+
+/// The value that the text names, if it is one of the allowed ones.
+pub(crate) fn read<T: OptionValue>(text: &str, values: &'static str, fits: impl Fn(T) -> bool) -> Result<T, Refused> {
+    T::parse(text).filter(|&value| fits(value)).ok_or(Refused::Value(values))
+}
+
+/// From `low` to `high`, both included.
+pub(crate) fn within<T: PartialOrd + Copy>(value: T, low: T, high: T) -> bool {
+    low <= value && value <= high
+}
+
+/// `off`, or from `low` to `high`.
+pub(crate) fn off_or_within<T: PartialOrd + Copy>(value: Option<T>, low: T, high: T) -> bool {
+    value.is_none_or(|value| within(value, low, high))
+}
+
+/// The options of an algorithm, each stated once:
+///
+/// ```text
+/// params! {
+///     /// The options of Example.
+///     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///     pub struct Params {
+///         /// Segments below which nothing is detected.
+///         pub low_window: u64 = 16, "low" [0..=10_000 "segments"] "no detection below this window";
+///         /// What no name of an arm can set.
+///         pub queue: u64 = 0;
+///     }
+/// }
+/// ```
+///
+/// A field is its type, its default and, if a name can set it, key, allowed values in brackets and meaning. Allowed are:
+/// `[]` whatever the type takes ([`Listed`]); `[1..=50 "unit"]` a range; `[off or 1..=64]` the same of an `Option`;
+/// `["in words" if test]` and `["in words"]` what only words can say; `[words NAME if test]` the same with the words in a constant.
+/// `some` in front is for an `Option` that no value unsets: `[some 1..=1000 "packets"]`, `[some of Type]`, `[some "in words" if test]`.
+///
+/// Behind the structure may follow what is no field:
+/// `preset "key": Type [values] "meaning", of |params| .., make |value| ..;` replaces all fields at once; the others are compared with the
+/// preset in force, so that `profile=gvisor` prints as just that;
+/// `option "key": Type [values] "meaning", get |params| .., set |params, value| ..;` reads and sets a part of a field; `get` answers `None`
+/// and `set` false where there is no such part.
+macro_rules! params {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $(
+                $(#[$of:meta])*
+                pub $field:ident: $type:ty = $default:expr $(, $key:literal [$($values:tt)*] $meaning:literal)?;
+            )*
+        }
+        $(preset $pkey:literal: $ptype:ty [$($pvalues:tt)*] $pmeaning:literal, of $pof:expr, make $pmake:expr;)?
+        $(option $okey:literal: $otype:ty [$($ovalues:tt)*] $omeaning:literal, get $oget:expr, set $oset:expr;)*
+    ) => {
+        $(#[$meta])*
+        pub struct $name {
+            $(
+                $(#[$of])*
+                $(#[doc = concat!("\n\nOption `", $key, "`: ", $meaning, ".")])?
+                pub $field: $type,
+            )*
+        }
+
+        impl $name {
+            /// Every option at its default.
+            pub const DEFAULT: $name = $name { $($field: $default,)* };
+        }
+
+        impl Default for $name {
+            fn default() -> $name {
+                $name::DEFAULT
+            }
+        }
+
+        impl $crate::options::Options for $name {
+            const DOCS: &'static [$crate::options::OptionDoc] = &[
+                $($crate::options::OptionDoc {
+                    key: $pkey,
+                    values: $crate::options::params!(@text $ptype, [$($pvalues)*]),
+                    meaning: $pmeaning,
+                },)?
+                $($crate::options::OptionDoc {
+                    key: $okey,
+                    values: $crate::options::params!(@text $otype, [$($ovalues)*]),
+                    meaning: $omeaning,
+                },)*
+                $($($crate::options::OptionDoc {
+                    key: $key,
+                    values: $crate::options::params!(@text $type, [$($values)*]),
+                    meaning: $meaning,
+                },)?)*
+            ];
+
+            fn set(&mut self, key: &str, value: &str) -> Result<(), $crate::options::Refused> {
+                match key {
+                    $($pkey => {
+                        let make: fn($ptype) -> $name = $pmake;
+                        *self = make($crate::options::params!(@read value, $ptype, [$($pvalues)*]));
+                    })?
+                    $($okey => {
+                        let set: fn(&mut $name, $otype) -> bool = $oset;
+                        if !set(self, $crate::options::params!(@read value, $otype, [$($ovalues)*])) {
+                            return Err($crate::options::Refused::Value($crate::options::params!(@text $otype, [$($ovalues)*])));
+                        }
+                    })*
+                    $($($key => self.$field = $crate::options::params!(@read value, $type, [$($values)*]),)?)*
+                    _ => return Err($crate::options::Refused::Key),
+                }
+                Ok(())
+            }
+
+            fn changed(
+                &self,
+                visit: &mut dyn FnMut(&'static str, &dyn $crate::options::Show) -> core::fmt::Result,
+            ) -> core::fmt::Result {
+                let base = $name::DEFAULT;
+                $(
+                    let (of, make): (fn(&$name) -> $ptype, fn($ptype) -> $name) = ($pof, $pmake);
+                    let preset = of(self);
+                    let base = if preset == of(&base) {
+                        base
+                    } else {
+                        visit($pkey, &preset)?;
+                        make(preset)
+                    };
+                )?
+                $(
+                    let get: fn(&$name) -> Option<$otype> = $oget;
+                    if let Some(value) = get(self)
+                        && get(&base) != Some(value)
+                    {
+                        visit($okey, &value)?;
+                    }
+                )*
+                $($(if self.$field != base.$field {
+                    visit($key, &self.$field)?;
+                })?)*
+                Ok(())
+            }
+        }
+    };
+
+    (@text $type:ty, []) => { <$type as $crate::options::Listed>::VALUES };
+    (@text $type:ty, [$low:literal..=$high:literal $($unit:literal)?]) => { concat!($low, " to ", $high $(, " ", $unit)?) };
+    (@text $type:ty, [off or $low:literal..=$high:literal $($unit:literal)?]) => { concat!("off, or ", $low, " to ", $high $(, " ", $unit)?) };
+    (@text $type:ty, [some of $inner:ty]) => { <$inner as $crate::options::Listed>::VALUES };
+    (@text $type:ty, [some $($values:tt)+]) => { $crate::options::params!(@text $type, [$($values)+]) };
+    (@text $type:ty, [words $words:ident if $fits:expr]) => { $words };
+    (@text $type:ty, [$words:literal if $fits:expr]) => { $words };
+    (@text $type:ty, [$words:literal]) => { $words };
+
+    (@read $value:ident, $type:ty, [some of $inner:ty]) => { Some($crate::options::params!(@read $value, $inner, [])) };
+    (@read $value:ident, $type:ty, [some $($values:tt)+]) => { Some($crate::options::params!(@read $value, _, [$($values)+])) };
+    (@read $value:ident, $type:ty, [$($values:tt)*]) => {
+        $crate::options::read::<$type>(
+            $value,
+            $crate::options::params!(@text $type, [$($values)*]),
+            $crate::options::params!(@fits [$($values)*]),
+        )?
+    };
+
+    (@fits []) => { |_| true };
+    (@fits [$low:literal..=$high:literal $($unit:literal)?]) => { |value| $crate::options::within(value, $low, $high) };
+    (@fits [off or $low:literal..=$high:literal $($unit:literal)?]) => { |value| $crate::options::off_or_within(value, $low, $high) };
+    (@fits [words $words:ident if $fits:expr]) => { $fits };
+    (@fits [$words:literal if $fits:expr]) => { $fits };
+    (@fits [$words:literal]) => { |_| true };
+}
+pub(crate) use params;
