@@ -102,8 +102,8 @@ pub fn list_populations() -> PyResult<Batches> {
 #[pyfunction]
 pub fn list_sources() -> PyResult<Batches> {
     let mut table = Growing::new(["document", "reference", "row", "gates", "published"].map(|name| (name, Holds::Text)));
-    for source in SOURCES {
-        for item in source.items {
+    for source in SOURCES.iter() {
+        for item in &source.items {
             for (column, cell) in table.columns.iter_mut().zip([source.name, source.document, item.id, item.gates, item.published]) {
                 column.text(Some(cell));
             }

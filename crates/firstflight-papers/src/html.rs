@@ -1,7 +1,7 @@
 //! The report: one self-contained page. Its tables stand in it as they are; its pictures are drawn by the script inside it, with the code
 //! of the other reports.
 
-use super::{Chapter, Count, Figure, Reproduction, Row, Verdict};
+use crate::{Chapter, Count, Figure, Reproduction, Row, Verdict};
 use firstflight_lab::report::html::{Page, STILL_SCRIPTS, STILL_STYLE, text};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -172,7 +172,7 @@ pub fn page(all: &Reproduction, command: &str) -> String {
         "{} published numbers of {} documents, measured again: {} rows are confirmed in size, {} have the same direction in another size, {} were not seen or are opposite.{}",
         all.sources
             .iter()
-            .map(|chapter| super::SOURCES.iter().find(|one| one.name == chapter.name).map_or(0, |one| one.items.len()))
+            .map(|chapter| crate::SOURCES.iter().find(|one| one.name == chapter.name).map_or(0, |one| one.items.len()))
             .sum::<usize>(),
         all.sources.len(),
         count.number(Verdict::Confirmed),

@@ -2,35 +2,11 @@
 
 use super::lab::grid;
 use super::sample::mean;
-use super::{Assumption, Effort, Item, Measured, Row, Source};
+use super::{Effort, Measured, Source, Values};
 use firstflight_lab::error::Bad;
 use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
 use firstflight_sim::Outcome;
-
-/// The issue.
-pub const SOURCE: Source = Source {
-    name: "neqo",
-    document: "mozilla/neqo issue 3162, November 2025",
-    stated: "neqo's simulator, an upload of 10 MiB over 50 Mbit/s and 40 ms of latency, plain slow start, CUBIC, the first cut by 0.7, 0.5 and 0.4; pictures of the window",
-    items: ITEMS,
-    assumptions: ASSUMPTIONS,
-    measure: measured,
-};
-
-const ITEMS: &[Item] = &[Item {
-    id: "6.1",
-    gates: "Q",
-    published: "first cut to 0.7, 0.5, 0.4 of the window: 25.48, 23.00, 35.32 Mbit/s; losses in three, two, one round",
-}];
-
-const ASSUMPTIONS: &[Assumption] = &[
-    Assumption { name: "host", value: "QUIC, 1472-byte datagrams, IW 10, paced, ACK every 2nd packet or after 25 ms" },
-    Assumption {
-        name: "not-stated",
-        value: "the queue, whether 40 ms is the round trip or one way, the recovery's sending rule, how the rate was taken: all swept",
-    },
-];
 
 /// The three cuts.
 const CUTS: [&str; 3] = ["0.7", "0.5", "0.4"];
@@ -42,7 +18,8 @@ fn seen(ground: &Scenario, outcome: &Outcome) -> (f64, f64) {
     (rate, outcome.recoveries as f64)
 }
 
-fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
+/// Measures what the document claims.
+pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured, Bad> {
     let seeds = effort.either(1, 5);
     let (mut points, mut orders) = (Vec::new(), 0_usize);
     let mut nearest: Option<(f64, String)> = None;
@@ -74,14 +51,12 @@ fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
         }
     }
     let nearest = nearest.map_or_else(String::new, |(_, told)| told);
-    let row = Row::not_reproducible(
-        "6.1",
-        "goodput with the first cut to 0.7, 0.5, 0.4",
-        format!(
-            "neither the queue nor the direction of the 40 ms nor what recovery sends is stated; of {} set-ups tried, {orders} have the published order \
-             (0.4 > 0.7 > 0.5); nearest: {nearest}",
-            points.len()
-        ),
+    let note = format!(
+        "neither the queue nor the direction of the 40 ms nor what recovery sends is stated; of {} set-ups tried, {orders} have the published order \
+         (0.4 > 0.7 > 0.5); nearest: {nearest}",
+        points.len()
     );
-    Ok(vec![row.sweep(points).assuming(&["host", "not-stated"])].into())
+    let mut values = Values::default();
+    values.words("first-cut.goodput", "").note(note).sweep(points);
+    Ok(values.into())
 }

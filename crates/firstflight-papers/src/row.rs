@@ -2,7 +2,7 @@
 
 use super::sample::Interval;
 use super::verdict::{self, Check, Published, Verdict};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What a row is worth.
@@ -42,7 +42,8 @@ impl Gate {
 }
 
 /// What counts as holding.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Accept {
     /// The estimate lies in here.
     Within(f64, f64),
@@ -113,6 +114,18 @@ pub struct Try {
     pub ours: String,
     /// The row's condition is met under it.
     pub flips: bool,
+}
+
+impl Try {
+    /// Which of these show it; nothing if there are none.
+    pub(crate) fn told(tries: &[Try]) -> Option<String> {
+        let flips: Vec<&str> = tries.iter().filter(|one| one.flips).map(|one| one.setting.as_str()).collect();
+        match (flips.as_slice(), tries.len()) {
+            (_, 0) => None,
+            ([], number) => Some(format!("nothing we tried shows it ({number} other set-ups, in the sweep)")),
+            (flips, number) => Some(format!("of {number} other set-ups tried, shown by: {}", flips.join("; "))),
+        }
+    }
 }
 
 /// One measured claim.
@@ -196,17 +209,17 @@ impl Row {
         }
     }
 
-    /// A number with its interval, and what it has to be.
-    pub fn gated(
+    /// A number with its interval, held against all of these and against what was published.
+    pub(crate) fn held(
         id: &'static str,
-        gate: Gate,
-        measure: impl Into<String>,
-        ours: impl Into<Interval>,
+        measure: String,
+        ours: Interval,
         unit: &'static str,
-        accept: Accept,
+        checks: impl Iterator<Item = (Gate, Accept)>,
+        published: Option<Published>,
     ) -> Row {
-        let row = Row { checks: vec![Check { gate, accept }], ..Row::seen(id, measure, ours, unit) };
-        row.judged()
+        let checks = checks.map(|(gate, accept)| Check { gate, accept }).collect();
+        Row { published, checks, ..Row::seen(id, measure, ours, unit) }.judged()
     }
 
     /// With the verdict that its number, its checks and what was published give.
@@ -228,57 +241,6 @@ impl Row {
         self.verdict = verdict::judge(ours, &self.checks, self.published);
         self.says = verdict::words(self.verdict, ours, self.suffix, &self.checks, self.published);
         self
-    }
-
-    /// Held against a published number as well.
-    #[must_use]
-    pub fn against(self, published: Published) -> Row {
-        Row { published: Some(published), ..self }.judged()
-    }
-
-    /// Measured only: held against nothing.
-    #[must_use]
-    pub fn ungated(self) -> Row {
-        let (gate, verdict) = (Gate::Seen, Verdict::Reported);
-        let says = verdict::words(verdict, f64::NAN.into(), "", &[], None);
-        Row { gate, gates: gate.letter().to_owned(), checks: Vec::new(), accepted: "reported".into(), verdict, says, ..self }
-    }
-
-    /// The same number under another gate: one row.
-    pub(super) fn is_also(&self, other: &Row) -> bool {
-        let measured = |row: &Row| row.interval_of.map(|ours| [ours.estimate, ours.low, ours.high].map(f64::to_bits));
-        (self.id, &self.case, &self.measure, measured(self)) == (other.id, &other.case, &other.measure, measured(other))
-            && self.interval_of.is_some()
-    }
-
-    /// One row of two that are the same number.
-    #[must_use]
-    pub(super) fn merged(mut self, other: Row) -> Row {
-        for check in other.checks {
-            if !self.checks.contains(&check) {
-                self.checks.push(check);
-            }
-        }
-        self.published = self.published.or(other.published);
-        if !other.note.is_empty() && other.note != self.note {
-            self.note = if self.note.is_empty() { other.note } else { format!("{}; {}", self.note, other.note) };
-        }
-        for point in other.sweep {
-            if !self.sweep.contains(&point) {
-                self.sweep.push(point);
-            }
-        }
-        for name in other.assumptions {
-            if !self.assumptions.contains(&name) {
-                self.assumptions.push(name);
-            }
-        }
-        self.judged()
-    }
-
-    /// A number that must lie in a band, nothing about it random.
-    pub fn band(id: &'static str, gate: Gate, case: &str, measure: &'static str, value: f64, band: (f64, f64), unit: &'static str) -> Row {
-        Row::gated(id, gate, measure, value, unit, Accept::Within(band.0, band.1)).case(case)
     }
 
     /// Something that must be exactly so.
@@ -331,12 +293,6 @@ impl Row {
         Row { gate, gates: gate.letter().to_owned(), ..self }
     }
 
-    /// Of this arm, size or path.
-    #[must_use]
-    pub fn case(self, case: impl Into<String>) -> Row {
-        Row { case: case.into(), ..self }
-    }
-
     /// Resting on these assumptions.
     #[must_use]
     pub fn assuming(mut self, names: &[&'static str]) -> Row {
@@ -344,30 +300,10 @@ impl Row {
         self
     }
 
-    /// With a note.
-    #[must_use]
-    pub fn note(self, note: impl Into<String>) -> Row {
-        Row { note: note.into(), ..self }
-    }
-
-    /// With what other settings give.
-    #[must_use]
-    pub fn sweep(mut self, points: impl IntoIterator<Item = (String, String)>) -> Row {
-        self.sweep.extend(points.into_iter().map(|(setting, ours)| Point { setting, ours }));
-        self
-    }
-
-    /// With other set-ups, and which of them show what this row does not: computed, so that no number can contradict it.
-    #[must_use]
-    pub fn tried(mut self, tries: &[Try]) -> Row {
-        let flips: Vec<&str> = tries.iter().filter(|one| one.flips).map(|one| one.setting.as_str()).collect();
-        let told = match (flips.as_slice(), tries.len()) {
-            (_, 0) => return self,
-            ([], number) => format!("nothing we tried shows it ({number} other set-ups, in the sweep)"),
-            (flips, number) => format!("of {number} other set-ups tried, shown by: {}", flips.join("; ")),
-        };
-        self.note = if self.note.is_empty() { told } else { format!("{}; {told}", self.note) };
-        self.sweep(tries.iter().map(|one| (one.setting.clone(), one.ours.clone())))
+    /// Every condition of that gate is met.
+    pub(crate) fn meets(&self, gate: Gate) -> bool {
+        let Some(ours) = self.interval_of else { return true };
+        self.checks.iter().filter(|check| check.gate == gate).all(|check| check.accept.holds(ours))
     }
 
     /// Every condition of the list is met.

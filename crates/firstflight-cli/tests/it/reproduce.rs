@@ -10,9 +10,9 @@ use std::fs;
 #[test]
 fn the_list_names_every_document_with_every_row() {
     let list = well(&["reproduce", "--list"]).stdout;
-    for source in SOURCES {
+    for source in SOURCES.iter() {
         assert!(list.lines().any(|line| line.starts_with(source.name)), "{} is listed: {list}", source.name);
-        for item in source.items {
+        for item in &source.items {
             let listed = list.lines().any(|line| line.trim_start().starts_with(item.id) && line.contains(item.published));
             assert!(listed, "row {} of {} is listed with what was published", item.id, source.name);
         }

@@ -1,7 +1,7 @@
-//! Row 3.1: what socket buffers allow.
+//! What socket buffers allow.
 
 use super::{LINKS, arm, ground, watch};
-use crate::{Accept, Effort, Gate, Row, Scale};
+use crate::{Effort, Scale, Values};
 use firstflight::Nanos;
 use firstflight_lab::error::Bad;
 use firstflight_lab::scenario::{Hosts, Scenario};
@@ -45,7 +45,8 @@ fn share(path: &str, buffers: [Buffer; 2], seconds: [u64; 2]) -> Result<f64, Bad
     Ok(rate / (ground.path.rate_bps() as f64 * 1448.0 / 1500.0))
 }
 
-pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+/// What is delivered with the default and with the recommended buffers.
+pub fn values(effort: &Effort<'_>) -> Result<Values, Bad> {
     effort.tell("best: socket buffers");
     let default = [Buffer::LINUX_RECEIVE, Buffer::LINUX_SEND];
     let recommended = [Buffer::Linux { default: 131_072, max: RECOMMENDED }, Buffer::Linux { default: 16_384, max: RECOMMENDED }];
@@ -60,17 +61,14 @@ pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
             Ok((link, by_default, seconds, share))
         })
         .collect::<Result<Vec<_>, Bad>>()?;
-    let row = |(link, by_default, seconds, share): (usize, bool, [u64; 2], f64)| {
-        let name = LINKS[link].name;
-        let measure = format!("payload delivered {} to {} s after the start, of what the link carries", seconds[0], seconds[1]);
-        let (gate, accept) = match (by_default, name) {
-            (true, "GEO") => (Gate::Direction, Accept::AtMost(0.45)),
-            (true, "5G") => (Gate::Direction, Accept::AtMost(0.9)),
-            (true, _) => (Gate::Direction, Accept::AtLeast(0.9)),
-            (false, _) => (Gate::Band, Accept::AtLeast(0.9)),
-        };
-        let case = format!("{name}, {} buffers", if by_default { "default" } else { "recommended" });
-        Row::gated("3.1", gate, measure, share, " of capacity", accept).case(case).assuming(&["host", "payload-half", "A0"])
-    };
-    Ok(measured.into_iter().map(row).collect())
+    let mut values = Values::default();
+    for (link, by_default, seconds, share) in measured {
+        let (name, buffers) = (LINKS[link].name, if by_default { "default" } else { "recommended" });
+        values
+            .number(format!("buffers.{buffers}.{name}"), share)
+            .detail("from", &seconds[0])
+            .detail("to", &seconds[1])
+            .case(format!("{name}, {buffers} buffers"));
+    }
+    Ok(values)
 }

@@ -1,10 +1,10 @@
-//! Rows 3.8 and 3.10: what BEST estimates at the end of each round, and what other rounds and percentiles would give.
+//! What BEST estimates at the end of each round, and what other rounds and percentiles would give.
 
 use super::{LINKS, ground};
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::lab::{arm, grid, watch};
 use crate::sample::{Interval, bootstrap, mean};
-use crate::{Accept, Effort, Gate, Measured, Row};
+use crate::{Effort, Measured, Values};
 use firstflight_lab::error::Bad;
 use firstflight_lab::scenario::Scenario;
 use firstflight_sim::observe::Signals;
@@ -43,7 +43,7 @@ const ROUNDS: usize = 5;
 pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     effort.tell("best: estimates by round");
     let named = arm("best-published(set=off)")?;
-    let mut rows = Vec::new();
+    let mut values = Values::default();
     let mut curves = Vec::new();
     for link in &LINKS {
         let ground: Scenario = ground(link.path, "1bdp", 200 * ground(link.path, "1bdp", 1)?.path.bdp_bytes().min(200_000))?;
@@ -62,32 +62,23 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
         };
         curves.push(Series::with_intervals(link.name, (0..ROUNDS).map(|round| ((round + 1) as f64, ratio(round)))));
         let earlier: Vec<String> = (0..ROUNDS - 1).map(|round| format!("{:.2}", ratio(round).estimate)).collect();
-        rows.push(
-            Row::gated(
-                "3.8",
-                Gate::Direction,
-                "median of round 5 over the payload rate of the link",
-                ratio(ROUNDS - 1),
-                " x",
-                Accept::Within(0.95, 1.05),
-            )
+        values
+            .number("estimates.round5", ratio(ROUNDS - 1))
             .case(format!("{}, A0", link.name))
-            .note(format!("rounds 1 to 4: {}; rounds count from the first with a window of 16 segments", earlier.join(", ")))
-            .assuming(&["host", "A0", "published-mode"]),
-        );
+            .note(format!("rounds 1 to 4: {}; rounds count from the first with a window of 16 segments", earlier.join(", ")));
     }
-    rows.push(rounds_and_percentiles(effort)?);
+    values.extend(rounds_and_percentiles(effort)?);
     let rounds = axis("round").named((1..=ROUNDS).map(|round| (round as f64, round.to_string())));
     let figure =
         Figure::new("Estimates of BEST by round", &["3.8"], Shape::Line, rounds, axis("median estimate over the payload rate of the link"))
             .how("Rounds count from the first with a window of 16 segments; plain delay, a queue of one BDP. 1 is the link's rate.")
             .with(curves)
             .band("accepted at round 5", 0.95, 1.05);
-    Ok(Measured { rows, figures: vec![figure], ..Measured::default() })
+    Ok(Measured { values, figures: vec![figure], ..Measured::default() })
 }
 
 /// Download time of 30 MB on GEO with a queue of half a BDP, for other rounds and percentiles.
-fn rounds_and_percentiles(effort: &Effort<'_>) -> Result<Row, Bad> {
+fn rounds_and_percentiles(effort: &Effort<'_>) -> Result<Values, Bad> {
     let cells = [ground(LINKS[0].path, "0.5bdp", 30_000_000)?];
     let settings: Vec<(u32, u32)> = [2, 3, 4, 5].into_iter().flat_map(|round| [25, 50, 75].map(|percentile| (round, percentile))).collect();
     let texts: Vec<String> =
@@ -102,9 +93,11 @@ fn rounds_and_percentiles(effort: &Effort<'_>) -> Result<Row, Bad> {
         let seconds = mean(&all, |seed| times.of(0, index)[seed]);
         (format!("after round {round}, percentile {percentile}"), format!("{seconds:.2} s"))
     });
-    Ok(Row::told("3.10", "download time of 30 MB on GEO by round and percentile", "see sweep")
+    let mut values = Values::default();
+    values
+        .words("estimates.rounds_and_percentiles", "see sweep")
         .case("A0, queue 50 %")
         .note("memory, running median, outlier filter and data centres are not swept")
-        .assuming(&["host", "A0", "published-mode", "download-time"])
-        .sweep(points))
+        .sweep(points);
+    Ok(values)
 }

@@ -1,11 +1,11 @@
-//! Rows 3.6 and 3.7: when each arm leaves on the GEO link, what it costs, and how far from the best exit that is.
+//! When each arm leaves on the GEO link, what it costs, and how far from the best exit that is.
 
 use super::{LINKS, ground};
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::lab::watch;
 use crate::lab::{Grid, grid};
 use crate::sample::{Interval, bootstrap, mean};
-use crate::{Accept, Effort, Gate, Measured, Row, Try};
+use crate::{Effort, Measured, Source, Try, Values};
 use firstflight::detection::presets::Preset;
 use firstflight_lab::error::Bad;
 use firstflight_lab::scenario::Hosts;
@@ -86,8 +86,7 @@ fn never_leaves(off: &[Seen]) -> bool {
     off.iter().all(|seen| seen.exit_bdp.is_none())
 }
 
-const NOTHING_TO_SAVE: &str =
-    "; without HyStart the object ends before slow start does, nothing is lost and nothing can be saved: not gated";
+const NOTHING_TO_SAVE: &str = "without HyStart the object ends before slow start does, nothing is lost and nothing can be saved: not gated";
 
 /// What other hosts give for a direction that did not come out.
 fn other_hosts(cell: &Scenario, arm: &str, over: &str, flips: impl Fn(f64) -> bool) -> Result<Vec<Try>, Bad> {
@@ -118,29 +117,26 @@ fn other_hosts(cell: &Scenario, arm: &str, over: &str, flips: impl Fn(f64) -> bo
     Ok(points)
 }
 
-const ASSUMED: &[&str] = &["host", "no-buffers", "queue", "published-mode", "A0", "download-time", "jitter"];
-
-pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
+pub fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
     let cells = cells()?;
     let seeds = effort.either(4, 30);
     let what = format!("best: exits on GEO, {} trials", cells.len() * ARMS.len() * seeds as usize);
     let trials = grid(effort, &what, &cells, ARMS, seeds, seen)?;
-    let mut rows = Vec::new();
+    let mut values = Values::default();
     for (cell, setting) in cells.iter().enumerate() {
-        for mut row in compared(cell, &trials) {
-            if !row.holds() && row.gate == Gate::Direction {
-                // Half a percent: less is no difference.
-                row = row.tried(&other_hosts(setting, ARMS[PUBLISHED], ARMS[OFF], |ratio| ratio < 0.995)?);
-            }
-            rows.push(row);
+        let mut compared = compared(cell, &trials);
+        for value in compared.iter_mut().filter(|value| !source.shows(value)) {
+            // Half a percent: less is no difference.
+            value.tried(&other_hosts(setting, ARMS[PUBLISHED], ARMS[OFF], |ratio| ratio < 0.995)?);
         }
+        values.extend(compared);
     }
-    let (granted, cold) = granted(effort)?;
-    rows.extend(granted);
+    let (granted, cold) = granted(effort, source)?;
+    values.extend(granted);
     let best = search(effort, &cells)?;
-    rows.extend(near_optimum(effort, &cells, &trials, seeds, &best)?);
+    values.extend(near_optimum(effort, &cells, &trials, seeds, &best)?);
     let figures = vec![by_exit(&trials, &best, SIZES[1]), by_exit(&trials, &best, SIZES[2]), on_the_return_path(&cold)];
-    Ok(Measured { rows, figures, ..Measured::default() })
+    Ok(Measured { values, figures, ..Measured::default() })
 }
 
 fn mean_ms(seen: &[Seen]) -> f64 {
@@ -206,89 +202,67 @@ fn on_the_return_path(cold: &Grid<Seen>) -> Figure {
     .band("no HyStart", 1.0, 1.0)
 }
 
-fn compared(cell: usize, trials: &Grid<Seen>) -> Vec<Row> {
-    let of = |arm: usize| trials.of(cell, arm);
-    let told: Vec<String> = [(ON, "on"), (OFF, "off"), (PUBLISHED, "BEST"), (ROBUST, "robust BEST")]
-        .map(|(arm, name)| {
-            let all: Vec<usize> = (0..of(arm).len()).collect();
-            format!("{name} {:.2} s ({})", mean(&all, |i| of(arm)[i].ms) / 1e3, exit_of(of(arm)))
-        })
-        .into();
-    let mut rows = Vec::new();
-    let to_off = ratio(of(PUBLISHED), of(OFF));
-    let measure = "download time, published BEST over HyStart off";
-    rows.push(if never_leaves(of(OFF)) || QUEUES[cell / SIZES.len()].1 == 25 {
-        Row::seen("3.6", measure, to_off, " x")
-    } else {
-        Row::gated("3.6", Gate::Direction, measure, to_off, " x", Accept::Below(1.0))
+/// What each arm took in a cell, in words.
+fn told(trials: &Grid<Seen>, cell: usize) -> String {
+    let each = [(ON, "on"), (OFF, "off"), (PUBLISHED, "BEST"), (ROBUST, "robust BEST")].map(|(arm, name)| {
+        let of = trials.of(cell, arm);
+        let all: Vec<usize> = (0..of.len()).collect();
+        format!("{name} {:.2} s ({})", mean(&all, |i| of[i].ms) / 1e3, exit_of(of))
     });
-    rows.push(Row::gated(
-        "3.6",
-        Gate::Band,
-        "download time, published BEST over HyStart on",
-        ratio(of(PUBLISHED), of(ON)),
-        " x",
-        Accept::AtMost(1.05),
-    ));
-    rows.push(Row::seen("3.6", "download time, robust BEST over HyStart off", ratio(of(ROBUST), of(OFF)), " x"));
-    rows[0].note = told.join(", ");
-    if never_leaves(of(OFF)) {
-        rows[0].note += NOTHING_TO_SAVE;
+    each.join(", ")
+}
+
+fn compared(cell: usize, trials: &Grid<Seen>) -> Values {
+    let of = |arm: usize| trials.of(cell, arm);
+    let mut values = Values::default();
+    // The claim is about queues in which there is something to save.
+    let nothing = never_leaves(of(OFF));
+    let name = if nothing || QUEUES[cell / SIZES.len()].1 == 25 { "exits.published_over_off.ungated" } else { "exits.published_over_off" };
+    let value = values.number(name, ratio(of(PUBLISHED), of(OFF))).note(told(trials, cell));
+    if nothing {
+        value.note(NOTHING_TO_SAVE);
     }
-    rows.into_iter().map(|row| row.case(case(cell)).assuming(ASSUMED)).collect()
+    values.number("exits.published_over_on", ratio(of(PUBLISHED), of(ON)));
+    values.number("exits.robust_over_off", ratio(of(ROBUST), of(OFF)));
+    values.of_case(&case(cell))
 }
 
 /// The same on A2, where HyStart leaves in the slots of the return path.
-fn granted(effort: &Effort<'_>) -> Result<(Vec<Row>, Grid<Seen>), Bad> {
+fn granted(effort: &Effort<'_>, source: &Source) -> Result<(Values, Grid<Seen>), Bad> {
     let path = format!("{},return=geo_cold", LINKS[0].path);
     let cells = QUEUES.iter().flat_map(|(queue, _)| SIZES.map(|bytes| ground(&path, queue, bytes))).collect::<Result<Vec<_>, Bad>>()?;
     let seeds = effort.either(4, 30);
     let what = format!("best: exits on GEO with a cold terminal, {} trials", cells.len() * ARMS.len() * seeds as usize);
     let trials = grid(effort, &what, &cells, ARMS, seeds, seen)?;
-    let mut rows = Vec::new();
+    let mut values = Values::default();
     for (cell, setting) in cells.iter().enumerate() {
         let of = |arm: usize| trials.of(cell, arm);
         let case = case(cell).replace("A0", "A2");
-        let all: Vec<usize> = (0..seeds as usize).collect();
-        let told: Vec<String> = [(ON, "on"), (OFF, "off"), (PUBLISHED, "BEST"), (ROBUST, "robust BEST")]
-            .map(|(arm, name)| format!("{name} {:.2} s ({})", mean(&all, |i| of(arm)[i].ms) / 1e3, exit_of(of(arm))))
-            .into();
-        let assumed: Vec<&'static str> = ASSUMED.iter().map(|name| if *name == "A0" { "A2" } else { name }).collect();
-        let (on, best) = (ratio(of(ON), of(OFF)), ratio(of(PUBLISHED), of(OFF)));
-        let mut slower =
-            Row::gated("3.6", Gate::Direction, "download time, HyStart on over off", on, " x", Accept::Above(1.0)).note(told.join(", "));
-        if !slower.holds() {
-            slower = slower.tried(&other_hosts(setting, ARMS[ON], ARMS[OFF], |ratio| ratio > 1.005)?);
+        let slower = values.number("granted.on_over_off", ratio(of(ON), of(OFF))).case(case.clone()).note(told(&trials, cell));
+        if !source.holds(slower) {
+            slower.tried(&other_hosts(setting, ARMS[ON], ARMS[OFF], |ratio| ratio > 1.005)?);
         }
-        let measure = "download time, published BEST over HyStart off";
-        let best = if never_leaves(of(OFF)) {
-            Row::seen("3.6", measure, best, " x").note(NOTHING_TO_SAVE.trim_start_matches("; "))
+        let best = ratio(of(PUBLISHED), of(OFF));
+        if never_leaves(of(OFF)) {
+            values.number("granted.published_over_off.ungated", best).case(case).note(NOTHING_TO_SAVE);
         } else {
-            Row::gated("3.6", Gate::Band, measure, best, " x", Accept::Below(1.0))
-        };
-        rows.extend([slower, best].map(|row| row.case(case.clone()).assuming(&assumed)));
+            values.number("granted.published_over_off", best).case(case);
+        }
     }
-    Ok((rows, trials))
+    Ok((values, trials))
 }
 
-fn near_optimum(effort: &Effort<'_>, cells: &[Scenario], trials: &Grid<Seen>, seeds: u32, best: &[Best]) -> Result<Vec<Row>, Bad> {
-    let mut rows = Vec::new();
+fn near_optimum(effort: &Effort<'_>, cells: &[Scenario], trials: &Grid<Seen>, seeds: u32, best: &[Best]) -> Result<Values, Bad> {
+    let mut values = Values::default();
     for (cell, best) in best.iter().enumerate() {
         let text = format!("oracle(exit={})", best.threshold);
         let optimum = grid(effort, "best: the best exit", &cells[cell..=cell], &[&text], seeds, seen)?;
         let bdp = cells[cell].path.bdp_bytes() as f64;
         let time = ratio(trials.of(cell, PUBLISHED), optimum.of(0, 0));
-        let measure = "download time, published BEST over the best exit";
-        let row = match QUEUES[cell / SIZES.len()].1 {
-            25 => Row::gated("3.7", Gate::Band, measure, time, " x", Accept::AtMost(1.25)),
-            _ => Row::gated("3.7", Gate::Direction, measure, time, " x", Accept::AtMost(1.10)),
-        };
+        let name = if QUEUES[cell / SIZES.len()].1 == 25 { "near.published.shallow" } else { "near.published" };
         let note = format!("best exit {:.2} BDP, published BEST: {}", best.threshold as f64 / bdp, exit_of(trials.of(cell, PUBLISHED)));
-        let robust =
-            Row::seen("3.7", "download time, robust BEST over the best exit", ratio(trials.of(cell, ROBUST), optimum.of(0, 0)), " x");
-        let assumed: Vec<&'static str> = ASSUMED.iter().copied().chain(["optimal"]).collect();
-        rows.push(row.note(note).case(case(cell)).assuming(&assumed));
-        rows.push(robust.case(case(cell)).assuming(&assumed));
+        values.number(name, time).note(note).case(case(cell));
+        values.number("near.robust", ratio(trials.of(cell, ROBUST), optimum.of(0, 0))).case(case(cell));
     }
-    Ok(rows)
+    Ok(values)
 }

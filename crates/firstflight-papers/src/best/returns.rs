@@ -1,9 +1,9 @@
-//! Rows 3.2 to 3.5 and 3.9: what return paths with slots and grants do to HyStart and to BEST.
+//! What return paths with slots and grants do to HyStart and to BEST.
 
 use super::{LINKS, arm, ground, watch};
 use crate::lab::{Grid, grid};
 use crate::sample::{Interval, bootstrap, mean};
-use crate::{Accept, Effort, Gate, Published, Row};
+use crate::{Effort, Source, Values};
 use firstflight_lab::error::Bad;
 use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_sim::observe::Signals;
@@ -25,15 +25,16 @@ fn recommended(plain: Scenario) -> Scenario {
     Scenario { host: Hosts::from(host), ..plain }
 }
 
-pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
-    let mut rows = downloads(effort)?;
-    rows.extend(exits(effort)?);
-    rows.extend(uplink(effort)?);
-    Ok(rows)
+/// Downloads, exits and estimates on return paths.
+pub fn values(effort: &Effort<'_>, source: &Source) -> Result<Values, Bad> {
+    let mut values = downloads(effort)?;
+    values.extend(exits(effort, source)?);
+    values.extend(uplink(effort)?);
+    Ok(values)
 }
 
-/// Rows 3.2 and 3.3.
-fn downloads(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+/// Download times with HyStart over those without.
+fn downloads(effort: &Effort<'_>) -> Result<Values, Bad> {
     let sizes = [1_000_000, 5_000_000];
     let mut cells = Vec::new();
     for (_, release) in RETURNS {
@@ -44,38 +45,27 @@ fn downloads(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
     let seeds = effort.seeds();
     let read = |ground: &Scenario, outcome: &Outcome| (outcome.acked_after.0 + ground.path.rtt()) as f64 / 1e6;
     let times = grid(effort, "best: downloads on return paths of GEO", &cells, &["hystart", "slowstart"], seeds, read)?;
-    let ratio = |cell: usize| -> Interval {
-        bootstrap(seeds as usize, |units| mean(units, |i| times.of(cell, 0)[i]) / mean(units, |i| times.of(cell, 1)[i]))
-    };
+    let over = |cell: usize, units: &[usize]| mean(units, |i| times.of(cell, 0)[i]) / mean(units, |i| times.of(cell, 1)[i]);
+    let ratio = |cell: usize| -> Interval { bootstrap(seeds as usize, |units| over(cell, units)) };
     let told = |cell: usize| {
         let all: Vec<usize> = (0..seeds as usize).collect();
         let seconds = |arm: usize| mean(&all, |i| times.of(cell, arm)[i]) / 1e3;
         format!("{:.2} s with HyStart, {:.2} s without", seconds(0), seconds(1))
     };
-    let assumed = |at: usize| ["host", "recommended-buffers", "payload-half", "download-time", RETURNS[at].0];
-    let measure = "download time, HyStart on over off";
-    let mut rows = vec![
-        Row::gated("3.2", Gate::Direction, measure, ratio(4), " x", Accept::Above(1.0)).note(told(4)),
-        Row::gated("3.2", Gate::Band, measure, ratio(4), " x", Accept::Within(1.2, 2.2)).against(Published::ratio(1.5)),
-    ];
-    rows = rows.into_iter().map(|row| row.case("A2, 1 MB").assuming(&assumed(2))).collect();
-    let more = bootstrap(seeds as usize, |units| {
-        let of = |cell: usize| mean(units, |i| times.of(cell, 0)[i]) / mean(units, |i| times.of(cell, 1)[i]);
-        of(5) / of(4)
-    });
-    let larger = [
-        Row::gated("3.3", Gate::Band, "that ratio at 5 MB over the one at 1 MB", more, " x", Accept::AtLeast(1.0)).note(told(5)),
-        Row::gated("3.3", Gate::Band, measure, ratio(5), " x", Accept::Within(1.4, 3.0)).against(Published::ratio(2.0)),
-    ];
-    rows.extend(larger.map(|row| row.case("A2, 5 MB").assuming(&assumed(2))));
-    for at in [0, 1] {
-        for (size, id) in [(0, "3.2"), (1, "3.3")] {
-            let cell = at * 2 + size;
-            let case = format!("{}, {} MB", RETURNS[at].0, sizes[size] / 1_000_000);
-            rows.push(Row::seen(id, measure, ratio(cell), " x").case(case).note(told(cell)).assuming(&assumed(at)));
+    let mut values = Values::default();
+    let more = bootstrap(seeds as usize, |units| over(5, units) / over(4, units));
+    values.number("returns.growth", more).case("A2, 5 MB").note(told(5));
+    for at in [2, 0, 1] {
+        for size in [0, 1] {
+            let (cell, name, megabytes) = (at * 2 + size, RETURNS[at].0, sizes[size] / 1_000_000);
+            let value = values.number(format!("returns.{name}.{megabytes}MB"), ratio(cell)).case(format!("{name}, {megabytes} MB"));
+            // The growth has said it of its own cell.
+            if cell != 5 {
+                value.note(told(cell));
+            }
         }
     }
-    Ok(rows)
+    Ok(values)
 }
 
 /// How startup ended: its window, in BDP, and what it knew.
@@ -100,40 +90,25 @@ fn reasons(exits: &[Exit]) -> String {
     told.join(", ")
 }
 
-/// Rows 3.4 and 3.5.
-fn exits(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+/// Windows at the exit.
+fn exits(effort: &Effort<'_>, source: &Source) -> Result<Values, Bad> {
     let leo = ground(&format!("{},return=leo", LINKS[1].path), "1bdp", 100_000_000)?;
     let cells = [geo("plain", 100_000_000)?, geo("geo_warm", 100_000_000)?, geo("geo_cold", 100_000_000)?, leo];
     let seeds = effort.either(4, 30);
     let found: Grid<Exit> = grid(effort, "best: exits on return paths", &cells, &["hystart", "slowstart"], seeds, exit)?;
     let bdp = |cell: usize, arm: usize, i: usize| found.of(cell, arm)[i].bdp;
-    let mut rows = Vec::new();
+    let mut values = Values::default();
     let at_exit = bootstrap(seeds as usize, |units| mean(units, |i| bdp(2, 0, i)));
-    rows.push(
-        Row::gated(
-            "3.4",
-            Gate::Direction,
-            "window over BDP when HyStart leaves: what the forward link can be used at most",
-            at_exit,
-            " BDP",
-            Accept::AtMost(0.3),
-        )
-        .case("A2, 100 MB")
-        .note(format!("reasons: {}; a raised RTT on a link this empty is the return path's", reasons(found.of(2, 0))))
-        .assuming(&["host", "no-buffers", "A2"]),
-    );
-    for (cell, name, gate) in [(2, "A2", Gate::Direction), (1, "A1", Gate::Band), (3, "A3", Gate::Band), (0, "A0", Gate::Seen)] {
-        let ratio = bootstrap(seeds as usize, |units| mean(units, |i| bdp(cell, 0, i)) / mean(units, |i| bdp(cell, 1, i)));
-        let measure = "exit window, HyStart on over off";
-        let row = if gate == Gate::Seen {
-            Row::seen("3.5", measure, ratio, " x")
-        } else {
-            Row::gated("3.5", gate, measure, ratio, " x", Accept::AtMost(0.5))
-        };
-        let note = format!("reasons with HyStart: {}; without: {}", reasons(found.of(cell, 0)), reasons(found.of(cell, 1)));
-        rows.push(row.case(format!("{name}, 100 MB")).note(note).assuming(&["host", "no-buffers", name]));
+    let value = values.number("returns.exit", at_exit).case("A2, 100 MB").note(format!("reasons: {}", reasons(found.of(2, 0))));
+    if source.holds(value) {
+        value.note("a raised RTT on a link this empty is the return path's");
     }
-    Ok(rows)
+    for (cell, name) in [(2, "A2"), (1, "A1"), (3, "A3"), (0, "A0")] {
+        let ratio = bootstrap(seeds as usize, |units| mean(units, |i| bdp(cell, 0, i)) / mean(units, |i| bdp(cell, 1, i)));
+        let note = format!("reasons with HyStart: {}; without: {}", reasons(found.of(cell, 0)), reasons(found.of(cell, 1)));
+        values.number(format!("returns.exit.{name}"), ratio).case(format!("{name}, 100 MB")).note(note);
+    }
+    Ok(values)
 }
 
 /// What BEST decided on a return path.
@@ -155,13 +130,13 @@ impl Observer for Decided {
     }
 }
 
-/// Row 3.9.
-fn uplink(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+/// Estimates on return paths.
+fn uplink(effort: &Effort<'_>) -> Result<Values, Bad> {
     effort.tell("best: estimates on return paths");
     let lte = |bytes| ground("rate=150Mbit,rtt=60ms,return=lte", "1bdp", bytes);
     let cells = [("A1", geo("geo_warm", 30_000_000)?), ("A2", geo("geo_cold", 30_000_000)?), ("lte", lte(30_000_000)?)];
     let (published, robust) = (arm("best-published")?, arm("best")?);
-    let mut rows = Vec::new();
+    let mut values = Values::default();
     for (name, ground) in cells {
         let seeds: Vec<u64> = (1..=u64::from(effort.seeds())).collect();
         let decided = |arm: &firstflight_lab::arms::NamedArm| {
@@ -172,11 +147,6 @@ fn uplink(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
             seeds.par_iter().map(run).collect::<Result<Vec<Decided>, Bad>>()
         };
         let rates: Vec<f64> = decided(&published)?.iter().filter_map(|one| one.mbps).map(|mbps| mbps as f64).collect();
-        let assumed: &[&'static str] = match name {
-            "A1" => &["host", "published-mode", "A1"],
-            "A2" => &["host", "published-mode", "A2"],
-            _ => &["host", "published-mode"],
-        };
         let told = if rates.is_empty() {
             "never decides".into()
         } else {
@@ -184,15 +154,9 @@ fn uplink(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
             let (low, high) = rates.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), &rate| (low.min(rate), high.max(rate)));
             format!("mean {:.0}, {low:.0} to {high:.0} Mbit/s, in {} of {} trials", mean(&all, |i| rates[i]), rates.len(), seeds.len())
         };
-        rows.push(Row::told("3.9", "estimate of published BEST on a link of 150 Mbit/s", told).case(name).assuming(assumed));
+        values.words(format!("uplink.published.{name}"), told).case(name);
         let sets: u64 = decided(&robust)?.iter().map(|one| one.set).sum();
-        let measure = format!("thresholds set by robust BEST in {} trials", seeds.len());
-        let row = if name == "A1" {
-            Row::seen("3.9", measure, sets as f64, "")
-        } else {
-            Row::gated("3.9", Gate::Direction, measure, sets as f64, "", Accept::AtMost(0.0))
-        };
-        rows.push(row.case(name).assuming(&["host"]));
+        values.number(format!("uplink.robust.{name}"), sets as f64).detail("trials", &seeds.len()).case(name);
     }
-    Ok(rows)
+    Ok(values)
 }

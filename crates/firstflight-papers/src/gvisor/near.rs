@@ -2,7 +2,7 @@
 
 use crate::lab::{Sender, Vary, arm, together};
 use crate::sample::{Interval, bootstrap, mean, sum};
-use crate::{Accept, Effort, Gate, Row};
+use crate::{Effort, Values};
 use firstflight::Nanos;
 use firstflight_lab::error::Bad;
 use firstflight_lab::scenario::{Hosts, Scenario};
@@ -11,7 +11,6 @@ use firstflight_path::random::{Purpose, Stream};
 use firstflight_sim::{App, tcp};
 use rayon::prelude::*;
 
-const ASSUMED: &[&str] = &["rig", "one-second", "stack"];
 const OFF: &str = "slowstart/cubic/sack(inflate=3)";
 const ON: &str = "hystart-gvisor/cubic/sack(inflate=3)";
 const RENO: &str = "slowstart/reno/sack(inflate=3)";
@@ -86,7 +85,7 @@ impl Bench {
     }
 }
 
-pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+pub fn values(effort: &Effort<'_>) -> Result<Values, Bad> {
     effort.tell("gvisor: benchmarks of one flow");
     let (ms, seeds) = effort.either((200, 3), (1000, 10));
     let mut rigs = Vec::new();
@@ -120,20 +119,17 @@ pub fn rows(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
         quantised(false),
         quantised(true)
     );
-    let measure = "goodput, on over off less 1, geometric mean over the grid";
-    let mut rows = vec![
-        Row::gated("4.2.1", Gate::Direction, measure, whole, " %", Accept::Within(-2.0, 2.0)).case("one flow").note(note).sweep(points),
-        Row::gated("4.2.2", Gate::Band, "largest change of a single-flow cell", worst, " %", Accept::Within(-5.0, 5.0))
-            .case(rigs[at].name()),
-    ];
-    rows.extend(sixteen(effort, ms, seeds)?);
-    rows.extend(reno(effort, ms, seeds)?);
-    rows.push(integers()?);
-    Ok(rows.into_iter().map(|row| row.assuming(ASSUMED)).collect())
+    let mut values = Values::default();
+    values.number("near.whole", whole).case("one flow").note(note).sweep(points);
+    values.number("near.worst", worst).case(rigs[at].name());
+    values.extend(sixteen(effort, ms, seeds)?);
+    values.extend(reno(effort, ms, seeds)?);
+    values.extend(integers()?);
+    Ok(values)
 }
 
 /// Row 4.2.3.
-fn sixteen(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Vec<Row>, Bad> {
+fn sixteen(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Bad> {
     effort.tell("gvisor: benchmarks of sixteen flows");
     let mut rigs = Vec::new();
     for rtt_us in [50, 500] {
@@ -155,19 +151,18 @@ fn sixteen(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Vec<Row>, Bad> {
             format!("gVisor's profile {:+.1} %, shipped {:+.1} %", bench.change(rig, 1, 0).estimate, bench.change(rig, 3, 2).estimate);
         (rigs[rig].name(), told)
     });
-    Ok(vec![
-        Row::seen("4.2.3", "gVisor's profile: worst change of total goodput", published, " %")
-            .with_gate(Gate::Quoted)
-            .case(rigs[at].name())
-            .note(format!("{false_exits} of {runs} flows left by delay or train below half of their share of the BDP"))
-            .sweep(points),
-        Row::gated("4.2.3", Gate::Direction, "shipped configuration: worst change of total goodput", shipped, " %", Accept::AtLeast(-10.0))
-            .case(rigs[at_shipped].name()),
-    ])
+    let mut values = Values::default();
+    values
+        .number("near.sixteen.published", published)
+        .case(rigs[at].name())
+        .note(format!("{false_exits} of {runs} flows left by delay or train below half of their share of the BDP"))
+        .sweep(points);
+    values.number("near.sixteen.shipped", shipped).case(rigs[at_shipped].name());
+    Ok(values)
 }
 
 /// Row 4.2.4.
-fn reno(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Vec<Row>, Bad> {
+fn reno(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Bad> {
     effort.tell("gvisor: CUBIC and Reno below 5 ms");
     let rigs: Vec<Rig> = effort
         .either(vec![500, 5000], vec![100, 500, 1000, 2000, 5000])
@@ -175,26 +170,26 @@ fn reno(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Vec<Row>, Bad> {
         .map(|rtt_us| Rig { rtt_us, buffer_kb: 1000, tick_us: 0, flows: 1 })
         .collect();
     let bench = Bench::run(&rigs, &[RENO, OFF, ON], ms, seeds)?;
-    let mut rows = Vec::new();
-    for (arm, name) in [(1, "CUBIC"), (2, "CUBIC with HyStart")] {
+    let mut values = Values::default();
+    for (arm, name) in [(1, "cubic"), (2, "hystart")] {
         let all = (0..rigs.len()).map(|rig| (rig, bench.change(rig, arm, 0)));
         let (at, worst) = all.max_by(|a, b| a.1.estimate.abs().total_cmp(&b.1.estimate.abs())).unwrap_or((0, 0.0.into()));
         let points = (0..rigs.len()).map(|rig| (rigs[rig].name(), format!("{:+.2} %", bench.change(rig, arm, 0).estimate)));
-        let measure = format!("largest change of goodput, {name} over Reno");
-        rows.push(Row::gated("4.2.4", Gate::Band, measure, worst, " %", Accept::Within(-5.0, 5.0)).case(rigs[at].name()).sweep(points));
+        values.number(format!("near.{name}_over_reno"), worst).case(rigs[at].name()).sweep(points);
     }
-    Ok(rows)
+    Ok(values)
 }
 
 /// Row 4.2.5: the algorithms compute in integers (the lint against floats is an error in the core and the simulator), so that the same
 /// ACKs give the same window wherever they run.
-pub fn integers() -> Result<Row, Bad> {
+pub fn integers() -> Result<Values, Bad> {
     let rig = Rig { rtt_us: 500, buffer_kb: 256, tick_us: 20, flows: 4 };
     let twice = [1, 2].map(|_| run(rig, ON, 20, 1));
     let [first, second] = twice;
     let (first, second) = (first?.0, second?.0);
     let holds = first.to_bits() == second.to_bits();
-    let (ours, due) =
-        (format!("{first} and {second} Gbit/s"), "the same bits; float arithmetic refused by the compiler in core and simulator".into());
-    Ok(Row::exact("4.2.5", "gVisor's profile, CUBIC in integers", "two runs of the same trial", ours, due, holds))
+    let due = "the same bits; float arithmetic refused by the compiler in core and simulator";
+    let mut values = Values::default();
+    values.exact("near.same_bits", format!("{first} and {second} Gbit/s"), due, holds).case("gVisor's profile, CUBIC in integers");
+    Ok(values)
 }

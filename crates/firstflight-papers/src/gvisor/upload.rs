@@ -3,7 +3,7 @@
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::lab::{Sender, Vary, arm, each_seed, together};
 use crate::sample::{Interval, bootstrap, mean};
-use crate::{Accept, Effort, Gate, Measured, Published, Row, Try};
+use crate::{Effort, Measured, Source, Try, Value, Values};
 use firstflight::{Nanos, Time};
 use firstflight_lab::error::Bad;
 use firstflight_lab::scenario::{Hosts, Scenario};
@@ -160,8 +160,6 @@ fn on(pair: &Pair) -> &[Upload] {
     &pair.on
 }
 
-const ASSUMED: &[&str] = &["rate", "blocks", "send-buffer", "queue-swept", "repair-swept", "stack", "jitter"];
-
 /// A set-up with its name, and both arms under it.
 struct Fitted {
     stack: Stack,
@@ -177,7 +175,7 @@ impl Fitted {
     }
 }
 
-pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
+pub fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
     effort.tell("gvisor: the fit on the off run");
     let seeds = effort.seeds();
     let mut tried = Vec::new();
@@ -197,7 +195,7 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     let (name, queue, stack, _) = tried.swap_remove(best);
     effort.tell("gvisor: uploads of 3 and 10 s");
     let fitted = Fitted::new(name, queue, stack, seeds)?;
-    let mut rows = judged(&fitted, ASSUMED);
+    let mut values = seen(&fitted);
     let mut note = format!(
         "one fit on the off run alone, over queue, repair and send buffer: {}, squared error {:.2}; the on run is its prediction",
         fitted.case,
@@ -206,16 +204,18 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     if error(&fitted.three.off) > 0.5 {
         note += "; no set-up of the fit comes near what was printed";
     }
-    rows[0].note = note;
-    rows[0].sweep = Row::told("4.1.1", "", "").sweep(swept).sweep;
-    if rows.iter().any(|row| !row.holds()) {
+    for value in values.named_mut("upload.total.ratio") {
+        value.note(&note).sweep(swept.clone());
+    }
+    if values.iter().any(|value| !source.holds(value)) {
         effort.tell("gvisor: what flips a row");
         let others = others(effort, stack)?;
-        for row in rows.iter_mut().filter(|row| !row.holds()) {
-            *row = row.clone().tried(&tries(row, &others));
+        for value in values.iter_mut().filter(|value| !source.holds(value)) {
+            let tries = tries(source, value, &others);
+            value.tried(&tries);
         }
     }
-    Ok(Measured { rows, figures: vec![picture(&fitted)], ..Measured::default() })
+    Ok(Measured { values, figures: vec![picture(&fitted)], ..Measured::default() })
 }
 
 /// How losses are found and repaired in the fit.
@@ -226,8 +226,8 @@ fn setting(repair: &str, queue: &str, stack: Stack) -> String {
     format!("{repair}, queue {queue}, send buffer {:.2} MB", stack.buffer as f64 / 1e6)
 }
 
-/// Other ways to repair and other hosts at some depths, each with all rows; fewer seeds.
-fn others(effort: &Effort<'_>, fitted: Stack) -> Result<Vec<(String, Vec<Row>)>, Bad> {
+/// Other ways to repair and other hosts at some depths, each with all values; fewer seeds.
+fn others(effort: &Effort<'_>, fitted: Stack) -> Result<Vec<(String, Values)>, Bad> {
     let stacks = REPAIRS.map(|(name, preset)| (name, Stack { preset, ..fitted })).into_iter().chain([
         ("MSS 1228 (tunnel of 1280 bytes)", Stack { mss: 1228, ..fitted }),
         ("85.5 Mbit/s of payload", Stack { rate: PAYLOAD_RATE, ..fitted }),
@@ -242,20 +242,18 @@ fn others(effort: &Effort<'_>, fitted: Stack) -> Result<Vec<(String, Vec<Row>)>,
     for (name, stack) in stacks {
         for queue in effort.either(vec!["1bdp"], vec!["0.5bdp", "1bdp", "1.5bdp"]) {
             let fitted = Fitted::new(name, queue, stack, effort.either(2, 4))?;
-            all.push((setting(name, queue, stack), judged(&fitted, ASSUMED)));
+            all.push((setting(name, queue, stack), seen(&fitted)));
         }
     }
     Ok(all)
 }
 
-/// The same number under the other set-ups.
-fn tries(row: &Row, others: &[(String, Vec<Row>)]) -> Vec<Try> {
-    let same = |other: &&Row| (other.id, &other.measure) == (row.id, &row.measure);
-    let one = |(name, rows): &(String, Vec<Row>)| {
-        // The same measure stands there once per gate: all of them have to be met.
-        let mut all = rows.iter().filter(same).peekable();
-        let ours = all.peek()?.ours.clone();
-        Some(Try { setting: name.clone(), ours, flips: all.all(Row::holds) })
+/// The same value under the other set-ups.
+fn tries(source: &Source, value: &Value, others: &[(String, Values)]) -> Vec<Try> {
+    let one = |(name, values): &(String, Values)| {
+        let same = values.iter().find(|other| other.name == value.name)?;
+        let ours = source.rows_of(same).next()?.ours;
+        Some(Try { setting: name.clone(), ours, flips: source.holds(same) })
     };
     others.iter().filter_map(one).collect()
 }
@@ -291,75 +289,24 @@ fn picture(of: &Fitted) -> Figure {
         ])
 }
 
-fn judged(fitted: &Fitted, assumed: &[&'static str]) -> Vec<Row> {
+/// What the claims ask for, under one set-up.
+fn seen(fitted: &Fitted) -> Values {
     let Fitted { three, ten, .. } = fitted;
-    let ratio = three.ratio(|run| run.total);
-    let rows = vec![
-        Row::gated("4.1.1", Gate::Direction, "total rate, on over off", ratio, " x", Accept::AtLeast(1.4)),
-        Row::gated("4.1.1", Gate::Band, "total rate, on over off", ratio, " x", Accept::Within(1.4, 2.2)).against(Published::ratio(1.72)),
-        Row::gated(
-            "4.1.2",
-            Gate::Direction,
-            "off, 10 s: lowest quarter of a second after slow start begins at",
-            ten.of(off, Upload::dip),
-            " s",
-            Accept::Within(1.2, 2.8),
-        ),
-        Row::gated("4.1.2", Gate::Direction, "off: packets dropped", three.of(off, |run| run.dropped as f64), "", Accept::Above(0.0)),
-        Row::gated(
-            "4.1.2",
-            Gate::Band,
-            "off: total rate",
-            three.of(off, |run| run.total),
-            " Mbit/s",
-            Accept::Within(41.0 * 0.85, 41.0 * 1.15),
-        )
-        .against(Published::level(PRINTED[3]))
-        .note(three.told()),
-        Row::gated(
-            "4.1.2",
-            Gate::Band,
-            "off: third interval over the second",
-            three.of(off, |run| run.rate(2) / run.rate(1)),
-            " x",
-            Accept::AtMost(0.5),
-        )
-        .against(Published::level(PRINTED[2] / PRINTED[1])),
-        Row::gated("4.1.3", Gate::Direction, "on: packets dropped in 3 s", three.of(on, |run| run.dropped as f64), "", Accept::AtMost(0.0)),
-        Row::gated("4.1.3", Gate::Band, "on: second interval", three.of(on, |run| run.rate(1)), " Mbit/s", Accept::Within(82.0, 88.0))
-            .against(Published::level(84.6852)),
-        Row::gated("4.1.3", Gate::Band, "on: third interval", three.of(on, |run| run.rate(2)), " Mbit/s", Accept::Within(82.0, 88.0))
-            .against(Published::level(85.4545)),
-        Row::gated("4.1.3", Gate::Band, "on: total rate", three.of(on, |run| run.total), " Mbit/s", Accept::Within(63.0, 77.0))
-            .against(Published::level(70.3722)),
-        Row::gated(
-            "4.1.4",
-            Gate::Direction,
-            "first interval, on over off",
-            three.ratio(|run| run.rate(0)),
-            " x",
-            Accept::Within(0.98, 1.02),
-        ),
-        Row::gated(
-            "4.1.5",
-            Gate::Direction,
-            "total rate of 10 s, on over off, less that of 3 s",
-            nearer(three, ten),
-            "",
-            Accept::Below(0.0),
-        ),
-        Row::gated("4.1.5", Gate::Band, "total rate of 10 s, on over off", ten.ratio(|run| run.total), " x", Accept::AtMost(1.35)),
-        Row::gated(
-            "4.1.5",
-            Gate::Band,
-            "delivered in the last 3 s of 10, on over off",
-            ten.ratio(Upload::late),
-            " x",
-            Accept::Within(0.9, 1.1),
-        )
-        .note(ten.told()),
-    ];
-    rows.into_iter().map(|row| row.case(fitted.case.clone()).assuming(assumed)).collect()
+    let mut values = Values::default();
+    values.number("upload.total.ratio", three.ratio(|run| run.total));
+    values.number("upload.off.dip", ten.of(off, Upload::dip));
+    values.number("upload.off.dropped", three.of(off, |run| run.dropped as f64));
+    values.number("upload.off.total", three.of(off, |run| run.total)).note(three.told());
+    values.number("upload.off.third", three.of(off, |run| run.rate(2) / run.rate(1)));
+    values.number("upload.on.dropped", three.of(on, |run| run.dropped as f64));
+    values.number("upload.on.second", three.of(on, |run| run.rate(1)));
+    values.number("upload.on.third", three.of(on, |run| run.rate(2)));
+    values.number("upload.on.total", three.of(on, |run| run.total));
+    values.number("upload.first.ratio", three.ratio(|run| run.rate(0)));
+    values.number("upload.long.nearer", nearer(three, ten));
+    values.number("upload.long.total.ratio", ten.ratio(|run| run.total));
+    values.number("upload.long.late.ratio", ten.ratio(Upload::late)).note(ten.told());
+    values.of_case(&fitted.case)
 }
 
 /// How much nearer to one the ratio of the long run is.

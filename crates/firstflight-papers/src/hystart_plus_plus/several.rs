@@ -1,10 +1,10 @@
-//! Several flows on one path: row 1.7, and what other set-ups give for rows 1.4 to 1.6.
+//! Several flows on one path: fairness, and what set-ups with starts seconds apart give.
 
 use super::RTTS;
 use crate::lab::{Sender, Vary, arm, each_seed, grid, together};
 use crate::sample::{Interval, bootstrap, mean, sum};
 use crate::servers::{Counted, Server, Service, fit_web, serve};
-use crate::{Accept, Effort, Gate, Row, Try};
+use crate::{Effort, Source, Try, Values};
 use firstflight::Nanos;
 use firstflight_lab::error::Bad;
 use firstflight_lab::scenario::{Scenario, hosts_of_tcp};
@@ -15,41 +15,42 @@ use firstflight_sim::{App, fairness_ppm};
 const PLAIN: &str = "slowstart";
 const DRAFT03: &str = "hystart++-draft03";
 
-/// Row 1.7.
-pub fn fairness(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+/// Shares of flows of both arms on one path.
+pub fn fairness(effort: &Effort<'_>, source: &Source) -> Result<Values, Bad> {
     effort.tell("hystart++: fairness, 60 s");
     let (seeds, few) = (effort.either(3, 30), effort.either(2, 8));
-    let mut rows = Vec::new();
+    let mut values = Values::default();
     for rtt in effort.either(vec![100], vec![100, 25]) {
         for each in [1, 2] {
             let case = Shared { rtt, each, seconds: 60, queue: "1bdp", apart: false, preset: "windows", recovery: "prr" };
             let (difference, told) = less_fair(case, seeds)?;
-            let measure = "Jain index, -03 v plain slow start, less that of plain v plain";
-            let mut row = Row::gated("1.7", Gate::Direction, measure, difference, "", Accept::AtLeast(LESS))
-                .case(format!("{rtt} ms, {each} v {each}, 60 s"))
-                .note(told);
-            if !row.holds() {
-                let mut tries = Vec::new();
-                for (name, case) in [
-                    ("RACK and PRR", Shared { preset: "rack", ..case }),
-                    ("RFC 6675 without PRR", Shared { recovery: "sack", ..case }),
-                    ("30 s", Shared { seconds: 30, ..case }),
-                    ("120 s", Shared { seconds: 120, ..case }),
-                    ("starts 2 s apart on average", Shared { apart: true, ..case }),
-                    ("buffer of half a BDP", Shared { queue: "0.5bdp", ..case }),
-                    ("buffer of two BDP", Shared { queue: "2bdp", ..case }),
-                    ("RTT 50 ms", Shared { rtt: 50, ..case }),
-                ] {
-                    let (less, told) = less_fair(case, few)?;
-                    let ours = format!("{told}: {:+.3} [{:+.3}, {:+.3}], {few} seeds", less.estimate, less.low, less.high);
-                    tries.push(Try { setting: name.to_owned(), ours, flips: less.estimate >= LESS });
-                }
-                row = row.tried(&tries);
+            let value = values.number("fairness", difference).case(format!("{rtt} ms, {each} v {each}, 60 s")).note(told);
+            if !source.holds(value) {
+                value.tried(&less_fair_elsewhere(case, few)?);
             }
-            rows.push(row.assuming(&["host", "controller", "windows", "starts", "jitter"]));
         }
     }
-    Ok(rows)
+    Ok(values)
+}
+
+/// Other paths, hosts and durations for a case that is less fair than accepted.
+fn less_fair_elsewhere(case: Shared, seeds: u32) -> Result<Vec<Try>, Bad> {
+    let mut tries = Vec::new();
+    for (name, case) in [
+        ("RACK and PRR", Shared { preset: "rack", ..case }),
+        ("RFC 6675 without PRR", Shared { recovery: "sack", ..case }),
+        ("30 s", Shared { seconds: 30, ..case }),
+        ("120 s", Shared { seconds: 120, ..case }),
+        ("starts 2 s apart on average", Shared { apart: true, ..case }),
+        ("buffer of half a BDP", Shared { queue: "0.5bdp", ..case }),
+        ("buffer of two BDP", Shared { queue: "2bdp", ..case }),
+        ("RTT 50 ms", Shared { rtt: 50, ..case }),
+    ] {
+        let (less, told) = less_fair(case, seeds)?;
+        let ours = format!("{told}: {:+.3} [{:+.3}, {:+.3}], {seeds} seeds", less.estimate, less.low, less.high);
+        tries.push(Try { setting: name.to_owned(), ours, flips: less.estimate >= LESS });
+    }
+    Ok(tries)
 }
 
 /// So much less than plain beside plain is still fair.
@@ -174,39 +175,34 @@ fn ratio(ours: &Pool, plain: &Pool, what: usize) -> Interval {
     bootstrap(plain.seeds.len(), |units| sum(units, |i| ours.seeds[i][what]) / sum(units, |i| plain.seeds[i][what]))
 }
 
-/// What set-ups with starts seconds apart give for rows 1.4 to 1.6, for the reader.
-pub fn others(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+/// What set-ups with starts seconds apart give, for the reader.
+pub fn others(effort: &Effort<'_>) -> Result<Values, Bad> {
     effort.tell("hystart++: flows seconds apart, no SACK, random loss");
     let seeds = effort.either(2, 10);
-    let mut rows = Vec::new();
+    let mut all = Values::default();
     for setup in SETUPS {
         let (plain, ours) = (Pool::run(setup, PLAIN, seeds)?, Pool::run(setup, DRAFT03, seeds)?);
-        let case = |row: Row| {
-            row.case(format!("{}, starts 2 s apart on average", setup.name)).assuming(&["host", "controller", "starts", "jitter"])
-        };
-        let measure = "retransmitted bytes over those of plain slow start, 1, 3 and 10 MB and all RTTs";
-        let told = format!(
+        let mut values = Values::default();
+        values.number("apart.bytes", ratio(&ours, &plain, 0)).note(format!(
             "goodput {:+.1} %, timeouts {:.0} with plain slow start and {:.0} with -03",
             100.0 * (ratio(&ours, &plain, 4).estimate - 1.0),
             plain.total(1),
             ours.total(1)
-        );
-        rows.push(case(Row::seen("1.4", measure, ratio(&ours, &plain, 0), " x").note(told)));
+        ));
         if plain.total(1) >= 30.0 {
-            let measure = "timeouts over those of plain slow start, 1, 3 and 10 MB and all RTTs";
-            rows.push(case(Row::seen("1.5", measure, ratio(&ours, &plain, 1), " x")));
+            values.number("apart.timeouts", ratio(&ours, &plain, 1));
         }
         if plain.total(3) > 0.0 {
             let difference = bootstrap(plain.seeds.len(), |units| {
                 let share = |pool: &Pool| 100.0 * (1.0 - sum(units, |i| pool.seeds[i][3]) / sum(units, |i| pool.seeds[i][2]).max(1.0));
                 share(&ours) - share(&plain)
             });
-            let measure = "recoveries that end without a timeout, less those of plain slow start, 1, 3 and 10 MB";
             let told = format!("{:.1} % with plain slow start, {:.1} % with -03", plain.success(), ours.success());
-            rows.push(case(Row::seen("1.6", measure, difference, " points").note(told)));
+            values.number("apart.success", difference).note(told);
         }
+        all.extend(values.of_case(&format!("{}, starts 2 s apart on average", setup.name)));
     }
-    Ok(rows)
+    Ok(all)
 }
 
 /// Gains of mean goodput at one RTT.
@@ -243,8 +239,8 @@ pub fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Bad> {
     Ok(Gains { rtt, by_size: sizes.iter().enumerate().map(gain).collect() })
 }
 
-/// Row 1.9 on connections of ours: the histogram of timeouts has to shift down.
-pub fn histogram(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+/// Timeouts of connections of ours: the histogram of timeouts has to shift down.
+pub fn histogram(effort: &Effort<'_>) -> Result<Values, Bad> {
     let connections = effort.connections(4_000, 60_000);
     effort.tell(&format!("hystart++: timeouts of {connections} web connections"));
     let (knobs, _) = fit_web(connections / 2)?;
@@ -266,7 +262,7 @@ pub fn histogram(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
         moved(2.0, 1.0),
         moved(1.0, 2.0)
     );
-    let measure = "timeouts per connection, -03 less plain slow start";
-    let row = Row::gated("1.9", Gate::Band, measure, change, "", Accept::Below(0.0)).case(format!("{connections} web connections"));
-    Ok(vec![row.note(told).assuming(&["controller", "windows", "W-WEB", "P-US"])])
+    let mut values = Values::default();
+    values.number("web.timeouts", change).case(format!("{connections} web connections")).note(told);
+    Ok(values)
 }

@@ -1,16 +1,13 @@
-//! The third run, primary for rows 1.1 to 1.6: several flows of one arm that start together, with the recovery of RFC 6675 and neither
-//! PRR nor detection of lost repeats; PRR and RACK are its negative controls.
-//!
-//! Why this set-up: RFC 6675 cuts the window at once and refills it up to the new threshold although over half of it was lost, so that
-//! hundreds of repeats leave in a burst into the full queue; some of them are lost, nothing detects a lost repeat, and a timeout
-//! follows. PRR has no burst, RACK finds the lost repeat. The delay detector spares the overshoot where the rounds are long enough for
-//! it to fire before the queue overflows.
+//! The primary set-up of the goodput claims: several flows of one arm that start together, with the recovery of RFC 6675 and neither
+//! PRR nor detection of lost repeats. The same flows with PRR, with RACK and with both are its negative controls: a gain that one of
+//! them has, too, would not be the recovery's. What recovery does in each, the share of repeats that are lost and the silence that a
+//! timer ends, is measured in [`mechanism`] and shown as pictures.
 
 use super::{NAMES, RTTS, mechanism};
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::lab::{Sender, Vary, arm, together};
 use crate::sample::{Interval, bootstrap, mean, quantile, sum};
-use crate::{Accept, Effort, Gate, Measured, Published, Row, Scale};
+use crate::{Effort, Measured, Scale, Values};
 use firstflight::Nanos;
 use firstflight_lab::error::Bad;
 use firstflight_lab::scenario::{Scenario, hosts_of_tcp};
@@ -43,7 +40,6 @@ const LONG: u64 = 50_000_000;
 const SIZES: [u64; 3] = [SHORT[0], SHORT[1], LONG];
 /// Largest gain of a control, percent.
 const NOTHING: f64 = 5.0;
-const ASSUMED: &[&str] = &["host", "together", "rfc6675", "jitter"];
 
 /// How flows start.
 #[derive(Clone, Copy)]
@@ -247,7 +243,7 @@ fn cells() -> Vec<Cell> {
     cells
 }
 
-/// Rows 1.1 to 1.6, their pictures, and what they say together.
+/// What the headline claims, with pictures, and what it says together.
 ///
 /// # Errors
 /// If a path or an arm of the table is refused.
@@ -262,44 +258,30 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     let all: Vec<[Interval; 3]> = (0..HOSTS.len()).map(gains).collect();
     let long = RTTS.map(|rtt| lab.gain(&of(PRIMARY, rtt, &[LONG]), false));
     let case = |rtt: u64| format!("{rtt} ms, 4 to 8 flows together, {draws} draws");
-    let short_words = "gain of mean goodput, 2 and 3 MB";
-    let mut rows = Vec::new();
-
-    let p90 = lab.gain(&of(PRIMARY, 100, &SHORT), true);
-    for (measure, gain) in [(short_words, all[PRIMARY][0]), ("gain of P90 goodput, 2 and 3 MB", p90)] {
-        let row = Row::gated("1.1", Gate::Direction, measure, gain, " %", Accept::Above(0.0));
-        rows.push(row.against(Published::up_to(39.0)).case(case(100)));
-    }
-    rows[0].sweep = other_starts(effort)?;
-    let row = Row::gated("1.2", Gate::Direction, "gain of mean goodput, 50 MB", long[0], " %", Accept::Above(0.0));
-    rows.push(row.against(Published::up_to(14.0)).case(case(100)));
-    let less = lab.less(&of(PRIMARY, 100, &[LONG]), &of(PRIMARY, 100, &SHORT));
-    rows.push(
-        Row::gated("1.2", Gate::Direction, "gain of 50 MB less that of 2 and 3 MB", less, " points", Accept::Below(0.0)).case(case(100)),
-    );
+    let mut values = Values::default();
+    values.number("together.short.mean", all[PRIMARY][0]).case(case(100)).sweep(other_starts(effort)?);
+    values.number("together.short.p90", lab.gain(&of(PRIMARY, 100, &SHORT), true)).case(case(100));
+    values.number("together.long.mean", long[0]).case(case(100));
+    values.number("together.long.less", lab.less(&of(PRIMARY, 100, &[LONG]), &of(PRIMARY, 100, &SHORT))).case(case(100));
     for (at, before) in [(1, 0), (2, 1)] {
-        let less = lab.less(&of(PRIMARY, RTTS[at], &SHORT), &of(PRIMARY, RTTS[before], &SHORT));
-        let measure = format!("{short_words}, less that at {} ms", RTTS[before]);
-        rows.push(Row::gated("1.3", Gate::Direction, measure, less, " points", Accept::Below(0.0)).case(case(RTTS[at])));
-        for (measure, gain) in [(short_words, all[PRIMARY][at]), ("gain of mean goodput, 50 MB", long[at])] {
-            rows.push(Row::gated("1.3", Gate::Band, measure, gain, " %", Accept::Within(-5.0, 5.0)).case(case(RTTS[at])));
-        }
+        let rtt = RTTS[at];
+        let less = lab.less(&of(PRIMARY, rtt, &SHORT), &of(PRIMARY, RTTS[before], &SHORT));
+        values.number(format!("together.short.less.{rtt}"), less).case(case(rtt));
+        values.number("together.short.other", all[PRIMARY][at]).case(case(rtt));
+        values.number("together.long.other", long[at]).case(case(rtt));
     }
-    rows.extend(pooled(&lab, &of));
+    values.extend(pooled(&lab, &of));
     for hosts in CONTROLS {
-        let measure = format!("{short_words}: negative control, {}", HOSTS[hosts].name);
-        let row = Row::gated("1.1", Gate::Direction, measure, all[hosts][0], " %", Accept::AtMost(NOTHING)).case(case(100));
         let cells: Vec<usize> = RTTS.into_iter().flat_map(|rtt| of(hosts, rtt, &SHORT)).collect();
-        rows.push(row.note(told(&lab, &cells)));
+        let name = HOSTS[hosts].name;
+        values.number(format!("together.control.{name}"), all[hosts][0]).case(case(100)).note(told(&lab, &cells));
         let bytes = lab.pooled(&cells, |seen| seen.repeated);
-        let measure = format!("retransmitted bytes over those of plain slow start, 2 and 3 MB: control, {}", HOSTS[hosts].name);
-        rows.push(Row::seen("1.4", measure, bytes, " x").case(format!("all RTTs, {draws} draws")));
+        values.number(format!("together.control.bytes.{name}"), bytes).case(format!("all RTTs, {draws} draws"));
     }
-    let rows = rows.into_iter().map(|row| row.assuming(ASSUMED)).collect();
     let finding = finding(&lab, &all, long[0], &of);
     let mut figures = vec![by_recovery(&all, long), by_rtt(&lab, &of)];
     figures.extend(mechanism::figures(effort)?);
-    Ok(Measured { rows, figures, findings: vec![finding] })
+    Ok(Measured { values, figures, findings: vec![finding] })
 }
 
 /// Timeouts, recoveries and repeats of both arms, in words.
@@ -320,8 +302,8 @@ fn told(lab: &Lab, cells: &[usize]) -> String {
     format!("{}; {}", of(0), of(1))
 }
 
-/// Rows 1.4 to 1.6, everything pooled.
-fn pooled(lab: &Lab, of: &impl Fn(usize, u64, &[u64]) -> Vec<usize>) -> Vec<Row> {
+/// Everything pooled.
+fn pooled(lab: &Lab, of: &impl Fn(usize, u64, &[u64]) -> Vec<usize>) -> Values {
     let cells: Vec<usize> = RTTS.into_iter().flat_map(|rtt| of(PRIMARY, rtt, &SIZES)).collect();
     let by_rtt = |read: fn(&Seen) -> f64| {
         RTTS.map(|rtt| {
@@ -331,33 +313,22 @@ fn pooled(lab: &Lab, of: &impl Fn(usize, u64, &[u64]) -> Vec<usize>) -> Vec<Row>
     };
     let bytes: fn(&Seen) -> f64 = |seen| seen.repeated;
     let rtos: fn(&Seen) -> f64 = |seen| seen.rtos;
-    let ratio = lab.pooled(&cells, bytes);
-    let measure = "retransmitted bytes over those of plain slow start, all tests pooled";
-    let case = format!("flows together, {} draws", lab.draws);
-    let mut rows = vec![
-        Row::gated("1.4", Gate::Direction, measure, ratio, " x", Accept::Below(1.0)).against(Published::ratio(0.5)).sweep(by_rtt(bytes)),
-        Row::gated("1.4", Gate::Band, measure, ratio, " x", Accept::AtMost(0.6)),
-    ];
+    let mut values = Values::default();
+    values.number("together.bytes", lab.pooled(&cells, bytes)).sweep(by_rtt(bytes));
     let ratio = lab.pooled(&cells, rtos);
     let timeouts = lab.total(&cells, 0, &lab.every(), rtos);
-    let measure = "timeouts over those of plain slow start, all tests pooled";
     if timeouts >= 30.0 {
-        let row = Row::gated("1.5", Gate::Direction, measure, ratio, " x", Accept::Below(1.0));
-        rows.push(row.against(Published::ratio(0.64)).note(told(lab, &cells)).sweep(by_rtt(rtos)));
-        rows.push(Row::gated("1.5", Gate::Band, measure, ratio, " x", Accept::Within(0.4, 0.9)));
+        values.number("together.timeouts", ratio).note(told(lab, &cells)).sweep(by_rtt(rtos));
     } else {
-        rows.push(
-            Row::seen("1.5", measure, ratio, " x").note(format!("{timeouts:.0} timeouts with plain slow start: the gate asks for 30")),
-        );
+        let few = format!("{timeouts:.0} timeouts with plain slow start: the gate asks for 30");
+        values.number("together.timeouts.few", ratio).note(few);
     }
-    let measure = "recoveries that end without a timeout, less those of plain slow start";
-    let row = Row::gated("1.6", Gate::Direction, measure, lab.success(&cells), " points", Accept::Above(0.0));
-    rows.push(row.against(Published::change(52.0 - 43.48)).note(format!(
+    values.number("together.success", lab.success(&cells)).note(format!(
         "{:.1} % with plain slow start, {:.1} % with -03; the absolute values of the slides fit 10 of 23 and 13 of 25",
         lab.success_of(&cells, 0, &lab.every()),
         lab.success_of(&cells, 1, &lab.every())
-    )));
-    rows.into_iter().map(|row| row.case(case.clone()).assuming(&["success"])).collect()
+    ));
+    values.of_case(&format!("flows together, {} draws", lab.draws))
 }
 
 /// What the headline of the slides means, with our numbers: said only as far as they carry it.
@@ -399,7 +370,7 @@ fn finding(lab: &Lab, all: &[[Interval; 3]], long: Interval, of: &impl Fn(usize,
 }
 
 /// Other ways to start, at 100 ms: what moves the size.
-fn other_starts(effort: &Effort<'_>) -> Result<Vec<crate::Point>, Bad> {
+fn other_starts(effort: &Effort<'_>) -> Result<Vec<(String, String)>, Bad> {
     effort.tell("hystart++: other starts");
     let draws = effort.either(2, 12);
     let mut points = Vec::new();
@@ -417,7 +388,7 @@ fn other_starts(effort: &Effort<'_>) -> Result<Vec<crate::Point>, Bad> {
         let told: Vec<String> = RTTS.map(|rtt| format!("{rtt} ms {} and {}", at(rtt, SHORT[0]), at(rtt, SHORT[1]))).into();
         points.push((name.to_owned(), format!("2 and 3 MB, {draws} draws: {}", told.join(", "))));
     }
-    Ok(Row::told("1.1", "", "").sweep(points).sweep)
+    Ok(points)
 }
 
 /// Gain by RTT, a series per recovery.

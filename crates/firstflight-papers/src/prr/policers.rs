@@ -1,10 +1,10 @@
-//! Row 5.3: what the bounds of PRR lose on policed paths, and how many round trips they need to repair it.
+//! What the bounds of PRR lose on policed paths, and how many round trips they need to repair it.
 
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::lab::{Grid, grid};
-use crate::sample::{Interval, bootstrap, sum};
+use crate::sample::{bootstrap, sum};
 use crate::servers::{Counted, FILE, Knobs, Server, Service, serve, total};
-use crate::{Accept, Effort, Gate, Measured, Published, Row};
+use crate::{Effort, Measured, Source, Values};
 use firstflight::Nanos;
 use firstflight_lab::error::Bad;
 use firstflight_lab::scenario::{Scenario, hosts_of_tcp};
@@ -25,8 +25,6 @@ const ARMS: &[&str] = &[
 const NAMES: &[&str] = &["CRB", "9937", "SSRB", "UB"];
 /// Of these the first ones are gated.
 const BOUNDS: usize = NAMES.len();
-const ASSUMED: &[&str] = &["linux26", "policed-bulk"];
-const ASSUMED_VIDEO: &[&str] = &["linux26", "W-VIDEO", "P-IN"];
 
 /// One transfer through a policer.
 #[derive(Clone, Copy)]
@@ -95,14 +93,13 @@ impl Bulk {
     }
 }
 
-pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
+pub fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
     let bulk = Bulk::run(effort)?;
-    let mut rows = order(&bulk);
-    rows.extend(best_cell(&bulk));
-    rows.extend(rounds(&bulk));
-    let mut rows: Vec<Row> = rows.into_iter().map(|row| row.assuming(ASSUMED)).collect();
-    rows.extend(video(effort)?.into_iter().map(|row| row.assuming(ASSUMED_VIDEO)));
-    Ok(Measured { rows, figures: vec![picture(&bulk)], ..Measured::default() })
+    let mut values = order(&bulk, source);
+    values.extend(best_cell(&bulk, source));
+    values.extend(rounds(&bulk));
+    values.extend(video(effort)?);
+    Ok(Measured { values, figures: vec![picture(&bulk)], ..Measured::default() })
 }
 
 fn picture(bulk: &Bulk) -> Figure {
@@ -116,61 +113,61 @@ fn picture(bulk: &Bulk) -> Figure {
         .with(series)
 }
 
-/// A row that an order with ties allowed gives: broken only if the whole interval lies on the wrong side.
-fn at_most_one(measure: String, ratio: Interval) -> Row {
-    Row::gated("5.3", Gate::Direction, measure, ratio, " x", Accept::NotAbove(1.0))
+/// Neighbours in the claimed order of the bounds.
+const PAIRS: [(usize, usize); 3] = [(0, 1), (1, 2), (2, 3)];
+
+/// "CRB_over_9937".
+fn pair(low: usize, high: usize) -> String {
+    format!("{}_over_{}", NAMES[low], NAMES[high])
 }
 
-fn order(bulk: &Bulk) -> Vec<Row> {
-    let mut rows: Vec<Row> = [(0, 1), (1, 2), (2, 3)]
-        .map(|(low, high)| {
-            let ratio = bootstrap(bulk.seeds, |units| bulk.pooled(low, units) / bulk.pooled(high, units));
-            at_most_one(format!("mean loss over all cells, {} over {}", NAMES[low], NAMES[high]), ratio)
-        })
-        .into();
+fn order(bulk: &Bulk, source: &Source) -> Values {
+    let mut values = Values::default();
+    for (low, high) in PAIRS {
+        let ratio = bootstrap(bulk.seeds, |units| bulk.pooled(low, units) / bulk.pooled(high, units));
+        values.number(format!("bulk.{}", pair(low, high)), ratio);
+    }
     let pooled = [
         ("no second cut for a lost repeat (gated)".to_owned(), bulk.told(0..BOUNDS)),
         ("a lost repeat cuts again".to_owned(), bulk.told(BOUNDS..2 * BOUNDS)),
     ];
-    rows[0].sweep = Row::told("5.3", "", "").sweep(pooled).sweep;
-    if rows.iter().any(|row| !row.holds()) {
-        let all = bulk.all();
-        let by_cell = bulk.cases.iter().enumerate().map(|(cell, case)| {
-            let told: Vec<String> = (0..BOUNDS).map(|arm| format!("{} {:.2}", NAMES[arm], 100.0 * bulk.loss(cell, arm, &all))).collect();
-            (case.clone(), format!("{} % lost", told.join(", ")))
-        });
-        let points: Vec<(String, String)> = by_cell.collect();
-        for row in rows.iter_mut().filter(|row| !row.holds()) {
-            row.sweep.extend(Row::told("5.3", "", "").sweep(points.clone()).sweep);
-        }
+    for value in values.named_mut("bulk.CRB_over_9937") {
+        value.sweep(pooled.clone());
     }
-    rows
+    let all = bulk.all();
+    let by_cell = |(cell, case): (usize, &String)| {
+        let told: Vec<String> = (0..BOUNDS).map(|arm| format!("{} {:.2}", NAMES[arm], 100.0 * bulk.loss(cell, arm, &all))).collect();
+        (case.clone(), format!("{} % lost", told.join(", ")))
+    };
+    for value in values.iter_mut().filter(|value| !source.holds(value)) {
+        value.sweep(bulk.cases.iter().enumerate().map(by_cell));
+    }
+    values
 }
 
-fn best_cell(bulk: &Bulk) -> Option<Row> {
+fn best_cell(bulk: &Bulk, source: &Source) -> Values {
+    let mut values = Values::default();
     let change = |cell: usize| bootstrap(bulk.seeds, |units| 100.0 * (bulk.loss(cell, 0, units) / bulk.loss(cell, 2, units) - 1.0));
-    let (cell, best) = (0..bulk.cases.len()).map(|cell| (cell, change(cell))).min_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate))?;
+    let cells = (0..bulk.cases.len()).map(|cell| (cell, change(cell)));
+    let Some((cell, best)) = cells.min_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate)) else { return values };
     let all = bulk.all();
     let again = |cell: usize| 100.0 * (bulk.loss(cell, BOUNDS, &all) / bulk.loss(cell, BOUNDS + 2, &all) - 1.0);
     let each =
         bulk.cases.iter().enumerate().map(|(cell, case)| {
             (case.clone(), format!("{:+.1} %; if a lost repeat cuts again {:+.1} %", change(cell).estimate, again(cell)))
         });
-    let row = Row::gated("5.3", Gate::Band, "loss, CRB over SSRB less 1, best cell", best, " %", Accept::Within(-35.0, -5.0));
-    let row = row.against(Published::up_to(-20.0)).case(bulk.cases[cell].clone()).sweep(each);
-    Some(if row.holds() {
-        row
-    } else {
-        row.note(
-            "without a second cut SSRB repeats into the policer for as long as the episode lasts; the published 20 % is of a kernel that \
-             cut again, which the sweep has beside it",
-        )
-    })
+    let value = values.number("bulk.best_cell", best).case(bulk.cases[cell].clone()).sweep(each);
+    if !source.holds(value) {
+        let cut = (0..bulk.cases.len()).map(again).fold(f64::INFINITY, f64::min);
+        value.note(format!("the kernel of the published 20 % cut again for a lost repeat: with that the best cell has {cut:+.1} %"));
+    }
+    values
 }
 
 /// Round trips until the last loss of the first recovery was repaired.
-fn rounds(bulk: &Bulk) -> Vec<Row> {
-    let row = |arm: usize| {
+fn rounds(bulk: &Bulk) -> Values {
+    let mut values = Values::default();
+    for (arm, name) in NAMES.iter().enumerate() {
         let seen: Vec<Vec<Option<(f64, f64)>>> =
             (0..bulk.seeds).map(|seed| (0..bulk.cases.len()).map(|cell| bulk.found.of(cell, arm)[seed].first).collect()).collect();
         let mean = |units: &[usize], read: fn(&(f64, f64)) -> f64| {
@@ -179,14 +176,13 @@ fn rounds(bulk: &Bulk) -> Vec<Row> {
         };
         let took = bootstrap(bulk.seeds, |units| mean(units, |first| first.1));
         let lost = mean(&bulk.all(), |first| first.0);
-        let measure = format!("round trips until the losses of the first recovery are repaired, {}", NAMES[arm]);
-        Row::seen("5.3", measure, took, "").note(format!("{lost:.0} segments lost on average"))
-    };
-    (0..BOUNDS).map(row).collect()
+        values.number(format!("bulk.rounds.{name}"), took).note(format!("{lost:.0} segments lost on average"));
+    }
+    values
 }
 
 /// Videos of which every one meets a policer, no other loss.
-fn video(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
+fn video(effort: &Effort<'_>) -> Result<Values, Bad> {
     let connections = effort.connections(150, 2_000);
     let knobs = Knobs { policed: 1.0, ..FILE };
     let mut served: Vec<Vec<Counted>> = Vec::new();
@@ -203,13 +199,13 @@ fn video(effort: &Effort<'_>) -> Result<Vec<Row>, Bad> {
         let share = 100.0 * total(all, |one| one.dropped) / total(all, |one| one.segments).max(1.0);
         ((*name).to_owned(), format!("{share:.2} % lost"))
     });
-    let mut rows: Vec<Row> = [(0, 1), (1, 2), (2, 3)]
-        .map(|(low, high)| {
-            let ratio = bootstrap(n, |units| lost(&served[low], units) / lost(&served[high], units));
-            at_most_one(format!("pooled loss of policed videos, {} over {}", NAMES[low], NAMES[high]), ratio)
-                .case(format!("{connections} videos, all policed"))
-        })
-        .into();
-    rows[0].sweep = Row::told("5.3", "", "").sweep(told).sweep;
-    Ok(rows)
+    let mut values = Values::default();
+    for (low, high) in PAIRS {
+        let ratio = bootstrap(n, |units| lost(&served[low], units) / lost(&served[high], units));
+        values.number(format!("policed.{}", pair(low, high)), ratio);
+    }
+    for value in values.named_mut("policed.CRB_over_9937") {
+        value.sweep(told.clone());
+    }
+    Ok(values.of_case(&format!("{connections} videos, all policed")))
 }

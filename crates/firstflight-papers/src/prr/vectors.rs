@@ -1,6 +1,6 @@
-//! Row 5.1.7: one segment lost of a flight of twenty, ACK by ACK.
+//! The rules alone: one segment lost of a flight of twenty, ACK by ACK.
 
-use crate::Row;
+use crate::Values;
 use firstflight::recovery::Cause;
 use firstflight::recovery::{Entry, Progress, Prr, Recovery, Sack, prr, sack};
 
@@ -50,33 +50,21 @@ fn silent(sends: &[u64]) -> (usize, usize) {
     (after.iter().filter(|&&sent| sent == 0).count(), longest)
 }
 
-pub fn rows() -> Vec<Row> {
+/// What each policy leaves silent, for two targets.
+pub fn values() -> Values {
     let standard = |target| silent(&sends(Sack::new(sack::Params::default()), target));
-    let mut rows = Vec::new();
+    let mut values = Values::default();
     for (target, due) in [(10, 9), (14, 5)] {
         let (silent, row) = standard(target);
-        let holds = silent == due && row == due;
-        let (ours, accepted) = (format!("{silent}, {row} in a row"), format!("{due} in a row"));
-        rows.push(Row::exact(
-            "5.1.7",
-            &format!("Standard, T = {target} of 20"),
-            "ACKs without a send after the first repeat",
-            ours,
-            accepted,
-            holds,
-        ));
+        let ours = format!("{silent}, {row} in a row");
+        values
+            .exact("vectors.silence", ours, format!("{due} in a row"), silent == due && row == due)
+            .case(format!("Standard, T = {target} of 20"));
         for (name, params) in [("SSRB", prr::Params::rfc6937(prr::Bound::Ssrb)), ("RFC 9937", prr::Params::rfc9937())] {
             let (silent, row) = self::silent(&sends(Prr::new(params), target));
-            let (ours, accepted) = (format!("{silent}, at most {row} in a row"), "at most 2 in a row".into());
-            rows.push(Row::exact(
-                "5.1.7",
-                &format!("PRR {name}, T = {target} of 20"),
-                "ACKs without a send after the first repeat",
-                ours,
-                accepted,
-                row <= 2,
-            ));
+            let ours = format!("{silent}, at most {row} in a row");
+            values.exact("vectors.silence", ours, "at most 2 in a row", row <= 2).case(format!("PRR {name}, T = {target} of 20"));
         }
     }
-    rows
+    values
 }

@@ -1,9 +1,9 @@
-//! Row 5.2: video on policed paths.
+//! Video on policed paths.
 
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::sample::{Interval, bootstrap};
 use crate::servers::{Counted, FILE, Knobs, LINUX, Server, Service, calibrate, serve, total};
-use crate::{Accept, Effort, Gate, Measured, Published, Row};
+use crate::{Effort, Measured, Source, Values};
 use firstflight_lab::error::Bad;
 
 const SERVERS: [(&str, Server); 3] = [
@@ -17,7 +17,6 @@ const PRR: usize = 2;
 const BASE: Knobs = FILE;
 /// How to read the pictures of what was fitted.
 const FITTED: &str = "Video in India. The Standard arm was fitted to its published value; the other two are predictions.";
-const ASSUMED: &[&str] = &["linux26", "arms", "W-VIDEO", "P-IN", "fit-video"];
 /// Published for Standard, percent: the targets of the fit.
 const REPEATED: f64 = 6.6;
 const LOST_AGAIN: f64 = 16.4;
@@ -91,7 +90,7 @@ fn fit(effort: &Effort<'_>) -> Result<(Knobs, String, Vec<Knobs>), Bad> {
     Ok((knobs, told, tried))
 }
 
-pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
+pub fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
     let (knobs, fit, tried) = fit(effort)?;
     let connections = effort.connections(400, 6_000);
     let served = run(effort, knobs, connections)?;
@@ -100,67 +99,20 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
         (0..SERVERS.len()).map(one).collect()
     };
     let (linux, standard, prr) = (&served[HALVING], &served[STANDARD], &served[PRR]);
-    let mut rows = Vec::new();
-    for (id, name, share, published, bands) in [
-        ("5.2 M5", "repeats of all segments", M5, [5.0, 6.6, 5.6], [(1.02, 1.3), (1.05, 1.4)]),
-        ("5.2 M6", "lost repeats of all repeats", M6, [2.4, 16.4, 4.8], [(1.1, 4.0), (1.7, f64::INFINITY)]),
-    ] {
-        for ((ours, base, words, theirs), band) in
-            [(prr, linux, "PRR over Linux", (PRR, HALVING)), (standard, prr, "Standard over PRR", (STANDARD, PRR))].into_iter().zip(bands)
-        {
-            let (measure, ratio) = (format!("{name}, {words}"), share.ratio(ours, base));
-            let stated = Published::ratio(published[theirs.0] / published[theirs.1]);
-            rows.push(
-                Row::gated(id, Gate::Direction, measure.clone(), ratio, " x", Accept::Above(1.0))
-                    .against(stated)
-                    .sweep(cells(share, published)),
-            );
-            rows.push(Row::gated(
-                id,
-                Gate::Band,
-                measure,
-                ratio,
-                " x",
-                if band.1.is_finite() { Accept::Within(band.0, band.1) } else { Accept::AtLeast(band.0) },
-            ));
+    let mut values = Values::default();
+    for (name, share, published) in [("m5", M5, [5.0, 6.6, 5.6]), ("m6", M6, [2.4, 16.4, 4.8])] {
+        for (ours, base, which) in [(prr, linux, "prr_over_linux"), (standard, prr, "standard_over_prr")] {
+            values.number(format!("video.{name}.{which}"), share.ratio(ours, base)).sweep(cells(share, published));
         }
     }
     let others = M7.of(standard).max(M7.of(prr));
-    rows.push(
-        Row::gated("5.2 M7", Gate::Band, "slow start after recovery, Linux", M7.interval(linux), " %", Accept::AtLeast(30.0))
-            .against(Published::level(56.0))
-            .sweep(cells(M7, [56.0, 1.0, 0.0])),
-    );
-    rows.push(Row::gated(
-        "5.2 M7",
-        Gate::Direction,
-        "slow start after recovery, Linux over ten times the larger of the others",
-        M7.of(linux) / (10.0 * others).max(0.01),
-        " x",
-        Accept::Above(1.0),
-    ));
-    for (name, all) in [("Standard", standard), ("PRR", prr)] {
-        rows.push(Row::gated(
-            "5.2 M7",
-            Gate::Direction,
-            format!("slow start after recovery, {name}"),
-            M7.interval(all),
-            " %",
-            Accept::AtMost(3.0),
-        ));
-    }
-    rows[0].note = fit;
-    let broken = |row: &Row| row.id == "5.2 M5" && row.gate == Gate::Direction && !row.holds();
-    if rows.iter().any(broken) {
-        let points = by_share(effort, &tried)?;
-        for row in rows.iter_mut().filter(|row| broken(row)) {
-            row.sweep.extend(Row::told("5.2 M5", "", "").sweep(points.clone()).sweep);
-            let words = "the share of policed paths and how rate halving ends move it (sweep)";
-            row.note = if row.note.is_empty() { words.into() } else { format!("{}; {words}", row.note) };
-        }
-    }
-    rows.extend(control(effort, knobs)?);
-    rows.extend(three_segments(effort, knobs)?);
+    values.number("video.m7.linux", M7.interval(linux)).sweep(cells(M7, [56.0, 1.0, 0.0]));
+    values.number("video.m7.linux_over_others", M7.of(linux) / (10.0 * others).max(0.01));
+    values.number("video.m7.standard", M7.interval(standard));
+    values.number("video.m7.prr", M7.interval(prr));
+    explain(effort, source, &mut values, &fit, &tried)?;
+    values.extend(control(effort, knobs)?);
+    values.extend(three_segments(effort, knobs)?);
     let figures = [
         ("Segments that are repeats", "5.2 M5", M5, [5.0, 6.6, 5.6], FITTED),
         ("Repeats that are lost again", "5.2 M6", M6, [2.4, 16.4, 4.8], FITTED),
@@ -172,36 +124,67 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
         let names = SERVERS.iter().enumerate().map(|(arm, (name, _))| (arm as f64, (*name).to_owned()));
         Figure::new(name, &[id], Shape::Rows, axis("%").from_zero(), axis("").named(names)).how(how).with([ours, theirs])
     });
-    Ok(Measured { rows: rows.into_iter().map(|row| row.assuming(ASSUMED)).collect(), figures: figures.into(), ..Measured::default() })
+    Ok(Measured { values, figures: figures.into(), ..Measured::default() })
+}
+
+/// Says what was fitted, and what other shares of policed paths give where a direction of the repeats is not seen.
+fn explain(effort: &Effort<'_>, source: &Source, values: &mut Values, fit: &str, tried: &[Knobs]) -> Result<(), Bad> {
+    for value in values.named_mut("video.m5.prr_over_linux") {
+        value.note(fit);
+    }
+    let broken = |name: &str, values: &Values| values.iter().any(|value| value.name == name && !source.shows(value));
+    let names = ["video.m5.prr_over_linux", "video.m5.standard_over_prr"].map(|name| (name, broken(name, values)));
+    if names.iter().all(|(_, broken)| !broken) {
+        return Ok(());
+    }
+    let points = by_share(effort, tried)?;
+    for (arm, (name, _)) in names.into_iter().enumerate().filter(|(_, (_, broken))| *broken) {
+        let ratios = points.iter().filter_map(|point| point.ratios[arm]);
+        let (low, high) = ratios.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), one| (low.min(one), high.max(one)));
+        for value in values.named_mut(name) {
+            value.note(format!("{low:.3} to {high:.3} x with other shares of policed paths and other ends of rate halving (sweep)"));
+            value.sweep(points.iter().map(|point| (point.setting.clone(), point.told.clone())));
+        }
+    }
+    Ok(())
 }
 
 /// The second run with an initial window of three segments.
-fn three_segments(effort: &Effort<'_>, knobs: Knobs) -> Result<Vec<Row>, Bad> {
+fn three_segments(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Bad> {
     let connections = effort.connections(150, 2_000);
     effort.tell("prr: video, initial window 3");
     let serve = |arm| serve(Service::Video, knobs, Server::linux26(arm), connections);
     let linux = serve("slowstart/cubic/halving@(iw=3)")?;
     let standard = serve("slowstart/cubic/sack(lost=ignore)@(iw=3)")?;
     let prr = serve("slowstart/cubic/prr(mode=ssrb,lost=ignore)@(iw=3)")?;
-    let row = |id, measure, share: Share| {
+    let mut values = Values::default();
+    for (name, share) in [("m5", M5), ("m6", M6), ("m7", M7)] {
         let told = format!("Linux {:.2} %, Standard {:.2} %, PRR {:.2} %", share.of(&linux), share.of(&standard), share.of(&prr));
-        Row::told(id, measure, told).case("second run: IW 3")
-    };
-    Ok(vec![
-        row("5.2 M5", "repeats of all segments", M5),
-        row("5.2 M6", "lost repeats of all repeats", M6),
-        row("5.2 M7", "slow start after recovery", M7),
-    ])
+        values.words(format!("video3.{name}"), told);
+    }
+    Ok(values.of_case("second run: IW 3"))
+}
+
+/// The repeats under one share of policed paths or end of rate halving.
+struct Shared {
+    setting: String,
+    told: String,
+    /// PRR over Linux, Standard over PRR.
+    ratios: [Option<f64>; 2],
 }
 
 /// The ratios of M5 for other shares of policed paths, the loss fitted for each.
-fn by_share(effort: &Effort<'_>, tried: &[Knobs]) -> Result<Vec<(String, String)>, Bad> {
+fn by_share(effort: &Effort<'_>, tried: &[Knobs]) -> Result<Vec<Shared>, Bad> {
     let mut points = Vec::new();
     for &knobs in tried {
         let served = run(effort, knobs, effort.connections(150, 1_000))?;
         let m5 = |a: usize, b: usize| M5.ratio(&served[a], &served[b]).estimate;
-        let told = format!("PRR over Linux {:.3} x, Standard over PRR {:.3} x", m5(PRR, HALVING), m5(STANDARD, PRR));
-        points.push((format!("{:.0} % policed, burst probability {:.2e}", knobs.policed * 100.0, knobs.g), told));
+        let (to_linux, to_prr) = (m5(PRR, HALVING), m5(STANDARD, PRR));
+        points.push(Shared {
+            setting: format!("{:.0} % policed, burst probability {:.2e}", knobs.policed * 100.0, knobs.g),
+            told: format!("PRR over Linux {to_linux:.3} x, Standard over PRR {to_prr:.3} x"),
+            ratios: [Some(to_linux), Some(to_prr)],
+        });
     }
     let last = tried.get(tried.len() / 2).copied().unwrap_or(BASE);
     let connections = effort.connections(150, 1_000);
@@ -212,10 +195,12 @@ fn by_share(effort: &Effort<'_>, tried: &[Knobs]) -> Result<Vec<(String, String)
         ("no moderation", "slowstart/cubic/halving(moderation=off)"),
     ] {
         let linux = serve(Service::Video, last, Server::linux26(arm), connections)?;
-        points.push((
-            format!("{name}, {:.0} % policed", last.policed * 100.0),
-            format!("PRR over Linux {:.3} x", M5.ratio(&prr, &linux).estimate),
-        ));
+        let ratio = M5.ratio(&prr, &linux).estimate;
+        points.push(Shared {
+            setting: format!("{name}, {:.0} % policed", last.policed * 100.0),
+            told: format!("PRR over Linux {ratio:.3} x"),
+            ratios: [Some(ratio), None],
+        });
     }
     Ok(points)
 }
@@ -229,7 +214,7 @@ fn run(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result<Vec<Vec<Co
 }
 
 /// Independent loss of the same rate of repeats, deep queues, no policer: nothing may be left of the differences in M6.
-fn control(effort: &Effort<'_>, knobs: Knobs) -> Result<Vec<Row>, Bad> {
+fn control(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Bad> {
     let connections = effort.connections(200, 2_000);
     let flat = Knobs { independent: true, ..knobs };
     let fitted = effort.connections(100, 400);
@@ -241,6 +226,7 @@ fn control(effort: &Effort<'_>, knobs: Knobs) -> Result<Vec<Row>, Bad> {
     let (low, high) = again.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), &one| (low.min(one), high.max(one)));
     let told = (0..SERVERS.len())
         .map(|arm| (SERVERS[arm].0.to_owned(), format!("{:.2} % lost again, {:.2} % repeated", M6.of(&served[arm]), M5.of(&served[arm]))));
-    let measure = "lost repeats of all repeats, largest over smallest of the three arms";
-    Ok(vec![Row::gated("5.2 control", Gate::Direction, measure, high / low, " x", Accept::AtMost(1.2)).sweep(told)])
+    let mut values = Values::default();
+    values.number("video.control", high / low).sweep(told);
+    Ok(values)
 }

@@ -1,9 +1,9 @@
-//! Rows 5.1.1 to 5.1.6: responses of a web server.
+//! Responses of a web server.
 
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::sample::{Interval, bootstrap};
 use crate::servers::{Counted, FILE, Knobs, LINUX, Server, Service, fit_web, fit_web_from, serve, total};
-use crate::{Accept, Effort, Gate, Measured, Published, Row};
+use crate::{Effort, Measured, Source, Try, Values};
 use firstflight_lab::error::Bad;
 
 const SERVERS: [(&str, Server); 6] = [
@@ -19,7 +19,6 @@ const STANDARD: usize = 1;
 const SSRB: usize = 2;
 /// Connections of which one resample counts as one: resampling single ones a thousand times over would cost more than it tells.
 const BLOCK: usize = 20;
-const ASSUMED: &[&str] = &["linux26", "arms", "W-WEB", "P-US", "fit-web"];
 
 /// The latency of responses that were hit: sum and number, by blocks of connections.
 fn hits(all: &[Counted], bytes: (u64, u64)) -> Vec<(f64, f64)> {
@@ -52,7 +51,7 @@ fn ratio(ours: &[Counted], base: &[Counted], read: fn(&Counted) -> f64) -> Inter
     bootstrap(a.len(), |units| units.iter().map(|&i| a[i]).sum::<f64>() / units.iter().map(|&i| b[i]).sum::<f64>())
 }
 
-pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
+pub fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
     let connections = effort.connections(16_000, 60_000);
     effort.tell("prr: fitting the loss of web paths");
     let (knobs, residual) = fit_web(connections / 2)?;
@@ -65,41 +64,57 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
         "fitted: burst probability {:.2e} per packet, residual {residual:+.2} points of 6.1 % hit; {connections} connections",
         knobs.g
     );
-    let mut rows = latency(&served, &fit);
-    if let Some(row) = rows.iter_mut().find(|row| row.id == "5.1.2" && !row.holds()) {
-        let points = other_paths(effort, connections / 4)?;
-        row.sweep.extend(Row::told("5.1.2", "", "").sweep(points).sweep);
-        row.note =
-            "the sizes of the responses and the lengths of the loss bursts decide: most hit responses are too short for the policy to act \
-                    before the timeout does"
-                .into();
+    let mut values = latency(&served, &fit);
+    // The sweep explains the first of them that does not come out.
+    if let Some(value) = values.iter_mut().find(|value| value.name.starts_with("web.latency") && !source.holds(value)) {
+        value.tried(&other_paths(effort, source, connections / 4)?);
     }
-    rows.extend(counts(&served));
-    rows[0].sweep = Row::told("5.1.1", "", "").sweep(pipe_under(effort)?).sweep;
-    if !rows[0].holds() {
-        rows[0].note += "; the shape of the loss bursts does not move it, so it cannot be fitted by that; the sizes of the responses do: larger ones \
-                         have more in flight when a loss is seen (sweep)";
+    values.extend(counts(&served));
+    let under = pipe_under(effort)?;
+    for value in values.named_mut("web.below") {
+        if !source.holds(value) {
+            value.note(ranges(&under));
+        }
+        value.sweep(under.iter().map(|one| (one.name.clone(), format!("{:.1} % with rate halving (published 45 % with PRR)", one.share))));
     }
-    rows.extend(exit_windows(&served));
-    rows.extend(three_segments(effort, knobs, connections / 2)?);
-    let rows = rows.into_iter().map(|row| row.assuming(ASSUMED)).collect();
-    Ok(Measured { rows, figures: vec![by_size(&served)], ..Measured::default() })
+    values.extend(exit_windows(&served));
+    values.extend(three_segments(effort, knobs, connections / 2)?);
+    Ok(Measured { values, figures: vec![by_size(&served)], ..Measured::default() })
+}
+
+/// Recoveries of the Linux arm that start with no more in flight than the threshold allows, under one shape of loss or size.
+struct Under {
+    name: String,
+    /// The loss bursts are other ones; else the sizes of the responses.
+    bursts: bool,
+    /// Percent.
+    share: f64,
+}
+
+/// What bursts move and what sizes move.
+fn ranges(all: &[Under]) -> String {
+    let range = |bursts: bool| {
+        let shares = all.iter().filter(|one| one.bursts == bursts).map(|one| one.share);
+        let (low, high) = shares.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), share| (low.min(share), high.max(share)));
+        format!("{low:.1} to {high:.1} %")
+    };
+    format!("with rate halving, other loss bursts give {}, other sizes of the responses {} (sweep)", range(true), range(false))
 }
 
 /// How many recoveries of the Linux arm start with no more in flight than the threshold allows, under other shapes of the loss bursts and
 /// other sizes of the responses, the frequency of bursts fitted anew for each.
-fn pipe_under(effort: &Effort<'_>) -> Result<Vec<(String, String)>, Bad> {
+fn pipe_under(effort: &Effort<'_>) -> Result<Vec<Under>, Bad> {
     let connections = effort.connections(2_000, 8_000);
     let bursts = [(1.0, 1.0), (2.0, 1.0), (2.0, 0.7), (3.0, 0.5), (6.0, 0.5), (10.0, 0.3)]
-        .map(|(packets, h)| (format!("bursts of {packets} packets, loss {h}"), Knobs { bursts: Some((packets, h)), ..FILE }));
-    let sizes = [3.0, 10.0, 30.0].map(|factor| (format!("responses x {factor}"), Knobs { sizes: Some(factor), ..FILE }));
+        .map(|(packets, h)| (true, format!("bursts of {packets} packets, loss {h}"), Knobs { bursts: Some((packets, h)), ..FILE }));
+    let sizes = [3.0, 10.0, 30.0].map(|factor| (false, format!("responses x {factor}"), Knobs { sizes: Some(factor), ..FILE }));
     let mut points = Vec::new();
-    for (name, base) in bursts.into_iter().chain(sizes) {
+    for (bursts, name, base) in bursts.into_iter().chain(sizes) {
         effort.tell(&format!("prr: web paths with {name}"));
         let (knobs, _) = fit_web_from(base, connections)?;
         let linux = serve(Service::Web, knobs, LINUX, connections)?;
         let share = 100.0 * total(&linux, |one| one.below) / total(&linux, |one| one.recoveries).max(1.0);
-        points.push((name, format!("{share:.1} % with rate halving (published 45 % with PRR)")));
+        points.push(Under { name, bursts, share });
     }
     Ok(points)
 }
@@ -129,8 +144,8 @@ fn by_size(served: &[Vec<Counted>]) -> Figure {
     .band("published, PRR", -10.0, -3.0)
 }
 
-/// Row 5.1.5: windows at the end of the first recovery of each connection, whose losses are the same under every arm.
-fn exit_windows(served: &[Vec<Counted>]) -> Vec<Row> {
+/// Windows at the end of the first recovery of each connection, whose losses are the same under every arm.
+fn exit_windows(served: &[Vec<Counted>]) -> Values {
     const CRB: usize = 3;
     const UB: usize = 4;
     let distance = |a: usize, b: usize| -> Interval {
@@ -140,25 +155,19 @@ fn exit_windows(served: &[Vec<Counted>]) -> Vec<Row> {
             100.0 * apart / all
         })
     };
-    let mut rows = Vec::new();
-    for (arm, name, near, far) in [(UB, "UB", STANDARD, HALVING), (CRB, "CRB", HALVING, STANDARD)] {
+    let mut values = Values::default();
+    for (arm, name, near, far) in [(UB, "ub", STANDARD, HALVING), (CRB, "crb", HALVING, STANDARD)] {
         let (own, other) = (distance(arm, near), distance(arm, far));
-        let measure = format!("windows at the end of recovery: distance of {name} to {} over that to {}", SERVERS[near].0, SERVERS[far].0);
-        let ratio = own.estimate / other.estimate.max(1e-9);
-        rows.push(
-            Row::gated("5.1.5", Gate::Band, measure, ratio, " x", Accept::AtMost(1.0))
-                .note(format!(
-                    "mean absolute difference {:.1} % of the window to {}, {:.1} % to {}, over the first recovery of each connection; every \
-                     bound of PRR ends at the threshold by its own rule, so the windows of CRB and UB differ only through what happens before",
-                    own.estimate, SERVERS[near].0, other.estimate, SERVERS[far].0
-                )),
-        );
+        values.number(format!("web.exit.{name}"), own.estimate / other.estimate.max(1e-9)).note(format!(
+            "mean absolute difference {:.1} % of the window to {}, {:.1} % to {}, over the first recovery of each connection",
+            own.estimate, SERVERS[near].0, other.estimate, SERVERS[far].0
+        ));
     }
-    rows
+    values
 }
 
 /// The second run with an initial window of three segments: the same numbers without gates.
-fn three_segments(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result<Vec<Row>, Bad> {
+fn three_segments(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result<Values, Bad> {
     let arms =
         ["slowstart/cubic/halving@(iw=3)", "slowstart/cubic/sack(lost=ignore)@(iw=3)", "slowstart/cubic/prr(mode=ssrb,lost=ignore)@(iw=3)"];
     effort.tell("prr: web paths, initial window 3");
@@ -167,23 +176,17 @@ fn three_segments(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result
     let (linux, standard, prr) = (linux?, standard?, prr?);
     let percent = |a: &[Counted], b: &[Counted], read: fn(&Counted) -> f64| ratio(a, b, read).map(|ratio| 100.0 * (ratio - 1.0));
     let (below, of) = (total(&prr, |one| one.below), total(&prr, |one| one.recoveries));
-    let rows = [
-        Row::seen("5.1.1", "recoveries that start with pipe <= ssthresh, PRR", 100.0 * below / of.max(1.0), " %"),
-        Row::seen(
-            "5.1.2",
-            "mean latency of hit responses (to the last byte acknowledged), PRR over Linux less 1",
-            change(&prr, &linux, (0, u64::MAX)),
-            " %",
-        ),
-        Row::seen("5.1.3", "lost repeats, Standard over SSRB less 1", percent(&standard, &prr, |one| one.lost_repeats), " %"),
-        Row::seen("5.1.4", "timeouts, Standard over SSRB less 1", percent(&standard, &prr, |one| one.rtos), " %"),
-        Row::seen("5.1.4", "timeouts, rate halving over SSRB less 1", percent(&linux, &prr, |one| one.rtos), " %"),
-    ];
-    Ok(rows.into_iter().map(|row| row.case("second run: IW 3")).collect())
+    let mut values = Values::default();
+    values.number("web3.below", 100.0 * below / of.max(1.0));
+    values.number("web3.latency", change(&prr, &linux, (0, u64::MAX)));
+    values.number("web3.lost_repeats", percent(&standard, &prr, |one| one.lost_repeats));
+    values.number("web3.timeouts.standard", percent(&standard, &prr, |one| one.rtos));
+    values.number("web3.timeouts.halving", percent(&linux, &prr, |one| one.rtos));
+    Ok(values.of_case("second run: IW 3"))
 }
 
-/// Row 5.1.2 on other paths and with other first windows, the loss fitted anew for each.
-fn other_paths(effort: &Effort<'_>, connections: u32) -> Result<Vec<(String, String)>, Bad> {
+/// The latency on other paths and with other first windows, the loss fitted anew for each.
+fn other_paths(effort: &Effort<'_>, source: &Source, connections: u32) -> Result<Vec<Try>, Bad> {
     let other = |packets, h| Knobs { bursts: Some((packets, h)), ..FILE };
     let three = |arm| Server::linux26(arm);
     let mut points = Vec::new();
@@ -202,78 +205,65 @@ fn other_paths(effort: &Effort<'_>, connections: u32) -> Result<Vec<(String, Str
         let all = change(&prr, &linux, (0, u64::MAX));
         let large = change(&prr, &linux, (50_000, u64::MAX));
         let percent = |read: fn(&Counted) -> f64| 100.0 * (ratio(&prr, &linux, read).estimate - 1.0);
-        points.push((
-            name.to_owned(),
-            format!(
-                "{:+.2} % [{:+.2}, {:+.2}], above 50 kB {:+.2} %; timeouts {:+.2} %, recoveries cut short by one {:+.1} %",
-                all.estimate,
-                all.low,
-                all.high,
-                large.estimate,
-                percent(|one| one.rtos),
-                percent(|one| one.timed_out)
-            ),
-        ));
+        let mut tried = Values::default();
+        let flips = source.holds(tried.number("web.latency", all));
+        let ours = format!(
+            "{:+.2} % [{:+.2}, {:+.2}], above 50 kB {:+.2} %; timeouts {:+.2} %, recoveries cut short by one {:+.1} %",
+            all.estimate,
+            all.low,
+            all.high,
+            large.estimate,
+            percent(|one| one.rtos),
+            percent(|one| one.timed_out)
+        );
+        points.push(Try { setting: name.to_owned(), ours, flips });
     }
     Ok(points)
 }
 
-fn latency(served: &[Vec<Counted>], fit: &str) -> Vec<Row> {
+fn latency(served: &[Vec<Counted>], fit: &str) -> Values {
     let (linux, ssrb) = (&served[HALVING], &served[SSRB]);
     let (below, of) = (blocks(ssrb, |one| one.below), blocks(ssrb, |one| one.recoveries));
     let share =
         bootstrap(of.len(), |units| 100.0 * units.iter().map(|&i| below[i]).sum::<f64>() / units.iter().map(|&i| of[i]).sum::<f64>());
     let all = change(ssrb, linux, (0, u64::MAX));
-    let measure = "mean latency of hit responses (to the last byte acknowledged), PRR over Linux less 1";
-    let mut rows = vec![
-        Row::gated("5.1.1", Gate::Band, "recoveries that start with pipe <= ssthresh, PRR", share, " %", Accept::Within(40.0, 50.0))
-            .note(fit),
-        Row::gated("5.1.2", Gate::Direction, measure, all, " %", Accept::Below(0.0)),
-        Row::gated("5.1.2", Gate::Band, measure, all, " %", Accept::Within(-15.0, -1.0)),
-    ];
-    for bin in BINS {
-        rows.push(Row::gated("5.1.2", Gate::Band, measure, change(ssrb, linux, bin), " %", Accept::Below(0.0)).case(bin_name(bin)));
-    }
     let points =
         (1..SERVERS.len()).map(|arm| (SERVERS[arm].0.to_owned(), format!("{:+.2} %", change(&served[arm], linux, (0, u64::MAX)).estimate)));
-    rows[1].sweep = Row::told("5.1.2", "", "").sweep(points).sweep;
-    rows
+    let mut values = Values::default();
+    values.number("web.below", share).note(fit);
+    values.number("web.latency", all).sweep(points);
+    for bin in BINS {
+        values.number("web.latency.bin", change(ssrb, linux, bin)).case(bin_name(bin));
+    }
+    values
 }
 
-fn counts(served: &[Vec<Counted>]) -> Vec<Row> {
+fn counts(served: &[Vec<Counted>]) -> Values {
     let ssrb = &served[SSRB];
     let percent = |arm: usize, read: fn(&Counted) -> f64| ratio(&served[arm], ssrb, read).map(|ratio| 100.0 * (ratio - 1.0));
     let lost = percent(STANDARD, |one| one.lost_repeats);
-    let mut rows = vec![
-        Row::gated("5.1.3", Gate::Band, "lost repeats, Standard over SSRB less 1", lost, " %", Accept::Above(0.0)),
-        Row::gated("5.1.3", Gate::Band, "lost repeats, Standard over SSRB less 1", lost, " %", Accept::Within(5.0, 80.0))
-            .against(Published::change(29.0)),
-    ];
+    let mut values = Values::default();
+    values.number("web.lost_repeats", lost);
     let timeouts = total(ssrb, |one| one.rtos);
-    for (arm, name, stated) in [(STANDARD, "Standard", 2.6), (HALVING, "rate halving", 5.0)] {
-        let (measure, more) = (format!("timeouts, {name} over SSRB less 1"), percent(arm, |one| one.rtos));
-        rows.push(if timeouts < 2_000.0 {
-            Row::seen("5.1.4", measure, more, " %").note(format!("{timeouts:.0} timeouts with SSRB: too few to gate"))
+    for (arm, name) in [(STANDARD, "standard"), (HALVING, "halving")] {
+        let more = percent(arm, |one| one.rtos);
+        if timeouts < 2_000.0 {
+            values.number(format!("web.timeouts.{name}.few"), more).note(format!("{timeouts:.0} timeouts with SSRB: too few to gate"));
         } else {
-            Row::gated("5.1.4", Gate::Band, measure, more, " %", Accept::Above(0.0)).against(Published::change(stated))
-        });
+            values.number(format!("web.timeouts.{name}"), more);
+        }
     }
     let mean = |arm: usize| total(&served[arm], |one| one.recovering_ms) / total(&served[arm], |one| one.recoveries);
     let told = (0..SERVERS.len()).map(|arm| (SERVERS[arm].0.to_owned(), format!("{:.1} ms", mean(arm))));
     let least = (0..SERVERS.len()).filter(|&arm| arm != SSRB && SERVERS[arm].0 != "PRR 9937").map(mean).fold(f64::INFINITY, f64::min);
-    let measure = "mean time in recovery, SSRB over the least of Linux, Standard, CRB and UB";
-    rows.push(Row::gated("5.1.5", Gate::Band, measure, mean(SSRB) / least, " x", Accept::AtMost(1.0)).sweep(told));
-    for (arm, name) in [(HALVING, "Linux"), (STANDARD, "Standard")] {
+    values.number("web.recovering", mean(SSRB) / least).sweep(told);
+    for (arm, name) in [(HALVING, "linux"), (STANDARD, "standard")] {
         let of = |arm: usize| total(&served[arm], |one| one.timed_out);
-        let measure = format!("recoveries cut short by a timeout, PRR over {name}");
         let note = format!("{:.0} and {:.0}", of(SSRB), of(arm));
-        rows.push(
-            Row::gated("5.1.6", Gate::Band, measure, ratio(ssrb, &served[arm], |one| one.timed_out), " x", Accept::Below(1.0)).note(note),
-        );
+        values.number(format!("web.timed_out.{name}"), ratio(ssrb, &served[arm], |one| one.timed_out)).note(note);
     }
-    rows.push(
-        Row::told("5.1.6", "convergence to ssthresh (P10 to P12 of our specification)", "property tests of the core, on any history")
-            .note("not measured here: `recovery_properties` in the crate `firstflight` fails if it does not hold"),
-    );
-    rows
+    values
+        .words("core.convergence", "property tests of the core, on any history")
+        .note("not measured here: `recovery_properties` in the crate `firstflight` fails if it does not hold");
+    values
 }

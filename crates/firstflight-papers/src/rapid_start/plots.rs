@@ -1,11 +1,10 @@
-//! Rows 2.1.1 to 2.1.13: the claims of the Rapid Start slides (IETF 125) about their plots, measured on the plotted path: 100 Mbit/s,
+//! The claims of the Rapid Start slides (IETF 125) about their plots, measured on the plotted path: 100 Mbit/s,
 //! 30 ms, 30 ms of queue, IW 30, three seconds, factors 0.7 and 0.5, Reno and CUBIC.
 //!
-//! U rows follow from the algebra and must hold to their tolerance; G rows are the directions the slides claim.
+//! Where the band of a value follows from the algebra of its arm, the value brings it.
 
 use super::runs::{self, FULL_BDP, FULL_RTT, Kind, RTT, Run, Runs, WINDOW_PACKET, longest_gap, ms, peak_rate, rate, sends};
-use crate::Row;
-use crate::row::Gate::{Direction, Unit};
+use crate::Values;
 use firstflight::avoidance::{AnyAvoidance, Reno, reno};
 use firstflight::controller::{Config, Controller};
 use firstflight::recovery::{AnyRecovery, Immediate, RapidRecovery};
@@ -23,21 +22,17 @@ const T_F: f64 = FULL_RTT as f64 / 1e6;
 // A pause of more than 2 ms is idleness; the pacer's own gaps are a quarter to half a millisecond.
 const PAUSE: u64 = 2_000_000;
 
-pub fn idle_share_of_first_round(all: &Runs) -> Vec<Row> {
+pub fn idle_share_of_first_round(all: &Runs) -> Values {
     // Without its jump Rapid Start sends the same first window at three windows per RTT, because it may triple: it idles two thirds.
-    [
-        (Kind::HalfCut, Direction, "slow start idles half of the first RTT", (0.4, 0.6)),
-        (Kind::NoJump, Unit, "without the jump, at gain 3, two thirds", (0.6, 0.73)),
-        (Kind::Jump, Direction, "the jump leaves no idle moment", (0.0, 0.15)),
-    ]
-    .map(|(kind, gate, statement, band)| {
+    let mut values = Values::default();
+    for (kind, name) in [(Kind::HalfCut, "baseline"), (Kind::NoJump, "no_jump"), (Kind::Jump, "jump")] {
         let run = all.before_loss(kind);
         let mut times: Vec<u64> = run.sends().into_iter().filter(|&at| at < RTT).collect();
         times.push(RTT);
         let idle: u64 = times.windows(2).map(|pair| pair[1] - pair[0]).filter(|&gap| gap > PAUSE).sum();
-        Row::band("2.1.1", gate, &run.arm, statement, idle as f64 / RTT as f64, band, " idle")
-    })
-    .into()
+        values.number(format!("idle.{name}"), idle as f64 / RTT as f64).case(&*run.arm);
+    }
+    values
 }
 
 /// Packets per second of the first flight while it is being sent: from the first packet after the pacer's initial burst to the last.
@@ -47,10 +42,11 @@ fn first_flight_rate(run: &Run) -> f64 {
     (times.len() - 3) as f64 / ((last - first) as f64 / 1e9)
 }
 
-pub fn jump_rate(all: &Runs) -> Vec<Row> {
+pub fn jump_rate(all: &Runs) -> Values {
     let ratio = first_flight_rate(all.before_loss(Kind::Jump)) / first_flight_rate(all.before_loss(Kind::HalfCut));
-    let statement = "twice the window over a full RTT is the rate of slow start";
-    vec![Row::band("2.1.2", Unit, &all.before_loss(Kind::Jump).arm, statement, ratio, (0.9, 1.1), " x baseline")]
+    let mut values = Values::default();
+    values.number("jump_rate", ratio).case(&*all.before_loss(Kind::Jump).arm);
+    values
 }
 
 /// Window bytes gained and bytes acknowledged by each ACK before the first loss, with the phase it was in.
@@ -68,120 +64,108 @@ fn growth_steps(run: &Run) -> Vec<(Phase, u64, u64, Option<u64>)> {
         .collect()
 }
 
-pub fn growth_per_acked_byte(all: &Runs) -> Vec<Row> {
-    let row = |run: &Run, statement, steps: Vec<(u64, u64)>, expected: u64| {
-        let wrong = steps.iter().filter(|(gained, acked)| *gained != expected * acked).count();
-        Row::exact(
-            "2.1.3",
-            &run.arm,
-            statement,
-            format!("{} of {} ACKs", steps.len() - wrong, steps.len()),
-            format!("all, exactly {expected} per byte"),
-            wrong == 0 && !steps.is_empty(),
-        )
-    };
-    let of_phase = |run: &Run, phase| growth_steps(run).into_iter().filter(|step| step.0 == phase).map(|step| (step.1, step.2)).collect();
-    let base = all.before_loss(Kind::HalfCut);
-    let mut rows = vec![row(base, "slow start grows by 1 byte per byte", of_phase(base, Phase::Startup), 1)];
-    for kind in RAPID {
-        let run = all.before_loss(*kind);
-        rows.push(row(run, "threefold growth is 2 bytes per byte", of_phase(run, Phase::Rapid), 2));
-        rows.push(row(run, "after build-up 1 byte per byte", of_phase(run, Phase::Startup), 1));
+pub fn growth_per_acked_byte(all: &Runs) -> Values {
+    let mut values = Values::default();
+    let mut grows = |name: &str, run: &Run, phase: Phase, expected: u64| {
+        let steps: Vec<_> = growth_steps(run).into_iter().filter(|step| step.0 == phase).collect();
+        let wrong = steps.iter().filter(|step| step.1 != expected * step.2).count();
+        let ours = format!("{} of {} ACKs", steps.len() - wrong, steps.len());
+        let holds = wrong == 0 && !steps.is_empty();
+        values.exact(name, ours, format!("all, exactly {expected} per byte"), holds).case(&*run.arm);
+        if run.kind == Kind::HalfCut || phase == Phase::Rapid {
+            return;
+        }
         // min(30 + 4, 1.1 x 30) ms; at the threshold itself growth is still threefold.
         let wrong = growth_steps(run)
             .iter()
             .filter(|step| matches!(step.0, Phase::Rapid | Phase::Startup))
             .filter(|step| (step.0 == Phase::Rapid) != step.3.is_some_and(|floor| floor <= 33_000_000))
             .count();
-        rows.push(Row::exact(
-            "2.1.3",
-            &run.arm,
-            "threefold exactly while rtt_floor <= min(rtt_min + 4 ms, 1.1 rtt_min)",
-            format!("{wrong} ACKs otherwise"),
-            "0".to_owned(),
-            wrong == 0,
-        ));
+        values.exact("growth.threshold", format!("{wrong} ACKs otherwise"), "0", wrong == 0).case(&*run.arm);
+    };
+    grows("growth.baseline", all.before_loss(Kind::HalfCut), Phase::Startup, 1);
+    for kind in RAPID {
+        let run = all.before_loss(*kind);
+        grows("growth.threefold", run, Phase::Rapid, 2);
+        grows("growth.after", run, Phase::Startup, 1);
     }
-    rows
+    values
 }
 
-pub fn window_at_first_loss(all: &Runs) -> Vec<Row> {
-    let statement = "first loss seen at 2 F (slow start), at most 3 F (Rapid Start)";
-    [(Kind::HalfCut, (1.9, 2.1)), (Kind::NoJump, (2.0, 3.05)), (Kind::Jump, (2.0, 3.05))]
-        .map(|(kind, band)| {
-            let run = all.before_loss(kind);
-            Row::band("2.1.4", Direction, &run.arm, statement, run.overshoot(), band, " F")
-        })
-        .into()
+pub fn window_at_first_loss(all: &Runs) -> Values {
+    let mut values = Values::default();
+    for (kind, name) in [(Kind::HalfCut, "baseline"), (Kind::NoJump, "rapid"), (Kind::Jump, "rapid")] {
+        let run = all.before_loss(kind);
+        values.number(format!("first_loss.{name}"), run.overshoot()).case(&*run.arm);
+    }
+    values
 }
 
-pub fn baseline_cut_and_second_recovery(all: &Runs) -> Vec<Row> {
-    let mut rows = Vec::new();
+pub fn baseline_cut_and_second_recovery(all: &Runs) -> Values {
+    let mut values = Values::default();
     for run in all.of(BASELINE) {
         let after = run.recovery().cwnd_after as f64 / FULL_BDP;
         if run.kind == Kind::HalfCut {
-            rows.push(Row::band("2.1.5", Unit, &run.arm, "slow start is cut to about F", after, (0.95, 1.05), " F"));
+            values.number("cut.half", after).case(&*run.arm);
         } else {
-            rows.push(Row::told("2.1.5", "cut by its own factor", format!("{after:.3} F")).case(&*run.arm));
+            values.words("cut.own", format!("{after:.3} F")).case(&*run.arm);
         }
         let second = run.outcome.episodes.get(1).map_or(f64::INFINITY, |second| ms(run.recovery().start, second.start));
-        rows.push(Row::band("2.1.5", Direction, &run.arm, "the second recovery follows too soon", second / T_F, (0.0, 4.0), " T_F"));
+        values.number("second_recovery", second / T_F).case(&*run.arm);
     }
-    rows
+    values
 }
 
-pub fn landing(all: &Runs) -> Vec<Row> {
-    let mut rows = Vec::new();
+pub fn landing(all: &Runs) -> Values {
+    let mut values = Values::default();
     for run in all.of(RAPID) {
         let (first, beta) = (run.recovery(), run.beta());
         let landed = first.cwnd_after as f64 / first.acked as f64;
-        let statement = "lands on beta x bytes acknowledged in recovery";
-        rows.push(Row::band("2.1.6", Unit, &run.arm, statement, landed, (beta * 0.97, beta * 1.03), " of acked"));
+        values.number("landing.acked", landed).within(beta * 0.97, beta * 1.03).case(&*run.arm);
         let of_path = first.cwnd_after as f64 / FULL_BDP;
-        rows.push(Row::band("2.1.6", Unit, &run.arm, "which is beta x F", of_path, (beta * 0.97, beta * 1.03), " F"));
-        rows.push(if run.reno {
-            let episodes = run.outcome.episodes.len() as f64;
-            Row::band("2.1.6", Direction, &run.arm, "one recovery in 3 s", episodes, (1.0, 1.0), " episodes")
+        values.number("landing.path", of_path).within(beta * 0.97, beta * 1.03).case(&*run.arm);
+        if run.reno {
+            values.number("landing.recoveries", run.outcome.episodes.len() as f64).case(&*run.arm);
         } else {
-            cubic_returns(run)
-        });
+            let (second, due) = cubic_returns(run);
+            values.number("landing.cubic", second).within(due * 0.9, due * 1.25).case(&*run.arm);
+        }
     }
-    rows
+    values
 }
 
 /// CUBIC does return to F within three seconds, and has to: after the hand-over its curve aims at W_max = 2 cwnd / beta, the window of
 /// the overshoot, and passes F long before its plateau. The claim of one recovery is one about Reno-like growth. What can be asked
-/// here is that the second one comes when the curve says and no earlier.
-fn cubic_returns(run: &Run) -> Row {
+/// here is that the second one comes when the curve says and no earlier: when it comes and when it is due, ms after the first.
+fn cubic_returns(run: &Run) -> (f64, f64) {
     let first = run.recovery();
     let packets = |bytes: f64| bytes / WINDOW_PACKET as f64;
     let (landed, path) = (packets(first.cwnd_after as f64), packets(FULL_BDP));
     let k = |from: f64| ((2.0 * landed / run.beta() - from) / 0.4).cbrt();
     let due = (k(landed) - k(path)) * 1e3;
     let second = run.outcome.episodes.get(1).map_or(f64::INFINITY, |second| ms(first.end.expect("it ended"), second.start));
-    let statement = "CUBIC: second recovery when its curve passes F";
-    Row::band("2.1.6", Direction, &run.arm, statement, second, (due * 0.9, due * 1.25), " ms after the first")
+    (second, due)
 }
 
-pub fn silence(all: &Runs) -> Vec<Row> {
-    let mut rows = Vec::new();
+pub fn silence(all: &Runs) -> Values {
+    let mut values = Values::default();
     for run in all.of(RAPID) {
         let beta = run.beta();
         let entry = run.recovery().start.0;
         let (begin, end) = longest_gap(&run.sends(), entry, entry + FULL_RTT);
         let silent = (end - begin) as f64 / 1e6;
         let limit = (1.0 - beta) * T_F + 2.0;
-        rows.push(Row::band("2.1.7", Unit, &run.arm, "silent for at most (1-beta) T_F", silent, (0.0, limit), " ms"));
+        values.number("silence.limit", silent).within(0.0, limit).case(&*run.arm);
         let u = run.overshoot() / 3.0 * (1.0 - beta);
         let due = u / (u + beta) * T_F;
-        rows.push(Row::band("2.1.7", Unit, &run.arm, "namely u/(u+beta) T_F", silent, (due - 2.0, due + 2.0), " ms"));
+        values.number("silence.due", silent).within(due - 2.0, due + 2.0).case(&*run.arm);
     }
-    rows
+    values
 }
 
 /// Queue and send rate from the entry into recovery until three full round trips later.
-pub fn draining_and_bursts(all: &Runs) -> Vec<Row> {
-    let mut rows = Vec::new();
+pub fn draining_and_bursts(all: &Runs) -> Values {
+    let mut values = Values::default();
     for run in all.of(&[Kind::HalfCut, Kind::BetaCut, Kind::NoJump, Kind::Jump]) {
         let entry = run.recovery().start.0;
         let times = run.sends();
@@ -190,69 +174,53 @@ pub fn draining_and_bursts(all: &Runs) -> Vec<Row> {
         let least = run.least_queue(entry, entry + 3 * FULL_RTT) as f64 / 1e3;
         match run.kind {
             Kind::NoJump | Kind::Jump => {
-                rows.push(Row::band("2.1.8", Direction, &run.arm, "no burst after the silence", peak, (0.0, 1.1), " x link"));
-                let (statement, band) = if run.tenths == 7 {
-                    ("the queue never runs dry: (2 beta - 1) of it is left", (120.0, 180.0))
-                } else {
-                    ("the queue just runs dry", (0.0, 6.0))
-                };
-                rows.push(Row::band("2.1.8", Direction, &run.arm, statement, least, band, " kB least"));
+                values.number("burst.rapid", peak).case(&*run.arm);
+                let name = if run.tenths == 7 { "queue.left" } else { "queue.dry" };
+                values.number(name, least).case(&*run.arm);
             }
             Kind::HalfCut => {
-                rows.push(Row::band("2.1.8", Direction, &run.arm, "the cut by half drains the queue", least, (0.0, 6.0), " kB least"));
-                rows.push(Row::band("2.1.8", Direction, &run.arm, "and then fills it in a burst", peak, (1.8, 2.2), " x link"));
+                values.number("cut.drains", least).case(&*run.arm);
+                values.number("cut.bursts", peak).case(&*run.arm);
             }
             Kind::BetaCut => {
-                rows.push(
-                    Row::told("2.1.8", "a smaller cut drains less", format!("{least:.0} kB least, then {peak:.2} x link")).case(&*run.arm),
-                );
+                values.words("cut.smaller", format!("{least:.0} kB least, then {peak:.2} x link")).case(&*run.arm);
             }
         }
     }
-    rows
+    values
 }
 
-pub fn repair_time(all: &Runs) -> Vec<Row> {
-    let mut rows = Vec::new();
+pub fn repair_time(all: &Runs) -> Values {
+    let mut values = Values::default();
     for run in all.of(&[Kind::HalfCut, Kind::BetaCut, Kind::NoJump, Kind::Jump]) {
         let first = run.recovery();
         let Some(repaired) = first.repaired else { continue };
         let took = ms(first.start, repaired) / T_F;
         if run.kind == Kind::BetaCut {
             // The burst overflows the queue and loses repeats: they are repaired in the episode that follows.
-            rows.push(Row::told("2.1.9", "repeats are lost in its burst", format!("{took:.3} T_F")).case(&*run.arm));
+            values.words("repair.repeats", format!("{took:.3} T_F")).case(&*run.arm);
         } else {
             let g = run.overshoot();
-            rows.push(Row::band(
-                "2.1.9",
-                Unit,
-                &run.arm,
-                "the last hole is filled G x T_F after entry",
-                took,
-                (g * 0.85, g * 1.15),
-                " T_F",
-            ));
+            values.number("repair.took", took).within(g * 0.85, g * 1.15).case(&*run.arm);
         }
         if RAPID.contains(&run.kind) {
             let base = all.of(&[Kind::HalfCut]).find(|base| base.same_avoidance(run)).expect("each has a baseline");
             let base = base.recovery().repaired.map_or(0.0, |at| ms(base.recovery().start, at) / T_F);
-            let statement = "repair takes longer than the baseline's";
-            rows.push(Row::band("2.1.9", Direction, &run.arm, statement, took / base, (1.000_1, 2.0), " x baseline"));
+            values.number("repair.longer", took / base).case(&*run.arm);
         }
     }
-    rows
+    values
 }
 
-pub fn losses(all: &Runs) -> Vec<Row> {
+pub fn losses(all: &Runs) -> Values {
     let drops = |run: &Run| run.outcome.packets_dropped as f64;
-    all.of(RAPID)
-        .map(|run| {
-            let same = |base: &&Run| base.same_avoidance(run);
-            let base = all.of(BASELINE).filter(same).map(drops).fold(0.0, f64::max);
-            let statement = "more packets are lost than by slow start, whichever cut it makes";
-            Row::band("2.1.10", Direction, &run.arm, statement, drops(run) / base, (1.000_1, 4.0), " x baseline")
-        })
-        .collect()
+    let mut values = Values::default();
+    for run in all.of(RAPID) {
+        let same = |base: &&Run| base.same_avoidance(run);
+        let base = all.of(BASELINE).filter(same).map(drops).fold(0.0, f64::max);
+        values.number("losses", drops(run) / base).case(&*run.arm);
+    }
+    values
 }
 
 /// Grows by `extra` bytes per acknowledged byte, queue or not, so that the first loss shows at exactly `1 + extra` full BDP.
@@ -273,8 +241,8 @@ impl Startup for Forced {
 }
 
 /// What a plain cut does that lands where Rapid Start lands: beta of the full BDP, that is beta/G of the window.
-pub fn forced_cuts() -> Vec<Row> {
-    let mut rows = Vec::new();
+pub fn forced_cuts() -> Values {
+    let mut values = Values::default();
     for (extra, cut, arm) in
         [(1, Ratio::new(1, 4), "plain beta/2 cut at 2 F, beta 0.5"), (2, Ratio::new(1, 6), "plain beta/3 cut at 3 F, beta 0.5")]
     {
@@ -287,20 +255,20 @@ pub fn forced_cuts() -> Vec<Row> {
         let outcome = runs::run_controller(Controller::new(Forced { extra }, avoidance, recovery, config, Time(0), Seq(0)), &mut record);
         let first = outcome.episodes.first().expect("it overshoots");
         let overshoot = first.cwnd_before as f64 / FULL_BDP;
-        rows.push(Row::band("2.1.11", Unit, arm, "the overshoot that is forced", overshoot, (g * 0.98, g * 1.02), " F"));
+        values.number("forced.overshoot", overshoot).within(g * 0.98, g * 1.02).case(arm);
         let times = sends(record.moments());
         let entry = first.start.0;
         let (begin, end) = longest_gap(&times, entry, entry + FULL_RTT);
         let idle = (end - begin) as f64 / FULL_RTT as f64;
         let due = 1.0 - cut.num() as f64 / cut.den() as f64;
-        rows.push(Row::band("2.1.11", Unit, arm, "idle for this share of T_F", idle, (due * 0.95, due * 1.05), " T_F"));
+        values.number("forced.idle", idle).within(due * 0.95, due * 1.05).case(arm);
         let burst = rate(&times, end, entry + FULL_RTT);
-        rows.push(Row::band("2.1.11", Unit, arm, "then a burst at G x the link", burst, (g * 0.95, g * 1.05), " x link"));
+        values.number("forced.burst", burst).within(g * 0.95, g * 1.05).case(arm);
     }
-    rows
+    values
 }
 
-pub fn factors() -> Vec<Row> {
+pub fn factors() -> Values {
     // An entry window that every denominator divides, and amounts that touch no floor.
     let pre = 3_000_000;
     let after = |beta, acked, lost| {
@@ -308,62 +276,51 @@ pub fn factors() -> Vec<Row> {
         recovery.account(acked, lost);
         recovery.cwnd()
     };
-    let mut rows = Vec::new();
+    let mut values = Values::default();
     for (beta, arm, silence, ack, loss) in
         [(Ratio::new(1, 2), "beta 1/2, K 2/3", (5, 6), (1, 3), (5, 6)), (Ratio::new(7, 10), "beta 7/10, K 2/3", (9, 10), (1, 5), (9, 10))]
     {
         let part = |(num, den): (u64, u64), of: u64| of * num / den;
         let entered = after(beta, 0, 0);
         let third = beta.of(pre) / 3;
-        for (statement, measured, expected) in [
-            ("silence factor", entered, part(silence, pre)),
-            ("ack factor: 600 000 B acknowledged take", entered - after(beta, 600_000, 0), part(ack, 600_000)),
-            ("loss factor: 600 000 B lost take", entered - after(beta, 0, 600_000), part(loss, 600_000)),
-            ("floor: pre x beta/3, whatever is lost", after(beta, 0, pre), third),
+        for (name, measured, expected) in [
+            ("silence", entered, part(silence, pre)),
+            ("ack", entered - after(beta, 600_000, 0), part(ack, 600_000)),
+            ("loss", entered - after(beta, 0, 600_000), part(loss, 600_000)),
+            ("floor", after(beta, 0, pre), third),
         ] {
-            rows.push(Row::exact("2.1.12", arm, statement, format!("{measured} B"), format!("{expected} B"), measured == expected));
+            values.exact(format!("factors.{name}"), format!("{measured} B"), format!("{expected} B"), measured == expected).case(arm);
         }
         // A small window stops at beta x IW instead, which is above a third of beta x pre.
         let (iw, pre) = (30 * WINDOW_PACKET, 80 * WINDOW_PACKET);
         let mut small = RapidRecovery::new(beta, Ratio::new(2, 3), pre, iw, WINDOW_PACKET);
         small.account(0, pre);
         let (measured, expected) = (small.cwnd(), beta.of(iw));
-        let holds = measured == expected;
-        let accepted = format!("{expected} B");
-        let measured = format!("{measured} B");
-        rows.push(Row::exact("2.1.12", arm, "floor: beta x IW", measured, accepted, holds));
+        values.exact("factors.floor_iw", format!("{measured} B"), format!("{expected} B"), measured == expected).case(arm);
     }
-    rows
+    values
 }
 
 /// Marks from 15 ms of queue on. The slides do not say how long the queue is that loses nothing: what is sent before the first mark is
 /// heard of is the whole overshoot, up to three times what 45 ms hold, so 30 ms lose packets as without marks; 150 ms hold it.
 const MARKED: &str = "rate=100Mbit,rtt=30ms,queue=150ms,ecn=15ms";
 
-pub fn marks() -> Vec<Row> {
-    let mut rows = Vec::new();
+pub fn marks() -> Values {
+    let mut values = Values::default();
     let ground = |bytes| Scenario { bytes, path: Path::parse(MARKED).expect("a path"), ..runs::ground() };
     for (beta, number) in [("0.7", 0.7), ("0.5", 0.5)] {
         for kind in [Kind::NoJump, Kind::Jump] {
             let text = runs::arm_text(kind, beta, "reno");
             let (outcome, _) = runs::run_arm(&ground(60_000_000), &text);
             let arm = format!("{}, marks at 15 ms", text.replace("@(iw=30,recgain=2)", ""));
-            rows.push(Row::band("2.1.13", Direction, &arm, "no loss", outcome.packets_dropped as f64, (0.0, 0.0), " dropped"));
+            let mut of_arm = Values::default();
+            of_arm.number("marks.loss", outcome.packets_dropped as f64);
             let first = outcome.episodes.first().expect("marks open a recovery");
             let landed = first.cwnd_after as f64 / first.cwnd_before as f64;
-            let statement = "the window stays at beta x what it was";
-            rows.push(Row::band("2.1.13", Unit, &arm, statement, landed, (number * 0.98, number * 1.02), " of pre"));
-            // Without marks there is no second recovery in 3 s with Reno (row 2.1.6).
+            of_arm.number("marks.landed", landed).within(number * 0.98, number * 1.02);
+            // Without marks there is no second recovery in 3 s with Reno (`landing.recoveries`).
             let second = outcome.episodes.get(1).map_or(f64::INFINITY, |second| ms(first.end.expect("it ended"), second.start));
-            rows.push(Row::band(
-                "2.1.13",
-                Direction,
-                &arm,
-                "the second recovery follows at once",
-                second,
-                (0.0, T_F),
-                " ms after the first",
-            ));
+            of_arm.number("marks.second", second).within(0.0, T_F);
             let baseline = runs::arm_text(Kind::BetaCut, beta, "reno");
             let gains: Vec<(u64, f64)> = [200_000, 400_000, 800_000, 1_600_000, 3_200_000, 10_000_000]
                 .map(|bytes| {
@@ -375,17 +332,10 @@ pub fn marks() -> Vec<Row> {
             // The sizes of the slides end at 3.2 MB; a larger object lives on after the second and third cut in a row, which can leave
             // the link idle.
             let least = gains.iter().filter(|(bytes, _)| *bytes <= 3_200_000).map(|(_, gain)| *gain).fold(f64::INFINITY, f64::min);
-            rows.push(Row::band(
-                "2.1.13",
-                Direction,
-                &arm,
-                "gain in time to last byte acknowledged up to 3.2 MB, the least",
-                least,
-                (0.0, 1.0),
-                "",
-            ));
-            rows.push(Row::told("2.1.13", "gain in time to last byte acknowledged over slow start, by size", list.join(", ")).case(&*arm));
+            of_arm.number("marks.gain", least);
+            of_arm.words("marks.by_size", list.join(", "));
+            values.extend(of_arm.of_case(&arm));
         }
     }
-    rows
+    values
 }

@@ -1,12 +1,15 @@
 //! The claims of the Rapid Start slides (IETF 125) about their plots, rows 2.1.1 to 2.1.13 of our list of experiments: the same rows
 //! that `firstflight reproduce rapid-start` prints. U rows must hold, and so far every G row does.
 
-use firstflight_papers::{Effort, Gate, Row, Scale, rapid_start};
+use firstflight_papers::{Effort, Gate, Row, Scale, rapid_start, source};
 use std::sync::OnceLock;
 
 fn rows() -> &'static [Row] {
     static ROWS: OnceLock<Vec<Row>> = OnceLock::new();
-    ROWS.get_or_init(|| rapid_start::plot_rows(&Effort { scale: Scale::Quick, tell: &|_| {} }))
+    ROWS.get_or_init(|| {
+        let values = rapid_start::plot_values(&Effort { scale: Scale::Quick, tell: &|_| {} });
+        source("rapid-start").expect("the slides").rows_of_all(&values)
+    })
 }
 
 #[track_caller]
@@ -87,7 +90,8 @@ fn row_2_1_13_marks_without_loss_leave_beta_of_the_window_and_come_again_at_once
 
 #[test]
 fn no_row_of_the_plots_is_left_out() {
-    let seen: Vec<&str> = rapid_start::SOURCE.items.iter().map(|item| item.id).filter(|id| id.starts_with("2.1.")).collect();
+    let slides = source("rapid-start").expect("the slides");
+    let seen: Vec<&str> = slides.items.iter().map(|item| item.id).filter(|id| id.starts_with("2.1.")).collect();
     assert_eq!(seen.len(), 13, "rows of the plots: {seen:?}");
     for id in seen {
         assert!(rows().iter().any(|row| row.id == id), "row {id} is measured");

@@ -1,0 +1,120 @@
+//! What came out: the rows of each document, and how many ended how.
+
+use crate::{Assumption, Figure, Row, Verdict, html, markdown};
+use serde::Serialize;
+
+/// Gives every row a key of its own: the number alone where it has one row, else with its place among them.
+pub(crate) fn numbered(mut rows: Vec<Row>) -> Vec<Row> {
+    for at in 0..rows.len() {
+        let id = rows[at].id;
+        let several = rows.iter().filter(|row| row.id == id).count() > 1;
+        let place = rows[..=at].iter().filter(|row| row.id == id).count();
+        rows[at].key = if several { format!("{id}#{place}") } else { id.to_owned() };
+    }
+    rows
+}
+
+/// What came out for one document.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Chapter {
+    /// Its name.
+    pub name: &'static str,
+    /// Document and version.
+    pub document: &'static str,
+    /// What it states about its experiments.
+    pub stated: &'static str,
+    /// What it leaves unsaid.
+    pub assumptions: &'static [Assumption],
+    /// What its rows say together.
+    pub findings: Vec<String>,
+    /// Its rows, in the order of the list; several gates or cases of one number stand together.
+    pub rows: Vec<Row>,
+    /// Its pictures.
+    pub figures: Vec<Figure>,
+    /// Claims that ask for a value that was not measured, and values that no claim asks for: none, or a test fails.
+    #[serde(skip)]
+    pub unmatched: Vec<String>,
+}
+
+/// How many rows ended how: an object with the keys of the verdicts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Count([usize; Verdict::ALL.len()]);
+
+impl Count {
+    /// Of these rows.
+    pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Count {
+        let mut count = Count::default();
+        for row in rows {
+            count.0[row.verdict as usize] += 1;
+        }
+        count
+    }
+
+    /// With that verdict.
+    pub fn number(&self, verdict: Verdict) -> usize {
+        self.0[verdict as usize]
+    }
+
+    /// Every verdict with its number.
+    pub fn each(&self) -> impl Iterator<Item = (Verdict, usize)> + '_ {
+        Verdict::ALL.into_iter().map(|verdict| (verdict, self.number(verdict)))
+    }
+
+    /// "12 confirmed in size, 3 smaller than published, ...": those that occur.
+    pub fn words(&self) -> String {
+        let told = self.each().filter(|(_, number)| *number > 0).map(|(verdict, number)| format!("{number} {}", verdict.words()));
+        told.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Serialize for Count {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.each().map(|(verdict, number)| (verdict.key(), number)))
+    }
+}
+
+/// Everything that was run, as in `--json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reproduction {
+    /// Version of the program.
+    pub firstflight: &'static str,
+    /// Fewer seeds and connections than the full run.
+    pub quick: bool,
+    /// Documents in the order of the list.
+    pub sources: Vec<Chapter>,
+    /// All rows together.
+    pub count: Count,
+}
+
+impl Reproduction {
+    /// Of these chapters.
+    pub fn new(quick: bool, sources: Vec<Chapter>) -> Reproduction {
+        let count = Count::of(sources.iter().flat_map(|chapter| &chapter.rows));
+        Reproduction { firstflight: env!("CARGO_PKG_VERSION"), quick, sources, count }
+    }
+
+    /// Every consequence of the algebra came out.
+    pub fn sound(&self) -> bool {
+        self.count.number(Verdict::Fails) == 0
+    }
+
+    /// One JSON object, the same bytes for the same run.
+    ///
+    /// # Panics
+    /// Never: rows hold only numbers and strings.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("numbers and strings serialise");
+        text.push('\n');
+        text
+    }
+
+    /// The page for the documentation; `command` is what made it.
+    pub fn to_markdown(&self, command: &str) -> String {
+        markdown::page(self, command)
+    }
+
+    /// one self-contained page that fetches nothing.
+    pub fn to_html(&self, command: &str) -> String {
+        html::page(self, command)
+    }
+}
