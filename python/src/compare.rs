@@ -2,13 +2,14 @@
 
 use crate::startup::{AnyArm, Fault, arms};
 use crate::supervise::{Run, supervised};
-use crate::table::{Batches, Growing, Holds, Spec, of_json};
+use crate::table::{Batches, Growing, Holds, holds};
 use crate::{refuse, refused};
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;
-use firstflight_lab::report::Value as Cell;
+use firstflight_lab::measures::{Cell, Field, columns};
+use firstflight_lab::report::Value;
 use firstflight_lab::table::{figure, table};
-use firstflight_lab::trial::ms;
+use firstflight_lab::trial::{EpisodeRow, TrialRow, ms};
 use firstflight_lab::{Bad, Hosts, Plan, Scenario, Testbeds, hosts_of_tcp, size};
 use firstflight_path::Path;
 use pyo3::prelude::*;
@@ -102,64 +103,6 @@ pub struct Comparison {
     threads: Option<usize>,
 }
 
-const ROWS: &[Spec] = &[
-    ("arm", "/arm", Holds::Text),
-    ("arm_full", "/arm_full", Holds::Text),
-    ("path", "/path", Holds::Text),
-    ("testbed", "/testbed", Holds::Text),
-    ("seed", "/seed", Holds::Whole),
-    ("complete", "/complete", Holds::Flag),
-    ("ttlb_ms", "/ttlb_ms", Holds::Real),
-    ("acked_ms", "/acked_ms", Holds::Real),
-    ("ideal_ms", "/ideal_ms", Holds::Real),
-    ("vs_ideal", "/vs_ideal", Holds::Real),
-    ("delivered_bytes", "/delivered_bytes", Holds::Whole),
-    ("goodput_mbps", "/goodput_mbps", Holds::Real),
-    ("packets_sent", "/packets_sent", Holds::Whole),
-    ("packets_lost", "/packets_lost", Holds::Whole),
-    ("loss_ratio", "/loss_ratio", Holds::Real),
-    ("retransmitted_bytes", "/retransmitted_bytes", Holds::Whole),
-    ("retransmissions", "/retransmissions", Holds::Whole),
-    ("lost_retransmissions", "/lost_retransmissions", Holds::Whole),
-    ("rtos", "/rtos", Holds::Whole),
-    ("recoveries", "/recoveries", Holds::Whole),
-    ("recoveries_timed_out", "/recoveries_timed_out", Holds::Whole),
-    ("recoveries_below_ssthresh", "/recoveries_below_ssthresh", Holds::Whole),
-    ("slow_starts_after_recovery", "/slow_starts_after_recovery", Holds::Whole),
-    ("spurious_losses", "/spurious_losses", Holds::Whole),
-    ("drops_queue", "/drops/queue", Holds::Whole),
-    ("drops_random", "/drops/random", Holds::Whole),
-    ("drops_policer", "/drops/policer", Holds::Whole),
-    ("drops_aqm", "/drops/aqm", Holds::Whole),
-    ("drops_other", "/drops/other", Holds::Whole),
-    ("full_bdp_bytes", "/full_bdp_bytes", Holds::Whole),
-    ("exit_reason", "/exit/reason", Holds::Text),
-    ("exit_time_ms", "/exit/time_ms", Holds::Real),
-    ("exit_rounds", "/exit/rounds", Holds::Whole),
-    ("exit_cwnd", "/exit/cwnd", Holds::Whole),
-    ("exit_cwnd_after", "/exit/cwnd_after", Holds::Whole),
-    ("exit_inflight", "/exit/inflight", Holds::Whole),
-    ("exit_bdp_ratio", "/exit/bdp_ratio", Holds::Real),
-    ("exit_estimate", "/exit/estimate", Holds::Whole),
-    ("queue_ms_p50", "/queue_ms/p50", Holds::Real),
-    ("queue_ms_p99", "/queue_ms/p99", Holds::Real),
-    ("queue_ms_max", "/queue_ms/max", Holds::Real),
-];
-
-const EPISODES: &[Spec] = &[
-    ("arm", "/arm", Holds::Text),
-    ("seed", "/seed", Holds::Whole),
-    ("start_ms", "/start_ms", Holds::Real),
-    ("end_ms", "/end_ms", Holds::Real),
-    ("cwnd_before", "/cwnd_before", Holds::Whole),
-    ("inflight", "/inflight", Holds::Whole),
-    ("acked_bytes", "/acked_bytes", Holds::Whole),
-    ("lost_bytes", "/lost_bytes", Holds::Whole),
-    ("silence_ms", "/silence_ms", Holds::Real),
-    ("cwnd_after", "/cwnd_after", Holds::Whole),
-    ("repaired_ms", "/repaired_ms", Holds::Real),
-];
-
 /// Label, unit and explanation of a column, as shown.
 type Shown = (String, String, String);
 /// An arm and its cells: text, and whether it is the best of its column.
@@ -194,25 +137,29 @@ impl Comparison {
 
     /// One row per trial.
     fn rows(&self) -> PyResult<Batches> {
-        of_json(ROWS, self.inner.rows.iter().map(|row| serde_json::to_value(row).unwrap_or_default()))
+        let columns = columns(TrialRow::MEASURES);
+        let mut table = Growing::new(columns.iter().map(|column| (column.name.as_str(), holds(column.measure.holds))));
+        for row in &self.inner.rows {
+            for (column, values) in columns.iter().zip(&mut table.columns) {
+                values.cell(row.cell(&column.path));
+            }
+        }
+        table.finish()
     }
 
     /// One row per recovery episode.
     fn episodes(&self) -> PyResult<Batches> {
-        let of_row = |row: &firstflight_lab::TrialRow| {
-            let (arm, seed) = (row.arm.clone(), row.seed);
-            let episodes = row.episodes.iter().flatten().map(|episode| serde_json::to_value(episode).unwrap_or_default());
-            episodes
-                .map(|mut episode| {
-                    if let Some(episode) = episode.as_object_mut() {
-                        episode.insert("arm".into(), arm.clone().into());
-                        episode.insert("seed".into(), seed.into());
-                    }
-                    episode
-                })
-                .collect::<Vec<_>>()
-        };
-        of_json(EPISODES, self.inner.rows.iter().flat_map(of_row))
+        let columns = columns(EpisodeRow::MEASURES);
+        let of_measures = columns.iter().map(|column| (column.name.as_str(), holds(column.measure.holds)));
+        let mut table = Growing::new([("arm", Holds::Text), ("seed", Holds::Whole)].into_iter().chain(of_measures));
+        for row in &self.inner.rows {
+            for episode in row.episodes.iter().flatten() {
+                let cells = [Cell::Text(&row.arm), Cell::Whole(row.seed)].into_iter();
+                let cells = cells.chain(columns.iter().map(|column| episode.cell(&column.path)));
+                cells.zip(&mut table.columns).for_each(|(cell, values)| values.cell(cell));
+            }
+        }
+        table.finish()
     }
 
     /// The table for people: columns, and rows of cells.
@@ -222,9 +169,9 @@ impl Comparison {
         let rows = table.rows.iter().map(|row| {
             let cells = table.columns.iter().enumerate().map(|(index, column)| {
                 let text = match &row.values[index] {
-                    Cell::Number(value) => figure(*value, &column.unit),
-                    Cell::Text(text) => text.clone(),
-                    Cell::Missing => "-".into(),
+                    Value::Number(value) => figure(*value, &column.unit),
+                    Value::Text(text) => text.clone(),
+                    Value::Missing => "-".into(),
                 };
                 (text, row.best.contains(&column.key))
             });

@@ -7,6 +7,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use firstflight_lab::measures::{self, Cell};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use serde_json::Value;
@@ -36,6 +37,17 @@ impl Holds {
             Holds::Real => DataType::Float64,
             Holds::Flag => DataType::Boolean,
         }
+    }
+}
+
+/// What a column of such measures holds.
+pub fn holds(measure: measures::Holds) -> Holds {
+    match measure {
+        measures::Holds::Whole => Holds::Whole,
+        measures::Holds::Real => Holds::Real,
+        measures::Holds::Flag => Holds::Flag,
+        // Records and lists are no columns.
+        measures::Holds::Text | measures::Holds::Record(_) | measures::Holds::List(_) => Holds::Text,
     }
 }
 
@@ -95,6 +107,17 @@ impl Column {
         match self {
             Column::Flag(column) => column.append_option(flag),
             _ => self.missing(),
+        }
+    }
+
+    /// One more value of a measure.
+    pub fn cell(&mut self, cell: Cell<'_>) {
+        match cell {
+            Cell::Missing => self.missing(),
+            Cell::Text(text) => self.text(Some(text)),
+            Cell::Whole(number) => self.whole(Some(number)),
+            Cell::Real(number) => self.real(Some(number)),
+            Cell::Flag(flag) => self.flag(Some(flag)),
         }
     }
 

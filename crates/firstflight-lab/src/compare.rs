@@ -233,8 +233,8 @@ impl Plan {
         if outcome.delivered != Some(0) {
             arrived.store(true, Ordering::Relaxed);
         }
-        let trial = Trial { testbed: self.testbed.info().name, scenario, arm, seed, ideal: scenario.ideal(seed)? };
-        Ok(Done { row: TrialRow::new(&trial, &outcome), recorder, warnings: outcome.warnings })
+        let trial = Trial { testbed: self.testbed.info().name, scenario, arm, seed, ideal: scenario.ideal(seed)?, outcome: &outcome };
+        Ok(Done { row: TrialRow::of(&trial), recorder, warnings: outcome.warnings })
     }
 
     /// What a log begins with, as far as it is known before the controller is built.

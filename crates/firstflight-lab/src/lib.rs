@@ -5,6 +5,7 @@ pub mod ab;
 pub mod arms;
 pub mod compare;
 pub mod error;
+pub mod measures;
 pub mod outcome;
 pub mod own;
 pub mod page;

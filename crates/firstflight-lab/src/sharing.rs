@@ -207,8 +207,9 @@ impl SharingPlan {
         let each = flows.iter().zip(&outcome.flows).zip(&outcome.starts);
         let rows = each.enumerate().map(|(place, ((flow, outcome), outcome_start))| {
             let of_cross = place < self.cross.len();
-            let trial = Trial { testbed: self.plan.testbed.info().name, scenario, arm: &flow.arm, seed, ideal: None };
-            let mut row = TrialRow::new(&trial, &Outcome::from(outcome.clone()));
+            let measured = &Outcome::from(outcome.clone());
+            let trial = Trial { testbed: self.plan.testbed.info().name, scenario, arm: &flow.arm, seed, ideal: None, outcome: measured };
+            let mut row = TrialRow::of(&trial);
             if of_cross {
                 // It has no object that could be complete.
                 row.goodput_mbps = None;

@@ -1,122 +1,55 @@
-//! The columns of a comparison: one definition for terminal, JSON-independent report and documentation.
+//! The table of a comparison, for terminal and report: the measures that people are shown, medians over the repeats.
 
 use crate::compare::Comparison;
-use crate::report::{Better, Column, Row, Spread, Table, Value};
+use crate::measures::{self, Cell, Field, Holds, Shown};
+use crate::report::{Column, Row, Spread, Table, Value};
 use crate::stats::Summary;
 use crate::trial::TrialRow;
 
-/// One column: how it is called, which end is good, and how it is read off a trial.
-struct Metric {
-    key: &'static str,
-    label: &'static str,
-    unit: &'static str,
-    better: Better,
-    explanation: &'static str,
-    read: fn(&TrialRow) -> Option<f64>,
+/// One column, and where its values stand in a row.
+struct Of {
+    column: measures::Column,
+    shown: Shown,
 }
 
-const METRICS: &[Metric] = &[
-    Metric {
-        key: "ttlb_ms",
-        label: "completion time",
-        unit: "ms",
-        better: Better::Low,
-        explanation: "from the first byte sent until the last one is delivered in order at the receiver",
-        read: |row| row.ttlb_ms,
-    },
-    Metric {
-        key: "vs_ideal",
-        label: "vs ideal",
-        unit: "",
-        better: Better::Low,
-        explanation: "completion time over the bound no sender beats: one-way delay plus bytes over bottleneck rate",
-        read: |row| row.vs_ideal,
-    },
-    Metric {
-        key: "goodput_mbps",
-        label: "goodput",
-        unit: "Mbit/s",
-        better: Better::High,
-        explanation: "object bytes over the time until the last is delivered in order at the receiver",
-        read: |row| row.goodput_mbps,
-    },
-    Metric {
-        key: "loss_ratio",
-        label: "loss",
-        unit: "%",
-        better: Better::Low,
-        explanation: "packets declared lost and truly dropped, of all packets sent",
-        read: |row| row.loss_ratio.map(|ratio| ratio * 100.0),
-    },
-    Metric {
-        key: "retransmitted_bytes",
-        label: "sent again",
-        unit: "bytes",
-        better: Better::Low,
-        explanation: "object bytes that had to be sent again",
-        read: |row| row.retransmitted_bytes.map(|bytes| bytes as f64),
-    },
-    Metric {
-        key: "exit_ms",
-        label: "exit at",
-        unit: "ms",
-        better: Better::None,
-        explanation: "when startup ended, since the first byte was sent",
-        read: |row| row.exit.as_ref().map(|exit| exit.time_ms),
-    },
-    Metric {
-        key: "exit_bdp",
-        label: "exit window",
-        unit: "BDP",
-        better: Better::None,
-        explanation: "window when startup ended, before any reduction, over rate times idle round trip; 1 fills the path, more stands in the queue",
-        read: |row| row.exit.as_ref().map(|exit| exit.bdp_ratio),
-    },
-    Metric {
-        key: "queue_p99_ms",
-        label: "queue p99",
-        unit: "ms",
-        better: Better::Low,
-        explanation: "waiting time at the bottleneck that 99 % of the packets do not exceed: what others on the path feel",
-        read: |row| row.queue_ms.p99,
-    },
-];
+impl Of {
+    /// The values that are known, in the unit shown.
+    fn numbers<'a>(&'a self, trials: &'a [TrialRow]) -> impl Iterator<Item = f64> + 'a {
+        let percent = self.shown.unit == "%" && self.column.measure.unit != "%";
+        trials.iter().filter_map(|row| row.cell(&self.column.path).number()).map(move |value| if percent { value * 100.0 } else { value })
+    }
 
-/// Where the exit reason stands among the columns.
-const REASON_AT: usize = 5;
+    /// The cell of an arm: the median with its extremes, or the words by how often they occur.
+    fn cell(&self, trials: &[TrialRow]) -> (Value, Option<Spread>) {
+        if self.column.measure.holds == Holds::Text {
+            return (words(trials, &self.column.path).map_or(Value::Missing, Value::Text), None);
+        }
+        let summary = Summary::of(self.numbers(trials));
+        let spread = summary.map(|summary| Spread { low: summary.low, high: summary.high });
+        (summary.map_or(Value::Missing, |summary| Value::Number(summary.median)), spread)
+    }
+}
+
+/// The measures that people are shown, in the order of the rows.
+fn shown() -> Vec<Of> {
+    let shown = |column: measures::Column| column.measure.shown.map(|shown| Of { column, shown });
+    measures::columns(TrialRow::MEASURES).into_iter().filter_map(shown).collect()
+}
 
 /// The table of a comparison: medians over the repeats with their extremes, best values marked.
 pub fn table(comparison: &Comparison) -> Table {
-    let mut columns: Vec<Column> = METRICS
-        .iter()
-        .map(|metric| Column {
-            key: metric.key.into(),
-            label: metric.label.into(),
-            unit: metric.unit.into(),
-            better: metric.better,
-            explanation: metric.explanation.into(),
-        })
-        .collect();
-    columns.insert(
-        REASON_AT,
-        Column {
-            key: "exit_reason".into(),
-            label: "exit".into(),
-            unit: String::new(),
-            better: Better::None,
-            explanation: "why startup ended; `-` if the object ended first".into(),
-        },
-    );
-    let mut table = Table { columns, rows: Vec::new() };
+    let shown = shown();
+    let columns = shown.iter().map(|Of { column, shown }| Column {
+        key: shown.key.into(),
+        label: shown.label.into(),
+        unit: shown.unit.into(),
+        better: column.measure.better,
+        explanation: column.measure.summary().into(),
+    });
+    let mut table = Table { columns: columns.collect(), rows: Vec::new() };
     for (index, arm) in comparison.plan.arms.iter().enumerate() {
         let trials = comparison.trials(index);
-        let summaries: Vec<Option<Summary>> = METRICS.iter().map(|metric| Summary::of(trials.iter().filter_map(metric.read))).collect();
-        let mut values: Vec<Value> =
-            summaries.iter().map(|summary| summary.map_or(Value::Missing, |summary| Value::Number(summary.median))).collect();
-        let mut spread: Vec<Option<Spread>> =
-            summaries.iter().map(|summary| summary.map(|summary| Spread { low: summary.low, high: summary.high })).collect();
-        values.insert(REASON_AT, reasons(trials).map_or(Value::Missing, Value::Text));
-        spread.insert(REASON_AT, None);
+        let (values, mut spread): (Vec<Value>, Vec<Option<Spread>>) = shown.iter().map(|of| of.cell(trials)).unzip();
         if trials.len() == 1 {
             spread.clear();
         }
@@ -126,20 +59,21 @@ pub fn table(comparison: &Comparison) -> Table {
     table
 }
 
-/// The reasons of the exits, the commonest first.
-fn reasons(trials: &[TrialRow]) -> Option<String> {
+/// The words of the trials, the commonest first.
+fn words(trials: &[TrialRow], path: &str) -> Option<String> {
     let mut counts: Vec<(&str, usize)> = Vec::new();
-    for reason in trials.iter().filter_map(|row| row.exit.as_ref().map(|exit| exit.reason)) {
-        match counts.iter_mut().find(|(known, _)| *known == reason) {
+    for row in trials {
+        let Cell::Text(word) = row.cell(path) else { continue };
+        match counts.iter_mut().find(|(known, _)| *known == word) {
             Some((_, count)) => *count += 1,
-            None => counts.push((reason, 1)),
+            None => counts.push((word, 1)),
         }
     }
     counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
     match counts.as_slice() {
         [] => None,
         [(only, _)] => Some((*only).to_owned()),
-        many => Some(many.iter().map(|(reason, count)| format!("{reason} {count}")).collect::<Vec<_>>().join(", ")),
+        many => Some(many.iter().map(|(word, count)| format!("{word} {count}")).collect::<Vec<_>>().join(", ")),
     }
 }
 

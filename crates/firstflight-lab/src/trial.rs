@@ -1,152 +1,11 @@
-//! One trial as a result row.
+//! One trial as a result row. What is measured, and how it is read, stands here and nowhere else.
 
 use crate::arms::NamedArm;
+use crate::measures::record;
 use crate::outcome::{Outcome, Queueing};
 use crate::scenario::Scenario;
 use firstflight::{Exit, Nanos};
 use firstflight_sim::{Drops, Episode};
-use serde::Serialize;
-
-/// How startup ended, as in `--json`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ExitRow {
-    /// Why.
-    pub reason: &'static str,
-    /// When, since the first data byte was sent.
-    pub time_ms: f64,
-    /// Round trips completed.
-    pub rounds: u32,
-    /// Window when the end was detected, before any reduction.
-    pub cwnd: u64,
-    /// Window right after.
-    pub cwnd_after: u64,
-    /// Bytes in flight just before.
-    pub inflight: u64,
-    /// `cwnd` over rate times idle RTT.
-    pub bdp_ratio: f64,
-    /// The number that decided, in the algorithm's own unit.
-    pub estimate: Option<u64>,
-}
-
-/// One recovery episode, as in `--json`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct EpisodeRow {
-    /// Entry.
-    pub start_ms: f64,
-    /// Exit; null if the trial ended inside.
-    pub end_ms: Option<f64>,
-    /// Window just before.
-    pub cwnd_before: u64,
-    /// Bytes in flight just before.
-    pub inflight: u64,
-    /// Acknowledged in it.
-    pub acked_bytes: u64,
-    /// Declared lost in it.
-    pub lost_bytes: u64,
-    /// Longest time without sending in it.
-    pub silence_ms: f64,
-    /// Window at its end.
-    pub cwnd_after: u64,
-    /// Time from entry until the last hole was filled at the sender.
-    pub repaired_ms: Option<f64>,
-}
-
-/// What the flow's packets waited at the bottleneck.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct QueueRow {
-    /// Median over delivered packets.
-    pub p50: Option<f64>,
-    /// 99th percentile.
-    pub p99: Option<f64>,
-    /// Longest.
-    pub max: Option<f64>,
-}
-
-/// Data packets that the path dropped, by what dropped them (ground truth), as in `--json`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct DropsRow {
-    /// The queue had no room.
-    pub queue: u64,
-    /// Independent loss, loss in bursts, hand-overs.
-    pub random: u64,
-    /// The policer's bucket was empty.
-    pub policer: u64,
-    /// CoDel or PIE.
-    pub aqm: u64,
-    /// Anything else.
-    pub other: u64,
-}
-
-impl DropsRow {
-    fn of(drops: &Drops) -> DropsRow {
-        let Drops { queue, random, policer, aqm, other } = *drops;
-        DropsRow { queue, random, policer, aqm, other }
-    }
-}
-
-/// One trial, as in `--json`. Times count from the first data byte sent; what does not apply, or is not
-/// known on the testbed, is null.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct TrialRow {
-    /// Name the arm was asked for by.
-    pub arm: String,
-    /// The arm in full.
-    pub arm_full: String,
-    /// The path's canonical text.
-    pub path: String,
-    /// Where it ran.
-    pub testbed: &'static str,
-    /// Seed of the path's draws.
-    pub seed: u64,
-    /// Every byte was delivered within the limit.
-    pub complete: bool,
-    /// Completion time: until the last byte was delivered in order at the receiver.
-    pub ttlb_ms: Option<f64>,
-    /// The sender's clock: until every byte was acknowledged there.
-    pub acked_ms: Option<f64>,
-    /// The bound on it that no sender beats.
-    pub ideal_ms: Option<f64>,
-    /// `ttlb_ms / ideal_ms`.
-    pub vs_ideal: Option<f64>,
-    /// Object bytes delivered in order at the receiver, by the end of the trial.
-    pub delivered_bytes: Option<u64>,
-    /// The same over the time until the last was delivered; over the whole trial, if a limit stopped it.
-    pub goodput_mbps: Option<f64>,
-    /// Data packets sent, repeats and probes included.
-    pub packets_sent: Option<u64>,
-    /// Declared lost and truly dropped.
-    pub packets_lost: Option<u64>,
-    /// `packets_lost / packets_sent`.
-    pub loss_ratio: Option<f64>,
-    /// Object bytes sent again.
-    pub retransmitted_bytes: Option<u64>,
-    /// Packets that carried a repeat.
-    pub retransmissions: Option<u64>,
-    /// Of these, dropped by the path.
-    pub lost_retransmissions: Option<u64>,
-    /// Retransmission or probe timeouts.
-    pub rtos: Option<u64>,
-    /// Recovery episodes opened by loss.
-    pub recoveries: Option<u64>,
-    /// Of these, cut short by a timeout.
-    pub recoveries_timed_out: Option<u64>,
-    /// Of these, with no more in flight at entry than the threshold allows.
-    pub recoveries_below_ssthresh: Option<u64>,
-    /// Episodes that ended by an ACK with the window below the threshold.
-    pub slow_starts_after_recovery: Option<u64>,
-    /// Declared lost and acknowledged later.
-    pub spurious_losses: Option<u64>,
-    /// Data packets that the path dropped, by cause; null where the testbed does not tell.
-    pub drops: Option<DropsRow>,
-    /// Rate times idle RTT plus queue; null for an unlimited queue.
-    pub full_bdp_bytes: Option<u64>,
-    /// How startup ended.
-    pub exit: Option<ExitRow>,
-    /// Recovery episodes.
-    pub episodes: Option<Vec<EpisodeRow>>,
-    /// Waiting times, ms.
-    pub queue_ms: QueueRow,
-}
 
 /// Nanoseconds as milliseconds.
 pub fn ms(nanos: u64) -> f64 {
@@ -166,82 +25,172 @@ pub struct Trial<'a> {
     pub seed: u64,
     /// The bound that no sender beats, where there is one.
     pub ideal: Option<Nanos>,
+    /// What the testbed measured.
+    pub outcome: &'a Outcome,
 }
 
-impl ExitRow {
-    fn of(exit: &Exit, bdp: u64) -> ExitRow {
-        ExitRow {
-            reason: exit.reason.name(),
-            time_ms: ms(exit.since_first_send.0),
-            rounds: exit.rounds,
-            cwnd: exit.detect_cwnd,
-            cwnd_after: exit.cwnd,
-            inflight: exit.inflight,
-            bdp_ratio: exit.detect_cwnd as f64 / bdp as f64,
-            estimate: exit.estimate,
-        }
+record! {
+    /// How startup ended, as in `--json`.
+    ExitRow of ((exit, bdp) = (&Exit, u64));
+
+    /// why startup ended; `-` if the object ended first
+    reason: &'static str, "", None = exit.reason.name() => ("exit_reason", "exit", "");
+    /// when startup ended, since the first byte was sent
+    time_ms: f64, "ms", None = ms(exit.since_first_send.0) => ("exit_ms", "exit at", "ms");
+    /// round trips completed by then
+    rounds: u32, "", None = exit.rounds;
+    /// window when the end was detected, *before* any reduction
+    cwnd: u64, "bytes", None = exit.detect_cwnd;
+    /// window right after
+    cwnd_after: u64, "bytes", None = exit.cwnd;
+    /// bytes in flight just before
+    inflight: u64, "bytes", None = exit.inflight;
+    /// window when startup ended, before any reduction, over rate times idle round trip; 1 fills the path, more stands in the queue
+    bdp_ratio: f64, "", None = exit.detect_cwnd as f64 / bdp.max(1) as f64 => ("exit_bdp", "exit window", "BDP");
+    /// the number that decided, in the algorithm's own unit (ns or bytes)
+    estimate: Option<u64>, "", None = exit.estimate;
+}
+
+record! {
+    /// One recovery episode, as in `--json`.
+    EpisodeRow of (episode = &Episode);
+
+    /// entry
+    start_ms: f64, "ms", None = ms(episode.start.0);
+    /// exit; null if the trial ended inside
+    end_ms: Option<f64>, "ms", None = episode.end.map(|end| ms(end.0));
+    /// window just before
+    cwnd_before: u64, "bytes", None = episode.cwnd_before;
+    /// bytes in flight just before
+    inflight: u64, "bytes", None = episode.inflight;
+    /// acknowledged by all ACKs of the episode, the opening and closing ones included
+    acked_bytes: u64, "bytes", None = episode.acked;
+    /// declared lost by the same ACKs
+    lost_bytes: u64, "bytes", Low = episode.lost;
+    /// the longest time without sending in it
+    silence_ms: f64, "ms", Low = ms(episode.silence.0);
+    /// window at its end
+    cwnd_after: u64, "bytes", None = episode.cwnd_after;
+    /// from entry until the last hole was filled at the sender
+    repaired_ms: Option<f64>, "ms", Low = episode.repaired.map(|at| ms(at.since(episode.start).0));
+}
+
+record! {
+    /// What the flow's packets waited at the bottleneck, ms.
+    QueueRow of (queueing = Option<&Queueing>);
+
+    /// median over delivered packets
+    p50: Option<f64>, "ms", Low = queueing.map(|all| all.p50_us as f64 / 1e3);
+    /// waiting time at the bottleneck that 99 % of the packets do not exceed: what others on the path feel
+    /// (within 0.8 %)
+    p99: Option<f64>, "ms", Low = queueing.map(|all| all.p99_us as f64 / 1e3) => ("queue_p99_ms", "queue p99", "ms");
+    /// longest
+    max: Option<f64>, "ms", Low = queueing.map(|all| all.max_us as f64 / 1e3);
+}
+
+record! {
+    /// Data packets that the path dropped, by what dropped them (ground truth), as in `--json`.
+    #[derive(Copy, Eq)]
+    DropsRow of (drops = &Drops);
+
+    /// the queue had no room
+    queue: u64, "", Low = drops.queue;
+    /// independent loss, loss in bursts, hand-overs
+    random: u64, "", None = drops.random;
+    /// the policer's bucket was empty
+    policer: u64, "", Low = drops.policer;
+    /// CoDel or PIE
+    aqm: u64, "", Low = drops.aqm;
+    /// anything else
+    other: u64, "", None = drops.other;
+}
+
+record! {
+    /// One trial, as in `--json`. Times count from the first data byte sent; what does not apply, or is not
+    /// known on the testbed, is null.
+    TrialRow of (trial = &Trial<'_>);
+
+    /// name the arm was asked for by
+    arm: String, "", None = trial.arm.label.clone();
+    /// the arm in full
+    arm_full: String, "", None = trial.arm.full();
+    /// the path's canonical text
+    path: String, "", None = trial.scenario.path.to_string();
+    /// where it ran
+    testbed: &'static str, "", None = trial.testbed;
+    /// seed of the path's draws
+    seed: u64, "", None = trial.seed;
+    /// every byte was delivered within the limit
+    complete: bool, "", High = trial.outcome.complete;
+    /// from the first byte sent until the last one is delivered in order at the receiver
+    /// (completion time); null if it was not within the limit
+    ttlb_ms: Option<f64>, "ms", Low = trial.outcome.delivered_after.map(|time| ms(time.0)) => ("ttlb_ms", "completion time", "ms");
+    /// the sender's view: from the first byte sent until every byte is acknowledged there.
+    /// Holds the way back and, after an odd last packet, the receiver's delayed ACK (up to 25 ms with QUIC, 40 ms with TCP);
+    /// null if that did not happen within the limit
+    acked_ms: Option<f64>, "ms", Low = trial.outcome.acked_after.map(|time| ms(time.0));
+    /// the bound on `ttlb_ms` that no sender beats on this path: the one-way delay from sender to receiver plus object bytes, without headers, over the bottleneck's rate.
+    /// The way back does not count. Where the rate varies: the time in which the link, with a queue without limit, delivers an object offered
+    /// all at once; where hand-overs vary the delay (`return=leo`), with the shortest delay there is. Null behind a policer
+    ideal_ms: Option<f64>, "ms", None = trial.ideal.map(|ideal| ms(ideal.0));
+    /// completion time over the bound no sender beats: one-way delay plus bytes over bottleneck rate
+    /// (`ttlb_ms / ideal_ms`), never below 1. A sender that knew the path and never waited would come to 1.045 with large objects: headers are 64
+    /// bytes (QUIC) or 52 (TCP) of a packet of 1500
+    vs_ideal: Option<f64>, "", Low = trial.ttlb().zip(trial.ideal).map(|(ttlb, ideal)| ms(ttlb.0) / ms(ideal.0)) => ("vs_ideal", "vs ideal", "");
+    /// object bytes delivered in order at the receiver by the end of the trial, whether it was complete or stopped by the limit
+    delivered_bytes: Option<u64>, "bytes", High = trial.outcome.delivered;
+    /// object bytes over the time until the last is delivered in order at the receiver
+    /// (`delivered_bytes` / `ttlb_ms`); of a trial that the limit stopped, over the whole time until then
+    goodput_mbps: Option<f64>, "Mbit/s", High = trial.goodput_mbps() => ("goodput_mbps", "goodput", "Mbit/s");
+    /// data packets sent, repeats and probes included
+    packets_sent: Option<u64>, "", Low = trial.outcome.packets_sent;
+    /// packets declared lost by the sender *and* truly dropped by the path
+    packets_lost: Option<u64>, "", Low = trial.outcome.packets_lost;
+    /// packets declared lost and truly dropped, of all packets sent
+    loss_ratio: Option<f64>, "", Low = trial.loss_ratio() => ("loss_ratio", "loss", "%");
+    /// object bytes that had to be sent again
+    /// for whatever reason
+    retransmitted_bytes: Option<u64>, "bytes", Low = trial.outcome.retransmitted_bytes => ("retransmitted_bytes", "sent again", "bytes");
+    /// packets that carried a repeat, probes included
+    retransmissions: Option<u64>, "", Low = trial.outcome.retransmissions;
+    /// packets that carried a repeat and were dropped by the path (ground truth)
+    lost_retransmissions: Option<u64>, "", Low = trial.outcome.lost_retransmissions;
+    /// probe timeouts (QUIC) or retransmission timeouts (TCP), backoffs included
+    rtos: Option<u64>, "", Low = trial.outcome.rtos;
+    /// recovery episodes opened by loss
+    recoveries: Option<u64>, "", Low = trial.outcome.recoveries;
+    /// recovery episodes that a timeout cut short
+    recoveries_timed_out: Option<u64>, "", Low = trial.outcome.recoveries_timed_out;
+    /// recovery episodes opened by loss with no more in flight at entry than the threshold allows
+    recoveries_below_ssthresh: Option<u64>, "", Low = trial.outcome.recoveries_below_ssthresh;
+    /// recovery episodes that ended by an ACK with the window below the threshold
+    slow_starts_after_recovery: Option<u64>, "", Low = trial.outcome.slow_starts_after_recovery;
+    /// packets declared lost and acknowledged later
+    spurious_losses: Option<u64>, "", Low = trial.outcome.spurious_losses;
+    /// data packets that the path dropped, by cause (ground truth, `sim` only).
+    /// A drop counts whether or not the sender notices it, under the first thing that dropped it
+    drops: Option<DropsRow>, "", None = trial.outcome.drops.as_ref().map(DropsRow::of);
+    /// rate times idle round trip plus queue capacity: what fits into path and queue together; null for an unlimited queue
+    full_bdp_bytes: Option<u64>, "bytes", None = trial.scenario.path.full_bdp_bytes();
+    /// how startup ended
+    exit: Option<ExitRow>, "", None = trial.outcome.exit.as_ref().map(|exit| ExitRow::of((exit, trial.scenario.path.bdp_bytes())));
+    /// recovery episodes
+    episodes: Option<Vec<EpisodeRow>>, "", None = trial.outcome.episodes.as_ref().map(|all| all.iter().map(EpisodeRow::of).collect());
+    /// waiting time of the flow's delivered packets at the bottleneck
+    queue_ms: QueueRow, "", None = QueueRow::of(trial.outcome.queueing.as_ref());
+}
+
+impl Trial<'_> {
+    fn ttlb(&self) -> Option<Nanos> {
+        self.outcome.delivered_after
     }
-}
 
-impl EpisodeRow {
-    fn of(episode: &Episode) -> EpisodeRow {
-        EpisodeRow {
-            start_ms: ms(episode.start.0),
-            end_ms: episode.end.map(|end| ms(end.0)),
-            cwnd_before: episode.cwnd_before,
-            inflight: episode.inflight,
-            acked_bytes: episode.acked,
-            lost_bytes: episode.lost,
-            silence_ms: ms(episode.silence.0),
-            cwnd_after: episode.cwnd_after,
-            repaired_ms: episode.repaired.map(|at| ms(at.since(episode.start).0)),
-        }
+    fn goodput_mbps(&self) -> Option<f64> {
+        let ended = self.outcome.delivered_after.or(self.outcome.ended_after);
+        self.outcome.delivered.zip(ended).map(|(bytes, time)| bytes as f64 * 8e3 / time.0.max(1) as f64)
     }
-}
 
-impl QueueRow {
-    fn of(queueing: Option<Queueing>) -> QueueRow {
-        let ms = |read: fn(&Queueing) -> u64| queueing.as_ref().map(|queueing| read(queueing) as f64 / 1e3);
-        QueueRow { p50: ms(|all| all.p50_us), p99: ms(|all| all.p99_us), max: ms(|all| all.max_us) }
-    }
-}
-
-impl TrialRow {
-    /// The row of one outcome.
-    pub fn new(trial: &Trial<'_>, outcome: &Outcome) -> TrialRow {
-        let Trial { testbed, scenario, arm, seed, ideal } = *trial;
-        let ttlb_ms = outcome.delivered_after.map(|time| ms(time.0));
-        let ended = outcome.delivered_after.or(outcome.ended_after);
-        TrialRow {
-            arm: arm.label.clone(),
-            arm_full: arm.full(),
-            path: scenario.path.to_string(),
-            testbed,
-            seed,
-            complete: outcome.complete,
-            ttlb_ms,
-            acked_ms: outcome.acked_after.map(|time| ms(time.0)),
-            ideal_ms: ideal.map(|ideal| ms(ideal.0)),
-            vs_ideal: ttlb_ms.zip(ideal).map(|(ttlb, ideal)| ttlb / ms(ideal.0)),
-            delivered_bytes: outcome.delivered,
-            goodput_mbps: outcome.delivered.zip(ended).map(|(bytes, time)| bytes as f64 * 8e3 / time.0.max(1) as f64),
-            packets_sent: outcome.packets_sent,
-            packets_lost: outcome.packets_lost,
-            loss_ratio: outcome.packets_lost.zip(outcome.packets_sent).map(|(lost, sent)| lost as f64 / sent.max(1) as f64),
-            retransmitted_bytes: outcome.retransmitted_bytes,
-            retransmissions: outcome.retransmissions,
-            lost_retransmissions: outcome.lost_retransmissions,
-            rtos: outcome.rtos,
-            recoveries: outcome.recoveries,
-            recoveries_timed_out: outcome.recoveries_timed_out,
-            recoveries_below_ssthresh: outcome.recoveries_below_ssthresh,
-            slow_starts_after_recovery: outcome.slow_starts_after_recovery,
-            spurious_losses: outcome.spurious_losses,
-            drops: outcome.drops.as_ref().map(DropsRow::of),
-            full_bdp_bytes: scenario.path.full_bdp_bytes(),
-            exit: outcome.exit.as_ref().map(|exit| ExitRow::of(exit, scenario.path.bdp_bytes().max(1))),
-            episodes: outcome.episodes.as_ref().map(|episodes| episodes.iter().map(EpisodeRow::of).collect()),
-            queue_ms: QueueRow::of(outcome.queueing),
-        }
+    fn loss_ratio(&self) -> Option<f64> {
+        self.outcome.packets_lost.zip(self.outcome.packets_sent).map(|(lost, sent)| lost as f64 / sent.max(1) as f64)
     }
 }

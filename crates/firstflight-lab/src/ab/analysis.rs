@@ -6,7 +6,7 @@
 
 use super::sensitivity::{self, Sensitivity};
 use super::tally::{ArmTally, Cell, Mean, Sum};
-use super::{Experiment, Tallies, words};
+use super::{Experiment, Tallies};
 use crate::stats::bootstrap::{Estimate, plain, ratio};
 use crate::stats::front::{Versus, front};
 use crate::stats::{Interval, Z_95, Z_99, holm};
@@ -376,8 +376,8 @@ fn parts(experiment: &Experiment, tallies: &Tallies) -> Vec<(Part, String, Cell)
 }
 
 impl Analysis {
-    /// Of what was kept; `warnings` are those of the population.
-    pub fn new(experiment: &Experiment, tallies: &Tallies, warnings: &[String]) -> Analysis {
+    /// The numbers of what was kept, without a word on them; `warnings` are those of the population.
+    pub(super) fn numbers(experiment: &Experiment, tallies: &Tallies, warnings: &[String]) -> Analysis {
         let mut results = Vec::new();
         let mut chances = Vec::new();
         for (part, name, cell) in parts(experiment, tallies) {
@@ -397,7 +397,7 @@ impl Analysis {
             }
         }
         let all = tallies.all();
-        let mut analysis = Analysis {
+        Analysis {
             firstflight: env!("CARGO_PKG_VERSION"),
             experiment: experiment.clone(),
             method: METHOD,
@@ -417,9 +417,7 @@ impl Analysis {
                 .collect(),
             percentiles: percentiles(experiment, &all),
             results,
-        };
-        words::fill(&mut analysis);
-        analysis
+        }
     }
 
     /// Entries of one kind of part.

@@ -1,11 +1,20 @@
 //! What the numbers say, in sentences; and what they do not.
 
 use super::analysis::{Analysis, Entry, FEW_FLOWS, LEAST_FLOWS, Part};
-use super::recommend;
+use super::{Experiment, Tallies, recommend};
 use crate::stats::Interval;
 
+impl Analysis {
+    /// Of what was kept: the numbers, and what they say; `warnings` are those of the population.
+    pub fn new(experiment: &Experiment, tallies: &Tallies, warnings: &[String]) -> Analysis {
+        let mut analysis = Analysis::numbers(experiment, tallies, warnings);
+        fill(&mut analysis);
+        analysis
+    }
+}
+
 /// Fills in sentences, advice and warnings.
-pub(super) fn fill(analysis: &mut Analysis) {
+fn fill(analysis: &mut Analysis) {
     let depends = |entry: &Entry| {
         let told = analysis.sensitivity.iter().filter_map(|one| Some(format!("; {}", one.effect(&entry.arm)?.sentence(&one.value))));
         told.collect::<String>()

@@ -1,0 +1,241 @@
+//! What is measured: for each record of results one table of its measures, with name, unit, definition, which end is good, and how it is read.
+//!
+//! A line of [`record!`] is all that there is of a measure. The fields of the row and so the JSON, the columns of the table for people and
+//! of the report ([`crate::table`]), the columns of Python's tables and the table in `docs/metrics.md` are made from it.
+
+use crate::report::Better;
+use std::fmt::Write;
+
+/// What a measure holds; every one may be missing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Holds {
+    /// Text.
+    Text,
+    /// A whole number, not negative.
+    Whole,
+    /// A number.
+    Real,
+    /// Yes or no.
+    Flag,
+    /// A record of measures.
+    Record(&'static [Measure]),
+    /// A list of such records.
+    List(&'static [Measure]),
+}
+
+/// One measure of a record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measure {
+    /// Its name in JSON; a unit stands at its end.
+    pub name: &'static str,
+    /// What it holds.
+    pub holds: Holds,
+    /// The unit of the value; empty for a plain number, a word and a record.
+    pub unit: &'static str,
+    /// Which end is the good one.
+    pub better: Better,
+    /// The definition, line by line. The first line can stand alone.
+    pub doc: &'static [&'static str],
+    /// As a column of the table for people; `None` if it is only in the data.
+    pub shown: Option<Shown>,
+}
+
+/// How people see a measure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shown {
+    /// Name of the column in the data of a report.
+    pub key: &'static str,
+    /// Heading.
+    pub label: &'static str,
+    /// Unit shown; `%` shows a ratio times a hundred.
+    pub unit: &'static str,
+}
+
+impl Measure {
+    /// The first line of the definition.
+    pub fn summary(&self) -> &'static str {
+        self.doc.first().map_or("", |line| line.trim())
+    }
+
+    /// The whole definition on one line.
+    pub fn definition(&self) -> String {
+        self.doc.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A value that was read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// Not known, or does not apply.
+    Missing,
+    /// Text.
+    Text(&'a str),
+    /// A whole number.
+    Whole(u64),
+    /// A number.
+    Real(f64),
+    /// Yes or no.
+    Flag(bool),
+}
+
+impl Cell<'_> {
+    /// The value where it is a number.
+    pub fn number(self) -> Option<f64> {
+        match self {
+            Cell::Whole(value) => Some(value as f64),
+            Cell::Real(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// What can stand in a record.
+pub trait Field {
+    /// What it holds.
+    const HOLDS: Holds;
+
+    /// The value; of a record that of the measure `path`, such as `time_ms`.
+    fn cell(&self, path: &str) -> Cell<'_>;
+}
+
+macro_rules! plain {
+    ($($kind:ident: $($Type:ty)+ = $of:expr;)+) => {
+        $($(impl Field for $Type {
+            const HOLDS: Holds = Holds::$kind;
+
+            fn cell(&self, _path: &str) -> Cell<'_> {
+                let of: for<'a> fn(&'a $Type) -> Cell<'a> = $of;
+                of(self)
+            }
+        })+)+
+    };
+}
+
+plain! {
+    Text: String &'static str = |text| Cell::Text(text);
+    Whole: u64 = |whole| Cell::Whole(*whole);
+    Whole: u32 = |whole| Cell::Whole(u64::from(*whole));
+    Real: f64 = |real| Cell::Real(*real);
+    Flag: bool = |flag| Cell::Flag(*flag);
+}
+
+impl<F: Field> Field for Option<F> {
+    const HOLDS: Holds = F::HOLDS;
+
+    fn cell(&self, path: &str) -> Cell<'_> {
+        self.as_ref().map_or(Cell::Missing, |field| field.cell(path))
+    }
+}
+
+/// A list has no one value: its records make a table of their own.
+impl<F: Field> Field for Vec<F> {
+    const HOLDS: Holds = match F::HOLDS {
+        Holds::Record(measures) => Holds::List(measures),
+        plain => plain,
+    };
+
+    fn cell(&self, _path: &str) -> Cell<'_> {
+        Cell::Missing
+    }
+}
+
+/// A column of a flat table: a measure, or a measure of a record in the record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its name: `exit_reason`.
+    pub name: String,
+    /// Where it stands: `exit.reason`, for [`Field::cell`].
+    pub path: String,
+    /// What it is.
+    pub measure: &'static Measure,
+}
+
+/// The columns of measures, in order; lists are left out.
+pub fn columns(measures: &'static [Measure]) -> Vec<Column> {
+    let mut columns = Vec::new();
+    for measure in measures {
+        match measure.holds {
+            Holds::Record(inner) => columns.extend(self::columns(inner).into_iter().map(|column| Column {
+                name: format!("{}_{}", measure.name, column.name),
+                path: format!("{}.{}", measure.name, column.path),
+                ..column
+            })),
+            Holds::List(_) => {}
+            _ => columns.push(Column { name: measure.name.into(), path: measure.name.into(), measure }),
+        }
+    }
+    columns
+}
+
+/// The table of measures as documentation, in Markdown: name, unit, which end is good, definition; those of a record follow it.
+pub fn markdown(measures: &'static [Measure]) -> String {
+    fn rows(measures: &'static [Measure], outer: &str, text: &mut String) {
+        for measure in measures {
+            let good = match measure.better {
+                Better::Low => "low",
+                Better::High => "high",
+                Better::None => "",
+            };
+            let _ = writeln!(text, "| `{outer}{}` | {} | {good} | {} |", measure.name, measure.unit, measure.definition());
+            if let Holds::Record(inner) | Holds::List(inner) = measure.holds {
+                rows(inner, &format!("{outer}{}.", measure.name), text);
+            }
+        }
+    }
+    let mut text = "| field | unit | good | definition |\n|---|---|---|---|\n".to_owned();
+    rows(measures, "", &mut text);
+    text
+}
+
+/// A record and the table of its measures. `Name of (pattern = type)` is what it is read from, then each measure: `name: type, "unit", good end = how it is read`, and where people see it `=> (key, label, unit)`.
+macro_rules! record {
+    (
+        $(#[$meta:meta])*
+        $Record:ident of ($from:pat_param = $From:ty);
+        $(
+            $(#[doc = $doc:literal])+
+            $name:ident: $Type:ty, $unit:literal, $better:ident = $read:expr $(=> ($key:literal, $label:literal, $as:literal))?;
+        )+
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+        pub struct $Record {
+            $($(#[doc = $doc])+ pub $name: $Type,)+
+        }
+
+        impl $Record {
+            /// Its measures, in order.
+            pub const MEASURES: &'static [$crate::measures::Measure] = &[$($crate::measures::Measure {
+                name: stringify!($name),
+                holds: <$Type as $crate::measures::Field>::HOLDS,
+                unit: $unit,
+                better: $crate::report::Better::$better,
+                doc: &[$($doc),+],
+                shown: $crate::measures::record!(@shown $($key, $label, $as)?),
+            }),+];
+
+            /// Reads every measure.
+            pub fn of($from: $From) -> $Record {
+                $Record { $($name: $read,)+ }
+            }
+        }
+
+        impl $crate::measures::Field for $Record {
+            const HOLDS: $crate::measures::Holds = $crate::measures::Holds::Record($Record::MEASURES);
+
+            fn cell(&self, path: &str) -> $crate::measures::Cell<'_> {
+                let (name, rest) = path.split_once('.').unwrap_or((path, ""));
+                match name {
+                    $(stringify!($name) => $crate::measures::Field::cell(&self.$name, rest),)+
+                    _ => $crate::measures::Cell::Missing,
+                }
+            }
+        }
+    };
+    (@shown) => { None };
+    (@shown $key:literal, $label:literal, $as:literal) => {
+        Some($crate::measures::Shown { key: $key, label: $label, unit: $as })
+    };
+}
+
+pub(crate) use record;
