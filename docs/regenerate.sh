@@ -19,14 +19,16 @@ into() {
     mv "$target/page.tmp" "$1"
 }
 
-# page.html picture.png width height
+# page.html picture.png width height [top]: what is to be seen of a page, from so many pixels below its top.
 picture() {
-    local chromium profile
+    local chromium frame profile
     chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || { echo "pictures: no chromium"; exit 1; }
     profile=$(mktemp -d)
-    "$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$profile" --window-size="$3,$4" \
-        --virtual-time-budget=5000 --screenshot="$PWD/$2" "file://$(realpath "$1")" >/dev/null 2>&1
-    rm -rf "$profile"
+    frame=$(dirname "$(realpath "$1")")/frame.html
+    echo "<!doctype html><body style=margin:0;overflow:hidden><iframe src=$(basename "$1") style=border:0;width:$3px;height:4000px;margin-top:-${5:-0}px></iframe>" >"$frame"
+    "$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --allow-file-access-from-files --user-data-dir="$profile" \
+        --window-size="$3,$4" --virtual-time-budget=5000 --screenshot="$PWD/$2" "file://$frame" >/dev/null 2>&1
+    rm -rf "$profile" "$frame"
     echo "regenerate: $2"
 }
 
@@ -35,9 +37,9 @@ for part in "${parts[@]}"; do
     case $part in
     readme)
         firstflight compare >"$target/readme.txt"
-        # The block below "The first prints".
+        # The block below "prints".
         awk -v table="$target/readme.txt" '
-            /^The first prints$/ { armed = 1 }
+            /prints$/ { armed = 1 }
             armed && /^```$/ { while ((getline line < table) > 0) { sub(/ +$/, "", line); print line }; armed = inside = 0 }
             !inside { print }
             armed && /^```text$/ { inside = 1 }
@@ -49,6 +51,8 @@ for part in "${parts[@]}"; do
     pictures)
         firstflight compare --report "$target/report.html" >/dev/null
         picture "$target/report.html" docs/pictures/report.png 1180 1800
+        firstflight compare --arms slowstart,hystart++,rapid --report "$target/three.html" >/dev/null
+        picture "$target/three.html" docs/pictures/window.png 1180 500 806
         firstflight ab --population geo --flows 100000 --baseline hystart --arms slowstart,hystart++,search,best,rapid-nojump,rapid \
             --report "$target/geo.html" >/dev/null
         picture "$target/geo.html" docs/pictures/geo.png 1200 1110

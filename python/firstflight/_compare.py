@@ -153,7 +153,7 @@ class Comparison:
         header = ["arm", *(f"{label}\n{unit}" if unit not in ("", "bytes") else label for label, unit, _ in columns)]
         cells = [[arm, *(text + ("*" if best else " ") for text, best in row)] for arm, row in rows]
         notes = "".join(f"\nnote: {warning}" for warning in self.warnings)
-        return f"{self._title()}\n{grid(header, cells)}\n* best of its column; exit window counts in BDPs of the idle path{notes}"
+        return f"{self._title()}\n{grid(header, cells)}\n* best of its column; cwnd at exit in BDPs of the idle path{notes}"
 
     def __repr__(self) -> str:
         return str(self)

@@ -214,7 +214,7 @@ pub fn as_text(comparison: &Comparison) -> String {
         "{TITLE}{title}{TITLE:#}\n\
          {QUIET}{} at {} Mbit/s, RTT {} ms, {queue}, BDP {}; initial window {} packets, seed {}{repeats}{QUIET:#}\n\
          {}\n\
-         {QUIET}* best of its column; exit window counts in BDPs of the idle path{QUIET:#}\n",
+         {QUIET}* best of its column; cwnd at exit in BDPs of the idle path{QUIET:#}\n",
         figure(plan.bytes as f64, "bytes"),
         plan.rate_mbps,
         plan.rtt_ms,

@@ -186,7 +186,7 @@ fn recovery(wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
             let rows = trials(&linux::BED, (path, bytes), settings, &arms, SEEDS)?;
             println!("\n### {what}: `{path}`, {:.1} MB; {who} (load {})\n", bytes as f64 / 1e6, load());
             println!(
-                "| arm | sent again, % | lost again, % | slow start after, % | timeouts | seconds, median |\n|---|---:|---:|---:|---:|---:|"
+                "| arm | retransmitted, % | lost again, % | slow start after, % | timeouts | seconds, median |\n|---|---:|---:|---:|---:|---:|"
             );
             for (arm, rows) in arms.iter().zip(&rows) {
                 let sum = |of: fn(&TrialRow) -> Option<u64>| rows.iter().filter_map(of).sum::<u64>() as f64;

@@ -272,7 +272,7 @@ const METRICS: &[Metric] = &[
     ("rtos", "timeouts", "", Better::Low, "retransmission or probe timeouts of the arm's flows", |row| {
         ours(row).map(|flow| flow.rtos).sum::<Option<u64>>().map(|rtos| rtos as f64)
     }),
-    ("queue_p99_ms", "queue p99", "ms", Better::Low, "the longest of the flows' 99th percentiles of waiting time", |row| {
+    ("queue_p99_ms", "queueing delay p99", "ms", Better::Low, "the longest of the flows' 99th percentiles of waiting time", |row| {
         ours(row).filter_map(|flow| flow.queue_ms.p99).reduce(f64::max)
     }),
 ];

@@ -36,7 +36,7 @@ record! {
     /// why startup ended; `-` if the object ended first
     reason: &'static str, "", None = exit.reason.name() => ("exit_reason", "exit", "");
     /// when startup ended, since the first byte was sent
-    time_ms: f64, "ms", None = ms(exit.since_first_send.0) => ("exit_ms", "exit at", "ms");
+    time_ms: f64, "ms", None = ms(exit.since_first_send.0) => ("exit_ms", "exit time", "ms");
     /// round trips completed by then
     rounds: u32, "", None = exit.rounds;
     /// window when the end was detected, *before* any reduction
@@ -46,7 +46,7 @@ record! {
     /// bytes in flight just before
     inflight: u64, "bytes", None = exit.inflight;
     /// window when startup ended, before any reduction, over rate times idle round trip; 1 fills the path, more stands in the queue
-    bdp_ratio: f64, "", None = exit.detect_cwnd as f64 / bdp.max(1) as f64 => ("exit_bdp", "exit window", "BDP");
+    bdp_ratio: f64, "", None = exit.detect_cwnd as f64 / bdp.max(1) as f64 => ("exit_bdp", "cwnd at exit", "BDP");
     /// the number that decided, in the algorithm's own unit (ns or bytes)
     estimate: Option<u64>, "", None = exit.estimate;
 }
@@ -83,7 +83,7 @@ record! {
     p50: Option<f64>, "ms", Low = queueing.map(|all| all.p50_us as f64 / 1e3);
     /// waiting time at the bottleneck that 99 % of the packets do not exceed: what others on the path feel
     /// (within 0.8 %)
-    p99: Option<f64>, "ms", Low = queueing.map(|all| all.p99_us as f64 / 1e3) => ("queue_p99_ms", "queue p99", "ms");
+    p99: Option<f64>, "ms", Low = queueing.map(|all| all.p99_us as f64 / 1e3) => ("queue_p99_ms", "queueing delay p99", "ms");
     /// longest
     max: Option<f64>, "ms", Low = queueing.map(|all| all.max_us as f64 / 1e3);
 }
@@ -148,9 +148,8 @@ record! {
     packets_lost: Option<u64>, "", Low = trial.outcome.packets_lost;
     /// packets declared lost and truly dropped, of all packets sent
     loss_ratio: Option<f64>, "", Low = trial.loss_ratio() => ("loss_ratio", "loss", "%");
-    /// object bytes that had to be sent again
-    /// for whatever reason
-    retransmitted_bytes: Option<u64>, "bytes", Low = trial.outcome.retransmitted_bytes => ("retransmitted_bytes", "sent again", "bytes");
+    /// object bytes retransmitted, for whatever reason
+    retransmitted_bytes: Option<u64>, "bytes", Low = trial.outcome.retransmitted_bytes => ("retransmitted_bytes", "retransmitted", "bytes");
     /// packets that carried a repeat, probes included
     retransmissions: Option<u64>, "", Low = trial.outcome.retransmissions;
     /// packets that carried a repeat and were dropped by the path (ground truth)

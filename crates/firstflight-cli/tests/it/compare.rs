@@ -113,7 +113,7 @@ fn without_arguments_six_arms_take_off_on_the_default_path() {
         "vs ideal",
         "goodput",
         "loss",
-        "queue p99",
+        "queueing delay p99",
         "seed 1",
     ] {
         assert!(run.stdout.contains(word), "the table should say `{word}`: {}", run.stdout);
@@ -125,7 +125,7 @@ fn without_arguments_six_arms_take_off_on_the_default_path() {
 fn the_best_value_of_each_judged_column_is_marked() {
     let run = well(&["compare"]);
     let marks: usize = table_rows(&run.stdout).iter().map(|row| row.matches('*').count()).sum();
-    let judged = ["completion time", "vs ideal", "goodput", "loss", "sent again", "queue p99"].len();
+    let judged = ["completion time", "vs ideal", "goodput", "loss", "retransmitted", "queueing delay p99"].len();
     assert!(marks >= judged, "{judged} columns are judged and {marks} values are marked: {}", run.stdout);
 }
 

@@ -82,7 +82,7 @@ fn a_grid_shows_every_table_and_one_over_all() {
     let shown = run_in(&folder, &["run", "x.toml"]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
     assert!(shown.stdout.starts_with("Two paths, two sizes\n"), "{}", shown.stdout);
-    assert_eq!(shown.stdout.matches(" queue p99 ").count(), 4, "four tables: {}", shown.stdout);
+    assert_eq!(shown.stdout.matches(" queueing delay p99 ").count(), 4, "four tables: {}", shown.stdout);
     let (_, overview) = shown.stdout.split_once("completion time of all\n").expect("an overview");
     assert!(overview.contains("rapid-slide") && overview.contains("path 3") && overview.contains("200.0 kB"), "{overview}");
     let json = run_in(&folder, &["run", "x.toml", "--json", "-"]).json();
@@ -172,7 +172,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ("arms = [[\"slowstart\"]]\n", "x.toml:1: arms: found array; allowed: text, a number"),
         ("path = \"geo\"\n\nbytes = [\"1MB\", \"1\"]\n", "x.toml:3: bytes 1: the unit is missing; allowed: 1B to 1024GiB"),
         ("repeat = 0\n", "x.toml:1: repeat 0: is zero; allowed: 1 to 100000"),
-        ("on = \"mars\"\n", "x.toml:1: on mars: unknown value; allowed: sim, quic, linux"),
+        ("on = \"mars\"\n", "x.toml:1: on mars: unknown value; allowed: sim, quic, quic-real, linux"),
         ("on = \"quic\"\nreal = \"maybe\"\n", "x.toml:2: real maybe: allowed: true or false"),
         ("arms = \"rapdi\"\n", "x.toml: unknown arm or startup `rapdi`; did you mean `rapid`?"),
         ("path = [\"geo\", \"goe\"]\n", "x.toml: "),

@@ -168,7 +168,7 @@ fn a_testbed_that_is_not_in_this_build_is_named() {
         (&["--on", "quic"], &["testbed `quic` is not part of this build", "--features quic", "`--on sim`"]),
         #[cfg(not(feature = "linux"))]
         (&["--on", "linux"], &["testbed `linux` is not part of this build"]),
-        (&["--on", "quick"], &["--on quick: unknown value (did you mean `quic`?); allowed: sim, quic, linux"]),
+        (&["--on", "quick"], &["--on quick: unknown value (did you mean `quic`?); allowed: sim, quic, quic-real, linux"]),
     ]);
 }
 
