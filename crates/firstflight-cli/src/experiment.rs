@@ -8,7 +8,7 @@ use crate::files::{check_folder_of_ours, check_outputs, make_folder, tame, to_st
 use crate::run::{command_line, on_threads, quoted, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
 use crate::{Done, Failed, ab, refusal, sharing};
-use clap::{Args, Parser};
+use clap::{Arg, Args, Command, CommandFactory, Parser};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::report::{Column, Row, Table};
 use firstflight_lab::sharing::Sharing;
@@ -60,14 +60,19 @@ struct TypedTest {
 }
 
 const TITLE_KEY: &str = "title";
-/// Keys of a comparison. Those of [`GRID`] may be lists of which every combination is run.
-const OF_COMPARE: &[&str] =
-    &["on", "real", "path", "bytes", "arms", "seed", "repeat", "iw", "limit", "transport", "detection", "flows", "apart", "cross", "app"];
+/// Options that say on what a command runs. With those whose value is a file or a folder, where results go, they are no keys: an experiment
+/// says what is compared.
+const HOW: [&str; 5] = ["threads", "shard", "engine", "address", "shards"];
+/// Keys that may be lists, of which every combination is run.
 const GRID: [&str; 2] = ["path", "bytes"];
-/// Keys of a test on a population.
-const OF_AB: &[&str] = &["population", "flows", "baseline", "arms", "seed", "iw", "limit", "transport", "detection"];
 /// Lists of arms are what the command line has with commas.
 const ARM_LISTS: [&str; 2] = ["arms", "cross"];
+
+/// The keys of an experiment: the options of the command that it stands for, so that a new one is a key without another word.
+fn keys(command: &Command) -> Vec<&str> {
+    let file = |option: &Arg| option.get_value_names().is_some_and(|names| names.iter().any(|name| name == "FILE" || name == "FOLDER"));
+    command.get_arguments().filter(|option| !file(option)).filter_map(Arg::get_long).filter(|name| !HOW.contains(name)).collect()
+}
 
 /// One key with its value or values.
 #[derive(Clone, Debug)]
@@ -155,7 +160,8 @@ impl File {
 
     /// Every key is known, and only those are lists that may be.
     fn check(&self) -> Result<(), Bad> {
-        let known = if self.entry("population").is_some() { OF_AB } else { OF_COMPARE };
+        let command = if self.entry("population").is_some() { TypedTest::command() } else { Typed::command() };
+        let known = keys(&command);
         for Entry { key, line, values } in &self.entries {
             let place = format!("{}:{line}: {key}", self.name.display());
             if key != TITLE_KEY && !known.contains(&key.as_str()) {
@@ -420,4 +426,17 @@ fn overview(cells: &[Cell], answers: &[Answer]) -> (String, Table) {
     let mut overview = Table { columns: columns.collect(), rows: rows.collect() };
     overview.mark_best();
     (format!("{} of all", first.label), overview)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CommandFactory, Typed, TypedTest, keys};
+
+    #[test]
+    fn the_keys_of_an_experiment_are_the_options_that_say_what_is_compared() {
+        let (compare, test) = (Typed::command(), TypedTest::command());
+        let of_compare = "on real transport detection path bytes arms seed repeat iw limit flows apart jitter cross app";
+        assert_eq!(keys(&compare).join(" "), of_compare);
+        assert_eq!(keys(&test).join(" "), "population flows baseline arms transport detection seed iw limit");
+    }
 }
