@@ -32,24 +32,12 @@ INLINE u64 max64(u64 a, u64 b) { return a > b ? a : b; }
 /* Sequence numbers and times wrap. */
 INLINE bool before(u32 a, u32 b) { return (s32)(a - b) < 0; }
 
-/* The arms, by number, as reports name them; the order of kernel/arms.rs. */
+/* The arms, by number, as reports name them. */
+#define ARM(number, map, mode, state, hooks, kernel_name, name, outcomes, about) ARM_##number,
 enum arm_number {
-	ARM_HYSTART_PLUS_PLUS,
-	ARM_HYSTART_PLUS_PLUS_LSS,
-	ARM_HYSTART,
-	ARM_BEST_PUBLISHED,
-	ARM_SEARCH,
-	ARM_RAPID,
-	ARM_RAPID_NOJUMP,
-	ARM_PRR,
-	ARM_RFC6675,
-	ARM_RATE_HALVING,
-	ARM_NO_HYSTART,
-	ARM_BEST,
-	ARM_PRR_CRB,
-	ARM_PRR_SSRB,
-	ARM_PRR_UB,
+#include "arms.def"
 };
+#undef ARM
 
 /* Why startup ended: the numbers of the core's ExitReason. */
 enum reason {

@@ -57,7 +57,11 @@ struct facts {
 	u32 has_ts, receiver_ts;
 };
 
-static const struct arm *const arms[] = ALL_ARMS;
+#define ARM(number, map, mode, state, hooks, kernel_name, name, outcomes, about) [ARM_##number] = &map,
+static const struct arm *const arms[] = {
+#include "arms.def"
+};
+#undef ARM
 
 u64 ff_connection_size(void)
 {

@@ -17,44 +17,23 @@ pub struct KernelArm {
     pub outcomes: &'static [&'static str],
 }
 
-const fn of(name: &'static str, kernel_name: &'static str, map: &'static str, about: &'static str) -> KernelArm {
-    KernelArm { name, kernel_name, map, about, outcomes: &[] }
-}
+/// Of an arm that counts nothing.
+const UNCOUNTED: &[&str] = &[];
 
 /// `enum best_outcome` of `best.h`.
 const OF_BEST: &[&str] = &["set", "late", "inflated", "pacer", "few", "ambiguous", "unstable", "disagree"];
 
-/// All of them, in the order of `enum arm_number`.
-pub const ARMS: &[KernelArm] = &[
-    of("hystart++", "ff_hystartpp", "hystart_plus_plus", "HyStart++ (RFC 9406): CSS after a rise of the RTT; CUBIC, the kernel's recovery"),
-    of(
-        "hystart++-draft03",
-        "ff_hystartpp_ls",
-        "hystart_plus_plus_lss",
-        "HyStart++ (draft-03): limited slow start beside CUBIC, the kernel's recovery",
-    ),
-    of("hystart", "ff_hystart", "hystart", "HyStart as Linux ships it, with reports: the control arm"),
-    of("best-published", "ff_best_pub", "best_published", "BEST as published: the median of one round's ACK rates times the RTT"),
-    of("search", "ff_search", "search", "SEARCH 4.0: delivered against sent one RTT earlier, then drains"),
-    of("rapid", "ff_rapid", "rapid", "Rapid Start: jump, threefold growth, its own recovery; later PRR of RFC 9937"),
-    of("rapid-nojump", "ff_rapid_nojump", "rapid_nojump", "Rapid Start without the jump"),
-    of("slowstart/cubic/prr", "ff_prr", "slow_start_prr", "Slow start, CUBIC, PRR of RFC 9937"),
-    of("slowstart/cubic/sack", "ff_rfc6675", "slow_start_rfc6675", "Slow start, CUBIC, cut once and fill (RFC 6675)"),
-    of("slowstart/cubic/halving", "ff_rate_halving", "slow_start_rate_halving", "Slow start, CUBIC, rate halving (Linux until 3.1)"),
-    of("kernel:cubic(hystart=off)", "ff_no_hystart", "no_hystart", "The kernel's CUBIC with its HyStart off, for one socket"),
-    KernelArm {
-        outcomes: OF_BEST,
-        ..of(
-            "best",
-            "ff_best",
-            "best",
-            "BEST, robust: aims at rate times RTT where three estimates agree, else SEARCH; CUBIC, the kernel's recovery",
-        )
-    },
-    of("slowstart/cubic/prr(mode=crb)", "ff_prr_crb", "slow_start_crb", "Slow start, CUBIC, PRR of RFC 6937 bound by conservation"),
-    of("slowstart/cubic/prr(mode=ssrb)", "ff_prr_ssrb", "slow_start_ssrb", "Slow start, CUBIC, PRR of RFC 6937 bound by slow start"),
-    of("slowstart/cubic/prr(mode=ub)", "ff_prr_ub", "slow_start_ub", "Slow start, CUBIC, PRR of RFC 6937 without a bound"),
-];
+macro_rules! arms {
+    ($(ARM($number:ident, $map:ident, $mode:ident, $state:ident, $hooks:ident, $kernel_name:literal, $name:literal, $outcomes:ident, $about:literal))*) => {
+        /// All of them, by number.
+        pub const ARMS: &[KernelArm] = &[
+            $(KernelArm { name: $name, kernel_name: $kernel_name, map: stringify!($map), about: $about, outcomes: $outcomes },)*
+        ];
+    };
+}
+
+// `bpf/arms.def` as one call of the macro.
+include!(concat!(env!("OUT_DIR"), "/arms.rs"));
 
 /// The arm called `name`, by either of its names.
 ///

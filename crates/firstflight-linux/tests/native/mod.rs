@@ -117,6 +117,11 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// The number of its arm.
+    pub fn arm(&self) -> u32 {
+        self.arm
+    }
+
     pub fn new(arm: u32, cwnd: u32, mss: u32, paced: bool, facts: &Facts) -> Connection {
         // SAFETY: the C side needs zeroed memory of this size, aligned for u64.
         let words = (unsafe { ff_connection_size() } as usize).div_ceil(8);

@@ -569,6 +569,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let record = native::last_exit();
         let Some(exit) = self.core.exit() else { return };
         *self.account.exits.entry(exit.reason.name()).or_default() += 1;
+        assert_eq!(u32::from(record.arm), self.kernel.arm(), "number that the report names, and place of the arm in arms.def");
         let mss = u64::from(self.course.mss);
         let kernel = (record.reason, u64::from(record.detect_cwnd) * mss, record.at_us);
         assert_eq!(
