@@ -3,9 +3,9 @@
 //! LTE and Wi-Fi have instants one period after another, from time zero on; interrupt moderation has one some microseconds after the first ACK
 //! that finds an empty queue. ACKs beyond the cap stay for the next instant.
 
+use crate::held::Held;
 use crate::random::Sequence;
 use crate::release::BatchSettings;
-use crate::returns::Waiting;
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl Batch {
         }
     }
 
-    pub(crate) fn fire(&mut self, queue: &mut VecDeque<Waiting>, mut release: impl FnMut(Waiting, u64)) {
+    pub(crate) fn fire(&mut self, queue: &mut VecDeque<Held>, mut release: impl FnMut(Held, u64)) {
         let Some(t) = self.next.take() else { return };
         let (low, high) = self.settings.spacing;
         let mut at = t.max(self.free);

@@ -9,7 +9,7 @@
 
 use crate::random::{Sequence, Stream, between};
 use crate::release::GrantSettings;
-use crate::{draw, returns::Waiting};
+use crate::{draw, held::Held};
 use std::collections::VecDeque;
 
 const FRAME: u64 = 40_000_000;
@@ -126,7 +126,7 @@ impl Grant {
     }
 
     /// The next request or frame; at the same instant the request comes first.
-    pub(crate) fn fire(&mut self, queue: &mut VecDeque<Waiting>, release: impl FnMut(Waiting, u64)) {
+    pub(crate) fn fire(&mut self, queue: &mut VecDeque<Held>, release: impl FnMut(Held, u64)) {
         if self.next_request <= self.next_frame {
             self.request(self.next_request, queue.len() as u64);
             self.next_request += REQUEST;
@@ -157,7 +157,7 @@ impl Grant {
         }
     }
 
-    fn frame(&mut self, t: u64, queue: &mut VecDeque<Waiting>, mut release: impl FnMut(Waiting, u64)) {
+    fn frame(&mut self, t: u64, queue: &mut VecDeque<Held>, mut release: impl FnMut(Held, u64)) {
         let outage = self.outages.as_mut().and_then(|outages| outages.at(t));
         self.credit += outage.unwrap_or(self.allowed);
         let n = (self.credit / 1000).min(queue.len() as u64);

@@ -93,8 +93,10 @@ mod builtin;
 mod direction;
 mod draw;
 mod error;
+mod fate;
 mod grant;
 mod handover;
+mod held;
 pub mod input;
 mod keys;
 mod link;
@@ -121,10 +123,12 @@ pub use direction::{
     Aqm, Ecn, Effects, GilbertElliott, Jitter, PACKET, PlayedTrace, Poisson, Policer, Queue, Rate, Reorder, Steps, WanderingRate,
 };
 pub use error::PathError;
-pub use link::{DropCause, Fate, Link};
+pub use fate::{DropCause, Fate};
+pub use held::Ack;
+pub use link::Link;
 pub use links::Reverse;
 pub use path::{Delay, Path, SMALLEST_ACK};
 pub use random::{Purpose, Stream};
 pub use release::{BatchSettings, GrantSettings, HandoverSettings, Release};
-pub use returns::{Ack, Return, ReturnPath};
+pub use returns::{Return, ReturnPath};
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceOptions, TraceStart};

@@ -4,7 +4,7 @@
 //! division is carried to the next packet in units of 1/rate ns, so nothing drifts however long the period is.
 //! This is the hot loop of the simulator: no allocation once the ring has grown, a division only when the packet length changes.
 
-use crate::link::{DropCause, Fate};
+use crate::fate::{DropCause, Fate};
 use crate::queue::Waiting;
 use crate::random::{Coin, Purpose, Stream};
 

@@ -5,27 +5,16 @@
 //! then. At one instant ACKs are handed in before the path is polled. ACKs are delayed, never reordered.
 
 use crate::batch::Batch;
+use crate::fate::{DropCause, Fate};
 use crate::grant::Grant;
-use crate::link::{DropCause, Fate, Link};
+use crate::held::{Ack, Held};
+use crate::link::Link;
 use crate::losses::Losses;
 use crate::path::Path;
 use crate::random::{Purpose, Stream};
 use crate::release::Release;
 use crate::serial::Serial;
 use std::collections::VecDeque;
-
-/// An acknowledgement on its way back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ack {
-    /// The caller's name for it.
-    pub id: u64,
-    /// IP bytes.
-    pub len: u32,
-    /// The flow it belongs to; thinning counts per flow.
-    pub flow: u32,
-    /// Whether a later ACK says everything this one says, so that thinning may drop it.
-    pub pure: bool,
-}
 
 /// What was decided about an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,16 +35,6 @@ pub enum Return {
     },
 }
 
-/// An ACK that waits for its release.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Waiting {
-    pub(crate) ack: Ack,
-    /// When it joined the queue.
-    pub(crate) since: u64,
-    /// Whether it will be lost behind the link.
-    pub(crate) lost: bool,
-}
-
 #[derive(Clone, Debug)]
 enum Engine {
     Grant(Box<Grant>),
@@ -70,7 +49,7 @@ pub struct ReturnPath {
     link: Option<Link>,
     /// ACKs behind the link that have not yet reached the engine.
     entering: VecDeque<(u64, Ack)>,
-    queue: VecDeque<Waiting>,
+    queue: VecDeque<Held>,
     engine: Engine,
     decided: VecDeque<Return>,
     propagation: u64,
@@ -204,7 +183,7 @@ impl ReturnPath {
 
     fn fire(&mut self, at: u64) {
         let (decided, propagation) = (&mut self.decided, self.propagation);
-        let release = |waiting: Waiting, at: u64| {
+        let release = |waiting: Held, at: u64| {
             let id = waiting.ack.id;
             decided.push_back(if waiting.lost {
                 Return::Drop { id, cause: DropCause::Random }
@@ -226,7 +205,7 @@ impl ReturnPath {
             Engine::Batch(batch) => batch.enter(at, self.queue.len()),
             Engine::Serial(_) => {}
         }
-        self.queue.push_back(Waiting { ack, since: at, lost });
+        self.queue.push_back(Held { ack, since: at, lost });
         if let Some(limit) = self.thin {
             self.thin_out(at, ack.flow, limit);
         }

@@ -8,8 +8,8 @@
 use crate::aqm::{Manager, Verdict};
 use crate::direction::{Ecn, Effects, Jitter, Queue, Rate, Reorder};
 use crate::draw;
+use crate::fate::{DropCause, Fate};
 use crate::handover::{BURST_LOSS_PPB, Boundaries};
-use crate::link::{DropCause, Fate};
 use crate::losses::Losses;
 use crate::policer::Policer;
 use crate::queue::Waiting;

@@ -1,7 +1,7 @@
 //! A reverse link at a constant rate whose waiting ACKs can still be thinned out, so that it has to be driven.
 
+use crate::held::Held;
 use crate::losses::Losses;
-use crate::returns::Waiting;
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl Serial {
     }
 
     /// Whether an ACK has room; and whether it will be lost behind the link.
-    pub(crate) fn admit(&mut self, queue: &VecDeque<Waiting>, len: u32) -> (bool, bool) {
+    pub(crate) fn admit(&mut self, queue: &VecDeque<Held>, len: u32) -> (bool, bool) {
         let lost = self.losses.falls(self.ordinal);
         self.ordinal += 1;
         let bytes = |len: u32| u64::from(len) + u64::from(self.overhead);
@@ -31,11 +31,11 @@ impl Serial {
     }
 
     /// When the service of the first waiting ACK starts.
-    pub(crate) fn next_time(&self, queue: &VecDeque<Waiting>) -> Option<u64> {
+    pub(crate) fn next_time(&self, queue: &VecDeque<Held>) -> Option<u64> {
         queue.front().map(|first| self.busy.max(first.since))
     }
 
-    pub(crate) fn fire(&mut self, queue: &mut VecDeque<Waiting>, mut release: impl FnMut(Waiting, u64)) {
+    pub(crate) fn fire(&mut self, queue: &mut VecDeque<Held>, mut release: impl FnMut(Held, u64)) {
         let Some(first) = queue.pop_front() else { return };
         let (start, carried) = if first.since > self.busy { (first.since, 0) } else { (self.busy, self.beyond) };
         let work = (u128::from(first.ack.len) + u128::from(self.overhead)) * 8_000_000_000 + u128::from(carried);

@@ -1,8 +1,8 @@
 //! What the ACKs say about the path, in words that a person can act on.
 
 use crate::replay::Followed;
+use crate::shown::{Shown, mbps, ms};
 use crate::signals::Signals;
-use crate::summary::{Shown, mbps, ms};
 use firstflight::Nanos;
 use serde::Serialize;
 

@@ -34,6 +34,8 @@ pub mod read;
 pub mod replay;
 pub mod report;
 pub mod results;
+pub mod run;
+pub mod shown;
 pub mod signals;
 pub mod spread;
 pub mod summary;

@@ -1,6 +1,6 @@
 //! The course of a connection over time, thinned as it grows: at most a fixed number of moments, evenly spread over its time.
 
-use crate::replay::Run;
+use crate::run::Run;
 use firstflight::{Ack, Time};
 
 /// Moments that are kept at most; when there are more, those go that stand closest.

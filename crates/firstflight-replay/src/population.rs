@@ -2,7 +2,7 @@
 //! What could not be inferred stands in its comments.
 
 use crate::replay::Followed;
-use crate::summary::{Shown, mbps};
+use crate::shown::{Shown, mbps};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

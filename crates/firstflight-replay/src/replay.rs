@@ -6,80 +6,14 @@
 use crate::fault::Fault;
 use crate::line::Line;
 use crate::meter::Meter;
+use crate::run::guessed;
+pub use crate::run::{Aim, Left, Named, Run, Settings};
 use crate::signals::Signals;
 use crate::spread::Spread;
 use crate::trace::{Id, Opening, Recorded, Sink, Step};
-use firstflight::arm::{Arm, ArmController};
-use firstflight::event::{Phase, Ready, Transport};
-use firstflight::startup::ExitReason;
-use firstflight::{Ack, Config, Exit, Nanos, Sent, Time};
+use firstflight::arm::Arm;
+use firstflight::{Ack, Nanos, Sent, Time};
 use std::collections::HashMap;
-
-/// An arm with the name it was asked for by.
-#[derive(Clone, Debug)]
-pub struct Named {
-    /// As typed.
-    pub label: String,
-    /// What it means.
-    pub arm: Arm,
-}
-
-/// What is replayed, and how.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The startups.
-    pub arms: Vec<Named>,
-    /// Whether the sender was paced; `None` looks at how its first flight left.
-    pub paced: Option<bool>,
-    /// Initial window in packets; `None` takes the first flight for it.
-    pub iw: Option<u32>,
-    /// Connections whose course over time is kept, for the report.
-    pub lines: usize,
-}
-
-/// How a startup left, in the replay.
-#[derive(Clone, Copy, Debug)]
-pub struct Left {
-    /// The controller's own record.
-    pub exit: Exit,
-    /// Which ACK decided, counted from 0.
-    pub ack: u64,
-    /// Delivery rate over the round trip before, bytes per second.
-    pub rate: Option<f64>,
-}
-
-/// A threshold that a startup set while it stayed below it.
-#[derive(Clone, Copy, Debug)]
-pub struct Aim {
-    /// The threshold, bytes.
-    pub ssthresh: u64,
-    /// When.
-    pub at: Time,
-    /// The window at that time, bytes.
-    pub cwnd: u64,
-}
-
-/// One startup on one connection.
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// The arm.
-    pub named: Named,
-    /// The trace says that this arm ran, and tells all it was told.
-    pub exact: bool,
-    /// How it left.
-    pub left: Option<Left>,
-    /// What it aimed at last, before it left.
-    pub aim: Option<Aim>,
-    /// Its window at the end.
-    pub cwnd: u64,
-    /// The most of its window that was ever in flight when the connection ended without an exit, in percent.
-    pub used_percent: u64,
-    pub(crate) controller: ArmController,
-    /// When the first data packet left.
-    start: Time,
-    /// Nothing that follows can change how it left.
-    settled: bool,
-}
 
 /// What the real sender said about its own window.
 #[derive(Clone, Copy, Debug, Default)]
@@ -191,109 +125,6 @@ impl Sink for Replay {
 
     fn remark(&mut self, fault: Fault) {
         self.remarks.push(fault);
-    }
-}
-
-impl Run {
-    fn new(named: &Named, settings: &Settings, opening: &Opening) -> Run {
-        let exact = opening.ran.as_ref().is_some_and(|ran| ran.complete && ran.arm == named.arm.to_string());
-        let (config, oracle) = match &opening.ran {
-            Some(ran) => (ran.config, ran.oracle_exit),
-            None => (guessed(settings, opening), u64::MAX),
-        };
-        let mut controller = named.arm.controller(config, oracle, opening.made, opening.nxt);
-        if let Some(rtt) = opening.handshake_rtt {
-            controller.on_handshake_rtt(opening.start, rtt);
-        }
-        if opening.ran.is_none() {
-            // The first flight as one burst: all that a foreign trace says about what the application had to send.
-            controller.before_send(&Ready {
-                now: opening.start,
-                nxt: opening.nxt,
-                backlog: opening.first_flight,
-                srtt: opening.handshake_rtt,
-                ..Ready::default()
-            });
-        }
-        let cwnd = controller.cwnd();
-        Run { named: named.clone(), exact, left: None, aim: None, cwnd, used_percent: 0, controller, start: opening.start, settled: false }
-    }
-
-    fn on_ack(&mut self, ack: &Ack, number: u64, meter: &Meter, round: Nanos) {
-        if self.settled {
-            return;
-        }
-        let cwnd = self.controller.cwnd();
-        if self.exact {
-            self.controller.on_ack(ack);
-        } else {
-            // What limited the real sender's window does not limit this one.
-            let limited = ack.cwnd_limited && ack.inflight_before >= cwnd / 2;
-            self.controller.on_ack(&Ack { cwnd_limited: limited, acked_fresh: ack.acked, ..*ack });
-        }
-        self.note(ack.now, number, meter, round);
-        self.note_drain(ack, number, meter, round);
-        if self.left.is_none() {
-            self.used_percent = ack.inflight_before.saturating_mul(100) / cwnd.max(1);
-            if let Some(ssthresh) = self.controller.ssthresh()
-                && self.aim.is_none_or(|aim| aim.ssthresh != ssthresh)
-            {
-                self.aim = Some(Aim { ssthresh, at: ack.now, cwnd: self.controller.cwnd() });
-            }
-        }
-    }
-
-    /// SEARCH has found its exit and drains, by sending less than is acknowledged: the recorded sender does not, and the drain would never be
-    /// over. What was found is the exit, with the window and the moment of the finding.
-    fn note_drain(&mut self, ack: &Ack, number: u64, meter: &Meter, round: Nanos) {
-        if self.exact || self.left.is_some() || self.controller.phase() != Phase::Drain {
-            return;
-        }
-        let mut target = None;
-        self.controller.signals(&mut |name, value| {
-            if name == "search_empty_queue_target_bytes" {
-                target = Some(value);
-            }
-        });
-        let cwnd = self.controller.cwnd();
-        let exit = Exit {
-            reason: ExitReason::Flattened,
-            at: ack.now,
-            since_first_send: ack.now.since(self.start),
-            rounds: self.controller.rounds(),
-            detect_cwnd: cwnd,
-            cwnd,
-            inflight: ack.inflight_before,
-            estimate: target,
-        };
-        self.left = Some(Left { exit, ack: number, rate: meter.recent(ack.now, round) });
-        self.settled = true;
-    }
-
-    /// Looks whether it has left, or has come back because the loss was none.
-    fn note(&mut self, now: Time, number: u64, meter: &Meter, round: Nanos) {
-        self.left = match (self.controller.exit(), self.left) {
-            (None, _) => None,
-            (Some(exit), Some(left)) if left.exit == exit => Some(left),
-            (Some(exit), _) => Some(Left { exit, ack: number, rate: meter.recent(now, round) }),
-        };
-        // Only a loss or a timeout can prove a false alarm.
-        self.settled = !self.exact && self.left.is_some_and(|left| !matches!(left.exit.reason, ExitReason::Loss | ExitReason::Timeout));
-    }
-}
-
-/// What a connection would have told its controller, as far as a foreign trace shows.
-fn guessed(settings: &Settings, opening: &Opening) -> Config {
-    let base = match opening.transport {
-        Transport::Quic => Config::quic(opening.mss),
-        Transport::Tcp => Config::tcp(opening.mss),
-    };
-    let standard = Config::standard_initial_window(opening.mss);
-    Config {
-        // A small first flight is an application with little to send, not a small window.
-        initial_window: settings.iw.map_or(opening.first_flight.max(standard), |packets| u64::from(packets) * opening.mss),
-        paced: settings.paced.or(opening.paced).unwrap_or(base.paced),
-        ..base
     }
 }
 

@@ -1,8 +1,8 @@
 //! The way of acknowledgements back to the sender: a link that knows each arrival at once, or a terminal that decides later.
 
-use crate::flow::NEVER;
 use crate::pool::Plain;
 use crate::ring::Ring;
+use crate::wire::NEVER;
 use firstflight_path::{Ack, Fate, Link, Return, ReturnPath, Reverse};
 
 /// An acknowledgement that leaves its receiver.

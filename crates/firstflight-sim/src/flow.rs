@@ -9,14 +9,11 @@ use crate::observe::{Event, Heard, Observer, Packet, Snapshot};
 use crate::outcome::{Drops, Outcome, Stop};
 use crate::pool::Plain;
 use crate::told::{Core, Tape};
-use crate::wire::{Arrives, Wire};
+use crate::wire::{Arrives, NEVER, Wire};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time, Told};
 use firstflight_path::{Fate, Link, Purpose, Stream};
 use hdrhistogram::Histogram;
-
-/// No event is due.
-pub const NEVER: u64 = u64::MAX;
 
 /// A sender and a receiver of one transport.
 pub trait Ends {

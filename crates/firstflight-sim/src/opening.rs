@@ -9,8 +9,8 @@
 //! datagrams with the certificate; a SYN-ACK is shorter than that.
 
 use crate::back::{Back, Leaving, Way};
-use crate::flow::NEVER;
 use crate::pool::Plain;
+use crate::wire::NEVER;
 use firstflight::Nanos;
 use firstflight_path::{Fate, Link};
 use std::cmp::Reverse;

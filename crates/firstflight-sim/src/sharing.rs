@@ -5,11 +5,12 @@
 
 use crate::app::App;
 use crate::back::Way;
-use crate::flow::{Ends, Flow, Late, NEVER};
+use crate::flow::{Ends, Flow, Late};
 use crate::observe::Observer;
 use crate::opening::{Opened, Openings};
 use crate::outcome::{Outcome, Stop};
 use crate::trial::Hosts;
+use crate::wire::NEVER;
 use crate::{quic, tcp};
 use firstflight::avoidance::AnyAvoidance;
 use firstflight::controller::Controller;

@@ -6,6 +6,9 @@
 use crate::pool::Plain;
 use crate::ring::Ring;
 
+/// No event is due: later than every time, ns.
+pub const NEVER: u64 = u64::MAX;
+
 /// Something with a time of arrival, ns.
 pub trait Arrives: Plain {
     /// When it arrives.
@@ -19,10 +22,10 @@ pub struct Wire<T: Arrives> {
 }
 
 impl<T: Arrives> Wire<T> {
-    /// When the next one arrives; `u64::MAX` if nothing is under way.
+    /// When the next one arrives; [`NEVER`] if nothing is under way.
     #[inline]
     pub fn next(&self) -> u64 {
-        self.ring.front().map_or(u64::MAX, Arrives::at)
+        self.ring.front().map_or(NEVER, Arrives::at)
     }
 
     /// How many are under way.

@@ -4,14 +4,14 @@ use super::arms::KernelArm;
 use super::exits::Exit;
 use super::features::Features;
 use super::pins;
+use super::ring;
 use super::selection::Selection;
 use crate::refusal::Refusal;
-use libbpf_rs::{Link, MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, RingBufferBuilder, set_print};
+use libbpf_rs::{Link, MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, set_print};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::Duration;
 
 /// All arms, compiled for any kernel.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/firstflight.bpf.o"));
@@ -111,26 +111,8 @@ impl Loaded {
     pub fn watch(&self, take: impl FnMut(Exit), go_on: impl FnMut() -> bool) -> Result<(), Refusal> {
         let exits = self.object.maps().find(|map| map.name() == EXITS);
         let exits = exits.ok_or_else(|| Refusal::new("no ring buffer"))?;
-        watch(&exits, take, go_on)
+        ring::watch(&exits, take, go_on)
     }
-}
-
-/// Reads the reports of a ring buffer as they come, and those that are left when `go_on` says no.
-pub(super) fn watch(ring: &dyn MapCore, mut take: impl FnMut(Exit), mut go_on: impl FnMut() -> bool) -> Result<(), Refusal> {
-    let failed = |error: libbpf_rs::Error| Refusal::new(format!("ring buffer: {error}"));
-    let mut builder = RingBufferBuilder::new();
-    builder
-        .add(ring, |bytes| {
-            Exit::parse(bytes).into_iter().for_each(&mut take);
-            0
-        })
-        .map_err(failed)?;
-    let ring = builder.build().map_err(failed)?;
-    while go_on() {
-        // An interrupted wait is no failure: whoever interrupted also told `go_on`.
-        let _ = ring.poll(Duration::from_millis(50));
-    }
-    ring.consume().map_err(failed)
 }
 
 /// Leaves out of the object what this kernel does not know and what other arms need.

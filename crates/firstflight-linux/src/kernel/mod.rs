@@ -10,6 +10,7 @@ mod features;
 mod hystart_trace;
 mod loader;
 mod pins;
+mod ring;
 mod selection;
 
 pub use arms::{ARMS, KernelArm, arm};

@@ -3,7 +3,7 @@
 use super::arms::{ARMS, KernelArm};
 use super::exits::Exit;
 use super::features::Features;
-use super::loader;
+use super::ring;
 use super::selection::undo_file_of;
 use crate::refusal::Refusal;
 use libbpf_rs::query::MapInfoIter;
@@ -143,6 +143,6 @@ fn remove_leftover(arm: &KernelArm) -> bool {
 /// If it is not pinned or may not be read.
 pub fn watch_pinned(arm: &KernelArm, take: impl FnMut(Exit), go_on: impl FnMut() -> bool) -> Result<(), Refusal> {
     let path = folder(arm).join(EXITS);
-    let ring = MapHandle::from_pinned_path(&path).map_err(|error| Refusal::new(format!("{}: {error}", path.display())))?;
-    loader::watch(&ring, take, go_on)
+    let exits = MapHandle::from_pinned_path(&path).map_err(|error| Refusal::new(format!("{}: {error}", path.display())))?;
+    ring::watch(&exits, take, go_on)
 }

@@ -5,7 +5,8 @@ mod chart;
 
 use crate::replay::{Followed, Replay};
 use crate::results::Results;
-use crate::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE, StartupRow, Verdict, mbps, ms};
+use crate::shown::{mbps, ms};
+use crate::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE, StartupRow, Verdict};
 use chart::{Chart, LEFT, RIGHT, Scale, WIDTH, short};
 use std::fmt::Write as _;
 

@@ -5,7 +5,7 @@ mod loss;
 mod receiver;
 mod sender;
 
-pub use crate::flow::NEVER;
+pub use crate::wire::NEVER;
 pub use ends::{Ends, Flow, Packet};
 pub use receiver::Receiver;
 pub use sender::{Counters, Sender, Transmit};

@@ -1,0 +1,46 @@
+//! What becomes of a packet.
+
+/// What will happen to an offered packet. All times in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It reaches the far end.
+    Deliver {
+        /// When its last bit arrives at the far end.
+        at: u64,
+        /// How long it waits in the queue before its service starts.
+        waited: u64,
+        /// Whether the queue sets ECN Congestion Experienced on it.
+        marked: bool,
+    },
+    /// It reaches the far end twice (paths with `dup=` only).
+    Duplicate {
+        /// Arrival of the first copy.
+        at: u64,
+        /// Arrival of the second copy, not before the first.
+        again: u64,
+        /// How long it waits in the queue before its service starts.
+        waited: u64,
+        /// Whether the queue sets ECN Congestion Experienced on both copies.
+        marked: bool,
+    },
+    /// It never arrives.
+    Drop(DropCause),
+}
+
+/// Why a packet never arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum DropCause {
+    /// The queue had no room.
+    Queue,
+    /// Loss that has nothing to do with the queue: independent, in bursts, or at a hand-over.
+    Random,
+    /// The token bucket was empty.
+    Policer,
+    /// Active queue management chose it.
+    Aqm,
+    /// The return path thins out acknowledgements and a later one says the same.
+    Thinned,
+    /// A trace played once has ended: the link delivers nothing any more.
+    TraceEnd,
+}

@@ -1,0 +1,67 @@
+//! The path as the ACKs of one connection show it.
+
+use crate::replay::Followed;
+use firstflight::Nanos;
+
+/// Sustained: this many round trips, at least [`LEAST_SUSTAINED`].
+const SUSTAINED_ROUNDS: u64 = 4;
+const LEAST_SUSTAINED: Nanos = Nanos::from_millis(100);
+/// A queue of less than this share of the round trip, and less than two milliseconds, is noise.
+const QUEUE_SHARE: f64 = 0.1;
+const QUEUE_LEAST_MS: f64 = 2.0;
+
+pub(crate) fn ms(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+/// Bytes per second as Mbit/s.
+pub(crate) fn mbps(rate: f64) -> f64 {
+    rate * 8e-6
+}
+
+/// The path as the ACKs of one connection show it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shown {
+    /// Best sustained rate, bytes per second.
+    pub rate: Option<f64>,
+    /// When it began, ns.
+    pub rate_at: Option<u64>,
+    /// Smallest RTT, ms.
+    pub min_rtt_ms: Option<f64>,
+    /// Rate times RTT, bytes.
+    pub bdp: Option<f64>,
+    /// Bytes on the wire per byte of payload.
+    pub wire: f64,
+    /// RTT at losses less the smallest, ms, where it is a queue.
+    pub buffer_ms: Option<f64>,
+    /// Largest RTT less the smallest, ms.
+    pub queue_max_ms: Option<f64>,
+    /// The path may carry more.
+    pub lower_bound: bool,
+}
+
+impl Shown {
+    /// Out of everything that was followed.
+    pub fn of(followed: &Followed) -> Shown {
+        let min = followed.min_rtt;
+        let span = Nanos((min.unwrap_or(Nanos::ZERO) * SUSTAINED_ROUNDS).0.max(LEAST_SUSTAINED.0));
+        let best = followed.meter.best(followed.opening.start, span);
+        let min_rtt_ms = min.map(|min| ms(min.0));
+        let above = |nanos: f64| min.map(|min| (nanos - min.0 as f64).max(0.0) / 1e6);
+        let noise = min_rtt_ms.map_or(QUEUE_LEAST_MS, |min| (min * QUEUE_SHARE).max(QUEUE_LEAST_MS));
+        let queue_max_ms = followed.rtts.most().and_then(|most| above(most as f64));
+        let buffer_ms = followed.signals.loss_rtt.quantile(0.75).and_then(above).filter(|queue| *queue > noise);
+        // Half of the time with a queue is a bottleneck that was kept busy.
+        let standing = followed.rtts.quantile(0.5).and_then(above).is_some_and(|queue| queue > noise);
+        Shown {
+            rate: best.map(|best| best.rate),
+            rate_at: best.map(|best| best.start),
+            min_rtt_ms,
+            bdp: best.zip(min).map(|(best, min)| best.rate * min.0 as f64 / 1e9),
+            wire: followed.wire as f64 / followed.sent.max(1) as f64,
+            buffer_ms,
+            queue_max_ms,
+            lower_bound: !standing && followed.lost == 0,
+        }
+    }
+}
