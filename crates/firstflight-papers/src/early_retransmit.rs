@@ -7,6 +7,8 @@ use super::{Effort, Measured, Source, Values};
 use firstflight::detection::early_retransmit::{Act, Clock, EarlyRetransmit, Flight, Options};
 use firstflight_lab::error::Bad;
 
+/// The arm of every server; Early Retransmit is loss detection, not part of an arm.
+pub(crate) const ARMS: &[&str] = &[RECOVERY];
 const RECOVERY: &str = "slowstart/cubic/prr(mode=ssrb,lost=ignore)";
 const fn early(options: Option<Options>) -> Server {
     Server { arm: RECOVERY, preset: "linux26", early: options }

@@ -8,6 +8,8 @@ use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
 use firstflight_sim::Outcome;
 
+/// The arms that the experiments compare, before what recovery does.
+pub(crate) const ARMS: &[&str] = &["slowstart/cubic(first=0.7)", "slowstart/cubic(first=0.5)", "slowstart/cubic(first=0.4)"];
 /// The three cuts.
 const CUTS: [&str; 3] = ["0.7", "0.5", "0.4"];
 const PUBLISHED: [f64; 3] = [25.48, 23.0, 35.32];

@@ -188,21 +188,23 @@ pub struct Source {
     pub items: Vec<Item>,
     /// What it leaves unsaid.
     pub assumptions: Vec<Assumption>,
+    /// Arms that our experiments compare.
+    pub arms: &'static [&'static str],
     measure: Measure,
 }
 
 /// Every document, in the order of the list of experiments.
 pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
-    let files: [(&'static str, Measure); 7] = [
-        (include_str!("../papers/hystart-plus-plus.toml"), hystart_plus_plus::measured),
-        (include_str!("../papers/rapid-start.toml"), rapid_start::measured),
-        (include_str!("../papers/best.toml"), best::measured),
-        (include_str!("../papers/gvisor.toml"), gvisor::measured),
-        (include_str!("../papers/prr.toml"), prr::measured),
-        (include_str!("../papers/early-retransmit.toml"), early_retransmit::measured),
-        (include_str!("../papers/neqo.toml"), neqo::measured),
+    let files: [(&'static str, Measure, &'static [&'static str]); 7] = [
+        (include_str!("../papers/hystart-plus-plus.toml"), hystart_plus_plus::measured, hystart_plus_plus::ARMS),
+        (include_str!("../papers/rapid-start.toml"), rapid_start::measured, rapid_start::production::ARMS),
+        (include_str!("../papers/best.toml"), best::measured, best::exits::ARMS),
+        (include_str!("../papers/gvisor.toml"), gvisor::measured, gvisor::ARMS),
+        (include_str!("../papers/prr.toml"), prr::measured, prr::web::ARMS),
+        (include_str!("../papers/early-retransmit.toml"), early_retransmit::measured, early_retransmit::ARMS),
+        (include_str!("../papers/neqo.toml"), neqo::measured, neqo::ARMS),
     ];
-    files.into_iter().map(|(text, measure)| Source::read(text, measure)).collect()
+    files.into_iter().map(|(text, measure, arms)| Source::read(text, measure, arms)).collect()
 });
 
 /// The document of that name.
@@ -220,9 +222,9 @@ pub fn source(name: &str) -> Result<&'static Source, Bad> {
 }
 
 impl Source {
-    fn read(text: &'static str, measure: Measure) -> Source {
+    fn read(text: &'static str, measure: Measure, arms: &'static [&'static str]) -> Source {
         let Paper { name, document, stated, assumptions, claims } = toml::from_str(text).expect("every file in papers/ can be read");
-        Source { name, document, stated, items: claims, assumptions, measure }
+        Source { name, document, stated, items: claims, assumptions, arms, measure }
     }
 
     /// The claim of that number.

@@ -17,7 +17,8 @@ const ON: usize = 0;
 const OFF: usize = 1;
 const PUBLISHED: usize = 2;
 const ROBUST: usize = 3;
-const ARMS: &[&str] = &["hystart", "slowstart", "best-published", "best"];
+/// The arms that the experiments compare.
+pub(crate) const ARMS: &[&str] = &["hystart", "slowstart", "best-published", "best"];
 const QUEUES: [(&str, u32); 3] = [("1bdp", 100), ("0.5bdp", 50), ("0.25bdp", 25)];
 const SIZES: [u64; 3] = [5_000_000, 30_000_000, 100_000_000];
 

@@ -2,7 +2,7 @@
 
 mod buffers;
 mod estimates;
-mod exits;
+pub(crate) mod exits;
 mod returns;
 
 use super::lab::{arm, watch};
@@ -13,17 +13,17 @@ use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_path::Path;
 use firstflight_sim::tcp;
 
-/// The links of the slides.
+/// The links of the slides, which are built-in paths: experiments in files start from the same.
 struct LinkCase {
     name: &'static str,
     path: &'static str,
 }
 
 const LINKS: [LinkCase; 4] = [
-    LinkCase { name: "GEO", path: "rate=150Mbit,rtt=600ms" },
-    LinkCase { name: "LEO", path: "rate=100Mbit,rtt=30ms" },
-    LinkCase { name: "5G", path: "rate=3Gbit,rtt=10ms" },
-    LinkCase { name: "4G", path: "rate=200Mbit,rtt=20ms" },
+    LinkCase { name: "GEO", path: "geo" },
+    LinkCase { name: "LEO", path: "leo" },
+    LinkCase { name: "5G", path: "5g" },
+    LinkCase { name: "4G", path: "4g" },
 ];
 
 /// A ground of TCP hosts on a link with this queue.

@@ -6,6 +6,12 @@ mod upload;
 use super::{Effort, Measured, Source, Values};
 use firstflight_lab::error::Bad;
 
+/// gVisor's CUBIC and repair, without and with HyStart.
+const OFF: &str = "slowstart/cubic/sack(inflate=3)";
+const ON: &str = "hystart-gvisor/cubic/sack(inflate=3)";
+/// The arms that the experiments compare.
+pub(crate) const ARMS: &[&str] = &[OFF, ON];
+
 /// Measures what the document claims.
 pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
     let mut measured = upload::measured(effort, source)?;

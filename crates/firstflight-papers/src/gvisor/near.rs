@@ -1,5 +1,6 @@
 //! Rows 4.2.1 to 4.2.5: benchmarks on paths of microseconds.
 
+use super::{OFF, ON};
 use crate::lab::{Sender, Vary, arm, together};
 use crate::sample::{Interval, bootstrap, mean, sum};
 use crate::{Effort, Values};
@@ -11,8 +12,6 @@ use firstflight_path::random::{Purpose, Stream};
 use firstflight_sim::{App, tcp};
 use rayon::prelude::*;
 
-const OFF: &str = "slowstart/cubic/sack(inflate=3)";
-const ON: &str = "hystart-gvisor/cubic/sack(inflate=3)";
 const RENO: &str = "slowstart/reno/sack(inflate=3)";
 /// As we ship it: the kernel's profile, which judges nothing below 16 segments and has the train test.
 const SHIPPED: &str = "hystart/cubic/prr";

@@ -1,5 +1,6 @@
 //! Rows 4.1.1 to 4.1.5: the upload, block by block.
 
+use super::{OFF, ON};
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::lab::{Sender, Vary, arm, each_seed, together};
 use crate::sample::{Interval, bootstrap, mean};
@@ -12,8 +13,6 @@ use firstflight_sim::app::intervals;
 use firstflight_sim::{App, tcp};
 
 const QUEUES: [&str; 5] = ["0.25bdp", "0.5bdp", "1bdp", "1.5bdp", "2bdp"];
-const OFF: &str = "slowstart/cubic/sack(inflate=3)";
-const ON: &str = "hystart-gvisor/cubic/sack(inflate=3)";
 /// What the tool printed with HyStart off, Mbit/s.
 const PRINTED: [f64; 4] = [44.1423, 48.9794, 21.96, 40.9907];
 /// What is delivered is looked at this often.
@@ -27,17 +26,18 @@ struct Stack {
     off: &'static str,
     on: &'static str,
     buffer: u64,
-    rate: u64,
+    /// The path without its queue.
+    path: &'static str,
 }
 
 /// Send buffers from the 3 MB that the first interval implies to twice as much.
 const BUFFERS: [u64; 4] = [3_000_000, 3 << 20, 4 << 20, 6_000_000];
 
-/// The rate of the bottleneck, and the one that leaves as much of payload, bit/s.
-const RATE: u64 = 85_500_000;
-const PAYLOAD_RATE: u64 = 88_570_000;
+/// The built-in path, whose bottleneck is the plateau of the plot, and the same with a rate that leaves as much of payload.
+const PATH: &str = "gvisor";
+const PAYLOAD_PATH: &str = "gvisor,rate=88570kbit";
 
-const PRIMARY: Stack = Stack { mss: 1448, preset: "rack", off: OFF, on: ON, buffer: BUFFERS[0], rate: RATE };
+const PRIMARY: Stack = Stack { mss: 1448, preset: "rack", off: OFF, on: ON, buffer: BUFFERS[0], path: PATH };
 
 /// What one run of the tool showed.
 #[derive(Clone)]
@@ -75,7 +75,7 @@ impl Upload {
 fn run(queue: &str, stack: Stack, with: bool, seconds: u64, seed: u64) -> Result<Upload, Bad> {
     let preset = *firstflight::detection::presets::Preset::named(stack.preset).ok_or_else(|| Bad(stack.preset.into()))?;
     let host = tcp::Host { mss: stack.mss, send_buffer: tcp::Buffer::Payload(stack.buffer), ..tcp::Host::with_preset(preset) };
-    let path = Path::parse(&format!("rate={}kbit,rtt=140ms,queue={queue}", stack.rate / 1000))?;
+    let path = Path::parse(&format!("{},queue={queue}", stack.path))?;
     let bdp = path.bdp_bytes() as f64;
     let ground = Scenario { host: Hosts::from(host), limit: Nanos::from_secs(4 * seconds), ..Scenario::new(path, 1) };
     let named = arm(if with { stack.on } else { stack.off })?;
@@ -230,7 +230,7 @@ fn setting(repair: &str, queue: &str, stack: Stack) -> String {
 fn others(effort: &Effort<'_>, fitted: Stack) -> Result<Vec<(String, Values)>, Bad> {
     let stacks = REPAIRS.map(|(name, preset)| (name, Stack { preset, ..fitted })).into_iter().chain([
         ("MSS 1228 (tunnel of 1280 bytes)", Stack { mss: 1228, ..fitted }),
-        ("85.5 Mbit/s of payload", Stack { rate: PAYLOAD_RATE, ..fitted }),
+        ("85.5 Mbit/s of payload", Stack { path: PAYLOAD_PATH, ..fitted }),
         (
             "Linux 2.6, rate halving",
             Stack { preset: "linux26", off: "slowstart/cubic/halving", on: "hystart-gvisor/cubic/halving", ..fitted },

@@ -18,7 +18,8 @@ use firstflight_sim::Outcome;
 
 const PLAIN: usize = 0;
 const DRAFT03: usize = 1;
-const ARMS: &[&str] = &["slowstart", "hystart++-draft03", "hystart++", "hystart"];
+/// The arms that the experiments compare.
+pub(crate) const ARMS: &[&str] = &["slowstart", "hystart++-draft03", "hystart++", "hystart"];
 /// The second run's cap of two segments per ACK; plain slow start has none in the text and none here.
 const CAPPED: &[&str] = &["slowstart", "hystart++-draft03(cap=2)", "hystart++(cap=2)", "hystart"];
 const NAMES: &[&str] = &["plain slow start", "HyStart++ -03 (LSS)", "RFC 9406 (CSS)", "Linux HyStart"];

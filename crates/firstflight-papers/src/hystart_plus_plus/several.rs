@@ -83,7 +83,7 @@ struct Shared {
 /// Jain index of what the flows deliver in that time.
 fn jain(case: Shared, mixed: bool, seed: u64) -> Result<f64, Bad> {
     let Shared { rtt, each, seconds, queue, apart, preset, recovery } = case;
-    let path = Path::parse(&format!("rate=100Mbit,rtt={rtt}ms,queue={queue}"))?;
+    let path = Path::parse(&format!("hystart++-{rtt}ms,queue={queue}"))?;
     let ground = Scenario { host: hosts_of_tcp(preset)?, limit: Nanos::from_secs(seconds), ..Scenario::new(path, 1) };
     let (plain, other) = (arm(&format!("{PLAIN}/cubic/{recovery}"))?, arm(&format!("{DRAFT03}/cubic/{recovery}"))?);
     let starts = Stream::new(seed, 0, Purpose::FlowStart);
@@ -132,7 +132,7 @@ impl Pool {
             let mut all = [0.0; 5];
             for rtt in RTTS {
                 for bytes in [1_000_000, 3_000_000, 10_000_000] {
-                    let path = Path::parse(&format!("rate=100Mbit,rtt={rtt}ms,queue=1bdp{}", setup.loss))?;
+                    let path = Path::parse(&format!("hystart++-{rtt}ms{}", setup.loss))?;
                     let limit = Nanos::from_secs(300);
                     let ground = Scenario { host: hosts_of_tcp(setup.detection)?, limit, ..Scenario::new(path, 1) };
                     let gaps = Stream::new(seed, rtt, Purpose::FlowStart);

@@ -3,7 +3,7 @@
 mod policers;
 mod vectors;
 mod video;
-mod web;
+pub(crate) mod web;
 
 use super::{Effort, Measured, Source, Values};
 use firstflight_lab::error::Bad;

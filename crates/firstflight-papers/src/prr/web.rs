@@ -14,6 +14,9 @@ const SERVERS: [(&str, Server); 6] = [
     ("PRR UB", Server::linux26("slowstart/cubic/prr(mode=ub,lost=ignore)")),
     ("PRR 9937", Server::linux26("slowstart/cubic/prr(lost=ignore)")),
 ];
+/// The arms that the experiments compare.
+pub(crate) const ARMS: &[&str] =
+    &[SERVERS[0].1.arm, SERVERS[1].1.arm, SERVERS[2].1.arm, SERVERS[3].1.arm, SERVERS[4].1.arm, SERVERS[5].1.arm];
 const HALVING: usize = 0;
 const STANDARD: usize = 1;
 const SSRB: usize = 2;

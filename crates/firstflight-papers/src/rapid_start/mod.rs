@@ -2,7 +2,7 @@
 
 mod figures;
 mod plots;
-mod production;
+pub(crate) mod production;
 mod runs;
 
 use super::{Effort, Measured, Source, Values};

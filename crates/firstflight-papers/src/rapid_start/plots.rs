@@ -303,7 +303,7 @@ pub fn factors() -> Values {
 
 /// Marks from 15 ms of queue on. The slides do not say how long the queue is that loses nothing: what is sent before the first mark is
 /// heard of is the whole overshoot, up to three times what 45 ms hold, so 30 ms lose packets as without marks; 150 ms hold it.
-const MARKED: &str = "rate=100Mbit,rtt=30ms,queue=150ms,ecn=15ms";
+const MARKED: &str = "rapid-slide,queue=150ms,ecn=15ms";
 
 pub fn marks() -> Values {
     let mut values = Values::default();

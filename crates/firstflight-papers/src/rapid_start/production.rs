@@ -13,7 +13,8 @@ use firstflight_lab::stats;
 use std::sync::atomic::AtomicBool;
 
 /// The four groups; all with the same congestion avoidance and paced, first windows as stated.
-const ARMS: &str = "slowstart/reno(beta=0.7),jumpstart/reno(beta=0.7),rapid(jump=off)/reno(beta=0.7),rapid/reno(beta=0.7)";
+pub(crate) const ARMS: &[&str] =
+    &["slowstart/reno(beta=0.7)", "jumpstart/reno(beta=0.7)", "rapid(jump=off)/reno(beta=0.7)", "rapid/reno(beta=0.7)"];
 pub const NAMES: [&str; 4] = ["slow start", "jumpstart", "rapid-no-jump", "rapidstart"];
 const JUMP: usize = 1;
 pub const NO_JUMP: usize = 2;
@@ -66,7 +67,7 @@ fn run(effort: &Effort<'_>, flows: u64, turn: &dyn Fn(&mut Population)) -> Resul
     turn(&mut population);
     // The sweep runs the ends of the range as tests of their own.
     population.assumptions.clear();
-    let arms = parse_arms(ARMS)?;
+    let arms = parse_arms(&ARMS.join(","))?;
     let names = arms.iter().map(|arm| arm.label.clone()).collect();
     effort.tell(&format!("rapid-start: {flows} connections of `cdn` under four arms"));
     let test = Test {
