@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes every generated page and picture of the documentation again, so that none of them can be older than the program. Parts by name:
 #   readme       the table in README.md, what its first command prints
-#   results      docs/results.md, the published results beside ours (several minutes)
+#   results      docs/results.md and docs/results.csv, the published results beside ours (several minutes)
 #   agreement    docs/agreement.md, simulator against real QUIC stacks; its last table takes real time
 #   pictures     docs/pictures/*.png, the reports as Chromium shows them
 # The kernel's results (docs/linux-results.md) need root and an hour on a machine that does nothing else: docs/linux.md says how.
@@ -46,7 +46,7 @@ for part in "${parts[@]}"; do
         ' README.md >"$target/page.tmp"
         mv "$target/page.tmp" README.md
         ;;
-    results) firstflight reproduce --all --markdown docs/results.md --report "$target/published.html" ;;
+    results) firstflight reproduce --all --markdown docs/results.md --csv docs/results.csv --report "$target/published.html" ;;
     agreement) into docs/agreement.md cargo run --quiet --locked --release -p firstflight-lab --features quic --example agreement -- --real 7 ;;
     pictures)
         firstflight compare --report "$target/report.html" >/dev/null

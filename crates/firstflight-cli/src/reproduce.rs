@@ -28,9 +28,12 @@ pub struct Options {
     /// Write the results as JSON to a file, `-` for standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the results as a Markdown page
+    /// Write a Markdown page with a line per claim
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+    /// Write every row as CSV
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
     /// Write the report, one self-contained HTML page
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -42,9 +45,13 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<Done, Bad> {
     let sources = chosen(options)?;
     let to_stdout = to_stdout(options.json.as_ref());
-    check_outputs(options.json.as_ref(), options.report.as_ref(), &[("--markdown", options.markdown.as_deref())])?;
+    check_outputs(
+        options.json.as_ref(),
+        options.report.as_ref(),
+        &[("--markdown", options.markdown.as_deref()), ("--csv", options.csv.as_deref())],
+    )?;
     if options.list {
-        if options.markdown.is_some() || options.report.is_some() {
+        if options.markdown.is_some() || options.csv.is_some() || options.report.is_some() {
             return Err(Bad("--list: goes with --json only; there are no results to show".into()));
         }
         return list(&sources, options.json.as_deref().filter(|_| !to_stdout), to_stdout);
@@ -57,6 +64,10 @@ pub fn run(options: &Options) -> Result<Done, Bad> {
     if let Some(file) = &options.markdown {
         let page = all.to_markdown(&command_line());
         write_whole(file, |out| out.write_all(page.as_bytes()))?;
+    }
+    if let Some(file) = &options.csv {
+        let table = all.to_csv();
+        write_whole(file, |out| out.write_all(table.as_bytes()))?;
     }
     if let Some(file) = &options.report {
         let page = all.to_html(&command_line());

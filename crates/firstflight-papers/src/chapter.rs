@@ -1,6 +1,6 @@
 //! What came out: the rows of each document, and how many ended how.
 
-use crate::{Assumption, Figure, Row, Verdict, html, markdown};
+use crate::{Assumption, Figure, Row, Verdict, csv, html, markdown};
 use serde::Serialize;
 
 /// Gives every row a key of its own: the number alone where it has one row, else with its place among them.
@@ -108,7 +108,12 @@ impl Reproduction {
         text
     }
 
-    /// The page for the documentation; `command` is what made it.
+    /// Every row as CSV.
+    pub fn to_csv(&self) -> String {
+        csv::table(self)
+    }
+
+    /// The page for the documentation, a line per claim; `command` is what made it.
     pub fn to_markdown(&self, command: &str) -> String {
         markdown::page(self, command)
     }

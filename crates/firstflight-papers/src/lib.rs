@@ -12,6 +12,7 @@
 
 mod best;
 mod chapter;
+mod csv;
 pub mod early_retransmit;
 mod effort;
 pub mod figure;

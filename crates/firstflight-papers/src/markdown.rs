@@ -1,41 +1,63 @@
-//! The page `docs/results.md`.
+//! The page `docs/results.md`: what came of each claim, on one page. All rows stand in the CSV and in the HTML report.
 
-use super::{Chapter, Count, Reproduction, Row, Verdict};
+use crate::{Chapter, Count, Gate, Reproduction, Row, Verdict};
 use std::fmt::Write as _;
 
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
-fn row_line(row: &Row, claim: &str) -> String {
-    let case = if row.case.is_empty() { String::new() } else { format!(" ({})", row.case) };
-    let measure = if row.measure.is_empty() { row.note.clone() } else { format!("{}{case}", row.measure) };
-    let assumed = row.assumptions.join(", ");
-    format!(
-        "| {} | {} | {} | {} | {} | {} | {} | {assumed} |\n",
-        row.key,
-        row.gates,
-        cell(claim),
-        cell(&measure),
-        cell(&row.ours),
-        cell(&row.accepted),
-        cell(&row.says)
-    )
+/// The row that answers a claim: the first one that is held against something, else the first.
+fn primary<'a>(chapter: &'a Chapter, id: &str) -> Option<&'a Row> {
+    let mut rows = chapter.rows.iter().filter(|row| row.id == id);
+    let gated = rows.clone().find(|row| row.gate != Gate::Seen);
+    gated.or_else(|| rows.next())
 }
 
-/// What stands below the table: notes, sweeps.
-fn remarks(chapter: &Chapter) -> String {
-    let mut text = String::new();
-    for row in chapter.rows.iter().filter(|row| !row.measure.is_empty() && (!row.note.is_empty() || !row.sweep.is_empty())) {
-        let case = if row.case.is_empty() { String::new() } else { format!(" ({})", row.case) };
-        let note = if row.note.is_empty() { String::new() } else { format!(": {}", row.note) };
-        let _ = write!(text, "* **{}** {}{case}, {}{note}", row.key, row.measure, row.says);
-        if !row.sweep.is_empty() {
-            let points: Vec<String> = row.sweep.iter().map(|point| format!("{}: {}", point.setting, point.ours)).collect();
-            let _ = write!(text, " — sweep: {}", points.join("; "));
-        }
-        text.push('\n');
+/// Numbers of the claims, in the order of the list.
+fn claims(chapter: &Chapter) -> Vec<&'static str> {
+    let mut ids: Vec<&'static str> = chapter.rows.iter().map(|row| row.id).collect();
+    ids.dedup();
+    ids
+}
+
+/// What the claims of a document came to, in a sentence.
+fn sentence(chapter: &Chapter) -> String {
+    let ids = claims(chapter);
+    let count = Count::of(ids.iter().filter_map(|id| primary(chapter, id)));
+    format!("Of {} claims, each by its first row: {}.", ids.len(), count.words())
+}
+
+fn claim_line(chapter: &Chapter, row: &Row) -> String {
+    let case = if row.case.is_empty() { String::new() } else { format!(" ({})", row.case) };
+    let measure = if row.measure.is_empty() { row.note.clone() } else { format!("{}{case}", row.measure) };
+    let others = Count::of(chapter.rows.iter().filter(|other| other.id == row.id && other.key != row.key));
+    let cells = [row.id, &row.gates, row.claim, &measure, &row.ours, &row.says, &others.words()].map(cell);
+    format!("| {} |\n", cells.join(" | "))
+}
+
+/// How many rows of each document ended how: the verdicts on effects and levels.
+fn counts(all: &Reproduction) -> String {
+    const SHOWN: [Verdict; 8] = [
+        Verdict::Confirmed,
+        Verdict::Smaller,
+        Verdict::Larger,
+        Verdict::SameDirection,
+        Verdict::WithinBound,
+        Verdict::NotSeen,
+        Verdict::Opposite,
+        Verdict::Exact,
+    ];
+    let heads = SHOWN.map(|verdict| format!(" {} |", verdict.words()));
+    let mut text = format!("| document |{}\n|---|{}\n", heads.concat(), "---|".repeat(SHOWN.len()));
+    let mut line = |name: &str, count: &Count| {
+        let cells = SHOWN.map(|verdict| format!(" {} |", count.number(verdict)));
+        let _ = writeln!(text, "| {name} |{}", cells.concat());
+    };
+    for chapter in &all.sources {
+        line(&format!("[{0}](#{0})", chapter.name), &Count::of(&chapter.rows));
     }
+    line("all", &all.count);
     text
 }
 
@@ -43,51 +65,37 @@ pub fn page(all: &Reproduction, command: &str) -> String {
     let mut text = format!(
         "<!-- Written by `{command}`; do not edit. -->\n\
          # Published results beside ours\n\n\
-         Written by `{command}` with firstflight {}{}. Every row of our list of experiments stands here, also those that do not come out\n\
-         and those that were not run.\n\n\
+         Written by `{command}` with firstflight {}{}. One line per claim: the first row that is held against something, and how the other\n\
+         rows of the claim ended. All {} rows, with what was accepted, assumptions and remarks, stand in [results.csv](results.csv) and in the\n\
+         report (`--report`); what was published and what we had to assume stands in\n\
+         [`crates/firstflight-papers/papers`](../crates/firstflight-papers/papers).\n\n\
          Gates: **U** follows from the algebra and must hold; **G** is a direction, **B** a band around the published size; **Q** is\n\
          quoted; **-** is measured for the reader. A verdict states size: *confirmed in size* is an effect beyond noise inside the\n\
          accepted band (without a band: two thirds to one and a half times the published effect); *same direction, smaller* or *larger*\n\
          gives both numbers; *not seen* is an effect whose 95 % interval reaches no effect, or a condition that is not met;\n\
          *opposite* lies beyond noise on the other side. Intervals are paired bootstrap, {} resamples, over seeds (laboratory) or\n\
          connections (populations), each row by itself: of a hundred directions behind which there is nothing, two or three would\n\
-         be seen by chance. Names in the last column are assumptions: what the document does not say and we had to choose.\n\n\
-         {}.\n",
+         be seen by chance.\n\n\
+         Rows by verdict:\n\n{}",
         all.firstflight,
         if all.quick { ", a quick run with fewer seeds and connections" } else { "" },
-        super::RESAMPLES,
-        all.count.words(),
+        all.sources.iter().map(|chapter| chapter.rows.len()).sum::<usize>(),
+        crate::RESAMPLES,
+        counts(all),
     );
     for chapter in &all.sources {
         let findings: Vec<String> = chapter.findings.iter().map(|finding| format!("{finding}\n\n")).collect();
         let _ = write!(
             text,
-            "\n## {}: {}\n\nStated: {}\n\n{}.\n\n{}| row | gate | published | measured | ours [95 %] | accepted | verdict | assuming |\n|---|---|---|---|---|---|---|---|\n",
+            "\n<a id=\"{0}\"></a>\n## {0}: {1}\n\nStated: {2}\n\n{3}\n\n{4}| claim | gate | published | measured | ours [95 %] | verdict | other rows |\n|---|---|---|---|---|---|---|\n",
             chapter.name,
             chapter.document,
             chapter.stated,
-            Count::of(&chapter.rows).words(),
+            sentence(chapter),
             findings.concat(),
         );
-        let mut before = "";
-        for row in &chapter.rows {
-            // What was published is said once per number.
-            let claim = if row.id == before { "" } else { row.claim };
-            text.push_str(&row_line(row, claim));
-            before = row.id;
-        }
-        let remarks = remarks(chapter);
-        if !remarks.is_empty() {
-            let _ = write!(text, "\nRemarks:\n{remarks}");
-        }
-        let open: Vec<&Row> = chapter.rows.iter().filter(|row| row.verdict == Verdict::NotRun).collect();
-        if !open.is_empty() {
-            let ids: Vec<&str> = open.iter().map(|row| row.id).collect();
-            let _ = write!(text, "\nNot run: {}.\n", ids.join(", "));
-        }
-        text.push_str("\nAssumed:\n");
-        for assumption in chapter.assumptions {
-            let _ = writeln!(text, "* `{}`: {}", assumption.name, assumption.value);
+        for row in claims(chapter).iter().filter_map(|id| primary(chapter, id)) {
+            text.push_str(&claim_line(chapter, row));
         }
     }
     text

@@ -35,6 +35,8 @@ fn a_document_is_measured_row_by_row_with_the_same_bytes_for_any_number_of_threa
                 "-",
                 "--markdown",
                 "page.md",
+                "--csv",
+                "rows.csv",
                 "--report",
                 "page.html",
                 "--threads",
@@ -75,7 +77,10 @@ fn a_document_is_measured_row_by_row_with_the_same_bytes_for_any_number_of_threa
     assert!(!one.stdout.contains("none %"), "what is unknown is no number");
     let page = fs::read_to_string(folder.path().join("page.md")).expect("the page was written");
     assert!(page.starts_with("<!-- Written by `firstflight reproduce early-retransmit --quick"), "the page names its command");
-    assert!(page.contains("| 5.4.2#1 | GB |"), "and has the rows");
+    assert!(page.contains("\n| 5.4.2 | GB |") && !page.contains("5.4.2#2"), "and has a line per claim");
+    let table = fs::read_to_string(folder.path().join("rows.csv")).expect("the table was written");
+    assert!(table.starts_with("document,row,") && table.contains("\nearly-retransmit,5.4.2#1,GB,"), "the table has the rows");
+    assert_eq!(table.lines().count(), rows.len() + 1, "every row and the names");
     let report = fs::read_to_string(folder.path().join("page.html")).expect("the report was written");
     assert!(report.contains("<td class=\"id\">5.4.2#1<td data-l=\"gate\">GB"), "the report has the rows, too");
     assert!(report.contains("published, mitigated"), "and the pictures");

@@ -51,7 +51,7 @@ fn texts(experiment: &toml::Table, key: &str) -> Vec<String> {
 fn part(arm: &str, same: Same) -> String {
     // Short names stand for whole arms; the full name has every part.
     let named = parse_arms(arm).unwrap_or_else(|bad| panic!("{arm}: {bad}"));
-    let full = named[0].full().to_owned();
+    let full = named[0].full();
     let whole = full.split('@').next().unwrap_or_default();
     let mut parts = whole.split('/');
     let name = |part: Option<&str>| part.unwrap_or_default().split('(').next().unwrap_or_default().to_owned();
