@@ -253,7 +253,8 @@ PYTHON
             for line in printed {
                 let [endpoints, reason] = line.split_whitespace().skip(1).take(2).collect::<Vec<_>>()[..] else { panic!("{line}") };
                 assert!(endpoints.contains(">127.0.0.1:"), "who it was: {line}");
-                assert!(["loss", "flattened"].contains(&reason), "why: {line}");
+                // A packet that a queue of this very host refuses is a mark to the kernel (tcp_enter_cwr), if it hears of it before the loss.
+                assert!(["loss", "flattened", "ecn"].contains(&reason), "why: {line}");
                 assert!(kept.contains(endpoints) && kept.contains(reason), "the file has it, too: {line}\n{kept}");
             }
             assert_eq!(state(&said, "code"), "code: 0", "Ctrl-C is how it ends");

@@ -432,6 +432,7 @@ INLINE u8 reached(const struct startup *startup, void *state)
 	return startup->reached ? startup->reached(state) : EXIT_THRESHOLD;
 }
 
+/* The kernel enters CWR for a mark, and for a packet that a queue of its own host refused. */
 INLINE u8 signal_reason(u8 state)
 {
 	return state == CA_CWR ? EXIT_ECN : state == CA_RECOVERY ? EXIT_LOSS : EXIT_TIMEOUT;
