@@ -1,5 +1,6 @@
 //! CUBIC: RFC 9438, the hand-over from every startup, and what must never happen. Properties over random input: `cubic_properties.rs`.
 
+use crate::context;
 use firstflight::avoidance::cubic::Params;
 use firstflight::avoidance::cubic_curve::{Curve, MAX_US, icbrt, k_us, rise};
 use firstflight::avoidance::{Avoidance, Base, Cubic, Cut};
@@ -12,17 +13,7 @@ const START: Time = Time(5_000_000_000);
 const BETA: Ratio = Ratio::new(7, 10);
 
 fn context() -> Context {
-    Context {
-        mss: MSS,
-        iw: 10 * MSS,
-        transport: Transport::Quic,
-        paced: true,
-        pacing_rate: None,
-        max_burst: 10 * MSS,
-        limited: true,
-        young_epoch: false,
-        newborn_epoch: false,
-    }
+    context::quic(MSS)
 }
 
 fn avoiding(cwnd: u64) -> Window {

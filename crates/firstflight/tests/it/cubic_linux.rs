@@ -1,5 +1,6 @@
 //! CUBIC with Linux's arithmetic: whole segments and ticks of 1/1024 s.
 
+use crate::context;
 use firstflight::avoidance::cubic::Params;
 use firstflight::avoidance::{Avoidance, Cubic, Cut};
 use firstflight::event::{Ack, Context, Signal, Transport, Window};
@@ -10,17 +11,7 @@ const MSS: u64 = 1448;
 const START: Time = Time(5_000_000_000);
 
 fn context() -> Context {
-    Context {
-        mss: MSS,
-        iw: 10 * MSS,
-        transport: Transport::Tcp,
-        paced: false,
-        pacing_rate: None,
-        max_burst: 10 * MSS,
-        limited: true,
-        young_epoch: false,
-        newborn_epoch: false,
-    }
+    Context { transport: Transport::Tcp, paced: false, ..context::quic(MSS) }
 }
 
 fn segments(n: u64) -> Window {

@@ -1,5 +1,6 @@
 //! What holds for CUBIC whatever happens to it, and the known exceptions.
 
+use crate::context;
 use firstflight::avoidance::cubic::{Params, Profile};
 use firstflight::avoidance::cubic_curve::{MAX_US, icbrt, rise};
 use firstflight::avoidance::{Avoidance, Base, Cubic, Cut};
@@ -12,17 +13,7 @@ const MSS: u64 = 1448;
 const START: Time = Time(5_000_000_000);
 
 fn context() -> Context {
-    Context {
-        mss: MSS,
-        iw: 10 * MSS,
-        transport: Transport::Tcp,
-        paced: true,
-        pacing_rate: None,
-        max_burst: 10 * MSS,
-        limited: true,
-        young_epoch: false,
-        newborn_epoch: false,
-    }
+    Context { transport: Transport::Tcp, ..context::quic(MSS) }
 }
 
 fn avoiding(cwnd: u64) -> Window {

@@ -1,6 +1,7 @@
 //! HyStart in its three profiles: the vectors of our specification (rows numbered as there), both sides of each equality, and the
 //! properties that must hold on any history.
 
+use crate::context;
 use firstflight::event::{Ack, Context, Signal, Timeout, Transport, Window};
 use firstflight::startup::hystart::{HyStart, Params, Profile, RollAt, ack_delay, linux_rate, rise};
 use firstflight::startup::{ExitReason, Handover, Leave, Saved, Startup, Verdict};
@@ -17,17 +18,7 @@ const DELAY_ONLY: Params = Params { train: false, ..Params::LINUX };
 const TRAIN_ONLY: Params = Params { delay: false, ..Params::LINUX };
 
 fn context() -> Context {
-    Context {
-        mss: MSS,
-        iw: 10 * MSS,
-        transport: Transport::Tcp,
-        paced: false,
-        pacing_rate: None,
-        max_burst: 65_536,
-        limited: true,
-        young_epoch: false,
-        newborn_epoch: false,
-    }
+    Context { transport: Transport::Tcp, paced: false, max_burst: 65_536, ..context::quic(MSS) }
 }
 
 /// A sender around the algorithm: keeps the order of the hooks and applies what the algorithm concludes.

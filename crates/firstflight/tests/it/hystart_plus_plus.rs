@@ -1,7 +1,8 @@
 //! HyStart++ of RFC 9406 and of the individual draft -03: the vectors of our specification (rows numbered as there), both sides of each
 //! equality, every option, and the properties that must hold on any history.
 
-use firstflight::event::{Ack, Context, Phase, Signal, Timeout, Transport, Window};
+use crate::context;
+use firstflight::event::{Ack, Context, Phase, Signal, Timeout, Window};
 use firstflight::startup::hystart::rise;
 use firstflight::startup::hystart_plus_plus::{Baseline, FreshSamples, HyStartPlusPlus, Mode, Params, Rearm, RoundEnd};
 use firstflight::startup::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Saved, Startup, Verdict};
@@ -18,17 +19,7 @@ const RFC: Params = Params::RFC9406;
 const LITERAL: Params = Params { fresh_samples: FreshSamples::Never, ..RFC };
 
 fn context() -> Context {
-    Context {
-        mss: MSS,
-        iw: 10 * MSS,
-        transport: Transport::Quic,
-        paced: true,
-        pacing_rate: None,
-        max_burst: 65_536,
-        limited: true,
-        young_epoch: false,
-        newborn_epoch: false,
-    }
+    Context { max_burst: 65_536, ..context::quic(MSS) }
 }
 
 /// A sender around the algorithm: counts packets, ends rounds when told, applies what the algorithm concludes. Avoidance does nothing.

@@ -1,5 +1,6 @@
 //! Limited Slow Start of RFC 3742: the vectors of our specification, both sides of its threshold, and its bounds per round trip.
 
+use crate::context;
 use firstflight::event::{Ack, Context, Transport, Window};
 use firstflight::startup::limited_slow_start::{LimitedSlowStart, Params};
 use firstflight::startup::{Startup, Verdict};
@@ -10,17 +11,7 @@ const MSS: u64 = 1448;
 const INT: Params = Params { rfc_int: true, ..Params::RFC3742 };
 
 fn context() -> Context {
-    Context {
-        mss: MSS,
-        iw: 10 * MSS,
-        transport: Transport::Tcp,
-        paced: true,
-        pacing_rate: None,
-        max_burst: 65_536,
-        limited: true,
-        young_epoch: false,
-        newborn_epoch: false,
-    }
+    Context { transport: Transport::Tcp, max_burst: 65_536, ..context::quic(MSS) }
 }
 
 struct Flow {

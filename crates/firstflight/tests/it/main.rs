@@ -6,6 +6,7 @@ mod arm;
 mod best;
 mod best_published;
 mod conformance;
+mod context;
 mod controller;
 mod controller_order;
 mod controller_rules;

@@ -1,6 +1,7 @@
 //! Rapid Start in the controller: the jump, threefold growth, entry into its recovery, its end and what comes after. Row numbers are those
 //! of our table of vectors for draft-kazuho-ccwg-rapid-start-02; the rows about the window rule alone are in `rapid_recovery`.
 
+use crate::context;
 use crate::rig;
 
 use firstflight::startup::Startup;
@@ -14,17 +15,7 @@ const fn ms(ms: u64) -> Nanos {
 }
 
 fn context() -> Context {
-    Context {
-        mss: MSS,
-        iw: 10 * MSS,
-        transport: Transport::Quic,
-        paced: true,
-        pacing_rate: None,
-        max_burst: 10 * MSS,
-        limited: true,
-        young_epoch: false,
-        newborn_epoch: false,
-    }
+    context::quic(MSS)
 }
 
 /// Rapid Start after samples (time ms, RTT ns).

@@ -1,13 +1,14 @@
 //! Rapid Start in a controller: jump, growth, the first recovery from entry to hand-over, and HyStart++ beside it.
 //! Row numbers are those of our table of vectors for draft-kazuho-ccwg-rapid-start-02; the window rule alone is in `rapid_recovery.rs`.
 
+use crate::context;
 use crate::hand_fed;
 
 use firstflight::event::Context;
 use firstflight::signal::rtt_floor::RttFloor;
 use firstflight::startup::rapid_start::{Params, RapidStart, Threshold};
 use firstflight::startup::{Grown, Startup};
-use firstflight::{Ack, ExitReason, Nanos, Phase, Rate, Ratio, Ready, Seq, Time, Transport, Window};
+use firstflight::{Ack, ExitReason, Nanos, Phase, Rate, Ratio, Ready, Seq, Time, Window};
 use hand_fed::{MS, MSS, RTT, Usual, config, usual};
 
 const IW: u64 = 30 * MSS;
@@ -17,17 +18,7 @@ fn no_jump() -> RapidStart {
 }
 
 fn context(paced: bool, limited: bool) -> Context {
-    Context {
-        mss: MSS,
-        iw: IW,
-        transport: Transport::Quic,
-        paced,
-        pacing_rate: None,
-        max_burst: 10 * MSS,
-        limited,
-        young_epoch: false,
-        newborn_epoch: false,
-    }
+    Context { iw: IW, paced, limited, ..context::quic(MSS) }
 }
 
 /// Growth by one ACK of 1000 bytes after these samples, given as (ms since the start, RTT in ns).

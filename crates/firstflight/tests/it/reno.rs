@@ -1,8 +1,9 @@
 //! Reno: RFC 5681 section 3, RFC 9002 section 7, RFC 8511.
 
+use crate::context;
 use firstflight::avoidance::reno::Params;
 use firstflight::avoidance::{Avoidance, Base, Cut, Reno};
-use firstflight::event::{Ack, Context, Signal, Transport, Window};
+use firstflight::event::{Ack, Context, Signal, Window};
 use firstflight::startup::Handover;
 use firstflight::units::{Nanos, Ratio, Time, UNSET_SSTHRESH};
 use proptest::prelude::*;
@@ -10,17 +11,7 @@ use proptest::prelude::*;
 const MSS: u64 = 1448;
 
 fn context() -> Context {
-    Context {
-        mss: MSS,
-        iw: 10 * MSS,
-        transport: Transport::Quic,
-        paced: true,
-        pacing_rate: None,
-        max_burst: 10 * MSS,
-        limited: true,
-        young_epoch: false,
-        newborn_epoch: false,
-    }
+    context::quic(MSS)
 }
 
 fn avoiding(cwnd: u64) -> Window {

@@ -2,6 +2,7 @@
 //! ACKs back. Enough to check when a startup leaves, and nothing more.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use crate::context;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -391,17 +392,7 @@ pub fn run<S: Startup>(startup: &mut S, link: &Link, limit: Nanos, keep_log: boo
 
 /// The context of a hand-driven test.
 pub fn context() -> Context {
-    Context {
-        mss: MSS,
-        iw: 10 * MSS,
-        transport: Transport::Quic,
-        paced: false,
-        pacing_rate: None,
-        max_burst: 10 * MSS,
-        limited: true,
-        young_epoch: false,
-        newborn_epoch: false,
-    }
+    Context { paced: false, ..context::quic(MSS) }
 }
 
 /// Tells a startup of a loss.
