@@ -4,7 +4,7 @@ mod served;
 
 use firstflight_quic::http::{ARM, Ended, Fetch, FetchError, Fetched, ServerOptions, Trust, Verified, content, fetch};
 use http::StatusCode;
-use served::{Served, foreign, options, runtime};
+use served::{Served, finish, foreign, options, runtime};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -102,7 +102,7 @@ fn a_client_may_choose_the_arm_of_its_connection_with_its_first_request() {
                     request = request.header(ARM, arm);
                 }
                 let mut stream = requests.send_request(request.body(()).unwrap()).await.unwrap();
-                stream.finish().await.unwrap();
+                finish(&mut stream).await;
                 statuses.push(stream.recv_response().await.unwrap().status().as_u16());
             }
             statuses
@@ -258,7 +258,7 @@ fn a_client_that_stays_does_not_keep_a_server_from_ending() {
         let driving = tokio::spawn(async move { driver.wait_idle().await });
         let request = http::Request::get("https://localhost/bytes/10kB").body(()).unwrap();
         let mut stream = requests.send_request(request).await.unwrap();
-        stream.finish().await.unwrap();
+        finish(&mut stream).await;
         assert_eq!(stream.recv_response().await.unwrap().status(), StatusCode::OK);
         while stream.recv_data().await.unwrap().is_some() {}
         let (done, _enough) = served.stop();
@@ -335,7 +335,7 @@ fn responses_that_wait_for_credit_of_the_connection_can_be_cancelled() {
         let mut ask = async |path: &str| {
             let request = http::Request::get(format!("https://localhost{path}")).body(()).unwrap();
             let mut stream = requests.send_request(request).await.unwrap();
-            stream.finish().await.unwrap();
+            finish(&mut stream).await;
             stream
         };
         let events = async {
@@ -375,7 +375,7 @@ fn a_foreign_client_gets_the_head_alone_when_it_asks_for_it() {
         foreign(served.address, async |mut requests| {
             let head = http::Request::head("https://localhost/bytes/10MB").body(()).unwrap();
             let mut stream = requests.send_request(head).await.unwrap();
-            stream.finish().await.unwrap();
+            finish(&mut stream).await;
             let response = stream.recv_response().await.unwrap();
             assert_eq!(response.headers()[http::header::CONTENT_LENGTH], "10000000");
             assert!(stream.recv_data().await.unwrap().is_none(), "a head has no body");

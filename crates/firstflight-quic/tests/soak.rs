@@ -12,7 +12,7 @@ mod served;
 
 use firstflight_quic::http::{Limits, ServerOptions};
 use h3::error::Code;
-use served::{Requests, Served, options, quinn_with, runtime};
+use served::{Asked, Requests, Served, finish, options, quinn_with, runtime};
 use std::future::Future;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, UdpSocket};
@@ -136,12 +136,10 @@ impl Tally {
     }
 }
 
-type Stream = h3::client::RequestStream<h3_quinn::BidiStream<bytes::Bytes>, bytes::Bytes>;
-
-async fn ask(requests: &mut Requests, size: u64) -> Stream {
+async fn ask(requests: &mut Requests, size: u64) -> Asked {
     let request = http::Request::get(format!("https://localhost/bytes/{size}")).body(()).unwrap();
     let mut stream = requests.send_request(request).await.expect("a request");
-    stream.finish().await.expect("its end");
+    finish(&mut stream).await;
     stream
 }
 

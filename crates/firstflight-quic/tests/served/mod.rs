@@ -91,6 +91,16 @@ pub async fn quinn_with(address: SocketAddr, transport: quinn::TransportConfig) 
 
 pub type Requests = h3::client::SendRequest<h3_quinn::OpenStreams, bytes::Bytes>;
 
+pub type Asked = h3::client::RequestStream<h3_quinn::BidiStream<bytes::Bytes>, bytes::Bytes>;
+
+/// Ends a request. A server that has answered already may want no more of it, which is no failure: RFC 9114 section 4.1.
+pub async fn finish(request: &mut Asked) {
+    match request.finish().await {
+        Ok(()) | Err(h3::error::StreamError::RemoteTerminate { code: h3::error::Code::H3_NO_ERROR, .. }) => {}
+        Err(error) => panic!("the end of a request: {error}"),
+    }
+}
+
 /// HTTP/3 over a connection of quinn, while `work` works.
 pub async fn foreign<T, F: Future<Output = T>>(address: SocketAddr, work: impl FnOnce(Requests) -> F) -> T {
     let (_endpoint, connection) = quinn(address).await;
