@@ -1,6 +1,6 @@
 //! What is measured: for each record of results one table of its measures, with name, unit, definition, which end is good, and how it is read.
 //!
-//! A line of [`record!`] is all that there is of a measure. The fields of the row and so the JSON, the columns of the table for people and
+//! A line of `record!` is all that there is of a measure. The fields of the row and so the JSON, the columns of the table for people and
 //! of the report ([`crate::table`]), the columns of Python's tables and the table in `docs/metrics.md` are made from it.
 
 use crate::report::Better;

@@ -1,7 +1,7 @@
 //! The primary set-up of the goodput claims: several flows of one arm that start together, with the recovery of RFC 6675 and neither
 //! PRR nor detection of lost repeats. The same flows with PRR, with RACK and with both are its negative controls: a gain that one of
 //! them has, too, would not be the recovery's. What recovery does in each, the share of repeats that are lost and the silence that a
-//! timer ends, is measured in [`mechanism`] and shown as pictures.
+//! timer ends, is measured in `mechanism` and shown as pictures.
 
 use super::{NAMES, RTTS, mechanism};
 use crate::figure::{Figure, Series, Shape, axis};

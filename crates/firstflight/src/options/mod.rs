@@ -1,6 +1,6 @@
 //! Options: what of an algorithm may be set from the name of an arm.
 //!
-//! An algorithm states each option once, beside its rules, with [`params!`]: key, field, default, allowed values, meaning. The structure,
+//! An algorithm states each option once, beside its rules, with `params!`: key, field, default, allowed values, meaning. The structure,
 //! its defaults, the parser, the printer and what `firstflight arms` lists follow from that.
 
 mod value;
