@@ -8,7 +8,7 @@
 //! * `<!-- background: PART -->`: commands that contain PART run until the page is through, beside those that follow.
 //! * `<!-- file: NAME -->`: the block is a file that later commands read.
 //!
-//! Commands on QUIC and Parquet run where the features are built in (`make quic`).
+//! Commands on QUIC and Parquet run where the features are built in, as in `make test`.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeMap;
