@@ -172,7 +172,7 @@ fn recovery(wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
     println!("\n## Recoveries under bursts of loss and policers\n");
     println!(
         "The experiment of section 5 of RFC 6937 and the kernel's change of 2015, on kernel TCP: the same connections with rate halving, RFC 6675 and the\n\
-         bounds of PRR, {SEEDS} seeds each, counts pooled. *Sent again*: repeats of all data packets. *Lost again*: repeats that the kernel found lost\n\
+         bounds of PRR, {SEEDS} seeds each, counts pooled. *Retransmitted*: repeats of all data packets. *Lost again*: repeats that the kernel found lost\n\
          (`TCPLostRetransmit`). *Slow start after*: recoveries that ended with the window below the threshold. Receivers acknowledge every\n\
          packet behind a hole (`tcp_comp_sack_nr=0`), as those of 2011 did, or collect ACKs, as Linux does since 4.18."
     );
