@@ -38,21 +38,11 @@ fn claim_line(chapter: &Chapter, row: &Row) -> String {
 
 /// How many rows of each document ended how: the verdicts on effects and levels.
 fn counts(all: &Reproduction) -> String {
-    const SHOWN: [Verdict; 8] = [
-        Verdict::Confirmed,
-        Verdict::Smaller,
-        Verdict::Larger,
-        Verdict::SameDirection,
-        Verdict::WithinBound,
-        Verdict::NotSeen,
-        Verdict::Opposite,
-        Verdict::Exact,
-    ];
-    let heads = SHOWN.map(|verdict| format!(" {} |", verdict.words()));
-    let mut text = format!("| document |{}\n|---|{}\n", heads.concat(), "---|".repeat(SHOWN.len()));
+    let heads: Vec<&str> = Verdict::MEASURED.iter().map(|verdict| verdict.words()).collect();
+    let mut text = format!("| document | {} |\n|---|{}\n", heads.join(" | "), "---|".repeat(heads.len()));
     let mut line = |name: &str, count: &Count| {
-        let cells = SHOWN.map(|verdict| format!(" {} |", count.number(verdict)));
-        let _ = writeln!(text, "| {name} |{}", cells.concat());
+        let cells: Vec<String> = Verdict::MEASURED.iter().map(|verdict| count.number(*verdict).to_string()).collect();
+        let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
     };
     for chapter in &all.sources {
         line(&format!("[{0}](#{0})", chapter.name), &Count::of(&chapter.rows));

@@ -40,6 +40,9 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Those that measurements give on effects, levels and equalities: how [`Verdict::ALL`] begins.
+    pub const MEASURED: &[Verdict] = Verdict::ALL.split_at(8).0;
+
     /// All, in the order of summaries.
     pub const ALL: [Verdict; 13] = [
         Verdict::Confirmed,

@@ -26,7 +26,8 @@ use serde::Serialize;
 use std::sync::atomic::AtomicBool;
 
 /// The four groups of the production experiment, the baseline first; all with the same congestion avoidance and paced.
-pub const ARMS: &str = "slowstart/reno(beta=0.7),jumpstart/reno(beta=0.7),rapid(jump=off)/reno(beta=0.7),rapid/reno(beta=0.7)";
+pub const ARMS: &[&str] =
+    &["slowstart/reno(beta=0.7)", "jumpstart/reno(beta=0.7)", "rapid(jump=off)/reno(beta=0.7)", "rapid/reno(beta=0.7)"];
 const RAPID: usize = 3;
 
 /// A published number.
@@ -302,7 +303,7 @@ impl Calibration {
         let test = Test {
             iw: population.initial_window.unwrap_or(10),
             population,
-            arms: parse_arms(ARMS)?,
+            arms: parse_arms(&ARMS.join(","))?,
             flows: self.flows,
             seed: self.seed,
             burst: 2,

@@ -12,9 +12,9 @@ use firstflight_lab::scenario::Hosts;
 use firstflight_lab::stats;
 use std::sync::atomic::AtomicBool;
 
-/// The four groups; all with the same congestion avoidance and paced, first windows as stated.
-pub(crate) const ARMS: &[&str] =
-    &["slowstart/reno(beta=0.7)", "jumpstart/reno(beta=0.7)", "rapid(jump=off)/reno(beta=0.7)", "rapid/reno(beta=0.7)"];
+/// The four groups, those that the population is calibrated with.
+pub(crate) use firstflight_lab::population::calibrate::ARMS;
+
 pub const NAMES: [&str; 4] = ["slow start", "jumpstart", "rapid-no-jump", "rapidstart"];
 const JUMP: usize = 1;
 pub const NO_JUMP: usize = 2;
