@@ -8,7 +8,7 @@ use firstflight_replay::{Extent, Fault};
 use std::io::{Cursor, Read};
 
 /// Reads bytes as a file.
-pub fn check(bytes: &[u8], read: impl FnOnce(&str, Box<dyn Read>, &mut Replay) -> Result<Extent, Fault>) {
+pub(super) fn check(bytes: &[u8], read: impl FnOnce(&str, Box<dyn Read>, &mut Replay) -> Result<Extent, Fault>) {
     follow(Box::new(Cursor::new(bytes.to_vec())), read);
 }
 
@@ -16,7 +16,7 @@ pub fn check(bytes: &[u8], read: impl FnOnce(&str, Box<dyn Read>, &mut Replay) -
 const DRAWN: u64 = 16;
 
 /// Reads, and looks at what comes out.
-pub fn follow(bytes: Box<dyn Read>, read: impl FnOnce(&str, Box<dyn Read>, &mut Replay) -> Result<Extent, Fault>) {
+pub(super) fn follow(bytes: Box<dyn Read>, read: impl FnOnce(&str, Box<dyn Read>, &mut Replay) -> Result<Extent, Fault>) {
     let arms = ["slowstart", "hystart++", "best-published"];
     let arms = arms.iter().map(|name| Named { label: (*name).into(), arm: Arm::parse(name).expect("an arm") }).collect();
     let mut replay = Replay::new(Settings { arms, paced: None, iw: None, lines: 2 });

@@ -20,7 +20,7 @@ mod tables;
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct Options {
+pub(crate) struct Options {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
@@ -105,7 +105,7 @@ fn part(text: &str) -> Result<(u64, u64), String> {
     if (1..=part.1).contains(&part.0) && part.1 <= 10_000 { Ok(part) } else { Err(wrong()) }
 }
 
-pub fn run(options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     match &options.command {
         Some(Command::Merge(options)) => merge(options),
         None => test(&options.test),

@@ -18,7 +18,7 @@ use firstflight_path::{DEFAULT, Path};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// Testbed
     #[arg(long, value_parser = testbeds(), default_value = "sim")]
     on: &'static dyn Testbed,
@@ -78,7 +78,7 @@ fn packets(text: &str) -> Result<u32, String> {
 
 /// What the options ask for.
 #[derive(Debug)]
-pub enum Asked {
+pub(crate) enum Asked {
     /// One flow at a time.
     Alone(Plan),
     /// Several.
@@ -87,7 +87,7 @@ pub enum Asked {
 
 impl Asked {
     /// Arms, path and object.
-    pub fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &Plan {
         match self {
             Asked::Alone(plan) => plan,
             Asked::Together(sharing) => &sharing.plan,
@@ -99,7 +99,7 @@ impl Asked {
 ///
 /// # Errors
 /// One line.
-pub fn asked(options: &Options) -> Result<Asked, Bad> {
+pub(crate) fn asked(options: &Options) -> Result<Asked, Bad> {
     let testbed = testbed(options.on, options.real)?;
     let info = testbed.info();
     let plan = Plan {
@@ -117,7 +117,7 @@ pub fn asked(options: &Options) -> Result<Asked, Bad> {
     if options.sharing.are_given() { options.sharing.plan(plan).map(Asked::Together) } else { Ok(Asked::Alone(plan)) }
 }
 
-pub fn run(options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     let to_stdout = to_stdout(options.json.as_ref());
     let asked = asked(options)?;
     let trace = options.trace.as_deref().filter(|trace| !trace.is_dir() && trace.extension().is_some());
@@ -163,7 +163,7 @@ fn run_together(options: &Options, plan: &SharingPlan, to_stdout: bool) -> Resul
 }
 
 /// What `--on` takes, with a line for help on each.
-pub fn testbeds() -> impl TypedValueParser<Value = &'static dyn Testbed> {
+pub(crate) fn testbeds() -> impl TypedValueParser<Value = &'static dyn Testbed> {
     let values = BUILT_IN.iter().map(|testbed| PossibleValue::new(testbed.info().name).help(testbed.info().summary));
     let by_name = |name: String| BUILT_IN.into_iter().find(|testbed| testbed.info().name == name).ok_or("no such testbed");
     PossibleValuesParser::new(values).try_map(by_name)
@@ -183,7 +183,7 @@ fn testbed(named: &'static dyn Testbed, real: bool) -> Result<&'static dyn Testb
 ///
 /// # Errors
 /// Those of the run.
-pub fn run_with_progress(plan: &Plan, keep: Keep, outputs: Option<&Outputs<'_>>) -> Result<Comparison, Bad> {
+pub(crate) fn run_with_progress(plan: &Plan, keep: Keep, outputs: Option<&Outputs<'_>>) -> Result<Comparison, Bad> {
     let total = plan.arms.len() as u64 * u64::from(plan.repeat);
     let progress = Progress::begin("{bar:40} {pos}/{len} trials, {per_sec}, {eta} left", Unit::Count("trials"), Some(total));
     let outputs = outputs.filter(|outputs| outputs.any());
@@ -204,7 +204,7 @@ fn write_files(options: &Options, comparison: &Comparison, json_to_stdout: bool)
 }
 
 /// The table with what it is about.
-pub fn as_text(comparison: &Comparison) -> String {
+pub(crate) fn as_text(comparison: &Comparison) -> String {
     let plan = comparison.plan.resolved();
     let queue = plan.queue_bytes.map_or("unlimited queue".into(), |bytes| format!("queue {}", figure(bytes as f64, "bytes")));
     let name = plan.path_name.filter(|name| *name != plan.path);

@@ -21,7 +21,7 @@ enum Sink {
 }
 
 /// A file of exits.
-pub struct Exits {
+pub(crate) struct Exits {
     sink: Sink,
     began: Instant,
     count: u32,
@@ -32,7 +32,7 @@ impl Exits {
     ///
     /// # Errors
     /// One line.
-    pub fn open(file: &Path, arm: &str) -> Result<Exits, Bad> {
+    pub(crate) fn open(file: &Path, arm: &str) -> Result<Exits, Bad> {
         let format = Format::of("--out", file)?;
         crate::files::check_file(file)?;
         let sink = match format {
@@ -56,7 +56,7 @@ impl Exits {
     ///
     /// # Errors
     /// One line with the file's name.
-    pub fn add(&mut self, exit: &Exit) -> Result<(), Bad> {
+    pub(crate) fn add(&mut self, exit: &Exit) -> Result<(), Bad> {
         let report = report(exit, Time(self.began.elapsed().as_nanos() as u64));
         let endpoints = report.endpoints.clone();
         let trace = report.into_trace();
@@ -76,7 +76,7 @@ impl Exits {
     ///
     /// # Errors
     /// One line with the file's name.
-    pub fn finish(self) -> Result<(), Bad> {
+    pub(crate) fn finish(self) -> Result<(), Bad> {
         match self.sink {
             Sink::Csv(out) | Sink::Sqlog(out) => out.finish(),
             Sink::Later(file, format, all) => write_traces(&file, format, &all.iter().collect::<Vec<_>>()),

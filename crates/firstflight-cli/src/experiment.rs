@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 #[derive(Args, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// The experiment: a TOML file whose keys are the options of `compare`, or with a `population` those of `ab`
     file: PathBuf,
     /// Testbed, in place of the file's
@@ -88,7 +88,7 @@ struct File {
     entries: Vec<Entry>,
 }
 
-pub fn run(options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     let mut file = File::read(&options.file)?;
     if file.entry("population").is_some() {
         return file.test(options);

@@ -7,7 +7,7 @@ use firstflight_lab::Bad;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// What to download, such as https://localhost:4433/bytes/10MB; one after the other, each over a connection of its own
     #[arg(required = true, value_name = "URL")]
     urls: Vec<String>,
@@ -52,7 +52,7 @@ pub fn run(_options: &Options) -> Result<Done, Bad> {
 }
 
 #[cfg(feature = "quic")]
-pub use with_quic::run;
+pub(crate) use with_quic::run;
 
 #[cfg(feature = "quic")]
 mod with_quic {
@@ -67,7 +67,7 @@ mod with_quic {
     use std::io::Write as _;
     use std::time::Duration;
 
-    pub fn run(options: &Options) -> Result<Done, Bad> {
+    pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
         let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
         check_outputs(options.json.as_ref(), None, &[("--output", options.output.as_deref())])?;
         let wanted = options.urls.iter().map(|url| wanted(options, url)).collect::<Result<Vec<_>, Bad>>()?;

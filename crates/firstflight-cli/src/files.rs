@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// One line.
-pub fn check_file(file: &Path) -> Result<(), Bad> {
+pub(crate) fn check_file(file: &Path) -> Result<(), Bad> {
     let folder = match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -29,7 +29,7 @@ pub fn check_file(file: &Path) -> Result<(), Bad> {
 }
 
 /// Results go to standard output, as `--json -` says.
-pub fn to_stdout(json: Option<&PathBuf>) -> bool {
+pub(crate) fn to_stdout(json: Option<&PathBuf>) -> bool {
     json.is_some_and(|file| file.as_os_str() == "-")
 }
 
@@ -38,7 +38,7 @@ pub fn to_stdout(json: Option<&PathBuf>) -> bool {
 ///
 /// # Errors
 /// One line.
-pub fn check_outputs(json: Option<&PathBuf>, report: Option<&PathBuf>, others: &[(&str, Option<&Path>)]) -> Result<(), Bad> {
+pub(crate) fn check_outputs(json: Option<&PathBuf>, report: Option<&PathBuf>, others: &[(&str, Option<&Path>)]) -> Result<(), Bad> {
     if report.is_some_and(|report| report.as_os_str() == "-") {
         return Err(Bad("--report -: a report goes to a file; `--json -` goes to standard output".into()));
     }
@@ -59,7 +59,7 @@ pub fn check_outputs(json: Option<&PathBuf>, report: Option<&PathBuf>, others: &
 ///
 /// # Errors
 /// One line.
-pub fn check_folder(folder: &Path) -> Result<(), Bad> {
+pub(crate) fn check_folder(folder: &Path) -> Result<(), Bad> {
     if !folder.is_dir() {
         return Err(Bad(format!("output folder {} does not exist", folder.display())));
     }
@@ -73,7 +73,7 @@ pub fn check_folder(folder: &Path) -> Result<(), Bad> {
 ///
 /// # Errors
 /// One line.
-pub fn check_folder_of_ours(folder: &Path) -> Result<(), Bad> {
+pub(crate) fn check_folder_of_ours(folder: &Path) -> Result<(), Bad> {
     if folder.is_dir() || !folder.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return check_folder(folder);
     }
@@ -84,7 +84,7 @@ pub fn check_folder_of_ours(folder: &Path) -> Result<(), Bad> {
 ///
 /// # Errors
 /// One line.
-pub fn make_folder(folder: &Path) -> Result<(), Bad> {
+pub(crate) fn make_folder(folder: &Path) -> Result<(), Bad> {
     if folder.is_dir() {
         return Ok(());
     }
@@ -113,7 +113,7 @@ fn is_device(file: &Path) -> bool {
 ///
 /// # Errors
 /// One line with the file's name.
-pub fn write_whole(file: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Bad> {
+pub(crate) fn write_whole(file: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Bad> {
     if is_device(file) {
         let written = fs::File::options().write(true).open(file).and_then(|mut device| write(&mut device));
         return written.map_err(|error| Failed::from(error).at(file));
@@ -133,7 +133,7 @@ pub fn write_whole(file: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result
 }
 
 /// A file that is written bit by bit and appears when it is whole.
-pub struct Growing {
+pub(crate) struct Growing {
     file: PathBuf,
     partial: PathBuf,
     out: BufWriter<fs::File>,
@@ -144,7 +144,7 @@ impl Growing {
     ///
     /// # Errors
     /// One line with the file's name.
-    pub fn open(file: &Path) -> Result<Growing, Bad> {
+    pub(crate) fn open(file: &Path) -> Result<Growing, Bad> {
         if is_device(file) {
             return Err(Bad(format!("{}: not an ordinary file", file.display())));
         }
@@ -158,7 +158,7 @@ impl Growing {
     ///
     /// # Errors
     /// One line with the file's name.
-    pub fn more(&mut self, write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>) -> Result<(), Bad> {
+    pub(crate) fn more(&mut self, write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>) -> Result<(), Bad> {
         write(&mut self.out).map_err(|error| Failed::from(error).at(&self.file))
     }
 
@@ -166,7 +166,7 @@ impl Growing {
     ///
     /// # Errors
     /// One line with the file's name.
-    pub fn finish(mut self) -> Result<(), Bad> {
+    pub(crate) fn finish(mut self) -> Result<(), Bad> {
         let done = self.out.flush().and_then(|()| self.out.get_ref().sync_all()).and_then(|()| fs::rename(&self.partial, &self.file));
         done.map_err(|error| Failed::from(error).at(&self.file))
     }
@@ -190,6 +190,6 @@ impl Drop for Growing {
 }
 
 /// A file name out of an arm's label: what a file system may dislike becomes `_`.
-pub fn tame(label: &str) -> String {
+pub(crate) fn tame(label: &str) -> String {
     label.chars().map(|c| if c.is_ascii_alphanumeric() || "+-.=".contains(c) { c } else { '_' }).collect()
 }

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use firstflight_lab::Bad;
 
 #[derive(Args, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     #[command(subcommand)]
     action: Action,
 }
@@ -62,7 +62,7 @@ pub fn run(_options: &Options) -> Result<Done, Bad> {
 }
 
 #[cfg(feature = "bpf")]
-pub use with_bpf::run;
+pub(crate) use with_bpf::run;
 
 #[cfg(feature = "bpf")]
 mod with_bpf {
@@ -80,7 +80,7 @@ mod with_bpf {
         Bad(refusal.to_string())
     }
 
-    pub fn run(options: &Options) -> Result<Done, Bad> {
+    pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
         match &options.action {
             Action::Load { arm, pin, who } => load(named(arm)?, *pin, who),
             Action::Undo => undo(),

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
 
 #[derive(Args, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML file
     #[arg(long, default_value = DEFAULT)]
     path: String,
@@ -48,7 +48,7 @@ pub struct Options {
     command: Vec<OsString>,
 }
 
-pub fn run(options: Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: Options) -> Result<Done, Bad> {
     let path = Path::parse(&options.path)?;
     if let (Some(listen), Some(to)) = (&options.udp, &options.to) {
         return relay(&path, &options, resolve("--udp", listen)?, resolve("--to", to)?);

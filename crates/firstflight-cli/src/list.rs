@@ -9,7 +9,7 @@ use firstflight_lab::Bad;
 use firstflight_path::{Builtin, Path, builtins};
 
 /// `firstflight arms`.
-pub fn arms() -> Result<Done, Bad> {
+pub(crate) fn arms() -> Result<Done, Bad> {
     let short = |short: &ShortName| format!("  {:<20} {:<28} {}\n", short.name, short.arm, short.summary);
     say(&format!(
         "An arm is {TITLE}startup(options)/avoidance(options)/recovery(options)@(sender options){TITLE:#};\n\
@@ -39,7 +39,7 @@ fn options(docs: &[OptionDoc]) -> String {
 }
 
 /// `firstflight paths`.
-pub fn paths() -> Result<Done, Bad> {
+pub(crate) fn paths() -> Result<Done, Bad> {
     for builtin in builtins() {
         // Parsing every one here means that the list can never show a path that does not work.
         Path::parse(builtin.name)?;

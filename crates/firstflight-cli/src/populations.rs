@@ -14,7 +14,7 @@ use firstflight_lab::{Bad, Population};
 use std::fmt::Write as _;
 
 #[derive(Args, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -75,7 +75,7 @@ fn factor(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|q| (0.05..=50.0).contains(q)).ok_or_else(|| "allowed: 0.05 to 50".to_owned())
 }
 
-pub fn run(options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     match &options.command {
         None => list(),
         Some(Command::Show { population }) => say(&Population::parse(population)?.to_string()).map(|()| Done::Well),

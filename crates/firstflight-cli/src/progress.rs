@@ -15,7 +15,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub(crate) enum Unit {
     /// Things called so.
     Count(&'static str),
     /// Bytes.
@@ -25,7 +25,7 @@ pub enum Unit {
 }
 
 /// The progress of a run. It is gone with its value.
-pub struct Progress {
+pub(crate) struct Progress {
     bar: ProgressBar,
     begun: Instant,
     terminal: bool,
@@ -35,7 +35,7 @@ pub struct Progress {
 
 impl Progress {
     /// Begins; `style` is a template of the bar, `total` what is to be done if that is known.
-    pub fn begin(style: &str, unit: Unit, total: Option<u64>) -> Progress {
+    pub(crate) fn begin(style: &str, unit: Unit, total: Option<u64>) -> Progress {
         let bar = ProgressBar::hidden();
         if let Some(total) = total {
             bar.set_length(total);
@@ -55,7 +55,7 @@ impl Progress {
     }
 
     /// So much more is done.
-    pub fn inc(&self, done: u64) {
+    pub(crate) fn inc(&self, done: u64) {
         self.bar.inc(done);
         if self.terminal && self.bar.is_hidden() && self.begun.elapsed() > PATIENCE {
             self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(4));
@@ -63,21 +63,21 @@ impl Progress {
     }
 
     /// What is being done.
-    pub fn tell(&self, words: impl Into<String>) {
+    pub(crate) fn tell(&self, words: impl Into<String>) {
         self.bar.set_message(words.into());
         self.inc(0);
     }
 
     /// What is to be done is known now; the first time counts. Only a download learns it on the way.
     #[cfg(feature = "quic")]
-    pub fn expect(&self, total: u64) {
+    pub(crate) fn expect(&self, total: u64) {
         if self.bar.length().is_none() {
             self.bar.set_length(total);
         }
     }
 
     /// How much is done.
-    pub fn done(&self) -> u64 {
+    pub(crate) fn done(&self) -> u64 {
         self.bar.position()
     }
 }

@@ -5,7 +5,7 @@ use firstflight_path::input::shortened;
 use std::error::Error as _;
 
 /// The line for an error of the argument parser.
-pub fn line(error: &Error) -> String {
+pub(crate) fn line(error: &Error) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => texts.first().cloned(),
@@ -53,6 +53,6 @@ fn first_sentence(message: &str) -> String {
 }
 
 /// One line, whatever it quotes: line breaks and other control characters of a value are shown, not obeyed, and long values are cut short.
-pub fn printable(line: &str) -> String {
+pub(crate) fn printable(line: &str) -> String {
     shortened(line).chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
 }

@@ -1,6 +1,6 @@
 //! `firstflight replay`: recorded connections, fed to every startup.
 
-pub mod population;
+pub(crate) mod population;
 mod text;
 
 use crate::files::{check_outputs, to_stdout, write_whole};
@@ -31,7 +31,7 @@ enum Pace {
 
 /// What belongs to one group of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum GroupBy {
+pub(crate) enum GroupBy {
     /// What the trace says, else all together
     Trace,
     /// The folder a file lies in
@@ -41,7 +41,7 @@ pub enum GroupBy {
 }
 
 #[derive(Args, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each plain, gzip or zstd; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
@@ -65,7 +65,7 @@ pub struct Options {
 /// Connections whose course over time a report shows.
 const LINES: usize = 24;
 
-pub fn run(options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
     let to_stdout = to_stdout(options.json.as_ref());
     let json = options.json.as_ref().filter(|_| !to_stdout);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// Documents: `--list` names them
     names: Vec<String>,
     /// List every document with its rows
@@ -42,7 +42,7 @@ pub struct Options {
     threads: Option<u16>,
 }
 
-pub fn run(options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     let sources = chosen(options)?;
     let to_stdout = to_stdout(options.json.as_ref());
     check_outputs(

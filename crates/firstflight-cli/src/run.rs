@@ -6,7 +6,7 @@ use firstflight_lab::{Bad, Hosts, hosts_of_tcp};
 
 /// What the senders speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Transport {
+pub(crate) enum Transport {
     /// QUIC: packet numbers, paced
     Quic,
     /// TCP: SACK and time stamps, not paced
@@ -15,7 +15,7 @@ pub enum Transport {
 
 /// Transport and loss detection.
 #[derive(Args, Clone, Debug)]
-pub struct Speech {
+pub(crate) struct Speech {
     /// Transport
     #[arg(long, value_enum, default_value = "quic")]
     pub transport: Transport,
@@ -29,7 +29,7 @@ impl Speech {
     ///
     /// # Errors
     /// One line.
-    pub fn hosts(&self) -> Result<Hosts, Bad> {
+    pub(crate) fn hosts(&self) -> Result<Hosts, Bad> {
         match (self.transport, &self.detection) {
             (Transport::Quic, None) => Ok(Hosts::default()),
             (Transport::Quic, Some(_)) => Err(Bad("--detection: QUIC has its own; it goes with `--transport tcp`".into())),
@@ -42,7 +42,7 @@ impl Speech {
 ///
 /// # Errors
 /// One line.
-pub fn threads(text: &str) -> Result<u16, String> {
+pub(crate) fn threads(text: &str) -> Result<u16, String> {
     size::count(text, 1..=1024, "").map(|count| count as u16)
 }
 
@@ -50,7 +50,7 @@ pub fn threads(text: &str) -> Result<u16, String> {
 ///
 /// # Errors
 /// Those of the work, or one line if there are no threads to be had.
-pub fn on_threads<T: Send>(threads: Option<u16>, work: impl FnOnce() -> Result<T, Bad> + Send) -> Result<T, Bad> {
+pub(crate) fn on_threads<T: Send>(threads: Option<u16>, work: impl FnOnce() -> Result<T, Bad> + Send) -> Result<T, Bad> {
     let Some(threads) = threads else { return work() };
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(usize::from(threads))
@@ -60,13 +60,13 @@ pub fn on_threads<T: Send>(threads: Option<u16>, work: impl FnOnce() -> Result<T
 }
 
 /// The command that was typed, quoted where a shell needs it.
-pub fn command_line() -> String {
+pub(crate) fn command_line() -> String {
     // A file may have a name that is no text.
     quoted(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()))
 }
 
 /// The command with these words, quoted where a shell needs it.
-pub fn quoted(words: impl Iterator<Item = String>) -> String {
+pub(crate) fn quoted(words: impl Iterator<Item = String>) -> String {
     let quote = |word: String| {
         let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=.,/+:%@".contains(c));
         if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }

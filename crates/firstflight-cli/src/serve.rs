@@ -6,7 +6,7 @@ use firstflight_lab::Bad;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// Address to listen on, with an arm of its own after `=`; port 0 takes a free one. Repeatable
     #[arg(long, value_name = "ADDRESS:PORT[=ARM]", default_value = "127.0.0.1:4433")]
     listen: Vec<String>,
@@ -72,7 +72,7 @@ pub fn run(_options: &Options) -> Result<Done, Bad> {
 }
 
 #[cfg(feature = "quic")]
-pub use with_quic::{resolve, run};
+pub(crate) use with_quic::{resolve, run};
 
 #[cfg(feature = "quic")]
 mod with_quic {
@@ -92,7 +92,7 @@ mod with_quic {
         Bad(refused.0)
     }
 
-    pub fn run(options: &Options) -> Result<Done, Bad> {
+    pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         runtime.map_err(|error| Bad(format!("threads: {error}")))?.block_on(serve(options))
     }
@@ -202,7 +202,7 @@ mod with_quic {
     }
 
     /// The address behind `HOST:PORT`, the first if it has several.
-    pub fn resolve(option: &str, text: &str) -> Result<SocketAddr, Bad> {
+    pub(crate) fn resolve(option: &str, text: &str) -> Result<SocketAddr, Bad> {
         let wrong = |why: &str| Bad(format!("{option} {text}: {why}; allowed: HOST:PORT, such as 127.0.0.1:4433 or [::1]:4433"));
         let mut all = text.to_socket_addrs().map_err(|error| wrong(&error.to_string()))?;
         all.next().ok_or_else(|| wrong("no address"))

@@ -9,7 +9,7 @@ use firstflight_lab::table::figure;
 use firstflight_lab::{Bad, Plan, parse_arms};
 
 #[derive(Args, Clone, Debug)]
-pub struct Together {
+pub(crate) struct Together {
     /// Flows of an arm at the same time through one bottleneck
     #[arg(long, value_name = "N", value_parser = flows, allow_negative_numbers = true)]
     flows: Option<u32>,
@@ -33,7 +33,7 @@ fn flows(text: &str) -> Result<u32, String> {
 
 impl Together {
     /// Any of them was given.
-    pub fn are_given(&self) -> bool {
+    pub(crate) fn are_given(&self) -> bool {
         self.flows.is_some() || self.apart.is_some() || self.cross.is_some() || self.app.is_some()
     }
 
@@ -41,7 +41,7 @@ impl Together {
     ///
     /// # Errors
     /// One line.
-    pub fn plan(&self, plan: Plan) -> Result<SharingPlan, Bad> {
+    pub(crate) fn plan(&self, plan: Plan) -> Result<SharingPlan, Bad> {
         let app_name = self.app.clone().unwrap_or_else(|| "bulk".into());
         let app = parse_app(&app_name, plan.scenario.bytes).map_err(|what| Bad(format!("--app {app_name}: {what}")))?;
         let cross = self.cross.as_deref().map_or(Ok(Vec::new()), parse_arms)?;
@@ -84,7 +84,7 @@ fn parse_app(text: &str, bytes: u64) -> Result<App, String> {
 }
 
 /// How many flows the limit stopped, if any.
-pub fn unfinished(sharing: &Sharing) -> Option<String> {
+pub(crate) fn unfinished(sharing: &Sharing) -> Option<String> {
     let flows = || sharing.rows.iter().flat_map(|row| &row.flows).filter(|flow| flow.role == "arm");
     let stopped = flows().filter(|flow| !flow.flow.complete).count();
     let limit = sharing.plan.plan.scenario.limit.0 as f64 / 1e9;
@@ -97,7 +97,7 @@ pub fn unfinished(sharing: &Sharing) -> Option<String> {
 }
 
 /// The table with what it is about.
-pub fn as_text(sharing: &Sharing) -> String {
+pub(crate) fn as_text(sharing: &Sharing) -> String {
     let SharingPlan { plan, flows, cross, apart, app_name, .. } = &sharing.plan;
     let row = plan.resolved();
     let queue = row.queue_bytes.map_or("unlimited queue".into(), |bytes| format!("queue {}", figure(bytes as f64, "bytes")));

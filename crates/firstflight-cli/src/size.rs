@@ -1,13 +1,13 @@
 //! Numbers as users write them.
 
 use firstflight::Nanos;
-pub use firstflight_lab::size::{count, limit, parse};
+pub(crate) use firstflight_lab::size::{count, limit, parse};
 
 /// Reads `0s`, `500ms`, `1.5s`, `20us`: a time with its unit, at most a day.
 ///
 /// # Errors
 /// What is wrong with it and what is allowed, to follow the option and its value.
-pub fn time(text: &str) -> Result<Nanos, String> {
+pub(crate) fn time(text: &str) -> Result<Nanos, String> {
     const UNITS: &[(&str, f64)] = &[("us", 1e3), ("ms", 1e6), ("s", 1e9)];
     const DAY: f64 = 86_400e9;
     let wrong = |what: &str| format!("{what}; allowed: 0s to 86400s, with the unit us, ms or s");

@@ -8,14 +8,14 @@ use firstflight_lab::table::figure;
 use std::io::{ErrorKind, Write};
 
 /// Headline.
-pub const TITLE: Style = Style::new().bold();
+pub(crate) const TITLE: Style = Style::new().bold();
 /// Something to be careful about.
-pub const CAUTION: Style = AnsiColor::Yellow.on_default();
+pub(crate) const CAUTION: Style = AnsiColor::Yellow.on_default();
 /// Secondary text.
-pub const QUIET: Style = Style::new().dimmed();
+pub(crate) const QUIET: Style = Style::new().dimmed();
 
 /// A rule above, under the header and below; rows stand close.
-pub const RULES: TableStyle = TableStyle::new()
+pub(crate) const RULES: TableStyle = TableStyle::new()
     .top_border(LineStyle::none().fill('─').junction('─'))
     .header_separator(LineStyle::none().fill('─').junction('─'))
     .bottom_border(LineStyle::none().fill('─').junction('─'));
@@ -24,7 +24,7 @@ pub const RULES: TableStyle = TableStyle::new()
 ///
 /// # Errors
 /// One line if the output cannot take the text, such as a full disk.
-pub fn say(text: &str) -> Result<(), Bad> {
+pub(crate) fn say(text: &str) -> Result<(), Bad> {
     let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Bad(format!("standard output: {error}"))),
@@ -33,12 +33,12 @@ pub fn say(text: &str) -> Result<(), Bad> {
 }
 
 /// Prints a line to standard error, if anybody listens there.
-pub fn whisper(line: &str) {
+pub(crate) fn whisper(line: &str) {
     let _ = writeln!(anstream::stderr(), "{line}");
 }
 
 /// Lays a table of results out: one row per arm, the best value of each column marked with `*`.
-pub fn lay_out(table: &Table) -> String {
+pub(crate) fn lay_out(table: &Table) -> String {
     let mut grid = Grid::new();
     grid.load_style(RULES).set_content_arrangement(ContentArrangement::Disabled);
     let header = table.columns.iter().map(|column| {

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// What a file of traces looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     /// A table as text.
     Csv,
     /// A table in columns.
@@ -27,7 +27,7 @@ impl Format {
     ///
     /// # Errors
     /// If it is none of ours, or this build cannot write it.
-    pub fn of(option: &str, file: &Path) -> Result<Format, Bad> {
+    pub(crate) fn of(option: &str, file: &Path) -> Result<Format, Bad> {
         let extension = file.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         match extension.as_str() {
             "csv" => Ok(Format::Csv),
@@ -47,7 +47,7 @@ impl Format {
 ///
 /// # Errors
 /// One line with the file's name.
-pub fn write_traces(file: &Path, format: Format, traces: &[&Trace]) -> Result<(), Bad> {
+pub(crate) fn write_traces(file: &Path, format: Format, traces: &[&Trace]) -> Result<(), Bad> {
     match format {
         Format::Csv => write_whole(file, |out| csv::write(traces, out)),
         Format::Qlog => write_whole(file, |out| qlog::write_contained(traces, out)),
@@ -80,7 +80,7 @@ enum Wanted {
 }
 
 /// Where the traces of a comparison go.
-pub struct Outputs<'a> {
+pub(crate) struct Outputs<'a> {
     plan: &'a Plan,
     trace: Option<Wanted>,
     qlog: Option<&'a Path>,
@@ -93,7 +93,7 @@ impl<'a> Outputs<'a> {
     ///
     /// # Errors
     /// One line.
-    pub fn check(trace: Option<&Path>, qlog: Option<&'a Path>, plan: &'a Plan) -> Result<Outputs<'a>, Bad> {
+    pub(crate) fn check(trace: Option<&Path>, qlog: Option<&'a Path>, plan: &'a Plan) -> Result<Outputs<'a>, Bad> {
         qlog.map_or(Ok(()), check_folder_of_ours)?;
         let trace = match trace {
             None => None,
@@ -123,12 +123,12 @@ impl<'a> Outputs<'a> {
     }
 
     /// Anything is asked for.
-    pub fn any(&self) -> bool {
+    pub(crate) fn any(&self) -> bool {
         self.trace.is_some() || self.qlog.is_some()
     }
 
     /// Those of repeats as well.
-    pub fn repeats(&self) -> bool {
+    pub(crate) fn repeats(&self) -> bool {
         self.qlog.is_some() || matches!(self.trace, Some(Wanted::File(..)))
     }
 
@@ -136,7 +136,7 @@ impl<'a> Outputs<'a> {
     ///
     /// # Errors
     /// One line with the name of the file that cannot be written.
-    pub fn take(&self, arm: usize, round: u32, trace: Trace) -> Result<(), Bad> {
+    pub(crate) fn take(&self, arm: usize, round: u32, trace: Trace) -> Result<(), Bad> {
         let seed = self.plan.seed.wrapping_add(u64::from(round));
         let label = tame(&self.plan.arms[arm].label);
         if let Some(folder) = self.qlog {
@@ -173,7 +173,7 @@ impl<'a> Outputs<'a> {
     ///
     /// # Errors
     /// One line with the name of the file that cannot be written.
-    pub fn finish(&self) -> Result<(), Bad> {
+    pub(crate) fn finish(&self) -> Result<(), Bad> {
         let Some(Wanted::File(file, format)) = &self.trace else { return Ok(()) };
         let mut kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
         kept.sort_by_key(|(arm, round, _)| (*arm, *round));

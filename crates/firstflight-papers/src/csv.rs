@@ -58,7 +58,7 @@ fn line(chapter: &Chapter, row: &Row) -> String {
 }
 
 /// A line of names, then one per row; numbers in the unit of the row.
-pub fn table(all: &Reproduction) -> String {
+pub(crate) fn table(all: &Reproduction) -> String {
     let rows = all.sources.iter().flat_map(|chapter| chapter.rows.iter().map(move |row| line(chapter, row)));
     std::iter::once(COLUMNS.join(",") + "\n").chain(rows).collect()
 }

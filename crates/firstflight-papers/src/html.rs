@@ -166,7 +166,7 @@ fn body(all: &Reproduction) -> String {
     out
 }
 
-pub fn page(all: &Reproduction, command: &str) -> String {
+pub(crate) fn page(all: &Reproduction, command: &str) -> String {
     let count = &all.count;
     let lead = format!(
         "{} published numbers of {} documents, measured again: {} rows are confirmed in size, {} have the same direction in another size, {} were not seen or are opposite.{}",

@@ -12,7 +12,7 @@ use firstflight_sim::{App, FlowPlan, JITTER, Nobody, Observer, Outcome, Setup, S
 use rayon::prelude::*;
 
 /// One arm by its text.
-pub fn arm(text: &str) -> Result<NamedArm, Bad> {
+pub(crate) fn arm(text: &str) -> Result<NamedArm, Bad> {
     parse_arms(text)?.pop().ok_or_else(|| Bad(format!("`{text}` is no arm")))
 }
 
@@ -33,7 +33,7 @@ fn jittered(ground: &Scenario, seed: u64) -> Path {
 }
 
 /// One trial on a ground whose RTT is varied by the seed, with somebody watching.
-pub fn watch(ground: &Scenario, arm: &NamedArm, seed: u64, observer: &mut impl Observer) -> Result<Outcome, Bad> {
+pub(crate) fn watch(ground: &Scenario, arm: &NamedArm, seed: u64, observer: &mut impl Observer) -> Result<Outcome, Bad> {
     let path = &jittered(ground, seed);
     let &Scenario { host, bytes: object, limit, .. } = ground;
     let setup = Setup { path, host, pacer_burst: burst(ground, arm)?, object, limit, seed, path_index: 0 };
@@ -41,7 +41,7 @@ pub fn watch(ground: &Scenario, arm: &NamedArm, seed: u64, observer: &mut impl O
 }
 
 /// A flow among others.
-pub struct Sender<'a> {
+pub(crate) struct Sender<'a> {
     /// Its arm.
     pub arm: &'a NamedArm,
     /// What it carries.
@@ -52,7 +52,7 @@ pub struct Sender<'a> {
 
 /// Whether the seed also varies the path.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Vary {
+pub(crate) enum Vary {
     /// Up to half a millisecond more RTT: laboratory cases, where nothing else is random.
     Rtt,
     /// The path is what was drawn; the number says which of a population it is.
@@ -60,12 +60,12 @@ pub enum Vary {
 }
 
 /// Flows together on the path of a ground; its object size does not matter.
-pub fn together(ground: &Scenario, senders: Vec<Sender<'_>>, seed: u64, vary: Vary, sample: Option<Nanos>) -> Result<SharedOutcome, Bad> {
+pub(crate) fn together(ground: &Scenario, senders: Vec<Sender<'_>>, seed: u64, vary: Vary, sample: Option<Nanos>) -> Result<SharedOutcome, Bad> {
     together_watched(ground, senders, seed, vary, sample, &mut Nobody)
 }
 
 /// The same with somebody watching.
-pub fn together_watched(
+pub(crate) fn together_watched(
     ground: &Scenario,
     senders: Vec<Sender<'_>>,
     seed: u64,
@@ -87,7 +87,7 @@ pub fn together_watched(
 }
 
 /// What trials gave, by cell, arm and seed.
-pub struct Grid<T> {
+pub(crate) struct Grid<T> {
     arms: usize,
     seeds: usize,
     values: Vec<T>,
@@ -95,14 +95,14 @@ pub struct Grid<T> {
 
 impl<T> Grid<T> {
     /// All seeds of one arm in one cell.
-    pub fn of(&self, cell: usize, arm: usize) -> &[T] {
+    pub(crate) fn of(&self, cell: usize, arm: usize) -> &[T] {
         let from = (cell * self.arms + arm) * self.seeds;
         &self.values[from..from + self.seeds]
     }
 }
 
 /// Runs every arm in every cell with every seed and keeps what `read` takes from each.
-pub fn grid<T: Send>(
+pub(crate) fn grid<T: Send>(
     effort: &Effort<'_>,
     what: &str,
     cells: &[Scenario],
@@ -124,7 +124,7 @@ pub fn grid<T: Send>(
 }
 
 /// Runs something once per seed, side by side, and keeps the order.
-pub fn each_seed<T: Send>(seeds: u32, run: impl Fn(u64) -> Result<T, Bad> + Send + Sync) -> Result<Vec<T>, Bad> {
+pub(crate) fn each_seed<T: Send>(seeds: u32, run: impl Fn(u64) -> Result<T, Bad> + Send + Sync) -> Result<Vec<T>, Bad> {
     let seeds: Vec<u64> = (1..=u64::from(seeds)).collect();
     seeds.into_par_iter().with_max_len(1).map(run).collect()
 }

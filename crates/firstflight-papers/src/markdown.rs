@@ -51,7 +51,7 @@ fn counts(all: &Reproduction) -> String {
     text
 }
 
-pub fn page(all: &Reproduction, command: &str) -> String {
+pub(crate) fn page(all: &Reproduction, command: &str) -> String {
     let mut text = format!(
         "<!-- Written by `{command}`; do not edit. -->\n\
          # Published results beside ours\n\n\

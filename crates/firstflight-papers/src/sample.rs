@@ -40,7 +40,7 @@ impl Interval {
 
 /// A statistic of `n` units and its interval. The statistic gets the indices of a resample; the same index stands for the same seed or
 /// connection in every arm, which makes differences paired.
-pub fn bootstrap(n: usize, statistic: impl Fn(&[usize]) -> f64) -> Interval {
+pub(crate) fn bootstrap(n: usize, statistic: impl Fn(&[usize]) -> f64) -> Interval {
     let mut units: Vec<usize> = (0..n).collect();
     let estimate = statistic(&units);
     if n < 2 {
@@ -65,17 +65,17 @@ pub fn bootstrap(n: usize, statistic: impl Fn(&[usize]) -> f64) -> Interval {
 }
 
 /// The mean of `read` over these units.
-pub fn mean(units: &[usize], read: impl Fn(usize) -> f64) -> f64 {
+pub(crate) fn mean(units: &[usize], read: impl Fn(usize) -> f64) -> f64 {
     units.iter().map(|&unit| read(unit)).sum::<f64>() / units.len().max(1) as f64
 }
 
 /// The sum of `read` over these units.
-pub fn sum(units: &[usize], read: impl Fn(usize) -> f64) -> f64 {
+pub(crate) fn sum(units: &[usize], read: impl Fn(usize) -> f64) -> f64 {
     units.iter().map(|&unit| read(unit)).sum()
 }
 
 /// The quantile of `read` over these units, by nearest rank.
-pub fn quantile(units: &[usize], share: f64, read: impl Fn(usize) -> f64) -> f64 {
+pub(crate) fn quantile(units: &[usize], share: f64, read: impl Fn(usize) -> f64) -> f64 {
     let mut values: Vec<f64> = units.iter().map(|&unit| read(unit)).collect();
     values.sort_by(f64::total_cmp);
     let rank = (values.len() as f64 * share).ceil() as usize;

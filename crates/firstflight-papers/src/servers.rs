@@ -17,7 +17,7 @@ const SEED: u64 = 1;
 
 /// What is calibrated, and what a row changes; everything else stands in the population's file.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Knobs {
+pub(crate) struct Knobs {
     /// Probability to enter the bad state, per packet.
     pub g: f64,
     /// Mean packets in the bad state, and loss in it, where a row changes the file's.
@@ -34,7 +34,7 @@ pub struct Knobs {
 
 /// What is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Service {
+pub(crate) enum Service {
     /// W-WEB on P-US.
     Web,
     /// W-SMALL on P-US.
@@ -80,21 +80,21 @@ impl Service {
 
 /// An arm of these experiments: the controller, and early retransmit where the kernel of the time leaves it to us.
 #[derive(Clone, Copy, Debug)]
-pub struct Server {
+pub(crate) struct Server {
     pub arm: &'static str,
     pub preset: &'static str,
     pub early: Option<early_retransmit::Options>,
 }
 
 impl Server {
-    pub const fn linux26(arm: &'static str) -> Server {
+    pub(crate) const fn linux26(arm: &'static str) -> Server {
         Server { arm, preset: "linux26", early: None }
     }
 }
 
 /// One response of a connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Served {
+pub(crate) struct Served {
     pub bytes: u64,
     /// From its first byte sent until its last one is acknowledged.
     pub ms: f64,
@@ -104,7 +104,7 @@ pub struct Served {
 
 /// What one connection counted.
 #[derive(Clone, Debug, Default)]
-pub struct Counted {
+pub(crate) struct Counted {
     pub responses: Vec<Served>,
     pub segments: f64,
     pub dropped: f64,
@@ -147,7 +147,7 @@ impl Counted {
 }
 
 /// Runs so many connections under one arm.
-pub fn serve(service: Service, knobs: Knobs, server: Server, connections: u32) -> Result<Vec<Counted>, Bad> {
+pub(crate) fn serve(service: Service, knobs: Knobs, server: Server, connections: u32) -> Result<Vec<Counted>, Bad> {
     let named = arm(server.arm)?;
     let preset = |name: &str| Preset::named(name).copied().ok_or_else(|| Bad(format!("no preset `{name}`")));
     let (sack, plain) = (preset(server.preset)?, preset("reno")?);
@@ -170,12 +170,12 @@ pub fn serve(service: Service, knobs: Knobs, server: Server, connections: u32) -
 }
 
 /// A pooled sum over connections.
-pub fn total(all: &[Counted], read: fn(&Counted) -> f64) -> f64 {
+pub(crate) fn total(all: &[Counted], read: fn(&Counted) -> f64) -> f64 {
     all.iter().map(read).sum()
 }
 
 /// The knob for which a rising measure comes nearest to its target: bisection of the logarithm.
-pub fn calibrate(bounds: (f64, f64), target: f64, steps: u32, mut measure: impl FnMut(f64) -> Result<f64, Bad>) -> Result<f64, Bad> {
+pub(crate) fn calibrate(bounds: (f64, f64), target: f64, steps: u32, mut measure: impl FnMut(f64) -> Result<f64, Bad>) -> Result<f64, Bad> {
     let (mut low, mut high) = (bounds.0.ln(), bounds.1.ln());
     for _ in 0..steps {
         let middle = f64::midpoint(low, high);
@@ -189,26 +189,26 @@ pub fn calibrate(bounds: (f64, f64), target: f64, steps: u32, mut measure: impl 
 }
 
 /// Share of responses with a dropped segment, percent.
-pub fn hit_share(all: &[Counted]) -> f64 {
+pub(crate) fn hit_share(all: &[Counted]) -> f64 {
     let (hit, served) =
         all.iter().flat_map(|one| &one.responses).fold((0.0, 0.0), |(hit, n), one| (hit + f64::from(u8::from(one.hit)), n + 1.0));
     100.0 * hit / f64::max(served, 1.0)
 }
 
 /// The knobs at rest: what the file says, no loss, nothing overtaken, nothing policed.
-pub const FILE: Knobs = Knobs { g: 0.0, bursts: None, reordered: 0.0, policed: 0.0, sizes: None, independent: false };
+pub(crate) const FILE: Knobs = Knobs { g: 0.0, bursts: None, reordered: 0.0, policed: 0.0, sizes: None, independent: false };
 /// Share of responses with losses that the slides state, percent.
-pub const HIT_TARGET: f64 = 6.1;
+pub(crate) const HIT_TARGET: f64 = 6.1;
 /// The baseline of that fit.
-pub const LINUX: Server = Server::linux26("slowstart/cubic/halving");
+pub(crate) const LINUX: Server = Server::linux26("slowstart/cubic/halving");
 
 /// The fitted loss, and the residual of the fit.
-pub fn fit_web(connections: u32) -> Result<(Knobs, f64), Bad> {
+pub(crate) fn fit_web(connections: u32) -> Result<(Knobs, f64), Bad> {
     fit_web_from(FILE, connections)
 }
 
 /// The same from other bursts.
-pub fn fit_web_from(base: Knobs, connections: u32) -> Result<(Knobs, f64), Bad> {
+pub(crate) fn fit_web_from(base: Knobs, connections: u32) -> Result<(Knobs, f64), Bad> {
     let measure = |g: f64| serve(Service::Web, Knobs { g, ..base }, LINUX, connections).map(|all| hit_share(&all));
     let g = calibrate((1e-5, 0.1), HIT_TARGET, 9, measure)?;
     Ok((Knobs { g, ..base }, measure(g)? - HIT_TARGET))

@@ -4,7 +4,7 @@ use crate::{Figure, Interval, Point, Try};
 
 /// What came out under one name.
 #[derive(Clone, Debug, PartialEq)]
-pub enum What {
+pub(crate) enum What {
     /// A number with its interval.
     Number(Interval),
     /// Words for the reader.

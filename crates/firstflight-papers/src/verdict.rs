@@ -134,7 +134,7 @@ impl Published {
 
 /// A condition of the list of experiments, with its gate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Check {
+pub(crate) struct Check {
     /// What it is worth.
     pub gate: Gate,
     /// What is accepted.
@@ -171,7 +171,7 @@ impl Effect {
 }
 
 /// The measured effect over the published one, where both are known.
-pub fn ratio(ours: Interval, published: Option<Published>) -> Option<f64> {
+pub(crate) fn ratio(ours: Interval, published: Option<Published>) -> Option<f64> {
     let Published { value, neutral, .. } = published?;
     let zero = neutral.unwrap_or(0.0);
     let ratio = (ours.estimate - zero) / (value - zero);
@@ -179,7 +179,7 @@ pub fn ratio(ours: Interval, published: Option<Published>) -> Option<f64> {
 }
 
 /// The verdict on a number that was held against something.
-pub fn judge(ours: Interval, checks: &[Check], published: Option<Published>) -> Verdict {
+pub(crate) fn judge(ours: Interval, checks: &[Check], published: Option<Published>) -> Verdict {
     if !ours.estimate.is_finite() {
         return Verdict::NotSeen;
     }
@@ -274,7 +274,7 @@ fn brief(value: f64) -> String {
 }
 
 /// The verdict in words, with both sizes where they differ.
-pub fn words(verdict: Verdict, ours: Interval, unit: &str, checks: &[Check], published: Option<Published>) -> String {
+pub(crate) fn words(verdict: Verdict, ours: Interval, unit: &str, checks: &[Check], published: Option<Published>) -> String {
     let seen = if ours.estimate.is_finite() { format!("{}{unit}", brief(ours.estimate)) } else { "nothing measured".to_owned() };
     let band = |check: &&Check| !matches!(check.accept, Accept::Above(_) | Accept::Below(_));
     let accepted = checks.iter().find(band).or(checks.first()).map(|check| check.accept.words(unit));

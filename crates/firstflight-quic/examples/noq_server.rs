@@ -11,7 +11,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// If the address is taken.
-pub fn listen(address: SocketAddr) -> Result<Endpoint, Box<dyn Error>> {
+pub(crate) fn listen(address: SocketAddr) -> Result<Endpoint, Box<dyn Error>> {
     let own = rcgen::generate_simple_self_signed(vec!["localhost".into()])?;
     let key = rustls::pki_types::PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
     let mut config = ServerConfig::with_single_cert(vec![own.cert.into()], key.into())?;
@@ -22,7 +22,7 @@ pub fn listen(address: SocketAddr) -> Result<Endpoint, Box<dyn Error>> {
 }
 
 /// Answers every connection until the endpoint closes.
-pub async fn serve(endpoint: Endpoint) {
+pub(crate) async fn serve(endpoint: Endpoint) {
     while let Some(incoming) = endpoint.accept().await {
         tokio::spawn(async move {
             let Ok(connection) = incoming.await else { return };

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 ///
 /// # Errors
 /// If the address is taken or the certificate is none.
-pub fn listen(
+pub(crate) fn listen(
     address: SocketAddr,
     (certificate, key): (&[u8], &[u8]),
     controllers: firstflight_quic::s2n::Endpoint, // firstflight
@@ -24,7 +24,7 @@ pub fn listen(
 }
 
 /// Answers every connection until the server is closed.
-pub async fn serve(mut server: Server) {
+pub(crate) async fn serve(mut server: Server) {
     while let Some(mut connection) = server.accept().await {
         tokio::spawn(async move {
             while let Ok(Some(mut stream)) = connection.accept_bidirectional_stream().await {

@@ -3,11 +3,11 @@
 use std::io::{self, Read};
 
 /// The largest piece that is looked at whole: an event of a trace, a line of a table, a block of a capture.
-pub const LARGEST: usize = 1 << 24;
+pub(crate) const LARGEST: usize = 1 << 24;
 const FIRST: usize = 1 << 18;
 
 /// Bytes of a stream between `start` and `end` of a buffer.
-pub struct Window {
+pub(crate) struct Window {
     from: Box<dyn Read>,
     buffer: Vec<u8>,
     start: usize,
@@ -20,29 +20,29 @@ pub struct Window {
 
 impl Window {
     /// Nothing is read yet.
-    pub fn new(from: Box<dyn Read>) -> Window {
+    pub(crate) fn new(from: Box<dyn Read>) -> Window {
         Window { from, buffer: vec![0; FIRST], start: 0, end: 0, offset: 0, over: false, failed: None }
     }
 
     /// What is there and not yet taken.
-    pub fn seen(&self) -> &[u8] {
+    pub(crate) fn seen(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
     /// Position in the stream of the first byte of [`Window::seen`].
-    pub fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
     /// Lets go of the first `bytes`.
-    pub fn take(&mut self, bytes: usize) {
+    pub(crate) fn take(&mut self, bytes: usize) {
         let bytes = bytes.min(self.end - self.start);
         self.start += bytes;
         self.offset += bytes as u64;
     }
 
     /// Reads more behind what is there; false at the end of the stream, at an error, or when the window is as large as it may be.
-    pub fn more(&mut self) -> bool {
+    pub(crate) fn more(&mut self) -> bool {
         if self.over {
             return false;
         }
@@ -69,12 +69,12 @@ impl Window {
     }
 
     /// The stream has no more bytes than those seen.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.over
     }
 
     /// Why the stream ended, if not because it was over; asked once.
-    pub fn failure(&mut self) -> Option<io::Error> {
+    pub(crate) fn failure(&mut self) -> Option<io::Error> {
         self.failed.take()
     }
 }

@@ -159,7 +159,7 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    pub fn new(app: App, start: Time) -> Application {
+    pub(crate) fn new(app: App, start: Time) -> Application {
         let next_write = match &app {
             App::Responses(responses) => responses.first().map(|first| start + first.pause),
             App::Bulk(_) | App::Endless | App::Video { .. } | App::Blocks { .. } => Some(start),
@@ -168,21 +168,21 @@ impl Application {
     }
 
     /// It starts at `start` and not when it was meant to. Only before it wrote anything.
-    pub fn restart(&mut self, start: Time) {
+    pub(crate) fn restart(&mut self, start: Time) {
         *self = Application::new(self.app.clone(), start);
     }
 
     /// When it wants to write next, if that depends on time alone.
-    pub fn next_write(&self) -> Option<Time> {
+    pub(crate) fn next_write(&self) -> Option<Time> {
         self.next_write
     }
 
     /// It has written everything, and everything is acknowledged; of blocks, the last one is taken.
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.done
     }
 
-    pub fn into_parts(self) -> Vec<Part> {
+    pub(crate) fn into_parts(self) -> Vec<Part> {
         self.parts
     }
 
@@ -197,7 +197,7 @@ impl Application {
     }
 
     /// The stream is acknowledged up to `acked`, and the buffer takes it up to `accepts`. Returns how far it is written, if that changed.
-    pub fn on_progress(&mut self, now: Time, acked: u64, accepts: u64) -> Option<u64> {
+    pub(crate) fn on_progress(&mut self, now: Time, acked: u64, accepts: u64) -> Option<u64> {
         self.settle(now, acked, accepts);
         let before = self.written();
         while self.next_write.is_some_and(|due| due <= now) {
@@ -253,7 +253,7 @@ impl Application {
     }
 
     /// The stream reached the receiver in order up to `delivered`.
-    pub fn on_delivered(&mut self, now: Time, delivered: u64) {
+    pub(crate) fn on_delivered(&mut self, now: Time, delivered: u64) {
         while let Some(part) = self.parts.get_mut(self.delivered).filter(|part| part.to <= delivered) {
             part.delivered = Some(now);
             self.delivered += 1;
@@ -261,7 +261,7 @@ impl Application {
     }
 
     /// A packet that begins at `offset` left, or was dropped on the spot.
-    pub fn on_sent(&mut self, now: Time, offset: u64, dropped: bool) {
+    pub(crate) fn on_sent(&mut self, now: Time, offset: u64, dropped: bool) {
         let place = self.parts.partition_point(|part| part.to <= offset);
         if let Some(part) = self.parts.get_mut(place) {
             part.first_sent.get_or_insert(now);

@@ -137,13 +137,13 @@ pub(crate) struct Late {
 
 impl Late {
     /// By up to `most`, by these draws.
-    pub const fn new(draws: Stream, most: Nanos) -> Late {
+    pub(crate) const fn new(draws: Stream, most: Nanos) -> Late {
         Late { draws, most: most.0 }
     }
 
     /// When what is due at `at` happens: the same however often that is asked.
     #[inline]
-    pub fn of(&self, at: u64) -> u64 {
+    pub(crate) fn of(&self, at: u64) -> u64 {
         if self.most == 0 || at == NEVER {
             return at;
         }

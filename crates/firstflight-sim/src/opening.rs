@@ -64,7 +64,7 @@ pub(crate) struct Openings {
 
 impl Openings {
     /// Of flows with these starts, so late, and with these longer ways, on a path with this idle round trip; times in ns.
-    pub fn new(flows: impl Iterator<Item = ((u64, u64), (u64, u64))>, rtt: u64, (packet, answer): (u32, u32), timeout: Nanos) -> Openings {
+    pub(crate) fn new(flows: impl Iterator<Item = ((u64, u64), (u64, u64))>, rtt: u64, (packet, answer): (u32, u32), timeout: Nanos) -> Openings {
         let flows: Vec<Opening> =
             flows.map(|((start, late), extra)| Opening { start, late, extra, answered: None, begun: false }).collect();
         let first = |(place, flow): (usize, &Opening)| {
@@ -79,12 +79,12 @@ impl Openings {
 
     /// When something happens next, ns.
     #[inline]
-    pub fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.steps.peek().map_or(NEVER, |Reverse((at, ..))| *at)
     }
 
     /// It happens. Returns the flow that may send data, if one may now.
-    pub fn step<A: Plain>(&mut self, now: u64, forward: &mut Link, back: &mut Way<A>) -> Option<Opened> {
+    pub(crate) fn step<A: Plain>(&mut self, now: u64, forward: &mut Link, back: &mut Way<A>) -> Option<Opened> {
         let Reverse((_, place, step)) = self.steps.pop()?;
         let flow = &mut self.flows[place];
         if flow.begun {
@@ -114,7 +114,7 @@ impl Openings {
     }
 
     /// A terminal lets an answer go, which reaches the sender at `at`.
-    pub fn release(&mut self, place: usize, at: u64) {
+    pub(crate) fn release(&mut self, place: usize, at: u64) {
         let flow = self.flows[place];
         if let Some(sent) = flow.answered {
             self.steps.push(flow.begin(place, at, sent));

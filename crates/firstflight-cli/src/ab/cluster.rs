@@ -22,7 +22,7 @@ enum Engine {
 }
 
 #[derive(Args, Debug)]
-pub struct ClusterOptions {
+pub(super) struct ClusterOptions {
     /// Where connections run
     #[arg(long, value_enum, default_value = "local")]
     engine: Engine,
@@ -36,7 +36,7 @@ pub struct ClusterOptions {
 
 impl ClusterOptions {
     /// The test runs on a cluster.
-    pub fn is_ray(&self) -> bool {
+    pub(super) fn is_ray(&self) -> bool {
         self.engine == Engine::Ray
     }
 }
@@ -45,7 +45,7 @@ impl ClusterOptions {
 ///
 /// # Errors
 /// One line.
-pub fn check(options: &TestOptions) -> Result<(), Bad> {
+pub(super) fn check(options: &TestOptions) -> Result<(), Bad> {
     let wrong = if options.cluster.is_ray() {
         let engine = "goes without `--engine ray`: the cluster decides that";
         [("--shard", options.shard.is_some(), engine), ("--threads", options.threads.is_some(), engine)]
@@ -68,7 +68,7 @@ const PYTHON: &str = "FIRSTFLIGHT_PYTHON";
 ///
 /// # Errors
 /// One line if the package is not there, if it refuses, or if the cluster fails.
-pub fn run(options: &TestOptions, experiment: &Experiment) -> Result<Tallies, Bad> {
+pub(super) fn run(options: &TestOptions, experiment: &Experiment) -> Result<Tallies, Bad> {
     let python = env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
     find_package(&python)?;
     let sums = Sums(env::temp_dir().join(format!("firstflight-{}.ffab", std::process::id())));

@@ -34,7 +34,7 @@ fn two_lines(value: Interval, digits: usize, sign: bool) -> String {
 }
 
 /// One row per arm over all connections.
-pub fn overall(analysis: &Analysis) -> String {
+pub(super) fn overall(analysis: &Analysis) -> String {
     let header = [
         "arm",
         "completion\np50 ms",
@@ -84,7 +84,7 @@ pub fn overall(analysis: &Analysis) -> String {
 }
 
 /// Reduction of every arm by group, size, BDP and buffer.
-pub fn by_part(analysis: &Analysis) -> String {
+pub(super) fn by_part(analysis: &Analysis) -> String {
     let arms = &analysis.experiment.arms;
     let mut header = vec!["shorter downloads, %", "connections"];
     header.extend(arms[1..].iter().map(String::as_str));
@@ -114,7 +114,7 @@ pub fn by_part(analysis: &Analysis) -> String {
 }
 
 /// The baseline against itself, in a line.
-pub fn self_check(analysis: &Analysis) -> String {
+pub(super) fn self_check(analysis: &Analysis) -> String {
     let aa = &analysis.aa;
     let range = |interval: Option<Interval>| match interval {
         Some(Interval { value, low, high }) => format!("{value:+.3} [{low:+.3}, {high:+.3}]"),

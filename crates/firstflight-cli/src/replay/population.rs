@@ -10,7 +10,7 @@ use firstflight_replay::population::{Entry, to_toml};
 use firstflight_replay::replay::Settings;
 
 #[derive(Args, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each plain, gzip or zstd
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
@@ -19,7 +19,7 @@ pub struct Options {
     group_by: GroupBy,
 }
 
-pub fn run(options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     let settings = Settings { arms: Vec::new(), paced: None, iw: None, lines: 0 };
     let (replay, files) = follow(&options.files, settings, options.group_by)?;
     let entries: Vec<Entry> = replay.done.iter().filter_map(Entry::of).collect();

@@ -13,7 +13,7 @@ const FEW: usize = 4;
 const MOST_LINES: usize = 40;
 
 /// All of it.
-pub fn of(results: &Results) -> String {
+pub(super) fn of(results: &Results) -> String {
     let mut text = String::new();
     if results.connections.len() <= FEW {
         results.connections.iter().for_each(|connection| one(&mut text, connection));

@@ -7,7 +7,7 @@ use std::fs;
 use tempfile::TempDir;
 
 /// What a run left behind.
-pub struct Run {
+pub(crate) struct Run {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
@@ -15,18 +15,18 @@ pub struct Run {
 
 impl Run {
     /// Lines of standard error.
-    pub fn said(&self) -> Vec<&str> {
+    pub(crate) fn said(&self) -> Vec<&str> {
         self.stderr.lines().collect()
     }
 
     /// Standard output as JSON.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("standard output is no JSON ({error}): {}", self.stdout))
     }
 }
 
 /// `firstflight` with these arguments, not yet run.
-pub fn command(arguments: &[&str]) -> Command {
+pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_firstflight"));
     for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "RAYON_NUM_THREADS"] {
         command.env_remove(variable);
@@ -45,26 +45,26 @@ fn collect(mut command: Command) -> Run {
 }
 
 /// Runs it wherever the tests run.
-pub fn run(arguments: &[&str]) -> Run {
+pub(crate) fn run(arguments: &[&str]) -> Run {
     collect(command(arguments))
 }
 
 /// Runs it with `folder` as the current one.
-pub fn run_in(folder: &TempDir, arguments: &[&str]) -> Run {
+pub(crate) fn run_in(folder: &TempDir, arguments: &[&str]) -> Run {
     let mut command = command(arguments);
     command.current_dir(folder.path());
     collect(command)
 }
 
 /// Runs it and expects that it ends well.
-pub fn well(arguments: &[&str]) -> Run {
+pub(crate) fn well(arguments: &[&str]) -> Run {
     let run = run(arguments);
     assert_eq!(run.code, 0, "`firstflight {}` ends with {}: {}", arguments.join(" "), run.code, run.stderr);
     run
 }
 
 /// Names of everything in a folder, sorted.
-pub fn inside(folder: &TempDir) -> Vec<String> {
+pub(crate) fn inside(folder: &TempDir) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder.path())
         .expect("the folder can be read")
         .map(|entry| entry.expect("the entry can be read").file_name().to_string_lossy().into_owned())

@@ -32,7 +32,7 @@ fn load() -> String {
 }
 
 /// Prints the table of `count` trials each.
-pub fn table(count: usize) -> Result<(), Bad> {
+pub(crate) fn table(count: usize) -> Result<(), Bad> {
     let burst = Scenario::new(Path::parse(PATH)?, BYTES).burst;
     let sim = trials(PATH, BYTES, &sim::BED, burst)?;
     let rig = trials(PATH, BYTES, &quic::BED, burst)?;

@@ -312,7 +312,7 @@ mod columns {
         queue_bytes: Vec<u64>,
     }
 
-    pub fn serialize<S: Serializer>(points: &[Point], to: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(points: &[Point], to: S) -> Result<S::Ok, S::Error> {
         Columns {
             t_ms: points.iter().map(|p| p.t_ms).collect(),
             cwnd: points.iter().map(|p| p.cwnd).collect(),
@@ -324,7 +324,7 @@ mod columns {
         .serialize(to)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Point>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Point>, D::Error> {
         let c = Columns::deserialize(from)?;
         let n = c.t_ms.len();
         if [c.cwnd.len(), c.ssthresh.len(), c.inflight.len(), c.delivered_bytes.len(), c.queue_bytes.len()].iter().any(|&len| len != n) {

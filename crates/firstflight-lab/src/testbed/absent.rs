@@ -9,7 +9,7 @@ use crate::scenario::Scenario;
 
 /// One that is not there.
 #[cfg_attr(all(feature = "quic", feature = "linux", target_os = "linux"), expect(dead_code, reason = "this build has every testbed"))]
-pub struct Absent {
+pub(super) struct Absent {
     pub(super) info: Info,
     /// One line: what is missing, and what has it.
     pub(super) why: &'static str,

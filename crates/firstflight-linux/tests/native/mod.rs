@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 /// What the kernel knows at one moment. Layout of `struct facts` in `native.c`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Facts {
+pub(crate) struct Facts {
     pub now_us: u64,
     pub bytes_acked: u64,
     /// What the kernel paces at, bytes per second.
@@ -32,7 +32,7 @@ pub struct Facts {
 /// One ACK as mode B is told it. Layout of `struct sample` in `native.c`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sample {
+pub(crate) struct Sample {
     pub acked: u32,
     pub losses: u32,
     /// `u32::MAX` for none.
@@ -46,7 +46,7 @@ pub struct Sample {
 /// Layout of `struct exit_record` in `firstflight.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ExitRecord {
+pub(crate) struct ExitRecord {
     pub at_us: u64,
     pub since_first_send_us: u64,
     pub estimate: u64,
@@ -91,19 +91,19 @@ unsafe extern "C" {
 }
 
 /// Kernel states.
-pub const OPEN: u8 = 0;
-pub const CWR: u8 = 2;
-pub const RECOVERY: u8 = 3;
-pub const LOSS: u8 = 4;
+pub(crate) const OPEN: u8 = 0;
+pub(crate) const CWR: u8 = 2;
+pub(crate) const RECOVERY: u8 = 3;
+pub(crate) const LOSS: u8 = 4;
 
-pub const TX_START: u32 = 0;
-pub const CWND_RESTART: u32 = 1;
+pub(crate) const TX_START: u32 = 0;
+pub(crate) const CWND_RESTART: u32 = 1;
 
 /// A threshold that was never set.
-pub const UNSET: u32 = 0x7fff_ffff;
+pub(crate) const UNSET: u32 = 0x7fff_ffff;
 
 /// The number of the arm that registers as `name`.
-pub fn arm(name: &str) -> u32 {
+pub(crate) fn arm(name: &str) -> u32 {
     // SAFETY: names are static strings, asked for in range.
     let names = (0..unsafe { ff_arms() }).map(|arm| unsafe { CStr::from_ptr(ff_name(arm)) });
     let found = names.enumerate().find(|(_, known)| known.to_str() == Ok(name));
@@ -111,18 +111,18 @@ pub fn arm(name: &str) -> u32 {
 }
 
 /// One connection.
-pub struct Connection {
+pub(crate) struct Connection {
     memory: Box<[u64]>,
     arm: u32,
 }
 
 impl Connection {
     /// The number of its arm.
-    pub fn arm(&self) -> u32 {
+    pub(crate) fn arm(&self) -> u32 {
         self.arm
     }
 
-    pub fn new(arm: u32, cwnd: u32, mss: u32, paced: bool, facts: &Facts) -> Connection {
+    pub(crate) fn new(arm: u32, cwnd: u32, mss: u32, paced: bool, facts: &Facts) -> Connection {
         // SAFETY: the C side needs zeroed memory of this size, aligned for u64.
         let words = (unsafe { ff_connection_size() } as usize).div_ceil(8);
         let mut connection = Connection { memory: vec![0; words].into(), arm };
@@ -136,69 +136,69 @@ impl Connection {
         self.memory.as_mut_ptr()
     }
 
-    pub fn set_facts(&mut self, facts: &Facts) {
+    pub(crate) fn set_facts(&mut self, facts: &Facts) {
         unsafe { ff_set_facts(self.at(), facts) }
     }
 
-    pub fn pkts_acked(&mut self, acked: u32, rtt_us: Option<u32>) {
+    pub(crate) fn pkts_acked(&mut self, acked: u32, rtt_us: Option<u32>) {
         unsafe { ff_pkts_acked(self.at(), self.arm, acked, rtt_us.map_or(-1, u32::cast_signed)) }
     }
 
-    pub fn cong_avoid(&mut self, acked: u32) {
+    pub(crate) fn cong_avoid(&mut self, acked: u32) {
         unsafe { ff_cong_avoid(self.at(), self.arm, acked) }
     }
 
-    pub fn cong_control(&mut self, sample: &Sample) {
+    pub(crate) fn cong_control(&mut self, sample: &Sample) {
         unsafe { ff_cong_control(self.at(), self.arm, sample) }
     }
 
     /// Bytes per second.
-    pub fn pacing_rate(&self) -> u64 {
+    pub(crate) fn pacing_rate(&self) -> u64 {
         unsafe { ff_pacing_rate(self.memory.as_ptr()) }
     }
 
     /// A reduction begins: the threshold is set, unless one is running, and the state changes.
-    pub fn reduce(&mut self, state: u8, ask: bool) {
+    pub(crate) fn reduce(&mut self, state: u8, ask: bool) {
         unsafe { ff_reduce(self.at(), self.arm, state, ask) }
     }
 
-    pub fn open(&mut self) {
+    pub(crate) fn open(&mut self) {
         unsafe { ff_open(self.at(), self.arm) }
     }
 
-    pub fn undo(&mut self, ssthresh: u32) {
+    pub(crate) fn undo(&mut self, ssthresh: u32) {
         unsafe { ff_undo(self.at(), self.arm, ssthresh) }
     }
 
-    pub fn event(&mut self, event: u32) {
+    pub(crate) fn event(&mut self, event: u32) {
         unsafe { ff_event(self.at(), self.arm, event) }
     }
 
-    pub fn state(&self) -> u8 {
+    pub(crate) fn state(&self) -> u8 {
         unsafe { ff_state(self.memory.as_ptr()) }
     }
 
-    pub fn cwnd(&self) -> u32 {
+    pub(crate) fn cwnd(&self) -> u32 {
         unsafe { ff_cwnd(self.memory.as_ptr()) }
     }
 
-    pub fn set_cwnd(&mut self, cwnd: u32) {
+    pub(crate) fn set_cwnd(&mut self, cwnd: u32) {
         unsafe { ff_set_cwnd(self.at(), cwnd) }
     }
 
     /// How often the startup's evaluations concluded what.
-    pub fn outcomes(&self) -> [u8; 8] {
+    pub(crate) fn outcomes(&self) -> [u8; 8] {
         // SAFETY: points into this connection's memory.
         unsafe { *ff_outcomes(self.memory.as_ptr()) }
     }
 
-    pub fn ssthresh(&self) -> u32 {
+    pub(crate) fn ssthresh(&self) -> u32 {
         unsafe { ff_ssthresh(self.memory.as_ptr()) }
     }
 }
 
 /// The last report of this thread.
-pub fn last_exit() -> ExitRecord {
+pub(crate) fn last_exit() -> ExitRecord {
     // SAFETY: a thread-local of the C side, alive as long as the thread.
     unsafe { NonNull::new(ff_last_exit().cast_mut()).expect("a record").read() }
 }

@@ -5,10 +5,10 @@ use firstflight::event::{Ack, Context, Signal, Timeout, Window};
 use firstflight::startup::Handover;
 use firstflight::units::{Nanos, Ratio, Time};
 
-pub const BETA: Ratio = Ratio::new(717, 1024);
+pub(crate) const BETA: Ratio = Ratio::new(717, 1024);
 
 #[derive(Clone, Copy, Debug, Default)]
-pub struct StandIn {
+pub(crate) struct StandIn {
     /// Packets acknowledged since the window last grew.
     credit: u64,
 }
@@ -55,6 +55,6 @@ impl Avoidance for StandIn {
 }
 
 /// Only TCP's timeouts occur here.
-pub fn timeout(first: bool) -> Timeout {
+pub(crate) fn timeout(first: bool) -> Timeout {
     if first { Timeout::Rto } else { Timeout::RtoAgain }
 }

@@ -16,14 +16,14 @@ const SILENCE_US: u64 = 3_000_000;
 
 /// SplitMix64.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Random {
+    pub(crate) fn new(seed: u64) -> Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x6a09_e667_f3bc_c908)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -31,19 +31,19 @@ impl Random {
     }
 
     /// Below `bound`, which is at least 1.
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound.max(1)
     }
 
     /// Once in `n` on average; never for 0.
-    pub fn once_in(&mut self, n: u64) -> bool {
+    pub(crate) fn once_in(&mut self, n: u64) -> bool {
         n > 0 && self.below(n) == 0
     }
 }
 
 /// Who keeps recovery and pacing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// The kernel, or what stands for it here: the window is at the threshold while an episode lasts.
     Kernel,
     /// The arm. Its window in an episode is compared too, unless it shows the permission for the first repeat where the core does not.
@@ -52,7 +52,7 @@ pub enum Mode {
 
 /// What kind of connection it is.
 #[derive(Clone, Debug)]
-pub struct Course {
+pub(crate) struct Course {
     random: Random,
     pub mss: u32,
     /// Idle RTT, time per packet, packets that the queue holds.
@@ -81,7 +81,7 @@ pub struct Course {
 }
 
 impl Course {
-    pub fn draw(seed: u64, mss: u32) -> Course {
+    pub(crate) fn draw(seed: u64, mss: u32) -> Course {
         let mut r = Random::new(seed);
         let one_of = |r: &mut Random, choice: &[u64]| choice[r.below(choice.len() as u64) as usize];
         let base_us = 1_000 + one_of(&mut r, &[3_000, 30_000, 100_000, 600_000]) * (1 + r.below(100)) / 50;
@@ -110,7 +110,7 @@ impl Course {
 
 /// What happened.
 #[derive(Clone, Debug, Default)]
-pub struct Account {
+pub(crate) struct Account {
     pub acks: u64,
     pub losses: u64,
     pub marks: u64,
@@ -124,7 +124,7 @@ pub struct Account {
 }
 
 impl Account {
-    pub fn add(&mut self, other: &Account) {
+    pub(crate) fn add(&mut self, other: &Account) {
         self.acks += other.acks;
         self.losses += other.losses;
         self.marks += other.marks;
@@ -141,7 +141,7 @@ impl Account {
 }
 
 /// Both of them, and the network.
-pub struct Twin<S, R: Policy> {
+pub(crate) struct Twin<S, R: Policy> {
     course: Course,
     mode: Mode,
     random: Random,
@@ -182,7 +182,7 @@ pub struct Twin<S, R: Policy> {
 }
 
 impl<S: Startup, R: Policy> Twin<S, R> {
-    pub fn new(course: &Course, arm: u32, mode: Mode, startup: S, recovery: R) -> Twin<S, R> {
+    pub(crate) fn new(course: &Course, arm: u32, mode: Mode, startup: S, recovery: R) -> Twin<S, R> {
         let mut random = course.random.clone();
         // Close to the wrap, so that every course passes it.
         let isn = u64::from(u32::MAX) - random.below(40_000) * u64::from(course.mss);
@@ -241,7 +241,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         }
     }
 
-    pub fn run(&mut self, acks: u32) -> Account {
+    pub(crate) fn run(&mut self, acks: u32) -> Account {
         self.compare("the start");
         self.send(false);
         for _ in 0..acks {

@@ -7,14 +7,14 @@ use firstflight::startup::{ExitReason, Grown, Saved, Startup, Verdict};
 use firstflight::units::{Nanos, Ratio, Seq, Time};
 
 #[derive(Clone, Debug)]
-pub struct WholePackets<S> {
+pub(crate) struct WholePackets<S> {
     startup: S,
     /// The last aim: in whole packets, and as the startup said it.
     aim: Option<(u64, u64)>,
 }
 
 impl<S: Startup> WholePackets<S> {
-    pub fn new(startup: S) -> WholePackets<S> {
+    pub(crate) fn new(startup: S) -> WholePackets<S> {
         WholePackets { startup, aim: None }
     }
 }

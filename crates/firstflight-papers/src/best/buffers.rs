@@ -46,7 +46,7 @@ fn share(path: &str, buffers: [Buffer; 2], seconds: [u64; 2]) -> Result<f64, Bad
 }
 
 /// What is delivered with the default and with the recommended buffers.
-pub fn values(effort: &Effort<'_>) -> Result<Values, Bad> {
+pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Bad> {
     effort.tell("best: socket buffers");
     let default = [Buffer::LINUX_RECEIVE, Buffer::LINUX_SEND];
     let recommended = [Buffer::Linux { default: 131_072, max: RECOMMENDED }, Buffer::Linux { default: 16_384, max: RECOMMENDED }];

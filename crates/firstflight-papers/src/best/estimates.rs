@@ -40,7 +40,7 @@ impl Observer for Medians {
 /// A round that BEST can end: the fifth one at the earliest has all its samples at every link.
 const ROUNDS: usize = 5;
 
-pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
+pub(super) fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     effort.tell("best: estimates by round");
     let named = arm("best-published(set=off)")?;
     let mut values = Values::default();

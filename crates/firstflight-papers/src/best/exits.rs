@@ -118,7 +118,7 @@ fn other_hosts(cell: &Scenario, arm: &str, over: &str, flips: impl Fn(f64) -> bo
     Ok(points)
 }
 
-pub fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
+pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
     let cells = cells()?;
     let seeds = effort.either(4, 30);
     let what = format!("best: exits on GEO, {} trials", cells.len() * ARMS.len() * seeds as usize);

@@ -26,7 +26,7 @@ fn recommended(plain: Scenario) -> Scenario {
 }
 
 /// Downloads, exits and estimates on return paths.
-pub fn values(effort: &Effort<'_>, source: &Source) -> Result<Values, Bad> {
+pub(super) fn values(effort: &Effort<'_>, source: &Source) -> Result<Values, Bad> {
     let mut values = downloads(effort)?;
     values.extend(exits(effort, source)?);
     values.extend(uplink(effort)?);

@@ -84,7 +84,7 @@ impl Bench {
     }
 }
 
-pub fn values(effort: &Effort<'_>) -> Result<Values, Bad> {
+pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Bad> {
     effort.tell("gvisor: benchmarks of one flow");
     let (ms, seeds) = effort.either((200, 3), (1000, 10));
     let mut rigs = Vec::new();
@@ -181,7 +181,7 @@ fn reno(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Bad> {
 
 /// Row 4.2.5: the algorithms compute in integers (the lint against floats is an error in the core and the simulator), so that the same
 /// ACKs give the same window wherever they run.
-pub fn integers() -> Result<Values, Bad> {
+pub(super) fn integers() -> Result<Values, Bad> {
     let rig = Rig { rtt_us: 500, buffer_kb: 256, tick_us: 20, flows: 4 };
     let twice = [1, 2].map(|_| run(rig, ON, 20, 1));
     let [first, second] = twice;

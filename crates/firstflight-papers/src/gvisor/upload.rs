@@ -175,7 +175,7 @@ impl Fitted {
     }
 }
 
-pub fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
+pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
     effort.tell("gvisor: the fit on the off run");
     let seeds = effort.seeds();
     let mut tried = Vec::new();

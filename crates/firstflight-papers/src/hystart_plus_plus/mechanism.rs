@@ -42,7 +42,7 @@ impl Observer for Entry {
 }
 
 /// Lost repeats and silence at 100 ms, 3 MB, under each recovery.
-pub fn figures(effort: &Effort<'_>) -> Result<Vec<Figure>, Bad> {
+pub(super) fn figures(effort: &Effort<'_>) -> Result<Vec<Figure>, Bad> {
     effort.tell("hystart++: what recovery does");
     let draws = effort.either(2, 10);
     let jobs: Vec<(usize, usize, u64)> = (0..HOSTS.len())

@@ -16,7 +16,7 @@ const PLAIN: &str = "slowstart";
 const DRAFT03: &str = "hystart++-draft03";
 
 /// Shares of flows of both arms on one path.
-pub fn fairness(effort: &Effort<'_>, source: &Source) -> Result<Values, Bad> {
+pub(super) fn fairness(effort: &Effort<'_>, source: &Source) -> Result<Values, Bad> {
     effort.tell("hystart++: fairness, 60 s");
     let (seeds, few) = (effort.either(3, 30), effort.either(2, 8));
     let mut values = Values::default();
@@ -109,7 +109,7 @@ struct Pool {
 
 /// A set-up beside the primary one.
 #[derive(Clone, Copy)]
-pub struct SetUp {
+pub(super) struct SetUp {
     pub name: &'static str,
     detection: &'static str,
     flows: usize,
@@ -117,7 +117,7 @@ pub struct SetUp {
 }
 
 /// Four flows whose starts are 2 s apart on average, and what else may make timeouts.
-pub const SETUPS: [SetUp; 5] = [
+pub(super) const SETUPS: [SetUp; 5] = [
     SetUp { name: "4 flows", detection: "windows", flows: 4, loss: "" },
     SetUp { name: "4 flows, RACK", detection: "rack", flows: 4, loss: "" },
     SetUp { name: "1 flow, no SACK", detection: "reno", flows: 1, loss: "" },
@@ -176,7 +176,7 @@ fn ratio(ours: &Pool, plain: &Pool, what: usize) -> Interval {
 }
 
 /// What set-ups with starts seconds apart give, for the reader.
-pub fn others(effort: &Effort<'_>) -> Result<Values, Bad> {
+pub(super) fn others(effort: &Effort<'_>) -> Result<Values, Bad> {
     effort.tell("hystart++: flows seconds apart, no SACK, random loss");
     let seeds = effort.either(2, 10);
     let mut all = Values::default();
@@ -206,14 +206,14 @@ pub fn others(effort: &Effort<'_>) -> Result<Values, Bad> {
 }
 
 /// Gains of mean goodput at one RTT.
-pub struct Gains {
+pub(super) struct Gains {
     pub rtt: u64,
     /// Bytes and percent.
     pub by_size: Vec<(f64, f64)>,
 }
 
 /// Gains as a sweep.
-pub fn told(gains: &Gains) -> Vec<(String, String)> {
+pub(super) fn told(gains: &Gains) -> Vec<(String, String)> {
     let one = |(bytes, gain): &(f64, f64)| {
         let bdp = bytes / (gains.rtt as f64 * 12_500.0);
         (format!("{} ms, {} MB ({bdp:.1} BDP)", gains.rtt, bytes / 1e6), format!("{gain:+.1} %"))
@@ -222,7 +222,7 @@ pub fn told(gains: &Gains) -> Vec<(String, String)> {
 }
 
 /// Gain of mean goodput by size on a finer grid, one flow: which size is hit by the overshoot differs from RTT to RTT.
-pub fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Bad> {
+pub(super) fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Bad> {
     effort.tell("hystart++: a finer grid of sizes");
     let (host, seeds) = (hosts_of_tcp("windows")?, effort.either(2, 6));
     let sizes = [1_500_000, 2_000_000, 2_500_000, 3_500_000, 4_000_000, 5_000_000, 6_000_000, 8_000_000, 15_000_000, 20_000_000];
@@ -240,7 +240,7 @@ pub fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Bad> {
 }
 
 /// Timeouts of connections of ours: the histogram of timeouts has to shift down.
-pub fn histogram(effort: &Effort<'_>) -> Result<Values, Bad> {
+pub(super) fn histogram(effort: &Effort<'_>) -> Result<Values, Bad> {
     let connections = effort.connections(4_000, 60_000);
     effort.tell(&format!("hystart++: timeouts of {connections} web connections"));
     let (knobs, _) = fit_web(connections / 2)?;

@@ -93,7 +93,7 @@ impl Bulk {
     }
 }
 
-pub fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
+pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
     let bulk = Bulk::run(effort)?;
     let mut values = order(&bulk, source);
     values.extend(best_cell(&bulk, source));

@@ -51,7 +51,7 @@ fn silent(sends: &[u64]) -> (usize, usize) {
 }
 
 /// What each policy leaves silent, for two targets.
-pub fn values() -> Values {
+pub(super) fn values() -> Values {
     let standard = |target| silent(&sends(Sack::new(sack::Params::default()), target));
     let mut values = Values::default();
     for (target, due) in [(10, 9), (14, 5)] {

@@ -90,7 +90,7 @@ fn fit(effort: &Effort<'_>) -> Result<(Knobs, String, Vec<Knobs>), Bad> {
     Ok((knobs, told, tried))
 }
 
-pub fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
+pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
     let (knobs, fit, tried) = fit(effort)?;
     let connections = effort.connections(400, 6_000);
     let served = run(effort, knobs, connections)?;

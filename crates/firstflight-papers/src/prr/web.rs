@@ -54,7 +54,7 @@ fn ratio(ours: &[Counted], base: &[Counted], read: fn(&Counted) -> f64) -> Inter
     bootstrap(a.len(), |units| units.iter().map(|&i| a[i]).sum::<f64>() / units.iter().map(|&i| b[i]).sum::<f64>())
 }
 
-pub fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
+pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
     let connections = effort.connections(16_000, 60_000);
     effort.tell("prr: fitting the loss of web paths");
     let (knobs, residual) = fit_web(connections / 2)?;

@@ -15,7 +15,7 @@ fn seconds(run: &Run, read: impl Fn(&firstflight_lab::record::Moment) -> f64) ->
 }
 
 /// What happens on the plotted path.
-pub fn plotted(all: &Runs) -> Vec<Figure> {
+pub(super) fn plotted(all: &Runs) -> Vec<Figure> {
     let each = |read: &dyn Fn(&Run) -> Vec<[f64; 2]>| -> Vec<Series> {
         // The colours of the production groups below.
         SHOWN
@@ -59,7 +59,7 @@ fn percent(label: &str) -> Axis {
 }
 
 /// The production experiment on our population.
-pub fn production(found: &Found) -> Vec<Figure> {
+pub(super) fn production(found: &Found) -> Vec<Figure> {
     vec![by_percentile(found), by_part(found, Part::Group), by_part(found, Part::Size), by_part(found, Part::Fill), losses(found)]
 }
 

@@ -22,7 +22,7 @@ const T_F: f64 = FULL_RTT as f64 / 1e6;
 // A pause of more than 2 ms is idleness; the pacer's own gaps are a quarter to half a millisecond.
 const PAUSE: u64 = 2_000_000;
 
-pub fn idle_share_of_first_round(all: &Runs) -> Values {
+pub(super) fn idle_share_of_first_round(all: &Runs) -> Values {
     // Without its jump Rapid Start sends the same first window at three windows per RTT, because it may triple: it idles two thirds.
     let mut values = Values::default();
     for (kind, name) in [(Kind::HalfCut, "baseline"), (Kind::NoJump, "no_jump"), (Kind::Jump, "jump")] {
@@ -42,7 +42,7 @@ fn first_flight_rate(run: &Run) -> f64 {
     (times.len() - 3) as f64 / ((last - first) as f64 / 1e9)
 }
 
-pub fn jump_rate(all: &Runs) -> Values {
+pub(super) fn jump_rate(all: &Runs) -> Values {
     let ratio = first_flight_rate(all.before_loss(Kind::Jump)) / first_flight_rate(all.before_loss(Kind::HalfCut));
     let mut values = Values::default();
     values.number("jump_rate", ratio).case(&*all.before_loss(Kind::Jump).arm);
@@ -64,7 +64,7 @@ fn growth_steps(run: &Run) -> Vec<(Phase, u64, u64, Option<u64>)> {
         .collect()
 }
 
-pub fn growth_per_acked_byte(all: &Runs) -> Values {
+pub(super) fn growth_per_acked_byte(all: &Runs) -> Values {
     let mut values = Values::default();
     let mut grows = |name: &str, run: &Run, phase: Phase, expected: u64| {
         let steps: Vec<_> = growth_steps(run).into_iter().filter(|step| step.0 == phase).collect();
@@ -92,7 +92,7 @@ pub fn growth_per_acked_byte(all: &Runs) -> Values {
     values
 }
 
-pub fn window_at_first_loss(all: &Runs) -> Values {
+pub(super) fn window_at_first_loss(all: &Runs) -> Values {
     let mut values = Values::default();
     for (kind, name) in [(Kind::HalfCut, "baseline"), (Kind::NoJump, "rapid"), (Kind::Jump, "rapid")] {
         let run = all.before_loss(kind);
@@ -101,7 +101,7 @@ pub fn window_at_first_loss(all: &Runs) -> Values {
     values
 }
 
-pub fn baseline_cut_and_second_recovery(all: &Runs) -> Values {
+pub(super) fn baseline_cut_and_second_recovery(all: &Runs) -> Values {
     let mut values = Values::default();
     for run in all.of(BASELINE) {
         let after = run.recovery().cwnd_after as f64 / FULL_BDP;
@@ -116,7 +116,7 @@ pub fn baseline_cut_and_second_recovery(all: &Runs) -> Values {
     values
 }
 
-pub fn landing(all: &Runs) -> Values {
+pub(super) fn landing(all: &Runs) -> Values {
     let mut values = Values::default();
     for run in all.of(RAPID) {
         let (first, beta) = (run.recovery(), run.beta());
@@ -147,7 +147,7 @@ fn cubic_returns(run: &Run) -> (f64, f64) {
     (second, due)
 }
 
-pub fn silence(all: &Runs) -> Values {
+pub(super) fn silence(all: &Runs) -> Values {
     let mut values = Values::default();
     for run in all.of(RAPID) {
         let beta = run.beta();
@@ -164,7 +164,7 @@ pub fn silence(all: &Runs) -> Values {
 }
 
 /// Queue and send rate from the entry into recovery until three full round trips later.
-pub fn draining_and_bursts(all: &Runs) -> Values {
+pub(super) fn draining_and_bursts(all: &Runs) -> Values {
     let mut values = Values::default();
     for run in all.of(&[Kind::HalfCut, Kind::BetaCut, Kind::NoJump, Kind::Jump]) {
         let entry = run.recovery().start.0;
@@ -190,7 +190,7 @@ pub fn draining_and_bursts(all: &Runs) -> Values {
     values
 }
 
-pub fn repair_time(all: &Runs) -> Values {
+pub(super) fn repair_time(all: &Runs) -> Values {
     let mut values = Values::default();
     for run in all.of(&[Kind::HalfCut, Kind::BetaCut, Kind::NoJump, Kind::Jump]) {
         let first = run.recovery();
@@ -212,7 +212,7 @@ pub fn repair_time(all: &Runs) -> Values {
     values
 }
 
-pub fn losses(all: &Runs) -> Values {
+pub(super) fn losses(all: &Runs) -> Values {
     let drops = |run: &Run| run.outcome.packets_dropped as f64;
     let mut values = Values::default();
     for run in all.of(RAPID) {
@@ -241,7 +241,7 @@ impl Startup for Forced {
 }
 
 /// What a plain cut does that lands where Rapid Start lands: beta of the full BDP, that is beta/G of the window.
-pub fn forced_cuts() -> Values {
+pub(super) fn forced_cuts() -> Values {
     let mut values = Values::default();
     for (extra, cut, arm) in
         [(1, Ratio::new(1, 4), "plain beta/2 cut at 2 F, beta 0.5"), (2, Ratio::new(1, 6), "plain beta/3 cut at 3 F, beta 0.5")]
@@ -268,7 +268,7 @@ pub fn forced_cuts() -> Values {
     values
 }
 
-pub fn factors() -> Values {
+pub(super) fn factors() -> Values {
     // An entry window that every denominator divides, and amounts that touch no floor.
     let pre = 3_000_000;
     let after = |beta, acked, lost| {
@@ -305,7 +305,7 @@ pub fn factors() -> Values {
 /// heard of is the whole overshoot, up to three times what 45 ms hold, so 30 ms lose packets as without marks; 150 ms hold it.
 const MARKED: &str = "rapid-slide,queue=150ms,ecn=15ms";
 
-pub fn marks() -> Values {
+pub(super) fn marks() -> Values {
     let mut values = Values::default();
     let ground = |bytes| Scenario { bytes, path: Path::parse(MARKED).expect("a path"), ..runs::ground() };
     for (beta, number) in [("0.7", 0.7), ("0.5", 0.5)] {

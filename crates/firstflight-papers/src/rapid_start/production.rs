@@ -15,10 +15,10 @@ use std::sync::atomic::AtomicBool;
 /// The four groups, those that the population is calibrated with.
 pub(crate) use firstflight_lab::population::calibrate::ARMS;
 
-pub const NAMES: [&str; 4] = ["slow start", "jumpstart", "rapid-no-jump", "rapidstart"];
+pub(crate) const NAMES: [&str; 4] = ["slow start", "jumpstart", "rapid-no-jump", "rapidstart"];
 const JUMP: usize = 1;
-pub const NO_JUMP: usize = 2;
-pub const RAPID: usize = 3;
+pub(crate) const NO_JUMP: usize = 2;
+pub(crate) const RAPID: usize = 3;
 /// Published loss of the four groups, percent.
 const LOSS_MEAN: [f64; 4] = [1.52, 1.61, 1.92, 1.98];
 
@@ -29,17 +29,17 @@ impl From<stats::Interval> for Interval {
 }
 
 /// The test's entries, by part and arm.
-pub struct Found {
+pub(crate) struct Found {
     analysis: Analysis,
     arms: Vec<String>,
 }
 
 impl Found {
-    pub fn analysis(&self) -> &Analysis {
+    pub(crate) fn analysis(&self) -> &Analysis {
         &self.analysis
     }
 
-    pub fn entry(&self, part: Part, name: &str, arm: usize) -> Option<&Entry> {
+    pub(crate) fn entry(&self, part: Part, name: &str, arm: usize) -> Option<&Entry> {
         self.analysis.of(part).find(|entry| entry.name == name && entry.arm == self.arms[arm])
     }
 
@@ -48,11 +48,11 @@ impl Found {
     }
 
     /// Reduction of the mean time to last byte, percent.
-    pub fn gain(entry: &Entry) -> Interval {
+    pub(crate) fn gain(entry: &Entry) -> Interval {
         entry.versus_baseline.as_ref().map_or(Interval::from(0.0), |versus| versus.reduction_pct.mean.into())
     }
 
-    pub fn names(&self, part: Part) -> Vec<String> {
+    pub(crate) fn names(&self, part: Part) -> Vec<String> {
         self.analysis.of(part).filter(|entry| entry.arm == self.arms[0]).map(|entry| entry.name.clone()).collect()
     }
 }
@@ -89,7 +89,7 @@ fn run(effort: &Effort<'_>, flows: u64, turn: &dyn Fn(&mut Population)) -> Resul
 }
 
 /// What the production experiment gained and lost, and what it was read from.
-pub fn measured(effort: &Effort<'_>, source: &Source) -> Result<(Values, Found), Bad> {
+pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<(Values, Found), Bad> {
     let found = run(effort, effort.connections(14_000, 140_000), &|_| {})?;
     let mut values = times(&found);
     values.extend(by_group(&found));

@@ -9,19 +9,19 @@ use firstflight_sim::{Episode, Event, Observer, Outcome, Setup, run};
 use rayon::prelude::*;
 
 /// Idle round trip of the plotted path, and the round trip when its queue is full, ns.
-pub const RTT: u64 = 30_000_000;
-pub const FULL_RTT: u64 = 60_000_000;
+pub(super) const RTT: u64 = 30_000_000;
+pub(super) const FULL_RTT: u64 = 60_000_000;
 /// Bytes of one packet as the window counts them and as the link does.
-pub const WINDOW_PACKET: u64 = 1472;
-pub const WIRE_PACKET: u64 = 1500;
+pub(super) const WINDOW_PACKET: u64 = 1472;
+pub(super) const WIRE_PACKET: u64 = 1500;
 /// What the path and its queue hold, in window bytes: 750 000 B on the wire, of which 1472 in 1500 count.
-pub const FULL_BDP: f64 = 736_000.0;
+pub(super) const FULL_BDP: f64 = 736_000.0;
 /// Packets that the link sends in a second.
 const LINK_PACKETS: f64 = 100e6 / 8.0 / WIRE_PACKET as f64;
 
 /// The arms that the slides compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// Paced slow start whose first cut is by half.
     HalfCut,
     /// Paced slow start whose first cut is by the controller's own factor.
@@ -33,7 +33,7 @@ pub enum Kind {
 }
 
 /// One plotted run.
-pub struct Run {
+pub(super) struct Run {
     pub kind: Kind,
     /// Decrease factor, in tenths.
     pub tenths: u32,
@@ -44,7 +44,7 @@ pub struct Run {
 }
 
 /// Paced recovery of every arm uses slow start's gain of 2: the default of 5/4 would hide the burst that the slides show.
-pub fn arm_text(kind: Kind, beta: &str, avoidance: &str) -> String {
+pub(super) fn arm_text(kind: Kind, beta: &str, avoidance: &str) -> String {
     let sender = "@(iw=30,recgain=2)";
     match kind {
         Kind::HalfCut => format!("slowstart/{avoidance}(beta={beta},first=0.5)/immediate{sender}"),
@@ -55,12 +55,12 @@ pub fn arm_text(kind: Kind, beta: &str, avoidance: &str) -> String {
 }
 
 /// Three seconds of an object that does not end in them.
-pub fn ground() -> Scenario {
+pub(super) fn ground() -> Scenario {
     Scenario { limit: Nanos::from_secs(3), ..Scenario::new(Path::parse("rapid-slide").expect("a built-in path"), 60_000_000) }
 }
 
 /// One arm on a ground, every event and signal kept.
-pub fn run_arm(ground: &Scenario, text: &str) -> (Outcome, Recorder) {
+pub(super) fn run_arm(ground: &Scenario, text: &str) -> (Outcome, Recorder) {
     let named: NamedArm = parse_arms(text).expect("a valid arm").remove(0);
     let mut record = Recorder::with_signals();
     let outcome = ground.simulate(&named, 1, Some(&mut record)).expect("the path carries full packets");
@@ -68,11 +68,11 @@ pub fn run_arm(ground: &Scenario, text: &str) -> (Outcome, Recorder) {
 }
 
 /// Every run: both factors, both congestion avoidances, four arms (with a factor of one half both cuts are the same).
-pub struct Runs(Vec<Run>);
+pub(super) struct Runs(Vec<Run>);
 
 impl Runs {
     /// Runs them all.
-    pub fn all() -> Runs {
+    pub(super) fn all() -> Runs {
         let mut jobs = Vec::new();
         for reno in [true, false] {
             for (beta, tenths) in [("0.7", 7), ("0.5", 5)] {
@@ -93,58 +93,58 @@ impl Runs {
     }
 
     /// The runs of these kinds.
-    pub fn of(&self, kinds: &[Kind]) -> impl Iterator<Item = &Run> {
+    pub(super) fn of(&self, kinds: &[Kind]) -> impl Iterator<Item = &Run> {
         self.0.iter().filter(move |run| kinds.contains(&run.kind))
     }
 
     /// The run of one kind with factor 0.7 and Reno: what happens before the first loss does not depend on either.
-    pub fn before_loss(&self, kind: Kind) -> &Run {
+    pub(super) fn before_loss(&self, kind: Kind) -> &Run {
         self.0.iter().find(|run| run.kind == kind && run.reno && run.tenths == 7).expect("every kind runs with 0.7 and Reno")
     }
 }
 
 impl Run {
-    pub fn beta(&self) -> f64 {
+    pub(super) fn beta(&self) -> f64 {
         f64::from(self.tenths) / 10.0
     }
 
     /// Both runs have the same congestion avoidance with the same factor.
-    pub fn same_avoidance(&self, other: &Run) -> bool {
+    pub(super) fn same_avoidance(&self, other: &Run) -> bool {
         (self.reno, self.tenths) == (other.reno, other.tenths)
     }
 
-    pub fn moments(&self) -> &[Moment] {
+    pub(super) fn moments(&self) -> &[Moment] {
         self.record.moments()
     }
 
     /// When packets left, ns.
-    pub fn sends(&self) -> Vec<u64> {
+    pub(super) fn sends(&self) -> Vec<u64> {
         sends(self.moments())
     }
 
     /// The first recovery.
-    pub fn recovery(&self) -> &Episode {
+    pub(super) fn recovery(&self) -> &Episode {
         self.outcome.episodes.first().expect("every plotted run overshoots")
     }
 
     /// Window at recovery entry over the full BDP.
-    pub fn overshoot(&self) -> f64 {
+    pub(super) fn overshoot(&self) -> f64 {
         self.recovery().cwnd_before as f64 / FULL_BDP
     }
 
     /// Smallest amount waiting at the bottleneck within `[from, to)`, bytes, from the senders' and the ACKs' point of view.
-    pub fn least_queue(&self, from: u64, to: u64) -> u64 {
+    pub(super) fn least_queue(&self, from: u64, to: u64) -> u64 {
         self.moments().iter().filter(|m| (from..to).contains(&m.state.now.0)).map(|m| m.state.queue).min().unwrap_or(0)
     }
 }
 
 /// When packets left, ns.
-pub fn sends(moments: &[Moment]) -> Vec<u64> {
+pub(super) fn sends(moments: &[Moment]) -> Vec<u64> {
     moments.iter().filter(|m| m.state.event == Event::Sent).map(|m| m.state.now.0).collect()
 }
 
 /// The longest time without sending that begins in `[from, to)`: its begin and end, ns.
-pub fn longest_gap(sends: &[u64], from: u64, to: u64) -> (u64, u64) {
+pub(super) fn longest_gap(sends: &[u64], from: u64, to: u64) -> (u64, u64) {
     let last_before = sends.partition_point(|&at| at < from);
     let mut begin = from;
     let mut longest = (from, from);
@@ -161,13 +161,13 @@ pub fn longest_gap(sends: &[u64], from: u64, to: u64) -> (u64, u64) {
 }
 
 /// Send rate in `[from, to)` over the link's.
-pub fn rate(sends: &[u64], from: u64, to: u64) -> f64 {
+pub(super) fn rate(sends: &[u64], from: u64, to: u64) -> f64 {
     let packets = sends.partition_point(|&at| at < to) - sends.partition_point(|&at| at < from);
     packets as f64 / ((to - from) as f64 / 1e9) / LINK_PACKETS
 }
 
 /// The highest rate over the link's in consecutive windows of 5 ms within `[from, to)`.
-pub fn peak_rate(sends: &[u64], from: u64, to: u64) -> f64 {
+pub(super) fn peak_rate(sends: &[u64], from: u64, to: u64) -> f64 {
     (from..to)
         .step_by(5_000_000)
         .filter(|start| start + 5_000_000 <= to)
@@ -176,7 +176,7 @@ pub fn peak_rate(sends: &[u64], from: u64, to: u64) -> f64 {
 }
 
 /// Runs a controller of the test's own on the plotted path.
-pub fn run_controller<S: firstflight::startup::Startup + Clone + std::fmt::Debug>(
+pub(super) fn run_controller<S: firstflight::startup::Startup + Clone + std::fmt::Debug>(
     controller: firstflight::controller::Controller<S, firstflight::avoidance::AnyAvoidance, firstflight::recovery::AnyRecovery>,
     observer: &mut impl Observer,
 ) -> Outcome {
@@ -194,6 +194,6 @@ pub fn run_controller<S: firstflight::startup::Startup + Clone + std::fmt::Debug
 }
 
 /// Milliseconds.
-pub fn ms(from: Time, to: Time) -> f64 {
+pub(super) fn ms(from: Time, to: Time) -> f64 {
     to.since(from).0 as f64 / 1e6
 }

@@ -43,7 +43,7 @@ impl ServerCertVerifier for Anyone {
 }
 
 /// TLS 1.3 without a word about protocols.
-pub fn tls() -> ClientConfig {
+pub(super) fn tls() -> ClientConfig {
     ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()

@@ -13,16 +13,16 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-pub fn runtime() -> tokio::runtime::Runtime {
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-pub fn options(arm: &str) -> ServerOptions {
+pub(crate) fn options(arm: &str) -> ServerOptions {
     ServerOptions::new("127.0.0.1:0".parse().unwrap(), Plan::parse(arm).unwrap())
 }
 
 /// A server in the background.
-pub struct Served {
+pub(crate) struct Served {
     pub address: SocketAddr,
     pub metrics: SocketAddr,
     pub pin: String,
@@ -31,7 +31,7 @@ pub struct Served {
 }
 
 impl Served {
-    pub async fn start(options: ServerOptions) -> Served {
+    pub(crate) async fn start(options: ServerOptions) -> Served {
         let exporter = Exporter::bind(&options.meter, "127.0.0.1:0".parse().unwrap()).await.unwrap();
         let metrics = exporter.address();
         tokio::spawn(exporter.run());
@@ -48,20 +48,20 @@ impl Served {
     }
 
     /// What fetches `path`, which may be anything.
-    pub fn wanting(&self, path: &str) -> Fetch {
+    pub(crate) fn wanting(&self, path: &str) -> Fetch {
         let url = format!("https://localhost:{}{path}", self.address.port()).parse().unwrap();
         Fetch { trust: Trust::Pin(self.pin.clone()), connect_to: Some(self.address), ..Fetch::new(url) }
     }
 
     /// Tells it to end; the sender says when it has been long enough.
-    pub fn stop(self) -> (JoinHandle<Ended>, oneshot::Sender<()>) {
+    pub(crate) fn stop(self) -> (JoinHandle<Ended>, oneshot::Sender<()>) {
         let (enough, when) = oneshot::channel();
         assert!(self.stop.send(when).is_ok(), "the server runs");
         (self.done, enough)
     }
 
     /// Ends it and waits until it has drained.
-    pub async fn end(self) {
+    pub(crate) async fn end(self) {
         let (done, _enough) = self.stop();
         assert_eq!(done.await.unwrap(), Ended::Drained, "nothing was left to finish");
     }
@@ -74,12 +74,12 @@ fn tls() -> ClientConfig {
 }
 
 /// A connection of quinn, and its endpoint.
-pub async fn quinn(address: SocketAddr) -> (quinn::Endpoint, quinn::Connection) {
+pub(crate) async fn quinn(address: SocketAddr) -> (quinn::Endpoint, quinn::Connection) {
     quinn_with(address, quinn::TransportConfig::default()).await
 }
 
 /// The same with settings of its own.
-pub async fn quinn_with(address: SocketAddr, transport: quinn::TransportConfig) -> (quinn::Endpoint, quinn::Connection) {
+pub(crate) async fn quinn_with(address: SocketAddr, transport: quinn::TransportConfig) -> (quinn::Endpoint, quinn::Connection) {
     let client = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
     let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls()).unwrap();
     let mut config = quinn::ClientConfig::new(Arc::new(crypto));
@@ -89,12 +89,12 @@ pub async fn quinn_with(address: SocketAddr, transport: quinn::TransportConfig) 
     (client, connection)
 }
 
-pub type Requests = h3::client::SendRequest<h3_quinn::OpenStreams, bytes::Bytes>;
+pub(crate) type Requests = h3::client::SendRequest<h3_quinn::OpenStreams, bytes::Bytes>;
 
-pub type Asked = h3::client::RequestStream<h3_quinn::BidiStream<bytes::Bytes>, bytes::Bytes>;
+pub(crate) type Asked = h3::client::RequestStream<h3_quinn::BidiStream<bytes::Bytes>, bytes::Bytes>;
 
 /// Ends a request. A server that has answered already may want no more of it, which is no failure: RFC 9114 section 4.1.
-pub async fn finish(request: &mut Asked) {
+pub(crate) async fn finish(request: &mut Asked) {
     match request.finish().await {
         Ok(()) | Err(h3::error::StreamError::RemoteTerminate { code: h3::error::Code::H3_NO_ERROR, .. }) => {}
         Err(error) => panic!("the end of a request: {error}"),
@@ -102,7 +102,7 @@ pub async fn finish(request: &mut Asked) {
 }
 
 /// HTTP/3 over a connection of quinn, while `work` works.
-pub async fn foreign<T, F: Future<Output = T>>(address: SocketAddr, work: impl FnOnce(Requests) -> F) -> T {
+pub(crate) async fn foreign<T, F: Future<Output = T>>(address: SocketAddr, work: impl FnOnce(Requests) -> F) -> T {
     let (_endpoint, connection) = quinn(address).await;
     let (mut driver, requests) = h3::client::new(h3_quinn::Connection::new(connection)).await.unwrap();
     let driving = tokio::spawn(async move { driver.wait_idle().await });
@@ -112,7 +112,7 @@ pub async fn foreign<T, F: Future<Output = T>>(address: SocketAddr, work: impl F
 }
 
 /// The same by a client that never reads the server's SETTINGS, as nothing drives its control stream: it sends what they forbid.
-pub async fn heedless<T, F: Future<Output = T>>(address: SocketAddr, work: impl FnOnce(Requests) -> F) -> T {
+pub(crate) async fn heedless<T, F: Future<Output = T>>(address: SocketAddr, work: impl FnOnce(Requests) -> F) -> T {
     let (_endpoint, connection) = quinn(address).await;
     let (_driver, requests) = h3::client::new(h3_quinn::Connection::new(connection)).await.unwrap();
     work(requests).await

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 /// Address and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Endpoint {
+pub(super) struct Endpoint {
     address: IpAddr,
     port: u16,
 }
@@ -20,7 +20,7 @@ impl fmt::Display for Endpoint {
 
 /// One TCP segment, of which the payload itself is of no interest.
 #[derive(Clone, Debug)]
-pub struct Segment {
+pub(super) struct Segment {
     /// When it was captured.
     pub now: Time,
     /// Who sent it.
@@ -62,7 +62,7 @@ const ETHERNET: i32 = 1;
 const RAW: [i32; 5] = [12, 14, 101, 228, 229];
 
 /// The TCP segment in a frame of `original` bytes, of which `data` was captured; none if there is no TCP header in it.
-pub fn segment(now: Time, link: i32, data: &[u8], original: u32) -> Option<Segment> {
+pub(super) fn segment(now: Time, link: i32, data: &[u8], original: u32) -> Option<Segment> {
     let packet = match link {
         ETHERNET => LaxSlicedPacket::from_ethernet(data).ok()?,
         link if RAW.contains(&link) => LaxSlicedPacket::from_ip(data).ok()?,

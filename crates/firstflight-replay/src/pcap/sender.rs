@@ -34,7 +34,7 @@ struct Piece {
 }
 
 /// The books of one sender.
-pub struct Sender {
+pub(super) struct Sender {
     name: String,
     id: Option<Id>,
     pieces: BTreeMap<u64, Piece>,
@@ -75,7 +75,7 @@ pub struct Sender {
 
 impl Sender {
     /// Nothing is known yet.
-    pub fn new(name: String) -> Sender {
+    pub(super) fn new(name: String) -> Sender {
         Sender {
             name,
             id: None,
@@ -115,27 +115,27 @@ impl Sender {
     }
 
     /// It has sent data that was acknowledged, and more than a request.
-    pub fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.id.is_some() && self.delivered > LEAST_SEGMENTS * self.mss
     }
 
     /// Everything sent was acknowledged.
-    pub fn is_settled(&self) -> bool {
+    pub(super) fn is_settled(&self) -> bool {
         self.pieces.is_empty()
     }
 
     /// Bytes that must have been sent but are not in the capture.
-    pub fn missed(&self) -> u64 {
+    pub(super) fn missed(&self) -> u64 {
         self.missed
     }
 
     /// The RTT that the handshake showed.
-    pub fn handshake(&mut self, rtt: Nanos) {
+    pub(super) fn handshake(&mut self, rtt: Nanos) {
         self.handshake = Some(rtt);
     }
 
     /// What this end says of itself.
-    pub fn learn(&mut self, segment: &Segment) {
+    pub(super) fn learn(&mut self, segment: &Segment) {
         self.stamps |= segment.stamps.is_some() && !segment.syn;
         if segment.payload > 0 {
             self.header = u64::from(segment.headers);
@@ -149,7 +149,7 @@ impl Sender {
     }
 
     /// What the other end says that matters here.
-    pub fn learn_of_peer(&mut self, segment: &Segment) {
+    pub(super) fn learn_of_peer(&mut self, segment: &Segment) {
         if segment.syn {
             self.take_option(segment.mss);
             self.scale = segment.scale.unwrap_or(0);
@@ -185,7 +185,7 @@ impl Sender {
     }
 
     /// This end sent something.
-    pub fn on_sent(&mut self, segment: &Segment, sink: &mut impl Sink) {
+    pub(super) fn on_sent(&mut self, segment: &Segment, sink: &mut impl Sink) {
         if segment.payload == 0 || segment.syn {
             return;
         }
@@ -323,7 +323,7 @@ impl Sender {
     }
 
     /// The other end acknowledges.
-    pub fn on_ack(&mut self, segment: &Segment, sink: &mut impl Sink) {
+    pub(super) fn on_ack(&mut self, segment: &Segment, sink: &mut impl Sink) {
         if segment.syn || self.first.is_none() {
             return;
         }
@@ -473,7 +473,7 @@ impl Sender {
     }
 
     /// The capture, or the connection, is over.
-    pub fn close(&mut self, sink: &mut impl Sink) {
+    pub(super) fn close(&mut self, sink: &mut impl Sink) {
         self.flush(sink);
         if let Some(id) = self.id {
             sink.close(id);

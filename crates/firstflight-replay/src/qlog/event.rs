@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// An event as an object (drafts since 03, and the text sequences).
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Object<'a> {
+pub(super) struct Object<'a> {
     /// In the units of the trace.
     pub time: Number,
     /// `transport:packet_sent` or `quic:packet_sent`.
@@ -32,7 +32,7 @@ pub struct Object<'a> {
 
 /// What happened, where it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// A packet left.
     Sent,
     /// A packet came.
@@ -51,7 +51,7 @@ pub enum Kind {
 
 impl Kind {
     /// By name, whatever its name space and case.
-    pub fn of(name: &str) -> Kind {
+    pub(super) fn of(name: &str) -> Kind {
         let name = name.rsplit(':').next().unwrap_or(name);
         // Old converters shout.
         let is = |known: &str| name.eq_ignore_ascii_case(known);
@@ -75,7 +75,7 @@ impl Kind {
 
 /// Packet number spaces; only the last carries application data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Space {
+pub(super) enum Space {
     /// Initial packets.
     Initial,
     /// Handshake packets.
@@ -134,7 +134,7 @@ struct PacketData<'a> {
 
 /// A packet that was sent, received or lost.
 #[derive(Debug)]
-pub struct Packet {
+pub(super) struct Packet {
     /// Which numbers.
     pub space: Space,
     /// Its number.
@@ -153,7 +153,7 @@ pub struct Packet {
 
 impl Packet {
     /// Reads the data of an event.
-    pub fn parse(text: &str) -> Result<Packet, serde_json::Error> {
+    pub(super) fn parse(text: &str) -> Result<Packet, serde_json::Error> {
         let data: PacketData<'_> = serde_json::from_str(text)?;
         let header = data.header.unwrap_or_default();
         let space = header.packet_type.as_deref().or(data.packet_type.as_deref()).or(data.packet_number_space.as_deref());
@@ -179,7 +179,7 @@ const OVERHEAD: u64 = 32;
 /// What a sender says of path and window; what did not change is absent.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
-pub struct Metrics {
+pub(super) struct Metrics {
     /// Window, bytes.
     #[serde(alias = "cwnd")]
     pub congestion_window: Number,
@@ -192,7 +192,7 @@ pub struct Metrics {
 /// The header of a trace.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
-pub struct TraceHeader {
+pub(super) struct TraceHeader {
     /// For people.
     pub title: Text,
     /// What all events share.
@@ -204,7 +204,7 @@ pub struct TraceHeader {
 /// What all events of a trace share.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
-pub struct CommonFields {
+pub(super) struct CommonFields {
     /// Name of the connection.
     pub group_id: Text,
     /// Another one.
@@ -217,7 +217,7 @@ pub struct CommonFields {
 /// Units of the old drafts.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
-pub struct Configuration {
+pub(super) struct Configuration {
     /// `ms` or `us`.
     pub time_units: Text,
 }

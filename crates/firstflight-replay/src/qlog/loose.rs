@@ -7,11 +7,11 @@ use std::fmt;
 
 /// A number, or text that holds one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Number(pub Option<f64>);
+pub(super) struct Number(pub Option<f64>);
 
 impl Number {
     /// As a count; none if it is negative, not finite, or absent.
-    pub fn count(self) -> Option<u64> {
+    pub(super) fn count(self) -> Option<u64> {
         self.0.filter(|x| x.is_finite() && *x >= 0.0 && *x < 9.3e18).map(|x| x as u64)
     }
 }
@@ -54,7 +54,7 @@ loose! { Number =>
 
 /// A whole number of any size up to 2^64, exact: packet numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count(pub Option<u64>);
+pub(super) struct Count(pub Option<u64>);
 
 loose! { Count =>
     visit_u64(u64) x => Count(Some(x));
@@ -65,7 +65,7 @@ loose! { Count =>
 
 /// Text, or the text of a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Text(pub Option<String>);
+pub(super) struct Text(pub Option<String>);
 
 loose! { Text =>
     visit_u64(u64) x => Text(Some(x.to_string()));
@@ -76,7 +76,7 @@ loose! { Text =>
 
 /// What the frames of a packet say about sending and acknowledging.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Frames {
+pub(super) struct Frames {
     /// Frames were listed at all.
     pub listed: bool,
     /// Some of them asks for an acknowledgement.
@@ -146,7 +146,7 @@ struct Frame<'a> {
 /// Raw sizes stand in an object of their own.
 #[derive(serde::Deserialize, Default)]
 #[serde(default)]
-pub struct Raw {
+pub(super) struct Raw {
     /// Bytes of the whole packet, or of a frame's data.
     pub length: Count,
     /// Bytes without framing.

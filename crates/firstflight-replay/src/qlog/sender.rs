@@ -42,7 +42,7 @@ enum Last {
 }
 
 /// The books of one sender.
-pub struct Sender {
+pub(super) struct Sender {
     name: String,
     origin: String,
     id: Option<Id>,
@@ -79,7 +79,7 @@ pub struct Sender {
 
 impl Sender {
     /// A sender of which nothing is known but its name and what wrote its log.
-    pub fn new(name: String, origin: String) -> Sender {
+    pub(super) fn new(name: String, origin: String) -> Sender {
         Sender {
             name,
             origin,
@@ -114,7 +114,7 @@ impl Sender {
     }
 
     /// It has been opened.
-    pub fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.id.is_some()
     }
 
@@ -125,7 +125,7 @@ impl Sender {
     }
 
     /// A packet left.
-    pub fn on_sent(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
+    pub(super) fn on_sent(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
         let now = self.at(now);
         let Some(number) = packet.number else { return };
         let eliciting = packet.frames.eliciting || !packet.frames.listed;
@@ -169,7 +169,7 @@ impl Sender {
     }
 
     /// A packet came.
-    pub fn on_received(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
+    pub(super) fn on_received(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
         let now = self.at(now);
         self.last = Last::Received;
         if packet.frames.acks == 0 {
@@ -194,7 +194,7 @@ impl Sender {
     }
 
     /// Packets were acknowledged, by number.
-    pub fn on_acked(&mut self, now: Time, frames: &Frames, sink: &mut impl Sink) {
+    pub(super) fn on_acked(&mut self, now: Time, frames: &Frames, sink: &mut impl Sink) {
         let now = self.at(now);
         if !frames.acked.is_empty() {
             self.told = Told::Numbers;
@@ -254,7 +254,7 @@ impl Sender {
     }
 
     /// A packet was declared lost.
-    pub fn on_lost(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
+    pub(super) fn on_lost(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
         let now = self.at(now);
         let Some(number) = packet.number.filter(|_| packet.space == Space::Data && !packet.is_probe) else { return };
         let out = match self.out.remove(&number) {
@@ -303,7 +303,7 @@ impl Sender {
     }
 
     /// What the sender says of itself.
-    pub fn on_metrics(&mut self, now: Time, metrics: &Metrics, sink: &mut impl Sink) {
+    pub(super) fn on_metrics(&mut self, now: Time, metrics: &Metrics, sink: &mut impl Sink) {
         let now = self.at(now);
         if let Some(cwnd) = metrics.congestion_window.count().filter(|cwnd| *cwnd > 0) {
             self.cwnd = Some(cwnd);
@@ -365,7 +365,7 @@ impl Sender {
     }
 
     /// The log says that a loss was a false alarm.
-    pub fn on_spurious(&mut self, sink: &mut impl Sink) {
+    pub(super) fn on_spurious(&mut self, sink: &mut impl Sink) {
         self.flush(sink);
         self.lost.clear();
         if let Some(id) = self.id {
@@ -374,7 +374,7 @@ impl Sender {
     }
 
     /// Hands the ACK over, now that its losses are known.
-    pub fn flush(&mut self, sink: &mut impl Sink) {
+    pub(super) fn flush(&mut self, sink: &mut impl Sink) {
         let Some(mut ack) = self.pending.take() else { return };
         if self.id.is_none() && ack.acked == 0 {
             return;
@@ -432,7 +432,7 @@ impl Sender {
     }
 
     /// The log is over.
-    pub fn close(&mut self, sink: &mut impl Sink) {
+    pub(super) fn close(&mut self, sink: &mut impl Sink) {
         self.flush(sink);
         if let Some(id) = self.id {
             sink.close(id);

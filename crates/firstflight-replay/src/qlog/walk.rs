@@ -6,7 +6,7 @@ use crate::window::{LARGEST, Window};
 use memchr::{memchr, memchr2};
 
 /// Whom the walk meets.
-pub trait Visitor {
+pub(super) trait Visitor {
     /// A value of the header of the file or of a trace, by key.
     fn header(&mut self, key: &str, value: &[u8], place: Place);
     /// A trace of a file that holds several begins.
@@ -25,7 +25,7 @@ const DEEPEST: u32 = 100;
 ///
 /// # Errors
 /// Where the file stops being what it should be; the visitor keeps what it met before.
-pub fn walk(file: &str, window: &mut Window, visitor: &mut impl Visitor) -> Result<(), Fault> {
+pub(super) fn walk(file: &str, window: &mut Window, visitor: &mut impl Visitor) -> Result<(), Fault> {
     let mut walk = Walk { file, window, visitor };
     let head = walk.peek();
     let result = match head {

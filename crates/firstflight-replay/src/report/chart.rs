@@ -3,17 +3,17 @@
 use std::fmt::Write as _;
 
 /// Width of every chart, in its own units.
-pub const WIDTH: f64 = 1120.0;
+pub(super) const WIDTH: f64 = 1120.0;
 /// Where the time axis begins.
-pub const LEFT: f64 = 76.0;
+pub(super) const LEFT: f64 = 76.0;
 /// Where it ends.
-pub const RIGHT: f64 = WIDTH - 16.0;
+pub(super) const RIGHT: f64 = WIDTH - 16.0;
 const TOP: f64 = 22.0;
 const BOTTOM: f64 = 22.0;
 
 /// How values become heights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
+pub(super) enum Scale {
     /// In proportion, from zero.
     Linear,
     /// Powers of ten.
@@ -21,7 +21,7 @@ pub enum Scale {
 }
 
 /// One panel.
-pub struct Chart {
+pub(super) struct Chart {
     height: f64,
     to_ms: f64,
     low: f64,
@@ -31,7 +31,7 @@ pub struct Chart {
 }
 
 /// A number of an axis: short.
-pub fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         x if x >= 1e9 => (value / 1e9, "G"),
         x if x >= 1e6 => (value / 1e6, "M"),
@@ -56,7 +56,7 @@ fn steps(to: f64, most: usize) -> Vec<f64> {
 
 impl Chart {
     /// An empty panel for values between `low` and `high`.
-    pub fn new(height: f64, to_ms: f64, low: f64, high: f64, scale: Scale) -> Chart {
+    pub(super) fn new(height: f64, to_ms: f64, low: f64, high: f64, scale: Scale) -> Chart {
         let high = if high > low { high } else { low.abs().max(1.0) * 2.0 };
         let low = if scale == Scale::Log { low.max(high * 1e-7).max(1e-9) } else { 0.0 };
         let mut chart = Chart {
@@ -72,7 +72,7 @@ impl Chart {
     }
 
     /// Where a time stands.
-    pub fn x(&self, ms: f64) -> f64 {
+    pub(super) fn x(&self, ms: f64) -> f64 {
         LEFT + (ms / self.to_ms).clamp(0.0, 1.0) * (RIGHT - LEFT)
     }
 
@@ -117,7 +117,7 @@ impl Chart {
     }
 
     /// A line through points in order of time; it stops where there is no value.
-    pub fn line(&mut self, points: impl Iterator<Item = (f64, Option<f64>)>, class: &str, colour: Option<&str>) {
+    pub(super) fn line(&mut self, points: impl Iterator<Item = (f64, Option<f64>)>, class: &str, colour: Option<&str>) {
         let (mut path, mut pen_down) = (String::new(), false);
         for (ms, value) in points {
             match value.filter(|value| value.is_finite() && ms <= self.to_ms * 1.001) {
@@ -135,7 +135,7 @@ impl Chart {
     }
 
     /// Dots.
-    pub fn dots(&mut self, points: impl Iterator<Item = (f64, f64)>) {
+    pub(super) fn dots(&mut self, points: impl Iterator<Item = (f64, f64)>) {
         let mut path = String::new();
         for (ms, value) in points.filter(|(ms, value)| value.is_finite() && *ms <= self.to_ms) {
             let _ = write!(path, "M{:.1} {:.1}h1.8v1.8h-1.8z", self.x(ms) - 0.9, self.y(value) - 0.9);
@@ -144,7 +144,7 @@ impl Chart {
     }
 
     /// A level, with its name.
-    pub fn level(&mut self, value: f64, class: &str, name: &str) {
+    pub(super) fn level(&mut self, value: f64, class: &str, name: &str) {
         let y = self.y(value);
         let _ = write!(
             self.body,
@@ -156,7 +156,7 @@ impl Chart {
     }
 
     /// A moment: a line from top to bottom in a colour, with a mark at the top.
-    pub fn moment(&mut self, ms: f64, colour: &str, title: &str) {
+    pub(super) fn moment(&mut self, ms: f64, colour: &str, title: &str) {
         if ms > self.to_ms {
             return;
         }
@@ -172,7 +172,7 @@ impl Chart {
     }
 
     /// Short strokes at the bottom: losses.
-    pub fn strokes(&mut self, times: impl Iterator<Item = f64>) {
+    pub(super) fn strokes(&mut self, times: impl Iterator<Item = f64>) {
         let (low, high) = (self.height - BOTTOM, self.height - BOTTOM - 7.0);
         let mut path = String::new();
         for x in times.filter(|ms| *ms <= self.to_ms).map(|ms| self.x(ms)) {
@@ -182,7 +182,7 @@ impl Chart {
     }
 
     /// The panel with its heading.
-    pub fn figure(self, title: &str, how: &str) -> String {
+    pub(super) fn figure(self, title: &str, how: &str) -> String {
         format!(
             "<figure><figcaption><b>{title}</b> {how}</figcaption><svg viewBox=\"0 0 {WIDTH} {h}\" role=img aria-label=\"{title}\">{}\
              <line class=cross x1=0 x2=0 y1={TOP} y2={:.1} /></svg></figure>\n",

@@ -48,18 +48,18 @@ pub(super) fn wide(low: u32, above: u64) -> u64 {
 
 impl SentPacket {
     #[inline]
-    pub fn new(at: Time, chunk: u64, carries: Carries) -> SentPacket {
+    pub(super) fn new(at: Time, chunk: u64, carries: Carries) -> SentPacket {
         SentPacket { at, chunk: chunk as u32, tag: (carries as u32) << 2 }
     }
 
     /// Which chunk it carries, where every chunk so far lies below `end`.
     #[inline]
-    pub fn chunk(&self, end: u64) -> u64 {
+    pub(super) fn chunk(&self, end: u64) -> u64 {
         wide(self.chunk, end)
     }
 
     #[inline]
-    pub fn state(&self) -> State {
+    pub(super) fn state(&self) -> State {
         match self.tag & STATE {
             0 => State::InFlight,
             1 => State::Acked,
@@ -68,12 +68,12 @@ impl SentPacket {
     }
 
     #[inline]
-    pub fn set_state(&mut self, state: State) {
+    pub(super) fn set_state(&mut self, state: State) {
         self.tag = self.tag & !STATE | state as u32;
     }
 
     #[inline]
-    pub fn carries(&self) -> Carries {
+    pub(super) fn carries(&self) -> Carries {
         match (self.tag & CARRIES) >> 2 {
             0 => Carries::New,
             1 => Carries::Repeat,
@@ -83,24 +83,24 @@ impl SentPacket {
 
     /// The path dropped it.
     #[inline]
-    pub fn dropped(&self) -> bool {
+    pub(super) fn dropped(&self) -> bool {
         self.tag & DROPPED != 0
     }
 
     #[inline]
-    pub fn set_dropped(&mut self) {
+    pub(super) fn set_dropped(&mut self) {
         self.tag |= DROPPED;
     }
 
     /// It was declared lost, and so many packets of the connection before it.
     #[inline]
-    pub fn set_losses_before(&mut self, losses: u64) {
+    pub(super) fn set_losses_before(&mut self, losses: u64) {
         self.tag = self.tag & (STATE | CARRIES | DROPPED) | (losses as u32) << LOSSES;
     }
 
     /// Whether at least `losses` packets were declared lost before it; the answer holds among fewer than 2^26 of them.
     #[inline]
-    pub fn lost_after(&self, losses: u64) -> bool {
+    pub(super) fn lost_after(&self, losses: u64) -> bool {
         let since = (self.tag & !(STATE | CARRIES | DROPPED)).wrapping_sub((losses as u32) << LOSSES);
         (since as i32) >= 0
     }

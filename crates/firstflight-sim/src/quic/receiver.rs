@@ -35,13 +35,13 @@ impl Logged {
 
     /// Its number, where every number so far lies below `end`, by less than 2^31.
     #[inline]
-    pub fn number(self, end: u64) -> u64 {
+    pub(super) fn number(self, end: u64) -> u64 {
         end.wrapping_sub(u64::from((end as u32).wrapping_sub(self.0) & !MARKED))
     }
 
     /// It was marked Congestion Experienced.
     #[inline]
-    pub fn marked(self) -> bool {
+    pub(super) fn marked(self) -> bool {
         self.0 & MARKED != 0
     }
 }

@@ -3,7 +3,7 @@
 use firstflight::event::{Context, Transport};
 
 /// Of QUIC, paced, limited by its window, ten packets of `mss` bytes to begin with.
-pub const fn quic(mss: u64) -> Context {
+pub(crate) const fn quic(mss: u64) -> Context {
     Context {
         mss,
         iw: 10 * mss,

@@ -10,11 +10,11 @@ use std::collections::BTreeSet;
 use std::io::Cursor;
 
 /// Payload of a packet as windows count it, bytes.
-pub const MSS: u64 = 1200;
+pub(crate) const MSS: u64 = 1200;
 
 /// What happened at the sender.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Happened {
+pub(crate) enum Happened {
     /// Packet so-and-so left; again, if it is the number of an earlier piece.
     Sent { packet: u64, piece: u64 },
     /// An ACK: everything received so far as ranges of packet numbers, both ends included, largest first.
@@ -24,11 +24,11 @@ pub enum Happened {
 }
 
 /// A moment: nanoseconds and what happened.
-pub type Moment = (u64, Happened);
+pub(crate) type Moment = (u64, Happened);
 
 /// The link.
 #[derive(Clone, Copy, Debug)]
-pub struct Link {
+pub(crate) struct Link {
     /// Bits per second, of wire bytes.
     pub rate: u64,
     /// Round trip without serialization, ns.
@@ -41,7 +41,7 @@ pub struct Link {
 
 impl Link {
     /// 20 Mbit/s, 50 ms.
-    pub const USUAL: Link = Link { rate: 20_000_000, rtt: 50_000_000, queue: 200, wire: MSS + 28 };
+    pub(crate) const USUAL: Link = Link { rate: 20_000_000, rtt: 50_000_000, queue: 200, wire: MSS + 28 };
 
     fn serial(&self) -> u64 {
         self.wire * 8_000_000_000 / self.rate
@@ -61,7 +61,7 @@ fn ranges(set: &BTreeSet<u64>) -> Vec<(u64, u64)> {
 }
 
 /// A download of `pieces` pieces from a window of ten packets on, doubling until a loss, then cut by half and standing.
-pub fn transfer(link: Link, pieces: u64) -> Vec<Moment> {
+pub(crate) fn transfer(link: Link, pieces: u64) -> Vec<Moment> {
     let mut moments = Vec::new();
     let (mut window, mut growing) = (10_u64, true);
     let (mut next_packet, mut next_piece) = (0, 0);
@@ -116,7 +116,7 @@ pub fn transfer(link: Link, pieces: u64) -> Vec<Moment> {
 }
 
 /// Replays bytes as a file of that name.
-pub fn replayed(file: &str, bytes: impl Into<Vec<u8>>) -> (Result<Extent, Fault>, Replay) {
+pub(crate) fn replayed(file: &str, bytes: impl Into<Vec<u8>>) -> (Result<Extent, Fault>, Replay) {
     let arms = ["slowstart", "hystart++", "search", "best-published"];
     let arms = arms.map(|name| Named { label: name.into(), arm: Arm::parse(name).expect("an arm") }).to_vec();
     let mut replay = Replay::new(Settings { arms, paced: None, iw: None, lines: 0 });
@@ -127,7 +127,7 @@ pub fn replayed(file: &str, bytes: impl Into<Vec<u8>>) -> (Result<Extent, Fault>
 
 /// The rows of a file that must be whole.
 #[track_caller]
-pub fn rows(file: &str, bytes: impl Into<Vec<u8>>) -> Vec<ConnectionRow> {
+pub(crate) fn rows(file: &str, bytes: impl Into<Vec<u8>>) -> Vec<ConnectionRow> {
     let (extent, replay) = replayed(file, bytes);
     if let Err(fault) = extent {
         panic!("{file} is refused: {fault}");
@@ -138,7 +138,7 @@ pub fn rows(file: &str, bytes: impl Into<Vec<u8>>) -> Vec<ConnectionRow> {
 
 /// The one row of a file.
 #[track_caller]
-pub fn row(file: &str, bytes: impl Into<Vec<u8>>) -> ConnectionRow {
+pub(crate) fn row(file: &str, bytes: impl Into<Vec<u8>>) -> ConnectionRow {
     let mut rows = rows(file, bytes);
     assert_eq!(rows.len(), 1, "{file} holds one connection");
     rows.remove(0)
@@ -146,7 +146,7 @@ pub fn row(file: &str, bytes: impl Into<Vec<u8>>) -> ConnectionRow {
 
 /// Rate and round trip of the link are found again within five percent.
 #[track_caller]
-pub fn shows(row: &ConnectionRow, link: Link) {
+pub(crate) fn shows(row: &ConnectionRow, link: Link) {
     let (rate, rtt) = (row.best_rate_wire_mbps.expect("a rate"), row.min_rtt_ms.expect("an RTT"));
     let (true_rate, true_rtt) = (link.rate as f64 / 1e6, (link.rtt + link.serial()) as f64 / 1e6);
     assert!((rate / true_rate - 1.0).abs() < 0.05, "{}: {rate} Mbit/s and not {true_rate}", row.name);

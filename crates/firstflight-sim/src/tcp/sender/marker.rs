@@ -30,7 +30,7 @@ pub(super) struct Delivered {
 }
 
 impl Marker {
-    pub fn new(preset: &Preset) -> Marker {
+    pub(super) fn new(preset: &Preset) -> Marker {
         match preset.marking {
             Marking::Counting(rule) => Marker::Counting {
                 rule: DupAck::new(rule),
@@ -42,11 +42,11 @@ impl Marker {
         }
     }
 
-    pub fn is_rack(&self) -> bool {
+    pub(super) fn is_rack(&self) -> bool {
         matches!(self, Marker::Rack(_))
     }
 
-    pub fn reordering(&self) -> Reordering {
+    pub(super) fn reordering(&self) -> Reordering {
         match self {
             Marker::Counting { reordering, .. } => *reordering,
             Marker::Rack(_) => Reordering::default(),
@@ -54,7 +54,7 @@ impl Marker {
     }
 
     #[inline]
-    pub fn on_sent(&mut self, now: Time, end: Seq) {
+    pub(super) fn on_sent(&mut self, now: Time, end: Seq) {
         if let Marker::Rack(rack) = self {
             rack.on_sent(now, end);
         }
@@ -62,7 +62,7 @@ impl Marker {
 
     /// Right after the scoreboard was told of a SACK.
     #[inline]
-    pub fn on_sacked(&mut self, board: &Board, id: Id) {
+    pub(super) fn on_sacked(&mut self, board: &Board, id: Id) {
         if let Marker::Counting { rule, .. } = self {
             rule.on_sacked(board, id);
         }
@@ -70,14 +70,14 @@ impl Marker {
 
     /// Right before a segment that is cumulatively acknowledged leaves the scoreboard.
     #[inline]
-    pub fn on_acked(&mut self, board: &Board, id: Id) {
+    pub(super) fn on_acked(&mut self, board: &Board, id: Id) {
         if let Marker::Counting { rule, .. } = self {
             rule.on_acked(board, id);
         }
     }
 
     #[inline]
-    pub fn on_delivered(&mut self, board: &Board, delivered: &Delivered) {
+    pub(super) fn on_delivered(&mut self, board: &Board, delivered: &Delivered) {
         let Delivered { now, id, echo, min_rtt, fack, mss } = *delivered;
         match self {
             Marker::Counting { reordering, .. } => {
@@ -92,7 +92,7 @@ impl Marker {
 
     /// What an ACK marks. For counting rules also the head, if an episode opens.
     #[inline]
-    pub fn detect(&mut self, board: &mut Board, now: Time, heard: Heard, facts: &Facts, mss: u64) -> (Losses, Option<Time>) {
+    pub(super) fn detect(&mut self, board: &mut Board, now: Time, heard: Heard, facts: &Facts, mss: u64) -> (Losses, Option<Time>) {
         match self {
             Marker::Rack(rack) => {
                 rack.on_ack(facts);
@@ -114,7 +114,7 @@ impl Marker {
     }
 
     /// The reordering timer fired.
-    pub fn on_timer(&mut self, board: &mut Board, now: Time) -> (Losses, Option<Time>) {
+    pub(super) fn on_timer(&mut self, board: &mut Board, now: Time) -> (Losses, Option<Time>) {
         match self {
             Marker::Rack(rack) => {
                 let found = rack.detect(board, now);
@@ -124,7 +124,7 @@ impl Marker {
         }
     }
 
-    pub fn rack(&mut self) -> Option<&mut Rack> {
+    pub(super) fn rack(&mut self) -> Option<&mut Rack> {
         match self {
             Marker::Rack(rack) => Some(rack),
             Marker::Counting { .. } => None,
@@ -132,7 +132,7 @@ impl Marker {
     }
 
     /// Marks were taken back.
-    pub fn rewind(&mut self, board: &Board) {
+    pub(super) fn rewind(&mut self, board: &Board) {
         match self {
             Marker::Counting { rule, .. } => rule.rewind(board),
             Marker::Rack(rack) => rack.rewind(),
@@ -140,7 +140,7 @@ impl Marker {
     }
 
     /// A DSACK proved a repeat needless.
-    pub fn on_needless_repeat(&mut self, repeat: &Repeat, mss: u64) {
+    pub(super) fn on_needless_repeat(&mut self, repeat: &Repeat, mss: u64) {
         if let Marker::Counting { reordering, .. } = self {
             reordering.on_needless_repeat(Seq(repeat.start), Seq(repeat.fack), mss);
         }
@@ -174,7 +174,7 @@ impl Repeats {
     /// Older ones are forgotten: a DSACK comes within a round trip or two.
     const MOST: u64 = 512;
 
-    pub fn add(&mut self, repeat: Repeat) {
+    pub(super) fn add(&mut self, repeat: Repeat) {
         self.ring.push(repeat);
         if self.ring.end() - self.ring.base() > Self::MOST {
             self.ring.pop();
@@ -182,7 +182,7 @@ impl Repeats {
     }
 
     /// The latest repeat of the segment that starts at `start`.
-    pub fn find(&self, start: u64) -> Option<Repeat> {
+    pub(super) fn find(&self, start: u64) -> Option<Repeat> {
         (self.ring.base()..self.ring.end()).rev().map(|number| *self.ring.get(number)).find(|repeat| repeat.start == start)
     }
 }

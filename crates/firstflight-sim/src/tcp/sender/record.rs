@@ -51,7 +51,7 @@ pub(super) struct Record {
 
 impl Record {
     /// The retransmission timer expired; the controller has not heard of it yet.
-    pub fn on_timeout<S: Startup>(&mut self, now: Time, controller: &Controller<S, AnyAvoidance, AnyRecovery>, lost_end: u64) {
+    pub(super) fn on_timeout<S: Startup>(&mut self, now: Time, controller: &Controller<S, AnyAvoidance, AnyRecovery>, lost_end: u64) {
         self.ledger.add_hole(lost_end);
         self.counters.rtos += 1;
         self.counters.recoveries_timed_out += u64::from(controller.in_recovery());
@@ -60,7 +60,7 @@ impl Record {
 
     /// The controller has heard of an ACK. `lost_end`: the highest end of what was declared lost since the last one, 0 if nothing was.
     #[inline]
-    pub fn on_ack<S: Startup>(
+    pub(super) fn on_ack<S: Startup>(
         &mut self,
         ack: &Ack,
         cwnd_before: u64,

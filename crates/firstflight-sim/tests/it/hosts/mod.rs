@@ -7,40 +7,40 @@ use firstflight::{Config, Nanos, Seq, Time};
 use firstflight_path::Path;
 use firstflight_sim::{App, FlowPlan, Hosts, Nobody, Outcome, Shared, SharedOutcome, run_flows, tcp};
 
-pub const MS: u64 = 1_000_000;
-pub const SECOND: u64 = 1_000_000_000;
+pub(crate) const MS: u64 = 1_000_000;
+pub(crate) const SECOND: u64 = 1_000_000_000;
 
-pub fn path(text: &str) -> Path {
+pub(crate) fn path(text: &str) -> Path {
     Path::parse(text).unwrap_or_else(|e| panic!("`{text}` should be a path, but: {e}"))
 }
 
 /// The controller of an arm with an initial window of 10 packets, started at `at`.
-pub fn controller(arm: &str, host: Hosts, at: Nanos) -> ArmController {
+pub(crate) fn controller(arm: &str, host: Hosts, at: Nanos) -> ArmController {
     let arm = Arm::parse(arm).unwrap_or_else(|e| panic!("`{arm}` should be an arm, but: {e}"));
     let config = Config { initial_window: 10 * host.mss(), ..host.config() };
     arm.controller(config, 1 << 30, Time(at.0), Seq(0))
 }
 
-pub fn plan(arm: &str, host: Hosts, app: App, start: Nanos) -> FlowPlan<AnyStartup> {
+pub(crate) fn plan(arm: &str, host: Hosts, app: App, start: Nanos) -> FlowPlan<AnyStartup> {
     FlowPlan { controller: controller(arm, host, start), pacer_burst: 2 * host.mss(), app, start, rtt_extra: Nanos::ZERO }
 }
 
-pub fn shared(path: &Path, host: impl Into<Hosts>, limit: u64) -> Shared<'_> {
+pub(crate) fn shared(path: &Path, host: impl Into<Hosts>, limit: u64) -> Shared<'_> {
     let host = host.into();
     Shared { path, host, limit: Nanos(limit), seed: 1, path_index: 0, sample: None, jitter: Nanos::ZERO }
 }
 
-pub fn together(shared: &Shared<'_>, plans: Vec<FlowPlan<AnyStartup>>) -> SharedOutcome {
+pub(crate) fn together(shared: &Shared<'_>, plans: Vec<FlowPlan<AnyStartup>>) -> SharedOutcome {
     run_flows(shared, plans, &mut Nobody).unwrap_or_else(|e| panic!("{}: {e}", shared.path))
 }
 
 /// TCP hosts that acknowledge every packet.
-pub fn tcp_every() -> tcp::Host {
+pub(crate) fn tcp_every() -> tcp::Host {
     tcp::Host { ack_every: tcp::AckEvery::Segments(1), ..tcp::Host::default() }
 }
 
 /// Everything about an outcome that can be compared.
-pub fn digest(outcome: &Outcome) -> String {
+pub(crate) fn digest(outcome: &Outcome) -> String {
     let waits: Vec<(u64, u64)> =
         outcome.queue_us.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value().into())).collect();
     let bare = Outcome { queue_us: hdrhistogram::Histogram::new(1).expect("one digit"), ..outcome.clone() };

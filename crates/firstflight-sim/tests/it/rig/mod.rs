@@ -10,14 +10,14 @@ use firstflight_sim::quic::{Flow, Host, Sender};
 use firstflight_sim::{Nobody, Observer, Outcome, Setup, Stop, run};
 
 /// Window bytes of a full packet, and what the link counts.
-pub const DATAGRAM: u64 = 1472;
-pub const WIRE: u64 = 1500;
+pub(crate) const DATAGRAM: u64 = 1472;
+pub(crate) const WIRE: u64 = 1500;
 /// Object bytes of a full packet.
-pub const PAYLOAD: u64 = 1436;
+pub(crate) const PAYLOAD: u64 = 1436;
 
 /// One trial.
 #[derive(Clone, Debug)]
-pub struct Trial {
+pub(crate) struct Trial {
     pub path: Path,
     pub arm: String,
     pub object: u64,
@@ -28,17 +28,17 @@ pub struct Trial {
     pub seed: u64,
 }
 
-pub fn path(text: &str) -> Path {
+pub(crate) fn path(text: &str) -> Path {
     Path::parse(text).unwrap_or_else(|e| panic!("`{text}` should be a path, but: {e}"))
 }
 
 impl Trial {
     /// `object` bytes by `arm` over `path`: initial window 10, bucket of 2 packets, at most 1 000 s.
-    pub fn new(path: Path, arm: &str, object: u64) -> Trial {
+    pub(crate) fn new(path: Path, arm: &str, object: u64) -> Trial {
         Trial { path, arm: arm.to_owned(), object, iw: 10, host: Host::default(), burst: 2, limit: Nanos::from_secs(1000), seed: 1 }
     }
 
-    pub fn controller(&self) -> ArmController {
+    pub(crate) fn controller(&self) -> ArmController {
         let arm = Arm::parse(&self.arm).unwrap_or_else(|e| panic!("`{}` should be an arm, but: {e}", self.arm));
         let mss = u64::from(self.host.datagram);
         let config = Config { initial_window: self.iw * mss, ..Config::quic(mss) };
@@ -46,21 +46,21 @@ impl Trial {
         arm.controller(config, oracle, Time(0), Seq(0))
     }
 
-    pub fn sender(&self) -> Sender<AnyStartup> {
+    pub(crate) fn sender(&self) -> Sender<AnyStartup> {
         let burst = self.burst * u64::from(self.host.datagram);
         Sender::new(self.host, self.controller(), burst, self.object, Nanos(self.path.rtt()), Time(0))
     }
 
-    pub fn links(&self) -> (Link, Link) {
+    pub(crate) fn links(&self) -> (Link, Link) {
         let wire = self.host.datagram + self.host.lower;
         self.path.links(wire, self.host.ack_packet, self.seed, 0).unwrap_or_else(|e| panic!("{}: {e}", self.path))
     }
 
-    pub fn run(&self) -> Outcome {
+    pub(crate) fn run(&self) -> Outcome {
         self.observe(&mut Nobody)
     }
 
-    pub fn observe(&self, observer: &mut impl Observer) -> Outcome {
+    pub(crate) fn observe(&self, observer: &mut impl Observer) -> Outcome {
         let setup = Setup {
             path: &self.path,
             host: self.host.into(),
@@ -74,7 +74,7 @@ impl Trial {
     }
 
     /// Runs over these links; `look` sees time and flow after every step, and may lead the data over another link from then on.
-    pub fn steps(&self, links: (Link, Link), mut look: impl FnMut(u64, &Flow<AnyStartup>, &mut Link)) -> Outcome {
+    pub(crate) fn steps(&self, links: (Link, Link), mut look: impl FnMut(u64, &Flow<AnyStartup>, &mut Link)) -> Outcome {
         let (mut forward, mut reverse) = links;
         let mut flow = Flow::new(0, self.host, self.sender(), self.object);
         flow.begin(0, &mut forward, &mut Nobody);
@@ -95,7 +95,7 @@ impl Trial {
 
 /// Keeps every snapshot.
 #[derive(Default)]
-pub struct Watch(pub Vec<firstflight_sim::Snapshot>);
+pub(crate) struct Watch(pub Vec<firstflight_sim::Snapshot>);
 
 impl Observer for Watch {
     fn on_event(&mut self, snapshot: &firstflight_sim::Snapshot, _signals: &firstflight_sim::observe::Signals<'_>) {
@@ -104,7 +104,7 @@ impl Observer for Watch {
 }
 
 /// Everything about an outcome that can be compared.
-pub fn digest(outcome: &Outcome) -> String {
+pub(crate) fn digest(outcome: &Outcome) -> String {
     let waits: Vec<(u64, u64)> =
         outcome.queue_us.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value().into())).collect();
     let bare = Outcome { queue_us: hdrhistogram::Histogram::new(1).expect("one digit"), ..outcome.clone() };

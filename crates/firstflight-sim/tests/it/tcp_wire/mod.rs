@@ -10,12 +10,12 @@ use firstflight::{Ack, Nanos, Seq, Time};
 use firstflight_sim::Hosts;
 use firstflight_sim::tcp::{AckPacket, Host, Receiver, Segment, Sender, Transmit};
 
-pub const MSS: u64 = 1448;
-pub const MS: u64 = 1_000_000;
+pub(crate) const MSS: u64 = 1448;
+pub(crate) const MS: u64 = 1_000_000;
 
 /// What the wire does with one transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub(crate) enum Fate {
     Deliver,
     Drop,
     /// It is overtaken: this much later, ns.
@@ -24,7 +24,7 @@ pub enum Fate {
 
 /// Something a test may want to look back on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening {
+pub(crate) enum Happening {
     /// Segment number (first byte over `MSS`), and whether it was sent before.
     Sent {
         segment: u64,
@@ -38,7 +38,7 @@ pub enum Happening {
 type Fates<'a> = Box<dyn FnMut(u64, &Transmit) -> Fate + 'a>;
 type Watch<'a> = Box<dyn FnMut(&Sender<AnyStartup>) + 'a>;
 
-pub struct Wire<'a> {
+pub(crate) struct Wire<'a> {
     pub sender: Sender<AnyStartup>,
     receiver: Receiver,
     object: u64,
@@ -56,23 +56,23 @@ pub struct Wire<'a> {
     pub watch: Watch<'a>,
 }
 
-pub fn preset(name: &str) -> Preset {
+pub(crate) fn preset(name: &str) -> Preset {
     *Preset::named(name).expect("a preset of that name")
 }
 
 /// An acknowledgement for every segment, so that every delivery is heard of.
-pub fn host(name: &str) -> Host {
+pub(crate) fn host(name: &str) -> Host {
     Host { ack_every: firstflight_sim::tcp::AckEvery::Segments(1), ..Host::with_preset(preset(name)) }
 }
 
-pub fn controller(host: &Host, arm: &str) -> ArmController {
+pub(crate) fn controller(host: &Host, arm: &str) -> ArmController {
     let arm = Arm::parse(arm).expect("an arm");
     arm.controller(Hosts::Tcp(*host).config(), 1 << 30, Time(0), Seq(0))
 }
 
 impl<'a> Wire<'a> {
     /// An object of `segments` full segments from an `arm` with `host`, over 50 ms each way and 0.1 ms per segment.
-    pub fn new(host: Host, arm: &str, segments: u64, fate: impl FnMut(u64, &Transmit) -> Fate + 'a) -> Wire<'a> {
+    pub(crate) fn new(host: Host, arm: &str, segments: u64, fate: impl FnMut(u64, &Transmit) -> Fate + 'a) -> Wire<'a> {
         let object = segments * MSS;
         let sender = Sender::new(host, controller(&host, arm), 2 * MSS, object, Nanos(100 * MS), Time(0));
         Wire {
@@ -155,7 +155,7 @@ impl<'a> Wire<'a> {
     }
 
     /// Runs until everything is acknowledged.
-    pub fn run(&mut self) {
+    pub(crate) fn run(&mut self) {
         self.pump();
         while !self.sender.complete() {
             assert!(self.step(), "nothing is due although {} of {} bytes are acknowledged", self.sender.una(), self.object);
@@ -165,7 +165,7 @@ impl<'a> Wire<'a> {
     }
 
     /// Runs until `stop`.
-    pub fn run_until(&mut self, mut stop: impl FnMut(&Self) -> bool) {
+    pub(crate) fn run_until(&mut self, mut stop: impl FnMut(&Self) -> bool) {
         self.pump();
         while !stop(self) {
             assert!(self.step(), "nothing is due");
@@ -174,27 +174,27 @@ impl<'a> Wire<'a> {
     }
 
     /// Segments sent again, in order, with the time.
-    pub fn repeats(&self) -> Vec<(u64, u64)> {
+    pub(crate) fn repeats(&self) -> Vec<(u64, u64)> {
         self.sends().filter(|sent| sent.2).map(|(at, segment, _)| (at, segment)).collect()
     }
 
     /// Time, segment, repeat.
-    pub fn sends(&self) -> impl Iterator<Item = (u64, u64, bool)> {
+    pub(crate) fn sends(&self) -> impl Iterator<Item = (u64, u64, bool)> {
         self.happened.iter().filter_map(|(at, what)| match what {
             Happening::Sent { segment, repeat } => Some((*at, *segment, *repeat)),
             _ => None,
         })
     }
 
-    pub fn heard(&self) -> impl Iterator<Item = (u64, Ack)> {
+    pub(crate) fn heard(&self) -> impl Iterator<Item = (u64, Ack)> {
         self.happened.iter().filter_map(|(at, what)| if let Happening::Heard(ack) = what { Some((*at, *ack)) } else { None })
     }
 
-    pub fn fired(&self) -> Vec<(u64, Armed)> {
+    pub(crate) fn fired(&self) -> Vec<(u64, Armed)> {
         self.happened.iter().filter_map(|(at, what)| if let Happening::Fired(timer) = what { Some((*at, *timer)) } else { None }).collect()
     }
 
-    pub fn in_episode(&self) -> bool {
+    pub(crate) fn in_episode(&self) -> bool {
         self.sender.episode() != Episode::None
     }
 }
@@ -206,11 +206,11 @@ fn take_first<T>(queue: &mut Vec<(u64, T)>, now: u64) -> Option<T> {
 }
 
 /// Drops these transmissions (numbers over all transmissions of the connection).
-pub fn dropping(numbers: &'static [u64]) -> impl FnMut(u64, &Transmit) -> Fate {
+pub(crate) fn dropping(numbers: &'static [u64]) -> impl FnMut(u64, &Transmit) -> Fate {
     move |number, _| if numbers.contains(&number) { Fate::Drop } else { Fate::Deliver }
 }
 
 /// Drops the first copy of these segments.
-pub fn losing(segments: &'static [u64]) -> impl FnMut(u64, &Transmit) -> Fate {
+pub(crate) fn losing(segments: &'static [u64]) -> impl FnMut(u64, &Transmit) -> Fate {
     move |_, sent| if !sent.repeat && segments.contains(&(sent.segment.from / MSS)) { Fate::Drop } else { Fate::Deliver }
 }

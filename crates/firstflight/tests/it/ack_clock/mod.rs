@@ -9,13 +9,13 @@ use std::collections::{BinaryHeap, VecDeque};
 use firstflight::startup::{ExitReason, Handover, Leave, Startup, Verdict};
 use firstflight::{Ack, Context, Nanos, Rate, Ratio, Seq, Signal, Time, Transport, UNSET_SSTHRESH, Window};
 
-pub const MSS: u64 = 1448;
+pub(crate) const MSS: u64 = 1448;
 /// Payload and 52 bytes of headers.
-pub const WIRE: u64 = 1500;
+pub(crate) const WIRE: u64 = 1500;
 
 /// What the return path does to ACKs.
 #[derive(Clone, Copy, Debug)]
-pub enum Return {
+pub(crate) enum Return {
     Plain,
     /// Releases what waits at every multiple of `period`, at most `cap` ACKs, `lo` to `hi` apart.
     Batch {
@@ -31,7 +31,7 @@ pub enum Return {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Link {
+pub(crate) struct Link {
     pub name: &'static str,
     /// Forward rate in Mbit/s.
     pub mbps: u64,
@@ -47,33 +47,33 @@ pub struct Link {
     pub tick: Option<u64>,
 }
 
-pub const GEO: Link = link("GEO", 150, 600, 100);
-pub const LEO: Link = link("LEO", 100, 30, 100);
-pub const FIVE_G: Link = link("5G", 3000, 10, 100);
-pub const FOUR_G: Link = link("4G", 200, 20, 100);
+pub(crate) const GEO: Link = link("GEO", 150, 600, 100);
+pub(crate) const LEO: Link = link("LEO", 100, 30, 100);
+pub(crate) const FIVE_G: Link = link("5G", 3000, 10, 100);
+pub(crate) const FOUR_G: Link = link("4G", 200, 20, 100);
 
-pub const fn link(name: &'static str, mbps: u64, rtt_ms: u64, queue_percent: u64) -> Link {
+pub(crate) const fn link(name: &'static str, mbps: u64, rtt_ms: u64, queue_percent: u64) -> Link {
     let rtt = Nanos::from_millis(rtt_ms);
     Link { name, mbps, rtt, queue_percent, ack_every: 1, back: Return::Plain, paced: false, tick: None }
 }
 
 impl Link {
     /// Time to serialise one packet.
-    pub fn packet_ns(&self) -> u64 {
+    pub(crate) fn packet_ns(&self) -> u64 {
         WIRE * 8_000 / self.mbps
     }
 
-    pub fn bdp_packets(&self) -> u64 {
+    pub(crate) fn bdp_packets(&self) -> u64 {
         self.rtt.0 / self.packet_ns()
     }
 
-    pub fn queue_packets(&self) -> u64 {
+    pub(crate) fn queue_packets(&self) -> u64 {
         self.bdp_packets() * self.queue_percent / 100
     }
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub(crate) struct Report {
     /// Time and window (packets) of the first packet dropped.
     pub first_drop: Option<(Nanos, u64)>,
     /// When the sender learned of it.
@@ -91,7 +91,7 @@ pub struct Report {
 }
 
 impl Report {
-    pub fn rtts(time: Nanos, link: &Link) -> f64 {
+    pub(crate) fn rtts(time: Nanos, link: &Link) -> f64 {
         time.0 as f64 / link.rtt.0 as f64
     }
 }
@@ -113,10 +113,10 @@ enum Event {
 }
 
 /// SplitMix64, as the return-path model wants it.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -125,7 +125,7 @@ impl Random {
     }
 
     /// Uniform, both ends included.
-    pub fn within(&mut self, lo: u64, hi: u64) -> u64 {
+    pub(crate) fn within(&mut self, lo: u64, hi: u64) -> u64 {
         lo + ((u128::from(self.next()) * u128::from(hi - lo + 1)) >> 64) as u64
     }
 }
@@ -208,7 +208,7 @@ impl ReturnPath {
 
 #[expect(clippy::too_many_lines, reason = "one loop over the events of one flow, read from top to bottom")]
 /// Runs `startup` until it leaves, loss is learned of, or `limit` passes. Segments are packets numbered from 0, as in QUIC.
-pub fn run<S: Startup>(startup: &mut S, link: &Link, limit: Nanos, keep_log: bool) -> Report {
+pub(crate) fn run<S: Startup>(startup: &mut S, link: &Link, limit: Nanos, keep_log: bool) -> Report {
     let tx = link.packet_ns();
     let mut report = Report::default();
     let mut events: BinaryHeap<Reverse<(u64, u64, Event)>> = BinaryHeap::new();
@@ -391,12 +391,12 @@ pub fn run<S: Startup>(startup: &mut S, link: &Link, limit: Nanos, keep_log: boo
 }
 
 /// The context of a hand-driven test.
-pub fn context() -> Context {
+pub(crate) fn context() -> Context {
     Context { paced: false, ..context::quic(MSS) }
 }
 
 /// Tells a startup of a loss.
-pub fn lose<S: Startup>(startup: &mut S, w: Window) {
+pub(crate) fn lose<S: Startup>(startup: &mut S, w: Window) {
     let own = startup.on_congestion(Signal::Loss, Ratio::new(7, 10), &Ack::default(), w, &context());
     assert!(own.is_none(), "no startup of this file brings a recovery of its own");
 }

@@ -9,7 +9,7 @@ use firstflight::units::{Nanos, Seq, Time};
 
 /// One segment, as the specification lists its fields.
 #[derive(Clone, Copy, Debug)]
-pub struct Segment {
+pub(crate) struct Segment {
     pub start: u64,
     pub end: u64,
     pub first_tx: Time,
@@ -22,7 +22,7 @@ pub struct Segment {
 
 /// All segments of a connection; those below `first` are acknowledged.
 #[derive(Clone, Debug, Default)]
-pub struct Board {
+pub(crate) struct Board {
     pub segments: Vec<Segment>,
     pub first: u64,
     pub log: Vec<Id>,
@@ -32,12 +32,12 @@ pub struct Board {
 }
 
 impl Board {
-    pub fn new(rule: RepeatRule) -> Board {
+    pub(crate) fn new(rule: RepeatRule) -> Board {
         Board { ledger: Ledger::new(rule), ..Board::default() }
     }
 
     /// `count` segments of `len` bytes, all sent at once.
-    pub fn with(rule: RepeatRule, count: u64, len: u64) -> Board {
+    pub(crate) fn with(rule: RepeatRule, count: u64, len: u64) -> Board {
         let mut board = Board::new(rule);
         for _ in 0..count {
             board.send(len, Time(0));
@@ -45,15 +45,15 @@ impl Board {
         board
     }
 
-    pub fn nxt(&self) -> u64 {
+    pub(crate) fn nxt(&self) -> u64 {
         self.segments.last().map_or(0, |segment| segment.end)
     }
 
-    pub fn una(&self) -> u64 {
+    pub(crate) fn una(&self) -> u64 {
         self.segments.get(self.first as usize).map_or(self.nxt(), |segment| segment.start)
     }
 
-    pub fn send(&mut self, len: u64, now: Time) -> Id {
+    pub(crate) fn send(&mut self, len: u64, now: Time) -> Id {
         let id = self.next();
         let start = self.nxt();
         let ordinal = self.log.len() as u64;
@@ -65,30 +65,30 @@ impl Board {
         id
     }
 
-    pub fn send_again(&mut self, id: Id, now: Time) {
+    pub(crate) fn send_again(&mut self, id: Id, now: Time) {
         let transmission = Transmission { now, ordinal: self.log.len() as u64, nxt: Seq(self.nxt()) };
         self.log.push(id);
         self.repeat(id, transmission);
     }
 
     /// Acknowledges the head cumulatively; a detector's `on_acked` comes before.
-    pub fn pop(&mut self) {
+    pub(crate) fn pop(&mut self) {
         let head = Id(self.first);
         self.acked(head);
         self.first += 1;
     }
 
-    pub fn outstanding(&self) -> impl Iterator<Item = (Id, &Segment)> {
+    pub(crate) fn outstanding(&self) -> impl Iterator<Item = (Id, &Segment)> {
         let skip = self.first as usize;
         self.segments.iter().enumerate().skip(skip).map(|(index, segment)| (Id(index as u64), segment))
     }
 
-    pub fn segment(&self, id: Id) -> &Segment {
+    pub(crate) fn segment(&self, id: Id) -> &Segment {
         &self.segments[id.0 as usize]
     }
 
     /// Ids of the outstanding segments marked lost.
-    pub fn lost(&self) -> Vec<u64> {
+    pub(crate) fn lost(&self) -> Vec<u64> {
         self.outstanding().filter(|(_, segment)| segment.flags.has(Flags::LOST)).map(|(id, _)| id.0).collect()
     }
 }
@@ -155,17 +155,17 @@ impl SendOrder for Board {
     }
 }
 
-pub fn ms(ms: u64) -> Nanos {
+pub(crate) fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)
 }
 
-pub fn at(millis: u64) -> Time {
+pub(crate) fn at(millis: u64) -> Time {
     Time(0) + ms(millis)
 }
 
 /// Lost ids must be what `expected` says, in ascending order.
 #[track_caller]
-pub fn assert_lost(what: &str, board: &Board, losses: &Losses, expected: &[u64]) {
+pub(crate) fn assert_lost(what: &str, board: &Board, losses: &Losses, expected: &[u64]) {
     assert_eq!(board.lost(), expected, "{what}: the marked segments are on the left, the expected ones on the right");
     assert_eq!(
         losses.segments,

@@ -8,12 +8,12 @@ use firstflight::recovery::{Policy, Prr, prr};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Config, Nanos, Ready, Seq, Time};
 
-pub const MS: u64 = 1_000_000;
-pub const MSS: u64 = 1_200;
-pub const RTT: Nanos = Nanos(100 * MS);
+pub(crate) const MS: u64 = 1_000_000;
+pub(crate) const MSS: u64 = 1_200;
+pub(crate) const RTT: Nanos = Nanos(100 * MS);
 
 /// A connection in the middle of nothing: what the next record says by default.
-pub struct Fed<S: Startup, A: Avoidance, R: Policy> {
+pub(crate) struct Fed<S: Startup, A: Avoidance, R: Policy> {
     pub c: Controller<S, A, R>,
     pub now: u64,
     pub una: u64,
@@ -21,27 +21,27 @@ pub struct Fed<S: Startup, A: Avoidance, R: Policy> {
     pub tx_next: u64,
 }
 
-pub type Usual<S> = Fed<S, Cubic, Prr>;
+pub(crate) type Usual<S> = Fed<S, Cubic, Prr>;
 
-pub fn config(tcp: bool) -> Config {
+pub(crate) fn config(tcp: bool) -> Config {
     let base = if tcp { Config::tcp(MSS) } else { Config::quic(MSS) };
     Config { initial_window: 30 * MSS, ..base }
 }
 
 /// CUBIC without fast convergence and PRR of RFC 9937.
-pub fn usual<S: Startup>(startup: S, config: Config) -> Usual<S> {
+pub(crate) fn usual<S: Startup>(startup: S, config: Config) -> Usual<S> {
     let cubic = Cubic::new(cubic::Params { fast_convergence: false, ..cubic::Params::default() });
     fed(startup, cubic, Prr::new(prr::Params::rfc9937()), config)
 }
 
-pub fn fed<S: Startup, A: Avoidance, R: Policy>(startup: S, avoidance: A, recovery: R, config: Config) -> Fed<S, A, R> {
+pub(crate) fn fed<S: Startup, A: Avoidance, R: Policy>(startup: S, avoidance: A, recovery: R, config: Config) -> Fed<S, A, R> {
     let c = Controller::new(startup, avoidance, recovery, config, Time(0), Seq(0));
     Fed { c, now: 0, una: 0, nxt: 0, tx_next: 0 }
 }
 
 impl<S: Startup, A: Avoidance, R: Policy> Fed<S, A, R> {
     /// A full window in flight and used, nothing acknowledged.
-    pub fn base(&self) -> Ack {
+    pub(crate) fn base(&self) -> Ack {
         let cwnd = self.c.cwnd();
         Ack {
             now: Time(self.now),
@@ -59,30 +59,30 @@ impl<S: Startup, A: Avoidance, R: Policy> Fed<S, A, R> {
     }
 
     /// `bytes` acknowledged, all sent lately, with an RTT sample.
-    pub fn acked(&self, bytes: u64) -> Ack {
+    pub(crate) fn acked(&self, bytes: u64) -> Ack {
         let rtt = Some(RTT);
         Ack { acked: bytes, acked_fresh: bytes, rtt, advanced: true, tx_acked: Some(self.tx_next.saturating_sub(1)), ..self.base() }
     }
 
     /// `bytes` declared lost on an ACK that delivers `acked`; the newest of them was the last transmission but one.
-    pub fn lost(&self, acked: u64, bytes: u64) -> Ack {
+    pub(crate) fn lost(&self, acked: u64, bytes: u64) -> Ack {
         let inflight = self.c.cwnd().saturating_sub(acked + bytes);
         Ack { lost: bytes, tx_lost: Some(self.tx_next.saturating_sub(2)), inflight, ..self.acked(acked) }
     }
 
-    pub fn ack(&mut self, ack: Ack) -> u64 {
+    pub(crate) fn ack(&mut self, ack: Ack) -> u64 {
         self.c.on_ack(&ack);
         self.c.cwnd()
     }
 
     /// `packets` more leave.
-    pub fn send(&mut self, packets: u64) {
+    pub(crate) fn send(&mut self, packets: u64) {
         self.nxt += packets;
         self.tx_next += packets;
     }
 
     /// The window grows to `bytes` in slow start.
-    pub fn grow_to(&mut self, bytes: u64) {
+    pub(crate) fn grow_to(&mut self, bytes: u64) {
         while self.c.cwnd() < bytes {
             let ack = self.acked(bytes - self.c.cwnd());
             let before = self.c.cwnd();
@@ -92,7 +92,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Fed<S, A, R> {
     }
 
     /// About to send with more than enough to send.
-    pub fn ready(&self) -> Ready {
+    pub(crate) fn ready(&self) -> Ready {
         Ready {
             now: Time(self.now),
             nxt: Seq(self.nxt),

@@ -4,7 +4,7 @@ use super::Source;
 use firstflight::Config;
 
 /// Startups with options.
-pub const STARTUPS: &[&str] = &[
+pub(crate) const STARTUPS: &[&str] = &[
     "slowstart",
     "limited",
     "limited(max=10,int=on)",
@@ -49,7 +49,7 @@ pub const STARTUPS: &[&str] = &[
 ];
 
 /// Avoidances with options.
-pub const AVOIDANCES: &[&str] = &[
+pub(crate) const AVOIDANCES: &[&str] = &[
     "cubic",
     "cubic(profile=linux)",
     "cubic(abe=0.85,first=0.5,base=inflight)",
@@ -62,7 +62,7 @@ pub const AVOIDANCES: &[&str] = &[
 ];
 
 /// Recoveries with options.
-pub const RECOVERIES: &[&str] = &[
+pub(crate) const RECOVERIES: &[&str] = &[
     "prr",
     "prr(guard=on,lost=ignore)",
     "prr(mode=crb)",
@@ -80,7 +80,7 @@ pub const RECOVERIES: &[&str] = &[
 ];
 
 /// What belongs to the sender.
-pub const SENDERS: &[&str] = &[
+pub(crate) const SENDERS: &[&str] = &[
     "",
     "",
     "@(pace=on)",
@@ -94,7 +94,7 @@ pub const SENDERS: &[&str] = &[
 
 /// A connection and the text of its arm.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub(crate) struct Choice {
     /// The arm.
     pub text: String,
     /// TCP or QUIC.
@@ -115,7 +115,7 @@ pub struct Choice {
 
 impl Choice {
     /// Reads a choice.
-    pub fn read(source: &mut Source<'_>) -> Choice {
+    pub(crate) fn read(source: &mut Source<'_>) -> Choice {
         let startup = *source.pick(STARTUPS);
         let avoidance = *source.pick(AVOIDANCES);
         let recovery = *source.pick(RECOVERIES);
@@ -140,7 +140,7 @@ impl Choice {
     }
 
     /// The defaults of the transport.
-    pub fn base(&self) -> Config {
+    pub(crate) fn base(&self) -> Config {
         if self.tcp { Config::tcp(self.mss) } else { Config::quic(self.mss) }
     }
 }

@@ -29,7 +29,7 @@ struct Segment {
 
 /// Which packets one ACK newly acknowledges.
 #[derive(Clone, Copy, Debug)]
-pub struct Delivery {
+pub(super) struct Delivery {
     /// How many.
     pub packets: u8,
     /// How many in flight before them are overtaken.
@@ -37,7 +37,7 @@ pub struct Delivery {
 }
 
 /// The flight of one connection.
-pub struct Flight {
+pub(super) struct Flight {
     transport: Transport,
     pub mss: u64,
     pub nxt: Seq,
@@ -55,7 +55,7 @@ pub struct Flight {
 }
 
 impl Flight {
-    pub fn new(transport: Transport, mss: u64, nxt: Seq) -> Flight {
+    pub(super) fn new(transport: Transport, mss: u64, nxt: Seq) -> Flight {
         Flight {
             transport,
             mss: mss.clamp(1, 1 << 16),
@@ -77,12 +77,12 @@ impl Flight {
     }
 
     /// Segments of which not all is known to have arrived.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.segments.len()
     }
 
     /// Bytes in flight: neither arrived nor lost.
-    pub fn inflight(&self) -> u64 {
+    pub(super) fn inflight(&self) -> u64 {
         self.count(State::Flying) * self.mss
     }
 
@@ -94,7 +94,7 @@ impl Flight {
     }
 
     /// One packet leaves: in TCP the first hole, if there is one.
-    pub fn send(&mut self, now: Time) {
+    pub(super) fn send(&mut self, now: Time) {
         let tx = self.tx;
         self.tx += 1;
         self.sent += self.mss;
@@ -109,7 +109,7 @@ impl Flight {
     }
 
     /// A retransmission timeout of TCP.
-    pub fn all_lost(&mut self) {
+    pub(super) fn all_lost(&mut self) {
         for segment in self.segments.iter_mut().filter(|s| s.state == State::Flying) {
             segment.state = State::Lost;
         }
@@ -155,7 +155,7 @@ impl Flight {
     }
 
     /// One ACK arrives; `None` if nothing was in flight.
-    pub fn deliver(&mut self, now: Time, delivery: Delivery, mark: Option<Seq>, recovering: bool) -> Option<Ack> {
+    pub(super) fn deliver(&mut self, now: Time, delivery: Delivery, mark: Option<Seq>, recovering: bool) -> Option<Ack> {
         let mut ack = self.record(now, recovering);
         if ack.inflight_before == 0 {
             return None;
@@ -191,7 +191,7 @@ impl Flight {
     }
 
     /// The loss timer takes the oldest packets in flight.
-    pub fn lose(&mut self, now: Time, packets: u8, recovering: bool) -> Option<Ack> {
+    pub(super) fn lose(&mut self, now: Time, packets: u8, recovering: bool) -> Option<Ack> {
         let mut ack = self.record(now, recovering);
         let last = self.segments.iter().filter(|s| s.state == State::Flying).take(usize::from(packets)).last()?.tx;
         self.declare(&mut ack, |s| s.tx <= last);

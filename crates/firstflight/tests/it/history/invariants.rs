@@ -8,7 +8,7 @@ use firstflight::units::{MAX_BYTES, UNSET_SSTHRESH};
 use firstflight::{Ack, Config, Congestion, Exit, Nanos, Phase, Ready, Sent, Seq, Timeout, Transport};
 
 /// What the checks remember of a controller.
-pub struct Watch {
+pub(super) struct Watch {
     arm: String,
     transport: Transport,
     mss: u64,
@@ -23,7 +23,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub fn new(controller: &ArmController, arm: &Arm, config: Config) -> Watch {
+    pub(super) fn new(controller: &ArmController, arm: &Arm, config: Config) -> Watch {
         let mss = config.mss.clamp(1, 1 << 16);
         let least = if config.transport == Transport::Quic { 2 * mss } else { mss };
         let iw = config.initial_window.clamp(least, MAX_BYTES);
@@ -50,7 +50,7 @@ impl Watch {
         }
     }
 
-    pub fn reached(&self, controller: &ArmController) -> Reached {
+    pub(super) fn reached(&self, controller: &ArmController) -> Reached {
         let stats = controller.stats();
         Reached {
             episodes: stats.loss_episodes.saturating_add(stats.ecn_episodes),
@@ -65,7 +65,7 @@ impl Watch {
     }
 
     /// Holds after every event.
-    pub fn after(&mut self, event: &str, c: &ArmController) {
+    pub(super) fn after(&mut self, event: &str, c: &ArmController) {
         let arm = &self.arm;
         self.reached.events += 1;
         self.reached.grew |= u32::from(c.exit().is_none() && c.cwnd() >= self.iw.saturating_mul(4));
@@ -131,7 +131,7 @@ impl Watch {
         self.in_recovery = c.in_recovery();
     }
 
-    pub fn before_send(&mut self, ready: &Ready, before: &ArmController, c: &ArmController) {
+    pub(super) fn before_send(&mut self, ready: &Ready, before: &ArmController, c: &ArmController) {
         let arm = &self.arm;
         let (old, new) = (before.cwnd(), c.cwnd());
         if new > old {
@@ -147,11 +147,11 @@ impl Watch {
         self.after("before_send", c);
     }
 
-    pub fn sent(&mut self, _sent: &Sent, c: &ArmController) {
+    pub(super) fn sent(&mut self, _sent: &Sent, c: &ArmController) {
         self.after("on_sent", c);
     }
 
-    pub fn spurious(&mut self, c: &ArmController) {
+    pub(super) fn spurious(&mut self, c: &ArmController) {
         self.after("on_spurious", c);
         let mut again = *c;
         again.on_spurious();
@@ -159,7 +159,7 @@ impl Watch {
         assert!(same, "{}: a second false alarm for the same episode changed something", self.arm);
     }
 
-    pub fn timeout(&mut self, event: &Congestion, c: &ArmController) {
+    pub(super) fn timeout(&mut self, event: &Congestion, c: &ArmController) {
         let least = if event.timeout == Timeout::PersistentCongestion { 2 * self.mss } else { self.least() };
         assert_eq!(c.cwnd(), least, "{}: the window after {:?}", self.arm, event.timeout);
         assert!(!c.in_recovery(), "{}: {:?} leaves recovery open", self.arm, event.timeout);
@@ -167,7 +167,7 @@ impl Watch {
         self.after("a timeout", c);
     }
 
-    pub fn ack(&mut self, ack: &Ack, wild: bool, before: &ArmController, c: &ArmController) {
+    pub(super) fn ack(&mut self, ack: &Ack, wild: bool, before: &ArmController, c: &ArmController) {
         let arm = &self.arm;
         let (old, new) = (before.cwnd(), c.cwnd());
         let congestion = ack.lost > 0 || ack.ce;

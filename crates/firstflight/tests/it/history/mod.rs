@@ -4,7 +4,7 @@
 //! that no path makes: huge values, zeros, a clock that goes backwards, positions that jump. Shared by the test `any_history`, which
 //! feeds random bytes, and by the fuzzer, which looks for bytes that reach new code.
 
-pub mod arms;
+pub(crate) mod arms;
 mod flight;
 mod invariants;
 mod source;
@@ -15,7 +15,7 @@ use firstflight::units::MAX_BYTES;
 use firstflight::{Ack, Config, Congestion, ExitReason, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport};
 use flight::{Delivery, Flight};
 use invariants::Watch;
-pub use source::{Source, random_bytes};
+pub(crate) use source::{Source, random_bytes};
 
 /// Operations per history, at most: enough for several episodes, and the fuzzer prefers short ones anyway.
 const MOST_OPERATIONS: u32 = 2_000;
@@ -95,7 +95,7 @@ struct Connection<'a> {
 
 /// What a controller shows after an operation, with times counted from the start of the connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shown {
+pub(crate) struct Shown {
     cwnd: u64,
     ssthresh: Option<u64>,
     pacing: Option<u64>,
@@ -117,7 +117,7 @@ impl Shown {
 
 /// What a history came to, for tests that want to know that histories reach what they should.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Reached {
+pub(crate) struct Reached {
     /// Events fed.
     pub events: u32,
     /// Loss and ECN episodes.
@@ -131,20 +131,20 @@ pub struct Reached {
 }
 
 /// Plays the history that `bytes` spell; panics if an invariant does not hold.
-pub fn play(bytes: &[u8]) -> Reached {
+pub(crate) fn play(bytes: &[u8]) -> Reached {
     let mut source = Source::new(bytes);
     let choice = Choice::read(&mut source);
     play_arm(&choice, source)
 }
 
 /// Plays the rest of the bytes with the arm and connection of `choice`.
-pub fn play_arm(choice: &Choice, mut source: Source<'_>) -> Reached {
+pub(crate) fn play_arm(choice: &Choice, mut source: Source<'_>) -> Reached {
     let start = Time(if choice.nonsense { source.wild(0) } else { 1_000_000 });
     play_from(choice, source, start, |_| ())
 }
 
 /// Plays the bytes from `start` on and shows the controller after every operation.
-pub fn play_from(choice: &Choice, mut source: Source<'_>, start: Time, mut show: impl FnMut(Shown)) -> Reached {
+pub(crate) fn play_from(choice: &Choice, mut source: Source<'_>, start: Time, mut show: impl FnMut(Shown)) -> Reached {
     let arm = Arm::parse(&choice.text).unwrap_or_else(|error| panic!("`{}` of the table should be an arm: {error}", choice.text));
     let base = Config { idle_restart: choice.idle_restart, max_burst: choice.max_burst, initial_window: choice.iw, ..choice.base() };
     let nxt = Seq(if choice.nonsense { source.wild(0) } else { 0 });

@@ -2,47 +2,47 @@
 
 /// Bytes that are read as decisions.
 #[derive(Clone)]
-pub struct Source<'a> {
+pub(crate) struct Source<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Source<'a> {
     /// Decisions from these bytes.
-    pub fn new(bytes: &'a [u8]) -> Source<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Source<'a> {
         Source { bytes }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    pub fn u8(&mut self) -> u8 {
+    pub(crate) fn u8(&mut self) -> u8 {
         let Some((&first, rest)) = self.bytes.split_first() else { return 0 };
         self.bytes = rest;
         first
     }
 
-    pub fn u32(&mut self) -> u32 {
+    pub(crate) fn u32(&mut self) -> u32 {
         u32::from_le_bytes([self.u8(), self.u8(), self.u8(), self.u8()])
     }
 
-    pub fn u64(&mut self) -> u64 {
+    pub(crate) fn u64(&mut self) -> u64 {
         u64::from(self.u32()) << 32 | u64::from(self.u32())
     }
 
     /// A number below `n`.
-    pub fn below(&mut self, n: u8) -> u8 {
+    pub(crate) fn below(&mut self, n: u8) -> u8 {
         self.u8() % n
     }
 
     /// One of the items.
-    pub fn pick<'t, T>(&mut self, items: &'t [T]) -> &'t T {
+    pub(crate) fn pick<'t, T>(&mut self, items: &'t [T]) -> &'t T {
         let at = usize::from(u16::from_le_bytes([self.u8(), self.u8()])) % items.len();
         &items[at]
     }
 
     /// A number that somebody might have got wrong: near `near`, at the edges of the integers, or anything.
-    pub fn wild(&mut self, near: u64) -> u64 {
+    pub(crate) fn wild(&mut self, near: u64) -> u64 {
         match self.u8() % 16 {
             0 => 0,
             1 => 1,
@@ -62,7 +62,7 @@ impl<'a> Source<'a> {
 }
 
 /// `len` bytes from a seed (SplitMix64): the same on every machine, without a dependency.
-pub fn random_bytes(seed: u64, len: usize) -> Vec<u8> {
+pub(crate) fn random_bytes(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed;
     let mut bytes = Vec::with_capacity(len + 8);
     while bytes.len() < len {

@@ -13,7 +13,7 @@ const NEVER: u32 = 0x7fff_ffff;
 
 /// What there is a row for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Begun,
     Acked,
     TimedOut,
@@ -21,7 +21,7 @@ pub enum Kind {
 
 /// One row; packets, microseconds and wrapping sequence numbers as the kernel has them when its HyStart has looked at the ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub(crate) struct Row {
     pub kind: Kind,
     pub at_us: u64,
     pub rtt_us: Option<u32>,
@@ -42,7 +42,7 @@ pub struct Row {
 
 /// One connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recording {
+pub(crate) struct Recording {
     /// Where it came from.
     pub about: String,
     pub mss: u32,
@@ -56,7 +56,7 @@ pub struct Recording {
 
 impl Recording {
     /// A line of what holds throughout, then a line per row.
-    pub fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let Recording { about, mss, gso_max_size, paced, trains, delays, rows } = self;
         let mut text = format!("# {about}\n{mss} {gso_max_size} {} {trains} {delays}\n", u8::from(*paced));
         for row in rows {
@@ -73,7 +73,7 @@ impl Recording {
     }
 
     /// Of [`Recording::to_text`].
-    pub fn from_text(text: &str) -> Option<Recording> {
+    pub(crate) fn from_text(text: &str) -> Option<Recording> {
         let mut lines = text.lines();
         let about = lines.next()?.strip_prefix("# ")?.to_owned();
         let head: Vec<u64> = lines.next()?.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
@@ -111,7 +111,7 @@ fn row(line: &str) -> Option<Row> {
 
 /// What a comparison came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Compared {
+pub(crate) struct Compared {
     /// ACKs on which both looked.
     pub acks: u32,
     /// Row, and the core's reason; `None` where only the kernel left.
@@ -126,7 +126,7 @@ pub struct Compared {
 }
 
 /// Gives every ACK to the core's HyStart where the kernel asks its own: below the threshold, with a sample, nothing found yet.
-pub fn replay(recording: &Recording, largest_burst: u64) -> Compared {
+pub(crate) fn replay(recording: &Recording, largest_burst: u64) -> Compared {
     let mss = u64::from(recording.mss);
     let mut cx = Context {
         mss,
@@ -218,14 +218,14 @@ fn srtt(row: &Row) -> Nanos {
 
 impl Compared {
     /// Both left on the same ACKs, or neither.
-    pub fn agree(&self) -> bool {
+    pub(crate) fn agree(&self) -> bool {
         let core: Vec<usize> = self.core.iter().filter(|(_, reason)| reason.is_some()).map(|(row, _)| *row).collect();
         core == self.kernel
     }
 
     /// The core's reason of the first exit, if both agree on the ACK and it is among those that the kernel counted. One that both
     /// detectors find on the same ACK the kernel counts twice.
-    pub fn reason_fits(&self, recording: &Recording) -> bool {
+    pub(crate) fn reason_fits(&self, recording: &Recording) -> bool {
         match self.core.first() {
             Some((_, Some(ExitReason::Train))) => recording.trains > 0,
             Some((_, Some(ExitReason::Delay))) => recording.delays > 0 && recording.trains == 0,

@@ -25,7 +25,7 @@ struct Segment {
 
 /// The sender's scoreboard, in segments; RFC 6675 with exclusive ends.
 #[derive(Clone, Debug, Default)]
-pub struct Scoreboard {
+pub(crate) struct Scoreboard {
     segments: Vec<Segment>,
     pub una: usize,
     pub high_rxt: usize,
@@ -35,7 +35,7 @@ pub struct Scoreboard {
 
 /// What `next_seg` chose, and by which rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub(crate) enum Next {
     /// Rules 1 and 3.
     Repeat(usize),
     /// Rule 2.
@@ -45,20 +45,20 @@ pub enum Next {
 }
 
 impl Scoreboard {
-    pub fn with_flight(flight: usize) -> Scoreboard {
+    pub(crate) fn with_flight(flight: usize) -> Scoreboard {
         Scoreboard { segments: vec![Segment::default(); flight], ..Scoreboard::default() }
     }
 
-    pub fn nxt(&self) -> usize {
+    pub(crate) fn nxt(&self) -> usize {
         self.segments.len()
     }
 
-    pub fn flight(&self) -> usize {
+    pub(crate) fn flight(&self) -> usize {
         self.nxt() - self.una
     }
 
     /// Segments SACKed above `una`.
-    pub fn sacked(&self) -> usize {
+    pub(crate) fn sacked(&self) -> usize {
         self.segments[self.una..].iter().filter(|s| s.sacked).count()
     }
 
@@ -67,7 +67,7 @@ impl Scoreboard {
     }
 
     /// Takes an ACK in; returns the segments newly delivered (section 2 of the account: difference of totals).
-    pub fn receive(&mut self, una: usize, sacks: impl IntoIterator<Item = usize>) -> u64 {
+    pub(crate) fn receive(&mut self, una: usize, sacks: impl IntoIterator<Item = usize>) -> u64 {
         let before = (self.una, self.sacked());
         self.una = self.una.max(una);
         for s in sacks {
@@ -79,7 +79,7 @@ impl Scoreboard {
     }
 
     /// Marks what now has three SACKed segments above it; returns how many are newly lost.
-    pub fn mark(&mut self) -> usize {
+    pub(crate) fn mark(&mut self) -> usize {
         let (mut above, mut newly) = (0, 0);
         for i in (self.una..self.nxt()).rev() {
             if self.segments[i].sacked {
@@ -92,19 +92,19 @@ impl Scoreboard {
         newly
     }
 
-    pub fn is_lost(&self, segment: usize) -> bool {
+    pub(crate) fn is_lost(&self, segment: usize) -> bool {
         self.segments.get(segment).is_some_and(|s| s.lost)
     }
 
     /// The pipe of RFC 6675: what is not judged lost, and once more what was repeated.
-    pub fn pipe(&self) -> usize {
+    pub(crate) fn pipe(&self) -> usize {
         (self.una..self.nxt())
             .filter(|&i| !self.segments[i].sacked)
             .map(|i| usize::from(!self.segments[i].lost) + usize::from(i < self.high_rxt))
             .sum()
     }
 
-    pub fn next_seg(&self, new_data: bool, rescue: bool) -> Option<Next> {
+    pub(crate) fn next_seg(&self, new_data: bool, rescue: bool) -> Option<Next> {
         let highest = self.highest_sacked().unwrap_or(self.una);
         let from = self.una.max(self.high_rxt);
         let hole = |lost: bool| (from..highest).find(|&i| !self.segments[i].sacked && self.segments[i].lost == lost);
@@ -124,7 +124,7 @@ impl Scoreboard {
     }
 
     /// Records a transmission; returns the segment number.
-    pub fn send(&mut self, next: Next) -> usize {
+    pub(crate) fn send(&mut self, next: Next) -> usize {
         match next {
             Next::New => {
                 self.segments.push(Segment::default());
@@ -145,7 +145,7 @@ impl Scoreboard {
 
 /// One episode's world. Everything is in segments but `mss` and `target_bytes`.
 #[derive(Clone, Debug)]
-pub struct Scenario {
+pub(crate) struct Scenario {
     pub mss: u64,
     /// Flight and window at the start.
     pub flight: usize,
@@ -167,7 +167,7 @@ pub struct Scenario {
 
 impl Scenario {
     /// Flight and window of `flight` segments, target `target` segments, segments `lost` dropped; unlimited data, an ACK per delivery.
-    pub fn new(flight: usize, target: u64, lost: impl IntoIterator<Item = usize>) -> Scenario {
+    pub(crate) fn new(flight: usize, target: u64, lost: impl IntoIterator<Item = usize>) -> Scenario {
         Scenario {
             mss: 1,
             flight,
@@ -181,28 +181,28 @@ impl Scenario {
         }
     }
 
-    pub fn f(mut self, segments: u64) -> Scenario {
+    pub(crate) fn f(mut self, segments: u64) -> Scenario {
         self.recover_fs = Some(segments);
         self
     }
 
-    pub fn mss(mut self, mss: u64) -> Scenario {
+    pub(crate) fn mss(mut self, mss: u64) -> Scenario {
         self.target_bytes = self.target_bytes / self.mss * mss;
         self.mss = mss;
         self
     }
 
-    pub fn stretch(mut self, k: usize) -> Scenario {
+    pub(crate) fn stretch(mut self, k: usize) -> Scenario {
         self.stretch = k;
         self
     }
 
-    pub fn stall(mut self, acks: RangeInclusive<usize>) -> Scenario {
+    pub(crate) fn stall(mut self, acks: RangeInclusive<usize>) -> Scenario {
         self.stall = Some(acks);
         self
     }
 
-    pub fn no_early_data(mut self) -> Scenario {
+    pub(crate) fn no_early_data(mut self) -> Scenario {
         self.early_data = false;
         self
     }
@@ -210,7 +210,7 @@ impl Scenario {
 
 /// One ACK, completing one excluded. Amounts in segments unless they say bytes.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub(crate) struct Step {
     /// The last delivered segment that this ACK reports.
     pub trigger: usize,
     /// An episode is open.
@@ -232,7 +232,7 @@ pub struct Step {
 
 impl Step {
     /// The notation of the tables: `N`, `2R`, `RN`, `.`.
-    pub fn notation(&self) -> String {
+    pub(crate) fn notation(&self) -> String {
         let mut text = String::new();
         for run in self.sent.chunk_by(|a, b| a == b) {
             if run.len() > 1 {
@@ -246,7 +246,7 @@ impl Step {
 
 /// What came of it.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub(crate) struct Run {
     pub steps: Vec<Step>,
     /// Pipe in segments at the completing ACK and the window left with in bytes; `None` if the network fell silent before.
     pub exit: Option<(usize, u64)>,
@@ -257,43 +257,43 @@ pub struct Run {
 }
 
 impl Run {
-    pub fn sent(&self) -> String {
+    pub(crate) fn sent(&self) -> String {
         self.steps.iter().map(Step::notation).collect::<Vec<_>>().join(" ")
     }
 
-    pub fn pipes(&self) -> String {
+    pub(crate) fn pipes(&self) -> String {
         self.steps.iter().map(|s| s.pipe.to_string()).collect::<Vec<_>>().join(" ")
     }
 
-    pub fn cwnds(&self, mss: u64) -> String {
+    pub(crate) fn cwnds(&self, mss: u64) -> String {
         self.steps.iter().map(|s| (s.cwnd / mss).to_string()).collect::<Vec<_>>().join(" ")
     }
 
-    pub fn triggers(&self) -> String {
+    pub(crate) fn triggers(&self) -> String {
         self.steps.iter().map(|s| s.trigger.to_string()).collect::<Vec<_>>().join(" ")
     }
 
-    pub fn total(&self) -> usize {
+    pub(crate) fn total(&self) -> usize {
         self.steps.iter().map(|s| s.sent.len()).sum()
     }
 
-    pub fn exit_pipe(&self) -> usize {
+    pub(crate) fn exit_pipe(&self) -> usize {
         self.exit.expect("the episode completes").0
     }
 
     /// The steps of the open episode.
-    pub fn open(&self) -> impl Iterator<Item = &Step> {
+    pub(crate) fn open(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|s| s.open)
     }
 
     /// Most segments sent on one ACK of the episode.
-    pub fn burst(&self) -> usize {
+    pub(crate) fn burst(&self) -> usize {
         self.open().map(|s| s.sent.len()).max().unwrap_or(0)
     }
 }
 
 /// Runs one episode to its end.
-pub fn run(policy: &mut dyn Recovery, scenario: &Scenario) -> Run {
+pub(crate) fn run(policy: &mut dyn Recovery, scenario: &Scenario) -> Run {
     World::new(scenario).run(policy)
 }
 
@@ -445,12 +445,12 @@ impl<'a> World<'a> {
 }
 
 /// The cumulative acknowledgement of a receiver that has `received`.
-pub fn first_missing(received: &BTreeSet<usize>) -> usize {
+pub(crate) fn first_missing(received: &BTreeSet<usize>) -> usize {
     (0..=received.len()).find(|s| !received.contains(s)).expect("n segments cannot fill n + 1 places")
 }
 
 /// The policies that the tables compare, by the tables' names.
-pub fn arm(name: &str) -> Box<dyn Recovery> {
+pub(crate) fn arm(name: &str) -> Box<dyn Recovery> {
     match name {
         "6675" => Box::new(Sack::new(sack::Params::default())),
         "RH" => Box::new(RateHalving::new(rate_halving::Params::default())),
@@ -460,7 +460,7 @@ pub fn arm(name: &str) -> Box<dyn Recovery> {
 }
 
 /// The parameters of a variant of proportional rate reduction.
-pub fn prr_params(name: &str) -> PrrParams {
+pub(crate) fn prr_params(name: &str) -> PrrParams {
     match name {
         "CRB" => PrrParams::rfc6937(Bound::Crb),
         "SSRB" => PrrParams::rfc6937(Bound::Ssrb),
@@ -472,21 +472,21 @@ pub fn prr_params(name: &str) -> PrrParams {
 }
 
 /// All variants of proportional rate reduction.
-pub const PRR: [&str; 5] = ["CRB", "SSRB", "UB", "9937", "Linux"];
+pub(crate) const PRR: [&str; 5] = ["CRB", "SSRB", "UB", "9937", "Linux"];
 
 /// An ACK that delivers `delivered` bytes and leaves `pipe`, nothing else.
-pub fn progress(delivered: u64, pipe: u64, mss: u64) -> Progress {
+pub(crate) fn progress(delivered: u64, pipe: u64, mss: u64) -> Progress {
     Progress { delivered, pipe, mss, ..Progress::default() }
 }
 
 /// `policy` entered with target `target` so that every definition of `F` yields `recover_fs`; all in bytes.
-pub fn opened<P: Recovery>(mut policy: P, target: u64, recover_fs: u64, mss: u64) -> P {
+pub(crate) fn opened<P: Recovery>(mut policy: P, target: u64, recover_fs: u64, mss: u64) -> P {
     policy.enter(&Entry { cause: Cause::Ack, target, flight: recover_fs, sacked: 0, delivered: 0, cwnd: recover_fs, reduced: target, mss });
     policy
 }
 
 /// A variant just after an ACK that delivered `d` and left `pipe`, with `(delivered, out)` in its account, `d` included; mss 1000.
-pub fn at(name: &str, target: u64, recover_fs: u64, account: (u64, u64), d: u64, pipe: u64, safe: bool) -> Prr {
+pub(crate) fn at(name: &str, target: u64, recover_fs: u64, account: (u64, u64), d: u64, pipe: u64, safe: bool) -> Prr {
     let mut prr = opened(Prr::new(prr_params(name)), target, recover_fs, 1_000);
     if account.0 > d {
         prr.on_ack(&progress(account.0 - d, u64::MAX / 2, 1_000));

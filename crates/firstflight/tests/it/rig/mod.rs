@@ -4,13 +4,13 @@
 use firstflight::arm::{Arm, ArmController};
 use firstflight::{Ack, Config, Congestion, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport};
 
-pub const MSS: u64 = 1_000;
-pub const RTT: Nanos = Nanos::from_millis(30);
-pub const START: Time = Time(1_000_000_000);
+pub(crate) const MSS: u64 = 1_000;
+pub(crate) const RTT: Nanos = Nanos::from_millis(30);
+pub(crate) const START: Time = Time(1_000_000_000);
 
 /// A connection that has sent nothing yet. Amounts are bytes; the positions of QUIC advance by one per [`MSS`] bytes.
 #[derive(Clone)]
-pub struct Rig {
+pub(crate) struct Rig {
     pub c: ArmController,
     transport: Transport,
     pub now: Time,
@@ -20,28 +20,28 @@ pub struct Rig {
     pub rtt: Nanos,
 }
 
-pub fn config(transport: Transport, iw: u64) -> Config {
+pub(crate) fn config(transport: Transport, iw: u64) -> Config {
     let base = if transport == Transport::Quic { Config::quic(MSS) } else { Config { paced: true, ..Config::tcp(MSS) } };
     Config { initial_window: iw, ..base }
 }
 
 impl Rig {
     /// An arm over a transport with an initial window of `iw` bytes.
-    pub fn new(arm: &str, transport: Transport, iw: u64) -> Rig {
+    pub(crate) fn new(arm: &str, transport: Transport, iw: u64) -> Rig {
         Rig::with(arm, config(transport, iw))
     }
 
-    pub fn with(arm: &str, config: Config) -> Rig {
+    pub(crate) fn with(arm: &str, config: Config) -> Rig {
         let arm = Arm::parse(arm).unwrap_or_else(|error| panic!("`{arm}` should be an arm: {error}"));
         let c = arm.controller(config, 100 * MSS, START, Seq(0));
         Rig { c, transport: config.transport, now: START, acked: 0, sent: 0, rtt: RTT }
     }
 
-    pub fn quic(arm: &str, iw: u64) -> Rig {
+    pub(crate) fn quic(arm: &str, iw: u64) -> Rig {
         Rig::new(arm, Transport::Quic, iw)
     }
 
-    pub fn tcp(arm: &str, iw: u64) -> Rig {
+    pub(crate) fn tcp(arm: &str, iw: u64) -> Rig {
         Rig::new(arm, Transport::Tcp, iw)
     }
 
@@ -49,19 +49,19 @@ impl Rig {
         Seq(if self.transport == Transport::Quic { bytes / MSS } else { bytes })
     }
 
-    pub fn nxt(&self) -> Seq {
+    pub(crate) fn nxt(&self) -> Seq {
         self.seq(self.sent)
     }
 
-    pub fn inflight(&self) -> u64 {
+    pub(crate) fn inflight(&self) -> u64 {
         self.sent - self.acked
     }
 
-    pub fn wait(&mut self, ms: u64) {
+    pub(crate) fn wait(&mut self, ms: u64) {
         self.now += Nanos::from_millis(ms);
     }
 
-    pub fn ready(&self) -> Ready {
+    pub(crate) fn ready(&self) -> Ready {
         Ready {
             now: self.now,
             nxt: self.nxt(),
@@ -74,7 +74,7 @@ impl Rig {
     }
 
     /// Sends `bytes` more, whatever the controller says.
-    pub fn send(&mut self, bytes: u64) {
+    pub(crate) fn send(&mut self, bytes: u64) {
         self.c.before_send(&self.ready());
         self.sent += bytes;
         let sent = Sent { now: self.now, bytes, nxt: self.nxt(), inflight: self.inflight(), srtt: Some(self.rtt) };
@@ -82,13 +82,13 @@ impl Rig {
     }
 
     /// Sends until the window is full.
-    pub fn fill(&mut self) {
+    pub(crate) fn fill(&mut self) {
         self.c.before_send(&self.ready());
         self.send(self.c.cwnd().saturating_sub(self.inflight()) / MSS * MSS);
     }
 
     /// The record of an ACK of the next `bytes`, all of it in flight and wanted, the window the limit. Not delivered yet.
-    pub fn record(&self, bytes: u64) -> Ack {
+    pub(crate) fn record(&self, bytes: u64) -> Ack {
         let una = self.acked + bytes;
         let fresh = self.c.recovery_mark().map_or(bytes, |mark| {
             let mark = if self.transport == Transport::Quic { mark.0 * MSS } else { mark.0 };
@@ -116,36 +116,36 @@ impl Rig {
         }
     }
 
-    pub fn deliver(&mut self, ack: &Ack) {
+    pub(crate) fn deliver(&mut self, ack: &Ack) {
         self.acked += ack.acked;
         self.c.on_ack(ack);
     }
 
     /// An ACK of the next `bytes`.
-    pub fn ack(&mut self, bytes: u64) {
+    pub(crate) fn ack(&mut self, bytes: u64) {
         let ack = self.record(bytes);
         self.deliver(&ack);
     }
 
     /// An ACK of the next `bytes` that shows `lost` bytes sent just before them to be lost.
-    pub fn loss(&mut self, bytes: u64, lost: u64) {
+    pub(crate) fn loss(&mut self, bytes: u64, lost: u64) {
         let ack = Ack { lost, tx_lost: Some(self.seq(self.acked).0), inflight: self.inflight() - bytes - lost, ..self.record(bytes) };
         self.deliver(&ack);
         // Lost bytes are out of flight; for the positions it is as if they had been sent again at the end.
     }
 
     /// An ACK of the next `bytes` with marks.
-    pub fn marked(&mut self, bytes: u64) {
+    pub(crate) fn marked(&mut self, bytes: u64) {
         let ack = Ack { ce: true, ..self.record(bytes) };
         self.deliver(&ack);
     }
 
-    pub fn timeout(&mut self, timeout: Timeout) {
+    pub(crate) fn timeout(&mut self, timeout: Timeout) {
         self.c.on_congestion(&Congestion { now: self.now, timeout, nxt: self.nxt(), inflight_before: self.inflight() });
     }
 
     /// Round trips of slow start until the window is `cwnd`, or a little more if it grows threefold; everything sent, nothing acknowledged of the last window.
-    pub fn grow_to(&mut self, cwnd: u64) {
+    pub(crate) fn grow_to(&mut self, cwnd: u64) {
         while self.c.cwnd() < cwnd {
             self.fill();
             self.wait(30);
@@ -156,7 +156,7 @@ impl Rig {
     }
 
     /// Acknowledges what is needed to end the open episode, in one ACK of its last byte or packet beyond the mark.
-    pub fn complete(&mut self) {
+    pub(crate) fn complete(&mut self) {
         let mark = self.c.recovery_mark().expect("an episode was opened");
         let to = if self.transport == Transport::Quic { (mark.0 + 1) * MSS } else { mark.0 };
         if to > self.sent {
@@ -172,7 +172,7 @@ impl Rig {
     }
 
     /// As [`Rig::complete`] when all that was sent before the mark is accounted for: the next packet sent is acknowledged.
-    pub fn complete_after_losses(&mut self) {
+    pub(crate) fn complete_after_losses(&mut self) {
         self.acked = self.sent;
         self.send(MSS);
         self.ack(MSS);
@@ -180,7 +180,7 @@ impl Rig {
         self.fill();
     }
 
-    pub fn signal(&self, name: &str) -> Option<u64> {
+    pub(crate) fn signal(&self, name: &str) -> Option<u64> {
         let mut found = None;
         self.c.signals(&mut |signal, value| {
             if signal == name {
@@ -190,7 +190,7 @@ impl Rig {
         found
     }
 
-    pub fn assert_phase(&self, phase: Phase, why: &str) {
+    pub(crate) fn assert_phase(&self, phase: Phase, why: &str) {
         assert_eq!(self.c.phase(), phase, "{why}");
     }
 }
