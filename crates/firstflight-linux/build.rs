@@ -16,11 +16,19 @@ fn bpf() {
     println!("cargo::rerun-if-changed=bpf");
     // The table of the arms is C and a macro call at once.
     let table = std::fs::read_to_string("bpf/arms.def").expect("it is beside this file");
-    std::fs::write(out.join("arms.rs"), format!("arms! {{\n{table}\n}}\n")).expect("cargo's directory can be written");
+    std::fs::write(out.join("arms.rs"), format!("arms! {{\n{table}\n}}\n"))
+        .expect("cargo's directory can be written");
     for object in ["firstflight", "hystart_trace"] {
         libbpf_cargo::SkeletonBuilder::new()
             .source(format!("bpf/{object}.bpf.c"))
-            .clang_args(["-mcpu=v3", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-unused-parameter", "-Wno-sign-compare"])
+            .clang_args([
+                "-mcpu=v3",
+                "-Wall",
+                "-Wextra",
+                "-Wno-unused-function",
+                "-Wno-unused-parameter",
+                "-Wno-sign-compare",
+            ])
             .obj(out.join(format!("{object}.bpf.o")))
             .build()
             .expect("the feature `bpf` needs clang, libelf-dev and zlib1g-dev");

@@ -8,7 +8,10 @@ use firstflight_replay::{Extent, Fault};
 use std::io::{Cursor, Read};
 
 /// Reads bytes as a file.
-pub(super) fn check(bytes: &[u8], read: impl FnOnce(&str, Box<dyn Read>, &mut Replay) -> Result<Extent, Fault>) {
+pub(super) fn check(
+    bytes: &[u8],
+    read: impl FnOnce(&str, Box<dyn Read>, &mut Replay) -> Result<Extent, Fault>,
+) {
     follow(Box::new(Cursor::new(bytes.to_vec())), read);
 }
 
@@ -16,12 +19,20 @@ pub(super) fn check(bytes: &[u8], read: impl FnOnce(&str, Box<dyn Read>, &mut Re
 const DRAWN: u64 = 16;
 
 /// Reads, and looks at what comes out.
-pub(super) fn follow(bytes: Box<dyn Read>, read: impl FnOnce(&str, Box<dyn Read>, &mut Replay) -> Result<Extent, Fault>) {
+pub(super) fn follow(
+    bytes: Box<dyn Read>,
+    read: impl FnOnce(&str, Box<dyn Read>, &mut Replay) -> Result<Extent, Fault>,
+) {
     let arms = ["slowstart", "hystart++", "best-published"];
-    let arms = arms.iter().map(|name| Named { label: (*name).into(), arm: Arm::parse(name).expect("an arm") }).collect();
+    let arms = arms
+        .iter()
+        .map(|name| Named { label: (*name).into(), arm: Arm::parse(name).expect("an arm") })
+        .collect();
     let mut replay = Replay::new(Settings { arms, paced: None, iw: None, lines: 2 });
     match read("file", bytes, &mut replay) {
-        Ok(extent) => assert!(extent.connections > 0, "a file that is not refused holds a connection"),
+        Ok(extent) => {
+            assert!(extent.connections > 0, "a file that is not refused holds a connection")
+        }
         Err(fault) => assert!(!fault.to_string().contains('\n'), "a refusal is one line: {fault}"),
     }
     let results = Results::new(&replay, Vec::new());
@@ -32,7 +43,11 @@ pub(super) fn follow(bytes: Box<dyn Read>, read: impl FnOnce(&str, Box<dyn Read>
         }
     }
     let _ = firstflight_replay::population::to_toml(
-        &replay.done.iter().filter_map(firstflight_replay::population::Entry::of).collect::<Vec<_>>(),
+        &replay
+            .done
+            .iter()
+            .filter_map(firstflight_replay::population::Entry::of)
+            .collect::<Vec<_>>(),
         "",
     );
     if replay.done.first().is_some_and(|followed| followed.sent % DRAWN == 0) {

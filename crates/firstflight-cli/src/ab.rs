@@ -9,7 +9,10 @@ use clap::{Args, Subcommand};
 use firstflight::Nanos;
 use firstflight_lab::ab::rows::{Row, write_csv};
 use firstflight_lab::ab::sensitivity::Sensitivity;
-use firstflight_lab::ab::{Analysis, Clock, Experiment, MOST_FLOWS, MOST_SECONDS, Run, Tallies, Test, Watch, run as files, shard};
+use firstflight_lab::ab::{
+    Analysis, Clock, Experiment, MOST_FLOWS, MOST_SECONDS, Run, Tallies, Test, Watch, run as files,
+    shard,
+};
 use firstflight_lab::{Bad, Population, parse_arms};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -148,7 +151,11 @@ fn test(options: &TestOptions) -> Result<Done, Bad> {
     cluster::check(options)?;
     let mut arms = parse_arms(&options.baseline)?;
     if arms.len() != 1 {
-        return Err(Bad(format!("--baseline {}: {} arms; allowed: one", options.baseline, arms.len())));
+        return Err(Bad(format!(
+            "--baseline {}: {} arms; allowed: one",
+            options.baseline,
+            arms.len()
+        )));
     }
     arms.extend(parse_arms(&options.arms)?);
     let population = Population::parse(&options.population)?;
@@ -167,7 +174,9 @@ fn test(options: &TestOptions) -> Result<Done, Bad> {
     };
     test.check()?;
     if options.shard.is_some() && options.save.is_none() && options.resume.is_none() {
-        return Err(Bad("--shard: needs --save FILE or --resume FOLDER, or nothing of it is left".into()));
+        return Err(Bad(
+            "--shard: needs --save FILE or --resume FOLDER, or nothing of it is left".into()
+        ));
     }
     if let Some(folder) = &options.resume {
         prepare(folder)?;
@@ -210,9 +219,15 @@ fn prepare(folder: &Path) -> Result<(), Bad> {
     fs::create_dir(folder).map_err(|error| Bad(format!("{}: {error}", folder.display())))
 }
 
-fn finish(outputs: &Outputs, experiment: &Experiment, tallies: &Tallies, part_wanted: bool) -> Result<Done, Bad> {
+fn finish(
+    outputs: &Outputs,
+    experiment: &Experiment,
+    tallies: &Tallies,
+    part_wanted: bool,
+) -> Result<Done, Bad> {
     // The population is read back from the result itself: a shard needs no file but its own.
-    let population = Population::from_toml("population of the test", &experiment.population_toml, None);
+    let population =
+        Population::from_toml("population of the test", &experiment.population_toml, None);
     let warnings = population.map(|population| population.warnings()).unwrap_or_default();
     let analysis = Analysis::new(experiment, tallies, &warnings);
     outputs.give(&analysis)?;
@@ -258,7 +273,11 @@ fn shard_files(path: &Path) -> Result<Vec<PathBuf>, Bad> {
         }
     }
     files.sort();
-    if files.is_empty() { Err(Bad(format!("{}: holds no shard", path.display()))) } else { Ok(files) }
+    if files.is_empty() {
+        Err(Bad(format!("{}: holds no shard", path.display())))
+    } else {
+        Ok(files)
+    }
 }
 
 /// Where rows go.
@@ -279,12 +298,24 @@ impl Sink {
                 "--out {}: this build writes no Parquet (`--features parquet` does); allowed: a .csv file",
                 file.display()
             ))),
-            _ => Err(Bad(format!("--out {}: unknown kind of file; allowed: .csv or .parquet", file.display()))),
+            _ => Err(Bad(format!(
+                "--out {}: unknown kind of file; allowed: .csv or .parquet",
+                file.display()
+            ))),
         }
     }
 
-    #[cfg_attr(not(feature = "parquet"), expect(unused_variables, reason = "a CSV file has no place to say which shard it is"))]
-    fn write(&mut self, test: &Test, shard: Option<(u64, u64)>, rows: &[Row], first: bool) -> Result<(), Bad> {
+    #[cfg_attr(
+        not(feature = "parquet"),
+        expect(unused_variables, reason = "a CSV file has no place to say which shard it is")
+    )]
+    fn write(
+        &mut self,
+        test: &Test,
+        shard: Option<(u64, u64)>,
+        rows: &[Row],
+        first: bool,
+    ) -> Result<(), Bad> {
         match self {
             Sink::Csv(file) => file.more(|out| write_csv(test, rows, first, out)),
             #[cfg(feature = "parquet")]
@@ -314,7 +345,9 @@ impl ParquetSink {
     fn write(&mut self, test: &Test, shard: Option<(u64, u64)>, rows: &[Row]) -> Result<(), Bad> {
         let Some(row) = rows.first() else { return Ok(()) };
         *self = match std::mem::replace(self, ParquetSink::Broken) {
-            ParquetSink::Empty(file) => ParquetSink::Begun(Box::new(firstflight_lab::ab::parquet::Rows::new(test, row, shard, file)?)),
+            ParquetSink::Empty(file) => ParquetSink::Begun(Box::new(
+                firstflight_lab::ab::parquet::Rows::new(test, row, shard, file)?,
+            )),
             begun => begun,
         };
         match self {
@@ -332,7 +365,11 @@ impl ParquetSink {
 }
 
 /// Runs the test with a progress bar once it has taken a second; Ctrl-C ends it with what is done so far, a second one at once.
-fn run_with_progress(test: &Test, options: &TestOptions, mut sink: Option<Sink>) -> Result<Tallies, Bad> {
+fn run_with_progress(
+    test: &Test,
+    options: &TestOptions,
+    mut sink: Option<Sink>,
+) -> Result<Tallies, Bad> {
     static STOP: AtomicBool = AtomicBool::new(false);
     let handler = || {
         if STOP.swap(true, Ordering::Relaxed) {
@@ -353,7 +390,11 @@ fn run_with_progress(test: &Test, options: &TestOptions, mut sink: Option<Sink>)
     let with_rows = options.out.is_some();
     let run = Run { shard: options.shard, resume: options.resume.clone() };
     let result = on_threads(options.threads, || {
-        let mut watch = Watch { tick: &tick, stop: &STOP, rows: if with_rows { Some(&mut keep) } else { None } };
+        let mut watch = Watch {
+            tick: &tick,
+            stop: &STOP,
+            rows: if with_rows { Some(&mut keep) } else { None },
+        };
         test.run(&run, &mut watch)
     });
     drop(progress);
@@ -382,7 +423,8 @@ fn as_text(analysis: &Analysis) -> String {
     } else {
         format!(" {CAUTION}incomplete: {} of {}{CAUTION:#}", analysis.flows, experiment.flows)
     };
-    let lines = |lines: &[String]| lines.iter().fold(String::new(), |text, line| text + "  " + line + "\n");
+    let lines =
+        |lines: &[String]| lines.iter().fold(String::new(), |text, line| text + "  " + line + "\n");
     format!(
         "{TITLE}{}: {} connections{TITLE:#}{state}\n\
          {QUIET}baseline {}; initial window {} packets, seed {}; every arm met the same paths and objects{QUIET:#}\n\

@@ -114,13 +114,18 @@ pub(crate) fn asked(options: &Options) -> Result<Asked, Bad> {
         seed: options.seed,
         repeat: options.repeat,
     };
-    if options.sharing.are_given() { options.sharing.plan(plan).map(Asked::Together) } else { Ok(Asked::Alone(plan)) }
+    if options.sharing.are_given() {
+        options.sharing.plan(plan).map(Asked::Together)
+    } else {
+        Ok(Asked::Alone(plan))
+    }
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     let to_stdout = to_stdout(options.json.as_ref());
     let asked = asked(options)?;
-    let trace = options.trace.as_deref().filter(|trace| !trace.is_dir() && trace.extension().is_some());
+    let trace =
+        options.trace.as_deref().filter(|trace| !trace.is_dir() && trace.extension().is_some());
     check_outputs(options.json.as_ref(), options.report.as_ref(), &[("--trace", trace)])?;
     let plan = match asked {
         Asked::Alone(plan) => plan,
@@ -128,7 +133,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     };
     let outputs = Outputs::check(options.trace.as_deref(), options.qlog.as_deref(), &plan)?;
     let keep = if options.report.is_some() { Keep::Events } else { Keep::Rows };
-    let comparison = on_threads(options.threads, || run_with_progress(&plan, keep, Some(&outputs)))?;
+    let comparison =
+        on_threads(options.threads, || run_with_progress(&plan, keep, Some(&outputs)))?;
     outputs.finish()?;
     write_files(options, &comparison, to_stdout)?;
     if to_stdout {
@@ -144,10 +150,15 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
 
 /// Several flows at a time.
 fn run_together(options: &Options, plan: &SharingPlan, to_stdout: bool) -> Result<Done, Bad> {
-    for (given, name) in [(options.report.is_some(), "--report"), (options.trace.is_some(), "--trace"), (options.qlog.is_some(), "--qlog")]
-    {
+    for (given, name) in [
+        (options.report.is_some(), "--report"),
+        (options.trace.is_some(), "--trace"),
+        (options.qlog.is_some(), "--qlog"),
+    ] {
         if given {
-            return Err(Bad(format!("{name}: shows one flow alone; leave out --flows, --apart, --cross and --app")));
+            return Err(Bad(format!(
+                "{name}: shows one flow alone; leave out --flows, --apart, --cross and --app"
+            )));
         }
     }
     let shared = on_threads(options.threads, || plan.run())?;
@@ -164,8 +175,12 @@ fn run_together(options: &Options, plan: &SharingPlan, to_stdout: bool) -> Resul
 
 /// What `--on` takes, with a line for help on each.
 pub(crate) fn testbeds() -> impl TypedValueParser<Value = &'static dyn Testbed> {
-    let values = BUILT_IN.iter().map(|testbed| PossibleValue::new(testbed.info().name).help(testbed.info().summary));
-    let by_name = |name: String| BUILT_IN.into_iter().find(|testbed| testbed.info().name == name).ok_or("no such testbed");
+    let values = BUILT_IN
+        .iter()
+        .map(|testbed| PossibleValue::new(testbed.info().name).help(testbed.info().summary));
+    let by_name = |name: String| {
+        BUILT_IN.into_iter().find(|testbed| testbed.info().name == name).ok_or("no such testbed")
+    };
     PossibleValuesParser::new(values).try_map(by_name)
 }
 
@@ -183,16 +198,29 @@ fn testbed(named: &'static dyn Testbed, real: bool) -> Result<&'static dyn Testb
 ///
 /// # Errors
 /// Those of the run.
-pub(crate) fn run_with_progress(plan: &Plan, keep: Keep, outputs: Option<&Outputs<'_>>) -> Result<Comparison, Bad> {
+pub(crate) fn run_with_progress(
+    plan: &Plan,
+    keep: Keep,
+    outputs: Option<&Outputs<'_>>,
+) -> Result<Comparison, Bad> {
     let total = plan.arms.len() as u64 * u64::from(plan.repeat);
-    let progress = Progress::begin("{bar:40} {pos}/{len} trials, {per_sec}, {eta} left", Unit::Count("trials"), Some(total));
+    let progress = Progress::begin(
+        "{bar:40} {pos}/{len} trials, {per_sec}, {eta} left",
+        Unit::Count("trials"),
+        Some(total),
+    );
     let outputs = outputs.filter(|outputs| outputs.any());
-    let take = |arm, round, trace| outputs.map_or(Ok(()), |outputs| outputs.take(arm, round, trace));
+    let take =
+        |arm, round, trace| outputs.map_or(Ok(()), |outputs| outputs.take(arm, round, trace));
     let takes = outputs.map(|outputs| Takes { repeats: outputs.repeats(), take: &take });
     plan.run_traced(keep, takes.as_ref(), &|| progress.inc(1))
 }
 
-fn write_files(options: &Options, comparison: &Comparison, json_to_stdout: bool) -> Result<(), Bad> {
+fn write_files(
+    options: &Options,
+    comparison: &Comparison,
+    json_to_stdout: bool,
+) -> Result<(), Bad> {
     if let Some(file) = &options.report {
         let page = comparison.report(&command_line()).to_html();
         write_whole(file, |out| out.write_all(page.as_bytes()))?;
@@ -206,10 +234,16 @@ fn write_files(options: &Options, comparison: &Comparison, json_to_stdout: bool)
 /// The table with what it is about.
 pub(crate) fn as_text(comparison: &Comparison) -> String {
     let plan = comparison.plan.resolved();
-    let queue = plan.queue_bytes.map_or("unlimited queue".into(), |bytes| format!("queue {}", figure(bytes as f64, "bytes")));
+    let queue = plan.queue_bytes.map_or("unlimited queue".into(), |bytes| {
+        format!("queue {}", figure(bytes as f64, "bytes"))
+    });
     let name = plan.path_name.filter(|name| *name != plan.path);
     let title = name.map_or_else(|| plan.path.clone(), |name| format!("{name}: {}", plan.path));
-    let repeats = if plan.repeat > 1 { format!(", median of {} trials (smallest..largest)", plan.repeat) } else { String::new() };
+    let repeats = if plan.repeat > 1 {
+        format!(", median of {} trials (smallest..largest)", plan.repeat)
+    } else {
+        String::new()
+    };
     format!(
         "{TITLE}{title}{TITLE:#}\n\
          {QUIET}{} at {} Mbit/s, RTT {} ms, {queue}, BDP {}; initial window {} packets, seed {}{repeats}{QUIET:#}\n\

@@ -43,8 +43,16 @@ impl Exits {
             }
             Format::Sqlog => {
                 let mut out = Growing::open(file)?;
-                let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64() * 1e3);
-                out.more(|out| qlog::begin_many(&format!("exits of {arm} in the running kernel"), since_1970, out))?;
+                let since_1970 = SystemTime::now()
+                    .duration_since(UNIX_EPOCH)
+                    .map_or(0.0, |time| time.as_secs_f64() * 1e3);
+                out.more(|out| {
+                    qlog::begin_many(
+                        &format!("exits of {arm} in the running kernel"),
+                        since_1970,
+                        out,
+                    )
+                })?;
                 Sink::Sqlog(out)
             }
             Format::Qlog | Format::Parquet => Sink::Later(file.to_owned(), format, Vec::new()),
@@ -79,7 +87,9 @@ impl Exits {
     pub(crate) fn finish(self) -> Result<(), Bad> {
         match self.sink {
             Sink::Csv(out) | Sink::Sqlog(out) => out.finish(),
-            Sink::Later(file, format, all) => write_traces(&file, format, &all.iter().collect::<Vec<_>>()),
+            Sink::Later(file, format, all) => {
+                write_traces(&file, format, &all.iter().collect::<Vec<_>>())
+            }
         }
     }
 }

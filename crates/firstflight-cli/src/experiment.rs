@@ -4,7 +4,9 @@
 //! the same and refuse the same. `path` and `bytes` may be lists; then every path meets every size.
 
 use crate::compare::{self, Asked, testbeds};
-use crate::files::{check_folder_of_ours, check_outputs, make_folder, tame, to_stdout, write_whole};
+use crate::files::{
+    check_folder_of_ours, check_outputs, make_folder, tame, to_stdout, write_whole,
+};
 use crate::run::{command_line, on_threads, quoted, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
 use crate::{Done, Failed, ab, refusal, sharing};
@@ -70,8 +72,17 @@ const ARM_LISTS: [&str; 2] = ["arms", "cross"];
 
 /// The keys of an experiment: the options of the command that it stands for, so that a new one is a key without another word.
 fn keys(command: &Command) -> Vec<&str> {
-    let file = |option: &Arg| option.get_value_names().is_some_and(|names| names.iter().any(|name| name == "FILE" || name == "FOLDER"));
-    command.get_arguments().filter(|option| !file(option)).filter_map(Arg::get_long).filter(|name| !HOW.contains(name)).collect()
+    let file = |option: &Arg| {
+        option
+            .get_value_names()
+            .is_some_and(|names| names.iter().any(|name| name == "FILE" || name == "FOLDER"))
+    };
+    command
+        .get_arguments()
+        .filter(|option| !file(option))
+        .filter_map(Arg::get_long)
+        .filter(|name| !HOW.contains(name))
+        .collect()
 }
 
 /// One key with its value or values.
@@ -96,17 +107,26 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     if let Some(on) = options.on {
         file.entries.retain(|entry| entry.key != "on" && entry.key != "real");
         file.entries.push(Entry { key: "on".into(), line: 0, values: vec![on.info().name.into()] });
-        file.entries.push(Entry { key: "real".into(), line: 0, values: vec![options.real.to_string()] });
+        file.entries.push(Entry {
+            key: "real".into(),
+            line: 0,
+            values: vec![options.real.to_string()],
+        });
     }
     let cells = file.cells()?;
     if options.dry_run {
-        return say(&cells.iter().map(|cell| command("compare", &cell.words)).collect::<String>()).map(|()| Done::Well);
+        return say(&cells.iter().map(|cell| command("compare", &cell.words)).collect::<String>())
+            .map(|()| Done::Well);
     }
     let to_stdout = to_stdout(options.json.as_ref());
     check_places(options, &cells)?;
-    let answers =
-        on_threads(options.threads, || cells.iter().map(|cell| cell.run(options.report.is_some())).collect::<Result<Vec<Answer>, Bad>>())
-            .map_err(|bad| file.at(&bad))?;
+    let answers = on_threads(options.threads, || {
+        cells
+            .iter()
+            .map(|cell| cell.run(options.report.is_some()))
+            .collect::<Result<Vec<Answer>, Bad>>()
+    })
+    .map_err(|bad| file.at(&bad))?;
     if let Some(report) = &options.report {
         write_reports(report, &cells, &answers)?;
     }
@@ -130,10 +150,18 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
 
 impl File {
     fn read(name: &Path) -> Result<File, Bad> {
-        let text = input::read_text(name, MOST_TEXT).map_err(|error| Failed::from(error).at(name))?;
-        let line = |offset: usize| text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1;
-        let table = DeTable::parse(&text)
-            .map_err(|error| Bad(format!("{}:{}: {}", name.display(), line(error.span().map_or(0, |span| span.start)), error.message())))?;
+        let text =
+            input::read_text(name, MOST_TEXT).map_err(|error| Failed::from(error).at(name))?;
+        let line =
+            |offset: usize| text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1;
+        let table = DeTable::parse(&text).map_err(|error| {
+            Bad(format!(
+                "{}:{}: {}",
+                name.display(),
+                line(error.span().map_or(0, |span| span.start)),
+                error.message()
+            ))
+        })?;
         let mut entries = Vec::new();
         for (key, value) in table.get_ref() {
             let line = line(key.span().start);
@@ -146,7 +174,9 @@ impl File {
             };
             let values = match value.get_ref() {
                 DeValue::Array(list) => {
-                    let texts = list.iter().map(|value| text_of(value.get_ref()).ok_or_else(|| wrong(value.get_ref().type_str())));
+                    let texts = list.iter().map(|value| {
+                        text_of(value.get_ref()).ok_or_else(|| wrong(value.get_ref().type_str()))
+                    });
                     texts.collect::<Result<Vec<String>, Bad>>()?
                 }
                 value => vec![text_of(value).ok_or_else(|| wrong(value.type_str()))?],
@@ -160,18 +190,28 @@ impl File {
 
     /// Every key is known, and only those are lists that may be.
     fn check(&self) -> Result<(), Bad> {
-        let command = if self.entry("population").is_some() { TypedTest::command() } else { Typed::command() };
+        let command = if self.entry("population").is_some() {
+            TypedTest::command()
+        } else {
+            Typed::command()
+        };
         let known = keys(&command);
         for Entry { key, line, values } in &self.entries {
             let place = format!("{}:{line}: {key}", self.name.display());
             if key != TITLE_KEY && !known.contains(&key.as_str()) {
-                let meant = nearest(key, known.iter().copied()).map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"));
+                let meant = nearest(key, known.iter().copied())
+                    .map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"));
                 let known = known.join(", ");
-                return Err(Bad(format!("{place}: unknown key{meant}; allowed: {TITLE_KEY}, {known}")));
+                return Err(Bad(format!(
+                    "{place}: unknown key{meant}; allowed: {TITLE_KEY}, {known}"
+                )));
             }
             let may_be_a_list = ARM_LISTS.contains(&key.as_str()) || GRID.contains(&key.as_str());
             if values.is_empty() || values.len() > 1 && !may_be_a_list {
-                return Err(Bad(format!("{place}: a list of {}; allowed: one value", values.len())));
+                return Err(Bad(format!(
+                    "{place}: a list of {}; allowed: one value",
+                    values.len()
+                )));
             }
         }
         Ok(())
@@ -204,7 +244,9 @@ impl File {
             _ => false,
         };
         match self.name.parent() {
-            Some(folder) if is_file && !Path::new(value).is_absolute() => folder.join(value).to_string_lossy().into_owned(),
+            Some(folder) if is_file && !Path::new(value).is_absolute() => {
+                folder.join(value).to_string_lossy().into_owned()
+            }
             _ => value.to_owned(),
         }
     }
@@ -219,9 +261,13 @@ impl File {
                 None if key == "real" => match entry.values[0].as_str() {
                     "true" => words.push("--real".into()),
                     "false" => {}
-                    other => return Err(self.at(&Bad(format!("--real {other}: allowed: true or false")))),
+                    other => {
+                        return Err(self.at(&Bad(format!("--real {other}: allowed: true or false"))));
+                    }
                 },
-                None => words.push(format!("--{key}={}", self.beside(key, &entry.values.join(",")))),
+                None => {
+                    words.push(format!("--{key}={}", self.beside(key, &entry.values.join(","))))
+                }
             }
         }
         Ok(words)
@@ -229,14 +275,19 @@ impl File {
 
     /// Every path with every size.
     fn cells(&self) -> Result<Vec<Cell>, Bad> {
-        let values = |key| self.entry(key).map_or(vec![None], |entry| entry.values.iter().map(Some).collect());
+        let values = |key| {
+            self.entry(key).map_or(vec![None], |entry| entry.values.iter().map(Some).collect())
+        };
         let mut cells = Vec::new();
         for path in values("path") {
             for bytes in values("bytes") {
-                let chosen: Vec<(&str, &str)> =
-                    [("path", path), ("bytes", bytes)].into_iter().filter_map(|(key, value)| Some((key, value?.as_str()))).collect();
+                let chosen: Vec<(&str, &str)> = [("path", path), ("bytes", bytes)]
+                    .into_iter()
+                    .filter_map(|(key, value)| Some((key, value?.as_str())))
+                    .collect();
                 let words = self.words(&chosen)?;
-                let typed = Typed::try_parse_from(&words).map_err(|error| self.at(&Bad(refusal::line(&error))))?;
+                let typed = Typed::try_parse_from(&words)
+                    .map_err(|error| self.at(&Bad(refusal::line(&error))))?;
                 let asked = compare::asked(&typed.options).map_err(|bad| self.at(&bad))?;
                 cells.push(Cell { asked, words });
             }
@@ -247,7 +298,10 @@ impl File {
     /// Runs the test on a population: `ab` does, with everything that it writes.
     fn test(&self, options: &Options) -> Result<Done, Bad> {
         if options.on.is_some_and(|on| on.info().name != "sim") {
-            return Err(Bad("--on: a population is met in the simulator; choose paths for the other testbeds".into()));
+            return Err(Bad(
+                "--on: a population is met in the simulator; choose paths for the other testbeds"
+                    .into(),
+            ));
         }
         let mut words = self.words(&[])?;
         if options.dry_run {
@@ -257,7 +311,8 @@ impl File {
         for (option, file) in [("json", &options.json), ("report", &options.report)] {
             words.extend(file.as_ref().map(|file| format!("--{option}={}", file.display())));
         }
-        let typed = TypedTest::try_parse_from(&words).map_err(|error| self.at(&Bad(refusal::line(&error))))?;
+        let typed = TypedTest::try_parse_from(&words)
+            .map_err(|error| self.at(&Bad(refusal::line(&error))))?;
         if let Some(title) = self.title().filter(|_| !to_stdout(options.json.as_ref())) {
             say(&format!("{TITLE}{title}{TITLE:#}\n\n"))?;
         }
@@ -276,7 +331,9 @@ fn text_of(value: &DeValue<'_>) -> Option<String> {
 }
 
 fn has_extension(name: &str, extensions: &[&str]) -> bool {
-    Path::new(name).extension().is_some_and(|extension| extensions.iter().any(|known| extension == *known))
+    Path::new(name)
+        .extension()
+        .is_some_and(|extension| extensions.iter().any(|known| extension == *known))
 }
 
 /// A line that can be typed.
@@ -293,7 +350,12 @@ struct Cell {
 impl Cell {
     fn run(&self, events: bool) -> Result<Answer, Bad> {
         match &self.asked {
-            Asked::Alone(plan) => compare::run_with_progress(plan, if events { Keep::Events } else { Keep::Rows }, None).map(Answer::Alone),
+            Asked::Alone(plan) => compare::run_with_progress(
+                plan,
+                if events { Keep::Events } else { Keep::Rows },
+                None,
+            )
+            .map(Answer::Alone),
             Asked::Together(plan) => plan.run().map(Answer::Together),
         }
     }
@@ -355,7 +417,9 @@ fn check_places(options: &Options, cells: &[Cell]) -> Result<(), Bad> {
     check_outputs(options.json.as_ref(), page, &[])?;
     let Some(report) = &options.report else { return Ok(()) };
     if cells.iter().any(|cell| matches!(cell.asked, Asked::Together(_))) {
-        return Err(Bad("--report: shows one flow alone; leave out flows, apart, cross and app".into()));
+        return Err(Bad(
+            "--report: shows one flow alone; leave out flows, apart, cross and app".into()
+        ));
     }
     if page.is_some() {
         return Ok(());
@@ -364,13 +428,20 @@ fn check_places(options: &Options, cells: &[Cell]) -> Result<(), Bad> {
         return check_folder_of_ours(report).and_then(|()| make_folder(report));
     }
     let pages = cells.len();
-    Err(Bad(format!("--report {}: {pages} paths and sizes make {pages} pages; name a folder that exists", report.display())))
+    Err(Bad(format!(
+        "--report {}: {pages} paths and sizes make {pages} pages; name a folder that exists",
+        report.display()
+    )))
 }
 
 fn write_reports(report: &Path, cells: &[Cell], answers: &[Answer]) -> Result<(), Bad> {
     for (number, (cell, answer)) in cells.iter().zip(answers).enumerate() {
         let Answer::Alone(comparison) = answer else { continue };
-        let file = if cells.len() == 1 { report.to_owned() } else { report.join(format!("{:02}-{}.html", number + 1, tame(&cell.name()))) };
+        let file = if cells.len() == 1 {
+            report.to_owned()
+        } else {
+            report.join(format!("{:02}-{}.html", number + 1, tame(&cell.name())))
+        };
         let page = comparison.report(&command_line()).to_html();
         write_whole(&file, |out| out.write_all(page.as_bytes()))?;
     }
@@ -380,7 +451,8 @@ fn write_reports(report: &Path, cells: &[Cell], answers: &[Answer]) -> Result<()
 /// One object: the title, and of each path and size the object that `compare --json` gives.
 fn json(title: Option<&str>, answers: &[Answer]) -> String {
     let title = serde_json::Value::from(title);
-    let comparisons: Vec<String> = answers.iter().map(|answer| answer.json().trim_end().replace('\n', "\n    ")).collect();
+    let comparisons: Vec<String> =
+        answers.iter().map(|answer| answer.json().trim_end().replace('\n', "\n    ")).collect();
     format!(
         "{{\n  \"firstflight\": \"{}\",\n  \"title\": {title},\n  \"comparisons\": [\n    {}\n  ]\n}}\n",
         env!("CARGO_PKG_VERSION"),
@@ -394,7 +466,11 @@ fn as_text(title: Option<&str>, cells: &[Cell], answers: &[Answer]) -> String {
     text.push_str(&answers.iter().map(Answer::text).collect::<Vec<_>>().join("\n"));
     if answers.len() > 1 {
         let (metric, overview) = overview(cells, answers);
-        let _ = write!(text, "\n{TITLE}{metric}{TITLE:#}\n{}\n{QUIET}* best of its column{QUIET:#}\n", lay_out(&overview));
+        let _ = write!(
+            text,
+            "\n{TITLE}{metric}{TITLE:#}\n{}\n{QUIET}* best of its column{QUIET:#}\n",
+            lay_out(&overview)
+        );
     }
     text
 }
@@ -408,7 +484,11 @@ fn overview(cells: &[Cell], answers: &[Answer]) -> (String, Table) {
     let columns = cells.iter().enumerate().map(|(number, cell)| {
         let name = cell.name();
         let (path, bytes) = name.rsplit_once(", ").unwrap_or((&name, ""));
-        let path = if path.chars().count() > WIDEST { format!("path {}", number + 1) } else { path.to_owned() };
+        let path = if path.chars().count() > WIDEST {
+            format!("path {}", number + 1)
+        } else {
+            path.to_owned()
+        };
         Column {
             key: number.to_string(),
             label: format!("{path}\n{bytes}"),
@@ -419,7 +499,10 @@ fn overview(cells: &[Cell], answers: &[Answer]) -> (String, Table) {
     });
     let rows = tables[0].rows.iter().enumerate().map(|(arm, row)| Row {
         values: tables.iter().map(|table| table.rows[arm].values[0].clone()).collect(),
-        spread: tables.iter().map(|table| table.rows[arm].spread.first().copied().flatten()).collect(),
+        spread: tables
+            .iter()
+            .map(|table| table.rows[arm].spread.first().copied().flatten())
+            .collect(),
         best: Vec::new(),
         ..row.clone()
     });
@@ -437,6 +520,9 @@ mod tests {
         let (compare, test) = (Typed::command(), TypedTest::command());
         let of_compare = "on real transport detection path bytes arms seed repeat iw limit flows apart jitter cross app";
         assert_eq!(keys(&compare).join(" "), of_compare);
-        assert_eq!(keys(&test).join(" "), "population flows baseline arms transport detection seed iw limit");
+        assert_eq!(
+            keys(&test).join(" "),
+            "population flows baseline arms transport detection seed iw limit"
+        );
     }
 }

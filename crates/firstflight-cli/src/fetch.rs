@@ -70,7 +70,8 @@ mod with_quic {
     pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
         let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
         check_outputs(options.json.as_ref(), None, &[("--output", options.output.as_deref())])?;
-        let wanted = options.urls.iter().map(|url| wanted(options, url)).collect::<Result<Vec<_>, Bad>>()?;
+        let wanted =
+            options.urls.iter().map(|url| wanted(options, url)).collect::<Result<Vec<_>, Bad>>()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Bad(format!("threads: {error}")))?;
         let mut output = options.output.as_deref().map(Growing::open).transpose()?;
@@ -91,7 +92,11 @@ mod with_quic {
                         say(&line(wanted, fetched))?;
                     }
                 }
-                Err(error) => whisper(&format!("{CAUTION}{}:{CAUTION:#} {error}{}", wanted.url, way_out(error))),
+                Err(error) => whisper(&format!(
+                    "{CAUTION}{}:{CAUTION:#} {error}{}",
+                    wanted.url,
+                    way_out(error)
+                )),
             }
         }
         // An object that is not whole is not written.
@@ -111,7 +116,9 @@ mod with_quic {
     }
 
     fn wanted(options: &Options, url: &str) -> Result<Fetch, Bad> {
-        let parsed = url.parse().map_err(|error| Bad(format!("{url}: {error}; allowed: https://HOST[:PORT]/PATH")))?;
+        let parsed = url
+            .parse()
+            .map_err(|error| Bad(format!("{url}: {error}; allowed: https://HOST[:PORT]/PATH")))?;
         let trust = match (&options.pin, &options.ca) {
             (Some(pin), _) => Trust::Pin(pin.clone()),
             (None, Some(file)) => Trust::Authority(file.clone()),
@@ -120,7 +127,11 @@ mod with_quic {
         };
         let fetch = Fetch {
             trust,
-            connect_to: options.connect.as_ref().map(|text| resolve("--connect", text)).transpose()?,
+            connect_to: options
+                .connect
+                .as_ref()
+                .map(|text| resolve("--connect", text))
+                .transpose()?,
             arm: options.arm.clone(),
             range: options.range.as_ref().map(|range| format!("bytes={range}")),
             window: options.window,
@@ -132,15 +143,24 @@ mod with_quic {
         Ok(fetch)
     }
 
-    async fn download(wanted: &Fetch, mut output: Option<&mut Growing>) -> Result<Fetched, FetchError> {
-        let progress = Progress::begin("{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left", Unit::Bytes, None);
+    async fn download(
+        wanted: &Fetch,
+        mut output: Option<&mut Growing>,
+    ) -> Result<Fetched, FetchError> {
+        let progress = Progress::begin(
+            "{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
+            Unit::Bytes,
+            None,
+        );
         let result = fetch(wanted, |announced, piece| {
             if let Some(announced) = announced {
                 progress.expect(announced);
             }
             progress.inc(piece.len() as u64);
             match &mut output {
-                Some(output) => output.write_all(piece).map_err(|error| format!("the output: {error}")),
+                Some(output) => {
+                    output.write_all(piece).map_err(|error| format!("the output: {error}"))
+                }
                 None => Ok(()),
             }
         });
@@ -163,7 +183,9 @@ mod with_quic {
     /// What the user can do about it.
     fn way_out(error: &FetchError) -> &'static str {
         match error {
-            FetchError::Untrusted(_) => "; --pin KEY trusts the server with that key, --insecure skips the verification",
+            FetchError::Untrusted(_) => {
+                "; --pin KEY trusts the server with that key, --insecure skips the verification"
+            }
             _ => "",
         }
     }
@@ -205,7 +227,9 @@ mod with_quic {
                 "window_bytes": fetched.window,
                 "error": null,
             }),
-            Err(error) => json!({ "url": url, "complete": false, "window_bytes": wanted.window, "error": error.to_string() }),
+            Err(error) => {
+                json!({ "url": url, "complete": false, "window_bytes": wanted.window, "error": error.to_string() })
+            }
         }
     }
 }

@@ -25,7 +25,11 @@ pub(crate) fn check_file(file: &Path) -> Result<(), Bad> {
     if is_pipe(file) {
         return Ok(());
     }
-    fs::File::options().write(true).open(file).map(drop).map_err(|error| Failed::from(error).at(file))
+    fs::File::options()
+        .write(true)
+        .open(file)
+        .map(drop)
+        .map_err(|error| Failed::from(error).at(file))
 }
 
 /// Results go to standard output, as `--json -` says.
@@ -38,16 +42,25 @@ pub(crate) fn to_stdout(json: Option<&PathBuf>) -> bool {
 ///
 /// # Errors
 /// One line.
-pub(crate) fn check_outputs(json: Option<&PathBuf>, report: Option<&PathBuf>, others: &[(&str, Option<&Path>)]) -> Result<(), Bad> {
+pub(crate) fn check_outputs(
+    json: Option<&PathBuf>,
+    report: Option<&PathBuf>,
+    others: &[(&str, Option<&Path>)],
+) -> Result<(), Bad> {
     if report.is_some_and(|report| report.as_os_str() == "-") {
-        return Err(Bad("--report -: a report goes to a file; `--json -` goes to standard output".into()));
+        return Err(Bad(
+            "--report -: a report goes to a file; `--json -` goes to standard output".into()
+        ));
     }
     let json = json.filter(|_| !to_stdout(json)).map(PathBuf::as_path);
     let mut known: Vec<(&str, &Path)> = Vec::new();
-    for &(option, file) in [("--json", json), ("--report", report.map(PathBuf::as_path))].iter().chain(others) {
+    for &(option, file) in
+        [("--json", json), ("--report", report.map(PathBuf::as_path))].iter().chain(others)
+    {
         let Some(file) = file else { continue };
         check_file(file)?;
-        if let Some((other, _)) = known.iter().find(|(_, other)| *other == file && !is_device(file)) {
+        if let Some((other, _)) = known.iter().find(|(_, other)| *other == file && !is_device(file))
+        {
             return Err(Bad(format!("{option} {}: {other} names the same file", file.display())));
         }
         known.push((option, file));
@@ -77,7 +90,9 @@ pub(crate) fn check_folder_of_ours(folder: &Path) -> Result<(), Bad> {
     if folder.is_dir() || !folder.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return check_folder(folder);
     }
-    check_folder(folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+    check_folder(
+        folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")),
+    )
 }
 
 /// Makes a folder that was checked, unless it is there.
@@ -113,9 +128,13 @@ fn is_device(file: &Path) -> bool {
 ///
 /// # Errors
 /// One line with the file's name.
-pub(crate) fn write_whole(file: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Bad> {
+pub(crate) fn write_whole(
+    file: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Bad> {
     if is_device(file) {
-        let written = fs::File::options().write(true).open(file).and_then(|mut device| write(&mut device));
+        let written =
+            fs::File::options().write(true).open(file).and_then(|mut device| write(&mut device));
         return written.map_err(|error| Failed::from(error).at(file));
     }
     let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -158,7 +177,10 @@ impl Growing {
     ///
     /// # Errors
     /// One line with the file's name.
-    pub(crate) fn more(&mut self, write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>) -> Result<(), Bad> {
+    pub(crate) fn more(
+        &mut self,
+        write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>,
+    ) -> Result<(), Bad> {
         write(&mut self.out).map_err(|error| Failed::from(error).at(&self.file))
     }
 
@@ -167,7 +189,11 @@ impl Growing {
     /// # Errors
     /// One line with the file's name.
     pub(crate) fn finish(mut self) -> Result<(), Bad> {
-        let done = self.out.flush().and_then(|()| self.out.get_ref().sync_all()).and_then(|()| fs::rename(&self.partial, &self.file));
+        let done = self
+            .out
+            .flush()
+            .and_then(|()| self.out.get_ref().sync_all())
+            .and_then(|()| fs::rename(&self.partial, &self.file));
         done.map_err(|error| Failed::from(error).at(&self.file))
     }
 }
@@ -191,5 +217,8 @@ impl Drop for Growing {
 
 /// A file name out of an arm's label: what a file system may dislike becomes `_`.
 pub(crate) fn tame(label: &str) -> String {
-    label.chars().map(|c| if c.is_ascii_alphanumeric() || "+-.=".contains(c) { c } else { '_' }).collect()
+    label
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "+-.=".contains(c) { c } else { '_' })
+        .collect()
 }

@@ -85,10 +85,14 @@ mod with_bpf {
             Action::Load { arm, pin, who } => load(named(arm)?, *pin, who),
             Action::Undo => undo(),
             Action::Unload { arm } if arm == "all" => {
-                kernel::pinned().into_iter().try_for_each(|arm| kernel::unload(arm).map_err(|refusal| bad(&refusal)))?;
+                kernel::pinned()
+                    .into_iter()
+                    .try_for_each(|arm| kernel::unload(arm).map_err(|refusal| bad(&refusal)))?;
                 Ok(Done::Well)
             }
-            Action::Unload { arm } => kernel::unload(named(arm)?).map(|()| Done::Well).map_err(|refusal| bad(&refusal)),
+            Action::Unload { arm } => {
+                kernel::unload(named(arm)?).map(|()| Done::Well).map_err(|refusal| bad(&refusal))
+            }
             Action::List => list(),
             Action::Trace { arm, out } => trace(named(arm)?, out.as_deref()),
         }
@@ -99,17 +103,26 @@ mod with_bpf {
     }
 
     fn load(arm: &'static KernelArm, pin: bool, who: &Who) -> Result<Done, Bad> {
-        let selection = Selection { default: who.default, routes: who.routes.clone(), cgroups: who.cgroups.clone() };
+        let selection = Selection {
+            default: who.default,
+            routes: who.routes.clone(),
+            cgroups: who.cgroups.clone(),
+        };
         let interrupts = Interrupts::block().map_err(|refusal| bad(&refusal))?;
         selection.check(arm).map_err(|refusal| bad(&refusal))?;
         let loaded = Loaded::load_for(arm, &selection.cgroups).map_err(|refusal| bad(&refusal))?;
         let (name, used_by) = (arm.kernel_name, used_by(&selection));
         if pin {
             loaded.pin(&selection).map_err(|refusal| bad(&refusal))?;
-            whisper(&format!("{name} is loaded and stays{used_by}; `firstflight kernel unload '{}'` takes it out", arm.name));
+            whisper(&format!(
+                "{name} is loaded and stays{used_by}; `firstflight kernel unload '{}'` takes it out",
+                arm.name
+            ));
             return Ok(Done::Well);
         }
-        let mut keeper = Command::new(std::env::current_exe().map_err(|error| Bad(format!("our own file: {error}")))?);
+        let mut keeper = Command::new(
+            std::env::current_exe().map_err(|error| Bad(format!("our own file: {error}")))?,
+        );
         keeper.args(["kernel", "undo"]);
         // Dropped before the arm is: what names it goes first.
         let mut keeper = selection.apply(arm, keeper).map_err(|refusal| bad(&refusal))?;
@@ -129,7 +142,9 @@ mod with_bpf {
             users.push("every new connection of this namespace".to_owned());
         }
         users.extend(selection.routes.iter().map(|prefix| format!("connections to {prefix}")));
-        users.extend(selection.cgroups.iter().map(|cgroup| format!("connections of {}", cgroup.display())));
+        users.extend(
+            selection.cgroups.iter().map(|cgroup| format!("connections of {}", cgroup.display())),
+        );
         if users.is_empty() {
             return ", for sockets that choose it (TCP_CONGESTION); see --default, --route, --cgroup".into();
         }
@@ -139,7 +154,8 @@ mod with_bpf {
     /// Waits for the end of `kernel load`, whatever that is, and puts back what it said it would change.
     fn undo() -> Result<Done, Bad> {
         let _interrupts = Interrupts::block().map_err(|refusal| bad(&refusal))?;
-        let words = std::io::read_to_string(std::io::stdin()).map_err(|error| Bad(error.to_string()))?;
+        let words =
+            std::io::read_to_string(std::io::stdin()).map_err(|error| Bad(error.to_string()))?;
         kernel::undo_and_forget(&words).map(|()| Done::Well).map_err(|refusal| bad(&refusal))
     }
 
@@ -147,16 +163,30 @@ mod with_bpf {
         let (registered, pinned) = (kernel::registered(), kernel::pinned());
         let mut text = String::new();
         for arm in ARMS {
-            let state = match (registered.iter().any(|name| name == arm.kernel_name), pinned.contains(&arm)) {
+            let state = match (
+                registered.iter().any(|name| name == arm.kernel_name),
+                pinned.contains(&arm),
+            ) {
                 (true, true) => "pinned",
                 (true, false) => "loaded",
                 (false, _) => "",
             };
-            let state = if kernel::is_default(arm) { format!("{state} default").trim_start().to_owned() } else { state.to_owned() };
-            let _ = writeln!(text, "{TITLE}{:<29}{TITLE:#} {:<16} {state:<14} {}", arm.name, arm.kernel_name, arm.about);
+            let state = if kernel::is_default(arm) {
+                format!("{state} default").trim_start().to_owned()
+            } else {
+                state.to_owned()
+            };
+            let _ = writeln!(
+                text,
+                "{TITLE}{:<29}{TITLE:#} {:<16} {state:<14} {}",
+                arm.name, arm.kernel_name, arm.about
+            );
         }
-        let theirs: Vec<&str> =
-            registered.iter().map(String::as_str).filter(|name| !ARMS.iter().any(|arm| arm.kernel_name == *name)).collect();
+        let theirs: Vec<&str> = registered
+            .iter()
+            .map(String::as_str)
+            .filter(|name| !ARMS.iter().any(|arm| arm.kernel_name == *name))
+            .collect();
         let _ = writeln!(text, "{QUIET}The kernel's own: {}{QUIET:#}", theirs.join(" "));
         say(&text)?;
         Ok(Done::Well)

@@ -55,7 +55,8 @@ pub(crate) fn run(options: Options) -> Result<Done, Bad> {
     }
     let settings = LinkOptions { mtu: options.mtu, seed: options.seed, ..LinkOptions::default() };
     let job = Job { command: options.command, server: options.server, uploads: options.upload };
-    let ended = supervise::run(&path, settings, &job).map_err(|refusal: Refusal| Bad(refusal.to_string()))?;
+    let ended = supervise::run(&path, settings, &job)
+        .map_err(|refusal: Refusal| Bad(refusal.to_string()))?;
     if !options.quiet {
         tell(&ended.report.to_string(), &ended.report.doubts());
     }
@@ -94,7 +95,11 @@ fn tell(report: &str, doubts: &[String]) {
 
 /// The address behind `HOST:PORT`, the first if it has several.
 fn resolve(option: &str, text: &str) -> Result<SocketAddr, Bad> {
-    let wrong = |why: &str| Bad(format!("{option} {text}: {why}; allowed: HOST:PORT, such as 127.0.0.1:4433 or [::1]:4433"));
+    let wrong = |why: &str| {
+        Bad(format!(
+            "{option} {text}: {why}; allowed: HOST:PORT, such as 127.0.0.1:4433 or [::1]:4433"
+        ))
+    };
     let mut all = text.to_socket_addrs().map_err(|error| wrong(&error.to_string()))?;
     all.next().ok_or_else(|| wrong("no address"))
 }

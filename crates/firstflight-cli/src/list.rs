@@ -10,7 +10,8 @@ use firstflight_path::{Builtin, Path, builtins};
 
 /// `firstflight arms`.
 pub(crate) fn arms() -> Result<Done, Bad> {
-    let short = |short: &ShortName| format!("  {:<20} {:<28} {}\n", short.name, short.arm, short.summary);
+    let short =
+        |short: &ShortName| format!("  {:<20} {:<28} {}\n", short.name, short.arm, short.summary);
     say(&format!(
         "An arm is {TITLE}startup(options)/avoidance(options)/recovery(options)@(sender options){TITLE:#};\n\
          only the startup is needed, the rest defaults to cubic/prr.\n\n\
@@ -29,12 +30,27 @@ pub(crate) fn arms() -> Result<Done, Bad> {
 }
 
 fn parts(parts: &[Part]) -> String {
-    let line = |part: &Part| format!("  {:<20} {} {QUIET}[{}]{QUIET:#}\n{}", part.name, part.summary, part.source, options(part.options));
+    let line = |part: &Part| {
+        format!(
+            "  {:<20} {} {QUIET}[{}]{QUIET:#}\n{}",
+            part.name,
+            part.summary,
+            part.source,
+            options(part.options)
+        )
+    };
     parts.iter().map(line).collect()
 }
 
 fn options(docs: &[OptionDoc]) -> String {
-    let line = |doc: &OptionDoc| format!("      {QUIET}{:<16}{QUIET:#} {}: {}\n", format!("{}=", doc.key), doc.values, doc.meaning);
+    let line = |doc: &OptionDoc| {
+        format!(
+            "      {QUIET}{:<16}{QUIET:#} {}: {}\n",
+            format!("{}=", doc.key),
+            doc.values,
+            doc.meaning
+        )
+    };
     docs.iter().map(line).collect()
 }
 
@@ -45,7 +61,10 @@ pub(crate) fn paths() -> Result<Done, Bad> {
         Path::parse(builtin.name)?;
     }
     let lines = |path: &Builtin| {
-        format!("{TITLE}{:<30}{TITLE:#} {}\n{:<30} {} {QUIET}[{}]{QUIET:#}\n", path.name, path.text, "", path.about, path.source)
+        format!(
+            "{TITLE}{:<30}{TITLE:#} {}\n{:<30} {} {QUIET}[{}]{QUIET:#}\n",
+            path.name, path.text, "", path.about, path.source
+        )
     };
     say(&format!(
         "A path is a name from this list, inline text such as {TITLE}rate=100Mbit,rtt=30ms,queue=30ms,loss=0.1%{TITLE:#},\n\

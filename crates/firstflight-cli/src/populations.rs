@@ -7,7 +7,9 @@ use crate::size;
 use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper};
 use clap::{Args, Subcommand};
 use firstflight_lab::ab::MOST_FLOWS;
-use firstflight_lab::population::calibrate::{Calibration, Family, Fitted, LEAST_FLOWS, MEASURED_MS, NEARLY, Profile};
+use firstflight_lab::population::calibrate::{
+    Calibration, Family, Fitted, LEAST_FLOWS, MEASURED_MS, NEARLY, Profile,
+};
 use firstflight_lab::population::describe::{DRAWS, Description, SHARES, describe};
 use firstflight_lab::population::{Assumption, builtin};
 use firstflight_lab::{Bad, Population};
@@ -72,13 +74,18 @@ struct CalibrateOptions {
 }
 
 fn factor(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|q| (0.05..=50.0).contains(q)).ok_or_else(|| "allowed: 0.05 to 50".to_owned())
+    text.parse()
+        .ok()
+        .filter(|q| (0.05..=50.0).contains(q))
+        .ok_or_else(|| "allowed: 0.05 to 50".to_owned())
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     match &options.command {
         None => list(),
-        Some(Command::Show { population }) => say(&Population::parse(population)?.to_string()).map(|()| Done::Well),
+        Some(Command::Show { population }) => {
+            say(&Population::parse(population)?.to_string()).map(|()| Done::Well)
+        }
         Some(Command::Describe(options)) => show(options),
         Some(Command::Calibrate(options)) => calibrate(options),
         #[cfg(feature = "replay")]
@@ -96,7 +103,11 @@ fn list() -> Result<Done, Bad> {
         let population = Population::parse(name)?;
         let _ = writeln!(text, "{TITLE}{name:<16}{TITLE:#} {}", population.about);
         for source in &population.sources {
-            let _ = writeln!(text, "    {} {:<32} {QUIET}{}{QUIET:#}", source.status, source.value, source.reference);
+            let _ = writeln!(
+                text,
+                "    {} {:<32} {QUIET}{}{QUIET:#}",
+                source.status, source.value, source.reference
+            );
         }
         if population.knobs.calibrated.is_some() {
             let _ = writeln!(text, "    {QUIET}calibration: {}{QUIET:#}", population.knobs.status);
@@ -107,13 +118,17 @@ fn list() -> Result<Done, Bad> {
 
 fn show(options: &DescribeOptions) -> Result<Done, Bad> {
     let population = Population::parse(&options.population)?;
-    let description = on_threads(options.threads, || Ok(describe(&population, options.seed, DRAWS)))?;
+    let description =
+        on_threads(options.threads, || Ok(describe(&population, options.seed, DRAWS)))?;
     say(&as_text(&population, &description))?;
     for warning in population.warnings() {
         whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
     }
     for (bound, share) in description.clipped.iter().filter(|(_, share)| *share > 0.01) {
-        whisper(&format!("{CAUTION}note:{CAUTION:#} the bound `{bound}` holds back a value of {:.1} % of the connections", share * 100.0));
+        whisper(&format!(
+            "{CAUTION}note:{CAUTION:#} the bound `{bound}` holds back a value of {:.1} % of the connections",
+            share * 100.0
+        ));
     }
     Ok(Done::Well)
 }
@@ -121,12 +136,21 @@ fn show(options: &DescribeOptions) -> Result<Done, Bad> {
 fn calibrate(options: &CalibrateOptions) -> Result<Done, Bad> {
     let population = Population::parse(&options.population)?;
     let family = if options.common_loss { Family::Common } else { Family::Spread };
-    let calibration = Calibration { population, flows: options.flows, seed: options.seed, family, held_q: options.buffers };
+    let calibration = Calibration {
+        population,
+        flows: options.flows,
+        seed: options.seed,
+        family,
+        held_q: options.buffers,
+    };
     let progress = Progress::begin("{spinner} {elapsed} {msg}", Unit::Words, None);
     let profile = on_threads(options.threads, || {
         calibration.fit(&mut |[q, k, s], misfit| {
             progress.inc(1);
-            progress.tell(format!("evaluation {}: q={q:.3} k={k:.5} s={s:.3} squares {misfit:.4}", progress.done()));
+            progress.tell(format!(
+                "evaluation {}: q={q:.3} k={k:.5} s={s:.3} squares {misfit:.4}",
+                progress.done()
+            ));
         })
     });
     drop(progress);
@@ -139,7 +163,10 @@ fn calibrate(options: &CalibrateOptions) -> Result<Done, Bad> {
     if profile.points.get(profile.best).is_some_and(|best| best.inside) {
         return Ok(Done::Well);
     }
-    Ok(Done::Because(format!("{}: no fit, the best row leaves a band that is accepted", calibration.population.name)))
+    Ok(Done::Because(format!(
+        "{}: no fit, the best row leaves a band that is accepted",
+        calibration.population.name
+    )))
 }
 
 fn profile_text(population: &Population, profile: &Profile) -> String {
@@ -150,7 +177,8 @@ fn profile_text(population: &Population, profile: &Profile) -> String {
     for name in ["mean %", "P50 %", "P90 %", "P99 %", "rapid x", "rapid +pt", "misfit"] {
         let _ = write!(text, "{name:>10}");
     }
-    let published: Vec<&Fitted> = profile.points.first().map_or(Vec::new(), |point| point.columns.iter().collect());
+    let published: Vec<&Fitted> =
+        profile.points.first().map_or(Vec::new(), |point| point.columns.iter().collect());
     let _ = write!(text, "\n{QUIET}{:>37}", "published");
     for column in &published {
         _ = write!(text, "{:>10.2}", column.target.target);
@@ -164,14 +192,19 @@ fn profile_text(population: &Population, profile: &Profile) -> String {
         let buffer = format!("{:.0} ms {:.1} BDP", point.buffer_ms, point.buffer_bdp);
         let _ = write!(text, "{:>6}{buffer:>14}{:>9.3}{:>8.3}", point.q, point.k * 100.0, point.s);
         point.columns.iter().for_each(|column| {
-            let _ = write!(text, "{:>10}", format!("{:.2}{}", column.measured, if column.inside { " " } else { "!" }));
+            let _ = write!(
+                text,
+                "{:>10}",
+                format!("{:.2}{}", column.measured, if column.inside { " " } else { "!" })
+            );
         });
         let verdict = match (index == profile.best, point.accepted) {
             (true, _) => "best",
             (_, true) => "fits nearly as well",
             (_, false) => "",
         };
-        let _ = writeln!(text, "{:>+10.2}{:>10.2}  {verdict}", point.more_loss_points, point.misfit);
+        let _ =
+            writeln!(text, "{:>+10.2}{:>10.2}  {verdict}", point.more_loss_points, point.misfit);
     }
     let (low, high) = MEASURED_MS;
     let _ = writeln!(
@@ -180,11 +213,23 @@ fn profile_text(population: &Population, profile: &Profile) -> String {
          (measured ones lie between {low:.0} and {high:.0} ms) of (ln(measured / published) / half the accepted band in the logarithm) squared;\n\
          a row fits nearly as well up to {NEARLY} above the least.{QUIET:#}"
     );
-    let _ = writeln!(text, "range of q that fits nearly as well: {} to {}", profile.range.0, profile.range.1);
+    let _ = writeln!(
+        text,
+        "range of q that fits nearly as well: {} to {}",
+        profile.range.0, profile.range.1
+    );
     let ends = [profile.range.0, profile.range.1];
-    let shown: Vec<_> =
-        profile.points.iter().enumerate().filter(|(index, point)| *index == profile.best || ends.contains(&point.q)).collect();
-    let _ = write!(text, "\n{TITLE}{:<44}{TITLE:#}{:>10}", "Held out: published, not fitted", "published");
+    let shown: Vec<_> = profile
+        .points
+        .iter()
+        .enumerate()
+        .filter(|(index, point)| *index == profile.best || ends.contains(&point.q))
+        .collect();
+    let _ = write!(
+        text,
+        "\n{TITLE}{:<44}{TITLE:#}{:>10}",
+        "Held out: published, not fitted", "published"
+    );
     for (_, point) in &shown {
         _ = write!(text, "{:>16}", format!("q = {}", point.q));
     }
@@ -194,7 +239,11 @@ fn profile_text(population: &Population, profile: &Profile) -> String {
         let _ = write!(text, "{:<44}{:>10.2}", target.name, target.target);
         for (_, point) in &shown {
             let one = &point.held_out[row];
-            let _ = write!(text, "{:>16}", format!("{:.2}{}", one.measured, if one.inside { "       " } else { " MISSED" }));
+            let _ = write!(
+                text,
+                "{:>16}",
+                format!("{:.2}{}", one.measured, if one.inside { "       " } else { " MISSED" })
+            );
         }
         text.push('\n');
     }
@@ -213,16 +262,36 @@ fn figure(value: f64) -> String {
 }
 
 fn as_text(population: &Population, description: &Description) -> String {
-    let mut text = format!("{TITLE}{}{TITLE:#} {} {QUIET}version {}{QUIET:#}\n", population.name, population.about, population.version);
+    let mut text = format!(
+        "{TITLE}{}{TITLE:#} {} {QUIET}version {}{QUIET:#}\n",
+        population.name, population.about, population.version
+    );
     for group in &population.groups {
-        let mut more = vec![format!("carries {}", group.workload.name()), format!("return path {}", group.return_path)];
+        let mut more = vec![
+            format!("carries {}", group.workload.name()),
+            format!("return path {}", group.return_path),
+        ];
         more.extend(group.bursts.map(|bursts| format!("bursts {bursts}")));
-        more.extend(group.reordering.as_ref().map(|reordering| format!("{} % of packets overtaken", reordering.share * 100.0)));
-        more.extend(group.policer.as_ref().map(|policer| format!("policers on {} % of the paths", policer.share * 100.0)));
+        more.extend(
+            group
+                .reordering
+                .as_ref()
+                .map(|reordering| format!("{} % of packets overtaken", reordering.share * 100.0)),
+        );
+        more.extend(
+            group
+                .policer
+                .as_ref()
+                .map(|policer| format!("policers on {} % of the paths", policer.share * 100.0)),
+        );
         let _ = writeln!(text, "{QUIET}{}: {}{QUIET:#}", group.name, more.join(", "));
     }
     for group in &description.groups {
-        let _ = write!(text, "\n{TITLE}{:<16}{TITLE:#}{QUIET}", format!("{} {:.1} %", group.group, group.share * 100.0));
+        let _ = write!(
+            text,
+            "\n{TITLE}{:<16}{TITLE:#}{QUIET}",
+            format!("{} {:.1} %", group.group, group.share * 100.0)
+        );
         for share in SHARES {
             let _ = write!(text, "{:>11}", format!("p{}", share * 100.0));
         }
@@ -241,7 +310,8 @@ fn as_text(population: &Population, description: &Description) -> String {
         description.rank_correlation, description.draws
     );
     for (bound, share) in &description.clipped {
-        let _ = writeln!(text, "bound `{bound}` held back {:.3} % of the connections", share * 100.0);
+        let _ =
+            writeln!(text, "bound `{bound}` held back {:.3} % of the connections", share * 100.0);
     }
     for Assumption { value, low, high, reference } in &population.assumptions {
         let _ = writeln!(text, "nobody measured: {value}, from {low} to {high}: {reference}");

@@ -121,7 +121,11 @@ mod tests {
     #[test]
     fn a_line_says_after_how_long_how_much_is_done() {
         let table = [
-            (Unit::Count("connections"), Some(20_000), "firstflight: after 3 min: 1200 of 20000 connections"),
+            (
+                Unit::Count("connections"),
+                Some(20_000),
+                "firstflight: after 3 min: 1200 of 20000 connections",
+            ),
             (Unit::Count("trials"), None, "firstflight: after 3 min: 1200 trials"),
             (Unit::Bytes, Some(2_000_000), "firstflight: after 3 min: 1.2 kB of 2.00 MB"),
             (Unit::Words, Some(5), "firstflight: after 3 min: rapid-start: G1"),
@@ -134,10 +138,14 @@ mod tests {
     #[test]
     fn lines_come_one_after_the_other_until_the_run_ends() {
         let (say, said) = channel();
-        let end = every(Duration::from_millis(1), move |times| say.send(times).unwrap_or_default()).expect("a thread");
+        let end = every(Duration::from_millis(1), move |times| say.send(times).unwrap_or_default())
+            .expect("a thread");
         assert_eq!((said.recv(), said.recv(), said.recv()), (Ok(1), Ok(2), Ok(3)));
         drop(end);
         // The thread ends, and with it the last sender: this loop does.
-        assert!(said.iter().zip(4..).all(|(seen, expected)| seen == expected), "no line is left out");
+        assert!(
+            said.iter().zip(4..).all(|(seen, expected)| seen == expected),
+            "no line is left out"
+        );
     }
 }

@@ -12,10 +12,13 @@ pub(crate) fn line(error: &Error) -> String {
         _ => None,
     };
     // The parser calls an option `--bytes <BYTES>`; a user types `--bytes`.
-    let option = text(ContextKind::InvalidArg).map(|option| option.split(' ').next().unwrap_or_default().to_owned());
+    let option = text(ContextKind::InvalidArg)
+        .map(|option| option.split(' ').next().unwrap_or_default().to_owned());
     let value = text(ContextKind::InvalidValue).unwrap_or_default();
     match (error.kind(), option) {
-        (ErrorKind::InvalidValue | ErrorKind::ValueValidation, Some(option)) if value.is_empty() => {
+        (ErrorKind::InvalidValue | ErrorKind::ValueValidation, Some(option))
+            if value.is_empty() =>
+        {
             format!("{option}: the value is missing")
         }
         (ErrorKind::InvalidValue, Some(option)) => {
@@ -23,18 +26,32 @@ pub(crate) fn line(error: &Error) -> String {
                 Some(ContextValue::Strings(values)) => format!("; allowed: {}", values.join(", ")),
                 _ => String::new(),
             };
-            format!("{option} {value}: unknown value{}{allowed}", meant(text(ContextKind::SuggestedValue)))
+            format!(
+                "{option} {value}: unknown value{}{allowed}",
+                meant(text(ContextKind::SuggestedValue))
+            )
         }
         (ErrorKind::ValueValidation, Some(option)) => {
-            format!("{option} {value}: {}", error.source().map_or_else(|| "is not valid".to_owned(), ToString::to_string))
+            format!(
+                "{option} {value}: {}",
+                error.source().map_or_else(|| "is not valid".to_owned(), ToString::to_string)
+            )
         }
         (ErrorKind::UnknownArgument, Some(option)) if option.starts_with('-') => {
-            format!("unknown option `{option}`{}; `--help` lists all", meant(text(ContextKind::SuggestedArg)))
+            format!(
+                "unknown option `{option}`{}; `--help` lists all",
+                meant(text(ContextKind::SuggestedArg))
+            )
         }
-        (ErrorKind::UnknownArgument, Some(word)) => format!("`{word}` is too much: every value follows its option; `--help` lists all"),
+        (ErrorKind::UnknownArgument, Some(word)) => {
+            format!("`{word}` is too much: every value follows its option; `--help` lists all")
+        }
         (ErrorKind::InvalidSubcommand, _) => {
             let word = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-            format!("unknown command `{word}`{}; `firstflight help` lists all", meant(text(ContextKind::SuggestedSubcommand)))
+            format!(
+                "unknown command `{word}`{}; `firstflight help` lists all",
+                meant(text(ContextKind::SuggestedSubcommand))
+            )
         }
         (ErrorKind::ArgumentConflict, Some(option)) => format!("{option}: given more than once"),
         _ => first_sentence(&error.to_string()),
@@ -48,11 +65,17 @@ fn meant(name: Option<String>) -> String {
 /// What the argument parser has to say, without its usage text: one line.
 fn first_sentence(message: &str) -> String {
     let text = message.strip_prefix("error: ").unwrap_or(message);
-    let told = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let told = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
     told.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// One line, whatever it quotes: line breaks and other control characters of a value are shown, not obeyed, and long values are cut short.
 pub(crate) fn printable(line: &str) -> String {
-    shortened(line).chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+    shortened(line)
+        .chars()
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+        .collect()
 }

@@ -46,7 +46,10 @@ pub(crate) struct Options {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
     /// Startups, separated by commas
-    #[arg(long, default_value = "slowstart,hystart,hystart++,search,best,best-published,rapid-nojump")]
+    #[arg(
+        long,
+        default_value = "slowstart,hystart,hystart++,search,best,best-published,rapid-nojump"
+    )]
     arms: String,
     /// The sender paced its packets
     #[arg(long, value_enum, default_value = "auto")]
@@ -85,7 +88,11 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
         let page = report::to_html(&replay, &results, &command_line());
         write_whole(file, |out| out.write_all(page.as_bytes()))?;
     }
-    let as_json = || serde_json::to_string_pretty(&results).map(|text| text + "\n").map_err(|error| Bad(error.to_string()));
+    let as_json = || {
+        serde_json::to_string_pretty(&results)
+            .map(|text| text + "\n")
+            .map_err(|error| Bad(error.to_string()))
+    };
     if let Some(file) = json {
         let text = as_json()?;
         write_whole(file, |out| out.write_all(text.as_bytes()))?;
@@ -100,7 +107,12 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
 
 /// The arms, which must be arms of ours.
 fn named(text: &str) -> Result<Vec<Named>, Bad> {
-    let outside = |arm: &NamedArm| Bad(format!("arm `{}`: the kernel's own controllers cannot be replayed outside of it", arm.label));
+    let outside = |arm: &NamedArm| {
+        Bad(format!(
+            "arm `{}`: the kernel's own controllers cannot be replayed outside of it",
+            arm.label
+        ))
+    };
     let ours = |named: NamedArm| match named.arm() {
         Ok(&arm) => Ok(Named { label: named.label, arm }),
         Err(_) => Err(outside(&named)),
@@ -120,7 +132,11 @@ fn finish(files: &[FileRow]) -> Done {
 ///
 /// # Errors
 /// The first fault if nothing could be told from any file.
-fn follow(files: &[String], settings: Settings, group_by: GroupBy) -> Result<(Replay, Vec<FileRow>), Bad> {
+fn follow(
+    files: &[String],
+    settings: Settings,
+    group_by: GroupBy,
+) -> Result<(Replay, Vec<FileRow>), Bad> {
     let mut replay = Replay::new(settings);
     let mut rows = Vec::new();
     let mut first = None;
@@ -137,10 +153,22 @@ fn follow(files: &[String], settings: Settings, group_by: GroupBy) -> Result<(Re
         let row = match read_one(file, &mut replay) {
             Ok(extent) => {
                 let fault = replay.remarks.get(remarks).map(ToString::to_string);
-                FileRow { file: file.clone(), bytes: extent.bytes, records: extent.records, connections: extent.connections, fault }
+                FileRow {
+                    file: file.clone(),
+                    bytes: extent.bytes,
+                    records: extent.records,
+                    connections: extent.connections,
+                    fault,
+                }
             }
             Err(fault) => {
-                let row = FileRow { file: file.clone(), bytes: 0, records: 0, connections: 0, fault: Some(fault.to_string()) };
+                let row = FileRow {
+                    file: file.clone(),
+                    bytes: 0,
+                    records: 0,
+                    connections: 0,
+                    fault: Some(fault.to_string()),
+                };
                 first.get_or_insert(fault);
                 row
             }
@@ -163,7 +191,8 @@ fn read_one(file: &str, replay: &mut Replay) -> Result<firstflight_replay::Exten
     if file == "-" {
         return read::read(file, replay);
     }
-    let fault = |error: std::io::Error| Fault::new(file, Place::File, format!("cannot be read: {error}"));
+    let fault =
+        |error: std::io::Error| Fault::new(file, Place::File, format!("cannot be read: {error}"));
     if Path::new(file).is_dir() {
         return read::read(file, replay);
     }
@@ -183,17 +212,24 @@ fn read_one(file: &str, replay: &mut Replay) -> Result<firstflight_replay::Exten
     let progress = Progress::begin(style, Unit::Bytes, Some(size));
     progress.tell(file);
     let watched = Watched { from: opened, progress };
-    input::decompress(BufReader::with_capacity(1 << 16, watched)).map_err(fault).and_then(|bytes| read::from(file, bytes, replay))
+    input::decompress(BufReader::with_capacity(1 << 16, watched))
+        .map_err(fault)
+        .and_then(|bytes| read::from(file, bytes, replay))
 }
 
 /// A Parquet trace of ours: the same table in other clothes. It is read whole, as the lab reads it.
 #[cfg(feature = "parquet")]
-fn parquet(file: &str, opened: File, replay: &mut Replay) -> Result<firstflight_replay::Extent, Fault> {
+fn parquet(
+    file: &str,
+    opened: File,
+    replay: &mut Replay,
+) -> Result<firstflight_replay::Extent, Fault> {
     use firstflight_lab::trace;
     let fault = |what: String| Fault::new(file, Place::File, what);
     let traces = trace::parquet::read(opened).map_err(|Bad(what)| fault(what))?;
     let mut table = Vec::new();
-    trace::csv::write(&traces.iter().collect::<Vec<_>>(), &mut table).map_err(|error| fault(error.to_string()))?;
+    trace::csv::write(&traces.iter().collect::<Vec<_>>(), &mut table)
+        .map_err(|error| fault(error.to_string()))?;
     read::from(file, Box::new(std::io::Cursor::new(table)), replay)
 }
 

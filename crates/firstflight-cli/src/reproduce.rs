@@ -57,8 +57,13 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
         return list(&sources, options.json.as_deref().filter(|_| !to_stdout), to_stdout);
     }
     let progress = Progress::begin("{spinner} {elapsed} {msg}", Unit::Words, None);
-    let effort = Effort { scale: if options.quick { Scale::Quick } else { Scale::Full }, tell: &|what| progress.tell(what) };
-    let done = on_threads(options.threads, || sources.iter().map(|source| source.run(&effort)).collect::<Result<Vec<Chapter>, Bad>>());
+    let effort = Effort {
+        scale: if options.quick { Scale::Quick } else { Scale::Full },
+        tell: &|what| progress.tell(what),
+    };
+    let done = on_threads(options.threads, || {
+        sources.iter().map(|source| source.run(&effort)).collect::<Result<Vec<Chapter>, Bad>>()
+    });
     drop(progress);
     let all = Reproduction::new(options.quick, done?);
     if let Some(file) = &options.markdown {
@@ -85,13 +90,20 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     if all.sound() {
         return Ok(Done::Well);
     }
-    whisper(&format!("{CAUTION}note:{CAUTION:#} {} rows that follow from the algebra do not hold", all.count.number(Verdict::Fails)));
+    whisper(&format!(
+        "{CAUTION}note:{CAUTION:#} {} rows that follow from the algebra do not hold",
+        all.count.number(Verdict::Fails)
+    ));
     Ok(Done::Short)
 }
 
 /// The documents that were asked for, in the order of the list.
 fn chosen(options: &Options) -> Result<Vec<&'static Source>, Bad> {
-    let named = options.names.iter().map(|name| firstflight_papers::source(name)).collect::<Result<Vec<_>, Bad>>()?;
+    let named = options
+        .names
+        .iter()
+        .map(|name| firstflight_papers::source(name))
+        .collect::<Result<Vec<_>, Bad>>()?;
     if options.all && !named.is_empty() {
         return Err(Bad("--all: goes without names".into()));
     }
@@ -99,12 +111,16 @@ fn chosen(options: &Options) -> Result<Vec<&'static Source>, Bad> {
         let all: Vec<&str> = SOURCES.iter().map(|source| source.name).collect();
         return Err(Bad(format!("what to reproduce: --all, or some of {}", all.join(", "))));
     }
-    Ok(SOURCES.iter().filter(|source| named.is_empty() || named.iter().any(|name| name.name == source.name)).collect())
+    Ok(SOURCES
+        .iter()
+        .filter(|source| named.is_empty() || named.iter().any(|name| name.name == source.name))
+        .collect())
 }
 
 /// The list as it stands in JSON.
 fn as_json(sources: &[&Source]) -> String {
-    let item = |item: &Item| json!({ "id": item.id, "gates": item.gates, "published": item.published });
+    let item =
+        |item: &Item| json!({ "id": item.id, "gates": item.gates, "published": item.published });
     let source = |source: &&Source| {
         let items: Vec<Value> = source.items.iter().map(item).collect();
         json!({ "name": source.name, "document": source.document, "stated": source.stated, "items": items })
@@ -121,8 +137,16 @@ fn list(sources: &[&Source], file: Option<&Path>, to_stdout: bool) -> Result<Don
         return say(&as_json(sources)).map(|()| Done::Well);
     }
     let lines = |source: &&Source| {
-        let items = source.items.iter().map(|item| format!("  {:<12} {:<4} {}\n", item.id, item.gates, item.published));
-        format!("{TITLE}{:<18}{TITLE:#} {}\n{}", source.name, source.document, items.collect::<String>())
+        let items = source
+            .items
+            .iter()
+            .map(|item| format!("  {:<12} {:<4} {}\n", item.id, item.gates, item.published));
+        format!(
+            "{TITLE}{:<18}{TITLE:#} {}\n{}",
+            source.name,
+            source.document,
+            items.collect::<String>()
+        )
     };
     say(&format!(
         "{}\n{QUIET}U must hold by algebra, G a direction, B a band around the published size, Q quoted only{QUIET:#}\n",
@@ -143,30 +167,54 @@ fn table(chapter: &Chapter) -> String {
         let published = if row.id == before { "" } else { row.claim };
         before = row.id;
         let case = if row.case.is_empty() { String::new() } else { format!(" ({})", row.case) };
-        let measured = if row.measure.is_empty() { row.note.clone() } else { format!("{}{case}", row.measure) };
+        let measured = if row.measure.is_empty() {
+            row.note.clone()
+        } else {
+            format!("{}{case}", row.measure)
+        };
         let colour = match row.verdict {
             Verdict::Confirmed | Verdict::WithinBound | Verdict::Exact => Color::Green,
             Verdict::NotSeen | Verdict::Opposite | Verdict::Fails => Color::Red,
             Verdict::Smaller | Verdict::Larger | Verdict::SameDirection => Color::Yellow,
-            Verdict::Reported | Verdict::QuotedOnly | Verdict::NotReproducible | Verdict::NotRun => Color::Reset,
+            Verdict::Reported
+            | Verdict::QuotedOnly
+            | Verdict::NotReproducible
+            | Verdict::NotRun => Color::Reset,
         };
         let verdict = Cell::new(&row.says).fg(colour);
-        let cells = [row.key.as_str(), &row.gates, published, &measured, &row.ours, &row.accepted].map(Cell::new);
+        let cells = [row.key.as_str(), &row.gates, published, &measured, &row.ours, &row.accepted]
+            .map(Cell::new);
         grid.add_row(cells.into_iter().chain([verdict]));
     }
     let remarks: Vec<String> = chapter
         .rows
         .iter()
-        .filter(|row| (!row.holds() || row.verdict == Verdict::NotReproducible) && !row.measure.is_empty())
+        .filter(|row| {
+            (!row.holds() || row.verdict == Verdict::NotReproducible) && !row.measure.is_empty()
+        })
         .map(|row| {
             let note = if row.note.is_empty() { String::new() } else { format!(": {}", row.note) };
-            let points: Vec<String> = row.sweep.iter().map(|point| format!("{}: {}", point.setting, point.ours)).collect();
-            let sweep = if points.is_empty() { String::new() } else { format!(" [{}]", points.join("; ")) };
+            let points: Vec<String> = row
+                .sweep
+                .iter()
+                .map(|point| format!("{}: {}", point.setting, point.ours))
+                .collect();
+            let sweep =
+                if points.is_empty() { String::new() } else { format!(" [{}]", points.join("; ")) };
             format!("  {} {}: {}{note}{sweep}\n", row.key, row.measure, row.says)
         })
         .collect();
-    let assumed: Vec<String> = chapter.assumptions.iter().map(|assumed| format!("  {}: {}\n", assumed.name, assumed.value)).collect();
-    let findings = chapter.findings.iter().map(|finding| [finding, "\n"].concat()).collect::<Vec<_>>().concat();
+    let assumed: Vec<String> = chapter
+        .assumptions
+        .iter()
+        .map(|assumed| format!("  {}: {}\n", assumed.name, assumed.value))
+        .collect();
+    let findings = chapter
+        .findings
+        .iter()
+        .map(|finding| [finding, "\n"].concat())
+        .collect::<Vec<_>>()
+        .concat();
     format!(
         "{TITLE}{}{TITLE:#} {}\n{QUIET}{}{QUIET:#}\n{findings}{grid}\n{}{QUIET}assumed\n{}{QUIET:#}\n",
         chapter.name,
@@ -178,6 +226,7 @@ fn table(chapter: &Chapter) -> String {
 }
 
 fn summary(all: &Reproduction) -> String {
-    let quick = if all.quick { "; a quick run: fewer seeds and connections, wider intervals" } else { "" };
+    let quick =
+        if all.quick { "; a quick run: fewer seeds and connections, wider intervals" } else { "" };
     format!("{}{quick}", all.count.words())
 }

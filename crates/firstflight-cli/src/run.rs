@@ -32,7 +32,9 @@ impl Speech {
     pub(crate) fn hosts(&self) -> Result<Hosts, Bad> {
         match (self.transport, &self.detection) {
             (Transport::Quic, None) => Ok(Hosts::default()),
-            (Transport::Quic, Some(_)) => Err(Bad("--detection: QUIC has its own; it goes with `--transport tcp`".into())),
+            (Transport::Quic, Some(_)) => {
+                Err(Bad("--detection: QUIC has its own; it goes with `--transport tcp`".into()))
+            }
             (Transport::Tcp, name) => hosts_of_tcp(name.as_deref().unwrap_or("rack")),
         }
     }
@@ -50,7 +52,10 @@ pub(crate) fn threads(text: &str) -> Result<u16, String> {
 ///
 /// # Errors
 /// Those of the work, or one line if there are no threads to be had.
-pub(crate) fn on_threads<T: Send>(threads: Option<u16>, work: impl FnOnce() -> Result<T, Bad> + Send) -> Result<T, Bad> {
+pub(crate) fn on_threads<T: Send>(
+    threads: Option<u16>,
+    work: impl FnOnce() -> Result<T, Bad> + Send,
+) -> Result<T, Bad> {
     let Some(threads) = threads else { return work() };
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(usize::from(threads))
@@ -68,7 +73,8 @@ pub(crate) fn command_line() -> String {
 /// The command with these words, quoted where a shell needs it.
 pub(crate) fn quoted(words: impl Iterator<Item = String>) -> String {
     let quote = |word: String| {
-        let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=.,/+:%@".contains(c));
+        let plain = !word.is_empty()
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=.,/+:%@".contains(c));
         if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
     };
     std::iter::once("firstflight".to_owned()).chain(words.map(quote)).collect::<Vec<_>>().join(" ")

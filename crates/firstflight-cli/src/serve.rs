@@ -79,7 +79,9 @@ mod with_quic {
     use super::{Bad, Done, Options};
     use crate::terminal::{QUIET, whisper};
     use firstflight_lab::table::figure;
-    use firstflight_quic::http::{Certificate, Ended, Exporter, Limits, Meter, Server, ServerOptions};
+    use firstflight_quic::http::{
+        Certificate, Ended, Exporter, Limits, Meter, Server, ServerOptions,
+    };
     use firstflight_quic::{Plan, Refused};
     use std::net::{SocketAddr, ToSocketAddrs};
     use std::num::NonZeroU32;
@@ -100,17 +102,24 @@ mod with_quic {
     async fn serve(options: &Options) -> Result<Done, Bad> {
         let meter = Meter::default();
         // Everything is opened before anything is served.
-        let servers = options.listen.iter().map(|listen| listener(options, listen, &meter)).collect::<Result<Vec<_>, Bad>>()?;
+        let servers = options
+            .listen
+            .iter()
+            .map(|listen| listener(options, listen, &meter))
+            .collect::<Result<Vec<_>, Bad>>()?;
         let mut told = signals()?;
         let exporter = match &options.metrics {
-            Some(text) => Some(Exporter::bind(&meter, resolve("--metrics", text)?).await.map_err(bad)?),
+            Some(text) => {
+                Some(Exporter::bind(&meter, resolve("--metrics", text)?).await.map_err(bad)?)
+            }
             None => None,
         };
         let mut running = JoinSet::new();
         for (server, arm) in servers {
             whisper(&format!("serving https://{}/bytes/SIZE with {arm}", server.address()));
             whisper(&format!("{QUIET}public key {}{QUIET:#}", server.pin()));
-            let (mut stop, mut again, grace) = (told.clone(), told.clone(), Duration::from_secs(options.grace));
+            let (mut stop, mut again, grace) =
+                (told.clone(), told.clone(), Duration::from_secs(options.grace));
             let enough = async move {
                 tokio::select! {
                     () = tokio::time::sleep(grace) => {}
@@ -130,7 +139,9 @@ mod with_quic {
             options.connections * options.listen.len()
         ));
         times(&mut told, 1).await;
-        whisper("shutting down, waiting for responses in progress; a second signal exits immediately");
+        whisper(
+            "shutting down, waiting for responses in progress; a second signal exits immediately",
+        );
         let mut cut = 0;
         while let Some(ended) = running.join_next().await {
             match ended {
@@ -153,7 +164,8 @@ mod with_quic {
     /// Counts SIGINT and SIGTERM.
     fn signals() -> Result<watch::Receiver<u32>, Bad> {
         let open = |kind| signal(kind).map_err(|error| Bad(format!("signals: {error}")));
-        let (mut interrupt, mut terminate) = (open(SignalKind::interrupt())?, open(SignalKind::terminate())?);
+        let (mut interrupt, mut terminate) =
+            (open(SignalKind::interrupt())?, open(SignalKind::terminate())?);
         let (count, told) = watch::channel(0);
         tokio::spawn(async move {
             loop {
@@ -186,7 +198,9 @@ mod with_quic {
         let (address, arm) = listen.split_once('=').unwrap_or((listen, &options.arm));
         let plan = Plan { initial_window: Some(options.iw), ..Plan::parse(arm).map_err(bad)? };
         let certificate = match (&options.cert, &options.key) {
-            (Some(chain), Some(key)) => Certificate::Files { chain: chain.clone(), key: key.clone() },
+            (Some(chain), Some(key)) => {
+                Certificate::Files { chain: chain.clone(), key: key.clone() }
+            }
             _ => Certificate::ThrowAway(options.name.clone()),
         };
         let server = Server::bind(ServerOptions {
@@ -203,7 +217,11 @@ mod with_quic {
 
     /// The address behind `HOST:PORT`, the first if it has several.
     pub(crate) fn resolve(option: &str, text: &str) -> Result<SocketAddr, Bad> {
-        let wrong = |why: &str| Bad(format!("{option} {text}: {why}; allowed: HOST:PORT, such as 127.0.0.1:4433 or [::1]:4433"));
+        let wrong = |why: &str| {
+            Bad(format!(
+                "{option} {text}: {why}; allowed: HOST:PORT, such as 127.0.0.1:4433 or [::1]:4433"
+            ))
+        };
         let mut all = text.to_socket_addrs().map_err(|error| wrong(&error.to_string()))?;
         all.next().ok_or_else(|| wrong("no address"))
     }

@@ -43,7 +43,8 @@ impl Together {
     /// One line.
     pub(crate) fn plan(&self, plan: Plan) -> Result<SharingPlan, Bad> {
         let app_name = self.app.clone().unwrap_or_else(|| "bulk".into());
-        let app = parse_app(&app_name, plan.scenario.bytes).map_err(|what| Bad(format!("--app {app_name}: {what}")))?;
+        let app = parse_app(&app_name, plan.scenario.bytes)
+            .map_err(|what| Bad(format!("--app {app_name}: {what}")))?;
         let cross = self.cross.as_deref().map_or(Ok(Vec::new()), parse_arms)?;
         Ok(SharingPlan {
             plan,
@@ -64,22 +65,30 @@ fn parse_app(text: &str, bytes: u64) -> Result<App, String> {
     match words.as_slice() {
         ["bulk"] => Ok(App::Bulk(bytes)),
         ["web", count, pause] => {
-            let count = size::count(count, 1..=100_000, "responses").map_err(|what| part("COUNT", what))?;
+            let count =
+                size::count(count, 1..=100_000, "responses").map_err(|what| part("COUNT", what))?;
             let pause = size::time(pause).map_err(|what| part("PAUSE", what))?;
-            let response = |place| Response { pause: if place == 0 { Nanos::ZERO } else { pause }, bytes };
+            let response =
+                |place| Response { pause: if place == 0 { Nanos::ZERO } else { pause }, bytes };
             Ok(App::Responses((0..count).map(response).collect()))
         }
         ["video", first, write, every] => Ok(App::Video {
             bytes,
             first: size::parse(first).map_err(|what| part("FIRST", what))?.min(bytes),
             write: size::parse(write).map_err(|what| part("WRITE", what))?,
-            every: size::time(every).ok().filter(|every| *every > Nanos::ZERO).ok_or("EVERY is no time above 0, such as 150ms")?,
+            every: size::time(every)
+                .ok()
+                .filter(|every| *every > Nanos::ZERO)
+                .ok_or("EVERY is no time above 0, such as 150ms")?,
         }),
         ["blocks", block, run] => Ok(App::Blocks {
             block: size::parse(block).map_err(|what| part("BLOCK", what))?,
             run: size::time(run).map_err(|what| part("RUN", what))?,
         }),
-        _ => Err("unknown; allowed: bulk, web:COUNT:PAUSE, video:FIRST:WRITE:EVERY, blocks:BLOCK:RUN".into()),
+        _ => Err(
+            "unknown; allowed: bulk, web:COUNT:PAUSE, video:FIRST:WRITE:EVERY, blocks:BLOCK:RUN"
+                .into(),
+        ),
     }
 }
 
@@ -100,13 +109,25 @@ pub(crate) fn unfinished(sharing: &Sharing) -> Option<String> {
 pub(crate) fn as_text(sharing: &Sharing) -> String {
     let SharingPlan { plan, flows, cross, apart, app_name, .. } = &sharing.plan;
     let row = plan.resolved();
-    let queue = row.queue_bytes.map_or("unlimited queue".into(), |bytes| format!("queue {}", figure(bytes as f64, "bytes")));
-    let title = row.path_name.filter(|name| *name != row.path).map_or_else(|| row.path.clone(), |name| format!("{name}: {}", row.path));
+    let queue = row.queue_bytes.map_or("unlimited queue".into(), |bytes| {
+        format!("queue {}", figure(bytes as f64, "bytes"))
+    });
+    let title = row
+        .path_name
+        .filter(|name| *name != row.path)
+        .map_or_else(|| row.path.clone(), |name| format!("{name}: {}", row.path));
     let against = match cross.len() {
         0 => String::new(),
-        _ => format!(" against {}", cross.iter().map(|arm| arm.label.as_str()).collect::<Vec<_>>().join(", ")),
+        _ => format!(
+            " against {}",
+            cross.iter().map(|arm| arm.label.as_str()).collect::<Vec<_>>().join(", ")
+        ),
     };
-    let repeats = if plan.repeat > 1 { format!(", median of {} trials (smallest..largest)", plan.repeat) } else { String::new() };
+    let repeats = if plan.repeat > 1 {
+        format!(", median of {} trials (smallest..largest)", plan.repeat)
+    } else {
+        String::new()
+    };
     format!(
         "{TITLE}{title}{TITLE:#}\n\
          {QUIET}{flows} {} of an arm at a time{against}, {} ms apart, {app_name}, {} each, at {} Mbit/s, RTT {} ms, {queue}; {}, {}, initial \

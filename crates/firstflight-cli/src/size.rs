@@ -12,7 +12,8 @@ pub(crate) fn time(text: &str) -> Result<Nanos, String> {
     const DAY: f64 = 86_400e9;
     let wrong = |what: &str| format!("{what}; allowed: 0s to 86400s, with the unit us, ms or s");
     let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(text.len());
+    let end =
+        text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(text.len());
     let (number, unit) = (&text[..end], text[end..].trim_start());
     let number: f64 = number.parse().map_err(|_| wrong("is not a number"))?;
     let Some(&(_, unit)) = UNITS.iter().find(|(name, _)| *name == unit) else {

@@ -1,7 +1,9 @@
 //! Tables for people.
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table as Grid, TableStyle};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table as Grid, TableStyle,
+};
 use firstflight_lab::Bad;
 use firstflight_lab::report::{Row, Table, Value};
 use firstflight_lab::table::figure;
@@ -27,7 +29,9 @@ pub(crate) const RULES: TableStyle = TableStyle::new()
 pub(crate) fn say(text: &str) -> Result<(), Bad> {
     let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Bad(format!("standard output: {error}"))),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Bad(format!("standard output: {error}")))
+        }
         _ => Ok(()),
     }
 }
@@ -42,7 +46,11 @@ pub(crate) fn lay_out(table: &Table) -> String {
     let mut grid = Grid::new();
     grid.load_style(RULES).set_content_arrangement(ContentArrangement::Disabled);
     let header = table.columns.iter().map(|column| {
-        let unit = if column.unit.is_empty() || column.unit == "bytes" { String::new() } else { format!("\n{}", column.unit) };
+        let unit = if column.unit.is_empty() || column.unit == "bytes" {
+            String::new()
+        } else {
+            format!("\n{}", column.unit)
+        };
         Cell::new(format!("{}{unit}", column.label)).set_alignment(CellAlignment::Right)
     });
     grid.set_header(std::iter::once(Cell::new("arm")).chain(header));
@@ -63,7 +71,11 @@ fn cell(table: &Table, row: &Row, index: usize) -> Cell {
         Value::Missing => "- ".into(),
     };
     let text = match row.spread.get(index).copied().flatten() {
-        Some(spread) => format!("{text}\n{}..{} ", figure(spread.low, &column.unit), figure(spread.high, &column.unit)),
+        Some(spread) => format!(
+            "{text}\n{}..{} ",
+            figure(spread.low, &column.unit),
+            figure(spread.high, &column.unit)
+        ),
         None => text,
     };
     let cell = Cell::new(text).set_alignment(CellAlignment::Right);

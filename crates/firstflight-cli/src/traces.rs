@@ -38,7 +38,10 @@ impl Format {
                 "{option} {}: Parquet is not part of this build; `cargo run --release --features parquet -- ...` has it, .csv always works",
                 file.display()
             ))),
-            _ => Err(Bad(format!("{option} {}: a trace ends in .csv, .parquet, .qlog or .sqlog", file.display()))),
+            _ => Err(Bad(format!(
+                "{option} {}: a trace ends in .csv, .parquet, .qlog or .sqlog",
+                file.display()
+            ))),
         }
     }
 }
@@ -52,7 +55,9 @@ pub(crate) fn write_traces(file: &Path, format: Format, traces: &[&Trace]) -> Re
         Format::Csv => write_whole(file, |out| csv::write(traces, out)),
         Format::Qlog => write_whole(file, |out| qlog::write_contained(traces, out)),
         Format::Sqlog => {
-            let only = traces.first().ok_or_else(|| Failed::from(io::Error::other("there is nothing to write")).at(file))?;
+            let only = traces.first().ok_or_else(|| {
+                Failed::from(io::Error::other("there is nothing to write")).at(file)
+            })?;
             write_whole(file, |out| qlog::write_sequence(only, End::Sender, out))
         }
         Format::Parquet => write_parquet(file, traces),
@@ -62,7 +67,9 @@ pub(crate) fn write_traces(file: &Path, format: Format, traces: &[&Trace]) -> Re
 #[cfg(feature = "parquet")]
 fn write_parquet(file: &Path, traces: &[&Trace]) -> Result<(), Bad> {
     let grown = crate::files::Growing::open(file)?;
-    firstflight_lab::trace::parquet::write(traces, grown).map_err(|error| Bad(format!("{}: {error}", file.display())))?.finish()
+    firstflight_lab::trace::parquet::write(traces, grown)
+        .map_err(|error| Bad(format!("{}: {error}", file.display())))?
+        .finish()
 }
 
 #[cfg(not(feature = "parquet"))]
@@ -93,7 +100,11 @@ impl<'a> Outputs<'a> {
     ///
     /// # Errors
     /// One line.
-    pub(crate) fn check(trace: Option<&Path>, qlog: Option<&'a Path>, plan: &'a Plan) -> Result<Outputs<'a>, Bad> {
+    pub(crate) fn check(
+        trace: Option<&Path>,
+        qlog: Option<&'a Path>,
+        plan: &'a Plan,
+    ) -> Result<Outputs<'a>, Bad> {
         qlog.map_or(Ok(()), check_folder_of_ours)?;
         let trace = match trace {
             None => None,
@@ -144,7 +155,12 @@ impl<'a> Outputs<'a> {
                 if end == End::Receiver && trace.receiver.is_empty() {
                     continue;
                 }
-                let name = format!("{:02}-{label}-{}-seed{seed}-{}.sqlog", arm + 1, self.path(), end.name());
+                let name = format!(
+                    "{:02}-{label}-{}-seed{seed}-{}.sqlog",
+                    arm + 1,
+                    self.path(),
+                    end.name()
+                );
                 write_whole(&folder.join(name), |out| qlog::write_sequence(&trace, end, out))?;
             }
         }
@@ -175,7 +191,8 @@ impl<'a> Outputs<'a> {
     /// One line with the name of the file that cannot be written.
     pub(crate) fn finish(&self) -> Result<(), Bad> {
         let Some(Wanted::File(file, format)) = &self.trace else { return Ok(()) };
-        let mut kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut kept =
+            std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
         kept.sort_by_key(|(arm, round, _)| (*arm, *round));
         write_traces(file, *format, &kept.iter().map(|(_, _, trace)| trace).collect::<Vec<_>>())
     }

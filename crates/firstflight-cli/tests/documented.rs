@@ -48,7 +48,10 @@ struct Remarks {
 
 impl Remarks {
     fn note(&mut self, line: &str) {
-        let Some(inside) = line.strip_prefix("<!--").and_then(|rest| rest.strip_suffix("-->")) else { return };
+        let Some(inside) = line.strip_prefix("<!--").and_then(|rest| rest.strip_suffix("-->"))
+        else {
+            return;
+        };
         if let Some((kind, rest)) = inside.trim().split_once(": ")
             && ["notest", "test", "background", "file"].contains(&kind)
         {
@@ -83,8 +86,11 @@ fn read(text: &str) -> Page {
             (Some((_, lines, _)), None) => lines.push(trimmed.to_owned()),
             (None, None) => {
                 remarks.note(trimmed);
-                if line.starts_with("    ") && PROGRAMS.iter().any(|program| trimmed.starts_with(program)) {
-                    page.wrong.push(format!("{}: a command outside of a block: {trimmed}", number + 1));
+                if line.starts_with("    ")
+                    && PROGRAMS.iter().any(|program| trimmed.starts_with(program))
+                {
+                    page.wrong
+                        .push(format!("{}: a command outside of a block: {trimmed}", number + 1));
                 }
             }
         }
@@ -97,7 +103,11 @@ fn close(page: &mut Page, remarks: &mut Remarks, language: &str, lines: &[String
     if let Some(name) = remarks.find("file", |name| Some(name.to_owned())) {
         let mut text = lines.join("\n") + "\n";
         for (_, remark, uses) in remarks.all.iter_mut().filter(|(kind, _, _)| kind == "test") {
-            let Some((this, that)) = remark.split_once(" => ").filter(|(this, _)| text.contains(this)) else { continue };
+            let Some((this, that)) =
+                remark.split_once(" => ").filter(|(this, _)| text.contains(this))
+            else {
+                continue;
+            };
             text = text.replace(this, that);
             *uses += 1;
         }
@@ -105,10 +115,17 @@ fn close(page: &mut Page, remarks: &mut Remarks, language: &str, lines: &[String
     } else if language == "sh" {
         commands(page, remarks, lines, first);
     } else if !NO_COMMANDS.contains(&language) {
-        page.wrong.push(format!("{}: a block of `{language}`; allowed: sh, {}", first - 1, NO_COMMANDS.join(", ")));
+        page.wrong.push(format!(
+            "{}: a block of `{language}`; allowed: sh, {}",
+            first - 1,
+            NO_COMMANDS.join(", ")
+        ));
     }
     for (kind, text, _) in remarks.all.iter().filter(|(_, _, uses)| *uses == 0) {
-        page.wrong.push(format!("{}: `{kind}: {text}` is about nothing in the block below it", first - 1));
+        page.wrong.push(format!(
+            "{}: `{kind}: {text}` is about nothing in the block below it",
+            first - 1
+        ));
     }
     remarks.all.clear();
 }
@@ -126,16 +143,22 @@ fn commands(page: &mut Page, remarks: &mut Remarks, lines: &[String], first: usi
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
-        let why =
-            remarks.find("notest", |rest| rest.split_once(": ").filter(|(part, _)| text.contains(part)).map(|(_, why)| why.to_owned()));
+        let why = remarks.find("notest", |rest| {
+            rest.split_once(": ")
+                .filter(|(part, _)| text.contains(part))
+                .map(|(_, why)| why.to_owned())
+        });
         if let Some(why) = why {
             page.left_out.push(format!("{line}: {text}: {why}"));
             continue;
         }
-        let background = remarks.find("background", |part| text.contains(part).then_some(())).is_some();
-        if let Some((this, that)) = remarks
-            .find("test", |rest| rest.split_once(" => ").filter(|(this, _)| text.contains(this)).map(|(a, b)| (a.to_owned(), b.to_owned())))
-        {
+        let background =
+            remarks.find("background", |part| text.contains(part).then_some(())).is_some();
+        if let Some((this, that)) = remarks.find("test", |rest| {
+            rest.split_once(" => ")
+                .filter(|(this, _)| text.contains(this))
+                .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        }) {
             text = text.replace(&this, &that);
         }
         page.commands.push(Typed { line, text, background });
@@ -187,7 +210,9 @@ impl Place {
 
     fn shell(&self, text: &str) -> Command {
         let mut shell = Command::new("timeout");
-        shell.args(["--kill-after=10", "600", "bash", "-euo", "pipefail", "-c", text]).current_dir(self.folder.path());
+        shell
+            .args(["--kill-after=10", "600", "bash", "-euo", "pipefail", "-c", text])
+            .current_dir(self.folder.path());
         shell.env("PATH", &self.path).env("NO_COLOR", "1").stdin(Stdio::null());
         shell
     }
@@ -199,7 +224,12 @@ impl Place {
     /// Starts what runs until it is told to end, and waits until it has said something.
     fn start(&self, text: &str) -> Beside {
         // Without the shell in between, a signal reaches the command itself.
-        let mut child = self.shell(&format!("exec {text}")).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("bash");
+        let mut child = self
+            .shell(&format!("exec {text}"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("bash");
         let mut said = String::new();
         let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
         let _ = stderr.read_line(&mut said);
@@ -272,9 +302,11 @@ fn try_page(checkout: &Path, page: &Page) -> Vec<String> {
 
 #[test]
 fn every_documented_command_works() {
-    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the checkout");
+    let checkout =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the checkout");
     let mut names = vec![checkout.join("README.md"), checkout.join("CONTRIBUTING.md")];
-    let docs = fs::read_dir(checkout.join("docs")).expect("docs").flatten().map(|entry| entry.path());
+    let docs =
+        fs::read_dir(checkout.join("docs")).expect("docs").flatten().map(|entry| entry.path());
     names.extend(docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
     names.sort();
     let (mut wrong, mut count) = (String::new(), 0);
@@ -304,9 +336,21 @@ fn a_page_is_read_as_it_is_written() {
         "<!-- notest: sudo: root -->\n<!-- test: --flows 10 => --flows 1 -->\n<!-- background: serve -->\n```sh\nsudo one\ntwo \\\n  --flows 10   # a lot\nserve\n```\n\
          <!-- file: a.toml -->\n```toml\nx = 1\n```\n<!-- notest: never: typed -->\n```sh\nthree\n```\n```\nfour\n```\n    make five\n",
     );
-    let typed: Vec<(usize, &str, bool)> = page.commands.iter().map(|typed| (typed.line, typed.text.as_str(), typed.background)).collect();
-    assert_eq!(typed, [(7, "two --flows 1   # a lot", false), (8, "serve", true), (16, "three", false)]);
+    let typed: Vec<(usize, &str, bool)> = page
+        .commands
+        .iter()
+        .map(|typed| (typed.line, typed.text.as_str(), typed.background))
+        .collect();
+    assert_eq!(
+        typed,
+        [(7, "two --flows 1   # a lot", false), (8, "serve", true), (16, "three", false)]
+    );
     assert_eq!(page.left_out, ["5: sudo one: root"]);
     assert_eq!(page.files["a.toml"], "x = 1\n");
-    assert_eq!(page.wrong.len(), 3, "a remark about nothing, a block without a language, a hidden command: {:?}", page.wrong);
+    assert_eq!(
+        page.wrong.len(),
+        3,
+        "a remark about nothing, a block without a language, a hidden command: {:?}",
+        page.wrong
+    );
 }

@@ -5,7 +5,11 @@
 use std::process::{Command, Output};
 
 fn kernel(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_firstflight")).arg("kernel").args(arguments).output().expect("the command runs")
+    Command::new(env!("CARGO_BIN_EXE_firstflight"))
+        .arg("kernel")
+        .args(arguments)
+        .output()
+        .expect("the command runs")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -18,7 +22,10 @@ fn a_build_without_the_controllers_says_how_to_get_them() {
     let output = kernel(&["list"]);
     assert_eq!(output.status.code(), Some(2));
     let line = text(&output.stderr);
-    assert!(line.contains("--features bpf") && line.lines().count() == 1, "one line that names the feature: {line}");
+    assert!(
+        line.contains("--features bpf") && line.lines().count() == 1,
+        "one line that names the feature: {line}"
+    );
 }
 
 #[cfg(feature = "bpf")]
@@ -36,7 +43,8 @@ mod with_bpf {
     const NAME: &str = "ff_search";
 
     fn registered() -> bool {
-        let list = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("the kernel's list");
+        let list = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+            .expect("the kernel's list");
         list.split_whitespace().any(|name| name == NAME)
     }
 
@@ -73,10 +81,22 @@ mod with_bpf {
             let Some(mut child) = load() else { return };
             assert!(registered(), "it is registered while the command runs");
             let listed = text(&kernel(&["list"]).stdout);
-            assert!(listed.lines().any(|line| line.contains(NAME) && line.contains("loaded")), "list shows it:\n{listed}");
-            assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill").success());
+            assert!(
+                listed.lines().any(|line| line.contains(NAME) && line.contains("loaded")),
+                "list shows it:\n{listed}"
+            );
+            assert!(
+                Command::new("kill")
+                    .args([signal, &child.id().to_string()])
+                    .status()
+                    .expect("kill")
+                    .success()
+            );
             let status = child.wait().expect("it ends");
-            assert!(signal == "-KILL" || status.success(), "{signal} is a way to end it: {status:?}");
+            assert!(
+                signal == "-KILL" || status.success(),
+                "{signal} is a way to end it: {status:?}"
+            );
             assert_gone(signal);
         }
     }
@@ -93,7 +113,10 @@ mod with_bpf {
             .output()
             .expect("unshare runs");
         let (said, complained) = (text(&output.stdout), text(&output.stderr));
-        if said.contains("needs") || complained.contains("not permitted") || output.status.code() == Some(99) {
+        if said.contains("needs")
+            || complained.contains("not permitted")
+            || output.status.code() == Some(99)
+        {
             println!("skipped: {said}{complained}");
             return None;
         }
@@ -102,19 +125,30 @@ mod with_bpf {
 
     /// The line of the output that begins so.
     fn state<'a>(said: &'a str, name: &str) -> &'a str {
-        said.lines().find(|line| line.starts_with(&format!("{name}:"))).unwrap_or_else(|| panic!("no line `{name}` in:\n{said}"))
+        said.lines()
+            .find(|line| line.starts_with(&format!("{name}:")))
+            .unwrap_or_else(|| panic!("no line `{name}` in:\n{said}"))
     }
 
     #[test]
     fn default_and_routes_are_put_back_however_the_command_ends() {
         let _one = ONE.lock();
         for signal in ["INT", "TERM", "KILL"] {
-            let script =
-                format!("state before; load --default --route 10.5.0.0/16; state loaded; kill -{signal} $pid; wait $pid; state after");
+            let script = format!(
+                "state before; load --default --route 10.5.0.0/16; state loaded; kill -{signal} $pid; wait $pid; state after"
+            );
             let Some(said) = in_namespace(&script) else { return };
-            let [before, loaded, after] = ["before", "loaded", "after"].map(|name| state(&said, name));
-            assert!(loaded.contains("loaded: ff_search") && loaded.contains("congctl ff_search"), "default and route name it: {loaded}");
-            assert_eq!(after.strip_prefix("after"), before.strip_prefix("before"), "{signal}: as it was before");
+            let [before, loaded, after] =
+                ["before", "loaded", "after"].map(|name| state(&said, name));
+            assert!(
+                loaded.contains("loaded: ff_search") && loaded.contains("congctl ff_search"),
+                "default and route name it: {loaded}"
+            );
+            assert_eq!(
+                after.strip_prefix("after"),
+                before.strip_prefix("before"),
+                "{signal}: as it was before"
+            );
             assert_gone(signal);
         }
     }
@@ -132,12 +166,28 @@ mod with_bpf {
             \"$FF\" kernel unload search 2>&1; state both; ls -d /run/firstflight* 2>/dev/null";
         let Some(said) = in_namespace(script) else { return };
         let [before, renewed, after, both] = ["before", "renewed", "after", "both"].map(|name| {
-            said.lines().rfind(|line| line.starts_with(&format!("{name}:"))).unwrap_or_else(|| panic!("no {name} in:\n{said}"))
+            said.lines()
+                .rfind(|line| line.starts_with(&format!("{name}:")))
+                .unwrap_or_else(|| panic!("no {name} in:\n{said}"))
         });
-        assert!(said.contains("there is another one now") && said.contains("another: yes"), "it says so: {said}");
-        assert!(renewed.contains("renewed: ff_search"), "and nothing is put back meanwhile: {renewed}");
-        assert_eq!(after.strip_prefix("after"), before.strip_prefix("before"), "keeper first, then the command: {said}");
-        assert_eq!(both.strip_prefix("both"), before.strip_prefix("before"), "both at once, and then unload: {said}");
+        assert!(
+            said.contains("there is another one now") && said.contains("another: yes"),
+            "it says so: {said}"
+        );
+        assert!(
+            renewed.contains("renewed: ff_search"),
+            "and nothing is put back meanwhile: {renewed}"
+        );
+        assert_eq!(
+            after.strip_prefix("after"),
+            before.strip_prefix("before"),
+            "keeper first, then the command: {said}"
+        );
+        assert_eq!(
+            both.strip_prefix("both"),
+            before.strip_prefix("before"),
+            "both at once, and then unload: {said}"
+        );
         assert!(!said.contains("/run/firstflight"), "no folder is left: {said}");
         assert_gone("KILL");
     }
@@ -153,9 +203,19 @@ mod with_bpf {
         let script = format!("cd {}; {script}", folder.path().display());
         let Some(said) = in_namespace(&script) else { return };
         let (second, pinned) = (state(&said, "second"), state(&said, "pinned"));
-        assert!(second.starts_with("second: 2 1 ") && second.contains("ff_search is loaded already, by a `kernel load`"), "{second}");
-        assert!(state(&said, "still").contains("still: ff_search"), "the first is not touched: {said}");
-        assert!(pinned.starts_with("pinned: 2 1 ") && pinned.contains("unload 'search'"), "{pinned}");
+        assert!(
+            second.starts_with("second: 2 1 ")
+                && second.contains("ff_search is loaded already, by a `kernel load`"),
+            "{second}"
+        );
+        assert!(
+            state(&said, "still").contains("still: ff_search"),
+            "the first is not touched: {said}"
+        );
+        assert!(
+            pinned.starts_with("pinned: 2 1 ") && pinned.contains("unload 'search'"),
+            "{pinned}"
+        );
         assert_gone("unload");
     }
 
@@ -166,7 +226,10 @@ mod with_bpf {
             ip route replace 10.5.0.0/16 dev lo metric 7 congctl reno; kill -INT $pid; wait $pid; state after";
         let Some(said) = in_namespace(script) else { return };
         let after = state(&said, "after");
-        assert!(after.contains("after: reno") && after.contains("congctl reno"), "what others chose is not ours to put back: {after}");
+        assert!(
+            after.contains("after: reno") && after.contains("congctl reno"),
+            "what others chose is not ours to put back: {after}"
+        );
         assert_gone("INT");
     }
 
@@ -177,7 +240,11 @@ mod with_bpf {
             \"$FF\" kernel unload search 2>&1; state after; ls -d /run/firstflight* 2>/dev/null";
         let Some(said) = in_namespace(script) else { return };
         assert!(state(&said, "pinned").contains("pinned: ff_search"), "it is the default: {said}");
-        assert_eq!(state(&said, "after").strip_prefix("after"), state(&said, "before").strip_prefix("before"), "as it was before");
+        assert_eq!(
+            state(&said, "after").strip_prefix("after"),
+            state(&said, "before").strip_prefix("before"),
+            "as it was before"
+        );
         assert!(!said.contains("/run/firstflight"), "no folder is left: {said}");
         assert_gone("unload");
     }
@@ -188,11 +255,13 @@ mod with_bpf {
     impl Group {
         fn make() -> Option<Group> {
             let mounts = fs::read_to_string("/proc/mounts").ok()?;
-            let root = mounts.lines().find_map(|line| match line.split(' ').collect::<Vec<_>>()[..] {
-                [_, folder, "cgroup2", ..] => Some(folder.to_owned()),
-                _ => None,
-            })?;
-            let folder = std::path::Path::new(&root).join(format!("firstflight-test-{}", std::process::id()));
+            let root =
+                mounts.lines().find_map(|line| match line.split(' ').collect::<Vec<_>>()[..] {
+                    [_, folder, "cgroup2", ..] => Some(folder.to_owned()),
+                    _ => None,
+                })?;
+            let folder = std::path::Path::new(&root)
+                .join(format!("firstflight-test-{}", std::process::id()));
             fs::create_dir(&folder).ok().map(|()| Group(folder))
         }
     }
@@ -206,7 +275,9 @@ mod with_bpf {
     #[test]
     fn connections_of_a_control_group_use_the_arm_and_others_do_not() {
         let _one = ONE.lock();
-        let Some(group) = Group::make() else { return println!("skipped: needs a control group of version 2, and root") };
+        let Some(group) = Group::make() else {
+            return println!("skipped: needs a control group of version 2, and root");
+        };
         let script = "port() { ss -tlnH | sed -nE 's/.*:([0-9]+) .*/\\1/p' | head -1; }
             python3 -m http.server 0 --bind 127.0.0.1 >/dev/null 2>&1 & server=$!
             for _ in $(seq 100); do [ -n \"$(port)\" ] && break; sleep 0.05; done; P=$(port)
@@ -247,18 +318,33 @@ PYTHON
                 file.display()
             );
             let Some(said) = in_namespace(&script) else { return };
-            let printed: Vec<&str> = said.lines().filter(|line| line.starts_with("exit: ")).collect();
+            let printed: Vec<&str> =
+                said.lines().filter(|line| line.starts_with("exit: ")).collect();
             assert_eq!(printed.len(), connections, "one line per connection: {said}");
-            let kept = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}; {said}", file.display()));
+            let kept = fs::read_to_string(&file)
+                .unwrap_or_else(|error| panic!("{}: {error}; {said}", file.display()));
             for line in printed {
-                let [endpoints, reason] = line.split_whitespace().skip(1).take(2).collect::<Vec<_>>()[..] else { panic!("{line}") };
+                let [endpoints, reason] =
+                    line.split_whitespace().skip(1).take(2).collect::<Vec<_>>()[..]
+                else {
+                    panic!("{line}")
+                };
                 assert!(endpoints.contains(">127.0.0.1:"), "who it was: {line}");
                 // A packet that a queue of this very host refuses is a mark to the kernel (tcp_enter_cwr), if it hears of it before the loss.
                 assert!(["loss", "flattened", "ecn"].contains(&reason), "why: {line}");
-                assert!(kept.contains(endpoints) && kept.contains(reason), "the file has it, too: {line}\n{kept}");
+                assert!(
+                    kept.contains(endpoints) && kept.contains(reason),
+                    "the file has it, too: {line}\n{kept}"
+                );
             }
             assert_eq!(state(&said, "code"), "code: 0", "Ctrl-C is how it ends");
-            assert_eq!(fs::read_dir(folder.path()).expect("the folder").filter(|entry| entry.as_ref().unwrap().path() != file).count(), 0);
+            assert_eq!(
+                fs::read_dir(folder.path())
+                    .expect("the folder")
+                    .filter(|entry| entry.as_ref().unwrap().path() != file)
+                    .count(),
+                0
+            );
             fs::remove_file(&file).expect("it is there");
             assert_gone("INT");
         }
@@ -267,10 +353,17 @@ PYTHON
     #[test]
     fn selections_that_cannot_work_are_one_line_and_load_nothing() {
         let _one = ONE.lock();
-        for arguments in [["load", "search", "--route", "203.0.113.0/24"], ["load", "search", "--cgroup", "/"]] {
+        for arguments in
+            [["load", "search", "--route", "203.0.113.0/24"], ["load", "search", "--cgroup", "/"]]
+        {
             let output = kernel(&arguments);
             assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-            assert_eq!(text(&output.stderr).lines().count(), 1, "{arguments:?}: {}", text(&output.stderr));
+            assert_eq!(
+                text(&output.stderr).lines().count(),
+                1,
+                "{arguments:?}: {}",
+                text(&output.stderr)
+            );
             assert!(!registered(), "{arguments:?} is refused before anything is loaded");
         }
     }
@@ -286,15 +379,24 @@ PYTHON
             &["link", "--", "true"],
         ];
         for arguments in cases {
-            let command = [&["--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_firstflight")], arguments].concat();
-            let Ok(output) = Command::new("setpriv").args(&command).output() else { return println!("skipped: no setpriv") };
+            let command = [
+                &["--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_firstflight")],
+                arguments,
+            ]
+            .concat();
+            let Ok(output) = Command::new("setpriv").args(&command).output() else {
+                return println!("skipped: no setpriv");
+            };
             let said = text(&output.stderr);
             if said.starts_with("setpriv") {
                 return println!("skipped: {said}");
             }
             assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
             assert!(said.lines().count() == 1, "{arguments:?}: {said}");
-            assert!(said.contains("needs CAP_") || said.contains("none of exactly this prefix"), "{arguments:?}: {said}");
+            assert!(
+                said.contains("needs CAP_") || said.contains("none of exactly this prefix"),
+                "{arguments:?}: {said}"
+            );
         }
     }
 
@@ -304,7 +406,12 @@ PYTHON
         for arguments in [["load", "no-such-arm"], ["unload", "search"], ["trace", "no-such-arm"]] {
             let output = kernel(&arguments);
             assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-            assert_eq!(text(&output.stderr).lines().count(), 1, "{arguments:?}: {}", text(&output.stderr));
+            assert_eq!(
+                text(&output.stderr).lines().count(),
+                1,
+                "{arguments:?}: {}",
+                text(&output.stderr)
+            );
         }
     }
 }

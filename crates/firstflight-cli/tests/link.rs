@@ -33,7 +33,10 @@ fn privileged() -> bool {
 
 /// A link around a shell that starts a process in the background, prints its number, and waits. Returns the number.
 fn long_job() -> (Child, u32) {
-    let mut child = firstflight(&["-q", "--", "sh", "-c", "sleep 300 & echo $!; wait"]).stdout(Stdio::piped()).spawn().expect("runs");
+    let mut child = firstflight(&["-q", "--", "sh", "-c", "sleep 300 & echo $!; wait"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("runs");
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
     (child, line.trim().parse().expect("the number of a process"))
@@ -53,7 +56,13 @@ fn assert_dies(process: u32) {
 }
 
 fn signal(child: &Child, signal: &str) {
-    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill").success());
+    assert!(
+        Command::new("kill")
+            .args([signal, &child.id().to_string()])
+            .status()
+            .expect("kill")
+            .success()
+    );
 }
 
 #[test]
@@ -62,20 +71,37 @@ fn the_exit_code_is_that_of_the_command() {
         return;
     }
     assert_eq!(run(&["-q", "--", "sh", "-c", "exit 7"]).status.code(), Some(7));
-    assert_eq!(run(&["-q", "--", "sh", "-c", "kill -TERM $$"]).status.code(), Some(128 + 15), "a signal counts as in a shell");
+    assert_eq!(
+        run(&["-q", "--", "sh", "-c", "kill -TERM $$"]).status.code(),
+        Some(128 + 15),
+        "a signal counts as in a shell"
+    );
 }
 
 #[test]
 fn bad_input_is_one_line_and_code_2() {
-    for arguments in [&["--path", "rate=0", "--", "true"][..], &["--mtu", "10", "--", "true"], &["--path", "geo"]] {
+    for arguments in [
+        &["--path", "rate=0", "--", "true"][..],
+        &["--mtu", "10", "--", "true"],
+        &["--path", "geo"],
+    ] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert_eq!(text(&output.stderr).lines().count(), 1, "{arguments:?}: {}", text(&output.stderr));
+        assert_eq!(
+            text(&output.stderr).lines().count(),
+            1,
+            "{arguments:?}: {}",
+            text(&output.stderr)
+        );
     }
     if privileged() {
         let output = run(&["--", "/no/such/program"]);
         assert_eq!(output.status.code(), Some(2));
-        assert!(text(&output.stderr).contains("/no/such/program"), "the line names it: {}", text(&output.stderr));
+        assert!(
+            text(&output.stderr).contains("/no/such/program"),
+            "the line names it: {}",
+            text(&output.stderr)
+        );
     }
 }
 
@@ -84,7 +110,11 @@ fn a_download_passes_the_link_in_its_forward_direction() {
     if !privileged() {
         return;
     }
-    if !Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success()) {
+    if !Command::new("python3")
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success())
+    {
         return println!("skipped: no python3 here to serve and to download");
     }
     let server = "import socket,os; s=socket.socket(); s.bind((os.environ['FIRSTFLIGHT_LOCAL'],7000)); s.listen(); \
@@ -92,11 +122,24 @@ fn a_download_passes_the_link_in_its_forward_direction() {
     let client = "import socket,os; s=socket.create_connection((os.environ['FIRSTFLIGHT_PEER'],7000)); n=0\n\
                   while True:\n d=s.recv(65536)\n if not d: break\n n+=len(d)\nprint(n)";
     let server = format!("exec python3 -c \"{server}\"");
-    let output = run(&["--path", "rate=50Mbit,rtt=10ms", "--server", &server, "--", "python3", "-c", client]);
+    let output = run(&[
+        "--path",
+        "rate=50Mbit,rtt=10ms",
+        "--server",
+        &server,
+        "--",
+        "python3",
+        "-c",
+        client,
+    ]);
     assert_eq!(text(&output.stdout).trim(), "500000", "{}", text(&output.stderr));
     let report = text(&output.stderr);
-    let forward = report.lines().find(|line| line.starts_with("forward")).expect("a line about the forward direction");
-    let packets: u32 = forward.split_whitespace().nth(1).and_then(|count| count.parse().ok()).expect("a count");
+    let forward = report
+        .lines()
+        .find(|line| line.starts_with("forward"))
+        .expect("a line about the forward direction");
+    let packets: u32 =
+        forward.split_whitespace().nth(1).and_then(|count| count.parse().ok()).expect("a count");
     assert!(packets >= 345, "500 kB are at least 345 segments: {forward}");
 }
 
@@ -112,7 +155,10 @@ fn a_link_told_to_end_takes_everything_it_started_along() {
         let status = child.wait().expect("it ends");
         assert!(!lives(background), "{sign}: process {background} outlives the link");
         // Where this test itself runs with the signal ignored (under nohup, say), the command ignores it too and is killed in the end.
-        assert!(status.code().is_some_and(|seen| seen == code || seen == 128 + 9), "{sign}: {status:?}");
+        assert!(
+            status.code().is_some_and(|seen| seen == code || seen == 128 + 9),
+            "{sign}: {status:?}"
+        );
     }
 }
 
@@ -141,18 +187,33 @@ fn job_with_daemon() -> (Child, u32, u32) {
     BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
     let daemon: u32 = line.trim().parse().expect("the number of a process");
     // It has left the group once its session is its own.
-    let session =
-        || Some(fs::read_to_string(format!("/proc/{daemon}/stat")).ok()?.rsplit(')').next()?.split_whitespace().nth(3)?.to_owned());
+    let session = || {
+        Some(
+            fs::read_to_string(format!("/proc/{daemon}/stat"))
+                .ok()?
+                .rsplit(')')
+                .next()?
+                .split_whitespace()
+                .nth(3)?
+                .to_owned(),
+        )
+    };
     let deadline = Instant::now() + Duration::from_secs(10);
     while session() != Some(daemon.to_string()) && Instant::now() < deadline {
         sleep(Duration::from_millis(1));
     }
     assert_eq!(session(), Some(daemon.to_string()), "a session of its own");
     // The reaper is the child that leads a session and is still our program.
-    let children = fs::read_dir("/proc").expect("/proc").flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let children = fs::read_dir("/proc")
+        .expect("/proc")
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let ours = |process: &u32| {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)?.parse::<u32>().ok());
+        let parent = stat
+            .rsplit(')')
+            .next()
+            .and_then(|rest| rest.split_whitespace().nth(1)?.parse::<u32>().ok());
         let program = fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
         parent == Some(child.id()) && program.ends_with("firstflight")
     };
@@ -167,7 +228,10 @@ fn what_has_left_the_session_dies_with_the_link() {
     }
     let ended = run(&["-q", "--", "sh", "-c", DAEMON]);
     let daemon: u32 = text(&ended.stdout).trim().parse().expect("the number of a process");
-    assert!(ended.status.success() && !lives(daemon), "process {daemon} outlives the link that ended");
+    assert!(
+        ended.status.success() && !lives(daemon),
+        "process {daemon} outlives the link that ended"
+    );
     for sign in ["-TERM", "-KILL"] {
         let (mut child, daemon, _) = job_with_daemon();
         signal(&child, sign);
@@ -181,7 +245,15 @@ fn a_link_whose_reaper_is_killed_ends_and_says_so() {
     if !privileged() {
         return;
     }
-    let kill = |process: u32| assert!(Command::new("kill").args(["-KILL", &process.to_string()]).status().expect("kill").success());
+    let kill = |process: u32| {
+        assert!(
+            Command::new("kill")
+                .args(["-KILL", &process.to_string()])
+                .status()
+                .expect("kill")
+                .success()
+        )
+    };
     let (child, daemon, reaper) = job_with_daemon();
     kill(reaper);
     let output = child.wait_with_output().expect("it ends");

@@ -19,17 +19,31 @@ impl Relay {
         let server = server.to_string();
         let mut arguments = vec!["link", "--udp", "127.0.0.1:0", "--to", &server, "--path", path];
         arguments.extend(more);
-        let mut child = Command::new(env!("CARGO_BIN_EXE_firstflight")).args(arguments).stderr(Stdio::piped()).spawn().expect("it runs");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_firstflight"))
+            .args(arguments)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it runs");
         let mut lines = BufReader::new(child.stderr.take().expect("piped"));
         let mut line = String::new();
         lines.read_line(&mut line).expect("a line");
-        let address = line.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("no address in {line}"));
+        let address = line
+            .split_whitespace()
+            .nth(1)
+            .and_then(|word| word.parse().ok())
+            .unwrap_or_else(|| panic!("no address in {line}"));
         Relay { child, address, lines }
     }
 
     /// Ends it as Ctrl-C does; what it says.
     fn end(mut self) -> String {
-        assert!(Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().expect("kill").success());
+        assert!(
+            Command::new("kill")
+                .args(["-INT", &self.child.id().to_string()])
+                .status()
+                .expect("kill")
+                .success()
+        );
         let mut said = String::new();
         self.lines.read_to_string(&mut said).expect("text");
         let status = self.child.wait().expect("it ends");
@@ -68,14 +82,25 @@ fn each_client_hears_its_own_answers_after_the_round_trip_of_the_path() {
     for (number, client) in clients.iter().enumerate() {
         let mut buffer = [0; 2000];
         let (len, from) = client.recv_from(&mut buffer).expect("an answer");
-        assert_eq!((len, from), (700, relay.address), "client {number} hears 700 bytes from the relay");
-        assert!(buffer[..len].iter().all(|byte| usize::from(*byte) == number), "client {number} hears the answer to another");
+        assert_eq!(
+            (len, from),
+            (700, relay.address),
+            "client {number} hears 700 bytes from the relay"
+        );
+        assert!(
+            buffer[..len].iter().all(|byte| usize::from(*byte) == number),
+            "client {number} hears the answer to another"
+        );
     }
     let took = begin.elapsed();
     // 40 ms with a data packet of 1500 bytes; these are shorter.
     assert!(took >= Duration::from_millis(39), "{took:?} is less than the path takes");
     let said = relay.end();
-    assert!(said.contains("clients: 3") && said.contains("forward: 3 packets, 2184 bytes; 3 delivered, 0 dropped"), "{said}");
+    assert!(
+        said.contains("clients: 3")
+            && said.contains("forward: 3 packets, 2184 bytes; 3 delivered, 0 dropped"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -91,7 +116,11 @@ fn the_queue_drops_what_does_not_fit_and_the_report_counts_it() {
     let heard = std::iter::from_fn(|| client.recv_from(&mut buffer).ok()).count();
     let said = relay.end();
     assert!((10..100).contains(&heard), "{heard} of 100 passed a queue of ten: {said}");
-    assert!(said.contains(&format!("(Queue {})", 100 - heard)), "{heard} passed, so {} were dropped: {said}", 100 - heard);
+    assert!(
+        said.contains(&format!("(Queue {})", 100 - heard)),
+        "{heard} passed, so {} were dropped: {said}",
+        100 - heard
+    );
 }
 
 #[test]
@@ -106,7 +135,10 @@ fn with_upload_the_queue_is_in_front_of_the_server() {
     let heard = std::iter::from_fn(|| client.recv_from(&mut buffer).ok()).count();
     let said = relay.end();
     let forward = said.lines().find(|line| line.starts_with("forward")).expect("a line");
-    assert!(forward.starts_with("forward: 100 packets"), "all hundred of the client meet the forward direction: {said}");
+    assert!(
+        forward.starts_with("forward: 100 packets"),
+        "all hundred of the client meet the forward direction: {said}"
+    );
     assert!((10..100).contains(&heard), "{heard} of 100 passed: {said}");
 }
 
@@ -117,9 +149,16 @@ fn what_no_path_carries_is_not_relayed() {
     client.set_read_timeout(Some(Duration::from_millis(500))).expect("a timeout");
     client.send_to(&[1; 1473], relay.address).expect("loopback takes it");
     let mut buffer = [0; 2000];
-    assert!(client.recv_from(&mut buffer).is_err(), "1473 bytes and 28 of headers are more than 1500");
+    assert!(
+        client.recv_from(&mut buffer).is_err(),
+        "1473 bytes and 28 of headers are more than 1500"
+    );
     client.send_to(&[1; 1472], relay.address).expect("sent");
-    assert_eq!(client.recv_from(&mut buffer).expect("an answer").0, 1472, "1472 bytes are a full packet");
+    assert_eq!(
+        client.recv_from(&mut buffer).expect("an answer").0,
+        1472,
+        "1472 bytes are a full packet"
+    );
     assert!(relay.end().contains("larger than the path carries: 1"));
 }
 
@@ -146,9 +185,16 @@ fn bad_input_is_one_line_and_code_2() {
         (&["--udp", "203.0.113.1:4433", "--to", "127.0.0.1:1"], "203.0.113.1:4433"),
     ];
     for (arguments, named) in rows {
-        let output = Command::new(env!("CARGO_BIN_EXE_firstflight")).arg("link").args(arguments).output().expect("runs");
+        let output = Command::new(env!("CARGO_BIN_EXE_firstflight"))
+            .arg("link")
+            .args(arguments)
+            .output()
+            .expect("runs");
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(said.lines().count() == 1 && said.contains(named), "{arguments:?} is refused with a line about {named}: {said}");
+        assert!(
+            said.lines().count() == 1 && said.contains(named),
+            "{arguments:?} is refused with a line about {named}: {said}"
+        );
     }
 }

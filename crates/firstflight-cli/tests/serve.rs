@@ -46,10 +46,17 @@ impl Serving {
             let mut line = String::new();
             assert!(lines.read_line(&mut line).expect("a line") > 0, "it ended before it served");
             let words: Vec<&str> = line.split_whitespace().collect();
-            let authority = |url: &str| url.split('/').nth(2).and_then(|authority| authority.parse().ok()).expect("an address");
+            let authority = |url: &str| {
+                url.split('/')
+                    .nth(2)
+                    .and_then(|authority| authority.parse().ok())
+                    .expect("an address")
+            };
             match words[..] {
                 ["serving", url, ..] => listeners.push((authority(url), String::new())),
-                ["public", "key", pin] => listeners.last_mut().expect("its listener came before").1 = pin.into(),
+                ["public", "key", pin] => {
+                    listeners.last_mut().expect("its listener came before").1 = pin.into()
+                }
                 ["metrics", "at", url] => metrics = Some(authority(url)),
                 ["memory", "limit", ..] => break,
                 _ => panic!("{line}"),
@@ -64,11 +71,21 @@ impl Serving {
 
     fn fetch(&self, path: &str, more: &[&str]) -> Run {
         let address = self.listeners[0].0.to_string();
-        run(&[&["fetch", &self.url(path), "--pin", &self.listeners[0].1, "--connect", &address][..], more].concat())
+        run(&[
+            &["fetch", &self.url(path), "--pin", &self.listeners[0].1, "--connect", &address][..],
+            more,
+        ]
+        .concat())
     }
 
     fn signal(&self, name: &str) {
-        assert!(Command::new("kill").args([name, &self.child.id().to_string()]).status().expect("kill").success());
+        assert!(
+            Command::new("kill")
+                .args([name, &self.child.id().to_string()])
+                .status()
+                .expect("kill")
+                .success()
+        );
     }
 
     /// Tells it to end; how it did, and what it said.
@@ -91,10 +108,18 @@ impl Serving {
 
     /// Resident memory now and at most so far, bytes.
     fn memory(&self) -> (u64, u64) {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it lives");
+        let status =
+            fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it lives");
         let kib = |name: &str| {
-            let line = status.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name}"));
-            line.split_whitespace().nth(1).and_then(|number| number.parse::<u64>().ok()).expect("a number") * 1024
+            let line = status
+                .lines()
+                .find(|line| line.starts_with(name))
+                .unwrap_or_else(|| panic!("no {name}"));
+            line.split_whitespace()
+                .nth(1)
+                .and_then(|number| number.parse::<u64>().ok())
+                .expect("a number")
+                * 1024
         };
         (kib("VmRSS"), kib("VmHWM"))
     }
@@ -105,21 +130,44 @@ fn an_object_is_served_fetched_and_verified() {
     let serving = Serving::start(&["--arm", "rapid"]);
     let run = serving.fetch("/bytes/3MB", &[]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stdout.contains("3.00 MB in") && run.stdout.contains("content verified, rapid"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("3.00 MB in") && run.stdout.contains("content verified, rapid"),
+        "{}",
+        run.stdout
+    );
     let json = serving.fetch("/bytes/1MB", &["--json", "-", "--range", "-1000"]).json();
     let row = &json["results"][0];
-    assert_eq!((&row["status"], &row["bytes"], &row["verified"]), (&206.into(), &1000.into(), &"content".into()), "{row}");
-    assert!(row["ttlb_ms"].as_f64().is_some_and(|ms| ms > 0.0) && row["handshake_ms"].is_f64(), "{row}");
+    assert_eq!(
+        (&row["status"], &row["bytes"], &row["verified"]),
+        (&206.into(), &1000.into(), &"content".into()),
+        "{row}"
+    );
+    assert!(
+        row["ttlb_ms"].as_f64().is_some_and(|ms| ms > 0.0) && row["handshake_ms"].is_f64(),
+        "{row}"
+    );
     let (status, said) = serving.end();
     assert!(status.success() && said.contains("shutting down"), "{status:?}: {said}");
 }
 
 #[test]
 fn several_listeners_send_with_their_own_arms() {
-    let serving = Serving::start(&["--listen", "127.0.0.1:0=best", "--listen", "127.0.0.1:0", "--arm", "search"]);
+    let serving = Serving::start(&[
+        "--listen",
+        "127.0.0.1:0=best",
+        "--listen",
+        "127.0.0.1:0",
+        "--arm",
+        "search",
+    ]);
     for ((address, pin), arm) in serving.listeners.iter().zip(["best", "search"]) {
-        let json = run(&["fetch", &format!("https://{address}/bytes/10kB"), "--pin", pin, "--json", "-"]).json();
-        assert!(json["results"][0]["arm"].as_str().is_some_and(|is| is.starts_with(arm)), "{address} sends with {arm}: {json}");
+        let json =
+            run(&["fetch", &format!("https://{address}/bytes/10kB"), "--pin", pin, "--json", "-"])
+                .json();
+        assert!(
+            json["results"][0]["arm"].as_str().is_some_and(|is| is.starts_with(arm)),
+            "{address} sends with {arm}: {json}"
+        );
     }
     assert!(serving.end().0.success());
 }
@@ -140,10 +188,18 @@ fn a_file_arrives_as_it_is_and_appears_only_whole() {
     let missing = serving.fetch("/no-such-file", &["--output", nothing.to_str().expect("text")]);
     assert_eq!(missing.code, 1, "a file that is not there is a result that fell short");
     assert!(missing.stderr.contains("404") && !nothing.exists(), "{}", missing.stderr);
-    assert!(!missing.stdout.contains("verified"), "what came is not the object: {}", missing.stdout);
+    assert!(
+        !missing.stdout.contains("verified"),
+        "what came is not the object: {}",
+        missing.stdout
+    );
     let refused = serving.fetch("/file.bin", &["--arm", "rapid"]);
     assert_eq!(refused.code, 1, "the server chooses the arm");
-    assert!(refused.stderr.contains("403") && refused.stderr.contains("--allow-arm"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("403") && refused.stderr.contains("--allow-arm"),
+        "{}",
+        refused.stderr
+    );
     assert!(serving.end().0.success());
 }
 
@@ -165,7 +221,12 @@ fn certificates_may_be_given_and_checked() {
             "-subj",
             "/CN=localhost",
         ])
-        .args(["-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE"])
+        .args([
+            "-addext",
+            "subjectAltName=DNS:localhost",
+            "-addext",
+            "basicConstraints=critical,CA:FALSE",
+        ])
         .args(["-keyout", &text("key.pem"), "-out", &text("cert.pem")])
         .output();
     if !made.is_ok_and(|made| made.status.success()) {
@@ -180,8 +241,18 @@ fn certificates_may_be_given_and_checked() {
     let unknown = run(&["fetch", &url, "--connect", &address]);
     assert_eq!(unknown.code, 1, "this system does not know who made it: {}", unknown.stdout);
     let line = &unknown.stderr;
-    assert!(line.contains("not trusted") && line.contains("--pin") && line.contains("--insecure"), "what can be done: {line}");
-    let elsewhere = run(&["fetch", &url.replace("localhost", "elsewhere"), "--connect", &address, "--ca", &text("cert.pem")]);
+    assert!(
+        line.contains("not trusted") && line.contains("--pin") && line.contains("--insecure"),
+        "what can be done: {line}"
+    );
+    let elsewhere = run(&[
+        "fetch",
+        &url.replace("localhost", "elsewhere"),
+        "--connect",
+        &address,
+        "--ca",
+        &text("cert.pem"),
+    ]);
     assert_eq!(elsewhere.code, 1, "the certificate is for another name: {}", elsewhere.stdout);
     assert!(serving.end().0.success());
 }
@@ -193,7 +264,18 @@ fn bad_input_is_one_line_and_code_2() {
         (&["serve", "--listen", "127.0.0.1:0=no-such-arm"], "no-such-arm"),
         (&["serve", "--listen", "localhost"], "HOST:PORT"),
         (&["serve", "--listen", "127.0.0.1:0", "--dir", "/no/such/folder"], "/no/such/folder"),
-        (&["serve", "--listen", "127.0.0.1:0", "--cert", "/no/such/file", "--key", "/no/such/file"], "/no/such/file"),
+        (
+            &[
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--cert",
+                "/no/such/file",
+                "--key",
+                "/no/such/file",
+            ],
+            "/no/such/file",
+        ),
         (&["serve", "--cert", "/no/such/file"], "--key"),
         (&["serve", "--connections", "0"], "allowed"),
         (&["fetch", "http://localhost/bytes/1MB"], "https"),
@@ -209,7 +291,11 @@ fn bad_input_is_one_line_and_code_2() {
     for (arguments, named) in rows {
         let run = run(arguments);
         assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);
-        assert!(run.said().len() == 1 && run.stderr.contains(named), "{arguments:?} is refused with a line about {named}: {}", run.stderr);
+        assert!(
+            run.said().len() == 1 && run.stderr.contains(named),
+            "{arguments:?} is refused with a line about {named}: {}",
+            run.stderr
+        );
     }
 }
 
@@ -220,7 +306,11 @@ fn whoever_is_not_there_is_a_result_that_fell_short() {
     let run = run(&["fetch", &url, "--insecure", "--limit", "1", "--json", "-"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     let row: &Value = &run.json()["results"][0];
-    assert!(row["complete"] == false && row["error"].as_str().is_some_and(|error| error.contains("1 s")), "{row}");
+    assert!(
+        row["complete"] == false
+            && row["error"].as_str().is_some_and(|error| error.contains("1 s")),
+        "{row}"
+    );
 }
 
 /// A small generator, for choices that need no more.
@@ -228,7 +318,8 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 }
@@ -261,14 +352,20 @@ async fn guest(wanted: Fetch, manner: Manner) -> Result<Verified, String> {
     };
     match (fetch(&wanted, take).await, manner) {
         (Ok(fetched), _) if fetched.bytes == SIZE => Ok(fetched.verified),
-        (Err(FetchError::Failed(line)), Manner::Aborts(_)) if line == "that was enough" => Ok(Verified::Nothing),
+        (Err(FetchError::Failed(line)), Manner::Aborts(_)) if line == "that was enough" => {
+            Ok(Verified::Nothing)
+        }
         (other, _) => Err(format!("{manner:?}: {other:?}")),
     }
 }
 
 /// Two hundred at once: of five, three behave, one aborts, one is slow.
 fn crowd(wanted: &Fetch, dice: &mut Dice) -> (usize, Vec<String>) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime");
     runtime.block_on(async {
         let mut guests = Vec::new();
         for number in 0..200 {
@@ -293,9 +390,11 @@ fn crowd(wanted: &Fetch, dice: &mut Dice) -> (usize, Vec<String>) {
 
 /// Some who begin and are never heard of again: their whole world is taken away.
 fn vanish(wanted: &Fetch) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let guests: Vec<_> = (0..20).map(|_| tokio::spawn(guest(wanted.clone(), Manner::Slow))).collect();
+        let guests: Vec<_> =
+            (0..20).map(|_| tokio::spawn(guest(wanted.clone(), Manner::Slow))).collect();
         tokio::time::sleep(Duration::from_millis(150)).await;
         drop(guests);
     });
@@ -334,11 +433,17 @@ const ROUNDS: usize = 6;
 #[test]
 fn a_crowd_that_behaves_badly_leaves_no_trace() {
     // A guest that reads slowly on a busy machine is not one that has given up: with three seconds some were cut off.
-    let limits = ["--patience", "20", "--memory", "100MB", "--connections", "1000", "--per-address", "256"];
+    let limits =
+        ["--patience", "20", "--memory", "100MB", "--connections", "1000", "--per-address", "256"];
     let serving = Serving::start(&[&["--metrics", "127.0.0.1:0"][..], &limits].concat());
     let (address, pin) = serving.listeners[0].clone();
     let url = serving.url(&format!("/bytes/{SIZE}B")).parse().expect("a URL");
-    let wanted = Fetch { trust: Trust::Pin(pin), connect_to: Some(address), window: 1_000_000, ..Fetch::new(url) };
+    let wanted = Fetch {
+        trust: Trust::Pin(pin),
+        connect_to: Some(address),
+        window: 1_000_000,
+        ..Fetch::new(url)
+    };
     let stop = Arc::new(AtomicBool::new(false));
     let heckler = std::thread::spawn({
         let stop = Arc::clone(&stop);
@@ -347,17 +452,25 @@ fn a_crowd_that_behaves_badly_leaves_no_trace() {
     let mut dice = Dice(1);
     let mut after: Vec<u64> = Vec::new();
     // The first two fill what is kept for ever.
-    let settled = |after: &[u64]| after.len() > 2 && after[after.len() - 1] < after[after.len() - 2] + LEFT;
+    let settled =
+        |after: &[u64]| after.len() > 2 && after[after.len() - 1] < after[after.len() - 2] + LEFT;
     while !settled(&after) && after.len() < ROUNDS {
         let round = after.len();
         let (whole, wrong) = crowd(&wanted, &mut dice);
         assert!(wrong.is_empty(), "round {round}: {wrong:?}");
-        assert!((160..=200).contains(&whole), "round {round}: {whole} objects were complete and right; 160 were to be");
+        assert!(
+            (160..=200).contains(&whole),
+            "round {round}: {whole} objects were complete and right; 160 were to be"
+        );
         vanish(&wanted);
         // Those who vanished are given up in the end.
         let deadline = Instant::now() + Duration::from_secs(120);
         while serving.metric("firstflight_connections_open ") != Some(0.0) {
-            assert!(Instant::now() < deadline, "round {round}: {:?} connections are open", serving.metric("firstflight_connections_open "));
+            assert!(
+                Instant::now() < deadline,
+                "round {round}: {:?} connections are open",
+                serving.metric("firstflight_connections_open ")
+            );
             std::thread::sleep(Duration::from_millis(100));
         }
         after.push(serving.memory().0);
@@ -365,7 +478,9 @@ fn a_crowd_that_behaves_badly_leaves_no_trace() {
     stop.store(true, Ordering::Relaxed);
     let datagrams = heckler.join().expect("no panic");
     let (_, peak) = serving.memory();
-    println!("resident after each round: {after:?}; at most {peak}; {datagrams} datagrams of garbage");
+    println!(
+        "resident after each round: {after:?}; at most {peak}; {datagrams} datagrams of garbage"
+    );
     assert!(datagrams > 100, "{datagrams} datagrams of garbage are too few to try anything");
     assert!(peak < MOST, "at most {peak} bytes were resident, and {MOST} are the bound");
     assert!(settled(&after), "each round leaves something behind: {after:?}");

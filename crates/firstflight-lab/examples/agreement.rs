@@ -82,11 +82,18 @@ fn cells(row: &TrialRow) -> Cells {
         acked: row.acked_ms.unwrap_or(f64::NAN),
         read: row.ttlb_ms.unwrap_or(f64::NAN),
         lost: row.packets_lost.unwrap_or_default(),
-        exit: row.exit.as_ref().map_or("none".into(), |exit| format!("{} {:.0} ms {:.2}", exit.reason, exit.time_ms, exit.bdp_ratio)),
+        exit: row.exit.as_ref().map_or("none".into(), |exit| {
+            format!("{} {:.0} ms {:.2}", exit.reason, exit.time_ms, exit.bdp_ratio)
+        }),
     }
 }
 
-fn trials(path: &str, bytes: u64, testbed: &'static dyn Testbed, burst: u32) -> Result<Vec<TrialRow>, Bad> {
+fn trials(
+    path: &str,
+    bytes: u64,
+    testbed: &'static dyn Testbed,
+    burst: u32,
+) -> Result<Vec<TrialRow>, Bad> {
     let scenario = Scenario { burst, ..Scenario::new(Path::parse(path)?, bytes) };
     Ok(Plan { testbed, ..Plan::new(parse_arms(ARMS)?, scenario) }.run(Keep::Rows, &|| {})?.rows)
 }
@@ -106,7 +113,8 @@ fn main() -> Result<(), Bad> {
         );
         println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---|---|");
         let ours = Scenario::new(Path::parse(path)?, bytes).burst;
-        let columns: [(&'static dyn Testbed, u32); 3] = [(&sim::BED, ours), (&sim::BED, BUCKET), (&quic::BED, ours)];
+        let columns: [(&'static dyn Testbed, u32); 3] =
+            [(&sim::BED, ours), (&sim::BED, BUCKET), (&quic::BED, ours)];
         let columns = columns.map(|(testbed, burst)| trials(path, bytes, testbed, burst));
         let [sim, bucket, quic] = columns;
         for ((sim, bucket), quic) in sim?.iter().zip(&bucket?).zip(&quic?) {

@@ -23,7 +23,8 @@ const MSS: f64 = 1448.0;
 /// An arm of the kernel, and what it is in the simulator: the kernel's CUBIC, and no second cut when a repeat is lost.
 type Pair = (&'static str, &'static str);
 const HYSTART_ON: Pair = ("kernel:cubic", "hystart/cubic(profile=linux)/prr(mode=linux)");
-const HYSTART_OFF: Pair = ("kernel:cubic(hystart=off)", "slowstart/cubic(profile=linux)/prr(mode=linux)");
+const HYSTART_OFF: Pair =
+    ("kernel:cubic(hystart=off)", "slowstart/cubic(profile=linux)/prr(mode=linux)");
 const STARTUPS: [Pair; 7] = [
     HYSTART_ON,
     HYSTART_OFF,
@@ -40,9 +41,18 @@ const RECOVERIES: [Pair; 6] = [
     ("slowstart/cubic/halving", "slowstart/cubic(profile=linux)/halving@(pace=on)"),
     ("slowstart/cubic/sack", "slowstart/cubic(profile=linux)/sack(lost=ignore)@(pace=on)"),
     ("slowstart/cubic/prr", "slowstart/cubic(profile=linux)/prr(lost=ignore)@(pace=on)"),
-    ("slowstart/cubic/prr(mode=crb)", "slowstart/cubic(profile=linux)/prr(mode=crb,lost=ignore)@(pace=on)"),
-    ("slowstart/cubic/prr(mode=ssrb)", "slowstart/cubic(profile=linux)/prr(mode=ssrb,lost=ignore)@(pace=on)"),
-    ("slowstart/cubic/prr(mode=ub)", "slowstart/cubic(profile=linux)/prr(mode=ub,lost=ignore)@(pace=on)"),
+    (
+        "slowstart/cubic/prr(mode=crb)",
+        "slowstart/cubic(profile=linux)/prr(mode=crb,lost=ignore)@(pace=on)",
+    ),
+    (
+        "slowstart/cubic/prr(mode=ssrb)",
+        "slowstart/cubic(profile=linux)/prr(mode=ssrb,lost=ignore)@(pace=on)",
+    ),
+    (
+        "slowstart/cubic/prr(mode=ub)",
+        "slowstart/cubic(profile=linux)/prr(mode=ub,lost=ignore)@(pace=on)",
+    ),
 ];
 
 /// Rows by arm, in the order of the arms.
@@ -55,7 +65,10 @@ fn trials(
 ) -> Result<Vec<Vec<TrialRow>>, Bad> {
     eprintln!("{} {path}, {} MB", testbed.info().name, bytes as f64 / 1e6);
     let in_kernel = testbed.info().kernel_receiver;
-    let settings = receiver.iter().filter(|_| in_kernel).map(|&(name, value)| (name.to_owned(), value.to_owned()));
+    let settings = receiver
+        .iter()
+        .filter(|_| in_kernel)
+        .map(|&(name, value)| (name.to_owned(), value.to_owned()));
     let plain = Scenario::new(Path::parse(path)?, bytes);
     let scenario = Scenario { host: hosts_of_tcp("rack")?, receiver: settings.collect(), ..plain };
     let plan = Plan { testbed, repeat, ..Plan::new(parse_arms(&arms.join(","))?, scenario) };
@@ -81,18 +94,25 @@ fn median(rows: &[TrialRow], of: impl Fn(&TrialRow) -> Option<f64>) -> f64 {
 }
 
 fn extremes(rows: &[TrialRow], of: impl Fn(&TrialRow) -> Option<f64>) -> (f64, f64) {
-    rows.iter().filter_map(of).fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)))
+    rows.iter().filter_map(of).fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| {
+        (least.min(value), most.max(value))
+    })
 }
 
 /// Reasons, and the median window in BDP.
 fn exit(rows: &[TrialRow]) -> String {
-    let mut reasons: Vec<&str> = rows.iter().filter_map(|row| row.exit.as_ref().map(|exit| exit.reason)).collect();
+    let mut reasons: Vec<&str> =
+        rows.iter().filter_map(|row| row.exit.as_ref().map(|exit| exit.reason)).collect();
     reasons.sort_unstable();
     reasons.dedup();
     if reasons.is_empty() {
         return "none".into();
     }
-    format!("{} {:.2}", reasons.join(" or "), median(rows, |row| row.exit.as_ref().map(|exit| exit.bdp_ratio)))
+    format!(
+        "{} {:.2}",
+        reasons.join(" or "),
+        median(rows, |row| row.exit.as_ref().map(|exit| exit.bdp_ratio))
+    )
 }
 
 fn percent(part: f64, whole: f64) -> f64 {
@@ -106,7 +126,12 @@ fn off(a: f64, b: f64) -> String {
 }
 
 fn load() -> String {
-    fs::read_to_string("/proc/loadavg").unwrap_or_default().split_whitespace().next().unwrap_or("?").to_owned()
+    fs::read_to_string("/proc/loadavg")
+        .unwrap_or_default()
+        .split_whitespace()
+        .next()
+        .unwrap_or("?")
+        .to_owned()
 }
 
 fn geo(wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
@@ -127,10 +152,14 @@ fn geo(wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
 }
 
 fn download(name: &str, path: &str, megabytes: u64) -> Result<(), Bad> {
-    let rows = trials(&linux::BED, (path, megabytes * 1_000_000), COLLECTED, &kernel(&STARTUPS), REPEAT)?;
-    let model = trials(&sim::BED, (path, megabytes * 1_000_000), COLLECTED, &simulated(&STARTUPS), REPEAT)?;
+    let rows =
+        trials(&linux::BED, (path, megabytes * 1_000_000), COLLECTED, &kernel(&STARTUPS), REPEAT)?;
+    let model =
+        trials(&sim::BED, (path, megabytes * 1_000_000), COLLECTED, &simulated(&STARTUPS), REPEAT)?;
     println!("\n### {name}, {megabytes} MB (load of the machine afterwards: {})\n", load());
-    println!("| arm | seconds | exit | lost, % | simulator, s | exit there | kernel to simulator |\n|---|---:|---|---:|---:|---|---:|");
+    println!(
+        "| arm | seconds | exit | lost, % | simulator, s | exit there | kernel to simulator |\n|---|---:|---|---:|---:|---|---:|"
+    );
     let seconds = |row: &TrialRow| row.ttlb_ms.map(|ms| ms / 1e3);
     for ((pair, rows), model) in STARTUPS.iter().zip(&rows).zip(&model) {
         let (least, most) = extremes(rows, seconds);
@@ -146,18 +175,42 @@ fn download(name: &str, path: &str, megabytes: u64) -> Result<(), Bad> {
         );
     }
     let against_off = |arm: &str| {
-        let of = |arm: &str| STARTUPS.iter().position(|pair| pair.0 == arm).map_or(f64::NAN, |i| median(&rows[i], seconds));
+        let of = |arm: &str| {
+            STARTUPS
+                .iter()
+                .position(|pair| pair.0 == arm)
+                .map_or(f64::NAN, |i| median(&rows[i], seconds))
+        };
         (of(arm) / of(HYSTART_OFF.0) - 1.0) * 100.0
     };
-    println!("\nAgainst HyStart off: BEST {:+.1} %, HyStart on {:+.1} %.", against_off("best"), against_off(HYSTART_ON.0));
+    println!(
+        "\nAgainst HyStart off: BEST {:+.1} %, HyStart on {:+.1} %.",
+        against_off("best"),
+        against_off(HYSTART_ON.0)
+    );
     Ok(())
 }
 
 /// Name, path, object, what it is.
 const LOSSY: [(&str, &str, u64, &str); 5] = [
-    ("bursts", "rate=10Mbit,rtt=100ms,queue=100ms,ge=0.005:6:0.7", 2_300_000, "losses in bursts (Gilbert-Elliott), a full BDP of queue"),
-    ("slow", "rate=4Mbit,rtt=220ms,queue=150ms,ge=0.003:6:0.7", 2_300_000, "the same on a slow, long path with a shallow queue"),
-    ("policer", "rate=20Mbit,rtt=100ms,policer=6Mbit:50ms", 5_000_000, "a policer at 6 Mbit/s with a bucket of 50 ms"),
+    (
+        "bursts",
+        "rate=10Mbit,rtt=100ms,queue=100ms,ge=0.005:6:0.7",
+        2_300_000,
+        "losses in bursts (Gilbert-Elliott), a full BDP of queue",
+    ),
+    (
+        "slow",
+        "rate=4Mbit,rtt=220ms,queue=150ms,ge=0.003:6:0.7",
+        2_300_000,
+        "the same on a slow, long path with a shallow queue",
+    ),
+    (
+        "policer",
+        "rate=20Mbit,rtt=100ms,policer=6Mbit:50ms",
+        5_000_000,
+        "a policer at 6 Mbit/s with a bucket of 50 ms",
+    ),
     ("both", "rate=10Mbit,rtt=220ms,ge=0.003:6:0.7,policer=5Mbit:100ms", 2_300_000, "both"),
     (
         "control",
@@ -177,19 +230,30 @@ fn recovery(wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
          packet behind a hole (`tcp_comp_sack_nr=0`), as those of 2011 did, or collect ACKs, as Linux does since 4.18."
     );
     let arms: Vec<&str> = kernel(&RECOVERIES).into_iter().chain([HYSTART_OFF.0]).collect();
-    let receivers = [("each", ACK_EVERY_HOLE, "an ACK per packet"), ("collected", COLLECTED, "ACKs collected (the default of Linux)")];
+    let receivers = [
+        ("each", ACK_EVERY_HOLE, "an ACK per packet"),
+        ("collected", COLLECTED, "ACKs collected (the default of Linux)"),
+    ];
     for (receiver, settings, who) in receivers {
-        for (name, path, bytes, what) in LOSSY.into_iter().take(if settings.is_empty() { 3 } else { LOSSY.len() }) {
+        for (name, path, bytes, what) in
+            LOSSY.into_iter().take(if settings.is_empty() { 3 } else { LOSSY.len() })
+        {
             if !wanted(&format!("recovery-{receiver}-{name}")) {
                 continue;
             }
             let rows = trials(&linux::BED, (path, bytes), settings, &arms, SEEDS)?;
-            println!("\n### {what}: `{path}`, {:.1} MB; {who} (load {})\n", bytes as f64 / 1e6, load());
+            println!(
+                "\n### {what}: `{path}`, {:.1} MB; {who} (load {})\n",
+                bytes as f64 / 1e6,
+                load()
+            );
             println!(
                 "| arm | retransmitted, % | lost again, % | slow start after, % | timeouts | seconds, median |\n|---|---:|---:|---:|---:|---:|"
             );
             for (arm, rows) in arms.iter().zip(&rows) {
-                let sum = |of: fn(&TrialRow) -> Option<u64>| rows.iter().filter_map(of).sum::<u64>() as f64;
+                let sum = |of: fn(&TrialRow) -> Option<u64>| {
+                    rows.iter().filter_map(of).sum::<u64>() as f64
+                };
                 let again = sum(|row| row.retransmitted_bytes) / MSS;
                 println!(
                     "| `{arm}` | {:.2} | {:.2} | {:.0} | {} | {:.2} |",
@@ -219,7 +283,12 @@ fn agreement(_wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
          lost again is no second cut; an ACK per packet behind holes on both sides. *Read*: until the last byte was read in order.\n\
          In bold: more than 10 % apart."
     );
-    let pairs: Vec<Pair> = STARTUPS.into_iter().filter(|pair| pair.0 != RAPID.0).chain([RAPID]).chain(RECOVERIES).collect();
+    let pairs: Vec<Pair> = STARTUPS
+        .into_iter()
+        .filter(|pair| pair.0 != RAPID.0)
+        .chain([RAPID])
+        .chain(RECOVERIES)
+        .collect();
     for (path, bytes) in AGREEMENT {
         let rows = trials(&linux::BED, (path, bytes), ACK_EVERY_HOLE, &kernel(&pairs), REPEAT)?;
         let model = trials(&sim::BED, (path, bytes), ACK_EVERY_HOLE, &simulated(&pairs), REPEAT)?;
@@ -228,8 +297,10 @@ fn agreement(_wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
             "| arm | read, kernel ms | simulator | | lost, kernel % | simulator | exit, kernel | simulator |\n|---|---:|---:|---:|---:|---:|---|---|"
         );
         for ((pair, rows), model) in pairs.iter().zip(&rows).zip(&model) {
-            let (real, simulated) = (median(rows, |row| row.ttlb_ms), median(model, |row| row.ttlb_ms));
-            let lost = |rows: &[TrialRow]| median(rows, |row| row.loss_ratio.map(|ratio| ratio * 100.0));
+            let (real, simulated) =
+                (median(rows, |row| row.ttlb_ms), median(model, |row| row.ttlb_ms));
+            let lost =
+                |rows: &[TrialRow]| median(rows, |row| row.loss_ratio.map(|ratio| ratio * 100.0));
             println!(
                 "| `{}` | {real:.0} | {simulated:.0} | {} | {:.2} | {:.2} | {} | {} |",
                 pair.0,
@@ -249,7 +320,9 @@ type Part = fn(&dyn Fn(&str) -> bool) -> Result<(), Bad>;
 fn main() -> Result<(), Bad> {
     let asked: Vec<String> = std::env::args().skip(1).collect();
     // `a-b-c` is a part of `a-b`, and that of `a`.
-    let within = |part: &str, whole: &str| part.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+    let within = |part: &str, whole: &str| {
+        part.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
     let part = |name: &str| asked.is_empty() || asked.iter().any(|asked| within(asked, name));
     let wanted = |name: &str| asked.is_empty() || asked.iter().any(|asked| within(name, asked));
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

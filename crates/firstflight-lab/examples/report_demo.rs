@@ -4,7 +4,8 @@
 
 use firstflight::ExitReason;
 use firstflight_lab::report::{
-    Better, Column, Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Row, Series, Spread, Table, Value,
+    Better, Column, Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Row,
+    Series, Spread, Table, Value,
 };
 use std::collections::{BTreeSet, VecDeque};
 
@@ -33,12 +34,25 @@ fn main() -> std::io::Result<()> {
             values.sort_by(f64::total_cmp);
             values
         };
-        let (mut values, mut spread): (Vec<_>, Vec<_>) =
-            (0..8).map(column).map(|v| (Value::Number(v[v.len() / 2]), Some(Spread { low: v[0], high: v[v.len() - 1] }))).unzip();
+        let (mut values, mut spread): (Vec<_>, Vec<_>) = (0..8)
+            .map(column)
+            .map(|v| {
+                (Value::Number(v[v.len() / 2]), Some(Spread { low: v[0], high: v[v.len() - 1] }))
+            })
+            .unzip();
         let first = runs.swap_remove(0).series;
-        values.insert(3, first.exit.as_ref().map_or(Value::Missing, |exit| Value::Text(exit.reason.clone())));
+        values.insert(
+            3,
+            first.exit.as_ref().map_or(Value::Missing, |exit| Value::Text(exit.reason.clone())),
+        );
         spread.insert(3, None);
-        report.table.rows.push(Row { arm: arm.into(), arm_full: arm_full.into(), values, spread, best: vec![] });
+        report.table.rows.push(Row {
+            arm: arm.into(),
+            arm_full: arm_full.into(),
+            values,
+            spread,
+            best: vec![],
+        });
         report.series.push(Series { arm: arm.into(), ..first });
     }
     report.table.mark_best();
@@ -192,7 +206,11 @@ fn run(arm: &str, seed: u64) -> Run {
         let gain = if run.phase == "jump" { 1.0 } else { 2.0 };
         budget = (budget + gain * run.cwnd / RTT_MS * STEP_MS).min(8.0 * MSS as f64);
         while budget >= MSS as f64 && (run.inflight + MSS) as f64 <= run.cwnd {
-            let Some(packet) = again.pop_first().or_else(|| (next < packets).then(|| (next, next += 1).0)) else { break };
+            let Some(packet) =
+                again.pop_first().or_else(|| (next < packets).then(|| (next, next += 1).0))
+            else {
+                break;
+            };
             budget -= MSS as f64;
             let wait = (link_free - run.now).max(0.0);
             let dropped = wait * BYTES_PER_MS + MSS as f64 > QUEUE as f64;
@@ -201,7 +219,9 @@ fn run(arm: &str, seed: u64) -> Run {
                 run.waits.push(wait);
                 arrivals.push_back((run.now + wait + RTT_MS / 2.0, packet));
             }
-            noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            noise = noise
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let jitter = (noise >> 40) as f64 / (1u64 << 24) as f64 * 0.8;
             flights.push_back(Flight {
                 back_ms: run.now + wait + RTT_MS + jitter,
@@ -248,7 +268,11 @@ fn run(arm: &str, seed: u64) -> Run {
 impl Run {
     fn enter(&mut self, phase: &'static str) {
         if phase != self.phase {
-            self.series.phases.push(Phase { start_ms: self.phase_start, end_ms: self.now, name: self.phase.into() });
+            self.series.phases.push(Phase {
+                start_ms: self.phase_start,
+                end_ms: self.now,
+                name: self.phase.into(),
+            });
             (self.phase, self.phase_start) = (phase, self.now);
         }
     }
@@ -256,13 +280,21 @@ impl Run {
     fn exit(&mut self, reason: &str) {
         let ratio = self.cwnd / (BYTES_PER_MS * RTT_MS);
         let because = ExitReason::from_name(reason).map_or("", ExitReason::because).into();
-        let exit = Exit { reason: reason.into(), because, time_ms: self.now, cwnd: self.cwnd as u64, bdp_ratio: Some(ratio) };
+        let exit = Exit {
+            reason: reason.into(),
+            because,
+            time_ms: self.now,
+            cwnd: self.cwnd as u64,
+            bdp_ratio: Some(ratio),
+        };
         self.series.exit.get_or_insert(exit);
     }
 
     fn silence(&mut self) {
         let quiet = self.now - self.last_send;
-        if let (Some(episode), true) = (self.series.episodes.last_mut(), self.recovery_until.is_some()) {
+        if let (Some(episode), true) =
+            (self.series.episodes.last_mut(), self.recovery_until.is_some())
+        {
             episode.silence_ms = episode.silence_ms.max(quiet);
         }
         self.last_send = self.now;
@@ -275,7 +307,11 @@ impl Run {
             self.exit("loss");
             let before = self.cwnd;
             // Rapid lands a little above the BDP, the others at a fraction of what was in flight.
-            self.cwnd = if self.arm == "rapid" { 1.05 * BYTES_PER_MS * RTT_MS } else { self.inflight as f64 * 0.7 };
+            self.cwnd = if self.arm == "rapid" {
+                1.05 * BYTES_PER_MS * RTT_MS
+            } else {
+                self.inflight as f64 * 0.7
+            };
             self.ssthresh = Some(self.cwnd);
             self.enter("recovery");
             self.recovery_until = Some(self.now);
@@ -289,7 +325,9 @@ impl Run {
             });
         }
         // What was sent before the episode began still belongs to it; later drops of it prolong it.
-        if let (Some(episode), Some(until)) = (self.series.episodes.last_mut(), &mut self.recovery_until) {
+        if let (Some(episode), Some(until)) =
+            (self.series.episodes.last_mut(), &mut self.recovery_until)
+        {
             episode.lost_bytes += MSS;
             if flight.sent_ms <= episode.start_ms {
                 *until = self.now + RTT_MS * 1.3;
@@ -339,7 +377,12 @@ impl Run {
         let mut waits = self.waits.clone();
         waits.sort_by(f64::total_cmp);
         let ideal = RTT_MS + BYTES as f64 / BYTES_PER_MS;
-        let last = self.series.points.iter().find(|p| p.delivered_bytes + MSS > BYTES).map_or(self.now, |p| p.t_ms);
+        let last = self
+            .series
+            .points
+            .iter()
+            .find(|p| p.delivered_bytes + MSS > BYTES)
+            .map_or(self.now, |p| p.t_ms);
         let sent_again = (self.sent - BYTES / MSS) * MSS;
         [
             self.now,

@@ -58,12 +58,17 @@ impl NamedArm {
         match &self.sender {
             Sender::Arm(arm) => Ok(arm),
             Sender::Kernel(_) => Err(self.kernel_only()),
-            Sender::Own { .. } => Err(Bad(format!("arm `{}`: its startup is not one of ours", self.label))),
+            Sender::Own { .. } => {
+                Err(Bad(format!("arm `{}`: its startup is not one of ours", self.label)))
+            }
         }
     }
 
     pub(crate) fn kernel_only(&self) -> Bad {
-        Bad(format!("arm `{}`: the kernel's own controllers run on the testbed `linux` only", self.label))
+        Bad(format!(
+            "arm `{}`: the kernel's own controllers run on the testbed `linux` only",
+            self.label
+        ))
     }
 
     /// An arm with a startup of one's own; `rest` is what would follow a startup's name: `/reno/prr@(iw=30)`, or nothing.
@@ -72,7 +77,9 @@ impl NamedArm {
     /// One line if the rest is not the rest of an arm.
     pub fn with_own(label: &str, startup: OwnStartup, rest: &str) -> Result<NamedArm, Bad> {
         if !(rest.is_empty() || rest.starts_with(['/', '@'])) {
-            return Err(Bad(format!("arm `{label}`: `{rest}` cannot follow a startup; allowed: /avoidance/recovery@(options)")));
+            return Err(Bad(format!(
+                "arm `{label}`: `{rest}` cannot follow a startup; allowed: /avoidance/recovery@(options)"
+            )));
         }
         let rest = *parse_arm(&format!("{STAND_IN}{rest}"))?.arm()?;
         Ok(NamedArm { label: label.to_owned(), sender: Sender::Own { startup, rest } })
@@ -100,24 +107,40 @@ fn parse_arm(text: &str) -> Result<NamedArm, Bad> {
     let label = text.trim().to_owned();
     if let Some(name) = label.strip_prefix(KERNEL) {
         let name = Some(name.to_owned()).filter(|name| !name.is_empty());
-        let name = name.ok_or_else(|| Bad(format!("arm `{label}`: a controller's name follows, such as `kernel:cubic`")))?;
+        let name = name.ok_or_else(|| {
+            Bad(format!("arm `{label}`: a controller's name follows, such as `kernel:cubic`"))
+        })?;
         return Ok(NamedArm { label, sender: Sender::Kernel(name) });
     }
     match Arm::parse(text) {
         Ok(arm) => Ok(NamedArm { label, sender: Sender::Arm(arm) }),
         Err(error) => {
             let near = match error {
-                ArmError::UnknownStartup(name) => {
-                    nearest(name, STARTUPS.iter().map(|part| part.name).chain(SHORT_NAMES.iter().map(|short| short.name)))
+                ArmError::UnknownStartup(name) => nearest(
+                    name,
+                    STARTUPS
+                        .iter()
+                        .map(|part| part.name)
+                        .chain(SHORT_NAMES.iter().map(|short| short.name)),
+                ),
+                ArmError::UnknownAvoidance(name) => {
+                    nearest(name, AVOIDANCES.iter().map(|part| part.name))
                 }
-                ArmError::UnknownAvoidance(name) => nearest(name, AVOIDANCES.iter().map(|part| part.name)),
-                ArmError::UnknownRecovery(name) => nearest(name, RECOVERIES.iter().map(|part| part.name)),
-                ArmError::UnknownOption { key, known, .. } => nearest(key, known.iter().map(|doc| doc.key)),
+                ArmError::UnknownRecovery(name) => {
+                    nearest(name, RECOVERIES.iter().map(|part| part.name))
+                }
+                ArmError::UnknownOption { key, known, .. } => {
+                    nearest(key, known.iter().map(|doc| doc.key))
+                }
                 _ => None,
             };
             Err(Bad(match near {
-                Some(near) => format!("{error}; did you mean `{near}`? (`firstflight arms` lists all)"),
-                None if matches!(error, ArmError::UnknownStartup(_)) => format!("{error} (`firstflight arms` lists all)"),
+                Some(near) => {
+                    format!("{error}; did you mean `{near}`? (`firstflight arms` lists all)")
+                }
+                None if matches!(error, ArmError::UnknownStartup(_)) => {
+                    format!("{error} (`firstflight arms` lists all)")
+                }
                 None => error.to_string(),
             }))
         }

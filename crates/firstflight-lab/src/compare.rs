@@ -145,7 +145,12 @@ impl Plan {
     ///
     /// # Errors
     /// Those of [`Plan::run`] and of whoever takes the logs.
-    pub fn run_traced(&self, keep: Keep, takes: Option<&Takes<'_>>, tick: &(impl Fn() + Sync)) -> Result<Comparison, Bad> {
+    pub fn run_traced(
+        &self,
+        keep: Keep,
+        takes: Option<&Takes<'_>>,
+        tick: &(impl Fn() + Sync),
+    ) -> Result<Comparison, Bad> {
         self.run_until(keep, takes, tick, &AtomicBool::new(false))
     }
 
@@ -161,11 +166,15 @@ impl Plan {
         stop: &AtomicBool,
     ) -> Result<Comparison, Bad> {
         if self.arms.is_empty() || self.repeat == 0 || self.scenario.bytes == 0 {
-            return Err(Bad("nothing to compare: at least one arm, one trial and one byte are needed".into()));
+            return Err(Bad(
+                "nothing to compare: at least one arm, one trial and one byte are needed".into(),
+            ));
         }
         self.testbed.available()?;
         self.arms.iter().try_for_each(|arm| self.testbed.check(&self.scenario, arm))?;
-        let trials: Vec<(usize, u32)> = (0..self.arms.len()).flat_map(|arm| (0..self.repeat).map(move |round| (arm, round))).collect();
+        let trials: Vec<(usize, u32)> = (0..self.arms.len())
+            .flat_map(|arm| (0..self.repeat).map(move |round| (arm, round)))
+            .collect();
         let arrived = AtomicBool::new(false);
         let done: Vec<Done> = trials
             .into_par_iter()
@@ -181,7 +190,8 @@ impl Plan {
         if !arrived.into_inner() {
             return Err(self.nothing_arrives());
         }
-        let (mut rows, mut records, mut warnings) = (Vec::with_capacity(done.len()), Vec::new(), Vec::new());
+        let (mut rows, mut records, mut warnings) =
+            (Vec::with_capacity(done.len()), Vec::new(), Vec::new());
         for trial in done {
             rows.push(trial.row);
             records.extend(trial.recorder);
@@ -192,7 +202,11 @@ impl Plan {
     }
 
     fn nothing_arrives(&self) -> Bad {
-        Bad(format!("path {}: nothing was delivered within the limit of {}", self.scenario.path, self.limit_in_words()))
+        Bad(format!(
+            "path {}: nothing was delivered within the limit of {}",
+            self.scenario.path,
+            self.limit_in_words()
+        ))
     }
 
     fn limit_s(&self) -> f64 {
@@ -204,7 +218,13 @@ impl Plan {
         format!("{} s{clock}", self.limit_s())
     }
 
-    fn trial(&self, (index, round): (usize, u32), keep: Keep, takes: Option<&Takes<'_>>, arrived: &AtomicBool) -> Result<Done, Bad> {
+    fn trial(
+        &self,
+        (index, round): (usize, u32),
+        keep: Keep,
+        takes: Option<&Takes<'_>>,
+        arrived: &AtomicBool,
+    ) -> Result<Done, Bad> {
         let arm = &self.arms[index];
         let seed = self.seed.wrapping_add(u64::from(round));
         let jittered;
@@ -222,10 +242,16 @@ impl Plan {
         let kept = recorder.is_some();
         let takes = takes.filter(|takes| takes.repeats || round == 0);
         if takes.is_some() {
-            recorder = Some(recorder.unwrap_or_else(Recorder::bare).tracing(self.start(scenario, arm, seed, round)));
+            recorder = Some(
+                recorder
+                    .unwrap_or_else(Recorder::bare)
+                    .tracing(self.start(scenario, arm, seed, round)),
+            );
         }
         let outcome = self.testbed.run(scenario, arm, seed, recorder.as_mut())?;
-        if let (Some(takes), Some(trace)) = (takes, recorder.as_mut().and_then(Recorder::take_trace)) {
+        if let (Some(takes), Some(trace)) =
+            (takes, recorder.as_mut().and_then(Recorder::take_trace))
+        {
             (takes.take)(index, round, trace)?;
         }
         let recorder = recorder.filter(|_| kept);
@@ -233,7 +259,14 @@ impl Plan {
         if outcome.delivered != Some(0) {
             arrived.store(true, Ordering::Relaxed);
         }
-        let trial = Trial { testbed: self.testbed.info().name, scenario, arm, seed, ideal: scenario.ideal(seed)?, outcome: &outcome };
+        let trial = Trial {
+            testbed: self.testbed.info().name,
+            scenario,
+            arm,
+            seed,
+            ideal: scenario.ideal(seed)?,
+            outcome: &outcome,
+        };
         Ok(Done { row: TrialRow::of(&trial), recorder, warnings: outcome.warnings })
     }
 
@@ -265,18 +298,31 @@ impl Plan {
         let mut told = vec![false; per_arm.len()];
         for (i, a) in per_arm.iter().enumerate() {
             let same = |b: &[TrialRow]| a.iter().zip(b).all(|(x, y)| same_behaviour(x, y));
-            let twins: Vec<usize> = (i + 1..per_arm.len()).filter(|&j| !told[j] && same(per_arm[j])).collect();
+            let twins: Vec<usize> =
+                (i + 1..per_arm.len()).filter(|&j| !told[j] && same(per_arm[j])).collect();
             if !told[i] && !twins.is_empty() {
-                let names: Vec<&str> = std::iter::once(i).chain(twins.iter().copied()).map(|j| per_arm[j][0].arm.as_str()).collect();
+                let names: Vec<&str> = std::iter::once(i)
+                    .chain(twins.iter().copied())
+                    .map(|j| per_arm[j][0].arm.as_str())
+                    .collect();
                 let (last, others) = names.split_last().expect("there is a twin");
-                warnings.push(format!("{} and {last} behaved identically: nothing on this path tells them apart", others.join(", ")));
+                warnings.push(format!(
+                    "{} and {last} behaved identically: nothing on this path tells them apart",
+                    others.join(", ")
+                ));
             }
             for &j in &twins {
                 told[j] = true;
             }
         }
-        let paced: Vec<bool> = self.arms.iter().map(|arm| self.testbed.paced(&self.scenario, arm)).collect();
-        for (arm, _) in self.arms.iter().zip(&paced).filter(|(arm, paced)| !**paced && arm.parts().is_some_and(needs_pacer)) {
+        let paced: Vec<bool> =
+            self.arms.iter().map(|arm| self.testbed.paced(&self.scenario, arm)).collect();
+        for (arm, _) in self
+            .arms
+            .iter()
+            .zip(&paced)
+            .filter(|(arm, paced)| !**paced && arm.parts().is_some_and(needs_pacer))
+        {
             warnings.push(format!(
                 "{} runs without a pacer here: no jump and no threefold growth; `@(pace=on)` gives it what it needs",
                 arm.label
@@ -351,7 +397,8 @@ impl Comparison {
             warnings: &self.warnings,
             results: &self.rows,
         };
-        let mut text = serde_json::to_string_pretty(&document).expect("numbers and strings serialise");
+        let mut text =
+            serde_json::to_string_pretty(&document).expect("numbers and strings serialise");
         text.push('\n');
         text
     }
@@ -372,6 +419,7 @@ fn needs_pacer(arm: &Arm) -> bool {
 
 /// Two rows that differ in nothing but the arm's name.
 fn same_behaviour(a: &TrialRow, b: &TrialRow) -> bool {
-    let unnamed = |row: &TrialRow| TrialRow { arm: String::new(), arm_full: String::new(), ..row.clone() };
+    let unnamed =
+        |row: &TrialRow| TrialRow { arm: String::new(), arm_full: String::new(), ..row.clone() };
     unnamed(a) == unnamed(b)
 }

@@ -26,7 +26,10 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     if name.len() > 100 {
         return None;
     }
-    let best = known.into_iter().map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate)).min()?;
+    let best = known
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
+        .min()?;
     // A third of the letters wrong is still a typing error; more is another word.
     (best.0 <= 1 + name.chars().count() / 3).then_some(best.1)
 }

@@ -155,13 +155,19 @@ pub fn columns(measures: &'static [Measure]) -> Vec<Column> {
     let mut columns = Vec::new();
     for measure in measures {
         match measure.holds {
-            Holds::Record(inner) => columns.extend(self::columns(inner).into_iter().map(|column| Column {
-                name: format!("{}_{}", measure.name, column.name),
-                path: format!("{}.{}", measure.name, column.path),
-                ..column
-            })),
+            Holds::Record(inner) => {
+                columns.extend(self::columns(inner).into_iter().map(|column| Column {
+                    name: format!("{}_{}", measure.name, column.name),
+                    path: format!("{}.{}", measure.name, column.path),
+                    ..column
+                }))
+            }
             Holds::List(_) => {}
-            _ => columns.push(Column { name: measure.name.into(), path: measure.name.into(), measure }),
+            _ => columns.push(Column {
+                name: measure.name.into(),
+                path: measure.name.into(),
+                measure,
+            }),
         }
     }
     columns
@@ -176,7 +182,13 @@ pub fn markdown(measures: &'static [Measure]) -> String {
                 Better::High => "high",
                 Better::None => "",
             };
-            let _ = writeln!(text, "| `{outer}{}` | {} | {good} | {} |", measure.name, measure.unit, measure.definition());
+            let _ = writeln!(
+                text,
+                "| `{outer}{}` | {} | {good} | {} |",
+                measure.name,
+                measure.unit,
+                measure.definition()
+            );
             if let Holds::Record(inner) | Holds::List(inner) = measure.holds {
                 rows(inner, &format!("{outer}{}.", measure.name), text);
             }

@@ -69,7 +69,11 @@ impl Queueing {
         if us.is_empty() {
             return Queueing::default();
         }
-        Queueing { p50_us: us.value_at_quantile(0.5), p99_us: us.value_at_quantile(0.99), max_us: us.max() }
+        Queueing {
+            p50_us: us.value_at_quantile(0.5),
+            p99_us: us.value_at_quantile(0.99),
+            max_us: us.max(),
+        }
     }
 }
 

@@ -24,7 +24,11 @@ pub struct OwnStartup {
 impl OwnStartup {
     /// Called `name`; `make` makes a fresh one for every trial. Whoever sets `broken` ends the comparison or test: a startup that has
     /// raised an exception must not look like one that is slow.
-    pub fn new(name: &str, broken: Arc<AtomicBool>, make: impl Fn() -> Box<dyn Startup> + Send + Sync + 'static) -> OwnStartup {
+    pub fn new(
+        name: &str,
+        broken: Arc<AtomicBool>,
+        make: impl Fn() -> Box<dyn Startup> + Send + Sync + 'static,
+    ) -> OwnStartup {
         OwnStartup { name: name.into(), make: Arc::new(make), broken }
     }
 
@@ -81,7 +85,14 @@ impl Startup for Boxed {
     fn reached(&mut self) -> ExitReason {
         self.0.reached()
     }
-    fn on_congestion(&mut self, signal: Signal, beta: Ratio, ack: &Ack, w: Window, cx: &Context) -> Option<OwnRecovery> {
+    fn on_congestion(
+        &mut self,
+        signal: Signal,
+        beta: Ratio,
+        ack: &Ack,
+        w: Window,
+        cx: &Context,
+    ) -> Option<OwnRecovery> {
         self.0.on_congestion(signal, beta, ack, w, cx)
     }
     fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {

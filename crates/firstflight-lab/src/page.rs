@@ -2,7 +2,9 @@
 
 use crate::compare::{Comparison, ExperimentRow};
 use crate::record::Recorder;
-use crate::report::{Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Series};
+use crate::report::{
+    Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Series,
+};
 use crate::table::table;
 use crate::trial::ms;
 use firstflight::ExitReason;
@@ -14,7 +16,11 @@ impl Comparison {
         let resolved = plan.resolved();
         let path = &plan.scenario.path;
         let what = resolved.path_name.clone().unwrap_or_else(|| resolved.path.clone());
-        let mut notes: Vec<Note> = self.warnings.iter().map(|text| Note { level: Level::Warning, text: text.clone() }).collect();
+        let mut notes: Vec<Note> = self
+            .warnings
+            .iter()
+            .map(|text| Note { level: Level::Warning, text: text.clone() })
+            .collect();
         notes.push(Note { level: Level::Info, text: hosts(&resolved) });
         if plan.repeat > 1 {
             notes.push(Note {
@@ -23,7 +29,10 @@ impl Comparison {
             });
         }
         Report {
-            title: format!("{} over {what}", crate::table::figure(plan.scenario.bytes as f64, "bytes")),
+            title: format!(
+                "{} over {what}",
+                crate::table::figure(plan.scenario.bytes as f64, "bytes")
+            ),
             command: command.to_owned(),
             version: format!("firstflight {}", env!("CARGO_PKG_VERSION")),
             testbed: resolved.testbed.into(),
@@ -43,14 +52,27 @@ impl Comparison {
             repeat: plan.repeat,
             notes,
             table: table(self),
-            series: self.records.iter().enumerate().map(|(arm, record)| self.series(arm, record)).collect(),
-            ideal: self.ideal().map(|(start, rate)| Ideal { t0_ms: ms(start.0), rate_mbps: rate as f64 / 1e6 }),
+            series: self
+                .records
+                .iter()
+                .enumerate()
+                .map(|(arm, record)| self.series(arm, record))
+                .collect(),
+            ideal: self
+                .ideal()
+                .map(|(start, rate)| Ideal { t0_ms: ms(start.0), rate_mbps: rate as f64 / 1e6 }),
             provenance: vec![
                 Fact {
                     name: "hosts".into(),
-                    value: format!("datagram {} B, ACK delay up to {} ms", resolved.datagram_bytes, resolved.max_ack_delay_ms),
+                    value: format!(
+                        "datagram {} B, ACK delay up to {} ms",
+                        resolved.datagram_bytes, resolved.max_ack_delay_ms
+                    ),
                 },
-                Fact { name: "stop".into(), value: format!("after {} s of simulated time", resolved.limit_s) },
+                Fact {
+                    name: "stop".into(),
+                    value: format!("after {} s of simulated time", resolved.limit_s),
+                },
             ],
         }
     }
@@ -87,12 +109,19 @@ impl Comparison {
             phases: record
                 .phases()
                 .into_iter()
-                .map(|(start, end, phase)| Phase { start_ms: ms(start.0), end_ms: ms(end.0), name: phase.name().into() })
+                .map(|(start, end, phase)| Phase {
+                    start_ms: ms(start.0),
+                    end_ms: ms(end.0),
+                    name: phase.name().into(),
+                })
                 .collect(),
-            losses: losses.map(|moment| Loss { t_ms: ms(moment.state.now.0), bytes: moment.state.lost }).collect(),
+            losses: losses
+                .map(|moment| Loss { t_ms: ms(moment.state.now.0), bytes: moment.state.lost })
+                .collect(),
             exit: row.exit.as_ref().map(|exit| Exit {
                 reason: exit.reason.into(),
-                because: ExitReason::from_name(exit.reason).map_or(String::new(), |reason| reason.because().into()),
+                because: ExitReason::from_name(exit.reason)
+                    .map_or(String::new(), |reason| reason.because().into()),
                 time_ms: exit.time_ms,
                 cwnd: exit.cwnd,
                 bdp_ratio: Some(exit.bdp_ratio),
@@ -120,7 +149,9 @@ fn hosts(experiment: &ExperimentRow) -> String {
     let ExperimentRow { packet_bytes, iw, burst, ack_every, detection, .. } = experiment;
     match (experiment.stacks, experiment.transport) {
         (Some(stacks), _) => {
-            format!("Not simulated: {stacks}, {packet_bytes}-byte packets, initial window {iw} packets unless an arm says otherwise.")
+            format!(
+                "Not simulated: {stacks}, {packet_bytes}-byte packets, initial window {iw} packets unless an arm says otherwise."
+            )
         }
         (None, "tcp") => format!(
             "Simulated TCP, loss detection {detection}: {packet_bytes}-byte packets, initial window {iw} packets, not paced unless an arm says \

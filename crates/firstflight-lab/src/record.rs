@@ -89,10 +89,11 @@ impl Observer for Recorder {
         let mut values = Vec::new();
         if self.with_signals && snapshot.event != Event::Sent {
             signals(&mut |name, value| {
-                let index = self.names.iter().position(|known| *known == name).unwrap_or_else(|| {
-                    self.names.push(name);
-                    self.names.len() - 1
-                });
+                let index =
+                    self.names.iter().position(|known| *known == name).unwrap_or_else(|| {
+                        self.names.push(name);
+                        self.names.len() - 1
+                    });
                 if values.len() <= index {
                     values.resize(index + 1, None);
                 }

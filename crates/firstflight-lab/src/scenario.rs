@@ -4,7 +4,9 @@ use crate::error::Bad;
 use firstflight::Nanos;
 use firstflight::controller::Config;
 use firstflight::detection::presets::{Marking, PRESETS};
-use firstflight_path::{Effects, Fate, HandoverSettings, Path, Purpose, Queue, Rate, Release, Stream};
+use firstflight_path::{
+    Effects, Fate, HandoverSettings, Path, Purpose, Queue, Rate, Release, Stream,
+};
 pub use firstflight_sim::Hosts;
 use firstflight_sim::tcp;
 
@@ -38,7 +40,8 @@ pub fn hosts_of_tcp(detection: &str) -> Result<Hosts, Bad> {
     let presets = || PRESETS.iter().filter(|preset| preset.marking != Marking::Quic);
     let found = presets().find(|preset| preset.name == detection);
     let names = || presets().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
-    let preset = found.ok_or_else(|| Bad(format!("unknown detection `{detection}`; TCP has {}", names())))?;
+    let preset = found
+        .ok_or_else(|| Bad(format!("unknown detection `{detection}`; TCP has {}", names())))?;
     Ok(tcp::Host::with_preset(*preset).into())
 }
 
@@ -46,13 +49,23 @@ impl Scenario {
     /// One with the defaults of the QUIC host: initial window 10, bucket of 2 packets.
     pub fn new(path: Path, bytes: u64) -> Scenario {
         let limit = Nanos::from_secs(600);
-        Scenario { path, bytes, iw: 10, burst: 2, limit, host: Hosts::default(), path_index: 0, receiver: Vec::new() }
+        Scenario {
+            path,
+            bytes,
+            iw: 10,
+            burst: 2,
+            limit,
+            host: Hosts::default(),
+            path_index: 0,
+            receiver: Vec::new(),
+        }
     }
 
     /// The oracle's exit: the window that fills the path and no more, plus what the receiver holds back between two ACKs.
     pub fn oracle_exit(&self) -> u64 {
         let mss = self.host.mss();
-        let bdp = u128::from(self.path.bdp_bytes()) * u128::from(mss) / u128::from(self.host.packet_bytes());
+        let bdp = u128::from(self.path.bdp_bytes()) * u128::from(mss)
+            / u128::from(self.host.packet_bytes());
         bdp as u64 + u64::from(2 * self.ack_every()) * mss
     }
 
@@ -72,20 +85,34 @@ impl Scenario {
             return Ok(None);
         }
         // Nothing of this makes an arrival earlier. Hand-overs stay, since they change rate and delay of the forward link.
-        let open = self.path.clone().with_queue(Queue::Unlimited).with_loss_ppb(0).with_effects(Effects::default()).with_thin(None);
+        let open = self
+            .path
+            .clone()
+            .with_queue(Queue::Unlimited)
+            .with_loss_ppb(0)
+            .with_effects(Effects::default())
+            .with_thin(None);
         let (release, shorter) = match *open.release() {
             // A packet that leaves the bottleneck later may travel less far: what counts is the shortest way there ever is.
-            Release::Handover(settings) => {
-                (Release::Handover(HandoverSettings { burst: 0, data_extra: 0, ..settings }), Some(settings.step))
-            }
+            Release::Handover(settings) => (
+                Release::Handover(HandoverSettings { burst: 0, data_extra: 0, ..settings }),
+                Some(settings.step),
+            ),
             _ => (Release::Plain, None),
         };
         let wire = u64::from(self.host.packet_bytes());
-        let (mut forward, _) = open.with_release(release).links(wire as u32, self.host.ack_bytes(), seed, self.path_index)?;
+        let (mut forward, _) = open.with_release(release).links(
+            wire as u32,
+            self.host.ack_bytes(),
+            seed,
+            self.path_index,
+        )?;
         let mut left = self.bytes;
         loop {
             let len = left.min(wire);
-            let Fate::Deliver { at, waited, .. } = forward.offer(0, len as u32) else { return Ok(None) };
+            let Fate::Deliver { at, waited, .. } = forward.offer(0, len as u32) else {
+                return Ok(None);
+            };
             left -= len;
             let last = match shorter {
                 // Its own serialization is left out: how long it takes depends on when it is.
@@ -97,7 +124,9 @@ impl Scenario {
             }
             if let (Rate::Constant(bps), None) = (self.path.rate(), shorter) {
                 let rest = u128::from(left) * 8_000_000_000 / u128::from((*bps).max(1));
-                return Ok(Some(Nanos(last.saturating_add(u64::try_from(rest).unwrap_or(u64::MAX)))));
+                return Ok(Some(Nanos(
+                    last.saturating_add(u64::try_from(rest).unwrap_or(u64::MAX)),
+                )));
             }
         }
     }

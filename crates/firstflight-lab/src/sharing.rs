@@ -36,7 +36,12 @@ impl Scenario {
     ///
     /// # Errors
     /// If the path cannot carry the host's packets, or an arm cannot share it.
-    pub fn run_flows(&self, flows: &[SharingFlow], seed: u64, sample: Option<Nanos>) -> Result<SharedOutcome, Bad> {
+    pub fn run_flows(
+        &self,
+        flows: &[SharingFlow],
+        seed: u64,
+        sample: Option<Nanos>,
+    ) -> Result<SharedOutcome, Bad> {
         self.run_flows_late(flows, seed, sample, JITTER)
     }
 
@@ -44,7 +49,13 @@ impl Scenario {
     ///
     /// # Errors
     /// Those of [`Scenario::run_flows`].
-    pub fn run_flows_late(&self, flows: &[SharingFlow], seed: u64, sample: Option<Nanos>, jitter: Nanos) -> Result<SharedOutcome, Bad> {
+    pub fn run_flows_late(
+        &self,
+        flows: &[SharingFlow],
+        seed: u64,
+        sample: Option<Nanos>,
+        jitter: Nanos,
+    ) -> Result<SharedOutcome, Bad> {
         let plans = flows.iter().map(|flow| self.flow_plan(flow)).collect::<Result<_, Bad>>()?;
         let &Scenario { ref path, host, limit, path_index, .. } = self;
         let shared = Shared { path, host, limit, seed, path_index, sample, jitter };
@@ -55,14 +66,25 @@ impl Scenario {
         let refused = |why: &str| Err(Bad(format!("arm `{}`: {why}", flow.arm.label)));
         let arm = match &flow.arm.sender {
             Sender::Arm(arm) => arm,
-            Sender::Kernel(_) => return refused("the kernel's own controllers run on the testbed `linux` only, one flow at a time"),
+            Sender::Kernel(_) => {
+                return refused(
+                    "the kernel's own controllers run on the testbed `linux` only, one flow at a time",
+                );
+            }
             Sender::Own { .. } => return refused("a startup of your own has the path for itself"),
         };
         if arm.sender.detection.is_some() || arm.sender.early.is_some() {
-            return refused("flows that share a path share their hosts: `--detection` goes for all");
+            return refused(
+                "flows that share a path share their hosts: `--detection` goes for all",
+            );
         }
         Ok(FlowPlan {
-            controller: arm.controller(self.config(), self.oracle_exit(), Time(flow.start.0), Seq(0)),
+            controller: arm.controller(
+                self.config(),
+                self.oracle_exit(),
+                Time(flow.start.0),
+                Seq(0),
+            ),
             pacer_burst: self.pacer_burst(arm),
             app: flow.app.clone(),
             start: flow.start,
@@ -154,14 +176,23 @@ impl SharingPlan {
     /// If there is nothing to run, or the path cannot carry the host's packets, or the testbed is not the simulator.
     pub fn run(&self) -> Result<Sharing, Bad> {
         if self.plan.arms.is_empty() || self.plan.repeat == 0 || self.flows == 0 {
-            return Err(Bad("nothing to run: at least one arm, one flow and one trial are needed".into()));
+            return Err(Bad(
+                "nothing to run: at least one arm, one flow and one trial are needed".into()
+            ));
         }
         if self.plan.testbed.info().name != testbed::sim::BED.info().name {
             return Err(Bad("several flows at a time run in the simulator only".into()));
         }
-        let trials: Vec<(&NamedArm, u32)> =
-            self.plan.arms.iter().flat_map(|arm| (0..self.plan.repeat).map(move |round| (arm, round))).collect();
-        let rows = trials.into_par_iter().map(|(arm, round)| self.trial(arm, round)).collect::<Result<_, Bad>>()?;
+        let trials: Vec<(&NamedArm, u32)> = self
+            .plan
+            .arms
+            .iter()
+            .flat_map(|arm| (0..self.plan.repeat).map(move |round| (arm, round)))
+            .collect();
+        let rows = trials
+            .into_par_iter()
+            .map(|(arm, round)| self.trial(arm, round))
+            .collect::<Result<_, Bad>>()?;
         Ok(Sharing { plan: self.clone(), rows })
     }
 
@@ -177,7 +208,12 @@ impl SharingPlan {
         let flows: Vec<SharingFlow> = cross
             .chain(ours)
             .zip(starts)
-            .map(|((arm, app), start)| SharingFlow { arm: arm.clone(), app, start, rtt_extra: Nanos::ZERO })
+            .map(|((arm, app), start)| SharingFlow {
+                arm: arm.clone(),
+                app,
+                start,
+                rtt_extra: Nanos::ZERO,
+            })
             .collect();
         // Fine enough for shares over many round trips, coarse enough for the memory of hundreds of flows.
         let every = Nanos(scenario.path.rtt().max(10_000_000));
@@ -195,8 +231,12 @@ impl SharingPlan {
         outcome: &SharedOutcome,
     ) -> SharingRow {
         // One that did not start within the limit shared nothing with anybody.
-        let starts: Vec<u64> = outcome.starts.iter().map(|start| start.map_or(u64::MAX, |start| start.0)).collect();
-        let ends = starts.iter().zip(&outcome.flows).map(|(start, outcome)| start.saturating_add(outcome.acked_after.0));
+        let starts: Vec<u64> =
+            outcome.starts.iter().map(|start| start.map_or(u64::MAX, |start| start.0)).collect();
+        let ends = starts
+            .iter()
+            .zip(&outcome.flows)
+            .map(|(start, outcome)| start.saturating_add(outcome.acked_after.0));
         let last_start = starts.iter().copied().max().unwrap_or(0);
         let first_end = ends.min().unwrap_or(0);
         let (from, to) = (last_start.div_ceil(every.0) as usize, (first_end / every.0) as usize);
@@ -208,7 +248,14 @@ impl SharingPlan {
         let rows = each.enumerate().map(|(place, ((flow, outcome), outcome_start))| {
             let of_cross = place < self.cross.len();
             let measured = &Outcome::from(outcome.clone());
-            let trial = Trial { testbed: self.plan.testbed.info().name, scenario, arm: &flow.arm, seed, ideal: None, outcome: measured };
+            let trial = Trial {
+                testbed: self.plan.testbed.info().name,
+                scenario,
+                arm: &flow.arm,
+                seed,
+                ideal: None,
+                outcome: measured,
+            };
             let mut row = TrialRow::of(&trial);
             if of_cross {
                 // It has no object that could be complete.
@@ -219,7 +266,10 @@ impl SharingPlan {
                 role: if of_cross { "cross" } else { "arm" },
                 start_ms: outcome_start.map(|start| ms(start.0)),
                 share_mbps: shared.as_ref().map(|shares| mbps(shares[place])),
-                parts_ms: parts.iter().map(|part| part.delivered_after().map(|time| ms(time.0))).collect(),
+                parts_ms: parts
+                    .iter()
+                    .map(|part| part.delivered_after().map(|time| ms(time.0)))
+                    .collect(),
                 flow: row,
             }
         });
@@ -229,7 +279,9 @@ impl SharingPlan {
             seed,
             complete: rows[self.cross.len()..].iter().all(|row| row.flow.complete),
             jain: shared.as_ref().map(|shares| f64::from(fairness_ppm(shares)) / 1e6),
-            shared_ms: shared.as_ref().map(|_| [ms(every.0) * from as f64, ms(every.0) * to as f64]),
+            shared_ms: shared
+                .as_ref()
+                .map(|_| [ms(every.0) * from as f64, ms(every.0) * to as f64]),
             goodput_mbps: shared.as_ref().map(|shares| mbps(shares.iter().sum())),
             flows: rows,
         }
@@ -237,7 +289,14 @@ impl SharingPlan {
 }
 
 /// A column: key, heading, unit, which end is good, what it is, and how it is read off a trial.
-type Metric = (&'static str, &'static str, &'static str, Better, &'static str, fn(&SharingRow) -> Option<f64>);
+type Metric = (
+    &'static str,
+    &'static str,
+    &'static str,
+    Better,
+    &'static str,
+    fn(&SharingRow) -> Option<f64>,
+);
 
 /// The flows of the arm, without cross traffic.
 fn ours(row: &SharingRow) -> impl Iterator<Item = &TrialRow> {
@@ -249,10 +308,22 @@ fn ttlbs(row: &SharingRow) -> Option<Summary> {
 }
 
 const METRICS: &[Metric] = &[
-    ("jain", "Jain", "", Better::High, "Jain's index of what the flows carried while all were under way; 1 is equal", |row| row.jain),
-    ("goodput_mbps", "all flows", "Mbit/s", Better::High, "what all flows carried in that time, cross traffic included", |row| {
-        row.goodput_mbps
-    }),
+    (
+        "jain",
+        "Jain",
+        "",
+        Better::High,
+        "Jain's index of what the flows carried while all were under way; 1 is equal",
+        |row| row.jain,
+    ),
+    (
+        "goodput_mbps",
+        "all flows",
+        "Mbit/s",
+        Better::High,
+        "what all flows carried in that time, cross traffic included",
+        |row| row.goodput_mbps,
+    ),
     (
         "ttlb_first_ms",
         "completion time, first",
@@ -261,20 +332,48 @@ const METRICS: &[Metric] = &[
         "from the first byte of the quickest flow sent until its last is delivered at the receiver",
         |row| ttlbs(row).map(|all| all.low),
     ),
-    ("ttlb_ms", "median", "ms", Better::Low, "median over the flows", |row| ttlbs(row).map(|all| all.median)),
-    ("ttlb_last_ms", "last", "ms", Better::Low, "of the slowest; `-` if one was not through within the limit", |row| {
-        row.complete.then(|| ttlbs(row).map(|all| all.high)).flatten()
+    ("ttlb_ms", "median", "ms", Better::Low, "median over the flows", |row| {
+        ttlbs(row).map(|all| all.median)
     }),
-    ("loss_ratio", "loss", "%", Better::Low, "packets declared lost and truly dropped, of all packets sent by the arm's flows", |row| {
-        let sum = |what: fn(&TrialRow) -> Option<u64>| ours(row).map(what).sum::<Option<u64>>().map(|sum| sum as f64);
-        sum(|flow| flow.packets_lost).zip(sum(|flow| flow.packets_sent)).map(|(lost, sent)| lost / sent.max(1.0) * 100.0)
-    }),
-    ("rtos", "timeouts", "", Better::Low, "retransmission or probe timeouts of the arm's flows", |row| {
-        ours(row).map(|flow| flow.rtos).sum::<Option<u64>>().map(|rtos| rtos as f64)
-    }),
-    ("queue_p99_ms", "queueing delay p99", "ms", Better::Low, "the longest of the flows' 99th percentiles of waiting time", |row| {
-        ours(row).filter_map(|flow| flow.queue_ms.p99).reduce(f64::max)
-    }),
+    (
+        "ttlb_last_ms",
+        "last",
+        "ms",
+        Better::Low,
+        "of the slowest; `-` if one was not through within the limit",
+        |row| row.complete.then(|| ttlbs(row).map(|all| all.high)).flatten(),
+    ),
+    (
+        "loss_ratio",
+        "loss",
+        "%",
+        Better::Low,
+        "packets declared lost and truly dropped, of all packets sent by the arm's flows",
+        |row| {
+            let sum = |what: fn(&TrialRow) -> Option<u64>| {
+                ours(row).map(what).sum::<Option<u64>>().map(|sum| sum as f64)
+            };
+            sum(|flow| flow.packets_lost)
+                .zip(sum(|flow| flow.packets_sent))
+                .map(|(lost, sent)| lost / sent.max(1.0) * 100.0)
+        },
+    ),
+    (
+        "rtos",
+        "timeouts",
+        "",
+        Better::Low,
+        "retransmission or probe timeouts of the arm's flows",
+        |row| ours(row).map(|flow| flow.rtos).sum::<Option<u64>>().map(|rtos| rtos as f64),
+    ),
+    (
+        "queue_p99_ms",
+        "queueing delay p99",
+        "ms",
+        Better::Low,
+        "the longest of the flows' 99th percentiles of waiting time",
+        |row| ours(row).filter_map(|flow| flow.queue_ms.p99).reduce(f64::max),
+    ),
 ];
 
 impl Sharing {
@@ -294,14 +393,25 @@ impl Sharing {
         });
         let per_arm = self.rows.chunks(self.plan.plan.repeat as usize);
         let rows = self.plan.plan.arms.iter().zip(per_arm).map(|(arm, trials)| {
-            let summaries: Vec<Option<Summary>> = METRICS.iter().map(|metric| Summary::of(trials.iter().filter_map(metric.5))).collect();
-            let value = |summary: &Option<Summary>| summary.map_or(Value::Missing, |summary| Value::Number(summary.median));
-            let extremes = |summary: &Option<Summary>| summary.map(|summary| Spread { low: summary.low, high: summary.high });
+            let summaries: Vec<Option<Summary>> = METRICS
+                .iter()
+                .map(|metric| Summary::of(trials.iter().filter_map(metric.5)))
+                .collect();
+            let value = |summary: &Option<Summary>| {
+                summary.map_or(Value::Missing, |summary| Value::Number(summary.median))
+            };
+            let extremes = |summary: &Option<Summary>| {
+                summary.map(|summary| Spread { low: summary.low, high: summary.high })
+            };
             Row {
                 arm: arm.label.clone(),
                 arm_full: arm.full(),
                 values: summaries.iter().map(value).collect(),
-                spread: if trials.len() > 1 { summaries.iter().map(extremes).collect() } else { Vec::new() },
+                spread: if trials.len() > 1 {
+                    summaries.iter().map(extremes).collect()
+                } else {
+                    Vec::new()
+                },
                 best: Vec::new(),
             }
         });
@@ -335,7 +445,8 @@ impl Sharing {
             },
             results: &self.rows,
         };
-        let mut text = serde_json::to_string_pretty(&document).expect("rows hold only numbers and strings");
+        let mut text =
+            serde_json::to_string_pretty(&document).expect("rows hold only numbers and strings");
         text.push('\n');
         text
     }

@@ -8,10 +8,19 @@ use std::ops::RangeInclusive;
 /// # Errors
 /// What is wrong with it and what is allowed, to follow the option and its value.
 pub fn parse(text: &str) -> Result<u64, String> {
-    const UNITS: &[(&str, u64)] =
-        &[("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+    const UNITS: &[(&str, u64)] = &[
+        ("B", 1),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+    ];
     const LARGEST: u128 = 1 << 40;
-    let wrong = |what: &str| format!("{what}; allowed: 1B to 1024GiB, with the unit B, kB, MB, GB, KiB, MiB or GiB");
+    let wrong = |what: &str| {
+        format!("{what}; allowed: 1B to 1024GiB, with the unit B, kB, MB, GB, KiB, MiB or GiB")
+    };
     let bytes = quantity(text, UNITS, None).and_then(|bytes| match bytes {
         0 => Err("is less than a byte"),
         bytes if bytes <= LARGEST => Ok(bytes as u64),
@@ -75,9 +84,18 @@ pub fn count(text: &str, range: RangeInclusive<u64>, unit: &str) -> Result<u64, 
 /// # Errors
 /// What is wrong with it and what is allowed, to follow the option and its value.
 pub fn limit(text: &str, most: u64) -> Result<Nanos, String> {
-    const UNITS: &[(&str, u64)] =
-        &[("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("min", 60_000_000_000), ("h", 3_600_000_000_000)];
-    let wrong = |what: &str| format!("{what}; allowed: 1us to {most}s, with the unit us, ms, s, min or h, or 1 to {most} seconds");
+    const UNITS: &[(&str, u64)] = &[
+        ("us", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("min", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+    ];
+    let wrong = |what: &str| {
+        format!(
+            "{what}; allowed: 1us to {most}s, with the unit us, ms, s, min or h, or 1 to {most} seconds"
+        )
+    };
     let nanos = quantity(text, UNITS, Some(1_000_000_000)).and_then(|nanos| match nanos {
         0..1_000 => Err("is less than a microsecond"),
         nanos if nanos <= u128::from(most) * 1_000_000_000 => Ok(Nanos(nanos as u64)),
@@ -121,7 +139,10 @@ mod tests {
         ];
         for (text, what) in rows {
             let line = limit(text, 86_400).expect_err(text);
-            assert!(line.starts_with(what) && line.contains("allowed: 1us to 86400s"), "{text:?} should hear that it {what}, not `{line}`");
+            assert!(
+                line.starts_with(what) && line.contains("allowed: 1us to 86400s"),
+                "{text:?} should hear that it {what}, not `{line}`"
+            );
         }
     }
 
@@ -163,7 +184,10 @@ mod tests {
         ];
         for (text, what) in rows {
             let line = parse(text).expect_err(text);
-            assert!(line.starts_with(what) && line.contains("allowed: "), "{text:?} should hear that it {what}, not `{line}`");
+            assert!(
+                line.starts_with(what) && line.contains("allowed: "),
+                "{text:?} should hear that it {what}, not `{line}`"
+            );
         }
     }
 
@@ -179,8 +203,15 @@ mod tests {
             ("", "is not a whole number"),
         ];
         for (text, what) in rows {
-            assert_eq!(count(text, 1..=9, "packets"), Err(format!("{what}; allowed: 1 to 9 packets")), "{text:?}");
+            assert_eq!(
+                count(text, 1..=9, "packets"),
+                Err(format!("{what}; allowed: 1 to 9 packets")),
+                "{text:?}"
+            );
         }
-        assert_eq!(count("99999999999999999999", 0..=u64::MAX, ""), Err(format!("is too large; allowed: 0 to {}", u64::MAX)));
+        assert_eq!(
+            count("99999999999999999999", 0..=u64::MAX, ""),
+            Err(format!("is too large; allowed: 0 to {}", u64::MAX))
+        );
     }
 }

@@ -16,7 +16,10 @@ impl Of {
     /// The values that are known, in the unit shown.
     fn numbers<'a>(&'a self, trials: &'a [TrialRow]) -> impl Iterator<Item = f64> + 'a {
         let percent = self.shown.unit == "%" && self.column.measure.unit != "%";
-        trials.iter().filter_map(|row| row.cell(&self.column.path).number()).map(move |value| if percent { value * 100.0 } else { value })
+        trials
+            .iter()
+            .filter_map(|row| row.cell(&self.column.path).number())
+            .map(move |value| if percent { value * 100.0 } else { value })
     }
 
     /// The cell of an arm: the median with its extremes, or the words by how often they occur.
@@ -49,11 +52,18 @@ pub fn table(comparison: &Comparison) -> Table {
     let mut table = Table { columns: columns.collect(), rows: Vec::new() };
     for (index, arm) in comparison.plan.arms.iter().enumerate() {
         let trials = comparison.trials(index);
-        let (values, mut spread): (Vec<Value>, Vec<Option<Spread>>) = shown.iter().map(|of| of.cell(trials)).unzip();
+        let (values, mut spread): (Vec<Value>, Vec<Option<Spread>>) =
+            shown.iter().map(|of| of.cell(trials)).unzip();
         if trials.len() == 1 {
             spread.clear();
         }
-        table.rows.push(Row { arm: arm.label.clone(), arm_full: arm.full(), values, spread, best: Vec::new() });
+        table.rows.push(Row {
+            arm: arm.label.clone(),
+            arm_full: arm.full(),
+            values,
+            spread,
+            best: Vec::new(),
+        });
     }
     table.mark_best();
     table
@@ -73,7 +83,12 @@ fn words(trials: &[TrialRow], path: &str) -> Option<String> {
     match counts.as_slice() {
         [] => None,
         [(only, _)] => Some((*only).to_owned()),
-        many => Some(many.iter().map(|(word, count)| format!("{word} {count}")).collect::<Vec<_>>().join(", ")),
+        many => Some(
+            many.iter()
+                .map(|(word, count)| format!("{word} {count}"))
+                .collect::<Vec<_>>()
+                .join(", "),
+        ),
     }
 }
 

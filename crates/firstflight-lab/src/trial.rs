@@ -186,10 +186,16 @@ impl Trial<'_> {
 
     fn goodput_mbps(&self) -> Option<f64> {
         let ended = self.outcome.delivered_after.or(self.outcome.ended_after);
-        self.outcome.delivered.zip(ended).map(|(bytes, time)| bytes as f64 * 8e3 / time.0.max(1) as f64)
+        self.outcome
+            .delivered
+            .zip(ended)
+            .map(|(bytes, time)| bytes as f64 * 8e3 / time.0.max(1) as f64)
     }
 
     fn loss_ratio(&self) -> Option<f64> {
-        self.outcome.packets_lost.zip(self.outcome.packets_sent).map(|(lost, sent)| lost as f64 / sent.max(1) as f64)
+        self.outcome
+            .packets_lost
+            .zip(self.outcome.packets_sent)
+            .map(|(lost, sent)| lost as f64 / sent.max(1) as f64)
     }
 }

@@ -8,7 +8,9 @@ use firstflight_lab::ab::{Analysis, Clock, Run, Tallies, Test, Watch, shard};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::sharing::{App, Response, SharingFlow};
 use firstflight_lab::testbed::BUILT_IN;
-use firstflight_lab::{Bad, NamedArm, OwnStartup, Plan, Population, Scenario, TrialRow, parse_arms};
+use firstflight_lab::{
+    Bad, NamedArm, OwnStartup, Plan, Population, Scenario, TrialRow, parse_arms,
+};
 use firstflight_path::Path;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,16 +58,22 @@ fn plan(arms: Vec<NamedArm>, path: &str) -> Plan {
 }
 
 fn nameless(rows: &[TrialRow]) -> Vec<TrialRow> {
-    rows.iter().map(|row| TrialRow { arm: String::new(), arm_full: String::new(), ..row.clone() }).collect()
+    rows.iter()
+        .map(|row| TrialRow { arm: String::new(), arm_full: String::new(), ..row.clone() })
+        .collect()
 }
 
 #[test]
 fn a_startup_that_is_not_ours_does_what_ours_does() {
-    for (rest, path) in
-        [("", "rapid-slide"), ("/reno/immediate@(iw=30)", "leo,loss=1%"), ("/cubic/sack", "rate=20Mbit,rtt=80ms,queue=0.2bdp")]
-    {
+    for (rest, path) in [
+        ("", "rapid-slide"),
+        ("/reno/immediate@(iw=30)", "leo,loss=1%"),
+        ("/cubic/sack", "rate=20Mbit,rtt=80ms,queue=0.2bdp"),
+    ] {
         let foreign = NamedArm::with_own("mine", own(None), rest).expect("an arm");
-        let result = plan(vec![arm(&format!("slowstart{rest}")), foreign], path).run(Keep::Rows, &|| ()).expect("runs");
+        let result = plan(vec![arm(&format!("slowstart{rest}")), foreign], path)
+            .run(Keep::Rows, &|| ())
+            .expect("runs");
         assert_eq!(
             nameless(result.trials(0)),
             nameless(result.trials(1)),
@@ -77,14 +85,27 @@ fn a_startup_that_is_not_ours_does_what_ours_does() {
 #[test]
 fn responses_and_videos_are_carried_by_the_startup_that_was_asked_for() {
     let scenario = Scenario::new(Path::parse("rapid-slide").expect("a path"), 2_000_000);
-    let responses = App::Responses(vec![Response { pause: Nanos::from_millis(50), bytes: 1_000_000 }; 2]);
-    let video = App::Video { bytes: 3_000_000, first: 1_000_000, write: 64_000, every: Nanos::from_millis(20) };
+    let responses =
+        App::Responses(vec![Response { pause: Nanos::from_millis(50), bytes: 1_000_000 }; 2]);
+    let video = App::Video {
+        bytes: 3_000_000,
+        first: 1_000_000,
+        write: 64_000,
+        every: Nanos::from_millis(20),
+    };
     for app in [responses, video] {
         let foreign = |exit| NamedArm::with_own("mine", own(exit), "/reno").expect("an arm");
         let leaves = scenario.run_app(&foreign(Some(100_000)), app.clone(), 1).expect("runs");
         let exit = leaves.exit.expect("it left");
-        assert_eq!((exit.reason, exit.estimate), (ExitReason::Estimate, Some(100_000)), "the foreign startup decided, on {app:?}");
-        let (stays, ours) = (scenario.run_app(&foreign(None), app.clone(), 1), scenario.run_app(&arm("slowstart/reno"), app.clone(), 1));
+        assert_eq!(
+            (exit.reason, exit.estimate),
+            (ExitReason::Estimate, Some(100_000)),
+            "the foreign startup decided, on {app:?}"
+        );
+        let (stays, ours) = (
+            scenario.run_app(&foreign(None), app.clone(), 1),
+            scenario.run_app(&arm("slowstart/reno"), app.clone(), 1),
+        );
         let (stays, ours) = (stays.expect("runs"), ours.expect("runs"));
         assert_eq!(
             (stays.acked_after, stays.packets_sent, stays.parts),
@@ -94,16 +115,36 @@ fn responses_and_videos_are_carried_by_the_startup_that_was_asked_for() {
 
         let broken = Arc::new(AtomicBool::new(false));
         let shared = broken.clone();
-        let make = move || -> Box<dyn Startup> { Box::new(Foreign { exit: None, broken: Some(shared.clone()) }) };
-        let breaks = NamedArm::with_own("mine", OwnStartup::new("foreign", broken, make), "").expect("an arm");
-        assert!(scenario.run_app(&breaks, app.clone(), 1).expect_err("it broke").0.contains("its startup broke"));
+        let make = move || -> Box<dyn Startup> {
+            Box::new(Foreign { exit: None, broken: Some(shared.clone()) })
+        };
+        let breaks = NamedArm::with_own("mine", OwnStartup::new("foreign", broken, make), "")
+            .expect("an arm");
+        assert!(
+            scenario
+                .run_app(&breaks, app.clone(), 1)
+                .expect_err("it broke")
+                .0
+                .contains("its startup broke")
+        );
 
         // What else an arm asks for runs or is refused, too.
-        let refused = scenario.run_app(&arm("slowstart@(detection=reno)"), app.clone(), 1).expect_err("QUIC has no such detection").0;
+        let refused = scenario
+            .run_app(&arm("slowstart@(detection=reno)"), app.clone(), 1)
+            .expect_err("QUIC has no such detection")
+            .0;
         assert!(refused.contains("--transport tcp"), "`{refused}` should say what it goes with");
-        let kernel = scenario.run_app(&arm("kernel:cubic"), app.clone(), 1).expect_err("not in the simulator").0;
+        let kernel = scenario
+            .run_app(&arm("kernel:cubic"), app.clone(), 1)
+            .expect_err("not in the simulator")
+            .0;
         assert!(kernel.contains("kernel:cubic") && kernel.lines().count() == 1, "{kernel}");
-        let flow = SharingFlow { arm: arm("kernel:cubic"), app, start: Nanos::ZERO, rtt_extra: Nanos::ZERO };
+        let flow = SharingFlow {
+            arm: arm("kernel:cubic"),
+            app,
+            start: Nanos::ZERO,
+            rtt_extra: Nanos::ZERO,
+        };
         assert!(scenario.run_flows(&[flow], 1, None).is_err(), "nor beside other flows");
     }
 }
@@ -114,15 +155,21 @@ fn a_startup_that_is_not_ours_leaves_when_it_says() {
     let result = plan(vec![foreign], "rapid-slide").run(Keep::Signals, &|| ()).expect("runs");
     let exit = result.rows[0].exit.as_ref().expect("it left");
     assert_eq!((exit.reason, exit.estimate), ("estimate", Some(200_000)));
-    assert_eq!(result.rows[0].arm_full, "foreign/reno/prr", "its full name is its own, then the rest of the arm");
+    assert_eq!(
+        result.rows[0].arm_full, "foreign/reno/prr",
+        "its full name is its own, then the rest of the arm"
+    );
 }
 
 #[test]
 fn a_startup_that_broke_ends_the_comparison() {
     let broken = Arc::new(AtomicBool::new(false));
     let shared = broken.clone();
-    let make = move || -> Box<dyn Startup> { Box::new(Foreign { exit: None, broken: Some(shared.clone()) }) };
-    let foreign = NamedArm::with_own("mine", OwnStartup::new("foreign", broken, make), "").expect("an arm");
+    let make = move || -> Box<dyn Startup> {
+        Box::new(Foreign { exit: None, broken: Some(shared.clone()) })
+    };
+    let foreign =
+        NamedArm::with_own("mine", OwnStartup::new("foreign", broken, make), "").expect("an arm");
     let line = plan(vec![foreign], "rapid-slide").run(Keep::Rows, &|| ()).expect_err("it broke").0;
     assert!(line.contains("its startup broke"), "`{line}` should say so");
 }
@@ -130,30 +177,64 @@ fn a_startup_that_broke_ends_the_comparison() {
 #[test]
 fn a_startup_that_is_not_ours_is_refused_where_it_cannot_run() {
     let foreign = NamedArm::with_own("mine", own(None), "").expect("an arm");
-    let sharing = SharingFlow { arm: foreign, app: App::Bulk(1_000_000), start: Nanos::ZERO, rtt_extra: Nanos::ZERO };
+    let sharing = SharingFlow {
+        arm: foreign,
+        app: App::Bulk(1_000_000),
+        start: Nanos::ZERO,
+        rtt_extra: Nanos::ZERO,
+    };
     let scenario = Scenario::new(Path::default(), 1_000_000);
-    assert!(scenario.run_flows(&[sharing], 1, None).is_err(), "beside other flows another startup would run in its name");
+    assert!(
+        scenario.run_flows(&[sharing], 1, None).is_err(),
+        "beside other flows another startup would run in its name"
+    );
     for rest in ["reno", "/nonsense", "/reno/prr/more"] {
-        assert!(NamedArm::with_own("mine", own(None), rest).is_err(), "`{rest}` is not the rest of an arm");
+        assert!(
+            NamedArm::with_own("mine", own(None), rest).is_err(),
+            "`{rest}` is not the rest of an arm"
+        );
     }
     let foreign = NamedArm::with_own("mine", own(None), "").expect("an arm");
     for testbed in BUILT_IN {
         let name = testbed.info().name;
-        assert_eq!(testbed.check(&scenario, &foreign).is_ok(), name == "sim", "only the simulator runs it, not {name}");
+        assert_eq!(
+            testbed.check(&scenario, &foreign).is_ok(),
+            name == "sim",
+            "only the simulator runs it, not {name}"
+        );
     }
 }
 
 #[test]
 fn a_receiver_that_the_path_describes_is_the_simulators() {
     let path = || Path::parse("rapid-slide,ack=1").expect("a path");
-    let every = Scenario::new(path(), 1_000_000).simulate(&arm("slowstart"), 1, None).expect("runs");
-    let second = Scenario::new(Path::parse("rapid-slide").expect("a path"), 1_000_000).simulate(&arm("slowstart"), 1, None).expect("runs");
-    assert_ne!(every.acked_after, second.acked_after, "an ACK for every packet, or for every second");
-    assert_eq!(plan(vec![arm("slowstart")], "rapid-slide,ack=1").resolved().ack_every, 1, "what was run is said");
-    for testbed in BUILT_IN.into_iter().filter(|testbed| testbed.info().name != "sim" && testbed.available().is_ok()) {
-        let plan = Plan { testbed, ..Plan::new(vec![arm("slowstart")], Scenario::new(path(), 1_000_000)) };
+    let every =
+        Scenario::new(path(), 1_000_000).simulate(&arm("slowstart"), 1, None).expect("runs");
+    let second = Scenario::new(Path::parse("rapid-slide").expect("a path"), 1_000_000)
+        .simulate(&arm("slowstart"), 1, None)
+        .expect("runs");
+    assert_ne!(
+        every.acked_after, second.acked_after,
+        "an ACK for every packet, or for every second"
+    );
+    assert_eq!(
+        plan(vec![arm("slowstart")], "rapid-slide,ack=1").resolved().ack_every,
+        1,
+        "what was run is said"
+    );
+    for testbed in BUILT_IN
+        .into_iter()
+        .filter(|testbed| testbed.info().name != "sim" && testbed.available().is_ok())
+    {
+        let plan =
+            Plan { testbed, ..Plan::new(vec![arm("slowstart")], Scenario::new(path(), 1_000_000)) };
         let refused = plan.run(Keep::Rows, &|| ()).expect_err("not here").0;
-        assert!(refused.contains("ack=") && refused.contains(testbed.info().name) && refused.lines().count() == 1, "{refused}");
+        assert!(
+            refused.contains("ack=")
+                && refused.contains(testbed.info().name)
+                && refused.lines().count() == 1,
+            "{refused}"
+        );
     }
 }
 
@@ -161,7 +242,8 @@ fn a_receiver_that_the_path_describes_is_the_simulators() {
 fn a_comparison_that_is_stopped_has_no_result() {
     let plan = plan(vec![arm("slowstart")], "rapid-slide");
     assert!(plan.run_until(Keep::Rows, None, &|| (), &AtomicBool::new(false)).is_ok());
-    let stopped = plan.run_until(Keep::Rows, None, &|| (), &AtomicBool::new(true)).expect_err("stopped").0;
+    let stopped =
+        plan.run_until(Keep::Rows, None, &|| (), &AtomicBool::new(true)).expect_err("stopped").0;
     assert!(stopped.contains("stopped"), "`{stopped}` should say so");
 }
 
@@ -190,14 +272,23 @@ fn ranges_of_blocks_add_up_to_the_whole_test() {
     let test = test();
     let experiment = test.experiment();
     let stop = AtomicBool::new(false);
-    let whole = test.run(&Run::default(), &mut Watch { tick: &|_| (), stop: &stop, rows: None }).expect("runs");
+    let whole = test
+        .run(&Run::default(), &mut Watch { tick: &|_| (), stop: &stop, rows: None })
+        .expect("runs");
     let parts = [4..7, 0..1, 1..4].map(|range| blocks(&test, range).expect("runs"));
     assert_eq!(test.blocks(), 7, "400 connections in blocks of 64");
-    let shards = parts.into_iter().enumerate().map(|(index, part)| (index.to_string(), experiment.clone(), part)).collect();
+    let shards = parts
+        .into_iter()
+        .enumerate()
+        .map(|(index, part)| (index.to_string(), experiment.clone(), part))
+        .collect();
     let (_, joined) = shard::join(shards).expect("every block once");
     let json = |tallies: &Tallies| Analysis::new(&experiment, tallies, &[]).to_json();
     assert_eq!(json(&joined), json(&whole), "ranges joined in any order are one run");
-    assert_eq!(blocks(&test, [7]).expect_err("no such block").0, "block 7: there are 7, counted from 0");
+    assert_eq!(
+        blocks(&test, [7]).expect_err("no such block").0,
+        "block 7: there are 7, counted from 0"
+    );
 }
 
 #[test]
@@ -207,8 +298,13 @@ fn a_population_travels_with_its_files() {
     let files = BTreeMap::from([("measured.csv".to_owned(), csv.to_owned())]);
     let there = Population::from_parts("elsewhere", &here.to_string(), &files).expect("the same");
     assert_eq!(there.to_string(), here.to_string(), "the same file");
-    assert!((0..50).all(|index| here.draw(1, index) == there.draw(1, index)), "the same connections");
-    let line = Population::from_parts("elsewhere", &here.to_string(), &BTreeMap::new()).expect_err("a file is missing").0;
+    assert!(
+        (0..50).all(|index| here.draw(1, index) == there.draw(1, index)),
+        "the same connections"
+    );
+    let line = Population::from_parts("elsewhere", &here.to_string(), &BTreeMap::new())
+        .expect_err("a file is missing")
+        .0;
     assert!(line.contains("measured.csv was not given along"), "`{line}` should name the file");
 }
 
@@ -216,7 +312,8 @@ fn a_population_travels_with_its_files() {
 fn every_built_in_population_survives_travelling() {
     for name in firstflight_lab::population::builtin::names() {
         let here = Population::parse(name).expect("a population");
-        let there = Population::from_parts(name, &here.to_string(), &BTreeMap::new()).expect("the same");
+        let there =
+            Population::from_parts(name, &here.to_string(), &BTreeMap::new()).expect("the same");
         assert_eq!(there.to_string(), here.to_string(), "{name}");
     }
 }

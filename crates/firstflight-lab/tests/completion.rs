@@ -42,15 +42,19 @@ fn around(packets: u64, payload: u64) -> impl Iterator<Item = u64> {
 fn inversions(scenario: &Scenario, payload: u64) -> (Vec<String>, usize, usize) {
     let (mut of_receiver, mut of_sender, mut pairs) = (Vec::new(), 0, 0);
     for boundary in [2, 10, 30, 64, 120] {
-        let trials: Vec<Vec<TrialRow>> =
-            around(boundary, payload).map(|bytes| rows(Scenario { bytes, ..scenario.clone() }, ARMS)).collect();
+        let trials: Vec<Vec<TrialRow>> = around(boundary, payload)
+            .map(|bytes| rows(Scenario { bytes, ..scenario.clone() }, ARMS))
+            .collect();
         for (one, next) in trials.windows(2).map(|two| (&two[0], &two[1])) {
-            for (small, large) in
-                one.iter().zip(next).filter(|(a, b)| [a, b].iter().all(|row| row.drops.is_some_and(|drops| drops.queue == 0)))
-            {
+            for (small, large) in one.iter().zip(next).filter(|(a, b)| {
+                [a, b].iter().all(|row| row.drops.is_some_and(|drops| drops.queue == 0))
+            }) {
                 pairs += 1;
                 if large.ttlb_ms < small.ttlb_ms {
-                    of_receiver.push(format!("{} on {}: {:?} ms, then {:?} ms", small.arm, small.path, small.ttlb_ms, large.ttlb_ms));
+                    of_receiver.push(format!(
+                        "{} on {}: {:?} ms, then {:?} ms",
+                        small.arm, small.path, small.ttlb_ms, large.ttlb_ms
+                    ));
                 }
                 of_sender += usize::from(large.acked_ms < small.acked_ms);
             }
@@ -81,10 +85,23 @@ fn a_larger_object_is_never_complete_sooner() {
 /// only the sender sees.
 #[test]
 fn an_odd_last_packet_costs_no_delayed_ack() {
-    let of = |bytes| rows(Scenario::new(Path::parse("rate=100Mbit,rtt=10ms,queue=10ms").expect("a path"), bytes), "slowstart").remove(0);
+    let of = |bytes| {
+        rows(
+            Scenario::new(Path::parse("rate=100Mbit,rtt=10ms,queue=10ms").expect("a path"), bytes),
+            "slowstart",
+        )
+        .remove(0)
+    };
     let (even, odd) = (of(43_000), of(44_000));
-    let (even, odd) = ((even.ttlb_ms.unwrap(), even.acked_ms.unwrap()), (odd.ttlb_ms.unwrap(), odd.acked_ms.unwrap()));
-    assert!(odd.0 - even.0 < 10.0, "a packet more takes {} ms more on a round trip of 10 ms", odd.0 - even.0);
+    let (even, odd) = (
+        (even.ttlb_ms.unwrap(), even.acked_ms.unwrap()),
+        (odd.ttlb_ms.unwrap(), odd.acked_ms.unwrap()),
+    );
+    assert!(
+        odd.0 - even.0 < 10.0,
+        "a packet more takes {} ms more on a round trip of 10 ms",
+        odd.0 - even.0
+    );
     assert!(odd.1 - even.1 > 25.0, "the sender waits {} ms longer", odd.1 - even.1);
 }
 
@@ -120,11 +137,18 @@ fn no_sender_beats_the_bound_on_any_kind_of_path() {
         let path = Path::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         for bytes in [1, 1436, 20_000, 150_000, 3_000_000] {
             for host in [None, Some(hosts_of_tcp("rack").expect("hosts"))] {
-                let mut scenario = Scenario { limit: Nanos::from_secs(3_600), ..Scenario::new(path.clone(), bytes) };
+                let mut scenario = Scenario {
+                    limit: Nanos::from_secs(3_600),
+                    ..Scenario::new(path.clone(), bytes)
+                };
                 scenario.host = host.unwrap_or(scenario.host);
                 for row in rows(scenario, &format!("{ARMS},slowstart@(iw=1000,pace=off)")) {
                     let ratio = row.vs_ideal.unwrap_or_else(|| panic!("{text}: no bound"));
-                    assert!(ratio >= 1.0, "{} takes {ratio} of the bound with {bytes} B on {text}", row.arm);
+                    assert!(
+                        ratio >= 1.0,
+                        "{} takes {ratio} of the bound with {bytes} B on {text}",
+                        row.arm
+                    );
                 }
             }
         }
@@ -142,12 +166,16 @@ fn a_perfect_sender_comes_to_one_up_to_headers() {
     ] {
         let path = Path::parse(&format!("{text},queue=unlimited")).expect("a path");
         for bytes in [1_000_u64, 100_000, 1_400_000] {
-            let row = rows(Scenario::new(path.clone(), bytes), "slowstart@(iw=1000,pace=off)").remove(0);
+            let row =
+                rows(Scenario::new(path.clone(), bytes), "slowstart@(iw=1000,pace=off)").remove(0);
             let (ratio, ideal) = (row.vs_ideal.expect("a bound"), row.ideal_ms.expect("a bound"));
             // 64 bytes of headers in each packet, at 5 Mbit/s or more.
             let headers = bytes.div_ceil(1436) as f64 * 64.0 * 8.0 / 5e3;
             let most = (1.0 + headers / ideal).min(1.06);
-            assert!((1.0..=most).contains(&ratio), "{ratio} of the bound with {bytes} B on {text}, headers explain {most}");
+            assert!(
+                (1.0..=most).contains(&ratio),
+                "{ratio} of the bound with {bytes} B on {text}, headers explain {most}"
+            );
         }
     }
 }
@@ -168,11 +196,19 @@ fn a_limit_that_cuts_off_the_last_ack_leaves_a_completion_time() {
 fn what_a_real_stack_does_not_tell_is_null() {
     let path = Path::parse("rate=100Mbit,rtt=30ms,queue=30ms,loss=1%").expect("a path");
     let of = |testbed: &'static dyn Testbed| {
-        serde_json::to_value(rows_on(testbed, Scenario::new(path.clone(), 500_000), "slowstart").remove(0)).expect("a row")
+        serde_json::to_value(
+            rows_on(testbed, Scenario::new(path.clone(), 500_000), "slowstart").remove(0),
+        )
+        .expect("a row")
     };
     let (sim, quic) = (of(&sim::BED), of(&quic::BED));
     for field in ["drops", "recoveries_timed_out"] {
-        assert!(!sim[field].is_null() && quic[field].is_null(), "{field}: {} and {}", sim[field], quic[field]);
+        assert!(
+            !sim[field].is_null() && quic[field].is_null(),
+            "{field}: {} and {}",
+            sim[field],
+            quic[field]
+        );
     }
     for field in ["rtos", "lost_retransmissions", "recoveries", "episodes"] {
         assert!(!quic[field].is_null(), "{field} is known to the rig");
@@ -188,10 +224,21 @@ fn the_real_stack_in_virtual_time_is_timed_at_its_receiver() {
     };
     let trials: Vec<TrialRow> = around(30, 1436).map(of).collect();
     for two in trials.windows(2) {
-        assert!(two[0].ttlb_ms <= two[1].ttlb_ms, "{:?} ms, then {:?} ms", two[0].ttlb_ms, two[1].ttlb_ms);
+        assert!(
+            two[0].ttlb_ms <= two[1].ttlb_ms,
+            "{:?} ms, then {:?} ms",
+            two[0].ttlb_ms,
+            two[1].ttlb_ms
+        );
     }
     for row in &trials {
-        assert!(row.ttlb_ms < row.acked_ms && row.vs_ideal.is_some_and(|ratio| ratio >= 1.0), "{row:?}");
+        assert!(
+            row.ttlb_ms < row.acked_ms && row.vs_ideal.is_some_and(|ratio| ratio >= 1.0),
+            "{row:?}"
+        );
     }
-    assert!(trials.iter().any(|row| row.acked_ms.unwrap() > row.ttlb_ms.unwrap() + 25.0), "an odd last packet is acknowledged late");
+    assert!(
+        trials.iter().any(|row| row.acked_ms.unwrap() > row.ttlb_ms.unwrap() + 25.0),
+        "an odd last packet is acknowledged late"
+    );
 }

@@ -7,7 +7,8 @@ use firstflight_sim::Outcome;
 /// Objects of three segments on a path that loses a fifth: flights too small for three duplicate ACKs.
 fn trials(detection: &str, arm: &str) -> Vec<Outcome> {
     let path: Path = "rate=10Mbit,rtt=50ms,queue=100ms,loss=20%".parse().expect("a path");
-    let scenario = Scenario { host: hosts_of_tcp(detection).expect("hosts"), ..Scenario::new(path, 3 * 1448) };
+    let scenario =
+        Scenario { host: hosts_of_tcp(detection).expect("hosts"), ..Scenario::new(path, 3 * 1448) };
     let arms = parse_arms(arm).expect("an arm");
     (1..=60).map(|seed| scenario.simulate(&arms[0], seed, None).expect("a trial")).collect()
 }
@@ -23,15 +24,22 @@ fn early_retransmit_is_an_option_of_the_arm() {
     for option in ["naive", "a", "b", "ab"] {
         let on = trials("linux26", &format!("slowstart@(early={option})"));
         assert!(early(&on) > 0, "early={option} repeats early on flights of three segments");
-        let (timeouts, without) = (on.iter().map(|o| o.rtos).sum::<u64>(), off.iter().map(|o| o.rtos).sum::<u64>());
-        assert!(timeouts < without, "early={option} saves timeouts: {timeouts} of {without} are left");
+        let (timeouts, without) =
+            (on.iter().map(|o| o.rtos).sum::<u64>(), off.iter().map(|o| o.rtos).sum::<u64>());
+        assert!(
+            timeouts < without,
+            "early={option} saves timeouts: {timeouts} of {without} are left"
+        );
     }
 }
 
 #[test]
 fn the_detection_of_an_arm_is_that_of_the_experiment_under_another_name() {
     for preset in ["linux26", "sack6675", "reno", "rack"] {
-        let (by_host, by_arm) = (trials(preset, "slowstart"), trials("rack", &format!("slowstart@(detection={preset})")));
+        let (by_host, by_arm) = (
+            trials(preset, "slowstart"),
+            trials("rack", &format!("slowstart@(detection={preset})")),
+        );
         assert_eq!(format!("{by_host:?}"), format!("{by_arm:?}"), "{preset}: the same trials");
     }
 }
@@ -48,6 +56,9 @@ fn what_is_not_there_is_refused_in_a_line() {
     ] {
         let arms = parse_arms(arm).expect("an arm");
         let error = scenario.simulate(&arms[0], 1, None).expect_err("it is refused").to_string();
-        assert!(error.contains(words) && !error.contains('\n'), "`{arm}` is refused with `{error}`");
+        assert!(
+            error.contains(words) && !error.contains('\n'),
+            "`{arm}` is refused with `{error}`"
+        );
     }
 }

@@ -8,7 +8,8 @@ use firstflight_path::Path;
 
 fn compare(testbed: &'static dyn Testbed, arms: &str) -> Result<Comparison, Bad> {
     let path = Path::parse("rate=50Mbit,rtt=40ms,queue=20ms").expect("a path");
-    let scenario = Scenario { host: hosts_of_tcp("rack").expect("hosts"), ..Scenario::new(path, 3_000_000) };
+    let scenario =
+        Scenario { host: hosts_of_tcp("rack").expect("hosts"), ..Scenario::new(path, 3_000_000) };
     Plan { testbed, ..Plan::new(parse_arms(arms)?, scenario) }.run(Keep::Events, &|| ())
 }
 
@@ -31,8 +32,18 @@ fn arms_of_the_kernel_and_ours_give_whole_rows() {
         assert!(row.complete, "{} finishes", row.arm);
         let vs_ideal = row.vs_ideal.expect("a complete trial on a constant path");
         assert!((1.0..3.0).contains(&vs_ideal), "{}: {vs_ideal} times the bound", row.arm);
-        assert!(row.packets_sent >= Some(2_072), "{}: 3 MB are at least 2072 segments, not {:?}", row.arm, row.packets_sent);
-        assert_eq!(row.exit.is_some(), !row.arm.starts_with("kernel:"), "{}: our arms report how startup ended", row.arm);
+        assert!(
+            row.packets_sent >= Some(2_072),
+            "{}: 3 MB are at least 2072 segments, not {:?}",
+            row.arm,
+            row.packets_sent
+        );
+        assert_eq!(
+            row.exit.is_some(),
+            !row.arm.starts_with("kernel:"),
+            "{}: our arms report how startup ended",
+            row.arm
+        );
     }
     assert!(comparison.records.len() == 4, "one record per arm");
 }
@@ -48,11 +59,13 @@ fn startup_ends_as_in_the_simulator() {
         let Some(linux) = on_linux(arms) else { return };
         let before = differences.len();
         for (linux, sim) in linux.rows.iter().zip(&simulator.rows) {
-            let (real, simulated) = (linux.exit.as_ref().expect("an exit"), sim.exit.as_ref().expect("an exit"));
+            let (real, simulated) =
+                (linux.exit.as_ref().expect("an exit"), sim.exit.as_ref().expect("an exit"));
             let ratio = real.bdp_ratio / simulated.bdp_ratio;
             if real.reason != simulated.reason || !(0.8..1.25).contains(&ratio) {
                 let end = |reason: &str, bdp: f64| format!("by {reason} at {bdp:.2} BDP");
-                let (real, simulated) = (end(real.reason, real.bdp_ratio), end(simulated.reason, simulated.bdp_ratio));
+                let (real, simulated) =
+                    (end(real.reason, real.bdp_ratio), end(simulated.reason, simulated.bdp_ratio));
                 differences.push(format!("{}: {real}, simulated {simulated}", linux.arm));
             }
         }
@@ -66,8 +79,16 @@ fn startup_ends_as_in_the_simulator() {
 #[test]
 fn what_the_kernel_does_not_have_is_refused_with_what_it_has() {
     let refused = |arms: &str| compare(&linux::BED, arms).expect_err("refused").to_string();
-    assert!(refused("oracle").contains("not a kernel arm; there are hystart++"), "{}", refused("oracle"));
-    assert!(refused("hystart++@(iw=30)").contains("the kernel starts with 10 packets"), "{}", refused("hystart++@(iw=30)"));
+    assert!(
+        refused("oracle").contains("not a kernel arm; there are hystart++"),
+        "{}",
+        refused("oracle")
+    );
+    assert!(
+        refused("hystart++@(iw=30)").contains("the kernel starts with 10 packets"),
+        "{}",
+        refused("hystart++@(iw=30)")
+    );
     let line = compare(&sim::BED, "kernel:cubic").expect_err("refused").to_string();
     assert!(line.contains("testbed `linux` only"), "{line}");
 }

@@ -11,18 +11,28 @@ use firstflight_path::Path;
 use std::sync::Mutex;
 
 fn traced(path: &str, arms: &str) -> Option<Vec<(TrialRow, Trace)>> {
-    let scenario = Scenario { host: hosts_of_tcp("rack").expect("hosts"), ..Scenario::new(Path::parse(path).expect("a path"), 3_000_000) };
+    let scenario = Scenario {
+        host: hosts_of_tcp("rack").expect("hosts"),
+        ..Scenario::new(Path::parse(path).expect("a path"), 3_000_000)
+    };
     let traces = Mutex::<Vec<(usize, Trace)>>::default();
     let take = |arm, _, trace| {
         traces.lock().expect("no panic").push((arm, trace));
         Ok(())
     };
-    let plan = Plan { testbed: &linux::BED, ..Plan::new(parse_arms(arms).expect("arms"), scenario) };
+    let plan =
+        Plan { testbed: &linux::BED, ..Plan::new(parse_arms(arms).expect("arms"), scenario) };
     match plan.run_traced(Keep::Rows, Some(&Takes { repeats: true, take: &take }), &|| ()) {
         Ok(comparison) => {
             let mut traces = traces.into_inner().expect("no panic");
             traces.sort_by_key(|(arm, _)| *arm);
-            Some(comparison.rows.into_iter().zip(traces.into_iter().map(|(_, trace)| trace)).collect())
+            Some(
+                comparison
+                    .rows
+                    .into_iter()
+                    .zip(traces.into_iter().map(|(_, trace)| trace))
+                    .collect(),
+            )
         }
         Err(bad) if bad.to_string().contains("needs") => {
             println!("skipped: {bad}");
@@ -34,10 +44,16 @@ fn traced(path: &str, arms: &str) -> Option<Vec<(TrialRow, Trace)>> {
 
 #[test]
 fn the_log_of_a_kernel_sender_agrees_with_its_trial_and_its_path() {
-    let Some(trials) = traced("rate=50Mbit,rtt=40ms,queue=20ms", "kernel:cubic,hystart++") else { return };
+    let Some(trials) = traced("rate=50Mbit,rtt=40ms,queue=20ms", "kernel:cubic,hystart++") else {
+        return;
+    };
     for (row, trace) in trials {
         let arm = &row.arm;
-        assert_eq!(trace.start().map(|start| start.source), Some(Source::Wire), "{arm}: the log says how it came about");
+        assert_eq!(
+            trace.start().map(|start| start.source),
+            Some(Source::Wire),
+            "{arm}: the log says how it came about"
+        );
         let (mut sent, mut acked, mut lost, mut smallest) = (0, 0, 0, u64::MAX);
         for entry in &trace.entries {
             match &entry.what {
@@ -55,15 +71,27 @@ fn the_log_of_a_kernel_sender_agrees_with_its_trial_and_its_path() {
         let again = row.retransmitted_bytes.expect("the kernel counts them");
         assert_eq!(lost > 0, again > 0, "{arm}: {lost} bytes are lost, {again} were sent again");
         let rtt_ms = smallest as f64 / 1e6;
-        assert!((39.9..42.0).contains(&rtt_ms), "{arm}: the smallest RTT is {rtt_ms} ms on a path of 40");
-        let arrived = trace.receiver.iter().filter(|(_, what)| matches!(what, Received::Data { .. })).count() as u64;
+        assert!(
+            (39.9..42.0).contains(&rtt_ms),
+            "{arm}: the smallest RTT is {rtt_ms} ms on a path of 40"
+        );
+        let arrived =
+            trace.receiver.iter().filter(|(_, what)| matches!(what, Received::Data { .. })).count()
+                as u64;
         let dropped =
             trace.entries.iter().filter(|entry| matches!(&entry.what, What::Told { packet: Some(packet), .. } if packet.dropped)).count()
                 as u64;
         assert_eq!(arrived + dropped, sent, "{arm}: what is sent arrives or is dropped");
-        let delivered = trace.entries.iter().rev().find_map(|entry| entry.state).map(|state| state.delivered);
+        let delivered =
+            trace.entries.iter().rev().find_map(|entry| entry.state).map(|state| state.delivered);
         assert_eq!(delivered, Some(3_000_000), "{arm}: the receiver has it all in order");
-        let exit = trace.entries.iter().find_map(|entry| if let What::Exit(exit) = entry.what { Some(exit.reason.name()) } else { None });
-        assert_eq!(exit, row.exit.as_ref().map(|exit| exit.reason), "{arm}: the exit is the one that the kernel reported");
+        let exit = trace.entries.iter().find_map(|entry| {
+            if let What::Exit(exit) = entry.what { Some(exit.reason.name()) } else { None }
+        });
+        assert_eq!(
+            exit,
+            row.exit.as_ref().map(|exit| exit.reason),
+            "{arm}: the exit is the one that the kernel reported"
+        );
     }
 }

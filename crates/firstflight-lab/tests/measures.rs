@@ -11,7 +11,9 @@ use std::{env, fs};
 
 fn comparison() -> Comparison {
     let scenario = Scenario::new(Path::parse("rapid-slide").expect("a path"), 5_000_000);
-    Plan::new(parse_arms("slowstart,oracle").expect("arms"), scenario).run(Keep::Rows, &|| ()).expect("runs")
+    Plan::new(parse_arms("slowstart,oracle").expect("arms"), scenario)
+        .run(Keep::Rows, &|| ())
+        .expect("runs")
 }
 
 /// Names and kinds of an object are those of its measures, in order.
@@ -36,7 +38,11 @@ fn agrees(measures: &[Measure], object: &Value, whose: &str) {
                 true
             }
             Holds::List(inner) => {
-                value.as_array().into_iter().flatten().for_each(|one| agrees(inner, one, measure.name));
+                value
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .for_each(|one| agrees(inner, one, measure.name));
                 true
             }
         };
@@ -52,7 +58,12 @@ fn a_row_in_json_is_its_measures() {
         for column in columns(TrialRow::MEASURES) {
             let pointer = format!("/{}", column.path.replace('.', "/"));
             let told = json.pointer(&pointer).and_then(Value::as_f64);
-            assert_eq!(row.cell(&column.path).number(), told, "{} as a column and in JSON", column.name);
+            assert_eq!(
+                row.cell(&column.path).number(),
+                told,
+                "{} as a column and in JSON",
+                column.name
+            );
         }
     }
 }
@@ -65,7 +76,11 @@ fn a_measure_has_the_unit_of_its_name_and_a_definition() {
         if let Some((_, expected)) = named.iter().find(|(end, _)| column.name.ends_with(end)) {
             assert_eq!(unit, expected, "unit of {}", column.name);
         }
-        assert!(!doc[0].trim().is_empty() && !doc.join("").contains('|'), "{}: a definition that fits a table", column.name);
+        assert!(
+            !doc[0].trim().is_empty() && !doc.join("").contains('|'),
+            "{}: a definition that fits a table",
+            column.name
+        );
         assert!(shown.is_none_or(|shown| !shown.label.is_empty()), "{} has a heading", column.name);
     }
 }
@@ -73,10 +88,17 @@ fn a_measure_has_the_unit_of_its_name_and_a_definition() {
 #[test]
 fn the_table_shows_the_measures_that_say_so() {
     let table = table(&comparison());
-    let shown: Vec<&str> = columns(TrialRow::MEASURES).iter().filter_map(|column| column.measure.shown).map(|shown| shown.key).collect();
+    let shown: Vec<&str> = columns(TrialRow::MEASURES)
+        .iter()
+        .filter_map(|column| column.measure.shown)
+        .map(|shown| shown.key)
+        .collect();
     let keys: Vec<&str> = table.columns.iter().map(|column| column.key.as_str()).collect();
     assert_eq!(keys, shown, "in the order of the rows");
-    assert!(table.columns.iter().any(|column| column.better == Better::High), "goodput is better when high");
+    assert!(
+        table.columns.iter().any(|column| column.better == Better::High),
+        "goodput is better when high"
+    );
     assert!(table.rows.iter().all(|row| row.values.len() == keys.len()), "a value for each");
 }
 
@@ -90,8 +112,12 @@ fn the_documents_define_every_measure() {
     let (table, after) = rest.split_once(END).expect("where the table ends");
     let expected = markdown(TrialRow::MEASURES);
     if env::var_os("WRITE_DOCS").is_some() {
-        fs::write(file, format!("{before}{BEGIN}{expected}{END}{after}")).expect("the document can be written");
+        fs::write(file, format!("{before}{BEGIN}{expected}{END}{after}"))
+            .expect("the document can be written");
     } else {
-        assert!(table == expected, "docs/metrics.md does not have the table of measures; the comment above it says how to write it");
+        assert!(
+            table == expected,
+            "docs/metrics.md does not have the table of measures; the comment above it says how to write it"
+        );
     }
 }

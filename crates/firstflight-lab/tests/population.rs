@@ -25,7 +25,10 @@ fn draws_of_seed_1_are_those_of_the_table() {
         let x = Stream::new(1, path, purpose).value(0);
         assert_eq!(x, draw, "path {path}, {purpose:?}");
         let z = inverse_normal(uniform(x));
-        assert!((z - normal).abs() < 5e-11, "path {path}, {purpose:?}: z is {z}, the table says {normal}");
+        assert!(
+            (z - normal).abs() < 5e-11,
+            "path {path}, {purpose:?}: z is {z}, the table says {normal}"
+        );
     }
     assert_eq!(Stream::new(1, 0, Purpose::Rtt).value(1), 0x47e9_e121_5629_bb0e);
 }
@@ -33,9 +36,15 @@ fn draws_of_seed_1_are_those_of_the_table() {
 #[test]
 fn connections_of_fixed_2025_are_those_of_the_table() {
     let fixed = population("fixed-2025");
-    for (index, rtt_us, rate_kbps, queue_bytes, bytes) in [(0, 22_048, 117_229, 368_318, 266_793), (1, 20_952, 133_379, 316_575, 48_037)] {
+    for (index, rtt_us, rate_kbps, queue_bytes, bytes) in
+        [(0, 22_048, 117_229, 368_318, 266_793), (1, 20_952, 133_379, 316_575, 48_037)]
+    {
         let drawn = fixed.draw(1, index);
-        assert_eq!((drawn.rtt_us, drawn.rate_kbps, drawn.queue_bytes), (rtt_us, rate_kbps, queue_bytes), "path {index}");
+        assert_eq!(
+            (drawn.rtt_us, drawn.rate_kbps, drawn.queue_bytes),
+            (rtt_us, rate_kbps, queue_bytes),
+            "path {index}"
+        );
         assert_eq!(drawn.bytes, bytes, "object of path {index}");
     }
 }
@@ -61,12 +70,18 @@ fn the_inverse_normal_inverts_and_stays_finite_at_both_ends() {
 #[test]
 fn quantile_tables_go_straight_in_the_logarithm_and_never_beyond_their_ends() {
     let table = QuantileTable::new(vec![(0.1, 10.0), (0.5, 40.0), (0.9, 200.0)]).unwrap();
-    for (u, value) in [(0.02, 10.0), (0.1, 10.0), (0.3, 20.0), (0.5, 40.0), (0.75, 109.3745), (0.99, 200.0)] {
+    for (u, value) in
+        [(0.02, 10.0), (0.1, 10.0), (0.3, 20.0), (0.5, 40.0), (0.75, 109.3745), (0.99, 200.0)]
+    {
         let ours = table.value(u);
         assert!((ours - value).abs() < 5e-5, "at {u}: {ours}, the table says {value}");
     }
     let with_zero = QuantileTable::new(vec![(0.1, 0.0), (0.5, 4.0), (0.9, 8.0)]).unwrap();
-    assert!((with_zero.value(0.3) - 2.0).abs() < 1e-12, "plainly where an end is 0: {}", with_zero.value(0.3));
+    assert!(
+        (with_zero.value(0.3) - 2.0).abs() < 1e-12,
+        "plainly where an end is 0: {}",
+        with_zero.value(0.3)
+    );
 }
 
 #[test]
@@ -91,10 +106,19 @@ fn populations_have_their_published_quantiles() {
     for name in ["fixed-2025", "mobile-2025", "cdn-global-2019", "leo-starlink"] {
         let description = describe(&population(name), 1, 400_000);
         for (_, group, quantity, expected) in rows.iter().filter(|row| row.0 == name) {
-            let group = description.groups.iter().find(|one| one.group == group.unwrap_or("all")).unwrap();
+            let group =
+                description.groups.iter().find(|one| one.group == group.unwrap_or("all")).unwrap();
             let quantity = group.quantities.iter().find(|one| one.name == *quantity).unwrap();
-            for (ours, expected) in [quantity.quantiles[2], quantity.quantiles[4], quantity.quantiles[6]].iter().zip(expected) {
-                assert!((ours / expected - 1.0).abs() < 0.015, "{name} {}: {ours}, published {expected}", quantity.name);
+            for (ours, expected) in
+                [quantity.quantiles[2], quantity.quantiles[4], quantity.quantiles[6]]
+                    .iter()
+                    .zip(expected)
+            {
+                assert!(
+                    (ours / expected - 1.0).abs() < 0.015,
+                    "{name} {}: {ours}, published {expected}",
+                    quantity.name
+                );
             }
         }
         let rho = 2.0 * (std::f64::consts::PI * description.rank_correlation / 6.0).sin();
@@ -124,9 +148,13 @@ fn objects_of_the_content_network_have_the_published_shares() {
 fn every_builtin_prints_as_a_file_that_reads_back_to_the_same() {
     for (name, _) in builtin::FILES {
         let first = population(name);
-        let again = Population::from_toml("again.toml", &first.to_string(), None).unwrap_or_else(|bad| panic!("{name}: {bad}"));
+        let again = Population::from_toml("again.toml", &first.to_string(), None)
+            .unwrap_or_else(|bad| panic!("{name}: {bad}"));
         assert_eq!(first, again, "{name} changes when printed and read");
-        assert!(first.sources.iter().any(|source| source.status == 'A'), "{name} says what is assumed");
+        assert!(
+            first.sources.iter().any(|source| source.status == 'A'),
+            "{name} says what is assumed"
+        );
     }
 }
 
@@ -137,37 +165,58 @@ fn buffers_of_the_content_network_are_ones_that_have_been_measured() {
         let all = describe(population, 1, 20_000).groups.swap_remove(0);
         all.quantities.into_iter().find(|one| one.name == "buffer_ms").unwrap().quantiles[4]
     };
-    let [range] = &cdn.assumptions[..] else { panic!("one thing was never measured: {:?}", cdn.assumptions) };
+    let [range] = &cdn.assumptions[..] else {
+        panic!("one thing was never measured: {:?}", cdn.assumptions)
+    };
     assert_eq!(range.value, "buffers");
-    let (low, own, high) = (buffer(&range.low.of(&cdn)), buffer(&cdn), buffer(&range.high.of(&cdn)));
+    let (low, own, high) =
+        (buffer(&range.low.of(&cdn)), buffer(&cdn), buffer(&range.high.of(&cdn)));
     // The geometric means of three wired and of seven cellular paths.
-    assert!(24.2 <= low && low < own && own < high && high <= 282.8, "medians of {low}, {own} and {high} ms");
+    assert!(
+        24.2 <= low && low < own && own < high && high <= 282.8,
+        "medians of {low}, {own} and {high} ms"
+    );
 }
 
 #[test]
 fn what_nobody_measured_is_read_and_inherited_unless_the_file_has_buffers_of_its_own() {
     let file = |more: &str| {
-        let text = format!("schema = 1\nname = \"mine\"\nversion = \"1\"\nbase = \"fixed-2025\"\n{more}");
+        let text =
+            format!("schema = 1\nname = \"mine\"\nversion = \"1\"\nbase = \"fixed-2025\"\n{more}");
         Population::from_toml("mine.toml", &text, None)
     };
     assert_eq!(file("").unwrap().assumptions, population("fixed-2025").assumptions);
     assert!(
-        file("[defaults]\nbuffer = { constant = { value_ms = 20 } }\n").unwrap().assumptions.is_empty(),
+        file("[defaults]\nbuffer = { constant = { value_ms = 20 } }\n")
+            .unwrap()
+            .assumptions
+            .is_empty(),
         "what was measured needs no range"
     );
-    let own = file("[[assumption]]\nvalue = \"loss\"\nlow = {}\nhigh = { k = 0.01 }\nref = \"ours\"\n").unwrap();
+    let own =
+        file("[[assumption]]\nvalue = \"loss\"\nlow = {}\nhigh = { k = 0.01 }\nref = \"ours\"\n")
+            .unwrap();
     assert_eq!(
         (own.assumptions[0].low.k, own.assumptions[0].high.k, own.assumptions[0].high.q),
         (0.0, 0.01, 1.0),
         "the rest stays as it is"
     );
     for (text, told) in [
-        ("[[assumption]]\nvalue = \"loss\"\nlow = {}\nhigh = {}\nref = \"x\"\n", "is the same as `low`"),
-        ("[[assumption]]\nvalue = \"loss\"\nlow = { q = 0 }\nhigh = {}\nref = \"x\"\n", "0.001 to 1000"),
+        (
+            "[[assumption]]\nvalue = \"loss\"\nlow = {}\nhigh = {}\nref = \"x\"\n",
+            "is the same as `low`",
+        ),
+        (
+            "[[assumption]]\nvalue = \"loss\"\nlow = { q = 0 }\nhigh = {}\nref = \"x\"\n",
+            "0.001 to 1000",
+        ),
         ("[[assumption]]\nvalue = \"loss\"\nlow = { rtt = 1 }\nhigh = {}\nref = \"x\"\n", "rtt"),
     ] {
         let bad = file(text).unwrap_err().to_string();
-        assert!(bad.starts_with("mine.toml:") && bad.contains(told) && bad.lines().count() == 1, "{bad}");
+        assert!(
+            bad.starts_with("mine.toml:") && bad.contains(told) && bad.lines().count() == 1,
+            "{bad}"
+        );
     }
 }
 
@@ -177,8 +226,12 @@ fn every_drawn_connection_makes_a_path() {
         let population = population(name);
         for index in 0..20_000 {
             let drawn = population.draw(7, index);
-            let path = population.path(&drawn).unwrap_or_else(|bad| panic!("{name} {index}: {bad}"));
-            assert!(path.open(1500, 64, 7, index).is_ok(), "{name} {index}: {path} carries the hosts' packets");
+            let path =
+                population.path(&drawn).unwrap_or_else(|bad| panic!("{name} {index}: {bad}"));
+            assert!(
+                path.open(1500, 64, 7, index).is_ok(),
+                "{name} {index}: {path} carries the hosts' packets"
+            );
         }
     }
 }
@@ -187,11 +240,26 @@ fn every_drawn_connection_makes_a_path() {
 fn knobs_turn_in_parentheses() {
     let (plain, turned) = (population("cdn"), population("cdn(q=2,k=0.01,s=0)"));
     let (a, b) = (plain.draw(1, 5), turned.draw(1, 5));
-    assert_eq!((a.rtt_us, a.rate_kbps, a.bytes), (b.rtt_us, b.rate_kbps, b.bytes), "a knob moves nothing else");
+    assert_eq!(
+        (a.rtt_us, a.rate_kbps, a.bytes),
+        (b.rtt_us, b.rate_kbps, b.bytes),
+        "a knob moves nothing else"
+    );
     assert!(b.loss_ppb >= 10_000_000, "k adds loss: {}", b.loss_ppb);
     let half = population("cdn-global-2019(mobile=0.8)");
-    assert!((half.groups[0].weight - 0.2).abs() < 1e-12 && (half.groups[1].weight - 0.8).abs() < 1e-12);
-    for wrong in ["cdn(q=0)", "cdn(k=2)", "cdn(x=1)", "cdn(q)", "cdn(q=1", "geo(geo=0.5)", "cnd", "nofile.toml"] {
+    assert!(
+        (half.groups[0].weight - 0.2).abs() < 1e-12 && (half.groups[1].weight - 0.8).abs() < 1e-12
+    );
+    for wrong in [
+        "cdn(q=0)",
+        "cdn(k=2)",
+        "cdn(x=1)",
+        "cdn(q)",
+        "cdn(q=1",
+        "geo(geo=0.5)",
+        "cnd",
+        "nofile.toml",
+    ] {
         let Bad(line) = Population::parse(wrong).expect_err(wrong);
         assert!(!line.contains('\n'), "one line for {wrong}: {line}");
     }
@@ -219,7 +287,10 @@ fn refuse(rows: &[(&str, &str, &str)]) {
         let text = GOOD.replacen(from, to, 1);
         assert_ne!(text, GOOD, "the row `{from}` spoils something");
         let Bad(line) = Population::from_toml("t.toml", &text, None).expect_err(to);
-        assert!(line.starts_with(expected), "`{to}` is refused with\n  {line}\ninstead of\n  {expected}");
+        assert!(
+            line.starts_with(expected),
+            "`{to}` is refused with\n  {line}\ninstead of\n  {expected}"
+        );
         assert!(!line.contains('\n'), "one line: {line}");
     }
 }
@@ -257,7 +328,11 @@ fn bad_losses_policers_and_workloads_are_refused_with_file_line_and_key() {
             "policer = { share = 0.1, rate_share = 1.5, bucket = { constant = { value_ms = 10 } } }\nsize = {",
             "t.toml:10: group[0].policer.rate_share: 1.5 is out of range; allowed: more than 0 and at most 1",
         ),
-        ("size = {", "policer = { share = 0.1, rate_share = 0.5 }\nsize = {", "t.toml:10: group[0].policer.bucket: is missing"),
+        (
+            "size = {",
+            "policer = { share = 0.1, rate_share = 0.5 }\nsize = {",
+            "t.toml:10: group[0].policer.bucket: is missing",
+        ),
         (
             "size = {",
             "responses = { more = 3, most = 0, gap = { constant = { value_s = 1 } } }\nsize = {",
@@ -290,24 +365,72 @@ fn bad_losses_policers_and_workloads_are_refused_with_file_line_and_key() {
 fn bad_files_are_refused_with_file_line_and_key() {
     Population::from_toml("t.toml", GOOD, None).expect("the file that the rows below spoil");
     let rows: [(&str, &str, &str); 22] = [
-        ("version = \"1\"", "version = \"1\"\ncolour = 3", "t.toml:4: colour: unknown key; allowed: schema, name"),
+        (
+            "version = \"1\"",
+            "version = \"1\"\ncolour = 3",
+            "t.toml:4: colour: unknown key; allowed: schema, name",
+        ),
         ("rtt =", "rrt =", "t.toml:7: group[0].rrt: unknown key, did you mean `rtt`?"),
-        ("value_ms = 20", "value_mz = 20", "t.toml:7: group[0].rtt.constant.value_mz: unknown key, did you mean `value_ms`?"),
-        ("weight = 1.0", "weight = 0.9", "t.toml:4: group.weight: sum to 0.9; allowed: 1 within 1e-9"),
-        ("weight = 1.0", "weight = 0", "t.toml:6: group[0].weight: 0 is out of range; allowed: more than 0 and at most 1"),
+        (
+            "value_ms = 20",
+            "value_mz = 20",
+            "t.toml:7: group[0].rtt.constant.value_mz: unknown key, did you mean `value_ms`?",
+        ),
+        (
+            "weight = 1.0",
+            "weight = 0.9",
+            "t.toml:4: group.weight: sum to 0.9; allowed: 1 within 1e-9",
+        ),
+        (
+            "weight = 1.0",
+            "weight = 0",
+            "t.toml:6: group[0].weight: 0 is out of range; allowed: more than 0 and at most 1",
+        ),
         (
             "value_bytes = 30_000",
             "value_bytes = 0",
             "t.toml:10: group[0].size.constant.value_bytes: 0 is out of range; allowed: at least 1 byte",
         ),
-        ("value_ms = 20", "value_ms = -20", "t.toml:7: group[0].rtt.constant.value_ms: -20 is out of range; allowed: more than 0"),
-        ("value_ms = 20", "value_ms = nan", "t.toml:7: group[0].rtt.constant.value_ms: nan is not a number"),
-        ("value_ms = 20", "value_ms = \"20\"", "t.toml:7: group[0].rtt.constant.value_ms: found string; allowed: a number"),
-        ("min_mbps = 10", "min_mbps = 30", "t.toml:8: group[0].rate_down.uniform.min and max: 30 is more than 20"),
-        ("{ constant = { value_ms = 20 } }", "20", "t.toml:7: group[0].rtt: found integer; allowed: a table in braces"),
-        ("constant = { value_bdp = 1 }", "gauss = { value_bdp = 1 }", "t.toml:9: group[0].buffer.gauss: unknown key"),
-        ("size = {", "loss = 1.5\nsize = {", "t.toml:10: group[0].loss: 1.5 is out of range; allowed: 0 or more and below 1"),
-        ("size = { constant = { value_bytes = 30_000 } }", "", "t.toml:4: group[0].size: is missing, in the group and in [defaults]"),
+        (
+            "value_ms = 20",
+            "value_ms = -20",
+            "t.toml:7: group[0].rtt.constant.value_ms: -20 is out of range; allowed: more than 0",
+        ),
+        (
+            "value_ms = 20",
+            "value_ms = nan",
+            "t.toml:7: group[0].rtt.constant.value_ms: nan is not a number",
+        ),
+        (
+            "value_ms = 20",
+            "value_ms = \"20\"",
+            "t.toml:7: group[0].rtt.constant.value_ms: found string; allowed: a number",
+        ),
+        (
+            "min_mbps = 10",
+            "min_mbps = 30",
+            "t.toml:8: group[0].rate_down.uniform.min and max: 30 is more than 20",
+        ),
+        (
+            "{ constant = { value_ms = 20 } }",
+            "20",
+            "t.toml:7: group[0].rtt: found integer; allowed: a table in braces",
+        ),
+        (
+            "constant = { value_bdp = 1 }",
+            "gauss = { value_bdp = 1 }",
+            "t.toml:9: group[0].buffer.gauss: unknown key",
+        ),
+        (
+            "size = {",
+            "loss = 1.5\nsize = {",
+            "t.toml:10: group[0].loss: 1.5 is out of range; allowed: 0 or more and below 1",
+        ),
+        (
+            "size = { constant = { value_bytes = 30_000 } }",
+            "",
+            "t.toml:4: group[0].size: is missing, in the group and in [defaults]",
+        ),
         ("schema = 1", "schema = 2", "t.toml:1: schema: 2 is out of range; allowed: 1"),
         ("name = \"a\"", "name = \"\"", "t.toml:4: group[0].name: `` is empty or stands twice"),
         (
@@ -315,9 +438,21 @@ fn bad_files_are_refused_with_file_line_and_key() {
             "size = { choice = { values_bytes = [1, 2], weights = [0.5, 0.6] } }",
             "t.toml:10: group[0].size.choice.weights: sum to 1.1; allowed: 1 within 1e-9",
         ),
-        ("size = {", "correlation = [[\"rtt\", \"loss\", 0.1]]\nsize = {", "t.toml:10: group[0].correlation: loss cannot be correlated"),
-        ("size = {", "return_path = \"lte9\"\nsize = {", "t.toml:10: group[0].return_path: return=lte9: "),
-        ("{ constant = { value_ms = 20 } }", "{ quantiles = \"missing.csv\" }", "t.toml:7: group[0].rtt.quantiles: missing.csv: "),
+        (
+            "size = {",
+            "correlation = [[\"rtt\", \"loss\", 0.1]]\nsize = {",
+            "t.toml:10: group[0].correlation: loss cannot be correlated",
+        ),
+        (
+            "size = {",
+            "return_path = \"lte9\"\nsize = {",
+            "t.toml:10: group[0].return_path: return=lte9: ",
+        ),
+        (
+            "{ constant = { value_ms = 20 } }",
+            "{ quantiles = \"missing.csv\" }",
+            "t.toml:7: group[0].rtt.quantiles: missing.csv: ",
+        ),
         ("weight = 1.0", "weight = = 1", "t.toml:6: "),
         (
             "{ constant = { value_ms = 20 } }",
@@ -333,7 +468,8 @@ fn a_file_without_a_group_is_refused() {
     let empty = "schema = 1\nname = \"t\"\nversion = \"1\"\n";
     let Bad(line) = Population::from_toml("t.toml", empty, None).expect_err("no group");
     assert_eq!(line, "t.toml:1: group: is missing; allowed: one or more [[group]], or `base`");
-    let Bad(line) = Population::from_toml("t.toml", &format!("{empty}group = []\n"), None).expect_err("no group");
+    let Bad(line) = Population::from_toml("t.toml", &format!("{empty}group = []\n"), None)
+        .expect_err("no group");
     assert_eq!(line, "t.toml:4: group: is empty; allowed: at least one group");
 }
 
@@ -346,24 +482,47 @@ fn quantile_tables_drive_a_population_and_bad_ones_name_their_line() {
     let mine = population(file.to_str().unwrap());
     let fixed = population("fixed-2025");
     let (a, b) = (mine.draw(1, 0), fixed.draw(1, 0));
-    assert_eq!((a.rate_kbps, a.bytes), (b.rate_kbps, b.bytes), "what the table lacks comes from fixed-2025");
+    assert_eq!(
+        (a.rate_kbps, a.bytes),
+        (b.rate_kbps, b.bytes),
+        "what the table lacks comes from fixed-2025"
+    );
     let u = normal_cdf(0.550_223_417_4);
     let expected = 40.0 * ((u - 0.5) / 0.4 * 5_f64.ln()).exp();
-    assert!((a.rtt_us as f64 / 1e3 - expected).abs() < 1e-3, "round trip {} us, the table gives {expected} ms", a.rtt_us);
+    assert!(
+        (a.rtt_us as f64 / 1e3 - expected).abs() < 1e-3,
+        "round trip {} us, the table gives {expected} ms",
+        a.rtt_us
+    );
     let rows = [
         ("rtt,ms,0.5,40", "rtt,ms,0.5", "3: 3 cells; allowed: 4"),
-        ("rtt,ms,0.5,40", "rtt,Mbit/s,0.5,40", "3: unit: `Mbit/s` is no unit of rtt; allowed: ms, us"),
+        (
+            "rtt,ms,0.5,40",
+            "rtt,Mbit/s,0.5,40",
+            "3: unit: `Mbit/s` is no unit of rtt; allowed: ms, us",
+        ),
         ("rtt,ms,0.5,40", "delay,ms,0.5,40", "3: variable: `delay` is unknown; allowed: rtt, "),
         ("rtt,ms,0.5,40", "rtt,ms,0.5,x", "3: value: `x` is not a number"),
-        ("rtt,ms,0.5,40", "rtt,ms,0.5,0", "3: value: 0 is out of range for rtt; allowed: more than 0"),
-        ("rtt,ms,0.5,40", "rtt,ms,0.05,40", "3: rtt: q = 0.05 follows 0.1; allowed: strictly rising"),
+        (
+            "rtt,ms,0.5,40",
+            "rtt,ms,0.5,0",
+            "3: value: 0 is out of range for rtt; allowed: more than 0",
+        ),
+        (
+            "rtt,ms,0.5,40",
+            "rtt,ms,0.05,40",
+            "3: rtt: q = 0.05 follows 0.1; allowed: strictly rising",
+        ),
         ("rtt,ms,0.9,200", "rtt,ms,0.9,20", "4: rtt: value 20 follows 40; allowed: never falling"),
         ("rtt,ms,0.9,200\n", "", "3: rtt: only 2 rows; allowed: at least 3"),
         ("rtt,ms,0.9,200", "rtt,ms,1.0,200", "4: rtt: q = 1 is out of range"),
     ];
     for (from, to, expected) in rows {
         let Bad(line) = Population::from_csv("mine.csv", &good.replace(from, to)).expect_err(to);
-        assert!(line.starts_with(&format!("mine.csv:{expected}")), "`{to}` is refused with\n  {line}\ninstead of\n  mine.csv:{expected}");
+        assert!(
+            line.starts_with(&format!("mine.csv:{expected}")),
+            "`{to}` is refused with\n  {line}\ninstead of\n  mine.csv:{expected}"
+        );
     }
 }
 
@@ -371,32 +530,56 @@ fn quantile_tables_drive_a_population_and_bad_ones_name_their_line() {
 fn measured_paths_keep_what_hangs_together() {
     let rows = "rtt_ms,rate_mbps,buffer_ms,loss_pct,group,weight,size_bytes\n10,100,5,0,near,3,1000\n200,2,50,1,far,1,2000\n";
     let mine = Population::from_csv("mine.csv", rows).unwrap();
-    assert_eq!(mine.groups.iter().map(|group| (group.name.as_str(), group.weight)).collect::<Vec<_>>(), [("near", 0.75), ("far", 0.25)]);
+    assert_eq!(
+        mine.groups.iter().map(|group| (group.name.as_str(), group.weight)).collect::<Vec<_>>(),
+        [("near", 0.75), ("far", 0.25)]
+    );
     let mut near = 0;
     for index in 0..4000 {
         let drawn = mine.draw(1, index);
-        let expected = if drawn.group == 0 { (10_000, 100_000, 0, 1000) } else { (200_000, 2_000, 10_000_000, 2000) };
-        assert_eq!((drawn.rtt_us, drawn.rate_kbps, drawn.loss_ppb, drawn.bytes), expected, "connection {index}");
+        let expected = if drawn.group == 0 {
+            (10_000, 100_000, 0, 1000)
+        } else {
+            (200_000, 2_000, 10_000_000, 2000)
+        };
+        assert_eq!(
+            (drawn.rtt_us, drawn.rate_kbps, drawn.loss_ppb, drawn.bytes),
+            expected,
+            "connection {index}"
+        );
         near += usize::from(drawn.group == 0);
     }
     assert!((2850..3150).contains(&near), "three of four are near: {near} of 4000");
-    assert!(mine.warnings().iter().any(|line| line.contains("do not represent the tails")), "few rows are pointed out");
+    assert!(
+        mine.warnings().iter().any(|line| line.contains("do not represent the tails")),
+        "few rows are pointed out"
+    );
     for (text, expected) in [
         ("rtt_ms\n1\n", "mine.csv:1: column `rate_mbps` is missing"),
         ("rtt_ms,rate_mbps,colour\n1,1,1\n", "mine.csv:1: column `colour` is unknown"),
         ("rtt_ms,rate_mbps\n1\n", "mine.csv:2: 1 cells under 2 columns"),
-        ("rtt_ms,rate_mbps\n1,2\n3,0\n", "mine.csv:3: rate_mbps: 0 is out of range; allowed: more than 0"),
-        ("rtt_ms,rate_mbps,size_bytes\n1,2,0\n", "mine.csv:2: size_bytes: 0 is out of range; allowed: at least 1 byte"),
+        (
+            "rtt_ms,rate_mbps\n1,2\n3,0\n",
+            "mine.csv:3: rate_mbps: 0 is out of range; allowed: more than 0",
+        ),
+        (
+            "rtt_ms,rate_mbps,size_bytes\n1,2,0\n",
+            "mine.csv:2: size_bytes: 0 is out of range; allowed: at least 1 byte",
+        ),
         ("rtt_ms,rate_mbps\n", "mine.csv:1: no row below the header"),
     ] {
         let Bad(line) = Population::from_csv("mine.csv", text).expect_err(text);
-        assert!(line.starts_with(expected), "{text:?} is refused with\n  {line}\ninstead of\n  {expected}");
+        assert!(
+            line.starts_with(expected),
+            "{text:?} is refused with\n  {line}\ninstead of\n  {expected}"
+        );
     }
 }
 
 #[test]
 fn a_population_can_stand_on_another() {
-    let text = "schema = 1\nname = \"mine\"\nversion = \"1\"\nbase = \"geo\"\n[defaults]\nloss = 0.02\n";
+    let text =
+        "schema = 1\nname = \"mine\"\nversion = \"1\"\nbase = \"geo\"\n[defaults]\nloss = 0.02\n";
     let mine = Population::from_toml("mine.toml", text, None).unwrap();
     let (a, b) = (mine.draw(1, 0), population("geo").draw(1, 0));
     assert_eq!((a.rtt_us, a.rate_kbps, a.loss_ppb), (b.rtt_us, b.rate_kbps, 20_000_000));
@@ -419,8 +602,15 @@ fn a_share_of_the_paths_has_a_policer_and_each_rate_is_a_share_of_its_link() {
     assert!((share - 0.4).abs() < 0.01, "{share} of the paths have a policer, the file says 0.4");
     for (drawn, policer) in policed {
         let rate = policer.bps as f64 / (drawn.rate_kbps * 1_000) as f64;
-        assert!((0.29..0.91).contains(&rate), "a policer of {rate} of its link, the file says 0.3 to 0.9");
-        assert!(policer.bucket_bytes() >= 3000, "a bucket of {} B lets no packet through", policer.bucket_bytes());
+        assert!(
+            (0.29..0.91).contains(&rate),
+            "a policer of {rate} of its link, the file says 0.3 to 0.9"
+        );
+        assert!(
+            policer.bucket_bytes() >= 3000,
+            "a bucket of {} B lets no packet through",
+            policer.bucket_bytes()
+        );
     }
 }
 
@@ -433,8 +623,16 @@ fn overtaken_packets_are_late_in_proportion_to_the_round_trip() {
     let one = Population::from_toml("t.toml", &text, None).unwrap();
     let path = one.path(&one.draw(1, 0)).unwrap();
     let reorder = path.effects().reorder.expect("packets are overtaken");
-    assert_eq!(reorder.first, (90_000_000, 3_000_000), "nine in ten of the overtaken are 3 ms late");
-    assert_eq!(reorder.second, Some((10_000_000, 6_000_000)), "one in ten is 0.3 of the 20 ms of round trip late");
+    assert_eq!(
+        reorder.first,
+        (90_000_000, 3_000_000),
+        "nine in ten of the overtaken are 3 ms late"
+    );
+    assert_eq!(
+        reorder.second,
+        Some((10_000_000, 6_000_000)),
+        "one in ten is 0.3 of the 20 ms of round trip late"
+    );
 }
 
 #[test]
@@ -443,30 +641,50 @@ fn web_connections_carry_four_responses_on_average_and_each_has_its_own_size() {
     let mut sizes = Vec::new();
     let mut longest = 0;
     for index in 0..20_000 {
-        let App::Responses(responses) = web.app(&web.draw(1, index), 1) else { panic!("connection {index} carries responses") };
+        let App::Responses(responses) = web.app(&web.draw(1, index), 1) else {
+            panic!("connection {index} carries responses")
+        };
         longest = longest.max(responses.len());
         sizes.extend(responses.iter().map(|response| response.bytes));
     }
     let per_connection = sizes.len() as f64 / 20_000.0;
-    assert!((per_connection - 4.0).abs() < 0.1, "{per_connection} responses per connection, 1 + 3 are meant (a few are cut at 20)");
+    assert!(
+        (per_connection - 4.0).abs() < 0.1,
+        "{per_connection} responses per connection, 1 + 3 are meant (a few are cut at 20)"
+    );
     assert!(longest <= 20, "{longest} responses on one connection");
     sizes.sort_unstable();
     let at = |share: f64| sizes[(share * sizes.len() as f64) as usize] as f64;
-    assert!((at(0.5) / 4_200.0 - 1.0).abs() < 0.05, "median response of {} B, 4.2 kB are meant", at(0.5));
+    assert!(
+        (at(0.5) / 4_200.0 - 1.0).abs() < 0.05,
+        "median response of {} B, 4.2 kB are meant",
+        at(0.5)
+    );
     assert!((at(0.9) / 23_000.0 - 1.0).abs() < 0.1, "p90 of {} B, 23 kB are meant", at(0.9));
     let mean = sizes.iter().sum::<u64>() as f64 / sizes.len() as f64;
-    assert!((mean / 11_000.0 - 1.0).abs() < 0.15, "mean response of {mean} B, about 11 kB are meant");
+    assert!(
+        (mean / 11_000.0 - 1.0).abs() < 0.15,
+        "mean response of {mean} B, about 11 kB are meant"
+    );
 }
 
 #[test]
 fn videos_send_ten_to_forty_seconds_at_once() {
     let video = population("in-video");
     for index in 0..2_000 {
-        let App::Video { bytes, first, write, every } = video.app(&video.draw(1, index), 1) else { panic!("{index} carries a video") };
-        assert!(first <= bytes && write == 65_536, "{index}: {first} of {bytes} B at once, then {write} B");
+        let App::Video { bytes, first, write, every } = video.app(&video.draw(1, index), 1) else {
+            panic!("{index} carries a video")
+        };
+        assert!(
+            first <= bytes && write == 65_536,
+            "{index}: {first} of {bytes} B at once, then {write} B"
+        );
         let coding = write as f64 * 8.0 / (1.25 * every.0 as f64 / 1e9);
         let seconds = first as f64 * 8.0 / coding;
-        assert!(first == bytes || (9.9..40.1).contains(&seconds), "{index}: {seconds} s of playing at once");
+        assert!(
+            first == bytes || (9.9..40.1).contains(&seconds),
+            "{index}: {seconds} s of playing at once"
+        );
     }
 }
 
@@ -478,9 +696,17 @@ fn a_random_loss_that_spreads_keeps_its_median() {
         all.sort_unstable();
         (all[2_000], all[10_000], all[18_000])
     };
-    assert_eq!(losses(&common), (10_000_000, 10_000_000, 10_000_000), "without a spread all paths lose alike");
+    assert_eq!(
+        losses(&common),
+        (10_000_000, 10_000_000, 10_000_000),
+        "without a spread all paths lose alike"
+    );
     let (low, middle, high) = losses(&spread);
     assert!((middle as f64 / 1e7 - 1.0).abs() < 0.03, "median loss {middle} of 1e-9, k is 1e7");
     let factor = (1.2_f64 * 1.2816).exp();
-    assert!((high as f64 / 1e7 / factor - 1.0).abs() < 0.05 && (1e7 / low as f64 / factor - 1.0).abs() < 0.05, "p10 {low}, p90 {high}");
+    assert!(
+        (high as f64 / 1e7 / factor - 1.0).abs() < 0.05
+            && (1e7 / low as f64 / factor - 1.0).abs() < 0.05,
+        "p10 {low}, p90 {high}"
+    );
 }

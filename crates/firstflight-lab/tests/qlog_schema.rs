@@ -16,16 +16,22 @@ const OURS: &str = "firstflight:";
 fn traces() -> Vec<Trace> {
     let mut all = Vec::new();
     for tcp in [false, true] {
-        let path = Path::parse("rate=20Mbit,rtt=60ms,queue=40ms,loss=0.1%,dup=0.1%").expect("a path");
+        let path =
+            Path::parse("rate=20Mbit,rtt=60ms,queue=40ms,loss=0.1%,dup=0.1%").expect("a path");
         let scenario = Scenario::new(path, 1_000_000);
-        let scenario = if tcp { Scenario { host: hosts_of_tcp("rack").expect("a preset"), ..scenario } } else { scenario };
+        let scenario = if tcp {
+            Scenario { host: hosts_of_tcp("rack").expect("a preset"), ..scenario }
+        } else {
+            scenario
+        };
         let kept = Mutex::<Vec<(usize, Trace)>>::default();
         let take = |arm, _, trace| {
             kept.lock().expect("no panic").push((arm, trace));
             Ok(())
         };
         let plan = Plan::new(parse_arms("hystart++,rapid@(pace=on)").expect("arms"), scenario);
-        plan.run_traced(Keep::Rows, Some(&Takes { repeats: true, take: &take }), &|| ()).expect("a comparison");
+        plan.run_traced(Keep::Rows, Some(&Takes { repeats: true, take: &take }), &|| ())
+            .expect("a comparison");
         let mut kept = kept.into_inner().expect("no panic");
         kept.sort_by_key(|(arm, _)| *arm);
         all.extend(kept.into_iter().map(|(_, trace)| trace));
@@ -37,8 +43,14 @@ fn sequence(trace: &Trace, end: End) -> Vec<Value> {
     let mut text = Vec::new();
     write_sequence(trace, end, &mut text).expect("memory takes it");
     let text = String::from_utf8(text).expect("text");
-    assert!(text.ends_with('\n') && text.starts_with('\u{1e}'), "RFC 7464: records begin with RS and end with a line feed");
-    text.split('\u{1e}').skip(1).map(|record| serde_json::from_str(record).expect("a record is JSON")).collect()
+    assert!(
+        text.ends_with('\n') && text.starts_with('\u{1e}'),
+        "RFC 7464: records begin with RS and end with a line feed"
+    );
+    text.split('\u{1e}')
+        .skip(1)
+        .map(|record| serde_json::from_str(record).expect("a record is JSON"))
+        .collect()
 }
 
 fn name(event: &Value) -> &str {
@@ -73,13 +85,17 @@ fn every_standard_event_is_one_of_the_schema() {
     for trace in traces() {
         for end in [End::Sender, End::Receiver] {
             let records = sequence(&trace, end);
-            let head: qlog::QlogSeq = serde_json::from_value(records[0].clone()).expect("the head is one of the schema");
-            assert_eq!((head.qlog_version.as_str(), head.qlog_format.as_str()), ("0.3", "JSON-SEQ"));
+            let head: qlog::QlogSeq =
+                serde_json::from_value(records[0].clone()).expect("the head is one of the schema");
+            assert_eq!(
+                (head.qlog_version.as_str(), head.qlog_format.as_str()),
+                ("0.3", "JSON-SEQ")
+            );
             nothing_is_dropped(&records[0], &serde_json::to_value(&head).expect("JSON"));
             let mut seen = BTreeSet::new();
             for event in records[1..].iter().filter(|event| !name(event).starts_with(OURS)) {
-                let theirs: qlog::events::Event =
-                    serde_json::from_value(event.clone()).unwrap_or_else(|error| panic!("{event} is not of the schema: {error}"));
+                let theirs: qlog::events::Event = serde_json::from_value(event.clone())
+                    .unwrap_or_else(|error| panic!("{event} is not of the schema: {error}"));
                 nothing_is_dropped(event, &serde_json::to_value(&theirs).expect("JSON"));
                 seen.insert(name(event).to_owned());
             }
@@ -104,10 +120,22 @@ fn a_contained_file_is_one_of_the_schema_and_has_both_ends() {
     let traces = traces();
     let mut text = Vec::new();
     write_contained(&traces.iter().collect::<Vec<_>>(), &mut text).expect("memory takes it");
-    assert!(text.starts_with(br#"{"qlog_version":"0.3","qlog_format":"JSON""#), "a viewer looks for version and format at the top");
+    assert!(
+        text.starts_with(br#"{"qlog_version":"0.3","qlog_format":"JSON""#),
+        "a viewer looks for version and format at the top"
+    );
     let mut file: Value = serde_json::from_slice(&text).expect("JSON");
-    let ends: Vec<_> = file["traces"].as_array().expect("traces").iter().map(|trace| trace["vantage_point"]["type"].clone()).collect();
-    assert_eq!(ends, ["server", "client"].repeat(traces.len()), "sender and receiver of each trial");
+    let ends: Vec<_> = file["traces"]
+        .as_array()
+        .expect("traces")
+        .iter()
+        .map(|trace| trace["vantage_point"]["type"].clone())
+        .collect();
+    assert_eq!(
+        ends,
+        ["server", "client"].repeat(traces.len()),
+        "sender and receiver of each trial"
+    );
     for (trace, events) in file["traces"].as_array_mut().expect("traces").iter_mut().zip(0..) {
         let all = trace["events"].as_array_mut().expect("events");
         let ours = all.len();
@@ -122,7 +150,8 @@ fn a_viewer_finds_what_a_congestion_graph_is_drawn_from() {
     for trace in traces() {
         for end in [End::Sender, End::Receiver] {
             let records = sequence(&trace, end);
-            let (mut last, mut sent, mut received, mut acked) = (0.0, BTreeSet::new(), BTreeSet::new(), 0);
+            let (mut last, mut sent, mut received, mut acked) =
+                (0.0, BTreeSet::new(), BTreeSet::new(), 0);
             for event in &records[1..] {
                 let time = event["time"].as_f64().expect("a time");
                 assert!(time >= last, "time falls from {last} to {time}");
@@ -133,15 +162,28 @@ fn a_viewer_finds_what_a_congestion_graph_is_drawn_from() {
                     "transport:packet_received" => (&mut received, &sent),
                     "recovery:packet_lost" => {
                         let number = data["header"]["packet_number"].as_u64().expect("a number");
-                        assert!(sent.contains(&number), "packet {number} is lost that was never sent");
+                        assert!(
+                            sent.contains(&number),
+                            "packet {number} is lost that was never sent"
+                        );
                         continue;
                     }
                     _ => continue,
                 };
-                for frame in data["frames"].as_array().into_iter().flatten().filter(|frame| frame["frame_type"] == "ack") {
+                for frame in data["frames"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter(|frame| frame["frame_type"] == "ack")
+                {
                     for range in frame["acked_ranges"].as_array().expect("ranges") {
-                        for number in range[0].as_u64().expect("a number")..=range[1].as_u64().expect("a number") {
-                            assert!(other.contains(&number), "packet {number} is acknowledged that never was there");
+                        for number in range[0].as_u64().expect("a number")
+                            ..=range[1].as_u64().expect("a number")
+                        {
+                            assert!(
+                                other.contains(&number),
+                                "packet {number} is acknowledged that never was there"
+                            );
                             acked += 1;
                         }
                     }
@@ -163,7 +205,12 @@ fn the_fields_of_our_events_are_the_columns_of_the_table() {
         for event in sequence(&trace, End::Sender).iter().skip(1) {
             let own = name(event).strip_prefix(OURS).filter(|name| *name != "signals");
             for field in own.and(event["data"].as_object()).into_iter().flatten() {
-                assert!(columns.contains(field.0.as_str()), "{} has {}, which is no column", name(event), field.0);
+                assert!(
+                    columns.contains(field.0.as_str()),
+                    "{} has {}, which is no column",
+                    name(event),
+                    field.0
+                );
             }
         }
     }
@@ -173,10 +220,29 @@ fn the_fields_of_our_events_are_the_columns_of_the_table() {
 fn every_column_and_event_is_in_the_documentation() {
     let text = include_str!("../../../docs/traces.md");
     for column in COLUMNS {
-        assert!(text.contains(&format!("`{}`", column.name)), "docs/traces.md does not name `{}`", column.name);
+        assert!(
+            text.contains(&format!("`{}`", column.name)),
+            "docs/traces.md does not name `{}`",
+            column.name
+        );
     }
-    let events = ["start", "handshake_rtt", "ready", "sent", "ack", "timer", "timeout", "spurious", "mss", "exit", "exit_withdrawn"];
+    let events = [
+        "start",
+        "handshake_rtt",
+        "ready",
+        "sent",
+        "ack",
+        "timer",
+        "timeout",
+        "spurious",
+        "mss",
+        "exit",
+        "exit_withdrawn",
+    ];
     for event in events {
-        assert!(text.contains(&format!("| `{event}` |")), "docs/traces.md does not describe `{event}`");
+        assert!(
+            text.contains(&format!("| `{event}` |")),
+            "docs/traces.md does not describe `{event}`"
+        );
     }
 }

@@ -8,32 +8,59 @@ use firstflight_path::Path;
 /// Arms that pace alike on both, on the path of the slides: 100 Mbit/s, 30 ms, 30 ms of queue.
 const ARMS: &str = "oracle,slowstart,slowstart/reno/immediate,slowstart-unpaced,hystart,hystart++,search,best,rapid-nojump,rapid,jumpstart";
 
-fn compare(testbed: &'static dyn Testbed, path: &str, arms: &str, bytes: u64, keep: Keep) -> Comparison {
+fn compare(
+    testbed: &'static dyn Testbed,
+    path: &str,
+    arms: &str,
+    bytes: u64,
+    keep: Keep,
+) -> Comparison {
     let scenario = Scenario::new(Path::parse(path).unwrap(), bytes);
     Plan { testbed, ..Plan::new(parse_arms(arms).unwrap(), scenario) }.run(keep, &|| {}).unwrap()
 }
 
 #[test]
 fn every_arm_takes_as_long_as_in_the_simulator_within_a_twentieth() {
-    let [sim, quic] =
-        [&sim::BED as &'static dyn Testbed, &quic::BED].map(|testbed| compare(testbed, "rapid-slide", ARMS, 10_000_000, Keep::Rows));
+    let [sim, quic] = [&sim::BED as &'static dyn Testbed, &quic::BED]
+        .map(|testbed| compare(testbed, "rapid-slide", ARMS, 10_000_000, Keep::Rows));
     for (sim, quic) in sim.rows.iter().zip(&quic.rows) {
         let (a, b) = (sim.ttlb_ms.unwrap(), quic.ttlb_ms.unwrap());
-        assert!((b / a - 1.0).abs() < 0.05, "{}: {a} ms in the simulator, {b} ms on the stack", sim.arm);
+        assert!(
+            (b / a - 1.0).abs() < 0.05,
+            "{}: {a} ms in the simulator, {b} ms on the stack",
+            sim.arm
+        );
         // Without the last ACK, which may wait for a delayed ACK on either side.
         let (a, b) = (sim.goodput_mbps.unwrap(), quic.goodput_mbps.unwrap());
-        assert!((b / a - 1.0).abs() < 0.01, "{}: {a} Mbit/s in the simulator, {b} Mbit/s on the stack", sim.arm);
+        assert!(
+            (b / a - 1.0).abs() < 0.01,
+            "{}: {a} Mbit/s in the simulator, {b} Mbit/s on the stack",
+            sim.arm
+        );
         let (a, b) = (sim.exit.as_ref().unwrap(), quic.exit.as_ref().unwrap());
         assert_eq!(a.reason, b.reason, "{}", sim.arm);
-        assert!((b.time_ms - a.time_ms).abs() < 15.0, "{}: exit after {} and {} ms", sim.arm, a.time_ms, b.time_ms);
+        assert!(
+            (b.time_ms - a.time_ms).abs() < 15.0,
+            "{}: exit after {} and {} ms",
+            sim.arm,
+            a.time_ms,
+            b.time_ms
+        );
     }
 }
 
 #[test]
 fn a_comparison_is_the_same_twice_and_names_its_stacks() {
-    let runs = [(); 2].map(|()| compare(&quic::BED, "rapid-slide,loss=0.1%", "slowstart,rapid", 2_000_000, Keep::Rows).to_json());
+    let runs = [(); 2].map(|()| {
+        compare(&quic::BED, "rapid-slide,loss=0.1%", "slowstart,rapid", 2_000_000, Keep::Rows)
+            .to_json()
+    });
     assert!(runs[0] == runs[1], "the second comparison differs");
-    assert!(runs[0].contains("\"testbed\": \"quic\"") && runs[0].contains("noq-proto"), "{}", runs[0]);
+    assert!(
+        runs[0].contains("\"testbed\": \"quic\"") && runs[0].contains("noq-proto"),
+        "{}",
+        runs[0]
+    );
 }
 
 /// What may lie between the testbeds where ACKs wait for slots. The path and its slots are the same, and so are the instants at which they
@@ -53,8 +80,20 @@ struct Slack {
 /// Not `geo_warm`: there slow start does not end within 60 MB, so that no exit bounds how often a slot is missed. Read after 41.60 s in the
 /// simulator and 42.58 s on the stack, 2.4 %.
 const RETURNS: [Slack; 3] = [
-    Slack { path: "rapid-slide,return=lte", bytes: 10_000_000, slot: 5.0, full: 500.0, bucket: 15.0 },
-    Slack { path: "rapid-slide,return=wifi", bytes: 10_000_000, slot: 10.0, full: 500.0, bucket: 15.0 },
+    Slack {
+        path: "rapid-slide,return=lte",
+        bytes: 10_000_000,
+        slot: 5.0,
+        full: 500.0,
+        bucket: 15.0,
+    },
+    Slack {
+        path: "rapid-slide,return=wifi",
+        bytes: 10_000_000,
+        slot: 10.0,
+        full: 500.0,
+        bucket: 15.0,
+    },
     Slack { path: "leo,return=leo", bytes: 10_000_000, slot: 0.0, full: 500.0, bucket: 15.0 },
 ];
 
@@ -62,25 +101,40 @@ const RETURNS: [Slack; 3] = [
 fn slow_start_behind_a_return_path_takes_as_long_as_in_the_simulator() {
     for Slack { path, bytes, slot, full, bucket } in RETURNS {
         let run = |testbed| compare(testbed, path, "slowstart", bytes, Keep::Rows);
-        let [sim, quic, again] = [&sim::BED as &'static dyn Testbed, &quic::BED, &quic::BED].map(run);
+        let [sim, quic, again] =
+            [&sim::BED as &'static dyn Testbed, &quic::BED, &quic::BED].map(run);
         assert!(quic.to_json() == again.to_json(), "{path}: the second run differs");
         let (sim, quic) = (&sim.rows[0], &quic.rows[0]);
         let slots = slot * (full / 10.0).log2().ceil();
         // Read: noq's headers leave 0.2 % more room, and the rest of the plain path's 1 %.
         let (a, b) = (sim.ttlb_ms.unwrap(), quic.ttlb_ms.unwrap());
-        assert!((b - a).abs() < 0.01 * a + slots, "{path}: read after {a} ms in the simulator, {b} ms on the stack, slots {slots} ms");
+        assert!(
+            (b - a).abs() < 0.01 * a + slots,
+            "{path}: read after {a} ms in the simulator, {b} ms on the stack, slots {slots} ms"
+        );
         let (a, b) = (sim.exit.as_ref().unwrap(), quic.exit.as_ref().unwrap());
         assert_eq!(a.reason, b.reason, "{path}");
-        assert!((b.time_ms - a.time_ms).abs() < bucket + slots, "{path}: exit after {} and {} ms", a.time_ms, b.time_ms);
+        assert!(
+            (b.time_ms - a.time_ms).abs() < bucket + slots,
+            "{path}: exit after {} and {} ms",
+            a.time_ms,
+            b.time_ms
+        );
     }
 }
 
 #[test]
 fn slots_reach_the_stack() {
-    let median = |path: &str| compare(&quic::BED, path, "slowstart", 1_000_000, Keep::Rows).rows[0].ttlb_ms.unwrap();
+    let median = |path: &str| {
+        compare(&quic::BED, path, "slowstart", 1_000_000, Keep::Rows).rows[0].ttlb_ms.unwrap()
+    };
     // One ACK of two packets per 100 ms, from 10 packets on: nothing can be this fast without the return path.
-    let (plain, slow) = (median("rate=12Mbit,rtt=20ms"), median("rate=12Mbit,rtt=20ms,return=batch:100ms:1"));
-    assert!(plain < 1000.0 && slow > 2.0 * plain, "{plain} ms without, {slow} ms with one ACK per 100 ms");
+    let (plain, slow) =
+        (median("rate=12Mbit,rtt=20ms"), median("rate=12Mbit,rtt=20ms,return=batch:100ms:1"));
+    assert!(
+        plain < 1000.0 && slow > 2.0 * plain,
+        "{plain} ms without, {slow} ms with one ACK per 100 ms"
+    );
 }
 
 #[test]
@@ -88,8 +142,15 @@ fn a_report_has_what_it_draws() {
     let comparison = compare(&quic::BED, "rapid-slide", "hystart++", 2_000_000, Keep::Signals);
     let record = &comparison.records[0];
     let acks = record.moments().iter().filter(|moment| moment.state.rtt.is_some()).count();
-    assert!(acks > 500 && !record.names().is_empty(), "{acks} ACKs with a sample, signals {:?}", record.names());
-    assert!(record.moments().windows(2).all(|pair| pair[0].state.now <= pair[1].state.now), "events come in order of time");
+    assert!(
+        acks > 500 && !record.names().is_empty(),
+        "{acks} ACKs with a sample, signals {:?}",
+        record.names()
+    );
+    assert!(
+        record.moments().windows(2).all(|pair| pair[0].state.now <= pair[1].state.now),
+        "events come in order of time"
+    );
     let last = record.moments().last().unwrap();
     assert_eq!(last.state.delivered, 2_000_000, "everything was read at the end");
     assert!(comparison.report("test").to_html().contains("hystart++"));
@@ -100,6 +161,8 @@ fn tcp_hosts_are_refused() {
     let host = firstflight_lab::hosts_of_tcp("rack").unwrap();
     let scenario = Scenario { host, ..Scenario::new(Path::parse("rapid-slide").unwrap(), 1000) };
     let refused =
-        Plan { testbed: &quic::BED, ..Plan::new(parse_arms("slowstart").unwrap(), scenario) }.run(Keep::Rows, &|| {}).unwrap_err();
+        Plan { testbed: &quic::BED, ..Plan::new(parse_arms("slowstart").unwrap(), scenario) }
+            .run(Keep::Rows, &|| {})
+            .unwrap_err();
     assert!(refused.0.contains("--transport tcp"), "{refused}");
 }

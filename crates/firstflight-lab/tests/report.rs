@@ -1,8 +1,9 @@
 //! The report: its data survives the way into the page, and thinning loses nothing a reader would look for.
 
 use firstflight_lab::report::{
-    Better, Column, Episode, Exit, Fact, Ideal, Level, Loss, MAX_LOSSES, MAX_POINTS, MAX_SPANS, Note, Path, Phase, Point, Report, Row,
-    Series, Spread, Table, Value, thin, thin_losses, thin_phases,
+    Better, Column, Episode, Exit, Fact, Ideal, Level, Loss, MAX_LOSSES, MAX_POINTS, MAX_SPANS,
+    Note, Path, Phase, Point, Report, Row, Series, Spread, Table, Value, thin, thin_losses,
+    thin_phases,
 };
 
 /// The data of a page, found as a browser finds it: from the opening tag to the first thing that ends a script.
@@ -14,11 +15,21 @@ fn data_of(page: &str) -> &str {
 }
 
 fn column(key: &str, better: Better) -> Column {
-    Column { key: key.into(), label: key.to_uppercase(), unit: "ms".into(), better, explanation: String::new() }
+    Column {
+        key: key.into(),
+        label: key.to_uppercase(),
+        unit: "ms".into(),
+        better,
+        explanation: String::new(),
+    }
 }
 
 fn row(arm: &str, values: &[f64]) -> Row {
-    Row { arm: arm.into(), values: values.iter().map(|&x| Value::Number(x)).collect(), ..Row::default() }
+    Row {
+        arm: arm.into(),
+        values: values.iter().map(|&x| Value::Number(x)).collect(),
+        ..Row::default()
+    }
 }
 
 fn small_report() -> Report {
@@ -28,17 +39,40 @@ fn small_report() -> Report {
         version: "firstflight 0".into(),
         testbed: "sim".into(),
         place: "in the simulator".into(),
-        path: Path { text: "rate=1Mbit,rtt=8ms".into(), rate_mbps: Some(1.0), rtt_ms: 8.0, bdp_bytes: Some(1000), ..Path::default() },
+        path: Path {
+            text: "rate=1Mbit,rtt=8ms".into(),
+            rate_mbps: Some(1.0),
+            rtt_ms: 8.0,
+            bdp_bytes: Some(1000),
+            ..Path::default()
+        },
         workload_bytes: 3000,
         seed: u64::from(u32::MAX),
         repeat: 1,
         notes: vec![Note { level: Level::Warning, text: "careful".into() }],
-        table: Table { columns: vec![column("ttlb_ms", Better::Low)], rows: vec![row("a", &[1.5]), row("b", &[2.5])] },
+        table: Table {
+            columns: vec![column("ttlb_ms", Better::Low)],
+            rows: vec![row("a", &[1.5]), row("b", &[2.5])],
+        },
         series: vec![Series {
             arm: "a".into(),
             points: vec![
-                Point { t_ms: 0.0, cwnd: 10, ssthresh: None, inflight: 1, delivered_bytes: 0, queue_bytes: 0 },
-                Point { t_ms: 1.25, cwnd: 20, ssthresh: Some(15), inflight: 2, delivered_bytes: 3000, queue_bytes: 7 },
+                Point {
+                    t_ms: 0.0,
+                    cwnd: 10,
+                    ssthresh: None,
+                    inflight: 1,
+                    delivered_bytes: 0,
+                    queue_bytes: 0,
+                },
+                Point {
+                    t_ms: 1.25,
+                    cwnd: 20,
+                    ssthresh: Some(15),
+                    inflight: 2,
+                    delivered_bytes: 3000,
+                    queue_bytes: 7,
+                },
             ],
             phases: vec![Phase { start_ms: 0.0, end_ms: 1.25, name: "startup".into() }],
             losses: vec![Loss { t_ms: 1.0, bytes: 5 }],
@@ -49,7 +83,14 @@ fn small_report() -> Report {
                 cwnd: 20,
                 bdp_ratio: None,
             }),
-            episodes: vec![Episode { start_ms: 1.0, end_ms: None, cwnd_before: 20, cwnd_after: 10, silence_ms: 0.5, lost_bytes: 5 }],
+            episodes: vec![Episode {
+                start_ms: 1.0,
+                end_ms: None,
+                cwnd_before: 20,
+                cwnd_after: 10,
+                silence_ms: 0.5,
+                lost_bytes: 5,
+            }],
             episodes_total: 0,
         }],
         ideal: Some(Ideal { t0_ms: 4.0, rate_mbps: 1.0 }),
@@ -63,39 +104,69 @@ fn small_report() -> Report {
 #[test]
 fn the_data_in_the_page_is_the_report() {
     let report = small_report();
-    let read: Report = serde_json::from_str(data_of(&report.to_html())).expect("the data is valid JSON of a report");
+    let read: Report = serde_json::from_str(data_of(&report.to_html()))
+        .expect("the data is valid JSON of a report");
     assert_eq!(read, report, "the page carries another report than the one it was made from");
 }
 
 #[test]
 fn no_text_can_end_or_extend_the_data_element() {
-    for nasty in
-        ["</script><script>alert(1)</script>", "<!--<script>", "</SCRIPT >", "]]>", "\u{2028}\u{2029}", "\"'\\", "{{data}}{{style}}", "$&"]
-    {
+    for nasty in [
+        "</script><script>alert(1)</script>",
+        "<!--<script>",
+        "</SCRIPT >",
+        "]]>",
+        "\u{2028}\u{2029}",
+        "\"'\\",
+        "{{data}}{{style}}",
+        "$&",
+    ] {
         let mut report = small_report();
-        for text in [&mut report.title, &mut report.command, &mut report.path.text, &mut report.notes[0].text, &mut report.series[0].arm] {
+        for text in [
+            &mut report.title,
+            &mut report.command,
+            &mut report.path.text,
+            &mut report.notes[0].text,
+            &mut report.series[0].arm,
+        ] {
             *text = nasty.into();
         }
         let page = report.to_html();
         assert!(!data_of(&page).contains('<'), "{nasty:?} leaves a `<` in the data");
-        let read: Report = serde_json::from_str(data_of(&page)).unwrap_or_else(|e| panic!("{nasty:?} breaks the JSON: {e}"));
+        let read: Report = serde_json::from_str(data_of(&page))
+            .unwrap_or_else(|e| panic!("{nasty:?} breaks the JSON: {e}"));
         assert_eq!(read, report, "{nasty:?} does not come back as it went in");
     }
 }
 
 #[test]
 fn the_title_is_text_wherever_the_page_shows_it() {
-    let report = Report { title: r#"<b>"A" & B</b>"#.into(), version: "<i>".into(), ..small_report() };
+    let report =
+        Report { title: r#"<b>"A" & B</b>"#.into(), version: "<i>".into(), ..small_report() };
     let page = report.to_html();
-    assert!(page.contains("<title>&lt;b&gt;&quot;A&quot; &amp; B&lt;/b&gt;</title>"), "the title element holds markup");
-    assert!(!page.contains("<b>\"A\"") && !page.contains("<i>"), "title or version came through as markup");
+    assert!(
+        page.contains("<title>&lt;b&gt;&quot;A&quot; &amp; B&lt;/b&gt;</title>"),
+        "the title element holds markup"
+    );
+    assert!(
+        !page.contains("<b>\"A\"") && !page.contains("<i>"),
+        "title or version came through as markup"
+    );
 }
 
 #[test]
 fn every_part_of_the_page_is_in_place_and_none_ends_its_element() {
     let page = Report::default().to_html();
-    assert!(!page.contains("{{"), "a mark of the template was not filled: {:?}", page.split_once("{{").map(|(_, t)| &t[..t.len().min(20)]));
-    assert_eq!(page.matches("<script").count(), 2, "one script element for the data and one for the program");
+    assert!(
+        !page.contains("{{"),
+        "a mark of the template was not filled: {:?}",
+        page.split_once("{{").map(|(_, t)| &t[..t.len().min(20)])
+    );
+    assert_eq!(
+        page.matches("<script").count(),
+        2,
+        "one script element for the data and one for the program"
+    );
     assert_eq!(page.matches("</script").count(), 2, "a script element ends early");
     assert_eq!(page.matches("</style").count(), 1, "the style element ends early");
 }
@@ -106,7 +177,11 @@ fn the_page_names_no_address_to_fetch_from() {
     // The one address is the name of the SVG namespace, which nobody fetches.
     for (at, _) in page.match_indices("http") {
         let rest = &page[at..];
-        assert!(rest.starts_with("http://www.w3.org/2000/svg") || rest.starts_with("http-equiv"), "unexpected address: {}", &rest[..60]);
+        assert!(
+            rest.starts_with("http://www.w3.org/2000/svg") || rest.starts_with("http-equiv"),
+            "unexpected address: {}",
+            &rest[..60]
+        );
     }
     assert!(page.contains("default-src 'none'"), "the page does not forbid itself the network");
 }
@@ -116,14 +191,21 @@ fn numbers_that_json_has_not_become_null_and_the_rest_stays() {
     let mut report = small_report();
     report.table.rows[0].values[0] = Value::Number(f64::NAN);
     let read: Report = serde_json::from_str(data_of(&report.to_html())).expect("valid JSON");
-    assert_eq!(read.table.rows[0].values[0], Value::Missing, "not-a-number is shown as a missing value");
+    assert_eq!(
+        read.table.rows[0].values[0],
+        Value::Missing,
+        "not-a-number is shown as a missing value"
+    );
 }
 
 #[test]
 fn points_of_uneven_columns_are_refused() {
     let text = r#"{"arm":"a","points":{"t_ms":[0.0],"cwnd":[],"ssthresh":[],"inflight":[],"delivered_bytes":[],"queue_bytes":[]},
         "phases":[],"losses":[],"exit":null,"episodes":[]}"#;
-    assert!(serde_json::from_str::<Series>(text).is_err(), "columns of different length were read as points");
+    assert!(
+        serde_json::from_str::<Series>(text).is_err(),
+        "columns of different length were read as points"
+    );
 }
 
 // --- Best marks ------------------------------------------------------------------------------------------------
@@ -148,12 +230,18 @@ fn the_best_of_each_column_is_marked() {
         Case { name: "one number alone is not best", better: low, values: [f64::NAN, f64::NAN, 2.0], best: [false; 3] },
     ];
     for Case { name, better, values, best } in cases {
-        let mut table = Table { columns: vec![column("k", better)], rows: values.iter().map(|&x| row("a", &[x])).collect() };
+        let mut table = Table {
+            columns: vec![column("k", better)],
+            rows: values.iter().map(|&x| row("a", &[x])).collect(),
+        };
         table.mark_best();
         table.mark_best(); // twice: marks are set, not added
         let marked: Vec<bool> = table.rows.iter().map(|row| row.best == ["k"]).collect();
         assert_eq!(marked, best, "{name}: {values:?}");
-        assert!(table.rows.iter().all(|row| row.best.len() <= 1), "{name}: a column is marked twice");
+        assert!(
+            table.rows.iter().all(|row| row.best.len() <= 1),
+            "{name}: a column is marked twice"
+        );
     }
 }
 
@@ -192,7 +280,14 @@ fn thinning_keeps_to_the_bound_for_every_bound() {
 
 #[test]
 fn thinning_uses_most_of_what_it_may_where_curves_rise_together() {
-    let rise = |i: u64| Point { t_ms: i as f64, cwnd: i, ssthresh: None, inflight: i, delivered_bytes: i, queue_bytes: i };
+    let rise = |i: u64| Point {
+        t_ms: i as f64,
+        cwnd: i,
+        ssthresh: None,
+        inflight: i,
+        delivered_bytes: i,
+        queue_bytes: i,
+    };
     let points: Vec<Point> = (0..100_000).map(rise).collect();
     let kept = thin(&points, MAX_POINTS).len();
     assert!(kept > MAX_POINTS * 4 / 5, "only {kept} of {MAX_POINTS} points are used");
@@ -205,12 +300,23 @@ fn thinning_keeps_ends_order_and_extremes() {
         let kept = thin(&points, max);
         assert_eq!(kept.first(), points.first(), "the first of {n} points is gone at {max}");
         assert_eq!(kept.last(), points.last(), "the last of {n} points is gone at {max}");
-        assert!(kept.windows(2).all(|w| w[0].t_ms < w[1].t_ms), "points are out of order or doubled");
+        assert!(
+            kept.windows(2).all(|w| w[0].t_ms < w[1].t_ms),
+            "points are out of order or doubled"
+        );
         let mut rest = points.iter();
-        assert!(kept.iter().all(|k| rest.any(|p| p == k)), "a kept point is none of the given ones");
+        assert!(
+            kept.iter().all(|k| rest.any(|p| p == k)),
+            "a kept point is none of the given ones"
+        );
         for (name, field) in fields() {
-            let range = |list: &[Point]| (list.iter().map(field).min(), list.iter().map(field).max());
-            assert_eq!(range(&kept), range(&points), "the range of {name} changed, {n} points at {max}");
+            let range =
+                |list: &[Point]| (list.iter().map(field).min(), list.iter().map(field).max());
+            assert_eq!(
+                range(&kept),
+                range(&points),
+                "the range of {name} changed, {n} points at {max}"
+            );
         }
     }
 }
@@ -229,8 +335,17 @@ fn fields() -> [(&'static str, Field); 5] {
 
 #[test]
 fn thinning_survives_times_that_make_no_sense() {
-    let with = |times: &[f64]| times.iter().cycle().take(100).map(|&t_ms| Point { t_ms, ..Point::default() }).collect::<Vec<_>>();
-    for times in [&[5.0][..], &[f64::NAN], &[0.0, f64::INFINITY], &[3.0, -2.0], &[f64::MAX, f64::MIN]] {
+    let with = |times: &[f64]| {
+        times
+            .iter()
+            .cycle()
+            .take(100)
+            .map(|&t_ms| Point { t_ms, ..Point::default() })
+            .collect::<Vec<_>>()
+    };
+    for times in
+        [&[5.0][..], &[f64::NAN], &[0.0, f64::INFINITY], &[3.0, -2.0], &[f64::MAX, f64::MIN]]
+    {
         let kept = thin(&with(times), 20).len();
         assert!((1..=20).contains(&kept), "{kept} points are kept of times {times:?}");
     }
@@ -238,7 +353,8 @@ fn thinning_survives_times_that_make_no_sense() {
 
 #[test]
 fn thinned_losses_add_up_to_the_same_bytes() {
-    let losses: Vec<Loss> = (0..10_000).map(|i| Loss { t_ms: f64::from(i) * 0.37, bytes: 1000 + i as u64 }).collect();
+    let losses: Vec<Loss> =
+        (0..10_000).map(|i| Loss { t_ms: f64::from(i) * 0.37, bytes: 1000 + i as u64 }).collect();
     let sum = |list: &[Loss]| list.iter().map(|loss| loss.bytes).sum::<u64>();
     for max in [1, 2, 7, MAX_LOSSES, 9_999, 10_000] {
         let marks = thin_losses(&losses, max);
@@ -247,28 +363,43 @@ fn thinned_losses_add_up_to_the_same_bytes() {
         assert!(marks.windows(2).all(|w| w[0].t_ms < w[1].t_ms), "marks are out of order");
     }
     let burst = vec![Loss { t_ms: 4.0, bytes: 1 }; 50];
-    assert_eq!(thin_losses(&burst, 10), [Loss { t_ms: 4.0, bytes: 50 }], "a burst at one time is one mark");
+    assert_eq!(
+        thin_losses(&burst, 10),
+        [Loss { t_ms: 4.0, bytes: 50 }],
+        "a burst at one time is one mark"
+    );
 }
 
 #[test]
 fn thinned_phases_cover_the_same_time_and_keep_the_long_ones() {
     let mut phases = vec![Phase { start_ms: 0.0, end_ms: 500.0, name: "startup".into() }];
     for i in 0..2_000 {
-        let (start_ms, name) = (500.0 + f64::from(i), if i % 2 == 0 { "recovery" } else { "avoidance" });
+        let (start_ms, name) =
+            (500.0 + f64::from(i), if i % 2 == 0 { "recovery" } else { "avoidance" });
         phases.push(Phase { start_ms, end_ms: start_ms + 1.0, name: name.into() });
     }
     let kept = thin_phases(&phases, MAX_SPANS);
     assert!(kept.len() <= MAX_SPANS, "{} phases where {MAX_SPANS} are allowed", kept.len());
     assert_eq!(kept[0].name, "startup", "the long phase is gone");
-    assert!(kept.windows(2).all(|w| w[0].end_ms.total_cmp(&w[1].start_ms).is_eq()), "a gap or an overlap between phases");
-    assert!((kept[kept.len() - 1].end_ms - 2500.0).abs() < 1e-9, "the phases end at {} instead of 2500", kept[kept.len() - 1].end_ms);
+    assert!(
+        kept.windows(2).all(|w| w[0].end_ms.total_cmp(&w[1].start_ms).is_eq()),
+        "a gap or an overlap between phases"
+    );
+    assert!(
+        (kept[kept.len() - 1].end_ms - 2500.0).abs() < 1e-9,
+        "the phases end at {} instead of 2500",
+        kept[kept.len() - 1].end_ms
+    );
     assert_eq!(thin_phases(&[], 5), [], "nothing stays nothing");
 }
 
 #[test]
 fn a_page_of_many_long_arms_stays_below_two_megabytes() {
-    let phase =
-        |i: u32| Phase { start_ms: f64::from(i), end_ms: f64::from(i) + 1.0, name: ["recovery", "avoidance"][i as usize % 2].into() };
+    let phase = |i: u32| Phase {
+        start_ms: f64::from(i),
+        end_ms: f64::from(i) + 1.0,
+        name: ["recovery", "avoidance"][i as usize % 2].into(),
+    };
     let episode = |i: u32| Episode {
         start_ms: f64::from(i) + 1.0 / 3.0,
         end_ms: Some(f64::from(i) + 2.0 / 3.0),
@@ -279,7 +410,10 @@ fn a_page_of_many_long_arms_stays_below_two_megabytes() {
     };
     let series = |index: usize| Series {
         arm: format!("arm-{index}"),
-        points: long_series(40_000).into_iter().map(|p| Point { cwnd: p.cwnd + 400_000_000, t_ms: p.t_ms * 1.1, ..p }).collect(),
+        points: long_series(40_000)
+            .into_iter()
+            .map(|p| Point { cwnd: p.cwnd + 400_000_000, t_ms: p.t_ms * 1.1, ..p })
+            .collect(),
         phases: (0..3_000).map(phase).collect(),
         losses: (0..5_000).map(|i| Loss { t_ms: f64::from(i) * 1.1, bytes: 1500 }).collect(),
         episodes: (0..3_000).map(episode).collect(),
@@ -303,8 +437,14 @@ fn every_phase_has_its_place_in_the_key_and_its_colour() {
     let mut listed: Vec<&str> = list.split(',').map(|name| name.trim().trim_matches('"')).collect();
     let style = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/report/style.css"));
     for name in names {
-        assert!(listed.contains(&name), "phase `{name}`: give it a place in PHASES of report/charts.js");
-        assert!(style.contains(&format!(".phase-{name} {{")), "phase `{name}`: give it a colour in report/style.css");
+        assert!(
+            listed.contains(&name),
+            "phase `{name}`: give it a place in PHASES of report/charts.js"
+        );
+        assert!(
+            style.contains(&format!(".phase-{name} {{")),
+            "phase `{name}`: give it a colour in report/style.css"
+        );
     }
     listed.retain(|name| !names.contains(name));
     assert!(listed.is_empty(), "report/charts.js lists phases that no sender has: {listed:?}");

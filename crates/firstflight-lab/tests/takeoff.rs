@@ -26,10 +26,13 @@ fn full_bdp(path: &Path) -> Option<u64> {
 /// One arm with an object of `times` full BDP.
 fn take_off(path: &Path, arm: &str, times: u64) -> (Outcome, Recorder) {
     let object = times * path.full_bdp_bytes().expect("built-in queues are limited");
-    let scenario = Scenario { limit: Nanos::from_secs(1_000), ..Scenario::new(path.clone(), object) };
+    let scenario =
+        Scenario { limit: Nanos::from_secs(1_000), ..Scenario::new(path.clone(), object) };
     let named = parse_arms(arm).unwrap_or_else(|e| panic!("{e}")).remove(0);
     let mut record = Recorder::default();
-    let outcome = scenario.simulate(&named, 1, Some(&mut record)).unwrap_or_else(|e| panic!("{arm} on {path}: {e}"));
+    let outcome = scenario
+        .simulate(&named, 1, Some(&mut record))
+        .unwrap_or_else(|e| panic!("{arm} on {path}: {e}"));
     (outcome, record)
 }
 
@@ -43,7 +46,9 @@ fn plain(path: &Path) -> bool {
 /// of doubling.
 fn roomy_paths() -> Vec<(&'static str, Path)> {
     let named = builtins().iter().map(|builtin| (builtin.name, path(builtin.name)));
-    named.filter(|(_, path)| plain(path) && full_bdp(path).is_some_and(|full| full >= 80 * DATAGRAM)).collect()
+    named
+        .filter(|(_, path)| plain(path) && full_bdp(path).is_some_and(|full| full >= 80 * DATAGRAM))
+        .collect()
 }
 
 /// Bytes of the window when startup ended by loss.
@@ -58,7 +63,10 @@ fn window_at_loss(path: &Path, arm: &str) -> f64 {
 fn ack_queue(path: &Path) -> u64 {
     let acks_per_second = path.rate_bps() / 8 / (2 * WIRE);
     let outrun = acks_per_second * 64 * 8 > path.up_bps();
-    path.up_queue().bytes(path.up_bps(), path.rtt()).filter(|_| outrun).map_or(0, |bytes| bytes * 8_000_000_000 / path.up_bps())
+    path.up_queue()
+        .bytes(path.up_bps(), path.rtt())
+        .filter(|_| outrun)
+        .map_or(0, |bytes| bytes * 8_000_000_000 / path.up_bps())
 }
 
 /// A path that overflows at window F shows it one full round trip later, when everything in flight has been acknowledged once more:
@@ -75,10 +83,13 @@ fn slow_start_overshoots_to_twice_the_full_bdp_where_the_queue_holds_a_bdp() {
     for (name, path) in paths {
         let full = full_bdp(&path).expect("built-in queues are limited") as f64;
         let scale = DATAGRAM as f64 / WIRE as f64;
-        let (bdp, queue) = (path.bdp_bytes() as f64 * scale, path.queue_bytes().expect("limited") as f64 * scale);
+        let (bdp, queue) =
+            (path.bdp_bytes() as f64 * scale, path.queue_bytes().expect("limited") as f64 * scale);
         let acks = path.rate_bps() as f64 / 8e9 * ack_queue(&path) as f64 * scale;
         let deep = path.queue_bytes() >= Some(path.bdp_bytes());
-        for (arm, low) in [("slowstart", 2.0 * (bdp / 2.0 + queue)), ("slowstart-unpaced", 2.0 * queue)] {
+        for (arm, low) in
+            [("slowstart", 2.0 * (bdp / 2.0 + queue)), ("slowstart-unpaced", 2.0 * queue)]
+        {
             let window = window_at_loss(&path, arm);
             let twice = 2.0 * (full + acks);
             let band = if deep {
@@ -88,7 +99,12 @@ fn slow_start_overshoots_to_twice_the_full_bdp_where_the_queue_holds_a_bdp() {
             } else {
                 (low, (8.0 * queue).min(1.03 * twice))
             };
-            println!("{name:28} {arm:18} {:.3} F, {:.3} to {:.3}", window / full, band.0 / full, band.1 / full);
+            println!(
+                "{name:28} {arm:18} {:.3} F, {:.3} to {:.3}",
+                window / full,
+                band.0 / full,
+                band.1 / full
+            );
             assert!(
                 (band.0..=band.1).contains(&window),
                 "{arm} on {name} left at {window} B = {:.3} F instead of {:.3} to {:.3} F",
@@ -111,8 +127,16 @@ fn the_oracle_loses_nothing_where_the_queue_holds_a_bdp() {
         // Four full BDP end before avoidance has grown by a queue.
         let (outcome, _) = take_off(&path, "oracle", 4);
         let exit = outcome.exit.unwrap_or_else(|| panic!("the oracle leaves on {}", builtin.name));
-        println!("{:28} {:?} at {} B, {} dropped", builtin.name, exit.reason, exit.detect_cwnd, outcome.packets_dropped);
-        assert_eq!(exit.reason, ExitReason::Oracle, "the oracle leaves where it was told, on {}", builtin.name);
+        println!(
+            "{:28} {:?} at {} B, {} dropped",
+            builtin.name, exit.reason, exit.detect_cwnd, outcome.packets_dropped
+        );
+        assert_eq!(
+            exit.reason,
+            ExitReason::Oracle,
+            "the oracle leaves where it was told, on {}",
+            builtin.name
+        );
         assert_eq!(outcome.packets_dropped, 0, "the oracle lost packets on {}", builtin.name);
         seen += 1;
     }
@@ -133,9 +157,15 @@ fn on_the_long_path(arm: &str) -> Long {
     let capacity = path.queue_bytes().expect("limited");
     let (outcome, record) = take_off(&path, arm, 8);
     let first = |found: &dyn Fn(&firstflight_sim::Snapshot) -> bool| {
-        record.moments().iter().map(|moment| &moment.state).find(|&state| found(state)).map(|state| state.now.0)
+        record
+            .moments()
+            .iter()
+            .map(|moment| &moment.state)
+            .find(|&state| found(state))
+            .map(|state| state.now.0)
     };
-    let full_at = first(&|state| state.event == Event::Sent && state.queue + WIRE > capacity).unwrap_or(u64::MAX);
+    let full_at = first(&|state| state.event == Event::Sent && state.queue + WIRE > capacity)
+        .unwrap_or(u64::MAX);
     let css_at = first(&|state| state.phase == Phase::Css);
     let exit = outcome.exit.unwrap_or_else(|| panic!("{arm} leaves startup"));
     println!(
@@ -154,7 +184,12 @@ fn on_the_long_path(arm: &str) -> Long {
 fn hystart_unpaced_leaves_before_the_queue_overflows_on_the_140_ms_path() {
     for arm in ["hystart-gvisor@(pace=off)", "hystart@(pace=off)"] {
         let seen = on_the_long_path(arm);
-        assert!(seen.exit_at < seen.full_at, "{arm} left at {} ns, the queue was full at {} ns", seen.exit_at, seen.full_at);
+        assert!(
+            seen.exit_at < seen.full_at,
+            "{arm} left at {} ns, the queue was full at {} ns",
+            seen.exit_at,
+            seen.full_at
+        );
         assert_eq!(seen.dropped, 0, "{arm} lost packets");
     }
 }
@@ -165,11 +200,26 @@ fn hystart_unpaced_leaves_before_the_queue_overflows_on_the_140_ms_path() {
 fn hystart_paced_is_fooled_in_both_directions_on_the_140_ms_path() {
     let unpaced = on_the_long_path("hystart-gvisor@(pace=off)");
     let paced = on_the_long_path("hystart-gvisor");
-    assert!(paced.exit_at + 140_000_000 <= unpaced.exit_at, "paced it leaves at {} ns, unpaced at {} ns", paced.exit_at, unpaced.exit_at);
+    assert!(
+        paced.exit_at + 140_000_000 <= unpaced.exit_at,
+        "paced it leaves at {} ns, unpaced at {} ns",
+        paced.exit_at,
+        unpaced.exit_at
+    );
     assert_eq!(paced.dropped, 0, "who leaves early loses nothing");
     let (linux, plain) = (on_the_long_path("hystart"), on_the_long_path("slowstart"));
-    assert!(linux.exit_at > linux.full_at, "it leaves at {} ns, the queue was full at {} ns", linux.exit_at, linux.full_at);
-    assert!(5 * linux.dropped < plain.dropped, "late as it is, it lost {} packets and plain slow start {}", linux.dropped, plain.dropped);
+    assert!(
+        linux.exit_at > linux.full_at,
+        "it leaves at {} ns, the queue was full at {} ns",
+        linux.exit_at,
+        linux.full_at
+    );
+    assert!(
+        5 * linux.dropped < plain.dropped,
+        "late as it is, it lost {} packets and plain slow start {}",
+        linux.dropped,
+        plain.dropped
+    );
 }
 
 #[test]
@@ -178,13 +228,28 @@ fn hystart_plus_plus_slows_down_before_the_queue_overflows_on_the_140_ms_path() 
         let plain = on_the_long_path(&format!("slowstart{sender}"));
         let seen = on_the_long_path(&format!("hystart++{sender}"));
         let css_at = seen.css_at.expect("the RTT rises long before the queue is full");
-        assert!(css_at < seen.full_at, "hystart++{sender} slowed down at {css_at} ns, the queue was full at {} ns", seen.full_at);
-        assert!(seen.dropped < plain.dropped, "hystart++{sender} lost {} packets, plain slow start {}", seen.dropped, plain.dropped);
+        assert!(
+            css_at < seen.full_at,
+            "hystart++{sender} slowed down at {css_at} ns, the queue was full at {} ns",
+            seen.full_at
+        );
+        assert!(
+            seen.dropped < plain.dropped,
+            "hystart++{sender} lost {} packets, plain slow start {}",
+            seen.dropped,
+            plain.dropped
+        );
     }
 }
 
 fn compare(arms: &str) -> firstflight_lab::Comparison {
-    let plan = Plan { repeat: 2, ..Plan::new(parse_arms(arms).expect("valid arms"), Scenario::new(path("rapid-slide"), 10_000_000)) };
+    let plan = Plan {
+        repeat: 2,
+        ..Plan::new(
+            parse_arms(arms).expect("valid arms"),
+            Scenario::new(path("rapid-slide"), 10_000_000),
+        )
+    };
     plan.run(Keep::Rows, &|| ()).expect("a comparison")
 }
 
@@ -194,17 +259,39 @@ fn every_trial_says_how_its_startup_ended_and_what_each_recovery_cost() {
     for row in &comparison.rows {
         let episodes = row.episodes.as_deref().expect("the simulator knows them");
         let exit = row.exit.as_ref().unwrap_or_else(|| panic!("{} has no exit record", row.arm));
-        assert!(exit.cwnd > 0 && exit.bdp_ratio > 0.0, "{} left startup with a window: {exit:?}", row.arm);
+        assert!(
+            exit.cwnd > 0 && exit.bdp_ratio > 0.0,
+            "{} left startup with a window: {exit:?}",
+            row.arm
+        );
         let packets_lost = row.packets_lost.expect("the simulator counts them");
-        assert_eq!(packets_lost > 0, !episodes.is_empty(), "{} lost {packets_lost} packets in {} episodes", row.arm, episodes.len());
+        assert_eq!(
+            packets_lost > 0,
+            !episodes.is_empty(),
+            "{} lost {packets_lost} packets in {} episodes",
+            row.arm,
+            episodes.len()
+        );
         let lost: u64 = episodes.iter().map(|episode| episode.lost_bytes).sum();
         // RFC9002 6.1.1: up to two packets before the one that ends an episode are declared lost only by the ACKs after it.
         let stragglers = 2 * DATAGRAM * episodes.len() as u64;
         let all = packets_lost * DATAGRAM;
-        assert!(lost <= all && lost + stragglers >= all, "{}: its episodes account for {lost} of {all} B lost", row.arm);
+        assert!(
+            lost <= all && lost + stragglers >= all,
+            "{}: its episodes account for {lost} of {all} B lost",
+            row.arm
+        );
         for episode in episodes {
-            assert!(episode.cwnd_after <= episode.cwnd_before, "{}: a recovery leaves no larger window: {episode:?}", row.arm);
-            assert!(episode.repaired_ms.is_some(), "{}: a finished object has no open hole: {episode:?}", row.arm);
+            assert!(
+                episode.cwnd_after <= episode.cwnd_before,
+                "{}: a recovery leaves no larger window: {episode:?}",
+                row.arm
+            );
+            assert!(
+                episode.repaired_ms.is_some(),
+                "{}: a finished object has no open hole: {episode:?}",
+                row.arm
+            );
         }
     }
 }
@@ -214,7 +301,14 @@ fn two_arms_that_behave_alike_are_pointed_out() {
     let alike = compare("slowstart,slowstart/cubic/prr,oracle");
     assert_eq!(alike.warnings.len(), 1, "one pair is alike: {:?}", alike.warnings);
     let warning = &alike.warnings[0];
-    assert!(warning.contains("slowstart and slowstart/cubic/prr behaved identically"), "it names them: {warning}");
+    assert!(
+        warning.contains("slowstart and slowstart/cubic/prr behaved identically"),
+        "it names them: {warning}"
+    );
     let different = compare(DEFAULT_ARMS);
-    assert!(different.warnings.is_empty(), "the default arms differ on the default path: {:?}", different.warnings);
+    assert!(
+        different.warnings.is_empty(),
+        "the default arms differ on the default path: {:?}",
+        different.warnings
+    );
 }

@@ -5,7 +5,9 @@ use firstflight::Nanos;
 use firstflight_lab::compare::Keep;
 use firstflight_lab::record::Recorder;
 use firstflight_lab::testbed::{BUILT_IN, Info};
-use firstflight_lab::{Bad, Comparison, NamedArm, Outcome, Plan, Scenario, Sender, Testbed, Testbeds, parse_arms};
+use firstflight_lab::{
+    Bad, Comparison, NamedArm, Outcome, Plan, Scenario, Sender, Testbed, Testbeds, parse_arms,
+};
 use firstflight_path::{Fate, Path};
 use std::sync::Barrier;
 use std::thread;
@@ -15,23 +17,39 @@ struct Counter;
 
 static COUNTER: Counter = Counter;
 
-static INFO: Info =
-    Info { name: "counter", summary: "Counts packets", place: "packet by packet", stacks: Some("nobody's"), ..Info::REAL_STACKS };
+static INFO: Info = Info {
+    name: "counter",
+    summary: "Counts packets",
+    place: "packet by packet",
+    stacks: Some("nobody's"),
+    ..Info::REAL_STACKS
+};
 
 impl Testbed for Counter {
     fn info(&self) -> &Info {
         &INFO
     }
 
-    fn run(&self, scenario: &Scenario, _arm: &NamedArm, seed: u64, _recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+    fn run(
+        &self,
+        scenario: &Scenario,
+        _arm: &NamedArm,
+        seed: u64,
+        _recorder: Option<&mut Recorder>,
+    ) -> Result<Outcome, Bad> {
         let wire = scenario.host.packet_bytes();
         let packets = scenario.bytes.div_ceil(scenario.host.mss());
-        let (mut forward, _) = scenario.path.links(wire, scenario.host.ack_bytes(), seed, scenario.path_index)?;
+        let (mut forward, _) =
+            scenario.path.links(wire, scenario.host.ack_bytes(), seed, scenario.path_index)?;
         let mut arrived = 0;
         for _ in 0..packets {
             arrived += u64::from(matches!(forward.offer(0, wire), Fate::Deliver { .. }));
         }
-        Ok(Outcome { complete: arrived == packets, packets_sent: Some(packets), ..Outcome::default() })
+        Ok(Outcome {
+            complete: arrived == packets,
+            packets_sent: Some(packets),
+            ..Outcome::default()
+        })
     }
 }
 
@@ -41,7 +59,9 @@ fn scenario(path: &str) -> Scenario {
 
 fn compared(testbed: &'static dyn Testbed, arms: &str, path: &str) -> Comparison {
     let arms = parse_arms(arms).expect("arms");
-    Plan { testbed, repeat: 3, ..Plan::new(arms, scenario(path)) }.run(Keep::Rows, &|| ()).expect("runs")
+    Plan { testbed, repeat: 3, ..Plan::new(arms, scenario(path)) }
+        .run(Keep::Rows, &|| ())
+        .expect("runs")
 }
 
 #[test]
@@ -54,9 +74,27 @@ fn a_testbed_of_another_crate_is_compared_on_by_name() {
     let rows: serde_json::Value = serde_json::from_str(&comparison.to_json()).expect("JSON");
     assert_eq!(rows["experiment"]["testbed"], "counter");
     for row in rows["results"].as_array().expect("rows") {
-        assert_eq!((&row["testbed"], row["packets_sent"].as_u64()), (&"counter".into(), Some(1_000_000_u64.div_ceil(1472))), "{row}");
-        for unknown in ["ttlb_ms", "packets_lost", "loss_ratio", "rtos", "recoveries", "drops", "episodes", "exit", "delivered_bytes"] {
-            assert!(row[unknown].is_null(), "{unknown}: nobody measured it, and {} is no answer", row[unknown]);
+        assert_eq!(
+            (&row["testbed"], row["packets_sent"].as_u64()),
+            (&"counter".into(), Some(1_000_000_u64.div_ceil(1472))),
+            "{row}"
+        );
+        for unknown in [
+            "ttlb_ms",
+            "packets_lost",
+            "loss_ratio",
+            "rtos",
+            "recoveries",
+            "drops",
+            "episodes",
+            "exit",
+            "delivered_bytes",
+        ] {
+            assert!(
+                row[unknown].is_null(),
+                "{unknown}: nobody measured it, and {} is no answer",
+                row[unknown]
+            );
         }
         assert!(row["queue_ms"]["p99"].is_null(), "{row}");
     }
@@ -70,22 +108,37 @@ fn a_testbed_has_a_name_of_its_own_and_an_unknown_one_is_refused_with_those_that
     testbeds.add(&COUNTER).expect("a new name");
     assert!(testbeds.add(&COUNTER).is_err(), "twice the same name");
     let line = testbeds.find("conter").expect_err("there is none").0;
-    assert!(line.contains("sim, quic, quic-real, linux, counter") && line.contains("did you mean `counter`?"), "{line}");
-    assert_eq!(Testbeds::default().names().count(), BUILT_IN.len(), "nobody's list but one's own has grown");
+    assert!(
+        line.contains("sim, quic, quic-real, linux, counter")
+            && line.contains("did you mean `counter`?"),
+        "{line}"
+    );
+    assert_eq!(
+        Testbeds::default().names().count(),
+        BUILT_IN.len(),
+        "nobody's list but one's own has grown"
+    );
 }
 
 #[test]
 fn what_a_testbed_does_not_run_is_refused_before_the_first_trial() {
-    for (arm, why) in
-        [("kernel:cubic", "testbed `linux` only"), ("slowstart@(detection=reno)", "a real stack detects losses in its own way")]
-    {
-        let plan = Plan { testbed: &COUNTER, ..Plan::new(parse_arms(arm).expect("an arm"), scenario("rapid-slide")) };
+    for (arm, why) in [
+        ("kernel:cubic", "testbed `linux` only"),
+        ("slowstart@(detection=reno)", "a real stack detects losses in its own way"),
+    ] {
+        let plan = Plan {
+            testbed: &COUNTER,
+            ..Plan::new(parse_arms(arm).expect("an arm"), scenario("rapid-slide"))
+        };
         let line = plan.run(Keep::Rows, &|| panic!("a trial ran")).expect_err("refused").0;
         assert!(line.contains(why), "`{line}` should say `{why}`");
     }
     let settings = vec![("net/ipv4/tcp_sack".to_owned(), "0".to_owned())];
     let elsewhere = Scenario { receiver: settings, ..scenario("rapid-slide") };
-    let line = Plan::new(parse_arms("slowstart").expect("an arm"), elsewhere).run(Keep::Rows, &|| ()).expect_err("refused").0;
+    let line = Plan::new(parse_arms("slowstart").expect("an arm"), elsewhere)
+        .run(Keep::Rows, &|| ())
+        .expect_err("refused")
+        .0;
     assert!(line.contains("no kernel"), "{line}");
 }
 
@@ -94,18 +147,30 @@ struct Doubting {
     meet: Barrier,
 }
 
-static DOUBTING: std::sync::LazyLock<Doubting> = std::sync::LazyLock::new(|| Doubting { meet: Barrier::new(2) });
+static DOUBTING: std::sync::LazyLock<Doubting> =
+    std::sync::LazyLock::new(|| Doubting { meet: Barrier::new(2) });
 
 impl Testbed for Doubting {
     fn info(&self) -> &Info {
         &INFO
     }
 
-    fn run(&self, scenario: &Scenario, arm: &NamedArm, seed: u64, _recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+    fn run(
+        &self,
+        scenario: &Scenario,
+        arm: &NamedArm,
+        seed: u64,
+        _recorder: Option<&mut Recorder>,
+    ) -> Result<Outcome, Bad> {
         self.meet.wait();
         assert!(matches!(arm.sender, Sender::Arm(_)));
         let doubt = format!("{}, seed {seed}: {} bytes", arm.label, scenario.bytes);
-        Ok(Outcome { complete: true, delivered_after: Some(Nanos(1)), warnings: vec![doubt], ..Outcome::default() })
+        Ok(Outcome {
+            complete: true,
+            delivered_after: Some(Nanos(1)),
+            warnings: vec![doubt],
+            ..Outcome::default()
+        })
     }
 }
 
@@ -114,14 +179,21 @@ fn two_comparisons_at_a_time_keep_their_warnings_apart() {
     let compare = |bytes: u64| {
         move || {
             let scenario = Scenario { bytes, ..scenario("rapid-slide") };
-            let plan = Plan { testbed: &*DOUBTING, repeat: 50, ..Plan::new(parse_arms("slowstart").expect("an arm"), scenario) };
+            let plan = Plan {
+                testbed: &*DOUBTING,
+                repeat: 50,
+                ..Plan::new(parse_arms("slowstart").expect("an arm"), scenario)
+            };
             let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
             alone.install(|| plan.run(Keep::Rows, &|| ())).expect("runs").warnings
         }
     };
     let (one, two) = (thread::spawn(compare(1_000)), thread::spawn(compare(2_000)));
-    for (bytes, warnings) in [(1_000, one.join().expect("no panic")), (2_000, two.join().expect("no panic"))] {
-        let expected: Vec<String> = (1..=50).map(|seed| format!("slowstart, seed {seed}: {bytes} bytes")).collect();
+    for (bytes, warnings) in
+        [(1_000, one.join().expect("no panic")), (2_000, two.join().expect("no panic"))]
+    {
+        let expected: Vec<String> =
+            (1..=50).map(|seed| format!("slowstart, seed {seed}: {bytes} bytes")).collect();
         assert_eq!(warnings, expected, "in the order of the trials, and only its own");
     }
 }

@@ -24,7 +24,10 @@ fn arms() -> Vec<NamedArm> {
     }
     names.sort_unstable();
     names.dedup();
-    names.iter().flat_map(|name| parse_arms(name).unwrap_or_else(|error| panic!("{name}: {error}"))).collect()
+    names
+        .iter()
+        .flat_map(|name| parse_arms(name).unwrap_or_else(|error| panic!("{name}: {error}")))
+        .collect()
 }
 
 /// Runs a comparison and keeps its logs by arm.
@@ -32,7 +35,11 @@ fn traced(scenario: Scenario, arms: Vec<NamedArm>) -> (Comparison, Vec<Trace>) {
     traced_on(&sim::BED, scenario, arms)
 }
 
-fn traced_on(testbed: &'static dyn Testbed, scenario: Scenario, arms: Vec<NamedArm>) -> (Comparison, Vec<Trace>) {
+fn traced_on(
+    testbed: &'static dyn Testbed,
+    scenario: Scenario,
+    arms: Vec<NamedArm>,
+) -> (Comparison, Vec<Trace>) {
     let traces: Mutex<Vec<(usize, Trace)>> = Mutex::default();
     let takes = Takes {
         repeats: false,
@@ -51,7 +58,11 @@ fn traced_on(testbed: &'static dyn Testbed, scenario: Scenario, arms: Vec<NamedA
 fn scenarios() -> Vec<(&'static str, Scenario)> {
     let scenario = |path: &str, tcp: bool| {
         let scenario = Scenario::new(Path::parse(path).expect("a path"), 3_000_000);
-        if tcp { Scenario { host: hosts_of_tcp("rack").expect("a preset"), ..scenario } } else { scenario }
+        if tcp {
+            Scenario { host: hosts_of_tcp("rack").expect("a preset"), ..scenario }
+        } else {
+            scenario
+        }
     };
     let lossy = "rate=20Mbit,rtt=60ms,queue=40ms,loss=0.2%,reorder=1%:8ms";
     [
@@ -65,15 +76,23 @@ fn scenarios() -> Vec<(&'static str, Scenario)> {
 
 /// The exits that a log records, with the entry that each came with.
 fn recorded(trace: &Trace) -> Vec<(usize, Exit)> {
-    let told = |index: usize| (0..index).rev().find(|&before| matches!(trace.entries[before].what, What::Told { .. }));
-    let exit = |(index, what): (usize, &What)| if let What::Exit(exit) = what { Some((told(index)?, *exit)) } else { None };
+    let told = |index: usize| {
+        (0..index).rev().find(|&before| matches!(trace.entries[before].what, What::Told { .. }))
+    };
+    let exit = |(index, what): (usize, &What)| {
+        if let What::Exit(exit) = what { Some((told(index)?, *exit)) } else { None }
+    };
     trace.entries.iter().map(|entry| &entry.what).enumerate().filter_map(exit).collect()
 }
 
 #[track_caller]
 fn replays(trace: &Trace, last: Option<&str>, what: &str) {
     let replayed = replay(&trace.entries).unwrap_or_else(|error| panic!("{what}: {error}"));
-    assert_eq!(replayed.exits, recorded(trace), "{what}: the arm that ran leaves at the same event with the same record");
+    assert_eq!(
+        replayed.exits,
+        recorded(trace),
+        "{what}: the arm that ran leaves at the same event with the same record"
+    );
     if let Some((entry, seen, own)) = replayed.strayed {
         panic!("{what}: after entry {entry} the window was {seen} and is {own} in the replay");
     }
@@ -104,9 +123,18 @@ fn a_log_read_back_from_csv_replays_to_the_same_exit() {
         for ((row, trace), written) in comparison.rows.iter().zip(&back).zip(&traces) {
             let reason = row.exit.as_ref().map(|exit| exit.reason);
             replays(trace, reason, &format!("{}, {name}, CSV", row.arm));
-            assert_eq!(recorded(trace), recorded(written), "{}: the same exits are recorded", row.arm);
+            assert_eq!(
+                recorded(trace),
+                recorded(written),
+                "{}: the same exits are recorded",
+                row.arm
+            );
             for (before, after) in written.entries.iter().zip(&trace.entries) {
-                assert_eq!(before.state, after.state, "{}: the state at {:?} comes back", row.arm, before.now);
+                assert_eq!(
+                    before.state, after.state,
+                    "{}: the state at {:?} comes back",
+                    row.arm, before.now
+                );
             }
         }
     }
@@ -119,9 +147,20 @@ fn a_log_read_back_from_qlog_replays_to_the_same_exit() {
         for (row, trace) in comparison.rows.iter().zip(&traces) {
             let mut text = Vec::new();
             qlog::write_sequence(trace, qlog::End::Sender, &mut text).expect("memory takes it");
-            let back = qlog::read_sequence(&mut BufReader::new(&text[..])).expect("what was written can be read");
-            assert_eq!(back.entries.len(), trace.entries.len(), "{}: every event is there", row.arm);
-            assert_eq!(recorded(&back), recorded(trace), "{}, {name}: the same exits are recorded", row.arm);
+            let back = qlog::read_sequence(&mut BufReader::new(&text[..]))
+                .expect("what was written can be read");
+            assert_eq!(
+                back.entries.len(),
+                trace.entries.len(),
+                "{}: every event is there",
+                row.arm
+            );
+            assert_eq!(
+                recorded(&back),
+                recorded(trace),
+                "{}, {name}: the same exits are recorded",
+                row.arm
+            );
             let reason = row.exit.as_ref().map(|exit| exit.reason);
             replays(&back, reason, &format!("{}, {name}, qlog", row.arm));
         }
@@ -131,7 +170,10 @@ fn a_log_read_back_from_qlog_replays_to_the_same_exit() {
 #[test]
 fn a_log_is_the_same_bytes_for_the_same_seed() {
     let text = || {
-        let (_, traces) = traced(Scenario::new(Path::parse("rapid-slide").expect("a path"), 500_000), parse_arms("rapid").expect("an arm"));
+        let (_, traces) = traced(
+            Scenario::new(Path::parse("rapid-slide").expect("a path"), 500_000),
+            parse_arms("rapid").expect("an arm"),
+        );
         let mut text = Vec::new();
         qlog::write_contained(&[&traces[0]], &mut text).expect("memory takes it");
         text
@@ -144,7 +186,13 @@ fn a_simulated_log_says_where_it_ran() {
     let scenario = Scenario::new(Path::parse("geo").expect("a path"), 100_000);
     let (_, traces) = traced(scenario, parse_arms("best").expect("an arm"));
     let start = traces[0].start().expect("a start");
-    let said = (start.testbed.as_str(), start.transport.as_str(), start.path_name.as_str(), start.object_bytes, start.start.0);
+    let said = (
+        start.testbed.as_str(),
+        start.transport.as_str(),
+        start.path_name.as_str(),
+        start.object_bytes,
+        start.start.0,
+    );
     assert_eq!(said, ("sim", "quic", "geo", 100_000, 0));
 }
 
@@ -160,11 +208,16 @@ fn every_arm_on_a_real_quic_stack_leaves_at_the_same_ack_when_its_log_is_replaye
             replays(trace, reason, &format!("{} on noq, {path}", row.arm));
             let start = trace.start().expect("a start");
             assert!(start.start.0 > 0, "{}: the handshake came before the trial", row.arm);
-            let arrived = trace.receiver.iter().filter(|(_, what)| matches!(what, Received::Data { .. })).count() as u64;
+            let arrived = trace
+                .receiver
+                .iter()
+                .filter(|(_, what)| matches!(what, Received::Data { .. }))
+                .count() as u64;
             assert!(arrived > 1000, "{}: the receiver's end shows {arrived} packets", row.arm);
             let mut text = Vec::new();
             qlog::write_sequence(trace, qlog::End::Sender, &mut text).expect("memory takes it");
-            let back = qlog::read_sequence(&mut BufReader::new(&text[..])).expect("what was written can be read");
+            let back = qlog::read_sequence(&mut BufReader::new(&text[..]))
+                .expect("what was written can be read");
             replays(&back, reason, &format!("{} on noq, {path}, qlog", row.arm));
         }
     }
@@ -176,22 +229,39 @@ fn a_log_read_back_from_parquet_replays_to_the_same_exit() {
     use firstflight_lab::trace::parquet;
     let folder = tempfile::tempdir().expect("a folder");
     for (name, scenario) in scenarios() {
-        let (comparison, traces) = traced(scenario, parse_arms("slowstart,hystart++,best,search,rapid@(pace=on)").expect("arms"));
+        let (comparison, traces) = traced(
+            scenario,
+            parse_arms("slowstart,hystart++,best,search,rapid@(pace=on)").expect("arms"),
+        );
         let file = folder.path().join("traces.parquet");
         let out = std::fs::File::create(&file).expect("a file");
         parquet::write(&traces.iter().collect::<Vec<_>>(), out).expect("the file takes it");
-        let back = parquet::read(std::fs::File::open(&file).expect("a file")).expect("what was written can be read");
+        let back = parquet::read(std::fs::File::open(&file).expect("a file"))
+            .expect("what was written can be read");
         assert_eq!(back.len(), traces.len());
         for ((row, trace), written) in comparison.rows.iter().zip(&back).zip(&traces) {
             let reason = row.exit.as_ref().map(|exit| exit.reason);
             replays(trace, reason, &format!("{}, {name}, Parquet", row.arm));
             for (before, after) in written.entries.iter().zip(&trace.entries) {
-                assert_eq!(before.state, after.state, "{}: the state at {:?} comes back", row.arm, before.now);
+                assert_eq!(
+                    before.state, after.state,
+                    "{}: the state at {:?} comes back",
+                    row.arm, before.now
+                );
                 let mut signals = before.signals.clone();
                 signals.resize(after.signals.len(), None);
-                let own: Vec<_> =
-                    trace.names.iter().map(|name| written.names.iter().position(|own| own == name).and_then(|at| signals[at])).collect();
-                assert_eq!(after.signals, own, "{}: the signals at {:?} come back", row.arm, before.now);
+                let own: Vec<_> = trace
+                    .names
+                    .iter()
+                    .map(|name| {
+                        written.names.iter().position(|own| own == name).and_then(|at| signals[at])
+                    })
+                    .collect();
+                assert_eq!(
+                    after.signals, own,
+                    "{}: the signals at {:?} come back",
+                    row.arm, before.now
+                );
             }
         }
     }

@@ -20,7 +20,10 @@ mod reaper;
 mod refusal;
 pub mod relay;
 pub mod supervise;
-#[allow(unsafe_code, reason = "the system calls that no safe wrapper offers are all in this module")]
+#[allow(
+    unsafe_code,
+    reason = "the system calls that no safe wrapper offers are all in this module"
+)]
 mod sys;
 pub mod trial;
 mod tun;

@@ -44,7 +44,9 @@ impl Namespace {
                 Refusal::from_io("network namespaces", need, &error.into())
             })?;
             let open = File::open("/proc/thread-self/ns/net");
-            let file = open.map_err(|error| Refusal::from_io("/proc/thread-self/ns/net", "a mounted /proc", &error))?;
+            let file = open.map_err(|error| {
+                Refusal::from_io("/proc/thread-self/ns/net", "a mounted /proc", &error)
+            })?;
             for (name, value) in SYSCTLS {
                 let _ = fs::write(format!("/proc/sys/{name}"), value);
             }
@@ -63,7 +65,8 @@ impl Namespace {
     /// If the kernel does not tell it.
     pub(crate) fn number(&self) -> Result<u64, Refusal> {
         let told = self.file.metadata();
-        told.map(|of| of.ino()).map_err(|error| Refusal::new(format!("the number of a network namespace: {error}")))
+        told.map(|of| of.ino())
+            .map_err(|error| Refusal::new(format!("the number of a network namespace: {error}")))
     }
 
     /// A path by which other processes can enter as long as this process lives: `nsenter --net=PATH ...`.
@@ -84,7 +87,9 @@ impl Namespace {
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Refusal> {
         on_thread(move || {
             let entered = setns(&self.file, CloneFlags::CLONE_NEWNET);
-            entered.map_err(|error| Refusal::from_io("network namespaces", "CAP_SYS_ADMIN", &error.into()))?;
+            entered.map_err(|error| {
+                Refusal::from_io("network namespaces", "CAP_SYS_ADMIN", &error.into())
+            })?;
             Ok(work())
         })
     }
@@ -94,14 +99,17 @@ impl Namespace {
     /// # Errors
     /// If the kernel has no such setting, or not this value.
     pub fn set_sysctl(&self, name: &str, value: &str) -> Result<(), Refusal> {
-        self.run(|| fs::write(format!("/proc/sys/{name}"), value))?
-            .map_err(|error| Refusal::from_io(&format!("sysctl {name}={value}"), "CAP_NET_ADMIN", &error))
+        self.run(|| fs::write(format!("/proc/sys/{name}"), value))?.map_err(|error| {
+            Refusal::from_io(&format!("sysctl {name}={value}"), "CAP_NET_ADMIN", &error)
+        })
     }
 }
 
 fn on_thread<T: Send>(work: impl FnOnce() -> Result<T, Refusal> + Send) -> Result<T, Refusal> {
-    thread::scope(|scope| match thread::Builder::new().name("namespace".into()).spawn_scoped(scope, work) {
-        Ok(handle) => handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-        Err(error) => Err(Refusal::new(format!("a thread: {error}"))),
+    thread::scope(|scope| {
+        match thread::Builder::new().name("namespace".into()).spawn_scoped(scope, work) {
+            Ok(handle) => handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(error) => Err(Refusal::new(format!("a thread: {error}"))),
+        }
     })
 }

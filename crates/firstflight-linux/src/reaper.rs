@@ -70,7 +70,10 @@ impl Reaper {
     /// Somebody has killed it.
     pub(crate) fn has_died(&mut self) -> bool {
         if !self.died {
-            self.died = !matches!(waitpid(self.pid, Some(WaitPidFlag::WNOHANG)), Ok(WaitStatus::StillAlive));
+            self.died = !matches!(
+                waitpid(self.pid, Some(WaitPidFlag::WNOHANG)),
+                Ok(WaitStatus::StillAlive)
+            );
         }
         self.died
     }
@@ -117,9 +120,14 @@ pub(crate) fn kill_inside(namespaces: &[u64]) {
         let Ok(processes) = fs::read_dir("/proc") else { return };
         let mut left = false;
         for process in processes.flatten() {
-            let Some(pid) = process.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+            let Some(pid) = process.file_name().to_str().and_then(|name| name.parse::<i32>().ok())
+            else {
+                continue;
+            };
             // One that has ended is in no namespace any more.
-            if fs::metadata(process.path().join("ns/net")).is_ok_and(|of| namespaces.contains(&of.ino())) {
+            if fs::metadata(process.path().join("ns/net"))
+                .is_ok_and(|of| namespaces.contains(&of.ino()))
+            {
                 left = true;
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
             }

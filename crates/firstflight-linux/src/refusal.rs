@@ -16,7 +16,9 @@ impl Refusal {
     /// `what` failed with `error`; if privilege was the reason, `need` says which.
     pub(crate) fn from_io(what: &str, need: &str, error: &io::Error) -> Refusal {
         match error.kind() {
-            io::ErrorKind::PermissionDenied => Refusal(format!("{what}: not permitted; needs {need}")),
+            io::ErrorKind::PermissionDenied => {
+                Refusal(format!("{what}: not permitted; needs {need}"))
+            }
             _ => Refusal(format!("{what}: {error}")),
         }
     }

@@ -52,7 +52,8 @@ pub fn run(path: &Path, options: LinkOptions, job: &Job) -> Result<Ended, Refusa
         return Err(Refusal::new("no command to run behind the link"));
     };
     // Before any other thread: the reaper must be a copy of a quiet process, and every thread has to leave signals to this one.
-    let mut reaper = Reaper::start().map_err(|error| Refusal::new(format!("a reaper process: {error}")))?;
+    let mut reaper =
+        Reaper::start().map_err(|error| Refusal::new(format!("a reaper process: {error}")))?;
     let signals = Signals::block()?;
     let link = LinkEmulator::start(path, options)?;
     let namespaces = [link.sender().number()?, link.receiver().number()?];
@@ -61,12 +62,17 @@ pub fn run(path: &Path, options: LinkOptions, job: &Job) -> Result<Ended, Refusa
     }
     // Whatever happens from here on, before the link ends.
     let inside = Inside(namespaces);
-    let (here, there) = if job.uploads { (link.sender(), link.receiver()) } else { (link.receiver(), link.sender()) };
+    let (here, there) = if job.uploads {
+        (link.sender(), link.receiver())
+    } else {
+        (link.receiver(), link.sender())
+    };
 
     let mut server = None;
     if let Some(line) = &job.server {
         let mut shell = Command::new("/bin/sh");
-        let output = stderr().as_fd().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from);
+        let output =
+            stderr().as_fd().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from);
         shell.arg("-c").arg(line).stdin(Stdio::null()).stdout(output);
         let running = Running::start(&mut shell, there, here, &reaper)?;
         wait_until_listening(&running)?;
@@ -109,13 +115,21 @@ struct Running {
 }
 
 impl Running {
-    fn start(command: &mut Command, here: &Namespace, there: &Namespace, reaper: &Reaper) -> Result<Running, Refusal> {
+    fn start(
+        command: &mut Command,
+        here: &Namespace,
+        there: &Namespace,
+        reaper: &Reaper,
+    ) -> Result<Running, Refusal> {
         command.env("FIRSTFLIGHT_LOCAL", here.address().to_string());
         command.env("FIRSTFLIGHT_PEER", there.address().to_string());
         command.env("FIRSTFLIGHT_PEER_NS", there.path());
         let name = command.get_program().to_string_lossy().into_owned();
         reaper.adopt(command);
-        let child = here.enter(command).spawn().map_err(|error| Refusal::new(format!("{name}: {error}")))?;
+        let child = here
+            .enter(command)
+            .spawn()
+            .map_err(|error| Refusal::new(format!("{name}: {error}")))?;
         Ok(Running { group: Pid::from_raw(child.id().cast_signed()) })
     }
 
@@ -123,7 +137,9 @@ impl Running {
     fn ended(&self) -> Option<u8> {
         match waitpid(self.group, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
             Ok(WaitStatus::Exited(_, code)) => Some(code as u8),
-            Ok(WaitStatus::Signaled(_, signal, _)) => Some(128_u8.saturating_add(signal as i32 as u8)),
+            Ok(WaitStatus::Signaled(_, signal, _)) => {
+                Some(128_u8.saturating_add(signal as i32 as u8))
+            }
             Ok(WaitStatus::Stopped(..)) => {
                 let _ = killpg(self.group, Signal::SIGCONT);
                 None
@@ -153,11 +169,19 @@ impl Signals {
         let before = SigSet::thread_get_mask().map_err(refused)?;
         let mut set = SigSet::empty();
         // SIGTTOU would stop us when we take the terminal back.
-        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGCHLD, Signal::SIGTTOU] {
+        for signal in [
+            Signal::SIGINT,
+            Signal::SIGTERM,
+            Signal::SIGHUP,
+            Signal::SIGQUIT,
+            Signal::SIGCHLD,
+            Signal::SIGTTOU,
+        ] {
             set.add(signal);
         }
         set.thread_block().map_err(refused)?;
-        let fd = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(refused)?;
+        let fd = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
+            .map_err(refused)?;
         Ok(Signals { fd, before })
     }
 
@@ -171,7 +195,8 @@ impl Signals {
             if reaper.has_died() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 let _ = killpg(running.group, Signal::SIGKILL);
             }
-            let timeout = if deadline.is_some() { PollTimeout::from(50_u16) } else { PollTimeout::NONE };
+            let timeout =
+                if deadline.is_some() { PollTimeout::from(50_u16) } else { PollTimeout::NONE };
             let _ = poll(&mut [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)], timeout);
             while let Ok(Some(info)) = self.fd.read_signal() {
                 let Ok(signal) = Signal::try_from(info.ssi_signo.cast_signed()) else { continue };
@@ -219,7 +244,8 @@ impl Interrupts {
     pub fn wait_watching<E>(&self, mut watch: impl FnMut() -> Result<(), E>) -> Result<(), E> {
         while !self.came() {
             watch()?;
-            let _ = poll(&mut [PollFd::new(self.0.fd.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE);
+            let _ =
+                poll(&mut [PollFd::new(self.0.fd.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE);
         }
         Ok(())
     }
@@ -227,7 +253,8 @@ impl Interrupts {
     /// Until one comes.
     pub fn wait(&self) {
         while !self.came() {
-            let _ = poll(&mut [PollFd::new(self.0.fd.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE);
+            let _ =
+                poll(&mut [PollFd::new(self.0.fd.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE);
         }
     }
 }
@@ -263,7 +290,9 @@ fn wait_until_listening(server: &Running) -> Result<(), Refusal> {
             return Ok(());
         }
         if let Some(code) = server.ended() {
-            return Err(Refusal::new(format!("the server ended before it listened, with code {code}")));
+            return Err(Refusal::new(format!(
+                "the server ended before it listened, with code {code}"
+            )));
         }
         thread::sleep(Duration::from_millis(5));
     }

@@ -50,9 +50,15 @@ fn check(result: c_int) -> io::Result<c_int> {
 
 /// A TUN device called `name` in the namespace of the calling thread: whole IP packets, nothing in front of them, non-blocking.
 pub(crate) fn open_tun(name: &str) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open("/dev/net/tun")?;
     let flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
-    Ifreq::new(name).with(&flags.to_ne_bytes()).ask(file.as_raw_fd(), libc::TUNSETIFF as libc::Ioctl)?;
+    Ifreq::new(name)
+        .with(&flags.to_ne_bytes())
+        .ask(file.as_raw_fd(), libc::TUNSETIFF as libc::Ioctl)?;
     Ok(file)
 }
 
@@ -62,7 +68,9 @@ pub(crate) struct Interfaces(OwnedFd);
 impl Interfaces {
     pub(crate) fn open() -> io::Result<Interfaces> {
         // SAFETY: a plain socket call; the descriptor it returns belongs to nobody else.
-        let fd = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
+        let fd = check(unsafe {
+            libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0)
+        })?;
         // SAFETY: as above.
         Ok(Interfaces(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
@@ -72,7 +80,14 @@ impl Interfaces {
     }
 
     /// Address, netmask of `prefix` bits, MTU and length of the transmit ring.
-    pub(crate) fn configure(&self, name: &str, address: Ipv4Addr, prefix: u32, mtu: u32, ring: u32) -> io::Result<()> {
+    pub(crate) fn configure(
+        &self,
+        name: &str,
+        address: Ipv4Addr,
+        prefix: u32,
+        mtu: u32,
+        ring: u32,
+    ) -> io::Result<()> {
         let mask = Ipv4Addr::from_bits(u32::MAX << (32 - prefix.clamp(1, 32)));
         self.ask(Ifreq::new(name).with_address(address), libc::SIOCSIFADDR)?;
         self.ask(Ifreq::new(name).with_address(mask), libc::SIOCSIFNETMASK)?;
@@ -169,6 +184,14 @@ pub(crate) fn kill_group(group: libc::pid_t) {
 pub(crate) fn tcp_info(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     let mut len = buffer.len() as libc::socklen_t;
     // SAFETY: the pointer and the length are those of one live slice, and the kernel writes no more than the length says.
-    check(unsafe { libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, buffer.as_mut_ptr().cast(), &raw mut len) })?;
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            buffer.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    })?;
     Ok(len as usize)
 }

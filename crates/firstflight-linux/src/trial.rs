@@ -7,7 +7,10 @@ use crate::link::{LinkEmulator, LinkOptions, Report};
 use crate::refusal::Refusal;
 use crate::sys::tcp_info;
 use firstflight_path::Path;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, connect, getsockopt, setsockopt, socket, sockopt::TcpCongestion};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrIn, connect, getsockopt, setsockopt, socket,
+    sockopt::TcpCongestion,
+};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -121,7 +124,12 @@ pub struct Counters {
 
 impl Counters {
     fn read(link: &LinkEmulator) -> Counters {
-        let text = link.sender().run(|| fs::read_to_string("/proc/thread-self/net/netstat")).ok().and_then(Result::ok).unwrap_or_default();
+        let text = link
+            .sender()
+            .run(|| fs::read_to_string("/proc/thread-self/net/netstat"))
+            .ok()
+            .and_then(Result::ok)
+            .unwrap_or_default();
         Counters::parse(&text)
     }
 
@@ -131,7 +139,10 @@ impl Counters {
         let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
         let sum = |wanted: &[&str]| {
             let pairs = names.split_whitespace().zip(values.split_whitespace());
-            pairs.filter(|(name, _)| wanted.contains(name)).filter_map(|(_, value)| value.parse::<u64>().ok()).sum()
+            pairs
+                .filter(|(name, _)| wanted.contains(name))
+                .filter_map(|(_, value)| value.parse::<u64>().ok())
+                .sum()
         };
         Counters {
             lost_repeats: sum(&["TCPLostRetransmit"]),
@@ -173,7 +184,8 @@ pub fn run(trial: &Trial<'_>, mut observe: impl FnMut(&Info)) -> Result<Measured
     let listener = link.receiver().run(|| TcpListener::bind((link.receiver().address(), PORT)))?;
     let listener = listener.map_err(|error| failed("listening behind the link", &error))?;
     let sender = link.sender().run(|| establish(trial.controller, link.receiver().address()))??;
-    let (receiver, _) = listener.accept().map_err(|error| failed("accepting behind the link", &error))?;
+    let (receiver, _) =
+        listener.accept().map_err(|error| failed("accepting behind the link", &error))?;
 
     let start = Instant::now();
     let written = AtomicBool::new(false);
@@ -208,20 +220,35 @@ pub fn run(trial: &Trial<'_>, mut observe: impl FnMut(&Info)) -> Result<Measured
     });
     let counters = Counters::read(&link);
     drop((sender, receiver, listener));
-    Ok(Measured { complete, acked_after: last.at, delivered_after, delivered, last, counters, link: link.stop() })
+    Ok(Measured {
+        complete,
+        acked_after: last.at,
+        delivered_after,
+        delivered,
+        last,
+        counters,
+        link: link.stop(),
+    })
 }
 
 /// A connection from the calling thread's namespace with this controller from its first packet on.
 fn establish(controller: &str, to: Ipv4Addr) -> Result<TcpStream, Refusal> {
     let failed = |error: nix::Error| Refusal::new(format!("connecting through the link: {error}"));
-    let fd: OwnedFd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).map_err(failed)?;
+    let fd: OwnedFd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
+        .map_err(failed)?;
     let name = OsString::from(controller);
-    setsockopt(&fd, TcpCongestion, &name).map_err(|_| Refusal::new(format!("controller `{controller}`: not available in this kernel")))?;
+    setsockopt(&fd, TcpCongestion, &name).map_err(|_| {
+        Refusal::new(format!("controller `{controller}`: not available in this kernel"))
+    })?;
     let chosen = getsockopt(&fd, TcpCongestion).map_err(failed)?;
     if chosen.to_string_lossy().trim_end_matches('\0') != controller {
-        return Err(Refusal::new(format!("controller `{controller}`: the socket has `{}` instead", chosen.to_string_lossy())));
+        return Err(Refusal::new(format!(
+            "controller `{controller}`: the socket has `{}` instead",
+            chosen.to_string_lossy()
+        )));
     }
-    connect(std::os::fd::AsRawFd::as_raw_fd(&fd), &SockaddrIn::from(SocketAddrV4::new(to, PORT))).map_err(failed)?;
+    connect(std::os::fd::AsRawFd::as_raw_fd(&fd), &SockaddrIn::from(SocketAddrV4::new(to, PORT)))
+        .map_err(failed)?;
     Ok(TcpStream::from(fd))
 }
 

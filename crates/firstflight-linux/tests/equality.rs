@@ -14,8 +14,8 @@ mod whole_packets;
 
 use firstflight::recovery::{Immediate, Policy, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use firstflight::startup::{
-    Best, BestPublished, HyStart, HyStartPlusPlus, RapidStart, Search, SlowStart, Startup, best_published, hystart, hystart_plus_plus,
-    rapid_start, search,
+    Best, BestPublished, HyStart, HyStartPlusPlus, RapidStart, Search, SlowStart, Startup,
+    best_published, hystart, hystart_plus_plus, rapid_start, search,
 };
 use twin::{Course, Mode, Twin};
 use whole_packets::WholePackets;
@@ -24,7 +24,13 @@ use whole_packets::WholePackets;
 const SEEDS: u64 = 1_500;
 const ACKS: u32 = 4_000;
 
-fn hold_equal<S: Startup, R: Policy + Copy>(name: &str, mode: Mode, mss: u32, startup: impl Fn() -> S, recovery: R) -> twin::Account {
+fn hold_equal<S: Startup, R: Policy + Copy>(
+    name: &str,
+    mode: Mode,
+    mss: u32,
+    startup: impl Fn() -> S,
+    recovery: R,
+) -> twin::Account {
     let arm = native::arm(name);
     let mut total = twin::Account::default();
     for seed in 0..SEEDS {
@@ -34,7 +40,10 @@ fn hold_equal<S: Startup, R: Policy + Copy>(name: &str, mode: Mode, mss: u32, st
     }
     println!("{name}: {total:?}");
     assert!(total.acks >= 1_000_000, "{name}: only {} ACKs were compared", total.acks);
-    assert!(total.losses > 1_000 && total.timeouts > 1_000 && total.undone > 100, "{name}: too little happened: {total:?}");
+    assert!(
+        total.losses > 1_000 && total.timeouts > 1_000 && total.undone > 100,
+        "{name}: too little happened: {total:?}"
+    );
     total
 }
 
@@ -55,7 +64,9 @@ fn hystart_plus_plus_equals_the_core() {
 
 #[test]
 fn hystart_plus_plus_of_the_draft_equals_the_core() {
-    startup_equals("ff_hystartpp_ls", 1, || HyStartPlusPlus::new(hystart_plus_plus::Params::DRAFT03));
+    startup_equals("ff_hystartpp_ls", 1, || {
+        HyStartPlusPlus::new(hystart_plus_plus::Params::DRAFT03)
+    });
 }
 
 #[test]
@@ -72,7 +83,11 @@ fn best_as_published_equals_the_core() {
 fn best_equals_the_core() {
     startup_equals("ff_best", 1, Best::default);
     let total = startup_equals("ff_best", 1448, || WholePackets::new(Best::default()));
-    assert!(total.outcomes.values().all(|&count| count >= 10), "every conclusion of a round is compared: {:?}", total.outcomes);
+    assert!(
+        total.outcomes.values().all(|&count| count >= 10),
+        "every conclusion of a round is compared: {:?}",
+        total.outcomes
+    );
 }
 
 #[test]
@@ -83,9 +98,21 @@ fn search_equals_the_core() {
 
 #[test]
 fn rapid_start_equals_the_core_with_its_recovery_and_pacing() {
-    hold_equal("ff_rapid", WHOLE, 1, || RapidStart::new(rapid_start::Params::default()), Prr::new(prr::Params::rfc9937()));
+    hold_equal(
+        "ff_rapid",
+        WHOLE,
+        1,
+        || RapidStart::new(rapid_start::Params::default()),
+        Prr::new(prr::Params::rfc9937()),
+    );
     let nojump = rapid_start::Params { jump: None, ..rapid_start::Params::default() };
-    hold_equal("ff_rapid_nojump", WHOLE, 1, || RapidStart::new(nojump), Prr::new(prr::Params::rfc9937()));
+    hold_equal(
+        "ff_rapid_nojump",
+        WHOLE,
+        1,
+        || RapidStart::new(nojump),
+        Prr::new(prr::Params::rfc9937()),
+    );
 }
 
 #[test]
@@ -95,17 +122,33 @@ fn prr_equals_the_core() {
 
 #[test]
 fn prr_of_rfc_6937_equals_the_core_with_each_bound() {
-    for (name, bound) in [("ff_prr_crb", prr::Bound::Crb), ("ff_prr_ssrb", prr::Bound::Ssrb), ("ff_prr_ub", prr::Bound::Ub)] {
+    for (name, bound) in [
+        ("ff_prr_crb", prr::Bound::Crb),
+        ("ff_prr_ssrb", prr::Bound::Ssrb),
+        ("ff_prr_ub", prr::Bound::Ub),
+    ] {
         hold_equal(name, WHOLE, 1, || SlowStart, Prr::new(prr::Params::rfc6937(bound)));
     }
 }
 
 #[test]
 fn rfc_6675_admits_what_the_core_admits() {
-    hold_equal("ff_rfc6675", FIRST_REPEAT_IN_WINDOW, 1, || SlowStart, Sack::new(sack::Params::default()));
+    hold_equal(
+        "ff_rfc6675",
+        FIRST_REPEAT_IN_WINDOW,
+        1,
+        || SlowStart,
+        Sack::new(sack::Params::default()),
+    );
 }
 
 #[test]
 fn rate_halving_equals_the_core() {
-    hold_equal("ff_rate_halving", WHOLE, 1, || SlowStart, RateHalving::new(rate_halving::Params::default()));
+    hold_equal(
+        "ff_rate_halving",
+        WHOLE,
+        1,
+        || SlowStart,
+        RateHalving::new(rate_halving::Params::default()),
+    );
 }

@@ -12,7 +12,10 @@ use firstflight::startup::ExitReason;
 use firstflight_linux::kernel::{self, HystartTrace, Record};
 use firstflight_linux::link::{LinkEmulator, LinkOptions};
 use firstflight_path::Path;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, connect, setsockopt, socket, sockopt::TcpCongestion};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrIn, connect, setsockopt, socket,
+    sockopt::TcpCongestion,
+};
 use recorded_hystart::{Kind, Recording, Row, replay};
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
@@ -45,12 +48,19 @@ impl Random {
 
 /// Detections by train and by delay that this namespace counted.
 fn counters(link: &LinkEmulator) -> (u64, u64) {
-    let text = link.sender().run(|| fs::read_to_string("/proc/thread-self/net/netstat")).expect("the namespace").expect("its counters");
+    let text = link
+        .sender()
+        .run(|| fs::read_to_string("/proc/thread-self/net/netstat"))
+        .expect("the namespace")
+        .expect("its counters");
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt:"));
     let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
     let of = |wanted: &str| {
         let mut pairs = names.split_whitespace().zip(values.split_whitespace());
-        pairs.find(|(name, _)| *name == wanted).and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
+        pairs
+            .find(|(name, _)| *name == wanted)
+            .and_then(|(_, value)| value.parse().ok())
+            .unwrap_or(0)
     };
     (of("TCPHystartTrainDetect"), of("TCPHystartDelayDetect"))
 }
@@ -73,9 +83,12 @@ fn pace(stream: &TcpStream) {
 
 /// A connection with the recording controller from its first packet on: the machine's default may be one that paces.
 fn connected((address, port): (Ipv4Addr, u16)) -> TcpStream {
-    let fd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).expect("a socket");
-    setsockopt(&fd, TcpCongestion, &OsString::from(HystartTrace::CONTROLLER)).expect("the socket takes the controller");
-    connect(fd.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(address, port))).expect("a connection");
+    let fd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
+        .expect("a socket");
+    setsockopt(&fd, TcpCongestion, &OsString::from(HystartTrace::CONTROLLER))
+        .expect("the socket takes the controller");
+    connect(fd.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(address, port)))
+        .expect("a connection");
     TcpStream::from(fd)
 }
 
@@ -102,7 +115,12 @@ fn row(record: &Record) -> Row {
 }
 
 /// Sends enough over `path` that slow start ends, and what the kernel did meanwhile.
-fn connection(trace: &HystartTrace, path: &str, bytes: usize, paced: bool) -> Result<Recording, firstflight_linux::Refusal> {
+fn connection(
+    trace: &HystartTrace,
+    path: &str,
+    bytes: usize,
+    paced: bool,
+) -> Result<Recording, firstflight_linux::Refusal> {
     let link = LinkEmulator::start(&Path::parse(path).expect("a path"), LinkOptions::default())?;
     let address = (link.receiver().address(), 5001);
     let listener = link.receiver().run(|| TcpListener::bind(address))?.expect("a listener");
@@ -123,9 +141,13 @@ fn connection(trace: &HystartTrace, path: &str, bytes: usize, paced: bool) -> Re
     let mut records = Vec::new();
     let lost = trace.take(|record| records.push(record))?;
     assert_eq!(lost, 0, "every ACK was recorded");
-    let begun = records.iter().position(|record| record.kind == kernel::Kind::Begun).expect("CUBIC was set up");
+    let begun = records
+        .iter()
+        .position(|record| record.kind == kernel::Kind::Begun)
+        .expect("CUBIC was set up");
     let socket = records[begun].socket;
-    let ours: Vec<&Record> = records[begun..].iter().filter(|record| record.socket == socket).collect();
+    let ours: Vec<&Record> =
+        records[begun..].iter().filter(|record| record.socket == socket).collect();
     let (trains, delays) = counters(&link);
     let last = ours.last().expect("records");
     Ok(Recording {
@@ -145,10 +167,12 @@ fn the_kernels_hystart_and_ours_leave_on_the_same_ack() {
         Ok(trace) => trace,
         Err(refusal) => return println!("skipped: {refusal}"),
     };
-    let count = env::var("FIRSTFLIGHT_TRACES").ok().and_then(|count| count.parse().ok()).unwrap_or(DEFAULT);
+    let count =
+        env::var("FIRSTFLIGHT_TRACES").ok().and_then(|count| count.parse().ok()).unwrap_or(DEFAULT);
     let record = env::var_os("FIRSTFLIGHT_RECORD");
     let mut random = Random(18);
-    let (mut trains, mut delays, mut none, mut acks, mut rates, mut other_rates, mut early) = (0, 0, 0, 0, 0, 0, 0);
+    let (mut trains, mut delays, mut none, mut acks, mut rates, mut other_rates, mut early) =
+        (0, 0, 0, 0, 0, 0, 0);
     let mut differences = Vec::new();
     for number in 0..count {
         let rtt = random.spread(1.0, 200.0);
@@ -162,15 +186,24 @@ fn the_kernels_hystart_and_ours_leave_on_the_same_ack() {
         let path = format!("rate={rate:.1}Mbit,rtt={rtt:.1}ms,queue={queue:.1}ms");
         let recording = match connection(&trace, &path, bytes, paced) {
             Ok(recording) => recording,
-            Err(refusal) if refusal.to_string().contains("needs") => return println!("skipped: {refusal}"),
+            Err(refusal) if refusal.to_string().contains("needs") => {
+                return println!("skipped: {refusal}");
+            }
             Err(refusal) => panic!("{refusal}"),
         };
         assert_eq!(recording.paced, paced, "{path}: who paces");
         let compared = replay(&recording, u64::from(recording.gso_max_size));
         if let Some(folder) = &record {
-            let until = compared.kernel.first().map_or(recording.rows.len(), |row| (row + AFTER).min(recording.rows.len()));
+            let until = compared
+                .kernel
+                .first()
+                .map_or(recording.rows.len(), |row| (row + AFTER).min(recording.rows.len()));
             let kept = Recording { rows: recording.rows[..until].to_vec(), ..recording.clone() };
-            fs::write(std::path::Path::new(folder).join(format!("{number:03}.txt")), kept.to_text()).expect("the recording is kept");
+            fs::write(
+                std::path::Path::new(folder).join(format!("{number:03}.txt")),
+                kept.to_text(),
+            )
+            .expect("the recording is kept");
         }
         acks += compared.acks;
         rates += compared.rates_equal;
@@ -185,7 +218,12 @@ fn the_kernels_hystart_and_ours_leave_on_the_same_ack() {
         if !compared.agree() || !compared.reason_fits(&recording) {
             println!(
                 "{number}: {}: kernel {:?} ({} trains, {} delays), core {:?}, {} in recovery",
-                recording.about, compared.kernel, recording.trains, recording.delays, compared.core, compared.in_recovery
+                recording.about,
+                compared.kernel,
+                recording.trains,
+                recording.delays,
+                compared.core,
+                compared.in_recovery
             );
             differences.push(number);
         }
@@ -202,5 +240,9 @@ fn the_kernels_hystart_and_ours_leave_on_the_same_ack() {
          {other_rates} not; without the allowance {early} of the unpaced would differ",
         differences.len()
     );
-    assert_eq!(differences, Vec::<u64>::new(), "connections on which kernel and core leave differently");
+    assert_eq!(
+        differences,
+        Vec::<u64>::new(),
+        "connections on which kernel and core leave differently"
+    );
 }

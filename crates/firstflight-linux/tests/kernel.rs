@@ -1,7 +1,10 @@
 //! Controllers in the running kernel. Needs root; says what is missing and passes where that is not given.
 #![cfg(feature = "bpf")]
 
-use firstflight_linux::kernel::{ARMS, Exit, Features, KernelArm, Loaded, Selection, arm, is_registered, pinned, registered, unload};
+use firstflight_linux::kernel::{
+    ARMS, Exit, Features, KernelArm, Loaded, Selection, arm, is_registered, pinned, registered,
+    unload,
+};
 use firstflight_linux::{LinkEmulator, LinkOptions};
 use firstflight_path::Path;
 use nix::sys::socket::{getsockopt, setsockopt, sockopt::TcpCongestion};
@@ -20,7 +23,10 @@ static ONE: Mutex<()> = Mutex::new(());
 fn load(arm: &'static KernelArm) -> Option<Loaded> {
     match Loaded::load(arm) {
         Ok(loaded) => Some(loaded),
-        Err(refusal) if refusal.to_string().contains("not permitted") || refusal.to_string().contains("needs") => {
+        Err(refusal)
+            if refusal.to_string().contains("not permitted")
+                || refusal.to_string().contains("needs") =>
+        {
             println!("skipped: {refusal}");
             None
         }
@@ -29,16 +35,26 @@ fn load(arm: &'static KernelArm) -> Option<Loaded> {
 }
 
 fn choose(stream: &TcpStream, arm: &KernelArm) {
-    setsockopt(stream, TcpCongestion, &OsString::from(arm.kernel_name)).expect("the socket takes the controller");
+    setsockopt(stream, TcpCongestion, &OsString::from(arm.kernel_name))
+        .expect("the socket takes the controller");
     let chosen = getsockopt(stream, TcpCongestion).expect("the socket's controller");
-    assert_eq!(chosen.to_string_lossy().trim_end_matches('\0'), arm.kernel_name, "the socket has what it was given");
+    assert_eq!(
+        chosen.to_string_lossy().trim_end_matches('\0'),
+        arm.kernel_name,
+        "the socket has what it was given"
+    );
 }
 
 /// Sends `bytes` through the link under this arm: how long it took, and what was reported.
 fn transfer(loaded: &Loaded, path: &str, bytes: usize) -> (Duration, Vec<Exit>) {
-    let link = LinkEmulator::start(&Path::parse(path).expect("a path"), LinkOptions::default()).expect("a link");
+    let link = LinkEmulator::start(&Path::parse(path).expect("a path"), LinkOptions::default())
+        .expect("a link");
     let address = (link.receiver().address(), 5001);
-    let listener = link.receiver().run(|| TcpListener::bind(address)).expect("the namespace").expect("a listener");
+    let listener = link
+        .receiver()
+        .run(|| TcpListener::bind(address))
+        .expect("the namespace")
+        .expect("a listener");
     let receiver = thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a connection");
         let (mut buffer, mut got) = (vec![0; 1 << 16], 0);
@@ -48,7 +64,11 @@ fn transfer(loaded: &Loaded, path: &str, bytes: usize) -> (Duration, Vec<Exit>) 
         got
     });
     let started = Instant::now();
-    let mut stream = link.sender().run(|| TcpStream::connect(address)).expect("the namespace").expect("a connection");
+    let mut stream = link
+        .sender()
+        .run(|| TcpStream::connect(address))
+        .expect("the namespace")
+        .expect("a connection");
     choose(&stream, loaded.arm());
     stream.write_all(&vec![0; bytes]).expect("data");
     drop(stream);
@@ -65,10 +85,19 @@ fn every_arm_loads_moves_data_and_leaves_nothing() {
     let _one = ONE.lock();
     for arm in ARMS {
         let Some(loaded) = load(arm) else { return };
-        assert!(is_registered(arm), "{} is registered while it is loaded: {:?}", arm.kernel_name, registered());
+        assert!(
+            is_registered(arm),
+            "{} is registered while it is loaded: {:?}",
+            arm.kernel_name,
+            registered()
+        );
         let (took, exits) = transfer(&loaded, "rate=50Mbit,rtt=20ms,queue=20ms", 3_000_000);
         assert!(took > Duration::from_millis(480), "{}: faster than the path: {took:?}", arm.name);
-        assert!(took < Duration::from_millis(2_500), "{}: far slower than any other: {took:?}", arm.name);
+        assert!(
+            took < Duration::from_millis(2_500),
+            "{}: far slower than any other: {took:?}",
+            arm.name
+        );
         assert!(exits.iter().all(|exit| exit.arm == arm), "{}: reports are its own", arm.name);
         assert!(!exits.is_empty(), "{}: 3 MB overflow this path, so startup has ended", arm.name);
         drop(loaded);
@@ -84,7 +113,8 @@ fn every_arm_carries_a_connection_over_loopback() {
     for arm in ARMS {
         let Some(loaded) = load(arm) else { return };
         let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
-        let mut stream = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+        let mut stream =
+            TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
         let (mut receiver, _) = listener.accept().expect("the other end");
         choose(&stream, arm);
         let reading = thread::spawn(move || {
@@ -97,8 +127,17 @@ fn every_arm_carries_a_connection_over_loopback() {
         stream.write_all(&vec![0; BYTES]).expect("data");
         let chosen = getsockopt(&stream, TcpCongestion).expect("the socket's controller");
         drop(stream);
-        assert_eq!(reading.join().expect("the receiver"), BYTES, "{}: every byte arrives", arm.name);
-        assert_eq!(chosen.to_string_lossy().trim_end_matches('\0'), arm.kernel_name, "the socket still has it");
+        assert_eq!(
+            reading.join().expect("the receiver"),
+            BYTES,
+            "{}: every byte arrives",
+            arm.name
+        );
+        assert_eq!(
+            chosen.to_string_lossy().trim_end_matches('\0'),
+            arm.kernel_name,
+            "the socket still has it"
+        );
         drop(loaded);
         assert!(!is_registered(arm), "{} is gone: {:?}", arm.name, registered());
         println!("{} works", arm.name);
@@ -136,25 +175,34 @@ fn what_a_killed_loader_left_is_taken_out_by_name() {
 #[test]
 fn a_control_group_is_given_the_arm_without_asking() {
     let _one = ONE.lock();
-    let Some((root, before)) = groups() else { return println!("no control groups of version 2 here") };
+    let Some((root, before)) = groups() else {
+        return println!("no control groups of version 2 here");
+    };
     let group = root.join(format!("firstflight-kernel-test-{}", std::process::id()));
     if fs::create_dir(&group).is_err() {
         return println!("skipped: control groups need root");
     }
-    let enter =
-        |group: &PathBuf| fs::write(group.join("cgroup.procs"), std::process::id().to_string()).expect("the control group takes us");
+    let enter = |group: &PathBuf| {
+        fs::write(group.join("cgroup.procs"), std::process::id().to_string())
+            .expect("the control group takes us")
+    };
     enter(&group);
     let arm = arm("best").expect("an arm");
     let loaded = Loaded::load_for(arm, std::slice::from_ref(&group));
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
-    let stream = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+    let stream =
+        TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
     let (accepted, _) = listener.accept().expect("the other end");
-    let chosen = [&stream, &accepted].map(|stream| getsockopt(stream, TcpCongestion).expect("the socket's controller"));
+    let chosen = [&stream, &accepted]
+        .map(|stream| getsockopt(stream, TcpCongestion).expect("the socket's controller"));
     enter(&before);
     fs::remove_dir(&group).expect("an empty group");
     match loaded {
         Ok(_) => {
-            assert!(chosen.iter().all(|name| name.to_string_lossy().starts_with(arm.kernel_name)), "both ends use it: {chosen:?}");
+            assert!(
+                chosen.iter().all(|name| name.to_string_lossy().starts_with(arm.kernel_name)),
+                "both ends use it: {chosen:?}"
+            );
         }
         Err(refusal) => assert!(refusal.to_string().contains("not permitted"), "{refusal}"),
     }
@@ -167,9 +215,15 @@ fn a_pinned_arm_outlives_its_loader_and_is_taken_out_by_name() {
     let Some(loaded) = load(arm) else { return };
     loaded.pin(&Selection::default()).expect("pinned");
     assert!(is_registered(arm) && pinned().contains(&arm), "it stays");
-    assert!(Loaded::load(arm).is_err_and(|refusal| refusal.to_string().contains("loaded already")), "no second one of its name");
+    assert!(
+        Loaded::load(arm).is_err_and(|refusal| refusal.to_string().contains("loaded already")),
+        "no second one of its name"
+    );
     unload(arm).expect("taken out");
     assert!(!is_registered(arm), "nothing is left: {:?}", registered());
     assert!(pinned().is_empty(), "no pin is left");
-    assert!(unload(arm).is_err_and(|refusal| refusal.to_string().contains("not loaded")), "what is not loaded cannot be taken out");
+    assert!(
+        unload(arm).is_err_and(|refusal| refusal.to_string().contains("not loaded")),
+        "what is not loaded cannot be taken out"
+    );
 }

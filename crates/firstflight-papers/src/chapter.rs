@@ -62,7 +62,10 @@ impl Count {
 
     /// "12 confirmed in size, 3 smaller than published, ...": those that occur.
     pub fn words(&self) -> String {
-        let told = self.each().filter(|(_, number)| *number > 0).map(|(verdict, number)| format!("{number} {}", verdict.words()));
+        let told = self
+            .each()
+            .filter(|(_, number)| *number > 0)
+            .map(|(verdict, number)| format!("{number} {}", verdict.words()));
         told.collect::<Vec<_>>().join(", ")
     }
 }

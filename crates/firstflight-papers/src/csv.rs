@@ -25,7 +25,11 @@ const COLUMNS: [&str; 18] = [
 
 /// A cell, quoted where it has to be.
 fn cell(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    if text.contains([',', '"', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
 }
 
 /// A number as it is; nothing for one that is unknown.
@@ -59,6 +63,9 @@ fn line(chapter: &Chapter, row: &Row) -> String {
 
 /// A line of names, then one per row; numbers in the unit of the row.
 pub(crate) fn table(all: &Reproduction) -> String {
-    let rows = all.sources.iter().flat_map(|chapter| chapter.rows.iter().map(move |row| line(chapter, row)));
+    let rows = all
+        .sources
+        .iter()
+        .flat_map(|chapter| chapter.rows.iter().map(move |row| line(chapter, row)));
     std::iter::once(COLUMNS.join(",") + "\n").chain(rows).collect()
 }

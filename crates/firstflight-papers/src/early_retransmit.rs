@@ -43,10 +43,16 @@ pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured
     let connections = effort.connections(4_000, 60_000);
     effort.tell("early-retransmit: fitting the loss of web paths");
     let (lossy, residual) = fit_web(connections / 2)?;
-    for (service, own, name) in [(Service::Web, "web", "W-WEB"), (Service::Small, "small", "W-SMALL")] {
+    for (service, own, name) in
+        [(Service::Web, "web", "W-WEB"), (Service::Small, "small", "W-SMALL")]
+    {
         effort.tell(&format!("early-retransmit: fitting reordering, {name}"));
-        let naive = |reordered: f64| serve(service, Knobs { reordered, ..lossy }, SERVERS[NAIVE].1, connections);
-        let reordered = calibrate((1e-5, 0.2), SPURIOUS, effort.either(6, 9), |share| naive(share).map(|all| spurious(&all)))?;
+        let naive = |reordered: f64| {
+            serve(service, Knobs { reordered, ..lossy }, SERVERS[NAIVE].1, connections)
+        };
+        let reordered = calibrate((1e-5, 0.2), SPURIOUS, effort.either(6, 9), |share| {
+            naive(share).map(|all| spurious(&all))
+        })?;
         let knobs = Knobs { reordered, ..lossy };
         let mut served = Vec::new();
         for (arm, server) in SERVERS {
@@ -69,11 +75,18 @@ pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured
 /// Change of the latency at three quantiles, beside the published one.
 fn quantiles(served: &[Vec<Counted>], name: &str) -> Figure {
     const SHARES: [f64; 3] = [0.1, 0.5, 0.9];
-    let names = SHARES.iter().enumerate().map(|(row, share)| (row as f64, format!("p{:.0}", 100.0 * share)));
-    let series = [(BOTH, "early retransmit, mitigated"), (NAIVE, "early retransmit, naive"), (RACK, "RACK")].map(|(arm, arm_name)| {
-        let changes = SHARES.iter().enumerate().map(|(row, share)| (row as f64, latency(&served[arm], &served[OFF], *share).0));
-        Series::with_intervals(arm_name, changes)
-    });
+    let names = SHARES
+        .iter()
+        .enumerate()
+        .map(|(row, share)| (row as f64, format!("p{:.0}", 100.0 * share)));
+    let series =
+        [(BOTH, "early retransmit, mitigated"), (NAIVE, "early retransmit, naive"), (RACK, "RACK")]
+            .map(|(arm, arm_name)| {
+                let changes = SHARES.iter().enumerate().map(|(row, share)| {
+                    (row as f64, latency(&served[arm], &served[OFF], *share).0)
+                });
+                Series::with_intervals(arm_name, changes)
+            });
     Figure::new(
         format!("Latency of responses hit by a loss, {name}"),
         &["5.4.4"],
@@ -90,18 +103,35 @@ fn quantiles(served: &[Vec<Counted>], name: &str) -> Figure {
 fn outcome(served: &[Vec<Counted>], fit: &str, service: &str, name: &str) -> Values {
     let (off, naive, both) = (&served[OFF], &served[NAIVE], &served[BOTH]);
     let n = off.len();
-    let of = |units: &[usize], all: &[Counted], read: fn(&Counted) -> f64| units.iter().map(|&i| read(&all[i])).sum::<f64>();
-    let more = bootstrap(n, |units| of(units, naive, |one| one.recoveries) / of(units, off, |one| one.recoveries));
-    let share = |all: &[Counted]| bootstrap(n, |units| 100.0 * of(units, all, |one| one.early_spurious) / of(units, all, |one| one.early));
+    let of = |units: &[usize], all: &[Counted], read: fn(&Counted) -> f64| {
+        units.iter().map(|&i| read(&all[i])).sum::<f64>()
+    };
+    let more = bootstrap(n, |units| {
+        of(units, naive, |one| one.recoveries) / of(units, off, |one| one.recoveries)
+    });
+    let share = |all: &[Counted]| {
+        bootstrap(n, |units| {
+            100.0 * of(units, all, |one| one.early_spurious) / of(units, all, |one| one.early)
+        })
+    };
     let less = bootstrap(n, |units| {
-        let share = |all: &[Counted]| 100.0 * of(units, all, |one| one.early_spurious) / of(units, all, |one| one.early);
+        let share = |all: &[Counted]| {
+            100.0 * of(units, all, |one| one.early_spurious) / of(units, all, |one| one.early)
+        };
         share(both) - share(naive)
     });
     let each = |read: fn(&[Counted]) -> f64, unit: &str| -> Vec<(String, String)> {
-        served.iter().zip(SERVERS).map(|(all, (arm, _))| (arm.to_owned(), format!("{:.2}{unit}", read(all)))).collect()
+        served
+            .iter()
+            .zip(SERVERS)
+            .map(|(all, (arm, _))| (arm.to_owned(), format!("{:.2}{unit}", read(all))))
+            .collect()
     };
     let mut values = Values::default();
-    values.number(format!("{service}.recoveries"), more).note(fit).sweep(each(per_thousand, " per 1000 responses"));
+    values
+        .number(format!("{service}.recoveries"), more)
+        .note(fit)
+        .sweep(each(per_thousand, " per 1000 responses"));
     values.number(format!("{service}.spurious.less"), less).sweep(each(spurious, " %"));
     values.number(format!("{service}.spurious"), share(both));
     for quantile in [0.5, 0.1, 0.9] {
@@ -114,7 +144,8 @@ fn outcome(served: &[Vec<Counted>], fit: &str, service: &str, name: &str) -> Val
 /// Change of a quantile of the latency of hit responses, each arm's own hits, percent.
 fn latency(ours: &[Counted], base: &[Counted], share: f64) -> (Interval, String) {
     let hits = |all: &[Counted]| -> Vec<f64> {
-        let hit = all.iter().flat_map(|one| &one.responses).filter(|one| one.hit && one.bytes > 1448);
+        let hit =
+            all.iter().flat_map(|one| &one.responses).filter(|one| one.hit && one.bytes > 1448);
         hit.map(|one| one.ms).collect()
     };
     let (a, b) = (hits(ours), hits(base));
@@ -126,10 +157,17 @@ fn latency(ours: &[Counted], base: &[Counted], share: f64) -> (Interval, String)
     if n == 0 {
         return (f64::NAN.into(), "no response was hit".into());
     }
-    let whole = |values: &[f64]| quantile(&(0..values.len()).collect::<Vec<_>>(), share, |i| values[i]);
+    let whole =
+        |values: &[f64]| quantile(&(0..values.len()).collect::<Vec<_>>(), share, |i| values[i]);
     let estimate = 100.0 * (whole(&a) / whole(&b) - 1.0);
     let spread = bootstrap(n, |units| 100.0 * (at(units, &a) / at(units, &b) - 1.0));
-    let told = format!("{:.0} and {:.0} ms, {} and {} responses hit", whole(&b), whole(&a), b.len(), a.len());
+    let told = format!(
+        "{:.0} and {:.0} ms, {} and {} responses hit",
+        whole(&b),
+        whole(&a),
+        b.len(),
+        a.len()
+    );
     (Interval { estimate, ..spread }, told)
 }
 
@@ -153,8 +191,11 @@ pub fn unit_values() -> Values {
     for (sack, case) in [(true, "with SACK"), (false, "without SACK")] {
         for (segments, due) in [(1, None), (2, Some(1)), (3, Some(2)), (4, None)] {
             let ours = least(segments, sack);
-            let words = |at: Option<u64>| at.map_or("never early".to_owned(), |at| format!("at {at}"));
-            values.exact(format!("threshold.{segments}"), words(ours), words(due), ours == due).case(case);
+            let words =
+                |at: Option<u64>| at.map_or("never early".to_owned(), |at| format!("at {at}"));
+            values
+                .exact(format!("threshold.{segments}"), words(ours), words(due), ours == due)
+                .case(case);
         }
     }
     values

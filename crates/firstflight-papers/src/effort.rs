@@ -36,7 +36,11 @@ impl Effort<'_> {
     }
 
     /// Connections of a population: a glance takes a fortieth of a quick run.
-    pub fn connections<T: From<u32> + std::ops::Div<Output = T> + Ord>(&self, quick: T, full: T) -> T {
+    pub fn connections<T: From<u32> + std::ops::Div<Output = T> + Ord>(
+        &self,
+        quick: T,
+        full: T,
+    ) -> T {
         match self.scale {
             Scale::Glance => (quick / T::from(40)).max(T::from(40)),
             Scale::Quick => quick,

@@ -107,15 +107,29 @@ impl Axis {
 impl Series {
     /// Measured values.
     pub fn ours(name: impl Into<String>, points: Vec<[f64; 2]>) -> Series {
-        let kept: Vec<[f64; 2]> = points.into_iter().filter(|point| point.iter().all(|x| x.is_finite())).collect();
-        Series { name: name.into(), published: false, dots: false, hue: None, spans: vec![None; kept.len()], points: kept }
+        let kept: Vec<[f64; 2]> =
+            points.into_iter().filter(|point| point.iter().all(|x| x.is_finite())).collect();
+        Series {
+            name: name.into(),
+            published: false,
+            dots: false,
+            hue: None,
+            spans: vec![None; kept.len()],
+            points: kept,
+        }
     }
 
     /// Measured values with intervals, one per row or place in order.
-    pub fn with_intervals(name: impl Into<String>, values: impl IntoIterator<Item = (f64, Interval)>) -> Series {
-        let values: Vec<(f64, Interval)> = values.into_iter().filter(|(_, value)| value.estimate.is_finite()).collect();
-        let span =
-            |value: &Interval| (!value.is_point() && value.low.is_finite() && value.high.is_finite()).then_some([value.low, value.high]);
+    pub fn with_intervals(
+        name: impl Into<String>,
+        values: impl IntoIterator<Item = (f64, Interval)>,
+    ) -> Series {
+        let values: Vec<(f64, Interval)> =
+            values.into_iter().filter(|(_, value)| value.estimate.is_finite()).collect();
+        let span = |value: &Interval| {
+            (!value.is_point() && value.low.is_finite() && value.high.is_finite())
+                .then_some([value.low, value.high])
+        };
         Series {
             name: name.into(),
             published: false,
@@ -146,8 +160,23 @@ impl Series {
 
 impl Figure {
     /// A picture without anything in it.
-    pub fn new(name: impl Into<String>, rows: &[&'static str], shape: Shape, x: Axis, y: Axis) -> Figure {
-        Figure { name: name.into(), how: String::new(), rows: rows.to_vec(), x, y, shape, series: Vec::new(), bands: Vec::new() }
+    pub fn new(
+        name: impl Into<String>,
+        rows: &[&'static str],
+        shape: Shape,
+        x: Axis,
+        y: Axis,
+    ) -> Figure {
+        Figure {
+            name: name.into(),
+            how: String::new(),
+            rows: rows.to_vec(),
+            x,
+            y,
+            shape,
+            series: Vec::new(),
+            bands: Vec::new(),
+        }
     }
 
     /// With words on how to read it.

@@ -32,31 +32,52 @@ struct Pictures<'a> {
 
 fn counted(count: &Count) -> String {
     let shown = count.each().filter(|(_, number)| *number > 0);
-    shown.map(|(verdict, number)| format!("<b class=\"{}\">{number}</b> {}", verdict.key(), verdict.words())).collect::<Vec<_>>().join(", ")
+    shown
+        .map(|(verdict, number)| {
+            format!("<b class=\"{}\">{number}</b> {}", verdict.key(), verdict.words())
+        })
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn case_of(row: &Row) -> String {
-    if row.case.is_empty() { String::new() } else { format!(" <span class=\"remark\">({})</span>", text(&row.case)) }
+    if row.case.is_empty() {
+        String::new()
+    } else {
+        format!(" <span class=\"remark\">({})</span>", text(&row.case))
+    }
 }
 
 /// What other settings give, and what the row rests on.
 fn more(row: &Row) -> String {
     let mut out = String::new();
     if !row.sweep.is_empty() {
-        let _ = write!(out, "<details><summary>{} other settings</summary><dl class=\"plain\">", row.sweep.len());
+        let _ = write!(
+            out,
+            "<details><summary>{} other settings</summary><dl class=\"plain\">",
+            row.sweep.len()
+        );
         for point in &row.sweep {
             let _ = write!(out, "<dt>{}</dt><dd>{}</dd>", text(&point.setting), text(&point.ours));
         }
         out.push_str("</dl></details>");
     }
     if !row.assumptions.is_empty() {
-        let _ = write!(out, "<details><summary>assumes</summary>{}</details>", text(&row.assumptions.join(", ")));
+        let _ = write!(
+            out,
+            "<details><summary>assumes</summary>{}</details>",
+            text(&row.assumptions.join(", "))
+        );
     }
     out
 }
 
 fn note(row: &Row) -> String {
-    if row.note.is_empty() { String::new() } else { format!("<div class=\"remark\">{}</div>", text(&row.note)) }
+    if row.note.is_empty() {
+        String::new()
+    } else {
+        format!("<div class=\"remark\">{}</div>", text(&row.note))
+    }
 }
 
 /// One row; `published` is said once per number.
@@ -84,7 +105,12 @@ fn open(all: &Reproduction) -> String {
         .sources
         .iter()
         .flat_map(|chapter| chapter.rows.iter().map(move |row| (chapter, row)))
-        .filter(|(_, row)| matches!(row.verdict, Verdict::NotSeen | Verdict::Opposite | Verdict::Fails | Verdict::NotRun))
+        .filter(|(_, row)| {
+            matches!(
+                row.verdict,
+                Verdict::NotSeen | Verdict::Opposite | Verdict::Fails | Verdict::NotRun
+            )
+        })
         .collect();
     if rows.is_empty() {
         return "<p>Nothing that was published is missing or the other way round.</p>\n".to_owned();
@@ -111,7 +137,11 @@ fn open(all: &Reproduction) -> String {
 
 fn chapter(chapter: &Chapter) -> String {
     let count = Count::of(&chapter.rows);
-    let findings: Vec<String> = chapter.findings.iter().map(|finding| format!("<p class=\"finding\">{}</p>", text(finding))).collect();
+    let findings: Vec<String> = chapter
+        .findings
+        .iter()
+        .map(|finding| format!("<p class=\"finding\">{}</p>", text(finding)))
+        .collect();
     let findings = findings.concat();
     let mut out = format!(
         "<section aria-labelledby=\"{0}\"><h2 id=\"{0}\">{0}: {1}</h2><p class=\"how\">Stated: {2}.</p><p class=\"counts\">{3}.</p>{5}\n\
@@ -131,16 +161,20 @@ fn chapter(chapter: &Chapter) -> String {
     }
     out.push_str("</tbody></table></details>\n<details class=\"table\"><summary>What the document does not say and we assumed</summary><dl class=\"plain\">");
     for assumption in chapter.assumptions {
-        let _ = write!(out, "<dt>{}</dt><dd>{}</dd>", text(assumption.name), text(assumption.value));
+        let _ =
+            write!(out, "<dt>{}</dt><dd>{}</dd>", text(assumption.name), text(assumption.value));
     }
     out.push_str("</dl></details></section>\n");
     out
 }
 
 fn body(all: &Reproduction) -> String {
-    let mut out = String::from("<section aria-labelledby=\"summary\"><h2 id=\"summary\">In short</h2><ul class=\"tally\">");
+    let mut out = String::from(
+        "<section aria-labelledby=\"summary\"><h2 id=\"summary\">In short</h2><ul class=\"tally\">",
+    );
     for (verdict, number) in all.count.each().filter(|(_, number)| *number > 0) {
-        let _ = write!(out, "<li class=\"{}\"><b>{number}</b>{}</li>", verdict.key(), verdict.words());
+        let _ =
+            write!(out, "<li class=\"{}\"><b>{number}</b>{}</li>", verdict.key(), verdict.words());
     }
     out.push_str("</ul>\n<nav class=\"chapters\" aria-label=\"Documents\">");
     for chapter in &all.sources {
@@ -172,7 +206,10 @@ pub(crate) fn page(all: &Reproduction, command: &str) -> String {
         "{} published numbers of {} documents, measured again: {} rows are confirmed in size, {} have the same direction in another size, {} were not seen or are opposite.{}",
         all.sources
             .iter()
-            .map(|chapter| crate::SOURCES.iter().find(|one| one.name == chapter.name).map_or(0, |one| one.items.len()))
+            .map(|chapter| crate::SOURCES
+                .iter()
+                .find(|one| one.name == chapter.name)
+                .map_or(0, |one| one.items.len()))
             .sum::<usize>(),
         all.sources.len(),
         count.number(Verdict::Confirmed),
@@ -180,8 +217,16 @@ pub(crate) fn page(all: &Reproduction, command: &str) -> String {
         count.number(Verdict::NotSeen) + count.number(Verdict::Opposite),
         if all.quick { " A quick run: fewer seeds and connections, wider intervals." } else { "" }
     );
-    let chapters = all.sources.iter().map(|chapter| Pictures { name: chapter.name, figures: &chapter.figures }).collect();
+    let chapters = all
+        .sources
+        .iter()
+        .map(|chapter| Pictures { name: chapter.name, figures: &chapter.figures })
+        .collect();
     let data = serde_json::to_string(&Data { command, lead, chapters }).unwrap_or_default();
     let body = body(all);
-    Page { body: &body, ..PAGE }.fill("Published results beside ours", &format!("firstflight {}", all.firstflight), &data)
+    Page { body: &body, ..PAGE }.fill(
+        "Published results beside ours",
+        &format!("firstflight {}", all.firstflight),
+        &data,
+    )
 }

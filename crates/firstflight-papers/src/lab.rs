@@ -8,7 +8,9 @@ use firstflight_lab::arms::{NamedArm, parse_arms};
 use firstflight_lab::error::Bad;
 use firstflight_lab::scenario::{Scenario, rtt_jitter};
 use firstflight_path::Path;
-use firstflight_sim::{App, FlowPlan, JITTER, Nobody, Observer, Outcome, Setup, Shared, SharedOutcome, run, run_flows};
+use firstflight_sim::{
+    App, FlowPlan, JITTER, Nobody, Observer, Outcome, Setup, Shared, SharedOutcome, run, run_flows,
+};
 use rayon::prelude::*;
 
 /// One arm by its text.
@@ -17,7 +19,8 @@ pub(crate) fn arm(text: &str) -> Result<NamedArm, Bad> {
 }
 
 fn controller(ground: &Scenario, arm: &NamedArm, start: Nanos) -> Result<ArmController, Bad> {
-    let config = Config { initial_window: u64::from(ground.iw) * ground.host.mss(), ..ground.host.config() };
+    let config =
+        Config { initial_window: u64::from(ground.iw) * ground.host.mss(), ..ground.host.config() };
     Ok(arm.arm()?.controller(config, ground.oracle_exit(), Time(start.0), Seq(0)))
 }
 
@@ -33,10 +36,16 @@ fn jittered(ground: &Scenario, seed: u64) -> Path {
 }
 
 /// One trial on a ground whose RTT is varied by the seed, with somebody watching.
-pub(crate) fn watch(ground: &Scenario, arm: &NamedArm, seed: u64, observer: &mut impl Observer) -> Result<Outcome, Bad> {
+pub(crate) fn watch(
+    ground: &Scenario,
+    arm: &NamedArm,
+    seed: u64,
+    observer: &mut impl Observer,
+) -> Result<Outcome, Bad> {
     let path = &jittered(ground, seed);
     let &Scenario { host, bytes: object, limit, .. } = ground;
-    let setup = Setup { path, host, pacer_burst: burst(ground, arm)?, object, limit, seed, path_index: 0 };
+    let setup =
+        Setup { path, host, pacer_burst: burst(ground, arm)?, object, limit, seed, path_index: 0 };
     Ok(run(&setup, controller(ground, arm, Nanos::ZERO)?, observer)?)
 }
 
@@ -60,7 +69,13 @@ pub(crate) enum Vary {
 }
 
 /// Flows together on the path of a ground; its object size does not matter.
-pub(crate) fn together(ground: &Scenario, senders: Vec<Sender<'_>>, seed: u64, vary: Vary, sample: Option<Nanos>) -> Result<SharedOutcome, Bad> {
+pub(crate) fn together(
+    ground: &Scenario,
+    senders: Vec<Sender<'_>>,
+    seed: u64,
+    vary: Vary,
+    sample: Option<Nanos>,
+) -> Result<SharedOutcome, Bad> {
     together_watched(ground, senders, seed, vary, sample, &mut Nobody)
 }
 
@@ -81,7 +96,13 @@ pub(crate) fn together_watched(
     let shared = Shared { path: &path, host, limit, seed, path_index, sample, jitter: JITTER };
     let plans = senders.into_iter().map(|Sender { arm, app, start }| {
         let controller = controller(ground, arm, start)?;
-        Ok(FlowPlan { controller, pacer_burst: burst(ground, arm)?, app, start, rtt_extra: Nanos::ZERO })
+        Ok(FlowPlan {
+            controller,
+            pacer_burst: burst(ground, arm)?,
+            app,
+            start,
+            rtt_extra: Nanos::ZERO,
+        })
     });
     Ok(run_flows(&shared, plans.collect::<Result<_, Bad>>()?, observer)?)
 }
@@ -113,18 +134,27 @@ pub(crate) fn grid<T: Send>(
     effort.tell(what);
     let named: Vec<NamedArm> = arms.iter().map(|text| arm(text)).collect::<Result<_, Bad>>()?;
     let jobs: Vec<(usize, usize, u64)> = (0..cells.len())
-        .flat_map(|cell| (0..named.len()).flat_map(move |arm| (1..=u64::from(seeds)).map(move |seed| (cell, arm, seed))))
+        .flat_map(|cell| {
+            (0..named.len())
+                .flat_map(move |arm| (1..=u64::from(seeds)).map(move |seed| (cell, arm, seed)))
+        })
         .collect();
     let values = jobs
         .into_par_iter()
         .with_max_len(1)
-        .map(|(cell, arm, seed)| watch(&cells[cell], &named[arm], seed, &mut Nobody).map(|outcome| read(&cells[cell], &outcome)))
+        .map(|(cell, arm, seed)| {
+            watch(&cells[cell], &named[arm], seed, &mut Nobody)
+                .map(|outcome| read(&cells[cell], &outcome))
+        })
         .collect::<Result<Vec<T>, Bad>>()?;
     Ok(Grid { arms: named.len(), seeds: seeds as usize, values })
 }
 
 /// Runs something once per seed, side by side, and keeps the order.
-pub(crate) fn each_seed<T: Send>(seeds: u32, run: impl Fn(u64) -> Result<T, Bad> + Send + Sync) -> Result<Vec<T>, Bad> {
+pub(crate) fn each_seed<T: Send>(
+    seeds: u32,
+    run: impl Fn(u64) -> Result<T, Bad> + Send + Sync,
+) -> Result<Vec<T>, Bad> {
     let seeds: Vec<u64> = (1..=u64::from(seeds)).collect();
     seeds.into_par_iter().with_max_len(1).map(run).collect()
 }

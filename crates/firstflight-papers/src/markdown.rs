@@ -30,18 +30,23 @@ fn sentence(chapter: &Chapter) -> String {
 
 fn claim_line(chapter: &Chapter, row: &Row) -> String {
     let case = if row.case.is_empty() { String::new() } else { format!(" ({})", row.case) };
-    let measure = if row.measure.is_empty() { row.note.clone() } else { format!("{}{case}", row.measure) };
-    let others = Count::of(chapter.rows.iter().filter(|other| other.id == row.id && other.key != row.key));
-    let cells = [row.id, &row.gates, row.claim, &measure, &row.ours, &row.says, &others.words()].map(cell);
+    let measure =
+        if row.measure.is_empty() { row.note.clone() } else { format!("{}{case}", row.measure) };
+    let others =
+        Count::of(chapter.rows.iter().filter(|other| other.id == row.id && other.key != row.key));
+    let cells =
+        [row.id, &row.gates, row.claim, &measure, &row.ours, &row.says, &others.words()].map(cell);
     format!("| {} |\n", cells.join(" | "))
 }
 
 /// How many rows of each document ended how: the verdicts on effects and levels.
 fn counts(all: &Reproduction) -> String {
     let heads: Vec<&str> = Verdict::MEASURED.iter().map(|verdict| verdict.words()).collect();
-    let mut text = format!("| document | {} |\n|---|{}\n", heads.join(" | "), "---|".repeat(heads.len()));
+    let mut text =
+        format!("| document | {} |\n|---|{}\n", heads.join(" | "), "---|".repeat(heads.len()));
     let mut line = |name: &str, count: &Count| {
-        let cells: Vec<String> = Verdict::MEASURED.iter().map(|verdict| count.number(*verdict).to_string()).collect();
+        let cells: Vec<String> =
+            Verdict::MEASURED.iter().map(|verdict| count.number(*verdict).to_string()).collect();
         let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
     };
     for chapter in &all.sources {
@@ -74,7 +79,8 @@ pub(crate) fn page(all: &Reproduction, command: &str) -> String {
         counts(all),
     );
     for chapter in &all.sources {
-        let findings: Vec<String> = chapter.findings.iter().map(|finding| format!("{finding}\n\n")).collect();
+        let findings: Vec<String> =
+            chapter.findings.iter().map(|finding| format!("{finding}\n\n")).collect();
         let _ = write!(
             text,
             "\n<a id=\"{0}\"></a>\n## {0}: {1}\n\nStated: {2}\n\n{3}\n\n{4}| claim | gate | published | measured | ours [95 %] | verdict | other rows |\n|---|---|---|---|---|---|---|\n",

@@ -9,14 +9,17 @@ use firstflight_path::Path;
 use firstflight_sim::Outcome;
 
 /// The arms that the experiments compare, before what recovery does.
-pub(crate) const ARMS: &[&str] = &["slowstart/cubic(first=0.7)", "slowstart/cubic(first=0.5)", "slowstart/cubic(first=0.4)"];
+pub(crate) const ARMS: &[&str] =
+    &["slowstart/cubic(first=0.7)", "slowstart/cubic(first=0.5)", "slowstart/cubic(first=0.4)"];
 /// The three cuts.
 const CUTS: [&str; 3] = ["0.7", "0.5", "0.4"];
 const PUBLISHED: [f64; 3] = [25.48, 23.0, 35.32];
 
 /// Goodput in Mbit/s and recoveries.
 fn seen(ground: &Scenario, outcome: &Outcome) -> (f64, f64) {
-    let rate = outcome.delivered_after.map_or(0.0, |after| ground.bytes as f64 * 8e3 / after.0.max(1) as f64);
+    let rate = outcome
+        .delivered_after
+        .map_or(0.0, |after| ground.bytes as f64 * 8e3 / after.0.max(1) as f64);
     (rate, outcome.recoveries as f64)
 }
 
@@ -30,7 +33,10 @@ pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured
         let (mut cells, mut names) = (Vec::new(), Vec::new());
         for (rtt, words) in [(40, "RTT 40 ms"), (80, "40 ms each way")] {
             for queue in ["25ms", "0.5bdp", "1bdp", "2bdp", "4bdp"] {
-                cells.push(Scenario::new(Path::parse(&format!("rate=50Mbit,rtt={rtt}ms,queue={queue}"))?, 10 << 20));
+                cells.push(Scenario::new(
+                    Path::parse(&format!("rate=50Mbit,rtt={rtt}ms,queue={queue}"))?,
+                    10 << 20,
+                ));
                 names.push(format!("{words}, queue {queue}, {recovery}"));
             }
         }
@@ -38,10 +44,13 @@ pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured
         let found = grid(effort, "neqo: the first cut", &cells, &texts, seeds, seen)?;
         for (cell, name) in names.into_iter().enumerate() {
             let all: Vec<usize> = (0..seeds as usize).collect();
-            let of = |read: fn(&(f64, f64)) -> f64| [0, 1, 2].map(|arm| mean(&all, |i| read(&found.of(cell, arm)[i])));
+            let of = |read: fn(&(f64, f64)) -> f64| {
+                [0, 1, 2].map(|arm| mean(&all, |i| read(&found.of(cell, arm)[i])))
+            };
             let (rates, rounds) = (of(|one| one.0), of(|one| one.1));
             orders += usize::from(rates[2] > rates[0] && rates[0] > rates[1]);
-            let error: f64 = rates.iter().zip(PUBLISHED).map(|(ours, due)| (ours / due).ln().powi(2)).sum();
+            let error: f64 =
+                rates.iter().zip(PUBLISHED).map(|(ours, due)| (ours / due).ln().powi(2)).sum();
             let told = format!(
                 "{:.2}, {:.2}, {:.2} Mbit/s; recoveries {:.1}, {:.1}, {:.1}",
                 rates[0], rates[1], rates[2], rounds[0], rounds[1], rounds[2]

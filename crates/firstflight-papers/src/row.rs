@@ -78,8 +78,12 @@ impl Accept {
     pub(super) fn range(self) -> (f64, f64) {
         match self {
             Accept::Within(low, high) => (low, high),
-            Accept::Above(low) | Accept::AtLeast(low) | Accept::NotBelow(low) => (low, f64::INFINITY),
-            Accept::Below(high) | Accept::AtMost(high) | Accept::NotAbove(high) => (f64::NEG_INFINITY, high),
+            Accept::Above(low) | Accept::AtLeast(low) | Accept::NotBelow(low) => {
+                (low, f64::INFINITY)
+            }
+            Accept::Below(high) | Accept::AtMost(high) | Accept::NotAbove(high) => {
+                (f64::NEG_INFINITY, high)
+            }
         }
     }
 
@@ -90,8 +94,12 @@ impl Accept {
             Accept::Below(bound) => format!("below {}{unit}", short(bound)),
             Accept::AtMost(bound) => format!("at most {}{unit}", short(bound)),
             Accept::AtLeast(bound) => format!("at least {}{unit}", short(bound)),
-            Accept::NotAbove(bound) => format!("at most {}{unit}, ties within the interval", short(bound)),
-            Accept::NotBelow(bound) => format!("at least {}{unit}, ties within the interval", short(bound)),
+            Accept::NotAbove(bound) => {
+                format!("at most {}{unit}, ties within the interval", short(bound))
+            }
+            Accept::NotBelow(bound) => {
+                format!("at least {}{unit}, ties within the interval", short(bound))
+            }
         }
     }
 }
@@ -119,11 +127,16 @@ pub struct Try {
 impl Try {
     /// Which of these show it; nothing if there are none.
     pub(crate) fn told(tries: &[Try]) -> Option<String> {
-        let flips: Vec<&str> = tries.iter().filter(|one| one.flips).map(|one| one.setting.as_str()).collect();
+        let flips: Vec<&str> =
+            tries.iter().filter(|one| one.flips).map(|one| one.setting.as_str()).collect();
         match (flips.as_slice(), tries.len()) {
             (_, 0) => None,
-            ([], number) => Some(format!("nothing we tried shows it ({number} other set-ups, in the sweep)")),
-            (flips, number) => Some(format!("of {number} other set-ups tried, shown by: {}", flips.join("; "))),
+            ([], number) => {
+                Some(format!("nothing we tried shows it ({number} other set-ups, in the sweep)"))
+            }
+            (flips, number) => {
+                Some(format!("of {number} other set-ups tried, shown by: {}", flips.join("; ")))
+            }
         }
     }
 }
@@ -235,7 +248,8 @@ impl Row {
         let mut letters: Vec<&str> = self.checks.iter().map(|check| check.gate.letter()).collect();
         letters.dedup();
         self.gates = letters.concat();
-        let mut accepted: Vec<String> = self.checks.iter().map(|check| check.accept.words(self.suffix)).collect();
+        let mut accepted: Vec<String> =
+            self.checks.iter().map(|check| check.accept.words(self.suffix)).collect();
         accepted.dedup();
         self.accepted = accepted.join("; ");
         self.verdict = verdict::judge(ours, &self.checks, self.published);
@@ -244,19 +258,44 @@ impl Row {
     }
 
     /// Something that must be exactly so.
-    pub fn exact(id: &'static str, case: &str, measure: impl Into<String>, ours: String, expected: String, holds: bool) -> Row {
+    pub fn exact(
+        id: &'static str,
+        case: &str,
+        measure: impl Into<String>,
+        ours: String,
+        expected: String,
+        holds: bool,
+    ) -> Row {
         let verdict = if holds { Verdict::Exact } else { Verdict::Fails };
-        Row { case: case.to_owned(), ours, accepted: expected, ..Row::bare(id, Gate::Unit, measure, verdict) }
+        Row {
+            case: case.to_owned(),
+            ours,
+            accepted: expected,
+            ..Row::bare(id, Gate::Unit, measure, verdict)
+        }
     }
 
     /// A number for the reader.
-    pub fn seen(id: &'static str, measure: impl Into<String>, ours: impl Into<Interval>, unit: &'static str) -> Row {
+    pub fn seen(
+        id: &'static str,
+        measure: impl Into<String>,
+        ours: impl Into<Interval>,
+        unit: &'static str,
+    ) -> Row {
         let ours = ours.into();
         let known = ours.estimate.is_finite();
         let varies = known && !ours.is_point() && ours.low.is_finite() && ours.high.is_finite();
-        let bounds = if varies { format!(" [{}, {}]", short(ours.low), short(ours.high)) } else { String::new() };
+        let bounds = if varies {
+            format!(" [{}, {}]", short(ours.low), short(ours.high))
+        } else {
+            String::new()
+        };
         Row {
-            ours: if known { format!("{}{unit}{bounds}", short(ours.estimate)) } else { "not measured".into() },
+            ours: if known {
+                format!("{}{unit}{bounds}", short(ours.estimate))
+            } else {
+                "not measured".into()
+            },
             measured: known.then_some(ours.estimate),
             unit: unit.trim(),
             interval: varies.then_some([ours.low, ours.high]),
@@ -269,7 +308,11 @@ impl Row {
 
     /// Words for the reader.
     pub fn told(id: &'static str, measure: impl Into<String>, ours: impl Into<String>) -> Row {
-        Row { ours: ours.into(), accepted: "reported".into(), ..Row::bare(id, Gate::Seen, measure, Verdict::Reported) }
+        Row {
+            ours: ours.into(),
+            accepted: "reported".into(),
+            ..Row::bare(id, Gate::Seen, measure, Verdict::Reported)
+        }
     }
 
     /// Quoted only.
@@ -278,7 +321,11 @@ impl Row {
     }
 
     /// Something whose text leaves out what decides it; the sweep says what that does.
-    pub fn not_reproducible(id: &'static str, measure: impl Into<String>, why: impl Into<String>) -> Row {
+    pub fn not_reproducible(
+        id: &'static str,
+        measure: impl Into<String>,
+        why: impl Into<String>,
+    ) -> Row {
         Row { note: why.into(), ..Row::bare(id, Gate::Quoted, measure, Verdict::NotReproducible) }
     }
 
@@ -317,7 +364,11 @@ impl Row {
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "| {} | {} | {} | {} | {} | {} | {} |", self.id, self.gates, self.case, self.measure, self.ours, self.accepted, self.says)
+        write!(
+            f,
+            "| {} | {} | {} | {} | {} | {} | {} |",
+            self.id, self.gates, self.case, self.measure, self.ours, self.accepted, self.says
+        )
     }
 }
 

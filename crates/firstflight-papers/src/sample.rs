@@ -92,7 +92,10 @@ mod tests {
         let ours = bootstrap(100, |units| mean(units, |unit| values[unit]));
         let wide = 1.96 * 28.866 / 10.0;
         assert!((ours.estimate - 49.5).abs() < 1e-9, "the mean is {}", ours.estimate);
-        assert!((ours.high - 49.5 - wide).abs() < 0.8 && (49.5 - ours.low - wide).abs() < 0.8, "{ours:?} beside +-{wide}");
+        assert!(
+            (ours.high - 49.5 - wide).abs() < 0.8 && (49.5 - ours.low - wide).abs() < 0.8,
+            "{ours:?} beside +-{wide}"
+        );
     }
 
     #[test]

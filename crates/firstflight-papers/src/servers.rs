@@ -51,7 +51,8 @@ impl Service {
             Service::Small => "us-small",
             Service::Video => "in-video",
         };
-        let mut population = builtin::population(name).ok_or_else(|| Bad(format!("the population `{name}` is missing")))??;
+        let mut population = builtin::population(name)
+            .ok_or_else(|| Bad(format!("the population `{name}` is missing")))??;
         for group in &mut population.groups {
             if let Some(bursts) = &mut group.bursts {
                 bursts.g = knobs.g;
@@ -124,9 +125,17 @@ pub(crate) struct Counted {
 
 impl Counted {
     fn of(outcome: &Outcome) -> Counted {
-        let served =
-            |part: &firstflight_sim::Part| Some(Served { bytes: part.bytes(), ms: part.latency()?.0 as f64 / 1e6, hit: part.dropped > 0 });
-        let took = outcome.episodes.iter().filter_map(|episode| Some(episode.end?.since(episode.start).0 as f64 / 1e6));
+        let served = |part: &firstflight_sim::Part| {
+            Some(Served {
+                bytes: part.bytes(),
+                ms: part.latency()?.0 as f64 / 1e6,
+                hit: part.dropped > 0,
+            })
+        };
+        let took = outcome
+            .episodes
+            .iter()
+            .filter_map(|episode| Some(episode.end?.since(episode.start).0 as f64 / 1e6));
         Counted {
             responses: outcome.parts.iter().filter_map(served).collect(),
             segments: outcome.packets_sent as f64,
@@ -141,15 +150,25 @@ impl Counted {
             recovering_ms: took.sum(),
             early: outcome.early_retransmits as f64,
             early_spurious: outcome.early_retransmits_spurious as f64,
-            first_exit: outcome.episodes.first().filter(|first| first.end.is_some()).map(|first| first.cwnd_after as f64 / 1448.0),
+            first_exit: outcome
+                .episodes
+                .first()
+                .filter(|first| first.end.is_some())
+                .map(|first| first.cwnd_after as f64 / 1448.0),
         }
     }
 }
 
 /// Runs so many connections under one arm.
-pub(crate) fn serve(service: Service, knobs: Knobs, server: Server, connections: u32) -> Result<Vec<Counted>, Bad> {
+pub(crate) fn serve(
+    service: Service,
+    knobs: Knobs,
+    server: Server,
+    connections: u32,
+) -> Result<Vec<Counted>, Bad> {
     let named = arm(server.arm)?;
-    let preset = |name: &str| Preset::named(name).copied().ok_or_else(|| Bad(format!("no preset `{name}`")));
+    let preset =
+        |name: &str| Preset::named(name).copied().ok_or_else(|| Bad(format!("no preset `{name}`")));
     let (sack, plain) = (preset(server.preset)?, preset("reno")?);
     let population = service.population(knobs)?;
     (0..u64::from(connections))
@@ -158,11 +177,17 @@ pub(crate) fn serve(service: Service, knobs: Knobs, server: Server, connections:
             // One connection in 25 has no SACK.
             let plain_host = uniform(Stream::new(SEED, index, Purpose::Class).value(2)) < 0.04;
             let preset = if plain_host { plain } else { sack };
-            let host = tcp::Host { early_retransmit: server.early, ..tcp::Host::with_preset(preset) };
+            let host =
+                tcp::Host { early_retransmit: server.early, ..tcp::Host::with_preset(preset) };
             let drawn = population.draw(SEED, index);
             let path = population.path(&drawn)?;
-            let ground = Scenario { host: Hosts::from(host), limit: Nanos::from_secs(900), ..Scenario::new(path, 1) };
-            let sender = Sender { arm: &named, app: population.app(&drawn, SEED), start: Nanos::ZERO };
+            let ground = Scenario {
+                host: Hosts::from(host),
+                limit: Nanos::from_secs(900),
+                ..Scenario::new(path, 1)
+            };
+            let sender =
+                Sender { arm: &named, app: population.app(&drawn, SEED), start: Nanos::ZERO };
             let done = together(&ground, vec![sender], SEED, Vary::Nothing(index), None)?;
             Ok(done.flows.first().map(Counted::of).unwrap_or_default())
         })
@@ -175,7 +200,12 @@ pub(crate) fn total(all: &[Counted], read: fn(&Counted) -> f64) -> f64 {
 }
 
 /// The knob for which a rising measure comes nearest to its target: bisection of the logarithm.
-pub(crate) fn calibrate(bounds: (f64, f64), target: f64, steps: u32, mut measure: impl FnMut(f64) -> Result<f64, Bad>) -> Result<f64, Bad> {
+pub(crate) fn calibrate(
+    bounds: (f64, f64),
+    target: f64,
+    steps: u32,
+    mut measure: impl FnMut(f64) -> Result<f64, Bad>,
+) -> Result<f64, Bad> {
     let (mut low, mut high) = (bounds.0.ln(), bounds.1.ln());
     for _ in 0..steps {
         let middle = f64::midpoint(low, high);
@@ -190,13 +220,16 @@ pub(crate) fn calibrate(bounds: (f64, f64), target: f64, steps: u32, mut measure
 
 /// Share of responses with a dropped segment, percent.
 pub(crate) fn hit_share(all: &[Counted]) -> f64 {
-    let (hit, served) =
-        all.iter().flat_map(|one| &one.responses).fold((0.0, 0.0), |(hit, n), one| (hit + f64::from(u8::from(one.hit)), n + 1.0));
+    let (hit, served) = all
+        .iter()
+        .flat_map(|one| &one.responses)
+        .fold((0.0, 0.0), |(hit, n), one| (hit + f64::from(u8::from(one.hit)), n + 1.0));
     100.0 * hit / f64::max(served, 1.0)
 }
 
 /// The knobs at rest: what the file says, no loss, nothing overtaken, nothing policed.
-pub(crate) const FILE: Knobs = Knobs { g: 0.0, bursts: None, reordered: 0.0, policed: 0.0, sizes: None, independent: false };
+pub(crate) const FILE: Knobs =
+    Knobs { g: 0.0, bursts: None, reordered: 0.0, policed: 0.0, sizes: None, independent: false };
 /// Share of responses with losses that the slides state, percent.
 pub(crate) const HIT_TARGET: f64 = 6.1;
 /// The baseline of that fit.
@@ -209,7 +242,9 @@ pub(crate) fn fit_web(connections: u32) -> Result<(Knobs, f64), Bad> {
 
 /// The same from other bursts.
 pub(crate) fn fit_web_from(base: Knobs, connections: u32) -> Result<(Knobs, f64), Bad> {
-    let measure = |g: f64| serve(Service::Web, Knobs { g, ..base }, LINUX, connections).map(|all| hit_share(&all));
+    let measure = |g: f64| {
+        serve(Service::Web, Knobs { g, ..base }, LINUX, connections).map(|all| hit_share(&all))
+    };
     let g = calibrate((1e-5, 0.1), HIT_TARGET, 9, measure)?;
     Ok((Knobs { g, ..base }, measure(g)? - HIT_TARGET))
 }

@@ -123,20 +123,28 @@ impl Spec {
         let mut row = match &value.what {
             _ if self.not_reproducible => Row::not_reproducible(item.id, measure, ""),
             What::Number(ours) => {
-                let gates = [(Gate::Unit, &self.unit_gate), (Gate::Direction, &self.direction), (Gate::Band, &self.band)];
+                let gates = [
+                    (Gate::Unit, &self.unit_gate),
+                    (Gate::Direction, &self.direction),
+                    (Gate::Band, &self.band),
+                ];
                 let checks = gates.into_iter().flat_map(|(gate, bound)| {
                     let accepted = match bound {
                         None => Vec::new(),
                         Some(Bound::One(accept)) => vec![*accept],
                         Some(Bound::All(all)) => all.clone(),
-                        Some(Bound::Computed(Computed::ByTheValue)) => vec![Accept::Within(value.band.0, value.band.1)],
+                        Some(Bound::Computed(Computed::ByTheValue)) => {
+                            vec![Accept::Within(value.band.0, value.band.1)]
+                        }
                     };
                     accepted.into_iter().map(move |accept| (gate, accept))
                 });
                 Row::held(item.id, measure, *ours, self.unit, checks, self.published())
             }
             What::Words(words) => Row::told(item.id, measure, words.clone()),
-            What::Exact { ours, due, holds } => Row::exact(item.id, "", measure, ours.clone(), due.clone(), *holds),
+            What::Exact { ours, due, holds } => {
+                Row::exact(item.id, "", measure, ours.clone(), due.clone(), *holds)
+            }
         };
         if self.only_quoted {
             row = row.with_gate(Gate::Quoted);
@@ -196,12 +204,24 @@ pub struct Source {
 /// Every document, in the order of the list of experiments.
 pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
     let files: [(&'static str, Measure, &'static [&'static str]); 7] = [
-        (include_str!("../papers/hystart-plus-plus.toml"), hystart_plus_plus::measured, hystart_plus_plus::ARMS),
-        (include_str!("../papers/rapid-start.toml"), rapid_start::measured, rapid_start::production::ARMS),
+        (
+            include_str!("../papers/hystart-plus-plus.toml"),
+            hystart_plus_plus::measured,
+            hystart_plus_plus::ARMS,
+        ),
+        (
+            include_str!("../papers/rapid-start.toml"),
+            rapid_start::measured,
+            rapid_start::production::ARMS,
+        ),
         (include_str!("../papers/best.toml"), best::measured, best::exits::ARMS),
         (include_str!("../papers/gvisor.toml"), gvisor::measured, gvisor::ARMS),
         (include_str!("../papers/prr.toml"), prr::measured, prr::web::ARMS),
-        (include_str!("../papers/early-retransmit.toml"), early_retransmit::measured, early_retransmit::ARMS),
+        (
+            include_str!("../papers/early-retransmit.toml"),
+            early_retransmit::measured,
+            early_retransmit::ARMS,
+        ),
         (include_str!("../papers/neqo.toml"), neqo::measured, neqo::ARMS),
     ];
     files.into_iter().map(|(text, measure, arms)| Source::read(text, measure, arms)).collect()
@@ -215,7 +235,9 @@ pub fn source(name: &str) -> Result<&'static Source, Bad> {
     SOURCES.iter().find(|source| source.name == name).ok_or_else(|| {
         let all = SOURCES.iter().map(|source| source.name).collect::<Vec<_>>().join(", ");
         match nearest(name, SOURCES.iter().map(|source| source.name)) {
-            Some(near) => Bad(format!("unknown document `{name}`; did you mean `{near}`? There are {all}")),
+            Some(near) => {
+                Bad(format!("unknown document `{name}`; did you mean `{near}`? There are {all}"))
+            }
             None => Bad(format!("unknown document `{name}`; there are {all}")),
         }
     })
@@ -223,7 +245,8 @@ pub fn source(name: &str) -> Result<&'static Source, Bad> {
 
 impl Source {
     fn read(text: &'static str, measure: Measure, arms: &'static [&'static str]) -> Source {
-        let Paper { name, document, stated, assumptions, claims } = toml::from_str(text).expect("every file in papers/ can be read");
+        let Paper { name, document, stated, assumptions, claims } =
+            toml::from_str(text).expect("every file in papers/ can be read");
         Source { name, document, stated, items: claims, assumptions, arms, measure }
     }
 
@@ -234,7 +257,8 @@ impl Source {
 
     /// The rows of a value, one for each claim that asks for it.
     pub(crate) fn rows_of<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = Row> + 'a {
-        let specs = self.items.iter().flat_map(|item| item.rows.iter().map(move |spec| (item, spec)));
+        let specs =
+            self.items.iter().flat_map(|item| item.rows.iter().map(move |spec| (item, spec)));
         specs.filter(|(_, spec)| spec.value == value.name).map(|(item, spec)| spec.row(item, value))
     }
 
@@ -245,7 +269,10 @@ impl Source {
 
     /// Number of the first claim that asks for this value.
     pub(crate) fn claim_of(&self, value: &Value) -> Option<&'static str> {
-        self.items.iter().find(|item| item.rows.iter().any(|spec| spec.value == value.name)).map(|item| item.id)
+        self.items
+            .iter()
+            .find(|item| item.rows.iter().any(|spec| spec.value == value.name))
+            .map(|item| item.id)
     }
 
     /// The direction that is claimed of this value is seen.
@@ -261,10 +288,13 @@ impl Source {
     /// What does not fit: claims that ask for a value that was not measured, values that nothing asks for.
     fn unmatched(&self, values: &Values) -> Vec<String> {
         let specs = || self.items.iter().flat_map(|item| &item.rows);
-        let missing = specs().filter(|spec| !spec.sometimes && !values.iter().any(|value| value.name == spec.value));
+        let missing = specs()
+            .filter(|spec| !spec.sometimes && !values.iter().any(|value| value.name == spec.value));
         let missing = missing.map(|spec| format!("no experiment measured `{}`", spec.value));
         let unclaimed = values.iter().filter(|value| !specs().any(|spec| spec.value == value.name));
-        missing.chain(unclaimed.map(|value| format!("no claim asks for `{}`", value.name))).collect()
+        missing
+            .chain(unclaimed.map(|value| format!("no claim asks for `{}`", value.name)))
+            .collect()
     }
 
     /// Measures every claim, on the current thread pool; the same bytes for any number of threads.
@@ -274,7 +304,8 @@ impl Source {
     pub fn run(&'static self, effort: &Effort<'_>) -> Result<Chapter, Bad> {
         let Measured { values, figures, findings } = (self.measure)(effort, self)?;
         let unmatched = self.unmatched(&values);
-        let mut rows: Vec<Row> = self.items.iter().filter_map(|item| Some(Row::quoted(item.id, item.quoted?))).collect();
+        let mut rows: Vec<Row> =
+            self.items.iter().filter_map(|item| Some(Row::quoted(item.id, item.quoted?))).collect();
         rows.extend(self.rows_of_all(&values));
         for item in &self.items {
             if !rows.iter().any(|row| row.id == item.id) {

@@ -81,7 +81,9 @@ impl Value {
 
     /// A measure with the details of this value.
     pub(crate) fn fill(&self, measure: &str) -> String {
-        self.details.iter().fold(measure.to_owned(), |text, (name, words)| text.replace(&format!("{{{name}}}"), words))
+        self.details.iter().fold(measure.to_owned(), |text, (name, words)| {
+            text.replace(&format!("{{{name}}}"), words)
+        })
     }
 }
 
@@ -116,7 +118,13 @@ impl Values {
     }
 
     /// Something that must be exactly so.
-    pub fn exact(&mut self, name: impl Into<String>, ours: impl Into<String>, due: impl Into<String>, holds: bool) -> &mut Value {
+    pub fn exact(
+        &mut self,
+        name: impl Into<String>,
+        ours: impl Into<String>,
+        due: impl Into<String>,
+        holds: bool,
+    ) -> &mut Value {
         self.push(name, What::Exact { ours: ours.into(), due: due.into(), holds })
     }
 

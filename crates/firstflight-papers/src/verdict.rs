@@ -184,7 +184,11 @@ pub(crate) fn judge(ours: Interval, checks: &[Check], published: Option<Publishe
         return Verdict::NotSeen;
     }
     if checks.iter().any(|check| check.gate == Gate::Unit) {
-        return if checks.iter().all(|check| check.accept.holds(ours)) { Verdict::Exact } else { Verdict::Fails };
+        return if checks.iter().all(|check| check.accept.holds(ours)) {
+            Verdict::Exact
+        } else {
+            Verdict::Fails
+        };
     }
     match Effect::of(checks, published) {
         Some(effect) => of_effect(effect, ours, checks, published),
@@ -192,7 +196,12 @@ pub(crate) fn judge(ours: Interval, checks: &[Check], published: Option<Publishe
     }
 }
 
-fn of_effect(effect: Effect, ours: Interval, checks: &[Check], published: Option<Published>) -> Verdict {
+fn of_effect(
+    effect: Effect,
+    ours: Interval,
+    checks: &[Check],
+    published: Option<Published>,
+) -> Verdict {
     let (a, b) = (effect.size(ours.low), effect.size(ours.high));
     let (low, high) = (a.min(b), a.max(b));
     if low <= 0.0 {
@@ -209,13 +218,19 @@ fn of_effect(effect: Effect, ours: Interval, checks: &[Check], published: Option
             // A bound towards no effect asks for so much at least, one away from it for so much at most.
             Accept::AtLeast(bound) if effect.side > 0.0 => (effect.size(bound), f64::INFINITY),
             Accept::AtMost(bound) if effect.side < 0.0 => (effect.size(bound), f64::INFINITY),
-            Accept::AtLeast(bound) | Accept::AtMost(bound) => (f64::NEG_INFINITY, effect.size(bound)),
-            Accept::Above(_) | Accept::Below(_) | Accept::NotAbove(_) | Accept::NotBelow(_) => continue,
+            Accept::AtLeast(bound) | Accept::AtMost(bound) => {
+                (f64::NEG_INFINITY, effect.size(bound))
+            }
+            Accept::Above(_) | Accept::Below(_) | Accept::NotAbove(_) | Accept::NotBelow(_) => {
+                continue;
+            }
         };
         let size = effect.size(ours.estimate);
         // A band that begins at no effect says nothing about the least size.
         let least = match published {
-            Some(Published { value, .. }) if least <= 0.0 && least.is_finite() => SIZE.0 * effect.size(value),
+            Some(Published { value, .. }) if least <= 0.0 && least.is_finite() => {
+                SIZE.0 * effect.size(value)
+            }
             _ if least <= 0.0 => f64::NEG_INFINITY,
             _ => least,
         };
@@ -274,12 +289,25 @@ fn brief(value: f64) -> String {
 }
 
 /// The verdict in words, with both sizes where they differ.
-pub(crate) fn words(verdict: Verdict, ours: Interval, unit: &str, checks: &[Check], published: Option<Published>) -> String {
-    let seen = if ours.estimate.is_finite() { format!("{}{unit}", brief(ours.estimate)) } else { "nothing measured".to_owned() };
+pub(crate) fn words(
+    verdict: Verdict,
+    ours: Interval,
+    unit: &str,
+    checks: &[Check],
+    published: Option<Published>,
+) -> String {
+    let seen = if ours.estimate.is_finite() {
+        format!("{}{unit}", brief(ours.estimate))
+    } else {
+        "nothing measured".to_owned()
+    };
     let band = |check: &&Check| !matches!(check.accept, Accept::Above(_) | Accept::Below(_));
-    let accepted = checks.iter().find(band).or(checks.first()).map(|check| check.accept.words(unit));
+    let accepted =
+        checks.iter().find(band).or(checks.first()).map(|check| check.accept.words(unit));
     let due = match (published, accepted) {
-        (Some(Published { value, up_to, .. }), _) => format!("of {}{}{unit}", if up_to { "up to " } else { "" }, short(value)),
+        (Some(Published { value, up_to, .. }), _) => {
+            format!("of {}{}{unit}", if up_to { "up to " } else { "" }, short(value))
+        }
         (None, Some(accepted)) => format!("accepted {accepted}"),
         (None, None) => String::new(),
     };
@@ -298,9 +326,11 @@ pub(crate) fn words(verdict: Verdict, ours: Interval, unit: &str, checks: &[Chec
         Verdict::Opposite => join("opposite"),
         Verdict::Fails => "FAILS".to_owned(),
         Verdict::Reported => "reported".to_owned(),
-        Verdict::Confirmed | Verdict::Exact | Verdict::QuotedOnly | Verdict::NotReproducible | Verdict::NotRun => {
-            verdict.words().to_owned()
-        }
+        Verdict::Confirmed
+        | Verdict::Exact
+        | Verdict::QuotedOnly
+        | Verdict::NotReproducible
+        | Verdict::NotRun => verdict.words().to_owned(),
     }
 }
 
@@ -311,9 +341,15 @@ mod tests {
     const G: Gate = Gate::Direction;
     const B: Gate = Gate::Band;
 
-    fn told(ours: (f64, f64, f64), unit: &str, checks: &[(Gate, Accept)], published: Option<Published>) -> (Verdict, String) {
+    fn told(
+        ours: (f64, f64, f64),
+        unit: &str,
+        checks: &[(Gate, Accept)],
+        published: Option<Published>,
+    ) -> (Verdict, String) {
         let ours = Interval { estimate: ours.0, low: ours.1, high: ours.2 };
-        let checks: Vec<Check> = checks.iter().map(|&(gate, accept)| Check { gate, accept }).collect();
+        let checks: Vec<Check> =
+            checks.iter().map(|&(gate, accept)| Check { gate, accept }).collect();
         let verdict = judge(ours, &checks, published);
         (verdict, words(verdict, ours, unit, &checks, published))
     }
@@ -330,57 +366,121 @@ mod tests {
                 "same direction, smaller: 0.71 % of up to 39 %",
             ),
             (
-                told((0.0, 0.0, 0.0), " %", &[(G, Accept::Above(-2.0)), (B, Accept::Within(2.0, 25.0))], Some(Published::up_to(14.0))),
+                told(
+                    (0.0, 0.0, 0.0),
+                    " %",
+                    &[(G, Accept::Above(-2.0)), (B, Accept::Within(2.0, 25.0))],
+                    Some(Published::up_to(14.0)),
+                ),
                 Verdict::NotSeen,
                 "not seen: 0 % of up to 14 %",
             ),
-            (told((45.0, 30.0, 52.0), " %", &band(20.0, 60.0), short), Verdict::Confirmed, "confirmed in size"),
-            (told((71.0, 66.0, 75.0), " %", &band(20.0, 60.0), short), Verdict::Larger, "same direction, larger: 71 % of up to 39 %"),
-            (told((4.0, -1.0, 9.0), " %", &band(20.0, 60.0), short), Verdict::NotSeen, "not seen: 4 % of up to 39 %"),
-            // Inside the band, and yet not beyond noise.
-            (told((25.0, -3.0, 50.0), " %", &band(20.0, 60.0), short), Verdict::NotSeen, "not seen: 25 % of up to 39 %"),
-            (told((-6.0, -9.0, -2.0), " %", &band(20.0, 60.0), short), Verdict::Opposite, "opposite: -6 % of up to 39 %"),
-            // A ratio: no effect is 1, and an interval that touches 1 is no effect.
             (
-                told((0.55, 0.53, 0.58), " x", &[(G, Accept::Below(1.0)), (B, Accept::AtMost(0.6))], Some(Published::ratio(0.5))),
+                told((45.0, 30.0, 52.0), " %", &band(20.0, 60.0), short),
                 Verdict::Confirmed,
                 "confirmed in size",
             ),
             (
-                told((0.08, 0.08, 0.09), " x", &[(G, Accept::Below(1.0)), (B, Accept::AtMost(0.6))], Some(Published::ratio(0.5))),
+                told((71.0, 66.0, 75.0), " %", &band(20.0, 60.0), short),
+                Verdict::Larger,
+                "same direction, larger: 71 % of up to 39 %",
+            ),
+            (
+                told((4.0, -1.0, 9.0), " %", &band(20.0, 60.0), short),
+                Verdict::NotSeen,
+                "not seen: 4 % of up to 39 %",
+            ),
+            // Inside the band, and yet not beyond noise.
+            (
+                told((25.0, -3.0, 50.0), " %", &band(20.0, 60.0), short),
+                Verdict::NotSeen,
+                "not seen: 25 % of up to 39 %",
+            ),
+            (
+                told((-6.0, -9.0, -2.0), " %", &band(20.0, 60.0), short),
+                Verdict::Opposite,
+                "opposite: -6 % of up to 39 %",
+            ),
+            // A ratio: no effect is 1, and an interval that touches 1 is no effect.
+            (
+                told(
+                    (0.55, 0.53, 0.58),
+                    " x",
+                    &[(G, Accept::Below(1.0)), (B, Accept::AtMost(0.6))],
+                    Some(Published::ratio(0.5)),
+                ),
+                Verdict::Confirmed,
+                "confirmed in size",
+            ),
+            (
+                told(
+                    (0.08, 0.08, 0.09),
+                    " x",
+                    &[(G, Accept::Below(1.0)), (B, Accept::AtMost(0.6))],
+                    Some(Published::ratio(0.5)),
+                ),
                 Verdict::Larger,
                 "same direction, larger: 0.08 x of 0.5 x",
             ),
             (
-                told((0.8, 0.7, 0.9), " x", &[(G, Accept::Below(1.0)), (B, Accept::AtMost(0.6))], Some(Published::ratio(0.5))),
+                told(
+                    (0.8, 0.7, 0.9),
+                    " x",
+                    &[(G, Accept::Below(1.0)), (B, Accept::AtMost(0.6))],
+                    Some(Published::ratio(0.5)),
+                ),
                 Verdict::Smaller,
                 "same direction, smaller: 0.8 x of 0.5 x",
             ),
-            (told((1.02, 0.97, 1.0), " x", &[(G, Accept::Below(1.0))], None), Verdict::NotSeen, "not seen: 1.02 x, accepted below 1 x"),
+            (
+                told((1.02, 0.97, 1.0), " x", &[(G, Accept::Below(1.0))], None),
+                Verdict::NotSeen,
+                "not seen: 1.02 x, accepted below 1 x",
+            ),
             (
                 told((0.4, 0.3, 0.5), " x", &[(G, Accept::Below(1.0))], None),
                 Verdict::SameDirection,
                 "same direction: 0.4 x, no size published",
             ),
             (
-                told((0.4, 0.3, 0.5), " x", &[(G, Accept::Below(1.0)), (B, Accept::AtMost(0.5))], None),
+                told(
+                    (0.4, 0.3, 0.5),
+                    " x",
+                    &[(G, Accept::Below(1.0)), (B, Accept::AtMost(0.5))],
+                    None,
+                ),
                 Verdict::WithinBound,
                 "within the bound",
             ),
             // No band of its own: two thirds to one and a half times the published effect.
             (
-                told((-3.0, -3.5, -2.5), " %", &[(B, Accept::Below(0.0))], Some(Published::change(-8.0))),
+                told(
+                    (-3.0, -3.5, -2.5),
+                    " %",
+                    &[(B, Accept::Below(0.0))],
+                    Some(Published::change(-8.0)),
+                ),
                 Verdict::Smaller,
                 "same direction, smaller: -3 % of -8 %",
             ),
             (
-                told((-7.0, -9.5, -2.5), " %", &[(B, Accept::Below(0.0))], Some(Published::change(-8.0))),
+                told(
+                    (-7.0, -9.5, -2.5),
+                    " %",
+                    &[(B, Accept::Below(0.0))],
+                    Some(Published::change(-8.0)),
+                ),
                 Verdict::Confirmed,
                 "confirmed in size",
             ),
             // Levels have no direction.
             (
-                told((24.78, 24.7, 24.8), " Mbit/s", &[(B, Accept::Within(34.85, 47.15))], Some(Published::level(41.0))),
+                told(
+                    (24.78, 24.7, 24.8),
+                    " Mbit/s",
+                    &[(B, Accept::Within(34.85, 47.15))],
+                    Some(Published::level(41.0)),
+                ),
                 Verdict::Smaller,
                 "smaller: 24.8 Mbit/s of 41 Mbit/s",
             ),
@@ -389,23 +489,53 @@ mod tests {
                 Verdict::Larger,
                 "larger: 61.7 %, accepted 40 to 50 %",
             ),
-            (told((2.0, 2.0, 2.0), " %", &[(B, Accept::Within(-5.0, 5.0))], None), Verdict::Confirmed, "confirmed in size"),
-            (told((323.0, 323.0, 323.0), "", &[(G, Accept::AtMost(0.0))], None), Verdict::NotSeen, "not seen: 323, accepted at most 0"),
-            (told((0.0, 0.0, 0.0), "", &[(G, Accept::AtMost(0.0))], None), Verdict::WithinBound, "within the bound"),
             (
-                told((2.3, 1.5, 3.2), " %", &[(B, Accept::AtMost(12.0))], Some(Published::level(6.0))),
+                told((2.0, 2.0, 2.0), " %", &[(B, Accept::Within(-5.0, 5.0))], None),
+                Verdict::Confirmed,
+                "confirmed in size",
+            ),
+            (
+                told((323.0, 323.0, 323.0), "", &[(G, Accept::AtMost(0.0))], None),
+                Verdict::NotSeen,
+                "not seen: 323, accepted at most 0",
+            ),
+            (
+                told((0.0, 0.0, 0.0), "", &[(G, Accept::AtMost(0.0))], None),
+                Verdict::WithinBound,
+                "within the bound",
+            ),
+            (
+                told(
+                    (2.3, 1.5, 3.2),
+                    " %",
+                    &[(B, Accept::AtMost(12.0))],
+                    Some(Published::level(6.0)),
+                ),
                 Verdict::Smaller,
                 "smaller: 2.3 % of 6 %",
             ),
             // A band that begins at no effect is no size: 28 % of the published effect is smaller.
             (
-                told((1.037, 1.037, 1.037), " x", &[(B, Accept::Within(1.0, 1.3))], Some(Published::ratio(1.13))),
+                told(
+                    (1.037, 1.037, 1.037),
+                    " x",
+                    &[(B, Accept::Within(1.0, 1.3))],
+                    Some(Published::ratio(1.13)),
+                ),
                 Verdict::Smaller,
                 "same direction, smaller: 1.04 x of 1.13 x",
             ),
             // Algebra.
-            (told((1.0, 1.0, 1.0), " F", &[(Gate::Unit, Accept::Within(0.95, 1.05))], None), Verdict::Exact, "exact"),
-            (told((1.2, 1.2, 1.2), " F", &[(Gate::Unit, Accept::Within(0.95, 1.05))], None), Verdict::Fails, "FAILS"),
+            (
+                told((1.0, 1.0, 1.0), " F", &[(Gate::Unit, Accept::Within(0.95, 1.05))], None),
+                Verdict::Exact,
+                "exact",
+            ),
+            (
+                told((1.2, 1.2, 1.2), " F", &[(Gate::Unit, Accept::Within(0.95, 1.05))], None),
+                Verdict::Fails,
+                "FAILS",
+            ),
             // Nothing came out: that is no "none %".
             (
                 told((f64::NAN, f64::NAN, f64::NAN), " %", &band(20.0, 60.0), short),
@@ -422,15 +552,24 @@ mod tests {
     fn keys_and_words_are_unique() {
         for (index, one) in Verdict::ALL.iter().enumerate() {
             for other in &Verdict::ALL[index + 1..] {
-                assert!(one.key() != other.key() && one.words() != other.words(), "{one:?} and {other:?}");
+                assert!(
+                    one.key() != other.key() && one.words() != other.words(),
+                    "{one:?} and {other:?}"
+                );
             }
-            assert_eq!(serde_json::to_value(one).ok().as_ref().and_then(|value| value.as_str()), Some(one.key()), "the key of the JSON");
+            assert_eq!(
+                serde_json::to_value(one).ok().as_ref().and_then(|value| value.as_str()),
+                Some(one.key()),
+                "the key of the JSON"
+            );
         }
     }
 
     #[test]
     fn the_ratio_is_that_of_the_effects() {
-        let of = |estimate: f64, published| ratio(Interval::from(estimate), Some(published)).map(|ratio| (ratio * 1e3).round());
+        let of = |estimate: f64, published| {
+            ratio(Interval::from(estimate), Some(published)).map(|ratio| (ratio * 1e3).round())
+        };
         assert_eq!(of(0.55, Published::ratio(0.5)), Some(900.0));
         assert_eq!(of(7.8, Published::up_to(39.0)), Some(200.0));
         assert_eq!(of(20.5, Published::level(41.0)), Some(500.0));

@@ -30,11 +30,36 @@ fn best_of_five(name: &str, text: &str, gap: impl Fn(u64) -> u64, len: impl Fn(u
 fn main() {
     let full = |_| 1500;
     best_of_five("idle", "rapid-slide", |_| 130_000, full);
-    best_of_five("saturated, queue near full", "rapid-slide", |k| if k % 16 == 0 { 16 * 118_000 } else { 0 }, full);
-    best_of_five("saturated, GEO queue", "geo", |k| if k % 16 == 0 { 16 * 79_000 } else { 0 }, full);
-    best_of_five("saturated, loss 1 %", "rapid-slide,loss=1%", |k| if k % 16 == 0 { 16 * 118_000 } else { 0 }, full);
-    best_of_five("length changes every packet", "rapid-slide", |_| 110_000, |k| 1000 + (k % 2) as u32 * 500);
-    best_of_five("varying rate, bursts, jitter", "rapid-slide,wander=0.3,ge=0.1%:3:80%,jitter=1ms", |_| 130_000, full);
+    best_of_five(
+        "saturated, queue near full",
+        "rapid-slide",
+        |k| if k % 16 == 0 { 16 * 118_000 } else { 0 },
+        full,
+    );
+    best_of_five(
+        "saturated, GEO queue",
+        "geo",
+        |k| if k % 16 == 0 { 16 * 79_000 } else { 0 },
+        full,
+    );
+    best_of_five(
+        "saturated, loss 1 %",
+        "rapid-slide,loss=1%",
+        |k| if k % 16 == 0 { 16 * 118_000 } else { 0 },
+        full,
+    );
+    best_of_five(
+        "length changes every packet",
+        "rapid-slide",
+        |_| 110_000,
+        |k| 1000 + (k % 2) as u32 * 500,
+    );
+    best_of_five(
+        "varying rate, bursts, jitter",
+        "rapid-slide,wander=0.3,ge=0.1%:3:80%,jitter=1ms",
+        |_| 130_000,
+        full,
+    );
     best_of_five("CoDel, overloaded", "rapid-slide,codel", |_| 100_000, full);
     best_of_five("Poisson opportunities", "rate=poisson:100Mbit,rtt=30ms", |_| 130_000, full);
 }

@@ -161,14 +161,32 @@ pub(crate) struct Pie {
 
 impl Pie {
     pub(crate) fn new(target: u64, marks: bool, draws: Stream) -> Self {
-        Self { target, marks, draws, probability: 0, delay_before: 0, burst: MAX_BURST, next_update: T_UPDATE }
+        Self {
+            target,
+            marks,
+            draws,
+            probability: 0,
+            delay_before: 0,
+            burst: MAX_BURST,
+            next_update: T_UPDATE,
+        }
     }
 
     /// A packet arrives at `now`; `waiting` bytes are in front of it and the link is through with them at `busy_until`.
-    pub(crate) fn enqueue(&mut self, now: u64, ordinal: u64, waiting: u64, busy_until: u64) -> Verdict {
+    pub(crate) fn enqueue(
+        &mut self,
+        now: u64,
+        ordinal: u64,
+        waiting: u64,
+        busy_until: u64,
+    ) -> Verdict {
         while self.next_update <= now {
             let at = self.next_update;
-            if self.probability == 0 && self.delay_before == 0 && busy_until <= at && self.burst == MAX_BURST {
+            if self.probability == 0
+                && self.delay_before == 0
+                && busy_until <= at
+                && self.burst == MAX_BURST
+            {
                 // Nothing changes in an empty queue: go to the last update before now.
                 self.next_update = now - (now - at) % T_UPDATE;
             }
@@ -191,9 +209,14 @@ impl Pie {
 
     /// RFC8033 4.2: the probability follows the distance from the target and the trend, more gently the smaller it is.
     fn update(&mut self, delay: u64) {
-        let since = |earlier: u64| i64::try_from(delay).unwrap_or(i64::MAX / 4) - i64::try_from(earlier).unwrap_or(i64::MAX / 4);
+        let since = |earlier: u64| {
+            i64::try_from(delay).unwrap_or(i64::MAX / 4)
+                - i64::try_from(earlier).unwrap_or(i64::MAX / 4)
+        };
         // alpha = 1/8 and beta = 5/4 per second, in 1e-15 per ns.
-        let change = since(self.target).saturating_mul(125_000).saturating_add(since(self.delay_before).saturating_mul(1_250_000));
+        let change = since(self.target)
+            .saturating_mul(125_000)
+            .saturating_add(since(self.delay_before).saturating_mul(1_250_000));
         let gentler = match self.probability {
             p if p < ONE / 1_000_000 => 2048,
             p if p < ONE / 100_000 => 512,
@@ -232,7 +255,9 @@ pub(crate) enum Manager {
 impl Manager {
     pub(crate) fn new(aqm: direction::Aqm, marks: bool, packet_time: u64, draws: Stream) -> Self {
         match aqm {
-            direction::Aqm::Codel { target, interval } => Self::Codel(Codel::new(target, interval, marks, packet_time)),
+            direction::Aqm::Codel { target, interval } => {
+                Self::Codel(Codel::new(target, interval, marks, packet_time))
+            }
             direction::Aqm::Pie { target } => Self::Pie(Pie::new(target, marks, draws)),
         }
     }

@@ -74,7 +74,11 @@ impl Eq for PlayedTrace {}
 
 impl PlayedTrace {
     /// A trace played with `options`; `file` is the name it is printed under.
-    pub fn new(file: impl Into<String>, trace: Arc<Trace>, options: TraceOptions) -> Result<Self, PathError> {
+    pub fn new(
+        file: impl Into<String>,
+        trace: Arc<Trace>,
+        options: TraceOptions,
+    ) -> Result<Self, PathError> {
         let file: Arc<str> = Arc::from(file.into());
         if file.contains(',') || file.is_empty() {
             return Err(PathError::at(
@@ -88,13 +92,23 @@ impl PlayedTrace {
         let period = trace.period_ms();
         let Some(schedule) = Schedule::new(&trace, &options) else {
             let skip = value::print_time(options.skip_ms * 1_000_000);
-            return Err(PathError::at("skip", &skip, format!("leaves nothing of {file}"), format!("less than its {period} ms")));
+            return Err(PathError::at(
+                "skip",
+                &skip,
+                format!("leaves nothing of {file}"),
+                format!("less than its {period} ms"),
+            ));
         };
         if let TraceStart::At(ns) = options.start
             && ns >= schedule.period_ms * 1_000_000
         {
             let allowed = format!("less than the {} ms that are played", schedule.period_ms);
-            return Err(PathError::at("start", &value::print_time(ns), format!("is behind the end of {file}"), allowed));
+            return Err(PathError::at(
+                "start",
+                &value::print_time(ns),
+                format!("is behind the end of {file}"),
+                allowed,
+            ));
         }
         Ok(Self { file, trace, options, schedule: Arc::new(schedule) })
     }
@@ -133,7 +147,11 @@ impl Rate {
 
     /// Time one packet takes on the wire, in ns. None at opportunities: a packet is delivered at an instant.
     pub(crate) fn serialization(&self, len: u64) -> u64 {
-        if self.is_slotted() { 0 } else { (u128::from(len) * 8_000_000_000 / u128::from(self.bps().max(1))) as u64 }
+        if self.is_slotted() {
+            0
+        } else {
+            (u128::from(len) * 8_000_000_000 / u128::from(self.bps().max(1))) as u64
+        }
     }
 
     pub(crate) fn check(&self, prefix: &'static str) -> Result<(), PathError> {
@@ -147,7 +165,9 @@ impl Rate {
                 value::SPREAD.check(Key(prefix, "wander"), wander.sd, value::print_factor)?;
                 value::TIME.check(Key(prefix, "wander"), wander.tau, value::print_time)
             }
-            Rate::Poisson(poisson) => value::check_count(Key(prefix, "lead_in"), poisson.lead_in, 0, 1_000_000),
+            Rate::Poisson(poisson) => {
+                value::check_count(Key(prefix, "lead_in"), poisson.lead_in, 0, 1_000_000)
+            }
             Rate::Constant(_) | Rate::Trace(_) => Ok(()),
         }
     }
@@ -155,7 +175,8 @@ impl Rate {
 
 impl Steps {
     fn check(&self, key: Key) -> Result<(), PathError> {
-        let refuse = |what: &str, allowed: &str| Err(PathError::at(key, &self.to_string(), what, allowed));
+        let refuse =
+            |what: &str, allowed: &str| Err(PathError::at(key, &self.to_string(), what, allowed));
         let Some((_, last)) = self.then.last() else {
             return refuse("has no step", "TIME:RATE, several separated by `/`");
         };
@@ -165,7 +186,10 @@ impl Steps {
         if *last == 0 {
             return refuse("ends in an outage that never ends", "`off` at any step but the last");
         }
-        self.then.iter().filter(|(_, bps)| *bps > 0).try_for_each(|(_, bps)| value::RATE.check(key, *bps, value::print_rate))
+        self.then
+            .iter()
+            .filter(|(_, bps)| *bps > 0)
+            .try_for_each(|(_, bps)| value::RATE.check(key, *bps, value::print_rate))
     }
 }
 
@@ -192,7 +216,9 @@ impl Queue {
             Queue::Bytes(bytes) => u128::from(bytes),
             Queue::Packets(packets) => u128::from(packets) * u128::from(PACKET),
             Queue::Time(ns) => bits_ns(ns) / 8_000_000_000,
-            Queue::Bdp(millionths) => bits_ns(rtt).saturating_mul(u128::from(millionths)) / 8_000_000_000_000_000,
+            Queue::Bdp(millionths) => {
+                bits_ns(rtt).saturating_mul(u128::from(millionths)) / 8_000_000_000_000_000
+            }
             Queue::Unlimited => return None,
         };
         Some(u64::try_from(bytes).unwrap_or(u64::MAX))
@@ -312,30 +338,46 @@ impl Effects {
                 value::TIME.check(key("codel"), target, value::print_time)?;
                 value::TIME.check(key("codel"), interval, value::print_time)?;
             }
-            Some(Aqm::Pie { target }) => value::TIME.check(key("pie"), target, value::print_time)?,
+            Some(Aqm::Pie { target }) => {
+                value::TIME.check(key("pie"), target, value::print_time)?
+            }
             None => {}
         }
         match (self.ecn, self.aqm) {
             (Some(Ecn::InsteadOfDrop), None) => {
                 let wrong = "there is no queue management that could mark instead of drop";
-                return Err(PathError::at(key("ecn"), "true", wrong, "with codel or pie, or with a threshold such as ecn=15ms"));
+                return Err(PathError::at(
+                    key("ecn"),
+                    "true",
+                    wrong,
+                    "with codel or pie, or with a threshold such as ecn=15ms",
+                ));
             }
             (Some(Ecn::Above(at)), Some(_)) => {
                 let wrong = "the queue management decides what is marked";
-                return Err(PathError::at(key("ecn"), &at.to_string(), wrong, "`ecn` alone with codel or pie"));
+                return Err(PathError::at(
+                    key("ecn"),
+                    &at.to_string(),
+                    wrong,
+                    "`ecn` alone with codel or pie",
+                ));
             }
             _ => {}
         }
         if let Some(GilbertElliott { g, burst, h, k }) = self.ge {
             value::BURST.check(key("ge"), burst, value::print_factor)?;
-            [g, h, k].into_iter().try_for_each(|share| value::SHARE.check(key("ge"), share, value::print_percent))?;
+            [g, h, k]
+                .into_iter()
+                .try_for_each(|share| value::SHARE.check(key("ge"), share, value::print_percent))?;
         }
         if let Some(every) = self.loss_every {
             value::check_count(key("loss_every"), every, 1, 1_000_000_000)?;
         }
         match self.jitter {
             Some(Jitter::Uniform(a, b) | Jitter::Normal(a, b)) => {
-                [a, b].into_iter().try_for_each(|ns| value::EXTRA.check(key("jitter"), ns, value::print_time))?;
+                [a, b]
+                    .into_iter()
+                    .try_for_each(|ns| value::EXTRA.check(key("jitter"), ns, value::print_time))?;
             }
             None => {}
         }
@@ -343,7 +385,8 @@ impl Effects {
             value::check_range(key("jitter"), (low, high), value::print_time)?;
         }
         if let Some(reorder) = self.reorder {
-            let shares = reorder.first.0.saturating_add(reorder.second.map_or(0, |(share, _)| share));
+            let shares =
+                reorder.first.0.saturating_add(reorder.second.map_or(0, |(share, _)| share));
             value::SHARE.check(key("reorder"), shares, value::print_percent)?;
             value::TIME.check(key("reorder"), reorder.first.1, value::print_time)?;
             if let Some((_, mean)) = reorder.second {
@@ -359,12 +402,21 @@ impl Policer {
         value::RATE.check(key, self.bps, value::print_rate)?;
         value::TIME.check(key, self.bucket, value::print_time)?;
         if self.bucket_bytes() < PACKET {
-            let wrong = format!("has a bucket of {} B that never holds a packet of 1500 B", self.bucket_bytes());
+            let wrong = format!(
+                "has a bucket of {} B that never holds a packet of 1500 B",
+                self.bucket_bytes()
+            );
             return Err(PathError::at(key, &self.to_string(), wrong, "a bucket of 1500B or more"));
         }
         if self.bps >= link {
-            let wrong = format!("never acts, because the link itself sends {}", value::print_rate(link));
-            return Err(PathError::at(key, &self.to_string(), wrong, "a rate below that of the link"));
+            let wrong =
+                format!("never acts, because the link itself sends {}", value::print_rate(link));
+            return Err(PathError::at(
+                key,
+                &self.to_string(),
+                wrong,
+                "a rate below that of the link",
+            ));
         }
         Ok(())
     }

@@ -3,7 +3,10 @@
 //! The only place of the crate where floating point is computed. Everything transcendental comes from a pure-software library and the rest is
 //! plain IEEE arithmetic, so the rounded integers that leave this file agree on every machine.
 
-#![expect(clippy::float_arithmetic, reason = "drawing, not deciding: only rounded integers reach the state machines")]
+#![expect(
+    clippy::float_arithmetic,
+    reason = "drawing, not deciding: only rounded integers reach the state machines"
+)]
 
 use crate::random::Stream;
 
@@ -44,7 +47,8 @@ fn from_tail(tail: f64, sign: f64) -> f64 {
 type Rational = ([f64; 8], [f64; 8]);
 
 fn ratio(r: f64, (numerator, denominator): &Rational) -> f64 {
-    let polynomial = |coefficients: &[f64; 8]| coefficients.iter().rev().fold(0.0, |sum, c| sum * r + c);
+    let polynomial =
+        |coefficients: &[f64; 8]| coefficients.iter().rev().fold(0.0, |sum, c| sum * r + c);
     polynomial(numerator) / polynomial(denominator)
 }
 

@@ -10,11 +10,20 @@ impl PathError {
     /// An error in its own words; line breaks are flattened so that it stays one line.
     pub fn new(line: impl Into<String>) -> Self {
         let line: String = line.into();
-        Self(if line.contains('\n') { line.split_whitespace().collect::<Vec<_>>().join(" ") } else { line })
+        Self(if line.contains('\n') {
+            line.split_whitespace().collect::<Vec<_>>().join(" ")
+        } else {
+            line
+        })
     }
 
     /// `key=value: what is wrong; allowed: what would be right`.
-    pub(crate) fn at(key: impl fmt::Display, value: &str, wrong: impl fmt::Display, allowed: impl fmt::Display) -> Self {
+    pub(crate) fn at(
+        key: impl fmt::Display,
+        value: &str,
+        wrong: impl fmt::Display,
+        allowed: impl fmt::Display,
+    ) -> Self {
         Self::new(format!("{key}={value}: {wrong}; allowed: {allowed}"))
     }
 
@@ -53,10 +62,13 @@ pub(crate) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str
     if word.len() > 100 {
         return String::new();
     }
-    let nearest = known.into_iter().map(|name| (strsim::damerau_levenshtein(word, name), name)).min();
+    let nearest =
+        known.into_iter().map(|name| (strsim::damerau_levenshtein(word, name), name)).min();
     match nearest {
         // More than half of the letters wrong is no longer a slip of the finger.
-        Some((distance, name)) if distance * 2 <= name.len().max(word.len()) => format!(" (did you mean `{name}`?)"),
+        Some((distance, name)) if distance * 2 <= name.len().max(word.len()) => {
+            format!(" (did you mean `{name}`?)")
+        }
         _ => String::new(),
     }
 }

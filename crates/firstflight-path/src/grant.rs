@@ -46,9 +46,14 @@ impl Outages {
     }
 
     fn draw(&mut self) {
-        let start = self.from.saturating_add(draw::exponential(self.draws.value(self.k), OUTAGE_GAP));
+        let start =
+            self.from.saturating_add(draw::exponential(self.draws.value(self.k), OUTAGE_GAP));
         self.from = start.max(self.to);
-        self.to = self.from.saturating_add(between(self.draws.value(self.k + 1), OUTAGE_LENGTH.0, OUTAGE_LENGTH.1));
+        self.to = self.from.saturating_add(between(
+            self.draws.value(self.k + 1),
+            OUTAGE_LENGTH.0,
+            OUTAGE_LENGTH.1,
+        ));
         self.grant = between(self.draws.value(self.k + 2), OUTAGE_GRANT.0, OUTAGE_GRANT.1);
         self.k += 3;
     }
@@ -111,7 +116,8 @@ impl Grant {
 
     /// First frame at or after `t`, for an empty queue.
     pub(crate) fn frame_from(&self, t: u64) -> u64 {
-        self.next_frame.saturating_add(t.saturating_sub(self.next_frame).div_ceil(FRAME).saturating_mul(FRAME))
+        self.next_frame
+            .saturating_add(t.saturating_sub(self.next_frame).div_ceil(FRAME).saturating_mul(FRAME))
     }
 
     /// Goes through a long time without ACKs, until shortly before `t`: once the terminal is idle only the clock moves. The last request and
@@ -151,7 +157,8 @@ impl Grant {
         {
             self.pipe.pop_front();
             if !outage {
-                let (least, most) = (self.allowed * 100_000 / self.growth, self.allowed * self.growth / 100_000);
+                let (least, most) =
+                    (self.allowed * 100_000 / self.growth, self.allowed * self.growth / 100_000);
                 self.allowed = want.clamp(least, most).clamp(LEAST, MOST);
             }
         }

@@ -46,7 +46,8 @@ impl Boundaries {
         let mut draws = Sequence::new(stream.key());
         let first = draws.between(0, PERIOD);
         let next = Boundary { at: first, step: 0, factor: 0, burst_end: 0 };
-        let mut boundaries = Self { settings, draws, bursts: stream.branch(1), drawn: 0, last: None, next };
+        let mut boundaries =
+            Self { settings, draws, bursts: stream.branch(1), drawn: 0, last: None, next };
         boundaries.next = boundaries.draw(first);
         boundaries
     }
@@ -55,9 +56,14 @@ impl Boundaries {
         let HandoverSettings { step, factor, burst, .. } = self.settings;
         let step = self.draws.between(0, 2 * step);
         let factor = self.draws.between(factor.0, factor.1);
-        let (coin, length) = (self.bursts.value(2 * self.drawn), self.bursts.value(2 * self.drawn + 1));
+        let (coin, length) =
+            (self.bursts.value(2 * self.drawn), self.bursts.value(2 * self.drawn + 1));
         self.drawn += 1;
-        let length = if crate::random::Coin::new(burst).falls(coin) { between(length, BURST.0, BURST.1) } else { 0 };
+        let length = if crate::random::Coin::new(burst).falls(coin) {
+            between(length, BURST.0, BURST.1)
+        } else {
+            0
+        };
         Boundary { at, step, factor, burst_end: at.saturating_add(length) }
     }
 
@@ -72,7 +78,9 @@ impl Boundaries {
     /// The rate at `t`, and when it may change next.
     pub(crate) fn rate(&mut self, nominal: u64, t: u64) -> (u64, u64) {
         self.advance(t);
-        let rate = self.last.map_or(nominal, |last| (u128::from(nominal) * u128::from(last.factor) / 1_000_000) as u64);
+        let rate = self.last.map_or(nominal, |last| {
+            (u128::from(nominal) * u128::from(last.factor) / 1_000_000) as u64
+        });
         (rate.max(1), self.next.at)
     }
 
@@ -86,7 +94,8 @@ impl Boundaries {
     /// Whether `t` lies in the disturbance around a boundary.
     pub(crate) fn disturbed(&mut self, t: u64) -> bool {
         self.advance(t);
-        t >= self.next.at - self.next.at.min(BEFORE) || self.last.is_some_and(|last| t - last.at <= AFTER)
+        t >= self.next.at - self.next.at.min(BEFORE)
+            || self.last.is_some_and(|last| t - last.at <= AFTER)
     }
 
     /// Whether `t` lies in a burst of losses.

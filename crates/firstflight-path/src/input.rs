@@ -42,7 +42,8 @@ pub fn read(file: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// As [`read`]; [`ErrorKind::InvalidData`] if it is not UTF-8.
 pub fn read_text(file: &Path, most: u64) -> io::Result<String> {
     let bytes = read(file, most)?;
-    String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "is not text (UTF-8)"))
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "is not text (UTF-8)"))
 }
 
 fn open_within(file: &Path, patience: Duration) -> io::Result<File> {
@@ -109,11 +110,17 @@ fn ends(file: &Path) -> io::Result<bool> {
 }
 
 fn silent(patience: Duration) -> io::Error {
-    io::Error::new(ErrorKind::TimedOut, format!("a pipe or device from which nothing came for {} s", patience.as_secs_f64()))
+    io::Error::new(
+        ErrorKind::TimedOut,
+        format!("a pipe or device from which nothing came for {} s", patience.as_secs_f64()),
+    )
 }
 
 fn too_large(most: u64) -> io::Error {
-    io::Error::new(ErrorKind::FileTooLarge, format!("holds more than {} MiB, the most that is read of such a file", most >> 20))
+    io::Error::new(
+        ErrorKind::FileTooLarge,
+        format!("holds more than {} MiB, the most that is read of such a file", most >> 20),
+    )
 }
 
 /// Longest word of an error that is repeated in full, and longest error, in characters.
@@ -149,8 +156,12 @@ mod tests {
 
     #[test]
     fn a_device_without_end_is_read_up_to_the_bound() {
-        let error = read_within(Path::new("/dev/zero"), MOST_TEXT, Duration::from_secs(60)).expect_err("too much");
-        assert_eq!(error.to_string(), "holds more than 16 MiB, the most that is read of such a file");
+        let error = read_within(Path::new("/dev/zero"), MOST_TEXT, Duration::from_secs(60))
+            .expect_err("too much");
+        assert_eq!(
+            error.to_string(),
+            "holds more than 16 MiB, the most that is read of such a file"
+        );
     }
 
     #[test]
@@ -158,7 +169,10 @@ mod tests {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
         let size = file.metadata().expect("a file").len();
         assert_eq!(read(&file, size).expect("just enough").len() as u64, size);
-        assert_eq!(read(&file, size - 1).expect_err("one too many").kind(), ErrorKind::FileTooLarge);
+        assert_eq!(
+            read(&file, size - 1).expect_err("one too many").kind(),
+            ErrorKind::FileTooLarge
+        );
     }
 
     #[test]
@@ -168,8 +182,13 @@ mod tests {
         if !made.is_ok_and(|status| status.success()) {
             return println!("skipped: no mkfifo here");
         }
-        for error in [read_within(&name, MOST_TEXT, SOON).map(|_| ()), open_within(&name, SOON).map(|_| ())] {
-            assert_eq!(error.expect_err("nobody writes").to_string(), "a pipe or device from which nothing came for 0.05 s");
+        for error in
+            [read_within(&name, MOST_TEXT, SOON).map(|_| ()), open_within(&name, SOON).map(|_| ())]
+        {
+            assert_eq!(
+                error.expect_err("nobody writes").to_string(),
+                "a pipe or device from which nothing came for 0.05 s"
+            );
         }
         std::fs::remove_file(&name).expect("it was made above");
     }
@@ -183,7 +202,10 @@ mod tests {
         }
         let writer = name.clone();
         let writing = thread::spawn(move || std::fs::write(writer, vec![b'x'; 200_000]));
-        assert_eq!(read_within(&name, MOST_TEXT, Duration::from_secs(60)).expect("all of it").len(), 200_000);
+        assert_eq!(
+            read_within(&name, MOST_TEXT, Duration::from_secs(60)).expect("all of it").len(),
+            200_000
+        );
         writing.join().expect("no panic").expect("written");
         std::fs::remove_file(&name).expect("it was made above");
     }
@@ -193,7 +215,10 @@ mod tests {
         for long in ["x".repeat(100_000), "x y ".repeat(25_000), "ü".repeat(100_000)] {
             let line = shortened(&format!("--path {long}: unknown; allowed: a name"));
             assert!(line.len() < 400, "{} bytes of {}", line.len(), long.len());
-            assert!(line.starts_with("--path ") && line.ends_with("allowed: a name"), "what is wrong is still said: {line}");
+            assert!(
+                line.starts_with("--path ") && line.ends_with("allowed: a name"),
+                "what is wrong is still said: {line}"
+            );
         }
         let usual = "--bytes 10XB: unknown unit; allowed: B, kB, MB, GB";
         assert_eq!(shortened(usual), usual);

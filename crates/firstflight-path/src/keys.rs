@@ -1,7 +1,8 @@
 //! From the keys of a path to the path: which keys there are, what each accepts, and which belong together.
 
 use crate::direction::{
-    Aqm, Ecn, Effects, GilbertElliott, Jitter, PlayedTrace, Poisson, Policer, Queue, Rate, Reorder, Steps, WanderingRate,
+    Aqm, Ecn, Effects, GilbertElliott, Jitter, PlayedTrace, Poisson, Policer, Queue, Rate, Reorder,
+    Steps, WanderingRate,
 };
 use crate::error::{Key, PathError, suggestion};
 use crate::path::{Delay, Path};
@@ -13,7 +14,20 @@ use std::path::{Path as File, PathBuf};
 use std::sync::Arc;
 
 /// Keys of the whole path.
-const WHOLE: &[&str] = &["name", "source", "rate", "up", "rtt", "delay", "overhead", "return", "thin", "gro", "comp_sack", "ack"];
+const WHOLE: &[&str] = &[
+    "name",
+    "source",
+    "rate",
+    "up",
+    "rtt",
+    "delay",
+    "overhead",
+    "return",
+    "thin",
+    "gro",
+    "comp_sack",
+    "ack",
+];
 
 /// Keys of a direction; with `up_` in front they are those of the reverse direction.
 const DIRECTION: &[&str] = &[
@@ -73,14 +87,20 @@ impl Keys {
     pub(crate) fn insert(&mut self, key: &str, value: &str) -> Result<(), PathError> {
         if !WHOLE.contains(&key) && !DIRECTION.contains(&key.strip_prefix("up_").unwrap_or(key)) {
             let nearest = nearest_key(key);
-            let allowed = format!("{}, and for each direction (reverse with `up_` in front) {}", WHOLE.join(", "), DIRECTION.join(", "));
+            let allowed = format!(
+                "{}, and for each direction (reverse with `up_` in front) {}",
+                WHOLE.join(", "),
+                DIRECTION.join(", ")
+            );
             return Err(PathError::at(key, value, format!("unknown key{nearest}"), allowed));
         }
         if value.is_empty() {
             return Err(PathError::new(format!("{key}=: the value is missing")));
         }
         match self.values.insert(key.to_owned(), value.to_owned()) {
-            Some(before) => Err(PathError::new(format!("{key}={value}: given twice, {before} before"))),
+            Some(before) => {
+                Err(PathError::new(format!("{key}={value}: given twice, {before} before")))
+            }
             None => Ok(()),
         }
     }
@@ -93,8 +113,12 @@ impl Keys {
     }
 
     pub(crate) fn build(mut self) -> Result<Path, PathError> {
-        let rate = self.rate("rate", "")?.ok_or_else(|| PathError::new("rate is missing; give for example rate=100Mbit"))?;
-        let rtt = self.parsed(Key("", "rtt"), &value::TIME)?.ok_or_else(|| PathError::new("rtt is missing; give for example rtt=30ms"))?;
+        let rate = self
+            .rate("rate", "")?
+            .ok_or_else(|| PathError::new("rate is missing; give for example rate=100Mbit"))?;
+        let rtt = self
+            .parsed(Key("", "rtt"), &value::TIME)?
+            .ok_or_else(|| PathError::new("rtt is missing; give for example rtt=30ms"))?;
         let up = self.rate("up", "up_")?;
         let mut path = Path::with_rate(rate, rtt).with_up(up);
         if let Some(given) = self.queue(Key("", "queue"))? {
@@ -143,24 +167,42 @@ impl Keys {
         let Some(text) = self.take(Key("", key)) else { return Ok(None) };
         if let Some(file) = text.strip_prefix("trace:") {
             let options = self.trace_options(prefix)?;
-            let place = self.folder.as_ref().map_or_else(|| PathBuf::from(file), |folder| folder.join(file));
+            let place = self
+                .folder
+                .as_ref()
+                .map_or_else(|| PathBuf::from(file), |folder| folder.join(file));
             let trace = Trace::load(&place)?;
-            return PlayedTrace::new(place.display().to_string(), Arc::new(trace), options).map(|played| Some(Rate::Trace(played)));
+            return PlayedTrace::new(place.display().to_string(), Arc::new(trace), options)
+                .map(|played| Some(Rate::Trace(played)));
         }
         if let Some(mean) = text.strip_prefix("poisson:") {
-            let bps = value::RATE.parse(Key("", key), mean).map_err(|e| e.within(format!("{key}={text}")))?;
+            let bps = value::RATE
+                .parse(Key("", key), mean)
+                .map_err(|e| e.within(format!("{key}={text}")))?;
             let lead_in = self.counted(Key(prefix, "lead_in"), 1_000_000)?.unwrap_or(0);
-            return Ok(Some(Rate::Poisson(Poisson { bps, lead_in, ms_slots: self.flag(Key(prefix, "ms_slots"))? })));
+            return Ok(Some(Rate::Poisson(Poisson {
+                bps,
+                lead_in,
+                ms_slots: self.flag(Key(prefix, "ms_slots"))?,
+            })));
         }
         let bps = value::RATE.parse(Key("", key), &text)?;
         let wander = self.take(Key(prefix, "wander"));
         match (self.take(Key(prefix, "steps")), wander) {
             (None, None) => Ok(Some(Rate::Constant(bps))),
-            (Some(text), None) => Ok(Some(Rate::Steps(Steps { first: bps, then: steps(Key(prefix, "steps"), &text)? }))),
-            (None, Some(text)) => wandering(Key(prefix, "wander"), &text, bps).map(|rate| Some(Rate::Wander(rate))),
-            (Some(_), Some(text)) => {
-                Err(PathError::at(Key(prefix, "wander"), &text, "the rate has steps already", "one of steps and wander"))
+            (Some(text), None) => Ok(Some(Rate::Steps(Steps {
+                first: bps,
+                then: steps(Key(prefix, "steps"), &text)?,
+            }))),
+            (None, Some(text)) => {
+                wandering(Key(prefix, "wander"), &text, bps).map(|rate| Some(Rate::Wander(rate)))
             }
+            (Some(_), Some(text)) => Err(PathError::at(
+                Key(prefix, "wander"),
+                &text,
+                "the rate has steps already",
+                "one of steps and wander",
+            )),
         }
     }
 
@@ -173,22 +215,32 @@ impl Keys {
         };
         let skip_ms = self.take(key("skip")).map_or(Ok(0), |text| whole_ms(key("skip"), &text))?;
         let scale = self.parsed(key("scale"), &value::FACTOR)?.unwrap_or(1_000_000);
-        Ok(TraceOptions { start, once: self.flag(key("once"))?, spread: self.flag(key("spread"))?, scale, skip_ms })
+        Ok(TraceOptions {
+            start,
+            once: self.flag(key("once"))?,
+            spread: self.flag(key("spread"))?,
+            scale,
+            skip_ms,
+        })
     }
 
     fn effects(&mut self, prefix: &'static str) -> Result<Effects, PathError> {
         let key = |name| Key(prefix, name);
         let mut effects = Effects { aqm: self.aqm(prefix)?, ..Effects::default() };
-        effects.policer = self.take(key("policer")).map(|text| policer(key("policer"), &text)).transpose()?;
+        effects.policer =
+            self.take(key("policer")).map(|text| policer(key("policer"), &text)).transpose()?;
         effects.ecn = match self.take(key("ecn")).as_deref() {
             None | Some("false") => None,
             Some("true") => Some(Ecn::InsteadOfDrop),
             Some(text) => Some(Ecn::Above(queue(key("ecn"), text)?)),
         };
-        effects.ge = self.take(key("ge")).map(|text| gilbert_elliott(key("ge"), &text)).transpose()?;
+        effects.ge =
+            self.take(key("ge")).map(|text| gilbert_elliott(key("ge"), &text)).transpose()?;
         effects.loss_every = self.counted(key("loss_every"), 1_000_000_000)?;
-        effects.jitter = self.take(key("jitter")).map(|text| jitter(key("jitter"), &text)).transpose()?;
-        effects.reorder = self.take(key("reorder")).map(|text| reorder(key("reorder"), &text)).transpose()?;
+        effects.jitter =
+            self.take(key("jitter")).map(|text| jitter(key("jitter"), &text)).transpose()?;
+        effects.reorder =
+            self.take(key("reorder")).map(|text| reorder(key("reorder"), &text)).transpose()?;
         effects.dup_ppb = self.parsed(key("dup"), &value::LOSS)?.unwrap_or(0);
         Ok(effects)
     }
@@ -206,7 +258,12 @@ impl Keys {
             Some(text) => Some(Aqm::Pie { target: value::TIME.parse(pie_key, text)? }),
         };
         if codel.is_some() && pie.is_some() {
-            return Err(PathError::at(pie_key, "...", "the queue has codel already", "one of codel and pie"));
+            return Err(PathError::at(
+                pie_key,
+                "...",
+                "the queue has codel already",
+                "one of codel and pie",
+            ));
         }
         Ok(codel.or(pie))
     }
@@ -218,7 +275,14 @@ impl Keys {
                 "even" => Delay::Even,
                 "before" => Delay::Before,
                 "behind" => Delay::Behind,
-                _ => return Err(PathError::at("delay", &text, "is no place of the propagation delay", "even, before or behind")),
+                _ => {
+                    return Err(PathError::at(
+                        "delay",
+                        &text,
+                        "is no place of the propagation delay",
+                        "even, before or behind",
+                    ));
+                }
             });
         }
         if let Some(text) = self.take(Key("", "overhead")) {
@@ -230,11 +294,15 @@ impl Keys {
         path = path.with_thin(self.counted(Key("", "thin"), 1_000_000)?);
         if let Some(text) = self.take(Key("", "gro")) {
             let parts = value::fields("gro", &text, &["TIME", "BYTES"], 2)?;
-            path = path.with_gro(Some((value::TIME.parse("gro", parts[0])?, value::SIZE.parse("gro", parts[1])?)));
+            path = path.with_gro(Some((
+                value::TIME.parse("gro", parts[0])?,
+                value::SIZE.parse("gro", parts[1])?,
+            )));
         }
         if let Some(text) = self.take(Key("", "comp_sack")) {
             let parts = value::fields("comp_sack", &text, &["TIME", "COUNT"], 2)?;
-            let count = value::count(Key("", "comp_sack"), parts[1], 1, crate::path::MOST_COMPRESSED)?;
+            let count =
+                value::count(Key("", "comp_sack"), parts[1], 1, crate::path::MOST_COMPRESSED)?;
             path = path.with_comp_sack(Some((value::TIME.parse("comp_sack", parts[0])?, count)));
         }
         path = path.with_ack_every(self.counted(Key("", "ack"), crate::path::MOST_PER_ACK)?);
@@ -267,9 +335,9 @@ fn queue(key: Key, text: &str) -> Result<Queue, PathError> {
     let (number, unit) = value::split(text);
     match unit {
         "unlimited" if number.is_empty() => Ok(Queue::Unlimited),
-        "pkt" => value::count(key, number, 1, 1_000_000_000)
-            .map(Queue::Packets)
-            .map_err(|_| PathError::at(key, text, "is no count of packets", "1pkt to 1000000000pkt")),
+        "pkt" => value::count(key, number, 1, 1_000_000_000).map(Queue::Packets).map_err(|_| {
+            PathError::at(key, text, "is no count of packets", "1pkt to 1000000000pkt")
+        }),
         "bdp" => value::BDP.parse(key, text).map(Queue::Bdp),
         "us" | "ms" | "s" => value::TIME.parse(key, text).map(Queue::Time),
         "B" | "kB" | "MB" => value::SIZE.parse(key, text).map(Queue::Bytes),
@@ -280,7 +348,12 @@ fn queue(key: Key, text: &str) -> Result<Queue, PathError> {
                 (.., true) => "the unit is missing",
                 _ => "unknown unit",
             };
-            Err(PathError::at(key, text, wrong, "bytes (B, kB, MB), packets (pkt), time (us, ms, s), bdp, or `unlimited`"))
+            Err(PathError::at(
+                key,
+                text,
+                wrong,
+                "bytes (B, kB, MB), packets (pkt), time (us, ms, s), bdp, or `unlimited`",
+            ))
         }
     }
 }
@@ -302,21 +375,34 @@ fn steps(key: Key, text: &str) -> Result<Arc<[(u64, u64)]>, PathError> {
 fn wandering(key: Key, text: &str, bps: u64) -> Result<WanderingRate, PathError> {
     let parts = value::fields(key, text, &["SD", "TAU"], 1)?;
     let sd = value::SPREAD.parse("SD", parts[0]).map_err(|e| e.within(format!("{key}={text}")))?;
-    let tau = parts.get(1).map_or(Ok(1_000_000_000), |tau| value::TIME.parse("TAU", tau)).map_err(|e| e.within(format!("{key}={text}")))?;
+    let tau = parts
+        .get(1)
+        .map_or(Ok(1_000_000_000), |tau| value::TIME.parse("TAU", tau))
+        .map_err(|e| e.within(format!("{key}={text}")))?;
     Ok(WanderingRate { bps, sd, tau })
 }
 
 /// `RATE:BUCKET`.
 fn policer(key: Key, text: &str) -> Result<Policer, PathError> {
     let parts = value::fields(key, text, &["RATE", "BUCKET"], 2)?;
-    let build = || Ok(Policer { bps: value::RATE.parse("RATE", parts[0])?, bucket: value::TIME.parse("BUCKET", parts[1])? });
+    let build = || {
+        Ok(Policer {
+            bps: value::RATE.parse("RATE", parts[0])?,
+            bucket: value::TIME.parse("BUCKET", parts[1])?,
+        })
+    };
     build().map_err(|e: PathError| e.within(format!("{key}={text}")))
 }
 
 /// `TARGET:INTERVAL`.
 fn codel(key: Key, text: &str) -> Result<Aqm, PathError> {
     let parts = value::fields(key, text, &["TARGET", "INTERVAL"], 2)?;
-    let build = || Ok(Aqm::Codel { target: value::TIME.parse("TARGET", parts[0])?, interval: value::TIME.parse("INTERVAL", parts[1])? });
+    let build = || {
+        Ok(Aqm::Codel {
+            target: value::TIME.parse("TARGET", parts[0])?,
+            interval: value::TIME.parse("INTERVAL", parts[1])?,
+        })
+    };
     build().map_err(|e: PathError| e.within(format!("{key}={text}")))
 }
 
@@ -338,7 +424,12 @@ fn gilbert_elliott(key: Key, text: &str) -> Result<GilbertElliott, PathError> {
 fn jitter(key: Key, text: &str) -> Result<Jitter, PathError> {
     if text.starts_with("normal") {
         let parts = value::fields(key, text, &["normal", "MEAN", "SIGMA"], 3)?;
-        let build = || Ok(Jitter::Normal(value::EXTRA.parse("MEAN", parts[1])?, value::EXTRA.parse("SIGMA", parts[2])?));
+        let build = || {
+            Ok(Jitter::Normal(
+                value::EXTRA.parse("MEAN", parts[1])?,
+                value::EXTRA.parse("SIGMA", parts[2])?,
+            ))
+        };
         return build().map_err(|e: PathError| e.within(format!("{key}={text}")));
     }
     let (low, high) = value::range(key, text, &value::EXTRA)?;
@@ -348,10 +439,14 @@ fn jitter(key: Key, text: &str) -> Result<Jitter, PathError> {
 /// `SHARE:MEAN` or `SHARE:MEAN:SHARE:MEAN`.
 fn reorder(key: Key, text: &str) -> Result<Reorder, PathError> {
     let parts = value::fields(key, text, &["SHARE", "MEAN", "SHARE", "MEAN"], 2)?;
-    let pair = |share: &str, mean: &str| Ok((value::SHARE.parse("SHARE", share)?, value::TIME.parse("MEAN", mean)?));
+    let pair = |share: &str, mean: &str| {
+        Ok((value::SHARE.parse("SHARE", share)?, value::TIME.parse("MEAN", mean)?))
+    };
     let build = || match parts.as_slice() {
         [share, mean] => Ok(Reorder { first: pair(share, mean)?, second: None }),
-        [share, mean, other, its_mean] => Ok(Reorder { first: pair(share, mean)?, second: Some(pair(other, its_mean)?) }),
+        [share, mean, other, its_mean] => {
+            Ok(Reorder { first: pair(share, mean)?, second: Some(pair(other, its_mean)?) })
+        }
         _ => Err(PathError::at(key, text, "has 3 fields", "SHARE:MEAN or SHARE:MEAN:SHARE:MEAN")),
     };
     build().map_err(|e: PathError| e.within(format!("{key}={text}")))

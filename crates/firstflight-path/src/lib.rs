@@ -85,7 +85,10 @@
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
-#![expect(clippy::missing_errors_doc, reason = "every fallible function answers with a `PathError`, whose line says what is wrong")]
+#![expect(
+    clippy::missing_errors_doc,
+    reason = "every fallible function answers with a `PathError`, whose line says what is wrong"
+)]
 
 mod aqm;
 mod batch;
@@ -120,7 +123,8 @@ mod value;
 
 pub use builtin::{Builtin, DEFAULT, builtins};
 pub use direction::{
-    Aqm, Ecn, Effects, GilbertElliott, Jitter, PACKET, PlayedTrace, Poisson, Policer, Queue, Rate, Reorder, Steps, WanderingRate,
+    Aqm, Ecn, Effects, GilbertElliott, Jitter, PACKET, PlayedTrace, Poisson, Policer, Queue, Rate,
+    Reorder, Steps, WanderingRate,
 };
 pub use error::PathError;
 pub use fate::{DropCause, Fate};

@@ -29,14 +29,27 @@ impl Path {
     ///
     /// `data_len` and `ack_len`: IP bytes of the packets whose serialization the idle RTT includes. `seed` and `path_index`: the draws of the
     /// trial (see [`crate::random`]).
-    pub fn links(&self, data_len: u32, ack_len: u32, seed: u64, path_index: u64) -> Result<(Link, Link), PathError> {
+    pub fn links(
+        &self,
+        data_len: u32,
+        ack_len: u32,
+        seed: u64,
+        path_index: u64,
+    ) -> Result<(Link, Link), PathError> {
         self.refuse_driven()?;
         let (forward, reverse) = self.directions(data_len, ack_len)?;
         Ok((forward.link(seed, path_index), reverse.link(seed, path_index)))
     }
 
     /// [`Path::links`] into links that exist already: between constant-rate paths without effects nothing is allocated.
-    pub fn links_into(&self, data_len: u32, ack_len: u32, seed: u64, path_index: u64, links: &mut (Link, Link)) -> Result<(), PathError> {
+    pub fn links_into(
+        &self,
+        data_len: u32,
+        ack_len: u32,
+        seed: u64,
+        path_index: u64,
+        links: &mut (Link, Link),
+    ) -> Result<(), PathError> {
         self.refuse_driven()?;
         let (forward, reverse) = self.directions(data_len, ack_len)?;
         forward.link_into(seed, path_index, &mut links.0);
@@ -45,7 +58,13 @@ impl Path {
     }
 
     /// The forward link and the way back of any path, at time zero.
-    pub fn open(&self, data_len: u32, ack_len: u32, seed: u64, path_index: u64) -> Result<(Link, Reverse), PathError> {
+    pub fn open(
+        &self,
+        data_len: u32,
+        ack_len: u32,
+        seed: u64,
+        path_index: u64,
+    ) -> Result<(Link, Reverse), PathError> {
         let (forward, mut reverse) = self.directions(data_len, ack_len)?;
         let there = forward.link(seed, path_index);
         if !self.is_driven() {
@@ -55,7 +74,17 @@ impl Path {
         let propagation = std::mem::take(&mut reverse.propagation);
         let link = reverse.link(seed, path_index);
         let rate = reverse.rate.bps();
-        Ok((there, Reverse::Driven(Box::new(ReturnPath::new(self, link, rate, propagation, seed, path_index)))))
+        Ok((
+            there,
+            Reverse::Driven(Box::new(ReturnPath::new(
+                self,
+                link,
+                rate,
+                propagation,
+                seed,
+                path_index,
+            ))),
+        ))
     }
 
     fn refuse_driven(&self) -> Result<(), PathError> {
@@ -67,10 +96,15 @@ impl Path {
         )))
     }
 
-    fn directions(&self, data_len: u32, ack_len: u32) -> Result<(Direction<'_>, Direction<'_>), PathError> {
+    fn directions(
+        &self,
+        data_len: u32,
+        ack_len: u32,
+    ) -> Result<(Direction<'_>, Direction<'_>), PathError> {
         self.check()?;
         let [before, behind, back] = self.propagation(u64::from(data_len), u64::from(ack_len))?;
-        let handover = if let Release::Handover(handover) = self.release() { Some(*handover) } else { None };
+        let handover =
+            if let Release::Handover(handover) = self.release() { Some(*handover) } else { None };
         let forward = Direction {
             way: Way::Forward,
             rate: Cow::Borrowed(self.rate()),
@@ -116,7 +150,10 @@ impl Direction<'_> {
     /// The settings of a plain link, if nothing asks for more.
     fn plain(&self) -> Option<plain::Settings> {
         let Rate::Constant(rate) = *self.rate else { return None };
-        let more = self.effects != Effects::default() || self.before != 0 || self.overhead != 0 || self.handover.is_some();
+        let more = self.effects != Effects::default()
+            || self.before != 0
+            || self.overhead != 0
+            || self.handover.is_some();
         let (_, loss_purpose) = self.way.purposes();
         let Self { propagation, capacity, loss_ppb, .. } = *self;
         (!more).then_some(plain::Settings { rate, propagation, capacity, loss_ppb, loss_purpose })

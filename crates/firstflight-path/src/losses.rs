@@ -24,11 +24,20 @@ impl Bursts {
         let share = weight * 1_000_000_000 / (weight + 1_000_000_000_000_000);
         let bad = Coin::new(share as u64).falls(stream.branch(2).value(0));
         let to_good = Coin::new(1_000_000_000_000_000 / burst.max(1));
-        Self { losses: stream, changes: stream.branch(1), to_bad: Coin::new(g), to_good, in_bad: Coin::new(h), in_good: Coin::new(k), bad }
+        Self {
+            losses: stream,
+            changes: stream.branch(1),
+            to_bad: Coin::new(g),
+            to_good,
+            in_bad: Coin::new(h),
+            in_good: Coin::new(k),
+            bad,
+        }
     }
 
     fn falls(&mut self, ordinal: u64) -> bool {
-        let (coin, change) = if self.bad { (self.in_bad, self.to_good) } else { (self.in_good, self.to_bad) };
+        let (coin, change) =
+            if self.bad { (self.in_bad, self.to_good) } else { (self.in_good, self.to_bad) };
         if change.falls(self.changes.value(ordinal)) {
             self.bad = !self.bad;
         }
@@ -45,7 +54,12 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
-    pub(crate) fn new(ppb: u64, ge: Option<GilbertElliott>, every: Option<u64>, stream: Stream) -> Self {
+    pub(crate) fn new(
+        ppb: u64,
+        ge: Option<GilbertElliott>,
+        every: Option<u64>,
+        stream: Stream,
+    ) -> Self {
         Self {
             independent: Coin::new(ppb),
             stream,

@@ -59,9 +59,25 @@ pub(crate) const MOST_PER_ACK: u64 = 1_000;
 
 impl PartialEq for Path {
     fn eq(&self, other: &Self) -> bool {
-        (self.rtt, self.delay, self.overhead, self.release, self.thin, self.gro, self.comp_sack, self.ack)
-            == (other.rtt, other.delay, other.overhead, other.release, other.thin, other.gro, other.comp_sack, other.ack)
-            && (&self.forward, &self.reverse) == (&other.forward, &other.reverse)
+        (
+            self.rtt,
+            self.delay,
+            self.overhead,
+            self.release,
+            self.thin,
+            self.gro,
+            self.comp_sack,
+            self.ack,
+        ) == (
+            other.rtt,
+            other.delay,
+            other.overhead,
+            other.release,
+            other.thin,
+            other.gro,
+            other.comp_sack,
+            other.ack,
+        ) && (&self.forward, &self.reverse) == (&other.forward, &other.reverse)
     }
 }
 
@@ -210,7 +226,11 @@ impl Path {
 
     /// A name, and where the numbers come from.
     #[must_use]
-    pub fn with_name(mut self, name: impl Into<Cow<'static, str>>, source: impl Into<Cow<'static, str>>) -> Self {
+    pub fn with_name(
+        mut self,
+        name: impl Into<Cow<'static, str>>,
+        source: impl Into<Cow<'static, str>>,
+    ) -> Self {
         (self.name, self.source) = (name.into(), source.into());
         self
     }
@@ -289,7 +309,8 @@ impl Path {
     /// What the receiving host merges before it acknowledges: packets that arrive within this time (ns), up to this many bytes.
     /// The links do not do it; it is for whoever plays the receiver. `return=nic` implies 20 us and 64 KiB.
     pub fn receive_aggregation(&self) -> Option<(u64, u64)> {
-        let of_nic = (self.release == Release::Batch(BatchSettings::NIC)).then_some((20_000, 65_536));
+        let of_nic =
+            (self.release == Release::Batch(BatchSettings::NIC)).then_some((20_000, 65_536));
         self.gro.or(of_nic)
     }
 
@@ -374,7 +395,12 @@ impl Path {
             value::LOSS.check(Key(prefix, "loss"), side.loss_ppb, value::print_percent)?;
             if let Some(bytes) = queue.filter(|bytes| *bytes < PACKET) {
                 let wrong = format!("comes to {bytes} B and holds no packet of 1500 B");
-                return Err(PathError::at(Key(prefix, "queue"), &side.queue.to_string(), wrong, "1500B or more, or `unlimited`"));
+                return Err(PathError::at(
+                    Key(prefix, "queue"),
+                    &side.queue.to_string(),
+                    wrong,
+                    "1500B or more, or `unlimited`",
+                ));
             }
             side.effects.check(prefix, &rate)?;
             if side.loss_ppb != 0 && side.effects.ge.is_some() {
@@ -397,19 +423,30 @@ impl Path {
         self.release.check()?;
         let engine = matches!(self.release, Release::Grant(_) | Release::Batch(_));
         if engine && self.reverse.effects.reorder.is_some() {
-            return Err(PathError::at("up_reorder", "...", format!("return={} keeps the order of ACKs", self.release), "one of the two"));
+            return Err(PathError::at(
+                "up_reorder",
+                "...",
+                format!("return={} keeps the order of ACKs", self.release),
+                "one of the two",
+            ));
         }
         if let Release::Handover(_) = self.release {
             for (key, rate) in [("rate", self.forward.rate.as_ref()), ("up", self.up())] {
                 if let Some(rate) = rate.filter(|rate| !matches!(rate, Rate::Constant(_))) {
                     let wrong = format!("return={} varies the rate itself", self.release);
-                    return Err(PathError::at(key, &value::print_rate(rate.bps()), wrong, "a constant rate"));
+                    return Err(PathError::at(
+                        key,
+                        &value::print_rate(rate.bps()),
+                        wrong,
+                        "a constant rate",
+                    ));
                 }
             }
         }
         if let Some(limit) = self.thin {
             value::check_count("thin", limit, 1, 1_000_000)?;
-            let plain = self.up().is_none_or(|rate| matches!(rate, Rate::Constant(_))) && self.reverse.effects == Effects::default();
+            let plain = self.up().is_none_or(|rate| matches!(rate, Rate::Constant(_)))
+                && self.reverse.effects == Effects::default();
             if !engine && (!plain || self.release != Release::Plain) {
                 let wrong = "needs to know which ACKs wait";
                 return Err(PathError::at(
@@ -427,11 +464,21 @@ impl Path {
         if let Some((time, count)) = self.comp_sack {
             value::TIME.check("comp_sack", time, value::print_time)?;
             if !(1..=MOST_COMPRESSED).contains(&count) {
-                return Err(PathError::at("comp_sack", &count.to_string(), "is out of range", format!("1 to {MOST_COMPRESSED} ACKs")));
+                return Err(PathError::at(
+                    "comp_sack",
+                    &count.to_string(),
+                    "is out of range",
+                    format!("1 to {MOST_COMPRESSED} ACKs"),
+                ));
             }
         }
         if let Some(packets) = self.ack.filter(|packets| !(1..=MOST_PER_ACK).contains(packets)) {
-            return Err(PathError::at("ack", &packets.to_string(), "is out of range", format!("1 to {MOST_PER_ACK} packets")));
+            return Err(PathError::at(
+                "ack",
+                &packets.to_string(),
+                "is out of range",
+                format!("1 to {MOST_PER_ACK} packets"),
+            ));
         }
         Ok(())
     }
@@ -441,7 +488,9 @@ impl Path {
         let data = self.rate().serialization(data_len.saturating_add(self.overhead));
         let ack = self.up_rate().serialization(ack_len.saturating_add(self.overhead));
         let Some(propagation) = self.rtt.checked_sub(data.saturating_add(ack)) else {
-            let wrong = format!("leaves no time to send a packet of {data_len} B and an ACK of {ack_len} B");
+            let wrong = format!(
+                "leaves no time to send a packet of {data_len} B and an ACK of {ack_len} B"
+            );
             let least = format!("{} or more", value::print_time(data.saturating_add(ack)));
             return Err(PathError::at("rtt", &value::print_time(self.rtt), wrong, least));
         };

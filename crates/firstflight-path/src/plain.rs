@@ -73,7 +73,8 @@ impl Plain {
     /// Becomes another link at time zero; the ring keeps its memory.
     pub(crate) fn rebuild(&mut self, settings: Settings, seed: u64, path_index: u64) {
         let Settings { rate, propagation, capacity, loss_ppb, loss_purpose } = settings;
-        (self.rate, self.propagation, self.loss, self.purpose) = (rate, propagation, Coin::new(loss_ppb), loss_purpose);
+        (self.rate, self.propagation, self.loss, self.purpose) =
+            (rate, propagation, Coin::new(loss_ppb), loss_purpose);
         self.service = Service::default();
         self.waiting.restart(capacity);
         self.reset(seed, path_index);
@@ -112,7 +113,11 @@ impl Plain {
         if !self.loss.never() && self.loss.falls(self.losses.value(ordinal)) {
             return Fate::Drop(DropCause::Random);
         }
-        Fate::Deliver { at: end.saturating_add(self.propagation), waited: start - now, marked: false }
+        Fate::Deliver {
+            at: end.saturating_add(self.propagation),
+            waited: start - now,
+            marked: false,
+        }
     }
 
     #[inline]

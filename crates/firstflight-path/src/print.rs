@@ -1,10 +1,14 @@
 //! The canonical text of a path and of its parts: what differs from the defaults, in a fixed order.
 
-use crate::direction::{Aqm, Ecn, Effects, GilbertElliott, Jitter, Policer, Queue, Rate, Reorder, Steps};
+use crate::direction::{
+    Aqm, Ecn, Effects, GilbertElliott, Jitter, Policer, Queue, Rate, Reorder, Steps,
+};
 use crate::path::{Delay, Path};
 use crate::release::{PRESETS, Release};
 use crate::trace::{TraceOptions, TraceStart};
-use crate::value::{print_count_e3, print_factor, print_percent, print_range, print_rate, print_size, print_time};
+use crate::value::{
+    print_count_e3, print_factor, print_percent, print_range, print_rate, print_size, print_time,
+};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Queue {
@@ -45,12 +49,21 @@ impl Display for Release {
             Release::Plain => f.write_str("plain"),
             Release::Grant(grant) => {
                 let outages = if grant.outages { ":outages" } else { "" };
-                write!(f, "geo:{}:{}{outages}", print_count_e3(grant.start), print_factor(grant.growth))
+                write!(
+                    f,
+                    "geo:{}:{}{outages}",
+                    print_count_e3(grant.start),
+                    print_factor(grant.growth)
+                )
             }
             Release::Batch(batch) => {
                 let engine = if batch.on_first { "first" } else { "batch" };
                 write!(f, "{engine}:{}:{}", print_range(batch.period, print_time), batch.cap)?;
-                if batch.spacing == (0, 0) { Ok(()) } else { write!(f, ":{}", print_range(batch.spacing, print_time)) }
+                if batch.spacing == (0, 0) {
+                    Ok(())
+                } else {
+                    write!(f, ":{}", print_range(batch.spacing, print_time))
+                }
             }
             Release::Handover(handover) => write!(
                 f,
@@ -71,7 +84,13 @@ fn rate(f: &mut Formatter<'_>, key: &str, prefix: &str, rate: &Rate) -> fmt::Res
         Rate::Constant(bps) => write!(f, "{key}={}", print_rate(*bps)),
         Rate::Steps(steps) => write!(f, "{key}={},{prefix}steps={steps}", print_rate(steps.first)),
         Rate::Wander(wander) => {
-            write!(f, "{key}={},{prefix}wander={}:{}", print_rate(wander.bps), print_factor(wander.sd), print_time(wander.tau))
+            write!(
+                f,
+                "{key}={},{prefix}wander={}:{}",
+                print_rate(wander.bps),
+                print_factor(wander.sd),
+                print_time(wander.tau)
+            )
         }
         Rate::Poisson(poisson) => {
             write!(f, "{key}=poisson:{}", print_rate(poisson.bps))?;
@@ -115,7 +134,9 @@ fn effects(f: &mut Formatter<'_>, prefix: &str, effects: &Effects) -> fmt::Resul
     match effects.aqm {
         None => {}
         Some(Aqm::CODEL) => write!(f, ",{prefix}codel")?,
-        Some(Aqm::Codel { target, interval }) => write!(f, ",{prefix}codel={}:{}", print_time(target), print_time(interval))?,
+        Some(Aqm::Codel { target, interval }) => {
+            write!(f, ",{prefix}codel={}:{}", print_time(target), print_time(interval))?
+        }
         Some(Aqm::PIE) => write!(f, ",{prefix}pie")?,
         Some(Aqm::Pie { target }) => write!(f, ",{prefix}pie={}", print_time(target))?,
     }
@@ -125,7 +146,14 @@ fn effects(f: &mut Formatter<'_>, prefix: &str, effects: &Effects) -> fmt::Resul
         Some(Ecn::Above(queue)) => write!(f, ",{prefix}ecn={queue}")?,
     }
     if let Some(GilbertElliott { g, burst, h, k }) = effects.ge {
-        write!(f, ",{prefix}ge={}:{}:{}:{}", print_percent(g), print_factor(burst), print_percent(h), print_percent(k))?;
+        write!(
+            f,
+            ",{prefix}ge={}:{}:{}:{}",
+            print_percent(g),
+            print_factor(burst),
+            print_percent(h),
+            print_percent(k)
+        )?;
     }
     if let Some(every) = effects.loss_every {
         write!(f, ",{prefix}loss_every={every}")?;
@@ -133,8 +161,12 @@ fn effects(f: &mut Formatter<'_>, prefix: &str, effects: &Effects) -> fmt::Resul
     match effects.jitter {
         None => {}
         Some(Jitter::Uniform(0, high)) => write!(f, ",{prefix}jitter={}", print_time(high))?,
-        Some(Jitter::Uniform(low, high)) => write!(f, ",{prefix}jitter={}-{}", print_time(low), print_time(high))?,
-        Some(Jitter::Normal(mean, sigma)) => write!(f, ",{prefix}jitter=normal:{}:{}", print_time(mean), print_time(sigma))?,
+        Some(Jitter::Uniform(low, high)) => {
+            write!(f, ",{prefix}jitter={}-{}", print_time(low), print_time(high))?
+        }
+        Some(Jitter::Normal(mean, sigma)) => {
+            write!(f, ",{prefix}jitter=normal:{}:{}", print_time(mean), print_time(sigma))?
+        }
     }
     if let Some(Reorder { first: (share, mean), second }) = effects.reorder {
         write!(f, ",{prefix}reorder={}:{}", print_percent(share), print_time(mean))?;

@@ -54,11 +54,18 @@ pub struct BatchSettings {
 
 impl BatchSettings {
     /// LTE: every 5 ms.
-    pub const LTE: Self = Self { on_first: false, period: (5_000_000, 5_000_000), cap: 24, spacing: (9_000, 30_000) };
+    pub const LTE: Self =
+        Self { on_first: false, period: (5_000_000, 5_000_000), cap: 24, spacing: (9_000, 30_000) };
     /// Wi-Fi: every 1 to 10 ms.
-    pub const WIFI: Self = Self { on_first: false, period: (1_000_000, 10_000_000), cap: 64, spacing: (2_000, 20_000) };
+    pub const WIFI: Self = Self {
+        on_first: false,
+        period: (1_000_000, 10_000_000),
+        cap: 64,
+        spacing: (2_000, 20_000),
+    };
     /// Interrupt moderation: 10 to 60 us after the first.
-    pub const NIC: Self = Self { on_first: true, period: (10_000, 60_000), cap: 64, spacing: (1_000, 3_000) };
+    pub const NIC: Self =
+        Self { on_first: true, period: (10_000, 60_000), cap: 64, spacing: (1_000, 3_000) };
 }
 
 /// What changes every 15 s.
@@ -78,7 +85,13 @@ pub struct HandoverSettings {
 
 impl HandoverSettings {
     /// The preset `leo`.
-    pub const LEO: Self = Self { step: 10_000_000, factor: (500_000, 1_500_000), burst: 0, data_extra: 20_000_000, ack_extra: 40_000_000 };
+    pub const LEO: Self = Self {
+        step: 10_000_000,
+        factor: (500_000, 1_500_000),
+        burst: 0,
+        data_extra: 20_000_000,
+        ack_extra: 40_000_000,
+    };
 }
 
 /// Names of whole settings.
@@ -141,7 +154,10 @@ impl Release {
             _ => {
                 let names = PRESETS.iter().map(|(name, _)| *name);
                 let nearest = crate::error::suggestion(text, names.clone());
-                let allowed = format!("{}, or geo:..., batch:..., first:..., leo:...", names.collect::<Vec<_>>().join(", "));
+                let allowed = format!(
+                    "{}, or geo:..., batch:..., first:..., leo:...",
+                    names.collect::<Vec<_>>().join(", ")
+                );
                 Err(PathError::at("return", text, format!("unknown release{nearest}"), allowed))
             }
         }
@@ -152,7 +168,14 @@ impl Release {
         let outages = match parts.get(3) {
             None => false,
             Some(&"outages") => true,
-            Some(other) => return Err(PathError::at("outages", other, "is not the word", "`outages` or nothing")),
+            Some(other) => {
+                return Err(PathError::at(
+                    "outages",
+                    other,
+                    "is not the word",
+                    "`outages` or nothing",
+                ));
+            }
         };
         Ok(Release::Grant(GrantSettings {
             start: value::GRANT.parse("GRANT", parts[1])?,
@@ -168,13 +191,19 @@ impl Release {
             on_first,
             period: value::range("PERIOD", parts[1], &value::TIME)?,
             cap: value::count("CAP", parts[2], 1, 1_000_000)?,
-            spacing: parts.get(3).map_or(Ok((0, 0)), |text| value::range("SPACING", text, &value::EXTRA))?,
+            spacing: parts
+                .get(3)
+                .map_or(Ok((0, 0)), |text| value::range("SPACING", text, &value::EXTRA))?,
         }))
     }
 
     fn parse_handover(text: &str) -> Result<Self, PathError> {
-        let parts = value::fields("return", text, &["leo", "STEP", "FACTOR", "LOSS", "DATA", "ACK"], 2)?;
-        let mut handover = HandoverSettings { step: value::EXTRA.parse("STEP", parts[1])?, ..HandoverSettings::LEO };
+        let parts =
+            value::fields("return", text, &["leo", "STEP", "FACTOR", "LOSS", "DATA", "ACK"], 2)?;
+        let mut handover = HandoverSettings {
+            step: value::EXTRA.parse("STEP", parts[1])?,
+            ..HandoverSettings::LEO
+        };
         if let Some(text) = parts.get(2) {
             handover.factor = value::range("FACTOR", text, &value::FACTOR)?;
         }

@@ -60,15 +60,34 @@ pub struct ReturnPath {
 
 impl ReturnPath {
     /// The way back of `path` behind `link`, whose propagation the caller has taken out.
-    pub(crate) fn new(path: &Path, link: Link, rate: u64, propagation: u64, seed: u64, path_index: u64) -> Self {
+    pub(crate) fn new(
+        path: &Path,
+        link: Link,
+        rate: u64,
+        propagation: u64,
+        seed: u64,
+        path_index: u64,
+    ) -> Self {
         let stream = Stream::new(seed, path_index, Purpose::ReverseRate);
         let engine = match path.release() {
-            Release::Grant(settings) => Engine::Grant(Box::new(Grant::new(*settings, stream.key(), stream.branch(2)))),
+            Release::Grant(settings) => {
+                Engine::Grant(Box::new(Grant::new(*settings, stream.key(), stream.branch(2))))
+            }
             Release::Batch(settings) => Engine::Batch(Batch::new(*settings, stream.key())),
             Release::Plain | Release::Handover(_) => {
-                let losses = Losses::new(path.up_loss_ppb(), None, None, Stream::new(seed, path_index, Purpose::ReverseLoss));
+                let losses = Losses::new(
+                    path.up_loss_ppb(),
+                    None,
+                    None,
+                    Stream::new(seed, path_index, Purpose::ReverseLoss),
+                );
                 let capacity = path.up_queue_bytes().unwrap_or(u64::MAX);
-                Engine::Serial(Box::new(Serial::new(rate, capacity, path.overhead() as u32, losses)))
+                Engine::Serial(Box::new(Serial::new(
+                    rate,
+                    capacity,
+                    path.overhead() as u32,
+                    losses,
+                )))
             }
         };
         let link = (!matches!(engine, Engine::Serial(_))).then_some(link);
@@ -100,7 +119,9 @@ impl ReturnPath {
             match link.offer(now, ack.len) {
                 Fate::Drop(cause) => return Err(cause),
                 Fate::Deliver { at, .. } => self.entering.push_back((at, ack)),
-                Fate::Duplicate { at, again, .. } => self.entering.extend([(at, ack), (again, ack)]),
+                Fate::Duplicate { at, again, .. } => {
+                    self.entering.extend([(at, ack), (again, ack)])
+                }
             }
             return Ok(());
         }
@@ -128,7 +149,11 @@ impl ReturnPath {
         let entering = self.entering.front().map(|(at, _)| *at);
         if self.queue.is_empty() {
             let at = entering?;
-            return Some(if let Engine::Grant(grant) = &self.engine { grant.frame_from(at) } else { at });
+            return Some(if let Engine::Grant(grant) = &self.engine {
+                grant.frame_from(at)
+            } else {
+                at
+            });
         }
         match &self.engine {
             // Requests between frames release nothing.
@@ -213,7 +238,9 @@ impl ReturnPath {
 
     /// Drops the oldest pure ACKs of a flow until no more than `limit` of its ACKs wait.
     fn thin_out(&mut self, at: u64, flow: u32, limit: u64) {
-        let mut excess = (self.queue.iter().filter(|waiting| waiting.ack.flow == flow).count() as u64).saturating_sub(limit);
+        let mut excess = (self.queue.iter().filter(|waiting| waiting.ack.flow == flow).count()
+            as u64)
+            .saturating_sub(limit);
         let mut index = 0;
         while excess > 0 && index + 1 < self.queue.len() {
             let Ack { id, flow: of, pure, .. } = self.queue[index].ack;

@@ -80,7 +80,9 @@ impl Behind {
         at = at.saturating_add(match self.jitter {
             None => 0,
             Some(Jitter::Uniform(low, high)) => between(self.draws.value(ordinal), low, high),
-            Some(Jitter::Normal(mean, sigma)) => draw::normal_above_zero(self.draws.value(ordinal), mean, sigma),
+            Some(Jitter::Normal(mean, sigma)) => {
+                draw::normal_above_zero(self.draws.value(ordinal), mean, sigma)
+            }
         });
         at = at.max(self.latest);
         if let Some(extra) = self.reorder.and_then(|reorder| self.overtaken(reorder, ordinal)) {
@@ -99,7 +101,9 @@ impl Behind {
             return Some(draw::exponential(size(), mean));
         }
         let (second, mean) = reorder.second?;
-        Coin::new(first.saturating_add(second)).falls(choice).then(|| draw::exponential(size(), mean))
+        Coin::new(first.saturating_add(second))
+            .falls(choice)
+            .then(|| draw::exponential(size(), mean))
     }
 }
 
@@ -127,12 +131,19 @@ impl Rich {
         let packet_time = settings.rate.serialization(crate::direction::PACKET);
         let aqm_draws = settings.way.stream(seed, path_index, Purpose::Aqm);
         let handover = settings.handover.map(|handover| (handover, seed, path_index));
-        let boundaries = || handover.map(|(handover, ..)| Boundaries::new(handover, seed, path_index));
-        let extra = |handover: HandoverSettings| if settings.way == Way::Forward { handover.data_extra } else { handover.ack_extra };
+        let boundaries =
+            || handover.map(|(handover, ..)| Boundaries::new(handover, seed, path_index));
+        let extra = |handover: HandoverSettings| {
+            if settings.way == Way::Forward { handover.data_extra } else { handover.ack_extra }
+        };
         Self {
             policer: effects.policer.map(Policer::new),
             manager: effects.aqm.map(|aqm| Manager::new(aqm, marks, packet_time, aqm_draws)),
-            server: Server::new(&settings.rate, Stream::new(seed, path_index, rate_purpose), handover),
+            server: Server::new(
+                &settings.rate,
+                Stream::new(seed, path_index, rate_purpose),
+                handover,
+            ),
             waiting: Waiting::new(settings.capacity),
             losses: Losses::new(settings.loss_ppb, effects.ge, effects.loss_every, losses),
             bursts: boundaries().map(|boundaries| (boundaries, losses.branch(3))),
@@ -178,7 +189,9 @@ impl Rich {
         let verdict = match &mut self.manager {
             None => Verdict::Pass,
             Some(Manager::Codel(codel)) => codel.dequeue(start, waited),
-            Some(Manager::Pie(pie)) => pie.enqueue(now, ordinal, self.waiting.bytes(), self.server.busy_until()),
+            Some(Manager::Pie(pie)) => {
+                pie.enqueue(now, ordinal, self.waiting.bytes(), self.server.busy_until())
+            }
         };
         if verdict == Verdict::Drop {
             if matches!(self.manager, Some(Manager::Codel(_))) {
@@ -194,7 +207,8 @@ impl Rich {
         }
         let Some(end) = end else { return Fate::Drop(DropCause::TraceEnd) };
         if let Some((boundaries, draws)) = &mut self.bursts {
-            lost |= boundaries.in_burst(end) && Coin::new(BURST_LOSS_PPB).falls(draws.value(ordinal));
+            lost |=
+                boundaries.in_burst(end) && Coin::new(BURST_LOSS_PPB).falls(draws.value(ordinal));
         }
         if lost {
             return Fate::Drop(DropCause::Random);
@@ -211,7 +225,9 @@ impl Rich {
     fn above_threshold(&self, waited: u64) -> bool {
         match self.settings.effects.ecn {
             Some(Ecn::Above(Queue::Time(ns))) => waited >= ns,
-            Some(Ecn::Above(_)) => self.settings.mark_bytes.is_some_and(|bytes| self.waiting.bytes() >= bytes),
+            Some(Ecn::Above(_)) => {
+                self.settings.mark_bytes.is_some_and(|bytes| self.waiting.bytes() >= bytes)
+            }
             _ => false,
         }
     }

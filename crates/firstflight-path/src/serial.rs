@@ -37,10 +37,13 @@ impl Serial {
 
     pub(crate) fn fire(&mut self, queue: &mut VecDeque<Held>, mut release: impl FnMut(Held, u64)) {
         let Some(first) = queue.pop_front() else { return };
-        let (start, carried) = if first.since > self.busy { (first.since, 0) } else { (self.busy, self.beyond) };
-        let work = (u128::from(first.ack.len) + u128::from(self.overhead)) * 8_000_000_000 + u128::from(carried);
+        let (start, carried) =
+            if first.since > self.busy { (first.since, 0) } else { (self.busy, self.beyond) };
+        let work = (u128::from(first.ack.len) + u128::from(self.overhead)) * 8_000_000_000
+            + u128::from(carried);
         let rate = u128::from(self.rate);
-        (self.busy, self.beyond) = (start.saturating_add((work / rate) as u64), (work % rate) as u64);
+        (self.busy, self.beyond) =
+            (start.saturating_add((work / rate) as u64), (work % rate) as u64);
         release(first, self.busy);
     }
 }

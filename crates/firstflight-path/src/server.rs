@@ -39,7 +39,8 @@ impl Rates {
             }
             Rates::Wander { nominal, now, until, process } => {
                 while *until <= t {
-                    (*now, *until) = (process.next(*nominal).max(1), until.saturating_add(WANDER_STEP));
+                    (*now, *until) =
+                        (process.next(*nominal).max(1), until.saturating_add(WANDER_STEP));
                 }
                 (*now, *until)
             }
@@ -89,11 +90,21 @@ enum Kind {
 
 impl Server {
     /// `draws`: the stream of the direction's rate. `handover`: settings and trial of hand-overs, for a constant rate.
-    pub(crate) fn new(rate: &Rate, draws: Stream, handover: Option<(HandoverSettings, u64, u64)>) -> Self {
+    pub(crate) fn new(
+        rate: &Rate,
+        draws: Stream,
+        handover: Option<(HandoverSettings, u64, u64)>,
+    ) -> Self {
         let rates = match rate {
-            Rate::Trace(played) => return Self { kind: Kind::Slotted(Slotted::trace(played, draws)) },
-            Rate::Poisson(poisson) => return Self { kind: Kind::Slotted(Slotted::poisson(*poisson, draws)) },
-            Rate::Steps(steps) => Rates::Steps { now: steps.first, then: Arc::clone(&steps.then), next: 0 },
+            Rate::Trace(played) => {
+                return Self { kind: Kind::Slotted(Slotted::trace(played, draws)) };
+            }
+            Rate::Poisson(poisson) => {
+                return Self { kind: Kind::Slotted(Slotted::poisson(*poisson, draws)) };
+            }
+            Rate::Steps(steps) => {
+                Rates::Steps { now: steps.first, then: Arc::clone(&steps.then), next: 0 }
+            }
             Rate::Wander(wander) => Rates::Wander {
                 nominal: wander.bps,
                 now: wander.bps,
@@ -101,7 +112,10 @@ impl Server {
                 process: Wander::new(draws, wander.sd, wander.tau, WANDER_STEP),
             },
             Rate::Constant(bps) => match handover {
-                Some((settings, seed, path)) => Rates::Handover { nominal: *bps, boundaries: Boundaries::new(settings, seed, path) },
+                Some((settings, seed, path)) => Rates::Handover {
+                    nominal: *bps,
+                    boundaries: Boundaries::new(settings, seed, path),
+                },
                 None => Rates::Constant(*bps),
             },
         };

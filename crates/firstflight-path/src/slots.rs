@@ -165,9 +165,18 @@ impl Slotted {
         let schedule = Arc::clone(played.schedule());
         let offset = match options.start {
             TraceStart::At(ns) => ns,
-            TraceStart::Random => crate::random::between(draws.value(0), 0, schedule.period_ms - 1) * MS,
+            TraceStart::Random => {
+                crate::random::between(draws.value(0), 0, schedule.period_ms - 1) * MS
+            }
         };
-        let cursor = Cursor { schedule, spread: options.spread, once: options.once, base: 0, entry: 0, within: 0 };
+        let cursor = Cursor {
+            schedule,
+            spread: options.spread,
+            once: options.once,
+            base: 0,
+            entry: 0,
+            within: 0,
+        };
         Self { source: Source::Trace(cursor), offset, at: 0, left: 0 }
     }
 

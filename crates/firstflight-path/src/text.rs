@@ -11,12 +11,20 @@ use crate::path::Path;
 use std::path::Path as File;
 use std::str::FromStr;
 
-fn insert_items<'a>(keys: &mut Keys, items: impl Iterator<Item = &'a str>) -> Result<(), PathError> {
+fn insert_items<'a>(
+    keys: &mut Keys,
+    items: impl Iterator<Item = &'a str>,
+) -> Result<(), PathError> {
     for item in items.map(str::trim) {
         match item.split_once('=') {
             Some((key, value)) => keys.insert(key.trim(), value.trim())?,
             None if is_flag(item) => keys.insert(item, "true")?,
-            None => return Err(PathError::new(format!("`{item}` is not key=value{}", nearest_key(item)))),
+            None => {
+                return Err(PathError::new(format!(
+                    "`{item}` is not key=value{}",
+                    nearest_key(item)
+                )));
+            }
         }
     }
     Ok(())
@@ -43,13 +51,18 @@ impl Path {
     pub fn parse(text: &str) -> Result<Self, PathError> {
         let text = text.trim();
         if text.is_empty() {
-            return Err(PathError::new("empty path; give a name such as `geo`, or rate=100Mbit,rtt=30ms,queue=30ms"));
+            return Err(PathError::new(
+                "empty path; give a name such as `geo`, or rate=100Mbit,rtt=30ms,queue=30ms",
+            ));
         }
-        if !text.contains('=') && File::new(text).extension().is_some_and(|extension| extension == "toml") {
+        if !text.contains('=')
+            && File::new(text).extension().is_some_and(|extension| extension == "toml")
+        {
             return toml_file(File::new(text));
         }
         let mut keys = Keys::default();
-        let (first, rest) = text.split_once(',').map_or((text, None), |(first, rest)| (first.trim(), Some(rest)));
+        let (first, rest) =
+            text.split_once(',').map_or((text, None), |(first, rest)| (first.trim(), Some(rest)));
         if first.contains('=') || is_flag(first) {
             insert_items(&mut keys, text.split(','))?;
         } else {
@@ -64,13 +77,15 @@ impl Path {
 
 /// Reads a path from a TOML file. Keys as in the inline text, and `base` for a built-in path underneath; unknown keys are errors.
 fn toml_file(file: &File) -> Result<Path, PathError> {
-    let text = input::read_text(file, MOST_TEXT).map_err(|e| PathError::new(format!("{}: cannot read the path: {e}", file.display())))?;
+    let text = input::read_text(file, MOST_TEXT)
+        .map_err(|e| PathError::new(format!("{}: cannot read the path: {e}", file.display())))?;
     let line = |offset: usize| {
         let lines_before = text.bytes().take(offset).filter(|b| *b == b'\n').count();
         format!("{}:{}", file.display(), lines_before + 1)
     };
-    let table =
-        toml::de::DeTable::parse(&text).map_err(|e| PathError::new(e.message()).within(line(e.span().map_or(0, |span| span.start))))?;
+    let table = toml::de::DeTable::parse(&text).map_err(|e| {
+        PathError::new(e.message()).within(line(e.span().map_or(0, |span| span.start)))
+    })?;
     let mut keys = Keys::beside(file);
     let mut base = None;
     for (key, value) in table.get_ref() {
@@ -81,7 +96,11 @@ fn toml_file(file: &File) -> Result<Path, PathError> {
             toml::de::DeValue::Float(number) => number.as_str().to_owned(),
             toml::de::DeValue::Boolean(flag) => flag.to_string(),
             other => {
-                let wrong = format!("{}: found {}; allowed: text, a number, true or false", key.get_ref(), other.type_str());
+                let wrong = format!(
+                    "{}: found {}; allowed: text, a number, true or false",
+                    key.get_ref(),
+                    other.type_str()
+                );
                 return Err(PathError::new(wrong).within(place));
             }
         };

@@ -24,8 +24,9 @@ pub struct Trace {
 impl Trace {
     /// Reads a trace file. Errors name file, line and reason.
     pub fn load(file: &File) -> Result<Self, PathError> {
-        let text =
-            input::read_text(file, MOST_DATA).map_err(|e| PathError::new(format!("{}: cannot read the trace: {e}", file.display())))?;
+        let text = input::read_text(file, MOST_DATA).map_err(|e| {
+            PathError::new(format!("{}: cannot read the trace: {e}", file.display()))
+        })?;
         Self::parse(&text, &file.display().to_string())
     }
 
@@ -38,12 +39,20 @@ impl Trace {
                 return Err(refuse("empty line in a trace"));
             }
             if !line.bytes().all(|b| b.is_ascii_digit()) {
-                return Err(refuse(&format!("`{line}` is not a non-negative whole number of milliseconds")));
+                return Err(refuse(&format!(
+                    "`{line}` is not a non-negative whole number of milliseconds"
+                )));
             }
-            let ms = line.parse().ok().filter(|ms| *ms <= MAX_MS).ok_or_else(|| refuse(&format!("{line} is beyond {MAX_MS} ms")))?;
+            let ms = line
+                .parse()
+                .ok()
+                .filter(|ms| *ms <= MAX_MS)
+                .ok_or_else(|| refuse(&format!("{line} is beyond {MAX_MS} ms")))?;
             match slots.last_mut() {
                 Some((last, _)) if ms < *last => {
-                    return Err(refuse(&format!("{ms} is less than the {last} before it: times never decrease")));
+                    return Err(refuse(&format!(
+                        "{ms} is less than the {last} before it: times never decrease"
+                    )));
                 }
                 Some((last, count)) if ms == *last => *count += 1,
                 _ => slots.push((ms, 1)),
@@ -51,9 +60,10 @@ impl Trace {
         }
         match slots.last() {
             None => Err(PathError::new(format!("{name}:1: empty trace"))),
-            Some((0, _)) => {
-                Err(PathError::new(format!("{name}:{}: the last value is 0, so the trace has no length", text.lines().count())))
-            }
+            Some((0, _)) => Err(PathError::new(format!(
+                "{name}:{}: the last value is 0, so the trace has no length",
+                text.lines().count()
+            ))),
             Some(_) => Ok(Self { slots }),
         }
     }
@@ -114,7 +124,9 @@ impl Schedule {
         let mut slots: Vec<(u64, u64)> = Vec::with_capacity(trace.slots.len());
         let (mut seen, mut given, mut at_zero) = (0_u128, 0_u64, 0);
         // An opportunity at the end of the lead-in is the last of the lead-in: the one at the end of the period stands for it.
-        for (ms, count) in trace.slots.iter().filter(|(ms, _)| options.skip_ms == 0 || *ms > options.skip_ms) {
+        for (ms, count) in
+            trace.slots.iter().filter(|(ms, _)| options.skip_ms == 0 || *ms > options.skip_ms)
+        {
             seen += u128::from(*count);
             let due = (seen * u128::from(options.scale) / 1_000_000) as u64;
             let count = due - given;

@@ -16,44 +16,82 @@ pub(crate) struct Quantity {
 }
 
 const PPB: u64 = 1_000_000_000;
-const RATES: &[(&str, u64)] = &[("bit", 1), ("kbit", 1_000), ("Mbit", 1_000_000), ("Gbit", 1_000_000_000)];
+const RATES: &[(&str, u64)] =
+    &[("bit", 1), ("kbit", 1_000), ("Mbit", 1_000_000), ("Gbit", 1_000_000_000)];
 const TIMES: &[(&str, u64)] = &[("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 const SIZES: &[(&str, u64)] = &[("B", 1), ("kB", 1_000), ("MB", 1_000_000)];
 const RATIOS: &[(&str, u64)] = &[("%", PPB / 100), ("", PPB)];
 
 /// Bits per second.
-pub(crate) const RATE: Quantity =
-    Quantity { units: RATES, min: 1_000, max: 1_000_000_000_000, allowed: "1kbit to 1000Gbit, with the unit bit, kbit, Mbit or Gbit" };
+pub(crate) const RATE: Quantity = Quantity {
+    units: RATES,
+    min: 1_000,
+    max: 1_000_000_000_000,
+    allowed: "1kbit to 1000Gbit, with the unit bit, kbit, Mbit or Gbit",
+};
 /// Nanoseconds, more than none.
-pub(crate) const TIME: Quantity =
-    Quantity { units: TIMES, min: 1, max: 100_000_000_000, allowed: "more than 0 and at most 100s, with the unit us, ms or s" };
+pub(crate) const TIME: Quantity = Quantity {
+    units: TIMES,
+    min: 1,
+    max: 100_000_000_000,
+    allowed: "more than 0 and at most 100s, with the unit us, ms or s",
+};
 /// Nanoseconds, none included.
-pub(crate) const TIME_OR_ZERO: Quantity =
-    Quantity { units: TIMES, min: 0, max: u64::MAX / 4, allowed: "0s or more, with the unit us, ms or s" };
+pub(crate) const TIME_OR_ZERO: Quantity = Quantity {
+    units: TIMES,
+    min: 0,
+    max: u64::MAX / 4,
+    allowed: "0s or more, with the unit us, ms or s",
+};
 /// Bytes.
-pub(crate) const SIZE: Quantity =
-    Quantity { units: SIZES, min: 1, max: 1_000_000_000_000, allowed: "1B to 1000000MB, with the unit B, kB or MB" };
+pub(crate) const SIZE: Quantity = Quantity {
+    units: SIZES,
+    min: 1,
+    max: 1_000_000_000_000,
+    allowed: "1B to 1000000MB, with the unit B, kB or MB",
+};
 /// Parts of 1e-9, below one.
-pub(crate) const LOSS: Quantity = Quantity { units: RATIOS, min: 0, max: PPB - 1, allowed: "0 up to but not including 1 (100%)" };
+pub(crate) const LOSS: Quantity =
+    Quantity { units: RATIOS, min: 0, max: PPB - 1, allowed: "0 up to but not including 1 (100%)" };
 /// Parts of 1e-9.
-pub(crate) const SHARE: Quantity = Quantity { units: RATIOS, min: 0, max: PPB, allowed: "0 to 1 (100%)" };
+pub(crate) const SHARE: Quantity =
+    Quantity { units: RATIOS, min: 0, max: PPB, allowed: "0 to 1 (100%)" };
 /// Nanoseconds, none included, for delays that are added.
-pub(crate) const EXTRA: Quantity =
-    Quantity { units: TIMES, min: 0, max: 100_000_000_000, allowed: "0s to 100s, with the unit us, ms or s" };
+pub(crate) const EXTRA: Quantity = Quantity {
+    units: TIMES,
+    min: 0,
+    max: 100_000_000_000,
+    allowed: "0s to 100s, with the unit us, ms or s",
+};
 /// Multiples in 1e-6.
-pub(crate) const FACTOR: Quantity = plain_number(1_000, 1_000_000_000, "a plain number from 0.001 to 1000");
+pub(crate) const FACTOR: Quantity =
+    plain_number(1_000, 1_000_000_000, "a plain number from 0.001 to 1000");
 /// Mean length of a burst of losses in packets, in 1e-6.
-pub(crate) const BURST: Quantity = plain_number(1_000_000, 1_000_000_000_000, "1 to 1000000 packets");
+pub(crate) const BURST: Quantity =
+    plain_number(1_000_000, 1_000_000_000_000, "1 to 1000000 packets");
 /// Standard deviation of a logarithm, in 1e-6.
-pub(crate) const SPREAD: Quantity = plain_number(1_000, 2_000_000, "a plain number from 0.001 to 2");
+pub(crate) const SPREAD: Quantity =
+    plain_number(1_000, 2_000_000, "a plain number from 0.001 to 2");
 /// Growth per second, in 1e-6.
-pub(crate) const GROWTH: Quantity = plain_number(1_000_000, 10_000_000, "a plain number from 1 to 10");
+pub(crate) const GROWTH: Quantity =
+    plain_number(1_000_000, 10_000_000, "a plain number from 1 to 10");
 /// ACKs per frame, in 1e-3.
-pub(crate) const GRANT: Quantity = Quantity { units: &[("", 1_000)], min: 1_000, max: 160_000, allowed: "1 to 160 ACKs per frame" };
+pub(crate) const GRANT: Quantity = Quantity {
+    units: &[("", 1_000)],
+    min: 1_000,
+    max: 160_000,
+    allowed: "1 to 160 ACKs per frame",
+};
 /// Bytes that every packet counts in addition.
-pub(crate) const OVERHEAD: Quantity = Quantity { units: SIZES, min: 0, max: 1500, allowed: "0B to 1500B" };
+pub(crate) const OVERHEAD: Quantity =
+    Quantity { units: SIZES, min: 0, max: 1500, allowed: "0B to 1500B" };
 /// Multiples of the BDP in 1e-6.
-pub(crate) const BDP: Quantity = Quantity { units: &[("bdp", 1_000_000)], min: 1_000, max: 1_000_000_000, allowed: "0.001bdp to 1000bdp" };
+pub(crate) const BDP: Quantity = Quantity {
+    units: &[("bdp", 1_000_000)],
+    min: 1_000,
+    max: 1_000_000_000,
+    allowed: "0.001bdp to 1000bdp",
+};
 
 const fn plain_number(min: u64, max: u64, allowed: &'static str) -> Quantity {
     Quantity { units: &[("", 1_000_000)], min, max, allowed }
@@ -61,7 +99,12 @@ const fn plain_number(min: u64, max: u64, allowed: &'static str) -> Quantity {
 
 impl Quantity {
     /// Refuses a value that was set by hand and lies outside the range; `print` is called only to say so.
-    pub(crate) fn check(&self, key: impl Display, value: u64, print: impl Fn(u64) -> String) -> Result<(), PathError> {
+    pub(crate) fn check(
+        &self,
+        key: impl Display,
+        value: u64,
+        print: impl Fn(u64) -> String,
+    ) -> Result<(), PathError> {
         if (self.min..=self.max).contains(&value) {
             return Ok(());
         }
@@ -80,7 +123,11 @@ impl Quantity {
             return Err(wrong("is not a number"));
         }
         let Some(&(_, scale)) = self.units.iter().find(|(name, _)| *name == unit) else {
-            return Err(wrong(if unit.is_empty() { "the unit is missing" } else { "unknown unit" }));
+            return Err(wrong(if unit.is_empty() {
+                "the unit is missing"
+            } else {
+                "unknown unit"
+            }));
         };
         let value = scaled(number, scale).ok_or_else(|| wrong("is not a number"))?;
         match u64::try_from(value) {
@@ -106,7 +153,11 @@ fn nothing_but_zeros(number: &str) -> bool {
 /// `number * scale`, rounded half up; nothing if `number` is no decimal number of at most 24 digits.
 fn scaled(number: &str, scale: u64) -> Option<u128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-    if whole.is_empty() || fraction.is_empty() || fraction.contains('.') || whole.len() + fraction.len() > 24 {
+    if whole.is_empty()
+        || fraction.is_empty()
+        || fraction.contains('.')
+        || whole.len() + fraction.len() > 24
+    {
         return None;
     }
     let digits = |text: &str| text.bytes().fold(0_u128, |sum, b| sum * 10 + u128::from(b - b'0'));
@@ -153,17 +204,31 @@ pub(crate) fn print_factor(millionths: u64) -> String {
 }
 
 /// Refuses a range set by hand whose ends are exchanged.
-pub(crate) fn check_range(key: impl Display, (low, high): (u64, u64), print: impl Fn(u64) -> String) -> Result<(), PathError> {
+pub(crate) fn check_range(
+    key: impl Display,
+    (low, high): (u64, u64),
+    print: impl Fn(u64) -> String,
+) -> Result<(), PathError> {
     if low <= high {
         return Ok(());
     }
-    Err(PathError::at(key, &print_range((low, high), print), "is upside down", "the smaller value first"))
+    Err(PathError::at(
+        key,
+        &print_range((low, high), print),
+        "is upside down",
+        "the smaller value first",
+    ))
 }
 
 /// A whole number from `min` to `max`.
 pub(crate) fn count(key: impl Display, text: &str, min: u64, max: u64) -> Result<u64, PathError> {
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(PathError::at(key, text, "is not a whole number", format!("a whole number from {min} to {max}")));
+        return Err(PathError::at(
+            key,
+            text,
+            "is not a whole number",
+            format!("a whole number from {min} to {max}"),
+        ));
     }
     // What does not fit into 64 bits is too large in any case.
     let number = text.parse().unwrap_or(u64::MAX);
@@ -171,21 +236,39 @@ pub(crate) fn count(key: impl Display, text: &str, min: u64, max: u64) -> Result
 }
 
 /// Refuses a count outside its range.
-pub(crate) fn check_count(key: impl Display, number: u64, min: u64, max: u64) -> Result<(), PathError> {
+pub(crate) fn check_count(
+    key: impl Display,
+    number: u64,
+    min: u64,
+    max: u64,
+) -> Result<(), PathError> {
     if (min..=max).contains(&number) {
         return Ok(());
     }
     let wrong = if number < min { "is too small" } else { "is too large" };
-    Err(PathError::at(key, &number.to_string(), wrong, format!("a whole number from {min} to {max}")))
+    Err(PathError::at(
+        key,
+        &number.to_string(),
+        wrong,
+        format!("a whole number from {min} to {max}"),
+    ))
 }
 
 /// One value, or two with a dash between them: `5ms`, `1ms-10ms`.
-pub(crate) fn range(key: impl Display, text: &str, quantity: &Quantity) -> Result<(u64, u64), PathError> {
+pub(crate) fn range(
+    key: impl Display,
+    text: &str,
+    quantity: &Quantity,
+) -> Result<(u64, u64), PathError> {
     let Some((low, high)) = text.split_once('-').filter(|(low, _)| !low.is_empty()) else {
         return quantity.parse(key, text).map(|value| (value, value));
     };
     let (low, high) = (quantity.parse(&key, low)?, quantity.parse(&key, high)?);
-    if low > high { Err(PathError::at(key, text, "is upside down", "the smaller value first")) } else { Ok((low, high)) }
+    if low > high {
+        Err(PathError::at(key, text, "is upside down", "the smaller value first"))
+    } else {
+        Ok((low, high))
+    }
 }
 
 pub(crate) fn print_range((low, high): (u64, u64), print: impl Fn(u64) -> String) -> String {
@@ -193,14 +276,22 @@ pub(crate) fn print_range((low, high): (u64, u64), print: impl Fn(u64) -> String
 }
 
 /// The parts of `text` between colons, each parsed by the field of the same place; trailing fields may be left out down to `required`.
-pub(crate) fn fields<'a>(key: impl Display, text: &'a str, names: &[&str], required: usize) -> Result<Vec<&'a str>, PathError> {
+pub(crate) fn fields<'a>(
+    key: impl Display,
+    text: &'a str,
+    names: &[&str],
+    required: usize,
+) -> Result<Vec<&'a str>, PathError> {
     let parts: Vec<&str> = text.split(':').map(str::trim).collect();
     if (required..=names.len()).contains(&parts.len()) {
         return Ok(parts);
     }
     let form = |n: usize| format!("{key}={}", names[..n].join(":"));
-    let allowed =
-        if required < names.len() && required > 0 { format!("{} up to {}", form(required), form(names.len())) } else { form(names.len()) };
+    let allowed = if required < names.len() && required > 0 {
+        format!("{} up to {}", form(required), form(names.len()))
+    } else {
+        form(names.len())
+    };
     let fields = if parts.len() == 1 { "field" } else { "fields" };
     Err(PathError::at(key, text, format!("has {} {fields}", parts.len()), allowed))
 }

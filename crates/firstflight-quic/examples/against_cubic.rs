@@ -15,14 +15,29 @@ use std::process::ExitCode;
 /// What for, path, object in bytes, arms: the first has to win on every stack that carries it.
 const DUELS: [(&str, &str, u64, [&str; 2]); 4] = [
     // A queue of a quarter of a BDP overflows long before slow start ends.
-    ("HyStart++", "rate=100Mbit,rtt=60ms,queue=15ms", 10_000_000, ["hystart++/cubic/prr", "slowstart/cubic/prr"]),
+    (
+        "HyStart++",
+        "rate=100Mbit,rtt=60ms,queue=15ms",
+        10_000_000,
+        ["hystart++/cubic/prr", "slowstart/cubic/prr"],
+    ),
     // The path of the Rapid Start slides.
     ("Rapid Start", "rate=100Mbit,rtt=30ms,queue=30ms", 10_000_000, ["rapid(jump=off)", "rapid"]),
     // The satellite of the BEST slides. BEST reads the bottleneck in the spacing of ACKs, which a pacer writes itself: it is made for
     // senders without one, and quinn always has one.
-    ("BEST", "rate=150Mbit,rtt=600ms,queue=1bdp", 60_000_000, ["best/cubic/prr@(pace=off)", "best/cubic/prr"]),
+    (
+        "BEST",
+        "rate=150Mbit,rtt=600ms,queue=1bdp",
+        60_000_000,
+        ["best/cubic/prr@(pace=off)", "best/cubic/prr"],
+    ),
     // One overshoot and nothing else to tell two arms apart: what comes after it is recovery's.
-    ("PRR", "rate=100Mbit,rtt=60ms,queue=15ms", 10_000_000, ["slowstart/cubic/prr", "slowstart/cubic/immediate"]),
+    (
+        "PRR",
+        "rate=100Mbit,rtt=60ms,queue=15ms",
+        10_000_000,
+        ["slowstart/cubic/prr", "slowstart/cubic/immediate"],
+    ),
 ];
 
 const ARMS: [&str; 8] = [
@@ -41,7 +56,16 @@ type Ran<'a> = (&'a str, Option<Outcome>);
 
 /// Runs one trial and prints its line.
 fn trial(name: &str, path: &Path, object: u64, control: Control) -> Option<Outcome> {
-    let setup = Setup { path, control, datagram: 1472, ack_packet: 64, object, limit: Nanos::from_secs(600), seed: 1, path_index: 0 };
+    let setup = Setup {
+        path,
+        control,
+        datagram: 1472,
+        ack_packet: 64,
+        object,
+        limit: Nanos::from_secs(600),
+        seed: 1,
+        path_index: 0,
+    };
     match run(&setup, None) {
         Ok(outcome) => {
             println!(
@@ -62,7 +86,10 @@ fn trial(name: &str, path: &Path, object: u64, control: Control) -> Option<Outco
 }
 
 fn head() {
-    println!("{:40} {:>10} {:>10} {:>8} {:>8} {:>12}", "", "acked ms", "read ms", "sent", "dropped", "exit");
+    println!(
+        "{:40} {:>10} {:>10} {:>8} {:>8} {:>12}",
+        "", "acked ms", "read ms", "sent", "dropped", "exit"
+    );
 }
 
 /// Every arm on both stacks; what each was.
@@ -83,10 +110,15 @@ fn duel(what: &str, text: &str, object: u64, arms: [&str; 2]) -> Result<bool, Bo
     let path = Path::parse(text)?;
     println!("\n{what}: {object} bytes on {path}");
     let done = all(&path, object, &arms)?;
-    let Some(own) = trial("quinn its own CUBIC", &path, object, Control::QuinnCubic) else { return Ok(false) };
+    let Some(own) = trial("quinn its own CUBIC", &path, object, Control::QuinnCubic) else {
+        return Ok(false);
+    };
     trial("noq   its own CUBIC", &path, object, Control::NoqCubic);
-    let ours: Vec<u64> =
-        done.iter().filter(|(arm, _)| *arm == arms[0]).filter_map(|(_, outcome)| Some(outcome.as_ref()?.acked_after.0)).collect();
+    let ours: Vec<u64> = done
+        .iter()
+        .filter(|(arm, _)| *arm == arms[0])
+        .filter_map(|(_, outcome)| Some(outcome.as_ref()?.acked_after.0))
+        .collect();
     let won = !ours.is_empty() && ours.iter().all(|ttlb| *ttlb < own.acked_after.0);
     let best = ours.iter().min().copied().unwrap_or(u64::MAX);
     println!(

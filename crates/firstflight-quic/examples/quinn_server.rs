@@ -16,7 +16,8 @@ pub(crate) fn listen(address: SocketAddr) -> Result<Endpoint, Box<dyn Error>> {
     let key = rustls::pki_types::PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
     let mut config = ServerConfig::with_single_cert(vec![own.cert.into()], key.into())?;
     let mut transport = TransportConfig::default();
-    transport.congestion_controller_factory(firstflight_quic::quinn::factory("hystart++/cubic/prr")?); // firstflight
+    transport
+        .congestion_controller_factory(firstflight_quic::quinn::factory("hystart++/cubic/prr")?); // firstflight
     config.transport_config(Arc::new(transport));
     Ok(Endpoint::server(config, address)?)
 }

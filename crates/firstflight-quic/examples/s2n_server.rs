@@ -28,7 +28,9 @@ pub(crate) async fn serve(mut server: Server) {
     while let Some(mut connection) = server.accept().await {
         tokio::spawn(async move {
             while let Ok(Some(mut stream)) = connection.accept_bidirectional_stream().await {
-                if stream.send(vec![0x2a; 1_000_000].into()).await.is_err() || stream.close().await.is_err() {
+                if stream.send(vec![0x2a; 1_000_000].into()).await.is_err()
+                    || stream.close().await.is_err()
+                {
                     return;
                 }
             }
@@ -40,7 +42,11 @@ pub(crate) async fn serve(mut server: Server) {
 async fn main() -> Result<(), Box<dyn Error>> {
     let own = rcgen::generate_simple_self_signed(vec!["localhost".into()])?;
     let controllers = firstflight_quic::s2n::endpoint("hystart++/cubic/prr")?; // firstflight
-    let server = listen("127.0.0.1:4433".parse()?, (own.cert.der(), &own.signing_key.serialize_der()), controllers)?;
+    let server = listen(
+        "127.0.0.1:4433".parse()?,
+        (own.cert.der(), &own.signing_key.serialize_der()),
+        controllers,
+    )?;
     println!("listening on {}", server.local_addr()?);
     serve(server).await;
     Ok(())

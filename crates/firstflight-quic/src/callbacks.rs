@@ -48,7 +48,11 @@ impl Source<'_> {
     #[cfg(any(feature = "noq", feature = "quinn"))]
     fn near(&mut self, now: Instant) -> Instant {
         let by = Duration::from_micros(self.number().min(1 << 40));
-        if self.flag() { now.checked_add(by).unwrap_or(now) } else { now.checked_sub(by).unwrap_or(now) }
+        if self.flag() {
+            now.checked_add(by).unwrap_or(now)
+        } else {
+            now.checked_sub(by).unwrap_or(now)
+        }
     }
 }
 
@@ -67,7 +71,9 @@ pub fn any_order(bytes: &[u8]) {
 
 fn plan(source: &mut Source<'_>) -> Option<Plan> {
     let arm = ARMS[usize::from(source.byte()) % ARMS.len()];
-    Plan::parse(arm).ok().map(|plan| Plan { initial_window: Some(u32::from(source.byte())), ..plan })
+    Plan::parse(arm)
+        .ok()
+        .map(|plan| Plan { initial_window: Some(u32::from(source.byte())), ..plan })
 }
 
 #[cfg(feature = "noq")]
@@ -79,21 +85,42 @@ fn noq(source: &mut Source<'_>) {
     let origin = Instant::now();
     let choice = Choice::default();
     let factory = Arc::new(Factory::new(plan).with_origin(origin).with_choice(choice.clone()));
-    let Ok(mut controller) = factory.build(origin, source.number() as u16).into_any().downcast::<Controller>() else { return };
+    let Ok(mut controller) =
+        factory.build(origin, source.number() as u16).into_any().downcast::<Controller>()
+    else {
+        return;
+    };
     let mut now = origin;
     while !source.0.is_empty() {
-        now = if source.byte() < 240 { now + Duration::from_micros(source.number() & 0xffff) } else { source.near(now) };
+        now = if source.byte() < 240 {
+            now + Duration::from_micros(source.number() & 0xffff)
+        } else {
+            source.near(now)
+        };
         match source.byte() % 14 {
             0..=2 => controller.on_packet_sent(now, source.number() as u16, source.number()),
             3..=5 => {
-                let (sent, srtt) = (source.near(now), Duration::from_micros(source.number() & 0xffff_ffff));
+                let (sent, srtt) =
+                    (source.near(now), Duration::from_micros(source.number() & 0xffff_ffff));
                 controller.acked(now, sent, source.number(), source.number(), source.flag(), srtt);
             }
-            6 | 7 => controller.on_end_acks(now, source.number(), source.flag(), source.flag().then(|| source.number())),
+            6 | 7 => controller.on_end_acks(
+                now,
+                source.number(),
+                source.flag(),
+                source.flag().then(|| source.number()),
+            ),
             8 => controller.on_packet_lost(source.number() as u16, source.number(), now),
             9 => {
                 let (sent, persistent, ecn) = (source.near(now), source.flag(), source.flag());
-                controller.on_congestion_event(now, sent, persistent, ecn, source.number(), source.number());
+                controller.on_congestion_event(
+                    now,
+                    sent,
+                    persistent,
+                    ecn,
+                    source.number(),
+                    source.number(),
+                );
             }
             10 => controller.on_spurious_congestion_event(),
             11 => controller.on_mtu_update(source.number() as u16),
@@ -101,7 +128,10 @@ fn noq(source: &mut Source<'_>) {
             _ => drop(choice.choose(plan)),
         }
         let metrics = controller.metrics();
-        assert!(controller.window() > 0 && metrics.congestion_window > 0, "a window of 0: {controller:?}");
+        assert!(
+            controller.window() > 0 && metrics.congestion_window > 0,
+            "a window of 0: {controller:?}"
+        );
         assert!(controller.account().cwnd > 0, "an account of 0: {controller:?}");
         assert_ne!(metrics.pacing_rate, Some(0), "a pacing rate of 0 never sends: {controller:?}");
         if source.byte() == 255 {
@@ -119,21 +149,43 @@ fn quinn(source: &mut Source<'_>) {
     let origin = Instant::now();
     let Ok(factory) = Factory::new(plan) else { return };
     let factory = Arc::new(factory.with_origin(origin));
-    let Ok(mut controller) = factory.build(origin, source.number() as u16).into_any().downcast::<Controller>() else { return };
+    let Ok(mut controller) =
+        factory.build(origin, source.number() as u16).into_any().downcast::<Controller>()
+    else {
+        return;
+    };
     let mut now = origin;
     while !source.0.is_empty() {
-        now = if source.byte() < 240 { now + Duration::from_micros(source.number() & 0xffff) } else { source.near(now) };
+        now = if source.byte() < 240 {
+            now + Duration::from_micros(source.number() & 0xffff)
+        } else {
+            source.near(now)
+        };
         match source.byte() % 10 {
             0..=2 => controller.on_sent(now, source.number(), source.number()),
             3..=5 => {
-                let (sent, srtt) = (source.near(now), Duration::from_micros(source.number() & 0xffff_ffff));
+                let (sent, srtt) =
+                    (source.near(now), Duration::from_micros(source.number() & 0xffff_ffff));
                 controller.acked(now, sent, source.number(), source.flag(), srtt);
             }
-            6 | 7 => controller.on_end_acks(now, source.number(), source.flag(), source.flag().then(|| source.number())),
-            8 => controller.on_congestion_event(now, source.near(now), source.flag(), source.number()),
+            6 | 7 => controller.on_end_acks(
+                now,
+                source.number(),
+                source.flag(),
+                source.flag().then(|| source.number()),
+            ),
+            8 => controller.on_congestion_event(
+                now,
+                source.near(now),
+                source.flag(),
+                source.number(),
+            ),
             _ => controller.on_mtu_update(source.number() as u16),
         }
-        assert!(controller.window() > 1 && controller.metrics().congestion_window > 0, "a window of 0: {controller:?}");
+        assert!(
+            controller.window() > 1 && controller.metrics().congestion_window > 0,
+            "a window of 0: {controller:?}"
+        );
         if source.byte() == 255 {
             *controller = (*controller).clone();
         }
@@ -154,18 +206,31 @@ fn s2n(source: &mut Source<'_>) {
         now = if source.byte() < 240 { now.saturating_add(by) } else { now.saturating_sub(by) };
         let info = infos[usize::from(source.byte()) % infos.len()];
         match source.byte() % 12 {
-            0..=3 => infos.push(controller.sent(at(now), source.number(), source.flag().then(|| source.flag()))),
+            0..=3 => infos.push(controller.sent(
+                at(now),
+                source.number(),
+                source.flag().then(|| source.flag()),
+            )),
             4..=6 => {
                 let ago = Duration::from_micros(source.number() & 0xffff_ffff);
                 let smoothed = Duration::from_micros(source.number() & 0xffff_ffff);
-                controller.acked(at(now), at(now.saturating_sub(ago)), source.number(), info, smoothed);
+                controller.acked(
+                    at(now),
+                    at(now.saturating_sub(ago)),
+                    source.number(),
+                    info,
+                    smoothed,
+                );
             }
             7 | 8 => controller.lost(at(now), source.number(), info, source.flag()),
             9 => controller.marked(at(now)),
             10 => controller.discarded(source.number()),
             _ => controller.resized(source.number() as u16),
         }
-        assert!(controller.congestion_window() > 0 && controller.account().cwnd > 0, "a window of 0: {controller:?}");
+        assert!(
+            controller.congestion_window() > 0 && controller.account().cwnd > 0,
+            "a window of 0: {controller:?}"
+        );
         assert!(
             controller.bytes_in_flight() > 0 || !controller.is_congestion_limited(),
             "nothing in flight and no way out: {controller:?}"

@@ -262,7 +262,11 @@ impl Driver {
     pub(crate) fn sent(&mut self, now: Time, bytes: u64, position: u64) {
         self.settle();
         let idle = self.idle_since.take().map_or(Nanos::ZERO, |since| now.since(since));
-        let first = if self.inflight == 0 { self.next } else { self.largest.map_or(0, |largest| largest.saturating_add(1)) };
+        let first = if self.inflight == 0 {
+            self.next
+        } else {
+            self.largest.map_or(0, |largest| largest.saturating_add(1))
+        };
         self.inflight = self.inflight.saturating_add(bytes);
         self.counts.sent = self.counts.sent.saturating_add(bytes);
         let cwnd_before = self.core.cwnd();
@@ -278,7 +282,8 @@ impl Driver {
         self.core.before_send(&ready);
         self.tell_told(&Told::Ready(ready));
         self.next = self.next.max(position.saturating_add(1));
-        let sent = Sent { now, bytes, nxt: Seq(self.next), inflight: self.inflight, srtt: self.srtt };
+        let sent =
+            Sent { now, bytes, nxt: Seq(self.next), inflight: self.inflight, srtt: self.srtt };
         self.core.on_sent(&sent);
         self.refresh();
         self.tell_told(&Told::Sent(sent));
@@ -369,7 +374,8 @@ impl Driver {
             self.begin(now, self.app_limited);
             self.timer = true;
             self.ack.una = Seq(self.largest.map_or(0, |largest| largest.saturating_add(1)));
-            (self.ack.inflight_before, self.ack.flight, self.ack.inflight) = (self.inflight, self.inflight, self.inflight);
+            (self.ack.inflight_before, self.ack.flight, self.ack.inflight) =
+                (self.inflight, self.inflight, self.inflight);
             self.complete_record();
             self.counts.timers = self.counts.timers.saturating_add(1);
         }
@@ -532,13 +538,27 @@ impl Driver {
     }
 
     fn persistent_congestion(&self) -> Congestion {
-        Congestion { now: self.ack.now, timeout: Timeout::PersistentCongestion, nxt: self.ack.nxt, inflight_before: self.ack.inflight }
+        Congestion {
+            now: self.ack.now,
+            timeout: Timeout::PersistentCongestion,
+            nxt: self.ack.nxt,
+            inflight_before: self.ack.inflight,
+        }
     }
 
     fn tell(&self, now: Time, event: Event, cwnd_before: u64, ack: Option<&Ack>) {
         if let Some(tap) = &self.tap {
             let (told, begin) = (None, None);
-            tap.on_event(&Moment { now, event, controller: &self.core, inflight: self.inflight, cwnd_before, ack, told, begin });
+            tap.on_event(&Moment {
+                now,
+                event,
+                controller: &self.core,
+                inflight: self.inflight,
+                cwnd_before,
+                ack,
+                told,
+                begin,
+            });
         }
     }
 
@@ -554,7 +574,16 @@ impl Driver {
         if let Some(tap) = &self.tap {
             let (controller, inflight, cwnd_before) = (&self.core, self.inflight, self.core.cwnd());
             let (now, told) = (told.now(), Some(told));
-            tap.on_event(&Moment { now, event: Event::Told, controller, inflight, cwnd_before, ack: None, told, begin: None });
+            tap.on_event(&Moment {
+                now,
+                event: Event::Told,
+                controller,
+                inflight,
+                cwnd_before,
+                ack: None,
+                told,
+                begin: None,
+            });
         }
     }
 
@@ -563,7 +592,16 @@ impl Driver {
             let config = self.plan.arm.configure(self.plan.config(self.mss));
             let begin = Some(Begin { plan: self.plan, config, nxt: Seq(self.next) });
             let (controller, inflight, cwnd_before) = (&self.core, self.inflight, self.core.cwnd());
-            tap.on_event(&Moment { now, event, controller, inflight, cwnd_before, ack: None, told: None, begin });
+            tap.on_event(&Moment {
+                now,
+                event,
+                controller,
+                inflight,
+                cwnd_before,
+                ack: None,
+                told: None,
+                begin,
+            });
         }
     }
 

@@ -25,10 +25,16 @@
 #[doc(hidden)]
 pub mod callbacks;
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
-#[cfg_attr(not(feature = "noq"), allow(dead_code, reason = "the other stacks pass on less than the driver takes"))]
+#[cfg_attr(
+    not(feature = "noq"),
+    allow(dead_code, reason = "the other stacks pass on less than the driver takes")
+)]
 mod driver;
 #[cfg(any(feature = "noq", feature = "quinn", all(test, feature = "s2n")))]
-#[cfg_attr(not(feature = "noq"), allow(dead_code, reason = "quinn passes on less than the driver takes"))]
+#[cfg_attr(
+    not(feature = "noq"),
+    allow(dead_code, reason = "quinn passes on less than the driver takes")
+)]
 mod numbers;
 mod plan;
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]

@@ -29,7 +29,12 @@ pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
 
 /// What the controller of a connection says of itself; `None` if it is not one of ours. An ACK whose losses may still follow counts.
 pub fn account(controller: &dyn congestion::Controller) -> Option<Account> {
-    controller.clone_box().into_any().downcast::<Controller>().ok().map(|ours| ours.driver.account())
+    controller
+        .clone_box()
+        .into_any()
+        .downcast::<Controller>()
+        .ok()
+        .map(|ours| ours.driver.account())
 }
 
 /// Tells the tap of the ACK that is still open, for a log that ends here.
@@ -89,10 +94,23 @@ impl Factory {
 impl congestion::ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
         let chosen = self.choice.as_ref().and_then(|choice| choice.0.get());
-        let driver = Driver::new(*chosen.unwrap_or(&self.plan), current_mtu, since(self.origin, now), self.tap.clone());
+        let driver = Driver::new(
+            *chosen.unwrap_or(&self.plan),
+            current_mtu,
+            since(self.origin, now),
+            self.tap.clone(),
+        );
         let choice = if chosen.is_none() { self.choice.clone() } else { None };
         let now = since(self.origin, now);
-        Box::new(Controller { origin: self.origin, now, driver, numbers: Numbers::default(), present: false, older: None, choice })
+        Box::new(Controller {
+            origin: self.origin,
+            now,
+            driver,
+            numbers: Numbers::default(),
+            present: false,
+            older: None,
+            choice,
+        })
     }
 }
 
@@ -119,7 +137,15 @@ impl Controller {
     }
 
     /// `on_ack` with the estimate taken out of its estimator, which nobody but noq can make.
-    pub(crate) fn acked(&mut self, now: Instant, sent: Instant, bytes: u64, pn: u64, app_limited: bool, srtt: Duration) {
+    pub(crate) fn acked(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        pn: u64,
+        app_limited: bool,
+        srtt: Duration,
+    ) {
         let now = self.at(now);
         let sent = since(self.origin, sent);
         let position = self.numbers.position(pn, sent);
@@ -158,15 +184,30 @@ impl congestion::Controller for Controller {
         self.driver.settle();
     }
 
-    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, pn: u64, app_limited: bool, rtt: &RttEstimator) {
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        pn: u64,
+        app_limited: bool,
+        rtt: &RttEstimator,
+    ) {
         self.acked(now, sent, bytes, pn, app_limited, rtt.get());
     }
 
-    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+    fn on_end_acks(
+        &mut self,
+        now: Instant,
+        in_flight: u64,
+        app_limited: bool,
+        largest: Option<u64>,
+    ) {
         let now = self.at(now);
         // The number is of the space that was acknowledged, which only the packets listed before reveal.
         let older = self.older.take().is_some_and(|pn| largest == Some(pn));
-        let largest = largest.filter(|_| std::mem::take(&mut self.present)).map(|pn| self.numbers.here(pn));
+        let largest =
+            largest.filter(|_| std::mem::take(&mut self.present)).map(|pn| self.numbers.here(pn));
         self.driver.end_acks(now, EndOfAcks { inflight: in_flight, app_limited, largest, older });
     }
 
@@ -177,10 +218,21 @@ impl congestion::Controller for Controller {
         }
     }
 
-    fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, is_ecn: bool, lost: u64, largest_lost: u64) {
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        persistent: bool,
+        is_ecn: bool,
+        lost: u64,
+        largest_lost: u64,
+    ) {
         let now = self.at(now);
         let position = self.numbers.position(largest_lost, since(self.origin, sent));
-        self.driver.damage(now, Damage { lost, ce: is_ecn, persistent, largest_lost: position.filter(|_| lost > 0) });
+        self.driver.damage(
+            now,
+            Damage { lost, ce: is_ecn, persistent, largest_lost: position.filter(|_| lost > 0) },
+        );
     }
 
     fn on_spurious_congestion_event(&mut self) {
@@ -200,7 +252,13 @@ impl congestion::Controller for Controller {
         metrics.congestion_window = self.driver.window();
         metrics.ssthresh = self.driver.core().ssthresh();
         metrics.pacing_rate = Some(self.driver.rate().unwrap_or(UNPACED));
-        metrics.send_quantum = self.driver.plan().arm.sender.burst.map(|packets| u64::from(packets) * self.driver.mss());
+        metrics.send_quantum = self
+            .driver
+            .plan()
+            .arm
+            .sender
+            .burst
+            .map(|packets| u64::from(packets) * self.driver.mss());
         metrics
     }
 

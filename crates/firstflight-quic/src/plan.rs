@@ -45,7 +45,10 @@ impl Plan {
     pub fn parse(text: &str) -> Result<Plan, Refused> {
         let arm = Arm::parse(text).map_err(|error| Refused(error.to_string()))?;
         if arm.sender.detection.is_some() || arm.sender.early.is_some() {
-            return Err(Refused("a QUIC stack detects losses in its own way: leave `detection` and `early` out".to_owned()));
+            return Err(Refused(
+                "a QUIC stack detects losses in its own way: leave `detection` and `early` out"
+                    .to_owned(),
+            ));
         }
         Ok(Plan::new(arm))
     }
@@ -53,7 +56,8 @@ impl Plan {
     #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
     pub(crate) fn config(&self, mss: u64) -> Config {
         let standard = Config::quic(mss);
-        let initial_window = self.initial_window.map_or(standard.initial_window, |packets| u64::from(packets) * mss);
+        let initial_window =
+            self.initial_window.map_or(standard.initial_window, |packets| u64::from(packets) * mss);
         Config { initial_window, ..standard }
     }
 }

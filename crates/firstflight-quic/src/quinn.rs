@@ -32,7 +32,12 @@ pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
 
 /// What the controller of a connection says of itself; `None` if it is not one of ours. An ACK whose losses may still follow counts.
 pub fn account(controller: &dyn congestion::Controller) -> Option<Account> {
-    controller.clone_box().into_any().downcast::<Controller>().ok().map(|ours| ours.driver.account())
+    controller
+        .clone_box()
+        .into_any()
+        .downcast::<Controller>()
+        .ok()
+        .map(|ours| ours.driver.account())
 }
 
 /// Tells the tap of the ACK that is still open, for a log that ends here.
@@ -50,13 +55,19 @@ fn refusal(plan: &Plan) -> Option<&'static str> {
         StartupSpec::Rapid(params) if params.jump.is_some() => {
             Some("quinn has no pacing rate to spread a jump with: use rapid(jump=off), or noq")
         }
-        StartupSpec::Rapid(params) if params.full_rtt_pacing => {
-            Some("quinn has no pacing rate to spread a round with: leave the pacing option out, or use noq")
-        }
+        StartupSpec::Rapid(params) if params.full_rtt_pacing => Some(
+            "quinn has no pacing rate to spread a round with: leave the pacing option out, or use noq",
+        ),
         StartupSpec::Jump(_) => Some("quinn has no pacing rate to spread a jump with: use noq"),
-        _ if sender.pace.is_some() => Some("quinn's pacer is always on: leave pace= out, or use noq"),
-        _ if sender.burst.is_some() => Some("quinn's pacer has a bucket of its own: leave burst= out, or use noq"),
-        _ if sender.recovery_gain.is_some() => Some("quinn's pacer has a gain of its own: leave recgain= out, or use noq"),
+        _ if sender.pace.is_some() => {
+            Some("quinn's pacer is always on: leave pace= out, or use noq")
+        }
+        _ if sender.burst.is_some() => {
+            Some("quinn's pacer has a bucket of its own: leave burst= out, or use noq")
+        }
+        _ if sender.recovery_gain.is_some() => {
+            Some("quinn's pacer has a gain of its own: leave recgain= out, or use noq")
+        }
         _ => None,
     }
 }
@@ -97,7 +108,13 @@ impl Factory {
 impl congestion::ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
         let driver = Driver::new(self.plan, current_mtu, since(self.origin, now), self.tap.clone());
-        Box::new(Controller { origin: self.origin, driver, numbers: Numbers::default(), present: false, older: false })
+        Box::new(Controller {
+            origin: self.origin,
+            driver,
+            numbers: Numbers::default(),
+            present: false,
+            older: false,
+        })
     }
 }
 
@@ -120,14 +137,26 @@ impl Controller {
     }
 
     /// `on_ack` with the estimate taken out of its estimator, which nobody but quinn can make.
-    pub(crate) fn acked(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, srtt: Duration) {
+    pub(crate) fn acked(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        app_limited: bool,
+        srtt: Duration,
+    ) {
         let now = since(self.origin, now);
         let sent = since(self.origin, sent);
         self.present = self.numbers.is_present(sent);
         self.older = !self.present;
         let fresh = sent >= self.driver.recovery_began();
         let srtt = Nanos(u64::try_from(srtt.as_nanos()).unwrap_or(u64::MAX));
-        self.driver.acked(now, AckedPacket { bytes, sent, position: None, fresh }, app_limited, srtt);
+        self.driver.acked(
+            now,
+            AckedPacket { bytes, sent, position: None, fresh },
+            app_limited,
+            srtt,
+        );
     }
 }
 
@@ -141,15 +170,29 @@ impl congestion::Controller for Controller {
         self.driver.sent(now, bytes, position);
     }
 
-    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        app_limited: bool,
+        rtt: &RttEstimator,
+    ) {
         self.acked(now, sent, bytes, app_limited, rtt.get());
     }
 
-    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+    fn on_end_acks(
+        &mut self,
+        now: Instant,
+        in_flight: u64,
+        app_limited: bool,
+        largest: Option<u64>,
+    ) {
         let now = since(self.origin, now);
         // The number is of the space that was acknowledged, which only the packets listed before reveal.
         let older = std::mem::take(&mut self.older);
-        let largest = largest.filter(|_| std::mem::take(&mut self.present)).map(|pn| self.numbers.here(pn));
+        let largest =
+            largest.filter(|_| std::mem::take(&mut self.present)).map(|pn| self.numbers.here(pn));
         self.driver.end_acks(now, EndOfAcks { inflight: in_flight, app_limited, largest, older });
     }
 
@@ -158,7 +201,15 @@ impl congestion::Controller for Controller {
         // RFC9002 7.3.1-2 needs only which side of the last entry the packet was sent on; its number is not told.
         let news = since(self.origin, sent) >= self.driver.recovery_began();
         let position = if news { self.driver.next().saturating_sub(1) } else { 0 };
-        self.driver.damage(now, Damage { lost, ce: lost == 0, persistent, largest_lost: (lost > 0).then_some(position) });
+        self.driver.damage(
+            now,
+            Damage {
+                lost,
+                ce: lost == 0,
+                persistent,
+                largest_lost: (lost > 0).then_some(position),
+            },
+        );
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {

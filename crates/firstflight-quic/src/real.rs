@@ -75,7 +75,10 @@ struct Marks {
 
 impl std::fmt::Debug for Marks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Marks").field("begun", &self.begun).field("ended", &self.ended).finish_non_exhaustive()
+        f.debug_struct("Marks")
+            .field("begun", &self.begun)
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
     }
 }
 
@@ -119,7 +122,10 @@ pub struct Sender {
 }
 
 fn runtime() -> Result<Runtime, Fault> {
-    Builder::new_current_thread().enable_all().build().map_err(|error| Fault(format!("a runtime: {error}")))
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault(format!("a runtime: {error}")))
 }
 
 impl Sender {
@@ -131,7 +137,8 @@ impl Sender {
     pub fn start(plan: Plan, datagram: u16, watched: bool, prepare: fn()) -> Result<Sender, Fault> {
         let origin = Instant::now();
         let logbook = Arc::new(Logbook::new(datagram, watched));
-        let stopwatch = Arc::new(Stopwatch { logbook: Arc::clone(&logbook), marks: Mutex::default() });
+        let stopwatch =
+            Arc::new(Stopwatch { logbook: Arc::clone(&logbook), marks: Mutex::default() });
         let options = ServerOptions {
             origin,
             datagram: Some(datagram),
@@ -153,8 +160,21 @@ impl Sender {
             // What is not finished when it ends is cut off.
             let _ = runtime.block_on(server.run(until, std::future::ready(())));
         };
-        let thread = thread::Builder::new().name("sender".into()).spawn(serve).map_err(|error| Fault(format!("a thread: {error}")))?;
-        Ok(Sender { address, pin, origin, datagram, plan, prepare, stopwatch, stop: Some(stop), thread: Some(thread) })
+        let thread = thread::Builder::new()
+            .name("sender".into())
+            .spawn(serve)
+            .map_err(|error| Fault(format!("a thread: {error}")))?;
+        Ok(Sender {
+            address,
+            pin,
+            origin,
+            datagram,
+            plan,
+            prepare,
+            stopwatch,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
     }
 
     /// Where it listens.
@@ -167,7 +187,13 @@ impl Sender {
     ///
     /// # Errors
     /// If the object does not come, or comes with a wrong byte. One that is not finished within the limit is no error.
-    pub fn trial(mut self, via: SocketAddr, object: u64, limit: Nanos, begin: impl Fn() + Send + 'static) -> Result<Measured, Fault> {
+    pub fn trial(
+        mut self,
+        via: SocketAddr,
+        object: u64,
+        limit: Nanos,
+        begin: impl Fn() + Send + 'static,
+    ) -> Result<Measured, Fault> {
         let (told, ended) = oneshot::channel();
         {
             let mut marks = self.stopwatch.marks();
@@ -206,11 +232,14 @@ impl Sender {
             runtime().map(|runtime| runtime.block_on(race))
         };
         // A thread of its own: what it is prepared for must not stay behind.
-        let received = thread::scope(|scope| scope.spawn(receive).join()).map_err(|_| Fault("the receiver panicked".into()))?;
+        let received = thread::scope(|scope| scope.spawn(receive).join())
+            .map_err(|_| Fault("the receiver panicked".into()))?;
         let fetched = received?;
         self.end();
         match fetched.transpose().map_err(|error| Fault(error.to_string()))? {
-            Some(fetched) if fetched.verified != Verified::Content => return Err(Fault("the object could not be verified".into())),
+            Some(fetched) if fetched.verified != Verified::Content => {
+                return Err(Fault("the object could not be verified".into()));
+            }
             Some(_) | None => {}
         }
         self.measured(object, &read)
@@ -227,13 +256,17 @@ impl Sender {
 
     fn measured(&self, object: u64, read: &[(Instant, u64)]) -> Result<Measured, Fault> {
         let marks = self.stopwatch.marks();
-        let begun = marks.begun.ok_or_else(|| Fault("no request arrived within the limit".into()))?;
-        let since = |at: Instant| Nanos(u64::try_from(at.saturating_duration_since(begun).as_nanos()).unwrap_or(u64::MAX));
+        let begun =
+            marks.begun.ok_or_else(|| Fault("no request arrived within the limit".into()))?;
+        let since = |at: Instant| {
+            Nanos(u64::try_from(at.saturating_duration_since(begun).as_nanos()).unwrap_or(u64::MAX))
+        };
         let (ended, complete, account) = marks.ended.unwrap_or((Instant::now(), false, None));
         if account.is_some_and(|account| account.arm != self.plan.arm) {
             return Err(Fault("the sender ran another controller".into()));
         }
-        let offset = u64::try_from(begun.saturating_duration_since(self.origin).as_nanos()).unwrap_or(u64::MAX);
+        let offset = u64::try_from(begun.saturating_duration_since(self.origin).as_nanos())
+            .unwrap_or(u64::MAX);
         let counted = |at: Time| Time(at.0.saturating_sub(offset));
         let mut book = self.stopwatch.logbook.open();
         let mut episodes = std::mem::take(&mut book.episodes);
@@ -247,7 +280,10 @@ impl Sender {
         Ok(Measured {
             complete: complete && read.last().is_some_and(|(_, delivered)| *delivered == object),
             acked_after: since(ended),
-            delivered_after: read.last().filter(|(_, delivered)| *delivered == object).map(|(at, _)| since(*at)),
+            delivered_after: read
+                .last()
+                .filter(|(_, delivered)| *delivered == object)
+                .map(|(at, _)| since(*at)),
             delivered: read.last().map_or(0, |(_, delivered)| *delivered),
             packets_sent: book.packets_sent(),
             packets_declared_lost: book.packets_lost + book.spurious,

@@ -130,7 +130,12 @@ impl Controller {
         self.now
     }
 
-    pub(crate) fn sent(&mut self, now: Timestamp, bytes: u64, app_limited: Option<bool>) -> PacketInfo {
+    pub(crate) fn sent(
+        &mut self,
+        now: Timestamp,
+        bytes: u64,
+        app_limited: Option<bool>,
+    ) -> PacketInfo {
         let now = self.at(now);
         let position = self.next;
         self.next = self.next.saturating_add(1);
@@ -153,19 +158,34 @@ impl Controller {
     /// When the packet after one of `bytes` may leave.
     fn departure_after(&self, now: Time, bytes: u64) -> Option<Time> {
         let rate = self.driver.rate()?;
-        let duration = |bytes: u64| u64::try_from(u128::from(bytes) * 1_000_000_000 / u128::from(rate.max(1))).unwrap_or(u64::MAX);
+        let duration = |bytes: u64| {
+            u64::try_from(u128::from(bytes) * 1_000_000_000 / u128::from(rate.max(1)))
+                .unwrap_or(u64::MAX)
+        };
         let packets = |count: u64| duration(self.driver.mss().saturating_mul(count));
         let lag = match self.driver.plan().arm.sender.burst {
             Some(burst) => packets(u64::from(burst).saturating_sub(1)),
             None => packets(1).max(LAG.0),
         };
         let earliest = now.0.saturating_sub(lag);
-        Some(Time(self.departure.map_or(earliest, |departure| departure.0.max(earliest)).saturating_add(duration(bytes))))
+        Some(Time(
+            self.departure
+                .map_or(earliest, |departure| departure.0.max(earliest))
+                .saturating_add(duration(bytes)),
+        ))
     }
 
-    pub(crate) fn acked(&mut self, now: Timestamp, sent: Timestamp, bytes: u64, info: PacketInfo, smoothed: Duration) {
+    pub(crate) fn acked(
+        &mut self,
+        now: Timestamp,
+        sent: Timestamp,
+        bytes: u64,
+        info: PacketInfo,
+        smoothed: Duration,
+    ) {
         let now = self.at(now);
-        let sent = Time(self.origin.map_or(0, |origin| nanos(sent.saturating_duration_since(origin)).0));
+        let sent =
+            Time(self.origin.map_or(0, |origin| nanos(sent.saturating_duration_since(origin)).0));
         let pending = self.pending.take().filter(|pending| pending.at == now);
         let damage = pending.map(|pending| {
             self.driver = *pending.before;
@@ -177,8 +197,16 @@ impl Controller {
         // The driver takes losses after the ACK.
         let inflight = self.inflight.saturating_add(damage.map_or(0, |damage| damage.lost));
         let app_limited = self.app_limited;
-        self.driver.acked(now, AckedPacket { bytes, sent, position, fresh }, app_limited, self.srtt);
-        self.driver.end_acks(now, EndOfAcks { inflight, app_limited, largest: position, older: position.is_none() });
+        self.driver.acked(
+            now,
+            AckedPacket { bytes, sent, position, fresh },
+            app_limited,
+            self.srtt,
+        );
+        self.driver.end_acks(
+            now,
+            EndOfAcks { inflight, app_limited, largest: position, older: position.is_none() },
+        );
         if let Some(damage) = damage {
             self.driver.damage(now, damage);
         }
@@ -214,7 +242,8 @@ impl Controller {
             }
             _ => {
                 self.driver.settle();
-                self.pending = Some(Pending { at: now, before: Box::new(self.driver.clone()), damage: news });
+                self.pending =
+                    Some(Pending { at: now, before: Box::new(self.driver.clone()), damage: news });
                 news
             }
         };
@@ -236,7 +265,8 @@ impl Controller {
 
     /// The position of a packet of the present packet number space.
     fn present(&self, info: PacketInfo) -> Option<u64> {
-        Some(info.position).filter(|position| self.application.is_none_or(|first| *position >= first))
+        Some(info.position)
+            .filter(|position| self.application.is_none_or(|first| *position >= first))
     }
 }
 
@@ -272,7 +302,13 @@ impl CongestionController for Controller {
         self.sent(time_sent, sent_bytes as u64, app_limited)
     }
 
-    fn on_rtt_update<Pub: Publisher>(&mut self, _sent: Timestamp, _now: Timestamp, _rtt: &RttEstimator, _publisher: &mut Pub) {
+    fn on_rtt_update<Pub: Publisher>(
+        &mut self,
+        _sent: Timestamp,
+        _now: Timestamp,
+        _rtt: &RttEstimator,
+        _publisher: &mut Pub,
+    ) {
         // The sample is that of the newest packet of the ACK that follows.
     }
 
@@ -287,7 +323,13 @@ impl CongestionController for Controller {
         _publisher: &mut Pub,
     ) {
         let smoothed = rtt_estimator.smoothed_rtt();
-        self.acked(ack_receive_time, newest_acked_time_sent, bytes_acknowledged as u64, newest_acked_packet_info, smoothed);
+        self.acked(
+            ack_receive_time,
+            newest_acked_time_sent,
+            bytes_acknowledged as u64,
+            newest_acked_packet_info,
+            smoothed,
+        );
     }
 
     fn on_packet_lost<Pub: Publisher>(
@@ -303,7 +345,12 @@ impl CongestionController for Controller {
         self.lost(timestamp, u64::from(lost_bytes), packet_info, persistent_congestion);
     }
 
-    fn on_explicit_congestion<Pub: Publisher>(&mut self, _ce_count: u64, event_time: Timestamp, _publisher: &mut Pub) {
+    fn on_explicit_congestion<Pub: Publisher>(
+        &mut self,
+        _ce_count: u64,
+        event_time: Timestamp,
+        _publisher: &mut Pub,
+    ) {
         self.marked(event_time);
     }
 

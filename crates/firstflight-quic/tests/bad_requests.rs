@@ -9,10 +9,17 @@ use served::{Served, heedless, options, quinn, runtime};
 use std::time::Duration;
 
 /// A request as `h3` of a foreign client sends it: status, header fields of interest and body of the answer.
-async fn asked(served: &Served, method: &str, path: &str, fields: &[(&str, &str)], body: usize) -> (u16, Option<String>, usize) {
+async fn asked(
+    served: &Served,
+    method: &str,
+    path: &str,
+    fields: &[(&str, &str)],
+    body: usize,
+) -> (u16, Option<String>, usize) {
     // A client that heeds the limits it was told would not send all of these.
     heedless(served.address, async |mut requests| {
-        let mut request = http::Request::builder().method(method).uri(format!("https://localhost{path}"));
+        let mut request =
+            http::Request::builder().method(method).uri(format!("https://localhost{path}"));
         for (name, value) in fields {
             request = request.header(*name, *value);
         }
@@ -22,7 +29,10 @@ async fn asked(served: &Served, method: &str, path: &str, fields: &[(&str, &str)
             let _ = stream.send_data(bytes::Bytes::from(vec![0; body])).await;
         }
         let _ = stream.finish().await;
-        let response = tokio::time::timeout(Duration::from_secs(10), stream.recv_response()).await.expect("an answer in time").unwrap();
+        let response = tokio::time::timeout(Duration::from_secs(10), stream.recv_response())
+            .await
+            .expect("an answer in time")
+            .unwrap();
         let mut len = 0;
         while let Some(piece) = stream.recv_data().await.unwrap() {
             len += bytes::Buf::remaining(&piece);
@@ -70,14 +80,21 @@ fn bad_requests_get_their_status_and_nothing_else() {
         for (method, path, fields, status, field) in rows {
             let what = format!("{method} {} {fields:?}", &path[..path.len().min(60)]);
             let (is, says, body) = asked(&served, method, path, &fields, 0).await;
-            assert_eq!((is, says.as_deref(), body), (status, field, 0), "{}", &what[..what.len().min(200)]);
+            assert_eq!(
+                (is, says.as_deref(), body),
+                (status, field, 0),
+                "{}",
+                &what[..what.len().min(200)]
+            );
         }
-        let (status, _, body) = asked(&served, "GET", "/bytes/1MB", &[("content-length", "5000000")], 5_000_000).await;
+        let (status, _, body) =
+            asked(&served, "GET", "/bytes/1MB", &[("content-length", "5000000")], 5_000_000).await;
         assert_eq!((status, body), (413, 0), "content is not wanted, and is not waited for");
         let (status, ..) = asked(&served, "POST", "/bytes/1MB", &[], 5_000_000).await;
         assert_eq!(status, 405, "nor is content whose length is not said");
         let allowed = Served::start(ServerOptions { choice: true, ..options("slowstart") }).await;
-        let (status, ..) = asked(&allowed, "GET", "/bytes/1MB", &[("firstflight-arm", "rapid(")], 0).await;
+        let (status, ..) =
+            asked(&allowed, "GET", "/bytes/1MB", &[("firstflight-arm", "rapid(")], 0).await;
         assert_eq!(status, 400, "an arm that is none");
         let good = fetch(&served.wanting("/bytes/100kB"), |_, _| Ok(())).await.unwrap();
         assert_eq!(good.bytes, 100_000, "the server lives on");
@@ -120,7 +137,12 @@ fn headers(fields: &[(&[u8], &[u8])]) -> Vec<u8> {
     frame(1, &block)
 }
 
-const GET: [(&[u8], &[u8]); 4] = [(b":method", b"GET"), (b":scheme", b"https"), (b":authority", b"localhost"), (b":path", b"/bytes/1kB")];
+const GET: [(&[u8], &[u8]); 4] = [
+    (b":method", b"GET"),
+    (b":scheme", b"https"),
+    (b":authority", b"localhost"),
+    (b":path", b"/bytes/1kB"),
+];
 
 fn with<'a>(more: &[(&'a [u8], &'a [u8])]) -> Vec<u8> {
     headers(&[&GET[..], more].concat())
@@ -147,15 +169,21 @@ async fn raw(served: &Served, bytes: &[u8], finish: bool) -> Became {
     if finish {
         let _ = send.finish();
     }
-    let read = tokio::time::timeout(Duration::from_secs(15), receive.read_to_end(1 << 20)).await.expect("an end in time");
+    let read = tokio::time::timeout(Duration::from_secs(15), receive.read_to_end(1 << 20))
+        .await
+        .expect("an end in time");
     match read {
         Ok(_) => Became::Answered,
         // What is dropped because its connection ends is cancelled first: the end is on its way.
-        Err(quinn::ReadToEndError::Read(quinn::ReadError::Reset(code))) if code.into_inner() != Code::H3_REQUEST_CANCELLED.value() => {
+        Err(quinn::ReadToEndError::Read(quinn::ReadError::Reset(code)))
+            if code.into_inner() != Code::H3_REQUEST_CANCELLED.value() =>
+        {
             Became::Reset(code.into_inner())
         }
         Err(_) => match connection.closed().await {
-            quinn::ConnectionError::ApplicationClosed(close) => Became::Closed(close.error_code.into_inner()),
+            quinn::ConnectionError::ApplicationClosed(close) => {
+                Became::Closed(close.error_code.into_inner())
+            }
             other => panic!("{other}"),
         },
     }
@@ -166,23 +194,71 @@ fn what_is_no_request_at_all_is_an_error_of_its_stream_or_connection() {
     let message = Became::Reset(Code::H3_MESSAGE_ERROR.value());
     let rows: Vec<(&str, Vec<u8>, Became)> = vec![
         ("a good one", with(&[]), Became::Answered),
-        ("an upper-case name", with(&[(b"X-Name", b"1")]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
-        ("a space in a name", with(&[(b"x name", b"1")]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
+        (
+            "an upper-case name",
+            with(&[(b"X-Name", b"1")]),
+            Became::Reset(Code::H3_MESSAGE_ERROR.value()),
+        ),
+        (
+            "a space in a name",
+            with(&[(b"x name", b"1")]),
+            Became::Reset(Code::H3_MESSAGE_ERROR.value()),
+        ),
         ("an empty name", with(&[(b"", b"1")]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
-        ("a line break in a value", with(&[(b"x-a", b"1\r\nx-b: 2")]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
-        ("a zero byte in a value", with(&[(b"x-a", b"\0")]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
-        ("an unknown pseudo-header", with(&[(b":nonsense", b"1")]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
-        ("a pseudo-header of responses", with(&[(b":status", b"no")]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
-        ("a path that is none", headers(&[GET[0], GET[1], GET[2], (b":path", b"no path at all\x01")]), message),
+        (
+            "a line break in a value",
+            with(&[(b"x-a", b"1\r\nx-b: 2")]),
+            Became::Reset(Code::H3_MESSAGE_ERROR.value()),
+        ),
+        (
+            "a zero byte in a value",
+            with(&[(b"x-a", b"\0")]),
+            Became::Reset(Code::H3_MESSAGE_ERROR.value()),
+        ),
+        (
+            "an unknown pseudo-header",
+            with(&[(b":nonsense", b"1")]),
+            Became::Reset(Code::H3_MESSAGE_ERROR.value()),
+        ),
+        (
+            "a pseudo-header of responses",
+            with(&[(b":status", b"no")]),
+            Became::Reset(Code::H3_MESSAGE_ERROR.value()),
+        ),
+        (
+            "a path that is none",
+            headers(&[GET[0], GET[1], GET[2], (b":path", b"no path at all\x01")]),
+            message,
+        ),
         ("no method", headers(&GET[1..]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
-        ("no authority", headers(&[GET[0], GET[1], GET[3]]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
-        ("two authorities", with(&[(b"host", b"elsewhere")]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
+        (
+            "no authority",
+            headers(&[GET[0], GET[1], GET[3]]),
+            Became::Reset(Code::H3_MESSAGE_ERROR.value()),
+        ),
+        (
+            "two authorities",
+            with(&[(b"host", b"elsewhere")]),
+            Became::Reset(Code::H3_MESSAGE_ERROR.value()),
+        ),
         ("two methods", with(&[GET[0]]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
-        ("two paths", with(&[(b":path", b"/bytes/2kB")]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
-        ("two schemes behind a field", with(&[(b"x-a", b"1"), GET[1]]), Became::Reset(Code::H3_MESSAGE_ERROR.value())),
+        (
+            "two paths",
+            with(&[(b":path", b"/bytes/2kB")]),
+            Became::Reset(Code::H3_MESSAGE_ERROR.value()),
+        ),
+        (
+            "two schemes behind a field",
+            with(&[(b"x-a", b"1"), GET[1]]),
+            Became::Reset(Code::H3_MESSAGE_ERROR.value()),
+        ),
         ("nothing", vec![], Became::Reset(Code::H3_REQUEST_INCOMPLETE.value())),
         ("data first", frame(0, b"hello"), Became::Closed(Code::H3_FRAME_UNEXPECTED.value())),
-        ("a field block that is none", frame(1, &[0xff; 20]), Became::Closed(Code::QPACK_DECOMPRESSION_FAILED.value())),
+        (
+            "a field block that is none",
+            frame(1, &[0xff; 20]),
+            Became::Closed(Code::QPACK_DECOMPRESSION_FAILED.value()),
+        ),
     ];
     runtime().block_on(async {
         let served = Served::start(options("slowstart")).await;
@@ -204,9 +280,17 @@ fn a_push_stream_of_a_client_ends_its_connection() {
             let (_endpoint, connection) = quinn(served.address).await;
             let mut push = connection.open_uni().await.unwrap();
             push.write_all(&[kind, &[0]].concat()).await.unwrap();
-            let closed = tokio::time::timeout(Duration::from_secs(15), connection.closed()).await.expect("an end in time");
-            let quinn::ConnectionError::ApplicationClosed(close) = closed else { panic!("{closed}") };
-            assert_eq!(close.error_code.into_inner(), Code::H3_STREAM_CREATION_ERROR.value(), "{kind:?}");
+            let closed = tokio::time::timeout(Duration::from_secs(15), connection.closed())
+                .await
+                .expect("an end in time");
+            let quinn::ConnectionError::ApplicationClosed(close) = closed else {
+                panic!("{closed}")
+            };
+            assert_eq!(
+                close.error_code.into_inner(),
+                Code::H3_STREAM_CREATION_ERROR.value(),
+                "{kind:?}"
+            );
         }
         // A stream of a kind that means nothing is read and forgotten.
         let (_endpoint, connection) = quinn(served.address).await;
@@ -228,7 +312,9 @@ fn a_frame_that_never_ends_is_not_kept() {
         bytes.resize(1_000_000, 0);
         let (_endpoint, connection) = quinn(served.address).await;
         let (mut send, _receive) = connection.open_bi().await.unwrap();
-        let stopped = tokio::time::timeout(Duration::from_secs(15), send.write_all(&bytes)).await.expect("an end in time");
+        let stopped = tokio::time::timeout(Duration::from_secs(15), send.write_all(&bytes))
+            .await
+            .expect("an end in time");
         assert!(stopped.is_err(), "the server takes no megabyte of a request");
         served.end().await;
     });
@@ -245,7 +331,13 @@ fn whoever_asks_too_often_is_told_to_wait() {
             statuses.push(asked(&served, "GET", "/bytes/1kB", &[], 0).await);
         }
         assert_eq!(statuses[0].0, 200, "{statuses:?}");
-        assert!(statuses.iter().any(|(status, after, body)| (*status, after.as_deref(), *body) == (429, Some("1"), 0)), "{statuses:?}");
+        assert!(
+            statuses
+                .iter()
+                .any(|(status, after, body)| (*status, after.as_deref(), *body)
+                    == (429, Some("1"), 0)),
+            "{statuses:?}"
+        );
         served.end().await;
     });
 }
@@ -287,7 +379,10 @@ fn a_half_full_house_lets_in_only_who_proves_its_address() {
         let served = Served::start(small).await;
         let _inside = [quinn(served.address).await, quinn(served.address).await];
         // Sent back with a token, and let in with it.
-        assert_eq!(fetch(&served.wanting("/bytes/10kB"), |_, _| Ok(())).await.unwrap().bytes, 10_000);
+        assert_eq!(
+            fetch(&served.wanting("/bytes/10kB"), |_, _| Ok(())).await.unwrap().bytes,
+            10_000
+        );
         let _third = quinn(served.address).await;
         let (done, enough) = served.stop();
         drop(enough);

@@ -2,7 +2,9 @@
 
 mod served;
 
-use firstflight_quic::http::{ARM, Ended, Fetch, FetchError, Fetched, ServerOptions, Trust, Verified, content, fetch};
+use firstflight_quic::http::{
+    ARM, Ended, Fetch, FetchError, Fetched, ServerOptions, Trust, Verified, content, fetch,
+};
 use http::StatusCode;
 use served::{Served, finish, foreign, options, runtime};
 use std::io::{Read, Write};
@@ -44,7 +46,10 @@ fn metrics(address: SocketAddr) -> String {
 }
 
 fn count(metrics: &str, name: &str) -> u64 {
-    let line = metrics.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name} in\n{metrics}"));
+    let line = metrics
+        .lines()
+        .find(|line| line.starts_with(name))
+        .unwrap_or_else(|| panic!("no {name} in\n{metrics}"));
     line.rsplit(' ').next().and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{line}"))
 }
 
@@ -52,7 +57,14 @@ fn count(metrics: &str, name: &str) -> u64 {
 fn an_object_arrives_whole_and_every_byte_is_checked() {
     runtime().block_on(async {
         let served = Served::start(options("hystart++")).await;
-        for (size, bytes) in [("0", 0), ("1B", 1), ("7B", 7), ("64KiB", 65_536), ("65537", 65_537), ("5MB", 5_000_000)] {
+        for (size, bytes) in [
+            ("0", 0),
+            ("1B", 1),
+            ("7B", 7),
+            ("64KiB", 65_536),
+            ("65537", 65_537),
+            ("5MB", 5_000_000),
+        ] {
             let mut collected = Vec::new();
             let take = |announced, piece: &[u8]| {
                 assert_eq!(announced, Some(bytes), "{size}: the length is announced");
@@ -89,7 +101,10 @@ fn a_client_may_choose_the_arm_of_its_connection_with_its_first_request() {
     runtime().block_on(async {
         let served = Served::start(ServerOptions { choice: true, ..options("slowstart") }).await;
         for arm in ["rapid", "best/reno/immediate", "jumpstart", "slowstart"] {
-            let fetched = fetch(&Fetch { arm: Some(arm.into()), ..served.wanting("/bytes/200kB") }, nothing).await.unwrap();
+            let fetched =
+                fetch(&Fetch { arm: Some(arm.into()), ..served.wanting("/bytes/200kB") }, nothing)
+                    .await
+                    .unwrap();
             assert_eq!((fetched.status, fetched.bytes), (StatusCode::OK, 200_000), "{arm}");
             let expected = firstflight_quic::Plan::parse(arm).unwrap().arm.to_string();
             assert_eq!(fetched.arm, Some(expected), "{arm}: the answer says what sends");
@@ -107,7 +122,11 @@ fn a_client_may_choose_the_arm_of_its_connection_with_its_first_request() {
             }
             statuses
         });
-        assert_eq!(late.await, [200, 409, 200], "a second request is too late for another arm, and not for the one there is");
+        assert_eq!(
+            late.await,
+            [200, 409, 200],
+            "a second request is too late for another arm, and not for the one there is"
+        );
         served.end().await;
     });
 }
@@ -117,7 +136,8 @@ fn the_arm_that_was_chosen_is_the_arm_that_ran() {
     runtime().block_on(async {
         let served = Served::start(ServerOptions { choice: true, ..options("slowstart") }).await;
         // An oracle that leaves at 20 kB: no other arm ends startup for that reason.
-        let wanted = Fetch { arm: Some("oracle(exit=20000)".into()), ..served.wanting("/bytes/2MB") };
+        let wanted =
+            Fetch { arm: Some("oracle(exit=20000)".into()), ..served.wanting("/bytes/2MB") };
         fetch(&wanted, nothing).await.unwrap();
         let address = served.metrics;
         // Counted when the last acknowledgement is in, which the client does not wait for.
@@ -130,8 +150,13 @@ fn the_arm_that_was_chosen_is_the_arm_that_ran() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        let text = tokio::time::timeout(Duration::from_secs(10), counted).await.expect("the exit of the oracle is counted");
-        assert!(text.contains("firstflight_startup_exits_total{arm=\"chosen\",reason=\"oracle\"} 1"), "{text}");
+        let text = tokio::time::timeout(Duration::from_secs(10), counted)
+            .await
+            .expect("the exit of the oracle is counted");
+        assert!(
+            text.contains("firstflight_startup_exits_total{arm=\"chosen\",reason=\"oracle\"} 1"),
+            "{text}"
+        );
         served.end().await;
     });
 }
@@ -147,8 +172,17 @@ fn a_range_is_a_part_of_the_object_and_is_checked_as_such() {
             ("bytes=-5", 5, "bytes 999995-999999/1000000"),
         ];
         for (range, bytes, says) in rows {
-            let fetched = fetch(&Fetch { range: Some(range.into()), ..served.wanting("/bytes/1MB") }, nothing).await.unwrap();
-            assert_eq!((fetched.status, fetched.bytes), (StatusCode::PARTIAL_CONTENT, bytes), "{range}");
+            let fetched = fetch(
+                &Fetch { range: Some(range.into()), ..served.wanting("/bytes/1MB") },
+                nothing,
+            )
+            .await
+            .unwrap();
+            assert_eq!(
+                (fetched.status, fetched.bytes),
+                (StatusCode::PARTIAL_CONTENT, bytes),
+                "{range}"
+            );
             assert_eq!(fetched.fields[http::header::CONTENT_RANGE], says, "{range}");
             assert_eq!(fetched.verified, Verified::Content, "{range}");
         }
@@ -163,13 +197,18 @@ fn a_folder_is_served_and_nothing_outside_of_it() {
         std::fs::create_dir(folder.path().join("below")).unwrap();
         std::fs::write(folder.path().join("below/a page.html"), "hello").unwrap();
         std::fs::write(outside.path().join("secret"), "secret").unwrap();
-        std::os::unix::fs::symlink(outside.path().join("secret"), folder.path().join("link")).unwrap();
+        std::os::unix::fs::symlink(outside.path().join("secret"), folder.path().join("link"))
+            .unwrap();
         std::os::unix::fs::symlink("below", folder.path().join("inside")).unwrap();
         std::fs::write(folder.path().join(".hidden"), "hidden").unwrap();
         std::fs::create_dir(folder.path().join(".folder")).unwrap();
         std::fs::write(folder.path().join(".folder/file"), "hidden").unwrap();
         std::os::unix::fs::symlink(".hidden", folder.path().join("to-hidden")).unwrap();
-        let served = Served::start(ServerOptions { folder: Some(folder.path().to_owned()), ..options("slowstart") }).await;
+        let served = Served::start(ServerOptions {
+            folder: Some(folder.path().to_owned()),
+            ..options("slowstart")
+        })
+        .await;
         let rows = [
             ("/below/a%20page.html", 200, 5),
             ("/inside/a%20page.html", 200, 5),
@@ -189,12 +228,24 @@ fn a_folder_is_served_and_nothing_outside_of_it() {
         assert_eq!(fetched.fields[http::header::CONTENT_TYPE], "text/html");
         assert_eq!(fetched.verified, Verified::Length, "nobody knows what should be in a file");
         let missing = fetch(&served.wanting("/no-such-file"), nothing).await.unwrap();
-        assert_eq!(missing.verified, Verified::Nothing, "an answer that is not the object says nothing about it");
+        assert_eq!(
+            missing.verified,
+            Verified::Nothing,
+            "an answer that is not the object says nothing about it"
+        );
         served.end().await;
-        let options = ServerOptions { folder: Some(folder.path().to_owned()), hidden: true, ..options("slowstart") };
+        let options = ServerOptions {
+            folder: Some(folder.path().to_owned()),
+            hidden: true,
+            ..options("slowstart")
+        };
         let asked = Served::start(options).await;
         for path in ["/.hidden", "/.folder/file", "/to-hidden"] {
-            assert_eq!(fetch(&asked.wanting(path), nothing).await.unwrap().bytes, 6, "{path}, if it is asked for");
+            assert_eq!(
+                fetch(&asked.wanting(path), nothing).await.unwrap().bytes,
+                6,
+                "{path}, if it is asked for"
+            );
         }
         asked.end().await;
     });
@@ -207,7 +258,9 @@ fn only_the_holder_of_the_pinned_key_is_believed() {
         let wanted = served.wanting("/bytes/1kB");
         let believed = fetch(&Fetch { trust: Trust::Anyone, ..wanted.clone() }, nothing).await;
         assert!(believed.is_ok(), "{believed:?}");
-        for trust in [Trust::Pin("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=".into()), Trust::System] {
+        for trust in
+            [Trust::Pin("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=".into()), Trust::System]
+        {
             let refused = fetch(&Fetch { trust: trust.clone(), ..wanted.clone() }, nothing).await;
             assert!(matches!(refused, Err(FetchError::Untrusted(_))), "{trust:?}: {refused:?}");
         }
@@ -243,7 +296,11 @@ fn a_server_told_to_end_finishes_what_it_began_and_takes_nothing_new() {
         let refused = fetch(&Fetch { idle: Duration::from_secs(1), ..wanted }, nothing).await;
         assert!(refused.is_err(), "nobody new gets in: {refused:?}");
         let fetched = download.await.unwrap().unwrap();
-        assert_eq!((fetched.bytes, fetched.verified), (3_000_000, Verified::Content), "what was begun is finished");
+        assert_eq!(
+            (fetched.bytes, fetched.verified),
+            (3_000_000, Verified::Content),
+            "what was begun is finished"
+        );
         assert_eq!(done.await.unwrap(), Ended::Drained);
         drop(enough);
     });
@@ -254,7 +311,8 @@ fn a_client_that_stays_does_not_keep_a_server_from_ending() {
     runtime().block_on(async {
         let served = Served::start(options("slowstart")).await;
         let (_endpoint, connection) = served::quinn(served.address).await;
-        let (mut driver, mut requests) = h3::client::new(h3_quinn::Connection::new(connection.clone())).await.unwrap();
+        let (mut driver, mut requests) =
+            h3::client::new(h3_quinn::Connection::new(connection.clone())).await.unwrap();
         let driving = tokio::spawn(async move { driver.wait_idle().await });
         let request = http::Request::get("https://localhost/bytes/10kB").body(()).unwrap();
         let mut stream = requests.send_request(request).await.unwrap();
@@ -263,7 +321,9 @@ fn a_client_that_stays_does_not_keep_a_server_from_ending() {
         while stream.recv_data().await.unwrap().is_some() {}
         let (done, _enough) = served.stop();
         // Much less than the patience with a connection that asks nothing.
-        let ended = tokio::time::timeout(Duration::from_secs(15), done).await.expect("it ends although the client is still there");
+        let ended = tokio::time::timeout(Duration::from_secs(15), done)
+            .await
+            .expect("it ends although the client is still there");
         assert_eq!(ended.unwrap(), Ended::Drained);
         driving.abort();
     });
@@ -293,7 +353,11 @@ fn metrics_count_what_happened() {
         let at = served.metrics;
         let text = tokio::task::spawn_blocking(move || metrics(at)).await.unwrap();
         assert!(text.starts_with("HTTP/1.1 200") && text.trim_end().ends_with("# EOF"), "{text}");
-        assert_eq!(count(&text, "firstflight_connections_total{outcome=\"accepted\"}"), 4, "{text}");
+        assert_eq!(
+            count(&text, "firstflight_connections_total{outcome=\"accepted\"}"),
+            4,
+            "{text}"
+        );
         assert_eq!(count(&text, "firstflight_responses_total{status=\"200\"}"), 3, "{text}");
         assert_eq!(count(&text, "firstflight_responses_total{status=\"404\"}"), 1, "{text}");
         assert!(count(&text, "firstflight_bytes_sent_total") > 600_000, "{text}");
@@ -310,7 +374,11 @@ fn bytes_are_counted_while_they_are_sent() {
         let download = slow_download(&served).await;
         let at = served.metrics;
         let text = tokio::task::spawn_blocking(move || metrics(at)).await.unwrap();
-        assert!(count(&text, "firstflight_bytes_sent_total") > 0 && count(&text, "firstflight_packets_sent_total") > 0, "{text}");
+        assert!(
+            count(&text, "firstflight_bytes_sent_total") > 0
+                && count(&text, "firstflight_packets_sent_total") > 0,
+            "{text}"
+        );
         let (done, enough) = served.stop();
         drop(enough);
         done.await.unwrap();
@@ -330,7 +398,8 @@ fn responses_that_wait_for_credit_of_the_connection_can_be_cancelled() {
         let mut transport = quinn::TransportConfig::default();
         transport.receive_window(50_000_u32.into()).stream_receive_window(1_000_000_u32.into());
         let (_endpoint, connection) = served::quinn_with(served.address, transport).await;
-        let (mut driver, mut requests) = h3::client::new(h3_quinn::Connection::new(connection)).await.unwrap();
+        let (mut driver, mut requests) =
+            h3::client::new(h3_quinn::Connection::new(connection)).await.unwrap();
         let driving = tokio::spawn(async move { driver.wait_idle().await });
         let mut ask = async |path: &str| {
             let request = http::Request::get(format!("https://localhost{path}")).body(()).unwrap();
@@ -359,7 +428,9 @@ fn responses_that_wait_for_credit_of_the_connection_can_be_cancelled() {
                 while stream.recv_data().await.unwrap().is_some() {}
             }
         };
-        tokio::time::timeout(Duration::from_secs(60), events).await.expect("a cancelled response gives its place back");
+        tokio::time::timeout(Duration::from_secs(60), events)
+            .await
+            .expect("a cancelled response gives its place back");
         driving.abort();
         drop(requests);
         let (done, enough) = served.stop();

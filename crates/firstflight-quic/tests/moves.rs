@@ -23,8 +23,11 @@ fn tls() -> rustls::ServerConfig {
     let own = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
     let key = rustls::pki_types::PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let versions = rustls::ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&rustls::version::TLS13]).unwrap();
-    let mut tls = versions.with_no_client_auth().with_single_cert(vec![own.cert.into()], key.into()).unwrap();
+    let versions = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap();
+    let mut tls =
+        versions.with_no_client_auth().with_single_cert(vec![own.cert.into()], key.into()).unwrap();
     tls.alpn_protocols = vec![b"h3".to_vec()];
     tls
 }
@@ -38,7 +41,8 @@ macro_rules! server {
             let mut transport = $stack::TransportConfig::default();
             transport.congestion_controller_factory(controller);
             config.transport_config(Arc::new(transport));
-            let endpoint = $stack::Endpoint::server(config, "127.0.0.1:0".parse().unwrap()).unwrap();
+            let endpoint =
+                $stack::Endpoint::server(config, "127.0.0.1:0".parse().unwrap()).unwrap();
             let address = endpoint.local_addr().unwrap();
             tokio::spawn(async move {
                 while let Some(incoming) = endpoint.accept().await {
@@ -140,7 +144,11 @@ fn a_move_whose_first_answers_are_late() {
             let cubic = of_noq(Arc::new(noq_proto::congestion::CubicConfig::default()));
             let rapid = of_noq(firstflight_quic::noq::factory("rapid").unwrap());
             let quinn = of_quinn(Arc::new(quinn_proto::congestion::CubicConfig::default()));
-            for (server, address) in [("noq with its CUBIC", cubic), ("noq with rapid", rapid), ("quinn with its CUBIC", quinn)] {
+            for (server, address) in [
+                ("noq with its CUBIC", cubic),
+                ("noq with rapid", rapid),
+                ("quinn with its CUBIC", quinn),
+            ] {
                 let hung = hung(address, CONNECTIONS, delay).await;
                 println!("late by {delay:?}: {server}: {hung} of {CONNECTIONS} hang");
                 // Three probe timeouts are far shorter than a second here.

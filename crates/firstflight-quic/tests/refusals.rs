@@ -25,10 +25,24 @@ fn arms_that_need_a_pacing_rate_are_refused_with_the_way_out() {
 
 #[test]
 fn every_other_startup_is_built_with_the_standard_window() {
-    for arm in ["slowstart", "limited", "hystart", "hystart++", "search", "best", "best-published", "rapid(jump=off)", "oracle"] {
+    for arm in [
+        "slowstart",
+        "limited",
+        "hystart",
+        "hystart++",
+        "search",
+        "best",
+        "best-published",
+        "rapid(jump=off)",
+        "oracle",
+    ] {
         let controller = quinn::factory(arm).expect(arm).build(Instant::now(), 1200);
         assert_eq!(controller.initial_window(), 12_000, "{arm}: ten packets of 1200 bytes");
-        assert_eq!(controller.window(), 12_001, "{arm}: quinn holds back what would reach the window");
+        assert_eq!(
+            controller.window(),
+            12_001,
+            "{arm}: quinn holds back what would reach the window"
+        );
         let account = quinn::account(controller.as_ref()).expect("the controller is ours");
         assert_eq!(account.cwnd, 12_000, "{arm}: the account shows the window itself");
     }

@@ -27,13 +27,24 @@ impl Write for Kept {
 }
 
 fn arms(names: &str) -> Vec<Named> {
-    names.split(',').map(|name| Named { label: name.into(), arm: Arm::parse(name).expect("an arm") }).collect()
+    names
+        .split(',')
+        .map(|name| Named { label: name.into(), arm: Arm::parse(name).expect("an arm") })
+        .collect()
 }
 
 fn logged(path: &str, control: Control, object: u64) -> Vec<u8> {
     let path = Path::parse(path).expect("a path");
-    let setup =
-        Setup { path: &path, control, datagram: 1472, ack_packet: 70, object, limit: Nanos::from_secs(120), seed: 7, path_index: 0 };
+    let setup = Setup {
+        path: &path,
+        control,
+        datagram: 1472,
+        ack_packet: 70,
+        object,
+        limit: Nanos::from_secs(120),
+        seed: 7,
+        path_index: 0,
+    };
     let log = Kept::default();
     let outcome = run_logged(&setup, None, Box::new(log.clone())).expect("a trial");
     assert!(outcome.complete, "the object arrives");
@@ -42,9 +53,11 @@ fn logged(path: &str, control: Control, object: u64) -> Vec<u8> {
 }
 
 fn replayed(log: Vec<u8>) -> ConnectionRow {
-    let settings = Settings { arms: arms("slowstart,hystart++,search"), paced: None, iw: None, lines: 0 };
+    let settings =
+        Settings { arms: arms("slowstart,hystart++,search"), paced: None, iw: None, lines: 0 };
     let mut replay = Replay::new(settings);
-    let extent = read::from("log", Box::new(Cursor::new(log)), &mut replay).expect("a log that can be read");
+    let extent =
+        read::from("log", Box::new(Cursor::new(log)), &mut replay).expect("a log that can be read");
     assert_eq!(replay.remarks, [], "nothing is wrong with it");
     assert_eq!(extent.connections, 1, "one connection");
     let mut results = Results::new(&replay, Vec::new());
@@ -55,7 +68,11 @@ fn replayed(log: Vec<u8>) -> ConnectionRow {
 fn finds(log: Vec<u8>, stack: &str, rate_mbps: f64, rtt_ms: f64) -> ConnectionRow {
     let row = replayed(log);
     let (rate, rtt) = (row.best_rate_wire_mbps.expect("a rate"), row.min_rtt_ms.expect("an RTT"));
-    eprintln!("{stack}: {rate:.2} of {rate_mbps} Mbit/s, {rtt:.2} of {rtt_ms} ms, {} ACKs, {:.2} % lost", row.acks, row.loss_ratio * 100.0);
+    eprintln!(
+        "{stack}: {rate:.2} of {rate_mbps} Mbit/s, {rtt:.2} of {rtt_ms} ms, {} ACKs, {:.2} % lost",
+        row.acks,
+        row.loss_ratio * 100.0
+    );
     assert!((rate / rate_mbps - 1.0).abs() < 0.05, "{stack}: {rate} Mbit/s and not {rate_mbps}");
     assert!((rtt / rtt_ms - 1.0).abs() < 0.05, "{stack}: {rtt} ms and not {rtt_ms}");
     row
@@ -70,7 +87,9 @@ const PATHS: [(&str, f64, f64); 3] = [
 #[test]
 fn rate_and_rtt_found_in_a_log_of_noq_are_those_of_the_path() {
     for (path, rate, rtt) in PATHS {
-        for control in [Control::NoqCubic, Control::Noq(Plan::new(Arm::parse("hystart++").expect("an arm")))] {
+        for control in
+            [Control::NoqCubic, Control::Noq(Plan::new(Arm::parse("hystart++").expect("an arm")))]
+        {
             let row = finds(logged(path, control, 20_000_000), "noq", rate, rtt);
             assert_eq!(row.transport, "quic");
         }
@@ -80,7 +99,10 @@ fn rate_and_rtt_found_in_a_log_of_noq_are_those_of_the_path() {
 #[test]
 fn rate_and_rtt_found_in_a_log_of_quinn_are_those_of_the_path() {
     for (path, rate, rtt) in PATHS {
-        for control in [Control::QuinnCubic, Control::Quinn(Plan::new(Arm::parse("hystart++").expect("an arm")))] {
+        for control in [
+            Control::QuinnCubic,
+            Control::Quinn(Plan::new(Arm::parse("hystart++").expect("an arm"))),
+        ] {
             finds(logged(path, control, 20_000_000), "quinn", rate, rtt);
         }
     }
@@ -110,9 +132,20 @@ fn the_startup_that_ran_in_a_stack_leaves_within_a_round_trip_of_where_it_did() 
         let exit = outcome.exit.expect("it left");
         let bytes = log.0.lock().expect("no panic").clone();
         let row = replayed(bytes);
-        let replayed = row.startups.iter().find(|row| row.arm == "hystart++").expect("it was asked for");
-        let (ours, theirs) = (replayed.time_ms.expect("it left in the replay, too"), exit.since_first_send.0 as f64 / 1e6);
-        eprintln!("{stack}: left at {theirs:.1} ms by {}, in the replay at {ours:.1} ms by {:?}", exit.reason.name(), replayed.reason);
-        assert!((ours - theirs).abs() < 60.0, "{stack}: {ours} ms in the replay, {theirs} ms in the stack");
+        let replayed =
+            row.startups.iter().find(|row| row.arm == "hystart++").expect("it was asked for");
+        let (ours, theirs) = (
+            replayed.time_ms.expect("it left in the replay, too"),
+            exit.since_first_send.0 as f64 / 1e6,
+        );
+        eprintln!(
+            "{stack}: left at {theirs:.1} ms by {}, in the replay at {ours:.1} ms by {:?}",
+            exit.reason.name(),
+            replayed.reason
+        );
+        assert!(
+            (ours - theirs).abs() < 60.0,
+            "{stack}: {ours} ms in the replay, {theirs} ms in the stack"
+        );
     }
 }

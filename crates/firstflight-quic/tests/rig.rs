@@ -26,7 +26,9 @@ const SLIDE: &str = "rate=100Mbit,rtt=30ms,queue=30ms";
 #[test]
 fn two_runs_are_the_same_run() {
     for arm in ["slowstart", "rapid", "hystart++"] {
-        let runs = [(); 2].map(|()| format!("{:?}", trial("rate=100Mbit,rtt=30ms,queue=30ms,loss=0.5%", arm, 3_000_000)));
+        let runs = [(); 2].map(|()| {
+            format!("{:?}", trial("rate=100Mbit,rtt=30ms,queue=30ms,loss=0.5%", arm, 3_000_000))
+        });
         assert!(runs[0] == runs[1], "{arm}: the second run differs\n{}\n{}", runs[0], runs[1]);
     }
 }
@@ -38,12 +40,23 @@ fn a_trial_adds_up() {
         assert!(outcome.complete, "{arm}: not finished after {} ns", outcome.acked_after.0);
         assert_eq!(outcome.delivered, 5_000_000, "{arm}");
         let ideal = 30_000_000 + 5_000_000 * 8 * 10;
-        assert!(outcome.acked_after.0 > ideal, "{arm}: {} ns is faster than the path", outcome.acked_after.0);
-        assert!(outcome.delivered_after.unwrap() < outcome.acked_after, "{arm}: acknowledged before it was read");
+        assert!(
+            outcome.acked_after.0 > ideal,
+            "{arm}: {} ns is faster than the path",
+            outcome.acked_after.0
+        );
+        assert!(
+            outcome.delivered_after.unwrap() < outcome.acked_after,
+            "{arm}: acknowledged before it was read"
+        );
         assert_eq!(outcome.spurious_losses, 0, "{arm}: nothing is reordered here");
         assert_eq!(outcome.packets_lost, outcome.packets_dropped, "{arm}: every loss is noticed");
         assert!(outcome.retransmissions >= outcome.packets_lost, "{arm}: every loss is repaired");
-        assert!(outcome.queue_us.max() <= 30_120, "{arm}: a wait of {} us in a queue of 30 ms", outcome.queue_us.max());
+        assert!(
+            outcome.queue_us.max() <= 30_120,
+            "{arm}: a wait of {} us in a queue of 30 ms",
+            outcome.queue_us.max()
+        );
     }
 }
 
@@ -51,15 +64,29 @@ fn a_trial_adds_up() {
 fn the_controller_accounts_for_its_arm() {
     let outcome = trial(SLIDE, "hystart++/reno/immediate", 10_000_000);
     assert_eq!(outcome.account.unwrap().arm.to_string(), "hystart++/reno/immediate");
-    assert!(outcome.account.unwrap().acks > 1000 && outcome.exit.is_some(), "{:?}", outcome.account);
-    assert_ne!(outcome.account.unwrap().phase, Phase::Startup, "the object is long enough to leave startup");
+    assert!(
+        outcome.account.unwrap().acks > 1000 && outcome.exit.is_some(),
+        "{:?}",
+        outcome.account
+    );
+    assert_ne!(
+        outcome.account.unwrap().phase,
+        Phase::Startup,
+        "the object is long enough to leave startup"
+    );
     let handshake = outcome.handshake_rtt.unwrap();
-    assert!(handshake.0.abs_diff(30_000_000) < 120_000, "the handshake measured {} ns on an idle path of 30 ms", handshake.0);
+    assert!(
+        handshake.0.abs_diff(30_000_000) < 120_000,
+        "the handshake measured {} ns on an idle path of 30 ms",
+        handshake.0
+    );
 }
 
 #[test]
 fn startup_leaves_as_each_arm_says() {
-    for (arm, reason) in [("slowstart", "loss"), ("hystart", "train"), ("oracle(exit=375000)", "oracle")] {
+    for (arm, reason) in
+        [("slowstart", "loss"), ("hystart", "train"), ("oracle(exit=375000)", "oracle")]
+    {
         let exit = trial(SLIDE, arm, 10_000_000).exit.unwrap();
         assert_eq!(exit.reason.name(), reason, "{arm}");
     }
@@ -70,14 +97,26 @@ fn a_jump_fills_the_first_round_trip_with_twice_the_initial_window() {
     let plain = trial(SLIDE, "rapid(jump=off)", 29_000);
     let jump = trial(SLIDE, "rapid", 29_000);
     assert_eq!((plain.packets_sent, jump.packets_sent), (21, 21), "21 packets either way");
-    assert!(jump.delivered_after.unwrap() < plain.delivered_after.unwrap(), "the jump spares waiting for the first ACK");
+    assert!(
+        jump.delivered_after.unwrap() < plain.delivered_after.unwrap(),
+        "the jump spares waiting for the first ACK"
+    );
 }
 
 #[test]
 fn an_overshoot_with_thousands_of_gaps_is_received() {
     let outcome = trial("rate=100Mbit,rtt=600ms,queue=600ms", "slowstart", 60_000_000);
-    assert!(outcome.complete && outcome.packets_dropped > 2000, "{} of {} dropped", outcome.packets_dropped, outcome.packets_sent);
-    assert!(outcome.stream_window >= 60_000_000, "a window of {} bytes could have limited the flow", outcome.stream_window);
+    assert!(
+        outcome.complete && outcome.packets_dropped > 2000,
+        "{} of {} dropped",
+        outcome.packets_dropped,
+        outcome.packets_sent
+    );
+    assert!(
+        outcome.stream_window >= 60_000_000,
+        "a window of {} bytes could have limited the flow",
+        outcome.stream_window
+    );
 }
 
 #[test]
@@ -85,9 +124,22 @@ fn a_path_that_delivers_nothing_stops_at_the_limit() {
     let path = Path::parse("rate=1Mbit,rtt=30ms").unwrap();
     let control = Control::Noq(Plan::parse("slowstart").unwrap());
     let limit = Nanos::from_secs(2);
-    let setup = Setup { path: &path, control, datagram: 1472, ack_packet: 64, object: 10_000_000, limit, seed: 1, path_index: 0 };
+    let setup = Setup {
+        path: &path,
+        control,
+        datagram: 1472,
+        ack_packet: 64,
+        object: 10_000_000,
+        limit,
+        seed: 1,
+        path_index: 0,
+    };
     let outcome = run(&setup, None).unwrap();
-    assert!(!outcome.complete && outcome.acked_after == limit, "stopped after {} ns", outcome.acked_after.0);
+    assert!(
+        !outcome.complete && outcome.acked_after == limit,
+        "stopped after {} ns",
+        outcome.acked_after.0
+    );
 }
 
 /// Counts the datagrams of the receiver.
@@ -106,7 +158,16 @@ fn answers(path: &str) -> (u64, Outcome) {
     let path = Path::parse(path).unwrap();
     let control = Control::Noq(Plan::parse("oracle(exit=300000)").unwrap());
     let limit = Nanos::from_secs(120);
-    let setup = Setup { path: &path, control, datagram: 1472, ack_packet: 64, object: 5_000_000, limit, seed: 1, path_index: 0 };
+    let setup = Setup {
+        path: &path,
+        control,
+        datagram: 1472,
+        ack_packet: 64,
+        object: 5_000_000,
+        limit,
+        seed: 1,
+        path_index: 0,
+    };
     let mut answers = Answers::default();
     let outcome = run(&setup, Some(&mut answers)).unwrap();
     (answers.0, outcome)
@@ -118,18 +179,41 @@ fn what_the_receiving_host_merges_is_acknowledged_once() {
     let (merged, other) = answers("rate=100Mbit,rtt=30ms,queue=30ms,gro=1ms:64kB");
     assert!(one.complete && other.complete && other.delivered == 5_000_000);
     // A packet of 1500 bytes takes 120 us: the first of a batch and the eight of the next millisecond, instead of two.
-    assert!(plain.abs_diff(one.packets_sent / 2) < 50, "{plain} ACKs of {} packets", one.packets_sent);
-    assert!((other.packets_sent / 9..other.packets_sent / 6).contains(&merged), "{merged} ACKs of {} packets", other.packets_sent);
+    assert!(
+        plain.abs_diff(one.packets_sent / 2) < 50,
+        "{plain} ACKs of {} packets",
+        one.packets_sent
+    );
+    assert!(
+        (other.packets_sent / 9..other.packets_sent / 6).contains(&merged),
+        "{merged} ACKs of {} packets",
+        other.packets_sent
+    );
 }
 
 #[test]
 fn the_handshake_measures_the_idle_path_whatever_its_return_path_does() {
-    for back in ["lte", "wifi", "geo_warm", "geo_cold", "leo", "nic", "batch:100ms:1", "lte,thin=4", "plain,thin=4", "lte,up_dup=10%"] {
+    for back in [
+        "lte",
+        "wifi",
+        "geo_warm",
+        "geo_cold",
+        "leo",
+        "nic",
+        "batch:100ms:1",
+        "lte,thin=4",
+        "plain,thin=4",
+        "lte,up_dup=10%",
+    ] {
         let path = format!("rate=100Mbit,rtt=600ms,queue=30ms,return={back}");
         let outcome = trial(&path, "slowstart", 300_000);
         let handshake = outcome.handshake_rtt.unwrap();
         assert!(outcome.complete, "{back}: not finished after {} ns", outcome.acked_after.0);
-        assert!(handshake.0.abs_diff(600_000_000) < 120_000, "{back}: the handshake measured {} ns", handshake.0);
+        assert!(
+            handshake.0.abs_diff(600_000_000) < 120_000,
+            "{back}: the handshake measured {} ns",
+            handshake.0
+        );
     }
 }
 
@@ -139,8 +223,16 @@ mod quinn {
 
     fn on(control: Control, path: &str, object: u64) -> Outcome {
         let path = Path::parse(path).unwrap();
-        let setup =
-            Setup { path: &path, control, datagram: 1472, ack_packet: 64, object, limit: Nanos::from_secs(120), seed: 7, path_index: 0 };
+        let setup = Setup {
+            path: &path,
+            control,
+            datagram: 1472,
+            ack_packet: 64,
+            object,
+            limit: Nanos::from_secs(120),
+            seed: 7,
+            path_index: 0,
+        };
         run(&setup, None).unwrap()
     }
 
@@ -148,12 +240,23 @@ mod quinn {
     fn a_trial_is_complete_the_same_twice_and_of_its_arm() {
         for arm in ["hystart++", "rapid(jump=off)", "slowstart/reno/immediate"] {
             let control = Control::Quinn(Plan::parse(arm).unwrap());
-            let runs = [(); 2].map(|()| on(control, "rate=100Mbit,rtt=30ms,queue=30ms,loss=0.5%", 3_000_000));
-            assert!(format!("{:?}", runs[0]) == format!("{:?}", runs[1]), "{arm}: the second run differs");
+            let runs = [(); 2]
+                .map(|()| on(control, "rate=100Mbit,rtt=30ms,queue=30ms,loss=0.5%", 3_000_000));
+            assert!(
+                format!("{:?}", runs[0]) == format!("{:?}", runs[1]),
+                "{arm}: the second run differs"
+            );
             let account = runs[0].account.unwrap();
-            assert!(runs[0].complete && runs[0].delivered == 3_000_000, "{arm}: {} bytes were read", runs[0].delivered);
+            assert!(
+                runs[0].complete && runs[0].delivered == 3_000_000,
+                "{arm}: {} bytes were read",
+                runs[0].delivered
+            );
             assert_eq!(account.arm, Plan::parse(arm).unwrap().arm);
-            assert!(account.stats.loss_episodes > 0 && account.replays > 0, "{arm}: the loss reached the controller: {account:?}");
+            assert!(
+                account.stats.loss_episodes > 0 && account.replays > 0,
+                "{arm}: the loss reached the controller: {account:?}"
+            );
         }
     }
 
@@ -161,8 +264,12 @@ mod quinn {
     fn an_episode_is_opened_once_and_not_once_per_report() {
         // quinn reports every pass that finds losses: hundreds of them in one overshoot.
         let outcome = on(Control::Quinn(Plan::parse("slowstart").unwrap()), SLIDE, 5_000_000);
-        let (episodes, reports) = (outcome.account.unwrap().stats.loss_episodes, outcome.account.unwrap().replays);
-        assert!(reports > 100 && episodes < 6, "{reports} reports of loss made {episodes} episodes");
+        let (episodes, reports) =
+            (outcome.account.unwrap().stats.loss_episodes, outcome.account.unwrap().replays);
+        assert!(
+            reports > 100 && episodes < 6,
+            "{reports} reports of loss made {episodes} episodes"
+        );
     }
 
     #[test]

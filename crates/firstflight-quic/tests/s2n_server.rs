@@ -90,8 +90,10 @@ fn download(arm: &str, dropped: Option<usize>) -> Arc<Heard> {
             tokio::spawn(drop_some(relay, server, period));
         }
         let client = Client::builder().with_tls(own.cert.der().as_ref()).unwrap();
-        let client = client.with_io("127.0.0.1:0".parse::<SocketAddr>().unwrap()).unwrap().start().unwrap();
-        let mut connection = client.connect(Connect::new(address).with_server_name("localhost")).await.unwrap();
+        let client =
+            client.with_io("127.0.0.1:0".parse::<SocketAddr>().unwrap()).unwrap().start().unwrap();
+        let mut connection =
+            client.connect(Connect::new(address).with_server_name("localhost")).await.unwrap();
         let mut stream = connection.open_bidirectional_stream().await.unwrap();
         stream.send(b"object".to_vec().into()).await.unwrap();
         let mut got = 0;
@@ -110,10 +112,18 @@ fn an_s2n_server_with_an_arm_serves_and_the_arm_decides() {
         let heard = download(arm, None);
         let account = heard.0.lock().unwrap();
         let named = Plan::parse(arm).unwrap().arm.to_string();
-        assert_eq!(account.arms.iter().collect::<Vec<_>>(), [&named], "every controller runs the arm that was asked for");
+        assert_eq!(
+            account.arms.iter().collect::<Vec<_>>(),
+            [&named],
+            "every controller runs the arm that was asked for"
+        );
         assert!(account.sent >= OBJECT as u64, "the controller counts the object: {account:?}");
         assert!(account.acks > 0, "the controller hears ACKs: {account:?}");
-        assert!(account.cwnd > account.initial_window, "the arm opens the window of {}: {account:?}", account.initial_window);
+        assert!(
+            account.cwnd > account.initial_window,
+            "the arm opens the window of {}: {account:?}",
+            account.initial_window
+        );
     }
 }
 
@@ -121,8 +131,14 @@ fn an_s2n_server_with_an_arm_serves_and_the_arm_decides() {
 fn losses_reach_the_arm_with_the_acks_that_reveal_them() {
     let heard = download("hystart++/cubic/prr", Some(50));
     let account = heard.0.lock().unwrap();
-    assert!(account.lost > 0 && account.loss_episodes > 0, "ACKs bring losses, and the arm answers them: {account:?}");
-    assert!(account.sent >= OBJECT as u64 + account.lost, "what was lost is sent again: {account:?}");
+    assert!(
+        account.lost > 0 && account.loss_episodes > 0,
+        "ACKs bring losses, and the arm answers them: {account:?}"
+    );
+    assert!(
+        account.sent >= OBJECT as u64 + account.lost,
+        "what was lost is sent again: {account:?}"
+    );
 }
 
 #[test]

@@ -27,10 +27,15 @@ macro_rules! serves {
                 let client = $stack::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
                 let crypto = $stack::crypto::rustls::QuicClientConfig::try_from(tls()).unwrap();
                 let config = $stack::ClientConfig::new(Arc::new(crypto));
-                let connection = client.connect_with(config, address, "localhost").unwrap().await.unwrap();
+                let connection =
+                    client.connect_with(config, address, "localhost").unwrap().await.unwrap();
                 let (mut send, mut receive) = connection.open_bi().await.unwrap();
                 send.write_all(b"object").await.unwrap();
-                assert_eq!(receive.read_to_end(2_000_000).await.unwrap().len(), 1_000_000, "the whole object arrives");
+                assert_eq!(
+                    receive.read_to_end(2_000_000).await.unwrap().len(),
+                    1_000_000,
+                    "the whole object arrives"
+                );
             });
         }
     };
@@ -41,9 +46,14 @@ serves!(a_quinn_server_with_an_arm_serves, quinn, quinn_server);
 
 #[test]
 fn an_arm_costs_a_server_fewer_than_ten_lines() {
-    for source in [include_str!("../examples/noq_server.rs"), include_str!("../examples/quinn_server.rs")] {
+    for source in
+        [include_str!("../examples/noq_server.rs"), include_str!("../examples/quinn_server.rs")]
+    {
         let changed = source.lines().filter(|line| line.ends_with("// firstflight")).count();
         let used = source.lines().filter(|line| line.contains("firstflight_quic")).count();
-        assert!(changed >= used && changed < 10, "{changed} lines are marked, {used} name the crate");
+        assert!(
+            changed >= used && changed < 10,
+            "{changed} lines are marked, {used} name the crate"
+        );
     }
 }

@@ -50,7 +50,10 @@ fn serves_the_others() {
         println!("\nserving {}", served.address);
         std::io::stdout().flush().unwrap();
         // Until the other side of the pipe is closed, however it ends.
-        tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await.unwrap().unwrap();
+        tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()))
+            .await
+            .unwrap()
+            .unwrap();
         let (done, enough) = served.stop();
         drop(enough);
         done.await.unwrap();
@@ -72,7 +75,11 @@ impl Serving {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let address = lines.find_map(|line| line.unwrap().strip_prefix("serving ").map(|address| address.parse().unwrap())).unwrap();
+        let address = lines
+            .find_map(|line| {
+                line.unwrap().strip_prefix("serving ").map(|address| address.parse().unwrap())
+            })
+            .unwrap();
         // What it says later is read, so that it never waits for us.
         std::thread::spawn(move || lines.for_each(drop));
         Serving { child, address }
@@ -80,7 +87,8 @@ impl Serving {
 
     /// Resident memory, bytes.
     fn memory(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it lives");
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it lives");
         let line = status.lines().find(|line| line.starts_with("VmRSS")).expect("its memory");
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
     }
@@ -103,7 +111,8 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 
@@ -158,10 +167,15 @@ async fn read(requests: &mut Requests, size: u64) -> Result<(Duration, Duration)
     };
     let mut stream = in_time("a place for a request", ask(requests, size)).await?;
     progress();
-    let response = in_time("the head of an answer", stream.recv_response()).await?.map_err(|error| error.to_string())?;
+    let response = in_time("the head of an answer", stream.recv_response())
+        .await?
+        .map_err(|error| error.to_string())?;
     assert_eq!(response.status().as_u16(), 200);
     progress();
-    while let Some(piece) = in_time("a piece of an object", stream.recv_data()).await?.map_err(|error| error.to_string())? {
+    while let Some(piece) = in_time("a piece of an object", stream.recv_data())
+        .await?
+        .map_err(|error| error.to_string())?
+    {
         bytes += bytes::Buf::remaining(&piece) as u64;
         progress();
     }
@@ -177,7 +191,8 @@ async fn client(address: SocketAddr, mut dice: Dice, end: Instant) -> Tally {
         let mut transport = quinn::TransportConfig::default();
         transport.stream_receive_window(WINDOWS.0.into()).receive_window(WINDOWS.1.into());
         let (endpoint, connection) = quinn_with(address, transport).await;
-        let (mut driver, mut requests) = h3::client::new(h3_quinn::Connection::new(connection.clone())).await.expect("HTTP/3");
+        let (mut driver, mut requests) =
+            h3::client::new(h3_quinn::Connection::new(connection.clone())).await.expect("HTTP/3");
         let driving = tokio::spawn(async move { driver.wait_idle().await });
         tally.connections += 1;
         let mut moved = false;
@@ -198,7 +213,9 @@ async fn client(address: SocketAddr, mut dice: Dice, end: Instant) -> Tally {
                     "cancelling"
                 }
                 1 => {
-                    endpoint.rebind(UdpSocket::bind("127.0.0.1:0").expect("a port")).expect("moved");
+                    endpoint
+                        .rebind(UdpSocket::bind("127.0.0.1:0").expect("a port"))
+                        .expect("moved");
                     tally.moved += 1;
                     moved = true;
                     "moving"
@@ -210,7 +227,8 @@ async fn client(address: SocketAddr, mut dice: Dice, end: Instant) -> Tally {
                     tokio::time::sleep(Duration::from_millis(dice.below(300))).await;
                     if !moved {
                         let beside = read(&mut requests, dice.between(1, 20_000)).await;
-                        let (whole, silent) = beside.unwrap_or_else(|why| panic!("beside a stalled one: {why}"));
+                        let (whole, silent) =
+                            beside.unwrap_or_else(|why| panic!("beside a stalled one: {why}"));
                         tally.healthy.push(("stalling", whole, silent));
                     }
                     stalled.stop_sending(Code::H3_REQUEST_CANCELLED);
@@ -251,7 +269,9 @@ async fn lateness(end: Instant) -> Duration {
 }
 
 fn percentile(sorted: &[Duration], per_mille: usize) -> f64 {
-    sorted.get((sorted.len() * per_mille / 1000).min(sorted.len().saturating_sub(1))).map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
+    sorted
+        .get((sorted.len() * per_mille / 1000).min(sorted.len().saturating_sub(1)))
+        .map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
 }
 
 /// The longest that a healthy request went without progress, and how late the machine was.
@@ -261,7 +281,8 @@ fn soak(length: Duration) -> (Duration, Duration) {
     let (mut tally, late, memory) = runtime().block_on(async {
         let address = serving.address;
         let late = tokio::spawn(lateness(end));
-        let clients: Vec<_> = (0..CLIENTS).map(|number| tokio::spawn(client(address, Dice(number), end))).collect();
+        let clients: Vec<_> =
+            (0..CLIENTS).map(|number| tokio::spawn(client(address, Dice(number), end))).collect();
         let mut memory = Vec::new();
         while Instant::now() < end {
             tokio::time::sleep(Duration::from_millis(500)).await;
@@ -276,27 +297,48 @@ fn soak(length: Duration) -> (Duration, Duration) {
     serving.end();
     let healthy = std::mem::take(&mut tally.healthy);
     for kind in ["nothing", "cancelling", "moving", "stalling"] {
-        let mut silent: Vec<_> = healthy.iter().filter(|(after, ..)| *after == kind).map(|(_, _, silent)| *silent).collect();
+        let mut silent: Vec<_> = healthy
+            .iter()
+            .filter(|(after, ..)| *after == kind)
+            .map(|(_, _, silent)| *silent)
+            .collect();
         silent.sort();
         let [p50, p99, most] = [500, 990, 1000].map(|per_mille| percentile(&silent, per_mille));
-        println!("longest time without progress after {kind}, ms: p50 {p50:.1}, p99 {p99:.1}, max {most:.1} of {}", silent.len());
+        println!(
+            "longest time without progress after {kind}, ms: p50 {p50:.1}, p99 {p99:.1}, max {most:.1} of {}",
+            silent.len()
+        );
     }
     let stayed = healthy.into_iter().filter(|(after, ..)| *after != "moving");
-    let (mut whole, mut silent): (Vec<_>, Vec<_>) = stayed.map(|(_, whole, silent)| (whole, silent)).unzip();
+    let (mut whole, mut silent): (Vec<_>, Vec<_>) =
+        stayed.map(|(_, whole, silent)| (whole, silent)).unzip();
     whole.sort();
     silent.sort();
     for (what, times) in [("whole request", &whole), ("longest time without progress", &silent)] {
-        let [p50, p90, p99, p999, most] = [500, 900, 990, 999, 1000].map(|per_mille| percentile(times, per_mille));
-        println!("{what}, ms: p50 {p50:.1}, p90 {p90:.1}, p99 {p99:.1}, p99.9 {p999:.1}, max {most:.1} of {}", times.len());
+        let [p50, p90, p99, p999, most] =
+            [500, 900, 990, 999, 1000].map(|per_mille| percentile(times, per_mille));
+        println!(
+            "{what}, ms: p50 {p50:.1}, p90 {p90:.1}, p99 {p99:.1}, p99.9 {p999:.1}, max {most:.1} of {}",
+            times.len()
+        );
     }
     let peak = memory.iter().max().copied().unwrap_or(0);
-    let part = |quarter: usize| memory[memory.len() * quarter / 4..memory.len() * (quarter + 1) / 4].iter().max().copied().unwrap_or(0);
+    let part = |quarter: usize| {
+        memory[memory.len() * quarter / 4..memory.len() * (quarter + 1) / 4]
+            .iter()
+            .max()
+            .copied()
+            .unwrap_or(0)
+    };
     println!(
         "{tally:?}; the machine was at most {late:?} late; the server had at most {} MB: by quarters {:?}",
         peak >> 20,
         [0, 1, 2, 3].map(part)
     );
-    assert!(tally.cancelled > 0 && tally.moved > 0 && tally.stalled > 0 && whole.len() as u64 > CLIENTS, "{tally:?}");
+    assert!(
+        tally.cancelled > 0 && tally.moved > 0 && tally.stalled > 0 && whole.len() as u64 > CLIENTS,
+        "{tally:?}"
+    );
     let bound = Limits { connections: CLIENTS as usize, ..limits() }.worst_case() + BASE;
     assert!(peak < bound, "{peak} bytes were resident, and {bound} are the bound");
     if length > Duration::from_secs(60) {
@@ -313,7 +355,11 @@ fn fifty_unruly_clients_get_every_answer_they_read() {
 #[test]
 #[ignore = "ten minutes; FIRSTFLIGHT_SOAK_SECONDS says how long"]
 fn no_healthy_request_waits_a_second_longer_than_the_machine() {
-    let seconds = std::env::var("FIRSTFLIGHT_SOAK_SECONDS").map_or(600, |text| text.parse().expect("a number of seconds"));
+    let seconds = std::env::var("FIRSTFLIGHT_SOAK_SECONDS")
+        .map_or(600, |text| text.parse().expect("a number of seconds"));
     let (silent, late) = soak(Duration::from_secs(seconds));
-    assert!(silent < Duration::from_secs(1) + late, "a healthy request made no progress for {silent:?}, and the machine was {late:?} late");
+    assert!(
+        silent < Duration::from_secs(1) + late,
+        "a healthy request made no progress for {silent:?}, and the machine was {late:?} late"
+    );
 }

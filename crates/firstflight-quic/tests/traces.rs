@@ -17,7 +17,12 @@ struct Twin {
 impl Watch for Twin {
     fn on_note(&mut self, note: &Note, _begin: Time, _delivered: u64, _queue: u64) {
         if let Some(begin) = note.begin {
-            self.controller = Some(begin.plan.arm.controller(begin.config, begin.plan.oracle_exit, note.now, begin.nxt));
+            self.controller = Some(begin.plan.arm.controller(
+                begin.config,
+                begin.plan.oracle_exit,
+                note.now,
+                begin.nxt,
+            ));
         }
         let (Some(controller), Some(told)) = (&mut self.controller, &note.told) else { return };
         assert_eq!(note.event, Event::Told);

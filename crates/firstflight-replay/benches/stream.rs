@@ -89,22 +89,36 @@ fn status(name: &str) -> u64 {
 /// Processor time of this process, seconds.
 fn cpu() -> f64 {
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks: f64 = fields.get(11..13).unwrap_or_default().iter().filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
+    let fields: Vec<&str> =
+        text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks: f64 = fields
+        .get(11..13)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|ticks| ticks.parse::<f64>().ok())
+        .sum();
     ticks / 100.0
 }
 
 fn main() {
-    let megabytes: usize = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(1000);
+    let megabytes: usize =
+        std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(1000);
     // What making the log costs alone is taken off.
-    let (mut log, mut sink, before) = (Endless::new(megabytes * 1_000_000), vec![0; 1 << 16], cpu());
+    let (mut log, mut sink, before) =
+        (Endless::new(megabytes * 1_000_000), vec![0; 1 << 16], cpu());
     while log.read(&mut sink).is_ok_and(|read| read > 0) {}
     let making = cpu() - before;
-    for arms in ["slowstart", "slowstart,hystart,hystart++,search,best,best-published,rapid-nojump"] {
-        let names = arms.split(',').map(|name| Named { label: name.into(), arm: Arm::parse(name).expect("an arm") }).collect();
+    for arms in ["slowstart", "slowstart,hystart,hystart++,search,best,best-published,rapid-nojump"]
+    {
+        let names = arms
+            .split(',')
+            .map(|name| Named { label: name.into(), arm: Arm::parse(name).expect("an arm") })
+            .collect();
         let mut replay = Replay::new(Settings { arms: names, paced: None, iw: None, lines: 0 });
         let (start, before) = (Instant::now(), cpu());
-        let extent = read::from("endless", Box::new(Endless::new(megabytes * 1_000_000)), &mut replay).expect("a log");
+        let extent =
+            read::from("endless", Box::new(Endless::new(megabytes * 1_000_000)), &mut replay)
+                .expect("a log");
         let busy = (cpu() - before - making).max(0.001);
         println!(
             "{} MB of qlog, {} events, {} startups: {:.0} MB/s of processor time ({:.2} s; {:.2} s on the clock), at most {:.1} MB of memory",

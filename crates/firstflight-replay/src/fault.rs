@@ -44,7 +44,9 @@ impl Fault {
     /// A fault of `file` at `place`; what is not printable in `what` is escaped, so that a hostile file cannot steer a terminal.
     pub fn new(file: &str, place: Place, what: impl Into<String>) -> Fault {
         let what: String = what.into();
-        let what = what.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] });
+        let what = what.chars().flat_map(|c| {
+            if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }
+        });
         Fault { file: file.to_owned(), place, what: what.take(400).collect() }
     }
 }

@@ -74,9 +74,14 @@ fn grid(signals: &Signals, min_rtt: Option<Nanos>) -> Option<Finding> {
 
 /// ACKs in bursts without a grid.
 fn bursts(signals: &Signals) -> Option<Finding> {
-    let (interval, per_burst) = (signals.intervals.quantile(0.5)?, signals.burst_acks.quantile(0.5)?);
+    let (interval, per_burst) =
+        (signals.intervals.quantile(0.5)?, signals.burst_acks.quantile(0.5)?);
     let (near, typical) = (signals.gaps.quantile(0.5)?, signals.gaps.quantile(0.98)?);
-    if signals.intervals.len() < 24 || per_burst < 4.0 || typical < 8.0 * near.max(1.0) || interval < 1e6 {
+    if signals.intervals.len() < 24
+        || per_burst < 4.0
+        || typical < 8.0 * near.max(1.0)
+        || interval < 1e6
+    {
         return None;
     }
     let text = format!(
@@ -112,10 +117,12 @@ fn grants(signals: &Signals, shown: &Shown) -> Option<Finding> {
         second.acks >= 5 && ms(second.rtt) > 1.3 * min && (second.inflight as f64) < 0.5 * bdp
     };
     let grows = |index: usize| {
-        let factor = signals.seconds[index].acks as f64 / signals.seconds[index - 1].acks.max(1) as f64;
+        let factor =
+            signals.seconds[index].acks as f64 / signals.seconds[index - 1].acks.max(1) as f64;
         (1.15..2.6).contains(&factor)
     };
-    let length = (1..signals.seconds.len()).take_while(|&index| starved(index) && grows(index)).count();
+    let length =
+        (1..signals.seconds.len()).take_while(|&index| starved(index) && grows(index)).count();
     if length < 3 {
         return None;
     }
@@ -137,7 +144,11 @@ fn receiver_clock(signals: &Signals, shown: &Shown) -> Option<Finding> {
         say(tick / 1e6),
         say(mbps(rate)),
         say(mbps(best)),
-        if (rate / best - 1.0).abs() > 0.25 { " The return path distorts what the sender sees." } else { "" }
+        if (rate / best - 1.0).abs() > 0.25 {
+            " The return path distorts what the sender sees."
+        } else {
+            ""
+        }
     );
     Some(finding("receiver_clock", mbps(rate), text))
 }
@@ -155,9 +166,11 @@ fn policer(followed: &Followed, shown: &Shown) -> Option<Finding> {
     let span = Nanos((min * 4).0.max(100_000_000));
     let start = followed.opening.start;
     // Over half of what follows: a shorter window may hold a bucket that filled while the sender was quiet.
-    let after = followed.meter.best(first + min, span.max(Nanos(followed.end.since(first).0 / 2)))?;
+    let after =
+        followed.meter.best(first + min, span.max(Nanos(followed.end.since(first).0 / 2)))?;
     // The window of half the time before the first loss holds the burst that the bucket let through.
-    let before = followed.meter.recent(first, Nanos((first.since(start).0 / 2).clamp(min.0, span.0)))?;
+    let before =
+        followed.meter.recent(first, Nanos((first.since(start).0 / 2).clamp(min.0, span.0)))?;
     if before > 1.4 * after.rate && followed.end.since(first) > span * 4 {
         let bucket = followed
             .meter
@@ -183,7 +196,8 @@ fn policer(followed: &Followed, shown: &Shown) -> Option<Finding> {
 
 fn app_limited(followed: &Followed) -> Option<Finding> {
     let signals = &followed.signals;
-    let share = signals.app_limited_ns as f64 / followed.end.since(followed.opening.start).0.max(1) as f64;
+    let share =
+        signals.app_limited_ns as f64 / followed.end.since(followed.opening.start).0.max(1) as f64;
     if share < 0.1 {
         return None;
     }
@@ -211,6 +225,9 @@ fn marks(signals: &Signals) -> Option<Finding> {
     if signals.marks == 0 {
         return None;
     }
-    let text = format!("{} ACKs reported congestion marks: the path marks instead of dropping.", signals.marks);
+    let text = format!(
+        "{} ACKs reported congestion marks: the path marks instead of dropping.",
+        signals.marks
+    );
     Some(finding("marks", signals.marks as f64, text))
 }

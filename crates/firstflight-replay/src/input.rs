@@ -18,7 +18,8 @@ const CHUNK: usize = 1 << 16;
 /// # Errors
 /// If it cannot be opened.
 pub fn open(file: &str) -> Result<Bytes, Fault> {
-    let fault = |error: io::Error| Fault::new(file, Place::File, format!("cannot be read: {error}"));
+    let fault =
+        |error: io::Error| Fault::new(file, Place::File, format!("cannot be read: {error}"));
     if file == "-" {
         return decompress(BufReader::with_capacity(CHUNK, io::stdin())).map_err(fault);
     }
@@ -66,8 +67,9 @@ impl Read for Frames {
                     if raw.fill_buf()?.is_empty() {
                         return Ok(0);
                     }
-                    let decoder =
-                        StreamingDecoder::new(raw).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+                    let decoder = StreamingDecoder::new(raw).map_err(|error| {
+                        io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+                    })?;
                     State::Inside(Box::new(decoder))
                 }
                 State::Inside(mut decoder) => {

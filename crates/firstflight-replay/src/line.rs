@@ -87,10 +87,11 @@ impl Line {
             let mut values = vec![None; names.len()];
             if run.left.is_none_or(|left| left.exit.at == ack.now) {
                 run.controller.signals(&mut |name, value| {
-                    let index = names.iter().position(|known| *known == name).unwrap_or_else(|| {
-                        names.push(name);
-                        names.len() - 1
-                    });
+                    let index =
+                        names.iter().position(|known| *known == name).unwrap_or_else(|| {
+                            names.push(name);
+                            names.len() - 1
+                        });
                     if values.len() <= index {
                         values.resize(index + 1, None);
                     }

@@ -38,7 +38,8 @@ impl Meter {
             self.width = self.width.saturating_mul(2);
             let halves = self.bins.len().div_ceil(2);
             for index in 0..halves {
-                let pair = self.bins[2 * index] + self.bins.get(2 * index + 1).copied().unwrap_or(0);
+                let pair =
+                    self.bins[2 * index] + self.bins.get(2 * index + 1).copied().unwrap_or(0);
                 self.bins[index] = pair;
             }
             self.bins.truncate(halves);
@@ -103,8 +104,14 @@ impl Meter {
     /// Rates over equal stretches, at most `count` of them: time since the origin in ns, bytes per second.
     pub fn series(&self, count: usize) -> Vec<(u64, f64)> {
         let group = self.bins.len().div_ceil(count.max(1)).max(1);
-        let rate = |bins: &[u64]| bins.iter().sum::<u64>() as f64 * 1e9 / (bins.len() as u64 * self.width) as f64;
-        self.bins.chunks(group).enumerate().map(|(index, bins)| ((index * group) as u64 * self.width, rate(bins))).collect()
+        let rate = |bins: &[u64]| {
+            bins.iter().sum::<u64>() as f64 * 1e9 / (bins.len() as u64 * self.width) as f64
+        };
+        self.bins
+            .chunks(group)
+            .enumerate()
+            .map(|(index, bins)| ((index * group) as u64 * self.width, rate(bins)))
+            .collect()
     }
 }
 
@@ -124,8 +131,14 @@ mod tests {
     #[test]
     fn a_steady_flow_has_its_rate_over_any_window() {
         for (seconds, span) in [(1, 100), (10, 100), (100, 1000), (1000, 4000)] {
-            let best = steady(seconds).best(Time(0), Nanos::from_millis(span)).expect("bytes have arrived");
-            assert!((best.rate / 1e6 - 1.0).abs() < 0.02, "{seconds} s, window of {span} ms: {} bytes per second", best.rate);
+            let best = steady(seconds)
+                .best(Time(0), Nanos::from_millis(span))
+                .expect("bytes have arrived");
+            assert!(
+                (best.rate / 1e6 - 1.0).abs() < 0.02,
+                "{seconds} s, window of {span} ms: {} bytes per second",
+                best.rate
+            );
         }
     }
 
@@ -137,14 +150,22 @@ mod tests {
         }
         let best = meter.best(Time(0), Nanos::from_millis(400)).expect("bytes have arrived");
         assert!((best.rate / 3e6 - 1.0).abs() < 0.03, "the burst adds 2 MB/s: {}", best.rate);
-        assert!((1.9..2.15).contains(&(best.start as f64 / 1e9)), "it began at 2 s: {}", best.start);
+        assert!(
+            (1.9..2.15).contains(&(best.start as f64 / 1e9)),
+            "it began at 2 s: {}",
+            best.start
+        );
     }
 
     #[test]
     fn memory_does_not_grow_with_time() {
         let meter = steady(1000);
         assert!(meter.bins.len() <= BINS, "{} bins", meter.bins.len());
-        assert_eq!(meter.bins.iter().sum::<u64>(), 1_000_000_000, "no byte is forgotten by widening");
+        assert_eq!(
+            meter.bins.iter().sum::<u64>(),
+            1_000_000_000,
+            "no byte is forgotten by widening"
+        );
     }
 
     #[test]

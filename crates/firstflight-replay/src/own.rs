@@ -101,7 +101,12 @@ impl Own {
 
     fn start(&mut self, name: &str, row: &Row, sink: &mut impl Sink) -> Result<(), String> {
         self.close(sink);
-        let transport = named(row.transport.as_deref(), "transport", Transport::from_name, &Transport::ALL.map(Transport::name))?;
+        let transport = named(
+            row.transport.as_deref(),
+            "transport",
+            Transport::from_name,
+            &Transport::ALL.map(Transport::name),
+        )?;
         let mss = need(row.mss, "mss")?;
         let now = Time(need(row.now_ns, "now_ns")?);
         let base = if transport == Transport::Quic { Config::quic(mss) } else { Config::tcp(mss) };
@@ -155,13 +160,19 @@ fn need<T>(value: Option<T>, field: &str) -> Result<T, String> {
 }
 
 /// The value that the field names.
-fn named<T>(value: Option<&str>, field: &str, find: impl Fn(&str) -> Option<T>, allowed: &[&str]) -> Result<T, String> {
+fn named<T>(
+    value: Option<&str>,
+    field: &str,
+    find: impl Fn(&str) -> Option<T>,
+    allowed: &[&str],
+) -> Result<T, String> {
     let name = need(value, field)?;
     find(name).ok_or_else(|| format!("{field} `{name}`; allowed: {}", allowed.join(", ")))
 }
 
 fn gain(text: &str) -> Result<Ratio, String> {
-    let parts = text.split_once('/').and_then(|(num, den)| Some((num.parse().ok()?, den.parse().ok()?)));
+    let parts =
+        text.split_once('/').and_then(|(num, den)| Some((num.parse().ok()?, den.parse().ok()?)));
     match parts {
         Some((num, den)) if den > 0 => Ok(Ratio::new(num, den)),
         _ => Err(format!("recovery_gain `{text}`; allowed: a fraction such as 5/4")),
@@ -225,16 +236,27 @@ fn step(row: &Row, lower: u64) -> Result<Option<Step>, String> {
             receiver_ts: row.receiver_ts,
         }),
         "timeout" => {
-            let timeout = named(row.timeout.as_deref(), "timeout", Timeout::from_name, &Timeout::ALL.map(Timeout::name))?;
+            let timeout = named(
+                row.timeout.as_deref(),
+                "timeout",
+                Timeout::from_name,
+                &Timeout::ALL.map(Timeout::name),
+            )?;
             let inflight_before = bytes(row.inflight_before_bytes);
-            Step::Timeout(Congestion { now: now()?, timeout, nxt: Seq(need(row.nxt, "nxt")?), inflight_before })
+            Step::Timeout(Congestion {
+                now: now()?,
+                timeout,
+                nxt: Seq(need(row.nxt, "nxt")?),
+                inflight_before,
+            })
         }
         "spurious" => Step::Spurious,
         "mss" => Step::Mss(need(row.mss, "mss")?),
         "exit" => {
             let name = need(row.exit_reason.as_deref(), "exit_reason")?;
             Step::Exit(Some(Recorded {
-                reason: ExitReason::from_name(name).ok_or_else(|| format!("exit_reason `{name}` is unknown"))?,
+                reason: ExitReason::from_name(name)
+                    .ok_or_else(|| format!("exit_reason `{name}` is unknown"))?,
                 at: Time(need(row.exit_at_ns, "exit_at_ns")?),
                 detect_cwnd: bytes(row.exit_detect_cwnd),
             }))

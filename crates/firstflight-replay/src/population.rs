@@ -40,7 +40,10 @@ impl Entry {
             buffer_ms: shown.buffer_ms,
             loss: if full { 0.0 } else { followed.lost as f64 / followed.sent.max(1) as f64 },
             bytes: followed.delivered.max(1),
-            grid_ms: followed.min_rtt.and_then(|min| followed.signals.grid(min)).map(|(period, _)| period as f64 / 1e6),
+            grid_ms: followed
+                .min_rtt
+                .and_then(|min| followed.signals.grid(min))
+                .map(|(period, _)| period as f64 / 1e6),
         })
     }
 }
@@ -63,10 +66,16 @@ fn table(values: &mut [f64], suffix: &str) -> String {
     let Some((first, last)) = values.first().zip(values.last()) else { return String::new() };
     if values.len() < 4 || last - first <= first.abs() * 1e-9 {
         let middle = four(quantile(values, 0.5));
-        return if suffix.is_empty() { format!("{middle:?}") } else { format!("{{ constant = {{ value{suffix} = {middle:?} }} }}") };
+        return if suffix.is_empty() {
+            format!("{middle:?}")
+        } else {
+            format!("{{ constant = {{ value{suffix} = {middle:?} }} }}")
+        };
     }
     // A quantile needs a value beyond it.
-    let known = |share: &&f64| **share * values.len() as f64 >= 0.5 && (1.0 - **share) * values.len() as f64 >= 0.5;
+    let known = |share: &&f64| {
+        **share * values.len() as f64 >= 0.5 && (1.0 - **share) * values.len() as f64 >= 0.5
+    };
     let shares: Vec<f64> = SHARES.iter().filter(known).copied().collect();
     let mut most = 0.0_f64;
     let quantiles: Vec<String> = shares
@@ -77,7 +86,11 @@ fn table(values: &mut [f64], suffix: &str) -> String {
         })
         .collect();
     let shares: Vec<String> = shares.iter().map(|share| format!("{share:?}")).collect();
-    format!("{{ table = {{ q = [{}], values{suffix} = [{}] }} }}", shares.join(", "), quantiles.join(", "))
+    format!(
+        "{{ table = {{ q = [{}], values{suffix} = [{}] }} }}",
+        shares.join(", "),
+        quantiles.join(", ")
+    )
 }
 
 /// Spearman's rank correlation.
@@ -89,7 +102,9 @@ fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
         let mut at = 0;
         while at < order.len() {
             let mut end = at;
-            while end + 1 < order.len() && values[order[end + 1]].total_cmp(&values[order[at]]).is_eq() {
+            while end + 1 < order.len()
+                && values[order[end + 1]].total_cmp(&values[order[at]]).is_eq()
+            {
                 end += 1;
             }
             order[at..=end].iter().for_each(|index| ranks[*index] = (at + end) as f64 / 2.0);
@@ -128,7 +143,11 @@ pub fn to_toml(entries: &[Entry], command: &str) -> Option<String> {
         quoted(&format!("{} recorded connections: {command}", entries.len())),
     );
     for (value, status, reference) in sources(entries) {
-        let _ = write!(text, "\n[[source]]\nvalue = \"{value}\"\nstatus = \"{status}\"\nref = {}\n", quoted(&reference));
+        let _ = write!(
+            text,
+            "\n[[source]]\nvalue = \"{value}\"\nstatus = \"{status}\"\nref = {}\n",
+            quoted(&reference)
+        );
     }
     let total = entries.len() as f64;
     let count = groups.len();
@@ -152,7 +171,10 @@ fn sources(entries: &[Entry]) -> Vec<(&'static str, char, String)> {
         (
             "buffer",
             'D',
-            format!("RTT at losses less the smallest, of {full} of {} connections whose losses came with a queue", entries.len()),
+            format!(
+                "RTT at losses less the smallest, of {full} of {} connections whose losses came with a queue",
+                entries.len()
+            ),
         )
     };
     vec![
@@ -174,12 +196,20 @@ fn group(text: &mut String, name: &str, weight: f64, members: &[&Entry]) {
     if n < FEW {
         let _ = write!(text, "; fewer than {FEW} do not represent the tails of a distribution");
     }
-    let _ = writeln!(text, "\nname = {}\nweight = {weight:?}", quoted(if name.is_empty() { "traces" } else { name }));
-    let values = |of: &dyn Fn(&Entry) -> f64| members.iter().map(|entry| of(entry)).collect::<Vec<f64>>();
+    let _ = writeln!(
+        text,
+        "\nname = {}\nweight = {weight:?}",
+        quoted(if name.is_empty() { "traces" } else { name })
+    );
+    let values =
+        |of: &dyn Fn(&Entry) -> f64| members.iter().map(|entry| of(entry)).collect::<Vec<f64>>();
     let _ = writeln!(text, "rtt = {}", table(&mut values(&|entry| entry.rtt_ms), "_ms"));
     let lower = members.iter().filter(|entry| entry.lower_bound).count();
     if lower > 0 {
-        let _ = writeln!(text, "# not inferred for {lower} of {n}: no queue and no loss showed, so the path may carry more than this");
+        let _ = writeln!(
+            text,
+            "# not inferred for {lower} of {n}: no queue and no loss showed, so the path may carry more than this"
+        );
     }
     let _ = writeln!(text, "rate_down = {}", table(&mut values(&|entry| entry.rate_mbps), "_mbps"));
     let mut buffers: Vec<f64> = members.iter().filter_map(|entry| entry.buffer_ms).collect();
@@ -190,7 +220,11 @@ fn group(text: &mut String, name: &str, weight: f64, members: &[&Entry]) {
         );
     } else {
         if buffers.len() < n {
-            let _ = writeln!(text, "# not inferred for {} of {n}: their losses, if any, came without a queue", n - buffers.len());
+            let _ = writeln!(
+                text,
+                "# not inferred for {} of {n}: their losses, if any, came without a queue",
+                n - buffers.len()
+            );
         }
         let _ = writeln!(text, "buffer = {}", table(&mut buffers, "_ms"));
     }
@@ -209,7 +243,12 @@ fn group(text: &mut String, name: &str, weight: f64, members: &[&Entry]) {
         "# not inferred: rate of the way back, changes of the rate with time, ECN; the way back is a plain delay\nreturn_path = \"plain\""
     );
     if n >= 8 {
-        let rank = rank_correlation(&values(&|entry| entry.rtt_ms), &values(&|entry| entry.rate_mbps));
-        let _ = writeln!(text, "rank_correlation = [[\"rtt\", \"rate_down\", {:?}]]", (rank * 100.0).round() / 100.0);
+        let rank =
+            rank_correlation(&values(&|entry| entry.rtt_ms), &values(&|entry| entry.rate_mbps));
+        let _ = writeln!(
+            text,
+            "rank_correlation = [[\"rtt\", \"rate_down\", {:?}]]",
+            (rank * 100.0).round() / 100.0
+        );
     }
 }

@@ -33,7 +33,9 @@ impl Format {
         let first = head.iter().find(|byte| !byte.is_ascii_whitespace())?;
         match first {
             b'{' | 0x1e => Some(Format::Qlog),
-            byte if byte.is_ascii_graphic() && head.iter().take_while(|byte| **byte != b'\n').any(|byte| *byte == b',') => {
+            byte if byte.is_ascii_graphic()
+                && head.iter().take_while(|byte| **byte != b'\n').any(|byte| *byte == b',') =>
+            {
                 Some(Format::Table)
             }
             _ => None,
@@ -70,8 +72,10 @@ pub fn from(file: &str, mut bytes: Box<dyn Read>, sink: &mut impl Sink) -> Resul
         Some(Format::Qlog) => qlog::read(file, whole, sink),
         Some(Format::Capture) => pcap::read(file, whole, sink),
         Some(Format::Table) => table::read(file, whole, sink),
-        None => {
-            Err(Fault::new(file, Place::Byte(0), "neither qlog (JSON, JSON-SEQ), nor pcap or pcapng, nor CSV; each may be gzip or zstd"))
-        }
+        None => Err(Fault::new(
+            file,
+            Place::Byte(0),
+            "neither qlog (JSON, JSON-SEQ), nor pcap or pcapng, nor CSV; each may be gzip or zstd",
+        )),
     }
 }

@@ -91,7 +91,16 @@ pub struct Replay {
 impl Replay {
     /// Nothing has been read yet.
     pub fn new(settings: Settings) -> Replay {
-        Replay { settings, live: HashMap::new(), opened: 0, done: Vec::new(), short: 0, beyond: 0, remarks: Vec::new(), group: None }
+        Replay {
+            settings,
+            live: HashMap::new(),
+            opened: 0,
+            done: Vec::new(),
+            short: 0,
+            beyond: 0,
+            remarks: Vec::new(),
+            group: None,
+        }
     }
 }
 
@@ -156,14 +165,19 @@ impl Followed {
             mss: opening.mss,
             inflight_most: 0,
             sender: Sender::default(),
-            initial: opening.ran.as_ref().map_or_else(|| guessed(settings, &opening).initial_window, |ran| ran.config.initial_window),
+            initial: opening.ran.as_ref().map_or_else(
+                || guessed(settings, &opening).initial_window,
+                |ran| ran.config.initial_window,
+            ),
             opening,
         }
     }
 
     fn step(&mut self, step: &Step) {
         match step {
-            Step::HandshakeRtt(now, rtt) => self.each(|run| run.controller.on_handshake_rtt(*now, *rtt)),
+            Step::HandshakeRtt(now, rtt) => {
+                self.each(|run| run.controller.on_handshake_rtt(*now, *rtt))
+            }
             Step::Exit(recorded) => self.sender.recorded = *recorded,
             Step::Ready(ready) => self.each(|run| run.controller.before_send(ready)),
             Step::Sent(sent, wire) => self.on_sent(sent, *wire),
@@ -202,7 +216,9 @@ impl Followed {
     fn note(&mut self, now: Time) {
         let (number, round) = (self.acks, self.round());
         let Followed { runs, meter, .. } = self;
-        runs.iter_mut().filter(|run| !run.settled).for_each(|run| run.note(now, number, meter, round));
+        runs.iter_mut()
+            .filter(|run| !run.settled)
+            .for_each(|run| run.note(now, number, meter, round));
     }
 
     /// A round trip, for rates.

@@ -73,7 +73,15 @@ impl Results {
             }
         }
         let verdicts = arms.iter().map(|arm| spread(arm, &connections)).collect();
-        Results { open_loop: true, arms, files, connections, verdicts, short: replay.short, beyond: replay.beyond }
+        Results {
+            open_loop: true,
+            arms,
+            files,
+            connections,
+            verdicts,
+            short: replay.short,
+            beyond: replay.beyond,
+        }
     }
 
     /// Kinds of findings, how many connections have them, and the words of the first.
@@ -87,11 +95,19 @@ impl Results {
 }
 
 fn spread(arm: &str, connections: &[ConnectionRow]) -> VerdictRow {
-    let rows: Vec<_> = connections.iter().flat_map(|connection| &connection.startups).filter(|row| row.arm == arm).collect();
+    let rows: Vec<_> = connections
+        .iter()
+        .flat_map(|connection| &connection.startups)
+        .filter(|row| row.arm == arm)
+        .collect();
     let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count() as u64;
     let mut ratios: Vec<f64> = rows.iter().filter_map(|row| row.bdp_ratio).collect();
     ratios.sort_by(f64::total_cmp);
-    let quantile = |share: f64| ratios.get(((ratios.len() as f64 * share) as usize).min(ratios.len().saturating_sub(1))).copied();
+    let quantile = |share: f64| {
+        ratios
+            .get(((ratios.len() as f64 * share) as usize).min(ratios.len().saturating_sub(1)))
+            .copied()
+    };
     VerdictRow {
         arm: arm.to_owned(),
         connections: rows.len() as u64,

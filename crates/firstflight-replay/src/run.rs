@@ -75,7 +75,10 @@ pub struct Run {
 
 impl Run {
     pub(crate) fn new(named: &Named, settings: &Settings, opening: &Opening) -> Run {
-        let exact = opening.ran.as_ref().is_some_and(|ran| ran.complete && ran.arm == named.arm.to_string());
+        let exact = opening
+            .ran
+            .as_ref()
+            .is_some_and(|ran| ran.complete && ran.arm == named.arm.to_string());
         let (config, oracle) = match &opening.ran {
             Some(ran) => (ran.config, ran.oracle_exit),
             None => (guessed(settings, opening), u64::MAX),
@@ -95,7 +98,17 @@ impl Run {
             });
         }
         let cwnd = controller.cwnd();
-        Run { named: named.clone(), exact, left: None, aim: None, cwnd, used_percent: 0, controller, start: opening.start, settled: false }
+        Run {
+            named: named.clone(),
+            exact,
+            left: None,
+            aim: None,
+            cwnd,
+            used_percent: 0,
+            controller,
+            start: opening.start,
+            settled: false,
+        }
     }
 
     pub(crate) fn on_ack(&mut self, ack: &Ack, number: u64, meter: &Meter, round: Nanos) {
@@ -157,7 +170,10 @@ impl Run {
             (Some(exit), _) => Some(Left { exit, ack: number, rate: meter.recent(now, round) }),
         };
         // Only a loss or a timeout can prove a false alarm.
-        self.settled = !self.exact && self.left.is_some_and(|left| !matches!(left.exit.reason, ExitReason::Loss | ExitReason::Timeout));
+        self.settled = !self.exact
+            && self.left.is_some_and(|left| {
+                !matches!(left.exit.reason, ExitReason::Loss | ExitReason::Timeout)
+            });
     }
 }
 
@@ -170,7 +186,9 @@ pub(crate) fn guessed(settings: &Settings, opening: &Opening) -> Config {
     let standard = Config::standard_initial_window(opening.mss);
     Config {
         // A small first flight is an application with little to send, not a small window.
-        initial_window: settings.iw.map_or(opening.first_flight.max(standard), |packets| u64::from(packets) * opening.mss),
+        initial_window: settings
+            .iw
+            .map_or(opening.first_flight.max(standard), |packets| u64::from(packets) * opening.mss),
         paced: settings.paced.or(opening.paced).unwrap_or(base.paced),
         ..base
     }

@@ -48,11 +48,14 @@ impl Shown {
         let best = followed.meter.best(followed.opening.start, span);
         let min_rtt_ms = min.map(|min| ms(min.0));
         let above = |nanos: f64| min.map(|min| (nanos - min.0 as f64).max(0.0) / 1e6);
-        let noise = min_rtt_ms.map_or(QUEUE_LEAST_MS, |min| (min * QUEUE_SHARE).max(QUEUE_LEAST_MS));
+        let noise =
+            min_rtt_ms.map_or(QUEUE_LEAST_MS, |min| (min * QUEUE_SHARE).max(QUEUE_LEAST_MS));
         let queue_max_ms = followed.rtts.most().and_then(|most| above(most as f64));
-        let buffer_ms = followed.signals.loss_rtt.quantile(0.75).and_then(above).filter(|queue| *queue > noise);
+        let buffer_ms =
+            followed.signals.loss_rtt.quantile(0.75).and_then(above).filter(|queue| *queue > noise);
         // Half of the time with a queue is a bottleneck that was kept busy.
-        let standing = followed.rtts.quantile(0.5).and_then(above).is_some_and(|queue| queue > noise);
+        let standing =
+            followed.rtts.quantile(0.5).and_then(above).is_some_and(|queue| queue > noise);
         Shown {
             rate: best.map(|best| best.rate),
             rate_at: best.map(|best| best.start),

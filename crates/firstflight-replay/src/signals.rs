@@ -57,7 +57,8 @@ pub struct ReceiverClock {
 impl ReceiverClock {
     fn see(&mut self, now: Time, ticks: u32, acked: u64) {
         let Some((_, last)) = self.last else {
-            (self.first, self.last, self.window) = (Some((now, ticks)), Some((now, ticks)), (ticks, 0));
+            (self.first, self.last, self.window) =
+                (Some((now, ticks)), Some((now, ticks)), (ticks, 0));
             return;
         };
         // A step backwards is an ACK out of order; one far ahead is another clock.
@@ -68,7 +69,9 @@ impl ReceiverClock {
         self.window.1 += acked;
         let span = ticks.wrapping_sub(self.window.0);
         if span >= 100 {
-            let better = |(bytes, ticks): (u64, u32)| u128::from(self.window.1) * u128::from(ticks) > u128::from(bytes) * u128::from(span);
+            let better = |(bytes, ticks): (u64, u32)| {
+                u128::from(self.window.1) * u128::from(ticks) > u128::from(bytes) * u128::from(span)
+            };
             if self.best.is_none_or(better) {
                 self.best = Some((self.window.1, span));
             }
@@ -189,7 +192,11 @@ impl Signals {
         let gap = now.since(last).0;
         self.gaps.add(gap);
         if gap < LEAST_GAP.max(self.small_gap.saturating_mul(8)) {
-            self.small_gap = if self.small_gap == 0 { gap } else { self.small_gap - self.small_gap / 8 + gap / 8 };
+            self.small_gap = if self.small_gap == 0 {
+                gap
+            } else {
+                self.small_gap - self.small_gap / 8 + gap / 8
+            };
             if let Some(burst) = &mut self.burst {
                 burst.1 += 1;
             }
@@ -224,6 +231,8 @@ impl Signals {
         let usual = self.intervals.quantile(0.5)?;
         let found = PERIODS.iter().zip(&self.grid).map(|(period, sum)| (*period, sharpness(sum)));
         let fits = |period: u64| period * 4 <= min_rtt.0 * 3 && usual <= period as f64 * 3.5;
-        found.filter(|(period, sharp)| *sharp > 0.7 && fits(*period)).max_by_key(|(period, _)| *period)
+        found
+            .filter(|(period, sharp)| *sharp > 0.7 && fits(*period))
+            .max_by_key(|(period, _)| *period)
     }
 }

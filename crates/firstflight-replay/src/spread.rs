@@ -80,9 +80,16 @@ mod tests {
         (1..=100_000).for_each(|value| spread.add(value));
         for (share, truth) in [(0.01, 1000.0), (0.5, 50_000.0), (0.99, 99_000.0)] {
             let found = spread.quantile(share).expect("there are values");
-            assert!((found / truth - 1.0_f64).abs() < 0.045, "share {share}: {found} and not {truth}");
+            assert!(
+                (found / truth - 1.0_f64).abs() < 0.045,
+                "share {share}: {found} and not {truth}"
+            );
         }
-        assert!(spread.quantile(0.0).is_some_and(|least| least < 1.05), "the smallest is 1: {:?}", spread.quantile(0.0));
+        assert!(
+            spread.quantile(0.0).is_some_and(|least| least < 1.05),
+            "the smallest is 1: {:?}",
+            spread.quantile(0.0)
+        );
         assert_eq!((spread.least(), spread.most()), (Some(1), Some(100_000)));
     }
 

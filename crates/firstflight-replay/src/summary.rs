@@ -164,7 +164,9 @@ fn verdict(left: Option<&Left>, ratio: Option<f64>) -> Verdict {
     let ratio = ratio.unwrap_or(1.0);
     if ratio < EARLY_BELOW {
         Verdict::Early
-    } else if matches!(left.exit.reason, ExitReason::Loss | ExitReason::Timeout) || ratio > LATE_ABOVE {
+    } else if matches!(left.exit.reason, ExitReason::Loss | ExitReason::Timeout)
+        || ratio > LATE_ABOVE
+    {
         Verdict::Late
     } else {
         Verdict::Right
@@ -176,8 +178,14 @@ fn startup(run: &Run, followed: &Followed, shown: &Shown) -> StartupRow {
     let start = followed.opening.start;
     let of_bdp = |bytes: u64| shown.bdp.filter(|bdp| *bdp > 0.0).map(|bdp| bytes as f64 / bdp);
     let ratio = left.and_then(|left| of_bdp(left.exit.detect_cwnd));
-    let in_time = |reason| matches!(reason, ExitReason::Delay | ExitReason::Train | ExitReason::CssDone | ExitReason::LssTrigger);
-    let estimate = left.and_then(|left| Some((left.exit.estimate? as f64, in_time(left.exit.reason))));
+    let in_time = |reason| {
+        matches!(
+            reason,
+            ExitReason::Delay | ExitReason::Train | ExitReason::CssDone | ExitReason::LssTrigger
+        )
+    };
+    let estimate =
+        left.and_then(|left| Some((left.exit.estimate? as f64, in_time(left.exit.reason))));
     let rate = left.and_then(|left| left.rate);
     StartupRow {
         arm: run.named.label.clone(),
@@ -191,7 +199,8 @@ fn startup(run: &Run, followed: &Followed, shown: &Shown) -> StartupRow {
         cwnd: left.map(|left| left.exit.detect_cwnd),
         bdp_ratio: ratio,
         inflight: left.map(|left| left.exit.inflight),
-        used_ratio: left.map(|left| left.exit.inflight as f64 / left.exit.detect_cwnd.max(1) as f64),
+        used_ratio: left
+            .map(|left| left.exit.inflight as f64 / left.exit.detect_cwnd.max(1) as f64),
         estimate: estimate.map(|(value, is_time)| if is_time { value / 1e6 } else { value }),
         estimate_unit: estimate.map(|(_, is_time)| if is_time { "ms" } else { "bytes" }),
         rate_then_mbps: rate.map(mbps),
@@ -211,7 +220,9 @@ impl ConnectionRow {
         let start = opening.start;
         let sender = &followed.sender;
         let (reason, left) = match (sender.recorded, sender.left) {
-            (Some(recorded), _) => (Some(recorded.reason.name()), Some((recorded.at, recorded.detect_cwnd))),
+            (Some(recorded), _) => {
+                (Some(recorded.reason.name()), Some((recorded.at, recorded.detect_cwnd)))
+            }
             (None, left) => (None, left),
         };
         ConnectionRow {

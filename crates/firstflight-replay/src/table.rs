@@ -22,14 +22,25 @@ const MOST_CONNECTIONS: usize = 4096;
 /// If it has no header that is understood, or stops being a table before anything could be told from it.
 pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Extent, Fault> {
     let guarded = Lines { from: bytes, since_line_end: 0, read: 0 };
-    let mut reader = ReaderBuilder::new().flexible(true).trim(csv::Trim::All).buffer_capacity(1 << 16).from_reader(guarded);
+    let mut reader = ReaderBuilder::new()
+        .flexible(true)
+        .trim(csv::Trim::All)
+        .buffer_capacity(1 << 16)
+        .from_reader(guarded);
     let header = reader.byte_headers().cloned().map_err(|error| fault(file, &error))?;
-    let names: Vec<String> = header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    let names: Vec<String> =
+        header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
     let has = |name: &str| names.iter().any(|known| known == name);
     let mut table: Box<dyn Rows<_>> = if has("event") && has("now_ns") {
-        Box::new(OwnRows { file: file.into(), header: header.clone(), own: Own::default(), connection: None })
+        Box::new(OwnRows {
+            file: file.into(),
+            header: header.clone(),
+            own: Own::default(),
+            connection: None,
+        })
     } else {
-        let columns = Columns::find(&names).map_err(|what| Fault::new(file, Place::Line(1), what))?;
+        let columns =
+            Columns::find(&names).map_err(|what| Fault::new(file, Place::Line(1), what))?;
         Box::new(AckRows { file: file.into(), columns, senders: HashMap::new(), opened: 0 })
     };
     let (mut record, mut records, mut broken) = (ByteRecord::new(), 0, None);
@@ -50,7 +61,11 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
             continue;
         }
         if let Err(what) = table.take(&record, sink) {
-            broken.get_or_insert(Fault::new(file, Place::Line(line), format!("{what}; this row and others like it are left out")));
+            broken.get_or_insert(Fault::new(
+                file,
+                Place::Line(line),
+                format!("{what}; this row and others like it are left out"),
+            ));
         }
     }
     let connections = table.end(sink);
@@ -61,7 +76,9 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
             Ok(extent)
         }
         Some(fault) => Err(fault),
-        None if connections == 0 => Err(Fault::new(file, Place::File, "no row below the header that acknowledges anything")),
+        None if connections == 0 => {
+            Err(Fault::new(file, Place::File, "no row below the header that acknowledges anything"))
+        }
         None => Ok(extent),
     }
 }
@@ -90,7 +107,8 @@ impl Read for Lines {
             None => self.since_line_end += read,
         }
         if self.since_line_end > LONGEST_LINE {
-            let what = format!("a line of more than {} MiB is no row of a table", LONGEST_LINE >> 20);
+            let what =
+                format!("a line of more than {} MiB is no row of a table", LONGEST_LINE >> 20);
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
         Ok(read)
@@ -113,10 +131,11 @@ struct OwnRows {
 
 impl<S: Sink> Rows<S> for OwnRows {
     fn take(&mut self, record: &ByteRecord, sink: &mut S) -> Result<(), String> {
-        let row: own::Row = record.deserialize(Some(&self.header)).map_err(|error| match error.kind() {
-            ErrorKind::Deserialize { err, .. } => err.to_string(),
-            _ => error.to_string(),
-        })?;
+        let row: own::Row =
+            record.deserialize(Some(&self.header)).map_err(|error| match error.kind() {
+                ErrorKind::Deserialize { err, .. } => err.to_string(),
+                _ => error.to_string(),
+            })?;
         // Connections stand one after the other.
         if self.connection != row.connection && row.event != "start" && self.connection.is_some() {
             return Err("a row of another connection before its `start`".into());
@@ -155,11 +174,15 @@ impl Columns {
         // Nanoseconds per unit.
         let scaled = |stem: &str, also: &[(&str, u64)]| {
             let units = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-            let named = units.iter().find_map(|(unit, scale)| Some((at(&[format!("{stem}_{unit}").as_str()])?, *scale)));
+            let named = units.iter().find_map(|(unit, scale)| {
+                Some((at(&[format!("{stem}_{unit}").as_str()])?, *scale))
+            });
             named.or_else(|| also.iter().find_map(|(name, scale)| Some((at(&[name])?, *scale))))
         };
         let seen: Vec<&str> = names.iter().take(12).map(String::as_str).collect();
-        let missing = |what: &str| format!("no column {what} among `{}`; docs/replay.md lists the columns", seen.join(","));
+        let missing = |what: &str| {
+            format!("no column {what} among `{}`; docs/replay.md lists the columns", seen.join(","))
+        };
         let inflight = at(&["inflight_bytes"]);
         let sequence = at(&["una", "snd_una"]).zip(at(&["nxt", "snd_nxt"]));
         if inflight.is_none() && sequence.is_none() {
@@ -237,14 +260,19 @@ impl Cells<'_> {
 
     fn number(&self, index: usize, what: &str) -> Result<f64, String> {
         let text = self.text(index);
-        let number = text.parse::<f64>().ok().filter(|x| x.is_finite() && (0.0..1.8e19).contains(x));
+        let number =
+            text.parse::<f64>().ok().filter(|x| x.is_finite() && (0.0..1.8e19).contains(x));
         number.ok_or_else(|| format!("{what}: `{text}` is no number, 0 or more"))
     }
 
     fn whole(&self, index: Option<usize>, what: &str) -> Result<Option<u64>, String> {
         match index.filter(|index| !self.0[*index].is_empty()) {
             // Whole numbers are read as such: a double holds only 53 bits.
-            Some(index) => self.text(index).parse::<u64>().or_else(|_| self.number(index, what).map(|x| x as u64)).map(Some),
+            Some(index) => self
+                .text(index)
+                .parse::<u64>()
+                .or_else(|_| self.number(index, what).map(|x| x as u64))
+                .map(Some),
             None => Ok(None),
         }
     }
@@ -277,7 +305,11 @@ fn decimal(text: &str, scale: u64) -> Option<u64> {
 impl AckRow {
     fn parse(columns: &Columns, record: &ByteRecord) -> Result<AckRow, String> {
         let cells = Cells(record);
-        let rtt = columns.rtt.filter(|(index, _)| !record[*index].is_empty()).map(|column| cells.nanos(column, "the RTT")).transpose()?;
+        let rtt = columns
+            .rtt
+            .filter(|(index, _)| !record[*index].is_empty())
+            .map(|column| cells.nanos(column, "the RTT"))
+            .transpose()?;
         let sequence = match columns.sequence {
             Some((una, nxt)) => cells.whole(Some(una), "una")?.zip(cells.whole(Some(nxt), "nxt")?),
             None => None,
@@ -289,7 +321,9 @@ impl AckRow {
             lost: cells.whole(columns.lost, "lost_bytes")?.unwrap_or(0).min(MAX_BYTES),
             mss: cells.whole(columns.mss, "mss")?.unwrap_or(USUAL_MSS).clamp(1, 65_536),
             sequence,
-            inflight: cells.whole(columns.inflight, "inflight_bytes")?.map(|bytes| bytes.min(MAX_BYTES)),
+            inflight: cells
+                .whole(columns.inflight, "inflight_bytes")?
+                .map(|bytes| bytes.min(MAX_BYTES)),
             cwnd: cells.whole(columns.cwnd, "cwnd_bytes")?,
             app_limited: cells.flag(columns.app_limited),
             ce: cells.flag(columns.ce),
@@ -299,7 +333,8 @@ impl AckRow {
 
     /// In flight before this ACK.
     fn before(&self) -> u64 {
-        let outstanding = |(una, nxt): (u64, u64)| nxt.saturating_sub(una).min(MAX_BYTES) + self.acked;
+        let outstanding =
+            |(una, nxt): (u64, u64)| nxt.saturating_sub(una).min(MAX_BYTES) + self.acked;
         self.inflight.or(self.sequence.map(outstanding)).unwrap_or(self.acked)
     }
 }
@@ -308,7 +343,11 @@ impl AckRows {
     /// A connection begins with its first row.
     fn open(&mut self, key: &str, row: &AckRow, cells: &Cells<'_>, sink: &mut impl Sink) {
         if self.senders.len() >= MOST_CONNECTIONS
-            && let Some(stale) = self.senders.iter().min_by_key(|(_, sender)| sender.last).map(|(key, _)| key.clone())
+            && let Some(stale) = self
+                .senders
+                .iter()
+                .min_by_key(|(_, sender)| sender.last)
+                .map(|(key, _)| key.clone())
             && let Some(sender) = self.senders.remove(&stale)
         {
             sink.close(sender.id);
@@ -323,7 +362,11 @@ impl AckRows {
         let first = row.sequence.map_or(0, |(una, _)| una.saturating_sub(row.acked));
         let id = sink.open(Opening {
             name: if key.is_empty() { self.file.clone() } else { format!("{} {key}", self.file) },
-            group: self.columns.group.map(|index| cells.text(index)).filter(|group| !group.is_empty()),
+            group: self
+                .columns
+                .group
+                .map(|index| cells.text(index))
+                .filter(|group| !group.is_empty()),
             origin: "table of ACKs".into(),
             transport: if says_quic { Transport::Quic } else { Transport::Tcp },
             made: start,
@@ -339,7 +382,17 @@ impl AckRows {
         let nxt = first.saturating_add(before);
         let sent = Sent { now: start, bytes: before, nxt: Seq(nxt), inflight: before, srtt: None };
         sink.step(id, &Step::Sent(sent, before + before.div_ceil(mss) * HEADERS));
-        let sender = Sender { id, shift, rtt: Rtt::default(), last: start, delivered: 0, sent: before, una: first, nxt, mss };
+        let sender = Sender {
+            id,
+            shift,
+            rtt: Rtt::default(),
+            last: start,
+            delivered: 0,
+            sent: before,
+            una: first,
+            nxt,
+            mss,
+        };
         self.senders.insert(key.to_owned(), sender);
     }
 }
@@ -371,7 +424,13 @@ impl Sender {
         self.nxt = self.nxt.max(nxt);
         if sent_now > 0 {
             self.sent = self.sent.saturating_add(sent_now);
-            let sent = Sent { now, bytes: sent_now, nxt: Seq(self.nxt), inflight: before, srtt: self.rtt.srtt() };
+            let sent = Sent {
+                now,
+                bytes: sent_now,
+                nxt: Seq(self.nxt),
+                inflight: before,
+                srtt: self.rtt.srtt(),
+            };
             sink.step(self.id, &Step::Sent(sent, sent_now + sent_now.div_ceil(mss) * HEADERS));
         }
         let advanced = una > self.una;
@@ -411,7 +470,10 @@ impl<S: Sink> Rows<S> for AckRows {
     fn take(&mut self, record: &ByteRecord, sink: &mut S) -> Result<(), String> {
         let row = AckRow::parse(&self.columns, record)?;
         let cells = Cells(record);
-        let key: String = self.columns.connection.map_or(String::new(), |index| cells.text(index).chars().take(100).collect());
+        let key: String = self
+            .columns
+            .connection
+            .map_or(String::new(), |index| cells.text(index).chars().take(100).collect());
         if !self.senders.contains_key(&key) {
             self.open(&key, &row, &cells, sink);
         }

@@ -21,7 +21,15 @@ pub(crate) struct Window {
 impl Window {
     /// Nothing is read yet.
     pub(crate) fn new(from: Box<dyn Read>) -> Window {
-        Window { from, buffer: vec![0; FIRST], start: 0, end: 0, offset: 0, over: false, failed: None }
+        Window {
+            from,
+            buffer: vec![0; FIRST],
+            start: 0,
+            end: 0,
+            offset: 0,
+            over: false,
+            failed: None,
+        }
     }
 
     /// What is there and not yet taken.

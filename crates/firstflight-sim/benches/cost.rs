@@ -21,7 +21,8 @@ use std::time::Instant;
 /// time elsewhere.
 fn spent(since: Instant) -> f64 {
     let on_cpu = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let first = on_cpu.as_deref().and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
+    let first =
+        on_cpu.as_deref().and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
     first.map_or_else(|| since.elapsed().as_nanos() as f64, |ns| ns as f64)
 }
 
@@ -43,7 +44,15 @@ fn best_of_five(least: u64, mut once: impl FnMut() -> u64) -> f64 {
 fn alone(host: Hosts, path: &str, arm: &str, object: u64) -> u64 {
     let path = Path::parse(path).expect("a path");
     let arm = Arm::parse(arm).expect("an arm");
-    let setup = Setup { path: &path, host, pacer_burst: 2 * host.mss(), object, limit: Nanos::from_secs(1_000), seed: 1, path_index: 0 };
+    let setup = Setup {
+        path: &path,
+        host,
+        pacer_burst: 2 * host.mss(),
+        object,
+        limit: Nanos::from_secs(1_000),
+        seed: 1,
+        path_index: 0,
+    };
     let oracle = path.bdp_bytes() * host.mss() / 1500 + 4 * host.mss();
     let controller = arm.controller(host.config(), oracle, Time(0), Seq(0));
     run(&setup, controller, &mut Nobody).expect("the path carries full packets").packets_sent
@@ -51,15 +60,31 @@ fn alone(host: Hosts, path: &str, arm: &str, object: u64) -> u64 {
 
 /// Flows that share a bottleneck of 100 Mbit/s for each, which none of them overflows; data packets sent.
 fn together(host: Hosts, flows: u64, object: u64) -> u64 {
-    let path = Path::parse(&format!("rate={}Mbit,rtt=30ms,queue=1bdp", 100 * flows)).expect("a path");
+    let path =
+        Path::parse(&format!("rate={}Mbit,rtt=30ms,queue=1bdp", 100 * flows)).expect("a path");
     let arm = Arm::parse("oracle(exit=360000)").expect("an arm");
-    let shared = Shared { path: &path, host, limit: Nanos::from_secs(1_000), seed: 1, path_index: 0, sample: None, jitter: Nanos::ZERO };
+    let shared = Shared {
+        path: &path,
+        host,
+        limit: Nanos::from_secs(1_000),
+        seed: 1,
+        path_index: 0,
+        sample: None,
+        jitter: Nanos::ZERO,
+    };
     let plan = |flow: u64| {
         let start = flow * 100_000;
         let controller = arm.controller(host.config(), 0, Time(start), Seq(0));
-        FlowPlan { controller, pacer_burst: 2 * host.mss(), app: App::Bulk(object), start: Nanos(start), rtt_extra: Nanos::ZERO }
+        FlowPlan {
+            controller,
+            pacer_burst: 2 * host.mss(),
+            app: App::Bulk(object),
+            start: Nanos(start),
+            rtt_extra: Nanos::ZERO,
+        }
     };
-    let outcome = run_flows(&shared, (0..flows).map(plan).collect(), &mut Nobody).expect("the path carries full packets");
+    let outcome = run_flows(&shared, (0..flows).map(plan).collect(), &mut Nobody)
+        .expect("the path carries full packets");
     outcome.flows.iter().map(|flow| flow.packets_sent).sum()
 }
 
@@ -83,27 +108,51 @@ fn scenario(name: &str, packets: u64) -> Option<u64> {
 }
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    let words: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     if let [name, packets] = words.as_slice() {
-        let packets = packets.parse().ok().and_then(|packets| scenario(name, packets)).expect("a scenario and a number of packets");
+        let packets = packets
+            .parse()
+            .ok()
+            .and_then(|packets| scenario(name, packets))
+            .expect("a scenario and a number of packets");
         println!("{name}: {packets} data packets");
         return;
     }
     println!("{:<44} {:>10} {:>10} {:>7}", "arm", "30 ms", "600 ms", "ratio");
     let quic = Hosts::Quic(Host::default());
     let tcp = Hosts::Tcp(tcp::Host::default());
-    let quic_arms = ["oracle", "slowstart", "slowstart/reno/immediate", "hystart++", "search", "best", "rapid", "slowstart@(pace=off)"];
-    for (host, arm) in quic_arms.iter().map(|arm| (quic, *arm)).chain([(tcp, "oracle"), (tcp, "slowstart")]) {
+    let quic_arms = [
+        "oracle",
+        "slowstart",
+        "slowstart/reno/immediate",
+        "hystart++",
+        "search",
+        "best",
+        "rapid",
+        "slowstart@(pace=off)",
+    ];
+    for (host, arm) in
+        quic_arms.iter().map(|arm| (quic, *arm)).chain([(tcp, "oracle"), (tcp, "slowstart")])
+    {
         // 400 MB: at 600 ms ten full BDP, so that most packets fly in a full window.
         let [near, far] = ["30ms", "600ms"].map(|rtt| {
             let path = format!("rate=150Mbit,rtt={rtt},queue=1bdp");
             best_of_five(1_000_000, || alone(host, &path, arm, 400_000_000))
         });
-        println!("{:<44} {near:>7.1} ns {far:>7.1} ns {:>7.2}", format!("{} {arm}", host.transport()), far / near);
+        println!(
+            "{:<44} {near:>7.1} ns {far:>7.1} ns {:>7.2}",
+            format!("{} {arm}", host.transport()),
+            far / near
+        );
     }
-    println!("\n{:<44} {:>10} {:>10} {:>7}", "flows through one bottleneck", "1 flow", "100 flows", "ratio");
+    println!(
+        "\n{:<44} {:>10} {:>10} {:>7}",
+        "flows through one bottleneck", "1 flow", "100 flows", "ratio"
+    );
     for host in [tcp, quic] {
-        let [one, many] = [1, 100].map(|flows| best_of_five(500_000, || together(host, flows, 20_000_000)));
+        let [one, many] =
+            [1, 100].map(|flows| best_of_five(500_000, || together(host, flows, 20_000_000)));
         println!("{:<44} {one:>7.1} ns {many:>7.1} ns {:>7.2}", host.transport(), many / one);
     }
 }

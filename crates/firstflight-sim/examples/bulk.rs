@@ -59,12 +59,31 @@ impl Scenario {
         let (host, object) = (Hosts::Tcp(self.host), 1 << 40);
         if self.flows == 1 {
             let limit = Nanos(self.limit() - self.handshake());
-            let setup = Setup { path: &self.path, host, pacer_burst: 2 * MSS, object, limit, seed: 1, path_index: 0 };
+            let setup = Setup {
+                path: &self.path,
+                host,
+                pacer_burst: 2 * MSS,
+                object,
+                limit,
+                seed: 1,
+                path_index: 0,
+            };
             let outcome = run(&setup, self.controller(0), &mut Nobody)?;
-            return Ok((outcome.packets_sent - outcome.packets_dropped, outcome.packets_dropped, outcome.delivered));
+            return Ok((
+                outcome.packets_sent - outcome.packets_dropped,
+                outcome.packets_dropped,
+                outcome.delivered,
+            ));
         }
-        let shared =
-            Shared { path: &self.path, host, limit: Nanos(self.limit()), seed: 1, path_index: 0, sample: None, jitter: Nanos::ZERO };
+        let shared = Shared {
+            path: &self.path,
+            host,
+            limit: Nanos(self.limit()),
+            seed: 1,
+            path_index: 0,
+            sample: None,
+            jitter: Nanos::ZERO,
+        };
         let plan = |flow: u64| {
             let start = self.handshake() + flow * 1_000_000;
             FlowPlan::<AnyStartup> {
@@ -76,7 +95,9 @@ impl Scenario {
             }
         };
         let outcome = run_flows(&shared, (0..self.flows).map(plan).collect(), &mut Nobody)?;
-        let sum = |what: fn(&firstflight_sim::Outcome) -> u64| outcome.flows.iter().map(what).sum::<u64>();
+        let sum = |what: fn(&firstflight_sim::Outcome) -> u64| {
+            outcome.flows.iter().map(what).sum::<u64>()
+        };
         let dropped = sum(|flow| flow.packets_dropped);
         Ok((sum(|flow| flow.packets_sent) - dropped, dropped, sum(|flow| flow.delivered)))
     }
@@ -84,8 +105,16 @@ impl Scenario {
     /// Steps one flow until the path drops something: when, and the window then.
     fn first_drop(&self) -> Result<Option<(u64, u64)>, Box<dyn Error>> {
         let host = self.host;
-        let (mut forward, mut reverse) = self.path.links(host.mss + host.header, host.header, 1, 0)?;
-        let sender = tcp::Sender::new(host, self.controller(0), 2 * MSS, 1 << 40, Nanos(self.path.rtt()), Time(0));
+        let (mut forward, mut reverse) =
+            self.path.links(host.mss + host.header, host.header, 1, 0)?;
+        let sender = tcp::Sender::new(
+            host,
+            self.controller(0),
+            2 * MSS,
+            1 << 40,
+            Nanos(self.path.rtt()),
+            Time(0),
+        );
         let mut flow = tcp::Flow::new(0, host, sender, 1 << 40);
         flow.begin(0, &mut forward, &mut Nobody);
         let mut now = 0;
@@ -106,8 +135,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let found = words.iter().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
         found.unwrap_or(default).to_owned()
     };
-    let number = |key: &str, default: &'static str| word(key, default).parse::<u64>().map_err(|error| format!("{key}: {error}"));
-    let (rate_mbps, rtt_ms, seconds) = (number("rate", "100")?, number("rtt", "30")?, number("seconds", "10")?);
+    let number = |key: &str, default: &'static str| {
+        word(key, default).parse::<u64>().map_err(|error| format!("{key}: {error}"))
+    };
+    let (rate_mbps, rtt_ms, seconds) =
+        (number("rate", "100")?, number("rtt", "30")?, number("seconds", "10")?);
     let arm = match (word("cc", "cubic").as_str(), number("hystart", "1")?) {
         ("newreno", _) => "slowstart/reno/prr@(pace=off)",
         (_, 0) => "slowstart/cubic/prr@(pace=off)",
@@ -117,13 +149,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let serial = |bytes: u64| bytes * 8_000 / rate_mbps;
     let rtt_us = (rtt_ms * 1_000_000 + serial(WIRE) + serial(54)).div_ceil(1_000);
     let queue = (rate_mbps * rtt_ms * 125).max(4 * WIRE);
-    let path = Path::parse(&format!("rate={rate_mbps}Mbit,rtt={rtt_us}us,queue={queue}B,up={rate_mbps}Mbit,overhead=2B"))?;
+    let path = Path::parse(&format!(
+        "rate={rate_mbps}Mbit,rtt={rtt_us}us,queue={queue}B,up={rate_mbps}Mbit,overhead=2B"
+    ))?;
     let preset = word("preset", "sack6675");
     let preset = *Preset::named(&preset).ok_or_else(|| format!("no preset {preset}"))?;
     let ack_every = tcp::AckEvery::Segments(number("ackEvery", "2")?.clamp(1, 1000) as u32);
     let host = tcp::Host { ack_every, ack_delay: 200_000_000, ..tcp::Host::with_preset(preset) };
     let arm = Arm::parse(arm).map_err(|error| error.to_string())?;
-    let scenario = Scenario { rate_mbps, rtt_ms, seconds, flows: number("flows", "1")?, arm, path, host };
+    let scenario =
+        Scenario { rate_mbps, rtt_ms, seconds, flows: number("flows", "1")?, arm, path, host };
 
     let first = if scenario.flows == 1 { scenario.first_drop()? } else { None };
     let times = number("times", "1")?.max(1);

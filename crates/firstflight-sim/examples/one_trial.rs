@@ -18,8 +18,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (object, times): (u64, u32) = (bytes.parse()?, times.parse()?);
     let host = Host::default();
     let mss = u64::from(host.datagram);
-    let setup =
-        Setup { path: &path, host: host.into(), pacer_burst: 2 * mss, object, limit: Nanos::from_secs(600), seed: 1, path_index: 0 };
+    let setup = Setup {
+        path: &path,
+        host: host.into(),
+        pacer_burst: 2 * mss,
+        object,
+        limit: Nanos::from_secs(600),
+        seed: 1,
+        path_index: 0,
+    };
     let start = Instant::now();
     let mut packets = 0;
     for _ in 0..times {
@@ -29,6 +36,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         std::hint::black_box(outcome);
     }
     let seconds = start.elapsed().as_secs_f64();
-    println!("{arm} on {path}: {packets} data packets in {seconds:.3} s, {:.2} million a second", packets as f64 / seconds / 1e6);
+    println!(
+        "{arm} on {path}: {packets} data packets in {seconds:.3} s, {:.2} million a second",
+        packets as f64 / seconds / 1e6
+    );
     Ok(())
 }

@@ -18,9 +18,18 @@ fn main() {
         let start = std::time::Instant::now();
         let (mut packets, mut last) = (0, None);
         for trial in 0..trials {
-            let setup =
-                Setup { path: &path, host, pacer_burst: 2 * 1448, object, limit: Nanos::from_secs(600), seed: 1 + trial, path_index: 0 };
-            let outcome = run(&setup, arm.controller(host.config(), oracle, Time(0), Seq(0)), &mut Nobody).unwrap();
+            let setup = Setup {
+                path: &path,
+                host,
+                pacer_burst: 2 * 1448,
+                object,
+                limit: Nanos::from_secs(600),
+                seed: 1 + trial,
+                path_index: 0,
+            };
+            let outcome =
+                run(&setup, arm.controller(host.config(), oracle, Time(0), Seq(0)), &mut Nobody)
+                    .unwrap();
             packets += outcome.packets_sent;
             last = Some(outcome);
         }

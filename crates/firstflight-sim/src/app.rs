@@ -54,7 +54,9 @@ impl App {
     pub fn bytes(&self) -> u64 {
         match self {
             App::Bulk(bytes) | App::Video { bytes, .. } => *bytes,
-            App::Responses(responses) => responses.iter().map(|response| response.bytes).fold(0, u64::saturating_add),
+            App::Responses(responses) => {
+                responses.iter().map(|response| response.bytes).fold(0, u64::saturating_add)
+            }
             App::Endless | App::Blocks { .. } => ENDLESS,
         }
     }
@@ -65,12 +67,18 @@ impl App {
         let whole = |bytes: u64| bytes.div_ceil(payload.max(1)) * payload;
         match self {
             App::Bulk(_) | App::Endless => self.clone(),
-            App::Responses(responses) => {
-                App::Responses(responses.iter().map(|response| Response { bytes: whole(response.bytes), ..*response }).collect())
-            }
-            App::Video { bytes, first, write, every } => {
-                App::Video { bytes: whole(*bytes), first: whole(*first), write: whole(*write), every: *every }
-            }
+            App::Responses(responses) => App::Responses(
+                responses
+                    .iter()
+                    .map(|response| Response { bytes: whole(response.bytes), ..*response })
+                    .collect(),
+            ),
+            App::Video { bytes, first, write, every } => App::Video {
+                bytes: whole(*bytes),
+                first: whole(*first),
+                write: whole(*write),
+                every: *every,
+            },
             App::Blocks { block, run } => App::Blocks { block: whole(*block), run: *run },
         }
     }
@@ -164,7 +172,16 @@ impl Application {
             App::Responses(responses) => responses.first().map(|first| start + first.pause),
             App::Bulk(_) | App::Endless | App::Video { .. } | App::Blocks { .. } => Some(start),
         };
-        Application { app, start, parts: Vec::new(), next_write, taken: 0, delivered: 0, acked: 0, done: next_write.is_none() }
+        Application {
+            app,
+            start,
+            parts: Vec::new(),
+            next_write,
+            taken: 0,
+            delivered: 0,
+            acked: 0,
+            done: next_write.is_none(),
+        }
     }
 
     /// It starts at `start` and not when it was meant to. Only before it wrote anything.
@@ -193,7 +210,16 @@ impl Application {
     fn write(&mut self, now: Time, bytes: u64) {
         let from = self.written();
         let to = from.saturating_add(bytes);
-        self.parts.push(Part { from, to, written: now, taken: None, first_sent: None, delivered: None, acked: None, dropped: 0 });
+        self.parts.push(Part {
+            from,
+            to,
+            written: now,
+            taken: None,
+            first_sent: None,
+            delivered: None,
+            acked: None,
+            dropped: 0,
+        });
     }
 
     /// The stream is acknowledged up to `acked`, and the buffer takes it up to `accepts`. Returns how far it is written, if that changed.
@@ -204,7 +230,9 @@ impl Application {
             self.next_write = self.write_next(now);
             self.settle(now, acked, accepts);
         }
-        self.done |= self.next_write.is_none() && self.acked == self.parts.len() && self.written() >= self.app.bytes();
+        self.done |= self.next_write.is_none()
+            && self.acked == self.parts.len()
+            && self.written() >= self.app.bytes();
         (self.written() > before).then(|| self.written())
     }
 
@@ -254,7 +282,9 @@ impl Application {
 
     /// The stream reached the receiver in order up to `delivered`.
     pub(crate) fn on_delivered(&mut self, now: Time, delivered: u64) {
-        while let Some(part) = self.parts.get_mut(self.delivered).filter(|part| part.to <= delivered) {
+        while let Some(part) =
+            self.parts.get_mut(self.delivered).filter(|part| part.to <= delivered)
+        {
             part.delivered = Some(now);
             self.delivered += 1;
         }

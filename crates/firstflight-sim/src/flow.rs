@@ -179,9 +179,18 @@ impl<E: Ends> Flow<E> {
     /// Never: the histogram's bounds are constants.
     pub fn between(id: u32, ends: E, object: u64) -> Flow<E> {
         // 1 us to 120 s at two significant digits: 0.8 % resolution in 20 kB.
-        let queue_us = Histogram::new_with_bounds(1, 120_000_000, 2).expect("constant bounds are valid");
+        let queue_us =
+            Histogram::new_with_bounds(1, 120_000_000, 2).expect("constant bounds are valid");
         let (data, acks) = (Wire::default(), Wire::default());
-        let due = Due { data: NEVER, acks: NEVER, held_ack: NEVER, release: NEVER, timer: NEVER, app: NEVER, missing: Some(object) };
+        let due = Due {
+            data: NEVER,
+            acks: NEVER,
+            held_ack: NEVER,
+            release: NEVER,
+            timer: NEVER,
+            app: NEVER,
+            missing: Some(object),
+        };
         let (app, delivered_at, drops) = (None, None, Drops::default());
         let late = Late::new(Stream::new(0, 0, Purpose::FlowStart), Nanos::ZERO);
         Flow { due, data, acks, ends, queue_us, app, extra: (0, 0), late, id, delivered_at, drops }
@@ -264,7 +273,13 @@ impl<E: Ends> Flow<E> {
 
     /// Everything that is due at `now`, and then what may be sent.
     #[inline]
-    pub fn step<O: Observer, B: Back<E::Ack>>(&mut self, now: u64, forward: &mut Link, back: &mut B, observer: &mut O) {
+    pub fn step<O: Observer, B: Back<E::Ack>>(
+        &mut self,
+        now: u64,
+        forward: &mut Link,
+        back: &mut B,
+        observer: &mut O,
+    ) {
         let time = Time(now);
         if self.due.data <= now {
             self.take_data(now, back, observer);
@@ -303,7 +318,12 @@ impl<E: Ends> Flow<E> {
 
     /// What the network delivers by `now` reaches the receiver.
     #[inline]
-    fn take_data<B: Back<E::Ack>, O: Observer>(&mut self, now: u64, back: &mut B, observer: &mut O) {
+    fn take_data<B: Back<E::Ack>, O: Observer>(
+        &mut self,
+        now: u64,
+        back: &mut B,
+        observer: &mut O,
+    ) {
         while let Some(data) = self.data.arrive(now) {
             let ack = self.ends.on_data(Time(now), &data.what);
             if self.due.missing.is_some_and(|object| self.ends.delivered() >= object) {
@@ -322,7 +342,8 @@ impl<E: Ends> Flow<E> {
 
     #[inline]
     fn note_sender(&mut self) {
-        (self.due.release, self.due.timer) = (due(self.ends.release_at()), self.late.of(due(self.ends.timer_at())));
+        (self.due.release, self.due.timer) =
+            (due(self.ends.release_at()), self.late.of(due(self.ends.timer_at())));
     }
 
     /// The application looks at what was accepted and acknowledged. Returns whether it wrote.
@@ -384,7 +405,13 @@ impl<E: Ends> Flow<E> {
 
     /// The observer hears what the controller was told since it last did.
     #[cold]
-    fn pass_on<O: Observer>(&mut self, now: Time, packet: Option<Packet>, forward: &mut Link, observer: &mut O) {
+    fn pass_on<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: Option<Packet>,
+        forward: &mut Link,
+        observer: &mut O,
+    ) {
         let lines = self.ends.tape().map_or_else(Vec::new, Tape::take);
         for line in lines {
             let (told, controller) = (&line.told, &line.controller);
@@ -396,7 +423,12 @@ impl<E: Ends> Flow<E> {
                 Told::HandshakeRtt { .. } => 0,
                 _ => self.ends.inflight(),
             };
-            let state = State { controller, inflight, delivered: self.delivered(), queue: forward.queued_bytes(now.0) };
+            let state = State {
+                controller,
+                inflight,
+                delivered: self.delivered(),
+                queue: forward.queued_bytes(now.0),
+            };
             let snapshot = self.snapshot(told.now(), Event::Told, ack, &state);
             let packet = packet.filter(|_| matches!(told, Told::Sent(_)));
             let heard = Heard { told, packet, acked: &line.acked, lost: &line.lost };
@@ -412,11 +444,23 @@ impl<E: Ends> Flow<E> {
     }
 
     #[inline]
-    fn return_ack<B: Back<E::Ack>, O: Observer>(&mut self, now: u64, packet: E::Ack, back: &mut B, observer: &mut O) {
+    fn return_ack<B: Back<E::Ack>, O: Observer>(
+        &mut self,
+        now: u64,
+        packet: E::Ack,
+        back: &mut B,
+        observer: &mut O,
+    ) {
         if O::LISTENS {
             observer.on_acknowledgement(self.id, Time(now), self.ends.ack_len(&packet));
         }
-        let leaving = Leaving { flow: self.id, len: self.ends.ack_len(&packet), pure: E::is_pure(&packet), opens: false, packet };
+        let leaving = Leaving {
+            flow: self.id,
+            len: self.ends.ack_len(&packet),
+            pure: E::is_pure(&packet),
+            opens: false,
+            packet,
+        };
         back.send(now, leaving, |at| self.hear(at, packet));
     }
 
@@ -429,7 +473,14 @@ impl<E: Ends> Flow<E> {
     }
 
     #[inline]
-    fn watch<O: Observer>(&mut self, now: Time, event: Event, ack: Option<&Ack>, forward: &mut Link, observer: &mut O) {
+    fn watch<O: Observer>(
+        &mut self,
+        now: Time,
+        event: Event,
+        ack: Option<&Ack>,
+        forward: &mut Link,
+        observer: &mut O,
+    ) {
         if !O::WATCHES {
             return;
         }
@@ -437,13 +488,24 @@ impl<E: Ends> Flow<E> {
             self.pass_on(now, None, forward, observer);
         }
         let controller = self.ends.controller();
-        let state = State { controller, inflight: self.ends.inflight(), delivered: self.delivered(), queue: forward.queued_bytes(now.0) };
+        let state = State {
+            controller,
+            inflight: self.ends.inflight(),
+            delivered: self.delivered(),
+            queue: forward.queued_bytes(now.0),
+        };
         let snapshot = self.snapshot(now, event, ack, &state);
         observer.on_event(&snapshot, &|visit| controller.signals(visit));
     }
 
     #[inline]
-    fn snapshot(&self, now: Time, event: Event, ack: Option<&Ack>, state: &State<'_, E::Startup>) -> Snapshot {
+    fn snapshot(
+        &self,
+        now: Time,
+        event: Event,
+        ack: Option<&Ack>,
+        state: &State<'_, E::Startup>,
+    ) -> Snapshot {
         let &State { controller, inflight, delivered, queue } = state;
         Snapshot {
             flow: self.id,
@@ -472,7 +534,8 @@ impl<E: Ends> Flow<E> {
         outcome.delivered_after = self.delivered_at.map(|at| at.since(first));
         outcome.delivered = self.ends.delivered();
         outcome.drops = self.drops;
-        outcome.slow_starts_after_recovery = u64::from(controller.stats().slow_starts_after_recovery);
+        outcome.slow_starts_after_recovery =
+            u64::from(controller.stats().slow_starts_after_recovery);
         outcome.exit = controller.exit();
         outcome.parts = self.app.map_or_else(Vec::new, |app| app.into_parts());
         self.ends.count(&mut outcome);

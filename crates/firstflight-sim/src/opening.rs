@@ -64,14 +64,31 @@ pub(crate) struct Openings {
 
 impl Openings {
     /// Of flows with these starts, so late, and with these longer ways, on a path with this idle round trip; times in ns.
-    pub(crate) fn new(flows: impl Iterator<Item = ((u64, u64), (u64, u64))>, rtt: u64, (packet, answer): (u32, u32), timeout: Nanos) -> Openings {
-        let flows: Vec<Opening> =
-            flows.map(|((start, late), extra)| Opening { start, late, extra, answered: None, begun: false }).collect();
+    pub(crate) fn new(
+        flows: impl Iterator<Item = ((u64, u64), (u64, u64))>,
+        rtt: u64,
+        (packet, answer): (u32, u32),
+        timeout: Nanos,
+    ) -> Openings {
+        let flows: Vec<Opening> = flows
+            .map(|((start, late), extra)| Opening {
+                start,
+                late,
+                extra,
+                answered: None,
+                begun: false,
+            })
+            .collect();
         let first = |(place, flow): (usize, &Opening)| {
             let idle = rtt + flow.extra.0 + flow.extra.1;
             // At time zero nobody has sent anything yet.
             let early = flow.start.checked_sub(idle).filter(|at| *at > 0);
-            Reverse(early.map_or((flow.start + flow.late, place, Step::Begin(idle + flow.late)), |at| (at, place, Step::Offer(0))))
+            Reverse(
+                early
+                    .map_or((flow.start + flow.late, place, Step::Begin(idle + flow.late)), |at| {
+                        (at, place, Step::Offer(0))
+                    }),
+            )
         };
         let steps = flows.iter().enumerate().map(|(place, flow)| first((place, flow))).collect();
         Openings { steps, flows, packet, answer, timeout: timeout.0 }
@@ -84,7 +101,12 @@ impl Openings {
     }
 
     /// It happens. Returns the flow that may send data, if one may now.
-    pub(crate) fn step<A: Plain>(&mut self, now: u64, forward: &mut Link, back: &mut Way<A>) -> Option<Opened> {
+    pub(crate) fn step<A: Plain>(
+        &mut self,
+        now: u64,
+        forward: &mut Link,
+        back: &mut Way<A>,
+    ) -> Option<Opened> {
         let Reverse((_, place, step)) = self.steps.pop()?;
         let flow = &mut self.flows[place];
         if flow.begun {
@@ -93,15 +115,30 @@ impl Openings {
         match step {
             Step::Offer(before) => {
                 let timeout = self.timeout.saturating_mul(1 << before.min(16));
-                self.steps.push(Reverse((now.saturating_add(timeout), place, Step::Offer(before + 1))));
-                if let Fate::Deliver { at, .. } | Fate::Duplicate { at, .. } = forward.offer(now, self.packet) {
-                    self.steps.push(Reverse((at.saturating_add(flow.extra.0), place, Step::Answer(now))));
+                self.steps.push(Reverse((
+                    now.saturating_add(timeout),
+                    place,
+                    Step::Offer(before + 1),
+                )));
+                if let Fate::Deliver { at, .. } | Fate::Duplicate { at, .. } =
+                    forward.offer(now, self.packet)
+                {
+                    self.steps.push(Reverse((
+                        at.saturating_add(flow.extra.0),
+                        place,
+                        Step::Answer(now),
+                    )));
                 }
                 None
             }
             Step::Answer(sent) => {
                 flow.answered.get_or_insert(sent);
-                let answer = Leaving { flow: place as u32, len: self.answer, opens: true, ..Leaving::default() };
+                let answer = Leaving {
+                    flow: place as u32,
+                    len: self.answer,
+                    opens: true,
+                    ..Leaving::default()
+                };
                 let (flow, steps) = (*flow, &mut self.steps);
                 back.send(now, answer, |at| steps.push(flow.begin(place, at, sent)));
                 None

@@ -175,7 +175,8 @@ pub fn fairness_ppm(shares: &[u64]) -> u32 {
     let most = shares.iter().copied().max().unwrap_or(0);
     let shift = (u64::BITS - most.leading_zeros()).saturating_sub(32);
     let scaled = || shares.iter().map(|share| u128::from(share >> shift));
-    let (sum, squares) = (scaled().sum::<u128>(), scaled().map(|share| share * share).sum::<u128>());
+    let (sum, squares) =
+        (scaled().sum::<u128>(), scaled().map(|share| share * share).sum::<u128>());
     if squares == 0 {
         return WHOLE as u32;
     }

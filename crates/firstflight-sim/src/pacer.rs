@@ -64,7 +64,10 @@ mod tests {
             }
         }
         let ideal = rate.0 + 3000;
-        assert!(sent.abs_diff(ideal) <= 1472, "sent {sent} bytes in a second where rate and bucket allow {ideal}");
+        assert!(
+            sent.abs_diff(ideal) <= 1472,
+            "sent {sent} bytes in a second where rate and bucket allow {ideal}"
+        );
     }
 
     #[test]
@@ -72,6 +75,10 @@ mod tests {
         let mut pacer = Pacer::new(500, Time(0));
         assert_eq!(pacer.wait(1472, Rate(1000)), Nanos::ZERO, "a full bucket admits any packet");
         pacer.take(1472);
-        assert_eq!(pacer.wait(1472, Rate(1000)), Nanos(500_000_000), "then it refills its 500 bytes at 1000 bytes per second");
+        assert_eq!(
+            pacer.wait(1472, Rate(1000)),
+            Nanos(500_000_000),
+            "then it refills its 500 bytes at 1000 bytes per second"
+        );
     }
 }

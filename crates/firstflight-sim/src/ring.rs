@@ -136,7 +136,8 @@ impl GapSet {
     /// Is `number` a member?
     #[inline]
     pub fn contains(&self, number: u64) -> bool {
-        number < self.low || (number < self.high && self.words[self.word(number)] >> (number & 63) & 1 == 1)
+        number < self.low
+            || (number < self.high && self.words[self.word(number)] >> (number & 63) & 1 == 1)
     }
 
     /// Adds `number`; returns whether it is new.
@@ -201,7 +202,10 @@ mod tests {
                 assert_eq!(ring.pop(), Some(ring.base() - 1), "values leave in order");
             }
         }
-        assert!((ring.base()..ring.end()).all(|number| *ring.get(number) == number), "each number keeps its value");
+        assert!(
+            (ring.base()..ring.end()).all(|number| *ring.get(number) == number),
+            "each number keeps its value"
+        );
     }
 
     #[test]
@@ -212,8 +216,14 @@ mod tests {
         }
         set.insert(255);
         set.insert(256);
-        assert!(!set.contains(258), "258 is no member though 2 is in the word that the ring would wrap to");
-        assert!((257..600).all(|number| !set.contains(number)), "nothing above the highest member is one");
+        assert!(
+            !set.contains(258),
+            "258 is no member though 2 is in the word that the ring would wrap to"
+        );
+        assert!(
+            (257..600).all(|number| !set.contains(number)),
+            "nothing above the highest member is one"
+        );
         set.insert(600);
         for number in 0..600 {
             let member = number <= 256 && (number % 3 == 1 || number >= 255);
@@ -228,8 +238,16 @@ mod tests {
         for round in 0..20_000u64 {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let number = set.low() + (x >> 40) % (1 + round % 700);
-            assert_eq!(set.insert(number), plain.insert(number), "number {number} in round {round}");
-            assert!((0..set.low() + 800).all(|n| round % 997 != 0 || set.contains(n) == plain.contains(&n)), "membership in round {round}");
+            assert_eq!(
+                set.insert(number),
+                plain.insert(number),
+                "number {number} in round {round}"
+            );
+            assert!(
+                (0..set.low() + 800)
+                    .all(|n| round % 997 != 0 || set.contains(n) == plain.contains(&n)),
+                "membership in round {round}"
+            );
         }
     }
 }

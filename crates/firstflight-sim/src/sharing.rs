@@ -80,7 +80,9 @@ impl SharedOutcome {
     pub fn between(&self, from: usize, to: usize) -> Vec<u64> {
         let at = |sample: usize| self.delivered.get(sample).or(self.delivered.last());
         match (at(from), at(to)) {
-            (Some(from), Some(to)) => from.iter().zip(to).map(|(from, to)| to.saturating_sub(*from)).collect(),
+            (Some(from), Some(to)) => {
+                from.iter().zip(to).map(|(from, to)| to.saturating_sub(*from)).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -96,31 +98,47 @@ pub fn run_flows<S: Startup, O: Observer>(
     observer: &mut O,
 ) -> Result<SharedOutcome, PathError> {
     let path = shared.path;
-    let (forward, reverse) = path.open(shared.host.packet_bytes(), shared.host.ack_bytes(), shared.seed, shared.path_index)?;
+    let (forward, reverse) = path.open(
+        shared.host.packet_bytes(),
+        shared.host.ack_bytes(),
+        shared.seed,
+        shared.path_index,
+    )?;
     let jitter = if plans.len() > 1 { shared.jitter } else { Nanos::ZERO };
     let draws = Stream::new(shared.seed, shared.path_index, Purpose::FlowStart);
     let late = |id: u32| Late::new(draws.branch(u64::from(id)), jitter);
-    let starts = (0..).zip(&plans).map(|(id, plan)| (plan.start.0, late(id).of(plan.start.0) - plan.start.0)).collect();
+    let starts = (0..)
+        .zip(&plans)
+        .map(|(id, plan)| (plan.start.0, late(id).of(plan.start.0) - plan.start.0))
+        .collect();
     let awaited = plans.iter().filter(|plan| plan.app != App::Endless).count();
     let numbered = (0..).zip(plans);
     Ok(match shared.host {
         Hosts::Quic(host) => {
-            let flows = numbered.map(|(id, FlowPlan { controller, pacer_burst, app, start, rtt_extra })| {
-                let (app, start) = (app.in_packets(host.payload()), Time(start.0));
-                let sender = quic::Sender::<S>::unopened(host, controller, pacer_burst, app.bytes());
-                let flow = quic::Flow::new(id, host.receiving(path), sender, app.bytes());
-                flow.farther(rtt_extra).late(late(id)).written_by(&app, start)
-            });
-            Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts, awaited).run(observer)
+            let flows = numbered.map(
+                |(id, FlowPlan { controller, pacer_burst, app, start, rtt_extra })| {
+                    let (app, start) = (app.in_packets(host.payload()), Time(start.0));
+                    let sender =
+                        quic::Sender::<S>::unopened(host, controller, pacer_burst, app.bytes());
+                    let flow = quic::Flow::new(id, host.receiving(path), sender, app.bytes());
+                    flow.farther(rtt_extra).late(late(id)).written_by(&app, start)
+                },
+            );
+            Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts, awaited)
+                .run(observer)
         }
         Hosts::Tcp(host) => {
-            let flows = numbered.map(|(id, FlowPlan { controller, pacer_burst, app, start, rtt_extra })| {
-                let start = Time(start.0);
-                let sender = tcp::Sender::<S>::unopened(host, controller, pacer_burst, app.bytes());
-                let flow = tcp::Flow::new(id, host.receiving(path), sender, app.bytes());
-                flow.farther(rtt_extra).late(late(id)).written_by(&app, start)
-            });
-            Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts, awaited).run(observer)
+            let flows = numbered.map(
+                |(id, FlowPlan { controller, pacer_burst, app, start, rtt_extra })| {
+                    let start = Time(start.0);
+                    let sender =
+                        tcp::Sender::<S>::unopened(host, controller, pacer_burst, app.bytes());
+                    let flow = tcp::Flow::new(id, host.receiving(path), sender, app.bytes());
+                    flow.farther(rtt_extra).late(late(id)).written_by(&app, start)
+                },
+            );
+            Bottleneck::new(shared, forward, reverse.into(), flows.collect(), starts, awaited)
+                .run(observer)
         }
     })
 }
@@ -183,13 +201,32 @@ struct Bottleneck<E: Ends> {
 }
 
 impl<E: Ends> Bottleneck<E> {
-    fn new(shared: &Shared<'_>, forward: Link, back: Way<E::Ack>, flows: Vec<Flow<E>>, starts: Vec<(u64, u64)>, left: usize) -> Self {
+    fn new(
+        shared: &Shared<'_>,
+        forward: Link,
+        back: Way<E::Ack>,
+        flows: Vec<Flow<E>>,
+        starts: Vec<(u64, u64)>,
+        left: usize,
+    ) -> Self {
         let ways = starts.into_iter().zip(flows.iter().map(Flow::extra));
         let lengths = (shared.host.packet_bytes(), shared.host.ack_bytes());
-        let openings = Openings::new(ways, shared.path.rtt(), lengths, shared.host.handshake_timeout());
+        let openings =
+            Openings::new(ways, shared.path.rtt(), lengths, shared.host.handshake_timeout());
         let sample = shared.sample.filter(|every| every.0 > 0);
         let (turns, ends) = (Earliest::new(flows.len()), vec![None; flows.len()]);
-        Bottleneck { forward, back, flows, turns, openings, ends, left, limit: shared.limit.0, sample, delivered: Vec::new() }
+        Bottleneck {
+            forward,
+            back,
+            flows,
+            turns,
+            openings,
+            ends,
+            left,
+            limit: shared.limit.0,
+            sample,
+            delivered: Vec::new(),
+        }
     }
 
     fn run<O: Observer>(mut self, observer: &mut O) -> SharedOutcome {
@@ -225,7 +262,11 @@ impl<E: Ends> Bottleneck<E> {
             Some(end) => flow.finish(end, Stop::Complete),
             None => flow.finish(stop, Stop::TimeLimit),
         };
-        SharedOutcome { flows: self.flows.into_iter().zip(self.ends).map(finish).collect(), starts, delivered: self.delivered }
+        SharedOutcome {
+            flows: self.flows.into_iter().zip(self.ends).map(finish).collect(),
+            starts,
+            delivered: self.delivered,
+        }
     }
 
     #[inline]
@@ -240,7 +281,9 @@ impl<E: Ends> Bottleneck<E> {
 
     /// The next step of a flow that is not under way.
     fn open<O: Observer>(&mut self, now: u64, observer: &mut O) {
-        if let Some(Opened { flow, handshake_rtt, late }) = self.openings.step(now, &mut self.forward, &mut self.back) {
+        if let Some(Opened { flow, handshake_rtt, late }) =
+            self.openings.step(now, &mut self.forward, &mut self.back)
+        {
             self.flows[flow].open(Time(now), handshake_rtt, late);
             self.flows[flow].begin(now, &mut self.forward, observer);
             self.look_at(flow, now);
@@ -273,11 +316,14 @@ mod tests {
             let (mut tree, mut plain) = (Earliest::new(places), vec![NEVER; places]);
             let mut x = 5u64;
             for _ in 0..5_000 {
-                x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                x = x
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 let (place, at) = ((x >> 33) as usize % places, (x >> 20) % 50);
                 tree.set(place, at);
                 plain[place] = at;
-                let first = plain.iter().zip(0..).map(|(at, place)| (*at, place)).min().expect("places");
+                let first =
+                    plain.iter().zip(0..).map(|(at, place)| (*at, place)).min().expect("places");
                 assert_eq!(tree.first(), first, "with {places} places");
             }
         }

@@ -83,7 +83,9 @@ impl<S: Startup + Clone + Debug> Listener<S> for Tape<S> {
 
     fn heard(&mut self, told: Told, controller: &Core<S>) {
         let of_ack = matches!(told, Told::Ack(_) | Told::Congestion(_));
-        let mut packets = |of: fn(&mut Tape<S>) -> &mut Vec<u64>| if of_ack { std::mem::take(of(self)) } else { Vec::new() };
+        let mut packets = |of: fn(&mut Tape<S>) -> &mut Vec<u64>| {
+            if of_ack { std::mem::take(of(self)) } else { Vec::new() }
+        };
         let (acked, lost) = (packets(|tape| &mut tape.acked), packets(|tape| &mut tape.lost));
         self.lines.push(Line { told, controller: controller.clone(), acked, lost });
     }

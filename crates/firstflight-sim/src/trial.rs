@@ -158,7 +158,11 @@ pub fn run<S: Startup + Clone + Debug, O: Observer>(
 ///
 /// # Errors
 /// Those of [`run`].
-pub fn run_unheard<S: Startup, O: Observer>(setup: &Setup<'_>, controller: Core<S>, observer: &mut O) -> Result<Outcome, PathError> {
+pub fn run_unheard<S: Startup, O: Observer>(
+    setup: &Setup<'_>,
+    controller: Core<S>,
+    observer: &mut O,
+) -> Result<Outcome, PathError> {
     run_heard::<S, Silent, O>(setup, controller, observer)
 }
 
@@ -168,22 +172,43 @@ fn run_heard<S: Startup, L: Listener<S>, O: Observer>(
     observer: &mut O,
 ) -> Result<Outcome, PathError> {
     let &Setup { path, pacer_burst, object, limit, .. } = setup;
-    let (forward, reverse) = path.open(setup.host.packet_bytes(), setup.host.ack_bytes(), setup.seed, setup.path_index)?;
+    let (forward, reverse) =
+        path.open(setup.host.packet_bytes(), setup.host.ack_bytes(), setup.seed, setup.path_index)?;
     let (rtt, start) = (Nanos(path.rtt()), Time(0));
     Ok(match setup.host {
         Hosts::Quic(host) => {
-            let sender = quic::Sender::<S, L>::heard(host, controller, pacer_burst, object, rtt, start);
-            drive(quic::Flow::new(0, host.receiving(path), sender, object), forward, reverse.into(), limit, observer)
+            let sender =
+                quic::Sender::<S, L>::heard(host, controller, pacer_burst, object, rtt, start);
+            drive(
+                quic::Flow::new(0, host.receiving(path), sender, object),
+                forward,
+                reverse.into(),
+                limit,
+                observer,
+            )
         }
         Hosts::Tcp(host) => {
-            let sender = tcp::Sender::<S, L>::heard(host, controller, pacer_burst, object, rtt, start);
-            drive(tcp::Flow::new(0, host.receiving(path), sender, object), forward, reverse.into(), limit, observer)
+            let sender =
+                tcp::Sender::<S, L>::heard(host, controller, pacer_burst, object, rtt, start);
+            drive(
+                tcp::Flow::new(0, host.receiving(path), sender, object),
+                forward,
+                reverse.into(),
+                limit,
+                observer,
+            )
         }
     })
 }
 
 /// From the first packet of a flow that has everything for itself to its last.
-fn drive<E: Ends, O: Observer>(mut flow: Flow<E>, mut forward: Link, mut back: Way<E::Ack>, limit: Nanos, observer: &mut O) -> Outcome {
+fn drive<E: Ends, O: Observer>(
+    mut flow: Flow<E>,
+    mut forward: Link,
+    mut back: Way<E::Ack>,
+    limit: Nanos,
+    observer: &mut O,
+) -> Outcome {
     flow.begin(0, &mut forward, observer);
     let mut now = 0;
     while !flow.complete() {

@@ -73,7 +73,8 @@ mod tests {
         for packet in [(5, 0), (9, 1), (7, 2), (7, 3), (12, 4), (5, 5)] {
             wire.send(packet);
         }
-        let order: Vec<u32> = std::iter::from_fn(|| wire.arrive(100)).map(|packet| packet.1).collect();
+        let order: Vec<u32> =
+            std::iter::from_fn(|| wire.arrive(100)).map(|packet| packet.1).collect();
         assert_eq!(order, [0, 5, 2, 3, 1, 4]);
     }
 }

@@ -11,7 +11,9 @@
 //! Order of work within one ACK: [`crate::event`].
 
 use crate::avoidance::{Avoidance, Cut, MAX_MSS};
-use crate::event::{Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout, Transport, Window};
+use crate::event::{
+    Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout, Transport, Window,
+};
 use crate::exit::{ExitReason, Handover};
 use crate::recovery::{Cause, End, Entry, OwnRecovery, Policy, Progress};
 use crate::startup::{GAIN_AVOIDANCE, GAIN_SLOW_START, Leave, Saved, Startup, Verdict};
@@ -185,7 +187,14 @@ pub struct Controller<S, A: Avoidance, R: Policy> {
 
 impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// A controller for a connection that starts at `now` with `nxt` as its first packet or sequence number.
-    pub fn new(startup: S, avoidance: A, recovery: R, config: Config, now: Time, nxt: Seq) -> Controller<S, A, R> {
+    pub fn new(
+        startup: S,
+        avoidance: A,
+        recovery: R,
+        config: Config,
+        now: Time,
+        nxt: Seq,
+    ) -> Controller<S, A, R> {
         let mss = config.mss.clamp(1, MAX_MSS);
         let iw = config.initial_window.clamp(least_window(config.transport, mss), MAX_BYTES);
         let cx = Context {
@@ -294,7 +303,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.note_srtt(ack.srtt);
         if let Some(rtt) = ack.rtt {
             let age = self.avoidance.epoch_start().map(|start| ack.now.since(start));
-            (self.cx.young_epoch, self.cx.newborn_epoch) = (Context::is_young(age), Context::is_newborn(age));
+            (self.cx.young_epoch, self.cx.newborn_epoch) =
+                (Context::is_young(age), Context::is_newborn(age));
             self.startup.on_rtt(ack.now, rtt, &self.cx);
         }
         self.count_round(ack);
@@ -339,7 +349,10 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
                 self.undo = episode.is_none().then(|| self.copy(before));
                 self.exit_in_doubt = in_startup;
                 // RFC5681 3.1-series: the threshold is cut by the first timeout of a series only.
-                self.w.ssthresh = self.avoidance.on_rto(event.now, inflight, self.w, &self.cx).max(self.cx.minimum_window());
+                self.w.ssthresh = self
+                    .avoidance
+                    .on_rto(event.now, inflight, self.w, &self.cx)
+                    .max(self.cx.minimum_window());
                 self.install(self.cx.mss);
                 self.set_mark(Some(event.nxt));
             }
@@ -405,7 +418,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     #[inline]
     pub fn admits(&self, len: u64, inflight: u64) -> bool {
         match &self.repairer {
-            Repairer::Policy(policy) if self.episode == Some(Episode::Policy) => policy.admits(len, inflight),
+            Repairer::Policy(policy) if self.episode == Some(Episode::Policy) => {
+                policy.admits(len, inflight)
+            }
             _ => inflight.saturating_add(len) <= self.w.cwnd,
         }
     }
@@ -416,7 +431,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         let srtt = Nanos(self.srtt.filter(|_| self.cx.paced)?.get());
         // RFC9002 7.7-1: the rate is the window per smoothed RTT, times the gain of the phase.
         let gain = self.pacing_gain();
-        Rate::from_bytes_over(self.w.cwnd.saturating_mul(gain.num()), srtt * gain.den()).map(|rate| Rate(rate.0.max(1)))
+        Rate::from_bytes_over(self.w.cwnd.saturating_mul(gain.num()), srtt * gain.den())
+            .map(|rate| Rate(rate.0.max(1)))
     }
 
     /// What the sender is doing.
@@ -447,9 +463,19 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     /// How startup ended, once it has.
     pub fn exit(&self) -> Option<Exit> {
-        let Ended { reason, estimated, sent, rounds, at, detect_cwnd, cwnd, inflight, estimate } = self.ended?;
+        let Ended { reason, estimated, sent, rounds, at, detect_cwnd, cwnd, inflight, estimate } =
+            self.ended?;
         let since_first_send = if sent { at.since(self.first_sent) } else { Nanos::ZERO };
-        Some(Exit { reason, at, since_first_send, rounds, detect_cwnd, cwnd, inflight, estimate: estimated.then_some(estimate) })
+        Some(Exit {
+            reason,
+            at,
+            since_first_send,
+            rounds,
+            detect_cwnd,
+            cwnd,
+            inflight,
+            estimate: estimated.then_some(estimate),
+        })
     }
 
     /// Counters.
@@ -515,15 +541,24 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     /// Loss or marks that are news: not of something sent before the last episode began. Loss outranks marks.
     fn congested(&self, ack: &Ack, replaced: bool) -> Option<Signal> {
-        let (loss_is_news, mark_is_news) = match (self.recovery_mark().filter(|_| !replaced), self.cx.transport) {
-            (None, _) => (true, true),
-            // RFC9002 7.3.2-4: only a packet sent after the last entry starts a new period. Late losses of the old one hide no marks.
-            (Some(mark), Transport::Quic) => (ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark), ack.una > mark),
-            // RFC6675 5.1-1: below the mark without an episode TCP is in timeout recovery; there only a lost repeat is news
-            // (LINUX rto-reenter).
-            (Some(mark), Transport::Tcp) => (ack.una >= mark || ack.lost_again, ack.una >= mark),
-        };
-        if ack.lost > 0 && loss_is_news { Some(Signal::Loss) } else { (ack.ce && mark_is_news).then_some(Signal::Ecn) }
+        let (loss_is_news, mark_is_news) =
+            match (self.recovery_mark().filter(|_| !replaced), self.cx.transport) {
+                (None, _) => (true, true),
+                // RFC9002 7.3.2-4: only a packet sent after the last entry starts a new period. Late losses of the old one hide no marks.
+                (Some(mark), Transport::Quic) => {
+                    (ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark), ack.una > mark)
+                }
+                // RFC6675 5.1-1: below the mark without an episode TCP is in timeout recovery; there only a lost repeat is news
+                // (LINUX rto-reenter).
+                (Some(mark), Transport::Tcp) => {
+                    (ack.una >= mark || ack.lost_again, ack.una >= mark)
+                }
+            };
+        if ack.lost > 0 && loss_is_news {
+            Some(Signal::Loss)
+        } else {
+            (ack.ce && mark_is_news).then_some(Signal::Ecn)
+        }
     }
 
     /// One ACK of an open episode. Returns whether this ACK may still grow the window, and whether a fresh episode must open.
@@ -591,7 +626,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
         self.episode = None;
         if how == End::Complete && self.w.in_slow_start() {
-            self.stats.slow_starts_after_recovery = self.stats.slow_starts_after_recovery.saturating_add(1);
+            self.stats.slow_starts_after_recovery =
+                self.stats.slow_starts_after_recovery.saturating_add(1);
         }
     }
 
@@ -655,7 +691,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             Signal::Loss => self.stats.loss_episodes = self.stats.loss_episodes.saturating_add(1),
             Signal::Ecn => self.stats.ecn_episodes = self.stats.ecn_episodes.saturating_add(1),
         }
-        let cut = Cut { now: ack.now, signal, inflight_before: ack.inflight_before, from_slow_start };
+        let cut =
+            Cut { now: ack.now, signal, inflight_before: ack.inflight_before, from_slow_start };
         let beta = self.avoidance.beta(signal, false);
         let reduced = self.avoidance.reduce(&cut, before, &self.cx);
         self.set_mark(Some(ack.nxt));
@@ -700,7 +737,11 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     fn grow(&mut self, ack: &Ack) {
         // RFC9002 7.3.2-growth: packets sent before a period grow no window. That is QUIC's rule: in TCP an episode lasts until everything
         // sent before it is acknowledged, and after a timeout what was sent before it is what slow start grows by.
-        let acked = if self.marked && self.cx.transport == Transport::Quic { ack.acked_fresh } else { ack.acked };
+        let acked = if self.marked && self.cx.transport == Transport::Quic {
+            ack.acked_fresh
+        } else {
+            ack.acked
+        };
         if acked == 0 {
             return;
         }
@@ -710,7 +751,10 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         if before.in_slow_start() {
             let grown = self.startup.grow(ack, acked, &mut self.w, &self.cx);
             let left = grown.verdict != Verdict::Stay && self.apply(grown.verdict, ack);
-            if !left && self.note_threshold(ack.now, before.cwnd, ack.inflight_before) && grown.leftover > 0 {
+            if !left
+                && self.note_threshold(ack.now, before.cwnd, ack.inflight_before)
+                && grown.leftover > 0
+            {
                 self.cx.limited = ack.cwnd_limited;
                 self.avoidance.grow(ack, grown.leftover, &mut self.w, &self.cx);
             }
@@ -762,14 +806,24 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         if let Some(cwnd) = leave.cwnd {
             self.install(cwnd);
         }
-        self.w.ssthresh = leave.ssthresh.max(self.cx.minimum_window()).min(self.w.cwnd.max(self.cx.minimum_window()));
+        self.w.ssthresh = leave
+            .ssthresh
+            .max(self.cx.minimum_window())
+            .min(self.w.cwnd.max(self.cx.minimum_window()));
         self.avoidance.hand_over(leave.handover, self.w, &self.cx);
         if self.ended.is_none() {
             self.record(leave.reason, ack.now, detected, ack.inflight_before, leave.estimate);
         }
     }
 
-    fn record(&mut self, reason: ExitReason, at: Time, detect_cwnd: u64, inflight: u64, estimate: Option<u64>) {
+    fn record(
+        &mut self,
+        reason: ExitReason,
+        at: Time,
+        detect_cwnd: u64,
+        inflight: u64,
+        estimate: Option<u64>,
+    ) {
         self.ended = Some(Ended {
             reason,
             estimated: estimate.is_some(),

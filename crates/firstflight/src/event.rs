@@ -133,7 +133,14 @@ impl Ack {
     /// Cuts every amount to [`MAX_BYTES`], so that no product of two of them can overflow.
     #[must_use]
     pub fn clamped(mut self) -> Ack {
-        for amount in [&mut self.acked, &mut self.lost, &mut self.flight, &mut self.sacked, &mut self.inflight_before, &mut self.inflight] {
+        for amount in [
+            &mut self.acked,
+            &mut self.lost,
+            &mut self.flight,
+            &mut self.sacked,
+            &mut self.inflight_before,
+            &mut self.inflight,
+        ] {
             *amount = (*amount).min(MAX_BYTES);
         }
         self.acked_fresh = self.acked_fresh.min(self.acked);

@@ -48,12 +48,25 @@ impl ClusterOptions {
 pub(super) fn check(options: &TestOptions) -> Result<(), Bad> {
     let wrong = if options.cluster.is_ray() {
         let engine = "goes without `--engine ray`: the cluster decides that";
-        [("--shard", options.shard.is_some(), engine), ("--threads", options.threads.is_some(), engine)]
+        [
+            ("--shard", options.shard.is_some(), engine),
+            ("--threads", options.threads.is_some(), engine),
+        ]
     } else if options.out.is_some() && options.resume.is_some() {
-        [("--out", true, "goes without --resume: blocks that are there already have no rows any more"), ("", false, "")]
+        [
+            (
+                "--out",
+                true,
+                "goes without --resume: blocks that are there already have no rows any more",
+            ),
+            ("", false, ""),
+        ]
     } else {
         let engine = "goes with `--engine ray`";
-        [("--address", options.cluster.address.is_some(), engine), ("--shards", options.cluster.shards.is_some(), engine)]
+        [
+            ("--address", options.cluster.address.is_some(), engine),
+            ("--shards", options.cluster.shards.is_some(), engine),
+        ]
     };
     match wrong.iter().find(|(_, given, _)| *given) {
         Some((option, _, why)) => Err(Bad(format!("{option}: {why}"))),
@@ -97,7 +110,11 @@ fn cannot_start(python: &OsString, error: &std::io::Error) -> Bad {
 
 fn find_package(python: &OsString) -> Result<(), Bad> {
     let look = "import sys\nfrom importlib.util import find_spec\nsys.exit(0 if find_spec('firstflight') and find_spec('ray') else 3)";
-    let found = Command::new(python).args(["-c", look]).stdin(Stdio::null()).output().map_err(|error| cannot_start(python, &error))?;
+    let found = Command::new(python)
+        .args(["-c", look])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| cannot_start(python, &error))?;
     if found.status.success() {
         return Ok(());
     }
@@ -149,7 +166,10 @@ const INTERRUPTED: i32 = 130;
 fn failure(status: ExitStatus, said: &str) -> Bad {
     match status.code() {
         Some(REFUSED) => Bad(said.lines().next().unwrap_or("--engine ray: refused").to_owned()),
-        Some(INTERRUPTED) => Bad("--engine ray: interrupted; what is in the folder of --resume need not run again".into()),
+        Some(INTERRUPTED) => {
+            Bad("--engine ray: interrupted; what is in the folder of --resume need not run again"
+                .into())
+        }
         _ => Bad(format!("--engine ray: the runner failed ({status}); what it said stands above")),
     }
 }

@@ -9,8 +9,13 @@ use firstflight_lab::stats::Interval;
 fn grid(header: &[&str]) -> Grid {
     let mut grid = Grid::new();
     grid.load_style(RULES).set_content_arrangement(ContentArrangement::Disabled);
-    let cell =
-        |(index, text): (usize, &&str)| Cell::new(text).set_alignment(if index == 0 { CellAlignment::Left } else { CellAlignment::Right });
+    let cell = |(index, text): (usize, &&str)| {
+        Cell::new(text).set_alignment(if index == 0 {
+            CellAlignment::Left
+        } else {
+            CellAlignment::Right
+        })
+    };
     grid.set_header(header.iter().enumerate().map(cell));
     grid
 }
@@ -65,7 +70,8 @@ pub(super) fn overall(analysis: &Analysis) -> String {
             right(two_lines(entry.ttlb_ms.p95, 0, false)),
             right(two_lines(entry.ttlb_ms.p99, 0, false)),
             right(format!("{:.1}", entry.ttlb_ms.mean)),
-            or_dash(versus.map(|versus| two_lines(versus.reduction_pct.mean, 1, false))).add_attribute(Attribute::Bold),
+            or_dash(versus.map(|versus| two_lines(versus.reduction_pct.mean, 1, false)))
+                .add_attribute(Attribute::Bold),
             or_dash(versus.map(|versus| format!("{:.1}", versus.reduction_pct.percentiles))),
             or_dash(versus.map(|versus| format!("{:.1}", versus.reduction_pct.median))),
             or_dash(versus.map(|versus| two_lines(versus.paired.p50, 3, false))),
@@ -89,7 +95,12 @@ pub(super) fn by_part(analysis: &Analysis) -> String {
     let mut header = vec!["shorter downloads, %", "connections"];
     header.extend(arms[1..].iter().map(String::as_str));
     let mut text = String::new();
-    for (part, title) in [(Part::Group, "group"), (Part::Size, "object"), (Part::Bdp, "BDP"), (Part::Buffer, "buffer in BDP")] {
+    for (part, title) in [
+        (Part::Group, "group"),
+        (Part::Size, "object"),
+        (Part::Bdp, "BDP"),
+        (Part::Buffer, "buffer in BDP"),
+    ] {
         let entries: Vec<&Entry> = analysis.of(part).collect();
         let parts: Vec<&[&Entry]> = entries.chunk_by(|a, b| a.name == b.name).collect();
         if parts.len() < 2 {
@@ -98,12 +109,19 @@ pub(super) fn by_part(analysis: &Analysis) -> String {
         header[0] = title;
         let mut grid = grid(&header);
         for arms in parts {
-            let cells = arms.iter().filter_map(|entry| Some((entry, entry.versus_baseline.as_ref()?))).map(|(entry, versus)| {
-                let marks = format!("{}{}", if versus.significant { "" } else { "°" }, if entry.front { " ·" } else { "  " });
-                let Interval { value, low, high } = versus.reduction_pct.mean;
-                let loss = versus.loss_points.value;
-                right(format!("{value:.1} [{low:.1}, {high:.1}]{marks}\n{loss:+.2} pt loss  "))
-            });
+            let cells = arms
+                .iter()
+                .filter_map(|entry| Some((entry, entry.versus_baseline.as_ref()?)))
+                .map(|(entry, versus)| {
+                    let marks = format!(
+                        "{}{}",
+                        if versus.significant { "" } else { "°" },
+                        if entry.front { " ·" } else { "  " }
+                    );
+                    let Interval { value, low, high } = versus.reduction_pct.mean;
+                    let loss = versus.loss_points.value;
+                    right(format!("{value:.1} [{low:.1}, {high:.1}]{marks}\n{loss:+.2} pt loss  "))
+                });
             let first = [Cell::new(&arms[0].name), right(arms[0].flows.to_string())];
             grid.add_row(first.into_iter().chain(cells));
         }

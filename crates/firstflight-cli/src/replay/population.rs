@@ -23,8 +23,12 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     let settings = Settings { arms: Vec::new(), paced: None, iw: None, lines: 0 };
     let (replay, files) = follow(&options.files, settings, options.group_by)?;
     let entries: Vec<Entry> = replay.done.iter().filter_map(Entry::of).collect();
-    let text = to_toml(&entries, &command_line())
-        .ok_or_else(|| Bad(format!("{}: no connection long enough to show a rate and a round trip", options.files.join(", "))))?;
+    let text = to_toml(&entries, &command_line()).ok_or_else(|| {
+        Bad(format!(
+            "{}: no connection long enough to show a rate and a round trip",
+            options.files.join(", ")
+        ))
+    })?;
     say(&text)?;
     let left_out = replay.short + (replay.done.len() - entries.len()) as u64;
     if left_out > 0 {

@@ -21,7 +21,11 @@ pub(super) fn of(results: &Results) -> String {
         many(&mut text, results);
     }
     if results.short > 0 {
-        let _ = writeln!(text, "{QUIET}{} connections with fewer than 10 ACKs are left out{QUIET:#}", results.short);
+        let _ = writeln!(
+            text,
+            "{QUIET}{} connections with fewer than 10 ACKs are left out{QUIET:#}",
+            results.short
+        );
     }
     let _ = writeln!(
         text,
@@ -42,7 +46,12 @@ fn right(text: impl Into<String>) -> Cell {
 fn grid(header: &[&str], left: usize) -> Grid {
     let mut grid = Grid::new();
     grid.load_style(RULES).set_content_arrangement(ContentArrangement::Disabled);
-    grid.set_header(header.iter().enumerate().map(|(index, text)| if index < left { Cell::new(text) } else { right(*text) }));
+    grid.set_header(
+        header
+            .iter()
+            .enumerate()
+            .map(|(index, text)| if index < left { Cell::new(text) } else { right(*text) }),
+    );
     grid
 }
 
@@ -63,7 +72,8 @@ fn estimate(row: &StartupRow) -> String {
 
 /// One connection, startup by startup.
 fn one(text: &mut String, connection: &ConnectionRow) {
-    let _ = writeln!(text, "{TITLE}{}{TITLE:#} {QUIET}{}{QUIET:#}", connection.name, connection.origin);
+    let _ =
+        writeln!(text, "{TITLE}{}{TITLE:#} {QUIET}{}{QUIET:#}", connection.name, connection.origin);
     let _ = writeln!(
         text,
         "{} over {} in {} ms, {} ACKs; RTT {} ms at least, {} at the median; best sustained rate {} Mbit/s ({} on the wire{}); BDP {}; {:.2} % lost",
@@ -82,9 +92,14 @@ fn one(text: &mut String, connection: &ConnectionRow) {
     let sender = &connection.sender;
     if let Some(time) = sender.time_ms {
         let arm = sender.arm.as_ref().map_or(String::new(), |arm| format!(" ({arm})"));
-        let why = sender.reason.map_or("set a threshold".into(), |reason| format!("left by {reason}"));
+        let why =
+            sender.reason.map_or("set a threshold".into(), |reason| format!("left by {reason}"));
         let window = number(sender.cwnd.map(|bytes| bytes as f64), "bytes");
-        let _ = writeln!(text, "The sender itself{arm} {why} at {} ms with a window of {window}", figure(time, "ms"));
+        let _ = writeln!(
+            text,
+            "The sender itself{arm} {why} at {} ms with a window of {window}",
+            figure(time, "ms")
+        );
     }
     let header = [
         "startup",
@@ -102,7 +117,9 @@ fn one(text: &mut String, connection: &ConnectionRow) {
     ];
     let mut grid = grid(&header, 2);
     for row in &connection.startups {
-        let percent = |share: Option<f64>| share.map_or_else(|| "-".into(), |share| format!("{:.0}", share * 100.0));
+        let percent = |share: Option<f64>| {
+            share.map_or_else(|| "-".into(), |share| format!("{:.0}", share * 100.0))
+        };
         grid.add_row([
             Cell::new(if row.exact { format!("{} =", row.arm) } else { row.arm.clone() }),
             verdict(row),
@@ -120,7 +137,10 @@ fn one(text: &mut String, connection: &ConnectionRow) {
     }
     let _ = writeln!(text, "{grid}");
     if connection.startups.iter().any(|row| row.exact) {
-        let _ = writeln!(text, "{QUIET}= the arm that ran: told exactly what it was told then{QUIET:#}");
+        let _ = writeln!(
+            text,
+            "{QUIET}= the arm that ran: told exactly what it was told then{QUIET:#}"
+        );
     }
     for finding in &connection.findings {
         let _ = writeln!(text, "{CAUTION}*{CAUTION:#} {}", finding.text);
@@ -155,12 +175,27 @@ fn many(text: &mut String, results: &Results) {
     }
     let _ = writeln!(text, "{lines}");
     if results.connections.len() > MOST_LINES {
-        let _ = writeln!(text, "{QUIET}... and {} more; `--json -` has all{QUIET:#}", results.connections.len() - MOST_LINES);
+        let _ = writeln!(
+            text,
+            "{QUIET}... and {} more; `--json -` has all{QUIET:#}",
+            results.connections.len() - MOST_LINES
+        );
     }
-    let header = ["startup", "early\n%", "right\n%", "late\n%", "silent\n%", "window p10\nBDP", "p50\nBDP", "p90\nBDP"];
+    let header = [
+        "startup",
+        "early\n%",
+        "right\n%",
+        "late\n%",
+        "silent\n%",
+        "window p10\nBDP",
+        "p50\nBDP",
+        "p90\nBDP",
+    ];
     let mut shares = grid(&header, 1);
     for spread in &results.verdicts {
-        let percent = |count: u64| right(format!("{:.1}", count as f64 * 100.0 / spread.connections.max(1) as f64));
+        let percent = |count: u64| {
+            right(format!("{:.1}", count as f64 * 100.0 / spread.connections.max(1) as f64))
+        };
         shares.add_row([
             Cell::new(&spread.arm),
             percent(spread.early),
@@ -174,7 +209,11 @@ fn many(text: &mut String, results: &Results) {
     }
     let _ = writeln!(text, "{TITLE}{} connections{TITLE:#}\n{shares}", results.connections.len());
     for (kind, count, example) in results.findings() {
-        let _ = writeln!(text, "{CAUTION}*{CAUTION:#} {kind}, {count} of {} connections, such as: {example}", results.connections.len());
+        let _ = writeln!(
+            text,
+            "{CAUTION}*{CAUTION:#} {kind}, {count} of {} connections, such as: {example}",
+            results.connections.len()
+        );
     }
     text.push('\n');
 }

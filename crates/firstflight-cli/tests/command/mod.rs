@@ -21,7 +21,8 @@ impl Run {
 
     /// Standard output as JSON.
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("standard output is no JSON ({error}): {}", self.stdout))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("standard output is no JSON ({error}): {}", self.stdout))
     }
 }
 
@@ -59,7 +60,14 @@ pub(crate) fn run_in(folder: &TempDir, arguments: &[&str]) -> Run {
 /// Runs it and expects that it ends well.
 pub(crate) fn well(arguments: &[&str]) -> Run {
     let run = run(arguments);
-    assert_eq!(run.code, 0, "`firstflight {}` ends with {}: {}", arguments.join(" "), run.code, run.stderr);
+    assert_eq!(
+        run.code,
+        0,
+        "`firstflight {}` ends with {}: {}",
+        arguments.join(" "),
+        run.code,
+        run.stderr
+    );
     run
 }
 
@@ -67,7 +75,9 @@ pub(crate) fn well(arguments: &[&str]) -> Run {
 pub(crate) fn inside(folder: &TempDir) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder.path())
         .expect("the folder can be read")
-        .map(|entry| entry.expect("the entry can be read").file_name().to_string_lossy().into_owned())
+        .map(|entry| {
+            entry.expect("the entry can be read").file_name().to_string_lossy().into_owned()
+        })
         .collect();
     names.sort();
     names

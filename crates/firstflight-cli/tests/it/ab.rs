@@ -7,7 +7,8 @@ use serde_json::Value;
 use std::fs;
 use tempfile::TempDir;
 
-const SMALL: [&str; 9] = ["ab", "--population", "cdn", "--flows", "300", "--arms", "jumpstart,rapid", "--seed", "5"];
+const SMALL: [&str; 9] =
+    ["ab", "--population", "cdn", "--flows", "300", "--arms", "jumpstart,rapid", "--seed", "5"];
 
 fn with<'a>(base: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     base.iter().chain(more).copied().collect()
@@ -20,7 +21,14 @@ fn folder() -> TempDir {
 #[track_caller]
 fn well_in(folder: &TempDir, arguments: &[&str]) -> Run {
     let run = run_in(folder, arguments);
-    assert_eq!(run.code, 0, "`firstflight {}` ends with {}: {}", arguments.join(" "), run.code, run.stderr);
+    assert_eq!(
+        run.code,
+        0,
+        "`firstflight {}` ends with {}: {}",
+        arguments.join(" "),
+        run.code,
+        run.stderr
+    );
     run
 }
 
@@ -38,15 +46,22 @@ fn shards_merged_in_any_order_are_the_whole() {
     let folder = folder();
     let whole = well(&with(&SMALL, &["--json", "-"])).stdout;
     for (part, file) in [("1/3", "a.ffab"), ("2/3", "b.ffab"), ("3/3", "c.ffab")] {
-        let shard = well_in(&folder, &with(&SMALL, &["--shard", part, "--save", file, "--json", "-"])).json();
+        let shard =
+            well_in(&folder, &with(&SMALL, &["--shard", part, "--save", file, "--json", "-"]))
+                .json();
         assert_eq!(shard["complete"], false, "a shard says that it is not everything");
     }
     for order in [["a.ffab", "b.ffab", "c.ffab"], ["c.ffab", "a.ffab", "b.ffab"]] {
-        let merged = well_in(&folder, &with(&["ab", "merge"], &with(&order, &["--json", "-"]))).stdout;
+        let merged =
+            well_in(&folder, &with(&["ab", "merge"], &with(&order, &["--json", "-"]))).stdout;
         assert!(whole == merged, "shards in the order {order:?} differ from the whole");
     }
     let part = run_in(&folder, &["ab", "merge", "a.ffab", "c.ffab", "--json", "-"]);
-    assert_eq!((part.code, part.json()["complete"].clone()), (1, Value::Bool(false)), "a missing shard is a result that fell short");
+    assert_eq!(
+        (part.code, part.json()["complete"].clone()),
+        (1, Value::Bool(false)),
+        "a missing shard is a result that fell short"
+    );
     let rows: [(&[&str], &str); 4] = [
         (&["a.ffab", "a.ffab"], "holds block 0, which another shard holds too"),
         (&["a.ffab", "other.ffab"], "belongs to another test than a.ffab"),
@@ -62,7 +77,11 @@ fn shards_merged_in_any_order_are_the_whole() {
     for (files, told) in rows {
         let refused = run_in(&folder, &with(&["ab", "merge"], files));
         assert_eq!(refused.code, 2, "{files:?}: {}", refused.stderr);
-        assert!(refused.stderr.contains(told) && refused.said().len() == 1, "{files:?} is refused with: {}", refused.stderr);
+        assert!(
+            refused.stderr.contains(told) && refused.said().len() == 1,
+            "{files:?} is refused with: {}",
+            refused.stderr
+        );
     }
 }
 
@@ -70,7 +89,17 @@ fn shards_merged_in_any_order_are_the_whole() {
 fn satellites_responses_and_policed_videos_are_sharded_and_threaded_as_exactly() {
     for population in ["geo", "mobile-2025", "us-web", "in-video"] {
         let folder = folder();
-        let test = ["ab", "--population", population, "--flows", "140", "--baseline", "hystart", "--arms", "slowstart,rapid"];
+        let test = [
+            "ab",
+            "--population",
+            population,
+            "--flows",
+            "140",
+            "--baseline",
+            "hystart",
+            "--arms",
+            "slowstart,rapid",
+        ];
         let whole = well(&with(&test, &["--json", "-", "--threads", "1"])).stdout;
         let threads = well(&with(&test, &["--json", "-", "--threads", "3"])).stdout;
         assert!(whole == threads, "{population}: three threads change the result");
@@ -86,13 +115,33 @@ fn satellites_responses_and_policed_videos_are_sharded_and_threaded_as_exactly()
 
 #[test]
 fn a_recommendation_names_the_arm_that_the_numbers_name() {
-    let result =
-        well(&["ab", "--population", "geo", "--flows", "400", "--baseline", "hystart", "--arms", "slowstart,rapid", "--json", "-"]).json();
-    let told: Vec<&str> = result["recommendation"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    let result = well(&[
+        "ab",
+        "--population",
+        "geo",
+        "--flows",
+        "400",
+        "--baseline",
+        "hystart",
+        "--arms",
+        "slowstart,rapid",
+        "--json",
+        "-",
+    ])
+    .json();
+    let told: Vec<&str> = result["recommendation"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| line.as_str().unwrap())
+        .collect();
     let rapid = entry(&result, "all", "all", "rapid");
     let reduction = rapid["versus_baseline"]["reduction_pct"]["mean"]["value"].as_f64().unwrap();
     assert!(told[0].starts_with("Deploy rapid: "), "{told:?}");
-    assert!(told[0].contains(&format!("{reduction:.1} % less time than with hystart")), "{told:?} has the reduction of {reduction}");
+    assert!(
+        told[0].contains(&format!("{reduction:.1} % less time than with hystart")),
+        "{told:?} has the reduction of {reduction}"
+    );
     let none = well(&[
         "ab",
         "--population",
@@ -122,35 +171,78 @@ fn lines(of: &Value) -> Vec<&str> {
 fn advice_says_what_it_hangs_on_and_is_withheld_where_that_decides() {
     let test = ["ab", "--population", "cdn", "--flows", "1600", "--arms", "rapid", "--seed", "5"];
     let result = well(&with(&test, &["--json", "-"])).json();
-    assert_eq!(result["experiment"]["sensitivity_every"], 4, "a small test runs a quarter of its connections at both ends");
+    assert_eq!(
+        result["experiment"]["sensitivity_every"], 4,
+        "a small test runs a quarter of its connections at both ends"
+    );
     let one = &result["sensitivity"][0];
-    assert_eq!((one["value"].clone(), one["flows"].clone()), ("buffers".into(), 400.into()), "{one}");
+    assert_eq!(
+        (one["value"].clone(), one["flows"].clone()),
+        ("buffers".into(), 400.into()),
+        "{one}"
+    );
     let loss = &one["effects"][0]["loss_points"];
     let [low, high] = ["low", "high"].map(|end| loss[end]["value"].as_f64().unwrap());
-    assert!(low > high && high > -0.05, "deeper buffers let a bolder startup lose less: {low} and {high} points");
-    let (range, all) = (&loss["range"], &entry(&result, "all", "all", "rapid")["versus_baseline"]["loss_points"]["value"]);
-    assert!(range[0].as_f64() <= all.as_f64() && all.as_f64() <= range[1].as_f64(), "{range} holds {all}");
+    assert!(
+        low > high && high > -0.05,
+        "deeper buffers let a bolder startup lose less: {low} and {high} points"
+    );
+    let (range, all) = (
+        &loss["range"],
+        &entry(&result, "all", "all", "rapid")["versus_baseline"]["loss_points"]["value"],
+    );
+    assert!(
+        range[0].as_f64() <= all.as_f64() && all.as_f64() <= range[1].as_f64(),
+        "{range} holds {all}"
+    );
     assert_eq!(loss["depends"], "size", "{loss}");
     let told = lines(&result["recommendation"]);
-    assert!(told[0].starts_with("No recommendation: the size of the effect on loss is not known; rapid: +"), "{told:?}");
+    assert!(
+        told[0].starts_with(
+            "No recommendation: the size of the effect on loss is not known; rapid: +"
+        ),
+        "{told:?}"
+    );
     assert!(told[0].ends_with("depending on buffers nobody measured."), "{told:?}");
     assert!(!told.iter().any(|line| line.contains("Deploy")), "{told:?}");
-    assert!(lines(&result["sentences"])[0].contains("points of loss and"), "the range stands with the effect: {}", result["sentences"]);
+    assert!(
+        lines(&result["sentences"])[0].contains("points of loss and"),
+        "the range stands with the effect: {}",
+        result["sentences"]
+    );
     let text = well(&test).stdout;
-    assert!(text.contains("depending on buffers nobody measured") && text.contains("Unmeasured assumptions behind this answer"), "{text}");
+    assert!(
+        text.contains("depending on buffers nobody measured")
+            && text.contains("Unmeasured assumptions behind this answer"),
+        "{text}"
+    );
     // A population that measured its buffers has nothing to try.
-    let stated = well(&["ab", "--population", "best-links", "--flows", "60", "--arms", "rapid", "--json", "-"]).json();
+    let stated = well(&[
+        "ab",
+        "--population",
+        "best-links",
+        "--flows",
+        "60",
+        "--arms",
+        "rapid",
+        "--json",
+        "-",
+    ])
+    .json();
     assert_eq!(stated["sensitivity"], Value::Array(Vec::new()));
 }
 
 #[test]
 fn nothing_is_recommended_on_a_part_of_a_test() {
     let folder = folder();
-    let part = well_in(&folder, &with(&SMALL, &["--shard", "1/3", "--save", "a.ffab", "--json", "-"])).json();
+    let part =
+        well_in(&folder, &with(&SMALL, &["--shard", "1/3", "--save", "a.ffab", "--json", "-"]))
+            .json();
     let told = lines(&part["recommendation"]);
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(
-        told[0].starts_with("No recommendation: the test is not complete, 1") && told[0].contains(" of 300 connections ran"),
+        told[0].starts_with("No recommendation: the test is not complete, 1")
+            && told[0].contains(" of 300 connections ran"),
         "{told:?}"
     );
 }
@@ -160,22 +252,46 @@ fn p50_p95_and_p99_of_the_completion_time_stand_first() {
     let json = well(&with(&SMALL, &["--json", "-"])).stdout;
     let results = &json[json.find("\"results\"").unwrap()..];
     let places =
-        ["\"flows\"", "\"ttlb_ms\"", "\"p50\"", "\"p95\"", "\"p99\"", "\"mean\"", "\"incomplete\""].map(|key| results.find(key).unwrap());
-    assert!(places.is_sorted(), "the first numbers of an arm are its completion times: {}", &results[..600]);
+        ["\"flows\"", "\"ttlb_ms\"", "\"p50\"", "\"p95\"", "\"p99\"", "\"mean\"", "\"incomplete\""]
+            .map(|key| results.find(key).unwrap());
+    assert!(
+        places.is_sorted(),
+        "the first numbers of an arm are its completion times: {}",
+        &results[..600]
+    );
     let table = well(&SMALL).stdout;
-    let row = table.lines().find(|line| line.contains("arm") && line.contains("completion")).unwrap();
-    assert_eq!(row.split_whitespace().skip(1).take(3).collect::<Vec<_>>(), ["completion"; 3], "{row}");
+    let row =
+        table.lines().find(|line| line.contains("arm") && line.contains("completion")).unwrap();
+    assert_eq!(
+        row.split_whitespace().skip(1).take(3).collect::<Vec<_>>(),
+        ["completion"; 3],
+        "{row}"
+    );
 }
 
 #[test]
 fn no_arm_is_called_best_beside_a_cell_that_says_more_loss() {
     for seed in ["5", "6", "7"] {
-        let result = well(&["ab", "--flows", "200", "--seed", seed, "--arms", "jumpstart,rapid-nojump,rapid", "--json", "-"]).json();
-        for line in lines(&result["advice"]).into_iter().filter(|line| line.ends_with("loses least")) {
+        let result = well(&[
+            "ab",
+            "--flows",
+            "200",
+            "--seed",
+            seed,
+            "--arms",
+            "jumpstart,rapid-nojump,rapid",
+            "--json",
+            "-",
+        ])
+        .json();
+        for line in
+            lines(&result["advice"]).into_iter().filter(|line| line.ends_with("loses least"))
+        {
             let (name, rest) = line.split_once(": ").unwrap();
             let arm = rest.split(' ').next().unwrap();
-            let of =
-                |arm: &str| entry(&result, if name == "all" { "all" } else { "group" }, name, arm)["loss_pct"]["mean"].as_f64().unwrap();
+            let of = |arm: &str| {
+                entry(&result, if name == "all" { "all" } else { "group" }, name, arm)["loss_pct"]["mean"].as_f64().unwrap()
+            };
             for other in lines(&result["experiment"]["arms"]) {
                 assert!(of(arm) <= of(other), "seed {seed}: {line}, yet {other} loses less");
             }
@@ -189,27 +305,45 @@ fn what_was_finished_is_not_run_again() {
     let first = well_in(&folder, &with(&SMALL, &["--resume", "kept", "--json", "-"])).stdout;
     let kept = folder.path().join("kept");
     let blocks = |folder: &std::path::Path| {
-        let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let mut files: Vec<_> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         files.sort();
         files
     };
     let files = blocks(&kept);
     assert_eq!(files.len(), 5, "300 connections are 5 blocks of 64");
-    let times: Vec<_> = files.iter().map(|file| fs::metadata(file).unwrap().modified().unwrap()).collect();
+    let times: Vec<_> =
+        files.iter().map(|file| fs::metadata(file).unwrap().modified().unwrap()).collect();
     fs::remove_file(&files[2]).unwrap();
     let again = well_in(&folder, &with(&SMALL, &["--resume", "kept", "--json", "-"])).stdout;
     assert!(first == again, "an interrupted test ends as one that was not");
     for (index, file) in blocks(&kept).iter().enumerate().filter(|(index, _)| *index != 2) {
-        assert_eq!(fs::metadata(file).unwrap().modified().unwrap(), times[index], "block {index} is left alone");
+        assert_eq!(
+            fs::metadata(file).unwrap().modified().unwrap(),
+            times[index],
+            "block {index} is left alone"
+        );
     }
-    assert!(first == well_in(&folder, &["ab", "merge", "kept", "--json", "-"]).stdout, "and the folder merges to the same");
+    assert!(
+        first == well_in(&folder, &["ab", "merge", "kept", "--json", "-"]).stdout,
+        "and the folder merges to the same"
+    );
     let other = run_in(&folder, &["ab", "--flows", "300", "--resume", "kept"]);
     assert_eq!(other.code, 2, "another test in the same folder: {}", other.stderr);
-    assert!(other.stderr.contains("block-000000.ffab: belongs to another test") && other.said().len() == 1, "{}", other.stderr);
+    assert!(
+        other.stderr.contains("block-000000.ffab: belongs to another test")
+            && other.said().len() == 1,
+        "{}",
+        other.stderr
+    );
 }
 
 fn entry<'a>(result: &'a Value, part: &str, name: &str, arm: &str) -> &'a Value {
-    let found = result["results"].as_array().unwrap().iter().find(|row| row["part"] == part && row["name"] == name && row["arm"] == arm);
+    let found = result["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["part"] == part && row["name"] == name && row["arm"] == arm);
     found.unwrap_or_else(|| panic!("no entry for {part} {name} {arm}"))
 }
 
@@ -220,14 +354,24 @@ fn the_numbers_are_those_of_the_rows() {
     let text = fs::read_to_string(folder.path().join("rows.csv")).unwrap();
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().unwrap().split(',').collect();
-    let at = |name: &str| header.iter().position(|column| *column == name).unwrap_or_else(|| panic!("no column {name}"));
+    let at = |name: &str| {
+        header
+            .iter()
+            .position(|column| *column == name)
+            .unwrap_or_else(|| panic!("no column {name}"))
+    };
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 900, "300 connections under 3 arms");
     let number = |row: &[&str], column: &str| row[at(column)].parse::<f64>().unwrap();
-    let order: Vec<(u64, &str)> = rows.iter().map(|row| (row[at("path_index")].parse().unwrap(), row[at("arm")])).collect();
-    let expected: Vec<(u64, &str)> = (0..300).flat_map(|index| ["slowstart", "jumpstart", "rapid"].map(|arm| (index, arm))).collect();
+    let order: Vec<(u64, &str)> =
+        rows.iter().map(|row| (row[at("path_index")].parse().unwrap(), row[at("arm")])).collect();
+    let expected: Vec<(u64, &str)> = (0..300)
+        .flat_map(|index| ["slowstart", "jumpstart", "rapid"].map(|arm| (index, arm)))
+        .collect();
     assert!(order == expected, "rows are sorted by connection and arm");
-    let mean = |arm: usize, column: &str| rows.iter().skip(arm).step_by(3).map(|row| number(row, column)).sum::<f64>() / 300.0;
+    let mean = |arm: usize, column: &str| {
+        rows.iter().skip(arm).step_by(3).map(|row| number(row, column)).sum::<f64>() / 300.0
+    };
     for (arm, name) in [(1, "jumpstart"), (2, "rapid")] {
         let versus = &entry(&result, "all", "all", name)["versus_baseline"];
         let value = |path: &Value| path.as_f64().unwrap();
@@ -237,20 +381,39 @@ fn the_numbers_are_those_of_the_rows() {
             "{name}: reduction of the mean is {reduction}"
         );
         let points = (mean(arm, "loss_ratio") - mean(0, "loss_ratio")) * 100.0;
-        assert!((value(&versus["loss_points"]["value"]) - points).abs() < 1e-6, "{name}: {points} points of loss");
-        let pairs: Vec<f64> = rows.chunks(3).map(|three| number(&three[arm], "ttlb_ms") / number(&three[0], "ttlb_ms")).collect();
+        assert!(
+            (value(&versus["loss_points"]["value"]) - points).abs() < 1e-6,
+            "{name}: {points} points of loss"
+        );
+        let pairs: Vec<f64> = rows
+            .chunks(3)
+            .map(|three| number(&three[arm], "ttlb_ms") / number(&three[0], "ttlb_ms"))
+            .collect();
         let worse = pairs.iter().filter(|ratio| **ratio > 1.05).count() as f64 / 3.0;
-        assert!((value(&versus["paired"]["worse_pct"]) - worse).abs() < 1e-9, "{name}: {worse} % take over 5 % longer");
+        assert!(
+            (value(&versus["paired"]["worse_pct"]) - worse).abs() < 1e-9,
+            "{name}: {worse} % take over 5 % longer"
+        );
         let mut sorted = pairs.clone();
         sorted.sort_by(f64::total_cmp);
         let median = f64::midpoint(sorted[149], sorted[150]);
-        assert!((value(&versus["paired"]["p50"]["value"]) / median - 1.0).abs() < 0.006, "{name}: median ratio {median}");
+        assert!(
+            (value(&versus["paired"]["p50"]["value"]) / median - 1.0).abs() < 0.006,
+            "{name}: median ratio {median}"
+        );
         let geometric = (pairs.iter().map(|ratio| ratio.ln()).sum::<f64>() / 300.0).exp();
-        assert!((value(&versus["paired"]["geometric_mean"]) - geometric).abs() < 1e-6, "{name}: geometric mean {geometric}");
+        assert!(
+            (value(&versus["paired"]["geometric_mean"]) - geometric).abs() < 1e-6,
+            "{name}: geometric mean {geometric}"
+        );
     }
     for row in rows.chunks(3) {
-        for column in ["rate_mbps", "rtt_ms", "queue_bytes", "random_loss", "object_bytes", "group"] {
-            assert!(row.iter().all(|arm| arm[at(column)] == row[0][at(column)]), "every arm meets the same {column}");
+        for column in ["rate_mbps", "rtt_ms", "queue_bytes", "random_loss", "object_bytes", "group"]
+        {
+            assert!(
+                row.iter().all(|arm| arm[at(column)] == row[0][at(column)]),
+                "every arm meets the same {column}"
+            );
         }
     }
 }
@@ -264,7 +427,11 @@ fn another_arm_changes_nothing_for_the_others() {
     });
     for arm in ["slowstart", "jumpstart", "rapid"] {
         for key in ["ttlb_ms", "loss_pct", "queue_p99_ms", "exits"] {
-            assert_eq!(entry(&few, "all", "all", arm)[key], entry(&more, "all", "all", arm)[key], "{key} of {arm}");
+            assert_eq!(
+                entry(&few, "all", "all", arm)[key],
+                entry(&more, "all", "all", arm)[key],
+                "{key} of {arm}"
+            );
         }
     }
 }
@@ -274,23 +441,56 @@ fn every_test_checks_the_baseline_against_itself() {
     let result = well(&with(&SMALL, &["--json", "-"])).json();
     let aa = &result["aa"];
     assert_eq!(aa["pairs"], 300, "a small test uses every connection");
-    assert_eq!((aa["differed"].clone(), aa["covers_zero"].clone()), (0.into(), true.into()), "{aa}");
+    assert_eq!(
+        (aa["differed"].clone(), aa["covers_zero"].clone()),
+        (0.into(), true.into()),
+        "{aa}"
+    );
     assert!(aa["repeated"].as_u64().unwrap() >= 75, "{aa}");
     let text = well(&SMALL).stdout;
-    assert!(text.contains("A/A: the baseline against itself") && text.contains("covers zero"), "{text}");
+    assert!(
+        text.contains("A/A: the baseline against itself") && text.contains("covers zero"),
+        "{text}"
+    );
 }
 
 #[test]
 fn words_and_warnings_stand_beside_the_numbers() {
     let run = well(&SMALL);
-    assert!(run.stdout.contains("rapid: ") && run.stdout.contains("% of connections take over 5 % longer"), "{}", run.stdout);
-    assert!(run.stdout.contains("fastest ") && run.stdout.contains("least loss "), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("rapid: ")
+            && run.stdout.contains("% of connections take over 5 % longer"),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stdout.contains("fastest ") && run.stdout.contains("least loss "),
+        "{}",
+        run.stdout
+    );
     assert!(run.stderr.contains("note: 300 connections: p99 rests on 3 of them"), "{}", run.stderr);
     let turned = well(&["ab", "--population", "cdn(q=1)", "--flows", "60", "--arms", "rapid"]);
-    assert!(turned.stderr.contains("note: population cdn is uncalibrated: q=1.0"), "a knob turned by hand is told: {}", turned.stderr);
-    let twins =
-        well(&["ab", "--population", "dc-adjacent", "--flows", "60", "--baseline", "slowstart", "--arms", "slowstart/cubic/prr@(burst=2)"]);
-    assert!(twins.stderr.contains("behaved like the baseline on every single connection"), "{}", twins.stderr);
+    assert!(
+        turned.stderr.contains("note: population cdn is uncalibrated: q=1.0"),
+        "a knob turned by hand is told: {}",
+        turned.stderr
+    );
+    let twins = well(&[
+        "ab",
+        "--population",
+        "dc-adjacent",
+        "--flows",
+        "60",
+        "--baseline",
+        "slowstart",
+        "--arms",
+        "slowstart/cubic/prr@(burst=2)",
+    ]);
+    assert!(
+        twins.stderr.contains("behaved like the baseline on every single connection"),
+        "{}",
+        twins.stderr
+    );
 }
 
 #[test]
@@ -306,8 +506,13 @@ fn a_population_printed_and_read_gives_the_same_test() {
 
 #[test]
 fn tcp_can_be_tested_too() {
-    let result = well(&["ab", "--flows", "100", "--transport", "tcp", "--arms", "hystart++", "--json", "-"]).json();
-    assert_eq!((result["experiment"]["transport"].clone(), result["complete"].clone()), ("tcp".into(), true.into()));
+    let result =
+        well(&["ab", "--flows", "100", "--transport", "tcp", "--arms", "hystart++", "--json", "-"])
+            .json();
+    assert_eq!(
+        (result["experiment"]["transport"].clone(), result["complete"].clone()),
+        ("tcp".into(), true.into())
+    );
 }
 
 #[test]
@@ -315,18 +520,36 @@ fn the_report_is_one_file_that_fetches_nothing() {
     let folder = folder();
     well_in(&folder, &with(&SMALL, &["--report", "page.html"]));
     let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
-    assert!(page.contains("<title>jumpstart, rapid against slowstart on cdn</title>"), "the title says what was tested");
-    assert!(!page.contains("{{") && !page.contains("src=\"http") && !page.contains("url(http"), "nothing is left open or fetched");
+    assert!(
+        page.contains("<title>jumpstart, rapid against slowstart on cdn</title>"),
+        "the title says what was tested"
+    );
+    assert!(
+        !page.contains("{{") && !page.contains("src=\"http") && !page.contains("url(http"),
+        "nothing is left open or fetched"
+    );
     assert_eq!(inside(&folder), ["page.html"], "and nothing else is left behind");
 }
 
 #[test]
 fn populations_are_listed_and_described() {
     let list = well(&["populations"]).stdout;
-    for name in ["cdn", "fixed-2025", "cdn-global-2019", "geo", "us-web", "us-small", "in-video", "best-links"] {
+    for name in [
+        "cdn",
+        "fixed-2025",
+        "cdn-global-2019",
+        "geo",
+        "us-web",
+        "us-small",
+        "in-video",
+        "best-links",
+    ] {
         assert!(list.contains(&format!("\n{name} ")), "{name} is listed");
         let text = well(&["populations", "describe", name]).stdout;
-        assert!(["rtt_ms", "bdp_bytes", "buffer_bdp", "p99"].iter().all(|word| text.contains(word)), "{name}: {text}");
+        assert!(
+            ["rtt_ms", "bdp_bytes", "buffer_bdp", "p99"].iter().all(|word| text.contains(word)),
+            "{name}: {text}"
+        );
     }
 }
 
@@ -353,7 +576,11 @@ fn ctrl_c_gives_what_is_done_so_far() {
     assert_eq!(result["complete"], false);
     let flows = result["flows"].as_u64().unwrap();
     assert!((1..100_000_000).contains(&flows), "{flows} connections ran");
-    assert!(result["warnings"][0].as_str().unwrap().starts_with("incomplete: "), "{}", result["warnings"]);
+    assert!(
+        result["warnings"][0].as_str().unwrap().starts_with("incomplete: "),
+        "{}",
+        result["warnings"]
+    );
 }
 
 #[test]
@@ -375,7 +602,10 @@ fn bad_input_is_one_line() {
         (&["--population", "key.toml"], "key.toml:"),
         (&["--population", "key.toml"], "group[0].wieght: unknown key, did you mean `weight`?"),
         (&["--population", "weights.toml"], "group.weight: sum to 0.5; allowed: 1 within 1e-9"),
-        (&["--population", "size.toml"], "group[0].size.lognormal.median_bytes: 0 is out of range; allowed: at least 1 byte"),
+        (
+            &["--population", "size.toml"],
+            "group[0].size.lognormal.median_bytes: 0 is out of range; allowed: at least 1 byte",
+        ),
         (&["--population", "empty.toml"], "group: is missing"),
         (&["--population", "nothing.toml"], "nothing.toml:1: schema: is missing"),
         (&["--population", "cnd"], "did you mean `cdn`?"),
@@ -399,7 +629,11 @@ fn bad_input_is_one_line() {
     for (arguments, told) in rows {
         let run = run_in(&folder, &with(&["ab"], arguments));
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{arguments:?}: {}", run.stderr);
-        assert!(run.said().len() == 1 && run.stderr.contains(told), "{arguments:?} is refused with: {}", run.stderr);
+        assert!(
+            run.said().len() == 1 && run.stderr.contains(told),
+            "{arguments:?} is refused with: {}",
+            run.stderr
+        );
         assert_eq!(inside(&folder), before, "{arguments:?} leaves nothing behind");
     }
     let geo = run(&["populations", "calibrate", "geo"]);

@@ -65,15 +65,26 @@ const TRIAL: &[&str] = &[
     "queue_ms",
 ];
 
-const EXIT: &[&str] = &["reason", "time_ms", "rounds", "cwnd", "cwnd_after", "inflight", "bdp_ratio", "estimate"];
+const EXIT: &[&str] =
+    &["reason", "time_ms", "rounds", "cwnd", "cwnd_after", "inflight", "bdp_ratio", "estimate"];
 
-const EPISODE: &[&str] =
-    &["start_ms", "end_ms", "cwnd_before", "inflight", "acked_bytes", "lost_bytes", "silence_ms", "cwnd_after", "repaired_ms"];
+const EPISODE: &[&str] = &[
+    "start_ms",
+    "end_ms",
+    "cwnd_before",
+    "inflight",
+    "acked_bytes",
+    "lost_bytes",
+    "silence_ms",
+    "cwnd_after",
+    "repaired_ms",
+];
 
 const QUEUE: &[&str] = &["p50", "p99", "max"];
 
 fn keys(value: &Value) -> Vec<&str> {
-    let mut keys: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    let mut keys: Vec<&str> =
+        value.as_object().expect("an object").keys().map(String::as_str).collect();
     keys.sort_unstable();
     keys
 }
@@ -96,7 +107,12 @@ fn results(document: &Value) -> &Vec<Value> {
 
 /// The rows of the table: what stands between the second and the third rule.
 fn table_rows(text: &str) -> Vec<&str> {
-    let ruled: Vec<usize> = text.lines().enumerate().filter(|(_, line)| line.starts_with('─')).map(|(index, _)| index).collect();
+    let ruled: Vec<usize> = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| line.starts_with('─'))
+        .map(|(index, _)| index)
+        .collect();
     assert_eq!(ruled.len(), 3, "the table has a rule above, under the header and below: {text}");
     text.lines().take(ruled[2]).skip(ruled[1] + 1).collect()
 }
@@ -104,7 +120,8 @@ fn table_rows(text: &str) -> Vec<&str> {
 #[test]
 fn without_arguments_six_arms_take_off_on_the_default_path() {
     let run = well(&["compare"]);
-    let arms: Vec<&str> = table_rows(&run.stdout).iter().filter_map(|row| row.split_whitespace().next()).collect();
+    let arms: Vec<&str> =
+        table_rows(&run.stdout).iter().filter_map(|row| row.split_whitespace().next()).collect();
     assert_eq!(arms, ["slowstart", "hystart", "hystart++", "rapid-nojump", "rapid", "oracle"]);
     for word in [
         "rapid-slide: rate=100Mbit,rtt=30ms,queue=30ms",
@@ -125,8 +142,14 @@ fn without_arguments_six_arms_take_off_on_the_default_path() {
 fn the_best_value_of_each_judged_column_is_marked() {
     let run = well(&["compare"]);
     let marks: usize = table_rows(&run.stdout).iter().map(|row| row.matches('*').count()).sum();
-    let judged = ["completion time", "vs ideal", "goodput", "loss", "retransmitted", "queueing delay p99"].len();
-    assert!(marks >= judged, "{judged} columns are judged and {marks} values are marked: {}", run.stdout);
+    let judged =
+        ["completion time", "vs ideal", "goodput", "loss", "retransmitted", "queueing delay p99"]
+            .len();
+    assert!(
+        marks >= judged,
+        "{judged} columns are judged and {marks} values are marked: {}",
+        run.stdout
+    );
 }
 
 #[test]
@@ -156,40 +179,72 @@ fn json_values_agree_with_each_other() {
     let experiment = &document["experiment"];
     assert_eq!(number(experiment, "bytes"), 10e6);
     assert_eq!(number(experiment, "bdp_bytes"), 100e6 / 8.0 * 0.030, "100 Mbit/s times 30 ms");
-    assert_eq!(experiment["queue_bytes"], experiment["bdp_bytes"], "a queue of 30 ms on a path of 30 ms");
+    assert_eq!(
+        experiment["queue_bytes"], experiment["bdp_bytes"],
+        "a queue of 30 ms on a path of 30 ms"
+    );
     for row in results(&document) {
         let arm = &row["arm"];
         assert_eq!(row["complete"], true, "{arm} finishes");
         assert_eq!(row["testbed"], "sim");
-        let (ttlb, acked, ideal) = (number(row, "ttlb_ms"), number(row, "acked_ms"), number(row, "ideal_ms"));
+        let (ttlb, acked, ideal) =
+            (number(row, "ttlb_ms"), number(row, "acked_ms"), number(row, "ideal_ms"));
         // A full packet of 1500 bytes at 100 Mbit/s takes 120 us and an ACK of 64 bytes at ten times the rate 0.512 us; the two ways share the rest.
-        assert_eq!(ideal, (30.0 - 0.12 - 0.000_512) / 2.0 + 10e6 * 8.0 / 100e3, "one way and 10 MB at 100 Mbit/s");
+        assert_eq!(
+            ideal,
+            (30.0 - 0.12 - 0.000_512) / 2.0 + 10e6 * 8.0 / 100e3,
+            "one way and 10 MB at 100 Mbit/s"
+        );
         assert!(
             ttlb + 14.9 < acked && acked < ttlb + 14.95 + 25.0,
             "{arm}: the way back and a delayed ACK lie between {ttlb} and {acked} ms"
         );
         assert!(ttlb > ideal, "{arm} took {ttlb} ms and nobody beats {ideal} ms");
-        assert!((number(row, "vs_ideal") - ttlb / ideal).abs() < 1e-9, "{arm}: vs_ideal is ttlb over ideal");
+        assert!(
+            (number(row, "vs_ideal") - ttlb / ideal).abs() < 1e-9,
+            "{arm}: vs_ideal is ttlb over ideal"
+        );
         let goodput = number(row, "goodput_mbps");
-        assert!((goodput - 10e6 * 8e-3 / ttlb).abs() < 1e-9, "{arm}: goodput is the object over the completion time");
+        assert!(
+            (goodput - 10e6 * 8e-3 / ttlb).abs() < 1e-9,
+            "{arm}: goodput is the object over the completion time"
+        );
         let (sent, lost) = (number(row, "packets_sent"), number(row, "packets_lost"));
         assert!(sent * 1472.0 >= 10e6 && lost < sent, "{arm}: {sent} packets, {lost} lost");
-        assert!((number(row, "loss_ratio") - lost / sent).abs() < 1e-12, "{arm}: loss_ratio is lost over sent");
-        assert!(number(row, "retransmitted_bytes") <= lost * 1472.0, "{arm} repeats no more than it lost");
+        assert!(
+            (number(row, "loss_ratio") - lost / sent).abs() < 1e-12,
+            "{arm}: loss_ratio is lost over sent"
+        );
+        assert!(
+            number(row, "retransmitted_bytes") <= lost * 1472.0,
+            "{arm} repeats no more than it lost"
+        );
         assert_eq!(number(row, "spurious_losses"), 0.0, "{arm}: nothing is reordered here");
         assert_eq!(number(row, "full_bdp_bytes"), 750_000.0, "BDP plus queue");
         let exit = &row["exit"];
-        assert!((number(exit, "bdp_ratio") - number(exit, "cwnd") / 375e3).abs() < 1e-9, "{arm}: bdp_ratio is the window over the BDP");
-        assert!(number(exit, "time_ms") > 30.0 && number(exit, "time_ms") < ttlb, "{arm} leaves startup within the transfer");
+        assert!(
+            (number(exit, "bdp_ratio") - number(exit, "cwnd") / 375e3).abs() < 1e-9,
+            "{arm}: bdp_ratio is the window over the BDP"
+        );
+        assert!(
+            number(exit, "time_ms") > 30.0 && number(exit, "time_ms") < ttlb,
+            "{arm} leaves startup within the transfer"
+        );
         let [p50, p99, max] = ["p50", "p99", "max"].map(|key| number(&row["queue_ms"], key));
-        assert!(p50 <= p99 && p99 <= max && max < 30.2, "{arm}: {p50}, {p99} and {max} ms in a queue of 30 ms");
+        assert!(
+            p50 <= p99 && p99 <= max && max < 30.2,
+            "{arm}: {p50}, {p99} and {max} ms in a queue of 30 ms"
+        );
         let recoveries = number(row, "recoveries");
         assert_eq!(
             Some(recoveries),
             row["episodes"].as_array().map(|list| list.len() as f64),
             "{arm}: every recovery is told as an episode"
         );
-        assert!(number(row, "recoveries_below_ssthresh") <= recoveries, "{arm}: some of {recoveries} recoveries");
+        assert!(
+            number(row, "recoveries_below_ssthresh") <= recoveries,
+            "{arm}: some of {recoveries} recoveries"
+        );
         let mut before = 0.0;
         for episode in row["episodes"].as_array().expect("a list") {
             let (start, end) = (number(episode, "start_ms"), number(episode, "end_ms"));
@@ -197,10 +252,17 @@ fn json_values_agree_with_each_other() {
                 before <= start && start < end && end <= acked,
                 "{arm}: an episode from {start} to {end} ms after one that ended at {before}"
             );
-            assert!(number(episode, "cwnd_before") > 0.0 && number(episode, "cwnd_after") > 0.0, "{arm}: windows are never empty");
+            assert!(
+                number(episode, "cwnd_before") > 0.0 && number(episode, "cwnd_after") > 0.0,
+                "{arm}: windows are never empty"
+            );
             before = end;
         }
-        assert_eq!(lost == 0.0, row["episodes"] == Value::Array(vec![]), "{arm}: losses are repaired in episodes, and {lost} were lost");
+        assert_eq!(
+            lost == 0.0,
+            row["episodes"] == Value::Array(vec![]),
+            "{arm}: losses are repaired in episodes, and {lost} were lost"
+        );
     }
 }
 
@@ -208,12 +270,16 @@ fn json_values_agree_with_each_other() {
 fn the_oracle_loses_nothing_where_the_queue_holds_a_bdp() {
     let document = well(&["compare", "--arms", "oracle,slowstart", "--json", "-"]).json();
     assert_eq!(number(&results(&document)[0], "packets_lost"), 0.0, "the oracle's losses");
-    assert!(number(&results(&document)[1], "packets_lost") > 0.0, "slow start overshoots on the same path");
+    assert!(
+        number(&results(&document)[1], "packets_lost") > 0.0,
+        "slow start overshoots on the same path"
+    );
 }
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
-    let plain = ["compare", "--json", "-", "--repeat", "3", "--path", "leo,loss=0.1%", "--bytes", "2MB"];
+    let plain =
+        ["compare", "--json", "-", "--repeat", "3", "--path", "leo,loss=0.1%", "--bytes", "2MB"];
     let first = well(&plain).stdout;
     assert_eq!(first, well(&plain).stdout, "two runs");
     for threads in ["1", "2", "7"] {
@@ -225,28 +291,66 @@ fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
 #[test]
 fn another_seed_draws_other_losses() {
     let lost = |seed: &str| {
-        let run = well(&["compare", "--arms", "slowstart", "--path", "leo,loss=1%", "--seed", seed, "--json", "-"]);
+        let run = well(&[
+            "compare",
+            "--arms",
+            "slowstart",
+            "--path",
+            "leo,loss=1%",
+            "--seed",
+            seed,
+            "--json",
+            "-",
+        ]);
         results(&run.json())[0]["ttlb_ms"].clone()
     };
     assert_ne!(lost("1"), lost("2"));
-    assert_eq!(lost("18446744073709551615"), lost("18446744073709551615"), "the largest seed is a seed");
+    assert_eq!(
+        lost("18446744073709551615"),
+        lost("18446744073709551615"),
+        "the largest seed is a seed"
+    );
 }
 
 #[test]
 fn repeats_count_the_seed_up_and_the_table_shows_median_and_extremes() {
-    let arguments = ["compare", "--arms", "slowstart,hystart++", "--repeat", "5", "--seed", "7", "--bytes", "2MB"];
+    let arguments = [
+        "compare",
+        "--arms",
+        "slowstart,hystart++",
+        "--repeat",
+        "5",
+        "--seed",
+        "7",
+        "--bytes",
+        "2MB",
+    ];
     let document = well(&[&arguments[..], &["--json", "-"]].concat()).json();
-    let seeds: Vec<u64> = results(&document).iter().filter_map(|row| row["seed"].as_u64()).collect();
-    assert_eq!(seeds, [7, 8, 9, 10, 11, 7, 8, 9, 10, 11], "arms in order, seeds in order within each");
-    let mut times: Vec<f64> = results(&document)[..5].iter().map(|row| number(row, "ttlb_ms")).collect();
+    let seeds: Vec<u64> =
+        results(&document).iter().filter_map(|row| row["seed"].as_u64()).collect();
+    assert_eq!(
+        seeds,
+        [7, 8, 9, 10, 11, 7, 8, 9, 10, 11],
+        "arms in order, seeds in order within each"
+    );
+    let mut times: Vec<f64> =
+        results(&document)[..5].iter().map(|row| number(row, "ttlb_ms")).collect();
     times.sort_by(f64::total_cmp);
-    assert!(times[4] - times[0] > 0.0 && times[4] < times[0] + 100.0, "up to half a millisecond more round trip makes {times:?}");
+    assert!(
+        times[4] - times[0] > 0.0 && times[4] < times[0] + 100.0,
+        "up to half a millisecond more round trip makes {times:?}"
+    );
 
     let table = well(&arguments).stdout;
     assert!(table.contains("median of 5 trials (smallest..largest)"), "{table}");
     let rows = table_rows(&table);
     assert_eq!(rows.len(), 4, "a row and its extremes per arm: {table}");
-    assert!(rows[0].contains(&format!("{:.1}", times[2])), "the median {:.1} stands in `{}`", times[2], rows[0]);
+    assert!(
+        rows[0].contains(&format!("{:.1}", times[2])),
+        "the median {:.1} stands in `{}`",
+        times[2],
+        rows[0]
+    );
     let spread = format!("{:.1}..{:.1}", times[0], times[4]);
     assert!(rows[1].contains(&spread), "the extremes {spread} stand in `{}`", rows[1]);
 }
@@ -255,23 +359,43 @@ fn repeats_count_the_seed_up_and_the_table_shows_median_and_extremes() {
 fn arms_take_options_and_commas_in_parentheses_do_not_separate_them() {
     let arms = "rapid(jump=off,spread=on)/reno(beta=0.7),hystart++(css=off)/cubic/immediate@(iw=30,pace=off)";
     let document = well(&["compare", "--arms", arms, "--json", "-"]).json();
-    let names: Vec<&str> = results(&document).iter().filter_map(|row| row["arm"].as_str()).collect();
-    assert_eq!(names, ["rapid(jump=off,spread=on)/reno(beta=0.7)", "hystart++(css=off)/cubic/immediate@(iw=30,pace=off)"]);
-    assert_eq!(results(&document)[0]["arm_full"], "rapid(jump=off,spread=on)/reno(beta=0.7)/prr", "what is left out is spelled out");
+    let names: Vec<&str> =
+        results(&document).iter().filter_map(|row| row["arm"].as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "rapid(jump=off,spread=on)/reno(beta=0.7)",
+            "hystart++(css=off)/cubic/immediate@(iw=30,pace=off)"
+        ]
+    );
+    assert_eq!(
+        results(&document)[0]["arm_full"],
+        "rapid(jump=off,spread=on)/reno(beta=0.7)/prr",
+        "what is left out is spelled out"
+    );
 }
 
 #[test]
 fn an_option_changes_what_its_arm_does() {
-    let document = well(&["compare", "--arms", "slowstart,slowstart@(iw=40),slowstart/reno", "--json", "-"]).json();
+    let document =
+        well(&["compare", "--arms", "slowstart,slowstart@(iw=40),slowstart/reno", "--json", "-"])
+            .json();
     let times: Vec<f64> = results(&document).iter().map(|row| number(row, "ttlb_ms")).collect();
-    assert!(times[1] < times[0], "an initial window of 40 packets saves round trips: {} and {} ms", times[1], times[0]);
+    assert!(
+        times[1] < times[0],
+        "an initial window of 40 packets saves round trips: {} and {} ms",
+        times[1],
+        times[0]
+    );
     assert_ne!(times[2], times[0], "Reno is not CUBIC");
     assert_eq!(document["warnings"], Value::Array(vec![]), "three different arms");
 }
 
 #[test]
 fn the_initial_window_option_holds_for_arms_that_name_none() {
-    let document = well(&["compare", "--arms", "slowstart,slowstart@(iw=10)", "--iw", "40", "--json", "-"]).json();
+    let document =
+        well(&["compare", "--arms", "slowstart,slowstart@(iw=10)", "--iw", "40", "--json", "-"])
+            .json();
     let times: Vec<f64> = results(&document).iter().map(|row| number(row, "ttlb_ms")).collect();
     assert!(times[0] < times[1], "40 packets take {} ms and 10 packets {} ms", times[0], times[1]);
 }
@@ -279,12 +403,28 @@ fn the_initial_window_option_holds_for_arms_that_name_none() {
 #[test]
 fn every_detection_of_tcp_takes_off() {
     for detection in ["rack", "linux26", "sack6675", "sack3517", "reno", "windows"] {
-        let arguments = ["compare", "--transport", "tcp", "--detection", detection, "--path", "4g", "--bytes", "3MB", "--json", "-"];
+        let arguments = [
+            "compare",
+            "--transport",
+            "tcp",
+            "--detection",
+            detection,
+            "--path",
+            "4g",
+            "--bytes",
+            "3MB",
+            "--json",
+            "-",
+        ];
         let document = well(&arguments).json();
         assert_eq!(document["experiment"]["transport"], "tcp");
         assert_eq!(document["experiment"]["detection"], detection);
         assert_eq!(results(&document).len(), 6, "the default arms with {detection}");
-        assert_eq!(document, well(&[&arguments[..], &["--threads", "1"]].concat()).json(), "{detection} on one thread");
+        assert_eq!(
+            document,
+            well(&[&arguments[..], &["--threads", "1"]].concat()).json(),
+            "{detection} on one thread"
+        );
     }
     let document = well(&["compare", "--json", "-"]).json();
     assert_eq!(document["experiment"]["transport"], "quic", "the default");
@@ -295,7 +435,10 @@ fn every_detection_of_tcp_takes_off() {
 fn identical_arms_are_pointed_out() {
     let twins = ["compare", "--arms", "rapid,rapidstart"];
     let run = well(&twins);
-    assert_eq!(run.said(), ["note: rapid and rapidstart behaved identically: nothing on this path tells them apart"]);
+    assert_eq!(
+        run.said(),
+        ["note: rapid and rapidstart behaved identically: nothing on this path tells them apart"]
+    );
     let document = well(&[&twins[..], &["--json", "-"]].concat()).json();
     assert_eq!(document["warnings"].as_array().map(Vec::len), Some(1), "programs hear it, too");
 }
@@ -307,7 +450,11 @@ fn a_trial_that_does_not_finish_is_shown_and_ends_with_1() {
     assert_eq!(run.code, 1, "a result fell short: {}", run.stderr);
     assert_eq!(table_rows(&run.stdout).len(), 2, "the table is there all the same");
     let told = "2 of 2 trials did not finish within the limit of 1 s of simulated time";
-    assert!(run.said().len() == 1 && run.stderr.contains(told), "`{}` should say `{told}`", run.stderr);
+    assert!(
+        run.said().len() == 1 && run.stderr.contains(told),
+        "`{}` should say `{told}`",
+        run.stderr
+    );
 
     let run = command::run(&[&slow[..], &["--json", "-"]].concat());
     assert_eq!(run.code, 1);
@@ -317,8 +464,15 @@ fn a_trial_that_does_not_finish_is_shown_and_ends_with_1() {
             assert_eq!(row[field], Value::Null, "{field} does not apply to {}", row["arm"]);
         }
         let delivered = number(row, "delivered_bytes");
-        assert!(delivered > 1e6 && delivered < 12.5e6, "{delivered} B arrived at {} in a second of 100 Mbit/s", row["arm"]);
-        assert!((number(row, "goodput_mbps") - delivered * 8e-6).abs() < 1e-9, "goodput is what arrived over the second");
+        assert!(
+            delivered > 1e6 && delivered < 12.5e6,
+            "{delivered} B arrived at {} in a second of 100 Mbit/s",
+            row["arm"]
+        );
+        assert!(
+            (number(row, "goodput_mbps") - delivered * 8e-6).abs() < 1e-9,
+            "goodput is what arrived over the second"
+        );
     }
 }
 
@@ -329,17 +483,42 @@ fn a_path_that_falls_silent_stops_by_the_limit_and_says_so() {
     std::fs::write(folder.path().join("silence.trace"), "1\n2\n3\n").expect("a file");
     let run = command::run_in(
         &folder,
-        &["compare", "--path", "rate=trace:silence.trace,once,rtt=30ms,queue=100pkt", "--arms", "slowstart", "--limit", "20"],
+        &[
+            "compare",
+            "--path",
+            "rate=trace:silence.trace,once,rtt=30ms,queue=100pkt",
+            "--arms",
+            "slowstart",
+            "--limit",
+            "20",
+        ],
     );
     assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(run.stderr.contains("1 of 1 trials did not finish within the limit of 20 s of simulated time"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("1 of 1 trials did not finish within the limit of 20 s of simulated time"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
 fn a_path_that_never_delivers_stops_by_the_limit_and_says_so() {
-    let run = run(&["compare", "--path", "rapid-slide,loss=99.9999999%", "--arms", "slowstart,rapid", "--limit", "20"]);
+    let run = run(&[
+        "compare",
+        "--path",
+        "rapid-slide,loss=99.9999999%",
+        "--arms",
+        "slowstart,rapid",
+        "--limit",
+        "20",
+    ]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""), "nothing arrived");
-    assert!(run.said().len() == 1 && run.stderr.contains("within the limit of 20 s of simulated time"), "{}", run.stderr);
+    assert!(
+        run.said().len() == 1 && run.stderr.contains("within the limit of 20 s of simulated time"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -374,25 +553,53 @@ fn several_flows_and_cross_traffic_are_a_trial_with_a_row_for_each() {
     ];
     let run = well(&asked);
     let document = run.json();
-    assert_eq!((&document["experiment"]["flows"], &document["experiment"]["apart_ms"]), (&2.into(), &300.0.into()));
+    assert_eq!(
+        (&document["experiment"]["flows"], &document["experiment"]["apart_ms"]),
+        (&2.into(), &300.0.into())
+    );
     assert_eq!(results(&document).len(), 2, "an arm, a trial");
     for trial in results(&document) {
-        assert_keys(trial, &["arm", "seed", "complete", "jain", "shared_ms", "goodput_mbps", "flows"], "a trial of several flows");
+        assert_keys(
+            trial,
+            &["arm", "seed", "complete", "jain", "shared_ms", "goodput_mbps", "flows"],
+            "a trial of several flows",
+        );
         let flows = trial["flows"].as_array().expect("a list of flows");
         let starts: Vec<f64> = flows.iter().map(|flow| number(flow, "start_ms")).collect();
         assert_eq!(starts[0], 0.0, "cross traffic first, then flow by flow");
         // A handshake waits behind what cross traffic has in the queue, which is 30 ms long.
-        assert!(starts[1] >= 300.0 && starts[1] <= 330.0 && starts[2] >= 600.0 && starts[2] <= 630.0, "{starts:?}");
+        assert!(
+            starts[1] >= 300.0 && starts[1] <= 330.0 && starts[2] >= 600.0 && starts[2] <= 630.0,
+            "{starts:?}"
+        );
         assert_eq!(flows[0]["role"], "cross");
-        assert!(flows[1..].iter().all(|flow| flow["role"] == "arm" && flow["complete"] == true), "both flows are through: {trial}");
+        assert!(
+            flows[1..].iter().all(|flow| flow["role"] == "arm" && flow["complete"] == true),
+            "both flows are through: {trial}"
+        );
     }
     assert_eq!(well(&asked).stdout, run.stdout, "the same bytes every time");
-    let late = well(&["compare", "--flows", "3", "--bytes", "50kB", "--arms", "slowstart", "--json", "-"]).json();
+    let late =
+        well(&["compare", "--flows", "3", "--bytes", "50kB", "--arms", "slowstart", "--json", "-"])
+            .json();
     assert_eq!(late["experiment"]["jitter_ms"], 1.0);
-    let starts: Vec<f64> = results(&late)[0]["flows"].as_array().expect("flows").iter().map(|flow| number(flow, "start_ms")).collect();
-    assert!(starts.iter().all(|start| *start > 0.0 && *start <= 1.0) && starts[0] != starts[1], "late by chance: {starts:?}");
-    let table = well(&["compare", "--app", "web:3:100ms", "--bytes", "50kB", "--arms", "slowstart"]);
-    assert!(table.stdout.contains("web:3:100ms") && table.stdout.contains("Jain"), "{}", table.stdout);
+    let starts: Vec<f64> = results(&late)[0]["flows"]
+        .as_array()
+        .expect("flows")
+        .iter()
+        .map(|flow| number(flow, "start_ms"))
+        .collect();
+    assert!(
+        starts.iter().all(|start| *start > 0.0 && *start <= 1.0) && starts[0] != starts[1],
+        "late by chance: {starts:?}"
+    );
+    let table =
+        well(&["compare", "--app", "web:3:100ms", "--bytes", "50kB", "--arms", "slowstart"]);
+    assert!(
+        table.stdout.contains("web:3:100ms") && table.stdout.contains("Jain"),
+        "{}",
+        table.stdout
+    );
 }
 
 #[test]
@@ -414,7 +621,17 @@ fn what_several_flows_cannot_be_is_said_in_one_line() {
 #[test]
 fn a_limit_takes_units() {
     let limit = |text: &str| {
-        let run = run(&["compare", "--bytes", "1GB", "--arms", "slowstart", "--limit", text, "--json", "-"]);
+        let run = run(&[
+            "compare",
+            "--bytes",
+            "1GB",
+            "--arms",
+            "slowstart",
+            "--limit",
+            text,
+            "--json",
+            "-",
+        ]);
         number(&run.json()["experiment"], "limit_s")
     };
     for (text, seconds) in [("500ms", 0.5), ("2s", 2.0), ("0.02min", 1.2), ("1", 1.0)] {

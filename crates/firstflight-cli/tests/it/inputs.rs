@@ -41,20 +41,36 @@ fn named(target: &str) -> TempDir {
 /// Starts it with no more than 1.5 GB of address space.
 fn start(folder: &TempDir, arguments: &[&str]) -> Child {
     let mut shell = Command::new("sh");
-    shell.args(["-c", "ulimit -v 1500000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_firstflight")]).args(arguments);
-    shell.current_dir(folder.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    shell
+        .args(["-c", "ulimit -v 1500000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_firstflight")])
+        .args(arguments);
+    shell
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     shell.spawn().expect("a shell")
 }
 
 fn end(child: Child) -> Run {
     let output = child.wait_with_output().expect("it ends");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    Run { code: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr: text(output.stderr) }
+    Run {
+        code: output.status.code().unwrap_or(-1),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
 }
 
 #[track_caller]
 fn assert_refused(run: &Run, typed: &str) {
-    assert_eq!((run.code, run.stdout.as_str(), run.said().len()), (2, "", 1), "{typed}: {}{}", run.stdout, run.stderr);
+    assert_eq!(
+        (run.code, run.stdout.as_str(), run.said().len()),
+        (2, "", 1),
+        "{typed}: {}{}",
+        run.stdout,
+        run.stderr
+    );
 }
 
 #[test]
@@ -65,19 +81,31 @@ fn a_file_without_an_end_is_refused_in_bounded_memory() {
         assert_refused(&run, &arguments.join(" "));
     }
     let run = end(start(&folder, &["run", "/dev/zero"]));
-    assert!(run.stderr.contains("/dev/zero: holds more than 16 MiB"), "it is said why: {}", run.stderr);
+    assert!(
+        run.stderr.contains("/dev/zero: holds more than 16 MiB"),
+        "it is said why: {}",
+        run.stderr
+    );
 }
 
 #[test]
 fn a_pipe_that_nobody_writes_to_is_given_up() {
     let folder = named("pipe");
-    assert!(Command::new("mkfifo").arg(folder.path().join("pipe")).status().expect("mkfifo").success(), "a pipe");
+    assert!(
+        Command::new("mkfifo").arg(folder.path().join("pipe")).status().expect("mkfifo").success(),
+        "a pipe"
+    );
     // All at once: each waits as long as it does.
     let all: Vec<Child> = READERS.iter().map(|arguments| start(&folder, arguments)).collect();
     for (child, arguments) in all.into_iter().zip(READERS) {
         let run = end(child);
         assert_refused(&run, &arguments.join(" "));
-        assert!(run.stderr.contains("nothing came for 10 s"), "{}: {}", arguments.join(" "), run.stderr);
+        assert!(
+            run.stderr.contains("nothing came for 10 s"),
+            "{}: {}",
+            arguments.join(" "),
+            run.stderr
+        );
     }
 }
 
@@ -104,7 +132,9 @@ fn no_error_repeats_a_long_input() {
     ];
     for long in [&word, &words] {
         all.push(vec![long]);
-        for option in ["--path", "--arms", "--bytes", "--seed", "--on", "--json", "--cross", "--app"] {
+        for option in
+            ["--path", "--arms", "--bytes", "--seed", "--on", "--json", "--cross", "--app"]
+        {
             all.push(vec!["compare", option, long]);
         }
         all.extend([
@@ -120,7 +150,11 @@ fn no_error_repeats_a_long_input() {
         let typed: String = arguments.join(" ").chars().take(60).collect();
         assert_refused(&run, &typed);
         let repeated = run.stderr.matches('x').count();
-        assert!(repeated <= 250 && run.stderr.len() < 3000, "{typed}: {repeated} of 100 000 characters come back: {}", run.stderr);
+        assert!(
+            repeated <= 250 && run.stderr.len() < 3000,
+            "{typed}: {repeated} of 100 000 characters come back: {}",
+            run.stderr
+        );
     }
 }
 
@@ -136,7 +170,15 @@ fn nothing_is_written_before_every_output_is_known_to_be_writable() {
         &["ab", "--flows", "50", "--save", "out.ffab", "--out", "/proc/out.csv"],
         &["ab", "--flows", "50", "--save", "out", "--json", "out"],
         &["ab", "--flows", "50", "--json", "out.json", "--resume", "/proc"],
-        &["reproduce", "rapid-start", "--quick", "--json", "out.json", "--markdown", "/proc/out.md"],
+        &[
+            "reproduce",
+            "rapid-start",
+            "--quick",
+            "--json",
+            "out.json",
+            "--markdown",
+            "/proc/out.md",
+        ],
         &["reproduce", "--list", "--json", "/proc/out.json"],
         #[cfg(feature = "replay")]
         &["replay", "trace.csv", "--json", "out.json", "--report", "/proc/out.html"],
@@ -163,9 +205,34 @@ fn fetch_looks_at_the_file_of_authorities_before_it_looks_for_the_host() {
 fn whatever_ends_with_code_1_says_why() {
     let path = "rate=1Mbit,rtt=30ms";
     let table: &[(&[&str], &str)] = &[
-        (&["compare", "--path", path, "--arms", "rapid,oracle", "--bytes", "10MB", "--limit", "1"], "2 of 2 trials did not finish"),
         (
-            &["compare", "--path", path, "--arms", "rapid,oracle", "--bytes", "10MB", "--limit", "1", "--flows", "3"],
+            &[
+                "compare",
+                "--path",
+                path,
+                "--arms",
+                "rapid,oracle",
+                "--bytes",
+                "10MB",
+                "--limit",
+                "1",
+            ],
+            "2 of 2 trials did not finish",
+        ),
+        (
+            &[
+                "compare",
+                "--path",
+                path,
+                "--arms",
+                "rapid,oracle",
+                "--bytes",
+                "10MB",
+                "--limit",
+                "1",
+                "--flows",
+                "3",
+            ],
             "6 of 6 flows did not finish within the limit of 1 s of simulated time",
         ),
     ];
@@ -175,7 +242,8 @@ fn whatever_ends_with_code_1_says_why() {
         assert!(run.stderr.contains(why), "{}: {}", arguments.join(" "), run.stderr);
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let file = format!("path = \"{path}\"\narms = [\"rapid\"]\nbytes = \"10MB\"\nlimit = 1\nflows = 2\n");
+    let file =
+        format!("path = \"{path}\"\narms = [\"rapid\"]\nbytes = \"10MB\"\nlimit = 1\nflows = 2\n");
     fs::write(folder.path().join("a.toml"), file).expect("a file");
     let run = run_in(&folder, &["run", "a.toml"]);
     assert_eq!(run.code, 1);
@@ -195,7 +263,12 @@ fn a_part_of_a_test_that_holds_nothing_is_no_failure() {
     }
     let whole = run_in(&folder, &[&test[..], &["--json", "-"]].concat());
     let merged = run_in(&folder, &["ab", "merge", "1of2", "2of2", "--json", "-"]);
-    assert_eq!((merged.code, merged.stdout), (0, whole.stdout), "the parts are the whole: {}", merged.stderr);
+    assert_eq!(
+        (merged.code, merged.stdout),
+        (0, whole.stdout),
+        "the parts are the whole: {}",
+        merged.stderr
+    );
 }
 
 #[test]
@@ -220,12 +293,17 @@ fn a_name_that_says_it_is_a_folder_makes_one() {
     for (option, name) in [("--qlog", "both/"), ("--trace", "first/")] {
         let run = run_in(&folder, &[&short[..], &[option, name]].concat());
         assert_eq!(run.code, 0, "{option} {name}: {}", run.stderr);
-        assert!(fs::read_dir(folder.path().join(name)).expect("it was made").count() > 0, "{option} {name}");
+        assert!(
+            fs::read_dir(folder.path().join(name)).expect("it was made").count() > 0,
+            "{option} {name}"
+        );
     }
     // Only if everything else has a place to go, and only one.
-    for arguments in
-        [["--qlog", "not/", "--json", "/proc/x"], ["--qlog", "not/", "--trace", "no/where/"], ["--trace", "no/where/", "--seed", "1"]]
-    {
+    for arguments in [
+        ["--qlog", "not/", "--json", "/proc/x"],
+        ["--qlog", "not/", "--trace", "no/where/"],
+        ["--trace", "no/where/", "--seed", "1"],
+    ] {
         let run = run_in(&folder, &[&short[..], &arguments].concat());
         assert_refused(&run, &arguments.join(" "));
     }

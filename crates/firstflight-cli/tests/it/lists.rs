@@ -26,7 +26,17 @@ fn every_listed_path_carries_an_object() {
         .collect();
     assert_eq!(listed.len(), builtins().len(), "every built-in path is listed: {list}");
     for (name, text) in listed {
-        let run = run(&["compare", "--path", name, "--arms", "slowstart", "--bytes", "20kB", "--json", "-"]);
+        let run = run(&[
+            "compare",
+            "--path",
+            name,
+            "--arms",
+            "slowstart",
+            "--bytes",
+            "20kB",
+            "--json",
+            "-",
+        ]);
         assert_eq!(run.code, 0, "`{name}` is listed and fails: {}", run.stderr);
         let experiment = &run.json()["experiment"];
         assert_eq!(experiment["path"], text, "`{name}` is the path that is listed");
@@ -38,20 +48,39 @@ fn every_listed_path_carries_an_object() {
 fn a_way_back_that_grants_capacity_on_demand_makes_hystart_leave_early() {
     let exit = |path: &str| {
         let arm = "hystart@(pace=off)";
-        let run = run(&["compare", "--transport", "tcp", "--path", path, "--arms", arm, "--bytes", "5MB", "--json", "-"]);
+        let run = run(&[
+            "compare",
+            "--transport",
+            "tcp",
+            "--path",
+            path,
+            "--arms",
+            arm,
+            "--bytes",
+            "5MB",
+            "--json",
+            "-",
+        ]);
         assert_eq!(run.code, 0, "`{path}`: {}", run.stderr);
         run.json()["results"][0]["exit"]["bdp_ratio"].as_f64()
     };
     let early = exit("geo,return=geo_cold").expect("startup ends");
     assert!(early < 0.05, "it leaves at {early} BDP");
-    assert!(exit("geo").is_none_or(|ratio| ratio > 0.1), "without it, it leaves much later or not at all");
+    assert!(
+        exit("geo").is_none_or(|ratio| ratio > 0.1),
+        "without it, it leaves much later or not at all"
+    );
 }
 
 #[test]
 fn every_path_is_listed_with_its_source() {
     let list = well(&["paths"]).stdout;
     for builtin in builtins() {
-        assert!(list.contains(&format!("{} [{}]", builtin.about, builtin.source)), "{} has its source in {list}", builtin.name);
+        assert!(
+            list.contains(&format!("{} [{}]", builtin.about, builtin.source)),
+            "{} has its source in {list}",
+            builtin.name
+        );
     }
 }
 
@@ -61,7 +90,11 @@ fn every_listed_part_makes_an_arm_that_takes_off() {
     let listed = words(&list, 2);
     for part in STARTUPS.iter().chain(AVOIDANCES).chain(RECOVERIES) {
         assert!(listed.contains(&part.name), "{} is listed", part.name);
-        assert!(list.contains(&format!("[{}]", part.source)), "{} is listed with its source", part.name);
+        assert!(
+            list.contains(&format!("[{}]", part.source)),
+            "{} is listed with its source",
+            part.name
+        );
     }
     let startups = STARTUPS.iter().map(|part| part.name.to_owned());
     let avoidances = AVOIDANCES.iter().map(|part| format!("slowstart/{}", part.name));
@@ -80,8 +113,17 @@ fn every_short_name_stands_for_the_arm_beside_it() {
             .lines()
             .find(|line| line.split_whitespace().next() == Some(short.name))
             .unwrap_or_else(|| panic!("{} is listed", short.name));
-        assert_eq!(line.split_whitespace().nth(1), Some(short.arm), "the arm beside {}", short.name);
-        let full = |arm: &str| well(&["compare", "--arms", arm, "--bytes", "10kB", "--json", "-"]).json()["results"][0]["arm_full"].clone();
+        assert_eq!(
+            line.split_whitespace().nth(1),
+            Some(short.arm),
+            "the arm beside {}",
+            short.name
+        );
+        let full = |arm: &str| {
+            well(&["compare", "--arms", arm, "--bytes", "10kB", "--json", "-"]).json()["results"][0]
+                ["arm_full"]
+                .clone()
+        };
         assert_eq!(full(short.name), full(short.arm), "{} and what it stands for", short.name);
     }
 }
@@ -92,14 +134,24 @@ fn every_option_is_listed_with_its_values() {
     let listed = words(&list, 6);
     for doc in STARTUPS.iter().chain(AVOIDANCES).chain(RECOVERIES).flat_map(|part| part.options) {
         assert!(listed.contains(&format!("{}=", doc.key).as_str()), "{} is listed", doc.key);
-        assert!(list.contains(&format!("{}: {}", doc.values, doc.meaning)), "{} is explained", doc.key);
+        assert!(
+            list.contains(&format!("{}: {}", doc.values, doc.meaning)),
+            "{} is explained",
+            doc.key
+        );
     }
 }
 
 #[test]
 fn help_and_version_end_well() {
-    for arguments in [&["--help"][..], &["--version"], &["help"], &["compare", "--help"], &["help", "compare"]] {
+    for arguments in
+        [&["--help"][..], &["--version"], &["help"], &["compare", "--help"], &["help", "compare"]]
+    {
         let run = well(arguments);
-        assert!(!run.stdout.is_empty() && run.stderr.is_empty(), "`firstflight {}` answers on standard output", arguments.join(" "));
+        assert!(
+            !run.stdout.is_empty() && run.stderr.is_empty(),
+            "`firstflight {}` answers on standard output",
+            arguments.join(" ")
+        );
     }
 }

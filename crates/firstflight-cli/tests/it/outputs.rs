@@ -1,5 +1,8 @@
 //! What `firstflight compare` writes: traces that agree with the results, a report that needs nothing but itself, and plain text into pipes.
-#![expect(clippy::float_cmp, reason = "the numbers compared are integers, or the same number printed twice")]
+#![expect(
+    clippy::float_cmp,
+    reason = "the numbers compared are integers, or the same number printed twice"
+)]
 
 use crate::command;
 
@@ -56,18 +59,29 @@ impl Trace {
     }
 
     fn column(&self, name: &str) -> impl Iterator<Item = &str> {
-        let index = self.columns.iter().position(|column| column == name).unwrap_or_else(|| panic!("a column {name}"));
+        let index = self
+            .columns
+            .iter()
+            .position(|column| column == name)
+            .unwrap_or_else(|| panic!("a column {name}"));
         self.rows.iter().map(move |row| row[index].as_str())
     }
 
     /// The numbers of a column in which none may be missing.
     fn numbers(&self, name: &str) -> Vec<f64> {
-        self.column(name).map(|text| text.parse().unwrap_or_else(|_| panic!("{name} holds `{text}`, not a number"))).collect()
+        self.column(name)
+            .map(|text| {
+                text.parse().unwrap_or_else(|_| panic!("{name} holds `{text}`, not a number"))
+            })
+            .collect()
     }
 
     /// The numbers of a column that are there.
     fn some(&self, name: &str) -> Vec<f64> {
-        self.column(name).filter(|text| !text.is_empty()).map(|text| text.parse().expect("a number or nothing")).collect()
+        self.column(name)
+            .filter(|text| !text.is_empty())
+            .map(|text| text.parse().expect("a number or nothing"))
+            .collect()
     }
 }
 
@@ -80,7 +94,9 @@ fn never_falls(values: &[f64], what: &str) {
 
 #[test]
 fn every_arm_leaves_a_trace_that_agrees_with_its_result() {
-    let (folder, run) = well_in_a_folder(&["compare", "--trace", ".", "--json", "-", "--repeat", "2", "--seed", "3"]);
+    let (folder, run) = well_in_a_folder(&[
+        "compare", "--trace", ".", "--json", "-", "--repeat", "2", "--seed", "3",
+    ]);
     let names = inside(&folder);
     assert_eq!(
         names,
@@ -108,43 +124,81 @@ fn agrees(name: &str, trace: &Trace, result: &Value) {
     assert_eq!(time[0], 0.0, "{name}: time counts from the first data byte");
     never_falls(&time, &format!("{name}: time"));
     let last = time[time.len() - 1];
-    assert_eq!(Some(last), result["acked_ms"].as_f64(), "{name} ends when the last byte is acknowledged");
+    assert_eq!(
+        Some(last),
+        result["acked_ms"].as_f64(),
+        "{name} ends when the last byte is acknowledged"
+    );
 
     let delivered = trace.numbers("delivered_bytes");
     never_falls(&delivered, &format!("{name}: what the receiver has in order"));
     assert_eq!(delivered[delivered.len() - 1], BYTES as f64, "{name} delivers the object");
 
-    assert!(trace.numbers("cwnd").iter().all(|cwnd| *cwnd >= 2.0 * 1472.0), "{name}: the window never falls below two packets");
+    assert!(
+        trace.numbers("cwnd").iter().all(|cwnd| *cwnd >= 2.0 * 1472.0),
+        "{name}: the window never falls below two packets"
+    );
     let inflight = trace.numbers("inflight");
     assert_eq!(inflight[inflight.len() - 1], 0.0, "{name}: nothing is left in flight");
-    assert!(trace.some("pacing_mbps").iter().all(|rate| *rate > 0.0), "{name}: a pacing rate is above zero");
-    assert!(trace.some("ssthresh").iter().all(|ssthresh| *ssthresh > 0.0), "{name}: a threshold is above zero");
+    assert!(
+        trace.some("pacing_mbps").iter().all(|rate| *rate > 0.0),
+        "{name}: a pacing rate is above zero"
+    );
+    assert!(
+        trace.some("ssthresh").iter().all(|ssthresh| *ssthresh > 0.0),
+        "{name}: a threshold is above zero"
+    );
     // The queue of this path holds 30 ms, and one more packet may be in service.
     assert!(
         trace.some("rtt_ms").iter().all(|rtt| (29.9..=86.0).contains(rtt)),
         "{name}: RTT lies between idle and full, ACK delay included"
     );
-    assert!(trace.some("min_rtt_ms").iter().all(|rtt| (29.9..=60.0).contains(rtt)), "{name}: so does its minimum");
+    assert!(
+        trace.some("min_rtt_ms").iter().all(|rtt| (29.9..=60.0).contains(rtt)),
+        "{name}: so does its minimum"
+    );
     let queue = trace.numbers("queue_bytes");
     assert!(queue.iter().all(|bytes| *bytes <= 376_500.0), "{name}: the queue holds 375 kB");
     let lost: f64 = trace.numbers("lost_bytes").iter().sum();
-    assert_eq!(lost > 0.0, result["packets_lost"] != 0, "{name}: {lost} bytes were declared lost, of {} packets", result["packets_lost"]);
+    assert_eq!(
+        lost > 0.0,
+        result["packets_lost"] != 0,
+        "{name}: {lost} bytes were declared lost, of {} packets",
+        result["packets_lost"]
+    );
 
     let sent = trace.column("event").filter(|event| *event == "sent").count();
-    assert_eq!(Some(sent as u64), result["packets_sent"].as_u64(), "{name}: a row for every packet sent");
+    assert_eq!(
+        Some(sent as u64),
+        result["packets_sent"].as_u64(),
+        "{name}: a row for every packet sent"
+    );
     for phase in trace.column("phase") {
         let known = ["startup", "css", "rapid", "jump", "avoidance", "recovery"];
         assert!(known.contains(&phase), "{name}: `{phase}` is a phase");
     }
     let exit = result["exit"]["time_ms"].as_f64().expect("every arm leaves startup here");
-    let after = trace.column("time_ms").zip(trace.column("phase")).find(|(_, phase)| ["avoidance", "recovery"].contains(phase));
+    let after = trace
+        .column("time_ms")
+        .zip(trace.column("phase"))
+        .find(|(_, phase)| ["avoidance", "recovery"].contains(phase));
     let after: f64 = after.expect("startup ends").0.parse().expect("a time");
     assert_eq!(after, exit, "{name}: the first row behind startup stands where the exit says");
 }
 
 #[test]
 fn traces_of_the_same_seed_are_the_same() {
-    let arguments = ["compare", "--trace", ".", "--arms", "rapid,best", "--bytes", "1MB", "--path", "leo,loss=0.5%"];
+    let arguments = [
+        "compare",
+        "--trace",
+        ".",
+        "--arms",
+        "rapid,best",
+        "--bytes",
+        "1MB",
+        "--path",
+        "leo,loss=0.5%",
+    ];
     let (a, _) = well_in_a_folder(&arguments);
     let (b, _) = well_in_a_folder(&[&arguments[..], &["--threads", "1"]].concat());
     assert_eq!(inside(&a), inside(&b));
@@ -156,15 +210,23 @@ fn traces_of_the_same_seed_are_the_same() {
 #[test]
 fn a_trace_is_named_after_its_arm_without_what_file_systems_dislike() {
     let arms = "rapid(jump=off)/reno,slowstart@(iw=20)";
-    let (folder, _) = well_in_a_folder(&["compare", "--trace", ".", "--arms", arms, "--bytes", "100kB"]);
-    assert_eq!(inside(&folder), ["01-rapid_jump=off__reno-seed1.csv", "02-slowstart__iw=20_-seed1.csv"]);
+    let (folder, _) =
+        well_in_a_folder(&["compare", "--trace", ".", "--arms", arms, "--bytes", "100kB"]);
+    assert_eq!(
+        inside(&folder),
+        ["01-rapid_jump=off__reno-seed1.csv", "02-slowstart__iw=20_-seed1.csv"]
+    );
 }
 
 #[test]
 fn json_in_a_file_is_what_standard_output_gets() {
     let arguments = ["compare", "--arms", "rapid,oracle", "--bytes", "1MB", "--json"];
     let (folder, run) = well_in_a_folder(&[&arguments[..], &["out.json"]].concat());
-    assert!(run.stdout.contains("completion"), "beside a file there is still the table: {}", run.stdout);
+    assert!(
+        run.stdout.contains("completion"),
+        "beside a file there is still the table: {}",
+        run.stdout
+    );
     assert_eq!(inside(&folder), ["out.json"], "the file and no part of another");
     assert_eq!(read(&folder, "out.json"), well(&[&arguments[..], &["-"]].concat()).stdout);
 }
@@ -176,7 +238,8 @@ fn after<'a>(text: &'a str, before: &str, end: char) -> Vec<&'a str> {
 
 #[test]
 fn a_report_is_one_file_that_asks_the_network_for_nothing() {
-    let (folder, run) = well_in_a_folder(&["compare", "--report", "out.html", "--path", "leo", "--bytes", "3MB"]);
+    let (folder, run) =
+        well_in_a_folder(&["compare", "--report", "out.html", "--path", "leo", "--bytes", "3MB"]);
     assert_eq!(inside(&folder), ["out.html"], "one file");
     assert!(run.stdout.contains("completion"), "and the table: {}", run.stdout);
     let page = read(&folder, "out.html");
@@ -200,33 +263,62 @@ fn a_report_is_one_file_that_asks_the_network_for_nothing() {
     }
     for (attribute, end) in [("href=\"", '"'), ("src=\"", '"'), ("url(", ')')] {
         for target in after(&page, attribute, end) {
-            assert!(target.starts_with('#') || target.starts_with("data:"), "{attribute} leads to {target}, outside the page");
+            assert!(
+                target.starts_with('#') || target.starts_with("data:"),
+                "{attribute} leads to {target}, outside the page"
+            );
         }
     }
     for scheme in ["http://", "https://"] {
         for address in after(&page, scheme, '"') {
-            assert_eq!(address, "www.w3.org/2000/svg", "the only address is the name of SVG, which nobody loads");
+            assert_eq!(
+                address, "www.w3.org/2000/svg",
+                "the only address is the name of SVG, which nobody loads"
+            );
         }
     }
 }
 
 #[test]
 fn a_report_says_whose_packets_it_shows() {
-    for (transport, whose) in [("quic", "Simulated QUIC: 1"), ("tcp", "Simulated TCP, loss detection rack: 1500-byte packets")] {
-        let (folder, _) =
-            well_in_a_folder(&["compare", "--transport", transport, "--report", "out.html", "--arms", "slowstart", "--bytes", "200kB"]);
+    for (transport, whose) in [
+        ("quic", "Simulated QUIC: 1"),
+        ("tcp", "Simulated TCP, loss detection rack: 1500-byte packets"),
+    ] {
+        let (folder, _) = well_in_a_folder(&[
+            "compare",
+            "--transport",
+            transport,
+            "--report",
+            "out.html",
+            "--arms",
+            "slowstart",
+            "--bytes",
+            "200kB",
+        ]);
         assert!(read(&folder, "out.html").contains(whose), "{transport}");
     }
 }
 
 #[test]
 fn a_report_holds_the_curves_the_table_and_the_command_that_made_it() {
-    let arguments = ["compare", "--report", "out.html", "--arms", "slowstart,rapid(jump=off)", "--bytes", "3MB"];
+    let arguments = [
+        "compare",
+        "--report",
+        "out.html",
+        "--arms",
+        "slowstart,rapid(jump=off)",
+        "--bytes",
+        "3MB",
+    ];
     let (folder, run) = well_in_a_folder(&[&arguments[..], &["--json", "-"]].concat());
     let page = read(&folder, "out.html");
     let data = after(&page, "id=\"data\">", '<')[0];
     let data: Value = serde_json::from_str(data).expect("the data of the page is JSON");
-    assert_eq!(data["command"], "firstflight compare --report out.html --arms 'slowstart,rapid(jump=off)' --bytes 3MB --json -");
+    assert_eq!(
+        data["command"],
+        "firstflight compare --report out.html --arms 'slowstart,rapid(jump=off)' --bytes 3MB --json -"
+    );
     assert_eq!(data["path"]["text"], "rate=100Mbit,rtt=30ms,queue=30ms");
     assert_eq!(data["workload_bytes"], 3_000_000);
     let document = run.json();
@@ -239,9 +331,16 @@ fn a_report_holds_the_curves_the_table_and_the_command_that_made_it() {
         let of = |key: &str| document["results"][index][key].as_f64().expect("a time");
         let (ttlb, acked) = (of("ttlb_ms"), of("acked_ms"));
         // The page rounds to microseconds.
-        assert!((end - acked).abs() <= 0.001, "the curve of {arm} ends at {end} ms and its last byte is acknowledged at {acked} ms");
-        let delivered = data["series"][index]["points"]["delivered_bytes"].as_array().expect("bytes");
-        let whole = delivered.iter().position(|bytes| bytes == 3_000_000).expect("the curve reaches the object");
+        assert!(
+            (end - acked).abs() <= 0.001,
+            "the curve of {arm} ends at {end} ms and its last byte is acknowledged at {acked} ms"
+        );
+        let delivered =
+            data["series"][index]["points"]["delivered_bytes"].as_array().expect("bytes");
+        let whole = delivered
+            .iter()
+            .position(|bytes| bytes == 3_000_000)
+            .expect("the curve reaches the object");
         let at = points[whole].as_f64().expect("a time");
         // A long curve is thinned to more than a point per pixel; the way back alone takes 15 ms.
         assert!(
@@ -260,7 +359,8 @@ fn a_pipe_is_written_into_and_not_replaced() {
     let pipe = folder.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success(), "a pipe");
     let mut reader = Command::new("cat").arg(&pipe).stdout(Stdio::piped()).spawn().expect("cat");
-    let run = run_in(&folder, &["compare", "--arms", "slowstart", "--bytes", "100kB", "--json", "pipe"]);
+    let run =
+        run_in(&folder, &["compare", "--arms", "slowstart", "--bytes", "100kB", "--json", "pipe"]);
     if run.code != 0 {
         let _ = reader.kill();
     }
@@ -272,16 +372,34 @@ fn a_pipe_is_written_into_and_not_replaced() {
 
 #[test]
 fn an_earlier_result_is_replaced_as_a_whole() {
-    let (folder, _) = well_in_a_folder(&["compare", "--arms", "rapid", "--bytes", "100kB", "--json", "out.json", "--report", "out.html"]);
+    let (folder, _) = well_in_a_folder(&[
+        "compare", "--arms", "rapid", "--bytes", "100kB", "--json", "out.json", "--report",
+        "out.html",
+    ]);
     let before = (read(&folder, "out.json"), read(&folder, "out.html"));
-    let run = run_in(&folder, &["compare", "--arms", "oracle", "--bytes", "100kB", "--json", "out.json", "--report", "out.html"]);
+    let run = run_in(
+        &folder,
+        &[
+            "compare", "--arms", "oracle", "--bytes", "100kB", "--json", "out.json", "--report",
+            "out.html",
+        ],
+    );
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(inside(&folder), ["out.html", "out.json"], "nothing is left of the way there");
-    assert!(read(&folder, "out.json").contains("oracle/cubic/prr") && !read(&folder, "out.json").contains("rapid/cubic/prr"));
+    assert!(
+        read(&folder, "out.json").contains("oracle/cubic/prr")
+            && !read(&folder, "out.json").contains("rapid/cubic/prr")
+    );
     assert_ne!((read(&folder, "out.json"), read(&folder, "out.html")), before);
-    let refused = run_in(&folder, &["compare", "--arms", "orcle", "--json", "out.json", "--report", "out.html"]);
+    let refused = run_in(
+        &folder,
+        &["compare", "--arms", "orcle", "--json", "out.json", "--report", "out.html"],
+    );
     assert_eq!(refused.code, 2);
-    assert!(read(&folder, "out.json").contains("oracle/cubic/prr"), "a refused run leaves the earlier result alone");
+    assert!(
+        read(&folder, "out.json").contains("oracle/cubic/prr"),
+        "a refused run leaves the earlier result alone"
+    );
 }
 
 #[cfg(unix)]
@@ -295,8 +413,14 @@ fn a_file_may_have_a_name_that_is_no_text() {
     assert!(folder.path().join(name).is_file());
 }
 
-const TALKATIVE: &[&[&str]] =
-    &[&["compare"], &["arms"], &["paths"], &["compare", "--arms", "rapid,rapidstart"], &["--help"], &["compare", "--path", "nowhere"]];
+const TALKATIVE: &[&[&str]] = &[
+    &["compare"],
+    &["arms"],
+    &["paths"],
+    &["compare", "--arms", "rapid,rapidstart"],
+    &["--help"],
+    &["compare", "--path", "nowhere"],
+];
 
 #[test]
 fn into_a_pipe_there_are_no_escape_codes() {
@@ -319,7 +443,11 @@ fn no_color_is_obeyed_even_where_colours_are_forced() {
             let output = command.output().expect("the binary starts");
             [output.stdout, output.stderr].concat()
         };
-        assert!(!bytes(true).contains(&0x1b), "`firstflight {}` colours in spite of NO_COLOR", arguments.join(" "));
+        assert!(
+            !bytes(true).contains(&0x1b),
+            "`firstflight {}` colours in spite of NO_COLOR",
+            arguments.join(" ")
+        );
         if arguments == &["compare"] {
             assert!(bytes(false).contains(&0x1b), "the test can see colours where there are some");
         }
@@ -340,11 +468,18 @@ fn talks_to(stdout: impl Into<Stdio>, arguments: &[&str]) -> (Option<i32>, Strin
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
-    for arguments in [&["paths"][..], &["arms"], &["compare"], &["compare", "--json", "-"], &["--help"]] {
+    for arguments in
+        [&["paths"][..], &["arms"], &["compare"], &["compare", "--json", "-"], &["--help"]]
+    {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let (code, said) = talks_to(writer, arguments);
-        assert_eq!((code, said.as_str()), (Some(0), ""), "`firstflight {} | true`", arguments.join(" "));
+        assert_eq!(
+            (code, said.as_str()),
+            (Some(0), ""),
+            "`firstflight {} | true`",
+            arguments.join(" ")
+        );
     }
 }
 
@@ -352,9 +487,13 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 #[test]
 fn a_full_disk_is_one_line_and_no_panic() {
     for arguments in [&["paths"][..], &["arms"], &["compare"], &["compare", "--json", "-"]] {
-        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has a full device");
+        let full =
+            fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has a full device");
         let (code, said) = talks_to(full, arguments);
         assert_eq!(code, Some(2), "`firstflight {} > /dev/full`", arguments.join(" "));
-        assert!(said.starts_with("firstflight: standard output: ") && said.lines().count() == 1, "{said}");
+        assert!(
+            said.starts_with("firstflight: standard output: ") && said.lines().count() == 1,
+            "{said}"
+        );
     }
 }

@@ -39,21 +39,32 @@ fn refused(rows: &[(&[&str], &[&str])]) {
         assert_eq!(run.code, 2, "{typed} is bad input: {}{}", run.stdout, run.stderr);
         assert_eq!(run.stdout, "", "{typed} prints no result");
         assert_eq!(run.said().len(), 1, "{typed} is told one line, not: {}", run.stderr);
-        assert!(run.stderr.starts_with("firstflight: ") && run.stderr.ends_with('\n'), "{typed} is told who speaks: {}", run.stderr);
+        assert!(
+            run.stderr.starts_with("firstflight: ") && run.stderr.ends_with('\n'),
+            "{typed} is told who speaks: {}",
+            run.stderr
+        );
         let mut rest = run.stderr.as_str();
         for part in *told {
-            let at = rest.find(part).unwrap_or_else(|| panic!("{typed} should be told `{part}`: {}", run.stderr));
+            let at = rest
+                .find(part)
+                .unwrap_or_else(|| panic!("{typed} should be told `{part}`: {}", run.stderr));
             rest = &rest[at + part.len()..];
         }
         assert_eq!(inside(&folder), before, "{typed} writes nothing");
-        assert_eq!(fs::read_dir(folder.path().join("results")).expect("the folder").count(), 0, "{typed} writes nothing");
+        assert_eq!(
+            fs::read_dir(folder.path().join("results")).expect("the folder").count(),
+            0,
+            "{typed} writes nothing"
+        );
     }
 }
 
 /// The same with every kind of output asked for, so that there is something that must not be written.
 #[track_caller]
 fn refused_with_outputs(rows: &[(&[&str], &[&str])]) {
-    const OUTPUTS: &[&str] = &["--json", "results/out.json", "--report", "results/out.html", "--trace", "results"];
+    const OUTPUTS: &[&str] =
+        &["--json", "results/out.json", "--report", "results/out.html", "--trace", "results"];
     for (arguments, told) in rows {
         refused(&[(&[&["compare"][..], arguments, OUTPUTS].concat(), told)]);
     }
@@ -64,8 +75,14 @@ fn an_arm_that_does_not_exist_is_answered_with_the_nearest_name() {
     refused_with_outputs(&[
         (&["--arms", "rapd"], &["unknown arm or startup `rapd`", "did you mean `rapid`?"]),
         (&["--arms", "slowstart,hystart+"], &["`hystart+`", "did you mean `hystart"]),
-        (&["--arms", "xylophone"], &["unknown arm or startup `xylophone`", "`firstflight arms` lists all"]),
-        (&["--arms", "rapid/cubc"], &["unknown congestion avoidance `cubc`", "did you mean `cubic`?"]),
+        (
+            &["--arms", "xylophone"],
+            &["unknown arm or startup `xylophone`", "`firstflight arms` lists all"],
+        ),
+        (
+            &["--arms", "rapid/cubc"],
+            &["unknown congestion avoidance `cubc`", "did you mean `cubic`?"],
+        ),
         (&["--arms", "rapid/cubic/pr"], &["unknown recovery `pr`", "did you mean `prr`?"]),
         (&["--arms", "rapid(jmp=off)"], &["no option `jmp`", "did you mean `jump`?"]),
         (&["--arms", "rapid(jump=maybe)"], &["`jump` takes off, 2iw or packets, not `maybe`"]),
@@ -80,7 +97,10 @@ fn an_arm_that_does_not_exist_is_answered_with_the_nearest_name() {
 #[test]
 fn a_path_that_does_not_exist_is_answered_with_the_nearest_name() {
     refused_with_outputs(&[
-        (&["--path", "gep"], &["`gep` is no known path", "did you mean `geo`?", "`firstflight paths`"]),
+        (
+            &["--path", "gep"],
+            &["`gep` is no known path", "did you mean `geo`?", "`firstflight paths`"],
+        ),
         (&["--path", "quicly15/lt"], &["did you mean `quicly15/lte`?"]),
         (&["--path", "nowhere.toml"], &["nowhere.toml: cannot read the path"]),
         (&["--path", ""], &["empty path"]),
@@ -93,7 +113,10 @@ fn every_quantity_of_a_path_needs_its_unit_and_a_sane_value() {
     refused_with_outputs(&[
         (&["--path", "rate=10,rtt=30ms"], &["rate=10: the unit is missing; allowed: "]),
         (&["--path", "rate=10Mbit,rtt=30"], &["rtt=30: the unit is missing; allowed: "]),
-        (&["--path", "rate=10Mbit,rtt=30ms,queue=30"], &["queue=30: the unit is missing; allowed: "]),
+        (
+            &["--path", "rate=10Mbit,rtt=30ms,queue=30"],
+            &["queue=30: the unit is missing; allowed: "],
+        ),
         (&["--path", "rate=-10Mbit,rtt=30ms"], &["rate=-10Mbit: is negative; allowed: "]),
         (&["--path", "rate=10Mbit,rtt=-30ms"], &["rtt=-30ms: is negative; allowed: "]),
         (&["--path", "rate=10Mbit,rtt=30ms,queue=-30ms"], &["queue=-30ms: is negative; allowed: "]),
@@ -101,7 +124,10 @@ fn every_quantity_of_a_path_needs_its_unit_and_a_sane_value() {
         (&["--path", "rate=10Mbit,rtt=30ms,loss=100%"], &["loss=100%", "allowed: "]),
         (&["--path", "rate=0Mbit,rtt=30ms"], &["rate=0Mbit: is zero; allowed: "]),
         (&["--path", "rate=10Mbit,rtt=0ms"], &["rtt=0ms: is zero; allowed: "]),
-        (&["--path", "rate=10Mbit,rtt=30ms,queue=100B"], &["queue=100B", "holds no packet", "allowed: 1500B or more"]),
+        (
+            &["--path", "rate=10Mbit,rtt=30ms,queue=100B"],
+            &["queue=100B", "holds no packet", "allowed: 1500B or more"],
+        ),
         (&["--path", "rate=10Mbit,rtt=30ms,queue=0pkt"], &["queue=0pkt", "allowed: 1pkt"]),
         (&["--path", "rate=10bananas,rtt=30ms"], &["rate=10bananas: unknown unit; allowed: "]),
         (&["--path", "rate=10Mbit,rtt=30ms,qeue=30ms"], &["qeue=30ms: unknown key"]),
@@ -113,21 +139,39 @@ fn every_quantity_of_a_path_needs_its_unit_and_a_sane_value() {
 fn a_trace_has_to_be_a_trace() {
     refused_with_outputs(&[
         (&["--path", "rate=trace:empty.trace,rtt=30ms"], &["empty.trace:1: empty trace"]),
-        (&["--path", "rate=trace:words.trace,rtt=30ms"], &["words.trace:3: `three` is not a non-negative whole number"]),
-        (&["--path", "rate=trace:negative.trace,rtt=30ms"], &["negative.trace:2: `-2` is not a non-negative whole number"]),
-        (&["--path", "rate=trace:backwards.trace,rtt=30ms"], &["backwards.trace:3: 3 is less than the 5 before it"]),
+        (
+            &["--path", "rate=trace:words.trace,rtt=30ms"],
+            &["words.trace:3: `three` is not a non-negative whole number"],
+        ),
+        (
+            &["--path", "rate=trace:negative.trace,rtt=30ms"],
+            &["negative.trace:2: `-2` is not a non-negative whole number"],
+        ),
+        (
+            &["--path", "rate=trace:backwards.trace,rtt=30ms"],
+            &["backwards.trace:3: 3 is less than the 5 before it"],
+        ),
         (&["--path", "rate=trace:zero.trace,rtt=30ms"], &["zero.trace", "has no length"]),
-        (&["--path", "rate=trace:missing.trace,rtt=30ms"], &["missing.trace: cannot read the trace"]),
+        (
+            &["--path", "rate=trace:missing.trace,rtt=30ms"],
+            &["missing.trace: cannot read the trace"],
+        ),
         (&["--path", "rate=trace:results,rtt=30ms"], &["results: cannot read the trace"]),
         // One packet in eleven days: no round trip is long enough for it.
-        (&["--path", "rate=trace:gap.trace,rtt=30ms,queue=100pkt"], &["rtt=30ms: leaves no time to send a packet"]),
+        (
+            &["--path", "rate=trace:gap.trace,rtt=30ms,queue=100pkt"],
+            &["rtt=30ms: leaves no time to send a packet"],
+        ),
     ]);
 }
 
 #[test]
 fn a_path_file_is_refused_with_its_name() {
     refused_with_outputs(&[
-        (&["--path", "unknown-key.toml"], &["unknown-key.toml:3: ", "bananas=3: unknown key; allowed: ", "rate", "queue"]),
+        (
+            &["--path", "unknown-key.toml"],
+            &["unknown-key.toml:3: ", "bananas=3: unknown key; allowed: ", "rate", "queue"],
+        ),
         (&["--path", "no-toml.toml"], &["no-toml.toml:1: "]),
         (&["--path", "wrong-value.toml"], &["wrong-value.toml: rate=10: the unit is missing"]),
         (&["--path", "loop.toml"], &["loop.toml:1: ", "`nowhere` is no known path"]),
@@ -156,7 +200,12 @@ fn counts_are_whole_and_in_range() {
         (&["--repeat", "0"], &["--repeat 0: is zero; allowed: 1 to "]),
         (&["--repeat", "2.5"], &["--repeat 2.5: is not a whole number"]),
         (&["--iw", "1001"], &["--iw 1001: is too large; allowed: 1 to 1000 packets"]),
-        (&["--limit", "0"], &["--limit 0: is zero; allowed: 1us to 86400s, with the unit us, ms, s, min or h, or 1 to 86400 seconds"]),
+        (
+            &["--limit", "0"],
+            &[
+                "--limit 0: is zero; allowed: 1us to 86400s, with the unit us, ms, s, min or h, or 1 to 86400 seconds",
+            ],
+        ),
         (&["--threads", "0"], &["--threads 0: is zero; allowed: 1 to "]),
     ]);
 }
@@ -165,10 +214,18 @@ fn counts_are_whole_and_in_range() {
 fn a_testbed_that_is_not_in_this_build_is_named() {
     refused_with_outputs(&[
         #[cfg(not(feature = "quic"))]
-        (&["--on", "quic"], &["testbed `quic` is not part of this build", "--features quic", "`--on sim`"]),
+        (
+            &["--on", "quic"],
+            &["testbed `quic` is not part of this build", "--features quic", "`--on sim`"],
+        ),
         #[cfg(not(feature = "linux"))]
         (&["--on", "linux"], &["testbed `linux` is not part of this build"]),
-        (&["--on", "quick"], &["--on quick: unknown value (did you mean `quic`?); allowed: sim, quic, quic-real, linux"]),
+        (
+            &["--on", "quick"],
+            &[
+                "--on quick: unknown value (did you mean `quic`?); allowed: sim, quic, quic-real, linux",
+            ],
+        ),
     ]);
 }
 
@@ -188,11 +245,20 @@ fn outputs_need_a_place_to_go() {
         (&["compare", "--json", "nowhere/out.json"], &["output folder nowhere does not exist"]),
         (&["compare", "--trace", "nowhere"], &["output folder nowhere does not exist"]),
         (&["compare", "--trace", "empty.trace"], &["empty.trace"]),
-        (&["compare", "--json", "-", "--report", "nowhere/out.html"], &["output folder nowhere does not exist"]),
-        (&["compare", "--json", "results/out.json", "--trace", "nowhere"], &["output folder nowhere does not exist"]),
+        (
+            &["compare", "--json", "-", "--report", "nowhere/out.html"],
+            &["output folder nowhere does not exist"],
+        ),
+        (
+            &["compare", "--json", "results/out.json", "--trace", "nowhere"],
+            &["output folder nowhere does not exist"],
+        ),
         (&["compare", "--report", "results"], &["results: is a folder, not a file"]),
         (&["compare", "--report", "-"], &["a report goes to a file"]),
-        (&["compare", "--report", "results/out", "--json", "results/out"], &["--json names the same file"]),
+        (
+            &["compare", "--report", "results/out", "--json", "results/out"],
+            &["--json names the same file"],
+        ),
         (&["compare", "--json="], &["--json: the value is missing"]),
     ]);
 }
@@ -214,5 +280,9 @@ fn words_that_mean_nothing_are_named() {
 fn without_a_command_the_help_is_shown() {
     let run = run(&[]);
     assert_eq!(run.code, 2);
-    assert!(run.stdout.is_empty() && run.stderr.contains("compare") && run.stderr.contains("Usage:"), "{}", run.stderr);
+    assert!(
+        run.stdout.is_empty() && run.stderr.contains("compare") && run.stderr.contains("Usage:"),
+        "{}",
+        run.stderr
+    );
 }

@@ -10,7 +10,8 @@ use std::path::Path;
 
 fn ok(arguments: &[&str]) -> String {
     let output = firstflight(arguments).output().expect("the command runs");
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.code().is_some_and(|code| code < 2), "{arguments:?}: {err}");
     out.into_owned()
 }
@@ -30,10 +31,24 @@ fn exact(trace: &str, runs: &Value) {
     let mut left = 0;
     for connection in connections {
         let sender = &connection["sender"];
-        let replayed: Vec<&Value> = connection["startups"].as_array().expect("a list").iter().filter(|row| row["exact"] == true).collect();
-        assert_eq!(replayed.len(), 1, "{trace}: one startup is the one that ran: {}", connection["name"]);
+        let replayed: Vec<&Value> = connection["startups"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter(|row| row["exact"] == true)
+            .collect();
+        assert_eq!(
+            replayed.len(),
+            1,
+            "{trace}: one startup is the one that ran: {}",
+            connection["name"]
+        );
         for field in ["reason", "time_ms", "cwnd"] {
-            assert_eq!(replayed[0][field], sender[field], "{trace}: {field} of {}", connection["name"]);
+            assert_eq!(
+                replayed[0][field], sender[field],
+                "{trace}: {field} of {}",
+                connection["name"]
+            );
         }
         left += usize::from(!sender["time_ms"].is_null());
     }
@@ -45,11 +60,29 @@ fn the_arm_that_ran_leaves_at_the_same_ack_in_the_replay_of_its_own_trace() {
     let folder = tempfile::tempdir().expect("a folder");
     let grounds: [(&str, &[&str]); 4] = [
         ("quic", &["--bytes", "3MB"]),
-        ("quic with losses", &["--path", "rate=20Mbit,rtt=60ms,queue=40ms,loss=0.2%,reorder=1%:8ms", "--bytes", "3MB"]),
-        ("tcp", &["--transport", "tcp", "--path", "rate=50Mbit,rtt=40ms,queue=1bdp", "--bytes", "3MB"]),
+        (
+            "quic with losses",
+            &[
+                "--path",
+                "rate=20Mbit,rtt=60ms,queue=40ms,loss=0.2%,reorder=1%:8ms",
+                "--bytes",
+                "3MB",
+            ],
+        ),
+        (
+            "tcp",
+            &["--transport", "tcp", "--path", "rate=50Mbit,rtt=40ms,queue=1bdp", "--bytes", "3MB"],
+        ),
         (
             "tcp on a grid",
-            &["--transport", "tcp", "--path", "rate=20Mbit,rtt=200ms,queue=1bdp,return=batch:40ms:1000:30us", "--bytes", "5MB"],
+            &[
+                "--transport",
+                "tcp",
+                "--path",
+                "rate=20Mbit,rtt=200ms,queue=1bdp,return=batch:40ms:1000:30us",
+                "--bytes",
+                "5MB",
+            ],
         ),
     ];
     for (name, scenario) in grounds {
@@ -58,7 +91,8 @@ fn the_arm_that_ran_leaves_at_the_same_ack_in_the_replay_of_its_own_trace() {
             let file = file.to_str().expect("UTF-8");
             // An unpaced TCP sender has no jump: those that need a pacer run with one.
             let arms = if name.starts_with("tcp") {
-                ARMS.replace("rapid,", "rapid@(pace=on),").replace("jumpstart,", "jumpstart@(pace=on),")
+                ARMS.replace("rapid,", "rapid@(pace=on),")
+                    .replace("jumpstart,", "jumpstart@(pace=on),")
             } else {
                 ARMS.into()
             };
@@ -88,16 +122,35 @@ fn best_as_published_is_far_off_on_a_satellite_grid_and_best_robust_is_right() {
     ]);
     let results = json(&["replay", "--arms", "best-published,best(fallback=none),hystart", file]);
     let connection = &results["connections"][0];
-    let row =
-        |arm: &str| connection["startups"].as_array().expect("a list").iter().find(|row| row["arm"] == arm).expect("asked for").clone();
-    let (published, robust, hystart) = (row("best-published"), row("best(fallback=none)"), row("hystart"));
+    let row = |arm: &str| {
+        connection["startups"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .find(|row| row["arm"] == arm)
+            .expect("asked for")
+            .clone()
+    };
+    let (published, robust, hystart) =
+        (row("best-published"), row("best(fallback=none)"), row("hystart"));
     let aim = published["aim_ratio"].as_f64().expect("it aims");
-    assert!(aim > 3.0 && published["verdict"] == "late", "the published one aims at {aim} BDP and leaves {}", published["verdict"]);
+    assert!(
+        aim > 3.0 && published["verdict"] == "late",
+        "the published one aims at {aim} BDP and leaves {}",
+        published["verdict"]
+    );
     let verdict = robust["verdict"].as_str().expect("a word");
-    assert!(verdict == "right" || verdict == "silent", "the robust one is right or says nothing: {robust}");
+    assert!(
+        verdict == "right" || verdict == "silent",
+        "the robust one is right or says nothing: {robust}"
+    );
     assert_eq!(hystart["verdict"], "early", "a delay rule takes the grid for a queue: {hystart}");
-    let findings: Vec<&Value> =
-        connection["findings"].as_array().expect("a list").iter().filter(|finding| finding["kind"] == "ack_grid").collect();
+    let findings: Vec<&Value> = connection["findings"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|finding| finding["kind"] == "ack_grid")
+        .collect();
     assert_eq!(findings.len(), 1, "the grid is found");
     assert_eq!(findings[0]["value"], 40.0, "and it is the one of the path");
 }
@@ -117,15 +170,34 @@ fn the_acks_tell_a_policer_a_grid_and_grants_from_a_plain_path() {
         ("rate=50Mbit,rtt=40ms,queue=1bdp", &[]),
     ];
     for (path, expected) in cases {
-        ok(&["compare", "--transport", "tcp", "--path", path, "--bytes", "20MB", "--arms", "slowstart", "--trace", file]);
+        ok(&[
+            "compare",
+            "--transport",
+            "tcp",
+            "--path",
+            path,
+            "--bytes",
+            "20MB",
+            "--arms",
+            "slowstart",
+            "--trace",
+            file,
+        ]);
         let results = json(&["replay", "--arms", "slowstart", file]);
         let findings = results["connections"][0]["findings"].as_array().expect("a list").clone();
         for kind in ["policer", "ack_grid", "grants"] {
-            let found = findings.iter().find(|finding| finding["kind"] == kind).map(|finding| finding["value"].as_f64().expect("a number"));
+            let found = findings
+                .iter()
+                .find(|finding| finding["kind"] == kind)
+                .map(|finding| finding["value"].as_f64().expect("a number"));
             match (expected.iter().find(|(wanted, ..)| *wanted == kind), found) {
-                (Some((_, low, high)), Some(value)) => assert!((*low..=*high).contains(&value), "{path}: {kind} of {value}"),
+                (Some((_, low, high)), Some(value)) => {
+                    assert!((*low..=*high).contains(&value), "{path}: {kind} of {value}")
+                }
                 (None, None) => {}
-                (expected, found) => panic!("{path}: {kind} is {found:?} and should be {expected:?}"),
+                (expected, found) => {
+                    panic!("{path}: {kind} is {found:?} and should be {expected:?}")
+                }
             }
         }
     }
@@ -136,13 +208,30 @@ fn many_connections_give_a_table_and_a_distribution_of_verdicts() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("many.csv");
     let file = file.to_str().expect("UTF-8");
-    ok(&["compare", "--bytes", "1MB", "--arms", "slowstart,hystart", "--repeat", "6", "--trace", file]);
+    ok(&[
+        "compare",
+        "--bytes",
+        "1MB",
+        "--arms",
+        "slowstart,hystart",
+        "--repeat",
+        "6",
+        "--trace",
+        file,
+    ]);
     let text = ok(&["replay", "--arms", "slowstart,hystart,best", file]);
     assert!(text.contains("12 connections") && text.contains("silent"), "{text}");
     let results = json(&["replay", "--arms", "slowstart,hystart,best", file]);
     for spread in results["verdicts"].as_array().expect("a list") {
-        let sum: u64 = ["early", "right", "late", "silent"].iter().map(|verdict| spread[verdict].as_u64().expect("a count")).sum();
-        assert_eq!(Some(sum), spread["connections"].as_u64(), "every connection has one verdict: {spread}");
+        let sum: u64 = ["early", "right", "late", "silent"]
+            .iter()
+            .map(|verdict| spread[verdict].as_u64().expect("a count"))
+            .sum();
+        assert_eq!(
+            Some(sum),
+            spread["connections"].as_u64(),
+            "every connection has one verdict: {spread}"
+        );
     }
 }
 
@@ -172,7 +261,17 @@ fn a_population_from_traces_runs_in_an_ab_test() {
         let population = folder.path().join("mine.toml");
         fs::write(&population, &text).expect("a file");
         let population = population.to_str().expect("UTF-8");
-        let rows = json(&["ab", "--population", population, "--flows", "200", "--baseline", "slowstart", "--arms", "hystart++"]);
+        let rows = json(&[
+            "ab",
+            "--population",
+            population,
+            "--flows",
+            "200",
+            "--baseline",
+            "slowstart",
+            "--arms",
+            "hystart++",
+        ]);
         assert!(rows.is_object(), "the A/B test runs");
         let described = ok(&["populations", "describe", population]);
         assert!(described.contains("traces") || described.contains("rate"), "{described}");
@@ -187,7 +286,16 @@ fn a_report_shows_every_exit_on_one_time_line() {
     ok(&["compare", "--bytes", "2MB", "--arms", "slowstart", "--trace", file]);
     ok(&["replay", file, "--arms", "slowstart,hystart,best-published", "--report", page]);
     let html = fs::read_to_string(page).expect("a page");
-    for said in ["<svg", "RTT", "Delivery rate", "Windows", "ACK spacing", "inner signals of hystart", "Open loop", "default-src 'none'"] {
+    for said in [
+        "<svg",
+        "RTT",
+        "Delivery rate",
+        "Windows",
+        "ACK spacing",
+        "inner signals of hystart",
+        "Open loop",
+        "default-src 'none'",
+    ] {
         assert!(html.contains(said), "`{said}` is on the page");
     }
     assert!(html.matches("leaves at").count() >= 4, "exits are marked in every chart");
@@ -207,18 +315,34 @@ fn what_cannot_be_read_ends_with_code_2_and_what_can_in_part_with_code_1() {
     let output = run(&["replay", &noise]);
     let line = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{line}");
-    assert!(line.contains("noise.bin: byte 0:") && line.trim_end().lines().count() == 1, "one line with file and place: {line}");
+    assert!(
+        line.contains("noise.bin: byte 0:") && line.trim_end().lines().count() == 1,
+        "one line with file and place: {line}"
+    );
     assert!(output.stdout.is_empty(), "nothing is printed");
     let missing = run(&["replay", "/nowhere/at/all.pcap"]);
     assert_eq!(missing.status.code(), Some(2));
     let trace = folder.path().join("whole.csv");
-    ok(&["compare", "--bytes", "1MB", "--arms", "slowstart", "--trace", trace.to_str().expect("UTF-8")]);
+    ok(&[
+        "compare",
+        "--bytes",
+        "1MB",
+        "--arms",
+        "slowstart",
+        "--trace",
+        trace.to_str().expect("UTF-8"),
+    ]);
     let whole = fs::read(&trace).expect("a trace");
     let cut = write("cut.csv", &whole[..whole.len() / 2]);
     let output = run(&["replay", &cut, &noise]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "part of it could be read: {said}");
-    assert!(said.contains("partial:") && said.contains("cut.csv: line ") && said.contains("noise.bin: byte 0:"), "{said}");
+    assert!(
+        said.contains("partial:")
+            && said.contains("cut.csv: line ")
+            && said.contains("noise.bin: byte 0:"),
+        "{said}"
+    );
     assert!(!output.stdout.is_empty(), "what could be read is shown");
 }
 
@@ -228,8 +352,15 @@ fn what_cannot_be_read_ends_with_code_2_and_what_can_in_part_with_code_1() {
 #[test]
 fn a_capture_of_a_real_download_shows_the_link_it_went_through() {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools");
-    let probe =
-        firstflight(&["link", "-q", "--", "python3", "-c", "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM)"]).output();
+    let probe = firstflight(&[
+        "link",
+        "-q",
+        "--",
+        "python3",
+        "-c",
+        "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM)",
+    ])
+    .output();
     let probe = probe.expect("the command runs");
     if !probe.status.success() {
         println!("skipped: {}", String::from_utf8_lossy(&probe.stderr).trim());
@@ -238,7 +369,11 @@ fn a_capture_of_a_real_download_shows_the_link_it_went_through() {
     let folder = tempfile::tempdir().expect("a folder");
     for (rate, rtt) in [(50.0, 40.0), (20.0, 100.0)] {
         let dump = folder.path().join(format!("{rate}.pcap"));
-        let server = format!("exec python3 {}/serve_and_capture.py 8000 12000000 {}", tools.display(), dump.display());
+        let server = format!(
+            "exec python3 {}/serve_and_capture.py 8000 12000000 {}",
+            tools.display(),
+            dump.display()
+        );
         let path = format!("rate={rate}Mbit,rtt={rtt}ms,queue=1bdp");
         let fetch = tools.join("fetch.py");
         let output = firstflight(&[
@@ -257,13 +392,31 @@ fn a_capture_of_a_real_download_shows_the_link_it_went_through() {
         .output()
         .expect("the command runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "12000000", "the object arrives");
-        let results = json(&["replay", "--arms", "slowstart,hystart++,search", dump.to_str().expect("UTF-8")]);
-        assert!(results["files"][0]["fault"].is_null(), "the capture is whole: {}", results["files"][0]);
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout).trim(),
+            "12000000",
+            "the object arrives"
+        );
+        let results = json(&[
+            "replay",
+            "--arms",
+            "slowstart,hystart++,search",
+            dump.to_str().expect("UTF-8"),
+        ]);
+        assert!(
+            results["files"][0]["fault"].is_null(),
+            "the capture is whole: {}",
+            results["files"][0]
+        );
         let connection = &results["connections"][0];
-        let (found, round) =
-            (connection["best_rate_wire_mbps"].as_f64().expect("a rate"), connection["min_rtt_ms"].as_f64().expect("an RTT"));
-        println!("{path}: {found:.2} Mbit/s, {round:.2} ms, {:.2} % lost", connection["loss_ratio"].as_f64().unwrap_or(0.0) * 100.0);
+        let (found, round) = (
+            connection["best_rate_wire_mbps"].as_f64().expect("a rate"),
+            connection["min_rtt_ms"].as_f64().expect("an RTT"),
+        );
+        println!(
+            "{path}: {found:.2} Mbit/s, {round:.2} ms, {:.2} % lost",
+            connection["loss_ratio"].as_f64().unwrap_or(0.0) * 100.0
+        );
         assert!((found / rate - 1.0).abs() < 0.05, "{path}: {found} Mbit/s on the wire");
         assert!((round / rtt - 1.0).abs() < 0.05, "{path}: {round} ms");
     }

@@ -25,11 +25,23 @@ fn bytes(folder: &TempDir, name: &str) -> Vec<u8> {
 #[track_caller]
 fn agrees(trace: &Trace, result: &Value) {
     let start = trace.start().expect("a start");
-    assert_eq!((start.arm.as_str(), Some(start.seed)), (result["arm"].as_str().expect("an arm"), result["seed"].as_u64()));
-    let exit = trace.entries.iter().rev().find_map(|entry| if let What::Exit(exit) = entry.what { Some(exit) } else { None });
-    let exit = exit.map(|exit| (exit.reason.name(), exit.since_first_send.0 as f64 / 1e6, exit.detect_cwnd));
+    assert_eq!(
+        (start.arm.as_str(), Some(start.seed)),
+        (result["arm"].as_str().expect("an arm"), result["seed"].as_u64())
+    );
+    let exit = trace
+        .entries
+        .iter()
+        .rev()
+        .find_map(|entry| if let What::Exit(exit) = entry.what { Some(exit) } else { None });
+    let exit = exit
+        .map(|exit| (exit.reason.name(), exit.since_first_send.0 as f64 / 1e6, exit.detect_cwnd));
     let said = &result["exit"];
-    let said = said["reason"].as_str().zip(said["time_ms"].as_f64()).zip(said["cwnd"].as_u64()).map(|((a, b), c)| (a, b, c));
+    let said = said["reason"]
+        .as_str()
+        .zip(said["time_ms"].as_f64())
+        .zip(said["cwnd"].as_u64())
+        .map(|((a, b), c)| (a, b, c));
     assert_eq!(exit, said, "{}: the exit of the trace is that of the result", start.arm);
     let replayed = replay(&trace.entries).expect("it is complete");
     assert_eq!(replayed.strayed, None, "{}: the replay has the same windows", start.arm);
@@ -41,7 +53,8 @@ const ARMS: [&str; 6] = ["--arms", "hystart++,rapid", "--repeat", "2", "--path",
 fn one_csv_holds_every_trial() {
     let (folder, results) = well(&[&ARMS[..], &["--trace", "all.csv"]].concat());
     assert_eq!(inside(&folder), ["all.csv"]);
-    let traces = csv::read(&mut BufReader::new(&bytes(&folder, "all.csv")[..])).expect("it can be read");
+    let traces =
+        csv::read(&mut BufReader::new(&bytes(&folder, "all.csv")[..])).expect("it can be read");
     let results = results.as_array().expect("results");
     assert_eq!(traces.len(), results.len());
     traces.iter().zip(results).for_each(|(trace, result)| agrees(trace, result));
@@ -53,21 +66,27 @@ fn qlog_has_a_file_for_each_end_of_each_trial() {
     let mut expected = Vec::new();
     for arm in ["01-hystart++", "02-rapid"] {
         for seed in [1, 2] {
-            expected.extend(["receiver", "sender"].map(|end| format!("{arm}-rapid-slide-seed{seed}-{end}.sqlog")));
+            expected.extend(
+                ["receiver", "sender"]
+                    .map(|end| format!("{arm}-rapid-slide-seed{seed}-{end}.sqlog")),
+            );
         }
     }
     assert_eq!(inside(&folder), expected);
     let senders = expected.iter().filter(|name| name.ends_with("-sender.sqlog"));
     for (name, result) in senders.zip(results.as_array().expect("results")) {
-        let trace = qlog::read_sequence(&mut BufReader::new(&bytes(&folder, name)[..])).expect("it can be read");
+        let trace = qlog::read_sequence(&mut BufReader::new(&bytes(&folder, name)[..]))
+            .expect("it can be read");
         agrees(&trace, result);
     }
 }
 
 #[test]
 fn tcp_leaves_traces_too() {
-    let (folder, results) = well(&["--transport", "tcp", "--arms", "hystart", "--trace", "one.sqlog"]);
-    let trace = qlog::read_sequence(&mut BufReader::new(&bytes(&folder, "one.sqlog")[..])).expect("it can be read");
+    let (folder, results) =
+        well(&["--transport", "tcp", "--arms", "hystart", "--trace", "one.sqlog"]);
+    let trace = qlog::read_sequence(&mut BufReader::new(&bytes(&folder, "one.sqlog")[..]))
+        .expect("it can be read");
     assert_eq!(trace.start().map(|start| start.transport.as_str()), Some("tcp"));
     agrees(&trace, &results[0]);
 }
@@ -98,7 +117,10 @@ fn one_parquet_file_holds_every_trial() {
 #[test]
 fn what_cannot_be_written_is_refused_before_anything_runs() {
     let mut refusals = vec![
-        (vec!["--trace", "x.pcap"], "--trace x.pcap: a trace ends in .csv, .parquet, .qlog or .sqlog"),
+        (
+            vec!["--trace", "x.pcap"],
+            "--trace x.pcap: a trace ends in .csv, .parquet, .qlog or .sqlog",
+        ),
         (vec!["--trace", "nowhere"], "output folder nowhere does not exist"),
         (vec!["--trace", "nowhere/x.csv"], "output folder nowhere does not exist"),
         (vec!["--qlog", "nowhere"], "output folder nowhere does not exist"),
@@ -114,7 +136,11 @@ fn what_cannot_be_written_is_refused_before_anything_runs() {
         let folder = tempfile::tempdir().expect("a folder");
         let run = run_in(&folder, &[&["compare"][..], &arguments].concat());
         assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);
-        assert!(run.stderr.contains(line), "{arguments:?} is refused with `{line}`, not: {}", run.stderr);
+        assert!(
+            run.stderr.contains(line),
+            "{arguments:?} is refused with `{line}`, not: {}",
+            run.stderr
+        );
         assert_eq!(run.stderr.lines().count(), 1, "{arguments:?}: one line: {}", run.stderr);
         assert!(inside(&folder).is_empty(), "nothing is written");
     }

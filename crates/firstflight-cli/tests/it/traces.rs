@@ -83,16 +83,21 @@ fn the_link_delivers_what_the_trace_allows_and_no_more() {
     ];
     let run = run_in(&folder, &arguments);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let csv = fs::read_to_string(folder.path().join("01-oracle-seed1.csv")).expect("a trace of the oracle");
+    let csv = fs::read_to_string(folder.path().join("01-oracle-seed1.csv"))
+        .expect("a trace of the oracle");
     let mut at_the_end = 0;
     for line in csv.lines().skip(1) {
         let columns: Vec<&str> = line.split(',').collect();
         if columns[1] == "start" {
             continue;
         }
-        let (ms, delivered): (f64, u64) = (columns[0].parse().expect("a time"), columns[8].parse().expect("bytes"));
+        let (ms, delivered): (f64, u64) =
+            (columns[0].parse().expect("a time"), columns[8].parse().expect("bytes"));
         let allowed = opportunities(&times, ms) * 1500;
-        assert!(delivered <= allowed, "{delivered} bytes are delivered at {ms} ms, and the trace allows {allowed}");
+        assert!(
+            delivered <= allowed,
+            "{delivered} bytes are delivered at {ms} ms, and the trace allows {allowed}"
+        );
         at_the_end = delivered;
     }
     assert_eq!(at_the_end, 12_000_000);
@@ -100,13 +105,24 @@ fn the_link_delivers_what_the_trace_allows_and_no_more() {
     let document = run.json();
     let mean_mbps = times.len() as f64 * PACKET_BITS as f64 / PERIOD_MS as f64 / 1e3;
     let rate = document["experiment"]["rate_mbps"].as_f64().expect("a rate");
-    assert!((rate - mean_mbps).abs() < 1e-5, "the rate of the path is the mean of the trace: {rate} and {mean_mbps} Mbit/s");
+    assert!(
+        (rate - mean_mbps).abs() < 1e-5,
+        "the rate of the path is the mean of the trace: {rate} and {mean_mbps} Mbit/s"
+    );
     for row in document["results"].as_array().expect("results") {
-        let (ttlb, ideal) = (row["ttlb_ms"].as_f64().expect("a time"), row["ideal_ms"].as_f64().expect("a bound"));
-        assert!(ideal < ttlb && ttlb < 2.0 * ideal, "{}: {ttlb} ms where {ideal} ms is the bound", row["arm"]);
+        let (ttlb, ideal) =
+            (row["ttlb_ms"].as_f64().expect("a time"), row["ideal_ms"].as_f64().expect("a bound"));
+        assert!(
+            ideal < ttlb && ttlb < 2.0 * ideal,
+            "{}: {ttlb} ms where {ideal} ms is the bound",
+            row["arm"]
+        );
         // 8000 packets of 1500 bytes: the bound is the opportunity of the last one and half the round trip of 60 ms.
         let last = opportunities(&times, ideal - 30.0);
-        assert!((7980..=8020).contains(&last), "the bound {ideal} ms stands at opportunity {last} of 8000");
+        assert!(
+            (7980..=8020).contains(&last),
+            "the bound {ideal} ms stands at opportunity {last} of 8000"
+        );
     }
 }
 
@@ -115,10 +131,24 @@ fn a_trace_that_is_scaled_up_is_faster() {
     let example = example();
     let ttlb = |options: &str| -> f64 {
         let path = format!("rate=trace:{}{options},rtt=60ms,queue=200ms", example.display());
-        let document: Value = well(&["compare", "--path", &path, "--arms", "hystart++", "--bytes", "5MB", "--json", "-"]).json();
+        let document: Value = well(&[
+            "compare",
+            "--path",
+            &path,
+            "--arms",
+            "hystart++",
+            "--bytes",
+            "5MB",
+            "--json",
+            "-",
+        ])
+        .json();
         document["results"][0]["ttlb_ms"].as_f64().expect("it finishes")
     };
     let (plain, double, late) = (ttlb(""), ttlb(",scale=2"), ttlb(",start=1500ms"));
     assert!(double < 0.75 * plain, "twice the opportunities take {double} ms instead of {plain}");
-    assert!((late - plain).abs() > 1.0, "another place to start is another transfer: {late} and {plain} ms");
+    assert!(
+        (late - plain).abs() > 1.0,
+        "another place to start is another transfer: {late} and {plain} ms"
+    );
 }

@@ -39,26 +39,39 @@ pub(crate) fn table(count: usize) -> Result<(), Bad> {
     let before = load();
     let scenario = Scenario::new(Path::parse(PATH)?, BYTES);
     let plan = Plan { testbed: &quic_real::BED, ..Plan::new(parse_arms(ARMS)?, scenario) };
-    let real: Vec<Comparison> = (0..count).map(|_| plan.run(Keep::Rows, &|| {})).collect::<Result<_, Bad>>()?;
+    let real: Vec<Comparison> =
+        (0..count).map(|_| plan.run(Keep::Rows, &|| {})).collect::<Result<_, Bad>>()?;
     // A doubt names its trial.
-    let doubts = real.iter().flat_map(|comparison| &comparison.warnings).filter(|warning| warning.contains(", seed 1: ")).count();
+    let doubts = real
+        .iter()
+        .flat_map(|comparison| &comparison.warnings)
+        .filter(|warning| warning.contains(", seed 1: "))
+        .count();
     let processors = std::thread::available_parallelism().map_or(0, usize::from);
     println!("\n## Real sockets: `{PATH}`, {} MB\n{INTRODUCTION}", BYTES / 1_000_000);
     println!(
         "{count} trials per arm on {processors} processors, load average {before} before and {} after; {doubts} doubts of the relay.\n",
         load()
     );
-    println!("| arm | acked sim, ms | rig | real | real to rig | read rig, ms | real | real to rig | lost rig | real | exit rig | real |");
+    println!(
+        "| arm | acked sim, ms | rig | real | real to rig | read rig, ms | real | real to rig | lost rig | real | exit rig | real |"
+    );
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---|");
     for (index, (sim, rig)) in sim.iter().zip(&rig).enumerate() {
         let arm = &sim.arm;
         let real: Vec<_> = real.iter().map(|comparison| cells(&comparison.rows[index])).collect();
         let of = |value: fn(&super::Cells) -> f64| real.iter().map(value).collect::<Vec<f64>>();
-        let (acked, read, lost) = (of(|cells| cells.acked), of(|cells| cells.read), of(|cells| cells.lost as f64));
-        let (least, most) = acked.iter().fold((f64::MAX, f64::MIN), |(least, most), acked| (least.min(*acked), most.max(*acked)));
+        let (acked, read, lost) =
+            (of(|cells| cells.acked), of(|cells| cells.read), of(|cells| cells.lost as f64));
+        let (least, most) = acked.iter().fold((f64::MAX, f64::MIN), |(least, most), acked| {
+            (least.min(*acked), most.max(*acked))
+        });
         // The exit of the trial that is the median.
         let middle = median(acked.clone());
-        let exit = real.iter().find(|cells| cells.acked.total_cmp(&middle).is_eq()).map_or("", |cells| &cells.exit);
+        let exit = real
+            .iter()
+            .find(|cells| cells.acked.total_cmp(&middle).is_eq())
+            .map_or("", |cells| &cells.exit);
         let (sim, rig) = (cells(sim), cells(rig));
         println!(
             "| `{arm}` | {:.1} | {:.1} | {middle:.1} ({least:.1}..{most:.1}) | {} | {:.1} | {:.1} | {} | {} | {:.0} | {} | {exit} |",

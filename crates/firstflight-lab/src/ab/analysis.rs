@@ -243,7 +243,12 @@ fn share(part: u128, whole: u128) -> f64 {
 
 /// Means of a quantity in every replicate.
 fn means(cell: &Cell, arm: usize, mean: Mean) -> impl Iterator<Item = f64> {
-    cell.arms[arm].replicates(mean).sums().iter().zip(cell.counts.sums()).map(|(sum, n)| *sum as f64 / *n as f64)
+    cell.arms[arm]
+        .replicates(mean)
+        .sums()
+        .iter()
+        .zip(cell.counts.sums())
+        .map(|(sum, n)| *sum as f64 / *n as f64)
 }
 
 pub(super) fn mean(cell: &Cell, arm: usize, mean: Mean) -> f64 {
@@ -273,7 +278,10 @@ pub(super) fn reduction(ratio: Interval) -> Interval {
 }
 
 fn reductions(arm: &ArmTally, baseline: &ArmTally) -> Vec<f64> {
-    (1..100).map(|p| f64::from(p) / 100.0).map(|p| (1.0 - arm.ttlb.quantile(p) / baseline.ttlb.quantile(p).max(1.0)) * 100.0).collect()
+    (1..100)
+        .map(|p| f64::from(p) / 100.0)
+        .map(|p| (1.0 - arm.ttlb.quantile(p) / baseline.ttlb.quantile(p).max(1.0)) * 100.0)
+        .collect()
 }
 
 /// Which arms of a part are on the front of time against loss.
@@ -310,7 +318,9 @@ fn difference(cell: &Cell, arm: usize) -> (Difference, f64) {
         },
         significant: false,
         loss_points: less(cell, arm, 0, Mean::Loss, Z_95).interval.map(|ppb| ppb / 1e7),
-        loss_times: (baseline.sum(Sum::Loss) > 0).then(|| times(cell, arm, 0, Mean::Loss, Z_95).interval).filter(|times| times.value > 0.0),
+        loss_times: (baseline.sum(Sum::Loss) > 0)
+            .then(|| times(cell, arm, 0, Mean::Loss, Z_95).interval)
+            .filter(|times| times.value > 0.0),
         queue_p99_ms: less(cell, arm, 0, Mean::QueueP99, Z_95).interval.map(|us| us / 1e3),
         paired: Paired {
             geometric_mean: own.ratios.geometric_mean(),
@@ -326,7 +336,14 @@ fn difference(cell: &Cell, arm: usize) -> (Difference, f64) {
     (difference, time.p)
 }
 
-fn entry(experiment: &Experiment, part: Part, name: &str, cell: &Cell, arm: usize, front: bool) -> (Entry, f64) {
+fn entry(
+    experiment: &Experiment,
+    part: Part,
+    name: &str,
+    cell: &Cell,
+    arm: usize,
+    front: bool,
+) -> (Entry, f64) {
     let tally = &cell.arms[arm];
     let n = cell.flows;
     let versus = (arm > 0).then(|| difference(cell, arm));
@@ -346,7 +363,11 @@ fn entry(experiment: &Experiment, part: Part, name: &str, cell: &Cell, arm: usiz
         rtos_per_1000: of(tally.sum(Sum::Rtos), n) * 1e3,
         recoveries: of(tally.sum(Sum::Recoveries), n),
         queue_p99_ms: of(tally.sum(Sum::QueueP99), n) / 1e3,
-        exits: tally.exits().filter(|(_, count)| *count > 0).map(|(name, count)| (name, count as f64 / n.max(1) as f64)).collect(),
+        exits: tally
+            .exits()
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| (name, count as f64 / n.max(1) as f64))
+            .collect(),
         front,
         versus_baseline: versus.as_ref().map(|versus| versus.0.clone()),
     };
@@ -358,17 +379,40 @@ fn parts(experiment: &Experiment, tallies: &Tallies) -> Vec<(Part, String, Cell)
     let mut parts = vec![(Part::All, "all".to_owned(), tallies.all())];
     let bins = experiment.size_bins.len() + 1;
     let groups = experiment.groups.iter().enumerate();
-    parts.extend(groups.clone().map(|(index, name)| (Part::Group, name.clone(), tallies.group(index))));
+    parts.extend(
+        groups.clone().map(|(index, name)| (Part::Group, name.clone(), tallies.group(index))),
+    );
     parts.extend((0..bins).map(|bin| (Part::Size, experiment.size_label(bin), tallies.size(bin))));
     let labels = ["below 30 kB", "30 to 300 kB", "300 kB to 3 MB", "3 MB and more"];
-    parts.extend(labels.iter().enumerate().map(|(index, name)| (Part::Bdp, (*name).to_owned(), tallies.bdp(index))));
+    parts.extend(
+        labels
+            .iter()
+            .enumerate()
+            .map(|(index, name)| (Part::Bdp, (*name).to_owned(), tallies.bdp(index))),
+    );
     let labels = ["below 0.5", "0.5 to 2", "2 and more"];
-    parts.extend(labels.iter().enumerate().map(|(index, name)| (Part::Buffer, (*name).to_owned(), tallies.buffer(index))));
+    parts.extend(
+        labels
+            .iter()
+            .enumerate()
+            .map(|(index, name)| (Part::Buffer, (*name).to_owned(), tallies.buffer(index))),
+    );
     let labels = ["below 0.1", "0.1 to 0.3", "0.3 to 1", "1 to 3", "3 and more"];
-    parts.extend(labels.iter().enumerate().map(|(index, name)| (Part::Fill, (*name).to_owned(), tallies.fill(index))));
+    parts.extend(
+        labels
+            .iter()
+            .enumerate()
+            .map(|(index, name)| (Part::Fill, (*name).to_owned(), tallies.fill(index))),
+    );
     if experiment.groups.len() > 1 {
         parts.extend(groups.flat_map(|(index, name)| {
-            (0..bins).map(move |bin| (Part::GroupSize, format!("{name}, {}", experiment.size_label(bin)), tallies.cell(index, bin).clone()))
+            (0..bins).map(move |bin| {
+                (
+                    Part::GroupSize,
+                    format!("{name}, {}", experiment.size_label(bin)),
+                    tallies.cell(index, bin).clone(),
+                )
+            })
         }));
     }
     parts.retain(|(part, _, cell)| *part == Part::All || cell.flows >= LEAST_FLOWS);
@@ -377,7 +421,11 @@ fn parts(experiment: &Experiment, tallies: &Tallies) -> Vec<(Part, String, Cell)
 
 impl Analysis {
     /// The numbers of what was kept, without a word on them; `warnings` are those of the population.
-    pub(super) fn numbers(experiment: &Experiment, tallies: &Tallies, warnings: &[String]) -> Analysis {
+    pub(super) fn numbers(
+        experiment: &Experiment,
+        tallies: &Tallies,
+        warnings: &[String],
+    ) -> Analysis {
         let mut results = Vec::new();
         let mut chances = Vec::new();
         for (part, name, cell) in parts(experiment, tallies) {
@@ -440,12 +488,15 @@ fn self_check(tallies: &Tallies) -> SelfCheck {
     let aa = &tallies.aa;
     let enough = aa.flows >= LEAST_FLOWS;
     let reduction_pct = enough.then(|| reduction(times(aa, 1, 0, Mean::Ttlb, Z_99).interval));
-    let loss_points = enough.then(|| less(aa, 1, 0, Mean::Loss, Z_99).interval.map(|ppb| ppb / 1e7));
+    let loss_points =
+        enough.then(|| less(aa, 1, 0, Mean::Loss, Z_99).interval.map(|ppb| ppb / 1e7));
     let paired_p50 = enough.then(|| aa.arms[1].ratios.quantile_interval(0.5, Z_99));
     let no_difference = [(reduction_pct, 0.0), (loss_points, 0.0), (paired_p50, 1.0)];
     SelfCheck {
         pairs: aa.flows,
-        covers_zero: no_difference.iter().all(|(interval, nothing)| interval.is_none_or(|interval| interval.covers(*nothing))),
+        covers_zero: no_difference
+            .iter()
+            .all(|(interval, nothing)| interval.is_none_or(|interval| interval.covers(*nothing))),
         reduction_pct,
         loss_points,
         paired_p50,
@@ -455,7 +506,9 @@ fn self_check(tallies: &Tallies) -> SelfCheck {
 }
 
 fn percentiles(experiment: &Experiment, all: &Cell) -> Vec<Percentiles> {
-    let curve = |read: &dyn Fn(f64) -> f64| (1..100).map(|p| read(f64::from(p) / 100.0)).collect::<Vec<f64>>();
+    let curve = |read: &dyn Fn(f64) -> f64| {
+        (1..100).map(|p| read(f64::from(p) / 100.0)).collect::<Vec<f64>>()
+    };
     all.arms
         .iter()
         .enumerate()

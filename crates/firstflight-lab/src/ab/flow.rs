@@ -64,10 +64,14 @@ impl FlowResult {
         let acknowledged = outcome.stop == Stop::Complete;
         // What is not through was stopped at the limit.
         let (complete, ttlb) = match clock {
-            Clock::Receiver => (outcome.complete(), outcome.delivered_after.unwrap_or(outcome.acked_after)),
+            Clock::Receiver => {
+                (outcome.complete(), outcome.delivered_after.unwrap_or(outcome.acked_after))
+            }
             Clock::Sender => (acknowledged, outcome.acked_after),
         };
-        let queue = |share: f64| if outcome.queue_us.is_empty() { 0 } else { outcome.queue_us.value_at_quantile(share) };
+        let queue = |share: f64| {
+            if outcome.queue_us.is_empty() { 0 } else { outcome.queue_us.value_at_quantile(share) }
+        };
         FlowResult {
             complete,
             ttlb_ns: ttlb.0,
@@ -91,7 +95,8 @@ impl FlowResult {
 
     /// Share of packets lost, 1e-9.
     pub fn loss_ppb(&self) -> u64 {
-        (u128::from(self.packets_lost) * 1_000_000_000 / u128::from(self.packets_sent.max(1))) as u64
+        (u128::from(self.packets_lost) * 1_000_000_000 / u128::from(self.packets_sent.max(1)))
+            as u64
     }
 }
 
@@ -134,34 +139,55 @@ impl Test {
     }
 
     /// Connection number `index`; `settings` are those of [`Test::settings`].
-    pub(super) fn connection(&self, index: u64, settings: &[Population]) -> Result<Connection, Bad> {
+    pub(super) fn connection(
+        &self,
+        index: u64,
+        settings: &[Population],
+    ) -> Result<Connection, Bad> {
         let (drawn, scenario, app) = self.scenario(&self.population, index)?;
         let with = |scenario: &Scenario, app: &App, arm: usize, seed: u64| match app {
-            App::Bulk(_) => scenario.simulate(&self.arms[arm], seed, None).map(|outcome| FlowResult::new(&outcome, self.clock)),
+            App::Bulk(_) => scenario
+                .simulate(&self.arms[arm], seed, None)
+                .map(|outcome| FlowResult::new(&outcome, self.clock)),
             App::Responses(_) => {
                 let outcome = scenario.run_app(&self.arms[arm], app.clone(), seed)?;
                 Ok(FlowResult::of_responses(&outcome, self.clock, self.limit.0))
             }
-            _ => scenario.run_app(&self.arms[arm], app.clone(), seed).map(|outcome| FlowResult::new(&outcome, self.clock)),
+            _ => scenario
+                .run_app(&self.arms[arm], app.clone(), seed)
+                .map(|outcome| FlowResult::new(&outcome, self.clock)),
         };
         let run = |scenario: &Scenario, arm: usize, seed: u64| with(scenario, &app, arm, seed);
-        let results = (0..self.arms.len()).map(|arm| run(&scenario, arm, self.seed)).collect::<Result<Vec<_>, _>>()?;
+        let results = (0..self.arms.len())
+            .map(|arm| run(&scenario, arm, self.seed))
+            .collect::<Result<Vec<_>, _>>()?;
         let aa = if index.is_multiple_of(self.aa_stride()) {
             // Both runs differ from the first in the chance of the path and by up to half a millisecond of round trip, so that
             // neither is the original, and a path without chance is no trivial case.
             let other = |which: u64| {
                 let seed = mix(mix(self.seed ^ OTHER_SEEDS).wrapping_add(which));
                 let jitter = mix(seed.wrapping_add(index)) % JITTER_NS;
-                let scenario = Scenario { path: scenario.path.clone().with_rtt(scenario.path.rtt() + jitter), ..scenario.clone() };
+                let scenario = Scenario {
+                    path: scenario.path.clone().with_rtt(scenario.path.rtt() + jitter),
+                    ..scenario.clone()
+                };
                 run(&scenario, 0, seed)
             };
             Some([other(1)?, other(2)?])
         } else {
             None
         };
-        let repeats = if index.is_multiple_of(self.aa_stride() * 4) { Some(run(&scenario, 0, self.seed)? == results[0]) } else { None };
+        let repeats = if index.is_multiple_of(self.aa_stride() * 4) {
+            Some(run(&scenario, 0, self.seed)? == results[0])
+        } else {
+            None
+        };
         // Whoever waits for an application is bound by it and not by the path.
-        let ideal_ns = if matches!(app, App::Bulk(_)) { scenario.ideal(self.seed)?.map(|ideal| ideal.0) } else { None };
+        let ideal_ns = if matches!(app, App::Bulk(_)) {
+            scenario.ideal(self.seed)?.map(|ideal| ideal.0)
+        } else {
+            None
+        };
         let mut others = Vec::new();
         if index.is_multiple_of(self.sensitivity_stride()) {
             for population in settings {

@@ -142,7 +142,12 @@ pub struct Assumed {
 impl From<&Assumption> for Assumed {
     fn from(of: &Assumption) -> Assumed {
         let Assumption { value, low, high, reference } = of;
-        Assumed { value: value.clone(), low: low.to_string(), high: high.to_string(), reference: reference.clone() }
+        Assumed {
+            value: value.clone(),
+            low: low.to_string(),
+            high: high.to_string(),
+            reference: reference.clone(),
+        }
     }
 }
 
@@ -153,10 +158,15 @@ impl Test {
     /// One line.
     pub fn check(&self) -> Result<(), Bad> {
         if self.arms.len() < 2 {
-            return Err(Bad("nothing to test: a baseline and at least one other arm are needed".into()));
+            return Err(Bad(
+                "nothing to test: a baseline and at least one other arm are needed".into()
+            ));
         }
         for (index, arm) in self.arms.iter().enumerate() {
-            if let Some(twin) = self.arms[..index].iter().find(|other| other.label == arm.label || other.sender == arm.sender) {
+            if let Some(twin) = self.arms[..index]
+                .iter()
+                .find(|other| other.label == arm.label || other.sender == arm.sender)
+            {
                 return Err(Bad(format!(
                     "arms `{}` and `{}` are the same; allowed: each once, the baseline included",
                     twin.label, arm.label
@@ -170,7 +180,10 @@ impl Test {
             return Err(Bad(format!("{} flows; allowed: 1 to {MOST_FLOWS}", self.flows)));
         }
         if self.limit.0 == 0 || self.limit.0 > MOST_SECONDS * 1_000_000_000 {
-            return Err(Bad(format!("limit of {} s; allowed: more than 0 and at most {MOST_SECONDS}", self.limit.0 / 1_000_000_000)));
+            return Err(Bad(format!(
+                "limit of {} s; allowed: more than 0 and at most {MOST_SECONDS}",
+                self.limit.0 / 1_000_000_000
+            )));
         }
         Ok(())
     }
@@ -184,7 +197,11 @@ impl Test {
             population: self.population.name.clone(),
             population_toml: self.population.to_string(),
             assumptions: self.population.assumptions.iter().map(Assumed::from).collect(),
-            sensitivity_every: if self.population.assumptions.is_empty() { 0 } else { self.sensitivity_stride() },
+            sensitivity_every: if self.population.assumptions.is_empty() {
+                0
+            } else {
+                self.sensitivity_stride()
+            },
             groups: self.population.groups.iter().map(|group| group.name.clone()).collect(),
             size_bins: self.population.size_bins.clone(),
             arms: self.arms.iter().map(|arm| arm.label.clone()).collect(),
@@ -220,7 +237,11 @@ impl Test {
 
     /// The population at both ends of every assumption: low and high of the first, then of the next.
     pub fn settings(&self) -> Vec<Population> {
-        let ends = self.population.assumptions.iter().flat_map(|assumption| [assumption.low, assumption.high]);
+        let ends = self
+            .population
+            .assumptions
+            .iter()
+            .flat_map(|assumption| [assumption.low, assumption.high]);
         ends.map(|setting| setting.of(&self.population)).collect()
     }
 

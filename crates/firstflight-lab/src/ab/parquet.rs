@@ -60,12 +60,21 @@ impl<W: Write + Send> Rows<W> {
                 Holds::Real => (Physical::DOUBLE, ConvertedType::NONE),
                 Holds::Flag => (Physical::BOOLEAN, ConvertedType::NONE),
             };
-            let built =
-                Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL).with_converted_type(converted).build();
+            let built = Type::primitive_type_builder(name, physical)
+                .with_repetition(Repetition::OPTIONAL)
+                .with_converted_type(converted)
+                .build();
             built.map(Arc::new)
         };
-        let fields = columns(test, row).iter().map(field).collect::<Result<Vec<_>, _>>().map_err(|error| bad(&error))?;
-        let schema = Type::group_type_builder("flow").with_fields(fields).build().map_err(|error| bad(&error))?;
+        let fields = columns(test, row)
+            .iter()
+            .map(field)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| bad(&error))?;
+        let schema = Type::group_type_builder("flow")
+            .with_fields(fields)
+            .build()
+            .map_err(|error| bad(&error))?;
         let experiment = test.experiment();
         let entry = |key: &str, value: String| KeyValue::new(format!("firstflight.{key}"), value);
         let metadata = vec![
@@ -80,7 +89,8 @@ impl<W: Write + Send> Rows<W> {
             .set_created_by(format!("firstflight {}", env!("CARGO_PKG_VERSION")))
             .set_key_value_metadata(Some(metadata))
             .build();
-        let file = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties)).map_err(|error| bad(&error))?;
+        let file = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))
+            .map_err(|error| bad(&error))?;
         Ok(Rows { file })
     }
 
@@ -89,7 +99,8 @@ impl<W: Write + Send> Rows<W> {
     /// # Errors
     /// Those of the writer.
     pub fn write(&mut self, test: &Test, rows: &[Row]) -> Result<(), Bad> {
-        let table: Vec<Vec<(&'static str, Value<'_>)>> = rows.iter().map(|row| columns(test, row)).collect();
+        let table: Vec<Vec<(&'static str, Value<'_>)>> =
+            rows.iter().map(|row| columns(test, row)).collect();
         self.group(&table).map_err(|error| bad(&error))
     }
 
@@ -98,30 +109,52 @@ impl<W: Write + Send> Rows<W> {
         let mut index = 0;
         while let Some(mut column) = group.next_column()? {
             let cells = || table.iter().map(|row| &row[index].1);
-            let levels: Vec<i16> = cells().map(|value| i16::from(!matches!(value, Value::Missing(_)))).collect();
+            let levels: Vec<i16> =
+                cells().map(|value| i16::from(!matches!(value, Value::Missing(_)))).collect();
             match column.untyped() {
                 ColumnWriter::ByteArrayColumnWriter(writer) => {
                     let values: Vec<ByteArray> = cells()
-                        .filter_map(|value| if let Value::Name(name) = value { Some(ByteArray::from(*name)) } else { None })
+                        .filter_map(|value| {
+                            if let Value::Name(name) = value {
+                                Some(ByteArray::from(*name))
+                            } else {
+                                None
+                            }
+                        })
                         .collect();
                     writer.write_batch(&values, Some(&levels), None)?;
                 }
                 ColumnWriter::Int64ColumnWriter(writer) => {
-                    let values: Vec<i64> =
-                        cells().filter_map(|value| if let Value::Whole(number) = value { Some(*number as i64) } else { None }).collect();
+                    let values: Vec<i64> = cells()
+                        .filter_map(|value| {
+                            if let Value::Whole(number) = value {
+                                Some(*number as i64)
+                            } else {
+                                None
+                            }
+                        })
+                        .collect();
                     writer.write_batch(&values, Some(&levels), None)?;
                 }
                 ColumnWriter::DoubleColumnWriter(writer) => {
-                    let values: Vec<f64> =
-                        cells().filter_map(|value| if let Value::Real(number) = value { Some(*number) } else { None }).collect();
+                    let values: Vec<f64> = cells()
+                        .filter_map(|value| {
+                            if let Value::Real(number) = value { Some(*number) } else { None }
+                        })
+                        .collect();
                     writer.write_batch(&values, Some(&levels), None)?;
                 }
                 ColumnWriter::BoolColumnWriter(writer) => {
-                    let values: Vec<bool> =
-                        cells().filter_map(|value| if let Value::Flag(flag) = value { Some(*flag) } else { None }).collect();
+                    let values: Vec<bool> = cells()
+                        .filter_map(
+                            |value| if let Value::Flag(flag) = value { Some(*flag) } else { None },
+                        )
+                        .collect();
                     writer.write_batch(&values, Some(&levels), None)?;
                 }
-                _ => return Err(ParquetError::General("a column of a kind that no row has".into())),
+                _ => {
+                    return Err(ParquetError::General("a column of a kind that no row has".into()));
+                }
             }
             column.close()?;
             index += 1;

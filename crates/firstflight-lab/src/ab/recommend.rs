@@ -25,8 +25,13 @@ pub(super) fn sentences(analysis: &Analysis) -> Vec<String> {
     };
     let mut lines = Vec::new();
     if fast.arm == baseline.arm || !counts(fast) {
-        let slower =
-            |entry: &&Entry| counts(entry) && entry.versus_baseline.as_ref().is_some_and(|versus| versus.reduction_pct.mean.value < 0.0);
+        let slower = |entry: &&Entry| {
+            counts(entry)
+                && entry
+                    .versus_baseline
+                    .as_ref()
+                    .is_some_and(|versus| versus.reduction_pct.mean.value < 0.0)
+        };
         lines.push(if let Some(reason) = signs(analysis, &all) {
             none(reason)
         } else if all[1..].iter().all(slower) {
@@ -53,7 +58,10 @@ pub(super) fn sentences(analysis: &Analysis) -> Vec<String> {
             gentle.arm
         ));
     } else {
-        lines.push(format!("Deploy {}: no other arm of this test is faster or loses noticeably less. {gain}.", fast.arm));
+        lines.push(format!(
+            "Deploy {}: no other arm of this test is faster or loses noticeably less. {gain}.",
+            fast.arm
+        ));
     }
     lines.extend(waiting(fast, baseline));
     lines.extend(by_size(analysis, &fast.arm));
@@ -79,7 +87,9 @@ fn unusable(analysis: &Analysis) -> Option<String> {
 /// Beyond chance, and beyond the smallest effect that counts.
 fn counts(entry: &Entry) -> bool {
     let reduction = entry.versus_baseline.as_ref().map(|versus| versus.reduction_pct.mean);
-    reduction.is_some_and(|reduction| !reduction.covers(0.0) && reduction.value.abs() >= SMALLEST_TIME_PCT)
+    reduction.is_some_and(|reduction| {
+        !reduction.covers(0.0) && reduction.value.abs() >= SMALLEST_TIME_PCT
+    })
 }
 
 /// What of the fastest arm's effects hangs on what nobody measured.
@@ -87,20 +97,32 @@ fn unmeasured(analysis: &Analysis, fast: &Entry, baseline: &str) -> Option<Strin
     analysis.sensitivity.iter().find_map(|one| {
         let effect = one.effect(&fast.arm)?;
         if let Some(other) = one.overtaken(&fast.arm, baseline) {
-            return Some(format!("whether {} or {other} is faster depends on {} nobody measured", fast.arm, one.value));
+            return Some(format!(
+                "whether {} or {other} is faster depends on {} nobody measured",
+                fast.arm, one.value
+            ));
         }
-        let depends = [("completion time", effect.reduction_pct.depends), ("loss", effect.loss_points.depends)];
+        let depends = [
+            ("completion time", effect.reduction_pct.depends),
+            ("loss", effect.loss_points.depends),
+        ];
         let (what, how) = depends.into_iter().find(|(_, depends)| *depends != Depends::Nothing)?;
         let how = if how == Depends::Sign { "the sign" } else { "the size" };
-        Some(format!("{how} of the effect on {what} is not known; {}: {}", fast.arm, effect.sentence(&one.value)))
+        Some(format!(
+            "{how} of the effect on {what} is not known; {}: {}",
+            fast.arm,
+            effect.sentence(&one.value)
+        ))
     })
 }
 
 /// An arm that is faster than the baseline or slower, depending on what nobody measured.
 fn signs(analysis: &Analysis, all: &[&Entry]) -> Option<String> {
     analysis.sensitivity.iter().find_map(|one| {
-        let effect =
-            all[1..].iter().filter_map(|entry| one.effect(&entry.arm)).find(|effect| effect.reduction_pct.depends == Depends::Sign)?;
+        let effect = all[1..]
+            .iter()
+            .filter_map(|entry| one.effect(&entry.arm))
+            .find(|effect| effect.reduction_pct.depends == Depends::Sign)?;
         Some(format!("{}: {}", effect.arm, effect.sentence(&one.value)))
     })
 }
@@ -113,9 +135,16 @@ fn gain(entry: &Entry, baseline: &str) -> String {
     let loss = if loss.low.abs().max(loss.high.abs()) < SMALLEST_LOSS_POINTS {
         "with the same loss".to_owned()
     } else if loss.covers(0.0) {
-        format!("with no difference in loss beyond chance ({:+.2} points [{:+.2}, {:+.2}])", loss.value, loss.low, loss.high)
+        format!(
+            "with no difference in loss beyond chance ({:+.2} points [{:+.2}, {:+.2}])",
+            loss.value, loss.low, loss.high
+        )
     } else {
-        format!("with {:.2} points {} loss", loss.value.abs(), if loss.value > 0.0 { "more" } else { "less" })
+        format!(
+            "with {:.2} points {} loss",
+            loss.value.abs(),
+            if loss.value > 0.0 { "more" } else { "less" }
+        )
     };
     format!(
         "Downloads take {value:.1} % less time than with {baseline} [{low:.1}, {high:.1}], {loss}; {:.1} % of them take over 5 % longer",
@@ -132,9 +161,15 @@ fn waiting(fast: &Entry, baseline: &Entry) -> Option<String> {
     })
 }
 
-fn gains<'a>(analysis: &'a Analysis, part: Part, arm: &'a str) -> impl Iterator<Item = (&'a Entry, Interval)> {
+fn gains<'a>(
+    analysis: &'a Analysis,
+    part: Part,
+    arm: &'a str,
+) -> impl Iterator<Item = (&'a Entry, Interval)> {
     let of = analysis.of(part).filter(move |entry| entry.arm == arm && entry.flows >= LEAST_FLOWS);
-    of.filter_map(|entry| entry.versus_baseline.as_ref().map(|versus| (entry, versus.reduction_pct.mean)))
+    of.filter_map(|entry| {
+        entry.versus_baseline.as_ref().map(|versus| (entry, versus.reduction_pct.mean))
+    })
 }
 
 /// Where the gain is largest and where it is smallest.
@@ -163,7 +198,8 @@ fn exceptions(analysis: &Analysis, arm: &str) -> Option<String> {
                     .of(part)
                     .filter(|other| other.name == entry.name && other.front)
                     .min_by(|a, b| a.ttlb_ms.mean.total_cmp(&b.ttlb_ms.mean));
-                let better = better.map_or(String::new(), |other| format!(", {} is ahead", other.arm));
+                let better =
+                    better.map_or(String::new(), |other| format!(", {} is ahead", other.arm));
                 told.push(format!("{}{better}", entry.name));
             }
         }
@@ -186,7 +222,14 @@ fn next(all: &[&Entry], fast: &Entry) -> Option<String> {
 /// Sums of a test that are equal to the last digit come from arms that did the same.
 fn same(a: &Entry, b: &Entry) -> bool {
     let bits = |entry: &Entry| {
-        [entry.ttlb_ms.mean, entry.loss_pct.mean, entry.retransmitted_pct, entry.queue_p99_ms, entry.recoveries].map(f64::to_bits)
+        [
+            entry.ttlb_ms.mean,
+            entry.loss_pct.mean,
+            entry.retransmitted_pct,
+            entry.queue_p99_ms,
+            entry.recoveries,
+        ]
+        .map(f64::to_bits)
     };
     bits(a) == bits(b)
 }
@@ -197,7 +240,11 @@ fn twins(all: &[&Entry]) -> Vec<String> {
         if all[..index].iter().any(|before| same(before, entry)) {
             continue;
         }
-        let alike: Vec<&str> = all[index..].iter().filter(|other| same(other, entry)).map(|other| other.arm.as_str()).collect();
+        let alike: Vec<&str> = all[index..]
+            .iter()
+            .filter(|other| same(other, entry))
+            .map(|other| other.arm.as_str())
+            .collect();
         if let [.., last] = alike[..]
             && alike.len() > 1
         {

@@ -85,9 +85,18 @@ pub fn columns<'a>(test: &'a Test, row: &'a Row) -> Vec<(&'static str, Value<'a>
         ("complete", Value::Flag(result.complete)),
         ("ttlb_ms", finished.map_or(Value::Missing(Kind::Real), ms)),
         ("acked_ms", real(result.acked_ns.map(|ns| ns as f64 / 1e6))),
-        ("vs_ideal", real(finished.zip(row.ideal_ns).map(|(ttlb, ideal)| ttlb as f64 / ideal.max(1) as f64))),
+        (
+            "vs_ideal",
+            real(finished.zip(row.ideal_ns).map(|(ttlb, ideal)| ttlb as f64 / ideal.max(1) as f64)),
+        ),
         ("delivered_bytes", Value::Whole(result.delivered)),
-        ("goodput_mbps", Value::Real(result.delivered as f64 * 8e3 / result.delivered_after_ns.unwrap_or(test.limit.0).max(1) as f64)),
+        (
+            "goodput_mbps",
+            Value::Real(
+                result.delivered as f64 * 8e3
+                    / result.delivered_after_ns.unwrap_or(test.limit.0).max(1) as f64,
+            ),
+        ),
         ("loss_ratio", Value::Real(result.packets_lost as f64 / result.packets_sent.max(1) as f64)),
         ("sent_packets", Value::Whole(result.packets_sent)),
         ("lost_packets", Value::Whole(result.packets_lost)),
@@ -99,7 +108,10 @@ pub fn columns<'a>(test: &'a Test, row: &'a Row) -> Vec<(&'static str, Value<'a>
         ("recoveries", Value::Whole(result.recoveries)),
         ("queue_ms_p50", Value::Real(result.queue_p50_us as f64 / 1e3)),
         ("queue_ms_p99", Value::Real(result.queue_p99_us as f64 / 1e3)),
-        ("exit_reason", exit.map_or(Value::Missing(Kind::Name), |exit| Value::Name(exit.reason.name()))),
+        (
+            "exit_reason",
+            exit.map_or(Value::Missing(Kind::Name), |exit| Value::Name(exit.reason.name())),
+        ),
         ("exit_ms", exit.map_or(Value::Missing(Kind::Real), |exit| ms(exit.since_first_send.0))),
         ("exit_rounds", whole(exit.map(|exit| u64::from(exit.rounds)))),
         ("exit_detect_cwnd", whole(exit.map(|exit| exit.detect_cwnd))),
@@ -118,7 +130,11 @@ pub fn write_csv(test: &Test, rows: &[Row], first: bool, out: &mut dyn Write) ->
     for (index, row) in rows.iter().enumerate() {
         let columns = columns(test, row);
         if first && index == 0 {
-            writeln!(out, "{}", columns.iter().map(|column| column.0).collect::<Vec<_>>().join(","))?;
+            writeln!(
+                out,
+                "{}",
+                columns.iter().map(|column| column.0).collect::<Vec<_>>().join(",")
+            )?;
         }
         let mut line = String::with_capacity(300);
         for (place, (_, value)) in columns.iter().enumerate() {
@@ -128,7 +144,9 @@ pub fn write_csv(test: &Test, rows: &[Row], first: bool, out: &mut dyn Write) ->
             }
             // Writing to a string cannot fail.
             let _ = match value {
-                Value::Name(name) if name.contains([',', '"']) => write!(line, "\"{}\"", name.replace('"', "\"\"")),
+                Value::Name(name) if name.contains([',', '"']) => {
+                    write!(line, "\"{}\"", name.replace('"', "\"\""))
+                }
                 Value::Name(name) => write!(line, "{name}"),
                 Value::Whole(number) => write!(line, "{number}"),
                 Value::Real(number) => write!(line, "{number}"),

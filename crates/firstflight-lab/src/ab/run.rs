@@ -50,7 +50,8 @@ impl Test {
     /// # Errors
     /// If this is no test, if a file of the folder to resume belongs to another, or cannot be written.
     pub fn run(&self, run: &Run, watch: &mut Watch<'_>) -> Result<Tallies, Bad> {
-        let blocks = (0..self.blocks()).filter(|block| run.shard.is_none_or(|(i, n)| block % n == i - 1));
+        let blocks =
+            (0..self.blocks()).filter(|block| run.shard.is_none_or(|(i, n)| block % n == i - 1));
         self.run_blocks(blocks, run.resume.as_deref(), watch)
     }
 
@@ -58,7 +59,12 @@ impl Test {
     ///
     /// # Errors
     /// Those of [`Test::run`], and one line if there is no such block.
-    pub fn run_blocks(&self, blocks: impl IntoIterator<Item = u64>, resume: Option<&File>, watch: &mut Watch<'_>) -> Result<Tallies, Bad> {
+    pub fn run_blocks(
+        &self,
+        blocks: impl IntoIterator<Item = u64>,
+        resume: Option<&File>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Tallies, Bad> {
         self.check()?;
         let (experiment, settings) = (self.experiment(), self.settings());
         let mut total = Tallies::new(&experiment);
@@ -67,7 +73,10 @@ impl Test {
         let workers: Vec<Mutex<Worker>> = (0..threads).map(|_| worker()).collect();
         for block in blocks {
             if block >= self.blocks() {
-                return Err(Bad(format!("block {block}: there are {}, counted from 0", self.blocks())));
+                return Err(Bad(format!(
+                    "block {block}: there are {}, counted from 0",
+                    self.blocks()
+                )));
             }
             let flows = block * self.block()..((block + 1) * self.block()).min(self.flows);
             let file = resume.map(|folder| folder.join(format!("block-{block:06}.ffab")));
@@ -148,7 +157,8 @@ impl Test {
 /// # Errors
 /// One line.
 pub fn read(file: &File) -> Result<(super::Experiment, Tallies), Bad> {
-    let bytes = input::read(file, MOST_DATA).map_err(|error| Bad(format!("{}: {error}", file.display())))?;
+    let bytes = input::read(file, MOST_DATA)
+        .map_err(|error| Bad(format!("{}: {error}", file.display())))?;
     shard::decode(&file.display().to_string(), &bytes)
 }
 

@@ -79,13 +79,21 @@ pub enum Depends {
 impl Depends {
     /// Of the same effect in several settings; what is smaller than `smallest` is none.
     fn new(values: [f64; 3], smallest: f64) -> Depends {
-        let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)));
+        let (low, high) = values
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)));
         if low <= -smallest && high >= smallest {
             return Depends::Sign;
         }
         let sizes = values.map(f64::abs);
-        let (least, most) = sizes.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), x| (least.min(*x), most.max(*x)));
-        if most >= smallest && most - least >= smallest && most > FACTOR * least { Depends::Size } else { Depends::Nothing }
+        let (least, most) = sizes
+            .iter()
+            .fold((f64::INFINITY, 0.0_f64), |(least, most), x| (least.min(*x), most.max(*x)));
+        if most >= smallest && most - least >= smallest && most > FACTOR * least {
+            Depends::Size
+        } else {
+            Depends::Nothing
+        }
     }
 }
 
@@ -112,13 +120,22 @@ pub(super) fn of(experiment: &Experiment, tallies: &Tallies) -> Vec<Sensitivity>
     known
         .map(|(assumption, low, high)| {
             let ends = |read: Read, arm: usize, smallest: f64| {
-                let [whole, low, assumed, high] = [&all, low, assumed, high].map(|cell| read(cell, arm));
+                let [whole, low, assumed, high] =
+                    [&all, low, assumed, high].map(|cell| read(cell, arm));
                 // The shift is that of the same connections; a part of them alone would bring its chance along.
                 let shifted = |end: Interval| whole.value + end.value - assumed.value;
                 let values = [whole.value, shifted(low), shifted(high)];
-                let range =
-                    [values.iter().copied().fold(f64::INFINITY, f64::min), values.iter().copied().fold(f64::NEG_INFINITY, f64::max)];
-                Ends { range, low, assumed, high, depends: Depends::new([low.value, assumed.value, high.value], smallest) }
+                let range = [
+                    values.iter().copied().fold(f64::INFINITY, f64::min),
+                    values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+                ];
+                Ends {
+                    range,
+                    low,
+                    assumed,
+                    high,
+                    depends: Depends::new([low.value, assumed.value, high.value], smallest),
+                }
             };
             Sensitivity {
                 value: assumption.value.clone(),
@@ -147,10 +164,21 @@ impl Sensitivity {
 
     /// An arm that is faster than `arm` at an end by more than the smallest effect; the baseline has a reduction of 0.
     pub fn overtaken(&self, arm: &str, baseline: &str) -> Option<String> {
-        let at = |name: &str, read: fn(&Ends) -> f64| self.effect(name).map_or(0.0, |effect| read(&effect.reduction_pct));
+        let at = |name: &str, read: fn(&Ends) -> f64| {
+            self.effect(name).map_or(0.0, |effect| read(&effect.reduction_pct))
+        };
         let ends: [fn(&Ends) -> f64; 2] = [|ends| ends.low.value, |ends| ends.high.value];
-        let mut others = self.effects.iter().map(|effect| effect.arm.as_str()).chain([baseline]).filter(|other| *other != arm);
-        others.find(|other| ends.iter().any(|end| at(other, *end) - at(arm, *end) >= SMALLEST_TIME_PCT)).map(str::to_owned)
+        let mut others = self
+            .effects
+            .iter()
+            .map(|effect| effect.arm.as_str())
+            .chain([baseline])
+            .filter(|other| *other != arm);
+        others
+            .find(|other| {
+                ends.iter().any(|end| at(other, *end) - at(arm, *end) >= SMALLEST_TIME_PCT)
+            })
+            .map(str::to_owned)
     }
 }
 
@@ -167,7 +195,9 @@ impl Effect {
         };
         let [low, high] = self.loss_points.range;
         let digits = if low.abs().max(high.abs()) >= 0.1 { 1 } else { 2 };
-        format!("{low:+.digits$} to {high:+.digits$} points of loss and {time} depending on {value} nobody measured")
+        format!(
+            "{low:+.digits$} to {high:+.digits$} points of loss and {time} depending on {value} nobody measured"
+        )
     }
 }
 

@@ -16,7 +16,8 @@ struct Header {
 
 /// The tallies as a file.
 pub fn encode(experiment: &Experiment, tallies: &Tallies) -> Vec<u8> {
-    let header = Header { firstflight_ab: env!("CARGO_PKG_VERSION").into(), experiment: experiment.clone() };
+    let header =
+        Header { firstflight_ab: env!("CARGO_PKG_VERSION").into(), experiment: experiment.clone() };
     let mut writer = Writer(serde_json::to_vec(&header).unwrap_or_default());
     writer.0.push(b'\n');
     tallies.write(&mut writer);
@@ -30,12 +31,24 @@ pub fn encode(experiment: &Experiment, tallies: &Tallies) -> Vec<u8> {
 /// # Errors
 /// One line that says what the file is not; `name` is its name.
 pub fn decode(name: &str, bytes: &[u8]) -> Result<(Experiment, Tallies), Bad> {
-    let bad = |what: &str| Bad(format!("{name}: {what}; allowed: a file that `firstflight ab --shard` or `--resume` wrote"));
-    let Some((body, sum)) = bytes.split_last_chunk::<8>() else { return Err(bad("is too short for a shard")) };
-    let Some(end) = body.iter().position(|byte| *byte == b'\n') else { return Err(bad("is no shard")) };
+    let bad = |what: &str| {
+        Bad(format!(
+            "{name}: {what}; allowed: a file that `firstflight ab --shard` or `--resume` wrote"
+        ))
+    };
+    let Some((body, sum)) = bytes.split_last_chunk::<8>() else {
+        return Err(bad("is too short for a shard"));
+    };
+    let Some(end) = body.iter().position(|byte| *byte == b'\n') else {
+        return Err(bad("is no shard"));
+    };
     let header: Header = serde_json::from_slice(&body[..end]).map_err(|_| bad("is no shard"))?;
     if header.firstflight_ab != env!("CARGO_PKG_VERSION") {
-        return Err(bad(&format!("was written by version {}, this is {}", header.firstflight_ab, env!("CARGO_PKG_VERSION"))));
+        return Err(bad(&format!(
+            "was written by version {}, this is {}",
+            header.firstflight_ab,
+            env!("CARGO_PKG_VERSION")
+        )));
     }
     if checksum(body) != u64::from_le_bytes(*sum) {
         return Err(bad("is damaged: its checksum is wrong"));
@@ -64,12 +77,20 @@ pub fn join(shards: Vec<(String, Experiment, Tallies)>) -> Result<(Experiment, T
             continue;
         };
         if *known != experiment {
-            return Err(Bad(format!("{name}: belongs to another test than {first}; allowed: shards of one test")));
+            return Err(Bad(format!(
+                "{name}: belongs to another test than {first}; allowed: shards of one test"
+            )));
         }
-        if let Some(block) = tallies.blocks.iter().find(|block| sum.blocks.binary_search(block).is_ok()) {
-            return Err(Bad(format!("{name}: holds block {block}, which another shard holds too; allowed: every block once")));
+        if let Some(block) =
+            tallies.blocks.iter().find(|block| sum.blocks.binary_search(block).is_ok())
+        {
+            return Err(Bad(format!(
+                "{name}: holds block {block}, which another shard holds too; allowed: every block once"
+            )));
         }
         sum.merge(&tallies);
     }
-    whole.map(|(_, experiment, tallies)| (experiment, tallies)).ok_or_else(|| Bad("nothing to merge: no shard was given".into()))
+    whole
+        .map(|(_, experiment, tallies)| (experiment, tallies))
+        .ok_or_else(|| Bad("nothing to merge: no shard was given".into()))
 }

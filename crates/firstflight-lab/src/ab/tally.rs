@@ -73,7 +73,13 @@ pub struct ArmTally {
 }
 
 impl ArmTally {
-    fn add(&mut self, flow: &FlowResult, baseline: &FlowResult, ideal_ns: Option<u64>, weights: &Weights) {
+    fn add(
+        &mut self,
+        flow: &FlowResult,
+        baseline: &FlowResult,
+        ideal_ns: Option<u64>,
+        weights: &Weights,
+    ) {
         let ttlb_us = flow.ttlb_ns / 1_000;
         let ideal = ideal_ns.unwrap_or(flow.ttlb_ns).max(1);
         for (sum, value) in [
@@ -97,7 +103,9 @@ impl ArmTally {
         self.ttlb.add(ttlb_us);
         self.loss.add(flow.loss_ppb() / 1_000);
         self.ratios.add(flow.ttlb_ns, baseline.ttlb_ns);
-        for (replicates, value) in self.replicates.iter_mut().zip([ttlb_us, flow.loss_ppb(), flow.queue_p99_us]) {
+        for (replicates, value) in
+            self.replicates.iter_mut().zip([ttlb_us, flow.loss_ppb(), flow.queue_p99_us])
+        {
             replicates.add(weights, u32::try_from(value).unwrap_or(u32::MAX));
         }
     }
@@ -254,7 +262,14 @@ impl Tallies {
             strata: vec![Cell::new(arms); STRATA],
             fills: vec![Cell::new(arms); FILL_EDGES.len() + 1],
             aa: Cell::new(2),
-            settings: vec![Cell::new(arms); if experiment.assumptions.is_empty() { 0 } else { 1 + 2 * experiment.assumptions.len() }],
+            settings: vec![
+                Cell::new(arms);
+                if experiment.assumptions.is_empty() {
+                    0
+                } else {
+                    1 + 2 * experiment.assumptions.len()
+                }
+            ],
             repeated: 0,
             differed: 0,
             clipped: [0; 8],
@@ -272,14 +287,21 @@ impl Tallies {
         self.cells[cell].add(results, drawn.bytes, *ideal_ns, &weights);
         self.strata[stratum].add(results, drawn.bytes, *ideal_ns, &weights);
         let fill = drawn.bytes as f64 / (3 * (drawn.bdp_bytes() + drawn.queue_bytes)).max(1) as f64;
-        self.fills[FILL_EDGES.partition_point(|edge| *edge <= fill)].add(results, drawn.bytes, *ideal_ns, &weights);
+        self.fills[FILL_EDGES.partition_point(|edge| *edge <= fill)].add(
+            results,
+            drawn.bytes,
+            *ideal_ns,
+            &weights,
+        );
         if let Some(aa) = aa {
             self.aa.add(aa, drawn.bytes, *ideal_ns, &weights);
         }
         if !settings.is_empty() {
             let as_assumed = [(drawn.bytes, results)];
             let others = settings.iter().map(|(bytes, results)| (*bytes, results));
-            for (cell, (bytes, results)) in self.settings.iter_mut().zip(as_assumed.into_iter().chain(others)) {
+            for (cell, (bytes, results)) in
+                self.settings.iter_mut().zip(as_assumed.into_iter().chain(others))
+            {
                 cell.add(results, bytes, None, &weights);
             }
         }
@@ -370,7 +392,13 @@ impl Tallies {
     pub fn write(&self, to: &mut Writer) {
         to.put(self.blocks.len() as u64);
         self.blocks.iter().for_each(|block| to.put(*block));
-        self.cells.iter().chain(&self.strata).chain(&self.fills).chain(&self.settings).chain([&self.aa]).for_each(|cell| cell.write(to));
+        self.cells
+            .iter()
+            .chain(&self.strata)
+            .chain(&self.fills)
+            .chain(&self.settings)
+            .chain([&self.aa])
+            .for_each(|cell| cell.write(to));
         to.put(self.repeated);
         to.put(self.differed);
         self.clipped.iter().for_each(|count| to.put(*count));
@@ -383,7 +411,13 @@ impl Tallies {
             tallies.blocks.push(from.get()?);
         }
         let arms = tallies.arms;
-        for cell in tallies.cells.iter_mut().chain(&mut tallies.strata).chain(&mut tallies.fills).chain(&mut tallies.settings) {
+        for cell in tallies
+            .cells
+            .iter_mut()
+            .chain(&mut tallies.strata)
+            .chain(&mut tallies.fills)
+            .chain(&mut tallies.settings)
+        {
             *cell = Cell::read(from, arms)?;
         }
         tallies.aa = Cell::read(from, 2)?;

@@ -16,11 +16,15 @@ impl Analysis {
 /// Fills in sentences, advice and warnings.
 fn fill(analysis: &mut Analysis) {
     let depends = |entry: &Entry| {
-        let told = analysis.sensitivity.iter().filter_map(|one| Some(format!("; {}", one.effect(&entry.arm)?.sentence(&one.value))));
+        let told = analysis
+            .sensitivity
+            .iter()
+            .filter_map(|one| Some(format!("; {}", one.effect(&entry.arm)?.sentence(&one.value))));
         told.collect::<String>()
     };
     let sentences = analysis.of(Part::All).filter_map(|entry| {
-        let same = entry.versus_baseline.as_ref().is_some_and(|versus| versus.paired.same_pct >= 100.0);
+        let same =
+            entry.versus_baseline.as_ref().is_some_and(|versus| versus.paired.same_pct >= 100.0);
         sentence(entry).map(|line| if same { line } else { line + &depends(entry) })
     });
     analysis.sentences = sentences.collect();
@@ -33,7 +37,8 @@ fn fill(analysis: &mut Analysis) {
 
 /// `12.9 [12.1, 13.6]` without a sign; the reader has the direction in words.
 fn range(interval: Interval, digits: usize) -> String {
-    let Interval { value, low, high } = if interval.value < 0.0 { interval.map(|x| -x) } else { interval };
+    let Interval { value, low, high } =
+        if interval.value < 0.0 { interval.map(|x| -x) } else { interval };
     format!("{value:.digits$} % {{}} [{low:.digits$}, {high:.digits$}]")
 }
 
@@ -46,7 +51,11 @@ pub fn sentence(entry: &Entry) -> Option<String> {
     let time = versus.reduction_pct.mean;
     let unknown = !(time.low.is_finite() && time.high.is_finite());
     let first = if unknown || time.covers(0.0) {
-        let range = if unknown { String::new() } else { format!(" [{:.1}, {:.1} % shorter]", time.low, time.high) };
+        let range = if unknown {
+            String::new()
+        } else {
+            format!(" [{:.1}, {:.1} % shorter]", time.low, time.high)
+        };
         format!("no difference in completion time beyond chance{range}")
     } else {
         let direction = if time.value > 0.0 { "shorter downloads" } else { "longer downloads" };
@@ -58,7 +67,10 @@ pub fn sentence(entry: &Entry) -> Option<String> {
     let second = if nothing {
         "the same loss".into()
     } else if loss.covers(0.0) || unknown {
-        format!("no difference in loss beyond chance ({:+.2} points [{:+.2}, {:+.2}])", loss.value, loss.low, loss.high)
+        format!(
+            "no difference in loss beyond chance ({:+.2} points [{:+.2}, {:+.2}])",
+            loss.value, loss.low, loss.high
+        )
     } else {
         let direction = if loss.value > 0.0 { "more" } else { "less" };
         format!("{} points {direction} loss", two(loss.value.abs()))
@@ -91,15 +103,32 @@ fn advice(analysis: &Analysis) -> Vec<String> {
         .chunk_by(|a, b| a.name == b.name)
         .map(|arms| {
             let front: Vec<&&Entry> = arms.iter().filter(|entry| entry.front).collect();
-            let least = |read: fn(&Entry) -> f64| front.iter().min_by(|a, b| read(a).total_cmp(&read(b))).copied();
-            let (fast, gentle) = (least(|entry| entry.ttlb_ms.mean), least(|entry| entry.loss_pct.mean));
-            let describe = |entry: &Entry| format!("{} ({:.0} ms, {:.2} % loss)", entry.arm, entry.ttlb_ms.mean, entry.loss_pct.mean);
+            let least = |read: fn(&Entry) -> f64| {
+                front.iter().min_by(|a, b| read(a).total_cmp(&read(b))).copied()
+            };
+            let (fast, gentle) =
+                (least(|entry| entry.ttlb_ms.mean), least(|entry| entry.loss_pct.mean));
+            let describe = |entry: &Entry| {
+                format!(
+                    "{} ({:.0} ms, {:.2} % loss)",
+                    entry.arm, entry.ttlb_ms.mean, entry.loss_pct.mean
+                )
+            };
             match (fast, gentle) {
                 (Some(fast), Some(gentle)) if fast.arm == gentle.arm && front.len() == 1 => {
                     // The others are slower beyond chance; they may still lose less, by no more than chance.
                     let least = arms.iter().all(|other| other.loss_pct.mean >= fast.loss_pct.mean);
-                    let loss = if least { "and loses least" } else { "its loss differs from the others' by no more than chance" };
-                    format!("{}: {} is fastest{} {loss}", fast.name, describe(fast), if least { "" } else { ";" })
+                    let loss = if least {
+                        "and loses least"
+                    } else {
+                        "its loss differs from the others' by no more than chance"
+                    };
+                    format!(
+                        "{}: {} is fastest{} {loss}",
+                        fast.name,
+                        describe(fast),
+                        if least { "" } else { ";" }
+                    )
                 }
                 (Some(fast), Some(gentle)) => {
                     let between: Vec<&str> = front
@@ -107,9 +136,21 @@ fn advice(analysis: &Analysis) -> Vec<String> {
                         .filter(|entry| entry.arm != fast.arm && entry.arm != gentle.arm)
                         .map(|entry| entry.arm.as_str())
                         .collect();
-                    let between = if between.is_empty() { String::new() } else { format!("; between them {}", between.join(", ")) };
-                    let gentle = if fast.arm == gentle.arm { "the same arm".into() } else { describe(gentle) };
-                    format!("{}: fastest {}, least loss {gentle}{between}", fast.name, describe(fast))
+                    let between = if between.is_empty() {
+                        String::new()
+                    } else {
+                        format!("; between them {}", between.join(", "))
+                    };
+                    let gentle = if fast.arm == gentle.arm {
+                        "the same arm".into()
+                    } else {
+                        describe(gentle)
+                    };
+                    format!(
+                        "{}: fastest {}, least loss {gentle}{between}",
+                        fast.name,
+                        describe(fast)
+                    )
                 }
                 _ => String::new(),
             }
@@ -122,8 +163,10 @@ fn warnings(analysis: &Analysis) -> Vec<String> {
     let mut warnings = Vec::new();
     let experiment = &analysis.experiment;
     if !analysis.complete {
-        warnings
-            .push(format!("incomplete: {} of {} connections; the numbers below are those of what ran", analysis.flows, experiment.flows));
+        warnings.push(format!(
+            "incomplete: {} of {} connections; the numbers below are those of what ran",
+            analysis.flows, experiment.flows
+        ));
     }
     let aa = &analysis.aa;
     if aa.differed > 0 {
@@ -137,7 +180,10 @@ fn warnings(analysis: &Analysis) -> Vec<String> {
             "A/A check failed: the baseline differs from itself beyond its 99 % interval; do not trust differences of that size".into(),
         );
     } else if aa.reduction_pct.is_none() {
-        warnings.push(format!("no A/A check: {} pairs are too few, {LEAST_FLOWS} are needed", aa.pairs));
+        warnings.push(format!(
+            "no A/A check: {} pairs are too few, {LEAST_FLOWS} are needed",
+            aa.pairs
+        ));
     }
     if analysis.flows < FEW_FLOWS {
         let tail = (analysis.flows as f64 / 100.0).ceil();
@@ -155,13 +201,22 @@ fn warnings(analysis: &Analysis) -> Vec<String> {
         }
     }
     if !twins.is_empty() {
-        warnings.push(format!("{} behaved like the baseline on every single connection: identical results", twins.join(", ")));
+        warnings.push(format!(
+            "{} behaved like the baseline on every single connection: identical results",
+            twins.join(", ")
+        ));
     }
     if !even.is_empty() {
-        warnings.push(format!("{}: the mean completion time does not differ from the baseline's beyond chance", even.join(", ")));
+        warnings.push(format!(
+            "{}: the mean completion time does not differ from the baseline's beyond chance",
+            even.join(", ")
+        ));
     }
-    let unfinished: Vec<String> =
-        analysis.of(Part::All).filter(|entry| entry.incomplete > 0).map(|entry| format!("{} {}", entry.arm, entry.incomplete)).collect();
+    let unfinished: Vec<String> = analysis
+        .of(Part::All)
+        .filter(|entry| entry.incomplete > 0)
+        .map(|entry| format!("{} {}", entry.arm, entry.incomplete))
+        .collect();
     if !unfinished.is_empty() {
         warnings.push(format!(
             "of {} transfers each, some did not finish within {} s of simulated time and count with that time: {}",
@@ -172,7 +227,10 @@ fn warnings(analysis: &Analysis) -> Vec<String> {
     }
     for (bound, share) in &analysis.clipped {
         if *share > 0.01 {
-            warnings.push(format!("the bound `{bound}` held back a value of {:.1} % of the connections", share * 100.0));
+            warnings.push(format!(
+                "the bound `{bound}` held back a value of {:.1} % of the connections",
+                share * 100.0
+            ));
         }
     }
     let thin: Vec<&str> = analysis
@@ -182,7 +240,10 @@ fn warnings(analysis: &Analysis) -> Vec<String> {
         .map(|entry| entry.name.as_str())
         .collect();
     if !thin.is_empty() && analysis.flows >= FEW_FLOWS {
-        warnings.push(format!("Fewer than {FEW_FLOWS} connections: p99 and small differences are not reliable: {}", thin.join(", ")));
+        warnings.push(format!(
+            "Fewer than {FEW_FLOWS} connections: p99 and small differences are not reliable: {}",
+            thin.join(", ")
+        ));
     }
     warnings
 }

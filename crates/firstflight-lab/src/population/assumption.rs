@@ -51,7 +51,9 @@ impl Setting {
 pub(super) fn read(top: &Section<'_>, population: &mut Population) -> Result<(), Bad> {
     let own_buffers = top.get("group").is_some()
         || top.get("calibration").is_some()
-        || top.get("defaults").is_some_and(|field| field.section(VALUES).is_ok_and(|section| section.get("buffer").is_some()));
+        || top.get("defaults").is_some_and(|field| {
+            field.section(VALUES).is_ok_and(|section| section.get("buffer").is_some())
+        });
     if own_buffers {
         population.assumptions.clear();
     }
@@ -62,9 +64,15 @@ pub(super) fn read(top: &Section<'_>, population: &mut Population) -> Result<(),
         let section = field.section(&["q", "k", "s"])?;
         let or = |key: &str, low: f64, high: f64, usual: f64| {
             let field = section.get(key);
-            field.map_or(Ok(usual), |field| field.number_that(|x| (low..=high).contains(&x), &format!("{low} to {high}")))
+            field.map_or(Ok(usual), |field| {
+                field.number_that(|x| (low..=high).contains(&x), &format!("{low} to {high}"))
+            })
         };
-        Ok(Setting { q: or("q", 0.001, 1000.0, knobs.q)?, k: or("k", 0.0, 0.9, knobs.k)?, s: or("s", 0.0, 5.0, knobs.s)? })
+        Ok(Setting {
+            q: or("q", 0.001, 1000.0, knobs.q)?,
+            k: or("k", 0.0, 0.9, knobs.k)?,
+            s: or("s", 0.0, 5.0, knobs.s)?,
+        })
     };
     let entries = field.list()?;
     if entries.len() > 8 {
@@ -76,7 +84,8 @@ pub(super) fn read(top: &Section<'_>, population: &mut Population) -> Result<(),
         if low == high {
             return Err(section.bad("high", "is the same as `low`; allowed: two ends"));
         }
-        let (value, reference) = (section.need("value")?.text()?.to_owned(), section.need("ref")?.text()?.to_owned());
+        let (value, reference) =
+            (section.need("value")?.text()?.to_owned(), section.need("ref")?.text()?.to_owned());
         population.assumptions.push(Assumption { value, low, high, reference });
     }
     Ok(())

@@ -26,8 +26,12 @@ use serde::Serialize;
 use std::sync::atomic::AtomicBool;
 
 /// The four groups of the production experiment, the baseline first; all with the same congestion avoidance and paced.
-pub const ARMS: &[&str] =
-    &["slowstart/reno(beta=0.7)", "jumpstart/reno(beta=0.7)", "rapid(jump=off)/reno(beta=0.7)", "rapid/reno(beta=0.7)"];
+pub const ARMS: &[&str] = &[
+    "slowstart/reno(beta=0.7)",
+    "jumpstart/reno(beta=0.7)",
+    "rapid(jump=off)/reno(beta=0.7)",
+    "rapid/reno(beta=0.7)",
+];
 const RAPID: usize = 3;
 
 /// A published number.
@@ -65,7 +69,12 @@ const HELD_OUT: [Target; 15] = [
     Target { name: "rapidstart / slow start, P50", target: 0.85 / 0.62, low: 1.1, high: 1.7 },
     Target { name: "rapidstart / slow start, P90", target: 5.06 / 4.36, low: 1.0, high: 1.4 },
     Target { name: "rapidstart / slow start, P99", target: 15.55 / 13.80, low: 1.0, high: 1.3 },
-    Target { name: "worst POP, rapidstart / slow start, P99", target: 21.65 / 19.60, low: 1.0, high: 1.25 },
+    Target {
+        name: "worst POP, rapidstart / slow start, P99",
+        target: 21.65 / 19.60,
+        low: 1.0,
+        high: 1.25,
+    },
     Target { name: "rapidstart: less time, mean %", target: 14.7, low: 8.0, high: 22.0 },
     Target { name: "rapidstart: less time, 200 to 400 kB, %", target: 14.9, low: 6.0, high: 25.0 },
     Target { name: "rapidstart: less time, 1.6 to 3.2 MB, %", target: 10.6, low: 6.0, high: 25.0 },
@@ -86,7 +95,8 @@ pub const LEAST_FLOWS: u64 = 20_000;
 /// A statistic of zero has no logarithm; it counts as this much.
 const FLOOR: f64 = 0.01;
 /// Populations that the target does not fit: it is a terrestrial content network's.
-const NOT_FITTED: [&str; 7] = ["leo-starlink", "geo", "dc-adjacent", "best-links", "us-web", "us-small", "in-video"];
+const NOT_FITTED: [&str; 7] =
+    ["leo-starlink", "geo", "dc-adjacent", "best-links", "us-web", "us-small", "in-video"];
 
 /// Which knobs a fit turns besides q.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -156,7 +166,12 @@ pub struct Fitted {
 impl Fitted {
     fn new(target: Target, measured: f64) -> Fitted {
         let residual = libm::log(measured.max(FLOOR) / target.target);
-        Fitted { target, measured, residual, inside: (target.low..=target.high).contains(&measured) }
+        Fitted {
+            target,
+            measured,
+            residual,
+            inside: (target.low..=target.high).contains(&measured),
+        }
     }
 
     fn square(&self) -> f64 {
@@ -193,15 +208,25 @@ impl Calibration {
         let iw = population.initial_window.unwrap_or(10);
         let trial = |index: u64| -> Result<f64, Bad> {
             let drawn = population.draw(self.seed, index);
-            let scenario = Scenario { iw, path_index: index, ..Scenario::new(population.path(&drawn)?, drawn.bytes) };
+            let scenario = Scenario {
+                iw,
+                path_index: index,
+                ..Scenario::new(population.path(&drawn)?, drawn.bytes)
+            };
             let outcome = scenario.simulate(arm, self.seed, None)?;
             Ok(100.0 * outcome.packets_lost as f64 / outcome.packets_sent.max(1) as f64)
         };
-        let mut losses = (0..flows).into_par_iter().map(trial).collect::<Result<Vec<f64>, Bad>>()?;
+        let mut losses =
+            (0..flows).into_par_iter().map(trial).collect::<Result<Vec<f64>, Bad>>()?;
         losses.sort_unstable_by(f64::total_cmp);
         let mean = losses.iter().sum::<f64>() / losses.len().max(1) as f64;
-        let measured = [mean, quantile(&losses, 0.5), quantile(&losses, 0.9), quantile(&losses, 0.99)];
-        Ok(TARGETS.iter().zip(measured).map(|(target, measured)| Fitted::new(*target, measured).residual.powi(2)).sum())
+        let measured =
+            [mean, quantile(&losses, 0.5), quantile(&losses, 0.9), quantile(&losses, 0.99)];
+        Ok(TARGETS
+            .iter()
+            .zip(measured)
+            .map(|(target, measured)| Fitted::new(*target, measured).residual.powi(2))
+            .sum())
     }
 
     /// Where k and s lie in the space that is searched.
@@ -264,14 +289,19 @@ impl Calibration {
             )));
         }
         if self.flows < LEAST_FLOWS {
-            return Err(Bad(format!("{} flows; allowed: at least {LEAST_FLOWS}, or P99 rests on a handful", self.flows)));
+            return Err(Bad(format!(
+                "{} flows; allowed: at least {LEAST_FLOWS}, or P99 rests on a handful",
+                self.flows
+            )));
         }
         let mut points = Vec::new();
         for q in self.held_q.map_or(GRID.to_vec(), |q| vec![q]) {
             let knobs = self.fit_loss(q, tick)?;
             points.push(self.measure(knobs)?);
         }
-        let best = (0..points.len()).min_by(|a, b| points[*a].misfit.total_cmp(&points[*b].misfit)).unwrap_or(0);
+        let best = (0..points.len())
+            .min_by(|a, b| points[*a].misfit.total_cmp(&points[*b].misfit))
+            .unwrap_or(0);
         let most = points.get(best).map_or(0.0, |point| point.misfit) + NEARLY;
         for point in &mut points {
             point.accepted = point.misfit <= most;
@@ -292,7 +322,10 @@ impl Calibration {
             .map(|index| {
                 let drawn = population.draw(self.seed, index);
                 let bytes = drawn.queue_bytes as f64;
-                [bytes * 8.0 / drawn.rate_kbps.max(1) as f64, bytes / drawn.bdp_bytes().max(1) as f64]
+                [
+                    bytes * 8.0 / drawn.rate_kbps.max(1) as f64,
+                    bytes / drawn.bdp_bytes().max(1) as f64,
+                ]
             })
             .collect();
         let mut median = |of: usize| {
@@ -314,16 +347,30 @@ impl Calibration {
             detection: None,
         };
         let stop = AtomicBool::new(false);
-        let tallies = test.run(&Run::default(), &mut Watch { tick: &|_| {}, stop: &stop, rows: None })?;
+        let tallies =
+            test.run(&Run::default(), &mut Watch { tick: &|_| {}, stop: &stop, rows: None })?;
         let found = Analysis::new(&test.experiment(), &tallies, &[]);
         let all: Vec<&Entry> = found.of(Part::All).collect();
-        let [base, .., rapid] = all[..] else { return Err(Bad("the four groups are not all there".into())) };
-        let own = [base.loss_pct.mean, base.loss_pct.p50.value, base.loss_pct.p90.value, base.loss_pct.p99.value];
+        let [base, .., rapid] = all[..] else {
+            return Err(Bad("the four groups are not all there".into()));
+        };
+        let own = [
+            base.loss_pct.mean,
+            base.loss_pct.p50.value,
+            base.loss_pct.p90.value,
+            base.loss_pct.p99.value,
+        ];
         let ratio = rapid.loss_pct.mean / base.loss_pct.mean.max(FLOOR);
-        let columns: Vec<Fitted> =
-            TARGETS.iter().zip(own.into_iter().chain([ratio])).map(|(target, measured)| Fitted::new(*target, measured)).collect();
+        let columns: Vec<Fitted> = TARGETS
+            .iter()
+            .zip(own.into_iter().chain([ratio]))
+            .map(|(target, measured)| Fitted::new(*target, measured))
+            .collect();
         let (low, high) = MEASURED_MS;
-        let buffer = Fitted::new(Target { name: "median buffer", target: (low * high).sqrt(), low, high }, buffer_ms);
+        let buffer = Fitted::new(
+            Target { name: "median buffer", target: (low * high).sqrt(), low, high },
+            buffer_ms,
+        );
         let misfit = columns.iter().chain([&buffer]).map(Fitted::square).sum();
         let inside = columns.iter().chain([&buffer]).all(|one| one.inside);
         Ok(Point {
@@ -337,7 +384,11 @@ impl Calibration {
             inside,
             accepted: true,
             columns,
-            held_out: HELD_OUT.iter().zip(held_out(&found)).map(|(target, measured)| Fitted::new(*target, measured)).collect(),
+            held_out: HELD_OUT
+                .iter()
+                .zip(held_out(&found))
+                .map(|(target, measured)| Fitted::new(*target, measured))
+                .collect(),
         })
     }
 }
@@ -349,28 +400,43 @@ fn held_out(found: &Analysis) -> Vec<f64> {
     let mut values = Vec::new();
     for (arm, entry) in all.iter().enumerate().skip(1) {
         let loss = &entry.loss_pct;
-        let ratios =
-            [loss.mean / base.mean, loss.p50.value / base.p50.value, loss.p90.value / base.p90.value, loss.p99.value / base.p99.value];
+        let ratios = [
+            loss.mean / base.mean,
+            loss.p50.value / base.p50.value,
+            loss.p90.value / base.p90.value,
+            loss.p99.value / base.p99.value,
+        ];
         values.extend(&ratios[usize::from(arm == RAPID)..]);
     }
     let rapid = &all[RAPID].arm;
     let pops: Vec<&Entry> = found.of(Part::Group).collect();
     let worst = pops
         .chunk_by(|a, b| a.name == b.name)
-        .filter_map(|arms| Some((arms.first()?.loss_pct.p99.value, arms.last()?.loss_pct.p99.value)))
+        .filter_map(|arms| {
+            Some((arms.first()?.loss_pct.p99.value, arms.last()?.loss_pct.p99.value))
+        })
         .max_by(|a, b| a.1.total_cmp(&b.1));
     values.push(worst.map_or(f64::NAN, |(base, rapid)| rapid / base));
-    let gain = |entry: &Entry| entry.versus_baseline.as_ref().map_or(f64::NAN, |versus| versus.reduction_pct.mean.value);
+    let gain = |entry: &Entry| {
+        entry.versus_baseline.as_ref().map_or(f64::NAN, |versus| versus.reduction_pct.mean.value)
+    };
     values.push(gain(all[RAPID]));
     let sizes: Vec<&Entry> = found.of(Part::Size).filter(|entry| entry.arm == *rapid).collect();
     for name in ["200 kB to 400 kB", "1.6 MB to 3.2 MB"] {
-        values.push(sizes.iter().find(|entry| entry.name == name).map_or(f64::NAN, |entry| gain(entry)));
+        values.push(
+            sizes.iter().find(|entry| entry.name == name).map_or(f64::NAN, |entry| gain(entry)),
+        );
     }
     values
 }
 
 /// The lowest point that `value` has near `start`, by a simplex of this size and at most so many evaluations.
-fn simplex(start: &[f64], size: f64, evaluations: u32, mut value: impl FnMut(&[f64]) -> f64) -> Vec<f64> {
+fn simplex(
+    start: &[f64],
+    size: f64,
+    evaluations: u32,
+    mut value: impl FnMut(&[f64]) -> f64,
+) -> Vec<f64> {
     let n = start.len();
     let mut left = evaluations;
     let mut ask = |point: Vec<f64>| {
@@ -379,17 +445,26 @@ fn simplex(start: &[f64], size: f64, evaluations: u32, mut value: impl FnMut(&[f
         ((point, cost), left)
     };
     let corner = |axis: Option<usize>| -> Vec<f64> {
-        start.iter().enumerate().map(|(index, x)| if axis == Some(index) { x + size } else { *x }).collect()
+        start
+            .iter()
+            .enumerate()
+            .map(|(index, x)| if axis == Some(index) { x + size } else { *x })
+            .collect()
     };
-    let mut points: Vec<(Vec<f64>, f64)> = (0..=n).map(|index| ask(corner(index.checked_sub(1))).0).collect();
-    let along = |from: &[f64], to: &[f64], t: f64| -> Vec<f64> { from.iter().zip(to).map(|(from, to)| from + (to - from) * t).collect() };
+    let mut points: Vec<(Vec<f64>, f64)> =
+        (0..=n).map(|index| ask(corner(index.checked_sub(1))).0).collect();
+    let along = |from: &[f64], to: &[f64], t: f64| -> Vec<f64> {
+        from.iter().zip(to).map(|(from, to)| from + (to - from) * t).collect()
+    };
     loop {
         points.sort_by(|a, b| a.1.total_cmp(&b.1));
         let (best, worst) = (points[0].clone(), points[n].clone());
         if (0..n).all(|axis| (worst.0[axis] - best.0[axis]).abs() < 0.002) {
             return best.0;
         }
-        let centre: Vec<f64> = (0..n).map(|axis| points[..n].iter().map(|point| point.0[axis]).sum::<f64>() / n as f64).collect();
+        let centre: Vec<f64> = (0..n)
+            .map(|axis| points[..n].iter().map(|point| point.0[axis]).sum::<f64>() / n as f64)
+            .collect();
         let (mirrored, mut rest) = ask(along(&worst.0, &centre, 2.0));
         if mirrored.1 < best.1 {
             let further = ask(along(&worst.0, &centre, 3.0));
@@ -398,7 +473,8 @@ fn simplex(start: &[f64], size: f64, evaluations: u32, mut value: impl FnMut(&[f
         } else if mirrored.1 < points[n - 1].1 {
             points[n] = mirrored;
         } else {
-            let nearer = ask(along(&worst.0, &centre, if mirrored.1 < worst.1 { 1.5 } else { 0.5 }));
+            let nearer =
+                ask(along(&worst.0, &centre, if mirrored.1 < worst.1 { 1.5 } else { 0.5 }));
             rest = nearer.1;
             if nearer.0.1 < worst.1.min(mirrored.1) {
                 points[n] = nearer.0;
@@ -421,14 +497,21 @@ mod tests {
 
     #[test]
     fn the_simplex_finds_the_bottom_of_a_bent_valley() {
-        let valley = |point: &[f64]| (1.0 - point[0]).powi(2) + 5.0 * (point[1] - point[0] * point[0]).powi(2);
+        let valley = |point: &[f64]| {
+            (1.0 - point[0]).powi(2) + 5.0 * (point[1] - point[0] * point[0]).powi(2)
+        };
         let found = simplex(&[-0.5, 0.8], 0.3, 200, valley);
-        assert!((found[0] - 1.0).abs() < 0.02 && (found[1] - 1.0).abs() < 0.04, "found {found:?}, the bottom is at (1, 1)");
+        assert!(
+            (found[0] - 1.0).abs() < 0.02 && (found[1] - 1.0).abs() < 0.04,
+            "found {found:?}, the bottom is at (1, 1)"
+        );
     }
 
     #[test]
     fn the_simplex_finds_the_bottom_of_a_bowl_in_three_dimensions() {
-        let bowl = |point: &[f64]| point.iter().zip([1.0, -2.0, 0.5]).map(|(x, at)| (x - at).powi(2)).sum::<f64>();
+        let bowl = |point: &[f64]| {
+            point.iter().zip([1.0, -2.0, 0.5]).map(|(x, at)| (x - at).powi(2)).sum::<f64>()
+        };
         let found = simplex(&[0.0, 0.0, 0.0], 0.3, 200, bowl);
         for (x, at) in found.iter().zip([1.0, -2.0, 0.5]) {
             assert!((x - at).abs() < 0.02, "found {found:?}, the bottom is at (1, -2, 0.5)");

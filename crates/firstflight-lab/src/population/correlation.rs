@@ -20,7 +20,8 @@ impl Default for Correlation {
 
 impl Correlation {
     /// The variables that can be correlated, in the order in which the triangle takes them.
-    pub const ORDER: [Variable; 4] = [Variable::Rtt, Variable::RateDown, Variable::Buffer, Variable::Size];
+    pub const ORDER: [Variable; 4] =
+        [Variable::Rtt, Variable::RateDown, Variable::Buffer, Variable::Size];
 
     /// Of these pairs.
     ///
@@ -33,21 +34,29 @@ impl Correlation {
         }
         for &(a, b, rho) in &pairs {
             let place = |variable: Variable| {
-                Correlation::ORDER
-                    .iter()
-                    .position(|known| *known == variable)
-                    .ok_or_else(|| format!("{} cannot be correlated; allowed: rtt, rate_down, buffer, size", variable.name()))
+                Correlation::ORDER.iter().position(|known| *known == variable).ok_or_else(|| {
+                    format!(
+                        "{} cannot be correlated; allowed: rtt, rate_down, buffer, size",
+                        variable.name()
+                    )
+                })
             };
             let (i, j) = (place(a)?, place(b)?);
             if i == j || matrix[i][j] != 0.0 {
-                return Err(format!("{} and {} stand twice; allowed: each pair once", a.name(), b.name()));
+                return Err(format!(
+                    "{} and {} stand twice; allowed: each pair once",
+                    a.name(),
+                    b.name()
+                ));
             }
             if !(-1.0..=1.0).contains(&rho) {
                 return Err(format!("{rho} is out of range; allowed: -1 to 1"));
             }
             (matrix[i][j], matrix[j][i]) = (rho, rho);
         }
-        let factor = cholesky(&matrix).ok_or("the pairs contradict each other; allowed: correlations that can hold together")?;
+        let factor = cholesky(&matrix).ok_or(
+            "the pairs contradict each other; allowed: correlations that can hold together",
+        )?;
         Ok(Correlation { pairs, factor })
     }
 
@@ -68,7 +77,13 @@ impl Correlation {
 
     /// Independent normal numbers to correlated ones, both in the order of [`Correlation::ORDER`].
     pub fn apply(&self, independent: [f64; 4]) -> [f64; 4] {
-        self.factor.map(|row| row.iter().zip(independent).filter(|(factor, _)| **factor != 0.0).map(|(factor, z)| factor * z).sum())
+        self.factor.map(|row| {
+            row.iter()
+                .zip(independent)
+                .filter(|(factor, _)| **factor != 0.0)
+                .map(|(factor, z)| factor * z)
+                .sum()
+        })
     }
 }
 

@@ -59,26 +59,46 @@ const QUANTITIES: [(&str, Read); 9] = [
 
 /// Draws `draws` connections of `population` and describes them.
 pub fn describe(population: &Population, seed: u64, draws: u64) -> Description {
-    let drawn: Vec<super::Drawn> = (0..draws).into_par_iter().map(|index| population.draw(seed, index)).collect();
+    let drawn: Vec<super::Drawn> =
+        (0..draws).into_par_iter().map(|index| population.draw(seed, index)).collect();
     let group = |name: &str, kept: &dyn Fn(&super::Drawn) -> bool| {
         let part: Vec<&super::Drawn> = drawn.iter().filter(|drawn| kept(drawn)).collect();
         let quantities = QUANTITIES.iter().map(|(name, read)| {
             let mut values: Vec<f64> = part.iter().map(|drawn| read(drawn)).collect();
             values.sort_unstable_by(f64::total_cmp);
-            Quantity { name, quantiles: SHARES.iter().map(|share| quantile(&values, *share)).collect() }
+            Quantity {
+                name,
+                quantiles: SHARES.iter().map(|share| quantile(&values, *share)).collect(),
+            }
         });
-        GroupDescription { group: name.to_owned(), share: part.len() as f64 / draws.max(1) as f64, quantities: quantities.collect() }
+        GroupDescription {
+            group: name.to_owned(),
+            share: part.len() as f64 / draws.max(1) as f64,
+            quantities: quantities.collect(),
+        }
     };
     let mut groups = vec![group("all", &|_| true)];
     if population.groups.len() > 1 {
-        groups.extend(population.groups.iter().enumerate().map(|(index, one)| group(&one.name, &|drawn| drawn.group == index)));
+        groups.extend(
+            population
+                .groups
+                .iter()
+                .enumerate()
+                .map(|(index, one)| group(&one.name, &|drawn| drawn.group == index)),
+        );
     }
     let clipped = BOUNDS.iter().enumerate().filter_map(|(bit, name)| {
         let count = drawn.iter().filter(|drawn| drawn.clipped.0 >> bit & 1 == 1).count();
         (count > 0).then_some((*name, count as f64 / draws as f64))
     });
-    let (rtt, rate): (Vec<u64>, Vec<u64>) = drawn.iter().map(|drawn| (drawn.rtt_us, drawn.rate_kbps)).unzip();
-    Description { draws, groups, clipped: clipped.collect(), rank_correlation: spearman(&rtt, &rate) }
+    let (rtt, rate): (Vec<u64>, Vec<u64>) =
+        drawn.iter().map(|drawn| (drawn.rtt_us, drawn.rate_kbps)).unzip();
+    Description {
+        draws,
+        groups,
+        clipped: clipped.collect(),
+        rank_correlation: spearman(&rtt, &rate),
+    }
 }
 
 /// Value at a share of sorted values, between neighbours in a straight line; 0 if there are none.
@@ -95,7 +115,9 @@ fn ranks(values: &[u64]) -> Vec<f64> {
     let mut ranks = vec![0.0; values.len()];
     let mut start = 0;
     while start < order.len() {
-        let end = (start..order.len()).find(|place| values[order[*place]] != values[order[start]]).unwrap_or(order.len());
+        let end = (start..order.len())
+            .find(|place| values[order[*place]] != values[order[start]])
+            .unwrap_or(order.len());
         for place in start..end {
             ranks[order[place]] = f64::midpoint(start as f64, (end - 1) as f64);
         }

@@ -163,11 +163,21 @@ impl Shape {
 }
 
 /// Fetches a file of quantile tables.
-pub(super) type ReadTable<'r> = dyn Fn(&Field<'_>, Variable) -> Result<(QuantileTable, Unit), Bad> + 'r;
+pub(super) type ReadTable<'r> =
+    dyn Fn(&Field<'_>, Variable) -> Result<(QuantileTable, Unit), Bad> + 'r;
 
 /// The names of the shapes, as they are written.
-pub(super) const SHAPES: &[&str] =
-    &["constant", "uniform", "log_uniform", "lognormal", "pareto", "choice", "table", "quantiles", "mixture"];
+pub(super) const SHAPES: &[&str] = &[
+    "constant",
+    "uniform",
+    "log_uniform",
+    "lognormal",
+    "pareto",
+    "choice",
+    "table",
+    "quantiles",
+    "mixture",
+];
 
 /// The parameters of one shape: names that carry a unit, and those that do not.
 struct Params<'a> {
@@ -176,8 +186,15 @@ struct Params<'a> {
 }
 
 impl<'a> Params<'a> {
-    fn new(field: &Field<'a>, variable: Variable, with_unit: &[&str], plain: &[&str]) -> Result<Params<'a>, Bad> {
-        let spelt = with_unit.iter().flat_map(|name| variable.suffixes().map(move |(suffix, ..)| format!("{name}{suffix}")));
+    fn new(
+        field: &Field<'a>,
+        variable: Variable,
+        with_unit: &[&str],
+        plain: &[&str],
+    ) -> Result<Params<'a>, Bad> {
+        let spelt = with_unit.iter().flat_map(|name| {
+            variable.suffixes().map(move |(suffix, ..)| format!("{name}{suffix}"))
+        });
         let known: Vec<String> = spelt.chain(plain.iter().map(|name| (*name).to_owned())).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         Ok(Params { section: field.section(&known)?, variable })
@@ -185,12 +202,13 @@ impl<'a> Params<'a> {
 
     /// A parameter with its unit, if it is there.
     fn find(&self, name: &str) -> Result<Option<(Field<'a>, Unit, f64)>, Bad> {
-        let mut found = self
-            .variable
-            .suffixes()
-            .filter_map(|(suffix, unit, factor)| Some((self.section.get(&format!("{name}{suffix}"))?, unit, factor)));
+        let mut found = self.variable.suffixes().filter_map(|(suffix, unit, factor)| {
+            Some((self.section.get(&format!("{name}{suffix}"))?, unit, factor))
+        });
         match (found.next(), found.next()) {
-            (Some((one, ..)), Some(_)) => Err(one.bad("is given twice, in two units; allowed: once")),
+            (Some((one, ..)), Some(_)) => {
+                Err(one.bad("is given twice, in two units; allowed: once"))
+            }
             (first, _) => Ok(first),
         }
     }
@@ -207,7 +225,8 @@ impl<'a> Params<'a> {
     /// A value that can be drawn itself.
     fn value(&self, name: &str) -> Result<(f64, Unit), Bad> {
         let missing = || {
-            let spelt: Vec<String> = self.variable.suffixes().map(|(suffix, ..)| format!("{name}{suffix}")).collect();
+            let spelt: Vec<String> =
+                self.variable.suffixes().map(|(suffix, ..)| format!("{name}{suffix}")).collect();
             self.section.bad(&spelt.join(" or "), "is missing")
         };
         let (field, unit, factor) = self.find(name)?.ok_or_else(missing)?;
@@ -220,14 +239,19 @@ impl<'a> Params<'a> {
             return Err(self.section.bad("min and max", "are in two kinds of units; allowed: one"));
         }
         if min > max {
-            return Err(self.section.bad("min and max", format_args!("{min} is more than {max}; allowed: min at most max")));
+            return Err(self.section.bad(
+                "min and max",
+                format_args!("{min} is more than {max}; allowed: min at most max"),
+            ));
         }
         Ok((min, max, unit))
     }
 
     fn same(&self, unit: Unit, other: Option<(f64, Unit)>) -> Result<Option<f64>, Bad> {
         match other {
-            Some((_, other)) if other != unit => Err(self.section.bad("its parameters", "are in two kinds of units; allowed: one")),
+            Some((_, other)) if other != unit => {
+                Err(self.section.bad("its parameters", "are in two kinds of units; allowed: one"))
+            }
             other => Ok(other.map(|(value, _)| value)),
         }
     }
@@ -238,7 +262,11 @@ fn drawable(field: &Field<'_>, variable: Variable, factor: f64) -> Result<f64, B
     if variable.allows(value) {
         Ok(value)
     } else {
-        Err(field.bad(format_args!("{} is out of range; allowed: {}", field.number()?, variable.allowed())))
+        Err(field.bad(format_args!(
+            "{} is out of range; allowed: {}",
+            field.number()?,
+            variable.allowed()
+        )))
     }
 }
 
@@ -257,18 +285,29 @@ pub(super) fn check_weights(field: &Field<'_>, weights: &[f64]) -> Result<(), Ba
 impl Distribution {
     /// Reads `{ shape = { ... } }`; a bare number is a constant where the variable has no unit. `read_table` fetches a file of
     /// quantile tables.
-    pub(super) fn parse(field: &Field<'_>, variable: Variable, besides: &[&str], read_table: &ReadTable<'_>) -> Result<Distribution, Bad> {
+    pub(super) fn parse(
+        field: &Field<'_>,
+        variable: Variable,
+        besides: &[&str],
+        read_table: &ReadTable<'_>,
+    ) -> Result<Distribution, Bad> {
         // What has no unit can stand alone.
         let plain = matches!(variable, Variable::Loss | Variable::PolicerRate);
         if !field.is_table() && plain {
-            return Ok(Distribution { shape: Shape::Constant(drawable(field, variable, 1.0)?), unit: Unit::Ratio });
+            return Ok(Distribution {
+                shape: Shape::Constant(drawable(field, variable, 1.0)?),
+                unit: Unit::Ratio,
+            });
         }
         let chosen = field.choice(SHAPES, besides)?;
         let kind = chosen.name.rsplit('.').next().unwrap_or_default();
         let (shape, unit) = match kind {
-            "constant" if !chosen.is_table() && plain => (Shape::Constant(drawable(&chosen, variable, 1.0)?), Unit::Ratio),
+            "constant" if !chosen.is_table() && plain => {
+                (Shape::Constant(drawable(&chosen, variable, 1.0)?), Unit::Ratio)
+            }
             "constant" => {
-                let (value, unit) = Params::new(&chosen, variable, &["value"], &[])?.value("value")?;
+                let (value, unit) =
+                    Params::new(&chosen, variable, &["value"], &[])?.value("value")?;
                 (Shape::Constant(value), unit)
             }
             "uniform" | "log_uniform" => {
@@ -298,18 +337,34 @@ impl Distribution {
     /// As it is written under the key `variable`.
     pub(super) fn show(&self, besides: &str) -> String {
         let unit = self.unit.suffix();
-        let list = |values: &mut dyn Iterator<Item = f64>| format!("[{}]", values.map(|x| format!("{x:?}")).collect::<Vec<_>>().join(", "));
-        let bound = |name: &str, value: &Option<f64>| value.map_or(String::new(), |value| format!(", {name}{unit} = {value:?}"));
+        let list = |values: &mut dyn Iterator<Item = f64>| {
+            format!("[{}]", values.map(|x| format!("{x:?}")).collect::<Vec<_>>().join(", "))
+        };
+        let bound = |name: &str, value: &Option<f64>| {
+            value.map_or(String::new(), |value| format!(", {name}{unit} = {value:?}"))
+        };
         let shape = match &self.shape {
             Shape::Constant(value) if unit.is_empty() => format!("constant = {value:?}"),
             Shape::Constant(value) => format!("constant = {{ value{unit} = {value:?} }}"),
-            Shape::Uniform { min, max } => format!("uniform = {{ min{unit} = {min:?}, max{unit} = {max:?} }}"),
-            Shape::LogUniform { min, max } => format!("log_uniform = {{ min{unit} = {min:?}, max{unit} = {max:?} }}"),
-            Shape::Lognormal { median, sigma, shift, min, max } => {
-                let shift = if *shift > 0.0 { format!(", shift{unit} = {shift:?}") } else { String::new() };
-                format!("lognormal = {{ median{unit} = {median:?}, sigma = {sigma:?}{shift}{}{} }}", bound("min", min), bound("max", max))
+            Shape::Uniform { min, max } => {
+                format!("uniform = {{ min{unit} = {min:?}, max{unit} = {max:?} }}")
             }
-            Shape::Pareto { min, alpha, max } => format!("pareto = {{ min{unit} = {min:?}, alpha = {alpha:?}{} }}", bound("max", max)),
+            Shape::LogUniform { min, max } => {
+                format!("log_uniform = {{ min{unit} = {min:?}, max{unit} = {max:?} }}")
+            }
+            Shape::Lognormal { median, sigma, shift, min, max } => {
+                let shift =
+                    if *shift > 0.0 { format!(", shift{unit} = {shift:?}") } else { String::new() };
+                format!(
+                    "lognormal = {{ median{unit} = {median:?}, sigma = {sigma:?}{shift}{}{} }}",
+                    bound("min", min),
+                    bound("max", max)
+                )
+            }
+            Shape::Pareto { min, alpha, max } => format!(
+                "pareto = {{ min{unit} = {min:?}, alpha = {alpha:?}{} }}",
+                bound("max", max)
+            ),
             Shape::Choice { values, weights } => {
                 format!(
                     "choice = {{ values{unit} = {}, weights = {} }}",
@@ -318,12 +373,16 @@ impl Distribution {
                 )
             }
             Shape::Table(table) => {
-                let (mut q, mut values) = (table.rows().iter().map(|row| row.0), table.rows().iter().map(|row| row.1));
+                let (mut q, mut values) =
+                    (table.rows().iter().map(|row| row.0), table.rows().iter().map(|row| row.1));
                 format!("table = {{ q = {}, values{unit} = {} }}", list(&mut q), list(&mut values))
             }
             Shape::Mixture { weights, of } => {
                 let parts = of.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-                format!("mixture = {{ weights = {}, of = [{parts}] }}", list(&mut weights.iter().copied()))
+                format!(
+                    "mixture = {{ weights = {}, of = [{parts}] }}",
+                    list(&mut weights.iter().copied())
+                )
             }
         };
         format!("{{ {shape}{besides} }}")
@@ -338,7 +397,9 @@ impl Distribution {
         let shape = match &self.shape {
             Shape::Constant(value) => Shape::Constant(value * factor),
             Shape::Uniform { min, max } => Shape::Uniform { min: min * factor, max: max * factor },
-            Shape::LogUniform { min, max } => Shape::LogUniform { min: min * factor, max: max * factor },
+            Shape::LogUniform { min, max } => {
+                Shape::LogUniform { min: min * factor, max: max * factor }
+            }
             Shape::Lognormal { median, sigma, shift, min, max } => Shape::Lognormal {
                 median: median * factor,
                 sigma: *sigma,
@@ -346,12 +407,17 @@ impl Distribution {
                 min: min.map(|min| min * factor),
                 max: max.map(|max| max * factor),
             },
-            Shape::Pareto { min, alpha, max } => Shape::Pareto { min: min * factor, alpha: *alpha, max: max.map(|max| max * factor) },
-            Shape::Choice { values, weights } => Shape::Choice { values: all(values), weights: weights.clone() },
-            Shape::Table(table) => Shape::Table(table.times(factor)),
-            Shape::Mixture { weights, of } => {
-                Shape::Mixture { weights: weights.clone(), of: of.iter().map(|part| part.times(factor)).collect() }
+            Shape::Pareto { min, alpha, max } => {
+                Shape::Pareto { min: min * factor, alpha: *alpha, max: max.map(|max| max * factor) }
             }
+            Shape::Choice { values, weights } => {
+                Shape::Choice { values: all(values), weights: weights.clone() }
+            }
+            Shape::Table(table) => Shape::Table(table.times(factor)),
+            Shape::Mixture { weights, of } => Shape::Mixture {
+                weights: weights.clone(),
+                of: of.iter().map(|part| part.times(factor)).collect(),
+            },
         };
         Distribution { shape, unit: self.unit }
     }
@@ -366,7 +432,10 @@ impl fmt::Display for Distribution {
 fn parse_lognormal(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit), Bad> {
     let params = Params::new(chosen, variable, &["median", "shift", "min", "max"], &["sigma"])?;
     let (median, unit) = params.value("median")?;
-    let sigma = params.section.need("sigma")?.number_that(|sigma| (0.0..=10.0).contains(&sigma), "0 to 10")?;
+    let sigma = params
+        .section
+        .need("sigma")?
+        .number_that(|sigma| (0.0..=10.0).contains(&sigma), "0 to 10")?;
     let shift = params.same(unit, params.optional("shift")?)?.unwrap_or(0.0);
     let min = params.same(unit, params.optional("min")?)?;
     let max = params.same(unit, params.optional("max")?)?;
@@ -374,7 +443,8 @@ fn parse_lognormal(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Uni
         return Err(chosen.bad("min is more than max; allowed: min at most max"));
     }
     if let Some(max) = max.filter(|max| !variable.allows(*max)) {
-        return Err(chosen.bad(format_args!("max of {max} is out of range; allowed: {}", variable.allowed())));
+        return Err(chosen
+            .bad(format_args!("max of {max} is out of range; allowed: {}", variable.allowed())));
     }
     Ok((Shape::Lognormal { median, sigma, shift, min, max }, unit))
 }
@@ -385,7 +455,10 @@ fn parse_pareto(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit),
     if min <= 0.0 {
         return Err(chosen.bad("min of 0; allowed: more than 0"));
     }
-    let alpha = params.section.need("alpha")?.number_that(|alpha| alpha > 0.0 && alpha <= 100.0, "more than 0 and at most 100")?;
+    let alpha = params
+        .section
+        .need("alpha")?
+        .number_that(|alpha| alpha > 0.0 && alpha <= 100.0, "more than 0 and at most 100")?;
     let max = params.same(unit, params.optional("max")?)?;
     if max.is_some_and(|max| max < min) {
         return Err(chosen.bad("min is more than max; allowed: min at most max"));
@@ -395,12 +468,17 @@ fn parse_pareto(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit),
 
 /// The values of a list whose key carries the unit.
 fn values(params: &Params<'_>, variable: Variable) -> Result<(Vec<f64>, Unit), Bad> {
-    let Some((field, unit, factor)) = params.find("values")? else { return Err(params.section.bad("values", "is missing, with its unit")) };
+    let Some((field, unit, factor)) = params.find("values")? else {
+        return Err(params.section.bad("values", "is missing, with its unit"));
+    };
     let list = field.list()?;
     if list.is_empty() {
         return Err(field.bad("is empty; allowed: at least one value"));
     }
-    Ok((list.iter().map(|entry| drawable(entry, variable, factor)).collect::<Result<_, _>>()?, unit))
+    Ok((
+        list.iter().map(|entry| drawable(entry, variable, factor)).collect::<Result<_, _>>()?,
+        unit,
+    ))
 }
 
 fn parse_choice(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit), Bad> {
@@ -412,7 +490,11 @@ fn parse_choice(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit),
     };
     let weights: Vec<f64> = field.list()?.iter().map(Field::number).collect::<Result<_, _>>()?;
     if weights.len() != values.len() {
-        return Err(field.bad(format_args!("{} weights for {} values; allowed: as many", weights.len(), values.len())));
+        return Err(field.bad(format_args!(
+            "{} weights for {} values; allowed: as many",
+            weights.len(),
+            values.len()
+        )));
     }
     check_weights(&field, &weights)?;
     Ok((Shape::Choice { values, weights }, unit))
@@ -424,23 +506,40 @@ fn parse_table(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit), 
     let field = params.section.need("q")?;
     let q: Vec<f64> = field.list()?.iter().map(Field::number).collect::<Result<_, _>>()?;
     if q.len() != values.len() {
-        return Err(field.bad(format_args!("{} shares for {} values; allowed: as many", q.len(), values.len())));
+        return Err(field.bad(format_args!(
+            "{} shares for {} values; allowed: as many",
+            q.len(),
+            values.len()
+        )));
     }
     let table = QuantileTable::new(q.into_iter().zip(values).collect())
         .map_err(|(index, message)| field.bad(format_args!("row {index}: {message}")))?;
     Ok((Shape::Table(table), unit))
 }
 
-fn parse_mixture(chosen: &Field<'_>, variable: Variable, read_table: &ReadTable<'_>) -> Result<(Shape, Unit), Bad> {
+fn parse_mixture(
+    chosen: &Field<'_>,
+    variable: Variable,
+    read_table: &ReadTable<'_>,
+) -> Result<(Shape, Unit), Bad> {
     let section = chosen.section(&["weights", "of"])?;
     let field = section.need("weights")?;
     let weights: Vec<f64> = field.list()?.iter().map(Field::number).collect::<Result<_, _>>()?;
     let parts = section.need("of")?;
-    let of: Vec<Distribution> =
-        parts.list()?.iter().map(|part| Distribution::parse(part, variable, &[], read_table)).collect::<Result<_, _>>()?;
-    let Some(first) = of.first() else { return Err(parts.bad("is empty; allowed: at least one distribution")) };
+    let of: Vec<Distribution> = parts
+        .list()?
+        .iter()
+        .map(|part| Distribution::parse(part, variable, &[], read_table))
+        .collect::<Result<_, _>>()?;
+    let Some(first) = of.first() else {
+        return Err(parts.bad("is empty; allowed: at least one distribution"));
+    };
     if weights.len() != of.len() {
-        return Err(field.bad(format_args!("{} weights for {} distributions; allowed: as many", weights.len(), of.len())));
+        return Err(field.bad(format_args!(
+            "{} weights for {} distributions; allowed: as many",
+            weights.len(),
+            of.len()
+        )));
     }
     if of.iter().any(|part| part.unit != first.unit) {
         return Err(parts.bad("has parts in different units; allowed: one unit"));

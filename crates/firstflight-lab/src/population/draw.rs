@@ -62,7 +62,12 @@ const MAX_BUFFER_US: f64 = 5e6;
 const MOST_LOSS: f64 = 0.5;
 
 /// A value held within its bounds, rounded to the nearest integer; notes which bound held.
-fn clip(value: f64, (low, low_bit): (f64, u8), (high, high_bit): (f64, u8), clipped: &mut Clipped) -> u64 {
+fn clip(
+    value: f64,
+    (low, low_bit): (f64, u8),
+    (high, high_bit): (f64, u8),
+    clipped: &mut Clipped,
+) -> u64 {
     if value < low {
         clipped.0 |= 1 << low_bit;
     } else if value > high {
@@ -75,26 +80,44 @@ impl Population {
     /// Connection number `index` under `seed`.
     pub fn draw(&self, seed: u64, index: u64) -> Drawn {
         let number = |purpose: Purpose, k: u64| uniform(Stream::new(seed, index, purpose).value(k));
-        let class = if self.groups.len() == 1 { 0 } else { pick(self.groups.iter().map(|group| group.weight), number(Purpose::Class, 0)) };
+        let class = if self.groups.len() == 1 {
+            0
+        } else {
+            pick(self.groups.iter().map(|group| group.weight), number(Purpose::Class, 0))
+        };
         let group = &self.groups[class];
-        let free = [Purpose::Rtt, Purpose::Rate, Purpose::Buffer, Purpose::Size].map(|purpose| number(purpose, 0));
+        let free = [Purpose::Rtt, Purpose::Rate, Purpose::Buffer, Purpose::Size]
+            .map(|purpose| number(purpose, 0));
         let chances = group.chances(free);
         let row = group.rows.as_ref().map(|rows| rows.pick(number(Purpose::Class, 1)));
         let value = |variable: Variable, chance: &Chance| -> Option<(f64, Unit)> {
             if let Some((value, unit)) = row.and_then(|row| row.value(variable)) {
                 let jitter = group.rows.as_ref().map_or(0.0, |rows| rows.jitter);
-                let varied = if jitter > 0.0 { value * libm::exp(jitter * chance.z()) } else { value };
+                let varied =
+                    if jitter > 0.0 { value * libm::exp(jitter * chance.z()) } else { value };
                 return Some((varied, unit));
             }
-            group.get(variable).map(|distribution| (distribution.shape.value(chance), distribution.unit))
+            group
+                .get(variable)
+                .map(|distribution| (distribution.shape.value(chance), distribution.unit))
         };
-        let plain = |variable, chance: &Chance, default| value(variable, chance).map_or(default, |(value, _)| value);
+        let plain = |variable, chance: &Chance, default| {
+            value(variable, chance).map_or(default, |(value, _)| value)
+        };
         let mut clipped = Clipped::default();
-        let mut rtt_us = clip(plain(Variable::Rtt, &chances[0], 1.0) * 1e3, (1e3, 0), (2e6, 1), &mut clipped);
-        let rate_kbps = clip(plain(Variable::RateDown, &chances[1], 1.0) * 1e3, (100.0, 2), (1e7, 3), &mut clipped);
+        let mut rtt_us =
+            clip(plain(Variable::Rtt, &chances[0], 1.0) * 1e3, (1e3, 0), (2e6, 1), &mut clipped);
+        let rate_kbps = clip(
+            plain(Variable::RateDown, &chances[1], 1.0) * 1e3,
+            (100.0, 2),
+            (1e7, 3),
+            &mut clipped,
+        );
         let up = value(Variable::RateUp, &Chance::uniform(number(Purpose::Rate, 1)));
         let up_kbps = up.map(|(mbps, _)| clip(mbps * 1e3, (100.0, 2), (1e7, 3), &mut clipped));
-        let serial = (PACKET * 8_000).div_ceil(rate_kbps) + (ACK * 8_000).div_ceil(up_kbps.unwrap_or(rate_kbps * 10)) + 1;
+        let serial = (PACKET * 8_000).div_ceil(rate_kbps)
+            + (ACK * 8_000).div_ceil(up_kbps.unwrap_or(rate_kbps * 10))
+            + 1;
         if rtt_us < serial {
             rtt_us = serial;
             clipped.0 |= 1 << 6;
@@ -110,16 +133,20 @@ impl Population {
         if queue_bytes < floor {
             clipped.0 |= 1 << 5;
         }
-        let own_loss = plain(Variable::Loss, &Chance::uniform(number(Purpose::LossParameters, 0)), 0.0);
+        let own_loss =
+            plain(Variable::Loss, &Chance::uniform(number(Purpose::LossParameters, 0)), 0.0);
         let common = match self.knobs {
-            ref knobs if knobs.s > 0.0 => {
-                (knobs.k * libm::exp(knobs.s * inverse_normal(number(Purpose::LossParameters, 4)))).min(MOST_LOSS)
-            }
+            ref knobs if knobs.s > 0.0 => (knobs.k
+                * libm::exp(knobs.s * inverse_normal(number(Purpose::LossParameters, 4))))
+            .min(MOST_LOSS),
             ref knobs => knobs.k,
         };
         let loss = 1.0 - (1.0 - own_loss) * (1.0 - common);
-        let policer = group.policer.as_ref().and_then(|policing| policing.draw(rate_kbps, |k| number(Purpose::LossParameters, k + 1)));
-        let bytes = clip(plain(Variable::Size, &chances[3], 1.0), (1.0, 7), (1e12, 7), &mut clipped);
+        let policer = group.policer.as_ref().and_then(|policing| {
+            policing.draw(rate_kbps, |k| number(Purpose::LossParameters, k + 1))
+        });
+        let bytes =
+            clip(plain(Variable::Size, &chances[3], 1.0), (1.0, 7), (1e12, 7), &mut clipped);
         Drawn {
             index,
             group: class,
@@ -166,23 +193,32 @@ impl Population {
         let group = &self.groups[drawn.group];
         let path = Population::plain_path(drawn, &group.path_keys())?;
         let ge = group.bursts.and_then(Bursts::of_path);
-        let reorder = group.reordering.as_ref().and_then(|reordering| reordering.of_path(path.rtt()));
+        let reorder =
+            group.reordering.as_ref().and_then(|reordering| reordering.of_path(path.rtt()));
         if ge.is_none() && reorder.is_none() && drawn.policer.is_none() {
             return Ok(path);
         }
         // What the keys of the group say stays, unless it is drawn.
         let own = *path.effects();
-        let effects = Effects { ge: ge.or(own.ge), reorder: reorder.or(own.reorder), policer: drawn.policer.or(own.policer), ..own };
+        let effects = Effects {
+            ge: ge.or(own.ge),
+            reorder: reorder.or(own.reorder),
+            policer: drawn.policer.or(own.policer),
+            ..own
+        };
         Ok(path.with_effects(effects))
     }
 
     fn plain_path(drawn: &Drawn, keys: &str) -> Result<Path, Bad> {
         if !keys.is_empty() {
             let up = drawn.up_kbps.map_or(String::new(), |kbps| format!(",up={kbps}kbit"));
-            let loss = format!("{}.{:09}", drawn.loss_ppb / 1_000_000_000, drawn.loss_ppb % 1_000_000_000);
+            let loss =
+                format!("{}.{:09}", drawn.loss_ppb / 1_000_000_000, drawn.loss_ppb % 1_000_000_000);
             let loss = if drawn.loss_ppb == 0 { String::new() } else { format!(",loss={loss}") };
             let (rate, rtt, queue) = (drawn.rate_kbps, drawn.rtt_us, drawn.queue_bytes);
-            return Ok(Path::parse(&format!("rate={rate}kbit,rtt={rtt}us,queue={queue}B{up}{loss},{keys}"))?);
+            return Ok(Path::parse(&format!(
+                "rate={rate}kbit,rtt={rtt}us,queue={queue}B{up}{loss},{keys}"
+            ))?);
         }
         Ok(Path::new(drawn.rate_kbps * 1_000, drawn.rtt_us * 1_000)
             .with_queue(Queue::Bytes(drawn.queue_bytes))

@@ -69,7 +69,9 @@ impl Bursts {
         let section = field.section(&["g", "packets", "h", "k"])?;
         Ok(Bursts {
             g: share_of(&section.need("g")?)?,
-            packets: section.need("packets")?.number_that(|packets| (1.0..=1e6).contains(&packets), "1 to 1000000")?,
+            packets: section
+                .need("packets")?
+                .number_that(|packets| (1.0..=1e6).contains(&packets), "1 to 1000000")?,
             h: share_of(&section.need("h")?)?,
             k: section.get("k").map(|field| share_of(&field)).transpose()?.unwrap_or(0.0),
         })
@@ -78,7 +80,12 @@ impl Bursts {
     /// As a path has it; `None` if it never strikes.
     pub(super) fn of_path(self) -> Option<GilbertElliott> {
         let ppb = |share: f64| libm::round(share * PPB) as u64;
-        let process = GilbertElliott { g: ppb(self.g), burst: libm::round(self.packets * 1e6) as u64, h: ppb(self.h), k: ppb(self.k) };
+        let process = GilbertElliott {
+            g: ppb(self.g),
+            burst: libm::round(self.packets * 1e6) as u64,
+            h: ppb(self.h),
+            k: ppb(self.k),
+        };
         (process.g > 0 || process.k > 0).then_some(process)
     }
 }
@@ -93,7 +100,10 @@ impl Reordering {
             return Err(list.bad(format_args!("has {} parts; allowed: one or two", parts.len())));
         }
         let weights: Vec<f64> = parts.iter().map(|part| part.weight).collect();
-        super::distribution::check_weights(&list.renamed(&format!("{}.weight", list.name)), &weights)?;
+        super::distribution::check_weights(
+            &list.renamed(&format!("{}.weight", list.name)),
+            &weights,
+        )?;
         Ok(Reordering { share, parts })
     }
 
@@ -118,9 +128,19 @@ impl Lag {
         let section = field.section(&["weight", "mean_ms", "mean_rtt"])?;
         let weight = share_of(&section.need("weight")?)?;
         let mean = match (section.get("mean_ms"), section.get("mean_rtt")) {
-            (Some(ms), None) => LagMean::Ms(ms.number_that(|ms| ms > 0.0 && ms <= 60_000.0, "more than 0 and at most 60000")?),
-            (None, Some(share)) => LagMean::Rtt(share.number_that(|share| share > 0.0 && share <= 100.0, "more than 0 and at most 100")?),
-            _ => return Err(section.bad("mean_ms", "needs mean_ms or mean_rtt (in idle round trips); allowed: one of them")),
+            (Some(ms), None) => LagMean::Ms(
+                ms.number_that(|ms| ms > 0.0 && ms <= 60_000.0, "more than 0 and at most 60000")?,
+            ),
+            (None, Some(share)) => LagMean::Rtt(share.number_that(
+                |share| share > 0.0 && share <= 100.0,
+                "more than 0 and at most 100",
+            )?),
+            _ => {
+                return Err(section.bad(
+                    "mean_ms",
+                    "needs mean_ms or mean_rtt (in idle round trips); allowed: one of them",
+                ));
+            }
         };
         Ok(Lag { weight, mean })
     }
@@ -129,8 +149,14 @@ impl Lag {
 impl Policing {
     pub(super) fn parse(field: &Field<'_>, read_table: &ReadTable<'_>) -> Result<Policing, Bad> {
         let section = field.section(&["share", "rate_share", "bucket"])?;
-        let of = |variable: Variable| Distribution::parse(&section.need(variable.name())?, variable, &[], read_table);
-        Ok(Policing { share: share_of(&section.need("share")?)?, rate_share: of(Variable::PolicerRate)?, bucket: of(Variable::Bucket)? })
+        let of = |variable: Variable| {
+            Distribution::parse(&section.need(variable.name())?, variable, &[], read_table)
+        };
+        Ok(Policing {
+            share: share_of(&section.need("share")?)?,
+            rate_share: of(Variable::PolicerRate)?,
+            bucket: of(Variable::Bucket)?,
+        })
     }
 
     /// The policer of a path of this rate, if it has one; `number` gives the draws: whether, rate, bucket.
@@ -139,7 +165,8 @@ impl Policing {
             return None;
         }
         let value = |of: &Distribution, k: u64| of.shape.value(&Chance::uniform(number(k)));
-        let bps = (libm::round(rate_kbps as f64 * value(&self.rate_share, 1)) as u64).max(1) * 1_000;
+        let bps =
+            (libm::round(rate_kbps as f64 * value(&self.rate_share, 1)) as u64).max(1) * 1_000;
         // A bucket that holds no packet would let none through.
         let two_packets = 2 * PACKET * 8_000_000_000 / bps + 1;
         let bucket = libm::round(value(&self.bucket, 2) * 1e3) as u64 * 1_000;
@@ -161,7 +188,9 @@ impl fmt::Display for Reordering {
             let comma = if index > 0 { ", " } else { "" };
             match mean {
                 LagMean::Ms(ms) => write!(f, "{comma}{{ weight = {weight:?}, mean_ms = {ms:?} }}")?,
-                LagMean::Rtt(share) => write!(f, "{comma}{{ weight = {weight:?}, mean_rtt = {share:?} }}")?,
+                LagMean::Rtt(share) => {
+                    write!(f, "{comma}{{ weight = {weight:?}, mean_rtt = {share:?} }}")?
+                }
             }
         }
         f.write_str("] }")
@@ -170,6 +199,10 @@ impl fmt::Display for Reordering {
 
 impl fmt::Display for Policing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{{ share = {:?}, rate_share = {}, bucket = {} }}", self.share, self.rate_share, self.bucket)
+        write!(
+            f,
+            "{{ share = {:?}, rate_share = {}, bucket = {} }}",
+            self.share, self.rate_share, self.bucket
+        )
     }
 }

@@ -5,8 +5,8 @@ use super::place::{Field, Place, Section};
 use super::quantiles::{self, QuantileTable};
 use super::rows::Rows;
 use super::{
-    Bursts, Correlation, Group, Knobs, Policing, Population, Reordering, SIZE_BINS, Shape, Source, Unit, Variable, Workload, assumption,
-    builtin,
+    Bursts, Correlation, Group, Knobs, Policing, Population, Reordering, SIZE_BINS, Shape, Source,
+    Unit, Variable, Workload, assumption, builtin,
 };
 use crate::error::{Bad, nearest};
 use firstflight_path::Path;
@@ -57,7 +57,8 @@ const SCHEMA: f64 = 1.0;
 const CSV_BASE: &str = "fixed-2025";
 
 fn read(file: &File) -> Result<String, Bad> {
-    input::read_text(file, MOST_DATA).map_err(|error| Bad(format!("{}: cannot read the population: {error}", file.display())))
+    input::read_text(file, MOST_DATA)
+        .map_err(|error| Bad(format!("{}: cannot read the population: {error}", file.display())))
 }
 
 impl Population {
@@ -70,8 +71,9 @@ impl Population {
         let text = text.trim();
         let (name, options) = match text.split_once('(') {
             Some((name, rest)) => {
-                let inner =
-                    rest.strip_suffix(')').ok_or_else(|| Bad(format!("population `{text}`: the closing parenthesis is missing")))?;
+                let inner = rest.strip_suffix(')').ok_or_else(|| {
+                    Bad(format!("population `{text}`: the closing parenthesis is missing"))
+                })?;
                 (name, inner)
             }
             None => (text, ""),
@@ -100,14 +102,14 @@ impl Population {
     /// Applies one option in parentheses.
     fn turn(&mut self, text: &str, option: &str) -> Result<(), Bad> {
         let bad = |message: String| Bad(format!("population `{text}`: {message}"));
-        let (key, value) = option.split_once('=').ok_or_else(|| bad(format!("`{option}` has no value; allowed: key=value")))?;
+        let (key, value) = option
+            .split_once('=')
+            .ok_or_else(|| bad(format!("`{option}` has no value; allowed: key=value")))?;
         let (key, value) = (key.trim(), value.trim());
         let within = |low: f64, high: f64| {
-            value
-                .parse::<f64>()
-                .ok()
-                .filter(|number| (low..=high).contains(number))
-                .ok_or_else(|| bad(format!("{key}={value} is out of range; allowed: {low} to {high}")))
+            value.parse::<f64>().ok().filter(|number| (low..=high).contains(number)).ok_or_else(
+                || bad(format!("{key}={value} is out of range; allowed: {low} to {high}")),
+            )
         };
         match key {
             "q" | "k" | "s" => {
@@ -119,7 +121,10 @@ impl Population {
                 if self.knobs.calibrated.is_some() {
                     self.knobs.calibrated = Some(false);
                 }
-                self.knobs.status = format!("q={:?}, k={:?}, s={:?} set by hand", self.knobs.q, self.knobs.k, self.knobs.s);
+                self.knobs.status = format!(
+                    "q={:?}, k={:?}, s={:?} set by hand",
+                    self.knobs.q, self.knobs.k, self.knobs.s
+                );
             }
             "rho" => {
                 let rho = within(-1.0, 1.0)?;
@@ -129,16 +134,28 @@ impl Population {
                 }
             }
             name => {
-                let index = self.groups.iter().position(|group| group.name == name).ok_or_else(|| {
-                    let groups = self.groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>().join(", ");
-                    bad(format!("`{name}` is unknown; allowed: q, k, s, rho, or a group ({groups})"))
-                })?;
+                let index =
+                    self.groups.iter().position(|group| group.name == name).ok_or_else(|| {
+                        let groups = self
+                            .groups
+                            .iter()
+                            .map(|group| group.name.as_str())
+                            .collect::<Vec<_>>()
+                            .join(", ");
+                        bad(format!(
+                            "`{name}` is unknown; allowed: q, k, s, rho, or a group ({groups})"
+                        ))
+                    })?;
                 let (share, before) = (within(0.0, 1.0)?, self.groups[index].weight);
                 if before >= 1.0 && share < 1.0 {
                     return Err(bad(format!("{name} is the only group; allowed: 1")));
                 }
                 for (other, group) in self.groups.iter_mut().enumerate() {
-                    group.weight = if other == index { share } else { group.weight * (1.0 - share) / (1.0 - before) };
+                    group.weight = if other == index {
+                        share
+                    } else {
+                        group.weight * (1.0 - share) / (1.0 - before)
+                    };
                 }
             }
         }
@@ -151,10 +168,14 @@ impl Population {
     /// One line.
     pub fn from_csv(file: &str, text: &str) -> Result<Population, Bad> {
         let base = Population::named_or_file(CSV_BASE)?;
-        let stem = File::new(file).file_stem().map_or(file.into(), |stem| stem.to_string_lossy().into_owned());
-        let mut population = Population { name: stem, version: "0".into(), about: format!("from {file}"), ..base };
+        let stem = File::new(file)
+            .file_stem()
+            .map_or(file.into(), |stem| stem.to_string_lossy().into_owned());
+        let mut population =
+            Population { name: stem, version: "0".into(), about: format!("from {file}"), ..base };
         population.sources.retain(|_| false);
-        let source = |value: &str, reference: String| Source { value: value.into(), status: 'S', reference };
+        let source =
+            |value: &str, reference: String| Source { value: value.into(), status: 'S', reference };
         let mut own_buffers = false;
         if text.trim_start().starts_with("variable,") {
             let tables = quantiles::parse(file, text)?;
@@ -177,15 +198,23 @@ impl Population {
             population.sources.push(source("the columns of the file", file.into()));
         }
         // What the base does not know of its buffers says nothing about measured ones.
-        let measured = |group: &Group| group.rows.as_ref().is_some_and(|rows| rows.has(Variable::Buffer));
+        let measured =
+            |group: &Group| group.rows.as_ref().is_some_and(|rows| rows.has(Variable::Buffer));
         if own_buffers || population.groups.iter().any(measured) {
             population.assumptions.clear();
         }
-        population.sources.push(Source { value: "the rest".into(), status: 'A', reference: format!("population {CSV_BASE}") });
+        population.sources.push(Source {
+            value: "the rest".into(),
+            status: 'A',
+            reference: format!("population {CSV_BASE}"),
+        });
         Ok(population)
     }
 
-    fn set_quantiles(&mut self, tables: impl IntoIterator<Item = (Variable, (QuantileTable, Unit))>) {
+    fn set_quantiles(
+        &mut self,
+        tables: impl IntoIterator<Item = (Variable, (QuantileTable, Unit))>,
+    ) {
         for (variable, (table, unit)) in tables {
             for group in &mut self.groups {
                 group.set(variable, Distribution { shape: Shape::Table(table.clone()), unit });
@@ -205,7 +234,11 @@ impl Population {
     ///
     /// # Errors
     /// One line with file, line and key.
-    pub fn from_parts(file: &str, text: &str, files: &BTreeMap<String, String>) -> Result<Population, Bad> {
+    pub fn from_parts(
+        file: &str,
+        text: &str,
+        files: &BTreeMap<String, String>,
+    ) -> Result<Population, Bad> {
         Population::read_toml(file, text, Files::Given(files))
     }
 
@@ -219,7 +252,9 @@ impl Population {
         top.need("schema")?.number_that(|schema| schema.total_cmp(&SCHEMA).is_eq(), "1")?;
         let reader = Reader { files };
         let mut population = match top.text("base")? {
-            Some(name) => Population::named_or_file(&name).map_err(|Bad(line)| top.bad("base", line))?,
+            Some(name) => {
+                Population::named_or_file(&name).map_err(|Bad(line)| top.bad("base", line))?
+            }
             None => Population {
                 name: String::new(),
                 version: String::new(),
@@ -239,7 +274,8 @@ impl Population {
         if let Some(field) = top.get("quantiles") {
             let name = field.text()?;
             if population.groups.is_empty() {
-                return Err(field.bad("needs `base`, the population that has the rest; allowed: with `base`"));
+                return Err(field
+                    .bad("needs `base`, the population that has the rest; allowed: with `base`"));
             }
             let tables = quantiles::parse(name, &reader.fetch(&field, name)?)?;
             if tables.contains_key(&Variable::Buffer) {
@@ -259,8 +295,12 @@ impl Population {
             }
         }
         assumption::read(&top, &mut population)?;
-        if population.knobs.k > 0.0 && population.groups.iter().any(|group| group.bursts.is_some()) {
-            return Err(top.bad("calibration", "k is a loss of single packets, and a group has `bursts`; allowed: one of the two"));
+        if population.knobs.k > 0.0 && population.groups.iter().any(|group| group.bursts.is_some())
+        {
+            return Err(top.bad(
+                "calibration",
+                "k is a loss of single packets, and a group has `bursts`; allowed: one of the two",
+            ));
         }
         Ok(population)
     }
@@ -268,13 +308,18 @@ impl Population {
 
 fn read_top(top: &Section<'_>, population: &mut Population) -> Result<(), Bad> {
     if let Some(field) = top.get("initial_window") {
-        population.initial_window = Some(
-            field.number_that(|packets| (1.0..=1000.0).contains(&packets) && packets.fract() == 0.0, "1 to 1000 whole packets")? as u32,
-        );
+        population.initial_window = Some(field.number_that(
+            |packets| (1.0..=1000.0).contains(&packets) && packets.fract() == 0.0,
+            "1 to 1000 whole packets",
+        )? as u32);
     }
     if let Some(field) = top.get("size_bins") {
         let whole = |edge: f64| (1.0..=1e12).contains(&edge) && edge.fract() == 0.0;
-        let edges = field.list()?.iter().map(|edge| edge.number_that(whole, "whole bytes, 1 to 10^12")).collect::<Result<Vec<f64>, _>>()?;
+        let edges = field
+            .list()?
+            .iter()
+            .map(|edge| edge.number_that(whole, "whole bytes, 1 to 10^12"))
+            .collect::<Result<Vec<f64>, _>>()?;
         if edges.len() > 20 || edges.windows(2).any(|pair| pair[0] >= pair[1]) {
             return Err(field.bad("is not a rising list; allowed: at most 20 sizes in bytes, each larger than the one before"));
         }
@@ -286,7 +331,11 @@ fn read_top(top: &Section<'_>, population: &mut Population) -> Result<(), Bad> {
             let status = section.need("status")?;
             let letter = match status.text()? {
                 letter @ ("S" | "C" | "D" | "U" | "A") => letter.chars().next().unwrap_or('A'),
-                other => return Err(status.bad(format_args!("`{other}` is no status; allowed: S, C, D, U, A"))),
+                other => {
+                    return Err(
+                        status.bad(format_args!("`{other}` is no status; allowed: S, C, D, U, A"))
+                    );
+                }
             };
             population.sources.push(Source {
                 value: section.need("value")?.text()?.to_owned(),
@@ -298,22 +347,35 @@ fn read_top(top: &Section<'_>, population: &mut Population) -> Result<(), Bad> {
     if let Some(field) = top.get("calibration") {
         let section = field.section(CALIBRATION)?;
         population.knobs = Knobs {
-            q: section.need("q")?.number_that(|q| (0.001..=1000.0).contains(&q), "0.001 to 1000")?,
+            q: section
+                .need("q")?
+                .number_that(|q| (0.001..=1000.0).contains(&q), "0.001 to 1000")?,
             k: section.need("k")?.number_that(|k| (0.0..=0.9).contains(&k), "0 to 0.9")?,
-            s: section.get("s").map(|s| s.number_that(|s| (0.0..=5.0).contains(&s), "0 to 5")).transpose()?.unwrap_or(0.0),
+            s: section
+                .get("s")
+                .map(|s| s.number_that(|s| (0.0..=5.0).contains(&s), "0 to 5"))
+                .transpose()?
+                .unwrap_or(0.0),
             status: section.text("status")?.unwrap_or_default(),
             calibrated: match section.text("calibrated")?.as_deref() {
                 None => None,
                 Some("yes") => Some(true),
                 Some("no") => Some(false),
-                Some(other) => return Err(section.bad("calibrated", format_args!("`{other}`; allowed: \"yes\" or \"no\""))),
+                Some(other) => {
+                    return Err(section
+                        .bad("calibrated", format_args!("`{other}`; allowed: \"yes\" or \"no\"")));
+                }
             },
         };
     }
     Ok(())
 }
 
-fn read_groups(field: &Field<'_>, defaults: Option<&Section<'_>>, reader: &Reader<'_>) -> Result<Vec<Group>, Bad> {
+fn read_groups(
+    field: &Field<'_>,
+    defaults: Option<&Section<'_>>,
+    reader: &Reader<'_>,
+) -> Result<Vec<Group>, Bad> {
     let entries = field.list()?;
     if entries.is_empty() {
         return Err(field.bad("is empty; allowed: at least one group"));
@@ -324,11 +386,15 @@ fn read_groups(field: &Field<'_>, defaults: Option<&Section<'_>>, reader: &Reade
         let section = entry.section(&known)?;
         let name = section.need("name")?.text()?.to_owned();
         if name.is_empty() || groups.iter().any(|group| group.name == name) {
-            return Err(section.bad("name", format_args!("`{name}` is empty or stands twice; allowed: a name of its own")));
+            return Err(section.bad(
+                "name",
+                format_args!("`{name}` is empty or stands twice; allowed: a name of its own"),
+            ));
         }
-        let weight = section
-            .need("weight")?
-            .number_that(|weight| weight > 0.0 && weight <= 1.0, "more than 0 and at most 1: an empty group is left out")?;
+        let weight = section.need("weight")?.number_that(
+            |weight| weight > 0.0 && weight <= 1.0,
+            "more than 0 and at most 1: an empty group is left out",
+        )?;
         let mut group = Group {
             name,
             weight,
@@ -349,8 +415,12 @@ fn read_groups(field: &Field<'_>, defaults: Option<&Section<'_>>, reader: &Reade
         fill(&mut group, &section, reader)?;
         check_together(&group, &section)?;
         for variable in [Variable::Rtt, Variable::RateDown, Variable::Buffer, Variable::Size] {
-            if group.get(variable).is_none() && !group.rows.as_ref().is_some_and(|rows| rows.has(variable)) {
-                return Err(section.bad(variable.name(), "is missing, in the group and in [defaults]"));
+            if group.get(variable).is_none()
+                && !group.rows.as_ref().is_some_and(|rows| rows.has(variable))
+            {
+                return Err(
+                    section.bad(variable.name(), "is missing, in the group and in [defaults]")
+                );
             }
         }
         groups.push(group);
@@ -364,12 +434,23 @@ fn read_groups(field: &Field<'_>, defaults: Option<&Section<'_>>, reader: &Reade
 fn check_together(group: &Group, section: &Section<'_>) -> Result<(), Bad> {
     let lossless = group.get(Variable::Loss).is_none_or(|loss| loss.shape == Shape::Constant(0.0));
     if group.bursts.is_some() && !lossless {
-        return Err(section.bad("bursts", "stands beside a `loss` of single packets; allowed: one of the two, or `loss = 0`"));
+        return Err(section.bad(
+            "bursts",
+            "stands beside a `loss` of single packets; allowed: one of the two, or `loss = 0`",
+        ));
     }
-    let mixed = |variable: &Variable| group.get(*variable).is_some_and(|of| matches!(of.shape, Shape::Mixture { .. }));
-    if let Some(variable) = Correlation::ORDER.iter().find(|variable| mixed(variable) && group.correlation.ties(**variable)) {
+    let mixed = |variable: &Variable| {
+        group.get(*variable).is_some_and(|of| matches!(of.shape, Shape::Mixture { .. }))
+    };
+    if let Some(variable) = Correlation::ORDER
+        .iter()
+        .find(|variable| mixed(variable) && group.correlation.ties(**variable))
+    {
         let name = variable.name();
-        return Err(section.bad("correlation", format_args!("{name} is a mixture, which nothing can be correlated with")));
+        return Err(section.bad(
+            "correlation",
+            format_args!("{name} is a mixture, which nothing can be correlated with"),
+        ));
     }
     Ok(())
 }
@@ -382,10 +463,12 @@ fn fill(group: &mut Group, section: &Section<'_>, reader: &Reader<'_>) -> Result
         let table = |field: &Field<'_>, variable| reader.quantiles(field, variable);
         group.set(variable, Distribution::parse(&field, variable, besides, &table)?);
         if variable == Variable::Buffer && field.is_table() {
-            let all: Vec<&str> = super::distribution::SHAPES.iter().chain(besides).copied().collect();
+            let all: Vec<&str> =
+                super::distribution::SHAPES.iter().chain(besides).copied().collect();
             if let Some(floor) = field.section(&all)?.get("floor_packets") {
                 let whole = |packets: f64| (1.0..=1e6).contains(&packets) && packets.fract() == 0.0;
-                group.floor_packets = floor.number_that(whole, "1 to 1000000 whole packets")? as u64;
+                group.floor_packets =
+                    floor.number_that(whole, "1 to 1000000 whole packets")? as u64;
             }
         }
     }
@@ -396,11 +479,22 @@ fn fill(group: &mut Group, section: &Section<'_>, reader: &Reader<'_>) -> Result
         let Some(field) = section.get(key) else { continue };
         let before = (group.return_path.clone(), group.path.clone());
         field.text()?.clone_into(if back { &mut group.return_path } else { &mut group.path });
-        if group.path.split(',').any(|item| DRAWN.contains(&item.split('=').next().unwrap_or_default().trim())) {
-            return Err(field.bad(format_args!("`{}` names what is drawn; allowed: keys other than {}", group.path, DRAWN.join(", "))));
+        if group
+            .path
+            .split(',')
+            .any(|item| DRAWN.contains(&item.split('=').next().unwrap_or_default().trim()))
+        {
+            return Err(field.bad(format_args!(
+                "`{}` names what is drawn; allowed: keys other than {}",
+                group.path,
+                DRAWN.join(", ")
+            )));
         }
         // A path of the middle shows whether the keys are keys, and whether a link can be made of them.
-        let tried = Path::parse(format!("rate=10Mbit,rtt=100ms,queue=100ms,{}", group.path_keys()).trim_end_matches(','));
+        let tried = Path::parse(
+            format!("rate=10Mbit,rtt=100ms,queue=100ms,{}", group.path_keys())
+                .trim_end_matches(','),
+        );
         if let Err(error) = tried.and_then(|path| path.open(1500, 64, 1, 0).map(|_| ())) {
             (group.return_path, group.path) = before;
             return Err(field.bad(error));
@@ -417,7 +511,9 @@ fn fill(group: &mut Group, section: &Section<'_>, reader: &Reader<'_>) -> Result
         group.policer = Some(Policing::parse(&field, &table)?);
     }
     match (section.get("responses"), section.get("video")) {
-        (Some(_), Some(video)) => return Err(video.bad("stands beside `responses`; allowed: one of the two")),
+        (Some(_), Some(video)) => {
+            return Err(video.bad("stands beside `responses`; allowed: one of the two"));
+        }
         (Some(field), None) => group.workload = Workload::responses(&field, &table)?,
         (None, Some(field)) => group.workload = Workload::video(&field, &table)?,
         (None, None) => {}
@@ -437,10 +533,14 @@ fn fill(group: &mut Group, section: &Section<'_>, reader: &Reader<'_>) -> Result
 
 fn read_pair(entry: &Field<'_>, of_rank: bool) -> Result<(Variable, Variable, f64), Bad> {
     let parts = entry.list()?;
-    let [a, b, r] = &parts[..] else { return Err(entry.bad("allowed: [\"rtt\", \"rate_down\", -0.2]")) };
+    let [a, b, r] = &parts[..] else {
+        return Err(entry.bad("allowed: [\"rtt\", \"rate_down\", -0.2]"));
+    };
     let variable = |field: &Field<'_>| {
         let name = field.text()?;
-        Variable::named(name).ok_or_else(|| field.bad(format_args!("`{name}` is unknown; allowed: rtt, rate_down, buffer, size")))
+        Variable::named(name).ok_or_else(|| {
+            field.bad(format_args!("`{name}` is unknown; allowed: rtt, rate_down, buffer, size"))
+        })
     };
     let r = r.number_that(|r| (-1.0..=1.0).contains(&r), "-1 to 1")?;
     Ok((variable(a)?, variable(b)?, if of_rank { Correlation::of_rank(r) } else { r }))
@@ -463,17 +563,29 @@ enum Files<'a> {
 impl Reader<'_> {
     fn fetch(&self, field: &Field<'_>, name: &str) -> Result<String, Bad> {
         let folder = match self.files {
-            Files::Given(texts) => return texts.get(name).cloned().ok_or_else(|| field.bad(format_args!("{name} was not given along"))),
+            Files::Given(texts) => {
+                return texts
+                    .get(name)
+                    .cloned()
+                    .ok_or_else(|| field.bad(format_args!("{name} was not given along")));
+            }
             Files::In(folder) => folder,
         };
         let path = folder.map_or_else(|| name.into(), |folder| folder.join(name));
-        input::read_text(&path, MOST_DATA).map_err(|error| field.bad(format_args!("{}: {error}", path.display())))
+        input::read_text(&path, MOST_DATA)
+            .map_err(|error| field.bad(format_args!("{}: {error}", path.display())))
     }
 
-    fn quantiles(&self, field: &Field<'_>, variable: Variable) -> Result<(QuantileTable, Unit), Bad> {
+    fn quantiles(
+        &self,
+        field: &Field<'_>,
+        variable: Variable,
+    ) -> Result<(QuantileTable, Unit), Bad> {
         let name = field.text()?;
         let mut tables = quantiles::parse(name, &self.fetch(field, name)?)?;
-        tables.remove(&variable).ok_or_else(|| field.bad(format_args!("{name} has no rows of {}", variable.name())))
+        tables
+            .remove(&variable)
+            .ok_or_else(|| field.bad(format_args!("{name} has no rows of {}", variable.name())))
     }
 
     fn rows(&self, field: &Field<'_>) -> Result<Rows, Bad> {
@@ -483,9 +595,11 @@ impl Reader<'_> {
         let mut rows = Rows::parse(name, &self.fetch(&file, name)?)?;
         if let Some(group) = section.get("group") {
             let only = group.text()?;
-            rows = rows
-                .only(only)
-                .ok_or_else(|| group.bad(format_args!("{name} has no rows of the group `{only}`, or they weigh nothing")))?;
+            rows = rows.only(only).ok_or_else(|| {
+                group.bad(format_args!(
+                    "{name} has no rows of the group `{only}`, or they weigh nothing"
+                ))
+            })?;
         }
         if let Some(jitter) = section.get("jitter") {
             rows.jitter = jitter.number_that(|jitter| (0.0..=1.0).contains(&jitter), "0 to 1")?;

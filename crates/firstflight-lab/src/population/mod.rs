@@ -117,13 +117,24 @@ pub struct Group {
 impl Group {
     /// The distribution of a variable.
     pub fn get(&self, variable: Variable) -> Option<&Distribution> {
-        self.variables.iter().find(|(known, _)| *known == variable).map(|(_, distribution)| distribution)
+        self.variables
+            .iter()
+            .find(|(known, _)| *known == variable)
+            .map(|(_, distribution)| distribution)
     }
 
     /// Keys of a path that are the same for all connections; empty if there are none.
     fn path_keys(&self) -> String {
-        let back = if self.return_path == "plain" { String::new() } else { format!("return={}", self.return_path) };
-        [back, self.path.clone()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(",")
+        let back = if self.return_path == "plain" {
+            String::new()
+        } else {
+            format!("return={}", self.return_path)
+        };
+        [back, self.path.clone()]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(",")
     }
 
     /// Replaces the distribution of a variable.
@@ -152,15 +163,29 @@ impl Population {
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.knobs.calibrated == Some(false) {
-            warnings.push(format!("population {} is uncalibrated: {}", self.name, self.knobs.status));
+            warnings
+                .push(format!("population {} is uncalibrated: {}", self.name, self.knobs.status));
         }
-        let unsure: Vec<&str> = self.sources.iter().filter(|source| source.status == 'U').map(|source| source.value.as_str()).collect();
+        let unsure: Vec<&str> = self
+            .sources
+            .iter()
+            .filter(|source| source.status == 'U')
+            .map(|source| source.value.as_str())
+            .collect();
         if !unsure.is_empty() {
-            warnings.push(format!("population {}: unconfirmed (status U): {}", self.name, unsure.join(", ")));
+            warnings.push(format!(
+                "population {}: unconfirmed (status U): {}",
+                self.name,
+                unsure.join(", ")
+            ));
         }
         for group in &self.groups {
             if let Some(rows) = group.rows.as_ref().filter(|rows| rows.len() < rows::FEW_ROWS) {
-                warnings.push(format!("{}: {} rows do not represent the tails of a distribution", rows.file, rows.len()));
+                warnings.push(format!(
+                    "{}: {} rows do not represent the tails of a distribution",
+                    rows.file,
+                    rows.len()
+                ));
             }
         }
         warnings

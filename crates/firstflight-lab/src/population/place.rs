@@ -13,7 +13,9 @@ pub(super) struct Place<'a> {
 impl Place<'_> {
     /// `file:line: message`.
     pub(super) fn bad(&self, offset: usize, message: impl std::fmt::Display) -> Bad {
-        let line = self.text[..offset.min(self.text.len())].bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let line =
+            self.text[..offset.min(self.text.len())].bytes().filter(|byte| *byte == b'\n').count()
+                + 1;
         Bad(format!("{}:{line}: {message}", self.file))
     }
 }
@@ -37,14 +39,27 @@ pub(super) struct Field<'a> {
 
 impl<'a> Section<'a> {
     /// A table named `name` (empty at the top of the file) that starts at `offset`; a key outside `known` is refused.
-    pub(super) fn new(place: Place<'a>, name: &str, offset: usize, table: &'a DeTable<'a>, known: &[&str]) -> Result<Section<'a>, Bad> {
+    pub(super) fn new(
+        place: Place<'a>,
+        name: &str,
+        offset: usize,
+        table: &'a DeTable<'a>,
+        known: &[&str],
+    ) -> Result<Section<'a>, Bad> {
         let prefix = if name.is_empty() { String::new() } else { format!("{name}.") };
         // The first in the file, not in the alphabet.
-        let strange = table.iter().filter(|(key, _)| !known.contains(&key.get_ref().as_ref())).min_by_key(|(key, _)| key.span().start);
+        let strange = table
+            .iter()
+            .filter(|(key, _)| !known.contains(&key.get_ref().as_ref()))
+            .min_by_key(|(key, _)| key.span().start);
         if let Some((key, _)) = strange {
-            let near = nearest(key.get_ref(), known.iter().copied()).map_or(String::new(), |near| format!(", did you mean `{near}`?"));
+            let near = nearest(key.get_ref(), known.iter().copied())
+                .map_or(String::new(), |near| format!(", did you mean `{near}`?"));
             let known = known.join(", ");
-            return Err(place.bad(key.span().start, format_args!("{prefix}{}: unknown key{near}; allowed: {known}", key.get_ref())));
+            return Err(place.bad(
+                key.span().start,
+                format_args!("{prefix}{}: unknown key{near}; allowed: {known}", key.get_ref()),
+            ));
         }
         Ok(Section { place, prefix, offset, table })
     }
@@ -56,7 +71,12 @@ impl<'a> Section<'a> {
 
     pub(super) fn get(&self, key: &str) -> Option<Field<'a>> {
         let (name, value) = self.table.iter().find(|(name, _)| name.get_ref().as_ref() == key)?;
-        Some(Field { place: self.place, name: format!("{}{key}", self.prefix), offset: name.span().start, value: value.get_ref() })
+        Some(Field {
+            place: self.place,
+            name: format!("{}{key}", self.prefix),
+            offset: name.span().start,
+            value: value.get_ref(),
+        })
     }
 
     pub(super) fn need(&self, key: &str) -> Result<Field<'a>, Bad> {
@@ -100,14 +120,25 @@ impl<'a> Field<'a> {
         };
         match text.replace('_', "").parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(number),
-            _ => Err(self.bad(format_args!("{text} is not a number; allowed: a plain decimal number"))),
+            _ => {
+                Err(self
+                    .bad(format_args!("{text} is not a number; allowed: a plain decimal number")))
+            }
         }
     }
 
     /// A number for which `fits` holds.
-    pub(super) fn number_that(&self, fits: impl Fn(f64) -> bool, allowed: &str) -> Result<f64, Bad> {
+    pub(super) fn number_that(
+        &self,
+        fits: impl Fn(f64) -> bool,
+        allowed: &str,
+    ) -> Result<f64, Bad> {
         let number = self.number()?;
-        if fits(number) { Ok(number) } else { Err(self.bad(format_args!("{number} is out of range; allowed: {allowed}"))) }
+        if fits(number) {
+            Ok(number)
+        } else {
+            Err(self.bad(format_args!("{number} is out of range; allowed: {allowed}")))
+        }
     }
 
     /// A list; every entry as a field of its own.
@@ -138,7 +169,11 @@ impl<'a> Field<'a> {
         let mut found = section.names().into_iter().filter(|name| known.contains(name));
         match (found.next(), found.next()) {
             (Some(one), None) => section.need(one),
-            _ => Err(self.bad(format_args!("found {} distributions; allowed: one of {}", section.names().len(), known.join(", ")))),
+            _ => Err(self.bad(format_args!(
+                "found {} distributions; allowed: one of {}",
+                section.names().len(),
+                known.join(", ")
+            ))),
         }
     }
 }

@@ -50,10 +50,20 @@ impl Rows {
     pub fn parse(file: &str, text: &str) -> Result<Rows, Bad> {
         let bad = |line: usize, message: String| Bad(format!("{file}:{line}: {message}"));
         let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-        let header: Vec<&str> = lines.next().map_or("", |(_, line)| line).split(',').map(str::trim).collect();
-        let known = || COLUMNS.iter().map(|column| column.0).chain(["group", "weight"]).collect::<Vec<_>>().join(", ");
+        let header: Vec<&str> =
+            lines.next().map_or("", |(_, line)| line).split(',').map(str::trim).collect();
+        let known = || {
+            COLUMNS
+                .iter()
+                .map(|column| column.0)
+                .chain(["group", "weight"])
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         for (index, name) in header.iter().enumerate() {
-            if !COLUMNS.iter().any(|column| column.0 == *name) && !["group", "weight"].contains(name) {
+            if !COLUMNS.iter().any(|column| column.0 == *name)
+                && !["group", "weight"].contains(name)
+            {
                 return Err(bad(1, format!("column `{name}` is unknown; allowed: {}", known())));
             }
             if header[..index].contains(name) {
@@ -66,7 +76,10 @@ impl Rows {
             }
         }
         if header.contains(&"buffer_ms") && header.contains(&"buffer_bdp") {
-            return Err(bad(1, "columns `buffer_ms` and `buffer_bdp` both; allowed: one of them".into()));
+            return Err(bad(
+                1,
+                "columns `buffer_ms` and `buffer_bdp` both; allowed: one of them".into(),
+            ));
         }
         let paths: Vec<MeasuredPath> = lines
             .filter(|(_, line)| !line.is_empty())
@@ -75,9 +88,19 @@ impl Rows {
         if paths.is_empty() {
             return Err(bad(1, "no row below the header; allowed: at least one".into()));
         }
-        let rows = Rows { file: file.to_owned(), group: None, jitter: 0.0, digest: digest(text), sums: sums(&paths), paths };
+        let rows = Rows {
+            file: file.to_owned(),
+            group: None,
+            jitter: 0.0,
+            digest: digest(text),
+            sums: sums(&paths),
+            paths,
+        };
         if rows.weight() <= 0.0 {
-            return Err(bad(1, "weight: all rows weigh nothing; allowed: more than 0 in sum".into()));
+            return Err(bad(
+                1,
+                "weight: all rows weigh nothing; allowed: more than 0 in sum".into(),
+            ));
         }
         Ok(rows)
     }
@@ -100,8 +123,10 @@ impl Rows {
 
     /// The rows of one group; `None` if there are none.
     pub fn only(&self, group: &str) -> Option<Rows> {
-        let paths: Vec<MeasuredPath> = self.paths.iter().filter(|path| path.group == group).cloned().collect();
-        let rows = Rows { sums: sums(&paths), paths, group: Some(group.to_owned()), ..self.clone() };
+        let paths: Vec<MeasuredPath> =
+            self.paths.iter().filter(|path| path.group == group).cloned().collect();
+        let rows =
+            Rows { sums: sums(&paths), paths, group: Some(group.to_owned()), ..self.clone() };
         (rows.weight() > 0.0).then_some(rows)
     }
 
@@ -124,14 +149,21 @@ impl Rows {
     pub fn pick(&self, u: f64) -> &MeasuredPath {
         let reached = u * self.weight();
         // The last row with a weight of its own takes what rounding leaves over.
-        &self.paths[self.sums.partition_point(|sum| *sum <= reached).min(self.sums.partition_point(|sum| *sum < self.weight()))]
+        &self.paths[self
+            .sums
+            .partition_point(|sum| *sum <= reached)
+            .min(self.sums.partition_point(|sum| *sum < self.weight()))]
     }
 }
 
 impl MeasuredPath {
     /// Its value of a variable.
     pub fn value(&self, variable: Variable) -> Option<(f64, Unit)> {
-        COLUMNS.iter().zip(&self.values).filter(|(column, _)| column.1 == variable).find_map(|(column, value)| Some(((*value)?, column.2)))
+        COLUMNS
+            .iter()
+            .zip(&self.values)
+            .filter(|(column, _)| column.1 == variable)
+            .find_map(|(column, value)| Some(((*value)?, column.2)))
     }
 }
 
@@ -151,28 +183,36 @@ fn sums(paths: &[MeasuredPath]) -> Vec<f64> {
 fn read_row(header: &[&str], line: &str) -> Result<MeasuredPath, String> {
     let cells: Vec<&str> = line.split(',').map(str::trim).collect();
     if cells.len() != header.len() {
-        return Err(format!("{} cells under {} columns; allowed: as many", cells.len(), header.len()));
+        return Err(format!(
+            "{} cells under {} columns; allowed: as many",
+            cells.len(),
+            header.len()
+        ));
     }
-    let mut path = MeasuredPath { values: [None; COLUMNS.len()], weight: 1.0, group: String::new() };
+    let mut path =
+        MeasuredPath { values: [None; COLUMNS.len()], weight: 1.0, group: String::new() };
     for (name, cell) in header.iter().zip(cells) {
         if *name == "group" {
             cell.clone_into(&mut path.group);
             continue;
         }
-        let number = cell
-            .parse::<f64>()
-            .ok()
-            .filter(|n| n.is_finite())
-            .ok_or_else(|| format!("{name}: `{cell}` is not a number; allowed: a plain decimal number"))?;
+        let number = cell.parse::<f64>().ok().filter(|n| n.is_finite()).ok_or_else(|| {
+            format!("{name}: `{cell}` is not a number; allowed: a plain decimal number")
+        })?;
         if *name == "weight" {
             if number < 0.0 {
                 return Err(format!("weight: {number} is negative; allowed: 0 or more"));
             }
             path.weight = number;
-        } else if let Some((index, column)) = COLUMNS.iter().enumerate().find(|(_, column)| column.0 == *name) {
+        } else if let Some((index, column)) =
+            COLUMNS.iter().enumerate().find(|(_, column)| column.0 == *name)
+        {
             let value = number * column.3;
             if !column.1.allows(value) {
-                return Err(format!("{name}: {number} is out of range; allowed: {}", column.1.allowed()));
+                return Err(format!(
+                    "{name}: {number} is out of range; allowed: {}",
+                    column.1.allowed()
+                ));
             }
             path.values[index] = Some(value);
         }

@@ -5,8 +5,14 @@ use std::fmt::{self, Write as _};
 
 impl fmt::Display for Population {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
-        writeln!(f, "schema = 1\nname = {}\nversion = {}", quoted(&self.name), quoted(&self.version))?;
+        let quoted =
+            |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+        writeln!(
+            f,
+            "schema = 1\nname = {}\nversion = {}",
+            quoted(&self.name),
+            quoted(&self.version)
+        )?;
         writeln!(f, "about = {}", quoted(&self.about))?;
         if let Some(packets) = self.initial_window {
             writeln!(f, "initial_window = {packets}")?;
@@ -14,19 +20,35 @@ impl fmt::Display for Population {
         writeln!(f, "size_bins = {:?}", self.size_bins)?;
         for source in &self.sources {
             let (value, reference) = (quoted(&source.value), quoted(&source.reference));
-            writeln!(f, "\n[[source]]\nvalue = {value}\nstatus = \"{}\"\nref = {reference}", source.status)?;
+            writeln!(
+                f,
+                "\n[[source]]\nvalue = {value}\nstatus = \"{}\"\nref = {reference}",
+                source.status
+            )?;
         }
         let Knobs { q, k, s, status, .. } = &self.knobs;
-        writeln!(f, "\n[calibration]\nq = {q:?}\nk = {k:?}\ns = {s:?}\nstatus = {}", quoted(status))?;
+        writeln!(
+            f,
+            "\n[calibration]\nq = {q:?}\nk = {k:?}\ns = {s:?}\nstatus = {}",
+            quoted(status)
+        )?;
         if let Some(calibrated) = self.knobs.calibrated {
             writeln!(f, "calibrated = \"{}\"", if calibrated { "yes" } else { "no" })?;
         }
         for Assumption { value, low, high, reference } in &self.assumptions {
-            let end = |end: &Setting| format!("{{ q = {:?}, k = {:?}, s = {:?} }}", end.q, end.k, end.s);
+            let end =
+                |end: &Setting| format!("{{ q = {:?}, k = {:?}, s = {:?} }}", end.q, end.k, end.s);
             let (value, reference) = (quoted(value), quoted(reference));
-            writeln!(f, "\n[[assumption]]\nvalue = {value}\nlow = {}\nhigh = {}\nref = {reference}", end(low), end(high))?;
+            writeln!(
+                f,
+                "\n[[assumption]]\nvalue = {value}\nlow = {}\nhigh = {}\nref = {reference}",
+                end(low),
+                end(high)
+            )?;
         }
-        self.groups.iter().try_for_each(|group| write!(f, "\n[[group]]\nname = {}\n{group}", quoted(&group.name)))
+        self.groups
+            .iter()
+            .try_for_each(|group| write!(f, "\n[[group]]\nname = {}\n{group}", quoted(&group.name)))
     }
 }
 
@@ -34,12 +56,21 @@ impl fmt::Display for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "weight = {:?}", self.weight)?;
         if let Some(rows) = &self.rows {
-            let group = rows.group.as_ref().map_or(String::new(), |group| format!(", group = \"{group}\""));
+            let group =
+                rows.group.as_ref().map_or(String::new(), |group| format!(", group = \"{group}\""));
             writeln!(f, "# {} rows, digest {:016x}", rows.len(), rows.digest)?;
-            writeln!(f, "rows = {{ file = \"{}\"{group}, jitter = {:?} }}", rows.file, rows.jitter)?;
+            writeln!(
+                f,
+                "rows = {{ file = \"{}\"{group}, jitter = {:?} }}",
+                rows.file, rows.jitter
+            )?;
         }
         for (variable, distribution) in &self.variables {
-            let floor = if *variable == Variable::Buffer { format!(", floor_packets = {}", self.floor_packets) } else { String::new() };
+            let floor = if *variable == Variable::Buffer {
+                format!(", floor_packets = {}", self.floor_packets)
+            } else {
+                String::new()
+            };
             writeln!(f, "{} = {}", variable.name(), distribution.show(&floor))?;
         }
         writeln!(f, "return_path = \"{}\"", self.return_path)?;
@@ -58,7 +89,13 @@ impl fmt::Display for Group {
         write!(f, "{}", self.workload)?;
         let mut pairs = String::new();
         for (index, (a, b, rho)) in self.correlation.pairs().iter().enumerate() {
-            write!(pairs, "{}[\"{}\", \"{}\", {rho:?}]", if index > 0 { ", " } else { "" }, a.name(), b.name())?;
+            write!(
+                pairs,
+                "{}[\"{}\", \"{}\", {rho:?}]",
+                if index > 0 { ", " } else { "" },
+                a.name(),
+                b.name()
+            )?;
         }
         writeln!(f, "correlation = [{pairs}]")
     }

@@ -54,18 +54,34 @@ const fn spelling(suffix: &'static str, csv: &'static str, unit: Unit, factor: f
     Spelling { suffix, csv, unit, factor }
 }
 
-const TIMES: &[Spelling] = &[spelling("_ms", "ms", Unit::Ms, 1.0), spelling("_us", "us", Unit::Ms, 1e-3)];
-const RATES: &[Spelling] = &[spelling("_mbps", "Mbit/s", Unit::Mbps, 1.0), spelling("_kbps", "kbit/s", Unit::Mbps, 1e-3)];
-const BUFFERS: &[Spelling] =
-    &[spelling("_ms", "ms", Unit::Ms, 1.0), spelling("_us", "us", Unit::Ms, 1e-3), spelling("_bdp", "BDP", Unit::Bdp, 1.0)];
+const TIMES: &[Spelling] =
+    &[spelling("_ms", "ms", Unit::Ms, 1.0), spelling("_us", "us", Unit::Ms, 1e-3)];
+const RATES: &[Spelling] =
+    &[spelling("_mbps", "Mbit/s", Unit::Mbps, 1.0), spelling("_kbps", "kbit/s", Unit::Mbps, 1e-3)];
+const BUFFERS: &[Spelling] = &[
+    spelling("_ms", "ms", Unit::Ms, 1.0),
+    spelling("_us", "us", Unit::Ms, 1e-3),
+    spelling("_bdp", "BDP", Unit::Bdp, 1.0),
+];
 const SHARES: &[Spelling] = &[spelling("", "ratio", Unit::Ratio, 1.0)];
-const LONG_TIMES: &[Spelling] = &[spelling("_s", "s", Unit::Ms, 1e3), spelling("_ms", "ms", Unit::Ms, 1.0)];
-const SIZES: &[Spelling] =
-    &[spelling("_bytes", "B", Unit::Bytes, 1.0), spelling("_kb", "kB", Unit::Bytes, 1e3), spelling("_mb", "MB", Unit::Bytes, 1e6)];
+const LONG_TIMES: &[Spelling] =
+    &[spelling("_s", "s", Unit::Ms, 1e3), spelling("_ms", "ms", Unit::Ms, 1.0)];
+const SIZES: &[Spelling] = &[
+    spelling("_bytes", "B", Unit::Bytes, 1.0),
+    spelling("_kb", "kB", Unit::Bytes, 1e3),
+    spelling("_mb", "MB", Unit::Bytes, 1e6),
+];
 
 impl Variable {
     /// Every variable that a group has under a key of its own, in the order in which correlation takes them, the others behind.
-    pub const ALL: [Variable; 6] = [Variable::Rtt, Variable::RateDown, Variable::Buffer, Variable::Size, Variable::RateUp, Variable::Loss];
+    pub const ALL: [Variable; 6] = [
+        Variable::Rtt,
+        Variable::RateDown,
+        Variable::Buffer,
+        Variable::Size,
+        Variable::RateUp,
+        Variable::Loss,
+    ];
 
     /// The key it is written under.
     pub const fn name(self) -> &'static str {
@@ -107,7 +123,10 @@ impl Variable {
 
     /// Unit and factor of a unit name of a CSV table.
     pub(super) fn csv_unit(self, name: &str) -> Option<(Unit, f64)> {
-        self.spellings().iter().find(|spelling| spelling.csv == name).map(|spelling| (spelling.unit, spelling.factor))
+        self.spellings()
+            .iter()
+            .find(|spelling| spelling.csv == name)
+            .map(|spelling| (spelling.unit, spelling.factor))
     }
 
     /// The unit names of a CSV table.

@@ -40,11 +40,16 @@ pub enum Workload {
 }
 
 impl Workload {
-    pub(super) fn responses(field: &Field<'_>, read_table: &ReadTable<'_>) -> Result<Workload, Bad> {
+    pub(super) fn responses(
+        field: &Field<'_>,
+        read_table: &ReadTable<'_>,
+    ) -> Result<Workload, Bad> {
         let section = field.section(&["more", "most", "gap"])?;
         let whole = |most: f64| (1.0..=1000.0).contains(&most) && most.fract() == 0.0;
         Ok(Workload::Responses {
-            more: section.need("more")?.number_that(|more| more > 0.0 && more <= 1000.0, "more than 0 and at most 1000")?,
+            more: section
+                .need("more")?
+                .number_that(|more| more > 0.0 && more <= 1000.0, "more than 0 and at most 1000")?,
             most: section.need("most")?.number_that(whole, "1 to 1000 whole responses")? as u64,
             gap: Distribution::parse(&section.need("gap")?, Variable::Gap, &[], read_table)?,
         })
@@ -52,13 +57,19 @@ impl Workload {
 
     pub(super) fn video(field: &Field<'_>, read_table: &ReadTable<'_>) -> Result<Workload, Bad> {
         let section = field.section(&["playback", "coding_rate", "write_bytes", "ahead"])?;
-        let of = |variable: Variable| Distribution::parse(&section.need(variable.name())?, variable, &[], read_table);
+        let of = |variable: Variable| {
+            Distribution::parse(&section.need(variable.name())?, variable, &[], read_table)
+        };
         let whole = |bytes: f64| (1.0..=1e9).contains(&bytes) && bytes.fract() == 0.0;
         Ok(Workload::Video {
             playback: of(Variable::Playback)?,
             coding_rate: of(Variable::CodingRate)?,
-            write_bytes: section.need("write_bytes")?.number_that(whole, "1 to 10^9 whole bytes")? as u64,
-            ahead: section.need("ahead")?.number_that(|ahead| ahead > 0.0 && ahead <= 1000.0, "more than 0 and at most 1000")?,
+            write_bytes: section.need("write_bytes")?.number_that(whole, "1 to 10^9 whole bytes")?
+                as u64,
+            ahead: section.need("ahead")?.number_that(
+                |ahead| ahead > 0.0 && ahead <= 1000.0,
+                "more than 0 and at most 1000",
+            )?,
         })
     }
 
@@ -93,7 +104,10 @@ impl Population {
                         return Response { pause: Nanos::ZERO, bytes: drawn.bytes };
                     }
                     let pause = value(gap, 2 * index + 1).min(LONGEST_GAP_MS);
-                    Response { pause: Nanos((pause * 1e6) as u64), bytes: group.size(number(2 * index)) }
+                    Response {
+                        pause: Nanos((pause * 1e6) as u64),
+                        bytes: group.size(number(2 * index)),
+                    }
                 };
                 App::Responses((0..count).map(one).collect())
             }
@@ -102,7 +116,12 @@ impl Population {
                 let first = (value(playback, 2) * bits_per_ms / 8.0) as u64;
                 let every_ns = *write_bytes as f64 * 8.0 / (ahead * bits_per_ms) * 1e6;
                 let bytes = drawn.bytes;
-                App::Video { bytes, first: first.clamp(1, bytes), write: *write_bytes, every: Nanos((every_ns as u64).max(1)) }
+                App::Video {
+                    bytes,
+                    first: first.clamp(1, bytes),
+                    write: *write_bytes,
+                    every: Nanos((every_ns as u64).max(1)),
+                }
             }
         }
     }
@@ -111,7 +130,8 @@ impl Population {
 impl Group {
     /// A size by the number behind it, at least one byte.
     fn size(&self, u: f64) -> u64 {
-        self.get(Variable::Size).map_or(1, |of| (libm::round(of.shape.value(&Chance::uniform(u))) as u64).max(1))
+        self.get(Variable::Size)
+            .map_or(1, |of| (libm::round(of.shape.value(&Chance::uniform(u))) as u64).max(1))
     }
 }
 
@@ -120,7 +140,9 @@ impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Workload::Object => Ok(()),
-            Workload::Responses { more, most, gap } => writeln!(f, "responses = {{ more = {more:?}, most = {most}, gap = {gap} }}"),
+            Workload::Responses { more, most, gap } => {
+                writeln!(f, "responses = {{ more = {more:?}, most = {most}, gap = {gap} }}")
+            }
             Workload::Video { playback, coding_rate, write_bytes, ahead } => writeln!(
                 f,
                 "video = {{ playback = {playback}, coding_rate = {coding_rate}, write_bytes = {write_bytes}, ahead = {ahead:?} }}"

@@ -28,7 +28,8 @@ impl Analysis {
     pub fn page(&self, command: &str) -> String {
         let experiment = &self.experiment;
         // What was written can be read; a reader of another version gets a page without sources.
-        let population = Population::from_toml("population", &experiment.population_toml, None).ok();
+        let population =
+            Population::from_toml("population", &experiment.population_toml, None).ok();
         let row = |source: &crate::population::Source| SourceRow {
             value: source.value.clone(),
             status: source.status,
@@ -38,7 +39,8 @@ impl Analysis {
             command,
             version: format!("firstflight {}", self.firstflight),
             about: population.as_ref().map_or(String::new(), |population| population.about.clone()),
-            sources: population.map_or(Vec::new(), |population| population.sources.iter().map(row).collect()),
+            sources: population
+                .map_or(Vec::new(), |population| population.sources.iter().map(row).collect()),
             analysis: self,
         };
         let others = match &experiment.arms[1..] {

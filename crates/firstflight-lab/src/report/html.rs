@@ -49,8 +49,13 @@ const COMPARE: Page<'_> = Page {
 pub const STILL_STYLE: &str = include_str!("still.css");
 
 /// The scripts of charts that stand still: they read the data into `report` and draw frames into the page.
-pub const STILL_SCRIPTS: &[&str] =
-    &["const report = JSON.parse(document.getElementById(\"data\").textContent);", NUMBERS, DRAW, FRAMES, CHROME];
+pub const STILL_SCRIPTS: &[&str] = &[
+    "const report = JSON.parse(document.getElementById(\"data\").textContent);",
+    NUMBERS,
+    DRAW,
+    FRAMES,
+    CHROME,
+];
 
 /// The page of an A/B test.
 pub(super) const AB: Page<'_> = Page {
@@ -66,7 +71,11 @@ impl Report {
     /// The page. Series are thinned as [`Report::bounded`] says, so any trace may go in.
     pub fn to_html(&self) -> String {
         // Only maps with keys other than strings can fail here, and there are none.
-        COMPARE.fill(&self.title, &self.version, &serde_json::to_string(&self.bounded()).unwrap_or_default())
+        COMPARE.fill(
+            &self.title,
+            &self.version,
+            &serde_json::to_string(&self.bounded()).unwrap_or_default(),
+        )
     }
 }
 
@@ -77,7 +86,9 @@ impl Page<'_> {
         let styles = [&[STYLE], self.styles].concat().join("\n");
         let scripts = [self.common, self.scripts].concat().join("\n");
         // One pass over the frame alone: marks inside the data or the title stay what they are.
-        let mut out = String::with_capacity(FRAME.len() + styles.len() + scripts.len() + self.body.len() + data.len() + 1_000);
+        let mut out = String::with_capacity(
+            FRAME.len() + styles.len() + scripts.len() + self.body.len() + data.len() + 1_000,
+        );
         let mut rest = FRAME;
         while let Some((before, tail)) = rest.split_once("{{")
             && let Some((name, after)) = tail.split_once("}}")

@@ -281,7 +281,10 @@ impl Table {
                 _ => None,
             };
             let values = || self.rows.iter().filter_map(number);
-            let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+            let (low, high) = (
+                values().fold(f64::INFINITY, f64::min),
+                values().fold(f64::NEG_INFINITY, f64::max),
+            );
             let best = match column.better {
                 Better::Low => low,
                 Better::High => high,
@@ -289,7 +292,11 @@ impl Table {
             };
             // `low < high` also skips columns with fewer than two numbers.
             if low < high {
-                for row in self.rows.iter_mut().filter(|row| number(row).is_some_and(|x| x.total_cmp(&best).is_eq())) {
+                for row in self
+                    .rows
+                    .iter_mut()
+                    .filter(|row| number(row).is_some_and(|x| x.total_cmp(&best).is_eq()))
+                {
                     row.best.push(column.key.clone());
                 }
             }
@@ -327,7 +334,16 @@ mod columns {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Point>, D::Error> {
         let c = Columns::deserialize(from)?;
         let n = c.t_ms.len();
-        if [c.cwnd.len(), c.ssthresh.len(), c.inflight.len(), c.delivered_bytes.len(), c.queue_bytes.len()].iter().any(|&len| len != n) {
+        if [
+            c.cwnd.len(),
+            c.ssthresh.len(),
+            c.inflight.len(),
+            c.delivered_bytes.len(),
+            c.queue_bytes.len(),
+        ]
+        .iter()
+        .any(|&len| len != n)
+        {
             return Err(D::Error::custom("the columns of `points` differ in length"));
         }
         let point = |i| Point {

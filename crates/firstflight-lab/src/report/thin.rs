@@ -42,7 +42,13 @@ fn choose(points: &[Point], buckets: usize) -> Vec<usize> {
     let (start, end) = (points[0].t_ms, points[points.len() - 1].t_ms);
     let span = end - start;
     // Float to integer saturates: a time outside the span (or not a number) lands in the nearest (the first) bucket.
-    let bucket = |p: &Point| if span > 0.0 { (((p.t_ms - start) / span * buckets as f64) as usize).min(buckets - 1) } else { 0 };
+    let bucket = |p: &Point| {
+        if span > 0.0 {
+            (((p.t_ms - start) / span * buckets as f64) as usize).min(buckets - 1)
+        } else {
+            0
+        }
+    };
     let mut seen = vec![None::<[usize; PER_BUCKET]>; buckets];
     for (i, p) in points.iter().enumerate() {
         let kept = seen[bucket(p)].get_or_insert([i; PER_BUCKET]);
@@ -63,7 +69,8 @@ fn choose(points: &[Point], buckets: usize) -> Vec<usize> {
 }
 
 /// The curves whose extremes a bucket keeps. An unset threshold is above every set one.
-const CURVES: [fn(&Point) -> u64; 4] = [|p| p.cwnd, |p| p.ssthresh.unwrap_or(u64::MAX), |p| p.inflight, |p| p.queue_bytes];
+const CURVES: [fn(&Point) -> u64; 4] =
+    [|p| p.cwnd, |p| p.ssthresh.unwrap_or(u64::MAX), |p| p.inflight, |p| p.queue_bytes];
 
 /// At most `max` marks (at least one) that carry the bytes of all `losses`: those in the same stretch of time become
 /// one, at the time of its first.
@@ -76,7 +83,9 @@ pub fn thin_losses(losses: &[Loss], max: usize) -> Vec<Loss> {
     let mut marks: Vec<Loss> = Vec::new();
     for loss in losses {
         match marks.last_mut() {
-            Some(mark) if same_stretch(mark, loss, width) => mark.bytes = mark.bytes.saturating_add(loss.bytes),
+            Some(mark) if same_stretch(mark, loss, width) => {
+                mark.bytes = mark.bytes.saturating_add(loss.bytes)
+            }
             _ => marks.push(*loss),
         }
     }
@@ -100,12 +109,15 @@ pub fn thin_phases(phases: &[Phase], max: usize) -> Vec<Phase> {
     let max = max.max(1);
     let length = |phase: &Phase| phase.end_ms - phase.start_ms;
     let mut kept = phases.to_vec();
-    let mut limit = phases.last().map_or(0.0, |last| last.end_ms - phases[0].start_ms) / max as f64 / 8.0;
+    let mut limit =
+        phases.last().map_or(0.0, |last| last.end_ms - phases[0].start_ms) / max as f64 / 8.0;
     while kept.len() > max && limit.is_finite() {
         let mut out: Vec<Phase> = Vec::with_capacity(kept.len());
         for phase in kept {
             match out.last_mut() {
-                Some(last) if last.name == phase.name || length(&phase) <= limit => last.end_ms = phase.end_ms,
+                Some(last) if last.name == phase.name || length(&phase) <= limit => {
+                    last.end_ms = phase.end_ms
+                }
                 _ => out.push(phase),
             }
         }
@@ -121,7 +133,9 @@ impl Report {
     /// The report as the page embeds it: every list within its bound, times in whole microseconds.
     #[must_use]
     pub fn bounded(&self) -> Report {
-        let share = |most: usize| if self.series.len() > FULL_ARMS { most * FULL_ARMS / self.series.len() } else { most };
+        let share = |most: usize| {
+            if self.series.len() > FULL_ARMS { most * FULL_ARMS / self.series.len() } else { most }
+        };
         let mut report = self.clone();
         for series in &mut report.series {
             series.points = thin(&series.points, share(MAX_POINTS));
@@ -136,7 +150,11 @@ impl Report {
             let losses = series.losses.iter_mut().map(|l| &mut l.t_ms);
             let phases = series.phases.iter_mut().flat_map(|p| [&mut p.start_ms, &mut p.end_ms]);
             let exit = series.exit.iter_mut().map(|e| &mut e.time_ms);
-            points.chain(losses).chain(phases).chain(exit).for_each(|t| *t = (*t * 1000.0).round() / 1000.0);
+            points
+                .chain(losses)
+                .chain(phases)
+                .chain(exit)
+                .for_each(|t| *t = (*t * 1000.0).round() / 1000.0);
         }
         report
     }

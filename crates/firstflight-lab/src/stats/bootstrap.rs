@@ -158,10 +158,14 @@ mod tests {
                 counts.add(&weights, 1);
                 total += u64::from(value);
             }
-            let replicates = sums.sums().iter().zip(counts.sums()).map(|(sum, n)| *sum as f64 / *n as f64);
+            let replicates =
+                sums.sums().iter().zip(counts.sums()).map(|(sum, n)| *sum as f64 / *n as f64);
             let estimate = plain(total as f64 / 200.0, replicates, super::super::Z_95);
             covered += u64::from(estimate.interval.covers(f64::from(1 << 19)));
         }
-        assert!((270..=298).contains(&covered), "{covered} of 300 intervals cover the truth; 285 are expected");
+        assert!(
+            (270..=298).contains(&covered),
+            "{covered} of 300 intervals cover the truth; 285 are expected"
+        );
     }
 }

@@ -32,8 +32,13 @@ mod tests {
             std::cmp::Ordering::Greater => Versus::Worse,
             std::cmp::Ordering::Equal => Versus::Even,
         };
-        let kept = front(4, |a, b| [side(points[a].0, points[b].0), side(points[a].1, points[b].1)]);
+        let kept =
+            front(4, |a, b| [side(points[a].0, points[b].0), side(points[a].1, points[b].1)]);
         assert_eq!(kept, [true, true, false, true]);
-        assert_eq!(front(2, |_, _| [Versus::Even, Versus::Even]), [true, true], "what cannot be told apart both stays");
+        assert_eq!(
+            front(2, |_, _| [Versus::Even, Versus::Even]),
+            [true, true],
+            "what cannot be told apart both stays"
+        );
     }
 }

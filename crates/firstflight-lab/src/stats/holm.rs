@@ -3,7 +3,9 @@
 /// Which of these probabilities still speak against chance when all are judged together at `level`. NaN never does.
 pub fn holm(probabilities: &[f64], level: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..probabilities.len()).collect();
-    let key = |index: usize| if probabilities[index].is_nan() { f64::INFINITY } else { probabilities[index] };
+    let key = |index: usize| {
+        if probabilities[index].is_nan() { f64::INFINITY } else { probabilities[index] }
+    };
     order.sort_by(|a, b| key(*a).total_cmp(&key(*b)));
     let mut stands = vec![false; probabilities.len()];
     for (rank, index) in order.into_iter().enumerate() {

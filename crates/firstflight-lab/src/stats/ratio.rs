@@ -29,7 +29,8 @@ impl Ratios {
             self.same += 1;
             return;
         }
-        let ratio = (u128::from(arm) * u128::from(ONE) / u128::from(baseline)).clamp(u128::from(LEAST), u128::from(MOST)) as u64;
+        let ratio = (u128::from(arm) * u128::from(ONE) / u128::from(baseline))
+            .clamp(u128::from(LEAST), u128::from(MOST)) as u64;
         if arm < baseline {
             self.below.add(ratio.min(ONE - 1));
         } else {
@@ -127,10 +128,18 @@ mod tests {
             ratios.add(if k < 30 { 900 } else { 1000 }, 1000);
         }
         let median = ratios.quantile_interval(0.5, 1.96);
-        assert_eq!((median.value, median.low, median.high), (1.0, 1.0, 1.0), "seven of ten are equal");
+        assert_eq!(
+            (median.value, median.low, median.high),
+            (1.0, 1.0, 1.0),
+            "seven of ten are equal"
+        );
         let low = ratios.quantile_interval(0.1, 0.0);
         assert!((low.value - 0.9).abs() < 0.004, "the rest is a tenth faster: {}", low.value);
         assert!((ratios.better_share() - 0.3).abs() < 1e-12 && ratios.worse_share() == 0.0);
-        assert!((ratios.geometric_mean() - 0.9_f64.powf(0.3)).abs() < 1e-6, "{}", ratios.geometric_mean());
+        assert!(
+            (ratios.geometric_mean() - 0.9_f64.powf(0.3)).abs() < 1e-6,
+            "{}",
+            ratios.geometric_mean()
+        );
     }
 }

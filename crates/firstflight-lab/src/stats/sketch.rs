@@ -72,7 +72,11 @@ impl Sketch {
             let count = f64::from(*count);
             if rank < below + count {
                 // A bin of one value has nothing to interpolate.
-                let inside = if width > 1 { (rank - below + 0.5).clamp(0.0, count) / count * width as f64 } else { 0.0 };
+                let inside = if width > 1 {
+                    (rank - below + 0.5).clamp(0.0, count) / count * width as f64
+                } else {
+                    0.0
+                };
                 return low as f64 + inside;
             }
             below += count;
@@ -124,7 +128,11 @@ impl Sketch {
 pub fn ranks(n: u64, p: f64, z: f64) -> [f64; 3] {
     let last = n.saturating_sub(1) as f64;
     let spread = z * (n as f64 * p * (1.0 - p)).sqrt();
-    [p * last, (p * n as f64 - spread - 0.5).clamp(0.0, last), (p * n as f64 + spread - 0.5).clamp(0.0, last)]
+    [
+        p * last,
+        (p * n as f64 - spread - 0.5).clamp(0.0, last),
+        (p * n as f64 + spread - 0.5).clamp(0.0, last),
+    ]
 }
 
 #[cfg(test)]
@@ -137,7 +145,11 @@ mod tests {
         for index in 0..3000 {
             let (low, width) = bounds(index);
             assert_eq!(low, next, "bin {index} begins where the one before ends");
-            assert_eq!((bin(low), bin(low + width - 1)), (index, index), "its values fall into bin {index}");
+            assert_eq!(
+                (bin(low), bin(low + width - 1)),
+                (index, index),
+                "its values fall into bin {index}"
+            );
             next = low + width;
         }
         assert_eq!(bounds(bin(u64::MAX)).0 >> 56, 0xff, "the largest number has a bin");
@@ -145,21 +157,30 @@ mod tests {
 
     #[test]
     fn quantiles_are_within_a_bin_and_merging_is_adding() {
-        let (mut all, mut even, mut odd) = (Sketch::default(), Sketch::default(), Sketch::default());
+        let (mut all, mut even, mut odd) =
+            (Sketch::default(), Sketch::default(), Sketch::default());
         for value in 0..100_000u64 {
             all.add(value * 7);
             if value % 2 == 0 { even.add(value * 7) } else { odd.add(value * 7) }
         }
         for p in [0.01, 0.5, 0.9, 0.99] {
             let exact = p * 99_999.0 * 7.0;
-            assert!((all.quantile(p) / exact - 1.0).abs() < 0.004, "{p}: {} for {exact}", all.quantile(p));
+            assert!(
+                (all.quantile(p) / exact - 1.0).abs() < 0.004,
+                "{p}: {} for {exact}",
+                all.quantile(p)
+            );
         }
         odd.merge(&even);
         assert_eq!(odd, all, "merged in any order");
         let mut writer = Writer::default();
         all.write(&mut writer);
         assert_eq!(Sketch::read(&mut Reader(&writer.0)), Some(all), "and back from bytes");
-        assert_eq!(Sketch::read(&mut Reader(&writer.0[..writer.0.len() - 1])), None, "but not from some of them");
+        assert_eq!(
+            Sketch::read(&mut Reader(&writer.0[..writer.0.len() - 1])),
+            None,
+            "but not from some of them"
+        );
     }
 
     #[test]
@@ -173,6 +194,9 @@ mod tests {
             let truth = 0.9 * f64::from(1 << 24);
             covered += u64::from(sketch.quantile_interval(0.9, super::super::Z_95).covers(truth));
         }
-        assert!((365..=395).contains(&covered), "{covered} of 400 intervals cover the truth; 380 are expected");
+        assert!(
+            (365..=395).contains(&covered),
+            "{covered} of 400 intervals cover the truth; 380 are expected"
+        );
     }
 }

@@ -18,14 +18,19 @@ impl Summary {
         values.sort_by(f64::total_cmp);
         let (&low, &high) = (values.first()?, values.last()?);
         let middle = values.len() / 2;
-        let median = if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) };
+        let median = if values.len() % 2 == 1 {
+            values[middle]
+        } else {
+            f64::midpoint(values[middle - 1], values[middle])
+        };
         Some(Summary { median, low, high })
     }
 }
 
 /// Jain's index of fairness: 1 if all have the same, 1/n if one has everything. `None` without a positive value.
 pub fn jain(shares: &[f64]) -> Option<f64> {
-    let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
+    let (sum, squares) =
+        shares.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
@@ -35,7 +40,9 @@ mod tests {
 
     #[test]
     fn jain_is_1_for_equals_and_1_over_n_for_one_who_has_all() {
-        for (shares, index) in [(&[2.0, 2.0, 2.0][..], 1.0), (&[1.0, 0.0, 0.0, 0.0], 0.25), (&[3.0, 1.0], 0.8)] {
+        for (shares, index) in
+            [(&[2.0, 2.0, 2.0][..], 1.0), (&[1.0, 0.0, 0.0, 0.0], 0.25), (&[3.0, 1.0], 0.8)]
+        {
             let ours = jain(shares).unwrap();
             assert!((ours - index).abs() < 1e-12, "{shares:?} has {ours}, not {index}");
         }
@@ -46,7 +53,13 @@ mod tests {
     fn a_summary_is_median_and_extremes() {
         assert_eq!(Summary::of([]), None);
         assert_eq!(Summary::of([3.0]), Some(Summary { median: 3.0, low: 3.0, high: 3.0 }));
-        assert_eq!(Summary::of([4.0, 1.0, 2.0]), Some(Summary { median: 2.0, low: 1.0, high: 4.0 }));
-        assert_eq!(Summary::of([4.0, 1.0, 2.0, 3.0]), Some(Summary { median: 2.5, low: 1.0, high: 4.0 }));
+        assert_eq!(
+            Summary::of([4.0, 1.0, 2.0]),
+            Some(Summary { median: 2.0, low: 1.0, high: 4.0 })
+        );
+        assert_eq!(
+            Summary::of([4.0, 1.0, 2.0, 3.0]),
+            Some(Summary { median: 2.5, low: 1.0, high: 4.0 })
+        );
     }
 }

@@ -8,7 +8,10 @@ use crate::record::Recorder;
 use crate::scenario::Scenario;
 
 /// One that is not there.
-#[cfg_attr(all(feature = "quic", feature = "linux", target_os = "linux"), expect(dead_code, reason = "this build has every testbed"))]
+#[cfg_attr(
+    all(feature = "quic", feature = "linux", target_os = "linux"),
+    expect(dead_code, reason = "this build has every testbed")
+)]
 pub(super) struct Absent {
     pub(super) info: Info,
     /// One line: what is missing, and what has it.
@@ -28,7 +31,13 @@ impl Testbed for Absent {
         self.available()
     }
 
-    fn run(&self, _scenario: &Scenario, _arm: &NamedArm, _seed: u64, _recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+    fn run(
+        &self,
+        _scenario: &Scenario,
+        _arm: &NamedArm,
+        _seed: u64,
+        _recorder: Option<&mut Recorder>,
+    ) -> Result<Outcome, Bad> {
         Err(Bad(self.why.into()))
     }
 }

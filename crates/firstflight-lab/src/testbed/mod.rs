@@ -89,9 +89,13 @@ impl Info {
     /// One line.
     pub fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Bad> {
         let refused = |why: &str| Err(Bad(format!("arm `{}`: {why}", arm.label)));
-        let detects = arm.parts().is_some_and(|arm| arm.sender.detection.is_some() || arm.sender.early.is_some());
+        let detects = arm
+            .parts()
+            .is_some_and(|arm| arm.sender.detection.is_some() || arm.sender.early.is_some());
         if detects && !self.chooses_detection {
-            return refused("a real stack detects losses in its own way: leave `detection` and `early` out, or use the simulator");
+            return refused(
+                "a real stack detects losses in its own way: leave `detection` and `early` out, or use the simulator",
+            );
         }
         match arm.sender {
             Sender::Kernel(_) if !self.kernel_arms => return Err(arm.kernel_only()),
@@ -107,13 +111,19 @@ impl Info {
             )));
         }
         if !scenario.receiver.is_empty() && !self.kernel_receiver {
-            return Err(Bad(format!("testbed `{}`: its receiver is no kernel and has no settings", self.name)));
+            return Err(Bad(format!(
+                "testbed `{}`: its receiver is no kernel and has no settings",
+                self.name
+            )));
         }
         match (self.speaks, &scenario.host) {
-            (Speaks::Quic, Hosts::Tcp(_)) => {
-                Err(Bad(format!("testbed `{}` speaks QUIC: leave `--transport tcp` out, or use `--on sim`", self.name)))
+            (Speaks::Quic, Hosts::Tcp(_)) => Err(Bad(format!(
+                "testbed `{}` speaks QUIC: leave `--transport tcp` out, or use `--on sim`",
+                self.name
+            ))),
+            (Speaks::Tcp, Hosts::Quic(_)) => {
+                Err(Bad(format!("testbed `{}` speaks TCP", self.name)))
             }
-            (Speaks::Tcp, Hosts::Quic(_)) => Err(Bad(format!("testbed `{}` speaks TCP", self.name))),
             _ => Ok(()),
         }
     }
@@ -151,7 +161,13 @@ pub trait Testbed: Send + Sync {
     ///
     /// # Errors
     /// One line if the path cannot carry the packets, or the testbed failed.
-    fn run(&self, scenario: &Scenario, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad>;
+    fn run(
+        &self,
+        scenario: &Scenario,
+        arm: &NamedArm,
+        seed: u64,
+        recorder: Option<&mut Recorder>,
+    ) -> Result<Outcome, Bad>;
 }
 
 impl fmt::Debug for dyn Testbed {
@@ -200,8 +216,12 @@ impl Testbeds {
     /// One line.
     pub fn find(&self, name: &str) -> Result<&'static dyn Testbed, Bad> {
         let Some(testbed) = self.iter().find(|testbed| testbed.info().name == name) else {
-            let near = nearest(name, self.names()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            return Err(Bad(format!("on {name}: unknown value; allowed: {}{near}", self.names().collect::<Vec<_>>().join(", "))));
+            let near = nearest(name, self.names())
+                .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            return Err(Bad(format!(
+                "on {name}: unknown value; allowed: {}{near}",
+                self.names().collect::<Vec<_>>().join(", ")
+            )));
         };
         testbed.available().map(|()| testbed)
     }

@@ -13,7 +13,12 @@ pub static BED: trial::Quic = trial::Quic;
 pub static BED: super::absent::Absent = super::absent::Absent { info: INFO, why: MISSING };
 
 #[cfg(not(feature = "quic"))]
-pub(super) const MISSING: &str =
-    "testbed `quic` is not part of this build: `cargo run --release --features quic -- compare --on quic` has it; `--on sim` always is";
+pub(super) const MISSING: &str = "testbed `quic` is not part of this build: `cargo run --release --features quic -- compare --on quic` has it; `--on sim` always is";
 
-const INFO: Info = Info { name: "quic", summary: "Real QUIC stacks", place: "over real QUIC", speaks: Speaks::Quic, ..Info::REAL_STACKS };
+const INFO: Info = Info {
+    name: "quic",
+    summary: "Real QUIC stacks",
+    place: "over real QUIC",
+    speaks: Speaks::Quic,
+    ..Info::REAL_STACKS
+};

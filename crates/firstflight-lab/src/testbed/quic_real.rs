@@ -15,7 +15,8 @@ pub static BED: super::absent::Absent = super::absent::Absent { info: INFO, why:
 #[cfg(not(feature = "quic"))]
 const MISSING: &str = super::quic::MISSING;
 #[cfg(all(feature = "quic", not(target_os = "linux")))]
-const MISSING: &str = "testbed `quic` over real sockets: its relay needs Linux; without `--real` it runs anywhere";
+const MISSING: &str =
+    "testbed `quic` over real sockets: its relay needs Linux; without `--real` it runs anywhere";
 
 const INFO: Info = Info {
     name: "quic-real",

@@ -41,7 +41,13 @@ impl Testbed for Sim {
         scenario.hosts_of(arm).map(|_| ())
     }
 
-    fn run(&self, scenario: &Scenario, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+    fn run(
+        &self,
+        scenario: &Scenario,
+        arm: &NamedArm,
+        seed: u64,
+        recorder: Option<&mut Recorder>,
+    ) -> Result<Outcome, Bad> {
         scenario.simulate(arm, seed, recorder).map(Outcome::from)
     }
 }
@@ -52,7 +58,11 @@ impl Scenario {
     /// # Errors
     /// If these hosts have no such thing.
     pub fn hosts_of(&self, arm: &NamedArm) -> Result<Hosts, Bad> {
-        let Some(sender) = arm.parts().map(|arm| arm.sender).filter(|sender| sender.detection.is_some() || sender.early.is_some()) else {
+        let Some(sender) = arm
+            .parts()
+            .map(|arm| arm.sender)
+            .filter(|sender| sender.detection.is_some() || sender.early.is_some())
+        else {
             return Ok(self.host);
         };
         let refused = |why: &str| Err(Bad(format!("arm `{}`: {why}", arm.label)));
@@ -61,9 +71,13 @@ impl Scenario {
         };
         let preset = sender.detection.copied().unwrap_or(host.preset);
         if sender.early.is_some() && preset.early_retransmit == Early::Off {
-            return refused(&format!("detection `{}` has no early retransmit: it goes with `detection=linux26`", preset.name));
+            return refused(&format!(
+                "detection `{}` has no early retransmit: it goes with `detection=linux26`",
+                preset.name
+            ));
         }
-        Ok(tcp::Host { preset, early_retransmit: sender.early.or(host.early_retransmit), ..host }.into())
+        Ok(tcp::Host { preset, early_retransmit: sender.early.or(host.early_retransmit), ..host }
+            .into())
     }
 
     /// The pacer's bucket of an arm, bytes.
@@ -75,16 +89,35 @@ impl Scenario {
     ///
     /// # Errors
     /// If the simulator cannot run the arm, or the path cannot carry the host's packets, or a startup that is not ours broke.
-    pub fn simulate(&self, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<firstflight_sim::Outcome, Bad> {
+    pub fn simulate(
+        &self,
+        arm: &NamedArm,
+        seed: u64,
+        recorder: Option<&mut Recorder>,
+    ) -> Result<firstflight_sim::Outcome, Bad> {
         INFO.check(self, arm)?;
         let host = self.hosts_of(arm)?;
         let parts = arm.parts().ok_or_else(|| arm.kernel_only())?;
         let mut recorder = recorder;
         if let Some(tracer) = recorder.as_deref_mut().and_then(Recorder::tracer) {
-            tracer.begin_with(Time(0), parts.configure(self.config()), 0, self.oracle_exit(), Time(0));
+            tracer.begin_with(
+                Time(0),
+                parts.configure(self.config()),
+                0,
+                self.oracle_exit(),
+                Time(0),
+            );
         }
         let &Scenario { ref path, bytes: object, limit, path_index, .. } = self;
-        let setup = Setup { path, host, pacer_burst: self.pacer_burst(parts), object, limit, seed, path_index };
+        let setup = Setup {
+            path,
+            host,
+            pacer_burst: self.pacer_burst(parts),
+            object,
+            limit,
+            seed,
+            path_index,
+        };
         if let Sender::Own { startup, rest } = &arm.sender {
             let controller = rest.controller_with(startup.make(), self.config(), Time(0), Seq(0));
             let outcome = match recorder {
@@ -104,12 +137,23 @@ impl Scenario {
     ///
     /// # Errors
     /// If the path cannot carry the host's packets, or these hosts have not what the arm asks for, or a startup that is not ours broke.
-    pub fn run_app(&self, arm: &NamedArm, app: App, seed: u64) -> Result<firstflight_sim::Outcome, Bad> {
-        let carried = || Bad(format!("arm `{}`: responses and videos are carried by the simulator only", arm.label));
+    pub fn run_app(
+        &self,
+        arm: &NamedArm,
+        app: App,
+        seed: u64,
+    ) -> Result<firstflight_sim::Outcome, Bad> {
+        let carried = || {
+            Bad(format!(
+                "arm `{}`: responses and videos are carried by the simulator only",
+                arm.label
+            ))
+        };
         let parts = arm.parts().ok_or_else(carried)?;
         let host = self.hosts_of(arm)?;
         let &Scenario { ref path, limit, path_index, .. } = self;
-        let shared = Shared { path, host, limit, seed, path_index, sample: None, jitter: Nanos::ZERO };
+        let shared =
+            Shared { path, host, limit, seed, path_index, sample: None, jitter: Nanos::ZERO };
         let Sender::Own { startup, rest } = &arm.sender else {
             let controller = parts.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
             return self.run_written(&shared, parts, app, controller);
@@ -126,7 +170,13 @@ impl Scenario {
         app: App,
         controller: Controller<S, AnyAvoidance, AnyRecovery>,
     ) -> Result<firstflight_sim::Outcome, Bad> {
-        let plan = FlowPlan { controller, pacer_burst: self.pacer_burst(arm), app, start: Nanos::ZERO, rtt_extra: Nanos::ZERO };
+        let plan = FlowPlan {
+            controller,
+            pacer_burst: self.pacer_burst(arm),
+            app,
+            start: Nanos::ZERO,
+            rtt_extra: Nanos::ZERO,
+        };
         let mut done = run_flows(shared, vec![plan], &mut Nobody)?;
         Ok(done.flows.swap_remove(0))
     }

@@ -29,7 +29,9 @@ pub(crate) fn places() -> HashMap<&'static str, usize> {
 
 fn write_cell(out: &mut dyn Write, cell: &Cell<'_>) -> io::Result<()> {
     match cell {
-        Cell::Name(text) if text.contains([',', '"', '\n', '\r']) => write!(out, "\"{}\"", text.replace('"', "\"\"")),
+        Cell::Name(text) if text.contains([',', '"', '\n', '\r']) => {
+            write!(out, "\"{}\"", text.replace('"', "\"\""))
+        }
         Cell::Name(text) => write!(out, "{text}"),
         Cell::Whole(number) => write!(out, "{number}"),
         Cell::Real(number) => write!(out, "{number}"),
@@ -56,10 +58,16 @@ pub fn write(traces: &[&Trace], out: &mut dyn Write) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of the writer.
-pub fn append(trace: &Trace, connection: u32, names: &[String], out: &mut dyn Write) -> io::Result<()> {
+pub fn append(
+    trace: &Trace,
+    connection: u32,
+    names: &[String],
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let places = places();
     let start = trace.start().map_or_else(Default::default, |start| start.start);
-    let place_of: Vec<Option<usize>> = names.iter().map(|name| trace.names.iter().position(|own| own == name)).collect();
+    let place_of: Vec<Option<usize>> =
+        names.iter().map(|name| trace.names.iter().position(|own| own == name)).collect();
     for entry in &trace.entries {
         write_row(entry, connection, start, &places, out)?;
         for place in &place_of {
@@ -133,18 +141,30 @@ pub fn read(text: &mut dyn BufRead) -> Result<Vec<Trace>, Bad> {
     let mut lines = text.lines().zip(1_u64..);
     let head = lines.next().ok_or_else(|| Bad("line 1: a header is missing".into()))?;
     let head = split(&head.0.map_err(|error| Bad(format!("line 1: {error}")))?);
-    let place: HashMap<&str, usize> = head.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
-    let names: Vec<String> = head.iter().filter_map(|name| name.strip_prefix(SIGNAL)).map(str::to_owned).collect();
+    let place: HashMap<&str, usize> =
+        head.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
+    let names: Vec<String> =
+        head.iter().filter_map(|name| name.strip_prefix(SIGNAL)).map(str::to_owned).collect();
     let mut traces: Vec<Trace> = Vec::new();
     for (line, number) in lines {
         let bad = |what: String| Bad(format!("line {number}: {what}"));
         let cells = split(&line.map_err(|error| bad(error.to_string()))?);
-        let get = |name: &str| place.get(name).and_then(|place| cells.get(*place)).filter(|cell| !cell.is_empty()).cloned();
-        let connection: usize = get("connection").and_then(|text| text.parse().ok()).ok_or_else(|| bad("connection is missing".into()))?;
+        let get = |name: &str| {
+            place
+                .get(name)
+                .and_then(|place| cells.get(*place))
+                .filter(|cell| !cell.is_empty())
+                .cloned()
+        };
+        let connection: usize = get("connection")
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| bad("connection is missing".into()))?;
         if connection == traces.len() {
             traces.push(Trace { names: names.clone(), ..Trace::default() });
         }
-        let trace = traces.get_mut(connection).ok_or_else(|| bad(format!("connection {connection} has no start")))?;
+        let trace = traces
+            .get_mut(connection)
+            .ok_or_else(|| bad(format!("connection {connection} has no start")))?;
         let event = get("event").unwrap_or_default();
         let entry = Row(&get).entry(&event, trace).map_err(bad)?;
         trace.entries.push(entry);

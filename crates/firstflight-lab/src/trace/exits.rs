@@ -70,7 +70,10 @@ impl Report {
             ..State::default()
         };
         let entry = |now, what, state| Entry { now, what, state, signals: Vec::new() };
-        let entries = vec![entry(began, What::Start(Box::new(start)), None), entry(self.at, what, Some(state))];
+        let entries = vec![
+            entry(began, What::Start(Box::new(start)), None),
+            entry(self.at, what, Some(state)),
+        ];
         Trace { entries, ..Trace::default() }
     }
 }

@@ -2,7 +2,10 @@
 
 use super::{Entry, Packet, Ranges, Source, Start, State, Trace, What};
 use firstflight::startup::ExitReason;
-use firstflight::{Ack, Config, Congestion, Exit, Nanos, Phase, Ratio, Ready, Sent, Seq, Time, Timeout, Told, Transport};
+use firstflight::{
+    Ack, Config, Congestion, Exit, Nanos, Phase, Ratio, Ready, Sent, Seq, Time, Timeout, Told,
+    Transport,
+};
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -179,7 +182,8 @@ fn in_words(ranges: &Ranges) -> String {
     let mut text = String::new();
     for (from, to) in ranges {
         let gap = if text.is_empty() { "" } else { " " };
-        let _ = if from == to { write!(text, "{gap}{from}") } else { write!(text, "{gap}{from}-{to}") };
+        let _ =
+            if from == to { write!(text, "{gap}{from}") } else { write!(text, "{gap}{from}-{to}") };
     }
     text
 }
@@ -249,7 +253,14 @@ fn told_fields(told: &Told, put: &mut Put<'_>) {
             maybe(put, "srtt_ns", ns(ready.srtt));
         }
         Told::Sent(sent) => {
-            numbers(put, &[("sent_bytes", sent.bytes), ("nxt", sent.nxt.0), ("inflight_after_bytes", sent.inflight)]);
+            numbers(
+                put,
+                &[
+                    ("sent_bytes", sent.bytes),
+                    ("nxt", sent.nxt.0),
+                    ("inflight_after_bytes", sent.inflight),
+                ],
+            );
             maybe(put, "srtt_ns", ns(sent.srtt));
         }
         Told::Ack(ack) => {
@@ -270,7 +281,9 @@ fn told_fields(told: &Told, put: &mut Put<'_>) {
                     ("tx_next", ack.tx_next),
                 ],
             );
-            for (name, value) in [("rtt_ns", ack.rtt), ("srtt_ns", ack.srtt), ("min_rtt_ns", ack.min_rtt)] {
+            for (name, value) in
+                [("rtt_ns", ack.rtt), ("srtt_ns", ack.srtt), ("min_rtt_ns", ack.min_rtt)]
+            {
                 maybe(put, name, ns(value));
             }
             maybe(put, "tx_acked", ack.tx_acked);
@@ -291,7 +304,10 @@ fn told_fields(told: &Told, put: &mut Put<'_>) {
         }
         Told::Congestion(congestion) => {
             text(put, "timeout", congestion.timeout.name());
-            numbers(put, &[("nxt", congestion.nxt.0), ("inflight_before_bytes", congestion.inflight_before)]);
+            numbers(
+                put,
+                &[("nxt", congestion.nxt.0), ("inflight_before_bytes", congestion.inflight_before)],
+            );
         }
         Told::Spurious { .. } => {}
         Told::Mss { mss, .. } => put("mss", Cell::Whole(*mss)),
@@ -322,7 +338,10 @@ impl Entry {
             What::Told { told, packet, acked, lost } => {
                 told_fields(told, put);
                 if let Some(packet) = packet {
-                    numbers(put, &[("packet_number", packet.number), ("packet_bytes", packet.bytes)]);
+                    numbers(
+                        put,
+                        &[("packet_number", packet.number), ("packet_bytes", packet.bytes)],
+                    );
                     maybe(put, "packet_offset", packet.stream.map(|(offset, _)| offset));
                     maybe(put, "packet_payload_bytes", packet.stream.map(|(_, len)| len));
                     if let Some(repeat) = packet.repeat {
@@ -361,7 +380,11 @@ impl Entry {
             );
             maybe(put, "ssthresh", state.ssthresh);
             let mbps = state.pacing_rate.map(|rate| rate as f64 * 8e-6);
-            for (name, value) in [("pacing_mbps", mbps), ("rtt_ms", ms(state.rtt)), ("min_rtt_ms", ms(state.min_rtt))] {
+            for (name, value) in [
+                ("pacing_mbps", mbps),
+                ("rtt_ms", ms(state.rtt)),
+                ("min_rtt_ms", ms(state.min_rtt)),
+            ] {
                 if let Some(value) = value {
                     put(name, Cell::Real(value));
                 }
@@ -386,7 +409,9 @@ impl Row<'_> {
     }
 
     fn maybe(&self, name: &str) -> Result<Option<u64>, String> {
-        (self.0)(name).map(|text| text.parse().map_err(|_| format!("{name} is `{text}`, not a whole number"))).transpose()
+        (self.0)(name)
+            .map(|text| text.parse().map_err(|_| format!("{name} is `{text}`, not a whole number")))
+            .transpose()
     }
 
     fn whole(&self, name: &str) -> Result<u64, String> {
@@ -411,13 +436,19 @@ impl Row<'_> {
             Some((from.parse().ok()?, to.parse().ok()?))
         };
         let text = self.text(name);
-        text.split_whitespace().map(|word| range(word).ok_or_else(|| format!("{name} has `{word}`, which is no range"))).collect()
+        text.split_whitespace()
+            .map(|word| {
+                range(word).ok_or_else(|| format!("{name} has `{word}`, which is no range"))
+            })
+            .collect()
     }
 
     fn config(&self, transport: &str) -> Result<Option<Config>, String> {
         let Some(mss) = self.maybe("mss")? else { return Ok(None) };
         let gain = self.text("recovery_gain");
-        let parts = gain.split_once('/').and_then(|(num, den)| Some((num.parse().ok()?, den.parse().ok().filter(|den| *den > 0)?)));
+        let parts = gain.split_once('/').and_then(|(num, den)| {
+            Some((num.parse().ok()?, den.parse().ok().filter(|den| *den > 0)?))
+        });
         let (num, den) = parts.ok_or_else(|| format!("recovery_gain is `{gain}`, not a ratio"))?;
         Ok(Some(Config {
             transport: if transport == "tcp" { Transport::Tcp } else { Transport::Quic },
@@ -540,7 +571,8 @@ impl Row<'_> {
 
     fn exit(&self) -> Result<Exit, String> {
         let name = self.text("exit_reason");
-        let reason = ExitReason::from_name(&name).ok_or_else(|| format!("exit_reason is `{name}`"))?;
+        let reason =
+            ExitReason::from_name(&name).ok_or_else(|| format!("exit_reason is `{name}`"))?;
         Ok(Exit {
             reason,
             at: Time(self.whole("exit_at_ns")?),
@@ -556,12 +588,18 @@ impl Row<'_> {
     fn state(&self) -> Result<Option<State>, String> {
         let Some(cwnd) = self.maybe("cwnd")? else { return Ok(None) };
         let name = self.text("phase");
-        let ns = |name: &str| (self.0)(name).and_then(|text| text.parse::<f64>().ok()).map(|ms| Nanos((ms * 1e6).round() as u64));
+        let ns = |name: &str| {
+            (self.0)(name)
+                .and_then(|text| text.parse::<f64>().ok())
+                .map(|ms| Nanos((ms * 1e6).round() as u64))
+        };
         Ok(Some(State {
             cwnd,
             ssthresh: self.maybe("ssthresh")?,
             inflight: self.whole("inflight")?,
-            pacing_rate: (self.0)("pacing_mbps").and_then(|text| text.parse::<f64>().ok()).map(|mbps| (mbps / 8e-6).round() as u64),
+            pacing_rate: (self.0)("pacing_mbps")
+                .and_then(|text| text.parse::<f64>().ok())
+                .map(|mbps| (mbps / 8e-6).round() as u64),
             rtt: ns("rtt_ms"),
             min_rtt: ns("min_rtt_ms"),
             delivered: self.whole("delivered_bytes")?,
@@ -588,7 +626,11 @@ impl Row<'_> {
                 lost: self.ranges("lost_packets")?,
             },
         };
-        let signals = trace.names.iter().map(|name| self.maybe(&format!("{SIGNAL}{name}"))).collect::<Result<_, _>>()?;
+        let signals = trace
+            .names
+            .iter()
+            .map(|name| self.maybe(&format!("{SIGNAL}{name}")))
+            .collect::<Result<_, _>>()?;
         Ok(Entry { now, what, state: self.state()?, signals })
     }
 }

@@ -140,7 +140,14 @@ impl What {
                 Told::HandshakeRtt { .. } => "handshake_rtt",
                 Told::Ready(_) => "ready",
                 Told::Sent(_) => "sent",
-                Told::Ack(ack) if ack.acked == 0 && !ack.advanced && ack.tx_acked.is_none() && ack.lost > 0 => "timer",
+                Told::Ack(ack)
+                    if ack.acked == 0
+                        && !ack.advanced
+                        && ack.tx_acked.is_none()
+                        && ack.lost > 0 =>
+                {
+                    "timer"
+                }
                 Told::Ack(_) => "ack",
                 Told::Congestion(_) => "timeout",
                 Told::Spurious { .. } => "spurious",
@@ -223,7 +230,9 @@ pub struct Trace {
 impl Trace {
     /// How the connection began, the last time it did.
     pub fn start(&self) -> Option<&Start> {
-        self.entries.iter().rev().find_map(|entry| if let What::Start(start) = &entry.what { Some(&**start) } else { None })
+        self.entries.iter().rev().find_map(|entry| {
+            if let What::Start(start) = &entry.what { Some(&**start) } else { None }
+        })
     }
 }
 

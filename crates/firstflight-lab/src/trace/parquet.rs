@@ -45,12 +45,16 @@ fn try_write<W: Write + Send>(traces: &[&Trace], out: W) -> Result<W, ParquetErr
     let places = places();
     let mut rows = traces.iter().zip(0_u32..).flat_map(|(trace, connection)| {
         let start = trace.start().map_or_else(Default::default, |start| start.start);
-        let order: Arc<[Option<usize>]> = names.iter().map(|name| trace.names.iter().position(|own| own == name)).collect();
+        let order: Arc<[Option<usize>]> =
+            names.iter().map(|name| trace.names.iter().position(|own| own == name)).collect();
         trace.entries.iter().map(move |entry| (entry, connection, start, Arc::clone(&order)))
     });
     loop {
-        let group: Vec<Vec<Option<Cell<'static>>>> =
-            rows.by_ref().take(GROUP).map(|(entry, connection, start, order)| row(entry, connection, start, &order, &places)).collect();
+        let group: Vec<Vec<Option<Cell<'static>>>> = rows
+            .by_ref()
+            .take(GROUP)
+            .map(|(entry, connection, start, order)| row(entry, connection, start, &order, &places))
+            .collect();
         if group.is_empty() {
             break;
         }
@@ -68,8 +72,10 @@ fn schema(kinds: &[(String, Kind)]) -> Result<Arc<Type>, ParquetError> {
             Kind::Real => (Physical::DOUBLE, ConvertedType::NONE),
             Kind::Flag => (Physical::BOOLEAN, ConvertedType::NONE),
         };
-        let built =
-            Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL).with_converted_type(converted).build();
+        let built = Type::primitive_type_builder(name, physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_converted_type(converted)
+            .build();
         built.map(Arc::new)
     };
     let fields = kinds.iter().map(field).collect::<Result<Vec<_>, _>>()?;
@@ -77,8 +83,13 @@ fn schema(kinds: &[(String, Kind)]) -> Result<Arc<Type>, ParquetError> {
 }
 
 fn properties() -> WriterProperties {
-    let entry = |key: &str, value: &str| KeyValue::new(format!("firstflight.{key}"), value.to_owned());
-    let metadata = vec![entry("schema", SCHEMA), entry("kind", "trace"), entry("version", env!("CARGO_PKG_VERSION"))];
+    let entry =
+        |key: &str, value: &str| KeyValue::new(format!("firstflight.{key}"), value.to_owned());
+    let metadata = vec![
+        entry("schema", SCHEMA),
+        entry("kind", "trace"),
+        entry("version", env!("CARGO_PKG_VERSION")),
+    ];
     WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_created_by(format!("firstflight {}", env!("CARGO_PKG_VERSION")))
@@ -99,35 +110,70 @@ fn row(
             row[*place] = Some(owned(cell));
         }
     });
-    row.extend(order.iter().map(|place| place.and_then(|place| entry.signals.get(place).copied().flatten()).map(Cell::Whole)));
+    row.extend(order.iter().map(|place| {
+        place.and_then(|place| entry.signals.get(place).copied().flatten()).map(Cell::Whole)
+    }));
     row
 }
 
-fn write_group<W: Write + Send>(file: &mut SerializedFileWriter<W>, rows: &[Vec<Option<Cell<'static>>>]) -> Result<(), ParquetError> {
+fn write_group<W: Write + Send>(
+    file: &mut SerializedFileWriter<W>,
+    rows: &[Vec<Option<Cell<'static>>>],
+) -> Result<(), ParquetError> {
     let mut group = file.next_row_group()?;
     let mut index = 0;
     while let Some(mut column) = group.next_column()? {
         let cells = || rows.iter().filter_map(|row| row[index].as_ref());
         let levels: Vec<i16> = rows.iter().map(|row| i16::from(row[index].is_some())).collect();
-        let wholes = || cells().filter_map(|cell| if let Cell::Whole(number) = cell { Some(*number) } else { None });
+        let wholes = || {
+            cells().filter_map(
+                |cell| if let Cell::Whole(number) = cell { Some(*number) } else { None },
+            )
+        };
         match column.untyped() {
             ColumnWriter::ByteArrayColumnWriter(writer) => {
-                let text = |cell: &Cell<'static>| if let Cell::Name(name) = cell { Some(ByteArray::from(&**name)) } else { None };
-                writer.write_batch(&cells().filter_map(text).collect::<Vec<_>>(), Some(&levels), None)?;
+                let text = |cell: &Cell<'static>| {
+                    if let Cell::Name(name) = cell { Some(ByteArray::from(&**name)) } else { None }
+                };
+                writer.write_batch(
+                    &cells().filter_map(text).collect::<Vec<_>>(),
+                    Some(&levels),
+                    None,
+                )?;
             }
             ColumnWriter::Int32ColumnWriter(writer) => {
-                writer.write_batch(&wholes().map(|number| number as i32).collect::<Vec<_>>(), Some(&levels), None)?;
+                writer.write_batch(
+                    &wholes().map(|number| number as i32).collect::<Vec<_>>(),
+                    Some(&levels),
+                    None,
+                )?;
             }
             ColumnWriter::Int64ColumnWriter(writer) => {
-                writer.write_batch(&wholes().map(|number| number as i64).collect::<Vec<_>>(), Some(&levels), None)?;
+                writer.write_batch(
+                    &wholes().map(|number| number as i64).collect::<Vec<_>>(),
+                    Some(&levels),
+                    None,
+                )?;
             }
             ColumnWriter::DoubleColumnWriter(writer) => {
-                let real = |cell: &Cell<'static>| if let Cell::Real(number) = cell { Some(*number) } else { None };
-                writer.write_batch(&cells().filter_map(real).collect::<Vec<_>>(), Some(&levels), None)?;
+                let real = |cell: &Cell<'static>| {
+                    if let Cell::Real(number) = cell { Some(*number) } else { None }
+                };
+                writer.write_batch(
+                    &cells().filter_map(real).collect::<Vec<_>>(),
+                    Some(&levels),
+                    None,
+                )?;
             }
             ColumnWriter::BoolColumnWriter(writer) => {
-                let flag = |cell: &Cell<'static>| if let Cell::Flag(flag) = cell { Some(*flag) } else { None };
-                writer.write_batch(&cells().filter_map(flag).collect::<Vec<_>>(), Some(&levels), None)?;
+                let flag = |cell: &Cell<'static>| {
+                    if let Cell::Flag(flag) = cell { Some(*flag) } else { None }
+                };
+                writer.write_batch(
+                    &cells().filter_map(flag).collect::<Vec<_>>(),
+                    Some(&levels),
+                    None,
+                )?;
             }
             _ => return Err(ParquetError::General("a column of a kind that no event has".into())),
         }
@@ -147,7 +193,11 @@ pub fn read(file: std::fs::File) -> Result<Vec<Trace>, Bad> {
     use parquet::record::Field;
     let reader = SerializedFileReader::new(file).map_err(|error| bad(&error))?;
     let fields = reader.metadata().file_metadata().schema().get_fields().to_vec();
-    let names: Vec<String> = fields.iter().filter_map(|field| field.name().strip_prefix(SIGNAL)).map(str::to_owned).collect();
+    let names: Vec<String> = fields
+        .iter()
+        .filter_map(|field| field.name().strip_prefix(SIGNAL))
+        .map(str::to_owned)
+        .collect();
     let mut traces: Vec<Trace> = Vec::new();
     for (row, number) in reader.get_row_iter(None).map_err(|error| bad(&error))?.zip(1_u64..) {
         let row = row.map_err(|error| bad(&error))?;
@@ -168,11 +218,15 @@ pub fn read(file: std::fs::File) -> Result<Vec<Trace>, Bad> {
             .collect();
         let bad = |what: String| Bad(format!("row {number}: {what}"));
         let get = |name: &str| cells.get(name).cloned();
-        let connection: usize = get("connection").and_then(|text| text.parse().ok()).ok_or_else(|| bad("connection is missing".into()))?;
+        let connection: usize = get("connection")
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| bad("connection is missing".into()))?;
         if connection == traces.len() {
             traces.push(Trace { names: names.clone(), ..Trace::default() });
         }
-        let trace = traces.get_mut(connection).ok_or_else(|| bad(format!("connection {connection} has no start")))?;
+        let trace = traces
+            .get_mut(connection)
+            .ok_or_else(|| bad(format!("connection {connection} has no start")))?;
         let event = get("event").unwrap_or_default();
         let entry = super::fields::Row(&get).entry(&event, trace).map_err(bad)?;
         trace.entries.push(entry);

@@ -113,7 +113,10 @@ pub fn write_sequence(trace: &Trace, end: End, out: &mut dyn Write) -> io::Resul
     let head = head(trace, end);
     let title = head.title.clone();
     out.write_all(&[RECORD])?;
-    serde_json::to_writer(&mut *out, &File { qlog_version: VERSION, qlog_format: "JSON-SEQ", title: &title, trace: head })?;
+    serde_json::to_writer(
+        &mut *out,
+        &File { qlog_version: VERSION, qlog_format: "JSON-SEQ", title: &title, trace: head },
+    )?;
     out.write_all(b"\n")?;
     events(trace, end, &mut |event| {
         out.write_all(&[RECORD])?;
@@ -133,7 +136,10 @@ pub fn begin_many(title: &str, reference_ms: f64, out: &mut dyn Write) -> io::Re
         "common_fields": {"time_format": "relative", "reference_time": reference_ms, "protocol_type": ["TCP"]},
     });
     out.write_all(&[RECORD])?;
-    serde_json::to_writer(&mut *out, &File { qlog_version: VERSION, qlog_format: "JSON-SEQ", title, trace })?;
+    serde_json::to_writer(
+        &mut *out,
+        &File { qlog_version: VERSION, qlog_format: "JSON-SEQ", title, trace },
+    )?;
     out.write_all(b"\n")
 }
 
@@ -157,7 +163,10 @@ pub fn append_many(trace: &Trace, group: &str, out: &mut dyn Write) -> io::Resul
 /// # Errors
 /// Those of the writer.
 pub fn write_contained(traces: &[&Trace], out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "{{\"qlog_version\":\"{VERSION}\",\"qlog_format\":\"JSON\",\"title\":\"firstflight\",\"traces\":[")?;
+    write!(
+        out,
+        "{{\"qlog_version\":\"{VERSION}\",\"qlog_format\":\"JSON\",\"title\":\"firstflight\",\"traces\":["
+    )?;
     let mut first = true;
     for trace in traces {
         for end in [End::Sender, End::Receiver] {
@@ -212,7 +221,9 @@ fn sender(trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
         standard(entry, time, &mut known, sink)?;
         // Being about to send changes nothing that is drawn.
         let drawn = !matches!(&entry.what, What::Told { told: Told::Ready(_), .. });
-        if let Some(state) = entry.state.as_ref().filter(|state| drawn || known.phase != Some(state.phase)) {
+        if let Some(state) =
+            entry.state.as_ref().filter(|state| drawn || known.phase != Some(state.phase))
+        {
             tell_state(state, entry, time, &mut known, sink)?;
         }
         tell_signals(trace, entry, time, &mut known, sink)?;
@@ -269,7 +280,8 @@ fn standard(entry: &Entry, time: f64, known: &mut Known, sink: &mut Sink<'_>) ->
 fn data_packet(packet: &Packet) -> Value {
     let mut data = json!({"header": {"packet_type": "1RTT", "packet_number": packet.number}, "raw": {"length": packet.bytes}});
     if let Some((offset, len)) = packet.stream {
-        data["frames"] = json!([{"frame_type": "stream", "stream_id": 0, "offset": offset, "length": len}]);
+        data["frames"] =
+            json!([{"frame_type": "stream", "stream_id": 0, "offset": offset, "length": len}]);
     }
     data
 }
@@ -300,7 +312,13 @@ const fn state_name(phase: Phase) -> &'static str {
     }
 }
 
-fn tell_state(state: &State, entry: &Entry, time: f64, known: &mut Known, sink: &mut Sink<'_>) -> io::Result<()> {
+fn tell_state(
+    state: &State,
+    entry: &Entry,
+    time: f64,
+    known: &mut Known,
+    sink: &mut Sink<'_>,
+) -> io::Result<()> {
     if known.phase != Some(state.phase) {
         let mut data = json!({"new": state_name(state.phase)});
         if let Some(old) = known.phase {
@@ -314,7 +332,8 @@ fn tell_state(state: &State, entry: &Entry, time: f64, known: &mut Known, sink: 
         What::Told { told: Told::HandshakeRtt { rtt, .. }, .. } => Some(*rtt),
         _ => None,
     };
-    let ms = |nanos: Option<firstflight::Nanos>| nanos.map(|nanos| Value::from(nanos.0 as f64 / 1e6));
+    let ms =
+        |nanos: Option<firstflight::Nanos>| nanos.map(|nanos| Value::from(nanos.0 as f64 / 1e6));
     let metrics = [
         ("min_rtt", ms(state.min_rtt)),
         ("smoothed_rtt", ms(srtt)),
@@ -337,7 +356,13 @@ fn tell_state(state: &State, entry: &Entry, time: f64, known: &mut Known, sink: 
     sink(&Event { time, name: "recovery:metrics_updated", data: Value::Object(changed) })
 }
 
-fn tell_signals(trace: &Trace, entry: &Entry, time: f64, known: &mut Known, sink: &mut Sink<'_>) -> io::Result<()> {
+fn tell_signals(
+    trace: &Trace,
+    entry: &Entry,
+    time: f64,
+    known: &mut Known,
+    sink: &mut Sink<'_>,
+) -> io::Result<()> {
     let mut changed = Map::new();
     for (index, (name, value)) in trace.names.iter().zip(&entry.signals).enumerate() {
         if known.signals.len() <= index {
@@ -361,8 +386,13 @@ fn receiver(trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
         let time = since_ms(*at, origin);
         match what {
             Received::Data { number, bytes, stream } => {
-                let packet = Packet { number: *number, bytes: *bytes, stream: *stream, ..Packet::default() };
-                sink(&Event { time, name: "transport:packet_received", data: data_packet(&packet) })?;
+                let packet =
+                    Packet { number: *number, bytes: *bytes, stream: *stream, ..Packet::default() };
+                sink(&Event {
+                    time,
+                    name: "transport:packet_received",
+                    data: data_packet(&packet),
+                })?;
             }
             Received::Acknowledged { bytes, packets } => {
                 let data = ack_packet(acks, packets, Some(*bytes));
@@ -383,16 +413,20 @@ pub fn read_sequence(text: &mut dyn BufRead) -> Result<Trace, Bad> {
     for (line, number) in text.lines().zip(1_u64..) {
         let bad = |what: String| Bad(format!("record {number}: {what}"));
         let line = line.map_err(|error| bad(error.to_string()))?;
-        let record: Value = serde_json::from_str(line.trim_start_matches(char::from(RECORD))).map_err(|error| bad(error.to_string()))?;
-        let Some(event) = record["name"].as_str().and_then(|name| name.strip_prefix(OURS)) else { continue };
+        let record: Value = serde_json::from_str(line.trim_start_matches(char::from(RECORD)))
+            .map_err(|error| bad(error.to_string()))?;
+        let Some(event) = record["name"].as_str().and_then(|name| name.strip_prefix(OURS)) else {
+            continue;
+        };
         let data = &record["data"];
         if event == "signals" {
             let Some(last) = trace.entries.last_mut() else { continue };
             for (name, value) in data.as_object().into_iter().flatten() {
-                let place = trace.names.iter().position(|known| known == name).unwrap_or_else(|| {
-                    trace.names.push(name.clone());
-                    trace.names.len() - 1
-                });
+                let place =
+                    trace.names.iter().position(|known| known == name).unwrap_or_else(|| {
+                        trace.names.push(name.clone());
+                        trace.names.len() - 1
+                    });
                 last.signals.resize(last.signals.len().max(place + 1), None);
                 last.signals[place] = value.as_u64();
             }
@@ -404,7 +438,9 @@ pub fn read_sequence(text: &mut dyn BufRead) -> Result<Trace, Bad> {
         };
         // Signals come with an event of their own.
         let names = std::mem::take(&mut trace.names);
-        let entry = Row(&|name| if name.starts_with(SIGNAL) { None } else { get(name) }).entry(event, &trace).map_err(bad);
+        let entry = Row(&|name| if name.starts_with(SIGNAL) { None } else { get(name) })
+            .entry(event, &trace)
+            .map_err(bad);
         trace.names = names;
         trace.entries.push(entry?);
     }

@@ -22,7 +22,9 @@ pub struct Replayed {
 /// If the log is not of a controller of ours, or its arm is unknown.
 pub fn controller(start: &Start, entry: &Entry) -> Result<ArmController, Bad> {
     let config = start.config.filter(|_| start.source == Source::Controller);
-    let config = config.ok_or_else(|| Bad(format!("trace of {}: what its controller was told is not known", start.arm)))?;
+    let config = config.ok_or_else(|| {
+        Bad(format!("trace of {}: what its controller was told is not known", start.arm))
+    })?;
     let arm = Arm::parse(&start.arm_full).map_err(|error| Bad(format!("trace: {error}")))?;
     // The sender's options are in the configuration already; applied twice they are the same.
     Ok(arm.controller(config, start.oracle_exit_bytes, entry.now, Seq(start.nxt)))
@@ -37,7 +39,11 @@ pub fn replay(entries: &[Entry]) -> Result<Replayed, Bad> {
     for (index, entry) in entries.iter().enumerate() {
         match (&entry.what, &mut replayed) {
             (What::Start(start), _) => {
-                replayed = Some(Replayed { controller: controller(start, entry)?, exits: Vec::new(), strayed: None });
+                replayed = Some(Replayed {
+                    controller: controller(start, entry)?,
+                    exits: Vec::new(),
+                    strayed: None,
+                });
             }
             (What::Told { told, .. }, Some(Replayed { controller, exits, strayed })) => {
                 let before = controller.exit();
@@ -50,7 +56,9 @@ pub fn replay(entries: &[Entry]) -> Result<Replayed, Bad> {
                     *strayed = Some((index, seen, controller.cwnd()));
                 }
             }
-            (What::Told { .. }, None) => return Err(Bad("trace: it does not begin with a start".into())),
+            (What::Told { .. }, None) => {
+                return Err(Bad("trace: it does not begin with a start".into()));
+            }
             (What::Exit(_) | What::ExitWithdrawn, _) => {}
         }
     }

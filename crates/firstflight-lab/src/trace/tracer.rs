@@ -31,9 +31,17 @@ impl Tracer {
     }
 
     /// The same for a controller of ours.
-    pub(crate) fn begin_with(&mut self, now: Time, config: Config, nxt: u64, oracle_exit: u64, started: Time) {
+    pub(crate) fn begin_with(
+        &mut self,
+        now: Time,
+        config: Config,
+        nxt: u64,
+        oracle_exit: u64,
+        started: Time,
+    ) {
         self.begin(now, |start| {
-            (start.config, start.nxt, start.oracle_exit_bytes, start.start) = (Some(config), nxt, oracle_exit, started);
+            (start.config, start.nxt, start.oracle_exit_bytes, start.start) =
+                (Some(config), nxt, oracle_exit, started);
         });
     }
 
@@ -48,10 +56,19 @@ impl Tracer {
         if let Some(packet) = heard.packet {
             for at in packet.arrives.into_iter().flatten() {
                 let stream = Some((packet.offset, u64::from(packet.payload)));
-                self.receives(at, Received::Data { number: packet.number, bytes: u64::from(packet.len), stream });
+                self.receives(
+                    at,
+                    Received::Data { number: packet.number, bytes: u64::from(packet.len), stream },
+                );
             }
         }
-        self.note(*heard.told, packet, (ranges(heard.acked), ranges(heard.lost)), snapshot, signals);
+        self.note(
+            *heard.told,
+            packet,
+            (ranges(heard.acked), ranges(heard.lost)),
+            snapshot,
+            signals,
+        );
     }
 
     /// One event, and the exit if that is what it changed.
@@ -66,7 +83,11 @@ impl Tracer {
         let now = told.now();
         let state = state(snapshot);
         // What the algorithm measures changes with what it hears; a send tells it nothing.
-        let values = if matches!(told, Told::Sent(_) | Told::Ready(_)) { Vec::new() } else { self.values(signals) };
+        let values = if matches!(told, Told::Sent(_) | Told::Ready(_)) {
+            Vec::new()
+        } else {
+            self.values(signals)
+        };
         self.push(now, What::Told { told, packet, acked, lost }, Some(state), values);
         self.note_exit(now, snapshot.exit, state);
     }
@@ -76,7 +97,9 @@ impl Tracer {
         // What the event before it lost and sampled is not lost and sampled again.
         let state = State { lost: 0, rtt: None, ..state };
         match (before, exit) {
-            (_, Some(exit)) if before != Some(exit) => self.push(now, What::Exit(exit), Some(state), Vec::new()),
+            (_, Some(exit)) if before != Some(exit) => {
+                self.push(now, What::Exit(exit), Some(state), Vec::new())
+            }
             (Some(_), None) => self.push(now, What::ExitWithdrawn, Some(state), Vec::new()),
             _ => {}
         }
@@ -87,7 +110,10 @@ impl Tracer {
     pub(crate) fn insert_exit(&mut self, exit: Exit, state: State) {
         let place = self.trace.entries.partition_point(|entry| entry.now <= exit.at);
         let state = State { lost: 0, rtt: None, ..state };
-        self.trace.entries.insert(place, Entry { now: exit.at, what: What::Exit(exit), state: Some(state), signals: Vec::new() });
+        self.trace.entries.insert(
+            place,
+            Entry { now: exit.at, what: What::Exit(exit), state: Some(state), signals: Vec::new() },
+        );
     }
 
     fn values(&mut self, signals: &Signals<'_>) -> Vec<Option<u64>> {
@@ -106,7 +132,13 @@ impl Tracer {
         values
     }
 
-    pub(crate) fn push(&mut self, now: Time, what: What, state: Option<State>, signals: Vec<Option<u64>>) {
+    pub(crate) fn push(
+        &mut self,
+        now: Time,
+        what: What,
+        state: Option<State>,
+        signals: Vec<Option<u64>>,
+    ) {
         self.trace.entries.push(Entry { now, what, state, signals });
     }
 
@@ -114,7 +146,11 @@ impl Tracer {
     pub(crate) fn receives(&mut self, at: Time, what: Received) {
         if let Received::Data { number, .. } = what {
             // Links deliver in order unless the path reorders: look from the end.
-            let place = self.arriving.iter().rposition(|before| before.0 <= at).map_or(0, |before| before + 1);
+            let place = self
+                .arriving
+                .iter()
+                .rposition(|before| before.0 <= at)
+                .map_or(0, |before| before + 1);
             self.arriving.insert(place, (at, number));
         }
         self.trace.receiver.push((at, what));
@@ -127,7 +163,9 @@ impl Tracer {
             self.arriving.pop_front();
             packets.push(number);
         }
-        self.trace.receiver.push((now, Received::Acknowledged { bytes, packets: ranges(&packets) }));
+        self.trace
+            .receiver
+            .push((now, Received::Acknowledged { bytes, packets: ranges(&packets) }));
     }
 
     pub(crate) fn finish(mut self) -> Trace {

@@ -65,10 +65,16 @@ fn arrivals(sights: &[Sight]) -> HashMap<(u16, u32), VecDeque<u64>> {
 
 /// Writes what `sights` tell into the log, which has begun. Times count from the first data. Returns how much later that was than the
 /// link's beginning; `None` if there was no data.
-pub(crate) fn read(tracer: &mut Tracer, sights: &[Sight], mss: u64, look: &Look<'_>) -> Option<u64> {
+pub(crate) fn read(
+    tracer: &mut Tracer,
+    sights: &[Sight],
+    mss: u64,
+    look: &Look<'_>,
+) -> Option<u64> {
     let mut order: Vec<&Sight> = sights.iter().collect();
     order.sort_by_key(|sight| sight.at);
-    let begin = order.iter().find(|sight| sight.place == Place::SenderOut && sight.segment.data > 0)?.at;
+    let begin =
+        order.iter().find(|sight| sight.place == Place::SenderOut && sight.segment.data > 0)?.at;
     let mut arrived = arrivals(sights);
     let mut reader = Reader {
         mss: mss.max(1),
@@ -92,11 +98,16 @@ pub(crate) fn read(tracer: &mut Tracer, sights: &[Sight], mss: u64, look: &Look<
         let (now, segment) = (Time(sight.at - begin), &sight.segment);
         match sight.place {
             Place::SenderOut if segment.data > 0 => {
-                let reached = arrived.get_mut(&(segment.id, segment.seq)).and_then(VecDeque::pop_front);
+                let reached =
+                    arrived.get_mut(&(segment.id, segment.seq)).and_then(VecDeque::pop_front);
                 let number = reader.sends(now, segment, reached.is_none());
                 if let Some(at) = reached {
-                    let stream = reader.place(segment.seq).map(|seq| (seq, u64::from(segment.data)));
-                    tracer.receives(Time(at.saturating_sub(begin)), Received::Data { number, bytes: u64::from(segment.len), stream });
+                    let stream =
+                        reader.place(segment.seq).map(|seq| (seq, u64::from(segment.data)));
+                    tracer.receives(
+                        Time(at.saturating_sub(begin)),
+                        Received::Data { number, bytes: u64::from(segment.len), stream },
+                    );
                 }
             }
             Place::SenderIn => reader.hears(now, segment),
@@ -126,7 +137,14 @@ impl Reader<'_> {
 
     fn state(&self, now: Time, rtt: Option<Nanos>, lost: u64) -> State {
         let known = (self.look)(now).unwrap_or_default();
-        State { inflight: self.inflight, rtt, min_rtt: self.rtt.min(), delivered: self.in_order, lost, ..known }
+        State {
+            inflight: self.inflight,
+            rtt,
+            min_rtt: self.rtt.min(),
+            delivered: self.in_order,
+            lost,
+            ..known
+        }
     }
 
     /// A data segment leaves. Returns the number of the transmission.
@@ -149,9 +167,20 @@ impl Reader<'_> {
         self.nxt = self.nxt.max(seq + len);
         self.inflight += len;
         self.sent += len;
-        let told = Told::Sent(Sent { now, bytes: len, nxt: Seq(self.nxt), inflight: self.inflight, srtt: self.rtt.srtt() });
-        let packet =
-            Packet { number: number as u64, bytes: u64::from(segment.len), stream: Some((seq, len)), repeat: Some(repeat), dropped };
+        let told = Told::Sent(Sent {
+            now,
+            bytes: len,
+            nxt: Seq(self.nxt),
+            inflight: self.inflight,
+            srtt: self.rtt.srtt(),
+        });
+        let packet = Packet {
+            number: number as u64,
+            bytes: u64::from(segment.len),
+            stream: Some((seq, len)),
+            repeat: Some(repeat),
+            dropped,
+        };
         self.note(told, Some(packet), (Vec::new(), Vec::new()), None, 0);
         number as u64
     }
@@ -159,14 +188,19 @@ impl Reader<'_> {
     /// What is sent again from `from` up to `to` was thought lost, with the last ACK at the latest.
     fn give_up(&mut self, from: u64, to: u64) {
         let Some(last) = self.last_ack else { return };
-        for piece in self.pieces.range(from..to).map(|(_, piece)| *piece).filter(|piece| !piece.sacked) {
+        for piece in
+            self.pieces.range(from..to).map(|(_, piece)| *piece).filter(|piece| !piece.sacked)
+        {
             let sending = &mut self.sendings[piece.sending];
             if !std::mem::take(&mut sending.out) {
                 continue;
             }
             self.inflight = self.inflight.saturating_sub(sending.len);
             let (bytes, number, again) = (sending.len, piece.sending as u64, !sending.once);
-            let (What::Told { told: Told::Ack(ack), lost, .. }, state) = &mut self.entries[last] else { continue };
+            let (What::Told { told: Told::Ack(ack), lost, .. }, state) = &mut self.entries[last]
+            else {
+                continue;
+            };
             ack.lost += bytes;
             ack.inflight = ack.inflight.saturating_sub(bytes);
             ack.tx_lost = ack.tx_lost.max(Some(number));
@@ -181,7 +215,10 @@ impl Reader<'_> {
 
     /// An ACK reaches the sender.
     fn hears(&mut self, now: Time, segment: &Segment) {
-        let Some(upto) = segment.ack.filter(|_| !segment.syn).and_then(|ack| self.place(ack)) else { return };
+        let Some(upto) = segment.ack.filter(|_| !segment.syn).and_then(|ack| self.place(ack))
+        else {
+            return;
+        };
         // The end of the connection is acknowledged as one byte more.
         let upto = upto.min(self.nxt);
         let inflight_before = self.inflight;
@@ -194,7 +231,11 @@ impl Reader<'_> {
             .filter(|(from, _)| *from >= upto)
             .collect();
         for (from, to) in sacks {
-            for (_, piece) in self.pieces.range_mut(from..to.max(from)).filter(|(_, piece)| piece.end <= to && !piece.sacked) {
+            for (_, piece) in self
+                .pieces
+                .range_mut(from..to.max(from))
+                .filter(|(_, piece)| piece.end <= to && !piece.sacked)
+            {
                 piece.sacked = true;
                 news.push(piece.sending);
             }
@@ -216,8 +257,15 @@ impl Reader<'_> {
         }
         self.delivered += bytes;
         // RFC6298 3-1: what was sent twice tells nothing.
-        let once = news.iter().map(|number| self.sendings[*number]).filter(|sending| sending.once).map(|sending| sending.at).max();
-        let rtt = once.filter(|_| news.iter().all(|number| self.sendings[*number].once)).map(|sent| now.since(sent));
+        let once = news
+            .iter()
+            .map(|number| self.sendings[*number])
+            .filter(|sending| sending.once)
+            .map(|sending| sending.at)
+            .max();
+        let rtt = once
+            .filter(|_| news.iter().all(|number| self.sendings[*number].once))
+            .map(|sent| now.since(sent));
         if let Some(rtt) = rtt {
             self.rtt.on_sample(rtt);
         }
@@ -226,7 +274,12 @@ impl Reader<'_> {
         if bytes == 0 && !advanced && !ce {
             return;
         }
-        let sacked = self.pieces.values().filter(|piece| piece.sacked).map(|piece| self.sendings[piece.sending].len).sum();
+        let sacked = self
+            .pieces
+            .values()
+            .filter(|piece| piece.sacked)
+            .map(|piece| self.sendings[piece.sending].len)
+            .sum();
         let cwnd = (self.look)(now).map_or(0, |state| state.cwnd);
         let numbers: Vec<u64> = news.iter().map(|number| *number as u64).collect();
         let ack = Ack {
@@ -262,13 +315,22 @@ impl Reader<'_> {
         let end = seq + u64::from(segment.data);
         let longest = self.waiting.entry(seq).or_default();
         *longest = end.max(*longest);
-        while let Some((&from, &to)) = self.waiting.first_key_value().filter(|(from, _)| **from <= self.in_order) {
+        while let Some((&from, &to)) =
+            self.waiting.first_key_value().filter(|(from, _)| **from <= self.in_order)
+        {
             self.waiting.remove(&from);
             self.in_order = self.in_order.max(to);
         }
     }
 
-    fn note(&mut self, told: Told, packet: Option<Packet>, (acked, lost): (Ranges, Ranges), rtt: Option<Nanos>, bytes: u64) {
+    fn note(
+        &mut self,
+        told: Told,
+        packet: Option<Packet>,
+        (acked, lost): (Ranges, Ranges),
+        rtt: Option<Nanos>,
+        bytes: u64,
+    ) {
         let state = self.state(told.now(), rtt, bytes);
         self.entries.push((What::Told { told, packet, acked, lost }, state));
     }

@@ -21,7 +21,8 @@ pub struct KernelArm {
 const UNCOUNTED: &[&str] = &[];
 
 /// `enum best_outcome` of `best.h`.
-const OF_BEST: &[&str] = &["set", "late", "inflated", "pacer", "few", "ambiguous", "unstable", "disagree"];
+const OF_BEST: &[&str] =
+    &["set", "late", "inflated", "pacer", "few", "ambiguous", "unstable", "disagree"];
 
 macro_rules! arms {
     ($(ARM($number:ident, $map:ident, $mode:ident, $state:ident, $hooks:ident, $kernel_name:literal, $name:literal, $outcomes:ident, $about:literal))*) => {

@@ -35,7 +35,11 @@ impl Members<'_> {
 /// What a controller in the kernel can report, each by the number one above its place here (`enum reason` of `firstflight.h`): the reasons
 /// of the core, and `None` that the end reported before was a false alarm. The oracle is told its path, which no kernel is.
 fn reasons() -> impl Iterator<Item = Option<ExitReason>> {
-    ExitReason::ALL.into_iter().filter(|reason| *reason != ExitReason::Oracle).map(Some).chain([None])
+    ExitReason::ALL
+        .into_iter()
+        .filter(|reason| *reason != ExitReason::Oracle)
+        .map(Some)
+        .chain([None])
 }
 
 /// One report.
@@ -80,7 +84,8 @@ impl Exit {
         let _at_us = record.u64();
         let [since_first_send_us, estimate, bytes_acked] = [(); 3].map(|()| record.u64());
         let peer = Ipv4Addr::from(record.take::<4>());
-        let [detect_cwnd, cwnd, ssthresh, inflight, rounds, mss, srtt_us, _min_rtt_us] = [(); 8].map(|()| record.u32());
+        let [detect_cwnd, cwnd, ssthresh, inflight, rounds, mss, srtt_us, _min_rtt_us] =
+            [(); 8].map(|()| record.u32());
         let peer = (peer, u16::from_be(record.u16()));
         let port = record.u16();
         let [number, arm] = record.take();
@@ -113,12 +118,21 @@ mod tests {
     #[test]
     fn the_kernel_numbers_the_reasons_of_the_core_in_their_order() {
         let header = include_str!("../../bpf/firstflight.h");
-        let (_, body) = header.split_once("enum reason {").expect("firstflight.h has `enum reason`");
+        let (_, body) =
+            header.split_once("enum reason {").expect("firstflight.h has `enum reason`");
         let (body, _) = body.split_once('}').expect("the enum ends");
-        let known: Vec<&str> =
-            body.split(',').filter_map(|item| item.lines().last()).map(str::trim).filter(|item| !item.is_empty()).collect();
+        let known: Vec<&str> = body
+            .split(',')
+            .filter_map(|item| item.lines().last())
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+            .collect();
         let names = reasons().map(|reason| reason.map_or("undone", ExitReason::name));
-        let wanted: Vec<String> = ["none"].into_iter().chain(names).map(|name| format!("EXIT_{}", name.to_uppercase())).collect();
+        let wanted: Vec<String> = ["none"]
+            .into_iter()
+            .chain(names)
+            .map(|name| format!("EXIT_{}", name.to_uppercase()))
+            .collect();
         assert_eq!(
             known, wanted,
             "`enum reason` of firstflight.h and ExitReason::ALL without the oracle, in order: add what is missing there"

@@ -23,22 +23,31 @@ impl Features {
     /// In one line what is missing for BPF congestion control.
     pub fn detect() -> Result<Features, Refusal> {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
+        let mut numbers =
+            release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
         let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         let about = format!("kernel {}", release.trim());
         if version < (6, 1) {
-            return Err(Refusal::new(format!("{about}: BPF congestion control needs Linux 6.1 or newer")));
+            return Err(Refusal::new(format!(
+                "{about}: BPF congestion control needs Linux 6.1 or newer"
+            )));
         }
         let vmlinux = fs::read("/sys/kernel/btf/vmlinux")
             .map_err(|_| Refusal::new(format!("{about}: no type information (/sys/kernel/btf/vmlinux); needs CONFIG_DEBUG_INFO_BTF")))?;
         // CUBIC may be a module with type information of its own.
         let module = fs::read("/sys/kernel/btf/tcp_cubic").unwrap_or_default();
         let knows = |name: &str| has_string(&vmlinux, name) || has_string(&module, name);
-        if !knows("tcp_congestion_ops") || !knows("bpf_struct_ops_tcp_congestion_ops") && !knows("bpf_struct_ops_common") {
-            return Err(Refusal::new(format!("{about}: no BPF congestion control; needs CONFIG_BPF_JIT and CONFIG_BPF_SYSCALL")));
+        if !knows("tcp_congestion_ops")
+            || !knows("bpf_struct_ops_tcp_congestion_ops") && !knows("bpf_struct_ops_common")
+        {
+            return Err(Refusal::new(format!(
+                "{about}: no BPF congestion control; needs CONFIG_BPF_JIT and CONFIG_BPF_SYSCALL"
+            )));
         }
         if !knows("cubictcp_cong_avoid") {
-            return Err(Refusal::new(format!("{about}: the kernel's CUBIC is missing; `modprobe tcp_cubic`")));
+            return Err(Refusal::new(format!(
+                "{about}: the kernel's CUBIC is missing; `modprobe tcp_cubic`"
+            )));
         }
         Ok(Features {
             version,

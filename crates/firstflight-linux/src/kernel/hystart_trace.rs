@@ -3,7 +3,9 @@
 
 use super::features::Features;
 use crate::refusal::Refusal;
-use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, PrintLevel, RingBufferBuilder, set_print};
+use libbpf_rs::{
+    Link, MapCore, MapFlags, Object, ObjectBuilder, PrintLevel, RingBufferBuilder, set_print,
+};
 use std::time::Duration;
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hystart_trace.bpf.o"));
@@ -108,11 +110,19 @@ impl HystartTrace {
         if !Features::detect()?.links() {
             return Err(Refusal::new("tracing the kernel's CUBIC needs Linux 6.4 or newer"));
         }
-        let failed = |error: libbpf_rs::Error| Refusal::new(format!("tracing the kernel's CUBIC needs root: {error}"));
+        let failed = |error: libbpf_rs::Error| {
+            Refusal::new(format!("tracing the kernel's CUBIC needs root: {error}"))
+        };
         set_print(Some((PrintLevel::Warn, |_, _| {})));
-        let mut object = ObjectBuilder::default().open_memory(OBJECT).and_then(libbpf_rs::OpenObject::load).map_err(failed)?;
+        let mut object = ObjectBuilder::default()
+            .open_memory(OBJECT)
+            .and_then(libbpf_rs::OpenObject::load)
+            .map_err(failed)?;
         let map = object.maps_mut().find(|map| map.name() == "cubic_trace");
-        let link = map.ok_or_else(|| Refusal::new("the tracing object has no controller"))?.attach_struct_ops().map_err(failed)?;
+        let link = map
+            .ok_or_else(|| Refusal::new("the tracing object has no controller"))?
+            .attach_struct_ops()
+            .map_err(failed)?;
         Ok(HystartTrace { _link: link, object })
     }
 
@@ -134,8 +144,15 @@ impl HystartTrace {
         let ring = builder.build().map_err(failed)?;
         let _ = ring.poll(Duration::ZERO);
         ring.consume().map_err(failed)?;
-        let counter = self.object.maps().find(|map| map.name().to_string_lossy().ends_with(".bss")).ok_or_else(missing)?;
-        let value = counter.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)?.unwrap_or_default();
+        let counter = self
+            .object
+            .maps()
+            .find(|map| map.name().to_string_lossy().ends_with(".bss"))
+            .ok_or_else(missing)?;
+        let value = counter
+            .lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)
+            .map_err(failed)?
+            .unwrap_or_default();
         Ok(value.get(..8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes))
     }
 }

@@ -53,25 +53,37 @@ impl Loaded {
         if pins::is_registered(arm) {
             let name = arm.kernel_name;
             return Err(Refusal::new(if pins::pinned().contains(&arm) {
-                format!("{name} is loaded already, and pinned; `firstflight kernel unload '{}'` takes it out", arm.name)
+                format!(
+                    "{name} is loaded already, and pinned; `firstflight kernel unload '{}'` takes it out",
+                    arm.name
+                )
             } else if features.links() {
-                format!("{name} is loaded already, by a `kernel load` or `kernel trace` that runs; end that first")
+                format!(
+                    "{name} is loaded already, by a `kernel load` or `kernel trace` that runs; end that first"
+                )
             } else {
-                format!("{name} is loaded already; `firstflight kernel unload '{}'` takes it out", arm.name)
+                format!(
+                    "{name} is loaded already; `firstflight kernel unload '{}'` takes it out",
+                    arm.name
+                )
             }));
         }
         pins::undo_leftover(arm)?;
         set_print(Some((PrintLevel::Warn, remember)));
         SAID.lock().map(|mut said| said.clear()).ok();
-        let mut open = ObjectBuilder::default().open_memory(OBJECT).map_err(|error| refusal(arm, &error))?;
-        prepare(&mut open, arm, features, !cgroups.is_empty()).map_err(|error| refusal(arm, &error))?;
+        let mut open =
+            ObjectBuilder::default().open_memory(OBJECT).map_err(|error| refusal(arm, &error))?;
+        prepare(&mut open, arm, features, !cgroups.is_empty())
+            .map_err(|error| refusal(arm, &error))?;
         let mut object = open.load().map_err(|error| refusal(arm, &error))?;
         let mut maps = object.maps_mut();
         let map = maps.find(|map| map.name() == arm.map);
-        let mut map = map.ok_or_else(|| Refusal::new(format!("{}: not in the object", arm.name)))?;
+        let mut map =
+            map.ok_or_else(|| Refusal::new(format!("{}: not in the object", arm.name)))?;
         let link = map.attach_struct_ops().map_err(|error| refusal(arm, &error))?;
         drop(maps);
-        let choosers = cgroups.iter().map(|cgroup| choose(&object, cgroup)).collect::<Result<_, _>>()?;
+        let choosers =
+            cgroups.iter().map(|cgroup| choose(&object, cgroup)).collect::<Result<_, _>>()?;
         Ok(Loaded { arm, choosers, link: Some(link), object })
     }
 
@@ -89,7 +101,8 @@ impl Loaded {
             return Err(Refusal::new("pinning needs Linux 6.4 or newer"));
         }
         let folder = pins::make_folder(self.arm)?;
-        let failed = |error: libbpf_rs::Error| Refusal::new(format!("{}: {error}", folder.display()));
+        let failed =
+            |error: libbpf_rs::Error| Refusal::new(format!("{}: {error}", folder.display()));
         if let Some(mut exits) = self.object.maps_mut().find(|map| map.name() == EXITS) {
             exits.pin(folder.join(EXITS)).map_err(failed)?;
         }
@@ -108,7 +121,11 @@ impl Loaded {
     ///
     /// # Errors
     /// If the ring buffer cannot be read.
-    pub fn watch(&self, take: impl FnMut(Exit), go_on: impl FnMut() -> bool) -> Result<(), Refusal> {
+    pub fn watch(
+        &self,
+        take: impl FnMut(Exit),
+        go_on: impl FnMut() -> bool,
+    ) -> Result<(), Refusal> {
         let exits = self.object.maps().find(|map| map.name() == EXITS);
         let exits = exits.ok_or_else(|| Refusal::new("no ring buffer"))?;
         ring::watch(&exits, take, go_on)
@@ -116,8 +133,14 @@ impl Loaded {
 }
 
 /// Leaves out of the object what this kernel does not know and what other arms need.
-fn prepare(open: &mut OpenObject, arm: &KernelArm, features: Features, choose: bool) -> Result<(), libbpf_rs::Error> {
-    let mine = |name: &str| name.strip_prefix(arm.map).is_some_and(|rest| CALLBACKS.contains(&rest));
+fn prepare(
+    open: &mut OpenObject,
+    arm: &KernelArm,
+    features: Features,
+    choose: bool,
+) -> Result<(), libbpf_rs::Error> {
+    let mine =
+        |name: &str| name.strip_prefix(arm.map).is_some_and(|rest| CALLBACKS.contains(&rest));
     for mut program in open.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         let wanted = mine(&name) && (features.tx_start || !name.ends_with("_cwnd_event_tx_start"));
@@ -136,13 +159,19 @@ fn prepare(open: &mut OpenObject, arm: &KernelArm, features: Features, choose: b
                 map.set_map_flags(0)?;
             }
         } else if name.ends_with("features") {
-            if let Some(value) = map.initial_value_mut().filter(|value| value.len() >= 2 + NAME_LEN) {
+            if let Some(value) = map.initial_value_mut().filter(|value| value.len() >= 2 + NAME_LEN)
+            {
                 value[0] = u8::from(features.cubic_cwnd_event);
                 value[1] = u8::from(features.cubic_tx_start);
                 // The last byte stays zero.
-                value[2..2 + NAME_LEN - 1].iter_mut().zip(arm.kernel_name.bytes()).for_each(|(to, from)| *to = from);
+                value[2..2 + NAME_LEN - 1]
+                    .iter_mut()
+                    .zip(arm.kernel_name.bytes())
+                    .for_each(|(to, from)| *to = from);
             }
-        } else if map.map_type() == MapType::StructOps || name.ends_with("_states") && name != format!("{}_states", arm.map) {
+        } else if map.map_type() == MapType::StructOps
+            || name.ends_with("_states") && name != format!("{}_states", arm.map)
+        {
             map.set_autocreate(false)?;
         }
     }
@@ -151,7 +180,8 @@ fn prepare(open: &mut OpenObject, arm: &KernelArm, features: Features, choose: b
 
 /// Lets the sockets of a control group choose the arm.
 fn choose(object: &Object, cgroup: &Path) -> Result<Link, Refusal> {
-    let failed = |error: &dyn std::fmt::Display| Refusal::new(format!("{}: {error}", cgroup.display()));
+    let failed =
+        |error: &dyn std::fmt::Display| Refusal::new(format!("{}: {error}", cgroup.display()));
     let folder = File::open(cgroup).map_err(|error| failed(&error))?;
     let program = object.progs_mut().find(|program| program.name() == CHOOSER);
     let program = program.ok_or_else(|| Refusal::new("no program for control groups"))?;
@@ -181,10 +211,16 @@ fn refusal(arm: &KernelArm, error: &libbpf_rs::Error) -> Refusal {
     let said = SAID.lock().map(|said| said.concat()).unwrap_or_default();
     // The verifier's refusals look like missing permission, too; but it gives its reasons.
     if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !said.contains("PROG LOAD LOG") {
-        return Refusal::new("BPF congestion control: not permitted; needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; run as root");
+        return Refusal::new(
+            "BPF congestion control: not permitted; needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; run as root",
+        );
     }
     // Its log ends with what it did not like.
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = lines[lines.len().saturating_sub(8)..].join("; ");
-    Refusal::new(format!("{}: the kernel refuses it: {error}{}{last}", arm.name, if last.is_empty() { "" } else { ": " }))
+    Refusal::new(format!(
+        "{}: the kernel refuses it: {error}{}{last}",
+        arm.name,
+        if last.is_empty() { "" } else { ": " }
+    ))
 }

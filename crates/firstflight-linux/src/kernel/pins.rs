@@ -25,7 +25,8 @@ const EXITS: &str = "exits";
 
 /// The controllers registered in the kernel, whoever registered them.
 pub fn registered() -> Vec<String> {
-    let list = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    let list = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        .unwrap_or_default();
     list.split_whitespace().map(str::to_owned).collect()
 }
 
@@ -77,7 +78,8 @@ pub(super) fn make_folder(arm: &KernelArm) -> Result<PathBuf, Refusal> {
     let failed = |error: &std::io::Error| Refusal::from_io(PIN_FOLDER, "root", error);
     fs::create_dir_all(PIN_FOLDER).map_err(|error| failed(&error))?;
     if statfs(PIN_FOLDER).map(|fs| fs.filesystem_type()) != Ok(BPF_FS_MAGIC) {
-        mount(Some("bpf"), PIN_FOLDER, Some("bpf"), MsFlags::empty(), None::<&str>).map_err(|error| failed(&error.into()))?;
+        mount(Some("bpf"), PIN_FOLDER, Some("bpf"), MsFlags::empty(), None::<&str>)
+            .map_err(|error| failed(&error.into()))?;
     }
     let folder = folder(arm);
     fs::create_dir_all(&folder).map_err(|error| failed(&error))?;
@@ -93,7 +95,8 @@ pub fn unload(arm: &KernelArm) -> Result<(), Refusal> {
     let folder = folder(arm);
     if folder.exists() {
         undo_file_of(&undo_file(arm))?;
-        let failed = |error: &std::io::Error| Refusal::from_io(&folder.display().to_string(), "root", error);
+        let failed =
+            |error: &std::io::Error| Refusal::from_io(&folder.display().to_string(), "root", error);
         for pin in fs::read_dir(&folder).map_err(|error| failed(&error))?.flatten() {
             fs::remove_file(pin.path()).map_err(|error| failed(&error))?;
         }
@@ -118,7 +121,10 @@ pub fn unload(arm: &KernelArm) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Refusal::new(if is_registered(arm) {
-        format!("{} is held by a process that runs, `kernel load` or `kernel trace`; end that", arm.kernel_name)
+        format!(
+            "{} is held by a process that runs, `kernel load` or `kernel trace`; end that",
+            arm.kernel_name
+        )
     } else {
         format!("{} is not loaded", arm.kernel_name)
     }))
@@ -129,7 +135,9 @@ fn remove_leftover(arm: &KernelArm) -> bool {
     // What the kernel keeps of a name.
     const LONGEST: usize = 15;
     let name = &arm.map[..arm.map.len().min(LONGEST)];
-    for map in MapInfoIter::default().filter(|map| map.ty == MapType::StructOps && map.name.to_str() == Some(name)) {
+    for map in MapInfoIter::default()
+        .filter(|map| map.ty == MapType::StructOps && map.name.to_str() == Some(name))
+    {
         if let Ok(map) = MapHandle::from_map_id(map.id) {
             let _ = map.delete(&0_u32.to_ne_bytes());
         }
@@ -141,8 +149,13 @@ fn remove_leftover(arm: &KernelArm) -> bool {
 ///
 /// # Errors
 /// If it is not pinned or may not be read.
-pub fn watch_pinned(arm: &KernelArm, take: impl FnMut(Exit), go_on: impl FnMut() -> bool) -> Result<(), Refusal> {
+pub fn watch_pinned(
+    arm: &KernelArm,
+    take: impl FnMut(Exit),
+    go_on: impl FnMut() -> bool,
+) -> Result<(), Refusal> {
     let path = folder(arm).join(EXITS);
-    let exits = MapHandle::from_pinned_path(&path).map_err(|error| Refusal::new(format!("{}: {error}", path.display())))?;
+    let exits = MapHandle::from_pinned_path(&path)
+        .map_err(|error| Refusal::new(format!("{}: {error}", path.display())))?;
     ring::watch(&exits, take, go_on)
 }

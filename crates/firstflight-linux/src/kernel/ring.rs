@@ -6,7 +6,11 @@ use libbpf_rs::{MapCore, RingBufferBuilder};
 use std::time::Duration;
 
 /// Reads the reports of a ring buffer as they come, and those that are left when `go_on` says no.
-pub(super) fn watch(ring: &dyn MapCore, mut take: impl FnMut(Exit), mut go_on: impl FnMut() -> bool) -> Result<(), Refusal> {
+pub(super) fn watch(
+    ring: &dyn MapCore,
+    mut take: impl FnMut(Exit),
+    mut go_on: impl FnMut() -> bool,
+) -> Result<(), Refusal> {
     let failed = |error: libbpf_rs::Error| Refusal::new(format!("ring buffer: {error}"));
     let mut builder = RingBufferBuilder::new();
     builder

@@ -74,9 +74,14 @@ impl Selection {
         pins::undo_leftover(arm)?;
         self.changes(arm)?;
         for cgroup in &self.cgroups {
-            let kind = statfs(cgroup).map_err(|error| Refusal::from_io(&cgroup.display().to_string(), "root", &error.into()))?;
+            let kind = statfs(cgroup).map_err(|error| {
+                Refusal::from_io(&cgroup.display().to_string(), "root", &error.into())
+            })?;
             if kind.filesystem_type() != CGROUP2_SUPER_MAGIC {
-                return Err(Refusal::new(format!("{}: not a control group of version 2 (mount -t cgroup2)", cgroup.display())));
+                return Err(Refusal::new(format!(
+                    "{}: not a control group of version 2 (mount -t cgroup2)",
+                    cgroup.display()
+                )));
             }
         }
         Ok(())
@@ -110,9 +115,13 @@ impl Selection {
         if changes.is_empty() {
             return Ok(());
         }
-        let failed = |error: &std::io::Error| Refusal::from_io(&undo_file.display().to_string(), "root", error);
+        let failed = |error: &std::io::Error| {
+            Refusal::from_io(&undo_file.display().to_string(), "root", error)
+        };
         let new = undo_file.with_extension("new");
-        fs::write(&new, words(arm, &changes)).and_then(|()| fs::rename(&new, undo_file)).map_err(|error| failed(&error))?;
+        fs::write(&new, words(arm, &changes))
+            .and_then(|()| fs::rename(&new, undo_file))
+            .map_err(|error| failed(&error))?;
         changes.iter().try_for_each(|change| change.make(arm)).inspect_err(|_| {
             let _ = undo_file_of(undo_file);
         })
@@ -123,7 +132,9 @@ impl Change {
     fn make(&self, arm: &KernelArm) -> Result<(), Refusal> {
         match self {
             Change::Default(_) => set_default(arm.kernel_name),
-            Change::Route { family, after, .. } => ip(*family, &["route", "replace"], after).map(|_| ()),
+            Change::Route { family, after, .. } => {
+                ip(*family, &["route", "replace"], after).map(|_| ())
+            }
         }
     }
 
@@ -133,7 +144,9 @@ impl Change {
             Change::Default(before) if default()? == arm.kernel_name => set_default(before),
             Change::Route { family, before, after } => {
                 let prefix = before.split_whitespace().next().unwrap_or_default();
-                let ours = ip(*family, &["route", "show", "exact"], prefix)?.lines().any(|line| same(line, after));
+                let ours = ip(*family, &["route", "show", "exact"], prefix)?
+                    .lines()
+                    .any(|line| same(line, after));
                 if ours { ip(*family, &["route", "replace"], before).map(|_| ()) } else { Ok(()) }
             }
             Change::Default(_) => Ok(()),
@@ -143,7 +156,9 @@ impl Change {
     fn line(&self) -> String {
         match self {
             Change::Default(before) => format!("default\t{before}\n"),
-            Change::Route { family, before, after } => format!("route{family}\t{before}\t{after}\n"),
+            Change::Route { family, before, after } => {
+                format!("route{family}\t{before}\t{after}\n")
+            }
         }
     }
 
@@ -151,8 +166,16 @@ impl Change {
         let fields: Vec<&str> = line.split('\t').collect();
         match fields.as_slice() {
             ["default", before] => Some(Change::Default((*before).to_owned())),
-            ["route4", before, after] => Some(Change::Route { family: '4', before: (*before).to_owned(), after: (*after).to_owned() }),
-            ["route6", before, after] => Some(Change::Route { family: '6', before: (*before).to_owned(), after: (*after).to_owned() }),
+            ["route4", before, after] => Some(Change::Route {
+                family: '4',
+                before: (*before).to_owned(),
+                after: (*after).to_owned(),
+            }),
+            ["route6", before, after] => Some(Change::Route {
+                family: '6',
+                before: (*before).to_owned(),
+                after: (*after).to_owned(),
+            }),
             _ => None,
         }
     }
@@ -171,9 +194,17 @@ fn words(arm: &KernelArm, changes: &[Change]) -> String {
 /// What could not be put back; the rest was.
 pub fn undo_from(words: &str) -> Result<(), Refusal> {
     let mut lines = words.lines();
-    let Some(arm) = lines.next().and_then(|name| ARMS.iter().find(|arm| arm.kernel_name == name)) else { return Ok(()) };
+    let Some(arm) = lines.next().and_then(|name| ARMS.iter().find(|arm| arm.kernel_name == name))
+    else {
+        return Ok(());
+    };
     let changes: Vec<Change> = lines.filter_map(Change::parse).collect();
-    let failed: Vec<String> = changes.iter().rev().filter_map(|change| change.undo(arm).err()).map(|refusal| refusal.to_string()).collect();
+    let failed: Vec<String> = changes
+        .iter()
+        .rev()
+        .filter_map(|change| change.undo(arm).err())
+        .map(|refusal| refusal.to_string())
+        .collect();
     if failed.is_empty() { Ok(()) } else { Err(Refusal::new(failed.join("; "))) }
 }
 
@@ -193,7 +224,8 @@ pub(super) fn undo_file_of(undo_file: &Path) -> Result<(), Refusal> {
     match fs::read_to_string(undo_file) {
         Ok(words) => {
             undo_from(&words)?;
-            fs::remove_file(undo_file).map_err(|error| Refusal::from_io(&undo_file.display().to_string(), "root", &error))
+            fs::remove_file(undo_file)
+                .map_err(|error| Refusal::from_io(&undo_file.display().to_string(), "root", &error))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Refusal::from_io(&undo_file.display().to_string(), "root", &error)),
@@ -211,9 +243,16 @@ pub struct Keeper {
 
 impl Keeper {
     fn start(&mut self) -> Result<(), Refusal> {
-        let failed = |error: &std::io::Error| Refusal::new(format!("a process that puts things back: {error}"));
+        let failed = |error: &std::io::Error| {
+            Refusal::new(format!("a process that puts things back: {error}"))
+        };
         // In a group of its own: Ctrl-C is for us.
-        let child = self.command.stdin(Stdio::piped()).process_group(0).spawn().map_err(|error| failed(&error))?;
+        let child = self
+            .command
+            .stdin(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|error| failed(&error))?;
         let child = self.child.insert(child);
         if let Some(pipe) = &mut child.stdin {
             pipe.write_all(self.words.as_bytes()).map_err(|error| failed(&error))?;
@@ -251,7 +290,8 @@ impl Drop for Keeper {
 }
 
 fn default() -> Result<String, Refusal> {
-    let text = fs::read_to_string(DEFAULT).map_err(|error| Refusal::from_io(DEFAULT, "a mounted /proc", &error))?;
+    let text = fs::read_to_string(DEFAULT)
+        .map_err(|error| Refusal::from_io(DEFAULT, "a mounted /proc", &error))?;
     Ok(text.trim().to_owned())
 }
 
@@ -262,8 +302,13 @@ pub fn is_default(arm: &KernelArm) -> bool {
 
 fn set_default(name: &str) -> Result<(), Refusal> {
     // Neither created nor cut off: it is a setting, not a file.
-    let written = File::options().write(true).open(DEFAULT).and_then(|mut file| file.write_all(name.as_bytes()));
-    written.map_err(|error| Refusal::from_io("the default of this namespace", "CAP_NET_ADMIN; run as root", &error))
+    let written = File::options()
+        .write(true)
+        .open(DEFAULT)
+        .and_then(|mut file| file.write_all(name.as_bytes()));
+    written.map_err(|error| {
+        Refusal::from_io("the default of this namespace", "CAP_NET_ADMIN; run as root", &error)
+    })
 }
 
 /// The route to `prefix` itself, and with the arm on it.
@@ -288,7 +333,11 @@ fn route(prefix: &str, arm: &KernelArm) -> Result<Change, Refusal> {
         let words = if plain.get(at + 1) == Some(&"lock") { 3 } else { 2 };
         plain.drain(at..(at + words).min(plain.len()));
     }
-    Ok(Change::Route { family, after: format!("{} congctl {}", plain.join(" "), arm.kernel_name), before })
+    Ok(Change::Route {
+        family,
+        after: format!("{} congctl {}", plain.join(" "), arm.kernel_name),
+        before,
+    })
 }
 
 /// A listed route without its states, as it can be given back to `ip route replace`.
@@ -309,7 +358,11 @@ fn same(line: &str, route: &str) -> bool {
 
 /// Runs `ip -FAMILY ARGUMENTS words-of-`route``.
 fn ip(family: char, arguments: &[&str], route: &str) -> Result<String, Refusal> {
-    let output = Command::new("ip").arg(format!("-{family}")).args(arguments).args(route.split_whitespace()).output();
+    let output = Command::new("ip")
+        .arg(format!("-{family}"))
+        .args(arguments)
+        .args(route.split_whitespace())
+        .output();
     let output = output.map_err(|error| match error.kind() {
         ErrorKind::NotFound => Refusal::new("routes need the command `ip` (Debian: iproute2)"),
         _ => Refusal::new(format!("ip: {error}")),
@@ -319,7 +372,8 @@ fn ip(family: char, arguments: &[&str], route: &str) -> Result<String, Refusal> 
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("failed").trim();
-    let need = if said.contains("not permitted") { "; needs CAP_NET_ADMIN; run as root" } else { "" };
+    let need =
+        if said.contains("not permitted") { "; needs CAP_NET_ADMIN; run as root" } else { "" };
     Err(Refusal::new(format!("ip {} {route}: {said}{need}", arguments.join(" "))))
 }
 

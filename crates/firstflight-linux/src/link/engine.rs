@@ -40,7 +40,12 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(ends: Ends, (forward, reverse): (Wire, Wire), mtu: usize, stop: Arc<AtomicBool>) -> Engine {
+    pub(crate) fn new(
+        ends: Ends,
+        (forward, reverse): (Wire, Wire),
+        mtu: usize,
+        stop: Arc<AtomicBool>,
+    ) -> Engine {
         Engine { ends, forward, reverse, pool: Pool::new(mtu), stop, witness: None }
     }
 
@@ -59,15 +64,40 @@ impl Engine {
             let nap = next.map_or(NAP, |at| at.saturating_sub(now()).min(NAP));
             let [near, far] = self.sleep(nap);
             if near {
-                take_in(&self.ends.near, &mut self.forward, &mut self.pool, now, &mut seen(&mut self.witness, Place::SenderOut));
+                take_in(
+                    &self.ends.near,
+                    &mut self.forward,
+                    &mut self.pool,
+                    now,
+                    &mut seen(&mut self.witness, Place::SenderOut),
+                );
             }
             if far {
-                take_in(&self.ends.far, &mut self.reverse, &mut self.pool, now, &mut seen(&mut self.witness, Place::ReceiverOut));
+                take_in(
+                    &self.ends.far,
+                    &mut self.reverse,
+                    &mut self.pool,
+                    now,
+                    &mut seen(&mut self.witness, Place::ReceiverOut),
+                );
             }
-            give_out(&mut self.forward, &self.ends.far, &mut self.pool, now, &mut seen(&mut self.witness, Place::ReceiverIn));
-            give_out(&mut self.reverse, &self.ends.near, &mut self.pool, now, &mut seen(&mut self.witness, Place::SenderIn));
+            give_out(
+                &mut self.forward,
+                &self.ends.far,
+                &mut self.pool,
+                now,
+                &mut seen(&mut self.witness, Place::ReceiverIn),
+            );
+            give_out(
+                &mut self.reverse,
+                &self.ends.near,
+                &mut self.pool,
+                now,
+                &mut seen(&mut self.witness, Place::SenderIn),
+            );
         }
-        let cpu = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from);
+        let cpu =
+            clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from);
         for wire in [&mut self.forward, &mut self.reverse] {
             wire.tally.inside = wire.inside();
         }
@@ -84,7 +114,8 @@ impl Engine {
 
     /// Sleeps until a device has a packet, at most `nap` ns; which of them has.
     fn sleep(&self, nap: u64) -> [bool; 2] {
-        let mut fds = [&self.ends.near, &self.ends.far].map(|tun| PollFd::new(tun.as_fd(), PollFlags::POLLIN));
+        let mut fds = [&self.ends.near, &self.ends.far]
+            .map(|tun| PollFd::new(tun.as_fd(), PollFlags::POLLIN));
         let timeout = TimeSpec::from_duration(Duration::from_nanos(nap));
         match ppoll(&mut fds, Some(timeout), None) {
             Ok(0) | Err(_) => [false, false],
@@ -112,7 +143,13 @@ fn seen(witness: &mut Option<Witness>, place: Place) -> impl FnMut(u64, &[u8]) {
 }
 
 /// Each packet is stamped with its own time: in batches they would all seem to arrive at once.
-fn take_in(device: &Tun, wire: &mut Wire, pool: &mut Pool, now: impl Fn() -> u64, seen: &mut impl FnMut(u64, &[u8])) {
+fn take_in(
+    device: &Tun,
+    wire: &mut Wire,
+    pool: &mut Pool,
+    now: impl Fn() -> u64,
+    seen: &mut impl FnMut(u64, &[u8]),
+) {
     for _ in 0..BATCH {
         let mut packet = pool.take();
         let Some(len) = device.receive(packet.space()) else { return pool.give_back(packet) };
@@ -123,7 +160,13 @@ fn take_in(device: &Tun, wire: &mut Wire, pool: &mut Pool, now: impl Fn() -> u64
     }
 }
 
-fn give_out(wire: &mut Wire, device: &Tun, pool: &mut Pool, now: impl Fn() -> u64, seen: &mut impl FnMut(u64, &[u8])) {
+fn give_out(
+    wire: &mut Wire,
+    device: &Tun,
+    pool: &mut Pool,
+    now: impl Fn() -> u64,
+    seen: &mut impl FnMut(u64, &[u8]),
+) {
     for _ in 0..BATCH {
         let at = now();
         let Some((due, packet)) = wire.take(at, pool) else { break };

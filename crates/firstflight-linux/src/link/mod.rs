@@ -79,15 +79,22 @@ impl LinkEmulator {
     pub fn start(path: &Path, options: LinkOptions) -> Result<LinkEmulator, Refusal> {
         let mtu = options.mtu;
         if mtu < 576 {
-            return Err(Refusal::new(format!("mtu={mtu}: a link carries packets of at least 576 bytes")));
+            return Err(Refusal::new(format!(
+                "mtu={mtu}: a link carries packets of at least 576 bytes"
+            )));
         }
         refuse_receiver(path)?;
-        let (forward, reverse) = path.open(u32::from(mtu), ACK, options.seed, options.path_index)?;
-        let wires = (Wire::forward(forward, path.effects()), Wire::reverse(reverse, path.up_effects())?);
-        let end = |address| Namespace::create(address, move || Tun::create(address, PREFIX, u32::from(mtu)));
+        let (forward, reverse) =
+            path.open(u32::from(mtu), ACK, options.seed, options.path_index)?;
+        let wires =
+            (Wire::forward(forward, path.effects()), Wire::reverse(reverse, path.up_effects())?);
+        let end = |address| {
+            Namespace::create(address, move || Tun::create(address, PREFIX, u32::from(mtu)))
+        };
         let ((sender, near), (receiver, far)) = (end(SENDER)?, end(RECEIVER)?);
         let stop = Arc::new(AtomicBool::new(false));
-        let engine = Engine::new(Ends { near, far }, wires, usize::from(mtu), Arc::clone(&stop)).witnessed(options.witness);
+        let engine = Engine::new(Ends { near, far }, wires, usize::from(mtu), Arc::clone(&stop))
+            .witnessed(options.witness);
         let thread = thread::Builder::new()
             .name("link".into())
             .spawn(move || engine.run())

@@ -71,7 +71,10 @@ pub(crate) fn mark(packet: &mut [u8]) -> bool {
     }
     packet[1] |= CE;
     packet[10..12].fill(0);
-    let sum: u32 = packet[..header].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    let sum: u32 = packet[..header]
+        .chunks_exact(2)
+        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
+        .sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     let folded = (folded & 0xffff) + (folded >> 16);
     packet[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
@@ -83,7 +86,9 @@ pub(crate) fn is_pure_ack(packet: &[u8]) -> bool {
     const ACK: u8 = 0x10;
     const PSH: u8 = 0x08;
     let Some((header, TCP)) = ipv4(packet) else { return false };
-    let (Some(offset), Some(flags)) = (packet.get(header + 12), packet.get(header + 13)) else { return false };
+    let (Some(offset), Some(flags)) = (packet.get(header + 12), packet.get(header + 13)) else {
+        return false;
+    };
     let headers = header + usize::from(offset >> 4) * 4;
     packet.len() == headers && flags & !PSH == ACK
 }

@@ -49,7 +49,8 @@ pub struct Tally {
 impl Default for Tally {
     fn default() -> Tally {
         // A minute at two significant digits. The bounds are constants that the histogram accepts.
-        let histogram = || Histogram::new_with_bounds(1_000, 60_000_000_000, 2).expect("constant bounds");
+        let histogram =
+            || Histogram::new_with_bounds(1_000, 60_000_000_000, 2).expect("constant bounds");
         Tally {
             packets: 0,
             bytes: 0,
@@ -129,10 +130,15 @@ impl Report {
             let late = |quantile| Duration::from_nanos(tally.lateness.value_at_quantile(quantile));
             let max = Duration::from_nanos(tally.lateness.max());
             if !tally.lateness.is_empty() && (late(0.99) > LATE_P99 || max > LATE_MAX) {
-                doubts.push(format!("{name}: packets left late (99 % within {:?}, all within {max:?})", late(0.99)));
+                doubts.push(format!(
+                    "{name}: packets left late (99 % within {:?}, all within {max:?})",
+                    late(0.99)
+                ));
             }
             if let Some((_, lost)) = tally.device.filter(|(_, lost)| *lost > 0) {
-                doubts.push(format!("{name}: the device lost {lost} packets before the link saw them"));
+                doubts.push(format!(
+                    "{name}: the device lost {lost} packets before the link saw them"
+                ));
             }
             if tally.refused > 0 {
                 doubts.push(format!("{name}: the far device refused {} packets", tally.refused));
@@ -149,7 +155,9 @@ impl fmt::Display for Report {
     /// Two lines, one per direction.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, tally) in [("forward", &self.forward), ("reverse", &self.reverse)] {
-            let us = |histogram: &Histogram<u32>, quantile| histogram.value_at_quantile(quantile) / 1_000;
+            let us = |histogram: &Histogram<u32>, quantile| {
+                histogram.value_at_quantile(quantile) / 1_000
+            };
             write!(
                 f,
                 "{name}: {} packets, {} bytes; {} delivered, {} dropped",
@@ -166,7 +174,12 @@ impl fmt::Display for Report {
             }
             if tally.packets > 0 {
                 write!(f, "; waited up to {} us", us(&tally.queue, 1.0))?;
-                write!(f, "; sent {} / {} us late (median / 99 %)", us(&tally.lateness, 0.5), us(&tally.lateness, 0.99))?;
+                write!(
+                    f,
+                    "; sent {} / {} us late (median / 99 %)",
+                    us(&tally.lateness, 0.5),
+                    us(&tally.lateness, 0.99)
+                )?;
             }
             writeln!(f)?;
         }

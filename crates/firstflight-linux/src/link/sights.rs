@@ -86,7 +86,11 @@ impl Segment {
         const TCP: u8 = 6;
         let (first, ip_len) = (*packet.first()?, word(packet, 2)?);
         let ip_head = usize::from(first & 15) * 4;
-        if first >> 4 != 4 || ip_head < 20 || *packet.get(9)? != TCP || packet.len() < usize::from(ip_len) {
+        if first >> 4 != 4
+            || ip_head < 20
+            || *packet.get(9)? != TCP
+            || packet.len() < usize::from(ip_len)
+        {
             return None;
         }
         let tcp = packet.get(ip_head..usize::from(ip_len))?;
@@ -116,7 +120,13 @@ impl Segment {
                 options = &options[1..];
                 continue;
             }
-            let Some(len) = options.get(1).map(|len| usize::from(*len)).filter(|len| (2..=options.len()).contains(len)) else { return };
+            let Some(len) = options
+                .get(1)
+                .map(|len| usize::from(*len))
+                .filter(|len| (2..=options.len()).contains(len))
+            else {
+                return;
+            };
             let (body, rest) = (&options[2..len], &options[len..]);
             match kind {
                 SACK => {

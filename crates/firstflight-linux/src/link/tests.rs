@@ -21,7 +21,8 @@ fn number(packet: &Packet) -> u64 {
 fn arrivals(count: usize) -> Vec<(u64, u32)> {
     let mut state = 7_u64;
     let mut draw = move |below: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
     let mut now = 0;
@@ -62,7 +63,10 @@ fn the_emulator_decides_as_the_simulator_does_exactly() {
             seen.push((at, number(&packet)));
         }
         expected.sort_by_key(|(at, _)| *at);
-        assert_eq!(seen, expected, "{text}: every packet arrives when the path says, and equal times keep their order");
+        assert_eq!(
+            seen, expected,
+            "{text}: every packet arrives when the path says, and equal times keep their order"
+        );
         assert_eq!(wire.tally.dropped_packets(), drops, "{text}: what does not arrive was dropped");
         assert_eq!(wire.next(), None, "{text}: nothing is left");
     }
@@ -96,7 +100,12 @@ fn the_queue_never_exceeds_its_limit_and_takes_what_fits() {
         wire.offer(0, offered, &mut pool);
     }
     // One in service and ten that wait.
-    assert_eq!(wire.tally.drops.get(&DropCause::Queue), Some(&9), "of 20 packets 11 have a place: {:?}", wire.tally.drops);
+    assert_eq!(
+        wire.tally.drops.get(&DropCause::Queue),
+        Some(&9),
+        "of 20 packets 11 have a place: {:?}",
+        wire.tally.drops
+    );
     assert_eq!(wire.tally.max_backlog, 15_000, "the queue was full to its limit");
 }
 
@@ -113,7 +122,8 @@ fn tcp(ecn: u8, flags: u8, payload: usize) -> Vec<u8> {
 }
 
 fn header_sum(bytes: &[u8]) -> u32 {
-    let sum: u32 = bytes[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    let sum: u32 =
+        bytes[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
     (sum & 0xffff) + (sum >> 16)
 }
 
@@ -133,18 +143,34 @@ fn only_packets_of_ecn_capable_flows_are_marked_and_the_checksum_follows() {
 
 #[test]
 fn a_pure_ack_carries_nothing_but_the_ack() {
-    let rows = [(0x10, 0, true), (0x18, 0, true), (0x10, 1, false), (0x12, 0, false), (0x11, 0, false), (0x14, 0, false), (0x50, 0, false)];
+    let rows = [
+        (0x10, 0, true),
+        (0x18, 0, true),
+        (0x10, 1, false),
+        (0x12, 0, false),
+        (0x11, 0, false),
+        (0x14, 0, false),
+        (0x50, 0, false),
+    ];
     for (flags, payload, pure) in rows {
-        assert_eq!(packet::is_pure_ack(&tcp(0, flags, payload)), pure, "flags {flags:#04x} with {payload} bytes of payload");
+        assert_eq!(
+            packet::is_pure_ack(&tcp(0, flags, payload)),
+            pure,
+            "flags {flags:#04x} with {payload} bytes of payload"
+        );
     }
     for len in 0..40 {
-        assert!(!packet::is_pure_ack(&tcp(0, 0x10, 0)[..len]), "a packet cut off after {len} bytes is nothing to judge");
+        assert!(
+            !packet::is_pure_ack(&tcp(0, 0x10, 0)[..len]),
+            "a packet cut off after {len} bytes is nothing to judge"
+        );
     }
 }
 
 #[test]
 fn a_wire_that_begins_anew_decides_as_a_new_one_and_still_delivers_what_it_had() {
-    let path = Path::parse("rate=50Mbit,rtt=30ms,queue=20ms,loss_every=7,jitter=1ms-2ms").expect("a path");
+    let path =
+        Path::parse("rate=50Mbit,rtt=30ms,queue=20ms,loss_every=7,jitter=1ms-2ms").expect("a path");
     let wire = || Wire::forward(path.open(1500, 52, 3, 0).expect("links").0, path.effects());
     let mut pool = Pool::new(MTU);
     let mut run = |wire: &mut Wire, from: u64| {
@@ -166,7 +192,10 @@ fn a_wire_that_begins_anew_decides_as_a_new_one_and_still_delivers_what_it_had()
     again.replace(wire(), begin);
     assert_eq!(again.tally.packets, 0, "the report begins anew, too");
     let mut seen = run(&mut again, begin);
-    let carried = seen.iter().position(|(_, number)| *number == 1_u64.wrapping_sub(begin)).expect("what was under way arrives");
+    let carried = seen
+        .iter()
+        .position(|(_, number)| *number == 1_u64.wrapping_sub(begin))
+        .expect("what was under way arrives");
     seen.remove(carried);
     assert_eq!(seen, expected, "a path that begins at {begin} ns decides as one that begins at 0");
 }

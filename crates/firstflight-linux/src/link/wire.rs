@@ -69,7 +69,9 @@ impl Wire {
         let way = match reverse {
             Reverse::Link(link) => Way::Link(link),
             Reverse::Driven(_) if effects.dup_ppb > 0 => {
-                return Err(Refusal::new("up_dup: a return path with a release engine does not duplicate on emulated links"));
+                return Err(Refusal::new(
+                    "up_dup: a return path with a release engine does not duplicate on emulated links",
+                ));
             }
             Reverse::Driven(path) => Way::Driven { path, parked: HashMap::new(), id: 0 },
         };
@@ -78,7 +80,14 @@ impl Wire {
 
     fn new(way: Way, effects: &Effects) -> Wire {
         let drops_unmarkable = effects.ecn == Some(Ecn::InsteadOfDrop);
-        Wire { way, waiting: BinaryHeap::new(), seq: 0, origin: 0, drops_unmarkable, tally: Tally::default() }
+        Wire {
+            way,
+            waiting: BinaryHeap::new(),
+            seq: 0,
+            origin: 0,
+            drops_unmarkable,
+            tally: Tally::default(),
+        }
     }
 
     /// `fresh` takes over at `now`, its time zero; what has its time of arrival still arrives then. A return path with packets it has not
@@ -104,7 +113,12 @@ impl Wire {
             }
             Way::Driven { path, parked, id } => {
                 *id += 1;
-                let ack = Ack { id: *id, len, flow: packet::flow(packet.bytes()), pure: packet::is_pure_ack(packet.bytes()) };
+                let ack = Ack {
+                    id: *id,
+                    len,
+                    flow: packet::flow(packet.bytes()),
+                    pure: packet::is_pure_ack(packet.bytes()),
+                };
                 match path.offer(now, ack) {
                     Ok(()) => drop(parked.insert(*id, packet)),
                     Err(cause) => {
@@ -176,7 +190,9 @@ impl Wire {
         let mut decided = Vec::new();
         while let Some(decision) = path.poll(now) {
             match decision {
-                Return::Deliver { id, at } => decided.extend(parked.remove(&id).map(|packet| (at, packet))),
+                Return::Deliver { id, at } => {
+                    decided.extend(parked.remove(&id).map(|packet| (at, packet)))
+                }
                 Return::Drop { id, cause } => {
                     self.tally.dropped(now, cause);
                     if let Some(packet) = parked.remove(&id) {

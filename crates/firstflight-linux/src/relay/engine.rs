@@ -63,7 +63,8 @@ impl Clients {
 
     /// The longest silent client goes, if it was silent for long enough.
     fn make_room(&mut self, now: u64) -> Option<()> {
-        let (&number, client) = self.by_number.iter().min_by_key(|(number, client)| (client.heard, **number))?;
+        let (&number, client) =
+            self.by_number.iter().min_by_key(|(number, client)| (client.heard, **number))?;
         if now.saturating_sub(client.heard) < SILENCE {
             return None;
         }
@@ -96,7 +97,8 @@ impl Engine {
         wires: (Wire, Wire),
         (stop, begin): (Arc<AtomicBool>, Arc<AtomicBool>),
     ) -> Result<Engine, Refusal> {
-        let backs = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|error| Refusal::new(format!("epoll: {error}")))?;
+        let backs = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
+            .map_err(|error| Refusal::new(format!("epoll: {error}")))?;
         let clients = Clients {
             by_number: HashMap::new(),
             by_address: HashMap::new(),
@@ -107,7 +109,19 @@ impl Engine {
         };
         let (down, up) = placed(wires, &options);
         let pool = Pool::new(usize::from(options.mtu));
-        Ok(Engine { front, clients, path, options, down, up, pool, stop, begin, turned_away: 0, too_long: 0 })
+        Ok(Engine {
+            front,
+            clients,
+            path,
+            options,
+            down,
+            up,
+            pool,
+            stop,
+            begin,
+            turned_away: 0,
+            too_long: 0,
+        })
     }
 
     /// Until told to stop.
@@ -120,7 +134,8 @@ impl Engine {
                 self.begin_anew(now());
             }
             let next = self.down.next().into_iter().chain(self.up.next()).min();
-            let [front, backs] = self.sleep(next.map_or(NAP, |at| at.saturating_sub(now()).min(NAP)));
+            let [front, backs] =
+                self.sleep(next.map_or(NAP, |at| at.saturating_sub(now()).min(NAP)));
             if front {
                 self.hear_clients(now);
             }
@@ -129,12 +144,21 @@ impl Engine {
             }
             self.give_out(now);
         }
-        let cpu = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from);
+        let cpu =
+            clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from);
         for wire in [&mut self.down, &mut self.up] {
             wire.tally.inside = wire.inside();
         }
-        let (forward, reverse) = if self.options.uploads { (self.up, self.down) } else { (self.down, self.up) };
-        let link = Report { forward: forward.tally, reverse: reverse.tally, cpu, lasted: start.elapsed(), not_first, sights: Vec::new() };
+        let (forward, reverse) =
+            if self.options.uploads { (self.up, self.down) } else { (self.down, self.up) };
+        let link = Report {
+            forward: forward.tally,
+            reverse: reverse.tally,
+            cpu,
+            lasted: start.elapsed(),
+            not_first,
+            sights: Vec::new(),
+        };
         RelayReport {
             link,
             clients: u64::from(self.clients.next),
@@ -155,7 +179,8 @@ impl Engine {
 
     /// Sleeps until a socket has a datagram, at most `nap` ns: whether clients' or the server's.
     fn sleep(&self, nap: u64) -> [bool; 2] {
-        let mut fds = [self.front.as_fd(), self.clients.backs.0.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        let mut fds = [self.front.as_fd(), self.clients.backs.0.as_fd()]
+            .map(|fd| PollFd::new(fd, PollFlags::POLLIN));
         match ppoll(&mut fds, Some(TimeSpec::from_duration(Duration::from_nanos(nap))), None) {
             Ok(0) | Err(_) => [false, false],
             Ok(_) => fds.map(|fd| fd.any().unwrap_or(false)),
@@ -165,7 +190,9 @@ impl Engine {
     fn hear_clients(&mut self, now: impl Fn() -> u64) {
         for _ in 0..BATCH {
             let mut packet = self.pool.take();
-            let Some(Received { from, too_long }) = self.front.receive(&mut packet) else { return self.pool.give_back(packet) };
+            let Some(Received { from, too_long }) = self.front.receive(&mut packet) else {
+                return self.pool.give_back(packet);
+            };
             let at = now();
             let number = from.filter(|_| !too_long).and_then(|from| self.clients.number(from, at));
             if let Some(number) = number {
@@ -211,7 +238,11 @@ impl Engine {
                 let wire = if downwards { &mut self.down } else { &mut self.up };
                 let Some((due, packet)) = wire.take(at, &mut self.pool) else { break };
                 let taken = self.clients.by_number.get(&owner(&packet)).is_some_and(|client| {
-                    if downwards { self.front.send(&packet, Some(client.address)) } else { client.back.send(&packet, None) }
+                    if downwards {
+                        self.front.send(&packet, Some(client.address))
+                    } else {
+                        client.back.send(&packet, None)
+                    }
                 });
                 wire.tally.left(at.saturating_sub(due), packet.bytes().len(), taken);
                 self.pool.give_back(packet);

@@ -50,7 +50,16 @@ pub struct RelayOptions {
 impl RelayOptions {
     /// From `listen` to `to` with an MTU of 1500 and at most 1024 clients.
     pub const fn new(listen: SocketAddr, to: SocketAddr) -> RelayOptions {
-        RelayOptions { listen, to, uploads: false, mtu: 1500, seed: 1, path_index: 0, clients: 1024, gentle_start: false }
+        RelayOptions {
+            listen,
+            to,
+            uploads: false,
+            mtu: 1500,
+            seed: 1,
+            path_index: 0,
+            clients: 1024,
+            gentle_start: false,
+        }
     }
 }
 
@@ -70,10 +79,16 @@ impl Relay {
     /// If an address cannot be used, or the path cannot carry packets of this size.
     pub fn start(path: &Path, options: RelayOptions) -> Result<Relay, Refusal> {
         if options.mtu < 576 {
-            return Err(Refusal::new(format!("mtu={}: a link carries packets of at least 576 bytes", options.mtu)));
+            return Err(Refusal::new(format!(
+                "mtu={}: a link carries packets of at least 576 bytes",
+                options.mtu
+            )));
         }
         if options.listen.is_ipv4() != options.to.is_ipv4() {
-            return Err(Refusal::new(format!("{} and {}: one is IPv4 and one is IPv6", options.listen, options.to)));
+            return Err(Refusal::new(format!(
+                "{} and {}: one is IPv4 and one is IPv6",
+                options.listen, options.to
+            )));
         }
         refuse_receiver(path)?;
         // Refused now if at all, and not when it begins anew.
@@ -81,10 +96,19 @@ impl Relay {
         if options.gentle_start {
             wires = self::wires(&path.clone().with_loss_ppb(0).with_up_loss_ppb(0), &options)?;
         }
-        let front = Socket::bind(options.listen).map_err(|error| Refusal::new(format!("{}: {error}", options.listen)))?;
-        let address = front.local_addr().map_err(|error| Refusal::new(format!("{}: {error}", options.listen)))?;
+        let front = Socket::bind(options.listen)
+            .map_err(|error| Refusal::new(format!("{}: {error}", options.listen)))?;
+        let address = front
+            .local_addr()
+            .map_err(|error| Refusal::new(format!("{}: {error}", options.listen)))?;
         let (stop, begin) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let engine = Engine::new(front, path.clone(), options, wires, (Arc::clone(&stop), Arc::clone(&begin)))?;
+        let engine = Engine::new(
+            front,
+            path.clone(),
+            options,
+            wires,
+            (Arc::clone(&stop), Arc::clone(&begin)),
+        )?;
         let thread = thread::Builder::new()
             .name("relay".into())
             .spawn(move || engine.run())
@@ -134,7 +158,8 @@ impl Drop for Relay {
 
 /// The two directions at time zero.
 fn wires(path: &Path, options: &RelayOptions) -> Result<(Wire, Wire), Refusal> {
-    let (forward, reverse) = path.open(u32::from(options.mtu), ACK, options.seed, options.path_index)?;
+    let (forward, reverse) =
+        path.open(u32::from(options.mtu), ACK, options.seed, options.path_index)?;
     Ok((Wire::forward(forward, path.effects()), Wire::reverse(reverse, path.up_effects())?))
 }
 
@@ -158,7 +183,10 @@ impl RelayReport {
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = self.link.doubts();
         if self.turned_away > 0 {
-            doubts.push(format!("{} datagrams came from more clients than there was room for", self.turned_away));
+            doubts.push(format!(
+                "{} datagrams came from more clients than there was room for",
+                self.turned_away
+            ));
         }
         if self.buffer < MODEST_BUFFER {
             doubts.push(format!(

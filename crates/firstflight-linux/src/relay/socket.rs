@@ -3,7 +3,10 @@
 use crate::link::packet::Packet;
 use nix::cmsg_space;
 use nix::sys::socket::sockopt::{IpRecvTos, Ipv6RecvTClass, RcvBuf, SndBuf};
-use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, getsockopt, recvmsg, sendmsg, setsockopt};
+use nix::sys::socket::{
+    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, getsockopt, recvmsg, sendmsg,
+    setsockopt,
+};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -36,14 +39,22 @@ impl Socket {
         // Refused or cut short without harm: the report says what was granted.
         let _ = setsockopt(&socket, RcvBuf, &BUFFER);
         let _ = setsockopt(&socket, SndBuf, &BUFFER);
-        let told = if address.is_ipv4() { setsockopt(&socket, IpRecvTos, &true) } else { setsockopt(&socket, Ipv6RecvTClass, &true) };
+        let told = if address.is_ipv4() {
+            setsockopt(&socket, IpRecvTos, &true)
+        } else {
+            setsockopt(&socket, Ipv6RecvTClass, &true)
+        };
         told?;
         Ok(Socket { socket, headers: headers(address) })
     }
 
     /// A socket at a free port that talks to `server` only.
     pub(super) fn towards(server: SocketAddr) -> io::Result<Socket> {
-        let any = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let any = if server.is_ipv4() {
+            Ipv4Addr::UNSPECIFIED.into()
+        } else {
+            Ipv6Addr::UNSPECIFIED.into()
+        };
         let socket = Socket::bind(SocketAddr::new(any, 0))?;
         socket.socket.connect(server)?;
         Ok(socket)
@@ -66,13 +77,25 @@ impl Socket {
         let mut control = cmsg_space!(i32);
         let (len, from, tos, cut) = {
             let mut parts = [IoSliceMut::new(body)];
-            let message = recvmsg::<SockaddrStorage>(self.socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::empty()).ok()?;
-            let tos = message.cmsgs().ok().into_iter().flatten().find_map(|message| match message {
-                ControlMessageOwned::Ipv4Tos(tos) => Some(tos),
-                ControlMessageOwned::Ipv6TClass(class) => Some(class as u8),
-                _ => None,
-            });
-            (message.bytes, message.address.as_ref().and_then(address), tos, message.flags.contains(MsgFlags::MSG_TRUNC))
+            let message = recvmsg::<SockaddrStorage>(
+                self.socket.as_raw_fd(),
+                &mut parts,
+                Some(&mut control),
+                MsgFlags::empty(),
+            )
+            .ok()?;
+            let tos =
+                message.cmsgs().ok().into_iter().flatten().find_map(|message| match message {
+                    ControlMessageOwned::Ipv4Tos(tos) => Some(tos),
+                    ControlMessageOwned::Ipv6TClass(class) => Some(class as u8),
+                    _ => None,
+                });
+            (
+                message.bytes,
+                message.address.as_ref().and_then(address),
+                tos,
+                message.flags.contains(MsgFlags::MSG_TRUNC),
+            )
         };
         head.fill(0);
         // IPv4 with as many words of options as an IPv6 header is longer; UDP.
@@ -87,7 +110,11 @@ impl Socket {
     pub(super) fn send(&self, packet: &Packet, to: Option<SocketAddr>) -> bool {
         let bytes = packet.bytes();
         let (tos, class) = (bytes[1] & ECN, i32::from(bytes[1] & ECN));
-        let message = if self.headers == headers_of_v4() { ControlMessage::Ipv4Tos(&tos) } else { ControlMessage::Ipv6TClass(&class) };
+        let message = if self.headers == headers_of_v4() {
+            ControlMessage::Ipv4Tos(&tos)
+        } else {
+            ControlMessage::Ipv6TClass(&class)
+        };
         let messages = if tos == 0 { &[][..] } else { std::slice::from_ref(&message) };
         let to = to.map(SockaddrStorage::from);
         let parts = [IoSlice::new(&bytes[self.headers..])];

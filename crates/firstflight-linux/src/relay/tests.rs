@@ -27,7 +27,10 @@ fn crossed(address: &str, marked: bool) -> Option<(usize, Vec<u8>, u8)> {
         assert!(mark(packet.bytes_mut()), "an ECN-capable packet can be marked");
     }
     assert_eq!(owner(&packet), 77, "marking leaves the owner alone");
-    assert!(near.send(&packet, Some(far.local_addr().expect("bound"))), "loopback takes a datagram");
+    assert!(
+        near.send(&packet, Some(far.local_addr().expect("bound"))),
+        "loopback takes a datagram"
+    );
     let mut read = pool.take();
     for _ in 0..1000 {
         if let Some(received) = far.receive(&mut read) {
@@ -55,7 +58,8 @@ fn a_datagram_counts_its_headers_and_keeps_its_ecn_field() {
 
 #[test]
 fn a_datagram_that_does_not_fit_shows() {
-    let (near, far) = (loopback("127.0.0.1:0").expect("loopback"), loopback("127.0.0.1:0").expect("loopback"));
+    let (near, far) =
+        (loopback("127.0.0.1:0").expect("loopback"), loopback("127.0.0.1:0").expect("loopback"));
     let (mut large, mut small) = (Pool::new(3000), Pool::new(1500));
     let mut packet = large.take();
     packet.set_len(28 + 2000);
@@ -65,5 +69,8 @@ fn a_datagram_that_does_not_fit_shows() {
         thread::sleep(Duration::from_millis(1));
         far.receive(&mut read)
     });
-    assert!(received.is_some_and(|received| received.too_long), "2000 bytes are more than a packet of 1500 holds");
+    assert!(
+        received.is_some_and(|received| received.too_long),
+        "2000 bytes are more than a packet of 1500 holds"
+    );
 }

@@ -1,6 +1,8 @@
 //! One random course of a connection, told to the kernel's controller and to the core's at once.
 
-use crate::native::{self, CWND_RESTART, CWR, Connection, Facts, LOSS, OPEN, RECOVERY, Sample, TX_START, UNSET};
+use crate::native::{
+    self, CWND_RESTART, CWR, Connection, Facts, LOSS, OPEN, RECOVERY, Sample, TX_START, UNSET,
+};
 use crate::stand_in::{StandIn, timeout};
 use firstflight::event::{Ack, Congestion, Ready, Sent};
 use firstflight::recovery::Policy;
@@ -84,7 +86,8 @@ impl Course {
     pub(crate) fn draw(seed: u64, mss: u32) -> Course {
         let mut r = Random::new(seed);
         let one_of = |r: &mut Random, choice: &[u64]| choice[r.below(choice.len() as u64) as usize];
-        let base_us = 1_000 + one_of(&mut r, &[3_000, 30_000, 100_000, 600_000]) * (1 + r.below(100)) / 50;
+        let base_us =
+            1_000 + one_of(&mut r, &[3_000, 30_000, 100_000, 600_000]) * (1 + r.below(100)) / 50;
         Course {
             mss,
             base_us,
@@ -182,7 +185,13 @@ pub(crate) struct Twin<S, R: Policy> {
 }
 
 impl<S: Startup, R: Policy> Twin<S, R> {
-    pub(crate) fn new(course: &Course, arm: u32, mode: Mode, startup: S, recovery: R) -> Twin<S, R> {
+    pub(crate) fn new(
+        course: &Course,
+        arm: u32,
+        mode: Mode,
+        startup: S,
+        recovery: R,
+    ) -> Twin<S, R> {
         let mut random = course.random.clone();
         // Close to the wrap, so that every course passes it.
         let isn = u64::from(u32::MAX) - random.below(40_000) * u64::from(course.mss);
@@ -201,14 +210,24 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         };
         let mss = u64::from(course.mss);
         let in_mode_b = mode != Mode::Kernel;
-        let config =
-            Config { initial_window: u64::from(IW) * mss, paced: course.paced || in_mode_b, idle_restart: !in_mode_b, ..Config::tcp(mss) };
+        let config = Config {
+            initial_window: u64::from(IW) * mss,
+            paced: course.paced || in_mode_b,
+            idle_restart: !in_mode_b,
+            ..Config::tcp(mss)
+        };
         let (now, seq) = (Time(start_us * 1_000), Seq(isn));
         let mut core = Controller::new(startup, StandIn::default(), recovery, config, now, seq);
         if in_mode_b && let Some(us) = handshake {
             let rtt = Nanos::from_micros(us);
             core.on_handshake_rtt(now, rtt);
-            core.before_send(&Ready { now, nxt: seq, backlog: u64::MAX, srtt: Some(rtt), ..Ready::default() });
+            core.before_send(&Ready {
+                now,
+                nxt: seq,
+                backlog: u64::MAX,
+                srtt: Some(rtt),
+                ..Ready::default()
+            });
         }
         Twin {
             kernel: Connection::new(arm, IW, course.mss, course.paced, &facts),
@@ -253,7 +272,11 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             let state = self.kernel.state();
             if state == RECOVERY && self.random.once_in(40) {
                 self.undo();
-            } else if self.mode == Mode::Kernel && state == OPEN && self.holes + self.sacked == 0 && self.random.once_in(self.course.idle) {
+            } else if self.mode == Mode::Kernel
+                && state == OPEN
+                && self.holes + self.sacked == 0
+                && self.random.once_in(self.course.idle)
+            {
                 self.fall_silent();
             } else if self.random.once_in(self.course.rto) {
                 self.time_out();
@@ -287,7 +310,8 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let outstanding = self.pipe + self.holes + self.sacked;
         let (cwnd, ssthresh) = (self.kernel.cwnd(), self.kernel.ssthresh());
         let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
-        let rate = u64::from(cwnd.max(outstanding)) * u64::from(self.course.mss) * 80_000 * percent / self.srtt_x8;
+        let rate = u64::from(cwnd.max(outstanding)) * u64::from(self.course.mss) * 80_000 * percent
+            / self.srtt_x8;
         self.kept_rate = self.kept_rate.map(|_| rate);
     }
 
@@ -319,7 +343,9 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             app_limited: u32::from(!self.limited),
             has_ts: u32::from(self.receiver_ts().is_some()),
             receiver_ts: self.receiver_ts().unwrap_or(0),
-            pacing_rate: self.kept_rate.unwrap_or_else(|| self.core.pacing_rate().map_or(0, |rate| rate.0)),
+            pacing_rate: self
+                .kept_rate
+                .unwrap_or_else(|| self.core.pacing_rate().map_or(0, |rate| rate.0)),
             ..base
         };
         self.kernel.set_facts(&facts);
@@ -335,7 +361,11 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let (now, srtt) = (self.time(), Some(self.srtt()));
         for nth in 0..count {
             let admits = self.core.admits(mss, self.bytes(u64::from(self.pipe)));
-            assert!(self.mode == Mode::Kernel || admits, "the core holds back packet {nth} of {room}; {:?}", self.course);
+            assert!(
+                self.mode == Mode::Kernel || admits,
+                "the core holds back packet {nth} of {room}; {:?}",
+                self.course
+            );
             if self.holes > 0 {
                 self.holes -= 1;
             } else {
@@ -349,7 +379,11 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             self.core.on_sent(&Sent { now, bytes: mss, nxt, inflight, srtt });
         }
         let more = self.core.admits(mss, self.bytes(u64::from(self.pipe)));
-        assert!(self.mode == Mode::Kernel || lazy || !more, "the core admits more than {room} packets; {:?}", self.course);
+        assert!(
+            self.mode == Mode::Kernel || lazy || !more,
+            "the core admits more than {room} packets; {:?}",
+            self.course
+        );
         self.limited = !lazy;
     }
 
@@ -360,19 +394,28 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let ours = self.mode != Mode::Kernel && matches!(self.kernel.state(), CWR | RECOVERY);
         let idle = ours && self.random.once_in(8);
         let acked = if idle { 0 } else { 1 + self.random.below(most) as u32 };
-        let waiting = u64::from(self.pipe.saturating_sub((self.course.base_us / self.course.serial_us) as u32));
+        let waiting = u64::from(
+            self.pipe.saturating_sub((self.course.base_us / self.course.serial_us) as u32),
+        );
         self.now_us += match (self.random.once_in(self.course.uneven), self.random.once_in(2)) {
-            (false, half) => u64::from(acked) * self.course.serial_us / if half && self.course.bimodal { 8 } else { 1 },
+            (false, half) => {
+                u64::from(acked) * self.course.serial_us
+                    / if half && self.course.bimodal { 8 } else { 1 }
+            }
             (true, true) => 0,
             (true, false) => self.random.below(self.course.base_us),
         };
         if self.random.once_in(self.course.clock_jumps) {
             self.clock_offset = self.random.next() as u32;
         }
-        let sample = self.course.base_us + waiting * self.course.serial_us + self.random.below(self.course.jitter_us);
+        let sample = self.course.base_us
+            + waiting * self.course.serial_us
+            + self.random.below(self.course.jitter_us);
         // The kernel's samples are signed.
         let sample = sample.min(u64::from(i32::MAX.cast_unsigned()));
-        let rtt_us = (!self.random.once_in(self.course.no_sample)).then_some(sample as u32).filter(|_| !idle);
+        let rtt_us = (!self.random.once_in(self.course.no_sample))
+            .then_some(sample as u32)
+            .filter(|_| !idle);
 
         let before = self.pipe;
         let state = self.kernel.state();
@@ -384,11 +427,17 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         if advanced {
             self.una += u64::from(std::mem::take(&mut self.sacked));
         }
-        let news = state == OPEN && self.una >= self.high && self.pipe > 0 && !self.core.in_recovery();
+        let news =
+            state == OPEN && self.una >= self.high && self.pipe > 0 && !self.core.in_recovery();
         let overflow = waiting > u64::from(self.course.queue) || before > MOST;
         let lost = if news && (overflow || self.random.once_in(self.course.loss)) {
             1 + self.random.below(u64::from(self.pipe)) as u32
-        } else if ours && state == RECOVERY && self.una < self.high && self.pipe > 0 && self.random.once_in(if idle { 2 } else { 6 }) {
+        } else if ours
+            && state == RECOVERY
+            && self.una < self.high
+            && self.pipe > 0
+            && self.random.once_in(if idle { 2 } else { 6 })
+        {
             // Without news this is what a loss timer finds.
             1 + self.random.below(u64::from(self.pipe.min(8))) as u32
         } else {
@@ -399,7 +448,9 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         // Elsewhere it stands still: BEST is told the rate before the ACK by the kernel and the rate with its sample by the core.
         if let Some(rtt_us) = rtt_us.filter(|_| self.kept_rate.is_some()) {
             // RFC6298 2-3, as the kernel rounds it.
-            self.srtt_x8 = (self.srtt_x8 + u64::from(rtt_us)).saturating_sub(self.srtt_x8 >> 3).clamp(8, u64::from(u32::MAX >> 1));
+            self.srtt_x8 = (self.srtt_x8 + u64::from(rtt_us))
+                .saturating_sub(self.srtt_x8 >> 3)
+                .clamp(8, u64::from(u32::MAX >> 1));
         }
 
         // The kernel, in its order: samples, then what was lost, then growth.
@@ -424,7 +475,10 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             losses: lost,
             rtt_us: rtt_us.unwrap_or(u32::MAX),
             in_flight_before: before,
-            delivered_when_sent: self.facts.delivered.wrapping_add(latest.map_or(0, |latest| latest.1) as u32),
+            delivered_when_sent: self
+                .facts
+                .delivered
+                .wrapping_add(latest.map_or(0, |latest| latest.1) as u32),
             is_retrans: u32::from(is_retrans),
         });
 
@@ -461,7 +515,13 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         self.keep_rate();
         if self.mode != Mode::Kernel && !self.shows_first_repeat() {
             let core = self.core.pacing_rate().map_or(0, |rate| rate.0);
-            assert_eq!(self.kernel.pacing_rate(), core, "pacing rate (kernel, core) after ACK {}; {:?}", self.account.acks, self.course);
+            assert_eq!(
+                self.kernel.pacing_rate(),
+                core,
+                "pacing rate (kernel, core) after ACK {}; {:?}",
+                self.account.acks,
+                self.course
+            );
         }
     }
 
@@ -503,7 +563,12 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         self.kernel.set_cwnd(1);
         self.high = self.nxt;
         let (now, nxt) = (self.time(), self.seq(self.nxt));
-        self.core.on_congestion(&Congestion { now, timeout: timeout(first), nxt, inflight_before: self.bytes(u64::from(before)) });
+        self.core.on_congestion(&Congestion {
+            now,
+            timeout: timeout(first),
+            nxt,
+            inflight_before: self.bytes(u64::from(before)),
+        });
         self.compare("a timeout");
         self.send(false);
     }
@@ -522,7 +587,13 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         self.kernel.set_cwnd(self.kernel.cwnd().min(IW));
         self.kernel.event(TX_START);
         let idle = Nanos::from_micros(SILENCE_US);
-        let ready = Ready { now: self.time(), nxt: self.seq(self.nxt), idle, timeout: Nanos::from_secs(1), ..Ready::default() };
+        let ready = Ready {
+            now: self.time(),
+            nxt: self.seq(self.nxt),
+            idle,
+            timeout: Nanos::from_secs(1),
+            ..Ready::default()
+        };
         self.core.before_send(&ready);
         self.compare("a silence");
     }
@@ -539,7 +610,10 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let mss = u64::from(self.course.mss);
         let core = (self.core.cwnd(), self.core.ssthresh());
         let ssthresh = Some(self.kernel.ssthresh()).filter(|ssthresh| *ssthresh != UNSET);
-        let kernel = (u64::from(self.kernel.cwnd()) * mss, ssthresh.map(|ssthresh| u64::from(ssthresh) * mss));
+        let kernel = (
+            u64::from(self.kernel.cwnd()) * mss,
+            ssthresh.map(|ssthresh| u64::from(ssthresh) * mss),
+        );
         let at = self.now_us - self.start_us;
         assert_eq!(
             kernel, core,
@@ -550,8 +624,16 @@ impl<S: Startup, R: Policy> Twin<S, R> {
 
     /// BEST alone counts them; every kind is a signal of the core's.
     fn compare_outcomes(&mut self) {
-        const KINDS: [&str; 8] =
-            ["best_set", "best_late", "best_inflated", "best_pacer", "best_few", "best_ambiguous", "best_unstable", "best_disagree"];
+        const KINDS: [&str; 8] = [
+            "best_set",
+            "best_late",
+            "best_inflated",
+            "best_pacer",
+            "best_few",
+            "best_ambiguous",
+            "best_unstable",
+            "best_disagree",
+        ];
         let mut counted = [None; 8];
         self.core.startup().signals(&mut |name, value| {
             if let Some(kind) = KINDS.iter().position(|kind| *kind == name) {
@@ -561,7 +643,12 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         for ((kind, counted), ours) in KINDS.into_iter().zip(counted).zip(self.kernel.outcomes()) {
             let Some(counted) = counted else { continue };
             *self.account.outcomes.entry(kind).or_default() += counted;
-            assert_eq!(u64::from(ours), counted.min(255), "rounds that concluded `{kind}` (kernel, core); {:?}", self.course);
+            assert_eq!(
+                u64::from(ours),
+                counted.min(255),
+                "rounds that concluded `{kind}` (kernel, core); {:?}",
+                self.course
+            );
         }
     }
 
@@ -569,7 +656,11 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let record = native::last_exit();
         let Some(exit) = self.core.exit() else { return };
         *self.account.exits.entry(exit.reason.name()).or_default() += 1;
-        assert_eq!(u32::from(record.arm), self.kernel.arm(), "number that the report names, and place of the arm in arms.def");
+        assert_eq!(
+            u32::from(record.arm),
+            self.kernel.arm(),
+            "number that the report names, and place of the arm in arms.def"
+        );
         let mss = u64::from(self.course.mss);
         let kernel = (record.reason, u64::from(record.detect_cwnd) * mss, record.at_us);
         assert_eq!(

@@ -47,7 +47,14 @@ impl<S: Startup> Startup for WholePackets<S> {
         self.startup.reached()
     }
 
-    fn on_congestion(&mut self, signal: Signal, beta: Ratio, ack: &Ack, w: Window, cx: &Context) -> Option<OwnRecovery> {
+    fn on_congestion(
+        &mut self,
+        signal: Signal,
+        beta: Ratio,
+        ack: &Ack,
+        w: Window,
+        cx: &Context,
+    ) -> Option<OwnRecovery> {
         self.startup.on_congestion(signal, beta, ack, w, cx)
     }
 

@@ -49,21 +49,31 @@ fn share(path: &str, buffers: [Buffer; 2], seconds: [u64; 2]) -> Result<f64, Bad
 pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Bad> {
     effort.tell("best: socket buffers");
     let default = [Buffer::LINUX_RECEIVE, Buffer::LINUX_SEND];
-    let recommended = [Buffer::Linux { default: 131_072, max: RECOMMENDED }, Buffer::Linux { default: 16_384, max: RECOMMENDED }];
-    let jobs: Vec<(usize, bool)> = (0..LINKS.len()).flat_map(|link| [(link, true), (link, false)]).collect();
+    let recommended = [
+        Buffer::Linux { default: 131_072, max: RECOMMENDED },
+        Buffer::Linux { default: 16_384, max: RECOMMENDED },
+    ];
+    let jobs: Vec<(usize, bool)> =
+        (0..LINKS.len()).flat_map(|link| [(link, true), (link, false)]).collect();
     let measured = jobs
         .into_par_iter()
         .with_max_len(1)
         .map(|(link, by_default)| {
             // A second of 5G is a quarter of a million packets and a hundred round trips: a quick run looks at fewer of them.
-            let seconds = if effort.scale != Scale::Full && LINKS[link].name == "5G" { [3, 5] } else { [30, 60] };
-            let share = share(LINKS[link].path, if by_default { default } else { recommended }, seconds)?;
+            let seconds = if effort.scale != Scale::Full && LINKS[link].name == "5G" {
+                [3, 5]
+            } else {
+                [30, 60]
+            };
+            let share =
+                share(LINKS[link].path, if by_default { default } else { recommended }, seconds)?;
             Ok((link, by_default, seconds, share))
         })
         .collect::<Result<Vec<_>, Bad>>()?;
     let mut values = Values::default();
     for (link, by_default, seconds, share) in measured {
-        let (name, buffers) = (LINKS[link].name, if by_default { "default" } else { "recommended" });
+        let (name, buffers) =
+            (LINKS[link].name, if by_default { "default" } else { "recommended" });
         values
             .number(format!("buffers.{buffers}.{name}"), share)
             .detail("from", &seconds[0])

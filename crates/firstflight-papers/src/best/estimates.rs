@@ -46,7 +46,11 @@ pub(super) fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     let mut values = Values::default();
     let mut curves = Vec::new();
     for link in &LINKS {
-        let ground: Scenario = ground(link.path, "1bdp", 200 * ground(link.path, "1bdp", 1)?.path.bdp_bytes().min(200_000))?;
+        let ground: Scenario = ground(
+            link.path,
+            "1bdp",
+            200 * ground(link.path, "1bdp", 1)?.path.bdp_bytes().min(200_000),
+        )?;
         let seeds: Vec<u64> = (1..=u64::from(effort.seeds())).collect();
         let medians = seeds
             .into_par_iter()
@@ -58,14 +62,25 @@ pub(super) fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
             .collect::<Result<Vec<Vec<u64>>, Bad>>()?;
         let payload = ground.path.rate_bps() as f64 / 1e6 * 1448.0 / 1500.0;
         let ratio = |round: usize| -> Interval {
-            bootstrap(medians.len(), |units| mean(units, |i| medians[i].get(round).map_or(f64::NAN, |&median| median as f64 / payload)))
+            bootstrap(medians.len(), |units| {
+                mean(units, |i| {
+                    medians[i].get(round).map_or(f64::NAN, |&median| median as f64 / payload)
+                })
+            })
         };
-        curves.push(Series::with_intervals(link.name, (0..ROUNDS).map(|round| ((round + 1) as f64, ratio(round)))));
-        let earlier: Vec<String> = (0..ROUNDS - 1).map(|round| format!("{:.2}", ratio(round).estimate)).collect();
+        curves.push(Series::with_intervals(
+            link.name,
+            (0..ROUNDS).map(|round| ((round + 1) as f64, ratio(round))),
+        ));
+        let earlier: Vec<String> =
+            (0..ROUNDS - 1).map(|round| format!("{:.2}", ratio(round).estimate)).collect();
         values
             .number("estimates.round5", ratio(ROUNDS - 1))
             .case(format!("{}, A0", link.name))
-            .note(format!("rounds 1 to 4: {}; rounds count from the first with a window of 16 segments", earlier.join(", ")));
+            .note(format!(
+                "rounds 1 to 4: {}; rounds count from the first with a window of 16 segments",
+                earlier.join(", ")
+            ));
     }
     values.extend(rounds_and_percentiles(effort)?);
     let rounds = axis("round").named((1..=ROUNDS).map(|round| (round as f64, round.to_string())));
@@ -80,14 +95,20 @@ pub(super) fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
 /// Download time of 30 MB on GEO with a queue of half a BDP, for other rounds and percentiles.
 fn rounds_and_percentiles(effort: &Effort<'_>) -> Result<Values, Bad> {
     let cells = [ground(LINKS[0].path, "0.5bdp", 30_000_000)?];
-    let settings: Vec<(u32, u32)> = [2, 3, 4, 5].into_iter().flat_map(|round| [25, 50, 75].map(|percentile| (round, percentile))).collect();
-    let texts: Vec<String> =
-        settings.iter().map(|(round, percentile)| format!("best-published(round={round},percentile={percentile})")).collect();
+    let settings: Vec<(u32, u32)> = [2, 3, 4, 5]
+        .into_iter()
+        .flat_map(|round| [25, 50, 75].map(|percentile| (round, percentile)))
+        .collect();
+    let texts: Vec<String> = settings
+        .iter()
+        .map(|(round, percentile)| format!("best-published(round={round},percentile={percentile})"))
+        .collect();
     let arms: Vec<&str> = texts.iter().map(String::as_str).collect();
     let seeds = effort.either(2, 10);
-    let times = grid(effort, "best: rounds and percentiles", &cells, &arms, seeds, |ground, outcome| {
-        (outcome.acked_after.0 + ground.path.rtt()) as f64 / 1e9
-    })?;
+    let times =
+        grid(effort, "best: rounds and percentiles", &cells, &arms, seeds, |ground, outcome| {
+            (outcome.acked_after.0 + ground.path.rtt()) as f64 / 1e9
+        })?;
     let all: Vec<usize> = (0..seeds as usize).collect();
     let points = settings.iter().enumerate().map(|(index, (round, percentile))| {
         let seconds = mean(&all, |seed| times.of(0, index)[seed]);

@@ -33,17 +33,24 @@ fn seen(ground: &Scenario, outcome: &Outcome) -> Seen {
     Seen {
         // The handshake costs one round trip.
         ms: (outcome.acked_after.0 + ground.path.rtt()) as f64 / 1e6,
-        exit_bdp: outcome.exit.map(|exit| exit.detect_cwnd as f64 / ground.path.bdp_bytes().max(1) as f64),
+        exit_bdp: outcome
+            .exit
+            .map(|exit| exit.detect_cwnd as f64 / ground.path.bdp_bytes().max(1) as f64),
     }
 }
 
 fn cells() -> Result<Vec<Scenario>, Bad> {
-    let all = QUEUES.iter().flat_map(|(queue, _)| SIZES.map(|bytes| ground(LINKS[0].path, queue, bytes)));
+    let all =
+        QUEUES.iter().flat_map(|(queue, _)| SIZES.map(|bytes| ground(LINKS[0].path, queue, bytes)));
     all.collect()
 }
 
 fn case(cell: usize) -> String {
-    format!("A0, {} MB, queue {} %", SIZES[cell % SIZES.len()] / 1_000_000, QUEUES[cell / SIZES.len()].1)
+    format!(
+        "A0, {} MB, queue {} %",
+        SIZES[cell % SIZES.len()] / 1_000_000,
+        QUEUES[cell / SIZES.len()].1
+    )
 }
 
 /// The search of the best exit of a cell: what each threshold gives, BDP and seconds, and the threshold of the shortest time, bytes.
@@ -61,16 +68,30 @@ fn search(effort: &Effort<'_>, cells: &[Scenario]) -> Result<Vec<Best>, Bad> {
         thresholds.push(threshold as u64);
         threshold *= step;
     }
-    let texts: Vec<String> = thresholds.iter().map(|bytes| format!("oracle(exit={bytes})")).collect();
+    let texts: Vec<String> =
+        thresholds.iter().map(|bytes| format!("oracle(exit={bytes})")).collect();
     let arms: Vec<&str> = texts.iter().map(String::as_str).collect();
     let seeds = effort.either(1, 3);
-    let what = format!("best: search of the best exit, {} trials", cells.len() * arms.len() * seeds as usize);
+    let what = format!(
+        "best: search of the best exit, {} trials",
+        cells.len() * arms.len() * seeds as usize
+    );
     let found = grid(effort, &what, cells, &arms, seeds, seen)?;
     let all: Vec<usize> = (0..seeds as usize).collect();
     let time = |cell: usize, arm: usize| mean(&all, |seed| found.of(cell, arm)[seed].ms);
-    let best = |cell: usize| (0..arms.len()).min_by(|&a, &b| time(cell, a).total_cmp(&time(cell, b))).unwrap_or(0);
-    let curve = |cell: usize| thresholds.iter().enumerate().map(|(arm, bytes)| [*bytes as f64 / bdp, time(cell, arm) / 1e3]).collect();
-    Ok((0..cells.len()).map(|cell| Best { threshold: thresholds[best(cell)], curve: curve(cell) }).collect())
+    let best = |cell: usize| {
+        (0..arms.len()).min_by(|&a, &b| time(cell, a).total_cmp(&time(cell, b))).unwrap_or(0)
+    };
+    let curve = |cell: usize| {
+        thresholds
+            .iter()
+            .enumerate()
+            .map(|(arm, bytes)| [*bytes as f64 / bdp, time(cell, arm) / 1e3])
+            .collect()
+    };
+    Ok((0..cells.len())
+        .map(|cell| Best { threshold: thresholds[best(cell)], curve: curve(cell) })
+        .collect())
 }
 
 fn ratio(a: &[Seen], b: &[Seen]) -> Interval {
@@ -79,7 +100,11 @@ fn ratio(a: &[Seen], b: &[Seen]) -> Interval {
 
 fn exit_of(seen: &[Seen]) -> String {
     let exits: Vec<f64> = seen.iter().filter_map(|seen| seen.exit_bdp).collect();
-    if exits.is_empty() { "no exit".into() } else { format!("exit at {:.2} BDP", exits.iter().sum::<f64>() / exits.len() as f64) }
+    if exits.is_empty() {
+        "no exit".into()
+    } else {
+        format!("exit at {:.2} BDP", exits.iter().sum::<f64>() / exits.len() as f64)
+    }
 }
 
 /// An object that ends in slow start, before anything overflows, tells the arms apart in nothing.
@@ -90,13 +115,30 @@ fn never_leaves(off: &[Seen]) -> bool {
 const NOTHING_TO_SAVE: &str = "without HyStart the object ends before slow start does, nothing is lost and nothing can be saved: not gated";
 
 /// What other hosts give for a direction that did not come out.
-fn other_hosts(cell: &Scenario, arm: &str, over: &str, flips: impl Fn(f64) -> bool) -> Result<Vec<Try>, Bad> {
+fn other_hosts(
+    cell: &Scenario,
+    arm: &str,
+    over: &str,
+    flips: impl Fn(f64) -> bool,
+) -> Result<Vec<Try>, Bad> {
     let buffer = |default| Buffer::Linux { default, max: 26_214_400 };
     let preset = |name: &str| Preset::named(name).copied().ok_or_else(|| Bad(name.to_owned()));
     let hosts = [
-        ("recommended buffers", Host { receive_buffer: buffer(131_072), send_buffer: buffer(16_384), ..Host::default() }, ""),
+        (
+            "recommended buffers",
+            Host {
+                receive_buffer: buffer(131_072),
+                send_buffer: buffer(16_384),
+                ..Host::default()
+            },
+            "",
+        ),
         ("RFC 6675 detection and recovery", Host::with_preset(preset("sack6675")?), "/cubic/sack"),
-        ("RFC 6675, timeout of at least 300 ms", Host::with_preset(preset("windows")?), "/cubic/sack"),
+        (
+            "RFC 6675, timeout of at least 300 ms",
+            Host::with_preset(preset("windows")?),
+            "/cubic/sack",
+        ),
         ("RFC 6675 detection, PRR", Host::with_preset(preset("sack6675")?), "/cubic/prr"),
         ("RACK without PRR", Host::default(), "/cubic/sack"),
         ("Linux 2.6 with rate halving", Host::with_preset(preset("linux26")?), "/cubic/halving"),
@@ -106,7 +148,8 @@ fn other_hosts(cell: &Scenario, arm: &str, over: &str, flips: impl Fn(f64) -> bo
     for (name, host, rest) in hosts {
         let ground = Scenario { host: Hosts::from(host), ..cell.clone() };
         let time = |text: &str| {
-            let outcome = watch(&ground, &crate::lab::arm(&format!("{text}{rest}"))?, 1, &mut Nobody)?;
+            let outcome =
+                watch(&ground, &crate::lab::arm(&format!("{text}{rest}"))?, 1, &mut Nobody)?;
             Ok::<f64, Bad>(seen(&ground, &outcome).ms)
         };
         let (a, b) = (time(arm)?, time(over)?);
@@ -136,7 +179,11 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     values.extend(granted);
     let best = search(effort, &cells)?;
     values.extend(near_optimum(effort, &cells, &trials, seeds, &best)?);
-    let figures = vec![by_exit(&trials, &best, SIZES[1]), by_exit(&trials, &best, SIZES[2]), on_the_return_path(&cold)];
+    let figures = vec![
+        by_exit(&trials, &best, SIZES[1]),
+        by_exit(&trials, &best, SIZES[2]),
+        on_the_return_path(&cold),
+    ];
     Ok(Measured { values, figures, ..Measured::default() })
 }
 
@@ -146,24 +193,31 @@ fn mean_ms(seen: &[Seen]) -> f64 {
 
 /// Download time over the exit, a curve per queue, and where the arms came to lie.
 fn by_exit(trials: &Grid<Seen>, best: &[Best], bytes: u64) -> Figure {
-    let cell_of = |queue: usize| queue * SIZES.len() + SIZES.iter().position(|size| *size == bytes).unwrap_or(0);
+    let cell_of = |queue: usize| {
+        queue * SIZES.len() + SIZES.iter().position(|size| *size == bytes).unwrap_or(0)
+    };
     // Far left of the best exit the time only says that the exit is far too early.
     let near = |curve: &[[f64; 2]]| -> Vec<[f64; 2]> {
         let least = curve.iter().map(|point| point[1]).fold(f64::INFINITY, f64::min);
         curve.iter().copied().filter(|point| point[1] <= 1.5 * least).collect()
     };
-    let curves = QUEUES
-        .iter()
-        .enumerate()
-        .map(|(queue, (_, share))| Series::ours(format!("queue {share} %, exit set by hand"), near(&best[cell_of(queue)].curve)));
-    let placed = [(ON, "HyStart"), (OFF, "no HyStart"), (PUBLISHED, "BEST, published")].map(|(arm, name)| {
-        let points = (0..QUEUES.len()).filter_map(|queue| {
-            let seen = trials.of(cell_of(queue), arm);
-            let exits: Vec<f64> = seen.iter().filter_map(|one| one.exit_bdp).collect();
-            (!exits.is_empty()).then(|| [exits.iter().sum::<f64>() / exits.len() as f64, mean_ms(seen) / 1e3])
-        });
-        Series::ours(name, points.collect()).dots(true)
+    let curves = QUEUES.iter().enumerate().map(|(queue, (_, share))| {
+        Series::ours(
+            format!("queue {share} %, exit set by hand"),
+            near(&best[cell_of(queue)].curve),
+        )
     });
+    let placed = [(ON, "HyStart"), (OFF, "no HyStart"), (PUBLISHED, "BEST, published")].map(
+        |(arm, name)| {
+            let points = (0..QUEUES.len()).filter_map(|queue| {
+                let seen = trials.of(cell_of(queue), arm);
+                let exits: Vec<f64> = seen.iter().filter_map(|one| one.exit_bdp).collect();
+                (!exits.is_empty())
+                    .then(|| [exits.iter().sum::<f64>() / exits.len() as f64, mean_ms(seen) / 1e3])
+            });
+            Series::ours(name, points.collect()).dots(true)
+        },
+    );
     Figure::new(
         format!("Download time by exit point and queue, {} MB on GEO", bytes / 1_000_000),
         &["3.6", "3.7"],
@@ -182,15 +236,20 @@ fn by_exit(trials: &Grid<Seen>, best: &[Best], bytes: u64) -> Figure {
 /// The same sizes behind a terminal with grants: how long each arm takes.
 fn on_the_return_path(cold: &Grid<Seen>) -> Figure {
     let names = QUEUES.iter().enumerate().flat_map(|(queue, (_, share))| {
-        SIZES
-            .iter()
-            .enumerate()
-            .map(move |(size, bytes)| ((queue * SIZES.len() + size) as f64, format!("{} MB, queue {share} %", bytes / 1_000_000)))
+        SIZES.iter().enumerate().map(move |(size, bytes)| {
+            (
+                (queue * SIZES.len() + size) as f64,
+                format!("{} MB, queue {share} %", bytes / 1_000_000),
+            )
+        })
     });
-    let series = [(ON, "HyStart"), (PUBLISHED, "BEST, published"), (ROBUST, "BEST, robust")].map(|(arm, name)| {
-        let values = (0..QUEUES.len() * SIZES.len()).map(|cell| (cell as f64, ratio(cold.of(cell, arm), cold.of(cell, OFF))));
-        Series::with_intervals(name, values)
-    });
+    let series = [(ON, "HyStart"), (PUBLISHED, "BEST, published"), (ROBUST, "BEST, robust")].map(
+        |(arm, name)| {
+            let values = (0..QUEUES.len() * SIZES.len())
+                .map(|cell| (cell as f64, ratio(cold.of(cell, arm), cold.of(cell, OFF))));
+            Series::with_intervals(name, values)
+        },
+    );
     Figure::new(
         "Download time over that without HyStart, cold terminal on GEO",
         &["3.6"],
@@ -205,11 +264,13 @@ fn on_the_return_path(cold: &Grid<Seen>) -> Figure {
 
 /// What each arm took in a cell, in words.
 fn told(trials: &Grid<Seen>, cell: usize) -> String {
-    let each = [(ON, "on"), (OFF, "off"), (PUBLISHED, "BEST"), (ROBUST, "robust BEST")].map(|(arm, name)| {
-        let of = trials.of(cell, arm);
-        let all: Vec<usize> = (0..of.len()).collect();
-        format!("{name} {:.2} s ({})", mean(&all, |i| of[i].ms) / 1e3, exit_of(of))
-    });
+    let each = [(ON, "on"), (OFF, "off"), (PUBLISHED, "BEST"), (ROBUST, "robust BEST")].map(
+        |(arm, name)| {
+            let of = trials.of(cell, arm);
+            let all: Vec<usize> = (0..of.len()).collect();
+            format!("{name} {:.2} s ({})", mean(&all, |i| of[i].ms) / 1e3, exit_of(of))
+        },
+    );
     each.join(", ")
 }
 
@@ -218,7 +279,11 @@ fn compared(cell: usize, trials: &Grid<Seen>) -> Values {
     let mut values = Values::default();
     // The claim is about queues in which there is something to save.
     let nothing = never_leaves(of(OFF));
-    let name = if nothing || QUEUES[cell / SIZES.len()].1 == 25 { "exits.published_over_off.ungated" } else { "exits.published_over_off" };
+    let name = if nothing || QUEUES[cell / SIZES.len()].1 == 25 {
+        "exits.published_over_off.ungated"
+    } else {
+        "exits.published_over_off"
+    };
     let value = values.number(name, ratio(of(PUBLISHED), of(OFF))).note(told(trials, cell));
     if nothing {
         value.note(NOTHING_TO_SAVE);
@@ -231,21 +296,33 @@ fn compared(cell: usize, trials: &Grid<Seen>) -> Values {
 /// The same on A2, where HyStart leaves in the slots of the return path.
 fn granted(effort: &Effort<'_>, source: &Source) -> Result<(Values, Grid<Seen>), Bad> {
     let path = format!("{},return=geo_cold", LINKS[0].path);
-    let cells = QUEUES.iter().flat_map(|(queue, _)| SIZES.map(|bytes| ground(&path, queue, bytes))).collect::<Result<Vec<_>, Bad>>()?;
+    let cells = QUEUES
+        .iter()
+        .flat_map(|(queue, _)| SIZES.map(|bytes| ground(&path, queue, bytes)))
+        .collect::<Result<Vec<_>, Bad>>()?;
     let seeds = effort.either(4, 30);
-    let what = format!("best: exits on GEO with a cold terminal, {} trials", cells.len() * ARMS.len() * seeds as usize);
+    let what = format!(
+        "best: exits on GEO with a cold terminal, {} trials",
+        cells.len() * ARMS.len() * seeds as usize
+    );
     let trials = grid(effort, &what, &cells, ARMS, seeds, seen)?;
     let mut values = Values::default();
     for (cell, setting) in cells.iter().enumerate() {
         let of = |arm: usize| trials.of(cell, arm);
         let case = case(cell).replace("A0", "A2");
-        let slower = values.number("granted.on_over_off", ratio(of(ON), of(OFF))).case(case.clone()).note(told(&trials, cell));
+        let slower = values
+            .number("granted.on_over_off", ratio(of(ON), of(OFF)))
+            .case(case.clone())
+            .note(told(&trials, cell));
         if !source.holds(slower) {
             slower.tried(&other_hosts(setting, ARMS[ON], ARMS[OFF], |ratio| ratio > 1.005)?);
         }
         let best = ratio(of(PUBLISHED), of(OFF));
         if never_leaves(of(OFF)) {
-            values.number("granted.published_over_off.ungated", best).case(case).note(NOTHING_TO_SAVE);
+            values
+                .number("granted.published_over_off.ungated", best)
+                .case(case)
+                .note(NOTHING_TO_SAVE);
         } else {
             values.number("granted.published_over_off", best).case(case);
         }
@@ -253,17 +330,34 @@ fn granted(effort: &Effort<'_>, source: &Source) -> Result<(Values, Grid<Seen>),
     Ok((values, trials))
 }
 
-fn near_optimum(effort: &Effort<'_>, cells: &[Scenario], trials: &Grid<Seen>, seeds: u32, best: &[Best]) -> Result<Values, Bad> {
+fn near_optimum(
+    effort: &Effort<'_>,
+    cells: &[Scenario],
+    trials: &Grid<Seen>,
+    seeds: u32,
+    best: &[Best],
+) -> Result<Values, Bad> {
     let mut values = Values::default();
     for (cell, best) in best.iter().enumerate() {
         let text = format!("oracle(exit={})", best.threshold);
-        let optimum = grid(effort, "best: the best exit", &cells[cell..=cell], &[&text], seeds, seen)?;
+        let optimum =
+            grid(effort, "best: the best exit", &cells[cell..=cell], &[&text], seeds, seen)?;
         let bdp = cells[cell].path.bdp_bytes() as f64;
         let time = ratio(trials.of(cell, PUBLISHED), optimum.of(0, 0));
-        let name = if QUEUES[cell / SIZES.len()].1 == 25 { "near.published.shallow" } else { "near.published" };
-        let note = format!("best exit {:.2} BDP, published BEST: {}", best.threshold as f64 / bdp, exit_of(trials.of(cell, PUBLISHED)));
+        let name = if QUEUES[cell / SIZES.len()].1 == 25 {
+            "near.published.shallow"
+        } else {
+            "near.published"
+        };
+        let note = format!(
+            "best exit {:.2} BDP, published BEST: {}",
+            best.threshold as f64 / bdp,
+            exit_of(trials.of(cell, PUBLISHED))
+        );
         values.number(name, time).note(note).case(case(cell));
-        values.number("near.robust", ratio(trials.of(cell, ROBUST), optimum.of(0, 0))).case(case(cell));
+        values
+            .number("near.robust", ratio(trials.of(cell, ROBUST), optimum.of(0, 0)))
+            .case(case(cell));
     }
     Ok(values)
 }

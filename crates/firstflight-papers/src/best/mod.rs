@@ -29,7 +29,11 @@ const LINKS: [LinkCase; 4] = [
 /// A ground of TCP hosts on a link with this queue.
 fn ground(path: &str, queue: &str, bytes: u64) -> Result<Scenario, Bad> {
     let path = Path::parse(&format!("{path},queue={queue}"))?;
-    Ok(Scenario { host: Hosts::from(tcp::Host::default()), limit: Nanos::from_secs(900), ..Scenario::new(path, bytes) })
+    Ok(Scenario {
+        host: Hosts::from(tcp::Host::default()),
+        limit: Nanos::from_secs(900),
+        ..Scenario::new(path, bytes)
+    })
 }
 
 /// Measures what the document claims.

@@ -21,7 +21,8 @@ fn geo(release: &str, bytes: u64) -> Result<Scenario, Bad> {
 /// With the buffers that the slides recommend.
 fn recommended(plain: Scenario) -> Scenario {
     let buffer = |default| Buffer::Linux { default, max: 26_214_400 };
-    let host = Host { receive_buffer: buffer(131_072), send_buffer: buffer(16_384), ..Host::default() };
+    let host =
+        Host { receive_buffer: buffer(131_072), send_buffer: buffer(16_384), ..Host::default() };
     Scenario { host: Hosts::from(host), ..plain }
 }
 
@@ -43,9 +44,20 @@ fn downloads(effort: &Effort<'_>) -> Result<Values, Bad> {
         }
     }
     let seeds = effort.seeds();
-    let read = |ground: &Scenario, outcome: &Outcome| (outcome.acked_after.0 + ground.path.rtt()) as f64 / 1e6;
-    let times = grid(effort, "best: downloads on return paths of GEO", &cells, &["hystart", "slowstart"], seeds, read)?;
-    let over = |cell: usize, units: &[usize]| mean(units, |i| times.of(cell, 0)[i]) / mean(units, |i| times.of(cell, 1)[i]);
+    let read = |ground: &Scenario, outcome: &Outcome| {
+        (outcome.acked_after.0 + ground.path.rtt()) as f64 / 1e6
+    };
+    let times = grid(
+        effort,
+        "best: downloads on return paths of GEO",
+        &cells,
+        &["hystart", "slowstart"],
+        seeds,
+        read,
+    )?;
+    let over = |cell: usize, units: &[usize]| {
+        mean(units, |i| times.of(cell, 0)[i]) / mean(units, |i| times.of(cell, 1)[i])
+    };
     let ratio = |cell: usize| -> Interval { bootstrap(seeds as usize, |units| over(cell, units)) };
     let told = |cell: usize| {
         let all: Vec<usize> = (0..seeds as usize).collect();
@@ -58,7 +70,9 @@ fn downloads(effort: &Effort<'_>) -> Result<Values, Bad> {
     for at in [2, 0, 1] {
         for size in [0, 1] {
             let (cell, name, megabytes) = (at * 2 + size, RETURNS[at].0, sizes[size] / 1_000_000);
-            let value = values.number(format!("returns.{name}.{megabytes}MB"), ratio(cell)).case(format!("{name}, {megabytes} MB"));
+            let value = values
+                .number(format!("returns.{name}.{megabytes}MB"), ratio(cell))
+                .case(format!("{name}, {megabytes} MB"));
             // The growth has said it of its own cell.
             if cell != 5 {
                 value.note(told(cell));
@@ -85,7 +99,8 @@ fn exit(ground: &Scenario, outcome: &Outcome) -> Exit {
 fn reasons(exits: &[Exit]) -> String {
     let mut names: Vec<&str> = exits.iter().map(|exit| exit.reason.unwrap_or("none")).collect();
     names.sort_unstable();
-    let mut told: Vec<String> = names.chunk_by(|a, b| a == b).map(|same| format!("{} {}", same[0], same.len())).collect();
+    let mut told: Vec<String> =
+        names.chunk_by(|a, b| a == b).map(|same| format!("{} {}", same[0], same.len())).collect();
     told.sort();
     told.join(", ")
 }
@@ -93,20 +108,44 @@ fn reasons(exits: &[Exit]) -> String {
 /// Windows at the exit.
 fn exits(effort: &Effort<'_>, source: &Source) -> Result<Values, Bad> {
     let leo = ground(&format!("{},return=leo", LINKS[1].path), "1bdp", 100_000_000)?;
-    let cells = [geo("plain", 100_000_000)?, geo("geo_warm", 100_000_000)?, geo("geo_cold", 100_000_000)?, leo];
+    let cells = [
+        geo("plain", 100_000_000)?,
+        geo("geo_warm", 100_000_000)?,
+        geo("geo_cold", 100_000_000)?,
+        leo,
+    ];
     let seeds = effort.either(4, 30);
-    let found: Grid<Exit> = grid(effort, "best: exits on return paths", &cells, &["hystart", "slowstart"], seeds, exit)?;
+    let found: Grid<Exit> = grid(
+        effort,
+        "best: exits on return paths",
+        &cells,
+        &["hystart", "slowstart"],
+        seeds,
+        exit,
+    )?;
     let bdp = |cell: usize, arm: usize, i: usize| found.of(cell, arm)[i].bdp;
     let mut values = Values::default();
     let at_exit = bootstrap(seeds as usize, |units| mean(units, |i| bdp(2, 0, i)));
-    let value = values.number("returns.exit", at_exit).case("A2, 100 MB").note(format!("reasons: {}", reasons(found.of(2, 0))));
+    let value = values
+        .number("returns.exit", at_exit)
+        .case("A2, 100 MB")
+        .note(format!("reasons: {}", reasons(found.of(2, 0))));
     if source.holds(value) {
         value.note("a raised RTT on a link this empty is the return path's");
     }
     for (cell, name) in [(2, "A2"), (1, "A1"), (3, "A3"), (0, "A0")] {
-        let ratio = bootstrap(seeds as usize, |units| mean(units, |i| bdp(cell, 0, i)) / mean(units, |i| bdp(cell, 1, i)));
-        let note = format!("reasons with HyStart: {}; without: {}", reasons(found.of(cell, 0)), reasons(found.of(cell, 1)));
-        values.number(format!("returns.exit.{name}"), ratio).case(format!("{name}, 100 MB")).note(note);
+        let ratio = bootstrap(seeds as usize, |units| {
+            mean(units, |i| bdp(cell, 0, i)) / mean(units, |i| bdp(cell, 1, i))
+        });
+        let note = format!(
+            "reasons with HyStart: {}; without: {}",
+            reasons(found.of(cell, 0)),
+            reasons(found.of(cell, 1))
+        );
+        values
+            .number(format!("returns.exit.{name}"), ratio)
+            .case(format!("{name}, 100 MB"))
+            .note(note);
     }
     Ok(values)
 }
@@ -134,7 +173,11 @@ impl Observer for Decided {
 fn uplink(effort: &Effort<'_>) -> Result<Values, Bad> {
     effort.tell("best: estimates on return paths");
     let lte = |bytes| ground("rate=150Mbit,rtt=60ms,return=lte", "1bdp", bytes);
-    let cells = [("A1", geo("geo_warm", 30_000_000)?), ("A2", geo("geo_cold", 30_000_000)?), ("lte", lte(30_000_000)?)];
+    let cells = [
+        ("A1", geo("geo_warm", 30_000_000)?),
+        ("A2", geo("geo_cold", 30_000_000)?),
+        ("lte", lte(30_000_000)?),
+    ];
     let (published, robust) = (arm("best-published")?, arm("best")?);
     let mut values = Values::default();
     for (name, ground) in cells {
@@ -146,17 +189,31 @@ fn uplink(effort: &Effort<'_>) -> Result<Values, Bad> {
             };
             seeds.par_iter().map(run).collect::<Result<Vec<Decided>, Bad>>()
         };
-        let rates: Vec<f64> = decided(&published)?.iter().filter_map(|one| one.mbps).map(|mbps| mbps as f64).collect();
+        let rates: Vec<f64> = decided(&published)?
+            .iter()
+            .filter_map(|one| one.mbps)
+            .map(|mbps| mbps as f64)
+            .collect();
         let told = if rates.is_empty() {
             "never decides".into()
         } else {
             let all: Vec<usize> = (0..rates.len()).collect();
-            let (low, high) = rates.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), &rate| (low.min(rate), high.max(rate)));
-            format!("mean {:.0}, {low:.0} to {high:.0} Mbit/s, in {} of {} trials", mean(&all, |i| rates[i]), rates.len(), seeds.len())
+            let (low, high) = rates.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), &rate| {
+                (low.min(rate), high.max(rate))
+            });
+            format!(
+                "mean {:.0}, {low:.0} to {high:.0} Mbit/s, in {} of {} trials",
+                mean(&all, |i| rates[i]),
+                rates.len(),
+                seeds.len()
+            )
         };
         values.words(format!("uplink.published.{name}"), told).case(name);
         let sets: u64 = decided(&robust)?.iter().map(|one| one.set).sum();
-        values.number(format!("uplink.robust.{name}"), sets as f64).detail("trials", &seeds.len()).case(name);
+        values
+            .number(format!("uplink.robust.{name}"), sets as f64)
+            .detail("trials", &seeds.len())
+            .case(name);
     }
     Ok(values)
 }

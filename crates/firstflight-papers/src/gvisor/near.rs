@@ -27,14 +27,25 @@ struct Rig {
 
 impl Rig {
     fn name(self) -> String {
-        format!("RTT {} us, buffer {} kB, ACKs every {} us, {} flows", self.rtt_us, self.buffer_kb, self.tick_us, self.flows)
+        format!(
+            "RTT {} us, buffer {} kB, ACKs every {} us, {} flows",
+            self.rtt_us, self.buffer_kb, self.tick_us, self.flows
+        )
     }
 
     fn ground(self, ms: u64) -> Result<Scenario, Bad> {
-        let offload = if self.tick_us > 0 { format!(",return=first:{0}us:1000,gro={0}us:64kB", self.tick_us) } else { String::new() };
+        let offload = if self.tick_us > 0 {
+            format!(",return=first:{0}us:1000,gro={0}us:64kB", self.tick_us)
+        } else {
+            String::new()
+        };
         let text = format!("rate=10Gbit,rtt={}us,queue={}kB{offload}", self.rtt_us, self.buffer_kb);
         let limit = Nanos::from_millis(ms);
-        Ok(Scenario { host: Hosts::from(tcp::Host::default()), limit, ..Scenario::new(Path::parse(&text)?, 1) })
+        Ok(Scenario {
+            host: Hosts::from(tcp::Host::default()),
+            limit,
+            ..Scenario::new(Path::parse(&text)?, 1)
+        })
     }
 }
 
@@ -45,12 +56,17 @@ fn run(rig: Rig, text: &str, ms: u64, seed: u64) -> Result<(f64, u64), Bad> {
     // Flows of a benchmark do not start at the same nanosecond.
     let starts = Stream::new(seed, 0, Purpose::FlowStart);
     let start = |flow: u32| Nanos(starts.value(u64::from(flow)) % (rig.rtt_us * 1000));
-    let senders = (0..rig.flows).map(|flow| Sender { arm: &named, app: App::Bulk(1 << 40), start: start(flow) });
+    let senders = (0..rig.flows).map(|flow| Sender {
+        arm: &named,
+        app: App::Bulk(1 << 40),
+        start: start(flow),
+    });
     let done = together(&ground, senders.collect(), seed, Vary::Nothing(0), None)?;
     let delivered: u64 = done.flows.iter().map(|flow| flow.delivered).sum();
     let bdp = ground.path.bdp_bytes() / u64::from(rig.flows);
     let early = done.flows.iter().filter_map(|flow| flow.exit).filter(|exit| {
-        matches!(exit.reason, firstflight::ExitReason::Delay | firstflight::ExitReason::Train) && exit.detect_cwnd < bdp / 2
+        matches!(exit.reason, firstflight::ExitReason::Delay | firstflight::ExitReason::Train)
+            && exit.detect_cwnd < bdp / 2
     });
     Ok((delivered as f64 * 8.0 / (ms as f64 * 1e6), early.count() as u64))
 }
@@ -65,10 +81,16 @@ struct Bench {
 impl Bench {
     fn run(rigs: &[Rig], arms: &[&str], ms: u64, seeds: u32) -> Result<Bench, Bad> {
         let jobs: Vec<(usize, usize, u64)> = (0..rigs.len())
-            .flat_map(|rig| (0..arms.len()).flat_map(move |arm| (1..=u64::from(seeds)).map(move |seed| (rig, arm, seed))))
+            .flat_map(|rig| {
+                (0..arms.len())
+                    .flat_map(move |arm| (1..=u64::from(seeds)).map(move |seed| (rig, arm, seed)))
+            })
             .collect();
-        let all =
-            jobs.into_par_iter().with_max_len(1).map(|(rig, arm, seed)| run(rigs[rig], arms[arm], ms, seed)).collect::<Result<_, Bad>>()?;
+        let all = jobs
+            .into_par_iter()
+            .with_max_len(1)
+            .map(|(rig, arm, seed)| run(rigs[rig], arms[arm], ms, seed))
+            .collect::<Result<_, Bad>>()?;
         Ok(Bench { arms: arms.len(), seeds: seeds as usize, all })
     }
 
@@ -80,7 +102,9 @@ impl Bench {
     /// Goodput of one arm over that of another, less one, percent.
     fn change(&self, rig: usize, arm: usize, base: usize) -> Interval {
         let (a, b) = (self.of(rig, arm), self.of(rig, base));
-        bootstrap(self.seeds, |units| 100.0 * (mean(units, |i| a[i].0) / mean(units, |i| b[i].0) - 1.0))
+        bootstrap(self.seeds, |units| {
+            100.0 * (mean(units, |i| a[i].0) / mean(units, |i| b[i].0) - 1.0)
+        })
     }
 }
 
@@ -104,12 +128,18 @@ pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Bad> {
         100.0 * ((logs.sum::<f64>() / rigs.len() as f64).exp() - 1.0)
     });
     let changes: Vec<Interval> = (0..rigs.len()).map(|rig| bench.change(rig, 1, 0)).collect();
-    let worst = changes.iter().enumerate().max_by(|a, b| a.1.estimate.abs().total_cmp(&b.1.estimate.abs()));
+    let worst =
+        changes.iter().enumerate().max_by(|a, b| a.1.estimate.abs().total_cmp(&b.1.estimate.abs()));
     let (at, worst) = worst.map_or((0, Interval::from(0.0)), |(at, worst)| (at, *worst));
-    let points = rigs.iter().zip(&changes).map(|(rig, change)| (rig.name(), format!("{:+.2} %", change.estimate)));
+    let points = rigs
+        .iter()
+        .zip(&changes)
+        .map(|(rig, change)| (rig.name(), format!("{:+.2} %", change.estimate)));
     let quantised = |with: bool| {
-        let logs: Vec<f64> =
-            (0..rigs.len()).filter(|&rig| (rigs[rig].tick_us > 0) == with).map(|rig| (1.0 + changes[rig].estimate / 100.0).ln()).collect();
+        let logs: Vec<f64> = (0..rigs.len())
+            .filter(|&rig| (rigs[rig].tick_us > 0) == with)
+            .map(|rig| (1.0 + changes[rig].estimate / 100.0).ln())
+            .collect();
         100.0 * ((logs.iter().sum::<f64>() / logs.len().max(1) as f64).exp() - 1.0)
     };
     let note = format!(
@@ -146,8 +176,11 @@ fn sixteen(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Bad> {
     let runs = rigs.len() as u64 * u64::from(seeds) * 16;
     let (at_shipped, shipped) = worst(3, 2);
     let points = (0..rigs.len()).map(|rig| {
-        let told =
-            format!("gVisor's profile {:+.1} %, shipped {:+.1} %", bench.change(rig, 1, 0).estimate, bench.change(rig, 3, 2).estimate);
+        let told = format!(
+            "gVisor's profile {:+.1} %, shipped {:+.1} %",
+            bench.change(rig, 1, 0).estimate,
+            bench.change(rig, 3, 2).estimate
+        );
         (rigs[rig].name(), told)
     });
     let mut values = Values::default();
@@ -172,8 +205,11 @@ fn reno(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Bad> {
     let mut values = Values::default();
     for (arm, name) in [(1, "cubic"), (2, "hystart")] {
         let all = (0..rigs.len()).map(|rig| (rig, bench.change(rig, arm, 0)));
-        let (at, worst) = all.max_by(|a, b| a.1.estimate.abs().total_cmp(&b.1.estimate.abs())).unwrap_or((0, 0.0.into()));
-        let points = (0..rigs.len()).map(|rig| (rigs[rig].name(), format!("{:+.2} %", bench.change(rig, arm, 0).estimate)));
+        let (at, worst) = all
+            .max_by(|a, b| a.1.estimate.abs().total_cmp(&b.1.estimate.abs()))
+            .unwrap_or((0, 0.0.into()));
+        let points = (0..rigs.len())
+            .map(|rig| (rigs[rig].name(), format!("{:+.2} %", bench.change(rig, arm, 0).estimate)));
         values.number(format!("near.{name}_over_reno"), worst).case(rigs[at].name()).sweep(points);
     }
     Ok(values)
@@ -189,6 +225,8 @@ pub(super) fn integers() -> Result<Values, Bad> {
     let holds = first.to_bits() == second.to_bits();
     let due = "the same bits; float arithmetic refused by the compiler in core and simulator";
     let mut values = Values::default();
-    values.exact("near.same_bits", format!("{first} and {second} Gbit/s"), due, holds).case("gVisor's profile, CUBIC in integers");
+    values
+        .exact("near.same_bits", format!("{first} and {second} Gbit/s"), due, holds)
+        .case("gVisor's profile, CUBIC in integers");
     Ok(values)
 }

@@ -37,7 +37,8 @@ const BUFFERS: [u64; 4] = [3_000_000, 3 << 20, 4 << 20, 6_000_000];
 const PATH: &str = "gvisor";
 const PAYLOAD_PATH: &str = "gvisor,rate=88570kbit";
 
-const PRIMARY: Stack = Stack { mss: 1448, preset: "rack", off: OFF, on: ON, buffer: BUFFERS[0], path: PATH };
+const PRIMARY: Stack =
+    Stack { mss: 1448, preset: "rack", off: OFF, on: ON, buffer: BUFFERS[0], path: PATH };
 
 /// What one run of the tool showed.
 #[derive(Clone)]
@@ -61,7 +62,8 @@ impl Upload {
     fn dip(&self) -> f64 {
         let full = (0.9 * 85.5e6 / 8.0 * 1448.0 / 1500.0 * 0.25) as u64;
         let reached = self.quarters.iter().position(|&bytes| bytes >= full).unwrap_or(4);
-        let lowest = self.quarters.iter().enumerate().skip(reached).min_by_key(|(_, bytes)| **bytes);
+        let lowest =
+            self.quarters.iter().enumerate().skip(reached).min_by_key(|(_, bytes)| **bytes);
         lowest.map_or(f64::NAN, |(quarter, _)| quarter as f64 * 0.25)
     }
 
@@ -73,11 +75,20 @@ impl Upload {
 }
 
 fn run(queue: &str, stack: Stack, with: bool, seconds: u64, seed: u64) -> Result<Upload, Bad> {
-    let preset = *firstflight::detection::presets::Preset::named(stack.preset).ok_or_else(|| Bad(stack.preset.into()))?;
-    let host = tcp::Host { mss: stack.mss, send_buffer: tcp::Buffer::Payload(stack.buffer), ..tcp::Host::with_preset(preset) };
+    let preset = *firstflight::detection::presets::Preset::named(stack.preset)
+        .ok_or_else(|| Bad(stack.preset.into()))?;
+    let host = tcp::Host {
+        mss: stack.mss,
+        send_buffer: tcp::Buffer::Payload(stack.buffer),
+        ..tcp::Host::with_preset(preset)
+    };
     let path = Path::parse(&format!("{},queue={queue}", stack.path))?;
     let bdp = path.bdp_bytes() as f64;
-    let ground = Scenario { host: Hosts::from(host), limit: Nanos::from_secs(4 * seconds), ..Scenario::new(path, 1) };
+    let ground = Scenario {
+        host: Hosts::from(host),
+        limit: Nanos::from_secs(4 * seconds),
+        ..Scenario::new(path, 1)
+    };
     let named = arm(if with { stack.on } else { stack.off })?;
     let app = App::Blocks { block: 2 << 20, run: Nanos::from_secs(seconds) };
     let sender = Sender { arm: &named, app, start: Nanos::ZERO };
@@ -115,7 +126,9 @@ impl Pair {
     }
 
     fn ratio(&self, read: impl Fn(&Upload) -> f64) -> Interval {
-        bootstrap(self.off.len(), |units| mean(units, |i| read(&self.on[i])) / mean(units, |i| read(&self.off[i])))
+        bootstrap(self.off.len(), |units| {
+            mean(units, |i| read(&self.on[i])) / mean(units, |i| read(&self.off[i]))
+        })
     }
 
     fn told(&self) -> String {
@@ -134,13 +147,16 @@ fn error(runs: &[Upload]) -> f64 {
     let ours = [0, 1, 2].map(|interval| average(runs, |run| run.rate(interval)));
     let each = ours.into_iter().chain([average(runs, |run| run.total)]).zip(PRINTED);
     // A run that prints fewer intervals misses one entirely.
-    each.map(|(ours, printed)| if ours.is_nan() { 1.0 } else { (ours / printed - 1.0).powi(2) }).sum()
+    each.map(|(ours, printed)| if ours.is_nan() { 1.0 } else { (ours / printed - 1.0).powi(2) })
+        .sum()
 }
 
 /// A run in words.
 fn line(runs: &[Upload]) -> String {
-    let shown = |rate: f64| if rate.is_nan() { "no interval".to_owned() } else { format!("{rate:.1}") };
-    let rates: Vec<String> = (0..3).map(|interval| shown(average(runs, |run| run.rate(interval)))).collect();
+    let shown =
+        |rate: f64| if rate.is_nan() { "no interval".to_owned() } else { format!("{rate:.1}") };
+    let rates: Vec<String> =
+        (0..3).map(|interval| shown(average(runs, |run| run.rate(interval)))).collect();
     let exit = average(runs, |run| run.exit_bdp.unwrap_or(f64::NAN));
     let left = if exit.is_nan() { "no exit".to_owned() } else { format!("exit at {exit:.2} BDP") };
     format!(
@@ -171,7 +187,12 @@ struct Fitted {
 impl Fitted {
     fn new(repair: &str, queue: &'static str, stack: Stack, seeds: u32) -> Result<Fitted, Bad> {
         let case = setting(repair, queue, stack);
-        Ok(Fitted { stack, case, three: Pair::run(queue, stack, 3, seeds)?, ten: Pair::run(queue, stack, 10, seeds)? })
+        Ok(Fitted {
+            stack,
+            case,
+            three: Pair::run(queue, stack, 3, seeds)?,
+            ten: Pair::run(queue, stack, 10, seeds)?,
+        })
     }
 }
 
@@ -183,15 +204,24 @@ pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
         for buffer in BUFFERS {
             for queue in QUEUES {
                 let stack = Stack { preset, buffer, ..PRIMARY };
-                tried.push((name, queue, stack, each_seed(seeds, |seed| run(queue, stack, false, 3, seed))?));
+                tried.push((
+                    name,
+                    queue,
+                    stack,
+                    each_seed(seeds, |seed| run(queue, stack, false, 3, seed))?,
+                ));
             }
         }
     }
     let swept: Vec<(String, String)> = tried
         .iter()
-        .map(|(name, queue, stack, runs)| (setting(name, queue, *stack), format!("error {:.2}: off {}", error(runs), line(runs))))
+        .map(|(name, queue, stack, runs)| {
+            (setting(name, queue, *stack), format!("error {:.2}: off {}", error(runs), line(runs)))
+        })
         .collect();
-    let best = (0..tried.len()).min_by(|&a, &b| error(&tried[a].3).total_cmp(&error(&tried[b].3))).unwrap_or(0);
+    let best = (0..tried.len())
+        .min_by(|&a, &b| error(&tried[a].3).total_cmp(&error(&tried[b].3)))
+        .unwrap_or(0);
     let (name, queue, stack, _) = tried.swap_remove(best);
     effort.tell("gvisor: uploads of 3 and 10 s");
     let fitted = Fitted::new(name, queue, stack, seeds)?;
@@ -219,8 +249,11 @@ pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
 }
 
 /// How losses are found and repaired in the fit.
-const REPAIRS: [(&str, &str); 3] =
-    [("RACK", "rack"), ("RFC 6675, timeout of at least 200 ms", "sack6675"), ("RFC 6675, timeout of at least 300 ms", "windows")];
+const REPAIRS: [(&str, &str); 3] = [
+    ("RACK", "rack"),
+    ("RFC 6675, timeout of at least 200 ms", "sack6675"),
+    ("RFC 6675, timeout of at least 300 ms", "windows"),
+];
 
 fn setting(repair: &str, queue: &str, stack: Stack) -> String {
     format!("{repair}, queue {queue}, send buffer {:.2} MB", stack.buffer as f64 / 1e6)
@@ -228,16 +261,22 @@ fn setting(repair: &str, queue: &str, stack: Stack) -> String {
 
 /// Other ways to repair and other hosts at some depths, each with all values; fewer seeds.
 fn others(effort: &Effort<'_>, fitted: Stack) -> Result<Vec<(String, Values)>, Bad> {
-    let stacks = REPAIRS.map(|(name, preset)| (name, Stack { preset, ..fitted })).into_iter().chain([
-        ("MSS 1228 (tunnel of 1280 bytes)", Stack { mss: 1228, ..fitted }),
-        ("85.5 Mbit/s of payload", Stack { path: PAYLOAD_PATH, ..fitted }),
-        (
-            "Linux 2.6, rate halving",
-            Stack { preset: "linux26", off: "slowstart/cubic/halving", on: "hystart-gvisor/cubic/halving", ..fitted },
-        ),
-        ("no SACK", Stack { preset: "reno", ..fitted }),
-        ("PRR", Stack { off: "slowstart/cubic/prr", on: "hystart-gvisor/cubic/prr", ..fitted }),
-    ]);
+    let stacks =
+        REPAIRS.map(|(name, preset)| (name, Stack { preset, ..fitted })).into_iter().chain([
+            ("MSS 1228 (tunnel of 1280 bytes)", Stack { mss: 1228, ..fitted }),
+            ("85.5 Mbit/s of payload", Stack { path: PAYLOAD_PATH, ..fitted }),
+            (
+                "Linux 2.6, rate halving",
+                Stack {
+                    preset: "linux26",
+                    off: "slowstart/cubic/halving",
+                    on: "hystart-gvisor/cubic/halving",
+                    ..fitted
+                },
+            ),
+            ("no SACK", Stack { preset: "reno", ..fitted }),
+            ("PRR", Stack { off: "slowstart/cubic/prr", on: "hystart-gvisor/cubic/prr", ..fitted }),
+        ]);
     let mut all = Vec::new();
     for (name, stack) in stacks {
         for queue in effort.either(vec!["1bdp"], vec!["0.5bdp", "1bdp", "1.5bdp"]) {
@@ -260,14 +299,20 @@ fn tries(source: &Source, value: &Value, others: &[(String, Values)]) -> Vec<Try
 
 /// What the tool printed, as throughput over time.
 const PRINTED_OFF: [[f64; 2]; 4] = [[0.0, 44.1423], [1.14, 48.9794], [2.51, 21.96], [3.27, 21.96]];
-const PRINTED_ON: [[f64; 2]; 4] = [[0.0, 44.7275], [1.13, 84.6852], [2.31, 85.4545], [3.10, 85.4545]];
+const PRINTED_ON: [[f64; 2]; 4] =
+    [[0.0, 44.7275], [1.13, 84.6852], [2.31, 85.4545], [3.10, 85.4545]];
 
 fn picture(of: &Fitted) -> Figure {
     let delivered = |runs: &[Upload]| -> Vec<[f64; 2]> {
         let quarters = runs.iter().map(|run| run.quarters.len()).max().unwrap_or(0);
-        let mean = |quarter: usize| runs.iter().filter_map(|run| run.quarters.get(quarter)).sum::<u64>() as f64 / runs.len().max(1) as f64;
+        let mean = |quarter: usize| {
+            runs.iter().filter_map(|run| run.quarters.get(quarter)).sum::<u64>() as f64
+                / runs.len().max(1) as f64
+        };
         // The last one is cut short by the end of the run.
-        (0..quarters.saturating_sub(1).min(40)).map(|quarter| [quarter as f64 * 0.25, mean(quarter) * 8e-6 / 0.25]).collect()
+        (0..quarters.saturating_sub(1).min(40))
+            .map(|quarter| [quarter as f64 * 0.25, mean(quarter) * 8e-6 / 0.25])
+            .collect()
     };
     Figure::new(
             "Throughput of the upload over time",
@@ -311,6 +356,10 @@ fn seen(fitted: &Fitted) -> Values {
 
 /// How much nearer to one the ratio of the long run is.
 fn nearer(three: &Pair, ten: &Pair) -> Interval {
-    let ratio = |pair: &Pair, units: &[usize]| mean(units, |i| pair.on[i].total) / mean(units, |i| pair.off[i].total);
-    bootstrap(three.off.len(), |units| (ratio(ten, units) - 1.0).abs() - (ratio(three, units) - 1.0).abs())
+    let ratio = |pair: &Pair, units: &[usize]| {
+        mean(units, |i| pair.on[i].total) / mean(units, |i| pair.off[i].total)
+    };
+    bootstrap(three.off.len(), |units| {
+        (ratio(ten, units) - 1.0).abs() - (ratio(three, units) - 1.0).abs()
+    })
 }

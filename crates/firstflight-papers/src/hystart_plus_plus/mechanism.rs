@@ -46,42 +46,76 @@ pub(super) fn figures(effort: &Effort<'_>) -> Result<Vec<Figure>, Bad> {
     effort.tell("hystart++: what recovery does");
     let draws = effort.either(2, 10);
     let jobs: Vec<(usize, usize, u64)> = (0..HOSTS.len())
-        .flat_map(|hosts| (0..STARTUPS.len()).flat_map(move |startup| (1..=draws).map(move |seed| (hosts, startup, seed))))
+        .flat_map(|hosts| {
+            (0..STARTUPS.len())
+                .flat_map(move |startup| (1..=draws).map(move |seed| (hosts, startup, seed)))
+        })
         .collect();
     let watched = |(hosts, startup, seed): (usize, usize, u64)| {
-        let cell = Cell { hosts: HOSTS[hosts], starts: Starts::Drawn, rtt: 100, bytes: SHORT[1], iw: 10 };
+        let cell =
+            Cell { hosts: HOSTS[hosts], starts: Starts::Drawn, rtt: 100, bytes: SHORT[1], iw: 10 };
         let named = arm(&cell.arm(startup))?;
         let starts = cell.starts.of(seed);
         let mut entry = Entry { flows: vec![Flow::default(); starts.len()] };
-        let senders = starts.into_iter().map(|start| Sender { arm: &named, app: App::Bulk(cell.bytes), start: Nanos(start) });
-        let done = together_watched(&cell.ground()?, senders.collect(), seed, Vary::Rtt, None, &mut entry)?;
+        let senders = starts.into_iter().map(|start| Sender {
+            arm: &named,
+            app: App::Bulk(cell.bytes),
+            start: Nanos(start),
+        });
+        let done = together_watched(
+            &cell.ground()?,
+            senders.collect(),
+            seed,
+            Vary::Rtt,
+            None,
+            &mut entry,
+        )?;
         for (flow, outcome) in entry.flows.iter_mut().zip(&done.flows) {
             (flow.repeats, flow.lost) = (outcome.retransmissions, outcome.lost_retransmissions);
         }
         Ok(entry.flows)
     };
-    let all: Vec<Vec<Flow>> = jobs.into_par_iter().with_max_len(1).map(watched).collect::<Result<_, Bad>>()?;
+    let all: Vec<Vec<Flow>> =
+        jobs.into_par_iter().with_max_len(1).map(watched).collect::<Result<_, Bad>>()?;
     let draws = draws as usize;
     let value = |hosts: usize, startup: usize, read: &dyn Fn(&[&Flow]) -> f64| {
         let from = (hosts * STARTUPS.len() + startup) * draws;
         let of = &all[from..from + draws];
-        bootstrap(draws, |units| read(&units.iter().flat_map(|&draw| &of[draw]).collect::<Vec<_>>()))
+        bootstrap(draws, |units| {
+            read(&units.iter().flat_map(|&draw| &of[draw]).collect::<Vec<_>>())
+        })
     };
-    let mean_of =
-        |flows: &[&Flow], read: fn(&Flow) -> u64| flows.iter().map(|flow| read(flow) as f64).sum::<f64>() / flows.len().max(1) as f64;
+    let mean_of = |flows: &[&Flow], read: fn(&Flow) -> u64| {
+        flows.iter().map(|flow| read(flow) as f64).sum::<f64>() / flows.len().max(1) as f64
+    };
     let picture = |name: &str, unit: &str, how: &str, read: &dyn Fn(&[&Flow]) -> f64| {
-        let names = HOSTS.iter().enumerate().map(|(row, hosts)| (row as f64, hosts.name.to_owned()));
+        let names =
+            HOSTS.iter().enumerate().map(|(row, hosts)| (row as f64, hosts.name.to_owned()));
         let series = [0, 1].map(|startup| {
-            Series::with_intervals(NAMES[startup], (0..HOSTS.len()).map(|hosts| (hosts as f64, value(hosts, startup, read))))
+            Series::with_intervals(
+                NAMES[startup],
+                (0..HOSTS.len()).map(|hosts| (hosts as f64, value(hosts, startup, read))),
+            )
         });
-        Figure::new(name, &["1.1", "1.5"], Shape::Rows, axis(unit).from_zero(), axis("").named(names)).how(how).with(series)
+        Figure::new(
+            name,
+            &["1.1", "1.5"],
+            Shape::Rows,
+            axis(unit).from_zero(),
+            axis("").named(names),
+        )
+        .how(how)
+        .with(series)
     };
     Ok(vec![
         picture(
             "Share of repeats that are lost",
             "%",
             "100 ms, 3 MB, flows together. RFC 6675 does not detect a lost repeat, RACK does; PRR sends as packets arrive.",
-            &|flows| 100.0 * mean_of(flows, |flow| flow.lost) / mean_of(flows, |flow| flow.repeats).max(1e-9),
+            &|flows| {
+                100.0 * mean_of(flows, |flow| flow.lost)
+                    / mean_of(flows, |flow| flow.repeats).max(1e-9)
+            },
         ),
         picture(
             "Longest silence that a timer ends",

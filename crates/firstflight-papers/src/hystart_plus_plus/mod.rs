@@ -22,7 +22,8 @@ const DRAFT03: usize = 1;
 pub(crate) const ARMS: &[&str] = &["slowstart", "hystart++-draft03", "hystart++", "hystart"];
 /// The second run's cap of two segments per ACK; plain slow start has none in the text and none here.
 const CAPPED: &[&str] = &["slowstart", "hystart++-draft03(cap=2)", "hystart++(cap=2)", "hystart"];
-const NAMES: &[&str] = &["plain slow start", "HyStart++ -03 (LSS)", "RFC 9406 (CSS)", "Linux HyStart"];
+const NAMES: &[&str] =
+    &["plain slow start", "HyStart++ -03 (LSS)", "RFC 9406 (CSS)", "Linux HyStart"];
 const RTTS: [u64; 3] = [100, 50, 25];
 const SHORT: [u64; 5] = [100_000, 300_000, 1_000_000, 3_000_000, 10_000_000];
 const LONG: [u64; 2] = [50_000_000, 100_000_000];
@@ -41,9 +42,14 @@ struct Seen {
 
 impl Seen {
     fn of(ground: &Scenario, outcome: &Outcome) -> Seen {
-        let repaired = outcome.episodes.first().and_then(|first| first.repaired.map(|at| at.since(first.start).0 as f64 / 1e6));
+        let repaired = outcome
+            .episodes
+            .first()
+            .and_then(|first| first.repaired.map(|at| at.since(first.start).0 as f64 / 1e6));
         Seen {
-            goodput: outcome.delivered_after.map_or(0.0, |after| ground.bytes as f64 * 8e3 / after.0.max(1) as f64),
+            goodput: outcome
+                .delivered_after
+                .map_or(0.0, |after| ground.bytes as f64 * 8e3 / after.0.max(1) as f64),
             repeated: outcome.retransmitted_bytes as f64,
             rtos: outcome.rtos as f64,
             recoveries: outcome.recoveries as f64,
@@ -74,12 +80,19 @@ impl Lab {
         for rtt in RTTS {
             for bytes in SHORT.into_iter().chain(LONG) {
                 let path = Path::parse(&format!("hystart++-{rtt}ms"))?;
-                cells.push(Scenario { host, limit: Nanos::from_secs(300), ..Scenario::new(path, bytes) });
+                cells.push(Scenario {
+                    host,
+                    limit: Nanos::from_secs(300),
+                    ..Scenario::new(path, bytes)
+                });
             }
         }
         // For the reader only: fewer seeds than a gate asks for.
         let seeds = effort.either(2, 6);
-        let what = format!("hystart++: {} trials with preset {detection}", cells.len() * ARMS.len() * seeds as usize);
+        let what = format!(
+            "hystart++: {} trials with preset {detection}",
+            cells.len() * ARMS.len() * seeds as usize
+        );
         Ok(Lab { grid: grid(effort, &what, &cells, arms, seeds, Seen::of)?, seeds })
     }
 
@@ -93,8 +106,15 @@ impl Lab {
         let percent = |a: f64, b: f64| 100.0 * (a / b - 1.0);
         Gain {
             bytes: SHORT.into_iter().chain(LONG).nth(size).unwrap_or(0),
-            mean: bootstrap(n, |u| percent(mean(u, |i| ours[i].goodput), mean(u, |i| plain[i].goodput))),
-            p90: bootstrap(n, |u| percent(quantile(u, 0.9, |i| ours[i].goodput), quantile(u, 0.9, |i| plain[i].goodput))),
+            mean: bootstrap(n, |u| {
+                percent(mean(u, |i| ours[i].goodput), mean(u, |i| plain[i].goodput))
+            }),
+            p90: bootstrap(n, |u| {
+                percent(
+                    quantile(u, 0.9, |i| ours[i].goodput),
+                    quantile(u, 0.9, |i| plain[i].goodput),
+                )
+            }),
         }
     }
 
@@ -120,20 +140,29 @@ impl Lab {
     /// Recoveries that ended without a timeout, percent, less those of plain slow start.
     fn success(&self, arm: usize) -> (f64, Interval) {
         let share = |units: &[usize], arm: usize| {
-            let cells: Vec<&[Seen]> = (0..RTTS.len() * SIZES).map(|cell| self.grid.of(cell, arm)).collect();
-            let of = |read: fn(&Seen) -> f64| cells.iter().map(|seen| sum(units, |i| read(&seen[i]))).sum::<f64>();
+            let cells: Vec<&[Seen]> =
+                (0..RTTS.len() * SIZES).map(|cell| self.grid.of(cell, arm)).collect();
+            let of = |read: fn(&Seen) -> f64| {
+                cells.iter().map(|seen| sum(units, |i| read(&seen[i]))).sum::<f64>()
+            };
             100.0 * (1.0 - of(|seen| seen.timed_out) / of(|seen| seen.recoveries))
         };
         let all: Vec<usize> = (0..self.seeds as usize).collect();
-        (share(&all, arm), bootstrap(self.seeds as usize, |units| share(units, arm) - share(units, PLAIN)))
+        (
+            share(&all, arm),
+            bootstrap(self.seeds as usize, |units| share(units, arm) - share(units, PLAIN)),
+        )
     }
 
     /// Every size and arm, for the reader.
     fn sweep(&self, rtt: usize, sizes: std::ops::Range<usize>) -> Vec<(String, String)> {
         sizes
             .map(|size| {
-                let gains: Vec<String> =
-                    (DRAFT03..ARMS.len()).map(|arm| format!("{} {:+.1} %", NAMES[arm], self.gain(rtt, size, arm).mean.estimate)).collect();
+                let gains: Vec<String> = (DRAFT03..ARMS.len())
+                    .map(|arm| {
+                        format!("{} {:+.1} %", NAMES[arm], self.gain(rtt, size, arm).mean.estimate)
+                    })
+                    .collect();
                 (megabytes(self.gain(rtt, size, PLAIN).bytes), gains.join(", "))
             })
             .collect()
@@ -151,7 +180,8 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     let single = Lab::run(effort, "windows", ARMS)?;
     let second = Lab::run(effort, "rack", ARMS)?;
     let capped = Lab::run(effort, "windows", CAPPED)?;
-    let fine = RTTS.into_iter().map(|rtt| several::finer(effort, rtt)).collect::<Result<Vec<_>, Bad>>()?;
+    let fine =
+        RTTS.into_iter().map(|rtt| several::finer(effort, rtt)).collect::<Result<Vec<_>, Bad>>()?;
     let values = &mut measured.values;
     values.extend(goodput(&single, &fine));
     values.extend(repair(&single));
@@ -168,8 +198,13 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
 /// Gain of -03 by object size, a curve per RTT: the assumed sizes and the finer ones together.
 fn gains_by_size(lab: &Lab, fine: &[several::Gains]) -> Figure {
     let curve = |(index, gains): (usize, &several::Gains)| {
-        let assumed = (0..SIZES).map(|size| lab.gain(index, size, DRAFT03)).map(|gain| (gain.bytes as f64, gain.mean.estimate));
-        let mut points: Vec<[f64; 2]> = assumed.chain(gains.by_size.iter().copied()).map(|(bytes, gain)| [bytes / 1e6, gain]).collect();
+        let assumed = (0..SIZES)
+            .map(|size| lab.gain(index, size, DRAFT03))
+            .map(|gain| (gain.bytes as f64, gain.mean.estimate));
+        let mut points: Vec<[f64; 2]> = assumed
+            .chain(gains.by_size.iter().copied())
+            .map(|(bytes, gain)| [bytes / 1e6, gain])
+            .collect();
         points.sort_by(|a, b| a[0].total_cmp(&b[0]));
         Series::ours(format!("{} ms", gains.rtt), points)
     };
@@ -189,11 +224,15 @@ fn gains_by_size(lab: &Lab, fine: &[several::Gains]) -> Figure {
 }
 
 fn goodput(lab: &Lab, fine: &[several::Gains]) -> Values {
-    let (short, long) = (lab.best(0, DRAFT03, 0..SHORT.len()), lab.best(0, DRAFT03, SHORT.len()..SIZES));
+    let (short, long) =
+        (lab.best(0, DRAFT03, 0..SHORT.len()), lab.best(0, DRAFT03, SHORT.len()..SIZES));
     let case = |rtt: u64, gain: &Gain| format!("one flow, {rtt} ms, {}", megabytes(gain.bytes));
     let mut values = Values::default();
     for (name, gain) in [("mean", short.mean), ("p90", short.p90)] {
-        values.number(format!("single.short.{name}"), gain).case(case(100, &short)).sweep(fine.iter().flat_map(several::told));
+        values
+            .number(format!("single.short.{name}"), gain)
+            .case(case(100, &short))
+            .sweep(fine.iter().flat_map(several::told));
     }
     for (name, gain) in [("mean", long.mean), ("p90", long.p90)] {
         values.number(format!("single.long.{name}"), gain).case(case(100, &long));
@@ -204,16 +243,32 @@ fn goodput(lab: &Lab, fine: &[several::Gains]) -> Values {
         low: small.mean.low - short.mean.high,
         high: small.mean.high - short.mean.low,
     };
-    values.number("single.long.less", less(&long)).case(case(100, &long)).sweep(lab.sweep(0, SHORT.len()..SIZES));
+    values
+        .number("single.long.less", less(&long))
+        .case(case(100, &long))
+        .sweep(lab.sweep(0, SHORT.len()..SIZES));
     for (index, rtt) in [(1, 50), (2, 25)] {
         let gain = lab.best(index, DRAFT03, 0..SIZES);
-        values.number("single.less", less(&gain)).case(case(rtt, &gain)).sweep(lab.sweep(index, 0..SIZES));
+        values
+            .number("single.less", less(&gain))
+            .case(case(rtt, &gain))
+            .sweep(lab.sweep(index, 0..SIZES));
         let took = |arm| {
-            let seen = (0..SIZES).flat_map(|size| lab.cell(index, size, arm)).filter_map(|seen| seen.repair_ms);
+            let seen = (0..SIZES)
+                .flat_map(|size| lab.cell(index, size, arm))
+                .filter_map(|seen| seen.repair_ms);
             let all: Vec<f64> = seen.collect();
-            if all.is_empty() { "none to repair".into() } else { format!("{:.0} ms", all.iter().sum::<f64>() / all.len() as f64) }
+            if all.is_empty() {
+                "none to repair".into()
+            } else {
+                format!("{:.0} ms", all.iter().sum::<f64>() / all.len() as f64)
+            }
         };
-        let told = format!("first repair takes {} with plain slow start, {} with -03", took(PLAIN), took(DRAFT03));
+        let told = format!(
+            "first repair takes {} with plain slow start, {} with -03",
+            took(PLAIN),
+            took(DRAFT03)
+        );
         values.number("single.best", gain.mean).case(case(rtt, &gain)).note(told);
     }
     values
@@ -221,7 +276,9 @@ fn goodput(lab: &Lab, fine: &[several::Gains]) -> Values {
 
 fn repair(lab: &Lab) -> Values {
     let others = |read: fn(&Seen) -> f64| {
-        (DRAFT03 + 1..ARMS.len()).map(move |arm| (NAMES[arm].to_owned(), format!("{:.3}", lab.pooled(arm, read).estimate)))
+        (DRAFT03 + 1..ARMS.len()).map(move |arm| {
+            (NAMES[arm].to_owned(), format!("{:.3}", lab.pooled(arm, read).estimate))
+        })
     };
     let mut values = Values::default();
     let repeated: fn(&Seen) -> f64 = |seen| seen.repeated;
@@ -232,7 +289,9 @@ fn repair(lab: &Lab) -> Values {
     if plain >= 30.0 {
         values.number("single.timeouts", lab.pooled(DRAFT03, rtos)).note(note).sweep(others(rtos));
     } else {
-        values.words("single.timeouts.few", note).note("too few timeouts for a ratio: the gate asks for 30 with plain slow start");
+        values
+            .words("single.timeouts.few", note)
+            .note("too few timeouts for a ratio: the gate asks for 30 with plain slow start");
     }
     let ((plain, _), (ours, difference)) = (lab.success(PLAIN), lab.success(DRAFT03));
     values.number("single.success", difference).note(format!(
@@ -253,7 +312,10 @@ fn second_run(lab: &Lab, name: &str) -> Values {
     values.number(format!("{name}.25"), best(2, 0..SIZES));
     values.number(format!("{name}.bytes"), lab.pooled(DRAFT03, |seen| seen.repeated));
     let rtos = [PLAIN, DRAFT03].map(|arm| lab.total(arm, |seen| seen.rtos));
-    values.words(format!("{name}.timeouts"), format!("{} with plain slow start, {} with -03", rtos[0], rtos[1]));
+    values.words(
+        format!("{name}.timeouts"),
+        format!("{} with plain slow start, {} with -03", rtos[0], rtos[1]),
+    );
     let success = [PLAIN, DRAFT03].map(|arm| lab.success(arm).0);
     let told = format!("{:.1} % with plain slow start, {:.1} % with -03", success[0], success[1]);
     values.words(format!("{name}.success"), told);
@@ -284,7 +346,13 @@ fn left_at(window: u64) -> (HyStartPlusPlus, Window, Context) {
     for (rtt, end) in [(40, 100), (45, 200)] {
         for step in 0..12 {
             una = if step == 0 { end - 100 } else { una + 1 };
-            let ack = Ack { acked: 1, rtt: Some(Nanos::from_millis(rtt)), una: Seq(una), nxt: Seq(end), ..Ack::default() };
+            let ack = Ack {
+                acked: 1,
+                rtt: Some(Nanos::from_millis(rtt)),
+                una: Seq(una),
+                nxt: Seq(end),
+                ..Ack::default()
+            };
             w.cwnd = window;
             if let Concluded::Leave(leave) = startup.grow(&ack, 1, &mut w, &cx).verdict {
                 w.ssthresh = leave.ssthresh;
@@ -321,7 +389,8 @@ pub fn unit_values() -> Values {
     // Over one round trip the window itself grows by up to a quarter: the sum of 1/K falls from 1/4 to ln(1.25)/... of the entry window.
     let due = entry / 4;
     let holds = grown.iter().all(|&step| step <= due && step * 10 >= due * 8);
-    let told: Vec<String> = grown.iter().map(|step| format!("{:.3}", *step as f64 / entry as f64)).collect();
+    let told: Vec<String> =
+        grown.iter().map(|step| format!("{:.3}", *step as f64 / entry as f64)).collect();
     let due = "0.2 to 0.25 each (a window that grows within the RTT takes a little off)";
     values.exact("core.quarter", told.join(" "), due, holds);
     // The larger of the two: avoidance that already stands higher is not pulled down.
@@ -329,6 +398,11 @@ pub fn unit_values() -> Values {
     let ack = Ack { acked: MSS, una: Seq(una + 1), nxt: Seq(una + 1000), ..Ack::default() };
     let beside = startup.beside_avoidance(&ack, MSS, high, &cx);
     let holds = beside.is_none_or(|window| window >= high.cwnd);
-    values.exact("core.never_below", format!("{beside:?}"), format!("at least {}", high.cwnd), holds);
+    values.exact(
+        "core.never_below",
+        format!("{beside:?}"),
+        format!("at least {}", high.cwnd),
+        holds,
+    );
     values.of_case("-03")
 }

@@ -22,9 +22,20 @@ pub(super) fn fairness(effort: &Effort<'_>, source: &Source) -> Result<Values, B
     let mut values = Values::default();
     for rtt in effort.either(vec![100], vec![100, 25]) {
         for each in [1, 2] {
-            let case = Shared { rtt, each, seconds: 60, queue: "1bdp", apart: false, preset: "windows", recovery: "prr" };
+            let case = Shared {
+                rtt,
+                each,
+                seconds: 60,
+                queue: "1bdp",
+                apart: false,
+                preset: "windows",
+                recovery: "prr",
+            };
             let (difference, told) = less_fair(case, seeds)?;
-            let value = values.number("fairness", difference).case(format!("{rtt} ms, {each} v {each}, 60 s")).note(told);
+            let value = values
+                .number("fairness", difference)
+                .case(format!("{rtt} ms, {each} v {each}, 60 s"))
+                .note(told);
             if !source.holds(value) {
                 value.tried(&less_fair_elsewhere(case, few)?);
             }
@@ -47,7 +58,10 @@ fn less_fair_elsewhere(case: Shared, seeds: u32) -> Result<Vec<Try>, Bad> {
         ("RTT 50 ms", Shared { rtt: 50, ..case }),
     ] {
         let (less, told) = less_fair(case, seeds)?;
-        let ours = format!("{told}: {:+.3} [{:+.3}, {:+.3}], {seeds} seeds", less.estimate, less.low, less.high);
+        let ours = format!(
+            "{told}: {:+.3} [{:+.3}, {:+.3}], {seeds} seeds",
+            less.estimate, less.low, less.high
+        );
         tries.push(Try { setting: name.to_owned(), ours, flips: less.estimate >= LESS });
     }
     Ok(tries)
@@ -61,8 +75,16 @@ fn less_fair(case: Shared, seeds: u32) -> Result<(Interval, String), Bad> {
     let index = |mixed: bool| each_seed(seeds, |seed| jain(case, mixed, seed));
     let (mixed, plain) = (index(true)?, index(false)?);
     let all: Vec<usize> = (0..mixed.len()).collect();
-    let less = bootstrap(mixed.len(), |units| mean(units, |i| mixed[i]) - mean(units, |i| plain[i]));
-    Ok((less, format!("{:.3} mixed, {:.3} plain alone", mean(&all, |i| mixed[i]), mean(&all, |i| plain[i]))))
+    let less =
+        bootstrap(mixed.len(), |units| mean(units, |i| mixed[i]) - mean(units, |i| plain[i]));
+    Ok((
+        less,
+        format!(
+            "{:.3} mixed, {:.3} plain alone",
+            mean(&all, |i| mixed[i]),
+            mean(&all, |i| plain[i])
+        ),
+    ))
 }
 
 /// A path that flows of both arms share.
@@ -84,8 +106,13 @@ struct Shared {
 fn jain(case: Shared, mixed: bool, seed: u64) -> Result<f64, Bad> {
     let Shared { rtt, each, seconds, queue, apart, preset, recovery } = case;
     let path = Path::parse(&format!("hystart++-{rtt}ms,queue={queue}"))?;
-    let ground = Scenario { host: hosts_of_tcp(preset)?, limit: Nanos::from_secs(seconds), ..Scenario::new(path, 1) };
-    let (plain, other) = (arm(&format!("{PLAIN}/cubic/{recovery}"))?, arm(&format!("{DRAFT03}/cubic/{recovery}"))?);
+    let ground = Scenario {
+        host: hosts_of_tcp(preset)?,
+        limit: Nanos::from_secs(seconds),
+        ..Scenario::new(path, 1)
+    };
+    let (plain, other) =
+        (arm(&format!("{PLAIN}/cubic/{recovery}"))?, arm(&format!("{DRAFT03}/cubic/{recovery}"))?);
     let starts = Stream::new(seed, 0, Purpose::FlowStart);
     let senders = (0..2 * each).map(|flow| Sender {
         arm: if mixed && flow % 2 == 1 { &other } else { &plain },
@@ -122,7 +149,12 @@ pub(super) const SETUPS: [SetUp; 5] = [
     SetUp { name: "4 flows, RACK", detection: "rack", flows: 4, loss: "" },
     SetUp { name: "1 flow, no SACK", detection: "reno", flows: 1, loss: "" },
     SetUp { name: "4 flows, no SACK", detection: "reno", flows: 4, loss: "" },
-    SetUp { name: "4 flows, 0.5 % random loss", detection: "windows", flows: 4, loss: ",loss=0.5%" },
+    SetUp {
+        name: "4 flows, 0.5 % random loss",
+        detection: "windows",
+        flows: 4,
+        loss: ",loss=0.5%",
+    },
 ];
 
 impl Pool {
@@ -134,7 +166,11 @@ impl Pool {
                 for bytes in [1_000_000, 3_000_000, 10_000_000] {
                     let path = Path::parse(&format!("hystart++-{rtt}ms{}", setup.loss))?;
                     let limit = Nanos::from_secs(300);
-                    let ground = Scenario { host: hosts_of_tcp(setup.detection)?, limit, ..Scenario::new(path, 1) };
+                    let ground = Scenario {
+                        host: hosts_of_tcp(setup.detection)?,
+                        limit,
+                        ..Scenario::new(path, 1)
+                    };
                     let gaps = Stream::new(seed, rtt, Purpose::FlowStart);
                     let mut start = 0.0;
                     let senders = (0..setup.flows).map(|flow| {
@@ -145,7 +181,9 @@ impl Pool {
                     });
                     let senders: Vec<Sender<'_>> = senders.collect();
                     for flow in together(&ground, senders, seed, Vary::Rtt, None)?.flows {
-                        let goodput = flow.delivered_after.map_or(0.0, |after| bytes as f64 * 8e3 / after.0.max(1) as f64);
+                        let goodput = flow
+                            .delivered_after
+                            .map_or(0.0, |after| bytes as f64 * 8e3 / after.0.max(1) as f64);
                         let seen = [
                             flow.retransmitted_bytes as f64,
                             flow.rtos as f64,
@@ -172,7 +210,9 @@ impl Pool {
 }
 
 fn ratio(ours: &Pool, plain: &Pool, what: usize) -> Interval {
-    bootstrap(plain.seeds.len(), |units| sum(units, |i| ours.seeds[i][what]) / sum(units, |i| plain.seeds[i][what]))
+    bootstrap(plain.seeds.len(), |units| {
+        sum(units, |i| ours.seeds[i][what]) / sum(units, |i| plain.seeds[i][what])
+    })
 }
 
 /// What set-ups with starts seconds apart give, for the reader.
@@ -194,10 +234,19 @@ pub(super) fn others(effort: &Effort<'_>) -> Result<Values, Bad> {
         }
         if plain.total(3) > 0.0 {
             let difference = bootstrap(plain.seeds.len(), |units| {
-                let share = |pool: &Pool| 100.0 * (1.0 - sum(units, |i| pool.seeds[i][3]) / sum(units, |i| pool.seeds[i][2]).max(1.0));
+                let share = |pool: &Pool| {
+                    100.0
+                        * (1.0
+                            - sum(units, |i| pool.seeds[i][3])
+                                / sum(units, |i| pool.seeds[i][2]).max(1.0))
+                };
                 share(&ours) - share(&plain)
             });
-            let told = format!("{:.1} % with plain slow start, {:.1} % with -03", plain.success(), ours.success());
+            let told = format!(
+                "{:.1} % with plain slow start, {:.1} % with -03",
+                plain.success(),
+                ours.success()
+            );
             values.number("apart.success", difference).note(told);
         }
         all.extend(values.of_case(&format!("{}, starts 2 s apart on average", setup.name)));
@@ -225,15 +274,28 @@ pub(super) fn told(gains: &Gains) -> Vec<(String, String)> {
 pub(super) fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Bad> {
     effort.tell("hystart++: a finer grid of sizes");
     let (host, seeds) = (hosts_of_tcp("windows")?, effort.either(2, 6));
-    let sizes = [1_500_000, 2_000_000, 2_500_000, 3_500_000, 4_000_000, 5_000_000, 6_000_000, 8_000_000, 15_000_000, 20_000_000];
+    let sizes = [
+        1_500_000, 2_000_000, 2_500_000, 3_500_000, 4_000_000, 5_000_000, 6_000_000, 8_000_000,
+        15_000_000, 20_000_000,
+    ];
     let path = Path::parse(&format!("hystart++-{rtt}ms"))?;
-    let cells = sizes.map(|bytes| Scenario { host, limit: Nanos::from_secs(300), ..Scenario::new(path.clone(), bytes) });
-    let times = grid(effort, "hystart++: a finer grid of sizes", &cells, &[PLAIN, DRAFT03], seeds, |_, outcome| {
-        outcome.delivered_after.map_or(f64::NAN, |after| after.0 as f64)
-    })?;
+    let cells = sizes.map(|bytes| Scenario {
+        host,
+        limit: Nanos::from_secs(300),
+        ..Scenario::new(path.clone(), bytes)
+    });
+    let times = grid(
+        effort,
+        "hystart++: a finer grid of sizes",
+        &cells,
+        &[PLAIN, DRAFT03],
+        seeds,
+        |_, outcome| outcome.delivered_after.map_or(f64::NAN, |after| after.0 as f64),
+    )?;
     let all: Vec<usize> = (0..seeds as usize).collect();
     let gain = |(cell, bytes): (usize, &u64)| {
-        let gain = mean(&all, |i| times.of(cell, 0)[i]) / mean(&all, |i| times.of(cell, 1)[i]) - 1.0;
+        let gain =
+            mean(&all, |i| times.of(cell, 0)[i]) / mean(&all, |i| times.of(cell, 1)[i]) - 1.0;
         (*bytes as f64, 100.0 * gain)
     };
     Ok(Gains { rtt, by_size: sizes.iter().enumerate().map(gain).collect() })
@@ -244,14 +306,22 @@ pub(super) fn histogram(effort: &Effort<'_>) -> Result<Values, Bad> {
     let connections = effort.connections(4_000, 60_000);
     effort.tell(&format!("hystart++: timeouts of {connections} web connections"));
     let (knobs, _) = fit_web(connections / 2)?;
-    let run = |arm| serve(Service::Web, knobs, Server { arm, preset: "windows", early: None }, connections);
+    let run = |arm| {
+        serve(Service::Web, knobs, Server { arm, preset: "windows", early: None }, connections)
+    };
     let (plain, ours) = (run(PLAIN)?, run(DRAFT03)?);
-    let share = |all: &[Counted], few: f64| 100.0 * all.iter().filter(|one| one.rtos < few).count() as f64 / all.len() as f64;
+    let share = |all: &[Counted], few: f64| {
+        100.0 * all.iter().filter(|one| one.rtos < few).count() as f64 / all.len() as f64
+    };
     let moved = |from: f64, to: f64| {
-        let pairs = plain.iter().zip(&ours).filter(|(plain, ours)| plain.rtos.total_cmp(&from).is_eq() && ours.rtos.total_cmp(&to).is_eq());
+        let pairs = plain.iter().zip(&ours).filter(|(plain, ours)| {
+            plain.rtos.total_cmp(&from).is_eq() && ours.rtos.total_cmp(&to).is_eq()
+        });
         100.0 * pairs.count() as f64 / plain.len() as f64
     };
-    let change = bootstrap(plain.len(), |units| mean(units, |i| ours[i].rtos) - mean(units, |i| plain[i].rtos));
+    let change = bootstrap(plain.len(), |units| {
+        mean(units, |i| ours[i].rtos) - mean(units, |i| plain[i].rtos)
+    });
     let told = format!(
         "fewer than 2 timeouts: {:.2} % of connections with plain slow start, {:.2} % with -03; from 1 to 0: {:.2} %, from 0 to 1: {:.2} %, \
          from 2 to 1: {:.2} %, from 1 to 2: {:.2} %",

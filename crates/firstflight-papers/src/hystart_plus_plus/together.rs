@@ -63,7 +63,9 @@ impl Starts {
                 let apart = values.value(1) % (20 * MS);
                 (0..flows).map(|flow| flow * apart).collect()
             }
-            Starts::Scattered => (0..flows).map(|flow| values.value(2 + flow) % (20 * MS)).collect(),
+            Starts::Scattered => {
+                (0..flows).map(|flow| values.value(2 + flow) % (20 * MS)).collect()
+            }
             Starts::Fixed(flows, apart) => (0..flows).map(|flow| flow * apart * MS).collect(),
         }
     }
@@ -89,7 +91,9 @@ impl Seen {
     fn of(outcome: &Outcome, bytes: u64) -> Seen {
         let queue = &outcome.queue_us;
         Seen {
-            goodput: outcome.delivered_after.map_or(0.0, |after| bytes as f64 * 8e3 / after.0.max(1) as f64),
+            goodput: outcome
+                .delivered_after
+                .map_or(0.0, |after| bytes as f64 * 8e3 / after.0.max(1) as f64),
             repeated: outcome.retransmitted_bytes as f64,
             repeats: outcome.retransmissions as f64,
             lost_again: outcome.lost_retransmissions as f64,
@@ -97,7 +101,11 @@ impl Seen {
             recoveries: outcome.recoveries as f64,
             timed_out: outcome.recoveries_timed_out as f64,
             exit: outcome.exit.map_or(f64::NAN, |exit| exit.detect_cwnd as f64 / super::MSS as f64),
-            queue: if queue.is_empty() { 0.0 } else { f64::from(u32::try_from(queue.value_at_quantile(0.99)).unwrap_or(u32::MAX)) / 1e3 },
+            queue: if queue.is_empty() {
+                0.0
+            } else {
+                f64::from(u32::try_from(queue.value_at_quantile(0.99)).unwrap_or(u32::MAX)) / 1e3
+            },
         }
     }
 }
@@ -116,7 +124,12 @@ impl Cell {
     pub(super) fn ground(self) -> Result<Scenario, Bad> {
         let path = Path::parse(&format!("hystart++-{}ms", self.rtt))?;
         let limit = Nanos::from_secs(300);
-        Ok(Scenario { host: hosts_of_tcp(self.hosts.preset)?, limit, iw: self.iw, ..Scenario::new(path, 1) })
+        Ok(Scenario {
+            host: hosts_of_tcp(self.hosts.preset)?,
+            limit,
+            iw: self.iw,
+            ..Scenario::new(path, 1)
+        })
     }
 
     pub(super) fn arm(self, startup: usize) -> String {
@@ -125,7 +138,8 @@ impl Cell {
 
     fn run(self, startup: usize, seed: u64) -> Result<Vec<Seen>, Bad> {
         let named = arm(&self.arm(startup))?;
-        let sender = |start| Sender { arm: &named, app: App::Bulk(self.bytes), start: Nanos(start) };
+        let sender =
+            |start| Sender { arm: &named, app: App::Bulk(self.bytes), start: Nanos(start) };
         let senders = self.starts.of(seed).into_iter().map(sender).collect();
         let done = together(&self.ground()?, senders, seed, Vary::Rtt, None)?;
         Ok(done.flows.iter().map(|flow| Seen::of(flow, self.bytes)).collect())
@@ -142,7 +156,11 @@ struct Lab {
 impl Lab {
     fn run(cells: Vec<Cell>, draws: usize) -> Result<Lab, Bad> {
         let jobs: Vec<(usize, usize, u64)> = (0..cells.len())
-            .flat_map(|cell| (0..STARTUPS.len()).flat_map(move |startup| (1..=draws as u64).map(move |seed| (cell, startup, seed))))
+            .flat_map(|cell| {
+                (0..STARTUPS.len()).flat_map(move |startup| {
+                    (1..=draws as u64).map(move |seed| (cell, startup, seed))
+                })
+            })
             .collect();
         let run = |(cell, startup, seed): (usize, usize, u64)| cells[cell].run(startup, seed);
         let all = jobs.into_par_iter().with_max_len(1).map(run).collect::<Result<_, Bad>>()?;
@@ -159,7 +177,13 @@ impl Lab {
         (0..self.cells.len()).filter(|&cell| wanted(&self.cells[cell])).collect()
     }
 
-    fn flows(&self, cell: usize, startup: usize, units: &[usize], read: fn(&Seen) -> f64) -> Vec<f64> {
+    fn flows(
+        &self,
+        cell: usize,
+        startup: usize,
+        units: &[usize],
+        read: fn(&Seen) -> f64,
+    ) -> Vec<f64> {
         let of = self.of(cell, startup);
         units.iter().flat_map(|&draw| of[draw].iter().map(read)).collect()
     }
@@ -183,11 +207,20 @@ impl Lab {
 
     /// The gain in some cells less that in others, the same draws.
     fn less(&self, cells: &[usize], others: &[usize]) -> Interval {
-        bootstrap(self.draws, |units| self.gain_of(cells, units, false) - self.gain_of(others, units, false))
+        bootstrap(self.draws, |units| {
+            self.gain_of(cells, units, false) - self.gain_of(others, units, false)
+        })
     }
 
-    fn total(&self, cells: &[usize], startup: usize, units: &[usize], read: fn(&Seen) -> f64) -> f64 {
-        let of = |cell: usize| sum(units, |draw| self.of(cell, startup)[draw].iter().map(read).sum());
+    fn total(
+        &self,
+        cells: &[usize],
+        startup: usize,
+        units: &[usize],
+        read: fn(&Seen) -> f64,
+    ) -> f64 {
+        let of =
+            |cell: usize| sum(units, |draw| self.of(cell, startup)[draw].iter().map(read).sum());
         cells.iter().map(|&cell| of(cell)).sum()
     }
 
@@ -196,7 +229,9 @@ impl Lab {
     }
 
     fn pooled(&self, cells: &[usize], read: fn(&Seen) -> f64) -> Interval {
-        bootstrap(self.draws, |units| self.total(cells, 1, units, read) / self.total(cells, 0, units, read))
+        bootstrap(self.draws, |units| {
+            self.total(cells, 1, units, read) / self.total(cells, 0, units, read)
+        })
     }
 
     /// Share of recoveries that end without a timeout, percent.
@@ -206,12 +241,17 @@ impl Lab {
     }
 
     fn success(&self, cells: &[usize]) -> Interval {
-        bootstrap(self.draws, |units| self.success_of(cells, 1, units) - self.success_of(cells, 0, units))
+        bootstrap(self.draws, |units| {
+            self.success_of(cells, 1, units) - self.success_of(cells, 0, units)
+        })
     }
 
     /// Mean over the flows of these cells.
     fn average(&self, cells: &[usize], startup: usize, read: fn(&Seen) -> f64) -> f64 {
-        let seen = cells.iter().flat_map(|&cell| self.of(cell, startup).iter().flatten().map(read)).filter(|value| value.is_finite());
+        let seen = cells
+            .iter()
+            .flat_map(|&cell| self.of(cell, startup).iter().flatten().map(read))
+            .filter(|value| value.is_finite());
         let all: Vec<f64> = seen.collect();
         all.iter().sum::<f64>() / all.len() as f64
     }
@@ -237,7 +277,13 @@ fn cells() -> Vec<Cell> {
     for (index, hosts) in HOSTS.into_iter().enumerate() {
         for rtt in RTTS {
             let sizes = if index == PRIMARY { &SIZES[..] } else { &SHORT[..] };
-            cells.extend(sizes.iter().map(|&bytes| Cell { hosts, starts: Starts::Drawn, rtt, bytes, iw: 10 }));
+            cells.extend(sizes.iter().map(|&bytes| Cell {
+                hosts,
+                starts: Starts::Drawn,
+                rtt,
+                bytes,
+                iw: 10,
+            }));
         }
     }
     cells
@@ -252,17 +298,27 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     effort.tell(&format!("hystart++: flows together, {draws} draws"));
     let lab = Lab::run(cells(), draws)?;
     let of = |hosts: usize, rtt: u64, sizes: &[u64]| {
-        lab.at(|cell| cell.hosts.name == HOSTS[hosts].name && cell.rtt == rtt && sizes.contains(&cell.bytes))
+        lab.at(|cell| {
+            cell.hosts.name == HOSTS[hosts].name && cell.rtt == rtt && sizes.contains(&cell.bytes)
+        })
     };
     let gains = |hosts: usize| RTTS.map(|rtt| lab.gain(&of(hosts, rtt, &SHORT), false));
     let all: Vec<[Interval; 3]> = (0..HOSTS.len()).map(gains).collect();
     let long = RTTS.map(|rtt| lab.gain(&of(PRIMARY, rtt, &[LONG]), false));
     let case = |rtt: u64| format!("{rtt} ms, 4 to 8 flows together, {draws} draws");
     let mut values = Values::default();
-    values.number("together.short.mean", all[PRIMARY][0]).case(case(100)).sweep(other_starts(effort)?);
+    values
+        .number("together.short.mean", all[PRIMARY][0])
+        .case(case(100))
+        .sweep(other_starts(effort)?);
     values.number("together.short.p90", lab.gain(&of(PRIMARY, 100, &SHORT), true)).case(case(100));
     values.number("together.long.mean", long[0]).case(case(100));
-    values.number("together.long.less", lab.less(&of(PRIMARY, 100, &[LONG]), &of(PRIMARY, 100, &SHORT))).case(case(100));
+    values
+        .number(
+            "together.long.less",
+            lab.less(&of(PRIMARY, 100, &[LONG]), &of(PRIMARY, 100, &SHORT)),
+        )
+        .case(case(100));
     for (at, before) in [(1, 0), (2, 1)] {
         let rtt = RTTS[at];
         let less = lab.less(&of(PRIMARY, rtt, &SHORT), &of(PRIMARY, RTTS[before], &SHORT));
@@ -274,9 +330,14 @@ pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
     for hosts in CONTROLS {
         let cells: Vec<usize> = RTTS.into_iter().flat_map(|rtt| of(hosts, rtt, &SHORT)).collect();
         let name = HOSTS[hosts].name;
-        values.number(format!("together.control.{name}"), all[hosts][0]).case(case(100)).note(told(&lab, &cells));
+        values
+            .number(format!("together.control.{name}"), all[hosts][0])
+            .case(case(100))
+            .note(told(&lab, &cells));
         let bytes = lab.pooled(&cells, |seen| seen.repeated);
-        values.number(format!("together.control.bytes.{name}"), bytes).case(format!("all RTTs, {draws} draws"));
+        values
+            .number(format!("together.control.bytes.{name}"), bytes)
+            .case(format!("all RTTs, {draws} draws"));
     }
     let finding = finding(&lab, &all, long[0], &of);
     let mut figures = vec![by_recovery(&all, long), by_rtt(&lab, &of)];
@@ -308,7 +369,10 @@ fn pooled(lab: &Lab, of: &impl Fn(usize, u64, &[u64]) -> Vec<usize>) -> Values {
     let by_rtt = |read: fn(&Seen) -> f64| {
         RTTS.map(|rtt| {
             let ratio = lab.pooled(&of(PRIMARY, rtt, &SIZES), read);
-            (format!("{rtt} ms alone"), format!("{:.2} x [{:.2}, {:.2}]", ratio.estimate, ratio.low, ratio.high))
+            (
+                format!("{rtt} ms alone"),
+                format!("{:.2} x [{:.2}, {:.2}]", ratio.estimate, ratio.low, ratio.high),
+            )
         })
     };
     let bytes: fn(&Seen) -> f64 = |seen| seen.repeated;
@@ -332,13 +396,22 @@ fn pooled(lab: &Lab, of: &impl Fn(usize, u64, &[u64]) -> Vec<usize>) -> Values {
 }
 
 /// What the headline of the slides means, with our numbers: said only as far as they carry it.
-fn finding(lab: &Lab, all: &[[Interval; 3]], long: Interval, of: &impl Fn(usize, u64, &[u64]) -> Vec<usize>) -> String {
+fn finding(
+    lab: &Lab,
+    all: &[[Interval; 3]],
+    long: Interval,
+    of: &impl Fn(usize, u64, &[u64]) -> Vec<usize>,
+) -> String {
     let short = all[PRIMARY][0];
-    let controls: Vec<String> = CONTROLS.map(|hosts| format!("with {} {}", HOSTS[hosts].name, percent(all[hosts][0]))).collect();
-    let pattern = short.low > 0.0 && CONTROLS.into_iter().all(|hosts| all[hosts][0].estimate < NOTHING);
+    let controls: Vec<String> = CONTROLS
+        .map(|hosts| format!("with {} {}", HOSTS[hosts].name, percent(all[hosts][0])))
+        .collect();
+    let pattern =
+        short.low > 0.0 && CONTROLS.into_iter().all(|hosts| all[hosts][0].estimate < NOTHING);
     let units = lab.every();
     let modern: Vec<usize> = RTTS.into_iter().flat_map(|rtt| of(3, rtt, &SHORT)).collect();
-    let bytes = lab.total(&modern, 1, &units, |seen| seen.repeated) / lab.total(&modern, 0, &units, |seen| seen.repeated).max(1.0);
+    let bytes = lab.total(&modern, 1, &units, |seen| seen.repeated)
+        / lab.total(&modern, 0, &units, |seen| seen.repeated).max(1.0);
     let queue = [0, 1].map(|startup| lab.average(&modern, startup, |seen| seen.queue));
     let meaning = if pattern {
         // A saving is named only where there is one: a tenth at least.
@@ -381,11 +454,22 @@ fn other_starts(effort: &Effort<'_>) -> Result<Vec<(String, String)>, Bad> {
         ("5 flows 10 ms apart, IW 4", Starts::Fixed(5, 10), 4),
         ("one flow", Starts::Fixed(1, 0), 10),
     ] {
-        let cells = RTTS.into_iter().flat_map(|rtt| SHORT.map(|bytes| Cell { hosts: HOSTS[PRIMARY], starts, rtt, bytes, iw })).collect();
+        let cells = RTTS
+            .into_iter()
+            .flat_map(|rtt| {
+                SHORT.map(|bytes| Cell { hosts: HOSTS[PRIMARY], starts, rtt, bytes, iw })
+            })
+            .collect();
         let lab = Lab::run(cells, draws)?;
-        let at =
-            |rtt: u64, bytes: u64| format!("{:+.1} %", lab.gain(&lab.at(|cell| (cell.rtt, cell.bytes) == (rtt, bytes)), false).estimate);
-        let told: Vec<String> = RTTS.map(|rtt| format!("{rtt} ms {} and {}", at(rtt, SHORT[0]), at(rtt, SHORT[1]))).into();
+        let at = |rtt: u64, bytes: u64| {
+            format!(
+                "{:+.1} %",
+                lab.gain(&lab.at(|cell| (cell.rtt, cell.bytes) == (rtt, bytes)), false).estimate
+            )
+        };
+        let told: Vec<String> = RTTS
+            .map(|rtt| format!("{rtt} ms {} and {}", at(rtt, SHORT[0]), at(rtt, SHORT[1])))
+            .into();
         points.push((name.to_owned(), format!("2 and 3 MB, {draws} draws: {}", told.join(", "))));
     }
     Ok(points)
@@ -394,8 +478,11 @@ fn other_starts(effort: &Effort<'_>) -> Result<Vec<(String, String)>, Bad> {
 /// Gain by RTT, a series per recovery.
 fn by_recovery(all: &[[Interval; 3]], long: [Interval; 3]) -> Figure {
     let names = RTTS.iter().enumerate().map(|(row, rtt)| (row as f64, format!("{rtt} ms")));
-    let rows = |gains: [Interval; 3]| gains.into_iter().enumerate().map(|(row, gain)| (row as f64, gain));
-    let short = HOSTS.iter().zip(all).map(|(hosts, gains)| Series::with_intervals(format!("2 and 3 MB, {}", hosts.name), rows(*gains)));
+    let rows =
+        |gains: [Interval; 3]| gains.into_iter().enumerate().map(|(row, gain)| (row as f64, gain));
+    let short = HOSTS.iter().zip(all).map(|(hosts, gains)| {
+        Series::with_intervals(format!("2 and 3 MB, {}", hosts.name), rows(*gains))
+    });
     Figure::new(
         "Gain of HyStart++ -03 for flows that start together, by recovery",
         &["1.1", "1.2", "1.3"],
@@ -418,10 +505,15 @@ fn by_recovery(all: &[[Interval; 3]], long: [Interval; 3]) -> Figure {
 /// Where startup ends: by the detector, and by the overshoot that it is there to spare.
 fn by_rtt(lab: &Lab, of: &impl Fn(usize, u64, &[u64]) -> Vec<usize>) -> Figure {
     let names = RTTS.iter().enumerate().map(|(row, rtt)| (row as f64, format!("{rtt} ms")));
-    let series = [(0, "plain slow start: at the first loss"), (1, "HyStart++ -03: when it leaves")].map(|(startup, name)| {
-        let window = |rtt: u64| lab.average(&of(PRIMARY, rtt, &SHORT), startup, |seen| seen.exit);
-        Series::with_intervals(name, RTTS.into_iter().enumerate().map(|(row, rtt)| (row as f64, window(rtt).into())))
-    });
+    let series = [(0, "plain slow start: at the first loss"), (1, "HyStart++ -03: when it leaves")]
+        .map(|(startup, name)| {
+            let window =
+                |rtt: u64| lab.average(&of(PRIMARY, rtt, &SHORT), startup, |seen| seen.exit);
+            Series::with_intervals(
+                name,
+                RTTS.into_iter().enumerate().map(|(row, rtt)| (row as f64, window(rtt).into())),
+            )
+        });
     Figure::new(
         "Window of a flow when startup ends, by RTT",
         &["1.1", "1.3"],
@@ -441,8 +533,12 @@ fn by_rtt(lab: &Lab, of: &impl Fn(usize, u64, &[u64]) -> Vec<usize>) -> Figure {
 /// # Errors
 /// If a path or an arm is refused.
 pub fn short_gains(draws: u32) -> Result<Vec<(&'static str, f64)>, Bad> {
-    let cells =
-        HOSTS.into_iter().flat_map(|hosts| SHORT.map(|bytes| Cell { hosts, starts: Starts::Drawn, rtt: 100, bytes, iw: 10 })).collect();
+    let cells = HOSTS
+        .into_iter()
+        .flat_map(|hosts| {
+            SHORT.map(|bytes| Cell { hosts, starts: Starts::Drawn, rtt: 100, bytes, iw: 10 })
+        })
+        .collect();
     let lab = Lab::run(cells, draws as usize)?;
     let of = |name: &str| lab.gain(&lab.at(|cell| cell.hosts.name == name), false).estimate;
     Ok(HOSTS.iter().map(|hosts| (hosts.name, of(hosts.name))).collect())

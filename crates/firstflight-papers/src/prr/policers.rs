@@ -42,7 +42,9 @@ impl Seen {
         Seen {
             dropped: outcome.packets_dropped as f64,
             sent: outcome.packets_sent as f64,
-            first: first.and_then(|first| Some((first.lost as f64 / 1448.0, rounds(first.repaired?.since(first.start).0)))),
+            first: first.and_then(|first| {
+                Some((first.lost as f64 / 1448.0, rounds(first.repaired?.since(first.start).0)))
+            }),
         }
     }
 }
@@ -61,8 +63,14 @@ impl Bulk {
             for share in [0.2, 0.5, 0.8] {
                 for bucket in [10, 50, 200] {
                     let policed = 20_000.0 * share;
-                    let path = Path::parse(&format!("rate=20Mbit,rtt={rtt}ms,queue=1bdp,policer={policed}kbit:{bucket}ms"))?;
-                    cells.push(Scenario { host: hosts_of_tcp("linux26")?, limit: Nanos::from_secs(600), ..Scenario::new(path, 5_000_000) });
+                    let path = Path::parse(&format!(
+                        "rate=20Mbit,rtt={rtt}ms,queue=1bdp,policer={policed}kbit:{bucket}ms"
+                    ))?;
+                    cells.push(Scenario {
+                        host: hosts_of_tcp("linux26")?,
+                        limit: Nanos::from_secs(600),
+                        ..Scenario::new(path, 5_000_000)
+                    });
                     cases.push(format!("RTT {rtt} ms, policer {share} x link, bucket {bucket} ms"));
                 }
             }
@@ -83,12 +91,14 @@ impl Bulk {
 
     /// Mean over the cells.
     fn pooled(&self, arm: usize, units: &[usize]) -> f64 {
-        (0..self.cases.len()).map(|cell| self.loss(cell, arm, units)).sum::<f64>() / self.cases.len() as f64
+        (0..self.cases.len()).map(|cell| self.loss(cell, arm, units)).sum::<f64>()
+            / self.cases.len() as f64
     }
 
     fn told(&self, arms: std::ops::Range<usize>) -> String {
         let all = self.all();
-        let each = arms.map(|arm| format!("{} {:.2}", NAMES[arm % BOUNDS], 100.0 * self.pooled(arm, &all)));
+        let each = arms
+            .map(|arm| format!("{} {:.2}", NAMES[arm % BOUNDS], 100.0 * self.pooled(arm, &all)));
         format!("{} % lost", each.collect::<Vec<_>>().join(", "))
     }
 }
@@ -106,7 +116,10 @@ fn picture(bulk: &Bulk) -> Figure {
     let names = bulk.cases.iter().enumerate().map(|(cell, case)| (cell as f64, case.clone()));
     let series = (0..BOUNDS).map(|arm| {
         let loss = |cell: usize| bootstrap(bulk.seeds, |units| 100.0 * bulk.loss(cell, arm, units));
-        Series::with_intervals(NAMES[arm], (0..bulk.cases.len()).map(|cell| (cell as f64, loss(cell))))
+        Series::with_intervals(
+            NAMES[arm],
+            (0..bulk.cases.len()).map(|cell| (cell as f64, loss(cell))),
+        )
     });
     Figure::new("Loss through policers, by bound of PRR", &["5.3"], Shape::Rows, axis("lost of sent, %").from_zero(), axis("").named(names))
         .how("5 MB on 20 Mbit/s. The bound says how fast the pipe may climb back to the threshold: CRB never faster than data arrives.")
@@ -124,7 +137,8 @@ fn pair(low: usize, high: usize) -> String {
 fn order(bulk: &Bulk, source: &Source) -> Values {
     let mut values = Values::default();
     for (low, high) in PAIRS {
-        let ratio = bootstrap(bulk.seeds, |units| bulk.pooled(low, units) / bulk.pooled(high, units));
+        let ratio =
+            bootstrap(bulk.seeds, |units| bulk.pooled(low, units) / bulk.pooled(high, units));
         values.number(format!("bulk.{}", pair(low, high)), ratio);
     }
     let pooled = [
@@ -136,7 +150,9 @@ fn order(bulk: &Bulk, source: &Source) -> Values {
     }
     let all = bulk.all();
     let by_cell = |(cell, case): (usize, &String)| {
-        let told: Vec<String> = (0..BOUNDS).map(|arm| format!("{} {:.2}", NAMES[arm], 100.0 * bulk.loss(cell, arm, &all))).collect();
+        let told: Vec<String> = (0..BOUNDS)
+            .map(|arm| format!("{} {:.2}", NAMES[arm], 100.0 * bulk.loss(cell, arm, &all)))
+            .collect();
         (case.clone(), format!("{} % lost", told.join(", ")))
     };
     for value in values.iter_mut().filter(|value| !source.holds(value)) {
@@ -147,15 +163,29 @@ fn order(bulk: &Bulk, source: &Source) -> Values {
 
 fn best_cell(bulk: &Bulk, source: &Source) -> Values {
     let mut values = Values::default();
-    let change = |cell: usize| bootstrap(bulk.seeds, |units| 100.0 * (bulk.loss(cell, 0, units) / bulk.loss(cell, 2, units) - 1.0));
+    let change = |cell: usize| {
+        bootstrap(bulk.seeds, |units| {
+            100.0 * (bulk.loss(cell, 0, units) / bulk.loss(cell, 2, units) - 1.0)
+        })
+    };
     let cells = (0..bulk.cases.len()).map(|cell| (cell, change(cell)));
-    let Some((cell, best)) = cells.min_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate)) else { return values };
+    let Some((cell, best)) = cells.min_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate)) else {
+        return values;
+    };
     let all = bulk.all();
-    let again = |cell: usize| 100.0 * (bulk.loss(cell, BOUNDS, &all) / bulk.loss(cell, BOUNDS + 2, &all) - 1.0);
-    let each =
-        bulk.cases.iter().enumerate().map(|(cell, case)| {
-            (case.clone(), format!("{:+.1} %; if a lost repeat cuts again {:+.1} %", change(cell).estimate, again(cell)))
-        });
+    let again = |cell: usize| {
+        100.0 * (bulk.loss(cell, BOUNDS, &all) / bulk.loss(cell, BOUNDS + 2, &all) - 1.0)
+    };
+    let each = bulk.cases.iter().enumerate().map(|(cell, case)| {
+        (
+            case.clone(),
+            format!(
+                "{:+.1} %; if a lost repeat cuts again {:+.1} %",
+                change(cell).estimate,
+                again(cell)
+            ),
+        )
+    });
     let value = values.number("bulk.best_cell", best).case(bulk.cases[cell].clone()).sweep(each);
     if !source.holds(value) {
         let cut = (0..bulk.cases.len()).map(again).fold(f64::INFINITY, f64::min);
@@ -168,15 +198,21 @@ fn best_cell(bulk: &Bulk, source: &Source) -> Values {
 fn rounds(bulk: &Bulk) -> Values {
     let mut values = Values::default();
     for (arm, name) in NAMES.iter().enumerate() {
-        let seen: Vec<Vec<Option<(f64, f64)>>> =
-            (0..bulk.seeds).map(|seed| (0..bulk.cases.len()).map(|cell| bulk.found.of(cell, arm)[seed].first).collect()).collect();
+        let seen: Vec<Vec<Option<(f64, f64)>>> = (0..bulk.seeds)
+            .map(|seed| {
+                (0..bulk.cases.len()).map(|cell| bulk.found.of(cell, arm)[seed].first).collect()
+            })
+            .collect();
         let mean = |units: &[usize], read: fn(&(f64, f64)) -> f64| {
-            let all: Vec<f64> = units.iter().flat_map(|&i| seen[i].iter().flatten()).map(read).collect();
+            let all: Vec<f64> =
+                units.iter().flat_map(|&i| seen[i].iter().flatten()).map(read).collect();
             all.iter().sum::<f64>() / all.len().max(1) as f64
         };
         let took = bootstrap(bulk.seeds, |units| mean(units, |first| first.1));
         let lost = mean(&bulk.all(), |first| first.0);
-        values.number(format!("bulk.rounds.{name}"), took).note(format!("{lost:.0} segments lost on average"));
+        values
+            .number(format!("bulk.rounds.{name}"), took)
+            .note(format!("{lost:.0} segments lost on average"));
     }
     values
 }
@@ -191,7 +227,9 @@ fn video(effort: &Effort<'_>) -> Result<Values, Bad> {
         served.push(serve(Service::Video, knobs, Server::linux26(arm), connections)?);
     }
     let lost = |all: &[Counted], units: &[usize]| {
-        let (dropped, sent) = units.iter().fold((0.0, 0.0), |pool, &i| (pool.0 + all[i].dropped, pool.1 + all[i].segments));
+        let (dropped, sent) = units
+            .iter()
+            .fold((0.0, 0.0), |pool, &i| (pool.0 + all[i].dropped, pool.1 + all[i].segments));
         dropped / sent
     };
     let n = served[0].len();

@@ -60,10 +60,14 @@ pub(super) fn values() -> Values {
         values
             .exact("vectors.silence", ours, format!("{due} in a row"), silent == due && row == due)
             .case(format!("Standard, T = {target} of 20"));
-        for (name, params) in [("SSRB", prr::Params::rfc6937(prr::Bound::Ssrb)), ("RFC 9937", prr::Params::rfc9937())] {
+        for (name, params) in
+            [("SSRB", prr::Params::rfc6937(prr::Bound::Ssrb)), ("RFC 9937", prr::Params::rfc9937())]
+        {
             let (silent, row) = self::silent(&sends(Prr::new(params), target));
             let ours = format!("{silent}, at most {row} in a row");
-            values.exact("vectors.silence", ours, "at most 2 in a row", row <= 2).case(format!("PRR {name}, T = {target} of 20"));
+            values
+                .exact("vectors.silence", ours, "at most 2 in a row", row <= 2)
+                .case(format!("PRR {name}, T = {target} of 20"));
         }
     }
     values

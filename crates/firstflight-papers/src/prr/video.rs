@@ -33,7 +33,8 @@ const M5: Share = Share { part: |one| one.repeats, whole: |one| one.segments };
 /// Lost repeats of all repeats.
 const M6: Share = Share { part: |one| one.lost_repeats, whole: |one| one.repeats };
 /// Slow starts after recoveries that no timeout ended.
-const M7: Share = Share { part: |one| one.slow_starts, whole: |one| one.recoveries - one.timed_out };
+const M7: Share =
+    Share { part: |one| one.slow_starts, whole: |one| one.recoveries - one.timed_out };
 
 impl Share {
     fn of(self, all: &[Counted]) -> f64 {
@@ -56,7 +57,8 @@ impl Share {
 }
 
 fn pool(units: &[usize], pairs: &[(f64, f64)]) -> f64 {
-    let (part, whole) = units.iter().fold((0.0, 0.0), |(part, whole), &i| (part + pairs[i].0, whole + pairs[i].1));
+    let (part, whole) =
+        units.iter().fold((0.0, 0.0), |(part, whole), &i| (part + pairs[i].0, whole + pairs[i].1));
     part / whole
 }
 
@@ -69,7 +71,9 @@ fn fit(effort: &Effort<'_>) -> Result<(Knobs, String, Vec<Knobs>), Bad> {
     for policed in effort.either(vec![0.0, 0.3, 0.6], vec![0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6]) {
         effort.tell(&format!("prr: fitting video paths, {:.0} % policed", policed * 100.0));
         let knobs = Knobs { policed, ..BASE };
-        let g = calibrate((1e-6, 0.05), REPEATED, effort.either(5, 8), |g| standard(Knobs { g, ..knobs }).map(|all| M5.of(&all)))?;
+        let g = calibrate((1e-6, 0.05), REPEATED, effort.either(5, 8), |g| {
+            standard(Knobs { g, ..knobs }).map(|all| M5.of(&all))
+        })?;
         let knobs = Knobs { g, ..knobs };
         let all = standard(knobs)?;
         let (repeated, again) = (M5.of(&all), M6.of(&all));
@@ -85,7 +89,11 @@ fn fit(effort: &Effort<'_>) -> Result<(Knobs, String, Vec<Knobs>), Bad> {
         "fitted on Standard with {connections} connections: burst probability {:.2e}, {:.0} % of paths policed; {repeated:.2} % repeated (target 6.6 +- 0.5), {again:.1} % lost again (target 12 to 20){}",
         knobs.g,
         knobs.policed * 100.0,
-        if (repeated - REPEATED).abs() <= 0.5 && (12.0..=20.0).contains(&again) { "" } else { ": OUTSIDE its bounds" }
+        if (repeated - REPEATED).abs() <= 0.5 && (12.0..=20.0).contains(&again) {
+            ""
+        } else {
+            ": OUTSIDE its bounds"
+        }
     );
     Ok((knobs, told, tried))
 }
@@ -95,14 +103,23 @@ pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     let connections = effort.connections(400, 6_000);
     let served = run(effort, knobs, connections)?;
     let cells = |share: Share, published: [f64; 3]| -> Vec<(String, String)> {
-        let one = |arm: usize| (SERVERS[arm].0.to_owned(), format!("{:.2} % (published {} %)", share.of(&served[arm]), published[arm]));
+        let one = |arm: usize| {
+            (
+                SERVERS[arm].0.to_owned(),
+                format!("{:.2} % (published {} %)", share.of(&served[arm]), published[arm]),
+            )
+        };
         (0..SERVERS.len()).map(one).collect()
     };
     let (linux, standard, prr) = (&served[HALVING], &served[STANDARD], &served[PRR]);
     let mut values = Values::default();
     for (name, share, published) in [("m5", M5, [5.0, 6.6, 5.6]), ("m6", M6, [2.4, 16.4, 4.8])] {
-        for (ours, base, which) in [(prr, linux, "prr_over_linux"), (standard, prr, "standard_over_prr")] {
-            values.number(format!("video.{name}.{which}"), share.ratio(ours, base)).sweep(cells(share, published));
+        for (ours, base, which) in
+            [(prr, linux, "prr_over_linux"), (standard, prr, "standard_over_prr")]
+        {
+            values
+                .number(format!("video.{name}.{which}"), share.ratio(ours, base))
+                .sweep(cells(share, published));
         }
     }
     let others = M7.of(standard).max(M7.of(prr));
@@ -116,31 +133,57 @@ pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     let figures = [
         ("Segments that are repeats", "5.2 M5", M5, [5.0, 6.6, 5.6], FITTED),
         ("Repeats that are lost again", "5.2 M6", M6, [2.4, 16.4, 4.8], FITTED),
-        ("Slow start after recovery", "5.2 M7", M7, [56.0, 1.0, 0.0], "Video in India. All three are predictions."),
+        (
+            "Slow start after recovery",
+            "5.2 M7",
+            M7,
+            [56.0, 1.0, 0.0],
+            "Video in India. All three are predictions.",
+        ),
     ]
     .map(|(name, id, share, published, how)| {
-        let ours = Series::with_intervals("ours", (0..SERVERS.len()).map(|arm| (arm as f64, share.interval(&served[arm]))));
-        let theirs = Series::published("published", published.iter().enumerate().map(|(arm, value)| [arm as f64, *value]).collect());
-        let names = SERVERS.iter().enumerate().map(|(arm, (name, _))| (arm as f64, (*name).to_owned()));
-        Figure::new(name, &[id], Shape::Rows, axis("%").from_zero(), axis("").named(names)).how(how).with([ours, theirs])
+        let ours = Series::with_intervals(
+            "ours",
+            (0..SERVERS.len()).map(|arm| (arm as f64, share.interval(&served[arm]))),
+        );
+        let theirs = Series::published(
+            "published",
+            published.iter().enumerate().map(|(arm, value)| [arm as f64, *value]).collect(),
+        );
+        let names =
+            SERVERS.iter().enumerate().map(|(arm, (name, _))| (arm as f64, (*name).to_owned()));
+        Figure::new(name, &[id], Shape::Rows, axis("%").from_zero(), axis("").named(names))
+            .how(how)
+            .with([ours, theirs])
     });
     Ok(Measured { values, figures: figures.into(), ..Measured::default() })
 }
 
 /// Says what was fitted, and what other shares of policed paths give where a direction of the repeats is not seen.
-fn explain(effort: &Effort<'_>, source: &Source, values: &mut Values, fit: &str, tried: &[Knobs]) -> Result<(), Bad> {
+fn explain(
+    effort: &Effort<'_>,
+    source: &Source,
+    values: &mut Values,
+    fit: &str,
+    tried: &[Knobs],
+) -> Result<(), Bad> {
     for value in values.named_mut("video.m5.prr_over_linux") {
         value.note(fit);
     }
-    let broken = |name: &str, values: &Values| values.iter().any(|value| value.name == name && !source.shows(value));
-    let names = ["video.m5.prr_over_linux", "video.m5.standard_over_prr"].map(|name| (name, broken(name, values)));
+    let broken = |name: &str, values: &Values| {
+        values.iter().any(|value| value.name == name && !source.shows(value))
+    };
+    let names = ["video.m5.prr_over_linux", "video.m5.standard_over_prr"]
+        .map(|name| (name, broken(name, values)));
     if names.iter().all(|(_, broken)| !broken) {
         return Ok(());
     }
     let points = by_share(effort, tried)?;
     for (arm, (name, _)) in names.into_iter().enumerate().filter(|(_, (_, broken))| *broken) {
         let ratios = points.iter().filter_map(|point| point.ratios[arm]);
-        let (low, high) = ratios.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), one| (low.min(one), high.max(one)));
+        let (low, high) = ratios.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), one| {
+            (low.min(one), high.max(one))
+        });
         for value in values.named_mut(name) {
             value.note(format!("{low:.3} to {high:.3} x with other shares of policed paths and other ends of rate halving (sweep)"));
             value.sweep(points.iter().map(|point| (point.setting.clone(), point.told.clone())));
@@ -159,7 +202,12 @@ fn three_segments(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Bad> {
     let prr = serve("slowstart/cubic/prr(mode=ssrb,lost=ignore)@(iw=3)")?;
     let mut values = Values::default();
     for (name, share) in [("m5", M5), ("m6", M6), ("m7", M7)] {
-        let told = format!("Linux {:.2} %, Standard {:.2} %, PRR {:.2} %", share.of(&linux), share.of(&standard), share.of(&prr));
+        let told = format!(
+            "Linux {:.2} %, Standard {:.2} %, PRR {:.2} %",
+            share.of(&linux),
+            share.of(&standard),
+            share.of(&prr)
+        );
         values.words(format!("video3.{name}"), told);
     }
     Ok(values.of_case("second run: IW 3"))
@@ -181,7 +229,11 @@ fn by_share(effort: &Effort<'_>, tried: &[Knobs]) -> Result<Vec<Shared>, Bad> {
         let m5 = |a: usize, b: usize| M5.ratio(&served[a], &served[b]).estimate;
         let (to_linux, to_prr) = (m5(PRR, HALVING), m5(STANDARD, PRR));
         points.push(Shared {
-            setting: format!("{:.0} % policed, burst probability {:.2e}", knobs.policed * 100.0, knobs.g),
+            setting: format!(
+                "{:.0} % policed, burst probability {:.2e}",
+                knobs.policed * 100.0,
+                knobs.g
+            ),
             told: format!("PRR over Linux {to_linux:.3} x, Standard over PRR {to_prr:.3} x"),
             ratios: [Some(to_linux), Some(to_prr)],
         });
@@ -219,13 +271,24 @@ fn control(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Bad> {
     let flat = Knobs { independent: true, ..knobs };
     let fitted = effort.connections(100, 400);
     let g = calibrate((1e-4, 0.2), REPEATED, effort.either(5, 8), |g| {
-        serve(Service::Video, Knobs { g, ..flat }, SERVERS[STANDARD].1, fitted).map(|all| M5.of(&all))
+        serve(Service::Video, Knobs { g, ..flat }, SERVERS[STANDARD].1, fitted)
+            .map(|all| M5.of(&all))
     })?;
     let served = run(effort, Knobs { g, ..flat }, connections)?;
     let again = [HALVING, STANDARD, PRR].map(|arm| M6.of(&served[arm]));
-    let (low, high) = again.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), &one| (low.min(one), high.max(one)));
-    let told = (0..SERVERS.len())
-        .map(|arm| (SERVERS[arm].0.to_owned(), format!("{:.2} % lost again, {:.2} % repeated", M6.of(&served[arm]), M5.of(&served[arm]))));
+    let (low, high) = again
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), &one| (low.min(one), high.max(one)));
+    let told = (0..SERVERS.len()).map(|arm| {
+        (
+            SERVERS[arm].0.to_owned(),
+            format!(
+                "{:.2} % lost again, {:.2} % repeated",
+                M6.of(&served[arm]),
+                M5.of(&served[arm])
+            ),
+        )
+    });
     let mut values = Values::default();
     values.number("video.control", high / low).sweep(told);
     Ok(values)

@@ -2,7 +2,9 @@
 
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::sample::{Interval, bootstrap};
-use crate::servers::{Counted, FILE, Knobs, LINUX, Server, Service, fit_web, fit_web_from, serve, total};
+use crate::servers::{
+    Counted, FILE, Knobs, LINUX, Server, Service, fit_web, fit_web_from, serve, total,
+};
 use crate::{Effort, Measured, Source, Try, Values};
 use firstflight_lab::error::Bad;
 
@@ -15,8 +17,14 @@ const SERVERS: [(&str, Server); 6] = [
     ("PRR 9937", Server::linux26("slowstart/cubic/prr(lost=ignore)")),
 ];
 /// The arms that the experiments compare.
-pub(crate) const ARMS: &[&str] =
-    &[SERVERS[0].1.arm, SERVERS[1].1.arm, SERVERS[2].1.arm, SERVERS[3].1.arm, SERVERS[4].1.arm, SERVERS[5].1.arm];
+pub(crate) const ARMS: &[&str] = &[
+    SERVERS[0].1.arm,
+    SERVERS[1].1.arm,
+    SERVERS[2].1.arm,
+    SERVERS[3].1.arm,
+    SERVERS[4].1.arm,
+    SERVERS[5].1.arm,
+];
 const HALVING: usize = 0;
 const STANDARD: usize = 1;
 const SSRB: usize = 2;
@@ -26,7 +34,8 @@ const BLOCK: usize = 20;
 /// The latency of responses that were hit: sum and number, by blocks of connections.
 fn hits(all: &[Counted], bytes: (u64, u64)) -> Vec<(f64, f64)> {
     let of = |one: &Counted| {
-        let hit = one.responses.iter().filter(|one| one.hit && (bytes.0..bytes.1).contains(&one.bytes));
+        let hit =
+            one.responses.iter().filter(|one| one.hit && (bytes.0..bytes.1).contains(&one.bytes));
         hit.fold((0.0, 0.0), |(ms, n), one| (ms + one.ms, n + 1.0))
     };
     let add = |a: (f64, f64), b: (f64, f64)| (a.0 + b.0, a.1 + b.1);
@@ -51,7 +60,9 @@ fn blocks(all: &[Counted], read: fn(&Counted) -> f64) -> Vec<f64> {
 /// A pooled count over another, of two arms.
 fn ratio(ours: &[Counted], base: &[Counted], read: fn(&Counted) -> f64) -> Interval {
     let (a, b) = (blocks(ours, read), blocks(base, read));
-    bootstrap(a.len(), |units| units.iter().map(|&i| a[i]).sum::<f64>() / units.iter().map(|&i| b[i]).sum::<f64>())
+    bootstrap(a.len(), |units| {
+        units.iter().map(|&i| a[i]).sum::<f64>() / units.iter().map(|&i| b[i]).sum::<f64>()
+    })
 }
 
 pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
@@ -69,7 +80,10 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     );
     let mut values = latency(&served, &fit);
     // The sweep explains the first of them that does not come out.
-    if let Some(value) = values.iter_mut().find(|value| value.name.starts_with("web.latency") && !source.holds(value)) {
+    if let Some(value) = values
+        .iter_mut()
+        .find(|value| value.name.starts_with("web.latency") && !source.holds(value))
+    {
         value.tried(&other_paths(effort, source, connections / 4)?);
     }
     values.extend(counts(&served));
@@ -78,7 +92,12 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
         if !source.holds(value) {
             value.note(ranges(&under));
         }
-        value.sweep(under.iter().map(|one| (one.name.clone(), format!("{:.1} % with rate halving (published 45 % with PRR)", one.share))));
+        value.sweep(under.iter().map(|one| {
+            (
+                one.name.clone(),
+                format!("{:.1} % with rate halving (published 45 % with PRR)", one.share),
+            )
+        }));
     }
     values.extend(exit_windows(&served));
     values.extend(three_segments(effort, knobs, connections / 2)?);
@@ -98,25 +117,41 @@ struct Under {
 fn ranges(all: &[Under]) -> String {
     let range = |bursts: bool| {
         let shares = all.iter().filter(|one| one.bursts == bursts).map(|one| one.share);
-        let (low, high) = shares.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), share| (low.min(share), high.max(share)));
+        let (low, high) = shares.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), share| {
+            (low.min(share), high.max(share))
+        });
         format!("{low:.1} to {high:.1} %")
     };
-    format!("with rate halving, other loss bursts give {}, other sizes of the responses {} (sweep)", range(true), range(false))
+    format!(
+        "with rate halving, other loss bursts give {}, other sizes of the responses {} (sweep)",
+        range(true),
+        range(false)
+    )
 }
 
 /// How many recoveries of the Linux arm start with no more in flight than the threshold allows, under other shapes of the loss bursts and
 /// other sizes of the responses, the frequency of bursts fitted anew for each.
 fn pipe_under(effort: &Effort<'_>) -> Result<Vec<Under>, Bad> {
     let connections = effort.connections(2_000, 8_000);
-    let bursts = [(1.0, 1.0), (2.0, 1.0), (2.0, 0.7), (3.0, 0.5), (6.0, 0.5), (10.0, 0.3)]
-        .map(|(packets, h)| (true, format!("bursts of {packets} packets, loss {h}"), Knobs { bursts: Some((packets, h)), ..FILE }));
-    let sizes = [3.0, 10.0, 30.0].map(|factor| (false, format!("responses x {factor}"), Knobs { sizes: Some(factor), ..FILE }));
+    let bursts = [(1.0, 1.0), (2.0, 1.0), (2.0, 0.7), (3.0, 0.5), (6.0, 0.5), (10.0, 0.3)].map(
+        |(packets, h)| {
+            (
+                true,
+                format!("bursts of {packets} packets, loss {h}"),
+                Knobs { bursts: Some((packets, h)), ..FILE },
+            )
+        },
+    );
+    let sizes = [3.0, 10.0, 30.0].map(|factor| {
+        (false, format!("responses x {factor}"), Knobs { sizes: Some(factor), ..FILE })
+    });
     let mut points = Vec::new();
     for (bursts, name, base) in bursts.into_iter().chain(sizes) {
         effort.tell(&format!("prr: web paths with {name}"));
         let (knobs, _) = fit_web_from(base, connections)?;
         let linux = serve(Service::Web, knobs, LINUX, connections)?;
-        let share = 100.0 * total(&linux, |one| one.below) / total(&linux, |one| one.recoveries).max(1.0);
+        let share =
+            100.0 * total(&linux, |one| one.below) / total(&linux, |one| one.recoveries).max(1.0);
         points.push(Under { name, bursts, share });
     }
     Ok(points)
@@ -126,14 +161,23 @@ fn pipe_under(effort: &Effort<'_>) -> Result<Vec<Under>, Bad> {
 const BINS: [(u64, u64); 4] = [(0, 3_000), (3_000, 10_000), (10_000, 50_000), (50_000, u64::MAX)];
 
 fn bin_name((low, high): (u64, u64)) -> String {
-    if high == u64::MAX { format!("above {} kB", low / 1000) } else { format!("{} to {} kB", low / 1000, high / 1000) }
+    if high == u64::MAX {
+        format!("above {} kB", low / 1000)
+    } else {
+        format!("{} to {} kB", low / 1000, high / 1000)
+    }
 }
 
 fn by_size(served: &[Vec<Counted>]) -> Figure {
     let bins = || [(0, u64::MAX)].into_iter().chain(BINS).enumerate();
-    let names = bins().map(|(row, bin)| (row as f64, if row == 0 { "all responses hit".into() } else { bin_name(bin) }));
+    let names = bins().map(|(row, bin)| {
+        (row as f64, if row == 0 { "all responses hit".into() } else { bin_name(bin) })
+    });
     let series = [(SSRB, "PRR"), (STANDARD, "Standard")].map(|(arm, name)| {
-        Series::with_intervals(name, bins().map(|(row, bin)| (row as f64, change(&served[arm], &served[HALVING], bin))))
+        Series::with_intervals(
+            name,
+            bins().map(|(row, bin)| (row as f64, change(&served[arm], &served[HALVING], bin))),
+        )
     });
     Figure::new(
         "Latency of web responses hit by a loss, against rate halving",
@@ -152,9 +196,15 @@ fn exit_windows(served: &[Vec<Counted>]) -> Values {
     const CRB: usize = 3;
     const UB: usize = 4;
     let distance = |a: usize, b: usize| -> Interval {
-        let pairs: Vec<(f64, f64)> = served[a].iter().zip(&served[b]).filter_map(|(a, b)| Some((a.first_exit?, b.first_exit?))).collect();
+        let pairs: Vec<(f64, f64)> = served[a]
+            .iter()
+            .zip(&served[b])
+            .filter_map(|(a, b)| Some((a.first_exit?, b.first_exit?)))
+            .collect();
         bootstrap(pairs.len(), |units| {
-            let (apart, all) = units.iter().fold((0.0, 0.0), |sum, &i| (sum.0 + (pairs[i].0 - pairs[i].1).abs(), sum.1 + pairs[i].1));
+            let (apart, all) = units.iter().fold((0.0, 0.0), |sum, &i| {
+                (sum.0 + (pairs[i].0 - pairs[i].1).abs(), sum.1 + pairs[i].1)
+            });
             100.0 * apart / all
         })
     };
@@ -171,13 +221,18 @@ fn exit_windows(served: &[Vec<Counted>]) -> Values {
 
 /// The second run with an initial window of three segments: the same numbers without gates.
 fn three_segments(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result<Values, Bad> {
-    let arms =
-        ["slowstart/cubic/halving@(iw=3)", "slowstart/cubic/sack(lost=ignore)@(iw=3)", "slowstart/cubic/prr(mode=ssrb,lost=ignore)@(iw=3)"];
+    let arms = [
+        "slowstart/cubic/halving@(iw=3)",
+        "slowstart/cubic/sack(lost=ignore)@(iw=3)",
+        "slowstart/cubic/prr(mode=ssrb,lost=ignore)@(iw=3)",
+    ];
     effort.tell("prr: web paths, initial window 3");
     let served = arms.map(|arm| serve(Service::Web, knobs, Server::linux26(arm), connections));
     let [linux, standard, prr] = served;
     let (linux, standard, prr) = (linux?, standard?, prr?);
-    let percent = |a: &[Counted], b: &[Counted], read: fn(&Counted) -> f64| ratio(a, b, read).map(|ratio| 100.0 * (ratio - 1.0));
+    let percent = |a: &[Counted], b: &[Counted], read: fn(&Counted) -> f64| {
+        ratio(a, b, read).map(|ratio| 100.0 * (ratio - 1.0))
+    };
     let (below, of) = (total(&prr, |one| one.below), total(&prr, |one| one.recoveries));
     let mut values = Values::default();
     values.number("web3.below", 100.0 * below / of.max(1.0));
@@ -198,16 +253,35 @@ fn other_paths(effort: &Effort<'_>, source: &Source, connections: u32) -> Result
         ("bursts of 2, loss 0.8", other(2.0, 0.8), SERVERS[HALVING].1, SERVERS[SSRB].1),
         ("bursts of 6, loss 0.5", other(6.0, 0.5), SERVERS[HALVING].1, SERVERS[SSRB].1),
         ("responses x 3", Knobs { sizes: Some(3.0), ..FILE }, SERVERS[HALVING].1, SERVERS[SSRB].1),
-        ("responses x 10", Knobs { sizes: Some(10.0), ..FILE }, SERVERS[HALVING].1, SERVERS[SSRB].1),
-        ("IW 3", FILE, three("slowstart/cubic/halving@(iw=3)"), three("slowstart/cubic/prr(mode=ssrb,lost=ignore)@(iw=3)")),
-        ("rate halving down to half, moderation 1", FILE, three("slowstart/cubic/halving(floor=half,moderation=1)"), SERVERS[SSRB].1),
+        (
+            "responses x 10",
+            Knobs { sizes: Some(10.0), ..FILE },
+            SERVERS[HALVING].1,
+            SERVERS[SSRB].1,
+        ),
+        (
+            "IW 3",
+            FILE,
+            three("slowstart/cubic/halving@(iw=3)"),
+            three("slowstart/cubic/prr(mode=ssrb,lost=ignore)@(iw=3)"),
+        ),
+        (
+            "rate halving down to half, moderation 1",
+            FILE,
+            three("slowstart/cubic/halving(floor=half,moderation=1)"),
+            SERVERS[SSRB].1,
+        ),
     ] {
         effort.tell(&format!("prr: web paths with {name}"));
         let (knobs, _) = fit_web_from(base, connections / 2)?;
-        let (linux, prr) = (serve(Service::Web, knobs, linux, connections)?, serve(Service::Web, knobs, prr, connections)?);
+        let (linux, prr) = (
+            serve(Service::Web, knobs, linux, connections)?,
+            serve(Service::Web, knobs, prr, connections)?,
+        );
         let all = change(&prr, &linux, (0, u64::MAX));
         let large = change(&prr, &linux, (50_000, u64::MAX));
-        let percent = |read: fn(&Counted) -> f64| 100.0 * (ratio(&prr, &linux, read).estimate - 1.0);
+        let percent =
+            |read: fn(&Counted) -> f64| 100.0 * (ratio(&prr, &linux, read).estimate - 1.0);
         let mut tried = Values::default();
         let flips = source.holds(tried.number("web.latency", all));
         let ours = format!(
@@ -227,11 +301,17 @@ fn other_paths(effort: &Effort<'_>, source: &Source, connections: u32) -> Result
 fn latency(served: &[Vec<Counted>], fit: &str) -> Values {
     let (linux, ssrb) = (&served[HALVING], &served[SSRB]);
     let (below, of) = (blocks(ssrb, |one| one.below), blocks(ssrb, |one| one.recoveries));
-    let share =
-        bootstrap(of.len(), |units| 100.0 * units.iter().map(|&i| below[i]).sum::<f64>() / units.iter().map(|&i| of[i]).sum::<f64>());
+    let share = bootstrap(of.len(), |units| {
+        100.0 * units.iter().map(|&i| below[i]).sum::<f64>()
+            / units.iter().map(|&i| of[i]).sum::<f64>()
+    });
     let all = change(ssrb, linux, (0, u64::MAX));
-    let points =
-        (1..SERVERS.len()).map(|arm| (SERVERS[arm].0.to_owned(), format!("{:+.2} %", change(&served[arm], linux, (0, u64::MAX)).estimate)));
+    let points = (1..SERVERS.len()).map(|arm| {
+        (
+            SERVERS[arm].0.to_owned(),
+            format!("{:+.2} %", change(&served[arm], linux, (0, u64::MAX)).estimate),
+        )
+    });
     let mut values = Values::default();
     values.number("web.below", share).note(fit);
     values.number("web.latency", all).sweep(points);
@@ -243,7 +323,9 @@ fn latency(served: &[Vec<Counted>], fit: &str) -> Values {
 
 fn counts(served: &[Vec<Counted>]) -> Values {
     let ssrb = &served[SSRB];
-    let percent = |arm: usize, read: fn(&Counted) -> f64| ratio(&served[arm], ssrb, read).map(|ratio| 100.0 * (ratio - 1.0));
+    let percent = |arm: usize, read: fn(&Counted) -> f64| {
+        ratio(&served[arm], ssrb, read).map(|ratio| 100.0 * (ratio - 1.0))
+    };
     let lost = percent(STANDARD, |one| one.lost_repeats);
     let mut values = Values::default();
     values.number("web.lost_repeats", lost);
@@ -251,19 +333,29 @@ fn counts(served: &[Vec<Counted>]) -> Values {
     for (arm, name) in [(STANDARD, "standard"), (HALVING, "halving")] {
         let more = percent(arm, |one| one.rtos);
         if timeouts < 2_000.0 {
-            values.number(format!("web.timeouts.{name}.few"), more).note(format!("{timeouts:.0} timeouts with SSRB: too few to gate"));
+            values
+                .number(format!("web.timeouts.{name}.few"), more)
+                .note(format!("{timeouts:.0} timeouts with SSRB: too few to gate"));
         } else {
             values.number(format!("web.timeouts.{name}"), more);
         }
     }
-    let mean = |arm: usize| total(&served[arm], |one| one.recovering_ms) / total(&served[arm], |one| one.recoveries);
-    let told = (0..SERVERS.len()).map(|arm| (SERVERS[arm].0.to_owned(), format!("{:.1} ms", mean(arm))));
-    let least = (0..SERVERS.len()).filter(|&arm| arm != SSRB && SERVERS[arm].0 != "PRR 9937").map(mean).fold(f64::INFINITY, f64::min);
+    let mean = |arm: usize| {
+        total(&served[arm], |one| one.recovering_ms) / total(&served[arm], |one| one.recoveries)
+    };
+    let told =
+        (0..SERVERS.len()).map(|arm| (SERVERS[arm].0.to_owned(), format!("{:.1} ms", mean(arm))));
+    let least = (0..SERVERS.len())
+        .filter(|&arm| arm != SSRB && SERVERS[arm].0 != "PRR 9937")
+        .map(mean)
+        .fold(f64::INFINITY, f64::min);
     values.number("web.recovering", mean(SSRB) / least).sweep(told);
     for (arm, name) in [(HALVING, "linux"), (STANDARD, "standard")] {
         let of = |arm: usize| total(&served[arm], |one| one.timed_out);
         let note = format!("{:.0} and {:.0}", of(SSRB), of(arm));
-        values.number(format!("web.timed_out.{name}"), ratio(ssrb, &served[arm], |one| one.timed_out)).note(note);
+        values
+            .number(format!("web.timed_out.{name}"), ratio(ssrb, &served[arm], |one| one.timed_out))
+            .note(note);
     }
     values
         .words("core.convergence", "property tests of the core, on any history")

@@ -6,12 +6,20 @@ use crate::figure::{Axis, Figure, Series, Shape, axis, sampled};
 use firstflight_lab::ab::analysis::Part;
 
 /// The plotted arms: factor 0.7 and Reno, as the slides' text has them.
-const SHOWN: [(Kind, &str); 3] = [(Kind::HalfCut, "slow start"), (Kind::NoJump, "Rapid Start without jump"), (Kind::Jump, "Rapid Start")];
+const SHOWN: [(Kind, &str); 3] = [
+    (Kind::HalfCut, "slow start"),
+    (Kind::NoJump, "Rapid Start without jump"),
+    (Kind::Jump, "Rapid Start"),
+];
 /// Up to here the plots differ, s.
 const END: f64 = 0.6;
 
 fn seconds(run: &Run, read: impl Fn(&firstflight_lab::record::Moment) -> f64) -> Vec<[f64; 2]> {
-    sampled(run.moments().iter().map(|moment| (moment.state.now.0 as f64 / 1e9, read(moment))), 0.004, END)
+    sampled(
+        run.moments().iter().map(|moment| (moment.state.now.0 as f64 / 1e9, read(moment))),
+        0.004,
+        END,
+    )
 }
 
 /// What happens on the plotted path.
@@ -45,7 +53,9 @@ pub(super) fn plotted(all: &Runs) -> Vec<Figure> {
     let pace = |run: &Run| -> Vec<[f64; 2]> {
         let sends = run.sends();
         let step = 10_000_000_u64;
-        (0..(END * 1e9) as u64 / step).map(|i| [i as f64 * 0.01, 100.0 * rate(&sends, i * step, (i + 1) * step)]).collect()
+        (0..(END * 1e9) as u64 / step)
+            .map(|i| [i as f64 * 0.01, 100.0 * rate(&sends, i * step, (i + 1) * step)])
+            .collect()
     };
     let throughput = Figure::new("Sending rate over time", &["2.1.1", "2.1.7", "2.1.8"], Shape::Step, time(), axis("sent, Mbit/s").from_zero())
         .how("In windows of 10 ms. Gaps are silence: slow start idles half of the first round trip and after its cut; the link carries 100 Mbit/s.")
@@ -60,15 +70,23 @@ fn percent(label: &str) -> Axis {
 
 /// The production experiment on our population.
 pub(super) fn production(found: &Found) -> Vec<Figure> {
-    vec![by_percentile(found), by_part(found, Part::Group), by_part(found, Part::Size), by_part(found, Part::Fill), losses(found)]
+    vec![
+        by_percentile(found),
+        by_part(found, Part::Group),
+        by_part(found, Part::Size),
+        by_part(found, Part::Fill),
+        losses(found),
+    ]
 }
 
 fn by_percentile(found: &Found) -> Figure {
-    let curves = found.analysis().percentiles.iter().enumerate().skip(1).filter_map(|(arm, curve)| {
-        let reduction = curve.reduction_pct.as_ref()?;
-        let points = reduction.iter().enumerate().map(|(at, value)| [(at + 1) as f64, *value]).collect();
-        Some(Series::ours(NAMES[arm], points).hue(arm))
-    });
+    let curves =
+        found.analysis().percentiles.iter().enumerate().skip(1).filter_map(|(arm, curve)| {
+            let reduction = curve.reduction_pct.as_ref()?;
+            let points =
+                reduction.iter().enumerate().map(|(at, value)| [(at + 1) as f64, *value]).collect();
+            Some(Series::ours(NAMES[arm], points).hue(arm))
+        });
     let names = [1, 10, 25, 50, 75, 90, 99].map(|p| (f64::from(p), format!("p{p}")));
     Figure::new(
         "Shorter downloads, by percentile",
@@ -85,7 +103,9 @@ fn by_percentile(found: &Found) -> Figure {
 fn by_part(found: &Found, part: Part) -> Figure {
     let names = found.names(part);
     let series = (1..NAMES.len()).map(|arm| {
-        let values = names.iter().enumerate().filter_map(|(row, name)| Some((row as f64, Found::gain(found.entry(part, name, arm)?))));
+        let values = names.iter().enumerate().filter_map(|(row, name)| {
+            Some((row as f64, Found::gain(found.entry(part, name, arm)?)))
+        });
         Series::with_intervals(NAMES[arm], values).hue(arm)
     });
     let (name, id, how) = match part {
@@ -107,22 +127,32 @@ fn by_part(found: &Found, part: Part) -> Figure {
         ),
     };
     let rows = names.iter().enumerate().map(|(row, name)| (row as f64, name.clone()));
-    let mut figure =
-        Figure::new(name, &[id], Shape::Rows, percent("shorter by, % of the mean"), axis("").named(rows)).how(how).with(series);
+    let mut figure = Figure::new(
+        name,
+        &[id],
+        Shape::Rows,
+        percent("shorter by, % of the mean"),
+        axis("").named(rows),
+    )
+    .how(how)
+    .with(series);
     if part == Part::Group {
         figure = figure.band("published, rapidstart", 10.8, 21.5);
     }
     if part == Part::Size {
         let at = |label: &str| names.iter().position(|name| name == label).map(|row| row as f64);
-        let points =
-            [("200 kB to 400 kB", 14.9), ("1.6 MB to 3.2 MB", 10.6)].into_iter().filter_map(|(label, value)| Some([at(label)?, value]));
-        figure = figure.with([Series::published("published, rapidstart", points.collect()).hue(RAPID)]);
+        let points = [("200 kB to 400 kB", 14.9), ("1.6 MB to 3.2 MB", 10.6)]
+            .into_iter()
+            .filter_map(|(label, value)| Some([at(label)?, value]));
+        figure =
+            figure.with([Series::published("published, rapidstart", points.collect()).hue(RAPID)]);
     }
     figure
 }
 
 /// Published percentiles of the loss ratio, percent, by arm: P50, P90, P99.
-const LOSS: [[f64; 3]; 4] = [[0.62, 4.36, 13.80], [0.62, 4.57, 14.22], [0.90, 4.99, 14.97], [0.85, 5.06, 15.55]];
+const LOSS: [[f64; 3]; 4] =
+    [[0.62, 4.36, 13.80], [0.62, 4.57, 14.22], [0.90, 4.99, 14.97], [0.85, 5.06, 15.55]];
 
 /// Percentiles stretched towards the tail: p50, p90 and p99 lie about as far apart as readers care.
 fn tail(p: f64) -> f64 {
@@ -131,11 +161,28 @@ fn tail(p: f64) -> f64 {
 
 fn losses(found: &Found) -> Figure {
     let curves = found.analysis().percentiles.iter().zip(NAMES).map(|(curve, name)| {
-        Series::ours(name, curve.loss_pct.iter().enumerate().map(|(at, value)| [tail((at + 1) as f64 / 100.0), *value]).collect())
+        Series::ours(
+            name,
+            curve
+                .loss_pct
+                .iter()
+                .enumerate()
+                .map(|(at, value)| [tail((at + 1) as f64 / 100.0), *value])
+                .collect(),
+        )
     });
-    let published = [(0, "published, slow start"), (3, "published, rapidstart")].map(|(arm, name)| {
-        Series::published(name, [0.5, 0.9, 0.99].iter().zip(LOSS[arm]).map(|(p, value)| [tail(*p), value]).collect()).hue(arm)
-    });
+    let published =
+        [(0, "published, slow start"), (3, "published, rapidstart")].map(|(arm, name)| {
+            Series::published(
+                name,
+                [0.5, 0.9, 0.99]
+                    .iter()
+                    .zip(LOSS[arm])
+                    .map(|(p, value)| [tail(*p), value])
+                    .collect(),
+            )
+            .hue(arm)
+        });
     let names = [0.25, 0.5, 0.75, 0.9, 0.95, 0.99].map(|p| (tail(p), format!("p{:.0}", 100.0 * p)));
     Figure::new(
         "Loss per connection, by percentile",

@@ -13,9 +13,14 @@ use runs::Runs;
 pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
     effort.tell("rapid-start: the plotted path");
     let all = Runs::all();
-    let mut measured = Measured { values: plotted(&all), figures: figures::plotted(&all), ..Measured::default() };
+    let mut measured =
+        Measured { values: plotted(&all), figures: figures::plotted(&all), ..Measured::default() };
     let (values, found) = production::measured(effort, source)?;
-    measured.extend(Measured { values, figures: figures::production(&found), ..Measured::default() });
+    measured.extend(Measured {
+        values,
+        figures: figures::production(&found),
+        ..Measured::default()
+    });
     Ok(measured)
 }
 

@@ -3,7 +3,10 @@
 //!
 //! Where the band of a value follows from the algebra of its arm, the value brings it.
 
-use super::runs::{self, FULL_BDP, FULL_RTT, Kind, RTT, Run, Runs, WINDOW_PACKET, longest_gap, ms, peak_rate, rate, sends};
+use super::runs::{
+    self, FULL_BDP, FULL_RTT, Kind, RTT, Run, Runs, WINDOW_PACKET, longest_gap, ms, peak_rate,
+    rate, sends,
+};
 use crate::Values;
 use firstflight::avoidance::{AnyAvoidance, Reno, reno};
 use firstflight::controller::{Config, Controller};
@@ -25,11 +28,14 @@ const PAUSE: u64 = 2_000_000;
 pub(super) fn idle_share_of_first_round(all: &Runs) -> Values {
     // Without its jump Rapid Start sends the same first window at three windows per RTT, because it may triple: it idles two thirds.
     let mut values = Values::default();
-    for (kind, name) in [(Kind::HalfCut, "baseline"), (Kind::NoJump, "no_jump"), (Kind::Jump, "jump")] {
+    for (kind, name) in
+        [(Kind::HalfCut, "baseline"), (Kind::NoJump, "no_jump"), (Kind::Jump, "jump")]
+    {
         let run = all.before_loss(kind);
         let mut times: Vec<u64> = run.sends().into_iter().filter(|&at| at < RTT).collect();
         times.push(RTT);
-        let idle: u64 = times.windows(2).map(|pair| pair[1] - pair[0]).filter(|&gap| gap > PAUSE).sum();
+        let idle: u64 =
+            times.windows(2).map(|pair| pair[1] - pair[0]).filter(|&gap| gap > PAUSE).sum();
         values.number(format!("idle.{name}"), idle as f64 / RTT as f64).case(&*run.arm);
     }
     values
@@ -43,7 +49,8 @@ fn first_flight_rate(run: &Run) -> f64 {
 }
 
 pub(super) fn jump_rate(all: &Runs) -> Values {
-    let ratio = first_flight_rate(all.before_loss(Kind::Jump)) / first_flight_rate(all.before_loss(Kind::HalfCut));
+    let ratio = first_flight_rate(all.before_loss(Kind::Jump))
+        / first_flight_rate(all.before_loss(Kind::HalfCut));
     let mut values = Values::default();
     values.number("jump_rate", ratio).case(&*all.before_loss(Kind::Jump).arm);
     values
@@ -59,7 +66,12 @@ fn growth_steps(run: &Run) -> Vec<(Phase, u64, u64, Option<u64>)> {
         .map(|pair| {
             let (before, after) = (&pair[0].state, &pair[1]);
             let floor = floor_at.and_then(|index| after.signals.get(index).copied().flatten());
-            (after.state.phase, after.state.cwnd - before.cwnd, before.inflight - after.state.inflight, floor)
+            (
+                after.state.phase,
+                after.state.cwnd - before.cwnd,
+                before.inflight - after.state.inflight,
+                floor,
+            )
         })
         .collect()
 }
@@ -71,7 +83,9 @@ pub(super) fn growth_per_acked_byte(all: &Runs) -> Values {
         let wrong = steps.iter().filter(|step| step.1 != expected * step.2).count();
         let ours = format!("{} of {} ACKs", steps.len() - wrong, steps.len());
         let holds = wrong == 0 && !steps.is_empty();
-        values.exact(name, ours, format!("all, exactly {expected} per byte"), holds).case(&*run.arm);
+        values
+            .exact(name, ours, format!("all, exactly {expected} per byte"), holds)
+            .case(&*run.arm);
         if run.kind == Kind::HalfCut || phase == Phase::Rapid {
             return;
         }
@@ -79,9 +93,13 @@ pub(super) fn growth_per_acked_byte(all: &Runs) -> Values {
         let wrong = growth_steps(run)
             .iter()
             .filter(|step| matches!(step.0, Phase::Rapid | Phase::Startup))
-            .filter(|step| (step.0 == Phase::Rapid) != step.3.is_some_and(|floor| floor <= 33_000_000))
+            .filter(|step| {
+                (step.0 == Phase::Rapid) != step.3.is_some_and(|floor| floor <= 33_000_000)
+            })
             .count();
-        values.exact("growth.threshold", format!("{wrong} ACKs otherwise"), "0", wrong == 0).case(&*run.arm);
+        values
+            .exact("growth.threshold", format!("{wrong} ACKs otherwise"), "0", wrong == 0)
+            .case(&*run.arm);
     };
     grows("growth.baseline", all.before_loss(Kind::HalfCut), Phase::Startup, 1);
     for kind in RAPID {
@@ -94,7 +112,9 @@ pub(super) fn growth_per_acked_byte(all: &Runs) -> Values {
 
 pub(super) fn window_at_first_loss(all: &Runs) -> Values {
     let mut values = Values::default();
-    for (kind, name) in [(Kind::HalfCut, "baseline"), (Kind::NoJump, "rapid"), (Kind::Jump, "rapid")] {
+    for (kind, name) in
+        [(Kind::HalfCut, "baseline"), (Kind::NoJump, "rapid"), (Kind::Jump, "rapid")]
+    {
         let run = all.before_loss(kind);
         values.number(format!("first_loss.{name}"), run.overshoot()).case(&*run.arm);
     }
@@ -110,7 +130,11 @@ pub(super) fn baseline_cut_and_second_recovery(all: &Runs) -> Values {
         } else {
             values.words("cut.own", format!("{after:.3} F")).case(&*run.arm);
         }
-        let second = run.outcome.episodes.get(1).map_or(f64::INFINITY, |second| ms(run.recovery().start, second.start));
+        let second = run
+            .outcome
+            .episodes
+            .get(1)
+            .map_or(f64::INFINITY, |second| ms(run.recovery().start, second.start));
         values.number("second_recovery", second / T_F).case(&*run.arm);
     }
     values
@@ -143,7 +167,11 @@ fn cubic_returns(run: &Run) -> (f64, f64) {
     let (landed, path) = (packets(first.cwnd_after as f64), packets(FULL_BDP));
     let k = |from: f64| ((2.0 * landed / run.beta() - from) / 0.4).cbrt();
     let due = (k(landed) - k(path)) * 1e3;
-    let second = run.outcome.episodes.get(1).map_or(f64::INFINITY, |second| ms(first.end.expect("it ended"), second.start));
+    let second = run
+        .outcome
+        .episodes
+        .get(1)
+        .map_or(f64::INFINITY, |second| ms(first.end.expect("it ended"), second.start));
     (second, due)
 }
 
@@ -183,7 +211,9 @@ pub(super) fn draining_and_bursts(all: &Runs) -> Values {
                 values.number("cut.bursts", peak).case(&*run.arm);
             }
             Kind::BetaCut => {
-                values.words("cut.smaller", format!("{least:.0} kB least, then {peak:.2} x link")).case(&*run.arm);
+                values
+                    .words("cut.smaller", format!("{least:.0} kB least, then {peak:.2} x link"))
+                    .case(&*run.arm);
             }
         }
     }
@@ -204,8 +234,12 @@ pub(super) fn repair_time(all: &Runs) -> Values {
             values.number("repair.took", took).within(g * 0.85, g * 1.15).case(&*run.arm);
         }
         if RAPID.contains(&run.kind) {
-            let base = all.of(&[Kind::HalfCut]).find(|base| base.same_avoidance(run)).expect("each has a baseline");
-            let base = base.recovery().repaired.map_or(0.0, |at| ms(base.recovery().start, at) / T_F);
+            let base = all
+                .of(&[Kind::HalfCut])
+                .find(|base| base.same_avoidance(run))
+                .expect("each has a baseline");
+            let base =
+                base.recovery().repaired.map_or(0.0, |at| ms(base.recovery().start, at) / T_F);
             values.number("repair.longer", took / base).case(&*run.arm);
         }
     }
@@ -243,16 +277,27 @@ impl Startup for Forced {
 /// What a plain cut does that lands where Rapid Start lands: beta of the full BDP, that is beta/G of the window.
 pub(super) fn forced_cuts() -> Values {
     let mut values = Values::default();
-    for (extra, cut, arm) in
-        [(1, Ratio::new(1, 4), "plain beta/2 cut at 2 F, beta 0.5"), (2, Ratio::new(1, 6), "plain beta/3 cut at 3 F, beta 0.5")]
-    {
+    for (extra, cut, arm) in [
+        (1, Ratio::new(1, 4), "plain beta/2 cut at 2 F, beta 0.5"),
+        (2, Ratio::new(1, 6), "plain beta/3 cut at 3 F, beta 0.5"),
+    ] {
         let g = f64::from(extra + 1);
-        let avoidance = AnyAvoidance::Reno(Reno::new(reno::Params { first_beta: Some(cut), ..reno::Params::default() }));
+        let avoidance = AnyAvoidance::Reno(Reno::new(reno::Params {
+            first_beta: Some(cut),
+            ..reno::Params::default()
+        }));
         // Unpaced after the cut: a gain that no window reaches.
-        let config = Config { initial_window: 30 * WINDOW_PACKET, recovery_gain: Ratio::new(1000, 1), ..Config::quic(WINDOW_PACKET) };
+        let config = Config {
+            initial_window: 30 * WINDOW_PACKET,
+            recovery_gain: Ratio::new(1000, 1),
+            ..Config::quic(WINDOW_PACKET)
+        };
         let recovery = AnyRecovery::Immediate(Immediate::default());
         let mut record = Recorder::default();
-        let outcome = runs::run_controller(Controller::new(Forced { extra }, avoidance, recovery, config, Time(0), Seq(0)), &mut record);
+        let outcome = runs::run_controller(
+            Controller::new(Forced { extra }, avoidance, recovery, config, Time(0), Seq(0)),
+            &mut record,
+        );
         let first = outcome.episodes.first().expect("it overshoots");
         let overshoot = first.cwnd_before as f64 / FULL_BDP;
         values.number("forced.overshoot", overshoot).within(g * 0.98, g * 1.02).case(arm);
@@ -272,14 +317,16 @@ pub(super) fn factors() -> Values {
     // An entry window that every denominator divides, and amounts that touch no floor.
     let pre = 3_000_000;
     let after = |beta, acked, lost| {
-        let mut recovery = RapidRecovery::new(beta, Ratio::new(2, 3), pre, 30 * WINDOW_PACKET, WINDOW_PACKET);
+        let mut recovery =
+            RapidRecovery::new(beta, Ratio::new(2, 3), pre, 30 * WINDOW_PACKET, WINDOW_PACKET);
         recovery.account(acked, lost);
         recovery.cwnd()
     };
     let mut values = Values::default();
-    for (beta, arm, silence, ack, loss) in
-        [(Ratio::new(1, 2), "beta 1/2, K 2/3", (5, 6), (1, 3), (5, 6)), (Ratio::new(7, 10), "beta 7/10, K 2/3", (9, 10), (1, 5), (9, 10))]
-    {
+    for (beta, arm, silence, ack, loss) in [
+        (Ratio::new(1, 2), "beta 1/2, K 2/3", (5, 6), (1, 3), (5, 6)),
+        (Ratio::new(7, 10), "beta 7/10, K 2/3", (9, 10), (1, 5), (9, 10)),
+    ] {
         let part = |(num, den): (u64, u64), of: u64| of * num / den;
         let entered = after(beta, 0, 0);
         let third = beta.of(pre) / 3;
@@ -289,14 +336,28 @@ pub(super) fn factors() -> Values {
             ("loss", entered - after(beta, 0, 600_000), part(loss, 600_000)),
             ("floor", after(beta, 0, pre), third),
         ] {
-            values.exact(format!("factors.{name}"), format!("{measured} B"), format!("{expected} B"), measured == expected).case(arm);
+            values
+                .exact(
+                    format!("factors.{name}"),
+                    format!("{measured} B"),
+                    format!("{expected} B"),
+                    measured == expected,
+                )
+                .case(arm);
         }
         // A small window stops at beta x IW instead, which is above a third of beta x pre.
         let (iw, pre) = (30 * WINDOW_PACKET, 80 * WINDOW_PACKET);
         let mut small = RapidRecovery::new(beta, Ratio::new(2, 3), pre, iw, WINDOW_PACKET);
         small.account(0, pre);
         let (measured, expected) = (small.cwnd(), beta.of(iw));
-        values.exact("factors.floor_iw", format!("{measured} B"), format!("{expected} B"), measured == expected).case(arm);
+        values
+            .exact(
+                "factors.floor_iw",
+                format!("{measured} B"),
+                format!("{expected} B"),
+                measured == expected,
+            )
+            .case(arm);
     }
     values
 }
@@ -307,7 +368,8 @@ const MARKED: &str = "rapid-slide,queue=150ms,ecn=15ms";
 
 pub(super) fn marks() -> Values {
     let mut values = Values::default();
-    let ground = |bytes| Scenario { bytes, path: Path::parse(MARKED).expect("a path"), ..runs::ground() };
+    let ground =
+        |bytes| Scenario { bytes, path: Path::parse(MARKED).expect("a path"), ..runs::ground() };
     for (beta, number) in [("0.7", 0.7), ("0.5", 0.5)] {
         for kind in [Kind::NoJump, Kind::Jump] {
             let text = runs::arm_text(kind, beta, "reno");
@@ -319,19 +381,31 @@ pub(super) fn marks() -> Values {
             let landed = first.cwnd_after as f64 / first.cwnd_before as f64;
             of_arm.number("marks.landed", landed).within(number * 0.98, number * 1.02);
             // Without marks there is no second recovery in 3 s with Reno (`landing.recoveries`).
-            let second = outcome.episodes.get(1).map_or(f64::INFINITY, |second| ms(first.end.expect("it ended"), second.start));
+            let second = outcome
+                .episodes
+                .get(1)
+                .map_or(f64::INFINITY, |second| ms(first.end.expect("it ended"), second.start));
             of_arm.number("marks.second", second).within(0.0, T_F);
             let baseline = runs::arm_text(Kind::BetaCut, beta, "reno");
-            let gains: Vec<(u64, f64)> = [200_000, 400_000, 800_000, 1_600_000, 3_200_000, 10_000_000]
-                .map(|bytes| {
-                    let time = |arm: &str| runs::run_arm(&ground(bytes), arm).0.acked_after.0 as f64;
-                    (bytes, 1.0 - time(&text) / time(&baseline))
-                })
-                .into();
-            let list: Vec<String> = gains.iter().map(|(bytes, gain)| format!("{} kB {:+.1} %", bytes / 1000, gain * 100.0)).collect();
+            let gains: Vec<(u64, f64)> =
+                [200_000, 400_000, 800_000, 1_600_000, 3_200_000, 10_000_000]
+                    .map(|bytes| {
+                        let time =
+                            |arm: &str| runs::run_arm(&ground(bytes), arm).0.acked_after.0 as f64;
+                        (bytes, 1.0 - time(&text) / time(&baseline))
+                    })
+                    .into();
+            let list: Vec<String> = gains
+                .iter()
+                .map(|(bytes, gain)| format!("{} kB {:+.1} %", bytes / 1000, gain * 100.0))
+                .collect();
             // The sizes of the slides end at 3.2 MB; a larger object lives on after the second and third cut in a row, which can leave
             // the link idle.
-            let least = gains.iter().filter(|(bytes, _)| *bytes <= 3_200_000).map(|(_, gain)| *gain).fold(f64::INFINITY, f64::min);
+            let least = gains
+                .iter()
+                .filter(|(bytes, _)| *bytes <= 3_200_000)
+                .map(|(_, gain)| *gain)
+                .fold(f64::INFINITY, f64::min);
             of_arm.number("marks.gain", least);
             of_arm.words("marks.by_size", list.join(", "));
             values.extend(of_arm.of_case(&arm));

@@ -49,11 +49,18 @@ impl Found {
 
     /// Reduction of the mean time to last byte, percent.
     pub(crate) fn gain(entry: &Entry) -> Interval {
-        entry.versus_baseline.as_ref().map_or(Interval::from(0.0), |versus| versus.reduction_pct.mean.into())
+        entry
+            .versus_baseline
+            .as_ref()
+            .map_or(Interval::from(0.0), |versus| versus.reduction_pct.mean.into())
     }
 
     pub(crate) fn names(&self, part: Part) -> Vec<String> {
-        self.analysis.of(part).filter(|entry| entry.arm == self.arms[0]).map(|entry| entry.name.clone()).collect()
+        self.analysis
+            .of(part)
+            .filter(|entry| entry.arm == self.arms[0])
+            .map(|entry| entry.name.clone())
+            .collect()
     }
 }
 
@@ -84,7 +91,8 @@ fn run(effort: &Effort<'_>, flows: u64, turn: &dyn Fn(&mut Population)) -> Resul
         clock: Clock::Sender,
     };
     let stop = AtomicBool::new(false);
-    let tallies = test.run(&Run::default(), &mut Watch { tick: &|_| {}, stop: &stop, rows: None })?;
+    let tallies =
+        test.run(&Run::default(), &mut Watch { tick: &|_| {}, stop: &stop, rows: None })?;
     Ok(Found { analysis: Analysis::new(&test.experiment(), &tallies, &[]), arms: names })
 }
 
@@ -113,8 +121,12 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<(Values, 
 
 /// What the assumed rates move.
 fn by_rates(swept: &[Turned]) -> String {
-    let gains = swept.iter().filter(|turned| turned.knob == Knob::Rates).map(|turned| format!("{:.1} %", turned.gain));
-    let fit = swept.iter().find(|turned| turned.knob == Knob::None).map_or(f64::NAN, |fit| fit.gain);
+    let gains = swept
+        .iter()
+        .filter(|turned| turned.knob == Knob::Rates)
+        .map(|turned| format!("{:.1} %", turned.gain));
+    let fit =
+        swept.iter().find(|turned| turned.knob == Knob::None).map_or(f64::NAN, |fit| fit.gain);
     format!(
         "with rates x 0.3 and x 0.1 the mean reduction is {}, with the assumed ones {fit:.1} % (sweep)",
         gains.collect::<Vec<_>>().join(" and ")
@@ -123,8 +135,11 @@ fn by_rates(swept: &[Turned]) -> String {
 
 /// What the assumed buffers move.
 fn by_buffers(swept: &[Turned]) -> String {
-    let ratios = swept.iter().filter(|turned| turned.knob == Knob::Buffers).map(|turned| turned.loss_ratio);
-    let (low, high) = ratios.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), ratio| (low.min(ratio), high.max(ratio)));
+    let ratios =
+        swept.iter().filter(|turned| turned.knob == Knob::Buffers).map(|turned| turned.loss_ratio);
+    let (low, high) = ratios.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), ratio| {
+        (low.min(ratio), high.max(ratio))
+    });
     format!(
         "nobody published the buffers; over the range that fits nearly as well rapidstart loses {low:.2} to {high:.2} x what slow start does (sweep)"
     )
@@ -156,7 +171,10 @@ fn other_assumptions(effort: &Effort<'_>) -> Result<Vec<Turned>, Bad> {
     let [q, k, s] = [population.knobs.q, population.knobs.k, population.knobs.s];
     let ends = population.assumptions.iter().flat_map(|one| {
         let at = |end: Setting| [end.q, end.k, end.s];
-        [("lowest buffers that fit nearly as well", at(one.low)), ("highest buffers that fit nearly as well", at(one.high))]
+        [
+            ("lowest buffers that fit nearly as well", at(one.low)),
+            ("highest buffers that fit nearly as well", at(one.high)),
+        ]
     });
     let own = [
         (Knob::None, "best fit", [q, k, s], 1.0),
@@ -166,7 +184,9 @@ fn other_assumptions(effort: &Effort<'_>) -> Result<Vec<Turned>, Bad> {
         (Knob::Rates, "rates x 0.1", [q, k, s], 0.1),
     ];
     let mut points = Vec::new();
-    for (knob, name, [q, k, s], rates) in own.into_iter().chain(ends.map(|(name, knobs)| (Knob::Buffers, name, knobs, 1.0))) {
+    for (knob, name, [q, k, s], rates) in
+        own.into_iter().chain(ends.map(|(name, knobs)| (Knob::Buffers, name, knobs, 1.0)))
+    {
         let turned = run(effort, effort.connections(3_000, 14_000), &|population| {
             (population.knobs.q, population.knobs.k, population.knobs.s) = (q, k, s);
             for group in &mut population.groups {
@@ -175,11 +195,13 @@ fn other_assumptions(effort: &Effort<'_>) -> Result<Vec<Turned>, Bad> {
                 }
             }
         })?;
-        let losses: Vec<String> = (0..NAMES.len()).map(|arm| format!("{:.2}", turned.all(arm).loss_pct.mean)).collect();
+        let losses: Vec<String> =
+            (0..NAMES.len()).map(|arm| format!("{:.2}", turned.all(arm).loss_pct.mean)).collect();
         let [base, rapid] = [turned.all(0), turned.all(RAPID)];
         let bins = turned.names(Part::Size);
         let edge = |name: Option<&String>| {
-            name.and_then(|name| turned.entry(Part::Size, name, RAPID)).map_or(f64::NAN, |entry| Found::gain(entry).estimate)
+            name.and_then(|name| turned.entry(Part::Size, name, RAPID))
+                .map_or(f64::NAN, |entry| Found::gain(entry).estimate)
         };
         let told = format!(
             "mean loss {} % (slow start, jumpstart, rapid-no-jump, rapidstart; published 1.52, 1.61, 1.92, 1.98), rapidstart {:.2} x, at P99 {:.2} x; \
@@ -212,15 +234,23 @@ fn by_fill(found: &Found) -> Values {
         values
             .number("production.fill", Found::gain(entry))
             .case(format!("size / 3 F {name}"))
-            .note(format!("{} connections, {worse:.1} % of them more than 5 % slower", entry.flows));
+            .note(format!(
+                "{} connections, {worse:.1} % of them more than 5 % slower",
+                entry.flows
+            ));
     }
     let cells: Vec<(String, Interval)> = found
         .names(Part::GroupSize)
         .into_iter()
-        .filter_map(|name| found.entry(Part::GroupSize, &name, RAPID).map(|entry| (name, Found::gain(entry))))
+        .filter_map(|name| {
+            found.entry(Part::GroupSize, &name, RAPID).map(|entry| (name, Found::gain(entry)))
+        })
         .collect();
-    let negative: Vec<String> =
-        cells.iter().filter(|(_, gain)| gain.estimate < 0.0).map(|(name, gain)| format!("{name} {:+.1} %", gain.estimate)).collect();
+    let negative: Vec<String> = cells
+        .iter()
+        .filter(|(_, gain)| gain.estimate < 0.0)
+        .map(|(name, gain)| format!("{name} {:+.1} %", gain.estimate))
+        .collect();
     let sure = cells.iter().filter(|(_, gain)| gain.high < 0.0).count();
     let share = 100.0 * negative.len() as f64 / cells.len().max(1) as f64;
     let list = if negative.is_empty() { "none".to_owned() } else { negative.join(", ") };
@@ -237,12 +267,19 @@ fn times(found: &Found) -> Values {
     let entry = found.all(RAPID);
     let gain = Found::gain(entry);
     let base = &found.all(0).loss_pct;
-    let measured = [base.mean, base.p50.value, base.p90.value, base.p99.value, entry.loss_pct.mean / base.mean];
+    let measured = [
+        base.mean,
+        base.p50.value,
+        base.p90.value,
+        base.p99.value,
+        entry.loss_pct.mean / base.mean,
+    ];
     let fit: Vec<String> = TARGETS
         .iter()
         .zip(measured)
         .map(|(target, ours)| {
-            let outside = if (target.low..=target.high).contains(&ours) { "" } else { " OUTSIDE its band" };
+            let outside =
+                if (target.low..=target.high).contains(&ours) { "" } else { " OUTSIDE its band" };
             format!("{} {ours:.2} (published {:.2}){outside}", target.name, target.target)
         })
         .collect();
@@ -256,7 +293,9 @@ fn times(found: &Found) -> Values {
         values.number("production.all.percentiles", versus.reduction_pct.percentiles);
         values.number("production.all.median", versus.reduction_pct.median);
         let (worse, same) = (versus.paired.worse_pct, versus.paired.same_pct);
-        values.number("production.all.worse", worse).note(format!("{same:.1} % take exactly as long"));
+        values
+            .number("production.all.worse", worse)
+            .note(format!("{same:.1} % take exactly as long"));
     }
     values
 }
@@ -264,7 +303,11 @@ fn times(found: &Found) -> Values {
 /// By point of presence.
 fn by_group(found: &Found) -> Values {
     let names = found.names(Part::Group);
-    let gains: Vec<Interval> = names.iter().filter_map(|name| found.entry(Part::Group, name, RAPID)).map(Found::gain).collect();
+    let gains: Vec<Interval> = names
+        .iter()
+        .filter_map(|name| found.entry(Part::Group, name, RAPID))
+        .map(Found::gain)
+        .collect();
     let (low, high) = extremes(&gains);
     let mut values = Values::default();
     for (name, gain) in names.iter().zip(&gains) {
@@ -277,7 +320,9 @@ fn by_group(found: &Found) -> Values {
 }
 
 fn extremes(gains: &[Interval]) -> (f64, f64) {
-    gains.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), gain| (low.min(gain.estimate), high.max(gain.estimate)))
+    gains.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), gain| {
+        (low.min(gain.estimate), high.max(gain.estimate))
+    })
 }
 
 /// The four published bins of sizes; what is larger than 3.2 MB is reported.
@@ -285,9 +330,12 @@ fn by_size(found: &Found) -> Values {
     let named: Vec<(String, Interval)> = found
         .names(Part::Size)
         .into_iter()
-        .filter_map(|name| found.entry(Part::Size, &name, RAPID).map(|entry| (name, Found::gain(entry))))
+        .filter_map(|name| {
+            found.entry(Part::Size, &name, RAPID).map(|entry| (name, Found::gain(entry)))
+        })
         .collect();
-    let (published, larger): (Vec<_>, Vec<_>) = named.into_iter().partition(|(name, _)| !name.contains("and more"));
+    let (published, larger): (Vec<_>, Vec<_>) =
+        named.into_iter().partition(|(name, _)| !name.contains("and more"));
     let mut values = Values::default();
     // The slides say which bin has which number: the smallest objects gain most.
     let last = published.len().saturating_sub(1);
@@ -330,24 +378,50 @@ fn best_together(found: &Found) -> Values {
 /// Losses: means, ratios, and the worst point of presence.
 fn losses(found: &Found) -> Values {
     let points = |arm: usize| -> Interval {
-        found.all(arm).versus_baseline.as_ref().map_or(Interval::from(0.0), |versus| versus.loss_points.into())
+        found
+            .all(arm)
+            .versus_baseline
+            .as_ref()
+            .map_or(Interval::from(0.0), |versus| versus.loss_points.into())
     };
     let told: Vec<(String, String)> = (0..4)
-        .map(|arm| (NAMES[arm].to_owned(), format!("{:.2} % (published {:.2} %)", found.all(arm).loss_pct.mean, LOSS_MEAN[arm])))
+        .map(|arm| {
+            (
+                NAMES[arm].to_owned(),
+                format!(
+                    "{:.2} % (published {:.2} %)",
+                    found.all(arm).loss_pct.mean,
+                    LOSS_MEAN[arm]
+                ),
+            )
+        })
         .collect();
     let mut values = Values::default();
     for (low, high) in [(0, JUMP), (JUMP, NO_JUMP), (NO_JUMP, RAPID)] {
         let (a, b) = (points(low), points(high));
-        let difference = Interval { estimate: b.estimate - a.estimate, low: b.low - a.high, high: b.high - a.low };
+        let difference = Interval {
+            estimate: b.estimate - a.estimate,
+            low: b.low - a.high,
+            high: b.high - a.low,
+        };
         values.number(format!("production.loss.{}", NAMES[high]), difference);
     }
     for value in values.named_mut("production.loss.jumpstart") {
         value.sweep(told.clone());
     }
     let (base, rapid) = (&found.all(0).loss_pct, &found.all(RAPID).loss_pct);
-    let ratios =
-        [rapid.mean / base.mean, rapid.p50.value / base.p50.value, rapid.p90.value / base.p90.value, rapid.p99.value / base.p99.value];
-    for (index, name, note) in [(0, "mean", "fitted, so no prediction"), (2, "p90", "held out"), (3, "p99", "held out"), (1, "p50", "")] {
+    let ratios = [
+        rapid.mean / base.mean,
+        rapid.p50.value / base.p50.value,
+        rapid.p90.value / base.p90.value,
+        rapid.p99.value / base.p99.value,
+    ];
+    for (index, name, note) in [
+        (0, "mean", "fitted, so no prediction"),
+        (2, "p90", "held out"),
+        (3, "p99", "held out"),
+        (1, "p50", ""),
+    ] {
         values.number(format!("production.loss_ratio.{name}"), ratios[index]).note(note);
     }
     let less = format!("P90 less mean {:+.2}", ratios[2] - ratios[0]);
@@ -356,7 +430,8 @@ fn losses(found: &Found) -> Values {
         .names(Part::Group)
         .into_iter()
         .filter_map(|name| {
-            let of = |arm| found.entry(Part::Group, &name, arm).map(|entry| entry.loss_pct.p99.value);
+            let of =
+                |arm| found.entry(Part::Group, &name, arm).map(|entry| entry.loss_pct.p99.value);
             Some((of(0)?, of(RAPID)?, name.clone()))
         })
         .max_by(|a, b| a.1.total_cmp(&b.1));

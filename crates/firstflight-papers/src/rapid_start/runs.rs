@@ -56,14 +56,18 @@ pub(super) fn arm_text(kind: Kind, beta: &str, avoidance: &str) -> String {
 
 /// Three seconds of an object that does not end in them.
 pub(super) fn ground() -> Scenario {
-    Scenario { limit: Nanos::from_secs(3), ..Scenario::new(Path::parse("rapid-slide").expect("a built-in path"), 60_000_000) }
+    Scenario {
+        limit: Nanos::from_secs(3),
+        ..Scenario::new(Path::parse("rapid-slide").expect("a built-in path"), 60_000_000)
+    }
 }
 
 /// One arm on a ground, every event and signal kept.
 pub(super) fn run_arm(ground: &Scenario, text: &str) -> (Outcome, Recorder) {
     let named: NamedArm = parse_arms(text).expect("a valid arm").remove(0);
     let mut record = Recorder::with_signals();
-    let outcome = ground.simulate(&named, 1, Some(&mut record)).expect("the path carries full packets");
+    let outcome =
+        ground.simulate(&named, 1, Some(&mut record)).expect("the path carries full packets");
     (outcome, record)
 }
 
@@ -99,7 +103,10 @@ impl Runs {
 
     /// The run of one kind with factor 0.7 and Reno: what happens before the first loss does not depend on either.
     pub(super) fn before_loss(&self, kind: Kind) -> &Run {
-        self.0.iter().find(|run| run.kind == kind && run.reno && run.tenths == 7).expect("every kind runs with 0.7 and Reno")
+        self.0
+            .iter()
+            .find(|run| run.kind == kind && run.reno && run.tenths == 7)
+            .expect("every kind runs with 0.7 and Reno")
     }
 }
 
@@ -134,7 +141,12 @@ impl Run {
 
     /// Smallest amount waiting at the bottleneck within `[from, to)`, bytes, from the senders' and the ACKs' point of view.
     pub(super) fn least_queue(&self, from: u64, to: u64) -> u64 {
-        self.moments().iter().filter(|m| (from..to).contains(&m.state.now.0)).map(|m| m.state.queue).min().unwrap_or(0)
+        self.moments()
+            .iter()
+            .filter(|m| (from..to).contains(&m.state.now.0))
+            .map(|m| m.state.queue)
+            .min()
+            .unwrap_or(0)
     }
 }
 
@@ -177,7 +189,11 @@ pub(super) fn peak_rate(sends: &[u64], from: u64, to: u64) -> f64 {
 
 /// Runs a controller of the test's own on the plotted path.
 pub(super) fn run_controller<S: firstflight::startup::Startup + Clone + std::fmt::Debug>(
-    controller: firstflight::controller::Controller<S, firstflight::avoidance::AnyAvoidance, firstflight::recovery::AnyRecovery>,
+    controller: firstflight::controller::Controller<
+        S,
+        firstflight::avoidance::AnyAvoidance,
+        firstflight::recovery::AnyRecovery,
+    >,
     observer: &mut impl Observer,
 ) -> Outcome {
     let ground = ground();

@@ -42,7 +42,9 @@ fn folder() -> PathBuf {
 fn texts(experiment: &toml::Table, key: &str) -> Vec<String> {
     match experiment.get(key) {
         Some(toml::Value::String(one)) => vec![one.clone()],
-        Some(toml::Value::Array(all)) => all.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect(),
+        Some(toml::Value::Array(all)) => {
+            all.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -54,7 +56,9 @@ fn part(arm: &str, same: Same) -> String {
     let full = named[0].full();
     let whole = full.split('@').next().unwrap_or_default();
     let mut parts = whole.split('/');
-    let name = |part: Option<&str>| part.unwrap_or_default().split('(').next().unwrap_or_default().to_owned();
+    let name = |part: Option<&str>| {
+        part.unwrap_or_default().split('(').next().unwrap_or_default().to_owned()
+    };
     match same {
         Same::Arms => whole.to_owned(),
         Same::Startups | Same::PlottedStartups => name(parts.next()),
@@ -69,18 +73,26 @@ fn an_experiment_in_a_file_compares_the_arms_that_reproduce_compares() {
             eprintln!("experiments/ is not beside this crate (a package?): nothing to check");
             return;
         };
-        let experiment: toml::Table = toml::from_str(&text).unwrap_or_else(|bad| panic!("{file}: {bad}"));
-        let theirs: BTreeSet<String> =
-            [texts(&experiment, "arms"), texts(&experiment, "baseline")].concat().iter().map(|arm| part(arm, *same)).collect();
+        let experiment: toml::Table =
+            toml::from_str(&text).unwrap_or_else(|bad| panic!("{file}: {bad}"));
+        let theirs: BTreeSet<String> = [texts(&experiment, "arms"), texts(&experiment, "baseline")]
+            .concat()
+            .iter()
+            .map(|arm| part(arm, *same))
+            .collect();
         let source = source(document).expect("a document");
-        let plotted = |arm: &str| !matches!(same, Same::PlottedStartups) || !arm.starts_with("jumpstart");
+        let plotted =
+            |arm: &str| !matches!(same, Same::PlottedStartups) || !arm.starts_with("jumpstart");
         for arm in source.arms.iter().filter(|arm| plotted(arm)) {
             assert!(
                 theirs.contains(&part(arm, *same)),
                 "{file}.toml lacks the {same:?} of `{arm}`, which `reproduce {document}` measures: {theirs:?}"
             );
         }
-        assert!(text.contains(&format!("reproduce {document}`")), "{file}.toml names the document that it belongs to");
+        assert!(
+            text.contains(&format!("reproduce {document}`")),
+            "{file}.toml names the document that it belongs to"
+        );
     }
 }
 
@@ -88,9 +100,13 @@ fn an_experiment_in_a_file_compares_the_arms_that_reproduce_compares() {
 fn an_experiment_in_a_file_runs_on_built_in_paths_and_populations_where_the_document_has_one() {
     for (file, document, _) in FILES {
         let Ok(text) = fs::read_to_string(folder().join(format!("{file}.toml"))) else { return };
-        let experiment: toml::Table = toml::from_str(&text).unwrap_or_else(|bad| panic!("{file}: {bad}"));
+        let experiment: toml::Table =
+            toml::from_str(&text).unwrap_or_else(|bad| panic!("{file}: {bad}"));
         for population in texts(&experiment, "population") {
-            assert!(builtin::population(&population).is_some(), "{file}.toml: `{population}` is built in");
+            assert!(
+                builtin::population(&population).is_some(),
+                "{file}.toml: `{population}` is built in"
+            );
         }
         for path in texts(&experiment, "path") {
             let parsed = Path::parse(&path);
@@ -109,7 +125,14 @@ fn an_experiment_in_a_file_runs_on_built_in_paths_and_populations_where_the_docu
 #[test]
 fn no_experiment_in_a_file_is_left_out() {
     let Ok(entries) = fs::read_dir(folder()) else { return };
-    let files = entries.filter_map(|entry| entry.ok()?.path().file_name()?.to_str()?.strip_suffix(".toml").map(str::to_owned));
-    let known: BTreeSet<String> = FILES.iter().map(|file| file.0).chain(OTHERS.iter().copied()).map(str::to_owned).collect();
-    assert_eq!(files.collect::<BTreeSet<String>>(), known, "experiments/*.toml and this test's list");
+    let files = entries.filter_map(|entry| {
+        entry.ok()?.path().file_name()?.to_str()?.strip_suffix(".toml").map(str::to_owned)
+    });
+    let known: BTreeSet<String> =
+        FILES.iter().map(|file| file.0).chain(OTHERS.iter().copied()).map(str::to_owned).collect();
+    assert_eq!(
+        files.collect::<BTreeSet<String>>(),
+        known,
+        "experiments/*.toml and this test's list"
+    );
 }

@@ -19,8 +19,15 @@ fn check(id: &str) {
     for row in &rows {
         println!("{row}");
     }
-    let missed: Vec<String> = rows.iter().filter(|row| !row.holds()).map(ToString::to_string).collect();
-    assert!(missed.is_empty(), "{} of {} rows do not hold:\n{}", missed.len(), rows.len(), missed.join("\n"));
+    let missed: Vec<String> =
+        rows.iter().filter(|row| !row.holds()).map(ToString::to_string).collect();
+    assert!(
+        missed.is_empty(),
+        "{} of {} rows do not hold:\n{}",
+        missed.len(),
+        rows.len(),
+        missed.join("\n")
+    );
 }
 
 #[test]
@@ -39,7 +46,8 @@ fn row_2_1_3_growth_is_threefold_until_the_floor_passes_its_threshold() {
 }
 
 #[test]
-fn row_2_1_4_loss_shows_at_twice_the_full_bdp_in_slow_start_and_at_most_three_times_in_rapid_start() {
+fn row_2_1_4_loss_shows_at_twice_the_full_bdp_in_slow_start_and_at_most_three_times_in_rapid_start()
+{
     check("2.1.4");
 }
 
@@ -91,7 +99,8 @@ fn row_2_1_13_marks_without_loss_leave_beta_of_the_window_and_come_again_at_once
 #[test]
 fn no_row_of_the_plots_is_left_out() {
     let slides = source("rapid-start").expect("the slides");
-    let seen: Vec<&str> = slides.items.iter().map(|item| item.id).filter(|id| id.starts_with("2.1.")).collect();
+    let seen: Vec<&str> =
+        slides.items.iter().map(|item| item.id).filter(|id| id.starts_with("2.1.")).collect();
     assert_eq!(seen.len(), 13, "rows of the plots: {seen:?}");
     for id in seen {
         assert!(rows().iter().any(|row| row.id == id), "row {id} is measured");

@@ -1,7 +1,10 @@
 //! Rows of the published experiments that follow from the algebra: they hold, or a rule of ours is broken. Those of Rapid Start's plots
 //! stand in `rapid_start_slides.rs`.
 
-use firstflight_papers::{Effort, Gate, Row, SOURCES, Scale, Values, Verdict, early_retransmit, gvisor, hystart_plus_plus, prr, source};
+use firstflight_papers::{
+    Effort, Gate, Row, SOURCES, Scale, Values, Verdict, early_retransmit, gvisor,
+    hystart_plus_plus, prr, source,
+};
 
 #[track_caller]
 fn values_hold(name: &str, values: &Values, id: &str) {
@@ -13,7 +16,11 @@ fn hold(rows: &[Row], id: &str) {
     assert!(rows.iter().any(|row| row.id == id), "row {id} is measured");
     for row in rows {
         println!("{row}");
-        assert!(row.gate == Gate::Unit && row.holds(), "row {} is a consequence of the algebra and has to hold: {row}", row.id);
+        assert!(
+            row.gate == Gate::Unit && row.holds(),
+            "row {} is a consequence of the algebra and has to hold: {row}",
+            row.id
+        );
     }
 }
 
@@ -43,13 +50,34 @@ const LIST: &[(&str, &[&str])] = &[
     (
         "rapid-start",
         &[
-            "2.1.1", "2.1.2", "2.1.3", "2.1.4", "2.1.5", "2.1.6", "2.1.7", "2.1.8", "2.1.9", "2.1.10", "2.1.11", "2.1.12", "2.1.13",
-            "2.2.1", "2.2.2", "2.2.3", "2.2.4", "2.2.5", "2.2.6", "2.2.7",
+            "2.1.1", "2.1.2", "2.1.3", "2.1.4", "2.1.5", "2.1.6", "2.1.7", "2.1.8", "2.1.9",
+            "2.1.10", "2.1.11", "2.1.12", "2.1.13", "2.2.1", "2.2.2", "2.2.3", "2.2.4", "2.2.5",
+            "2.2.6", "2.2.7",
         ],
     ),
     ("best", &["3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "3.10"]),
-    ("gvisor", &["4.1.1", "4.1.2", "4.1.3", "4.1.4", "4.1.5", "4.2.1", "4.2.2", "4.2.3", "4.2.4", "4.2.5"]),
-    ("prr", &["5.1.1", "5.1.2", "5.1.3", "5.1.4", "5.1.5", "5.1.6", "5.1.7", "5.2 M5", "5.2 M6", "5.2 M7", "5.2 control", "5.3", "5.5"]),
+    (
+        "gvisor",
+        &["4.1.1", "4.1.2", "4.1.3", "4.1.4", "4.1.5", "4.2.1", "4.2.2", "4.2.3", "4.2.4", "4.2.5"],
+    ),
+    (
+        "prr",
+        &[
+            "5.1.1",
+            "5.1.2",
+            "5.1.3",
+            "5.1.4",
+            "5.1.5",
+            "5.1.6",
+            "5.1.7",
+            "5.2 M5",
+            "5.2 M6",
+            "5.2 M7",
+            "5.2 control",
+            "5.3",
+            "5.5",
+        ],
+    ),
     ("early-retransmit", &["5.4.1", "5.4.2", "5.4.3", "5.4.4", "5.4.5"]),
     ("neqo", &["6.1"]),
 ];
@@ -71,12 +99,16 @@ const PICTURES: &[&str] = &[
 
 #[test]
 fn the_documents_have_the_rows_of_the_list_and_no_other() {
-    let ours: Vec<(&str, Vec<&str>)> =
-        SOURCES.iter().map(|source| (source.name, source.items.iter().map(|item| item.id).collect())).collect();
-    let list: Vec<(&str, Vec<&str>)> = LIST.iter().map(|(name, rows)| (*name, rows.to_vec())).collect();
+    let ours: Vec<(&str, Vec<&str>)> = SOURCES
+        .iter()
+        .map(|source| (source.name, source.items.iter().map(|item| item.id).collect()))
+        .collect();
+    let list: Vec<(&str, Vec<&str>)> =
+        LIST.iter().map(|(name, rows)| (*name, rows.to_vec())).collect();
     assert_eq!(ours, list, "documents and rows of the list of experiments");
     for item in SOURCES.iter().flat_map(|source| &source.items) {
-        let letters = !item.gates.is_empty() && item.gates.chars().all(|gate| "UGBQ-".contains(gate));
+        let letters =
+            !item.gates.is_empty() && item.gates.chars().all(|gate| "UGBQ-".contains(gate));
         assert!(letters, "gates of row {}: {}", item.id, item.gates);
     }
 }
@@ -86,11 +118,16 @@ fn the_documents_have_the_rows_of_the_list_and_no_other() {
 fn prr_and_rack_take_away_what_draft_03_gains_over_rfc_6675() {
     let gains = hystart_plus_plus::together::short_gains(6).expect("the paths carry full packets");
     println!("{gains:?}");
-    let [(_, primary), controls @ ..] = gains.as_slice() else { panic!("a primary run and controls") };
+    let [(_, primary), controls @ ..] = gains.as_slice() else {
+        panic!("a primary run and controls")
+    };
     assert!(*primary > 5.0, "RFC 6675 without PRR and RACK gains: {gains:?}");
     assert_eq!(controls.len(), 3);
     for (name, gain) in controls {
-        assert!(*gain < 5.0 && gain + 5.0 < *primary, "{name} leaves nothing of {primary:.1} %: {gain:.1} %");
+        assert!(
+            *gain < 5.0 && gain + 5.0 < *primary,
+            "{name} leaves nothing of {primary:.1} %: {gain:.1} %"
+        );
     }
 }
 
@@ -101,38 +138,75 @@ fn a_glance_measures_every_row_of_the_list_and_leaves_none_out() {
     let mut pictures = Vec::new();
     for source in SOURCES.iter() {
         let chapter = source.run(&effort).unwrap_or_else(|bad| panic!("{}: {bad}", source.name));
-        assert!(chapter.unmatched.is_empty(), "{}: every claim has a value and every value a claim: {:#?}", source.name, chapter.unmatched);
+        assert!(
+            chapter.unmatched.is_empty(),
+            "{}: every claim has a value and every value a claim: {:#?}",
+            source.name,
+            chapter.unmatched
+        );
         for item in &source.items {
             let rows: Vec<&Row> = chapter.rows.iter().filter(|row| row.id == item.id).collect();
-            assert!(!rows.is_empty(), "row {} of {} is measured or says why not", item.id, source.name);
-            assert!(rows.iter().all(|row| row.verdict != Verdict::NotRun), "row {} was not run", item.id);
+            assert!(
+                !rows.is_empty(),
+                "row {} of {} is measured or says why not",
+                item.id,
+                source.name
+            );
+            assert!(
+                rows.iter().all(|row| row.verdict != Verdict::NotRun),
+                "row {} was not run",
+                item.id
+            );
             // Of each gate that the list has, at least one row; a quoted row has nothing to gate.
             for gate in item.gates.chars().filter(|gate| "UGB".contains(*gate)) {
                 let too_few = rows.iter().any(|row| row.gate == Gate::Seen);
-                assert!(rows.iter().any(|row| row.gates.contains(gate)) || too_few, "row {} of {} has a gate {gate}", item.id, source.name);
+                assert!(
+                    rows.iter().any(|row| row.gates.contains(gate)) || too_few,
+                    "row {} of {} has a gate {gate}",
+                    item.id,
+                    source.name
+                );
             }
         }
         for (index, row) in chapter.rows.iter().enumerate() {
             for other in &chapter.rows[..index] {
                 assert!(row.key != other.key, "two rows have the key {}", row.key);
-                let same = (row.id, &row.case, &row.measure) == (other.id, &other.case, &other.measure);
+                let same =
+                    (row.id, &row.case, &row.measure) == (other.id, &other.case, &other.measure);
                 assert!(!same, "row {} stands there twice: {row} and {other}", row.id);
             }
             for text in [&row.ours, &row.says, &row.accepted] {
-                assert!(!text.contains("none %") && !text.contains("NaN"), "what is unknown is no number: {row}");
+                assert!(
+                    !text.contains("none %") && !text.contains("NaN"),
+                    "what is unknown is no number: {row}"
+                );
             }
-            assert!(row.published.is_none() || row.measured.is_none() || row.ratio.is_some(), "both sizes are compared: {row}");
+            assert!(
+                row.published.is_none() || row.measured.is_none() || row.ratio.is_some(),
+                "both sizes are compared: {row}"
+            );
             for name in &row.assumptions {
-                assert!(source.assumptions.iter().any(|known| known.name == *name), "assumption {name} of row {} is explained", row.id);
+                assert!(
+                    source.assumptions.iter().any(|known| known.name == *name),
+                    "assumption {name} of row {} is explained",
+                    row.id
+                );
             }
         }
         for figure in &chapter.figures {
-            let nothing = figure.series.iter().flat_map(|series| &series.points).all(|point| point[1].to_bits() << 1 == 0);
+            let nothing = figure
+                .series
+                .iter()
+                .flat_map(|series| &series.points)
+                .all(|point| point[1].to_bits() << 1 == 0);
             assert!(!nothing, "the picture `{}` has values", figure.name);
         }
         pictures.extend(chapter.figures.into_iter().map(|figure| figure.name));
     }
     for picture in PICTURES {
-        assert!(pictures.iter().any(|name| name.contains(picture)), "there is a picture `{picture}` among {pictures:?}");
+        assert!(
+            pictures.iter().any(|name| name.contains(picture)),
+            "there is a picture `{picture}` among {pictures:?}"
+        );
     }
 }

@@ -19,7 +19,9 @@ fn step_marking_marks_from_the_threshold_on() {
     let mut by_time = forward("rate=8Mbit,rtt=100ms,queue=unlimited,ecn=15ms");
     let mut by_bytes = forward("rate=8Mbit,rtt=100ms,queue=unlimited,ecn=10pkt");
     for k in 0..20_u64 {
-        let Fate::Deliver { waited, marked, .. } = by_time.offer(0, DATA) else { panic!("delivered") };
+        let Fate::Deliver { waited, marked, .. } = by_time.offer(0, DATA) else {
+            panic!("delivered")
+        };
         assert_eq!((waited, marked), (k * 1_500_000, waited >= 15 * MS), "packet {k} by time");
         // The packet in service is not counted: the eleventh of those that wait meets ten.
         let Fate::Deliver { marked, .. } = by_bytes.offer(0, DATA) else { panic!("delivered") };
@@ -62,7 +64,12 @@ impl ReferenceCodel {
     }
 
     /// The packet to send at `now`; the dropped ones are noted.
-    fn dequeue(&mut self, queue: &mut VecDeque<(u64, u64)>, now: u64, dropped: &mut Vec<u64>) -> Option<u64> {
+    fn dequeue(
+        &mut self,
+        queue: &mut VecDeque<(u64, u64)>,
+        now: u64,
+        dropped: &mut Vec<u64>,
+    ) -> Option<u64> {
         let mut head = self.take(queue, now);
         if self.dropping {
             if !head.is_some_and(|(_, ok)| ok) {
@@ -94,8 +101,15 @@ impl ReferenceCodel {
 
 /// Which arrivals the reference delivers on a link that takes `service` per packet.
 fn reference_deliveries(arrivals: &[u64], service: u64) -> Vec<bool> {
-    let mut codel =
-        ReferenceCodel { target: 5 * MS, interval: 100 * MS, first_above: 0, dropping: false, drop_next: 0, count: 0, last_count: 0 };
+    let mut codel = ReferenceCodel {
+        target: 5 * MS,
+        interval: 100 * MS,
+        first_above: 0,
+        dropping: false,
+        drop_next: 0,
+        count: 0,
+        last_count: 0,
+    };
     let (mut queue, mut dropped) = (VecDeque::new(), Vec::new());
     let mut delivered = vec![false; arrivals.len()];
     let (mut next, mut busy_until) = (0, None);
@@ -136,8 +150,15 @@ fn codel_bounds_a_standing_queue_and_spares_a_burst() {
         }
     }
     // What comes in the first second leaves within two, and n drops take 2 sqrt(n) intervals of 100 ms: n = 100.
-    assert!((90..=110).contains(&drops[0]), "{} drops among the packets of the first second", drops[0]);
-    assert!(drops.windows(2).all(|pair| pair[1] > pair[0]), "the rate of drops rises while the queue stands: {drops:?}");
+    assert!(
+        (90..=110).contains(&drops[0]),
+        "{} drops among the packets of the first second",
+        drops[0]
+    );
+    assert!(
+        drops.windows(2).all(|pair| pair[1] > pair[0]),
+        "the rate of drops rises while the queue stands: {drops:?}"
+    );
 }
 
 #[test]
@@ -145,7 +166,8 @@ fn codel_with_ecn_marks_instead_of_dropping() {
     let mut marking = forward("rate=100Mbit,rtt=30ms,queue=unlimited,codel,ecn");
     let fates: Vec<Fate> = (0..40_000_u64).map(|k| marking.offer(k * 100_000, DATA)).collect();
     assert!(fates.iter().all(|fate| matches!(fate, Fate::Deliver { .. })), "nothing is dropped");
-    let marks = fates.iter().filter(|fate| matches!(fate, Fate::Deliver { marked: true, .. })).count();
+    let marks =
+        fates.iter().filter(|fate| matches!(fate, Fate::Deliver { marked: true, .. })).count();
     assert!(marks > 50, "{marks} packets are marked in 4 s of overload");
 }
 
@@ -170,19 +192,27 @@ fn pie_spares_the_first_burst_and_then_holds_the_delay_near_its_target() {
     let share = dropped * 1000 / offered;
     assert!((195..=205).contains(&share), "{share}/1000 are dropped, the excess is 200/1000");
     let mean = waits.iter().sum::<u64>() / waits.len() as u64;
-    assert!((10 * MS..20 * MS).contains(&mean), "the delay settles at {mean} ns, the target is 15 ms");
+    assert!(
+        (10 * MS..20 * MS).contains(&mean),
+        "the delay settles at {mean} ns, the target is 15 ms"
+    );
 }
 
 #[test]
 fn pie_forgets_in_a_rest() {
     let mut link = forward("rate=100Mbit,rtt=30ms,queue=unlimited,pie");
     let overload = |link: &mut Link, from: u64| -> usize {
-        (0..20_000_u64).filter(|k| link.offer(from + k * 96_000, DATA) == Fate::Drop(DropCause::Aqm)).count()
+        (0..20_000_u64)
+            .filter(|k| link.offer(from + k * 96_000, DATA) == Fate::Drop(DropCause::Aqm))
+            .count()
     };
     let first = overload(&mut link, 0);
     let again = overload(&mut link, 3600 * SECOND);
     assert!(first > 500, "{first} drops in two seconds of overload");
-    assert!(again.abs_diff(first) * 5 < first, "after an hour of rest it starts over: {again} drops against {first}");
+    assert!(
+        again.abs_diff(first) * 5 < first,
+        "after an hour of rest it starts over: {again} drops against {first}"
+    );
 }
 
 proptest! {

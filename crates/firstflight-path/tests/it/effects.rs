@@ -13,7 +13,9 @@ fn path(text: &str) -> Path {
 }
 
 fn links(text: &str, seed: u64) -> (Link, Link) {
-    path(text).links(DATA, ACK, seed, 0).unwrap_or_else(|e| panic!("`{text}` should make links, but: {e}"))
+    path(text)
+        .links(DATA, ACK, seed, 0)
+        .unwrap_or_else(|e| panic!("`{text}` should make links, but: {e}"))
 }
 
 fn forward(text: &str) -> Link {
@@ -34,7 +36,13 @@ fn departure(link: &mut Link, now: u64, len: u32) -> u64 {
 #[test]
 fn an_effect_that_does_nothing_leaves_every_packet_where_it_was() {
     let plain = "rate=933.1Mbit,rtt=20ms,queue=40pkt,loss=2%";
-    for idle in ["steps=1s:933.1Mbit", "loss_every=1000000000", "policer=933Mbit:100s", "jitter=0s", "ecn=100s"] {
+    for idle in [
+        "steps=1s:933.1Mbit",
+        "loss_every=1000000000",
+        "policer=933Mbit:100s",
+        "jitter=0s",
+        "ecn=100s",
+    ] {
         let (mut a, mut b) = (forward(plain), forward(&format!("{plain},{idle}")));
         for k in 0..200_000_u64 {
             let (now, len) = (k / 60 * 60 * 12_400, 1000 + (k % 3) as u32 * 250);
@@ -49,10 +57,15 @@ fn an_effect_that_does_nothing_leaves_every_packet_where_it_was() {
 #[test]
 fn a_packet_that_spans_a_change_of_rate_is_served_at_both() {
     // 8 Mbit/s is a byte per microsecond: 1000 B are through when the rate doubles, the other 500 B take half the time.
-    let mut link = forward("rate=8Mbit,steps=1ms:16Mbit/2ms:off/5ms:8Mbit,rtt=100ms,queue=unlimited");
+    let mut link =
+        forward("rate=8Mbit,steps=1ms:16Mbit/2ms:off/5ms:8Mbit,rtt=100ms,queue=unlimited");
     assert_eq!(departure(&mut link, 0, DATA), 1_250_000);
     assert_eq!(departure(&mut link, 0, DATA), 2 * MS, "it ends with the last moment of the rate");
-    assert_eq!(departure(&mut link, 0, DATA), 6_500_000, "nothing is sent in the outage from 2 to 5 ms");
+    assert_eq!(
+        departure(&mut link, 0, DATA),
+        6_500_000,
+        "nothing is sent in the outage from 2 to 5 ms"
+    );
     assert_eq!(departure(&mut link, 0, DATA), 8 * MS, "the last rate stays");
 }
 
@@ -101,10 +114,21 @@ fn a_wandering_rate_stays_around_its_median_with_the_stated_spread() {
         *window += u64::from(DATA);
     }
     let logs = logs_of(&bytes[..19_000]);
-    assert!((-30..=30).contains(&logs.0), "mean of the logarithm: {}/1000, expected about 0", logs.0);
-    assert!((270..=330).contains(&logs.1), "its standard deviation: {}/1000, expected about 300", logs.1);
+    assert!(
+        (-30..=30).contains(&logs.0),
+        "mean of the logarithm: {}/1000, expected about 0",
+        logs.0
+    );
+    assert!(
+        (270..=330).contains(&logs.1),
+        "its standard deviation: {}/1000, expected about 300",
+        logs.1
+    );
     let nominal = 1_250_000;
-    assert!(bytes[..19_000].iter().all(|b| *b > nominal / 5 - 3000 && *b < nominal * 5 + 3000), "clipped to a fifth and five times");
+    assert!(
+        bytes[..19_000].iter().all(|b| *b > nominal / 5 - 3000 && *b < nominal * 5 + 3000),
+        "clipped to a fifth and five times"
+    );
 }
 
 /// Mean and standard deviation of ln(bytes / 1.25 MB), in 1/1000.
@@ -119,7 +143,11 @@ fn logs_of(bytes: &[u64]) -> (i64, i64) {
 
 #[test]
 fn poisson_members_reach_their_rate_in_the_first_second() {
-    for (name, bps) in [("pantheon6/nepal", 570_000_u64), ("pantheon6/mexico-cell", 2_640_000), ("pantheon6/colombia-cell", 3_040_000)] {
+    for (name, bps) in [
+        ("pantheon6/nepal", 570_000_u64),
+        ("pantheon6/mexico-cell", 2_640_000),
+        ("pantheon6/colombia-cell", 3_040_000),
+    ] {
         let path = path(name).with_loss_ppb(0).with_queue(Queue::Unlimited);
         for way in 0..2 {
             let mut packets = 0_u64;
@@ -143,10 +171,19 @@ fn poisson_members_reach_their_rate_in_the_first_second() {
 fn a_lead_in_is_slots_of_100_ms() {
     let mut link = forward("rate=poisson:2.64Mbit,lead_in=50,rtt=176ms,queue=unlimited");
     let times: Vec<u64> = (0..60).map(|_| departure(&mut link, 0, DATA)).collect();
-    assert!(times.iter().take(50).enumerate().all(|(k, at)| *at == (k as u64 + 1) * 100 * MS), "{times:?}");
-    assert!(times[50..].windows(2).any(|pair| (pair[1] - pair[0]) % MS != 0), "then they are random");
+    assert!(
+        times.iter().take(50).enumerate().all(|(k, at)| *at == (k as u64 + 1) * 100 * MS),
+        "{times:?}"
+    );
+    assert!(
+        times[50..].windows(2).any(|pair| (pair[1] - pair[0]) % MS != 0),
+        "then they are random"
+    );
     let mut link = forward("rate=poisson:2.64Mbit,ms_slots,rtt=176ms,queue=unlimited");
-    assert!((0..1000).all(|_| departure(&mut link, 0, DATA).is_multiple_of(MS)), "whole milliseconds");
+    assert!(
+        (0..1000).all(|_| departure(&mut link, 0, DATA).is_multiple_of(MS)),
+        "whole milliseconds"
+    );
 }
 
 #[test]
@@ -172,7 +209,10 @@ fn a_saturated_policer_passes_its_bucket_and_its_rate() {
     }
     // Up to the last offer after 999.984 ms.
     let allowance = 15_000 + 1_499_976;
-    assert!(passed <= allowance && passed + u64::from(DATA) > allowance, "{passed} B pass, {allowance} B were allowed");
+    assert!(
+        passed <= allowance && passed + u64::from(DATA) > allowance,
+        "{passed} B pass, {allowance} B were allowed"
+    );
 }
 
 proptest! {
@@ -212,10 +252,15 @@ proptest! {
 fn gilbert_elliott_losses_come_in_bursts_of_the_stated_length_and_share() {
     // Bad 0.5 % / (0.5 % + 20 %) of the time, all lost there, none in good: 2.44 % in bursts of 5 on average.
     let mut link = forward("rate=10Gbit,rtt=10ms,queue=unlimited,ge=0.5%:5:100%:0");
-    let lost: Vec<bool> = (0..1_000_000_u64).map(|k| matches!(link.offer(k * 2000, DATA), Fate::Drop(DropCause::Random))).collect();
+    let lost: Vec<bool> = (0..1_000_000_u64)
+        .map(|k| matches!(link.offer(k * 2000, DATA), Fate::Drop(DropCause::Random)))
+        .collect();
     let count = lost.iter().filter(|lost| **lost).count();
     let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
-    assert!((23_400..=25_400).contains(&count), "{count} of a million are lost, expected about 24 390");
+    assert!(
+        (23_400..=25_400).contains(&count),
+        "{count} of a million are lost, expected about 24 390"
+    );
     let length = count * 100 / bursts;
     assert!((480..=520).contains(&length), "bursts of {length}/100 packets, expected 5");
 }
@@ -239,7 +284,9 @@ fn bursts_hit_the_same_ordinals_whatever_is_sent_when() {
 
 #[test]
 fn jitter_keeps_the_order_and_the_least_delay() {
-    for (text, most) in [("jitter=5ms", 5 * MS), ("jitter=2ms-5ms", 5 * MS), ("jitter=normal:3ms:1ms", 10 * MS)] {
+    for (text, most) in
+        [("jitter=5ms", 5 * MS), ("jitter=2ms-5ms", 5 * MS), ("jitter=normal:3ms:1ms", 10 * MS)]
+    {
         let mut link = forward(&format!("rate=100Mbit,rtt=30ms,queue=unlimited,{text}"));
         let base = 120_000 + link.propagation();
         let mut last = 0;
@@ -260,10 +307,17 @@ fn jitter_keeps_the_order_and_the_least_delay() {
         } else {
             (0, 3 * MS)
         };
-        assert!(extras.iter().all(|extra| (least..=most).contains(extra)), "{text}: between {least} and {most}");
-        assert!(mean.abs_diff(expected) < 60_000, "{text}: mean extra delay {mean} ns, expected {expected}");
+        assert!(
+            extras.iter().all(|extra| (least..=most).contains(extra)),
+            "{text}: between {least} and {most}"
+        );
+        assert!(
+            mean.abs_diff(expected) < 60_000,
+            "{text}: mean extra delay {mean} ns, expected {expected}"
+        );
         let mut dense = forward(&format!("rate=100Mbit,rtt=30ms,queue=unlimited,{text}"));
-        let times: Vec<u64> = (0..1000_u64).map(|k| arrival(dense.offer(k * 120_000, DATA))).collect();
+        let times: Vec<u64> =
+            (0..1000_u64).map(|k| arrival(dense.offer(k * 120_000, DATA))).collect();
         assert!(times.windows(2).all(|pair| pair[0] <= pair[1]), "order at full rate with {text}");
     }
 }
@@ -272,12 +326,21 @@ fn jitter_keeps_the_order_and_the_least_delay() {
 fn reordered_packets_are_late_and_the_others_are_not() {
     let mut link = forward("rate=100Mbit,rtt=30ms,queue=unlimited,reorder=9%:3ms:1%:21ms");
     let base = 120_000 + link.propagation();
-    let late: Vec<u64> =
-        (0..100_000_u64).map(|k| arrival(link.offer(k * 120_000, DATA)) - k * 120_000 - base).filter(|extra| *extra > 0).collect();
-    assert!((9_700..=10_300).contains(&late.len()), "{} of 100 000 are late, expected 10 000", late.len());
+    let late: Vec<u64> = (0..100_000_u64)
+        .map(|k| arrival(link.offer(k * 120_000, DATA)) - k * 120_000 - base)
+        .filter(|extra| *extra > 0)
+        .collect();
+    assert!(
+        (9_700..=10_300).contains(&late.len()),
+        "{} of 100 000 are late, expected 10 000",
+        late.len()
+    );
     let mean = late.iter().sum::<u64>() / late.len() as u64;
     // 9 parts of 3 ms and one of 21 ms.
-    assert!(mean.abs_diff(4_800_000) < 250_000, "they are late by {mean} ns on average, expected 4.8 ms");
+    assert!(
+        mean.abs_diff(4_800_000) < 250_000,
+        "they are late by {mean} ns on average, expected 4.8 ms"
+    );
 }
 
 #[test]
@@ -335,7 +398,11 @@ fn overhead_counts_in_the_queue_and_on_the_wire() {
     assert_eq!(link.offer(0, 1), Fate::Drop(DropCause::Queue));
     let path = path("neqo/dsl");
     let (mut there, mut back) = path.links(1332, 60, 1, 0).expect("links");
-    assert_eq!(arrival(back.offer(arrival(there.offer(0, 1332)), 60)), path.rtt(), "the idle RTT includes it");
+    assert_eq!(
+        arrival(back.offer(arrival(there.offer(0, 1332)), 60)),
+        path.rtt(),
+        "the idle RTT includes it"
+    );
 }
 
 // Hand-overs
@@ -350,7 +417,8 @@ fn hand_overs_change_rate_and_delay_every_15_seconds_in_both_directions() {
     for k in 0..1500_u64 {
         // Further apart than a delay can shrink, so that no packet is held back by the one before.
         let now = k * 40 * MS;
-        let (data, ack) = (arrival(there.offer(now, DATA)) - now, arrival(back.offer(now, DATA)) - now);
+        let (data, ack) =
+            (arrival(there.offer(now, DATA)) - now, arrival(back.offer(now, DATA)) - now);
         let seen = (data, ack);
         if before.is_some_and(|before| before != seen) {
             boundaries.push((now, data, ack));
@@ -363,7 +431,10 @@ fn hand_overs_change_rate_and_delay_every_15_seconds_in_both_directions() {
     }
     for (now, data, ack) in boundaries {
         let delay = |at: u64, nominal: u64| at.abs_diff(nominal) <= 10 * MS + 240_000;
-        assert!(delay(data, nominal.0) && delay(ack, nominal.1), "at {now}: {data} and {ack} ns against {nominal:?} nominal");
+        assert!(
+            delay(data, nominal.0) && delay(ack, nominal.1),
+            "at {now}: {data} and {ack} ns against {nominal:?} nominal"
+        );
     }
 }
 
@@ -377,24 +448,36 @@ fn packets_around_a_hand_over_are_late_but_in_order() {
     for k in 0..40_000_u64 {
         let now = k * MS;
         let (a, b) = (arrival(there.offer(now, DATA)), arrival(calm.offer(now, DATA)));
-        assert!(a >= b && a <= b + 20 * MS && a >= last, "packet {k} arrives at {a}, at {b} without disturbance");
+        assert!(
+            a >= b && a <= b + 20 * MS && a >= last,
+            "packet {k} arrives at {a}, at {b} without disturbance"
+        );
         last = a;
         if a > b {
             late.push(k);
         }
     }
     let windows: Vec<&[u64]> = late.chunk_by(|a, b| b - a < 1000).collect();
-    assert!((2..=3).contains(&windows.len()), "two or three boundaries in 40 s, seen {}", windows.len());
+    assert!(
+        (2..=3).contains(&windows.len()),
+        "two or three boundaries in 40 s, seen {}",
+        windows.len()
+    );
     for window in windows {
         let length = window[window.len() - 1] - window[0];
-        assert!((190..=236).contains(&length), "disturbed for {length} ms, expected 75 + 140 and up to 20 until order is restored");
+        assert!(
+            (190..=236).contains(&length),
+            "disturbed for {length} ms, expected 75 + 140 and up to 20 until order is restored"
+        );
     }
 }
 
 #[test]
 fn a_hand_over_may_lose_packets_in_a_burst() {
     let (mut there, _) = links("rate=100Mbit,rtt=30ms,queue=unlimited,return=leo:0ms:1:100%", 5);
-    let lost: Vec<u64> = (0..60_000_u64).filter(|k| there.offer(k * MS, DATA) == Fate::Drop(DropCause::Random)).collect();
+    let lost: Vec<u64> = (0..60_000_u64)
+        .filter(|k| there.offer(k * MS, DATA) == Fate::Drop(DropCause::Random))
+        .collect();
     let bursts: Vec<&[u64]> = lost.chunk_by(|a, b| b - a < 1000).collect();
     assert_eq!(bursts.len(), 4, "a burst behind each of four boundaries");
     for burst in bursts {
@@ -412,13 +495,16 @@ const EVERYTHING: &str = "rate=50Mbit,wander=0.3,rtt=60ms,queue=100pkt,policer=4
 fn two_runs_are_equal_and_another_seed_differs() {
     let run = |seed: u64| -> Vec<Fate> {
         let (mut there, mut back) = links(EVERYTHING, seed);
-        (0..20_000_u64).flat_map(|k| [there.offer(k * 200_000, DATA), back.offer(k * 200_000, ACK)]).collect()
+        (0..20_000_u64)
+            .flat_map(|k| [there.offer(k * 200_000, DATA), back.offer(k * 200_000, ACK)])
+            .collect()
     };
     let first = run(1);
     assert!(run(1) == first, "the same seed gives the same fates");
     assert!(run(2) != first, "another seed gives others");
     let (mut there, _) = links(EVERYTHING, 2);
-    (0..500_u64).for_each(|k| assert_ne!(there.offer(k * 100_000, DATA), Fate::Drop(DropCause::TraceEnd)));
+    (0..500_u64)
+        .for_each(|k| assert_ne!(there.offer(k * 100_000, DATA), Fate::Drop(DropCause::TraceEnd)));
     there.reset(1, 0);
     let again: Vec<Fate> = (0..20_000_u64).map(|k| there.offer(k * 200_000, DATA)).collect();
     assert!(again.iter().eq(first.iter().step_by(2)), "a reset link is as good as new");

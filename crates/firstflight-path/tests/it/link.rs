@@ -26,7 +26,16 @@ fn arrival(fate: Fate) -> u64 {
 #[test]
 fn departure_k_of_a_busy_period_is_at_the_floor_of_its_bits_over_the_rate() {
     let mut ends = Vec::new();
-    for rate in [570_000_u64, 5_000_000, 8_000_000, 20_000_000, 100_000_000, 933_100_000, 1_000_000_000, 10_000_000_000] {
+    for rate in [
+        570_000_u64,
+        5_000_000,
+        8_000_000,
+        20_000_000,
+        100_000_000,
+        933_100_000,
+        1_000_000_000,
+        10_000_000_000,
+    ] {
         let path = Path::new(rate, 200_000_000).with_queue(Queue::Unlimited);
         let (mut link, _) = links(&path);
         let start = 12_345;
@@ -41,7 +50,10 @@ fn departure_k_of_a_busy_period_is_at_the_floor_of_its_bits_over_the_rate() {
         }
         ends.push(arrival(link.offer(start, DATA)) - link.propagation());
     }
-    assert!(ends.windows(2).all(|pair| pair[1] < pair[0]), "each higher rate ends earlier: {ends:?}");
+    assert!(
+        ends.windows(2).all(|pair| pair[1] < pair[0]),
+        "each higher rate ends earlier: {ends:?}"
+    );
 }
 
 #[test]
@@ -55,44 +67,74 @@ fn a_million_packets_at_933_1_megabit_end_at_the_closed_form() {
         end = arrival(link.offer(now, DATA)) - link.propagation();
     }
     let expected = (1_000_000_u128 * 12_000 * 1_000_000_000 / 933_100_000) as u64;
-    assert_eq!(end, expected, "the last of a million departures is at {end} instead of {expected} ns");
+    assert_eq!(
+        end, expected,
+        "the last of a million departures is at {end} instead of {expected} ns"
+    );
 }
 
 // T3: the stated RTT is the first sample, to the nanosecond.
 #[test]
 fn the_first_round_trip_takes_exactly_the_idle_rtt() {
-    for text in
-        ["rapid-slide", "geo", "5g", "gvisor", "rate=933.1Mbit,rtt=33.333333ms,up=1.7Mbit", "pantheon6/korea-china", "pico/sat-2-10"]
-    {
+    for text in [
+        "rapid-slide",
+        "geo",
+        "5g",
+        "gvisor",
+        "rate=933.1Mbit,rtt=33.333333ms,up=1.7Mbit",
+        "pantheon6/korea-china",
+        "pico/sat-2-10",
+    ] {
         let path = named(text).with_loss_ppb(0);
         let (mut forward, mut reverse) = links(&path);
         let sent = 777;
         let back = arrival(reverse.offer(arrival(forward.offer(sent, DATA)), ACK));
         assert_eq!(back - sent, path.rtt(), "first round trip on {text}");
-        assert!(reverse.propagation() - forward.propagation() <= 1, "the propagation is split evenly on {text}");
+        assert!(
+            reverse.propagation() - forward.propagation() <= 1,
+            "the propagation is split evenly on {text}"
+        );
     }
 }
 
 #[test]
 fn the_reverse_link_is_ten_times_as_fast_unless_stated() {
     let (_, mut reverse) = links(&named("rate=8Mbit,rtt=100ms"));
-    assert_eq!(arrival(reverse.offer(0, 1000)) - reverse.propagation(), 100_000, "1000 B at 80 Mbit/s take 100 us");
+    assert_eq!(
+        arrival(reverse.offer(0, 1000)) - reverse.propagation(),
+        100_000,
+        "1000 B at 80 Mbit/s take 100 us"
+    );
     let (_, mut reverse) = links(&named("rate=8Mbit,rtt=100ms,up=1Mbit"));
-    assert_eq!(arrival(reverse.offer(0, 1000)) - reverse.propagation(), 8_000_000, "1000 B at 1 Mbit/s take 8 ms");
+    assert_eq!(
+        arrival(reverse.offer(0, 1000)) - reverse.propagation(),
+        8_000_000,
+        "1000 B at 1 Mbit/s take 8 ms"
+    );
 }
 
 #[test]
 fn a_packet_is_dropped_when_the_waiting_bytes_and_its_own_exceed_the_capacity() {
     // 8 Mbit/s: one byte per microsecond. The capacity holds exactly three packets.
     let (mut link, _) = links(&named("rate=8Mbit,rtt=100ms,queue=4500B"));
-    assert!(matches!(link.offer(0, DATA), Fate::Deliver { waited: 0, .. }), "the first goes into service at once");
+    assert!(
+        matches!(link.offer(0, DATA), Fate::Deliver { waited: 0, .. }),
+        "the first goes into service at once"
+    );
     assert_eq!(link.queued_bytes(0), 0, "a packet in service does not wait");
     for k in 1..=3 {
-        assert!(matches!(link.offer(0, DATA), Fate::Deliver { waited, .. } if waited == k * 1_500_000), "packet {k} waits");
+        assert!(
+            matches!(link.offer(0, DATA), Fate::Deliver { waited, .. } if waited == k * 1_500_000),
+            "packet {k} waits"
+        );
     }
     assert_eq!(link.queued_bytes(0), 4500, "exactly full");
     assert_eq!(link.offer(0, 1), Fate::Drop(DropCause::Queue), "one byte more is one too many");
-    assert_eq!(link.offer(1_499_999, 1), Fate::Drop(DropCause::Queue), "a nanosecond before the departure it is still full");
+    assert_eq!(
+        link.offer(1_499_999, 1),
+        Fate::Drop(DropCause::Queue),
+        "a nanosecond before the departure it is still full"
+    );
     assert!(
         matches!(link.offer(1_500_000, DATA), Fate::Deliver { .. }),
         "the departure at an instant makes room for the offer at that instant"
@@ -106,21 +148,33 @@ fn a_packet_is_dropped_when_the_waiting_bytes_and_its_own_exceed_the_capacity() 
 fn loss_is_keyed_by_ordinal_and_direction() {
     let path = named("rate=10Gbit,rtt=100ms,queue=unlimited,loss=3%,up_loss=7%");
     let lost = |link: &mut Link, gap: u64, len: u32| -> Vec<u64> {
-        (0..20_000_u64).filter(|k| link.offer(k * gap, len) == Fate::Drop(DropCause::Random)).collect()
+        (0..20_000_u64)
+            .filter(|k| link.offer(k * gap, len) == Fate::Drop(DropCause::Random))
+            .collect()
     };
     let (mut forward, mut reverse) = links(&path);
     let (data, acks) = (lost(&mut forward, 10_000, DATA), lost(&mut reverse, 20_000, ACK));
     let (mut forward, mut reverse) = links(&path);
     lost(&mut reverse, 5_000, ACK);
-    assert_eq!(lost(&mut forward, 3, 700), data, "other times, lengths and ACKs: the same ordinals are lost");
+    assert_eq!(
+        lost(&mut forward, 3, 700),
+        data,
+        "other times, lengths and ACKs: the same ordinals are lost"
+    );
     assert_ne!(data, acks, "the directions have draws of their own");
-    for (name, purpose, ppb, seen) in
-        [("forward", Purpose::ForwardLoss, 30_000_000_u128, &data), ("reverse", Purpose::ReverseLoss, 70_000_000, &acks)]
-    {
+    for (name, purpose, ppb, seen) in [
+        ("forward", Purpose::ForwardLoss, 30_000_000_u128, &data),
+        ("reverse", Purpose::ReverseLoss, 70_000_000, &acks),
+    ] {
         let stream = Stream::new(1, 0, purpose);
         // u = (m + 1/2) / 2^53 below the probability, in whole numbers.
-        let falls = |k: &u64| (2 * u128::from(stream.value(*k) >> 11) + 1) * 1_000_000_000 < ppb << 54;
-        assert_eq!(seen, &(0..20_000).filter(falls).collect::<Vec<_>>(), "{name} losses follow the definition of u");
+        let falls =
+            |k: &u64| (2 * u128::from(stream.value(*k) >> 11) + 1) * 1_000_000_000 < ppb << 54;
+        assert_eq!(
+            seen,
+            &(0..20_000).filter(falls).collect::<Vec<_>>(),
+            "{name} losses follow the definition of u"
+        );
     }
     let mut again = links(&path);
     again.0.reset(2, 0);
@@ -137,7 +191,9 @@ fn a_lost_packet_has_used_the_bottleneck() {
     for k in 0..1000 {
         let (a, b) = (lossy.offer(k * 1000, DATA), clean.offer(k * 1000, DATA));
         match a {
-            Fate::Deliver { .. } => assert_eq!(a, b, "packet {k} is where it would be without loss"),
+            Fate::Deliver { .. } => {
+                assert_eq!(a, b, "packet {k} is where it would be without loss")
+            }
             _ => lost += 1,
         }
     }
@@ -146,39 +202,73 @@ fn a_lost_packet_has_used_the_bottleneck() {
 
 #[test]
 fn the_share_of_lost_packets_is_the_stated_one() {
-    for (text, ppb) in
-        [("loss=0.06%", 600_000_u64), ("loss=4.77%", 47_700_000), ("loss=50%", 500_000_000), ("loss=99.9999999%", 999_999_999)]
-    {
+    for (text, ppb) in [
+        ("loss=0.06%", 600_000_u64),
+        ("loss=4.77%", 47_700_000),
+        ("loss=50%", 500_000_000),
+        ("loss=99.9999999%", 999_999_999),
+    ] {
         let (mut link, _) = links(&named(&format!("rate=10Gbit,rtt=10ms,queue=unlimited,{text}")));
-        let lost = (0..1_000_000_u64).filter(|k| matches!(link.offer(k * 2000, DATA), Fate::Drop(_))).count() as u64;
+        let lost = (0..1_000_000_u64)
+            .filter(|k| matches!(link.offer(k * 2000, DATA), Fate::Drop(_)))
+            .count() as u64;
         let expected = ppb / 1000;
         // Four standard deviations of a binomial with a million trials.
         let slack = 4 * (expected * (1_000_000_000 - ppb) / 1_000_000_000).isqrt() + 2;
-        assert!(lost.abs_diff(expected) <= slack, "{text}: {lost} of a million, expected {expected} +- {slack}");
+        assert!(
+            lost.abs_diff(expected) <= slack,
+            "{text}: {lost} of a million, expected {expected} +- {slack}"
+        );
     }
 }
 
 #[test]
 fn links_are_reused_without_a_trace_of_the_path_before() {
-    let paths = ["geo", "5g,loss=1%", "rapid-slide", "rate=1Mbit,rtt=50ms,queue=2pkt,up=300kbit,up_queue=1pkt,up_loss=10%"].map(named);
+    let paths = [
+        "geo",
+        "5g,loss=1%",
+        "rapid-slide",
+        "rate=1Mbit,rtt=50ms,queue=2pkt,up=300kbit,up_queue=1pkt,up_loss=10%",
+    ]
+    .map(named);
     let mut reused = links(&paths[0]);
     for (index, path) in paths.iter().cycle().take(12).enumerate() {
         path.links_into(DATA, ACK, 9, index as u64, &mut reused).expect("the path is sound");
         let mut fresh = path.links(DATA, ACK, 9, index as u64).expect("the path is sound");
         for k in 0..500 {
-            assert_eq!(reused.0.offer(k * 7_000, DATA), fresh.0.offer(k * 7_000, DATA), "forward packet {k} of {path}");
-            assert_eq!(reused.1.offer(k * 9_000, ACK), fresh.1.offer(k * 9_000, ACK), "reverse packet {k} of {path}");
+            assert_eq!(
+                reused.0.offer(k * 7_000, DATA),
+                fresh.0.offer(k * 7_000, DATA),
+                "forward packet {k} of {path}"
+            );
+            assert_eq!(
+                reused.1.offer(k * 9_000, ACK),
+                fresh.1.offer(k * 9_000, ACK),
+                "reverse packet {k} of {path}"
+            );
         }
     }
 }
 
 #[test]
 fn a_path_that_has_no_room_for_its_serialization_makes_no_links() {
-    let error = named("rate=1Mbit,rtt=12.1ms").links(9000, 66, 1, 0).expect_err("72 ms do not fit into 12");
-    assert!(error.as_str().starts_with("rtt=12.1ms: leaves no time to send a packet of 9000 B and an ACK of 66 B"), "{error}");
+    let error =
+        named("rate=1Mbit,rtt=12.1ms").links(9000, 66, 1, 0).expect_err("72 ms do not fit into 12");
+    assert!(
+        error.as_str().starts_with(
+            "rtt=12.1ms: leaves no time to send a packet of 9000 B and an ACK of 66 B"
+        ),
+        "{error}"
+    );
     assert!(Path::new(0, 30_000_000).links(DATA, ACK, 1, 0).is_err(), "a rate of zero set by hand");
     assert!(Path::new(1_000_000, 0).links(DATA, ACK, 1, 0).is_err(), "an RTT of zero set by hand");
-    assert!(Path::new(1_000_000, 30_000_000).with_loss_ppb(1_000_000_000).links(DATA, ACK, 1, 0).is_err(), "certain loss set by hand");
+    assert!(
+        Path::new(1_000_000, 30_000_000)
+            .with_loss_ppb(1_000_000_000)
+            .links(DATA, ACK, 1, 0)
+            .is_err(),
+        "certain loss set by hand"
+    );
 }
 
 #[test]
@@ -191,7 +281,13 @@ fn paths_and_links_go_from_thread_to_thread() {
 
 /// Arrivals: gaps in ns (often none) and lengths.
 fn arrivals() -> impl Strategy<Value = Vec<(u64, u32)>> {
-    prop::collection::vec((prop_oneof![Just(0_u64), 0_u64..2_000_000, 0_u64..20_000], prop_oneof![Just(1500_u32), 1_u32..1501]), 1..300)
+    prop::collection::vec(
+        (
+            prop_oneof![Just(0_u64), 0_u64..2_000_000, 0_u64..20_000],
+            prop_oneof![Just(1500_u32), 1_u32..1501],
+        ),
+        1..300,
+    )
 }
 
 proptest! {

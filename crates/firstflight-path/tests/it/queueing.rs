@@ -1,6 +1,9 @@
 //! A link beside queueing theory: Poisson arrivals of packets of one length at a constant rate are the M/D/1 queue, whose mean wait is known.
 
-#![allow(clippy::float_arithmetic, reason = "the theory is about real numbers; the link under test is not")]
+#![allow(
+    clippy::float_arithmetic,
+    reason = "the theory is about real numbers; the link under test is not"
+)]
 
 use firstflight_path::{Fate, Path};
 
@@ -46,7 +49,10 @@ fn the_mean_wait_of_poisson_arrivals_is_that_of_the_m_d_1_queue() {
     for (rho, tolerance) in [(0.1, 0.02), (0.5, 0.02), (0.8, 0.02), (0.9, 0.04)] {
         let (wait, waiting, dropped) = offered(rho, 2_000_000, "unlimited");
         let theory = rho / (2.0 * (1.0 - rho));
-        assert!((wait / theory - 1.0).abs() < tolerance, "load {rho}: a mean wait of {wait:.4} services where theory has {theory:.4}");
+        assert!(
+            (wait / theory - 1.0).abs() < tolerance,
+            "load {rho}: a mean wait of {wait:.4} services where theory has {theory:.4}"
+        );
         assert!((waiting - rho).abs() < 0.005, "load {rho}: {waiting:.4} of the packets wait");
         assert!(dropped <= 0.0, "a queue without a limit drops nothing");
     }
@@ -59,6 +65,9 @@ fn a_queue_of_one_packet_under_overload_drops_what_renewal_theory_says() {
     for load in [0.5_f64, 1.0, 2.0] {
         let (_, _, dropped) = offered(load, 2_000_000, "1pkt");
         let theory = 1.0 - 1.0 / (load + (-load).exp());
-        assert!((dropped - theory).abs() < 0.002, "load {load}: {dropped:.4} dropped where theory has {theory:.4}");
+        assert!(
+            (dropped - theory).abs() < 0.002,
+            "load {load}: {dropped:.4} dropped where theory has {theory:.4}"
+        );
     }
 }

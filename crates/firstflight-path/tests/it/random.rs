@@ -19,7 +19,10 @@ fn streams_give_the_vectors_of_seed_one() {
         (Purpose::Buffer, 1, 0, 0x591e_3149_9bb3_6ae1),
     ] {
         let value = Stream::new(1, path, purpose).value(k);
-        assert_eq!(value, expected, "{purpose:?} of path {path}, k = {k}: got {value:#x}, expected {expected:#x}");
+        assert_eq!(
+            value, expected,
+            "{purpose:?} of path {path}, k = {k}: got {value:#x}, expected {expected:#x}"
+        );
     }
 }
 
@@ -29,9 +32,21 @@ fn values_depend_on_their_key_and_not_on_the_order_of_asking() {
     let forwards: Vec<u64> = (0..100).map(|k| stream.value(k)).collect();
     let backwards: Vec<u64> = (0..100).rev().map(|k| stream.value(k)).collect();
     assert!(forwards.iter().eq(backwards.iter().rev()));
-    assert_ne!(stream.value(0), Stream::new(7, 3, Purpose::ReverseLoss).value(0), "another purpose, other values");
-    assert_ne!(stream.value(0), Stream::new(8, 3, Purpose::ForwardLoss).value(0), "another seed, other values");
-    assert_ne!(stream.value(0), Stream::new(7, 4, Purpose::ForwardLoss).value(0), "another path, other values");
+    assert_ne!(
+        stream.value(0),
+        Stream::new(7, 3, Purpose::ReverseLoss).value(0),
+        "another purpose, other values"
+    );
+    assert_ne!(
+        stream.value(0),
+        Stream::new(8, 3, Purpose::ForwardLoss).value(0),
+        "another seed, other values"
+    );
+    assert_ne!(
+        stream.value(0),
+        Stream::new(7, 4, Purpose::ForwardLoss).value(0),
+        "another path, other values"
+    );
 }
 
 #[test]
@@ -59,7 +74,10 @@ fn in_1e10(z: f64) -> i64 {
 #[test]
 fn whole_numbers_between_two_ends_include_both() {
     let mut draws = Sequence::new(1);
-    assert_eq!([draws.draw(), draws.draw(), draws.draw()], [0x910a_2dec_8902_5cc1, 0xbeeb_8da1_658e_ec67, 0xf893_a2ee_fb32_555e]);
+    assert_eq!(
+        [draws.draw(), draws.draw(), draws.draw()],
+        [0x910a_2dec_8902_5cc1, 0xbeeb_8da1_658e_ec67, 0xf893_a2ee_fb32_555e]
+    );
     assert_eq!((between(0, 3, 9), between(u64::MAX, 3, 9)), (3, 9));
     assert_eq!((between(u64::MAX, 0, u64::MAX), between(5, 7, 7)), (u64::MAX, 7));
 }

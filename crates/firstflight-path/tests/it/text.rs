@@ -51,7 +51,10 @@ fn each_unit_is_understood() {
         ("rate=570kbit,rtt=0.056s,queue=14pkt", "rate=570kbit,rtt=56ms,queue=14pkt"),
         ("rate=0.57Mbit , rtt=56000us, queue=21000B", "rate=570kbit,rtt=56ms,queue=21kB"),
         ("queue=0.25bdp,rate=933.1Mbit,rtt=1.5ms", "rate=933.1Mbit,rtt=1.5ms,queue=0.25bdp"),
-        ("rate=10Gbit,rtt=140ms,queue=unlimited,loss=0.0006", "rate=10Gbit,rtt=140ms,queue=unlimited,loss=0.06%"),
+        (
+            "rate=10Gbit,rtt=140ms,queue=unlimited,loss=0.0006",
+            "rate=10Gbit,rtt=140ms,queue=unlimited,loss=0.06%",
+        ),
         (
             "rate=8Mbit,rtt=1s,queue=1.5kB,up=1600kbit,up_queue=8192B,up_loss=1%",
             "rate=8Mbit,rtt=1s,queue=1.5kB,up=1.6Mbit,up_queue=8.192kB,up_loss=1%",
@@ -71,7 +74,12 @@ fn every_named_path_parses_prints_and_parses_again() {
         assert_eq!(parse(builtin.text), path, "text of {}", builtin.name);
         assert_eq!(parse(&path.to_string()), path, "canonical text of {}", builtin.name);
         assert!(path.open(1500, 66, 1, 0).is_ok(), "{} makes links", builtin.name);
-        assert_eq!(path.to_string(), builtin.text, "the table has the canonical text of {}", builtin.name);
+        assert_eq!(
+            path.to_string(),
+            builtin.text,
+            "the table has the canonical text of {}",
+            builtin.name
+        );
     }
     assert_eq!(parse("rapid-slide"), Path::default());
 }
@@ -109,7 +117,11 @@ fn named_paths_have_the_published_sizes() {
         ("neqo/gbit", 5_000_000, 500_000),
     ] {
         let path = parse(name);
-        assert_eq!((path.bdp_bytes(), path.queue_bytes()), (bdp, Some(queue)), "BDP and queue of {name}");
+        assert_eq!(
+            (path.bdp_bytes(), path.queue_bytes()),
+            (bdp, Some(queue)),
+            "BDP and queue of {name}"
+        );
     }
 }
 
@@ -137,11 +149,23 @@ fn a_toml_file_gives_the_same_path_as_inline_text() {
 #[test]
 fn a_toml_file_is_refused_with_file_and_line() {
     for (name, text, expected) in [
-        ("unknown.toml", "rate = \"1Mbit\"\n\nrt = \"1ms\"\n", "unknown.toml:3: rt=1ms: unknown key (did you mean `rtt`?)"),
-        ("kind.toml", "rate = [1]\n", "kind.toml:1: rate: found array; allowed: text, a number, true or false"),
+        (
+            "unknown.toml",
+            "rate = \"1Mbit\"\n\nrt = \"1ms\"\n",
+            "unknown.toml:3: rt=1ms: unknown key (did you mean `rtt`?)",
+        ),
+        (
+            "kind.toml",
+            "rate = [1]\n",
+            "kind.toml:1: rate: found array; allowed: text, a number, true or false",
+        ),
         ("syntax.toml", "rate = \"1Mbit\"\nrtt = \n", "syntax.toml:2: "),
         ("value.toml", "rate = \"1Mbit\"\nrtt = \"1m\"\n", "value.toml: rtt=1m: unknown unit"),
-        ("base.toml", "base = \"gio\"\n", "base.toml:1: `gio` is no known path (did you mean `geo`?)"),
+        (
+            "base.toml",
+            "base = \"gio\"\n",
+            "base.toml:1: `gio` is no known path (did you mean `geo`?)",
+        ),
     ] {
         let place = file(name, text);
         let line = refusal(place.to_str().expect("UTF-8"));
@@ -155,7 +179,8 @@ fn a_toml_file_is_refused_with_file_and_line() {
 fn each_wrong_value_is_refused_in_one_line_that_names_key_value_and_range() {
     const RATES: &str = "allowed: 1kbit to 1000Gbit, with the unit bit, kbit, Mbit or Gbit";
     const TIMES: &str = "allowed: more than 0 and at most 100s, with the unit us, ms or s";
-    const QUEUES: &str = "allowed: bytes (B, kB, MB), packets (pkt), time (us, ms, s), bdp, or `unlimited`";
+    const QUEUES: &str =
+        "allowed: bytes (B, kB, MB), packets (pkt), time (us, ms, s), bdp, or `unlimited`";
     const LOSSES: &str = "allowed: 0 up to but not including 1 (100%)";
     for (text, expected) in [
         ("", "empty path; give a name such as `geo`, or rate=100Mbit,rtt=30ms,queue=30ms".to_owned()),
@@ -201,8 +226,13 @@ fn each_wrong_value_is_refused_in_one_line_that_names_key_value_and_range() {
     ] {
         assert_eq!(refusal(text), expected, "refusal of `{text}`");
     }
-    assert!(refusal("rate=1Mbit,queu=30ms").starts_with("queu=30ms: unknown key (did you mean `queue`?); allowed: name, source, rate, "));
-    assert!(refusal("rate=trace:no-such-file,rtt=30ms").starts_with("no-such-file: cannot read the trace: "));
+    assert!(refusal("rate=1Mbit,queu=30ms").starts_with(
+        "queu=30ms: unknown key (did you mean `queue`?); allowed: name, source, rate, "
+    ));
+    assert!(
+        refusal("rate=trace:no-such-file,rtt=30ms")
+            .starts_with("no-such-file: cannot read the trace: ")
+    );
 }
 
 #[test]
@@ -220,7 +250,11 @@ fn each_malformed_trace_is_refused_with_file_line_and_reason() {
     ] {
         let place = file("malformed.trace", text);
         let place = place.to_str().expect("UTF-8");
-        assert_eq!(refusal(&format!("rate=trace:{place},rtt=30ms")), format!("{place}{expected}"), "refusal of {text:?}");
+        assert_eq!(
+            refusal(&format!("rate=trace:{place},rtt=30ms")),
+            format!("{place}{expected}"),
+            "refusal of {text:?}"
+        );
     }
 }
 
@@ -228,7 +262,11 @@ fn each_malformed_trace_is_refused_with_file_line_and_reason() {
 fn a_trace_is_read_with_its_options_and_printed_with_them() {
     let place = file("twelve.trace", "1\n");
     let place = place.to_str().expect("UTF-8");
-    assert_eq!(parse(&format!("rate=trace:{place},rtt=30ms")).rate_bps(), 12_000_000, "one line `1` is 12 Mbit/s");
+    assert_eq!(
+        parse(&format!("rate=trace:{place},rtt=30ms")).rate_bps(),
+        12_000_000,
+        "one line `1` is 12 Mbit/s"
+    );
     let place = file("ten.trace", "0\n2\n2\n5\n7\n10\n");
     let place = place.to_str().expect("UTF-8");
     for (options, bps, canonical) in [
@@ -246,10 +284,25 @@ fn a_trace_is_read_with_its_options_and_printed_with_them() {
         assert!(matches!(path.rate(), Rate::Trace(played) if played.file() == place));
     }
     for (options, expected) in [
-        ("skip=10ms", format!("skip=10ms: leaves nothing of {place}; allowed: less than its 10 ms")),
-        ("skip=0.5ms", "skip=0.5ms: cuts a millisecond of the trace; allowed: whole milliseconds".to_owned()),
-        ("start=10ms", format!("start=10ms: is behind the end of {place}; allowed: less than the 10 ms that are played")),
-        ("start=2", "start=2: the unit is missing; allowed: 0s or more, with the unit us, ms or s".to_owned()),
+        (
+            "skip=10ms",
+            format!("skip=10ms: leaves nothing of {place}; allowed: less than its 10 ms"),
+        ),
+        (
+            "skip=0.5ms",
+            "skip=0.5ms: cuts a millisecond of the trace; allowed: whole milliseconds".to_owned(),
+        ),
+        (
+            "start=10ms",
+            format!(
+                "start=10ms: is behind the end of {place}; allowed: less than the 10 ms that are played"
+            ),
+        ),
+        (
+            "start=2",
+            "start=2: the unit is missing; allowed: 0s or more, with the unit us, ms or s"
+                .to_owned(),
+        ),
         ("scale=0", "scale=0: is zero; allowed: a plain number from 0.001 to 1000".to_owned()),
         ("once=yes", "once=yes: is neither; allowed: true or false".to_owned()),
     ] {

@@ -1,8 +1,8 @@
 //! The text of effects, varying rates and return paths: round trips and every refusal.
 
 use firstflight_path::{
-    Aqm, BatchSettings, Delay, Ecn, Effects, GilbertElliott, GrantSettings, HandoverSettings, Jitter, Path, Poisson, Policer, Queue, Rate,
-    Release, Reorder, Steps, WanderingRate,
+    Aqm, BatchSettings, Delay, Ecn, Effects, GilbertElliott, GrantSettings, HandoverSettings,
+    Jitter, Path, Poisson, Policer, Queue, Rate, Release, Reorder, Steps, WanderingRate,
 };
 use proptest::prelude::*;
 
@@ -39,8 +39,14 @@ fn each_key_is_understood_and_printed() {
         ("reorder=0.9%:3ms:0.1%:30ms", "reorder=0.9%:3ms:0.1%:30ms"),
         ("dup=0.01%", "dup=0.01%"),
         ("up=1Mbit,up_policer=500kbit:50ms,up_codel", "up=1Mbit,up_policer=500kbit:50ms,up_codel"),
-        ("up=poisson:1Mbit,up_lead_in=10,up_ms_slots", "up=poisson:1Mbit,up_lead_in=10,up_ms_slots"),
-        ("up=1Mbit,up_steps=1s:2Mbit/1.5s:off/3s:1Mbit", "up=1Mbit,up_steps=1s:2Mbit/1.5s:off/3s:1Mbit"),
+        (
+            "up=poisson:1Mbit,up_lead_in=10,up_ms_slots",
+            "up=poisson:1Mbit,up_lead_in=10,up_ms_slots",
+        ),
+        (
+            "up=1Mbit,up_steps=1s:2Mbit/1.5s:off/3s:1Mbit",
+            "up=1Mbit,up_steps=1s:2Mbit/1.5s:off/3s:1Mbit",
+        ),
         ("up=1Mbit,up_wander=0.3", "up=1Mbit,up_wander=0.3:1s"),
         ("delay=before", "delay=before"),
         ("delay=even,overhead=0B", ""),
@@ -65,7 +71,11 @@ fn each_key_is_understood_and_printed() {
     ] {
         let path = parse(&format!("rate=10Mbit,rtt=100ms,{given}"));
         let expected = if canonical.is_empty() { String::new() } else { format!(",{canonical}") };
-        assert_eq!(path.to_string(), format!("rate=10Mbit,rtt=100ms,queue=1bdp{expected}"), "canonical text of `{given}`");
+        assert_eq!(
+            path.to_string(),
+            format!("rate=10Mbit,rtt=100ms,queue=1bdp{expected}"),
+            "canonical text of `{given}`"
+        );
     }
 }
 
@@ -85,20 +95,34 @@ fn presets_of_the_return_path_have_names() {
         let path = parse(&format!("geo,return={name}"));
         assert_eq!(*path.release(), release);
         assert_eq!(release.to_string(), name);
-        assert_eq!(path.is_driven(), !matches!(release, Release::Plain | Release::Handover(_)), "{name}");
+        assert_eq!(
+            path.is_driven(),
+            !matches!(release, Release::Plain | Release::Handover(_)),
+            "{name}"
+        );
     }
-    assert_eq!(parse("geo,return=nic").receive_aggregation(), Some((20_000, 65_536)), "a network card merges what it receives");
+    assert_eq!(
+        parse("geo,return=nic").receive_aggregation(),
+        Some((20_000, 65_536)),
+        "a network card merges what it receives"
+    );
     assert_eq!(parse("geo,gro=1ms:30kB").receive_aggregation(), Some((1_000_000, 30_000)));
     assert_eq!(parse("geo").receive_aggregation(), None);
     assert_eq!((parse("geo").ack_every(), parse("geo,ack=1").ack_every()), (None, Some(1)));
-    assert_eq!((parse("geo").sack_compression(), parse("geo,comp_sack=1ms:44").sack_compression()), (None, Some((1_000_000, 44))));
+    assert_eq!(
+        (parse("geo").sack_compression(), parse("geo,comp_sack=1ms:44").sack_compression()),
+        (None, Some((1_000_000, 44)))
+    );
 }
 
 #[test]
 fn a_policed_path_has_the_rate_of_its_policer() {
     let path = parse("rate=1Gbit,rtt=20ms,queue=1bdp,policer=12Mbit:10ms");
     assert_eq!((path.rate_bps(), path.link_bps()), (12_000_000, 1_000_000_000));
-    assert_eq!((path.bdp_bytes(), path.queue_bytes(), path.up_bps()), (30_000, Some(2_500_000), 10_000_000_000));
+    assert_eq!(
+        (path.bdp_bytes(), path.queue_bytes(), path.up_bps()),
+        (30_000, Some(2_500_000), 10_000_000_000)
+    );
 }
 
 #[test]
@@ -179,12 +203,18 @@ fn rates() -> impl Strategy<Value = Rate> {
     let bps = || 1_000_u64..1_000_000_000_000;
     prop_oneof![
         bps().prop_map(Rate::Constant),
-        (bps(), 0_u64..1000, any::<bool>()).prop_map(|(bps, lead_in, ms_slots)| Rate::Poisson(Poisson { bps, lead_in, ms_slots })),
-        (bps(), 1_000_u64..2_000_001, 1_u64..100_000_000_000).prop_map(|(bps, sd, tau)| Rate::Wander(WanderingRate { bps, sd, tau })),
-        (bps(), prop::collection::vec((0_u64..5_000_000_000, prop_oneof![Just(0_u64), bps()]), 1..4)).prop_map(|(first, mut then)| {
-            then.sort_unstable();
-            Rate::Steps(Steps { first, then: then.into() })
-        }),
+        (bps(), 0_u64..1000, any::<bool>())
+            .prop_map(|(bps, lead_in, ms_slots)| Rate::Poisson(Poisson { bps, lead_in, ms_slots })),
+        (bps(), 1_000_u64..2_000_001, 1_u64..100_000_000_000)
+            .prop_map(|(bps, sd, tau)| Rate::Wander(WanderingRate { bps, sd, tau })),
+        (
+            bps(),
+            prop::collection::vec((0_u64..5_000_000_000, prop_oneof![Just(0_u64), bps()]), 1..4)
+        )
+            .prop_map(|(first, mut then)| {
+                then.sort_unstable();
+                Rate::Steps(Steps { first, then: then.into() })
+            }),
     ]
 }
 
@@ -204,17 +234,27 @@ fn effects() -> impl Strategy<Value = Effects> {
             prop_oneof![
                 Just(Aqm::CODEL),
                 Just(Aqm::PIE),
-                (1_u64..1_000_000_000, 1_u64..1_000_000_000).prop_map(|(target, interval)| Aqm::Codel { target, interval })
+                (1_u64..1_000_000_000, 1_u64..1_000_000_000)
+                    .prop_map(|(target, interval)| Aqm::Codel { target, interval })
             ],
         ),
-        prop::option::weighted(0.3, prop_oneof![Just(Ecn::InsteadOfDrop), queue.prop_map(Ecn::Above)]),
+        prop::option::weighted(
+            0.3,
+            prop_oneof![Just(Ecn::InsteadOfDrop), queue.prop_map(Ecn::Above)],
+        ),
         prop::option::weighted(0.3, (share(), 1_000_000_u64..1_000_000_000_000, share(), share())),
         prop::option::weighted(0.3, 1_u64..1_000_000_000),
         prop::option::weighted(
             0.3,
-            prop_oneof![(ns(), ns()).prop_map(|(a, b)| Jitter::Uniform(a, b)), (ns(), ns()).prop_map(|(a, b)| Jitter::Normal(a, b))],
+            prop_oneof![
+                (ns(), ns()).prop_map(|(a, b)| Jitter::Uniform(a, b)),
+                (ns(), ns()).prop_map(|(a, b)| Jitter::Normal(a, b))
+            ],
         ),
-        prop::option::weighted(0.3, ((0_u64..500_000_000, ns()), option((0_u64..600_000_000, ns())))),
+        prop::option::weighted(
+            0.3,
+            ((0_u64..500_000_000, ns()), option((0_u64..600_000_000, ns()))),
+        ),
         prop_oneof![Just(0_u64), 0_u64..1_000_000_000],
     )
         .prop_map(|(policer, aqm, ecn, ge, loss_every, jitter, reorder, dup_ppb)| Effects {
@@ -233,18 +273,21 @@ fn releases() -> impl Strategy<Value = Release> {
     let range = |most: u64| (0..most, 0..most);
     prop_oneof![
         Just(Release::Plain),
-        (500_u64..170_000, 900_000_u64..11_000_000, any::<bool>()).prop_map(|(start, growth, outages)| Release::Grant(GrantSettings {
-            start,
-            growth,
-            outages
-        })),
-        (any::<bool>(), range(1_000_000_000), 0_u64..1_100_000, range(1_000_000))
-            .prop_map(|(on_first, period, cap, spacing)| Release::Batch(BatchSettings { on_first, period, cap, spacing })),
-        (0_u64..1_000_000_000, range(5_000_000), 0_u64..1_100_000_000, range(1_000_000_000)).prop_map(
-            |(step, factor, burst, (data_extra, ack_extra))| {
-                Release::Handover(HandoverSettings { step, factor, burst, data_extra, ack_extra })
-            }
+        (500_u64..170_000, 900_000_u64..11_000_000, any::<bool>()).prop_map(
+            |(start, growth, outages)| Release::Grant(GrantSettings { start, growth, outages })
         ),
+        (any::<bool>(), range(1_000_000_000), 0_u64..1_100_000, range(1_000_000)).prop_map(
+            |(on_first, period, cap, spacing)| Release::Batch(BatchSettings {
+                on_first,
+                period,
+                cap,
+                spacing
+            })
+        ),
+        (0_u64..1_000_000_000, range(5_000_000), 0_u64..1_100_000_000, range(1_000_000_000))
+            .prop_map(|(step, factor, burst, (data_extra, ack_extra))| {
+                Release::Handover(HandoverSettings { step, factor, burst, data_extra, ack_extra })
+            }),
     ]
 }
 

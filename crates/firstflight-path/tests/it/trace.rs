@@ -1,14 +1,18 @@
 //! Links that play a mahimahi trace, rule by rule.
 
-use firstflight_path::{DropCause, Fate, Link, Path, PlayedTrace, Queue, Rate, Trace, TraceOptions, TraceStart};
+use firstflight_path::{
+    DropCause, Fate, Link, Path, PlayedTrace, Queue, Rate, Trace, TraceOptions, TraceStart,
+};
 use std::sync::Arc;
 
 const MS: u64 = 1_000_000;
 const FULL: u32 = 1500;
 
 fn played(lines: &str, options: TraceOptions) -> Path {
-    let trace = Trace::parse(lines, "test").unwrap_or_else(|e| panic!("{lines:?} should be a trace, but: {e}"));
-    let played = PlayedTrace::new("test", Arc::new(trace), options).unwrap_or_else(|e| panic!("should be playable, but: {e}"));
+    let trace = Trace::parse(lines, "test")
+        .unwrap_or_else(|e| panic!("{lines:?} should be a trace, but: {e}"));
+    let played = PlayedTrace::new("test", Arc::new(trace), options)
+        .unwrap_or_else(|e| panic!("should be playable, but: {e}"));
     Path::with_rate(Rate::Trace(played), 40 * MS).with_queue(Queue::Packets(100))
 }
 
@@ -31,8 +35,13 @@ fn departs(link: &mut Link, now: u64, len: u32) -> u64 {
 #[test]
 fn small_packets_share_an_opportunity() {
     let mut link = plain("5\n10\n");
-    let times: Vec<u64> = [500, 500, 500, 500].into_iter().map(|len| departs(&mut link, 0, len)).collect();
-    assert_eq!(times, [5000, 5000, 5000, 10_000], "three times 500 B fill one opportunity, the fourth takes the next");
+    let times: Vec<u64> =
+        [500, 500, 500, 500].into_iter().map(|len| departs(&mut link, 0, len)).collect();
+    assert_eq!(
+        times,
+        [5000, 5000, 5000, 10_000],
+        "three times 500 B fill one opportunity, the fourth takes the next"
+    );
 }
 
 #[test]
@@ -42,15 +51,27 @@ fn a_packet_spans_opportunities_and_leaves_the_queue_at_the_first() {
     assert_eq!(departs(&mut link, 0, FULL), 10_000, "500 B at 5 ms, 1000 B at 10 ms");
     assert_eq!(link.queued_bytes(4 * MS), 2500);
     assert_eq!(link.queued_bytes(5 * MS), 0, "a packet partly sent no longer counts");
-    assert_eq!(departs(&mut link, 6 * MS, 500), 10_000, "the rest of the second opportunity is free");
-    assert_eq!(departs(&mut link, 6 * MS, 4000), 25_000, "jumbo packets span several: 15, 20, 25 ms");
+    assert_eq!(
+        departs(&mut link, 6 * MS, 500),
+        10_000,
+        "the rest of the second opportunity is free"
+    );
+    assert_eq!(
+        departs(&mut link, 6 * MS, 4000),
+        25_000,
+        "jumbo packets span several: 15, 20, 25 ms"
+    );
 }
 
 #[test]
 fn what_nobody_uses_is_lost() {
     let mut link = plain("5\n10\n");
     assert_eq!(departs(&mut link, 0, 100), 5000);
-    assert_eq!(departs(&mut link, 6 * MS, FULL), 10_000, "the 1400 B left at 5 ms are gone, those at 10 ms are whole");
+    assert_eq!(
+        departs(&mut link, 6 * MS, FULL),
+        10_000,
+        "the 1400 B left at 5 ms are gone, those at 10 ms are whole"
+    );
     assert_eq!(departs(&mut link, 34 * MS, FULL), 35_000, "idle opportunities do not add up");
     assert_eq!(departs(&mut link, 34 * MS, FULL), 40_000);
 }
@@ -60,7 +81,11 @@ fn the_trace_repeats_with_its_last_value_as_period() {
     let mut link = plain("2\n5\n7\n");
     let times: Vec<u64> = (0..7).map(|_| departs(&mut link, 0, FULL)).collect();
     assert_eq!(times, [2000, 5000, 7000, 9000, 12_000, 14_000, 16_000]);
-    assert_eq!(departs(&mut link, 1_000_000 * 7 * MS + 3 * MS, FULL), 1_000_000 * 7000 + 5000, "after a million idle periods too");
+    assert_eq!(
+        departs(&mut link, 1_000_000 * 7 * MS + 3 * MS, FULL),
+        1_000_000 * 7000 + 5000,
+        "after a million idle periods too"
+    );
 }
 
 #[test]
@@ -77,7 +102,11 @@ fn an_opportunity_serves_only_what_arrived_before_it() {
     assert_eq!(departs(&mut link, 15 * MS - 1, FULL), 15_000, "one nanosecond before is in time");
     let mut link = plain("5\n10\n");
     assert_eq!(departs(&mut link, 0, 700), 5000);
-    assert_eq!(departs(&mut link, 5 * MS, 700), 10_000, "nor does it share what is left at that instant");
+    assert_eq!(
+        departs(&mut link, 5 * MS, 700),
+        10_000,
+        "nor does it share what is left at that instant"
+    );
 }
 
 #[test]
@@ -93,8 +122,16 @@ fn the_queue_counts_what_has_not_begun() {
     let (mut link, _) = path.links(FULL, 40, 1, 0).expect("the path is sound");
     assert_eq!(departs(&mut link, 0, FULL), 5000);
     assert_eq!(departs(&mut link, 0, FULL), 10_000);
-    assert_eq!(link.offer(0, 1), Fate::Drop(DropCause::Queue), "before an opportunity even the first packet waits");
-    assert_eq!(departs(&mut link, 5 * MS, FULL), 15_000, "the opportunity made room before the arrival at its instant");
+    assert_eq!(
+        link.offer(0, 1),
+        Fate::Drop(DropCause::Queue),
+        "before an opportunity even the first packet waits"
+    );
+    assert_eq!(
+        departs(&mut link, 5 * MS, FULL),
+        15_000,
+        "the opportunity made room before the arrival at its instant"
+    );
 }
 
 #[test]
@@ -102,20 +139,32 @@ fn a_trace_played_once_delivers_nothing_afterwards() {
     let mut link = link("5\n10\n", TraceOptions { once: true, ..TraceOptions::default() });
     assert_eq!(departs(&mut link, 0, FULL), 5000);
     assert_eq!(departs(&mut link, 0, 1000), 10_000);
-    assert_eq!(link.offer(0, 1000), Fate::Drop(DropCause::TraceEnd), "begun at the last opportunity, never finished");
+    assert_eq!(
+        link.offer(0, 1000),
+        Fate::Drop(DropCause::TraceEnd),
+        "begun at the last opportunity, never finished"
+    );
     assert_eq!(link.offer(0, 1000), Fate::Drop(DropCause::TraceEnd));
     assert_eq!(link.queued_bytes(u64::MAX - 1), 1000, "the one never begun waits for ever");
 }
 
 #[test]
 fn a_trace_starts_where_it_is_told() {
-    let mut at_six = link("5\n10\n", TraceOptions { start: TraceStart::At(6 * MS), ..TraceOptions::default() });
+    let mut at_six =
+        link("5\n10\n", TraceOptions { start: TraceStart::At(6 * MS), ..TraceOptions::default() });
     let times: Vec<u64> = (0..3).map(|_| departs(&mut at_six, 0, FULL)).collect();
     assert_eq!(times, [4000, 9000, 14_000]);
-    let path = played("5\n1000\n", TraceOptions { start: TraceStart::Random, ..TraceOptions::default() });
-    let mut firsts: Vec<u64> =
-        (0..50).map(|index| departs(&mut path.links(FULL, 40, 1, index).expect("the path is sound").0, 0, FULL)).collect();
-    assert!(firsts.iter().all(|us| us % 1000 == 0 && *us <= 995_000), "whole milliseconds inside the period: {firsts:?}");
+    let path =
+        played("5\n1000\n", TraceOptions { start: TraceStart::Random, ..TraceOptions::default() });
+    let mut firsts: Vec<u64> = (0..50)
+        .map(|index| {
+            departs(&mut path.links(FULL, 40, 1, index).expect("the path is sound").0, 0, FULL)
+        })
+        .collect();
+    assert!(
+        firsts.iter().all(|us| us % 1000 == 0 && *us <= 995_000),
+        "whole milliseconds inside the period: {firsts:?}"
+    );
     let again = departs(&mut path.links(FULL, 40, 1, 0).expect("the path is sound").0, 0, FULL);
     assert_eq!(again, firsts[0], "the same trial starts at the same place");
     firsts.sort_unstable();
@@ -130,7 +179,11 @@ fn spread_slots_lie_evenly_in_the_millisecond_that_ends_at_their_time() {
     let times: Vec<u64> = (0..7).map(|_| departs(&mut spread, 0, FULL)).collect();
     assert_eq!(times, [250, 500, 750, 1000, 3000, 3250, 3500]);
     let mut spread = link("1\n1\n1\n1\n3\n", options);
-    assert_eq!(departs(&mut spread, 500_000, FULL), 750, "the slot at the instant of arrival is past");
+    assert_eq!(
+        departs(&mut spread, 500_000, FULL),
+        750,
+        "the slot at the instant of arrival is past"
+    );
     assert_eq!(departs(&mut spread, 3_499_999, FULL), 3500);
     assert_eq!(departs(&mut spread, 30_499_999, FULL), 30_500, "also after idle periods");
     assert_eq!(departs(&mut spread, 30_500_000, FULL), 30_750);
@@ -141,14 +194,16 @@ fn scale_multiplies_the_opportunities() {
     let mut doubled = link("5\n10\n", TraceOptions { scale: 2_000_000, ..TraceOptions::default() });
     let times: Vec<u64> = (0..4).map(|_| departs(&mut doubled, 0, FULL)).collect();
     assert_eq!(times, [5000, 5000, 10_000, 10_000]);
-    let mut halved = link("1\n2\n3\n4\n", TraceOptions { scale: 500_000, ..TraceOptions::default() });
+    let mut halved =
+        link("1\n2\n3\n4\n", TraceOptions { scale: 500_000, ..TraceOptions::default() });
     let times: Vec<u64> = (0..3).map(|_| departs(&mut halved, 0, FULL)).collect();
     assert_eq!(times, [2000, 4000, 6000]);
 }
 
 #[test]
 fn skip_cuts_the_lead_in_and_shortens_the_period() {
-    let mut link = link("100\n200\n201\n203\n", TraceOptions { skip_ms: 200, ..TraceOptions::default() });
+    let mut link =
+        link("100\n200\n201\n203\n", TraceOptions { skip_ms: 200, ..TraceOptions::default() });
     let times: Vec<u64> = (0..4).map(|_| departs(&mut link, 0, FULL)).collect();
     assert_eq!(times, [1000, 3000, 4000, 6000]);
 }
@@ -178,7 +233,9 @@ fn a_trace_has_no_serialization_in_its_idle_rtt() {
 
 #[test]
 fn a_trace_above_12_megabit_hides_pacing_unless_it_is_spread() {
-    let hides = |lines: &str, spread: bool| played(lines, TraceOptions { spread, ..TraceOptions::default() }).hides_pacing();
+    let hides = |lines: &str, spread: bool| {
+        played(lines, TraceOptions { spread, ..TraceOptions::default() }).hides_pacing()
+    };
     assert!(!hides("1\n", false), "12 Mbit/s is one packet per slot");
     assert!(hides("1\n1\n", false));
     assert!(!hides("1\n1\n", true));
@@ -193,6 +250,9 @@ fn the_reverse_direction_may_play_a_trace_of_its_own() {
     assert_eq!(path.to_string(), "rate=12Mbit,rtt=40ms,queue=1bdp,up=trace:up,up_start=4ms");
     let (_, mut reverse) = path.links(FULL, 40, 1, 0).expect("the path is sound");
     let times: Vec<u64> = (0..40).map(|_| departs(&mut reverse, 0, 40)).collect();
-    assert!(times[..37].iter().all(|at| *at == 6000), "37 ACKs of 40 B share the first slot: {times:?}");
+    assert!(
+        times[..37].iter().all(|at| *at == 6000),
+        "37 ACKs of 40 B share the first slot: {times:?}"
+    );
     assert_eq!(times[37..], [16_000, 16_000, 16_000], "the 38th spans two");
 }

@@ -23,7 +23,12 @@ impl Tap for Ear {
 
 impl Ear {
     fn records(&self) -> Vec<(Event, Ack)> {
-        self.0.lock().unwrap().iter().filter_map(|(event, ack, _)| Some((*event, (*ack)?))).collect()
+        self.0
+            .lock()
+            .unwrap()
+            .iter()
+            .filter_map(|(event, ack, _)| Some((*event, (*ack)?)))
+            .collect()
     }
 }
 
@@ -57,7 +62,12 @@ fn send(driver: &mut Driver, now: Time, count: u64) {
 fn ack(driver: &mut Driver, now: Time, packets: &[(u64, Time)], inflight: u64) {
     for &(position, sent) in packets {
         let fresh = driver.is_fresh(position);
-        driver.acked(now, AckedPacket { bytes: MSS, sent, position: Some(position), fresh }, false, RTT);
+        driver.acked(
+            now,
+            AckedPacket { bytes: MSS, sent, position: Some(position), fresh },
+            false,
+            RTT,
+        );
     }
     let largest = packets.last().map(|(position, _)| *position).max(driver.largest);
     driver.end_acks(now, EndOfAcks { inflight, app_limited: false, largest, older: false });
@@ -78,8 +88,16 @@ fn an_ack_reaches_the_core_once_with_the_losses_that_follow_it() {
     assert_eq!(records.len(), 1, "one ACK is one record, not {}", records.len());
     let (event, ack) = records[0];
     assert_eq!(event, Event::Ack);
-    assert_eq!((ack.acked, ack.lost), (2 * MSS, 2 * MSS), "acknowledged and lost bytes stand in one record");
-    assert_eq!((ack.inflight_before, ack.flight, ack.inflight), (8 * MSS, 6 * MSS, 4 * MSS), "in flight before, between and after");
+    assert_eq!(
+        (ack.acked, ack.lost),
+        (2 * MSS, 2 * MSS),
+        "acknowledged and lost bytes stand in one record"
+    );
+    assert_eq!(
+        (ack.inflight_before, ack.flight, ack.inflight),
+        (8 * MSS, 6 * MSS, 4 * MSS),
+        "in flight before, between and after"
+    );
     assert_eq!((ack.una.0, ack.nxt.0, ack.tx_lost), (7, 9, Some(3)));
     assert_eq!(driver.account().stats.loss_episodes, 1, "the loss opens one episode");
 }
@@ -94,14 +112,29 @@ fn marks_behind_losses_join_the_same_ack() {
     driver.settle();
     let records = ear.records();
     assert_eq!(records.len(), 1, "one ACK is one record, not {}", records.len());
-    assert!(records[0].1.ce && records[0].1.lost == 2 * MSS, "marks and losses stand in it: {:?}", records[0].1);
+    assert!(
+        records[0].1.ce && records[0].1.lost == 2 * MSS,
+        "marks and losses stand in it: {:?}",
+        records[0].1
+    );
     let stats = driver.account().stats;
-    assert_eq!(stats.loss_episodes + stats.ecn_episodes, 1, "losses and marks of one ACK are one signal");
+    assert_eq!(
+        stats.loss_episodes + stats.ecn_episodes,
+        1,
+        "losses and marks of one ACK are one signal"
+    );
 }
 
 #[test]
 fn an_answer_given_twice_leaves_the_state_of_one_answer() {
-    for arm in ["slowstart", "hystart++/reno/prr", "rapid(jump=off)", "best", "search", "slowstart/cubic/immediate"] {
+    for arm in [
+        "slowstart",
+        "hystart++/reno/prr",
+        "rapid(jump=off)",
+        "best",
+        "search",
+        "slowstart/cubic/immediate",
+    ] {
         let (mut replayed, _) = connected(arm);
         send(&mut replayed, ms(30), 10);
         let (mut whole, ear) = connected(arm);
@@ -115,7 +148,11 @@ fn an_answer_given_twice_leaves_the_state_of_one_answer() {
         let record = ear.records()[0].1;
         let mut core = whole.before;
         core.on_ack(&Ack { lost: 3 * MSS, inflight: 6 * MSS, tx_lost: Some(4), ..record });
-        assert_eq!(format!("{:?}", replayed.core()), format!("{core:?}"), "{arm}: replaying must equal answering once");
+        assert_eq!(
+            format!("{:?}", replayed.core()),
+            format!("{core:?}"),
+            "{arm}: replaying must equal answering once"
+        );
     }
 }
 
@@ -129,8 +166,16 @@ fn a_loss_timer_is_a_record_without_an_ack() {
     let events: Vec<Event> = ear.records().iter().map(|(event, _)| *event).collect();
     assert_eq!(events, [Event::Ack, Event::Timer]);
     let timer = ear.records()[1].1;
-    assert_eq!((timer.acked, timer.rtt, timer.advanced, timer.tx_acked), (0, None, false, None), "a timer acknowledges nothing");
-    assert_eq!((timer.inflight_before, timer.inflight), (3 * MSS, 0), "it takes what it declares lost out of the flight");
+    assert_eq!(
+        (timer.acked, timer.rtt, timer.advanced, timer.tx_acked),
+        (0, None, false, None),
+        "a timer acknowledges nothing"
+    );
+    assert_eq!(
+        (timer.inflight_before, timer.inflight),
+        (3 * MSS, 0),
+        "it takes what it declares lost out of the flight"
+    );
 }
 
 #[test]
@@ -145,7 +190,10 @@ fn a_loss_of_what_was_sent_before_the_episode_opens_no_second_one() {
         ack(&mut driver, ms(91), &[(12, ms(61))], 9 * MSS);
         driver.damage(ms(91), loss(MSS, lost));
         let seen = driver.account().stats.loss_episodes;
-        assert_eq!(seen, episodes, "loss of position {lost}, mark at 11: {episodes} episodes expected, {seen} counted");
+        assert_eq!(
+            seen, episodes,
+            "loss of position {lost}, mark at 11: {episodes} episodes expected, {seen} counted"
+        );
     }
 }
 
@@ -166,8 +214,16 @@ fn an_rtt_sample_needs_the_largest_acknowledged_to_be_newly_acknowledged() {
     for (newest, largest, sampled) in table {
         let (mut driver, ear) = connected("slowstart");
         send(&mut driver, ms(30), 8);
-        driver.acked(ms(61), AckedPacket { bytes: MSS, sent: ms(30), position: newest, fresh: true }, false, RTT);
-        driver.end_acks(ms(61), EndOfAcks { inflight: 7 * MSS, app_limited: false, largest, older: false });
+        driver.acked(
+            ms(61),
+            AckedPacket { bytes: MSS, sent: ms(30), position: newest, fresh: true },
+            false,
+            RTT,
+        );
+        driver.end_acks(
+            ms(61),
+            EndOfAcks { inflight: 7 * MSS, app_limited: false, largest, older: false },
+        );
         driver.settle();
         let rtt = ear.records()[0].1.rtt;
         let expected = sampled.then_some(Nanos::from_millis(31));
@@ -184,7 +240,11 @@ fn the_controller_starts_afresh_behind_the_handshake() {
     assert_eq!(ear.0.lock().unwrap().last().map(|(event, ..)| *event), Some(Event::Restart));
     let rate = driver.rate().unwrap();
     let window = driver.core().cwnd();
-    assert_eq!(rate, window * 2 * 1000 / 30, "so that pacing starts at twice the window per round trip");
+    assert_eq!(
+        rate,
+        window * 2 * 1000 / 30,
+        "so that pacing starts at twice the window per round trip"
+    );
 }
 
 #[test]
@@ -204,7 +264,10 @@ fn a_jump_takes_off_in_the_middle_of_the_initial_window() {
         send(&mut driver, ms(30), 1);
         let expected = if sent < 5 { 10 * MSS } else { 20 * MSS };
         let window = driver.core().cwnd();
-        assert_eq!(window, expected, "after {sent} packets of a window of 10 the window is {window}");
+        assert_eq!(
+            window, expected,
+            "after {sent} packets of a window of 10 the window is {window}"
+        );
     }
 }
 
@@ -216,7 +279,11 @@ fn a_false_alarm_gives_the_window_back() {
     ack(&mut driver, ms(60), &[(5, ms(30))], 9 * MSS);
     driver.damage(ms(60), loss(MSS, 1));
     driver.spurious(ms(62));
-    assert!(driver.core().cwnd() >= before, "window {} after the false alarm, {before} before", driver.core().cwnd());
+    assert!(
+        driver.core().cwnd() >= before,
+        "window {} after the false alarm, {before} before",
+        driver.core().cwnd()
+    );
     assert_eq!(driver.account().stats.undone, 1);
 }
 
@@ -235,8 +302,14 @@ fn a_new_packet_size_in_the_middle_of_an_ack_does_not_end_it() {
 #[test]
 fn numbers_of_three_spaces_make_one_order_of_sending() {
     // number sent, at ms, first free position: position, new space
-    let table =
-        [(0, 0, 0, 0, false), (0, 1, 1, 1, true), (1, 2, 2, 2, false), (0, 3, 3, 3, true), (1, 4, 4, 4, false), (7, 5, 5, 10, false)];
+    let table = [
+        (0, 0, 0, 0, false),
+        (0, 1, 1, 1, true),
+        (1, 2, 2, 2, false),
+        (0, 3, 3, 3, true),
+        (1, 4, 4, 4, false),
+        (7, 5, 5, 10, false),
+    ];
     let mut numbers = Numbers::default();
     for (pn, at, next, position, new_space) in table {
         assert_eq!(numbers.sent(pn, ms(at), next), (position, new_space), "number {pn} at {at} ms");

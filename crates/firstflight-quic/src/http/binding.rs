@@ -9,8 +9,8 @@
 //! * what a server must refuse and `h3` does not look at: push streams of a client, and pseudo-header fields that stand there twice.
 
 use super::stack::{
-    AcceptBi, AcceptUni, Connection as Quic, ConnectionError, OpenBi, OpenUni, ReadError, RecvStream as QuicRecv, SendStream as QuicSend,
-    StoppedError, VarInt, WriteError,
+    AcceptBi, AcceptUni, Connection as Quic, ConnectionError, OpenBi, OpenUni, ReadError,
+    RecvStream as QuicRecv, SendStream as QuicSend, StoppedError, VarInt, WriteError,
 };
 use crate::http::fields::{Head, integer};
 use crate::http::streams::{Allowance, Finish};
@@ -72,18 +72,28 @@ impl<B: Buf> quic::Connection<B> for Connection {
     type RecvStream = RecvStream;
     type OpenStreams = Opener;
 
-    fn poll_accept_recv(&mut self, cx: &mut Context<'_>) -> Poll<Result<RecvStream, ConnectionErrorIncoming>> {
+    fn poll_accept_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<RecvStream, ConnectionErrorIncoming>> {
         let stream = ready!(self.accepting_one.poll(cx));
         self.accepting_one.set(accept_one(self.quic.clone()));
-        let kind = (!self.allowance.push).then(|| Kind { quic: self.quic.clone(), bytes: Vec::new() });
+        let kind =
+            (!self.allowance.push).then(|| Kind { quic: self.quic.clone(), bytes: Vec::new() });
         let receive = |stream| RecvStream { stream, left: self.allowance.control, kind };
         Poll::Ready(stream.map(receive).map_err(of_connection))
     }
 
-    fn poll_accept_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<BidiStream<B>, ConnectionErrorIncoming>> {
+    fn poll_accept_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<BidiStream<B>, ConnectionErrorIncoming>> {
         let streams = ready!(self.accepting_both.poll(cx));
         self.accepting_both.set(accept_both(self.quic.clone()));
-        let both = |both| BidiStream { head: Some(Head::default()), ..BidiStream::new(both, self.opener.finish, self.allowance.request) };
+        let both = |both| BidiStream {
+            head: Some(Head::default()),
+            ..BidiStream::new(both, self.opener.finish, self.allowance.request)
+        };
         Poll::Ready(streams.map(both).map_err(of_connection))
     }
 
@@ -96,11 +106,17 @@ impl<B: Buf> quic::OpenStreams<B> for Connection {
     type BidiStream = BidiStream<B>;
     type SendStream = SendStream<B>;
 
-    fn poll_open_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<BidiStream<B>, StreamErrorIncoming>> {
+    fn poll_open_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<BidiStream<B>, StreamErrorIncoming>> {
         self.opener.poll_open_bidi(cx)
     }
 
-    fn poll_open_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<SendStream<B>, StreamErrorIncoming>> {
+    fn poll_open_send(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<SendStream<B>, StreamErrorIncoming>> {
         self.opener.poll_open_send(cx)
     }
 
@@ -119,7 +135,12 @@ pub(crate) struct Opener {
 
 impl Clone for Opener {
     fn clone(&self) -> Opener {
-        Opener { quic: self.quic.clone(), finish: self.finish, opening_both: None, opening_one: None }
+        Opener {
+            quic: self.quic.clone(),
+            finish: self.finish,
+            opening_both: None,
+            opening_one: None,
+        }
     }
 }
 
@@ -127,17 +148,26 @@ impl<B: Buf> quic::OpenStreams<B> for Opener {
     type BidiStream = BidiStream<B>;
     type SendStream = SendStream<B>;
 
-    fn poll_open_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<BidiStream<B>, StreamErrorIncoming>> {
+    fn poll_open_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<BidiStream<B>, StreamErrorIncoming>> {
         let quic = &self.quic;
-        let opening = self.opening_both.get_or_insert_with(|| ReusableBoxFuture::new(open_both(quic.clone())));
+        let opening = self
+            .opening_both
+            .get_or_insert_with(|| ReusableBoxFuture::new(open_both(quic.clone())));
         let streams = ready!(opening.poll(cx));
         self.opening_both = None;
         Poll::Ready(streams.map(|both| BidiStream::new(both, self.finish, u64::MAX)).map_err(lost))
     }
 
-    fn poll_open_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<SendStream<B>, StreamErrorIncoming>> {
+    fn poll_open_send(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<SendStream<B>, StreamErrorIncoming>> {
         let quic = &self.quic;
-        let opening = self.opening_one.get_or_insert_with(|| ReusableBoxFuture::new(open_one(quic.clone())));
+        let opening =
+            self.opening_one.get_or_insert_with(|| ReusableBoxFuture::new(open_one(quic.clone())));
         let stream = ready!(opening.poll(cx));
         self.opening_one = None;
         Poll::Ready(stream.map(|stream| SendStream::new(stream, self.finish)).map_err(lost))
@@ -175,7 +205,10 @@ impl<B: Buf> quic::BidiStream<B> for BidiStream<B> {
 impl<B: Buf> quic::RecvStream for BidiStream<B> {
     type Buf = Bytes;
 
-    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+    fn poll_data(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
         let piece = ready!(self.recv.poll_data(cx))?;
         if let (Some(head), Some(piece)) = (&mut self.head, &piece) {
             // RFC 9114 section 4.3: malformed, which section 4.1.2 makes an error of the stream.
@@ -252,13 +285,18 @@ impl Kind {
 impl quic::RecvStream for RecvStream {
     type Buf = Bytes;
 
-    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+    fn poll_data(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
         const PIECE: usize = 16 << 10;
         let mut piece = BytesMut::zeroed(PIECE);
         let len = ready!(self.stream.poll_read(cx, &mut piece)).map_err(of_read)?;
         let Some(left) = self.left.checked_sub(len as u64) else {
             self.stop_sending(Code::H3_EXCESSIVE_LOAD.value());
-            return Poll::Ready(Err(StreamErrorIncoming::StreamTerminated { error_code: Code::H3_EXCESSIVE_LOAD.value() }));
+            return Poll::Ready(Err(StreamErrorIncoming::StreamTerminated {
+                error_code: Code::H3_EXCESSIVE_LOAD.value(),
+            }));
         };
         self.left = left;
         piece.truncate(len);
@@ -266,9 +304,15 @@ impl quic::RecvStream for RecvStream {
             let begun = self.kind.take();
             if let Some(Kind { quic, .. }) = begun.filter(|_| kind == Kind::PUSH) {
                 // RFC 9114 section 6.2.2: only servers push.
-                quic.close(varint(Code::H3_STREAM_CREATION_ERROR.value()), b"a push stream of a client");
-                let connection_error = ConnectionErrorIncoming::InternalError("a push stream of a client".into());
-                return Poll::Ready(Err(StreamErrorIncoming::ConnectionErrorIncoming { connection_error }));
+                quic.close(
+                    varint(Code::H3_STREAM_CREATION_ERROR.value()),
+                    b"a push stream of a client",
+                );
+                let connection_error =
+                    ConnectionErrorIncoming::InternalError("a push stream of a client".into());
+                return Poll::Ready(Err(StreamErrorIncoming::ConnectionErrorIncoming {
+                    connection_error,
+                }));
             }
         }
         Poll::Ready(Ok((len > 0).then(|| piece.freeze())))
@@ -311,7 +355,9 @@ impl<B: Buf> SendStream<B> {
             Box::pin(async {
                 match stopped.await {
                     Ok(None) => Ok(()),
-                    Ok(Some(code)) => Err(StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() }),
+                    Ok(Some(code)) => {
+                        Err(StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() })
+                    }
                     Err(StoppedError::ConnectionLost(error)) => Err(lost(error)),
                     Err(other) => Err(StreamErrorIncoming::Unknown(Box::new(other))),
                 }
@@ -329,7 +375,8 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
             if !data.has_remaining() {
                 break;
             }
-            let Poll::Ready(written) = Pin::new(&mut self.stream).poll_write(cx, data.chunk()) else {
+            let Poll::Ready(written) = Pin::new(&mut self.stream).poll_write(cx, data.chunk())
+            else {
                 // Without credit of the connection, a stop is not reported by writing.
                 return match self.poll_ending(cx) {
                     Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
@@ -344,7 +391,8 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
 
     fn send_data<T: Into<WriteBuf<B>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
         if self.writing.is_some() {
-            let connection_error = ConnectionErrorIncoming::InternalError("data before the last was sent".into());
+            let connection_error =
+                ConnectionErrorIncoming::InternalError("data before the last was sent".into());
             return Err(StreamErrorIncoming::ConnectionErrorIncoming { connection_error });
         }
         self.writing = Some(data.into());
@@ -394,7 +442,9 @@ fn id(number: u64) -> StreamId {
 
 fn of_connection(error: ConnectionError) -> ConnectionErrorIncoming {
     match error {
-        ConnectionError::ApplicationClosed(close) => ConnectionErrorIncoming::ApplicationClose { error_code: close.error_code.into() },
+        ConnectionError::ApplicationClosed(close) => {
+            ConnectionErrorIncoming::ApplicationClose { error_code: close.error_code.into() }
+        }
         ConnectionError::TimedOut => ConnectionErrorIncoming::Timeout,
         other => ConnectionErrorIncoming::Undefined(Arc::new(other)),
     }
@@ -406,7 +456,9 @@ fn lost(error: ConnectionError) -> StreamErrorIncoming {
 
 fn of_read(error: ReadError) -> StreamErrorIncoming {
     match error {
-        ReadError::Reset(code) => StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() },
+        ReadError::Reset(code) => {
+            StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() }
+        }
         ReadError::ConnectionLost(error) => lost(error),
         other => StreamErrorIncoming::Unknown(Box::new(other)),
     }
@@ -414,7 +466,9 @@ fn of_read(error: ReadError) -> StreamErrorIncoming {
 
 fn of_write(error: WriteError) -> StreamErrorIncoming {
     match error {
-        WriteError::Stopped(code) => StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() },
+        WriteError::Stopped(code) => {
+            StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() }
+        }
         WriteError::ConnectionLost(error) => lost(error),
         other => StreamErrorIncoming::Unknown(Box::new(other)),
     }

@@ -117,8 +117,12 @@ pub enum FetchError {
 impl fmt::Display for FetchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FetchError::Bad(line) | FetchError::Failed(line) | FetchError::Untrusted(line) => f.write_str(line),
-            FetchError::Wrong(offset) => write!(f, "the byte at offset {offset} is not what it should be"),
+            FetchError::Bad(line) | FetchError::Failed(line) | FetchError::Untrusted(line) => {
+                f.write_str(line)
+            }
+            FetchError::Wrong(offset) => {
+                write!(f, "the byte at offset {offset} is not what it should be")
+            }
         }
     }
 }
@@ -136,7 +140,10 @@ fn refused(what: &str, error: &ConnectionError) -> FetchError {
     const INVALID: &str = "invalid peer certificate: ";
     const CERTIFICATE: std::ops::RangeInclusive<u64> = 0x100 + 42..=0x100 + 49;
     match error {
-        ConnectionError::TransportError(error) if CERTIFICATE.contains(&u64::from(error.code)) || error.reason.starts_with(INVALID) => {
+        ConnectionError::TransportError(error)
+            if CERTIFICATE.contains(&u64::from(error.code))
+                || error.reason.starts_with(INVALID) =>
+        {
             let why = match error.reason.trim_start_matches(INVALID) {
                 "ApplicationVerificationFailure" => "the public key is not the pinned one",
                 why => why,
@@ -152,7 +159,10 @@ fn refused(what: &str, error: &ConnectionError) -> FetchError {
 ///
 /// # Errors
 /// See [`FetchError`].
-pub async fn fetch(wanted: &Fetch, take: impl FnMut(Option<u64>, &[u8]) -> Result<(), String>) -> Result<Fetched, FetchError> {
+pub async fn fetch(
+    wanted: &Fetch,
+    take: impl FnMut(Option<u64>, &[u8]) -> Result<(), String>,
+) -> Result<Fetched, FetchError> {
     fetch_and(wanted, take, std::future::ready(())).await
 }
 
@@ -177,17 +187,23 @@ async fn unlimited(
     // What is wrong with a file is said whether or not the host can be found.
     let client = client(wanted)?;
     let (host, address) = whereto(wanted).await?;
-    let any = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let endpoint = Endpoint::client(SocketAddr::new(any, 0)).map_err(|error| failed("a socket")(&error))?;
+    let any =
+        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let endpoint =
+        Endpoint::client(SocketAddr::new(any, 0)).map_err(|error| failed("a socket")(&error))?;
     let begun = Instant::now();
-    let connecting = endpoint.connect_with(client, address, &host).map_err(|error| FetchError::Bad(format!("{}: {error}", wanted.url)))?;
-    let quic = connecting.await.map_err(|error| refused(&format!("{host} at {address}"), &error))?;
+    let connecting = endpoint
+        .connect_with(client, address, &host)
+        .map_err(|error| FetchError::Bad(format!("{}: {error}", wanted.url)))?;
+    let quic =
+        connecting.await.map_err(|error| refused(&format!("{host} at {address}"), &error))?;
     let handshake = begun.elapsed();
     let binding = Connection::new(quic.clone(), Finish::Noted, Allowance::NONE);
     let built = h3::client::builder().build::<_, _, Bytes>(binding).await;
     let (mut driver, mut requests) = built.map_err(|error| failed("HTTP/3")(&error))?;
     let driving = tokio::spawn(async move { driver.wait_idle().await });
-    let fetched = transfer(wanted, &mut requests, take).await.map_err(|error| explained(error, &quic));
+    let fetched =
+        transfer(wanted, &mut requests, take).await.map_err(|error| explained(error, &quic));
     if fetched.is_ok() {
         then.await;
     }
@@ -215,13 +231,19 @@ impl Fetch {
         if self.url.scheme_str() != Some("https") {
             return Err(self.bad("not an https URL"));
         }
-        let host = self.url.host().filter(|host| !host.is_empty()).ok_or_else(|| self.bad("no host"))?;
+        let host =
+            self.url.host().filter(|host| !host.is_empty()).ok_or_else(|| self.bad("no host"))?;
         let authority = self.url.authority().map_or("", |authority| authority.as_str());
         // What is behind the host: a port that is no number of 16 bits is none to the crate `http`.
-        let port = match authority.rsplit_once(host).map_or("", |(_, after)| after).strip_prefix(':') {
-            None | Some("") => 443,
-            Some(text) => text.parse().ok().filter(|port| *port > 0).ok_or_else(|| self.bad("no such port, they end at 65535"))?,
-        };
+        let port =
+            match authority.rsplit_once(host).map_or("", |(_, after)| after).strip_prefix(':') {
+                None | Some("") => 443,
+                Some(text) => text
+                    .parse()
+                    .ok()
+                    .filter(|port| *port > 0)
+                    .ok_or_else(|| self.bad("no such port, they end at 65535"))?,
+            };
         Ok((host.trim_start_matches('[').trim_end_matches(']'), port))
     }
 }
@@ -233,16 +255,22 @@ async fn whereto(wanted: &Fetch) -> Result<(String, SocketAddr), FetchError> {
     if let Some(address) = wanted.connect_to {
         return Ok((host.to_owned(), address));
     }
-    let mut all = tokio::net::lookup_host((host, port)).await.map_err(|error| bad(&error.to_string()))?;
+    let mut all =
+        tokio::net::lookup_host((host, port)).await.map_err(|error| bad(&error.to_string()))?;
     all.next().map(|address| (host.to_owned(), address)).ok_or_else(|| bad("no address"))
 }
 
 fn client(wanted: &Fetch) -> Result<ClientConfig, FetchError> {
     let tls = tls::client(&wanted.trust).map_err(|refused| FetchError::Bad(refused.0))?;
-    let crypto = QuicClientConfig::try_from(tls).map_err(|error| FetchError::Bad(format!("TLS: {error}")))?;
+    let crypto = QuicClientConfig::try_from(tls)
+        .map_err(|error| FetchError::Bad(format!("TLS: {error}")))?;
     let mut transport = TransportConfig::default();
-    let window = VarInt::from_u64(wanted.window).map_err(|_| FetchError::Bad(format!("a window of {} bytes", wanted.window)))?;
-    transport.stream_receive_window(window).receive_window(window).max_idle_timeout(IdleTimeout::try_from(wanted.idle).ok());
+    let window = VarInt::from_u64(wanted.window)
+        .map_err(|_| FetchError::Bad(format!("a window of {} bytes", wanted.window)))?;
+    transport
+        .stream_receive_window(window)
+        .receive_window(window)
+        .max_idle_timeout(IdleTimeout::try_from(wanted.idle).ok());
     if let Some(datagram) = wanted.datagram {
         transport.initial_mtu(datagram).mtu_discovery_config(None);
     }
@@ -254,7 +282,9 @@ fn client(wanted: &Fetch) -> Result<ClientConfig, FetchError> {
 /// What the transport knows is more than what HTTP says.
 fn explained(error: FetchError, quic: &iroh_quinn::Connection) -> FetchError {
     match (&error, quic.close_reason()) {
-        (FetchError::Failed(_), Some(reason)) if reason != ConnectionError::LocallyClosed => FetchError::Failed(reason.to_string()),
+        (FetchError::Failed(_), Some(reason)) if reason != ConnectionError::LocallyClosed => {
+            FetchError::Failed(reason.to_string())
+        }
         _ => error,
     }
 }
@@ -267,7 +297,8 @@ async fn transfer(
     mut take: impl FnMut(Option<u64>, &[u8]) -> Result<(), String>,
 ) -> Result<Fetched, FetchError> {
     let failed = |error: h3::error::StreamError| FetchError::Failed(error.to_string());
-    let mut request = Request::get(wanted.url.clone()).header(header::USER_AGENT, concat!("firstflight/", env!("CARGO_PKG_VERSION")));
+    let mut request = Request::get(wanted.url.clone())
+        .header(header::USER_AGENT, concat!("firstflight/", env!("CARGO_PKG_VERSION")));
     if let Some(arm) = &wanted.arm {
         request = request.header(ARM, arm);
     }
@@ -294,7 +325,10 @@ async fn transfer(
         while piece.has_remaining() {
             first_byte.get_or_insert_with(|| begun.elapsed());
             let part = piece.chunk();
-            if let Some(wrong) = offset.filter(|_| checked).and_then(|offset| content::first_wrong(offset + bytes, part)) {
+            if let Some(wrong) = offset
+                .filter(|_| checked)
+                .and_then(|offset| content::first_wrong(offset + bytes, part))
+            {
                 return Err(FetchError::Wrong(wrong));
             }
             take(announced, part).map_err(FetchError::Failed)?;
@@ -305,7 +339,9 @@ async fn transfer(
     }
     let last_byte = begun.elapsed();
     if let Some(announced) = announced.filter(|announced| *announced != bytes) {
-        return Err(FetchError::Failed(format!("{bytes} bytes arrived of {announced} that were announced")));
+        return Err(FetchError::Failed(format!(
+            "{bytes} bytes arrived of {announced} that were announced"
+        )));
     }
     let verified = match (checked && offset.is_some(), announced) {
         (true, Some(_)) => Verified::Content,

@@ -38,7 +38,8 @@ pub fn first_wrong(offset: u64, bytes: &[u8]) -> Option<u64> {
     for piece in bytes.chunks(PIECE) {
         let expected = &mut expected[..piece.len()];
         fill(at, expected);
-        if let Some(wrong) = piece.iter().zip(expected.iter()).position(|(is, should)| is != should) {
+        if let Some(wrong) = piece.iter().zip(expected.iter()).position(|(is, should)| is != should)
+        {
             return Some(at + wrong as u64);
         }
         at += piece.len() as u64;
@@ -48,13 +49,22 @@ pub fn first_wrong(offset: u64, bytes: &[u8]) -> Option<u64> {
 
 /// Reads the size of an object from a request: `10MB`, `64kB`, `1GiB`, `1500B`, or a plain number of bytes.
 pub fn parse_size(text: &str) -> Option<u64> {
-    const UNITS: [(&str, u64); 8] =
-        [("", 1), ("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+    const UNITS: [(&str, u64); 8] = [
+        ("", 1),
+        ("B", 1),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+    ];
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let (_, unit) = UNITS.iter().find(|(name, _)| *name == unit)?;
     // More digits than a u64 holds are an object that nobody has: the largest one stands for it, and is refused as too large.
-    let number = if number.is_empty() { None } else { Some(number.parse::<u64>().unwrap_or(u64::MAX)) };
+    let number =
+        if number.is_empty() { None } else { Some(number.parse::<u64>().unwrap_or(u64::MAX)) };
     number.map(|number| number.saturating_mul(*unit))
 }
 

@@ -7,7 +7,8 @@
 use super::limits::REQUEST;
 
 /// The names.
-const PSEUDO: [&[u8]; 6] = [b":authority", b":method", b":path", b":protocol", b":scheme", b":status"];
+const PSEUDO: [&[u8]; 6] =
+    [b":authority", b":method", b":path", b":protocol", b":scheme", b":status"];
 
 /// The beginning of a request stream up to the end of its head.
 #[derive(Debug, Default)]
@@ -42,7 +43,9 @@ impl Head {
                 // Not where it may stand.
                 DATA => self.done = true,
                 HEADERS => {
-                    let Some(block) = self.bytes.get(begin..begin.saturating_add(len)) else { return false };
+                    let Some(block) = self.bytes.get(begin..begin.saturating_add(len)) else {
+                        return false;
+                    };
                     self.done = true;
                     return is_repeated(block);
                 }
@@ -59,7 +62,10 @@ impl Head {
 pub(super) fn integer(bytes: &[u8]) -> Option<(u64, usize)> {
     let len = 1 << (bytes.first()? >> 6);
     let (first, rest) = bytes.get(..len)?.split_first()?;
-    Some((rest.iter().fold(u64::from(first & 0x3f), |value, byte| value << 8 | u64::from(*byte)), len))
+    Some((
+        rest.iter().fold(u64::from(first & 0x3f), |value, byte| value << 8 | u64::from(*byte)),
+        len,
+    ))
 }
 
 /// Whether a field section names a pseudo-header field twice, as far as it can be read.
@@ -96,7 +102,9 @@ fn line(rest: &mut &[u8], first: u8) -> Result<Option<usize>, Unreadable> {
     } else if first & 0xe0 == 0x20 {
         let huffman = first & 8 != 0;
         let name = text(rest, 3).ok_or(Unreadable)?;
-        PSEUDO.iter().position(|pseudo| if huffman { name == compressed(pseudo) } else { name == *pseudo })
+        PSEUDO
+            .iter()
+            .position(|pseudo| if huffman { name == compressed(pseudo) } else { name == *pseudo })
     } else {
         return Err(Unreadable);
     };
@@ -204,7 +212,11 @@ mod tests {
             ("the path by index", vec![0xc1], true),
             ("the authority with a static name", vec![0x50, 1, b'b'], true),
             ("the path by name", [&[0x25][..], b":path", &[1, b'/']].concat(), true),
-            ("the path by its compressed name", [&[0x28 | path.len() as u8][..], &path, &[1, b'/']].concat(), true),
+            (
+                "the path by its compressed name",
+                [&[0x28 | path.len() as u8][..], &path, &[1, b'/']].concat(),
+                true,
+            ),
         ];
         for (what, more, expected) in rows {
             let bytes = stream(&[GET, &more].concat());
@@ -212,7 +224,11 @@ mod tests {
             assert_eq!((head.repeats(&bytes), head.is_done()), (expected, true), "{what}");
             // Byte by byte it is the same.
             let mut head = Head::default();
-            assert_eq!(bytes.iter().filter(|byte| head.repeats(&[**byte])).count(), usize::from(expected), "{what}");
+            assert_eq!(
+                bytes.iter().filter(|byte| head.repeats(&[**byte])).count(),
+                usize::from(expected),
+                "{what}"
+            );
         }
     }
 
@@ -225,10 +241,15 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_left_to_others() {
-        for bytes in [&[1, 3, 0, 0, 0x80][..], &[0, 1, 1], &[1, 20, 0xff, 0xff], &[1, 4, 0, 0, 0x2f, 0xff]] {
+        for bytes in
+            [&[1, 3, 0, 0, 0x80][..], &[0, 1, 1], &[1, 20, 0xff, 0xff], &[1, 4, 0, 0, 0x2f, 0xff]]
+        {
             assert!(!Head::default().repeats(bytes), "{bytes:?}");
         }
         let mut head = Head::default();
-        assert!(!head.repeats(&[0x40]) && !head.repeats(&vec![0x21; 30_000]) && head.is_done(), "nothing is kept beyond the bound");
+        assert!(
+            !head.repeats(&[0x40]) && !head.repeats(&vec![0x21; 30_000]) && head.is_done(),
+            "nothing is kept beyond the bound"
+        );
     }
 }

@@ -78,7 +78,8 @@ impl Limits {
         let connections = self.connections as u64;
         let requests = u64::from(self.requests);
         let sending = connections * self.share(self.connections);
-        let each = u64::from(RECEIVE) + u64::from(ONE_WAY) * CONTROL + requests * (REQUEST + PIECE as u64);
+        let each =
+            u64::from(RECEIVE) + u64::from(ONE_WAY) * CONTROL + requests * (REQUEST + PIECE as u64);
         sending.saturating_add(connections.saturating_mul(each))
     }
 }
@@ -126,7 +127,8 @@ pub(super) enum Admission {
 
 impl Gate {
     pub(super) fn new(limits: Limits) -> Gate {
-        let quota = |rate: NonZeroU32| Quota::per_second(rate).allow_burst(rate.saturating_add(rate.get()));
+        let quota =
+            |rate: NonZeroU32| Quota::per_second(rate).allow_burst(rate.saturating_add(rate.get()));
         Gate {
             limits,
             inside: Mutex::default(),
@@ -143,7 +145,9 @@ impl Gate {
     pub(super) fn admit(self: &Arc<Self>, address: IpAddr, proven: bool) -> Admission {
         let network = network(address);
         let mut inside = self.inside();
-        if inside.all >= self.limits.connections || inside.of.get(&network).copied().unwrap_or(0) >= self.limits.per_address {
+        if inside.all >= self.limits.connections
+            || inside.of.get(&network).copied().unwrap_or(0) >= self.limits.per_address
+        {
             return Admission::Out;
         }
         if !proven && inside.all >= self.limits.connections / 2 {
@@ -202,11 +206,15 @@ mod tests {
         let (here, there) = (address("192.0.2.1"), address("192.0.2.2"));
         let mut inside = Vec::new();
         for _ in 0..2 {
-            let Admission::In(place) = gate.admit(here, true) else { panic!("there is room for two from one address") };
+            let Admission::In(place) = gate.admit(here, true) else {
+                panic!("there is room for two from one address")
+            };
             inside.push(place);
         }
         assert!(matches!(gate.admit(here, true), Admission::Out), "a third from one address");
-        let Admission::In(third) = gate.admit(there, true) else { panic!("there is room for three in all") };
+        let Admission::In(third) = gate.admit(there, true) else {
+            panic!("there is room for three in all")
+        };
         assert!(matches!(gate.admit(there, true), Admission::Out), "a fourth in all");
         drop((inside.pop(), third));
         assert!(matches!(gate.admit(here, true), Admission::In(_)), "a place given back is free");
@@ -215,9 +223,13 @@ mod tests {
     #[test]
     fn a_full_house_asks_for_proof() {
         let gate = gate(Limits { connections: 4, ..Limits::default() });
-        let places: Vec<Admission> = (0..2).map(|_| gate.admit(address("192.0.2.1"), false)).collect();
+        let places: Vec<Admission> =
+            (0..2).map(|_| gate.admit(address("192.0.2.1"), false)).collect();
         assert!(places.iter().all(|place| matches!(place, Admission::In(_))));
-        assert!(matches!(gate.admit(address("192.0.2.1"), false), Admission::Prove), "two of four are inside");
+        assert!(
+            matches!(gate.admit(address("192.0.2.1"), false), Admission::Prove),
+            "two of four are inside"
+        );
     }
 
     #[test]
@@ -243,6 +255,9 @@ mod tests {
         assert_eq!(limits.share(1), 64 << 20, "a share is no more than a long fat path needs");
         assert_eq!(limits.share(100), 8 << 20, "a gigabyte over a hundred, down to a power of two");
         assert_eq!(limits.share(1_000_000), 64 << 10, "and no less than a little");
-        assert_eq!(limits.worst_case(), 100 * ((8 << 20) + (256 << 10) + 6 * (128 << 10) + 8 * ((24 + 64) << 10)));
+        assert_eq!(
+            limits.worst_case(),
+            100 * ((8 << 20) + (256 << 10) + 6 * (128 << 10) + 8 * ((24 + 64) << 10))
+        );
     }
 }

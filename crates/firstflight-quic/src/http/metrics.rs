@@ -91,9 +91,17 @@ impl Metrics {
         let requests = Family::<Status, Counter>::default();
         registry.register("responses", "Responses by status", requests.clone());
         let aborted = Counter::default();
-        registry.register("responses_aborted", "Responses that were begun and not acknowledged whole", aborted.clone());
+        registry.register(
+            "responses_aborted",
+            "Responses that were begun and not acknowledged whole",
+            aborted.clone(),
+        );
         let exits = Family::<Exit, Counter>::default();
-        registry.register("startup_exits", "Connections whose startup has ended, by arm and reason", exits.clone());
+        registry.register(
+            "startup_exits",
+            "Connections whose startup has ended, by arm and reason",
+            exits.clone(),
+        );
         let mut counter = |name: &str, help: &str| {
             let counter = Counter::default();
             registry.register(name, help, counter.clone());
@@ -142,7 +150,9 @@ impl Metrics {
 
     pub(super) fn exited(&self, arm: &Arc<str>, account: &Account) {
         if let Some(exit) = account.exit {
-            self.exits.get_or_create(&Exit { arm: Arc::clone(arm), reason: exit.reason.name() }).inc();
+            self.exits
+                .get_or_create(&Exit { arm: Arc::clone(arm), reason: exit.reason.name() })
+                .inc();
         }
     }
 

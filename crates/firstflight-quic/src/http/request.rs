@@ -76,7 +76,12 @@ pub(super) struct Allowed {
 pub(super) fn read(request: &Request<()>, allowed: Allowed) -> Result<Ask, Refusal> {
     let fields = request.headers();
     // RFC 9114 section 4.2: fields of a connection make a request malformed.
-    for field in [header::CONNECTION, header::TRANSFER_ENCODING, header::UPGRADE, HeaderName::from_static("keep-alive")] {
+    for field in [
+        header::CONNECTION,
+        header::TRANSFER_ENCODING,
+        header::UPGRADE,
+        HeaderName::from_static("keep-alive"),
+    ] {
         if fields.contains_key(field) {
             return Err(StatusCode::BAD_REQUEST.into());
         }
@@ -101,10 +106,17 @@ pub(super) fn read(request: &Request<()>, allowed: Allowed) -> Result<Ask, Refus
 fn refuse_content(fields: &HeaderMap) -> Result<(), Refusal> {
     let mut lengths = fields.get_all(header::CONTENT_LENGTH).iter();
     let Some(length) = lengths.next() else { return Ok(()) };
-    let number = length.to_str().ok().filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
+    let number = length
+        .to_str()
+        .ok()
+        .filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
     match number {
-        Some(number) if lengths.next().is_none() && number.bytes().all(|digit| digit == b'0') => Ok(()),
-        Some(_) if fields.get_all(header::CONTENT_LENGTH).iter().count() == 1 => Err(StatusCode::PAYLOAD_TOO_LARGE.into()),
+        Some(number) if lengths.next().is_none() && number.bytes().all(|digit| digit == b'0') => {
+            Ok(())
+        }
+        Some(_) if fields.get_all(header::CONTENT_LENGTH).iter().count() == 1 => {
+            Err(StatusCode::PAYLOAD_TOO_LARGE.into())
+        }
         _ => Err(StatusCode::BAD_REQUEST.into()),
     }
 }
@@ -115,7 +127,11 @@ fn arm(fields: &HeaderMap, allowed: Allowed) -> Result<Option<Plan>, Refusal> {
     if !allowed.choice {
         return Err(StatusCode::FORBIDDEN.into());
     }
-    let plan = name.to_str().ok().filter(|_| named.next().is_none()).and_then(|name| Plan::parse(name).ok());
+    let plan = name
+        .to_str()
+        .ok()
+        .filter(|_| named.next().is_none())
+        .and_then(|name| Plan::parse(name).ok());
     plan.map(Some).ok_or_else(|| StatusCode::BAD_REQUEST.into())
 }
 
@@ -129,10 +145,18 @@ fn what(path: &str, allowed: Allowed) -> Result<What, Refusal> {
     if let Some(size) = path.strip_prefix("/bytes/") {
         let size = parse_size(size).ok_or(StatusCode::BAD_REQUEST)?;
         // An object that this server does not have.
-        return if size <= allowed.largest { Ok(What::Bytes(size)) } else { Err(StatusCode::NOT_FOUND.into()) };
+        return if size <= allowed.largest {
+            Ok(What::Bytes(size))
+        } else {
+            Err(StatusCode::NOT_FOUND.into())
+        };
     }
     let file = file(path)?;
-    if allowed.files && (allowed.hidden || !is_hidden(&file)) { Ok(What::File(file)) } else { Err(StatusCode::NOT_FOUND.into()) }
+    if allowed.files && (allowed.hidden || !is_hidden(&file)) {
+        Ok(What::File(file))
+    } else {
+        Err(StatusCode::NOT_FOUND.into())
+    }
 }
 
 /// A name on the way begins with a dot: of a version control, of an editor, of secrets.
@@ -142,7 +166,9 @@ pub(super) fn is_hidden(file: &Path) -> bool {
 
 /// Every `%` is followed by two hexadecimal digits, RFC 3986 section 2.1.
 fn is_encoded(segment: &str) -> bool {
-    let hex = |text: &str| text.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+    let hex = |text: &str| {
+        text.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
     segment.split('%').skip(1).all(hex)
 }
 
@@ -156,7 +182,10 @@ fn file(path: &str) -> Result<PathBuf, Refusal> {
             return Err(bad());
         }
         let segment = percent_decode_str(segment).decode_utf8().map_err(|_| bad())?;
-        let plain = !segment.is_empty() && segment != "." && segment != ".." && !segment.contains(['/', '\\', '\0']);
+        let plain = !segment.is_empty()
+            && segment != "."
+            && segment != ".."
+            && !segment.contains(['/', '\\', '\0']);
         if !plain {
             return Err(bad());
         }
@@ -187,7 +216,8 @@ fn range(fields: &HeaderMap) -> Result<Option<Asked>, Refusal> {
         match (first, last) {
             ("", last) => number(last).map(Asked::Last),
             (first, "") => number(first).map(Asked::From),
-            (first, last) => Some(Asked::Between(number(first)?, number(last)?)).filter(|range| !backwards(range)),
+            (first, last) => Some(Asked::Between(number(first)?, number(last)?))
+                .filter(|range| !backwards(range)),
         }
     };
     let all: Option<Vec<Asked>> = set.split(',').map(one).collect();
@@ -213,7 +243,9 @@ pub(super) fn part(asked: Option<Asked>, total: u64) -> Result<Part, Refusal> {
     if start < end {
         return Ok(Part { range: start..end, total });
     }
-    let there_is = HeaderValue::from_str(&format!("bytes */{total}")).ok().map(|value| (header::CONTENT_RANGE, value));
+    let there_is = HeaderValue::from_str(&format!("bytes */{total}"))
+        .ok()
+        .map(|value| (header::CONTENT_RANGE, value));
     Err(Refusal { status: StatusCode::RANGE_NOT_SATISFIABLE, field: there_is })
 }
 

@@ -22,8 +22,7 @@ use tokio::time::timeout;
 type Stream = RequestStream<BidiStream<Bytes>, Bytes>;
 
 /// The start page.
-const HOME: &str =
-    "<!doctype html><meta charset=utf-8><title>firstflight</title><p>Objects of any size: <a href=/bytes/10MB>/bytes/10MB</a>\n";
+const HOME: &str = "<!doctype html><meta charset=utf-8><title>firstflight</title><p>Objects of any size: <a href=/bytes/10MB>/bytes/10MB</a>\n";
 
 /// What a response is written with.
 pub(super) struct Responder {
@@ -77,7 +76,9 @@ impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Cut {
 pub(super) async fn answer(responder: Responder, resolver: RequestResolver<Connection, Bytes>) {
     // A request whose head does not arrive is none; one that is malformed was reset by `h3`, RFC 9114 section 4.1.2.
     let patience = responder.shared.options.limits.patience;
-    let Ok(Ok((request, stream))) = timeout(patience, resolver.resolve_request()).await else { return };
+    let Ok(Ok((request, stream))) = timeout(patience, resolver.resolve_request()).await else {
+        return;
+    };
     responder.respond(&request, stream).await;
     responder.shared.count(&responder.peer);
 }
@@ -128,15 +129,20 @@ impl Responder {
 
     async fn find(&self, ask: &Ask) -> Result<Reply, Refusal> {
         let stream = HeaderValue::from_static("application/octet-stream");
-        let reply = |source, part: Part, kind| Reply { source, partial: ask.range.is_some(), part, kind };
+        let reply =
+            |source, part: Part, kind| Reply { source, partial: ask.range.is_some(), part, kind };
         match &ask.what {
             What::Home => {
                 let kind = HeaderValue::from_static("text/html; charset=utf-8");
                 Ok(reply(Source::Page(HOME), request::part(ask.range, HOME.len() as u64)?, kind))
             }
-            What::Bytes(size) => Ok(reply(Source::Pattern, request::part(ask.range, *size)?, stream)),
+            What::Bytes(size) => {
+                Ok(reply(Source::Pattern, request::part(ask.range, *size)?, stream))
+            }
             What::File(name) => {
-                let kind = mime_guess::from_path(name).first_raw().map_or(stream, HeaderValue::from_static);
+                let kind = mime_guess::from_path(name)
+                    .first_raw()
+                    .map_or(stream, HeaderValue::from_static);
                 let (file, part) = self.open(name, ask.range).await?;
                 Ok(reply(Source::File(file), part, kind))
             }
@@ -167,7 +173,8 @@ impl Responder {
     /// A status, and nothing else.
     async fn refuse(&self, stream: &mut Stream, refusal: Refusal) {
         self.shared.metrics.responded(refusal.status);
-        let mut response = Response::builder().status(refusal.status).header(header::CONTENT_LENGTH, 0);
+        let mut response =
+            Response::builder().status(refusal.status).header(header::CONTENT_LENGTH, 0);
         if let Some((name, value)) = refusal.field {
             response = response.header(name, value);
         }
@@ -219,7 +226,10 @@ impl Responder {
             .header(header::CACHE_CONTROL, "no-store")
             .header(ARM, arm);
         if reply.partial {
-            response = response.header(header::CONTENT_RANGE, format!("bytes {}-{}/{total}", range.start, range.end - 1));
+            response = response.header(
+                header::CONTENT_RANGE,
+                format!("bytes {}-{}/{total}", range.start, range.end - 1),
+            );
         }
         if matches!(reply.source, Source::Pattern) {
             response = response.header(PATTERN, content::NAME);
@@ -227,7 +237,13 @@ impl Responder {
         response.body(()).ok()
     }
 
-    async fn write(&self, stream: &mut Stream, response: Response<()>, ask: &Ask, mut reply: Reply) -> Result<(), Cut> {
+    async fn write(
+        &self,
+        stream: &mut Stream,
+        response: Response<()>,
+        ask: &Ask,
+        mut reply: Reply,
+    ) -> Result<(), Cut> {
         self.patiently(async { Ok(stream.send_response(response).await?) }).await?;
         let mut at = reply.part.range.start;
         while at < reply.part.range.end && !ask.head {
@@ -248,7 +264,9 @@ impl Responder {
         let mut before = None;
         loop {
             // Asked only if the first wait was in vain: most never are.
-            if let Ok(done) = timeout(if before.is_none() { patience / 2 } else { patience }, &mut work).await {
+            if let Ok(done) =
+                timeout(if before.is_none() { patience / 2 } else { patience }, &mut work).await
+            {
                 return done;
             }
             let now = acked();
@@ -263,7 +281,9 @@ impl Responder {
 /// The next `len` bytes of a source.
 async fn piece(source: &mut Source, at: u64, len: usize) -> Result<Bytes, Cut> {
     match source {
-        Source::Page(page) => Ok(Bytes::from_static(&page.as_bytes()[at as usize..at as usize + len])),
+        Source::Page(page) => {
+            Ok(Bytes::from_static(&page.as_bytes()[at as usize..at as usize + len]))
+        }
         Source::Pattern => {
             let mut bytes = BytesMut::zeroed(len);
             content::fill(at, &mut bytes);

@@ -12,7 +12,9 @@ use crate::plan::{Plan, Refused};
 use crate::tap::Tap;
 use bytes::Bytes;
 use noq::crypto::rustls::QuicServerConfig;
-use noq::{Endpoint, EndpointConfig, IdleTimeout, Incoming, PathId, ServerConfig, TransportConfig, VarInt};
+use noq::{
+    Endpoint, EndpointConfig, IdleTimeout, Incoming, PathId, ServerConfig, TransportConfig, VarInt,
+};
 use std::collections::HashMap;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -150,11 +152,17 @@ impl Server {
             None => None,
         };
         let identity = identity(&options.certificate)?;
-        let crypto = QuicServerConfig::try_from(identity.config).map_err(|error| Refused(format!("TLS: {error}")))?;
+        let crypto = QuicServerConfig::try_from(identity.config)
+            .map_err(|error| Refused(format!("TLS: {error}")))?;
         let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-        config.max_incoming(WAITING.0).incoming_buffer_size(WAITING.1).incoming_buffer_size_total(WAITING.0 as u64 * WAITING.1);
+        config
+            .max_incoming(WAITING.0)
+            .incoming_buffer_size(WAITING.1)
+            .incoming_buffer_size_total(WAITING.0 as u64 * WAITING.1);
         let endpoint = endpoint(options.listen, config.clone())?;
-        let address = endpoint.local_addr().map_err(|error| Refused(format!("{}: {error}", options.listen)))?;
+        let address = endpoint
+            .local_addr()
+            .map_err(|error| Refused(format!("{}: {error}", options.listen)))?;
         let shared = Shared {
             folder,
             metrics: Arc::clone(&options.meter.0),
@@ -183,7 +191,11 @@ impl Server {
 
     /// Serves until `stop` resolves, then takes no new connections and no new requests and finishes what was begun, until `enough`, which is
     /// asked from then on, resolves: what is left is cut off.
-    pub async fn run(self, stop: impl Future<Output = ()>, enough: impl Future<Output = ()>) -> Ended {
+    pub async fn run(
+        self,
+        stop: impl Future<Output = ()>,
+        enough: impl Future<Output = ()>,
+    ) -> Ended {
         let Server { endpoint, shared, .. } = self;
         {
             let mut stop = std::pin::pin!(stop);
@@ -218,12 +230,15 @@ const NO_ERROR: u32 = 0x100;
 
 fn endpoint(listen: SocketAddr, config: ServerConfig) -> Result<Endpoint, Refused> {
     let refused = |error| Refused(format!("{listen}: {error}"));
-    let socket = socket2::Socket::new(socket2::Domain::for_address(listen), socket2::Type::DGRAM, None).map_err(refused)?;
+    let socket =
+        socket2::Socket::new(socket2::Domain::for_address(listen), socket2::Type::DGRAM, None)
+            .map_err(refused)?;
     // Less is no failure: then more is lost when the machine is busy.
     let _ = socket.set_recv_buffer_size(BUFFER);
     let _ = socket.set_send_buffer_size(BUFFER);
     socket.bind(&listen.into()).map_err(refused)?;
-    let runtime = noq::default_runtime().ok_or_else(|| Refused("a server needs a tokio runtime".into()))?;
+    let runtime =
+        noq::default_runtime().ok_or_else(|| Refused("a server needs a tokio runtime".into()))?;
     Endpoint::new(EndpointConfig::default(), Some(config), socket.into(), runtime).map_err(refused)
 }
 
@@ -294,7 +309,10 @@ impl Shared {
         let number = quic.stable_id();
         let peer = Arc::new(Peer {
             quic: quic.clone(),
-            address: quic.path(PathId::ZERO).and_then(|path| path.remote_address().ok()).unwrap_or(self.options.listen),
+            address: quic
+                .path(PathId::ZERO)
+                .and_then(|path| path.remote_address().ok())
+                .unwrap_or(self.options.listen),
             choice,
             asked: AtomicBool::new(false),
             counted: Mutex::new((Sent::default(), false)),
@@ -310,10 +328,16 @@ impl Shared {
 
     /// HTTP/3 with one peer, until it or we have had enough.
     async fn speak(self: &Arc<Self>, quic: &noq::Connection, peer: &Arc<Peer>) {
-        let binding = Connection::new(quic.clone(), Finish::Acknowledged, Allowance { request: REQUEST, control: CONTROL, push: false });
+        let binding = Connection::new(
+            quic.clone(),
+            Finish::Acknowledged,
+            Allowance { request: REQUEST, control: CONTROL, push: false },
+        );
         let mut settings = h3::server::builder();
         settings.max_field_section_size(FIELDS);
-        let Ok(Ok(mut http)) = timeout(HANDSHAKE, settings.build::<_, Bytes>(binding)).await else { return };
+        let Ok(Ok(mut http)) = timeout(HANDSHAKE, settings.build::<_, Bytes>(binding)).await else {
+            return;
+        };
         let responses = TaskTracker::new();
         let mut stopping = false;
         loop {
@@ -392,7 +416,8 @@ impl Shared {
             self.metrics.sent(counted.0, now);
             counted.0 = now;
         }
-        if let Some(account) = peer.account().filter(|account| account.exit.is_some() && !counted.1) {
+        if let Some(account) = peer.account().filter(|account| account.exit.is_some() && !counted.1)
+        {
             self.metrics.exited(&self.label(&account), &account);
             counted.1 = true;
         }

@@ -22,5 +22,6 @@ pub(super) struct Allowance {
 
 impl Allowance {
     /// As many as it likes.
-    pub(super) const NONE: Allowance = Allowance { request: u64::MAX, control: u64::MAX, push: true };
+    pub(super) const NONE: Allowance =
+        Allowance { request: u64::MAX, control: u64::MAX, push: true };
 }

@@ -10,7 +10,10 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme, version::TLS13};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig,
+    SignatureScheme, version::TLS13,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -50,16 +53,25 @@ fn text(file: &Path) -> Result<Vec<u8>, Refused> {
 pub(super) fn identity(certificate: &Certificate) -> Result<Identity, Refused> {
     let (chain, key) = match certificate {
         Certificate::ThrowAway(names) => {
-            let own = rcgen::generate_simple_self_signed(names.clone()).map_err(|error| Refused(format!("a certificate: {error}")))?;
+            let own = rcgen::generate_simple_self_signed(names.clone())
+                .map_err(|error| Refused(format!("a certificate: {error}")))?;
             let key = PrivateKeyDer::Pkcs8(own.signing_key.serialize_der().into());
             (vec![CertificateDer::from(own.cert)], key)
         }
         Certificate::Files { chain, key } => {
-            let certificates = CertificateDer::pem_slice_iter(&text(chain)?).collect::<Result<_, _>>().map_err(refused(chain.display()))?;
-            (certificates, PrivateKeyDer::from_pem_slice(&text(key)?).map_err(refused(key.display()))?)
+            let certificates = CertificateDer::pem_slice_iter(&text(chain)?)
+                .collect::<Result<_, _>>()
+                .map_err(refused(chain.display()))?;
+            (
+                certificates,
+                PrivateKeyDer::from_pem_slice(&text(key)?).map_err(refused(key.display()))?,
+            )
         }
     };
-    let pin = chain.first().and_then(pin).ok_or_else(|| Refused("the certificate's chain is empty or cannot be read".into()))?;
+    let pin = chain
+        .first()
+        .and_then(pin)
+        .ok_or_else(|| Refused("the certificate's chain is empty or cannot be read".into()))?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(&[&TLS13])
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
@@ -95,8 +107,12 @@ pub(super) fn client(trust: &Trust) -> Result<ClientConfig, Refused> {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             by_roots(roots, &provider, "this system's certificates")?
         }
-        Trust::Authority(file) => by_roots(roots_of(file)?, &provider, &file.display().to_string())?,
-        Trust::Pin(pin) => Arc::new(Pinned { pin: Some(pin.clone()), provider: Arc::clone(&provider) }),
+        Trust::Authority(file) => {
+            by_roots(roots_of(file)?, &provider, &file.display().to_string())?
+        }
+        Trust::Pin(pin) => {
+            Arc::new(Pinned { pin: Some(pin.clone()), provider: Arc::clone(&provider) })
+        }
         Trust::Anyone => Arc::new(Pinned { pin: None, provider: Arc::clone(&provider) }),
     };
     let mut config = ClientConfig::builder_with_provider(provider)
@@ -118,7 +134,11 @@ fn roots_of(file: &Path) -> Result<RootCertStore, Refused> {
     Ok(roots)
 }
 
-fn by_roots(roots: RootCertStore, provider: &Arc<CryptoProvider>, what: &str) -> Result<Arc<WebPkiServerVerifier>, Refused> {
+fn by_roots(
+    roots: RootCertStore,
+    provider: &Arc<CryptoProvider>,
+    what: &str,
+) -> Result<Arc<WebPkiServerVerifier>, Refused> {
     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
         .build()
         .map_err(|error| Refused(format!("{what}: {error}")))
@@ -163,7 +183,12 @@ impl ServerCertVerifier for Pinned {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+        verify_tls13_signature(
+            message,
+            certificate,
+            signature,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

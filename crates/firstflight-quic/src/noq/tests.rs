@@ -33,12 +33,20 @@ fn the_handshake_gives_its_rtt_also_when_data_was_sent_before_it_was_acknowledge
     ack_of_the_handshake(&mut controller, origin, 30, 0);
     assert_eq!(controller.account().handshake_rtt, Some(Nanos::from_millis(30)));
     ack_of_the_handshake(&mut controller, origin, 35, 0);
-    assert_eq!(controller.account().handshake_rtt, Some(Nanos::from_millis(30)), "the first sample only");
+    assert_eq!(
+        controller.account().handshake_rtt,
+        Some(Nanos::from_millis(30)),
+        "the first sample only"
+    );
     for pn in 1..=9 {
         controller.on_packet_sent(origin + Duration::from_millis(40), PACKET, pn);
     }
     let account = controller.account();
-    assert_eq!((account.phase, account.cwnd), (Phase::Jump, 20 * u64::from(PACKET)), "the jump takes off with the first flight");
+    assert_eq!(
+        (account.phase, account.cwnd),
+        (Phase::Jump, 20 * u64::from(PACKET)),
+        "the jump takes off with the first flight"
+    );
 }
 
 #[test]

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 #[test]
 fn the_handshake_gives_its_rtt_also_when_data_was_sent_before_it_was_acknowledged() {
     let origin = Instant::now();
-    let factory = Arc::new(Factory::new(Plan::parse("rapid(jump=off)").unwrap()).unwrap().with_origin(origin));
+    let factory = Arc::new(
+        Factory::new(Plan::parse("rapid(jump=off)").unwrap()).unwrap().with_origin(origin),
+    );
     let mut controller = factory.build(origin, 1200).into_any().downcast::<Controller>().unwrap();
     controller.on_sent(origin, 1200, 0);
     controller.on_sent(origin, 900, 0);

@@ -116,7 +116,8 @@ impl Entries {
     /// What became of the packet that was sent last.
     pub(super) fn settle_last(&mut self, bytes: u64, arrives: [Option<Time>; 2]) {
         let Some(packet) = self.packets.last() else { return };
-        let departure = Departure { position: packet.position, bytes, repeat: packet.repeat, arrives };
+        let departure =
+            Departure { position: packet.position, bytes, repeat: packet.repeat, arrives };
         let sent = |note: &&mut Note| matches!(note.told, Some(Told::Sent(_)));
         if let Some(note) = self.notes.iter_mut().rev().find(sent) {
             note.packet = Some(departure);
@@ -159,7 +160,10 @@ impl Entries {
 
     fn on_lost(&mut self, position: u64, bytes: u64) {
         // Positions ascend; packet numbers are skipped at random, so they have holes.
-        let Ok(index) = self.packets.binary_search_by_key(&position, |packet| packet.position) else { return };
+        let Ok(index) = self.packets.binary_search_by_key(&position, |packet| packet.position)
+        else {
+            return;
+        };
         self.owed += bytes;
         if self.packets[index].dropped {
             self.packets_lost += 1;
@@ -184,7 +188,8 @@ impl Entries {
             self.episodes_seen = seen;
             if ack.lost > 0 {
                 let threshold = controller.ssthresh().unwrap_or(u64::MAX);
-                self.below_ssthresh += u64::from(ack.inflight.div_ceil(datagram) <= threshold / datagram);
+                self.below_ssthresh +=
+                    u64::from(ack.inflight.div_ceil(datagram) <= threshold / datagram);
             }
             self.episodes.push(Episode {
                 start: ack.now,
@@ -209,7 +214,13 @@ pub(crate) struct Logbook {
 impl Logbook {
     /// An empty one; with `watched` every event is noted.
     pub(crate) fn new(datagram: u16, watched: bool) -> Logbook {
-        Logbook { entries: Mutex::new(Entries { datagram: u64::from(datagram), watched, ..Entries::default() }) }
+        Logbook {
+            entries: Mutex::new(Entries {
+                datagram: u64::from(datagram),
+                watched,
+                ..Entries::default()
+            }),
+        }
     }
 
     /// What is written in it.
@@ -222,7 +233,12 @@ impl Logbook {
         let mut entries = self.open();
         // What the controller has heard of the handshake belongs to its log.
         let notes = std::mem::take(&mut entries.notes);
-        *entries = Entries { datagram: entries.datagram, watched: entries.watched, notes, ..Entries::default() };
+        *entries = Entries {
+            datagram: entries.datagram,
+            watched: entries.watched,
+            notes,
+            ..Entries::default()
+        };
     }
 }
 

@@ -76,8 +76,18 @@ mod tests {
     #[test]
     fn a_batch_ends_with_its_time_or_its_bytes() {
         // Every 4 us: five within 20 us of the first, its own included as long as the time is not over.
-        assert_eq!(sizes(&mut Merge::new(18, 65_536, 1472), (0..10).map(|k| 4 * k)), [(18, 5), (38, 5)]);
-        assert_eq!(sizes(&mut Merge::new(1000, 3 * 1472, 1472), (0..7).map(|k| 4 * k)), [(8, 3), (20, 3), (1024, 1)]);
-        assert_eq!(sizes(&mut Merge::new(1000, 0, 1472), [5, 6]), [(5, 1), (6, 1)], "what holds no datagram merges nothing");
+        assert_eq!(
+            sizes(&mut Merge::new(18, 65_536, 1472), (0..10).map(|k| 4 * k)),
+            [(18, 5), (38, 5)]
+        );
+        assert_eq!(
+            sizes(&mut Merge::new(1000, 3 * 1472, 1472), (0..7).map(|k| 4 * k)),
+            [(8, 3), (20, 3), (1024, 1)]
+        );
+        assert_eq!(
+            sizes(&mut Merge::new(1000, 0, 1472), [5, 6]),
+            [(5, 1), (6, 1)],
+            "what holds no datagram merges nothing"
+        );
     }
 }

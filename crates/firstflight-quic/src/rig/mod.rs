@@ -175,7 +175,10 @@ pub trait Watch {
 ///
 /// # Errors
 /// If the path cannot carry the packets, or a stack fails or makes no progress.
-pub fn run<'a>(setup: &'a Setup<'a>, watch: Option<&'a mut (dyn Watch + 'a)>) -> Result<Outcome, Fault> {
+pub fn run<'a>(
+    setup: &'a Setup<'a>,
+    watch: Option<&'a mut (dyn Watch + 'a)>,
+) -> Result<Outcome, Fault> {
     Rig::new(setup, watch, None)?.run()
 }
 
@@ -187,7 +190,11 @@ pub type StackLog = Box<dyn std::io::Write + Send + Sync>;
 /// # Errors
 /// As [`run`].
 #[cfg(feature = "qlog")]
-pub fn run_logged<'a>(setup: &'a Setup<'a>, watch: Option<&'a mut (dyn Watch + 'a)>, log: StackLog) -> Result<Outcome, Fault> {
+pub fn run_logged<'a>(
+    setup: &'a Setup<'a>,
+    watch: Option<&'a mut (dyn Watch + 'a)>,
+    log: StackLog,
+) -> Result<Outcome, Fault> {
     Rig::new(setup, watch, Some(log))?.run()
 }
 
@@ -254,19 +261,47 @@ fn sender(
     Ok(match setup.control {
         Control::Noq(plan) => {
             let factory = Factory::new(plan).with_origin(epoch).with_tap(logbook.clone());
-            Box::new(NoqSender::new(object, setup.datagram, Arc::new(factory), from_receiver, seed, log)?)
+            Box::new(NoqSender::new(
+                object,
+                setup.datagram,
+                Arc::new(factory),
+                from_receiver,
+                seed,
+                log,
+            )?)
         }
-        Control::NoqCubic => Box::new(NoqSender::new(object, setup.datagram, Arc::new(CubicConfig::default()), from_receiver, seed, log)?),
+        Control::NoqCubic => Box::new(NoqSender::new(
+            object,
+            setup.datagram,
+            Arc::new(CubicConfig::default()),
+            from_receiver,
+            seed,
+            log,
+        )?),
         #[cfg(feature = "quinn")]
         Control::Quinn(plan) => {
             let factory = crate::quinn::Factory::new(plan).map_err(|refused| Fault(refused.0))?;
             let factory = factory.with_origin(epoch).with_tap(logbook.clone());
-            Box::new(quinn_sender::QuinnSender::new(object, setup.datagram, Arc::new(factory), RECEIVER, seed, log)?)
+            Box::new(quinn_sender::QuinnSender::new(
+                object,
+                setup.datagram,
+                Arc::new(factory),
+                RECEIVER,
+                seed,
+                log,
+            )?)
         }
         #[cfg(feature = "quinn")]
         Control::QuinnCubic => {
             let factory = Arc::new(quinn_proto::congestion::CubicConfig::default());
-            Box::new(quinn_sender::QuinnSender::new(object, setup.datagram, factory, RECEIVER, seed, log)?)
+            Box::new(quinn_sender::QuinnSender::new(
+                object,
+                setup.datagram,
+                factory,
+                RECEIVER,
+                seed,
+                log,
+            )?)
         }
     })
 }
@@ -279,11 +314,21 @@ const SENDER: SocketAddr = address(1, 443);
 const RECEIVER: SocketAddr = address(2, 50_000);
 
 impl<'a> Rig<'a> {
-    fn new(setup: &'a Setup<'a>, watch: Option<&'a mut (dyn Watch + 'a)>, log: Option<StackLog>) -> Result<Rig<'a>, Fault> {
+    fn new(
+        setup: &'a Setup<'a>,
+        watch: Option<&'a mut (dyn Watch + 'a)>,
+        log: Option<StackLog>,
+    ) -> Result<Rig<'a>, Fault> {
         // The only look at a clock: an instant cannot be made up, so one is taken and everything is counted from it.
         let epoch = Instant::now();
         let packet = u32::from(setup.datagram) + wire::LOWER;
-        let idle = setup.path.clone().with_loss_ppb(0).with_up_loss_ppb(0).with_release(Release::Plain).with_thin(None);
+        let idle = setup
+            .path
+            .clone()
+            .with_loss_ppb(0)
+            .with_up_loss_ppb(0)
+            .with_release(Release::Plain)
+            .with_thin(None);
         let (down, up) = idle.links(packet, setup.ack_packet, setup.seed, setup.path_index)?;
         let logbook = Arc::new(Logbook::new(setup.datagram, watch.is_some()));
         let stream_window = setup.object.saturating_add(1_000_000);
@@ -293,7 +338,8 @@ impl<'a> Rig<'a> {
             seed[8..16].copy_from_slice(&setup.path_index.to_le_bytes());
             seed
         };
-        let from_sender = iroh_quinn_proto::FourTuple { remote: SENDER, local_ip: Some(RECEIVER.ip()) };
+        let from_sender =
+            iroh_quinn_proto::FourTuple { remote: SENDER, local_ip: Some(RECEIVER.ip()) };
         Ok(Rig {
             setup,
             watch,
@@ -307,7 +353,8 @@ impl<'a> Rig<'a> {
             logbook,
             marks: Marks::default(),
             // 1 us to 120 s at two significant digits: 0.8 % resolution in 20 kB.
-            queue_us: Histogram::new_with_bounds(1, 120_000_000, 2).map_err(|error| Fault(error.to_string()))?,
+            queue_us: Histogram::new_with_bounds(1, 120_000_000, 2)
+                .map_err(|error| Fault(error.to_string()))?,
             probe_timeouts: 0,
             steps: 0,
             same_instant: 0,
@@ -327,17 +374,27 @@ impl<'a> Rig<'a> {
         loop {
             self.steps += 1;
             if self.steps > STEPS {
-                return Err(Fault(format!("no end after {STEPS} steps, at {} ms of virtual time", self.now / 1_000_000)));
+                return Err(Fault(format!(
+                    "no end after {STEPS} steps, at {} ms of virtual time",
+                    self.now / 1_000_000
+                )));
             }
             self.receiver_turn()?;
             self.sender_turn()?;
             if self.sender.done() && self.receiver.finished() {
                 return self.finish(true);
             }
-            let timers = [self.receiver.timeout(), self.sender.timeout()].map(|timer| timer.map(|timer| self.time_of(timer)));
+            let timers = [self.receiver.timeout(), self.sender.timeout()]
+                .map(|timer| timer.map(|timer| self.time_of(timer)));
             let merged = self.merge.as_ref().and_then(Merge::next);
-            let next = timers.into_iter().chain([self.down.next(), self.up.next(), merged]).flatten().min();
-            let Some(next) = next else { return Err(Fault("nothing is on its way and no timer is set: a deadlock".into())) };
+            let next = timers
+                .into_iter()
+                .chain([self.down.next(), self.up.next(), merged])
+                .flatten()
+                .min();
+            let Some(next) = next else {
+                return Err(Fault("nothing is on its way and no timer is set: a deadlock".into()));
+            };
             let end = self.marks.begin.unwrap_or(0).saturating_add(self.setup.limit.0);
             if next >= end {
                 self.now = end;
@@ -371,7 +428,8 @@ impl<'a> Rig<'a> {
                 None => self.receiver.handle(instant, self.now, ecn, bytes, &mut self.up),
             }
         }
-        for (ecn, bytes) in self.merge.as_mut().map_or_else(Vec::new, |merge| merge.flush(self.now)) {
+        for (ecn, bytes) in self.merge.as_mut().map_or_else(Vec::new, |merge| merge.flush(self.now))
+        {
             self.receiver.handle(instant, self.now, ecn, bytes, &mut self.up);
         }
         if self.up.is_driven() {
@@ -403,8 +461,13 @@ impl<'a> Rig<'a> {
             self.sender.handle_timeout(instant);
             self.sender_turn()?;
             let book = self.logbook.open();
-            let quiet = before.2.is_some_and(|last| self.now.saturating_sub(last.0) >= self.setup.path.rtt());
-            if quiet && book.packets_sent() > before.0 && book.packets_lost + book.spurious == before.1 {
+            let quiet = before
+                .2
+                .is_some_and(|last| self.now.saturating_sub(last.0) >= self.setup.path.rtt());
+            if quiet
+                && book.packets_sent() > before.0
+                && book.packets_lost + book.spurious == before.1
+            {
                 self.probe_timeouts += 1;
             }
         }
@@ -470,10 +533,13 @@ impl<'a> Rig<'a> {
     fn begin(&mut self) -> Result<(), Fault> {
         let packet = u32::from(self.setup.datagram) + wire::LOWER;
         let path = self.setup.path;
-        let (down, up) = path.open(packet, self.setup.ack_packet, self.setup.seed, self.setup.path_index)?;
+        let (down, up) =
+            path.open(packet, self.setup.ack_packet, self.setup.seed, self.setup.path_index)?;
         self.down.replace(Reverse::Link(down), self.now);
         self.up.replace(up, self.now);
-        self.merge = path.receive_aggregation().map(|(window, bytes)| Merge::new(window, bytes, self.setup.datagram));
+        self.merge = path
+            .receive_aggregation()
+            .map(|(window, bytes)| Merge::new(window, bytes, self.setup.datagram));
         self.logbook.begin();
         self.marks.begin = Some(self.now);
         Ok(())
@@ -481,7 +547,9 @@ impl<'a> Rig<'a> {
 
     /// Passes on what was noted.
     fn report(&mut self) {
-        let (Some(watch), Some(begin)) = (self.watch.as_deref_mut(), self.marks.begin) else { return };
+        let (Some(watch), Some(begin)) = (self.watch.as_deref_mut(), self.marks.begin) else {
+            return;
+        };
         let notes = self.logbook.open().take_notes();
         let queue = self.down.queued(self.now);
         for note in notes {
@@ -494,7 +562,10 @@ impl<'a> Rig<'a> {
             self.sender.close_log();
         }
         self.report();
-        let begin = self.marks.begin.ok_or_else(|| Fault("the handshake did not finish within the limit".into()))?;
+        let begin = self
+            .marks
+            .begin
+            .ok_or_else(|| Fault("the handshake did not finish within the limit".into()))?;
         let account = self.sender.account();
         if account.map(|account| account.arm) != self.setup.control.plan().map(|plan| plan.arm) {
             return Err(Fault("the sender ran another controller".into()));
@@ -514,7 +585,11 @@ impl<'a> Rig<'a> {
             delivered_after: self.marks.delivered.map(|at| Nanos(at - begin)),
             delivered: self.receiver.received(),
             packets_sent: book.packets_sent(),
-            packets_lost: if self.setup.control.names_losses() { book.packets_lost } else { book.packets_dropped },
+            packets_lost: if self.setup.control.names_losses() {
+                book.packets_lost
+            } else {
+                book.packets_dropped
+            },
             packets_dropped: book.packets_dropped,
             spurious_losses: book.spurious,
             retransmissions: book.repeats,
@@ -522,7 +597,9 @@ impl<'a> Rig<'a> {
             lost_retransmissions: book.lost_repeats,
             probe_timeouts: self.probe_timeouts,
             recoveries_below_ssthresh: book.below_ssthresh,
-            exit: account.and_then(|account| account.exit).map(|exit| Exit { at: Time(exit.at.0.saturating_sub(begin)), ..exit }),
+            exit: account
+                .and_then(|account| account.exit)
+                .map(|exit| Exit { at: Time(exit.at.0.saturating_sub(begin)), ..exit }),
             episodes,
             queue_us: self.queue_us.clone(),
             cwnd_max: book.cwnd_max,

@@ -1,6 +1,9 @@
 //! The sender on noq: what its interface has of its own.
 
-#[allow(clippy::duplicate_mod, reason = "once per stack: the types are others, the names are the same")]
+#[allow(
+    clippy::duplicate_mod,
+    reason = "once per stack: the types are others, the names are the same"
+)]
 #[path = "stack_sender.rs"]
 mod stack_sender;
 
@@ -15,8 +18,8 @@ mod stack {
     pub(super) use noq_proto::congestion::ControllerFactory;
     pub(super) use noq_proto::crypto::rustls::QuicServerConfig;
     pub(super) use noq_proto::{
-        Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ReadError, ServerConfig, StreamEvent, StreamId,
-        Transmit, TransportConfig, WriteError,
+        Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event,
+        ReadError, ServerConfig, StreamEvent, StreamId, Transmit, TransportConfig, WriteError,
     };
     use noq_proto::{EcnCodepoint, FourTuple, PathId, SendStream};
     use std::num::NonZeroUsize;
@@ -26,7 +29,11 @@ mod stack {
     /// Where datagrams come from, and to which of our addresses.
     pub(super) type Peer = FourTuple;
 
-    pub(super) fn endpoint(config: EndpointConfig, server: ServerConfig, _seed: [u8; 32]) -> Endpoint {
+    pub(super) fn endpoint(
+        config: EndpointConfig,
+        server: ServerConfig,
+        _seed: [u8; 32],
+    ) -> Endpoint {
         Endpoint::new(Arc::new(config), Some(Arc::new(server)), false)
     }
 
@@ -52,7 +59,11 @@ mod stack {
     }
 
     /// One datagram.
-    pub(super) fn poll_one(connection: &mut Connection, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
+    pub(super) fn poll_one(
+        connection: &mut Connection,
+        now: Instant,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
         connection.poll_transmit(now, NonZeroUsize::MIN, buffer)
     }
 

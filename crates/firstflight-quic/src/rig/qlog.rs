@@ -13,7 +13,13 @@ struct Once {
 }
 
 impl QlogFactory for Once {
-    fn for_connection(&self, _: Side, _: SocketAddr, _: ConnectionId, _: Instant) -> Option<QlogConfig> {
+    fn for_connection(
+        &self,
+        _: Side,
+        _: SocketAddr,
+        _: ConnectionId,
+        _: Instant,
+    ) -> Option<QlogConfig> {
         let log = self.log.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let mut config = QlogConfig::new(log);
         config.title(Some("noq".into())).start_time(self.start);
@@ -28,7 +34,11 @@ pub(super) fn on_noq(transport: &mut TransportConfig, start: Instant, log: Stack
 
 /// quinn writes to `log`, times counted from `start`.
 #[cfg(feature = "quinn")]
-pub(super) fn on_quinn(transport: &mut quinn_proto::TransportConfig, start: Instant, log: StackLog) {
+pub(super) fn on_quinn(
+    transport: &mut quinn_proto::TransportConfig,
+    start: Instant,
+    log: StackLog,
+) {
     let mut config = quinn_proto::QlogConfig::default();
     config.writer(log).title(Some("quinn".into())).start_time(start);
     transport.qlog_stream(config.into_stream());

@@ -1,6 +1,9 @@
 //! The sender on quinn: what its interface has of its own.
 
-#[allow(clippy::duplicate_mod, reason = "once per stack: the types are others, the names are the same")]
+#[allow(
+    clippy::duplicate_mod,
+    reason = "once per stack: the types are others, the names are the same"
+)]
 #[path = "stack_sender.rs"]
 mod stack_sender;
 
@@ -15,8 +18,8 @@ mod stack {
     pub(super) use quinn_proto::congestion::ControllerFactory;
     pub(super) use quinn_proto::crypto::rustls::QuicServerConfig;
     pub(super) use quinn_proto::{
-        Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ReadError, ServerConfig, StreamEvent, StreamId,
-        Transmit, TransportConfig, WriteError,
+        Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event,
+        ReadError, ServerConfig, StreamEvent, StreamId, Transmit, TransportConfig, WriteError,
     };
     use quinn_proto::{EcnCodepoint, SendStream};
     use std::net::SocketAddr;
@@ -26,7 +29,11 @@ mod stack {
     /// Where datagrams come from.
     pub(super) type Peer = SocketAddr;
 
-    pub(super) fn endpoint(config: EndpointConfig, server: ServerConfig, seed: [u8; 32]) -> Endpoint {
+    pub(super) fn endpoint(
+        config: EndpointConfig,
+        server: ServerConfig,
+        seed: [u8; 32],
+    ) -> Endpoint {
         Endpoint::new(Arc::new(config), Some(Arc::new(server)), false, Some(seed))
     }
 
@@ -50,7 +57,11 @@ mod stack {
     }
 
     /// One datagram.
-    pub(super) fn poll_one(connection: &mut Connection, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
+    pub(super) fn poll_one(
+        connection: &mut Connection,
+        now: Instant,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
         connection.poll_transmit(now, 1, buffer)
     }
 

@@ -9,8 +9,9 @@ use super::{Fault, tls};
 use bytes::BytesMut;
 use iroh_quinn_proto::crypto::rustls::QuicClientConfig;
 use iroh_quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, FourTuple, ReadError,
-    StreamEvent, StreamId, Transmit, TransportConfig, VarInt,
+    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint,
+    EndpointConfig, Event, FourTuple, ReadError, StreamEvent, StreamId, Transmit, TransportConfig,
+    VarInt,
 };
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -30,19 +31,40 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    pub(super) fn new(now: Instant, window: u64, remote: SocketAddr, peer: FourTuple, seed: [u8; 32]) -> Result<Receiver, Fault> {
+    pub(super) fn new(
+        now: Instant,
+        window: u64,
+        remote: SocketAddr,
+        peer: FourTuple,
+        seed: [u8; 32],
+    ) -> Result<Receiver, Fault> {
         let window = VarInt::from_u64(window).unwrap_or(VarInt::MAX);
         let mut transport = TransportConfig::default();
-        transport.mtu_discovery_config(None).stream_receive_window(window).receive_window(window).max_idle_timeout(None);
-        let crypto = QuicClientConfig::try_from(tls::client()?).map_err(|error| Fault(error.to_string()))?;
+        transport
+            .mtu_discovery_config(None)
+            .stream_receive_window(window)
+            .receive_window(window)
+            .max_idle_timeout(None);
+        let crypto =
+            QuicClientConfig::try_from(tls::client()?).map_err(|error| Fault(error.to_string()))?;
         let mut client = ClientConfig::new(Arc::new(crypto));
         client.transport_config(Arc::new(transport));
         let mut config = EndpointConfig::default();
         config.rng_seed(Some(seed));
         let mut endpoint = Endpoint::new(Arc::new(config), None, false);
-        let (handle, connection) =
-            endpoint.connect(now, client, remote, tls::NAME).map_err(|error| Fault(format!("the receiver cannot connect: {error}")))?;
-        Ok(Receiver { endpoint, handle, connection, stream: None, received: 0, finished: false, buffer: Vec::with_capacity(2048), peer })
+        let (handle, connection) = endpoint
+            .connect(now, client, remote, tls::NAME)
+            .map_err(|error| Fault(format!("the receiver cannot connect: {error}")))?;
+        Ok(Receiver {
+            endpoint,
+            handle,
+            connection,
+            stream: None,
+            received: 0,
+            finished: false,
+            buffer: Vec::with_capacity(2048),
+            peer,
+        })
     }
 
     /// Bytes of the object read in order.
@@ -64,9 +86,22 @@ impl Receiver {
     }
 
     /// A datagram arrives.
-    pub(super) fn handle(&mut self, now: Instant, at: u64, ecn: Ecn, bytes: BytesMut, up: &mut Wire) {
+    pub(super) fn handle(
+        &mut self,
+        now: Instant,
+        at: u64,
+        ecn: Ecn,
+        bytes: BytesMut,
+        up: &mut Wire,
+    ) {
         self.buffer.clear();
-        match self.endpoint.handle(now, self.peer, EcnCodepoint::from_bits(ecn), bytes, &mut self.buffer) {
+        match self.endpoint.handle(
+            now,
+            self.peer,
+            EcnCodepoint::from_bits(ecn),
+            bytes,
+            &mut self.buffer,
+        ) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => self.connection.handle_event(event),
             Some(DatagramEvent::Response(transmit)) => {
                 up.offer(at, bits(&transmit), &self.buffer[..transmit.size]);
@@ -87,7 +122,9 @@ impl Receiver {
             match event {
                 Event::Connected => self.ask()?,
                 Event::Stream(StreamEvent::Readable { .. }) => readable = true,
-                Event::ConnectionLost { reason } => return Err(Fault(format!("the receiver lost its connection: {reason}"))),
+                Event::ConnectionLost { reason } => {
+                    return Err(Fault(format!("the receiver lost its connection: {reason}")));
+                }
                 _ => {}
             }
         }
@@ -102,9 +139,14 @@ impl Receiver {
     }
 
     fn ask(&mut self) -> Result<(), Fault> {
-        let stream = self.connection.streams().open(Dir::Bi).ok_or_else(|| Fault("the receiver may not open a stream".into()))?;
+        let stream = self
+            .connection
+            .streams()
+            .open(Dir::Bi)
+            .ok_or_else(|| Fault("the receiver may not open a stream".into()))?;
         let mut send = self.connection.send_stream(stream);
-        send.write(b"object").map_err(|error| Fault(format!("the request cannot be written: {error}")))?;
+        send.write(b"object")
+            .map_err(|error| Fault(format!("the request cannot be written: {error}")))?;
         send.finish().map_err(|error| Fault(format!("the request cannot be finished: {error}")))?;
         self.stream = Some(stream);
         Ok(())
@@ -113,11 +155,20 @@ impl Receiver {
     fn read(&mut self) -> Result<(), Fault> {
         let Some(stream) = self.stream.filter(|_| !self.finished) else { return Ok(()) };
         let mut receive = self.connection.recv_stream(stream);
-        let mut chunks = receive.read(true).map_err(|error| Fault(format!("the object cannot be read: {error}")))?;
+        let mut chunks = receive
+            .read(true)
+            .map_err(|error| Fault(format!("the object cannot be read: {error}")))?;
         loop {
             match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) if chunk.offset == self.received => self.received += chunk.bytes.len() as u64,
-                Ok(Some(chunk)) => return Err(Fault(format!("byte {} was read where {} is due", chunk.offset, self.received))),
+                Ok(Some(chunk)) if chunk.offset == self.received => {
+                    self.received += chunk.bytes.len() as u64
+                }
+                Ok(Some(chunk)) => {
+                    return Err(Fault(format!(
+                        "byte {} was read where {} is due",
+                        chunk.offset, self.received
+                    )));
+                }
                 Ok(None) => {
                     self.finished = true;
                     break;

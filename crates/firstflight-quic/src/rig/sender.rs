@@ -20,7 +20,14 @@ pub(super) trait Sender {
     /// It is woken.
     fn handle_timeout(&mut self, now: Instant);
     /// A datagram arrives.
-    fn handle(&mut self, now: Instant, at: u64, ecn: Ecn, bytes: BytesMut, down: &mut Wire) -> Result<(), Fault>;
+    fn handle(
+        &mut self,
+        now: Instant,
+        at: u64,
+        ecn: Ecn,
+        bytes: BytesMut,
+        down: &mut Wire,
+    ) -> Result<(), Fault>;
     /// Everything the stack and the application have to say to each other.
     fn drive(&mut self) -> Result<(), Fault>;
     /// The next datagram that may leave.

@@ -2,8 +2,9 @@
 //! beside it.
 
 use super::stack::{
-    self, Connection, ConnectionHandle, ControllerFactory, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, Peer, QuicServerConfig,
-    ReadError, ServerConfig, StreamEvent, StreamId, Transmit, TransportConfig, WriteError,
+    self, Connection, ConnectionHandle, ControllerFactory, DatagramEvent, Dir, Endpoint,
+    EndpointConfig, Event, Peer, QuicServerConfig, ReadError, ServerConfig, StreamEvent, StreamId,
+    Transmit, TransportConfig, WriteError,
 };
 use crate::driver::Account;
 use crate::rig::sender::{CONTENT, Sender, Stage};
@@ -33,7 +34,10 @@ impl StackSender {
         log: Option<(Instant, StackLog)>,
     ) -> Result<StackSender, Fault> {
         let mut transport = TransportConfig::default();
-        transport.initial_mtu(datagram).mtu_discovery_config(None).congestion_controller_factory(factory);
+        transport
+            .initial_mtu(datagram)
+            .mtu_discovery_config(None)
+            .congestion_controller_factory(factory);
         // The whole object at once: what limits the flow is the window and nothing else. The content is borrowed, not copied.
         transport.send_window(object.saturating_add(1_000_000)).max_idle_timeout(None);
         #[cfg(feature = "qlog")]
@@ -42,13 +46,21 @@ impl StackSender {
         }
         #[cfg(not(feature = "qlog"))]
         drop(log);
-        let crypto = QuicServerConfig::try_from(tls::server()?).map_err(|error| Fault(error.to_string()))?;
+        let crypto =
+            QuicServerConfig::try_from(tls::server()?).map_err(|error| Fault(error.to_string()))?;
         let mut server = ServerConfig::with_crypto(Arc::new(crypto));
         server.transport_config(Arc::new(transport));
         let mut config = EndpointConfig::default();
         config.rng_seed(Some(seed));
         let endpoint = stack::endpoint(config, server, seed);
-        Ok(StackSender { endpoint, connection: None, object, stage: Stage::Listening, buffer: Vec::with_capacity(2048), peer })
+        Ok(StackSender {
+            endpoint,
+            connection: None,
+            object,
+            stage: Stage::Listening,
+            buffer: Vec::with_capacity(2048),
+            peer,
+        })
     }
 }
 
@@ -81,7 +93,14 @@ impl Sender for StackSender {
         }
     }
 
-    fn handle(&mut self, now: Instant, at: u64, ecn: Ecn, bytes: BytesMut, down: &mut Wire) -> Result<(), Fault> {
+    fn handle(
+        &mut self,
+        now: Instant,
+        at: u64,
+        ecn: Ecn,
+        bytes: BytesMut,
+        down: &mut Wire,
+    ) -> Result<(), Fault> {
         self.buffer.clear();
         match stack::handle(&mut self.endpoint, now, self.peer, ecn, bytes, &mut self.buffer) {
             Some(DatagramEvent::NewConnection(incoming)) => {
@@ -111,7 +130,9 @@ impl Sender for StackSender {
         while let Some(event) = connection.poll() {
             match event {
                 Event::Stream(StreamEvent::Finished { .. }) => self.stage = Stage::Done,
-                Event::ConnectionLost { reason } => return Err(Fault(format!("the sender lost its connection: {reason}"))),
+                Event::ConnectionLost { reason } => {
+                    return Err(Fault(format!("the sender lost its connection: {reason}")));
+                }
                 _ => {}
             }
         }
@@ -163,7 +184,8 @@ fn serve(connection: &mut Connection, stream: StreamId, left: &mut u64) -> Resul
             Err(error) => return Err(Fault(format!("the object cannot be written: {error}"))),
         }
         if *left == 0 {
-            send.finish().map_err(|error| Fault(format!("the object cannot be finished: {error}")))?;
+            send.finish()
+                .map_err(|error| Fault(format!("the object cannot be finished: {error}")))?;
         }
     }
     Ok(())

@@ -138,12 +138,16 @@ impl Wire {
         };
         let mark = |marked: bool| if marked && ecn != 0 { CE } else { ecn };
         match fate {
-            Fate::Deliver { at, waited, marked } => {
-                Offered::Sent { waited, at: [Some(self.fly(at, mark(marked), BytesMut::from(bytes))), None] }
-            }
+            Fate::Deliver { at, waited, marked } => Offered::Sent {
+                waited,
+                at: [Some(self.fly(at, mark(marked), BytesMut::from(bytes))), None],
+            },
             Fate::Duplicate { at, again, waited, marked } => {
                 let first = self.fly(at, mark(marked), BytesMut::from(bytes));
-                Offered::Sent { waited, at: [Some(first), Some(self.fly(again, mark(marked), BytesMut::from(bytes)))] }
+                Offered::Sent {
+                    waited,
+                    at: [Some(first), Some(self.fly(again, mark(marked), BytesMut::from(bytes)))],
+                }
             }
             Fate::Drop(_) => Offered::Dropped,
         }
@@ -153,7 +157,11 @@ impl Wire {
     fn fly(&mut self, at: u64, ecn: Ecn, bytes: BytesMut) -> u64 {
         let at = at.saturating_add(self.origin);
         // Links deliver in order unless the path reorders: look from the end.
-        let place = self.flying.iter().rposition(|datagram| datagram.at <= at).map_or(0, |before| before + 1);
+        let place = self
+            .flying
+            .iter()
+            .rposition(|datagram| datagram.at <= at)
+            .map_or(0, |before| before + 1);
         self.flying.insert(place, Datagram { at, ecn, bytes });
         at
     }

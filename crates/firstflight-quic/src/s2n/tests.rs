@@ -27,10 +27,18 @@ fn an_ack_with_losses_reaches_the_arm_once() {
     controller.lost(at(40), PACKET, sent[2], false);
     controller.acked(at(40), at(0), 3 * PACKET, sent[5], Duration::from_millis(31));
     let after = controller.account();
-    assert_eq!((after.acks, after.timers), (before.acks + 1, before.timers), "one ACK and no timer: {after:?}");
+    assert_eq!(
+        (after.acks, after.timers),
+        (before.acks + 1, before.timers),
+        "one ACK and no timer: {after:?}"
+    );
     assert_eq!(after.stats.loss_episodes, 1, "two losses of one ACK are one episode");
     assert_eq!((after.bytes_lost, after.bytes_acked), (2 * PACKET, 4 * PACKET), "{after:?}");
-    assert_eq!(u64::from(controller.bytes_in_flight()), 4 * PACKET, "what is neither acknowledged nor lost stays in flight");
+    assert_eq!(
+        u64::from(controller.bytes_in_flight()),
+        4 * PACKET,
+        "what is neither acknowledged nor lost stays in flight"
+    );
 }
 
 #[test]
@@ -51,7 +59,11 @@ fn discarded_packets_leave_the_flight_without_a_reaction() {
     assert!(controller.is_congestion_limited(), "ten packets fill the initial window of {window}");
     controller.discarded(4 * PACKET);
     assert_eq!(u64::from(controller.bytes_in_flight()), 6 * PACKET);
-    assert_eq!(controller.congestion_window(), window, "a discarded packet says nothing of the path");
+    assert_eq!(
+        controller.congestion_window(),
+        window,
+        "a discarded packet says nothing of the path"
+    );
     assert!(!controller.is_congestion_limited(), "there is room again");
 }
 
@@ -60,7 +72,10 @@ fn packets_that_carry_only_acks_are_not_counted() {
     let (mut controller, _) = ten_sent("slowstart");
     let info = controller.sent(at(1), 0, Some(true));
     assert_eq!(info.position, 10, "they have a place in the order of sending");
-    assert_eq!((u64::from(controller.bytes_in_flight()), controller.account().bytes_sent), (10 * PACKET, 10 * PACKET));
+    assert_eq!(
+        (u64::from(controller.bytes_in_flight()), controller.account().bytes_sent),
+        (10 * PACKET, 10 * PACKET)
+    );
 }
 
 #[test]
@@ -74,7 +89,10 @@ fn departures_follow_the_rate_of_the_arm() {
     let ahead = controller.earliest_departure_time().unwrap().saturating_duration_since(at(30));
     // Twenty packets cost twenty times their share of the rate, less what the pacer lets a late sender catch up.
     let whole = Duration::from_nanos(20 * PACKET * 1_000_000_000 / rate);
-    assert!(ahead < whole && ahead + Duration::from_millis(3) > whole, "{ahead:?} ahead, twenty packets at {rate} B/s last {whole:?}");
+    assert!(
+        ahead < whole && ahead + Duration::from_millis(3) > whole,
+        "{ahead:?} ahead, twenty packets at {rate} B/s last {whole:?}"
+    );
 }
 
 #[test]
@@ -90,9 +108,17 @@ fn the_handshake_gives_its_rtt_also_when_data_was_sent_before_it_was_acknowledge
     controller.sent(at(11), 90, Some(true));
     controller.acked(at(40), at(10), PACKET, handshake, Duration::from_millis(30));
     let rtt = controller.account().handshake_rtt.expect("a sample of the handshake");
-    assert!(rtt.0.abs_diff(30_000_000) <= 1_000, "{} ns, times of this stack are whole microseconds", rtt.0);
+    assert!(
+        rtt.0.abs_diff(30_000_000) <= 1_000,
+        "{} ns, times of this stack are whole microseconds",
+        rtt.0
+    );
     for _ in 0..9 {
         controller.sent(at(50), PACKET, Some(false));
     }
-    assert_eq!(controller.account().phase, firstflight::Phase::Jump, "the jump takes off with the first flight");
+    assert_eq!(
+        controller.account().phase,
+        firstflight::Phase::Jump,
+        "the jump takes off with the first flight"
+    );
 }

@@ -32,7 +32,8 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) async fn start(options: ServerOptions) -> Served {
-        let exporter = Exporter::bind(&options.meter, "127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let exporter =
+            Exporter::bind(&options.meter, "127.0.0.1:0".parse().unwrap()).await.unwrap();
         let metrics = exporter.address();
         tokio::spawn(exporter.run());
         let server = Server::bind(options).unwrap();
@@ -50,7 +51,11 @@ impl Served {
     /// What fetches `path`, which may be anything.
     pub(crate) fn wanting(&self, path: &str) -> Fetch {
         let url = format!("https://localhost:{}{path}", self.address.port()).parse().unwrap();
-        Fetch { trust: Trust::Pin(self.pin.clone()), connect_to: Some(self.address), ..Fetch::new(url) }
+        Fetch {
+            trust: Trust::Pin(self.pin.clone()),
+            connect_to: Some(self.address),
+            ..Fetch::new(url)
+        }
     }
 
     /// Tells it to end; the sender says when it has been long enough.
@@ -79,7 +84,10 @@ pub(crate) async fn quinn(address: SocketAddr) -> (quinn::Endpoint, quinn::Conne
 }
 
 /// The same with settings of its own.
-pub(crate) async fn quinn_with(address: SocketAddr, transport: quinn::TransportConfig) -> (quinn::Endpoint, quinn::Connection) {
+pub(crate) async fn quinn_with(
+    address: SocketAddr,
+    transport: quinn::TransportConfig,
+) -> (quinn::Endpoint, quinn::Connection) {
     let client = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
     let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls()).unwrap();
     let mut config = quinn::ClientConfig::new(Arc::new(crypto));
@@ -96,15 +104,22 @@ pub(crate) type Asked = h3::client::RequestStream<h3_quinn::BidiStream<bytes::By
 /// Ends a request. A server that has answered already may want no more of it, which is no failure: RFC 9114 section 4.1.
 pub(crate) async fn finish(request: &mut Asked) {
     match request.finish().await {
-        Ok(()) | Err(h3::error::StreamError::RemoteTerminate { code: h3::error::Code::H3_NO_ERROR, .. }) => {}
+        Ok(())
+        | Err(h3::error::StreamError::RemoteTerminate {
+            code: h3::error::Code::H3_NO_ERROR, ..
+        }) => {}
         Err(error) => panic!("the end of a request: {error}"),
     }
 }
 
 /// HTTP/3 over a connection of quinn, while `work` works.
-pub(crate) async fn foreign<T, F: Future<Output = T>>(address: SocketAddr, work: impl FnOnce(Requests) -> F) -> T {
+pub(crate) async fn foreign<T, F: Future<Output = T>>(
+    address: SocketAddr,
+    work: impl FnOnce(Requests) -> F,
+) -> T {
     let (_endpoint, connection) = quinn(address).await;
-    let (mut driver, requests) = h3::client::new(h3_quinn::Connection::new(connection)).await.unwrap();
+    let (mut driver, requests) =
+        h3::client::new(h3_quinn::Connection::new(connection)).await.unwrap();
     let driving = tokio::spawn(async move { driver.wait_idle().await });
     let done = work(requests).await;
     driving.abort();
@@ -112,7 +127,10 @@ pub(crate) async fn foreign<T, F: Future<Output = T>>(address: SocketAddr, work:
 }
 
 /// The same by a client that never reads the server's SETTINGS, as nothing drives its control stream: it sends what they forbid.
-pub(crate) async fn heedless<T, F: Future<Output = T>>(address: SocketAddr, work: impl FnOnce(Requests) -> F) -> T {
+pub(crate) async fn heedless<T, F: Future<Output = T>>(
+    address: SocketAddr,
+    work: impl FnOnce(Requests) -> F,
+) -> T {
     let (_endpoint, connection) = quinn(address).await;
     let (_driver, requests) = h3::client::new(h3_quinn::Connection::new(connection)).await.unwrap();
     work(requests).await

@@ -1,6 +1,8 @@
 //! From a captured frame to a TCP segment: link layers, VLAN tags, IPv4 and IPv6, packets that were cut short.
 
-use etherparse::{EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpOptionsIterator};
+use etherparse::{
+    EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpOptionsIterator,
+};
 use firstflight::Time;
 use std::fmt;
 use std::net::IpAddr;
@@ -78,7 +80,13 @@ pub(super) fn segment(now: Time, link: i32, data: &[u8], original: u32) -> Optio
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
             let stated = u32::from(header.total_len());
-            (header.source_addr().into(), header.destination_addr().into(), header.slice().as_ptr(), stated, ip.payload())
+            (
+                header.source_addr().into(),
+                header.destination_addr().into(),
+                header.slice().as_ptr(),
+                stated,
+                ip.payload(),
+            )
         }
         LaxNetSlice::Ipv6(ip) => {
             let header = ip.header();
@@ -86,7 +94,8 @@ pub(super) fn segment(now: Time, link: i32, data: &[u8], original: u32) -> Optio
                 0 => 0,
                 length => u32::from(length) + 40,
             };
-            let addresses: (IpAddr, IpAddr) = (header.source_addr().into(), header.destination_addr().into());
+            let addresses: (IpAddr, IpAddr) =
+                (header.source_addr().into(), header.destination_addr().into());
             (addresses.0, addresses.1, header.slice().as_ptr(), stated, ip.payload())
         }
         LaxNetSlice::Arp(_) => return None,
@@ -99,8 +108,12 @@ pub(super) fn segment(now: Time, link: i32, data: &[u8], original: u32) -> Optio
     let length = if stated == 0 { original.saturating_sub(before as u32) } else { stated };
     let tcp = payload.payload;
     let ip_header = (tcp.as_ptr() as usize - start as usize) as u32;
-    let word = |at: usize| tcp.get(at..at + 4).map(|bytes| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
-    let half = |at: usize| tcp.get(at..at + 2).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
+    let word = |at: usize| {
+        tcp.get(at..at + 4)
+            .map(|bytes| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    };
+    let half =
+        |at: usize| tcp.get(at..at + 2).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
     let flags = *tcp.get(13)?;
     let tcp_header = u32::from(tcp[12] >> 4) * 4;
     if tcp_header < 20 {

@@ -36,7 +36,11 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
     };
     let broken = capture.run(sink).err();
     capture.end(sink);
-    let extent = Extent { bytes: capture.window.offset(), records: capture.packets, connections: capture.opened };
+    let extent = Extent {
+        bytes: capture.window.offset(),
+        records: capture.packets,
+        connections: capture.opened,
+    };
     match broken {
         Some(fault) if capture.opened > 0 => sink.remark(fault),
         Some(fault) => return Err(fault),
@@ -44,7 +48,10 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
         None => {}
     }
     if capture.missed > 0 {
-        let what = format!("{} bytes of data were sent that the capture does not hold; what hangs on them is an estimate", capture.missed);
+        let what = format!(
+            "{} bytes of data were sent that the capture does not hold; what hangs on them is an estimate",
+            capture.missed
+        );
         sink.remark(Fault::new(file, Place::File, what));
     }
     Ok(extent)
@@ -88,9 +95,15 @@ impl Capture {
         } else if self.segments == 0 {
             format!("{} packets, none of them TCP", self.packets)
         } else if self.received > 0 {
-            format!("{} bytes of TCP data, all captured at the receiving end; the capture of the sending end is needed", self.received)
+            format!(
+                "{} bytes of TCP data, all captured at the receiving end; the capture of the sending end is needed",
+                self.received
+            )
         } else {
-            format!("{} TCP segments, but in no connection enough data that was acknowledged", self.segments)
+            format!(
+                "{} TCP segments, but in no connection enough data that was acknowledged",
+                self.segments
+            )
         };
         Fault::new(&self.file, Place::File, what)
     }
@@ -109,7 +122,13 @@ impl Capture {
                     self.window.take(24);
                     format
                 }
-                Err(_) => return Err(Fault::new(&self.file, Place::Byte(0), "no header of pcap or pcapng, or one that is cut off")),
+                Err(_) => {
+                    return Err(Fault::new(
+                        &self.file,
+                        Place::Byte(0),
+                        "no header of pcap or pcapng, or one that is cut off",
+                    ));
+                }
             }
         };
         let mut interfaces: Vec<Interface> = Vec::new();
@@ -118,7 +137,9 @@ impl Capture {
                 break;
             }
             match format {
-                Format::Pcap { big_endian, to_ns, link } => self.packet(big_endian, to_ns, link, sink)?,
+                Format::Pcap { big_endian, to_ns, link } => {
+                    self.packet(big_endian, to_ns, link, sink)?
+                }
                 Format::PcapNg { big_endian } => {
                     let big_endian = self.block(big_endian, &mut interfaces, sink)?;
                     format = Format::PcapNg { big_endian };
@@ -146,14 +167,26 @@ impl Capture {
         }))
     }
 
-    fn packet(&mut self, big_endian: bool, to_ns: u64, link: i32, sink: &mut impl Sink) -> Result<(), Fault> {
+    fn packet(
+        &mut self,
+        big_endian: bool,
+        to_ns: u64,
+        link: i32,
+        sink: &mut impl Sink,
+    ) -> Result<(), Fault> {
         let parse = if big_endian { parse_pcap_frame_be } else { parse_pcap_frame };
         loop {
             let seen = self.window.seen();
             let parsed = match parse(seen) {
                 Ok((rest, packet)) => {
-                    let now = Time(u64::from(packet.ts_sec) * 1_000_000_000 + u64::from(packet.ts_usec) * to_ns);
-                    Some((seen.len() - rest.len(), frame::segment(now, link, packet.data, packet.origlen)))
+                    let now = Time(
+                        u64::from(packet.ts_sec) * 1_000_000_000
+                            + u64::from(packet.ts_usec) * to_ns,
+                    );
+                    Some((
+                        seen.len() - rest.len(),
+                        frame::segment(now, link, packet.data, packet.origlen),
+                    ))
                 }
                 Err(nom_error) if is_incomplete(&nom_error) => None,
                 Err(_) => return Err(self.fault("a packet that cannot be read")),
@@ -172,7 +205,12 @@ impl Capture {
         }
     }
 
-    fn block(&mut self, mut big_endian: bool, interfaces: &mut Vec<Interface>, sink: &mut impl Sink) -> Result<bool, Fault> {
+    fn block(
+        &mut self,
+        mut big_endian: bool,
+        interfaces: &mut Vec<Interface>,
+        sink: &mut impl Sink,
+    ) -> Result<bool, Fault> {
         loop {
             let seen = self.window.seen();
             // Shorter is no block, and not every parser of the library looks.
@@ -190,14 +228,22 @@ impl Capture {
                             big_endian = header.big_endian();
                             interfaces.clear();
                         }
-                        Block::InterfaceDescription(described) if interfaces.len() < MOST_INTERFACES => interfaces.push(Interface {
-                            link: described.linktype.0,
-                            resolution: described.ts_resolution().filter(|resolution| *resolution > 0).unwrap_or(1_000_000),
-                            offset_s: described.ts_offset(),
-                        }),
+                        Block::InterfaceDescription(described)
+                            if interfaces.len() < MOST_INTERFACES =>
+                        {
+                            interfaces.push(Interface {
+                                link: described.linktype.0,
+                                resolution: described
+                                    .ts_resolution()
+                                    .filter(|resolution| *resolution > 0)
+                                    .unwrap_or(1_000_000),
+                                offset_s: described.ts_offset(),
+                            })
+                        }
                         Block::EnhancedPacket(packet) => {
                             is_packet = true;
-                            let data = packet.data.get(..packet.caplen as usize).unwrap_or(packet.data);
+                            let data =
+                                packet.data.get(..packet.caplen as usize).unwrap_or(packet.data);
                             segment = interfaces.get(packet.if_id as usize).and_then(|interface| {
                                 let now = stamp(*interface, packet.ts_high, packet.ts_low);
                                 frame::segment(now, interface.link, data, packet.origlen)
@@ -229,21 +275,28 @@ impl Capture {
 
     fn take(&mut self, segment: &Segment, sink: &mut impl Sink) {
         self.segments += 1;
-        let key = if segment.from <= segment.to { (segment.from, segment.to) } else { (segment.to, segment.from) };
-        let begins_anew =
-            segment.syn && !segment.has_ack && self.conversations.get(&key).is_some_and(|known| known.began_otherwise(segment));
+        let key = if segment.from <= segment.to {
+            (segment.from, segment.to)
+        } else {
+            (segment.to, segment.from)
+        };
+        let begins_anew = segment.syn
+            && !segment.has_ack
+            && self.conversations.get(&key).is_some_and(|known| known.began_otherwise(segment));
         if begins_anew && let Some(old) = self.conversations.remove(&key) {
             self.finish(old, sink);
         }
         if !self.conversations.contains_key(&key)
             && self.conversations.len() >= MOST_CONVERSATIONS
-            && let Some(stale) = self.conversations.iter().min_by_key(|(_, known)| known.last).map(|(key, _)| *key)
+            && let Some(stale) =
+                self.conversations.iter().min_by_key(|(_, known)| known.last).map(|(key, _)| *key)
             && let Some(old) = self.conversations.remove(&stale)
         {
             self.finish(old, sink);
         }
         let file = &self.file;
-        let conversation = self.conversations.entry(key).or_insert_with(|| Conversation::new(file, segment));
+        let conversation =
+            self.conversations.entry(key).or_insert_with(|| Conversation::new(file, segment));
         conversation.take(segment, sink);
         if conversation.is_over()
             && let Some(over) = self.conversations.remove(&key)
@@ -316,7 +369,10 @@ impl Conversation {
     fn new(file: &str, first: &Segment) -> Conversation {
         let (here, there) = (first.from, first.to);
         Conversation {
-            senders: [Sender::new(format!("{file} {here} > {there}")), Sender::new(format!("{file} {there} > {here}"))],
+            senders: [
+                Sender::new(format!("{file} {here} > {there}")),
+                Sender::new(format!("{file} {there} > {here}")),
+            ],
             ends: [here, there],
             opening: Opening::default(),
             local: None,
@@ -357,9 +413,13 @@ impl Conversation {
     /// From the pace of the handshake: whose answers came at once, and whose after a round trip.
     fn place(&mut self, segment: &Segment, from: usize) {
         match (segment.syn, segment.has_ack, self.opening) {
-            (true, false, _) => self.opening = Opening { syn: Some((segment.now, from, segment.seq)), answer: None },
+            (true, false, _) => {
+                self.opening = Opening { syn: Some((segment.now, from, segment.seq)), answer: None }
+            }
             (true, true, Opening { syn: Some(_), .. }) => self.opening.answer = Some(segment.now),
-            (false, true, Opening { syn: Some((syn, opener, _)), answer: Some(answer) }) if self.local.is_none() && from == opener => {
+            (false, true, Opening { syn: Some((syn, opener, _)), answer: Some(answer) })
+                if self.local.is_none() && from == opener =>
+            {
                 let (far, near) = (answer.since(syn), segment.now.since(answer));
                 if far.0 > near.0.saturating_mul(NEARER) {
                     self.local = Some(opener);

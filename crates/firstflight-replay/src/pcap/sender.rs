@@ -181,7 +181,10 @@ impl Sender {
     }
 
     fn rto(&self) -> Nanos {
-        self.rtt.srtt().map_or(Nanos::from_secs(1), |srtt| Nanos(srtt.0.saturating_add(srtt.0 / 2))).max(LEAST_TIMEOUT)
+        self.rtt
+            .srtt()
+            .map_or(Nanos::from_secs(1), |srtt| Nanos(srtt.0.saturating_add(srtt.0 / 2)))
+            .max(LEAST_TIMEOUT)
     }
 
     /// This end sent something.
@@ -227,7 +230,10 @@ impl Sender {
 
     fn put(&mut self, start: u64, end: u64, at: Time, stamp: Option<u32>) {
         self.transmissions += 1;
-        self.pieces.insert(start, Piece { end, at, transmission: self.transmissions, repeats: 0, sacked: false, stamp });
+        self.pieces.insert(
+            start,
+            Piece { end, at, transmission: self.transmissions, repeats: 0, sacked: false, stamp },
+        );
         self.inflight += end - start;
         if self.pieces.len() > MOST_PIECES
             && let Some((start, piece)) = self.pieces.pop_first()
@@ -244,7 +250,8 @@ impl Sender {
             self.wire_before += wire;
             return;
         };
-        let sent = Sent { now, bytes, nxt: Seq(self.nxt), inflight: self.inflight, srtt: self.rtt.srtt() };
+        let sent =
+            Sent { now, bytes, nxt: Seq(self.nxt), inflight: self.inflight, srtt: self.rtt.srtt() };
         sink.step(id, &Step::Sent(sent, wire));
     }
 
@@ -285,7 +292,12 @@ impl Sender {
         let since_heard = self.last_ack.map_or(Nanos::MAX, |at| now.since(at));
         let quiet = since_heard.min(now.since(self.last_sent));
         // RFC 8985 section 7: a probe repeats the last segment when nothing was heard; it says nothing about a loss.
-        let probe = self.sacked == 0 && end == self.nxt && end - start <= self.mss && !again && quiet > AT_ONCE * 2 && start > self.una;
+        let probe = self.sacked == 0
+            && end == self.nxt
+            && end - start <= self.mss
+            && !again
+            && quiet > AT_ONCE * 2
+            && start > self.una;
         if !probe && start == self.una && quiet >= self.rto() {
             self.time_out(now, sink);
         } else if !probe {
@@ -301,11 +313,27 @@ impl Sender {
         (self.repeated, self.needless, self.episode_end) = (0, 0, self.nxt);
         let timeout = if self.timeouts_in_a_row > 1 { Timeout::RtoAgain } else { Timeout::Rto };
         if let Some(id) = self.id {
-            sink.step(id, &Step::Timeout(Congestion { now, timeout, nxt: Seq(self.nxt), inflight_before: self.inflight }));
+            sink.step(
+                id,
+                &Step::Timeout(Congestion {
+                    now,
+                    timeout,
+                    nxt: Seq(self.nxt),
+                    inflight_before: self.inflight,
+                }),
+            );
         }
     }
 
-    fn lose(&mut self, now: Time, lost: u64, again: bool, last_lost: Option<u64>, at_once: bool, sink: &mut impl Sink) {
+    fn lose(
+        &mut self,
+        now: Time,
+        lost: u64,
+        again: bool,
+        last_lost: Option<u64>,
+        at_once: bool,
+        sink: &mut impl Sink,
+    ) {
         if self.una >= self.episode_end {
             (self.repeated, self.needless, self.episode_end) = (0, 0, self.nxt);
         }
@@ -339,7 +367,8 @@ impl Sender {
         let mut news = News::default();
         if number > self.una {
             self.split(number);
-            while let Some(first) = self.pieces.first_entry().filter(|first| *first.key() < number) {
+            while let Some(first) = self.pieces.first_entry().filter(|first| *first.key() < number)
+            {
                 let (start, piece) = first.remove_entry();
                 if piece.sacked {
                     self.sacked -= piece.end - start;
@@ -405,7 +434,9 @@ impl Sender {
             self.split(right);
             // Blocks come again with every ACK: only what is not booked yet is looked at.
             let mut at = left;
-            while let Some((&start, piece)) = self.pieces.range_mut(at..right).find(|(_, piece)| !piece.sacked) {
+            while let Some((&start, piece)) =
+                self.pieces.range_mut(at..right).find(|(_, piece)| !piece.sacked)
+            {
                 piece.sacked = true;
                 at = piece.end;
                 self.sacked += piece.end - start;
@@ -466,7 +497,13 @@ impl Sender {
             handshake_rtt: self.handshake,
             ran: None,
         });
-        let sent = Sent { now: start, bytes: self.sent, nxt: Seq(self.nxt), inflight: self.inflight, srtt: self.handshake };
+        let sent = Sent {
+            now: start,
+            bytes: self.sent,
+            nxt: Seq(self.nxt),
+            inflight: self.inflight,
+            srtt: self.handshake,
+        };
         sink.step(id, &Step::Sent(sent, self.wire_before));
         self.id = Some(id);
         id

@@ -156,7 +156,11 @@ impl Packet {
     pub(super) fn parse(text: &str) -> Result<Packet, serde_json::Error> {
         let data: PacketData<'_> = serde_json::from_str(text)?;
         let header = data.header.unwrap_or_default();
-        let space = header.packet_type.as_deref().or(data.packet_type.as_deref()).or(data.packet_number_space.as_deref());
+        let space = header
+            .packet_type
+            .as_deref()
+            .or(data.packet_type.as_deref())
+            .or(data.packet_number_space.as_deref());
         let frames = data.frames.unwrap_or_default();
         let raw = data.raw.and_then(|raw| raw.length.0);
         // quicly's adapter writes no size: what its frames carry and the usual headers come close.
@@ -164,11 +168,21 @@ impl Packet {
         Ok(Packet {
             space: space.map_or(Space::Data, Space::of),
             number: header.packet_number.0.or(data.packet_number.0),
-            bytes: raw.or(header.packet_size.0).or(data.packet_size.0).or(header.length.0).filter(|bytes| *bytes > 0).or_else(guessed),
+            bytes: raw
+                .or(header.packet_size.0)
+                .or(data.packet_size.0)
+                .or(header.length.0)
+                .filter(|bytes| *bytes > 0)
+                .or_else(guessed),
             frames,
             is_probe: data.is_mtu_probe_packet.unwrap_or(false),
             path: header.path_id.0.unwrap_or(0),
-            numbers: data.packet_numbers.unwrap_or_default().into_iter().filter_map(|count| count.0).collect(),
+            numbers: data
+                .packet_numbers
+                .unwrap_or_default()
+                .into_iter()
+                .filter_map(|count| count.0)
+                .collect(),
         })
     }
 }

@@ -171,12 +171,16 @@ impl<'de> Deserialize<'de> for Frame<'de> {
                 let mut frame = Frame::default();
                 while let Some(key) = map.next_key::<Cow<'de, str>>()? {
                     match key.as_ref() {
-                        "frame_type" | "type" => frame.kind = map.next_value::<Text>()?.0.map(Cow::Owned),
+                        "frame_type" | "type" => {
+                            frame.kind = map.next_value::<Text>()?.0.map(Cow::Owned)
+                        }
                         "acked_ranges" => frame.ranges = map.next_value::<Ranges>()?.0,
                         "length" => frame.length = map.next_value::<Count>()?.0.or(frame.length),
                         "raw" => {
-                            frame.length =
-                                map.next_value::<Option<Raw>>()?.and_then(|raw| raw.length.0.or(raw.payload_length.0)).or(frame.length);
+                            frame.length = map
+                                .next_value::<Option<Raw>>()?
+                                .and_then(|raw| raw.length.0.or(raw.payload_length.0))
+                                .or(frame.length);
                         }
                         "ce" => frame.ce = map.next_value::<Count>()?.0,
                         _ => drop(map.next_value::<IgnoredAny>()?),

@@ -72,7 +72,8 @@ struct Book {
 impl Book {
     /// The sender that a group, trace and path stand for.
     fn sender(&mut self, group: Option<&String>, path: u64, sink: &mut impl Sink) -> &mut Sender {
-        let mut key = if self.traces > 1 { format!("trace {}", self.traces) } else { String::new() };
+        let mut key =
+            if self.traces > 1 { format!("trace {}", self.traces) } else { String::new() };
         if let Some(group) = group.or(self.group.as_ref()) {
             if !key.is_empty() {
                 key.push(' ');
@@ -83,7 +84,8 @@ impl Book {
             key = format!("{key} path {path}");
         }
         if !self.senders.contains_key(&key) && self.senders.len() >= MOST_SENDERS {
-            let stale = self.senders.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone());
+            let stale =
+                self.senders.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone());
             if let Some((mut sender, _)) = stale.and_then(|key| self.senders.remove(&key)) {
                 sender.close(sink);
                 self.opened += u64::from(sender.is_open());
@@ -100,7 +102,8 @@ impl Book {
     }
 
     fn close(&mut self, sink: &mut impl Sink) {
-        let mut senders: Vec<(String, (Sender, u64))> = std::mem::take(&mut self.senders).into_iter().collect();
+        let mut senders: Vec<(String, (Sender, u64))> =
+            std::mem::take(&mut self.senders).into_iter().collect();
         senders.sort_by(|a, b| a.0.cmp(&b.0));
         for (_, (mut sender, _)) in senders {
             sender.close(sink);
@@ -133,7 +136,15 @@ const MICROSECOND: f64 = 1e3;
 
 impl<'a, S: Sink> Log<'a, S> {
     fn new(file: &str, sink: &'a mut S) -> Log<'a, S> {
-        let book = Book { file: file.into(), senders: HashMap::new(), traces: 0, group: None, origin: "qlog".into(), uses: 0, opened: 0 };
+        let book = Book {
+            file: file.into(),
+            senders: HashMap::new(),
+            traces: 0,
+            group: None,
+            origin: "qlog".into(),
+            uses: 0,
+            opened: 0,
+        };
         Log {
             book,
             sink,
@@ -161,7 +172,10 @@ impl<'a, S: Sink> Log<'a, S> {
             "its ACK frames name no packets (`acked_ranges` is missing), so nothing can be told from them; quicly: give the log itself"
                 .into()
         } else {
-            format!("{} packets of data sent, none acknowledged; ACK frames or `bytes_in_flight` are needed", self.sent)
+            format!(
+                "{} packets of data sent, none acknowledged; ACK frames or `bytes_in_flight` are needed",
+                self.sent
+            )
         };
         Fault::new(&self.book.file, Place::File, what)
     }
@@ -170,7 +184,9 @@ impl<'a, S: Sink> Log<'a, S> {
         if self.broken.is_none() {
             let text = error.to_string();
             let text = text.split(" at line ").next().unwrap_or("");
-            let what = format!("an event that cannot be read ({text}); it and others like it are left out");
+            let what = format!(
+                "an event that cannot be read ({text}); it and others like it are left out"
+            );
             self.broken = Some(Fault::new(&self.book.file, place, what));
         }
     }
@@ -195,7 +211,12 @@ impl<'a, S: Sink> Log<'a, S> {
                 _ => Clock::Since,
             };
         }
-        if self.old && header.configuration.as_ref().is_some_and(|units| units.time_units.0.as_deref() == Some("us")) {
+        if self.old
+            && header
+                .configuration
+                .as_ref()
+                .is_some_and(|units| units.time_units.0.as_deref() == Some("us"))
+        {
             self.unit = MICROSECOND;
         }
         if let Some(title) = header.title.0.as_ref().filter(|title| !title.is_empty()) {
@@ -204,7 +225,14 @@ impl<'a, S: Sink> Log<'a, S> {
     }
 
     /// One event, whichever form it had.
-    fn happen(&mut self, name: &str, time: Number, group: Option<&String>, data: Option<&RawValue>, place: Place) {
+    fn happen(
+        &mut self,
+        name: &str,
+        time: Number,
+        group: Option<&String>,
+        data: Option<&RawValue>,
+        place: Place,
+    ) {
         self.records += 1;
         if let Some(event) = name.strip_prefix("firstflight:") {
             return self.on_own(event, data, place);
@@ -219,8 +247,9 @@ impl<'a, S: Sink> Log<'a, S> {
             Kind::Sent | Kind::Received | Kind::Lost | Kind::Acked => {
                 Packet::parse(text).map(|packet| self.on_packet(kind, now, group, &packet))
             }
-            Kind::Metrics => serde_json::from_str::<Metrics>(text)
-                .map(|metrics| self.book.sender(group, 0, self.sink).on_metrics(now, &metrics, self.sink)),
+            Kind::Metrics => serde_json::from_str::<Metrics>(text).map(|metrics| {
+                self.book.sender(group, 0, self.sink).on_metrics(now, &metrics, self.sink)
+            }),
             Kind::Spurious => {
                 self.book.sender(group, 0, self.sink).on_spurious(self.sink);
                 Ok(())
@@ -241,7 +270,8 @@ impl<'a, S: Sink> Log<'a, S> {
             Ok(row) => {
                 let row = Row { event: event.into(), ..row };
                 if let Err(what) = self.own.take(&self.book.file, &row, self.sink) {
-                    let what = format!("firstflight:{event}: {what}; it and others like it are left out");
+                    let what =
+                        format!("firstflight:{event}: {what}; it and others like it are left out");
                     self.broken.get_or_insert(Fault::new(&self.book.file, place, what));
                 }
             }
@@ -256,7 +286,8 @@ impl<'a, S: Sink> Log<'a, S> {
                 sender.on_sent(now, packet, self.sink);
             }
             Kind::Received => {
-                self.acks_without_ranges += u64::from(packet.frames.acks > 0 && packet.frames.acked.is_empty());
+                self.acks_without_ranges +=
+                    u64::from(packet.frames.acks > 0 && packet.frames.acked.is_empty());
                 sender.on_received(now, packet, self.sink);
             }
             Kind::Lost => sender.on_lost(now, packet, self.sink),
@@ -273,14 +304,24 @@ impl<'a, S: Sink> Log<'a, S> {
     fn on_array(&mut self, values: &[&RawValue], place: Place) {
         let usual = ["time", "category", "event", "data"];
         let position = |names: &[&str]| {
-            let known = self.fields.iter().position(|field| names.iter().any(|name| field.eq_ignore_ascii_case(name)));
-            if self.fields.is_empty() { usual.iter().position(|field| names.contains(field)) } else { known }
+            let known = self
+                .fields
+                .iter()
+                .position(|field| names.iter().any(|name| field.eq_ignore_ascii_case(name)));
+            if self.fields.is_empty() {
+                usual.iter().position(|field| names.contains(field))
+            } else {
+                known
+            }
         };
         let at = |names: &[&str]| position(names).and_then(|index| values.get(index)).copied();
         let time = at(&["time", "relative_time", "delta_time"]);
-        let name =
-            at(&["event", "event_type", "name"]).and_then(|text| serde_json::from_str::<Text>(text.get()).ok()).and_then(|text| text.0);
-        let group = at(&["group_id", "odcid"]).and_then(|text| serde_json::from_str::<Text>(text.get()).ok()).and_then(|text| text.0);
+        let name = at(&["event", "event_type", "name"])
+            .and_then(|text| serde_json::from_str::<Text>(text.get()).ok())
+            .and_then(|text| text.0);
+        let group = at(&["group_id", "odcid"])
+            .and_then(|text| serde_json::from_str::<Text>(text.get()).ok())
+            .and_then(|text| text.0);
         let time = time.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
         self.happen(name.as_deref().unwrap_or(""), time, group.as_ref(), at(&["data"]), place);
     }
@@ -309,11 +350,19 @@ impl<'a, S: Sink> Log<'a, S> {
             is_probe: false,
             numbers: event.pn.0.into_iter().collect(),
         };
-        let asks = Frames { listed: true, eliciting: event.ack_only.0.unwrap_or(0) == 0, ..Frames::default() };
+        let asks = Frames {
+            listed: true,
+            eliciting: event.ack_only.0.unwrap_or(0) == 0,
+            ..Frames::default()
+        };
         match kind {
             "packet-sent" => self.on_packet(Kind::Sent, now, group.as_ref(), &numbered(asks)),
-            "packet-acked" => self.on_packet(Kind::Acked, now, group.as_ref(), &numbered(Frames::default())),
-            "packet-lost" => self.on_packet(Kind::Lost, now, group.as_ref(), &numbered(Frames::default())),
+            "packet-acked" => {
+                self.on_packet(Kind::Acked, now, group.as_ref(), &numbered(Frames::default()))
+            }
+            "packet-lost" => {
+                self.on_packet(Kind::Lost, now, group.as_ref(), &numbered(Frames::default()))
+            }
             "cc-ack-received" | "cc-congestion" => {
                 let metrics = Metrics { congestion_window: event.cwnd, ..Metrics::default() };
                 self.book.sender(group.as_ref(), 0, self.sink).on_metrics(now, &metrics, self.sink);
@@ -341,7 +390,10 @@ impl<S: Sink> walk::Visitor for Log<'_, S> {
         match key {
             "qlog_version" => self.old = memchr::memmem::find(value, b"draft-0").is_some(),
             "event_fields" => match serde_json::from_slice::<Vec<Text>>(value) {
-                Ok(fields) => self.fields = fields.into_iter().map(|field| field.0.unwrap_or_default()).collect(),
+                Ok(fields) => {
+                    self.fields =
+                        fields.into_iter().map(|field| field.0.unwrap_or_default()).collect()
+                }
                 Err(error) => self.spoil(place, &error),
             },
             "common_fields" | "configuration" | "vantage_point" | "title" => {

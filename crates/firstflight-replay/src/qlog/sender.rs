@@ -163,7 +163,13 @@ impl Sender {
         }
         self.demand.see(now, self.inflight, self.rtt.srtt());
         if let Some(id) = self.id {
-            let sent = Sent { now, bytes, nxt: Seq(self.next), inflight: self.inflight, srtt: self.rtt.srtt() };
+            let sent = Sent {
+                now,
+                bytes,
+                nxt: Seq(self.next),
+                inflight: self.inflight,
+                srtt: self.rtt.srtt(),
+            };
             sink.step(id, &Step::Sent(sent, bytes + LOWER));
         }
     }
@@ -178,11 +184,16 @@ impl Sender {
         // noq 1.4 writes ranges without their last packet. It shows as soon as everything sent is acknowledged: nobody acknowledges what
         // was never sent.
         let highest = self.highest.get(packet.space as usize).copied().flatten();
-        self.ends_beyond |=
-            highest.is_some_and(|highest| packet.frames.acked.iter().any(|range| range.1 == highest + 1 && range.0 < range.1));
+        self.ends_beyond |= highest.is_some_and(|highest| {
+            packet.frames.acked.iter().any(|range| range.1 == highest + 1 && range.0 < range.1)
+        });
         let mut frames = packet.frames.clone();
         if self.ends_beyond {
-            frames.acked.iter_mut().filter(|range| range.0 < range.1).for_each(|range| range.1 -= 1);
+            frames
+                .acked
+                .iter_mut()
+                .filter(|range| range.0 < range.1)
+                .for_each(|range| range.1 -= 1);
         }
         if packet.space == Space::Data {
             self.on_acked(now, &frames, sink);
@@ -232,12 +243,20 @@ impl Sender {
     }
 
     /// Books one acknowledgement.
-    fn take(&mut self, now: Time, bytes: u64, number: u64, rtt: Option<Nanos>, sink: &mut impl Sink) {
+    fn take(
+        &mut self,
+        now: Time,
+        bytes: u64,
+        number: u64,
+        rtt: Option<Nanos>,
+        sink: &mut impl Sink,
+    ) {
         if self.pending.is_some_and(|ack| ack.acked > 0 || ack.now != now) {
             self.flush(sink);
         }
         let before = self.inflight;
-        let ack = self.pending.get_or_insert(Ack { now, inflight_before: before, ..Ack::default() });
+        let ack =
+            self.pending.get_or_insert(Ack { now, inflight_before: before, ..Ack::default() });
         ack.acked += bytes;
         ack.acked_fresh += bytes;
         ack.tx_acked = Some(number);
@@ -256,7 +275,11 @@ impl Sender {
     /// A packet was declared lost.
     pub(super) fn on_lost(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
         let now = self.at(now);
-        let Some(number) = packet.number.filter(|_| packet.space == Space::Data && !packet.is_probe) else { return };
+        let Some(number) =
+            packet.number.filter(|_| packet.space == Space::Data && !packet.is_probe)
+        else {
+            return;
+        };
         let out = match self.out.remove(&number) {
             // Taken for acknowledged because it was the oldest: it was the next one, and this one goes instead of it.
             None if self.told == Told::Bytes => self.out.pop_first().map(|(_, out)| out),
@@ -271,7 +294,8 @@ impl Sender {
             self.flush(sink);
         }
         let before = self.inflight;
-        let ack = self.pending.get_or_insert(Ack { now, inflight_before: before, ..Ack::default() });
+        let ack =
+            self.pending.get_or_insert(Ack { now, inflight_before: before, ..Ack::default() });
         ack.lost += bytes;
         ack.tx_lost = ack.tx_lost.max(Some(number));
         self.inflight -= bytes;
@@ -331,7 +355,8 @@ impl Sender {
     /// Packets that left since the last report and are not in flight carry nothing but an ACK: small ones.
     fn reconcile(&mut self, risen: u64) {
         let numbers = std::mem::take(&mut self.since_report);
-        let mut left: u64 = numbers.iter().filter_map(|number| self.out.get(number)).map(|out| out.bytes).sum();
+        let mut left: u64 =
+            numbers.iter().filter_map(|number| self.out.get(number)).map(|out| out.bytes).sum();
         for number in numbers {
             if left <= risen {
                 return;
@@ -424,7 +449,13 @@ impl Sender {
             handshake_rtt: self.handshake_rtt,
             ran: None,
         });
-        let sent = Sent { now: start, bytes: self.sent, nxt: Seq(self.next), inflight: self.inflight, srtt: self.handshake_rtt };
+        let sent = Sent {
+            now: start,
+            bytes: self.sent,
+            nxt: Seq(self.next),
+            inflight: self.inflight,
+            srtt: self.handshake_rtt,
+        };
         let packets = self.sent.div_ceil(self.mss.max(1));
         sink.step(id, &Step::Sent(sent, self.sent + packets * LOWER));
         self.id = Some(id);

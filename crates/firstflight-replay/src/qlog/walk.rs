@@ -25,7 +25,11 @@ const DEEPEST: u32 = 100;
 ///
 /// # Errors
 /// Where the file stops being what it should be; the visitor keeps what it met before.
-pub(super) fn walk(file: &str, window: &mut Window, visitor: &mut impl Visitor) -> Result<(), Fault> {
+pub(super) fn walk(
+    file: &str,
+    window: &mut Window,
+    visitor: &mut impl Visitor,
+) -> Result<(), Fault> {
     let mut walk = Walk { file, window, visitor };
     let head = walk.peek();
     let result = match head {
@@ -56,7 +60,9 @@ impl<V: Visitor> Walk<'_, V> {
     /// The next byte that is no white space, left where it is.
     fn peek(&mut self) -> Option<u8> {
         loop {
-            if let Some(skip) = self.window.seen().iter().position(|byte| !byte.is_ascii_whitespace()) {
+            if let Some(skip) =
+                self.window.seen().iter().position(|byte| !byte.is_ascii_whitespace())
+            {
                 self.window.take(skip);
                 return self.window.seen().first().copied();
             }
@@ -72,7 +78,8 @@ impl<V: Visitor> Walk<'_, V> {
         loop {
             let seen = self.window.seen();
             if let Some(end) = memchr(b'\n', seen) {
-                return serde_json::from_slice::<serde::de::IgnoredAny>(&seen[..end]).is_ok() && !contains(&seen[..end], b"\"traces\"");
+                return serde_json::from_slice::<serde::de::IgnoredAny>(&seen[..end]).is_ok()
+                    && !contains(&seen[..end], b"\"traces\"");
             }
             // A header line is short; what has no line end within this is no sequence of lines.
             if seen.len() > 1 << 20 || !self.window.more() {
@@ -85,13 +92,23 @@ impl<V: Visitor> Walk<'_, V> {
     fn sequence(&mut self) -> Result<(), Fault> {
         let mut number = 0;
         loop {
-            while self.window.seen().first().is_some_and(|byte| *byte == RECORD_SEPARATOR || byte.is_ascii_whitespace()) {
+            while self
+                .window
+                .seen()
+                .first()
+                .is_some_and(|byte| *byte == RECORD_SEPARATOR || byte.is_ascii_whitespace())
+            {
                 self.window.take(1);
             }
             if self.window.seen().is_empty() && !self.window.more() {
                 return Ok(());
             }
-            if self.window.seen().first().is_some_and(|byte| *byte == RECORD_SEPARATOR || byte.is_ascii_whitespace()) {
+            if self
+                .window
+                .seen()
+                .first()
+                .is_some_and(|byte| *byte == RECORD_SEPARATOR || byte.is_ascii_whitespace())
+            {
                 continue;
             }
             number += 1;
@@ -131,7 +148,14 @@ impl<V: Visitor> Walk<'_, V> {
                 return if self.window.is_over() {
                     Ok(from)
                 } else {
-                    Err(Fault::new(self.file, place, format!("a record of more than {} MiB; no event is that large", LARGEST >> 20)))
+                    Err(Fault::new(
+                        self.file,
+                        place,
+                        format!(
+                            "a record of more than {} MiB; no event is that large",
+                            LARGEST >> 20
+                        ),
+                    ))
                 };
             }
         }
@@ -143,7 +167,10 @@ impl<V: Visitor> Walk<'_, V> {
                 self.window.take(1);
                 Ok(())
             }
-            Some(byte) => Err(self.fault(format!("`{}` stands where `{}` belongs", byte as char, wanted as char))),
+            Some(byte) => {
+                Err(self
+                    .fault(format!("`{}` stands where `{}` belongs", byte as char, wanted as char)))
+            }
             None => Err(self.fault(format!("the file ends where `{}` belongs", wanted as char))),
         }
     }
@@ -159,8 +186,13 @@ impl<V: Visitor> Walk<'_, V> {
                 self.window.take(1);
                 Ok(false)
             }
-            Some(byte) => Err(self.fault(format!("`{}` stands where `,` or `{}` belongs", byte as char, close as char))),
-            None => Err(self.fault(format!("the file ends inside what `{}` closes", close as char))),
+            Some(byte) => Err(self.fault(format!(
+                "`{}` stands where `,` or `{}` belongs",
+                byte as char, close as char
+            ))),
+            None => {
+                Err(self.fault(format!("the file ends inside what `{}` closes", close as char)))
+            }
         }
     }
 
@@ -177,7 +209,8 @@ impl<V: Visitor> Walk<'_, V> {
             return Err(self.fault("a key in quotation marks belongs here"));
         }
         let length = self.value()?;
-        let key = serde_json::from_slice(&self.window.seen()[..length]).map_err(|_| self.fault("a key that is no text"))?;
+        let key = serde_json::from_slice(&self.window.seen()[..length])
+            .map_err(|_| self.fault("a key that is no text"))?;
         self.window.take(length);
         self.expect(b':')?;
         Ok(key)
@@ -236,7 +269,10 @@ impl<V: Visitor> Walk<'_, V> {
         Ok(())
     }
 
-    fn object(&mut self, mut each: impl FnMut(&mut Self, &str) -> Result<(), Fault>) -> Result<(), Fault> {
+    fn object(
+        &mut self,
+        mut each: impl FnMut(&mut Self, &str) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         self.expect(b'{')?;
         if self.closes_at_once(b'}') {
             return Ok(());
@@ -275,7 +311,10 @@ impl<V: Visitor> Walk<'_, V> {
             }
             if !self.window.more() {
                 return if !self.window.is_over() {
-                    Err(self.fault(format!("a value of more than {} MiB; no event is that large", LARGEST >> 20)))
+                    Err(self.fault(format!(
+                        "a value of more than {} MiB; no event is that large",
+                        LARGEST >> 20
+                    )))
                 } else if scan.is_bare() {
                     Ok(self.window.seen().len())
                 } else {
@@ -300,7 +339,11 @@ impl<V: Visitor> Walk<'_, V> {
             self.window.take(scan.at);
             scan.at = 0;
             if !self.window.more() {
-                return if scan.is_bare() { Ok(()) } else { Err(self.fault("the file ends inside a value")) };
+                return if scan.is_bare() {
+                    Ok(())
+                } else {
+                    Err(self.fault("the file ends inside a value"))
+                };
             }
         }
     }
@@ -360,7 +403,9 @@ impl Scan {
                         return Some(self.at);
                     }
                 }
-                b',' | b':' | b' ' | b'\n' | b'\r' | b'\t' if self.depth == 0 && self.bare => return Some(self.at),
+                b',' | b':' | b' ' | b'\n' | b'\r' | b'\t' if self.depth == 0 && self.bare => {
+                    return Some(self.at);
+                }
                 _ if self.depth == 0 => self.bare = true,
                 _ => {}
             }

@@ -39,7 +39,11 @@ pub(super) fn short(value: f64) -> String {
         _ => (value, ""),
     };
     let text = if scaled.abs() >= 100.0 { format!("{scaled:.0}") } else { format!("{scaled:.2}") };
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    };
     format!("{text}{unit}")
 }
 
@@ -50,7 +54,11 @@ fn steps(to: f64, most: usize) -> Vec<f64> {
         return Vec::new();
     }
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power).into_iter().find(|step| *step >= rough).unwrap_or(rough);
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .map(|factor| factor * power)
+        .into_iter()
+        .find(|step| *step >= rough)
+        .unwrap_or(rough);
     (0..=most).map(|index| index as f64 * step).take_while(|value| *value <= to * 1.0001).collect()
 }
 
@@ -113,22 +121,38 @@ impl Chart {
                 short(mark)
             );
         }
-        let _ = write!(self.body, "<line class=axis x1={LEFT} x2={RIGHT} y1={0:.1} y2={0:.1} />", self.height - BOTTOM);
+        let _ = write!(
+            self.body,
+            "<line class=axis x1={LEFT} x2={RIGHT} y1={0:.1} y2={0:.1} />",
+            self.height - BOTTOM
+        );
     }
 
     /// A line through points in order of time; it stops where there is no value.
-    pub(super) fn line(&mut self, points: impl Iterator<Item = (f64, Option<f64>)>, class: &str, colour: Option<&str>) {
+    pub(super) fn line(
+        &mut self,
+        points: impl Iterator<Item = (f64, Option<f64>)>,
+        class: &str,
+        colour: Option<&str>,
+    ) {
         let (mut path, mut pen_down) = (String::new(), false);
         for (ms, value) in points {
             match value.filter(|value| value.is_finite() && ms <= self.to_ms * 1.001) {
                 Some(value) => {
-                    let _ = write!(path, "{}{:.1} {:.1}", if pen_down { 'L' } else { 'M' }, self.x(ms), self.y(value));
+                    let _ = write!(
+                        path,
+                        "{}{:.1} {:.1}",
+                        if pen_down { 'L' } else { 'M' },
+                        self.x(ms),
+                        self.y(value)
+                    );
                     pen_down = true;
                 }
                 None => pen_down = false,
             }
         }
-        let stroke = colour.map_or(String::new(), |colour| format!(" style=\"stroke:var(--{colour})\""));
+        let stroke =
+            colour.map_or(String::new(), |colour| format!(" style=\"stroke:var(--{colour})\""));
         if !path.is_empty() {
             let _ = write!(self.body, "<path class=\"line {class}\"{stroke} d=\"{path}\" />");
         }
@@ -138,7 +162,8 @@ impl Chart {
     pub(super) fn dots(&mut self, points: impl Iterator<Item = (f64, f64)>) {
         let mut path = String::new();
         for (ms, value) in points.filter(|(ms, value)| value.is_finite() && *ms <= self.to_ms) {
-            let _ = write!(path, "M{:.1} {:.1}h1.8v1.8h-1.8z", self.x(ms) - 0.9, self.y(value) - 0.9);
+            let _ =
+                write!(path, "M{:.1} {:.1}h1.8v1.8h-1.8z", self.x(ms) - 0.9, self.y(value) - 0.9);
         }
         let _ = write!(self.body, "<path class=dot d=\"{path}\" />");
     }

@@ -53,13 +53,21 @@ pub fn to_html(replay: &Replay, results: &Results, command: &str) -> String {
         text(command)
     );
     for file in results.files.iter().filter_map(|file| file.fault.as_ref()) {
-        let _ = write!(page, "<div class=\"note warning\"><strong>Partial:</strong> {}</div>", text(file));
+        let _ = write!(
+            page,
+            "<div class=\"note warning\"><strong>Partial:</strong> {}</div>",
+            text(file)
+        );
     }
     if count > 1 {
         verdicts(&mut page, results);
         connections(&mut page, results);
     }
-    let kept = replay.done.iter().zip(&results.connections).filter(|(followed, _)| followed.line.is_some());
+    let kept = replay
+        .done
+        .iter()
+        .zip(&results.connections)
+        .filter(|(followed, _)| followed.line.is_some());
     for (followed, row) in kept {
         section(&mut page, followed, row);
     }
@@ -75,7 +83,11 @@ fn verdicts(page: &mut String, results: &Results) {
     page.push_str("<h2>Verdicts</h2><div class=scroll><table><thead><tr><th>startup<th>connections<th>early %<th>right %<th>late %<th>silent %<th>window p10, BDP<th>p50<th>p90<tbody>");
     for row in &results.verdicts {
         let share = |count: u64, verdict: Verdict| {
-            format!("<td class=\"v {}\">{:.1}", verdict.name(), count as f64 * 100.0 / row.connections.max(1) as f64)
+            format!(
+                "<td class=\"v {}\">{:.1}",
+                verdict.name(),
+                count as f64 * 100.0 / row.connections.max(1) as f64
+            )
         };
         let _ = write!(
             page,
@@ -113,7 +125,12 @@ fn connections(page: &mut String, results: &Results) {
         for arm in &results.arms {
             let _ = match row.startups.iter().find(|startup| startup.arm == *arm) {
                 Some(startup) => {
-                    write!(page, "<td class=\"v {0}\">{0} {1}", startup.verdict.name(), number(startup.bdp_ratio, 2).replace('-', ""))
+                    write!(
+                        page,
+                        "<td class=\"v {0}\">{0} {1}",
+                        startup.verdict.name(),
+                        number(startup.bdp_ratio, 2).replace('-', "")
+                    )
                 }
                 None => write!(page, "<td>-"),
             };
@@ -121,7 +138,11 @@ fn connections(page: &mut String, results: &Results) {
     }
     page.push_str("</table></div>");
     if results.connections.len() > MOST_ROWS {
-        let _ = write!(page, "<p class=muted>and {} more in the JSON</p>", results.connections.len() - MOST_ROWS);
+        let _ = write!(
+            page,
+            "<p class=muted>and {} more in the JSON</p>",
+            results.connections.len() - MOST_ROWS
+        );
     }
 }
 
@@ -183,7 +204,11 @@ fn section(page: &mut String, followed: &Followed, row: &ConnectionRow) {
         number(row.best_rate_wire_mbps, 1),
         bytes(row.bdp_bytes),
         row.loss_ratio * 100.0,
-        if to < row.duration_ms - 1.0 { format!("; the first {to:.0} ms are drawn") } else { String::new() }
+        if to < row.duration_ms - 1.0 {
+            format!("; the first {to:.0} ms are drawn")
+        } else {
+            String::new()
+        }
     );
     for finding in &row.findings {
         let _ = write!(page, "<div class=note>{}</div>", text(&finding.text));
@@ -191,9 +216,10 @@ fn section(page: &mut String, followed: &Followed, row: &ConnectionRow) {
     startups(page, row);
     page.push_str("<div class=legend>");
     for (index, startup) in row.startups.iter().enumerate() {
-        let when = startup
-            .time_ms
-            .map_or_else(|| "did not leave".to_owned(), |time| format!("left at {time:.1} ms by {}", startup.reason.unwrap_or("")));
+        let when = startup.time_ms.map_or_else(
+            || "did not leave".to_owned(),
+            |time| format!("left at {time:.1} ms by {}", startup.reason.unwrap_or("")),
+        );
         let _ = write!(
             page,
             "<span style=\"color:var(--{})\"><i></i><span style=\"all:unset;color:var(--ink)\">{} {when}</span></span>",
@@ -210,15 +236,20 @@ fn section(page: &mut String, followed: &Followed, row: &ConnectionRow) {
     };
 
     let rtts = || line.moments.iter().filter_map(|moment| Some((at(moment.now), ms(moment.rtt?))));
-    let mut chart = Chart::new(190.0, to, 0.0, rtts().map(|(_, rtt)| rtt).fold(0.0, f64::max), Scale::Linear);
+    let mut chart =
+        Chart::new(190.0, to, 0.0, rtts().map(|(_, rtt)| rtt).fold(0.0, f64::max), Scale::Linear);
     chart.dots(rtts());
     row.min_rtt_ms.into_iter().for_each(|min| chart.level(min, "best", "smallest"));
     exits(&mut chart);
-    page.push_str(&chart.figure("RTT", "ms; triangles: where each startup leaves; red strokes: losses found"));
+    page.push_str(
+        &chart.figure("RTT", "ms; triangles: where each startup leaves; red strokes: losses found"),
+    );
 
-    let rates: Vec<(f64, f64)> = followed.meter.series(700).into_iter().map(|(at, rate)| (ms(at), mbps(rate))).collect();
+    let rates: Vec<(f64, f64)> =
+        followed.meter.series(700).into_iter().map(|(at, rate)| (ms(at), mbps(rate))).collect();
     let rates: Vec<(f64, f64)> = smooth(&rates, row.min_rtt_ms.unwrap_or(0.0));
-    let most = rates.iter().map(|(_, rate)| *rate).fold(row.best_rate_mbps.unwrap_or(0.0), f64::max);
+    let most =
+        rates.iter().map(|(_, rate)| *rate).fold(row.best_rate_mbps.unwrap_or(0.0), f64::max);
     let mut chart = Chart::new(190.0, to, 0.0, most, Scale::Linear);
     chart.line(rates.iter().map(|(at, rate)| (*at, Some(*rate))), "flight", None);
     row.best_rate_mbps.into_iter().for_each(|best| chart.level(best, "best", "best sustained"));
@@ -238,7 +269,10 @@ fn section(page: &mut String, followed: &Followed, row: &ConnectionRow) {
     );
     chart.dots(gaps());
     exits(&mut chart);
-    page.push_str(&chart.figure("ACK spacing", "ms since the ACK before; horizontal bands are bursts and the gaps between them"));
+    page.push_str(&chart.figure(
+        "ACK spacing",
+        "ms since the ACK before; horizontal bands are bursts and the gaps between them",
+    ));
 
     signals(page, followed, row, to);
     page.push_str("</section>");
@@ -246,7 +280,12 @@ fn section(page: &mut String, followed: &Followed, row: &ConnectionRow) {
 
 fn mark(chart: &mut Chart, index: usize, startup: &StartupRow) {
     if let Some(time) = startup.time_ms {
-        let title = format!("{} leaves at {time:.1} ms by {}: {}", startup.arm, startup.reason.unwrap_or(""), startup.verdict.name());
+        let title = format!(
+            "{} leaves at {time:.1} ms by {}: {}",
+            startup.arm,
+            startup.reason.unwrap_or(""),
+            startup.verdict.name()
+        );
         chart.moment(time, &colour(index), &title);
     }
 }
@@ -267,19 +306,50 @@ fn smooth(rates: &[(f64, f64)], span: f64) -> Vec<(f64, f64)> {
     out
 }
 
-fn windows(page: &mut String, followed: &Followed, row: &ConnectionRow, to: f64, exits: &dyn Fn(&mut Chart)) {
+fn windows(
+    page: &mut String,
+    followed: &Followed,
+    row: &ConnectionRow,
+    to: f64,
+    exits: &dyn Fn(&mut Chart),
+) {
     let Some(line) = &followed.line else { return };
     let start = followed.opening.start;
     let at = |now: firstflight::Time| ms(now.since(start).0);
-    let all = line.moments.iter().flat_map(|moment| moment.cwnds.iter().flatten().copied().chain([moment.inflight]));
+    let all = line
+        .moments
+        .iter()
+        .flat_map(|moment| moment.cwnds.iter().flatten().copied().chain([moment.inflight]));
     let most = all.filter(|bytes| *bytes < 1 << 39).max().unwrap_or(1) as f64;
-    let least = line.moments.iter().map(|moment| moment.inflight).filter(|bytes| *bytes > 0).min().unwrap_or(1) as f64;
+    let least = line
+        .moments
+        .iter()
+        .map(|moment| moment.inflight)
+        .filter(|bytes| *bytes > 0)
+        .min()
+        .unwrap_or(1) as f64;
     let mut chart = Chart::new(300.0, to, least.max(most / 1e4), most, Scale::Log);
-    chart.line(line.moments.iter().map(|moment| (at(moment.now), Some(moment.inflight as f64))), "flight", None);
-    chart.line(line.moments.iter().map(|moment| (at(moment.now), moment.sender_cwnd.map(|cwnd| cwnd as f64))), "real", None);
+    chart.line(
+        line.moments.iter().map(|moment| (at(moment.now), Some(moment.inflight as f64))),
+        "flight",
+        None,
+    );
+    chart.line(
+        line.moments
+            .iter()
+            .map(|moment| (at(moment.now), moment.sender_cwnd.map(|cwnd| cwnd as f64))),
+        "real",
+        None,
+    );
     for index in 0..followed.runs.len() {
-        let window = |moment: &crate::line::Moment| moment.cwnds.get(index).copied().flatten().map(|cwnd| cwnd as f64);
-        chart.line(line.moments.iter().map(|moment| (at(moment.now), window(moment))), "", Some(&colour(index)));
+        let window = |moment: &crate::line::Moment| {
+            moment.cwnds.get(index).copied().flatten().map(|cwnd| cwnd as f64)
+        };
+        chart.line(
+            line.moments.iter().map(|moment| (at(moment.now), window(moment))),
+            "",
+            Some(&colour(index)),
+        );
     }
     row.bdp_bytes.into_iter().for_each(|bdp| chart.level(bdp as f64, "best", "BDP"));
     exits(&mut chart);
@@ -298,14 +368,24 @@ fn signals(page: &mut String, followed: &Followed, row: &ConnectionRow, to: f64)
         let _ = write!(page, "<details><summary>inner signals of {}</summary>", text(&startup.arm));
         for (signal, name) in names.iter().enumerate().take(MOST_SIGNALS) {
             let value = |moment: &crate::line::Moment| {
-                moment.signals.get(index)?.get(signal).copied().flatten().filter(|value| *value < u64::MAX / 2)
+                moment
+                    .signals
+                    .get(index)?
+                    .get(signal)
+                    .copied()
+                    .flatten()
+                    .filter(|value| *value < u64::MAX / 2)
             };
             let most = line.moments.iter().filter_map(value).max().unwrap_or(0) as f64;
             let mut chart = Chart::new(96.0, to, 0.0, most, Scale::Linear);
-            let points = line.moments.iter().map(|moment| (ms(moment.now.since(start).0), value(moment).map(|value| value as f64)));
+            let points = line.moments.iter().map(|moment| {
+                (ms(moment.now.since(start).0), value(moment).map(|value| value as f64))
+            });
             chart.line(points, "", Some(&colour(index)));
             mark(&mut chart, index, startup);
-            page.push_str(&chart.figure(&text(name), "times in ns, amounts in bytes, counters as such"));
+            page.push_str(
+                &chart.figure(&text(name), "times in ns, amounts in bytes, counters as such"),
+            );
         }
         page.push_str("</details>");
     }

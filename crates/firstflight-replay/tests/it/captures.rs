@@ -31,7 +31,8 @@ fn tcp(ip: Ip, packet: &Tcp) -> Vec<u8> {
     while !options.len().is_multiple_of(4) {
         options.push(1);
     }
-    let (source, destination) = if packet.from_server { (443_u16, 50_000_u16) } else { (50_000, 443) };
+    let (source, destination) =
+        if packet.from_server { (443_u16, 50_000_u16) } else { (50_000, 443) };
     let mut header = Vec::new();
     header.extend(source.to_be_bytes());
     header.extend(destination.to_be_bytes());
@@ -48,14 +49,19 @@ fn tcp(ip: Ip, packet: &Tcp) -> Vec<u8> {
             let mut bytes = vec![0x45, 0];
             bytes.extend((20 + header.len() as u16).to_be_bytes());
             bytes.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
-            bytes.extend(if packet.from_server { [10, 0, 0, 1, 10, 0, 0, 2] } else { [10, 0, 0, 2, 10, 0, 0, 1] });
+            bytes.extend(if packet.from_server {
+                [10, 0, 0, 1, 10, 0, 0, 2]
+            } else {
+                [10, 0, 0, 2, 10, 0, 0, 1]
+            });
             bytes
         }
         Ip::V6 => {
             let mut bytes = vec![0x60, 0, 0, 0];
             bytes.extend((header.len() as u16).to_be_bytes());
             bytes.extend([6, 64]);
-            let (a, b) = ([[0xfd; 15].as_slice(), &[1]].concat(), [[0xfd; 15].as_slice(), &[2]].concat());
+            let (a, b) =
+                ([[0xfd; 15].as_slice(), &[1]].concat(), [[0xfd; 15].as_slice(), &[2]].concat());
             bytes.extend(if packet.from_server { [a, b].concat() } else { [b, a].concat() });
             bytes
         }
@@ -119,7 +125,14 @@ fn packets(moments: &[Moment], ip: Ip, sack: bool) -> Vec<(u64, Vec<u8>)> {
             Happened::Sent { piece, .. } => {
                 packets.push((
                     *now,
-                    Tcp { from_server: true, seq: byte(*piece), ack: request, flags: 0x10, payload: MSS, options: stamps(ms, 1) },
+                    Tcp {
+                        from_server: true,
+                        seq: byte(*piece),
+                        ack: request,
+                        flags: 0x10,
+                        payload: MSS,
+                        options: stamps(ms, 1),
+                    },
                 ));
             }
             Happened::Acked { pieces, .. } => {
@@ -143,7 +156,17 @@ fn packets(moments: &[Moment], ip: Ip, sack: bool) -> Vec<(u64, Vec<u8>)> {
                         }
                     }
                 }
-                packets.push((*now, Tcp { from_server: false, seq: request, ack: byte(first), flags: 0x10, payload: 0, options }));
+                packets.push((
+                    *now,
+                    Tcp {
+                        from_server: false,
+                        seq: request,
+                        ack: byte(first),
+                        flags: 0x10,
+                        payload: 0,
+                        options,
+                    },
+                ));
             }
             Happened::Lost { .. } => {}
         }
@@ -162,8 +185,10 @@ struct Pcap {
 const PLAIN: Pcap = Pcap { big_endian: false, nanos: true, link: 101, snap: 65_535 };
 
 fn pcap(format: Pcap, packets: &[(u64, Vec<u8>)], frame: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
-    let word = |value: u32| if format.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
-    let half = |value: u16| if format.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+    let word =
+        |value: u32| if format.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+    let half =
+        |value: u16| if format.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
     let magic = if format.nanos { 0xa1b2_3c4d } else { 0xa1b2_c3d4 };
     let mut out = [
         word(magic).to_vec(),
@@ -178,7 +203,9 @@ fn pcap(format: Pcap, packets: &[(u64, Vec<u8>)], frame: impl Fn(&[u8]) -> Vec<u
         let framed = frame(packet);
         let kept = framed.len().min(format.snap);
         let fraction = (now % 1_000_000_000) / if format.nanos { 1 } else { 1000 };
-        for value in [(now / 1_000_000_000) as u32, fraction as u32, kept as u32, framed.len() as u32] {
+        for value in
+            [(now / 1_000_000_000) as u32, fraction as u32, kept as u32, framed.len() as u32]
+        {
             out.extend(word(value));
         }
         out.extend(&framed[..kept]);
@@ -190,17 +217,26 @@ fn pcapng(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
     let block = |kind: u32, body: &[u8]| {
         let padded = body.len().div_ceil(4) * 4;
         let length = (12 + padded) as u32;
-        [&kind.to_le_bytes()[..], &length.to_le_bytes(), body, &vec![0; padded - body.len()], &length.to_le_bytes()].concat()
+        [
+            &kind.to_le_bytes()[..],
+            &length.to_le_bytes(),
+            body,
+            &vec![0; padded - body.len()],
+            &length.to_le_bytes(),
+        ]
+        .concat()
     };
     let section = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
     // Raw IP; nanoseconds.
-    let interface = [&101_u16.to_le_bytes()[..], &[0, 0], &[0; 4], &[9, 0, 1, 0, 9, 0, 0, 0], &[0; 4]].concat();
+    let interface =
+        [&101_u16.to_le_bytes()[..], &[0, 0], &[0; 4], &[9, 0, 1, 0, 9, 0, 0, 0], &[0; 4]].concat();
     let mut out = [block(0x0a0d_0d0a, &section), block(1, &interface)].concat();
     for (now, packet) in packets {
-        let head: Vec<u8> = [0, (now >> 32) as u32, *now as u32, packet.len() as u32, packet.len() as u32]
-            .iter()
-            .flat_map(|value| value.to_le_bytes())
-            .collect();
+        let head: Vec<u8> =
+            [0, (now >> 32) as u32, *now as u32, packet.len() as u32, packet.len() as u32]
+                .iter()
+                .flat_map(|value| value.to_le_bytes())
+                .collect();
         out.extend(block(6, &[head, packet.clone()].concat()));
     }
     out
@@ -274,7 +310,10 @@ fn without_sack_the_link_is_found_still() {
 fn a_capture_that_is_cut_within_the_options_still_shows_the_link() {
     // 20 bytes of IP, 20 of TCP, and half of the options.
     let moments = transfer(LINK, 2000);
-    let row = download("short", pcap(Pcap { snap: 48, ..PLAIN }, &packets(&moments, Ip::V4, true), plain));
+    let row = download(
+        "short",
+        pcap(Pcap { snap: 48, ..PLAIN }, &packets(&moments, Ip::V4, true), plain),
+    );
     assert!((row.min_rtt_ms.expect("an RTT") / 50.5 - 1.0).abs() < 0.05);
 }
 
@@ -288,7 +327,9 @@ fn a_capture_of_the_receiving_end_is_refused() {
         .map(|(now, packet)| (if packet[15] == 1 { now + half } else { now - half }, packet))
         .collect();
     shifted.sort_by_key(|(now, _)| *now);
-    let fault = replayed("client.pcap", pcap(PLAIN, &shifted, plain)).0.expect_err("the sender is elsewhere");
+    let fault = replayed("client.pcap", pcap(PLAIN, &shifted, plain))
+        .0
+        .expect_err("the sender is elsewhere");
     assert!(fault.to_string().contains("the capture of the sending end is needed"), "{fault}");
 }
 
@@ -300,7 +341,13 @@ fn packets_that_the_capture_missed_are_told() {
     all.remove(missed);
     let (extent, replay) = replayed("lossy.pcap", pcap(PLAIN, &all, plain));
     assert!(extent.is_ok());
-    assert!(replay.remarks.iter().any(|remark| remark.to_string().contains("the capture does not hold")) || replay.remarks.is_empty());
+    assert!(
+        replay
+            .remarks
+            .iter()
+            .any(|remark| remark.to_string().contains("the capture does not hold"))
+            || replay.remarks.is_empty()
+    );
     assert_eq!(replay.done.len(), 1);
 }
 
@@ -312,5 +359,8 @@ fn a_capture_that_is_cut_off_gives_what_was_before_the_cut() {
     let (extent, replay) = replayed("cut.pcap", bytes);
     assert!(extent.is_ok() && replay.done.len() == 1, "nearly all of it is there");
     let remark = replay.remarks.first().expect("the cut is told").to_string();
-    assert!(remark.starts_with("cut.pcap: packet ") && remark.contains("ends inside a packet"), "{remark}");
+    assert!(
+        remark.starts_with("cut.pcap: packet ") && remark.contains("ends inside a packet"),
+        "{remark}"
+    );
 }

@@ -61,7 +61,8 @@ struct Satellite {
     seed: u64,
 }
 
-const GEO: Satellite = Satellite { serial: 400, rtt: 650_000, frame: 40_000, packets: 12_000, seed: 1 };
+const GEO: Satellite =
+    Satellite { serial: 400, rtt: 650_000, frame: 40_000, packets: 12_000, seed: 1 };
 
 impl Satellite {
     fn draw(seed: u64) -> Satellite {
@@ -103,7 +104,13 @@ impl Satellite {
             now = at;
             una += acked;
             cwnd += acked;
-            rows.push(Row { now, acked: acked * MSS, rtt: now - left, una: una * MSS, nxt: nxt.max(una) * MSS });
+            rows.push(Row {
+                now,
+                acked: acked * MSS,
+                rtt: now - left,
+                una: una * MSS,
+                nxt: nxt.max(una) * MSS,
+            });
         }
         let first = rows[0].now;
         for row in &mut rows {
@@ -116,15 +123,27 @@ impl Satellite {
 fn table(rows: &[Row], shift: u64) -> String {
     let mut text = "now_us,bytes_acked,mss,rtt_us,snd_una,snd_nxt\n".to_owned();
     for row in rows {
-        let _ = writeln!(text, "{},{},{MSS},{},{},{}", row.now + shift, row.acked, row.rtt, row.una, row.nxt);
+        let _ = writeln!(
+            text,
+            "{},{},{MSS},{},{},{}",
+            row.now + shift,
+            row.acked,
+            row.rtt,
+            row.una,
+            row.nxt
+        );
     }
     text
 }
 
 fn replayed(rows: &[Row], shift: u64, arms: &[&str]) -> ConnectionRow {
-    let arms = arms.iter().map(|name| Named { label: (*name).into(), arm: Arm::parse(name).expect("an arm") }).collect();
+    let arms = arms
+        .iter()
+        .map(|name| Named { label: (*name).into(), arm: Arm::parse(name).expect("an arm") })
+        .collect();
     let mut replay = Replay::new(Settings { arms, paced: None, iw: None, lines: 0 });
-    read::from("acks.csv", Box::new(Cursor::new(table(rows, shift).into_bytes())), &mut replay).expect("a table");
+    read::from("acks.csv", Box::new(Cursor::new(table(rows, shift).into_bytes())), &mut replay)
+        .expect("a table");
     assert_eq!(replay.remarks, [], "the table is whole");
     Results::new(&replay, Vec::new()).connections.remove(0)
 }
@@ -142,7 +161,8 @@ fn a_constant_added_to_all_times_changes_nothing() {
         let exact = serde_json::to_value(&reference).expect("rows are JSON");
         // From nothing before the first ACK to microseconds since 1970.
         for shift in [0, 1, 649_999, 1_000_000, 12_345_678, 1 << 32, 1_760_000_000_000_000] {
-            let shifted = serde_json::to_value(replayed(&rows, shift, &ARMS)).expect("rows are JSON");
+            let shifted =
+                serde_json::to_value(replayed(&rows, shift, &ARMS)).expect("rows are JSON");
             assert_eq!(shifted, exact, "link {link}, {shift} us later");
         }
     }
@@ -154,7 +174,10 @@ fn times_count_from_the_first_packet_also_where_the_table_begins_with_the_first_
     let row = replayed(&rows, 0, &ARMS);
     let last = rows.last().expect("rows").now;
     let near = |ms: f64, us: u64| (ms - us as f64 / 1e3).abs() < 1e-6;
-    assert!(near(row.duration_ms, rows[0].rtt + last), "the first round trip is part of the connection");
+    assert!(
+        near(row.duration_ms, rows[0].rtt + last),
+        "the first round trip is part of the connection"
+    );
     for startup in &row.startups {
         if let (Some(ack), Some(ms)) = (startup.ack, startup.time_ms) {
             let at = rows[usize::try_from(ack).expect("an index")].now + rows[0].rtt;
@@ -179,7 +202,8 @@ fn published(rows: &[Row]) -> Option<(usize, u64)> {
         if cwnd / MSS >= 16 {
             least = if least == 0 { row.rtt as u32 } else { least.min(row.rtt as u32) };
             if begun != seen {
-                let median = if rates.is_empty() { 0 } else { rates[(rates.len() * 50).div_ceil(100) - 1] };
+                let median =
+                    if rates.is_empty() { 0 } else { rates[(rates.len() * 50).div_ceil(100) - 1] };
                 if (4..=7).contains(&rounds) && median > 0 {
                     let packets = (u32::from(median).wrapping_mul(least) / (8 * MSS as u32)) as u16;
                     return Some((index, u64::from(packets)));
@@ -236,7 +260,8 @@ fn what_search_has_found_is_its_exit() {
         let row = replayed(&rows, 0, &["search", "search(exit=none)"]);
         let (drains, stays) = (of(&row, "search"), of(&row, "search(exit=none)"));
         let shown = |startup: &StartupRow| {
-            let StartupRow { reason, time_ms, ack, rounds, cwnd, inflight, estimate, .. } = startup.clone();
+            let StartupRow { reason, time_ms, ack, rounds, cwnd, inflight, estimate, .. } =
+                startup.clone();
             (reason, time_ms, ack, rounds, cwnd, inflight, estimate)
         };
         assert_eq!(shown(drains), shown(stays));

@@ -15,7 +15,11 @@ fn ms(nanos: u64) -> f64 {
 }
 
 fn json_ranges(ranges: &[(u64, u64)]) -> String {
-    let text: Vec<String> = ranges.iter().rev().map(|(a, b)| if a == b { format!("[{a}]") } else { format!("[{a},{b}]") }).collect();
+    let text: Vec<String> = ranges
+        .iter()
+        .rev()
+        .map(|(a, b)| if a == b { format!("[{a}]") } else { format!("[{a},{b}]") })
+        .collect();
     format!("[{}]", text.join(","))
 }
 
@@ -44,11 +48,16 @@ fn quiche(moments: &[Moment]) -> String {
                     ),
                 )
             }
-            Happened::Lost { packet } => {
-                ("recovery:packet_lost", format!("{{\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":{packet}}}}}"))
-            }
+            Happened::Lost { packet } => (
+                "recovery:packet_lost",
+                format!("{{\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":{packet}}}}}"),
+            ),
         };
-        let _ = writeln!(text, "\u{1e}{{\"time\":{:.4},\"name\":\"{name}\",\"data\":{data}}}", ms(*now));
+        let _ = writeln!(
+            text,
+            "\u{1e}{{\"time\":{:.4},\"name\":\"{name}\",\"data\":{data}}}",
+            ms(*now)
+        );
     }
     text
 }
@@ -74,15 +83,24 @@ fn neqo(moments: &[Moment]) -> String {
                     .collect();
                 (
                     "recovery:packets_acked",
-                    format!("{{\"packet_number_space\":\"application_data\",\"packet_numbers\":[{}]}}", numbers.join(",")),
+                    format!(
+                        "{{\"packet_number_space\":\"application_data\",\"packet_numbers\":[{}]}}",
+                        numbers.join(",")
+                    ),
                 )
             }
             Happened::Lost { packet } => (
                 "recovery:packet_lost",
-                format!("{{\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":{packet}}},\"trigger\":\"reordering_threshold\"}}"),
+                format!(
+                    "{{\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":{packet}}},\"trigger\":\"reordering_threshold\"}}"
+                ),
             ),
         };
-        let _ = writeln!(text, "\u{1e}{{\"time\":{:.6},\"name\":\"{name}\",\"data\":{data}}}", ms(*now));
+        let _ = writeln!(
+            text,
+            "\u{1e}{{\"time\":{:.6},\"name\":\"{name}\",\"data\":{data}}}",
+            ms(*now)
+        );
     }
     text
 }
@@ -104,7 +122,8 @@ fn noq(moments: &[Moment]) -> String {
                  \"frames\":[{{\"frame_type\":\"stream\",\"stream_id\":0}}]}}}}\n"
             ),
             Happened::Acked { ranges, .. } => {
-                let text: Vec<String> = ranges.iter().rev().map(|(a, b)| format!("[{a},{}]", b + 1)).collect();
+                let text: Vec<String> =
+                    ranges.iter().rev().map(|(a, b)| format!("[{a},{}]", b + 1)).collect();
                 waiting = format!(
                     "\u{1e}{{\"time\":{time:.3},\"name\":\"quic:packet_received\",\"data\":{{\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":{index}}},\
                      \"frames\":[{{\"frame_type\":\"ack\",\"ack_delay\":25.0,\"acked_ranges\":[{}]}}]}}}}\n",
@@ -130,18 +149,24 @@ fn noq(moments: &[Moment]) -> String {
 /// quinn 0.11: no frames, RTTs in seconds, what changed of the metrics; one log for all connections, told apart by group.
 fn quinn(moments: &[Moment], group: &str) -> String {
     let mut text = "\u{1e}{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\"trace\":{\"vantage_point\":{\"type\":\"unknown\"},\"configuration\":{\"time_offset\":0.0}}}\n".to_owned();
-    let (mut inflight, mut out, mut lost_packets) = (0, std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
+    let (mut inflight, mut out, mut lost_packets) =
+        (0, std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
     for (index, (now, happened)) in moments.iter().enumerate() {
         let time = ms(*now);
         let event = |text: &mut String, name: &str, data: &str| {
-            let _ = writeln!(text, "\u{1e}{{\"time\":{time:.6},\"name\":\"{name}\",\"data\":{data},\"group_id\":\"{group}\"}}");
+            let _ = writeln!(
+                text,
+                "\u{1e}{{\"time\":{time:.6},\"name\":\"{name}\",\"data\":{data},\"group_id\":\"{group}\"}}"
+            );
         };
         match happened {
             Happened::Sent { packet, .. } => {
                 event(
                     &mut text,
                     "transport:packet_sent",
-                    &format!("{{\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":{packet},\"length\":{MSS}}}}}"),
+                    &format!(
+                        "{{\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":{packet},\"length\":{MSS}}}}}"
+                    ),
                 );
                 out.insert(*packet);
                 inflight += MSS;
@@ -150,7 +175,9 @@ fn quinn(moments: &[Moment], group: &str) -> String {
                 event(
                     &mut text,
                     "transport:packet_received",
-                    &format!("{{\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":{index}}}}}"),
+                    &format!(
+                        "{{\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":{index}}}}}"
+                    ),
                 );
                 for &(a, b) in ranges {
                     for packet in a..=b {
@@ -171,7 +198,11 @@ fn quinn(moments: &[Moment], group: &str) -> String {
             }
         }
         if !matches!(moments.get(index + 1), Some((_, Happened::Lost { .. }))) {
-            event(&mut text, "recovery:metrics_updated", &format!("{{\"latest_rtt\":0.05,\"bytes_in_flight\":{inflight}}}"));
+            event(
+                &mut text,
+                "recovery:metrics_updated",
+                &format!("{{\"latest_rtt\":0.05,\"bytes_in_flight\":{inflight}}}"),
+            );
         }
     }
     text
@@ -250,12 +281,23 @@ fn quicly(moments: &[Moment]) -> String {
                 );
             }
             Happened::Acked { ranges, .. } => {
-                for packet in ranges.iter().flat_map(|&(a, b)| a..=b).filter(|packet| told.insert(*packet)).collect::<Vec<_>>() {
-                    let _ = writeln!(text, "{{\"type\":\"packet-acked\", \"conn\":3, \"time\":{at}, \"pn\":{packet}, \"is-late-ack\":0}}");
+                for packet in ranges
+                    .iter()
+                    .flat_map(|&(a, b)| a..=b)
+                    .filter(|packet| told.insert(*packet))
+                    .collect::<Vec<_>>()
+                {
+                    let _ = writeln!(
+                        text,
+                        "{{\"type\":\"packet-acked\", \"conn\":3, \"time\":{at}, \"pn\":{packet}, \"is-late-ack\":0}}"
+                    );
                 }
             }
             Happened::Lost { packet } => {
-                let _ = writeln!(text, "{{\"type\":\"packet-lost\", \"conn\":3, \"time\":{at}, \"pn\":{packet}, \"packet-type\":3}}");
+                let _ = writeln!(
+                    text,
+                    "{{\"type\":\"packet-lost\", \"conn\":3, \"time\":{at}, \"pn\":{packet}, \"packet-type\":3}}"
+                );
             }
         }
     }
@@ -318,10 +360,17 @@ fn every_dialect_shows_the_link() {
 fn dialects_that_say_the_same_lead_to_the_same_exits() {
     let moments = moments();
     let reference = gist(&row("quiche", quiche(&moments)));
-    for (name, text) in
-        [("neqo", neqo(&moments)), ("noq", noq(&moments)), ("picoquic", picoquic(&moments)), ("contained", contained_with_deltas(&moments))]
-    {
-        assert_eq!(gist(&row(name, text)), reference, "{name} and quiche wrote the same transfer down");
+    for (name, text) in [
+        ("neqo", neqo(&moments)),
+        ("noq", noq(&moments)),
+        ("picoquic", picoquic(&moments)),
+        ("contained", contained_with_deltas(&moments)),
+    ] {
+        assert_eq!(
+            gist(&row(name, text)),
+            reference,
+            "{name} and quiche wrote the same transfer down"
+        );
     }
 }
 
@@ -338,8 +387,13 @@ fn a_log_without_frames_leads_to_nearly_the_same_exits() {
 
 #[test]
 fn connections_of_one_file_are_told_apart() {
-    let (one, two) = (transfer(Link::USUAL, 2000), transfer(Link { rate: 5_000_000, rtt: 20_000_000, ..Link::USUAL }, 1000));
-    let text = |moments: &[Moment], group| quinn(moments, group).lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let (one, two) = (
+        transfer(Link::USUAL, 2000),
+        transfer(Link { rate: 5_000_000, rtt: 20_000_000, ..Link::USUAL }, 1000),
+    );
+    let text = |moments: &[Moment], group| {
+        quinn(moments, group).lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
     let (a, b) = (text(&one, "aa"), text(&two, "bb"));
     let head = quinn(&[], "");
     let mut mixed = head;
@@ -351,7 +405,9 @@ fn connections_of_one_file_are_told_apart() {
     }
     let rows = rows("mixed", mixed);
     assert_eq!(rows.len(), 2, "two groups are two connections");
-    let of = |group: &str| rows.iter().find(|row| row.name.ends_with(group)).expect("named by its group");
+    let of = |group: &str| {
+        rows.iter().find(|row| row.name.ends_with(group)).expect("named by its group")
+    };
     shows(of("aa"), Link::USUAL);
     assert!(of("bb").min_rtt_ms.expect("an RTT") < 25.0, "the other one has its own round trip");
 }

@@ -20,11 +20,17 @@ fn table() -> String {
             }
             model::Happened::Lost { .. } => lost += model::MSS,
             model::Happened::Acked { ranges, .. } => {
-                let new: Vec<u64> = ranges.iter().flat_map(|&(a, b)| a..=b).filter(|packet| acked.insert(*packet)).collect();
+                let new: Vec<u64> = ranges
+                    .iter()
+                    .flat_map(|&(a, b)| a..=b)
+                    .filter(|packet| acked.insert(*packet))
+                    .collect();
                 let bytes = new.len() as u64 * model::MSS;
                 let rtt = new.iter().max().map_or(0, |packet| (now - sent_at[packet]) / 1000);
-                let _ =
-                    std::fmt::Write::write_fmt(&mut text, format_args!("{},{bytes},{rtt},{inflight},{},{lost}\n", now / 1000, model::MSS));
+                let _ = std::fmt::Write::write_fmt(
+                    &mut text,
+                    format_args!("{},{bytes},{rtt},{inflight},{},{lost}\n", now / 1000, model::MSS),
+                );
                 inflight -= bytes + lost;
                 lost = 0;
             }
@@ -49,7 +55,10 @@ fn a_table_of_acks_shows_the_link() {
     // A table counts headers of TCP.
     let found_rate = found.best_rate_mbps.expect("a rate");
     let wire = (model::MSS + 28) as f64 / model::MSS as f64;
-    assert!((found_rate * wire / 20.0 - 1.0).abs() < 0.05, "{found_rate} Mbit/s of payload on a link of 20");
+    assert!(
+        (found_rate * wire / 20.0 - 1.0).abs() < 0.05,
+        "{found_rate} Mbit/s of payload on a link of 20"
+    );
     assert!((found.min_rtt_ms.expect("an RTT") - 50.49).abs() < 1.0);
 }
 
@@ -60,10 +69,17 @@ fn compression_is_told_by_its_first_bytes_and_undone() {
     let (half, rest) = plain.as_bytes().split_at(plain.len() / 2);
     let two_frames = [zstd(half), zstd(rest)].concat();
     let two_members = [gzip(half), gzip(rest)].concat();
-    for (how, bytes) in
-        [("gzip", gzip(plain.as_bytes())), ("zstd", zstd(plain.as_bytes())), ("two members", two_members), ("two frames", two_frames)]
-    {
-        assert_eq!(serde_json::to_string(&row("a", bytes)).expect("rows are JSON"), reference, "{how}");
+    for (how, bytes) in [
+        ("gzip", gzip(plain.as_bytes())),
+        ("zstd", zstd(plain.as_bytes())),
+        ("two members", two_members),
+        ("two frames", two_frames),
+    ] {
+        assert_eq!(
+            serde_json::to_string(&row("a", bytes)).expect("rows are JSON"),
+            reference,
+            "{how}"
+        );
     }
 }
 
@@ -79,7 +95,11 @@ fn what_is_no_trace_is_refused_with_one_line() {
         ("brace", b"\x1e{\"time\":1,\"name\":", "an event that cannot be read"),
         ("table", b"a,b,c\n1,2,3\n", "table: line 1: no column `inflight_bytes`"),
         ("no rows", b"time_us,acked_bytes,inflight_bytes\n", "no row below the header"),
-        ("words", b"time_us,acked_bytes,inflight_bytes\nx,y,z\n", "words: line 2: the time: `x` is no number"),
+        (
+            "words",
+            b"time_us,acked_bytes,inflight_bytes\nx,y,z\n",
+            "words: line 2: the time: `x` is no number",
+        ),
         ("pcap", &[0xd4, 0xc3, 0xb2, 0xa1, 2, 0], "no header of pcap"),
         ("gzip", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3], "gzip: cannot be read"),
     ];
@@ -111,13 +131,17 @@ fn a_file_that_is_cut_off_gives_what_was_before_the_cut_and_says_so() {
 
 #[test]
 fn a_compressed_file_that_is_cut_off_gives_what_was_before_the_cut() {
-    for (name, mut bytes) in [("cut.gz", gzip(table().as_bytes())), ("cut.zst", zstd(table().as_bytes()))] {
+    for (name, mut bytes) in
+        [("cut.gz", gzip(table().as_bytes())), ("cut.zst", zstd(table().as_bytes()))]
+    {
         bytes.truncate(bytes.len() * 3 / 4);
         let (extent, replay) = replayed(name, bytes);
         match extent {
             // A frame may be one block: then nothing comes out of it.
             Err(fault) => assert!(fault.to_string().starts_with(name), "{fault}"),
-            Ok(_) => assert!(replay.remarks.first().expect("the cut is told").to_string().starts_with(name)),
+            Ok(_) => assert!(
+                replay.remarks.first().expect("the cut is told").to_string().starts_with(name)
+            ),
         }
     }
 }
@@ -125,22 +149,55 @@ fn a_compressed_file_that_is_cut_off_gives_what_was_before_the_cut() {
 #[test]
 fn rows_that_make_no_sense_are_left_out_and_the_first_is_told() {
     let text = table();
-    let spoilt = text.lines().enumerate().map(|(index, line)| if index == 200 { "1,2" } else { line }).collect::<Vec<_>>().join("\n");
+    let spoilt = text
+        .lines()
+        .enumerate()
+        .map(|(index, line)| if index == 200 { "1,2" } else { line })
+        .collect::<Vec<_>>()
+        .join("\n");
     let (extent, replay) = replayed("odd.csv", spoilt);
     assert!(extent.is_ok() && replay.done.len() == 1, "the rest is read");
-    assert!(replay.remarks[0].to_string().contains("2 cells under 6 columns"), "{}", replay.remarks[0]);
+    assert!(
+        replay.remarks[0].to_string().contains("2 cells under 6 columns"),
+        "{}",
+        replay.remarks[0]
+    );
 }
 
 #[test]
 fn hostile_sizes_are_refused_before_they_fill_the_memory() {
     let long = format!("time_us,acked_bytes,inflight_bytes\n{}", "1".repeat(3 << 20));
-    assert!(replayed("long.csv", long).0.expect_err("no line ends").to_string().contains("no row of a table"));
+    assert!(
+        replayed("long.csv", long)
+            .0
+            .expect_err("no line ends")
+            .to_string()
+            .contains("no row of a table")
+    );
     let deep = format!("{{\"traces\":[{{\"events\":[{}", "[".repeat(1 << 20));
-    assert!(replayed("deep.qlog", deep).0.expect_err("nobody nests that deep").to_string().contains("nested"));
+    assert!(
+        replayed("deep.qlog", deep)
+            .0
+            .expect_err("nobody nests that deep")
+            .to_string()
+            .contains("nested")
+    );
     let wide = format!("{{\"traces\":[{{\"events\":[\"{}", "x".repeat(18 << 20));
-    assert!(replayed("wide.qlog", wide).0.expect_err("no event is that large").to_string().contains("MiB"));
+    assert!(
+        replayed("wide.qlog", wide)
+            .0
+            .expect_err("no event is that large")
+            .to_string()
+            .contains("MiB")
+    );
     let record = [b"\x1e{\"a\":\"".as_slice(), &vec![b'x'; 18 << 20]].concat();
-    assert!(replayed("record.sqlog", record).0.expect_err("no record is that large").to_string().contains("MiB"));
+    assert!(
+        replayed("record.sqlog", record)
+            .0
+            .expect_err("no record is that large")
+            .to_string()
+            .contains("MiB")
+    );
     // pcapng: a block of four gigabytes.
     let block = [0x0a, 0x0d, 0x0d, 0x0a, 0xff, 0xff, 0xff, 0xfc, 0x4d, 0x3c, 0x2b, 0x1a];
     assert!(replayed("block.pcapng", block.repeat(4)).0.is_err());
@@ -151,16 +208,26 @@ fn hostile_sizes_are_refused_before_they_fill_the_memory() {
 
 #[test]
 fn control_characters_of_a_file_do_not_reach_the_terminal() {
-    let fault = replayed("x", "time_us,acked_bytes,\u{1b}[31mred\u{7}\n1,2,3\n").0.expect_err("no column");
-    assert!(!fault.to_string().contains('\u{1b}') && !fault.to_string().contains('\u{7}'), "{fault}");
+    let fault =
+        replayed("x", "time_us,acked_bytes,\u{1b}[31mred\u{7}\n1,2,3\n").0.expect_err("no column");
+    assert!(
+        !fault.to_string().contains('\u{1b}') && !fault.to_string().contains('\u{7}'),
+        "{fault}"
+    );
 }
 
 #[test]
 fn the_usual_link_is_what_the_model_says() {
     // The model itself: without it the other tests would hold nothing.
     let moments = transfer(Link::USUAL, 2000);
-    let sent = moments.iter().filter(|(_, happened)| matches!(happened, model::Happened::Sent { .. })).count();
-    let lost = moments.iter().filter(|(_, happened)| matches!(happened, model::Happened::Lost { .. })).count();
+    let sent = moments
+        .iter()
+        .filter(|(_, happened)| matches!(happened, model::Happened::Sent { .. }))
+        .count();
+    let lost = moments
+        .iter()
+        .filter(|(_, happened)| matches!(happened, model::Happened::Lost { .. }))
+        .count();
     assert_eq!(sent - lost, 2000, "every piece arrives once");
     assert!(lost > 10, "slow start overshoots: {lost}");
     let _ = shows;

@@ -14,7 +14,8 @@ const PLACES: usize = 40;
 
 fn seeds(target: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
-    let mut files: Vec<PathBuf> = fs::read_dir(folder).expect("seeds").map(|file| file.expect("a file").path()).collect();
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder).expect("seeds").map(|file| file.expect("a file").path()).collect();
     files.sort();
     assert!(!files.is_empty(), "{target} has seeds");
     files

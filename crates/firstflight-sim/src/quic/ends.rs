@@ -63,7 +63,14 @@ impl<S: Startup, L: Listener<S>> Flow<S, L> {
     /// A flow of `object` bytes between two hosts.
     pub fn new(id: u32, host: Host, sender: Sender<S, L>, object: u64) -> Flow<S, L> {
         let Host { lower, ack_packet, .. } = host;
-        let ends = Ends { receiver: Receiver::new(&host), object, payload: host.payload(), lower, ack_packet, sender };
+        let ends = Ends {
+            receiver: Receiver::new(&host),
+            object,
+            payload: host.payload(),
+            lower,
+            ack_packet,
+            sender,
+        };
         Flow::between(id, ends, object)
     }
 
@@ -83,13 +90,20 @@ impl Host {
     #[must_use]
     pub fn merging(self, hold: u64, bytes: u64) -> Host {
         let most = bytes / u64::from(self.datagram.max(1));
-        Host { ack_every: self.ack_every.max(most.min(u64::from(u32::MAX)) as u32), max_ack_delay: hold, ..self }
+        Host {
+            ack_every: self.ack_every.max(most.min(u64::from(u32::MAX)) as u32),
+            max_ack_delay: hold,
+            ..self
+        }
     }
 
     /// The same hosts with the receiver that this path has.
     #[must_use]
     pub fn receiving(self, path: &Path) -> Host {
-        let counting = Host { ack_every: path.ack_every().map_or(self.ack_every, |packets| packets as u32), ..self };
+        let counting = Host {
+            ack_every: path.ack_every().map_or(self.ack_every, |packets| packets as u32),
+            ..self
+        };
         path.receive_aggregation().map_or(counting, |(hold, bytes)| counting.merging(hold, bytes))
     }
 }
@@ -139,7 +153,8 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     }
     #[inline]
     fn on_data(&mut self, now: Time, data: &Packet) -> Option<AckPacket> {
-        let (number, chunk) = (data.number(self.receiver.largest()), data.chunk(self.receiver.in_order_chunks()));
+        let (number, chunk) =
+            (data.number(self.receiver.largest()), data.chunk(self.receiver.in_order_chunks()));
         self.receiver.on_packet(now, number, chunk, data.marked())
     }
     #[inline]
@@ -232,7 +247,11 @@ mod tests {
                 let Some(number) = near.checked_add_signed(away) else { continue };
                 for marked in [false, true] {
                     let packet = Packet::new(number, number, marked);
-                    assert_eq!((packet.number(near), packet.chunk(near), packet.marked()), (number, number, marked), "{away} from {near}");
+                    assert_eq!(
+                        (packet.number(near), packet.chunk(near), packet.marked()),
+                        (number, number, marked),
+                        "{away} from {near}"
+                    );
                 }
             }
         }

@@ -101,7 +101,8 @@ impl SentPacket {
     /// Whether at least `losses` packets were declared lost before it; the answer holds among fewer than 2^26 of them.
     #[inline]
     pub(super) fn lost_after(&self, losses: u64) -> bool {
-        let since = (self.tag & !(STATE | CARRIES | DROPPED)).wrapping_sub((losses as u32) << LOSSES);
+        let since =
+            (self.tag & !(STATE | CARRIES | DROPPED)).wrapping_sub((losses as u32) << LOSSES);
         (since as i32) >= 0
     }
 }
@@ -165,14 +166,30 @@ mod tests {
         for end in [1_u64, 5_000_000_000, u64::from(u32::MAX) + 3] {
             for carries in [Carries::New, Carries::Repeat, Carries::Probe] {
                 let mut packet = SentPacket::new(Time(7), end - 1, carries);
-                assert_eq!((packet.chunk(end), packet.chunk(end + 1_000_000)), (end - 1, end - 1), "chunk of {end}");
-                assert_eq!((packet.state(), packet.carries(), packet.dropped()), (State::InFlight, carries, false));
+                assert_eq!(
+                    (packet.chunk(end), packet.chunk(end + 1_000_000)),
+                    (end - 1, end - 1),
+                    "chunk of {end}"
+                );
+                assert_eq!(
+                    (packet.state(), packet.carries(), packet.dropped()),
+                    (State::InFlight, carries, false)
+                );
                 packet.set_dropped();
                 packet.set_state(State::Lost);
                 packet.set_losses_before(end);
                 packet.set_state(State::Acked);
-                assert_eq!((packet.state(), packet.carries(), packet.dropped()), (State::Acked, carries, true), "facts stay apart");
-                assert!(packet.lost_after(end) && packet.lost_after(end - 1) && !packet.lost_after(end + 1), "losses before it: {end}");
+                assert_eq!(
+                    (packet.state(), packet.carries(), packet.dropped()),
+                    (State::Acked, carries, true),
+                    "facts stay apart"
+                );
+                assert!(
+                    packet.lost_after(end)
+                        && packet.lost_after(end - 1)
+                        && !packet.lost_after(end + 1),
+                    "losses before it: {end}"
+                );
             }
         }
     }

@@ -31,7 +31,15 @@ pub struct Host {
 
 impl Default for Host {
     fn default() -> Self {
-        Host { datagram: 1472, overhead: 36, lower: 28, ack_packet: 64, ack_every: 2, max_ack_delay: 25_000_000, probes: 2 }
+        Host {
+            datagram: 1472,
+            overhead: 36,
+            lower: 28,
+            ack_packet: 64,
+            ack_every: 2,
+            max_ack_delay: 25_000_000,
+            probes: 2,
+        }
     }
 }
 

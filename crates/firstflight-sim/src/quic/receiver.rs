@@ -51,7 +51,16 @@ impl Receiver {
     pub fn new(host: &Host) -> Receiver {
         let (log, chunks) = (Ring::default(), GapSet::default());
         let (every, hold) = (host.ack_every, host.max_ack_delay);
-        Receiver { log, chunks, largest: None, ack_due: None, largest_at: Time::default(), hold, every, unacked: 0 }
+        Receiver {
+            log,
+            chunks,
+            largest: None,
+            ack_due: None,
+            largest_at: Time::default(),
+            hold,
+            every,
+            unacked: 0,
+        }
     }
 
     /// Whole chunks of the object delivered in order.
@@ -79,7 +88,13 @@ impl Receiver {
 
     /// A data packet arrives. Returns the ACK that leaves at once, if one does.
     #[inline]
-    pub fn on_packet(&mut self, now: Time, number: u64, chunk: u64, marked: bool) -> Option<AckPacket> {
+    pub fn on_packet(
+        &mut self,
+        now: Time,
+        number: u64,
+        chunk: u64,
+        marked: bool,
+    ) -> Option<AckPacket> {
         self.chunks.insert(chunk);
         self.log.push(Logged::new(number, marked));
         // RFC9000 13.2.1-8: acknowledge at once what is out of order, whether it fills a gap or opens one.

@@ -71,7 +71,12 @@ struct Pieces {
 impl Pieces {
     fn new(host: &Host, object: u64) -> Pieces {
         let (payload, chunks) = (host.payload(), object.div_ceil(host.payload()));
-        Pieces { chunks, payload, last: object - chunks.saturating_sub(1) * payload, overhead: u64::from(host.overhead) }
+        Pieces {
+            chunks,
+            payload,
+            last: object - chunks.saturating_sub(1) * payload,
+            overhead: u64::from(host.overhead),
+        }
     }
 
     /// Object bytes of a chunk.
@@ -139,21 +144,40 @@ pub struct Sender<S: Startup, L = Silent> {
 
 impl<S: Startup> Sender<S> {
     /// A sender of an object of `object` bytes whose handshake just gave an RTT sample.
-    pub fn new(host: Host, controller: Core<S>, pacer_burst: u64, object: u64, handshake_rtt: Nanos, now: Time) -> Sender<S> {
+    pub fn new(
+        host: Host,
+        controller: Core<S>,
+        pacer_burst: u64,
+        object: u64,
+        handshake_rtt: Nanos,
+        now: Time,
+    ) -> Sender<S> {
         Sender::heard(host, controller, pacer_burst, object, handshake_rtt, now)
     }
 }
 
 impl<S: Startup, L: Listener<S>> Sender<S, L> {
     /// The same with somebody who hears what its controller is told.
-    pub fn heard(host: Host, controller: Core<S>, pacer_burst: u64, object: u64, handshake_rtt: Nanos, now: Time) -> Sender<S, L> {
+    pub fn heard(
+        host: Host,
+        controller: Core<S>,
+        pacer_burst: u64,
+        object: u64,
+        handshake_rtt: Nanos,
+        now: Time,
+    ) -> Sender<S, L> {
         let mut sender = Sender::unopened(host, controller, pacer_burst, object);
         sender.establish(now, handshake_rtt, false);
         sender
     }
 
     /// A sender whose handshake is not over: nothing may be asked of it before [`Sender::establish`].
-    pub fn unopened(host: Host, controller: Core<S>, pacer_burst: u64, object: u64) -> Sender<S, L> {
+    pub fn unopened(
+        host: Host,
+        controller: Core<S>,
+        pacer_burst: u64,
+        object: u64,
+    ) -> Sender<S, L> {
         let (pieces, now) = (Pieces::new(&host, object), Time(0));
         Sender {
             host,
@@ -262,7 +286,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
 
     /// The application has written the object up to here: whole chunks, or its end. What was sent stays sent.
     pub fn write(&mut self, written: u64) {
-        self.written = written.div_ceil(self.pieces.payload).clamp(self.next_chunk, self.pieces.chunks);
+        self.written =
+            written.div_ceil(self.pieces.payload).clamp(self.next_chunk, self.pieces.chunks);
     }
 
     /// When the pacer releases the next packet, if that is what the sender waits for.
@@ -345,7 +370,10 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         for number in self.probed.max(self.oldest)..self.sent.end() {
             let packet = self.sent.get(number);
             let chunk = packet.chunk(self.next_chunk);
-            if packet.state() == State::InFlight && packet.carries() != Carries::Probe && !self.acked.contains(chunk) {
+            if packet.state() == State::InFlight
+                && packet.carries() != Carries::Probe
+                && !self.acked.contains(chunk)
+            {
                 self.probed = number + 1;
                 return Some(chunk);
             }

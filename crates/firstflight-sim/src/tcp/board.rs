@@ -308,7 +308,11 @@ impl Scoreboard for Board {
         u32::from(self.count[self.slot(id)])
     }
     fn nxt_at_last_tx(&self, id: Id) -> Seq {
-        if self.count[self.slot(id)] > 1 { Seq(self.nxt_at_last_tx[self.slot(id)]) } else { self.end(id) }
+        if self.count[self.slot(id)] > 1 {
+            Seq(self.nxt_at_last_tx[self.slot(id)])
+        } else {
+            self.end(id)
+        }
     }
     #[inline]
     fn ordinal(&self, id: Id) -> u64 {

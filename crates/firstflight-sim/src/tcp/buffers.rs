@@ -93,7 +93,15 @@ pub struct ReceiveWindow {
 impl ReceiveWindow {
     /// Room for two segments at least.
     pub fn new(buffer: Buffer, mss: u64) -> ReceiveWindow {
-        ReceiveWindow { bytes: buffer.initial(2 * mss), most: buffer.most(2 * mss), mss, rtt: None, space: 10 * mss, since: None, from: 0 }
+        ReceiveWindow {
+            bytes: buffer.initial(2 * mss),
+            most: buffer.most(2 * mss),
+            mss,
+            rtt: None,
+            space: 10 * mss,
+            since: None,
+            from: 0,
+        }
     }
 
     /// Bytes beyond the next one expected.
@@ -121,7 +129,9 @@ impl ReceiveWindow {
         if copied > self.space {
             // Twice what came, and in slow start, when each round trip brings more, once more what it grew by.
             let window = 2 * copied + 16 * self.mss;
-            let grown = window.saturating_add(2 * firstflight::units::mul_div(window, copied - self.space, self.space.max(1)));
+            let grown = window.saturating_add(
+                2 * firstflight::units::mul_div(window, copied - self.space, self.space.max(1)),
+            );
             self.bytes = self.bytes.max(grown.min(self.most));
             self.space = copied;
         }
@@ -141,7 +151,11 @@ mod tests {
         assert_eq!(window.bytes(), 65_536, "half of 131072");
         for round in 1..12u64 {
             let allowed = flight.min(window.bytes());
-            assert!(round > 8 || allowed == flight, "round {round}: slow start's {flight} bytes fit into {}", window.bytes());
+            assert!(
+                round > 8 || allowed == flight,
+                "round {round}: slow start's {flight} bytes fit into {}",
+                window.bytes()
+            );
             next += allowed;
             window.on_data(Time(0) + rtt * round, next, Some(rtt));
             flight *= 2;
@@ -156,6 +170,10 @@ mod tests {
         assert!(!window.is_growing());
         window.on_data(Time(1_000_000_000), 90_000, Some(Nanos::from_millis(1)));
         assert_eq!(window.bytes(), 100_000);
-        assert_eq!(ReceiveWindow::new(Buffer::Payload(1), 1448).bytes(), 2896, "two segments at least");
+        assert_eq!(
+            ReceiveWindow::new(Buffer::Payload(1), 1448).bytes(),
+            2896,
+            "two segments at least"
+        );
     }
 }

@@ -1,6 +1,8 @@
 //! Both ends of a TCP connection, as a flow drives them.
 
-use super::{AckEvery, AckPacket, Buffer, Host, Receiver, SackCompression, Segment, Sender, Transmit};
+use super::{
+    AckEvery, AckPacket, Buffer, Host, Receiver, SackCompression, Segment, Sender, Transmit,
+};
 use crate::flow;
 use crate::outcome::Outcome;
 use crate::told::{Core, Listener, Silent, Tape};
@@ -25,7 +27,11 @@ impl<S: Startup, L: Listener<S>> Flow<S, L> {
     /// A flow of `object` bytes between two hosts.
     pub fn new(id: u32, host: Host, sender: Sender<S, L>, object: u64) -> Flow<S, L> {
         let receiver = Receiver::new(&host);
-        Flow::between(id, Ends { header: host.header, buffer: host.send_buffer, sender, receiver }, object)
+        Flow::between(
+            id,
+            Ends { header: host.header, buffer: host.send_buffer, sender, receiver },
+            object,
+        )
     }
 
     /// The sender.
@@ -49,10 +55,16 @@ impl Host {
     /// The same hosts with the receiver that this path has.
     #[must_use]
     pub fn receiving(self, path: &Path) -> Host {
-        let ack_every = path.ack_every().map_or(self.ack_every, |packets| AckEvery::Segments(packets as u32));
+        let ack_every =
+            path.ack_every().map_or(self.ack_every, |packets| AckEvery::Segments(packets as u32));
         let counting = Host { ack_every, ..self };
-        let merging = path.receive_aggregation().map_or(counting, |(hold, bytes)| counting.merging(hold, bytes));
-        let given = path.sack_compression().map(|(hold, most)| SackCompression { hold, most: u32::try_from(most).unwrap_or(u32::MAX) });
+        let merging = path
+            .receive_aggregation()
+            .map_or(counting, |(hold, bytes)| counting.merging(hold, bytes));
+        let given = path.sack_compression().map(|(hold, most)| SackCompression {
+            hold,
+            most: u32::try_from(most).unwrap_or(u32::MAX),
+        });
         Host { comp_sack: given.or(self.comp_sack), ..merging }
     }
 }
@@ -148,7 +160,11 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     }
     fn accepts(&self) -> u64 {
         let una = self.sender.una();
-        if self.buffer == Buffer::Unlimited { una } else { una.saturating_add(self.sender.send_window()) }
+        if self.buffer == Buffer::Unlimited {
+            una
+        } else {
+            una.saturating_add(self.sender.send_window())
+        }
     }
     fn write(&mut self, written: u64) {
         self.sender.write(written);

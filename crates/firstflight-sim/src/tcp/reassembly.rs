@@ -82,7 +82,9 @@ impl Reassembly {
         }
         if segment.from <= self.next {
             self.next = segment.to;
-            while let Some(front) = self.ahead.front().copied().filter(|front| front.from <= self.next) {
+            while let Some(front) =
+                self.ahead.front().copied().filter(|front| front.from <= self.next)
+            {
                 self.next = self.next.max(front.to);
                 self.ahead.pop_front();
             }
@@ -118,7 +120,9 @@ impl Reassembly {
             return None;
         }
         let mut whole = segment;
-        while let Some(range) = self.ahead.get(place).copied().filter(|range| range.from <= whole.to) {
+        while let Some(range) =
+            self.ahead.get(place).copied().filter(|range| range.from <= whole.to)
+        {
             whole = Range { from: whole.from.min(range.from), to: whole.to.max(range.to) };
             self.ahead.remove(place);
         }
@@ -175,12 +179,24 @@ mod tests {
         for index in [0, 2, 4, 6, 8] {
             held.insert(segment(index));
         }
-        assert_eq!(held.blocks(), [segment(8), segment(6), segment(4)], "the latest three of four blocks");
+        assert_eq!(
+            held.blocks(),
+            [segment(8), segment(6), segment(4)],
+            "the latest three of four blocks"
+        );
         assert_eq!(held.insert(segment(3)), Arrival::Ahead);
         let merged = Range { from: 20, to: 50 };
-        assert_eq!(held.blocks(), [merged, segment(8), segment(6)], "the block that grew comes first, what it swallowed is gone");
+        assert_eq!(
+            held.blocks(),
+            [merged, segment(8), segment(6)],
+            "the block that grew comes first, what it swallowed is gone"
+        );
         assert_eq!(held.insert(segment(1)), Arrival::Fills);
-        assert_eq!((held.next(), held.blocks()), (50, &[segment(8), segment(6)][..]), "what was cumulatively received is no block");
+        assert_eq!(
+            (held.next(), held.blocks()),
+            (50, &[segment(8), segment(6)][..]),
+            "what was cumulatively received is no block"
+        );
     }
 
     #[test]
@@ -192,15 +208,38 @@ mod tests {
             let index = held.next() / 10 + (x >> 40) % 40;
             let index = index.saturating_sub((x >> 20) % 3);
             let arrival = held.insert(segment(index));
-            assert_eq!(arrival == Arrival::Duplicate, !plain.insert(index), "segment {index} is a duplicate only if it came before");
-            assert!((0..held.next() / 10).all(|index| plain.contains(&index)), "everything below {} has come", held.next());
-            assert!(!plain.contains(&(held.next() / 10)), "the segment at {} has not come", held.next());
+            assert_eq!(
+                arrival == Arrival::Duplicate,
+                !plain.insert(index),
+                "segment {index} is a duplicate only if it came before"
+            );
+            assert!(
+                (0..held.next() / 10).all(|index| plain.contains(&index)),
+                "everything below {} has come",
+                held.next()
+            );
+            assert!(
+                !plain.contains(&(held.next() / 10)),
+                "the segment at {} has not come",
+                held.next()
+            );
             for block in held.blocks() {
-                assert!((block.from / 10..block.to / 10).all(|index| plain.contains(&index)), "block {block:?} has come");
+                assert!(
+                    (block.from / 10..block.to / 10).all(|index| plain.contains(&index)),
+                    "block {block:?} has come"
+                );
                 assert!(!plain.contains(&(block.to / 10)), "block {block:?} is all of its run");
-                assert_eq!(held.holding(block.from), Some(*block), "block {block:?} is a range that waits");
+                assert_eq!(
+                    held.holding(block.from),
+                    Some(*block),
+                    "block {block:?} is a range that waits"
+                );
             }
-            assert_eq!(held.is_whole(), held.blocks().is_empty(), "there is a block as long as there is a gap");
+            assert_eq!(
+                held.is_whole(),
+                held.blocks().is_empty(),
+                "there is a block as long as there is a gap"
+            );
         }
     }
 }

@@ -69,7 +69,11 @@ impl Receiver {
     pub fn on_segment(&mut self, now: Time, segment: &Segment) -> Option<AckPacket> {
         let range = Range { from: segment.from, to: segment.from + u64::from(segment.len) };
         let whole = self.data.is_whole();
-        let before = if self.held > 0 && self.would_forget(range) { Some(self.acknowledge(now)) } else { None };
+        let before = if self.held > 0 && self.would_forget(range) {
+            Some(self.acknowledge(now))
+        } else {
+            None
+        };
         let arrival = self.data.insert(range);
         // RFC7323 4.3-2: the earliest segment not yet acknowledged sets the echo, so that it covers the receiver's delay.
         if segment.from <= self.last_ack && segment.stamp >= self.recent {
@@ -88,7 +92,8 @@ impl Receiver {
             AckEvery::Segments(most) => self.unacked_segments >= most,
             AckEvery::Bytes(most) => self.data.next() - self.last_ack >= most,
         };
-        if let Some(compression) = self.compression.filter(|_| arrival == Arrival::Ahead && !segment.marked)
+        if let Some(compression) =
+            self.compression.filter(|_| arrival == Arrival::Ahead && !segment.marked)
             && self.compresses(compression)
         {
             if self.held == 1 {
@@ -113,7 +118,9 @@ impl Receiver {
         const EXPECTED: usize = 2;
         let blocks = self.data.blocks();
         let adjoins = |block: &Range| block.to == range.from || block.from == range.to;
-        range.from > self.data.next() && blocks.len() >= EXPECTED && !blocks[..EXPECTED].iter().any(adjoins)
+        range.from > self.data.next()
+            && blocks.len() >= EXPECTED
+            && !blocks[..EXPECTED].iter().any(adjoins)
     }
 
     /// Whether an ACK that would only add a SACK is held back; counts it.

@@ -32,54 +32,104 @@ const ARMS: &[&str] = &[
 ];
 
 fn any_path() -> impl Strategy<Value = Path> {
-    (200_u64..1_000_000, 200_u64..300_000, 2_u64..600, 0_u64..80, 0_u64..80, prop::bool::ANY).prop_map(
-        |(kbit, us, packets, loss, up_loss, clean)| {
+    (200_u64..1_000_000, 200_u64..300_000, 2_u64..600, 0_u64..80, 0_u64..80, prop::bool::ANY)
+        .prop_map(|(kbit, us, packets, loss, up_loss, clean)| {
             // The idle RTT has to hold a data packet and an ACK.
             let rtt = us * 1_000 + 2 * WIRE * 8_000_000 / kbit;
-            let (loss, up_loss) = if clean { (0, 0) } else { (loss * 1_000_000, up_loss * 1_000_000) };
-            Path::new(kbit * 1_000, rtt).with_queue(Queue::Packets(packets)).with_loss_ppb(loss).with_up_loss_ppb(up_loss)
-        },
-    )
+            let (loss, up_loss) =
+                if clean { (0, 0) } else { (loss * 1_000_000, up_loss * 1_000_000) };
+            Path::new(kbit * 1_000, rtt)
+                .with_queue(Queue::Packets(packets))
+                .with_loss_ppb(loss)
+                .with_up_loss_ppb(up_loss)
+        })
 }
 
 fn any_trial() -> impl Strategy<Value = Trial> {
-    (any_path(), 0..ARMS.len(), 1_u64..1_500_000, 2_u64..80, 1_u32..5, 1_u64..12, any::<u64>()).prop_map(
-        |(path, arm, object, iw, ack_every, burst, seed)| {
+    (any_path(), 0..ARMS.len(), 1_u64..1_500_000, 2_u64..80, 1_u32..5, 1_u64..12, any::<u64>())
+        .prop_map(|(path, arm, object, iw, ack_every, burst, seed)| {
             let host = Host { ack_every, ..Host::default() };
-            Trial { iw, host, burst, seed, limit: Nanos::from_secs(200), ..Trial::new(path, ARMS[arm], object) }
-        },
-    )
+            Trial {
+                iw,
+                host,
+                burst,
+                seed,
+                limit: Nanos::from_secs(200),
+                ..Trial::new(path, ARMS[arm], object)
+            }
+        })
 }
 
 /// No sender beats it: the serialization of what has to be sent, and the rest of one idle round trip.
 fn bound(trial: &Trial) -> u64 {
-    let serial = |bytes: u64| (u128::from(bytes) * 8_000_000_000 / u128::from(trial.path.rate_bps())) as u64;
+    let serial =
+        |bytes: u64| (u128::from(bytes) * 8_000_000_000 / u128::from(trial.path.rate_bps())) as u64;
     let packets = trial.object.div_ceil(PAYLOAD);
     trial.path.rtt() - serial(WIRE) + serial(trial.object + packets * (WIRE - PAYLOAD)) - packets
 }
 
 fn check_outcome(trial: &Trial, outcome: &Outcome) -> Result<(), TestCaseError> {
-    prop_assert!(outcome.delivered <= trial.object, "{} B delivered of an object of {} B", outcome.delivered, trial.object);
+    prop_assert!(
+        outcome.delivered <= trial.object,
+        "{} B delivered of an object of {} B",
+        outcome.delivered,
+        trial.object
+    );
     if outcome.stop == Stop::Complete {
         let packets = trial.object.div_ceil(PAYLOAD);
         let arrived = outcome.packets_sent - outcome.packets_dropped;
-        prop_assert!(arrived >= packets, "an object of {} packets was completed by {} that arrived", packets, arrived);
+        prop_assert!(
+            arrived >= packets,
+            "an object of {} packets was completed by {} that arrived",
+            packets,
+            arrived
+        );
         prop_assert_eq!(outcome.delivered, trial.object, "a finished object is delivered in order");
-        prop_assert!(outcome.acked_after.0 >= bound(trial), "{} ns beat the bound of {} ns", outcome.acked_after.0, bound(trial));
+        prop_assert!(
+            outcome.acked_after.0 >= bound(trial),
+            "{} ns beat the bound of {} ns",
+            outcome.acked_after.0,
+            bound(trial)
+        );
         let at = outcome.delivered_after.map_or(u64::MAX, |at| at.0);
         // The bound holds the way back, which is no longer than half a round trip.
         let earliest = bound(trial) - trial.path.rtt() / 2;
-        prop_assert!(at >= earliest, "delivered after {at} ns, which beats the bound of {earliest} ns");
-        prop_assert!(at < outcome.acked_after.0, "delivered after {at} ns, acknowledged after {} ns", outcome.acked_after.0);
+        prop_assert!(
+            at >= earliest,
+            "delivered after {at} ns, which beats the bound of {earliest} ns"
+        );
+        prop_assert!(
+            at < outcome.acked_after.0,
+            "delivered after {at} ns, acknowledged after {} ns",
+            outcome.acked_after.0
+        );
     }
     // A first-in first-out path gives no reason for a false alarm, so what is declared lost was dropped.
     prop_assert_eq!(outcome.spurious_losses, 0, "nothing overtakes on this path");
-    prop_assert!(outcome.packets_lost <= outcome.packets_dropped, "{} lost of {} dropped", outcome.packets_lost, outcome.packets_dropped);
-    prop_assert_eq!(outcome.queue_us.len() + outcome.packets_dropped, outcome.packets_sent, "each packet is delivered or dropped");
-    prop_assert!(outcome.lost_retransmissions <= outcome.retransmissions, "only what was repeated can be lost again");
+    prop_assert!(
+        outcome.packets_lost <= outcome.packets_dropped,
+        "{} lost of {} dropped",
+        outcome.packets_lost,
+        outcome.packets_dropped
+    );
+    prop_assert_eq!(
+        outcome.queue_us.len() + outcome.packets_dropped,
+        outcome.packets_sent,
+        "each packet is delivered or dropped"
+    );
+    prop_assert!(
+        outcome.lost_retransmissions <= outcome.retransmissions,
+        "only what was repeated can be lost again"
+    );
     for episode in &outcome.episodes {
-        prop_assert!(episode.end.is_none_or(|end| end > episode.start), "an episode takes time: {episode:?}");
-        prop_assert!(episode.repaired.is_none_or(|at| at >= episode.start), "repair comes after loss: {episode:?}");
+        prop_assert!(
+            episode.end.is_none_or(|end| end > episode.start),
+            "an episode takes time: {episode:?}"
+        );
+        prop_assert!(
+            episode.repaired.is_none_or(|at| at >= episode.start),
+            "repair comes after loss: {episode:?}"
+        );
     }
     Ok(())
 }

@@ -26,12 +26,18 @@ fn chunks(packets: &[Transmit]) -> Vec<u64> {
 
 /// An unpaced sender of `packets` full packets with a window of `iw`, on a path of 30 ms that gave its RTT in the handshake.
 fn sender(packets: u64, iw: u64) -> Sender<AnyStartup> {
-    Trial { iw, ..Trial::new(path("rapid-slide"), "slowstart/reno/immediate@(pace=off)", packets * PAYLOAD) }.sender()
+    Trial {
+        iw,
+        ..Trial::new(path("rapid-slide"), "slowstart/reno/immediate@(pace=off)", packets * PAYLOAD)
+    }
+    .sender()
 }
 
 /// A receiver that gets one packet and acknowledges at once, whatever it would have done; the sender processes the ACK.
 fn deliver(receiver: &mut Receiver, sender: &mut Sender<AnyStartup>, now: Time, packet: Transmit) {
-    let ack = receiver.on_packet(now, packet.number, packet.chunk, false).unwrap_or_else(|| receiver.acknowledge(now));
+    let ack = receiver
+        .on_packet(now, packet.number, packet.chunk, false)
+        .unwrap_or_else(|| receiver.acknowledge(now));
     sender.on_ack(now, ack, receiver);
 }
 
@@ -41,13 +47,29 @@ fn deliver(receiver: &mut Receiver, sender: &mut Sender<AnyStartup>, now: Time, 
 fn every_second_packet_is_acknowledged_and_a_last_odd_one_after_the_delay() {
     // RFC9000 13.2.2-2, 13.2.1-2.
     let mut receiver = Receiver::new(&Host::default());
-    assert_eq!(receiver.on_packet(at(1), 0, 0, false).map(|ack| ack.log_end), None, "the first packet waits for a second");
-    assert_eq!(receiver.ack_due(), Some(Time(at(1).0 + Host::default().max_ack_delay)), "but no longer than the promised delay");
-    assert_eq!(receiver.on_packet(at(2), 1, 1, false).map(|ack| ack.log_end), Some(2), "the second one is answered at once");
+    assert_eq!(
+        receiver.on_packet(at(1), 0, 0, false).map(|ack| ack.log_end),
+        None,
+        "the first packet waits for a second"
+    );
+    assert_eq!(
+        receiver.ack_due(),
+        Some(Time(at(1).0 + Host::default().max_ack_delay)),
+        "but no longer than the promised delay"
+    );
+    assert_eq!(
+        receiver.on_packet(at(2), 1, 1, false).map(|ack| ack.log_end),
+        Some(2),
+        "the second one is answered at once"
+    );
     assert_eq!(receiver.ack_due(), None, "and nothing is owed then");
     receiver.on_packet(at(3), 2, 2, false);
     let ack = receiver.acknowledge(at(28));
-    assert_eq!((ack.log_end, u64::from(ack.ack_delay)), (3, 25 * MS), "a held-back ACK says how long it was held");
+    assert_eq!(
+        (ack.log_end, u64::from(ack.ack_delay)),
+        (3, 25 * MS),
+        "a held-back ACK says how long it was held"
+    );
 }
 
 #[test]
@@ -74,17 +96,24 @@ fn a_mark_is_reported_at_once() {
     // RFC9000 13.2.1-11.
     let (mut sender, mut receiver) = (sender(5, 10), Receiver::new(&Host::default()));
     let packet = poll_all(&mut sender, Time(0))[0];
-    let ack = receiver.on_packet(at(1), packet.number, packet.chunk, true).expect("a marked packet is answered at once");
+    let ack = receiver
+        .on_packet(at(1), packet.number, packet.chunk, true)
+        .expect("a marked packet is answered at once");
     let record = sender.on_ack(at(2), ack, &mut receiver).expect("it acknowledges something");
     assert!(record.ce, "and the sender hears of the mark");
 }
 
 #[test]
 fn a_burst_of_21_packets_is_answered_by_11_acks() {
-    let trial = Trial { iw: 100, ..Trial::new(path("rapid-slide"), "slowstart@(pace=off)", 21 * PAYLOAD) };
+    let trial =
+        Trial { iw: 100, ..Trial::new(path("rapid-slide"), "slowstart@(pace=off)", 21 * PAYLOAD) };
     let mut watch = Watch::default();
     trial.observe(&mut watch);
-    assert_eq!(watch.0.iter().filter(|snapshot| snapshot.event == Event::Ack).count(), 11, "ten pairs and the odd one");
+    assert_eq!(
+        watch.0.iter().filter(|snapshot| snapshot.event == Event::Ack).count(),
+        11,
+        "ten pairs and the odd one"
+    );
 }
 
 // ---- timers and probes, RFC 9002 section 6.2 ----
@@ -96,20 +125,36 @@ fn dead(like: &Path) -> Path {
 
 #[test]
 fn probe_timeouts_double_from_three_deviations_of_the_handshake_sample() {
-    let trial = Trial { limit: firstflight::Nanos(10_000 * MS), ..Trial::new(dead(&path("rapid-slide")), "slowstart", 100 * PAYLOAD) };
+    let trial = Trial {
+        limit: firstflight::Nanos(10_000 * MS),
+        ..Trial::new(dead(&path("rapid-slide")), "slowstart", 100 * PAYLOAD)
+    };
     let mut watch = Watch::default();
     let outcome = trial.observe(&mut watch);
-    let fired: Vec<u64> = watch.0.iter().filter(|s| s.event == Event::Timer).map(|s| s.now.0).collect();
+    let fired: Vec<u64> =
+        watch.0.iter().filter(|s| s.event == Event::Timer).map(|s| s.now.0).collect();
     // RFC9002 6.2.1-1: 30 + max(4 * 15, 1) + 25 ms after the last packet; 6.2.1-9: twice as long with each. The paced first flight of
     // ten packets ends 8/20 of a round trip after a burst of two.
-    let last = watch.0.iter().rfind(|s| s.event == Event::Sent && s.now.0 < fired[0]).map_or(0, |s| s.now.0);
+    let last = watch
+        .0
+        .iter()
+        .rfind(|s| s.event == Event::Sent && s.now.0 < fired[0])
+        .map_or(0, |s| s.now.0);
     let mut due = last;
     for (k, at) in fired.iter().enumerate() {
         due += (115 * MS) << k;
         assert_eq!(*at, due, "probe timeout {k} fired at {at} instead of {due} ns");
     }
-    assert_eq!((fired.len(), outcome.rtos), (6, 6), "six doublings fit into ten seconds: {fired:?}");
-    assert_eq!((outcome.stop, outcome.packets_lost), (Stop::TimeLimit, 0), "RFC9002 6.2-3: a probe timeout declares nothing lost");
+    assert_eq!(
+        (fired.len(), outcome.rtos),
+        (6, 6),
+        "six doublings fit into ten seconds: {fired:?}"
+    );
+    assert_eq!(
+        (outcome.stop, outcome.packets_lost),
+        (Stop::TimeLimit, 0),
+        "RFC9002 6.2-3: a probe timeout declares nothing lost"
+    );
     assert_eq!(outcome.packets_sent, 10 + 2 * 6, "two probes per timeout");
     assert!(outcome.episodes.is_empty() && outcome.exit.is_none(), "and changes no window");
 }
@@ -122,7 +167,11 @@ fn probes_carry_new_data_past_the_window() {
     let due = sender.timer_at().expect("something is in flight");
     assert_eq!(due, at(115), "the timer runs from the last packet");
     assert!(sender.on_timer(due).is_none(), "no loss is declared");
-    assert_eq!(chunks(&poll_all(&mut sender, due)), [2, 3], "two probes with new data, though the window is full");
+    assert_eq!(
+        chunks(&poll_all(&mut sender, due)),
+        [2, 3],
+        "two probes with new data, though the window is full"
+    );
     assert_eq!(sender.inflight(), 4 * DATAGRAM, "probes are in flight like any packet");
     assert_eq!(poll_all(&mut sender, due), [], "and no third");
 }
@@ -140,7 +189,11 @@ fn probes_without_new_data_copy_distinct_packets_oldest_first() {
     poll_all(&mut one, at(0));
     let due = one.timer_at().expect("something is in flight");
     one.on_timer(due);
-    assert_eq!(chunks(&poll_all(&mut one, due)), [0], "one packet is worth one probe, not the same twice");
+    assert_eq!(
+        chunks(&poll_all(&mut one, due)),
+        [0],
+        "one packet is worth one probe, not the same twice"
+    );
     assert_eq!(one.counters().retransmissions, 1, "a copy is a repeat");
 }
 
@@ -180,7 +233,11 @@ fn a_chunk_whose_original_and_probe_are_both_lost_is_repeated_once() {
         sent.extend(chunks(&arriving));
     }
     sent.sort_unstable();
-    assert_eq!(sent, [0, 2, 3, 4, 5, 6, 7], "each chunk that never arrived is repeated exactly once");
+    assert_eq!(
+        sent,
+        [0, 2, 3, 4, 5, 6, 7],
+        "each chunk that never arrived is repeated exactly once"
+    );
 }
 
 #[test]
@@ -214,10 +271,18 @@ fn three_packets_later_is_lost_and_two_only_after_nine_eighths_of_a_round_trip()
     deliver(&mut receiver, &mut sender, at(30), flight[2]);
     assert_eq!(sender.episodes().len(), 0, "two packets later is no sign of loss yet");
     // RFC9002 6.1.2-1: 9/8 of 30 ms after the packets were sent.
-    assert_eq!(sender.timer_at(), Some(Time(33_750_000)), "the loss timer waits for the time threshold");
+    assert_eq!(
+        sender.timer_at(),
+        Some(Time(33_750_000)),
+        "the loss timer waits for the time threshold"
+    );
     deliver(&mut receiver, &mut sender, at(31), flight[3]);
     let lost = sender.episodes().first().map(|episode| episode.lost);
-    assert_eq!(lost, Some(DATAGRAM), "packet 0 is three behind packet 3: lost; packet 1 is not yet");
+    assert_eq!(
+        lost,
+        Some(DATAGRAM),
+        "packet 0 is three behind packet 3: lost; packet 1 is not yet"
+    );
     let due = sender.timer_at().expect("packet 1 is still waiting");
     let record = sender.on_timer(due).expect("time declares a loss");
     assert_eq!((record.lost, record.acked), (DATAGRAM, 0), "packet 1 is lost by time");
@@ -250,7 +315,11 @@ fn outage(from: u64, to: u64) -> (u32, Option<u64>, Option<u64>) {
 fn an_outage_of_seconds_is_persistent_congestion_and_one_of_a_round_trip_is_not() {
     // RFC9002 7.6.2-1, 5.2-3.
     let (timeouts, window, min_rtt) = outage(500, 5_500);
-    assert_eq!((timeouts, window), (1, Some(2 * DATAGRAM)), "five seconds of silence leave the minimum window, once");
+    assert_eq!(
+        (timeouts, window),
+        (1, Some(2 * DATAGRAM)),
+        "five seconds of silence leave the minimum window, once"
+    );
     assert!(min_rtt >= Some(30 * MS), "the smallest RTT restarts at the newest sample");
     let (timeouts, ..) = outage(500, 530);
     assert_eq!(timeouts, 0, "one round trip of silence is ordinary loss");
@@ -269,7 +338,11 @@ fn silence_right_after_the_handshake_counts_because_the_handshake_gave_a_sample(
     }
     deliver(&mut receiver, &mut sender, Time(now.0 + 30 * MS), probes[1]);
     let controller = sender.controller();
-    assert_eq!((controller.stats().timeouts, controller.cwnd()), (1, 2 * DATAGRAM), "the first flight and two pairs of probes are lost");
+    assert_eq!(
+        (controller.stats().timeouts, controller.cwnd()),
+        (1, 2 * DATAGRAM),
+        "the first flight and two pairs of probes are lost"
+    );
 }
 
 // ---- false alarms, RFC 9438 section 4.9 ----
@@ -279,10 +352,18 @@ fn a_loss_that_proves_false_gives_the_window_back() {
     let (mut sender, mut receiver) = (sender(40, 10), Receiver::new(&Host::default()));
     let flight = poll_all(&mut sender, at(0));
     deliver(&mut receiver, &mut sender, at(30), flight[3]);
-    assert_eq!(sender.controller().cwnd(), 5 * DATAGRAM, "packet 0 counts as lost and the window is halved");
+    assert_eq!(
+        sender.controller().cwnd(),
+        5 * DATAGRAM,
+        "packet 0 counts as lost and the window is halved"
+    );
     deliver(&mut receiver, &mut sender, at(31), flight[0]);
     assert_eq!(sender.counters().spurious_losses, 1, "packet 0 was only late");
-    assert_eq!((sender.controller().cwnd(), sender.controller().ssthresh()), (10 * DATAGRAM, None), "everything is as before");
+    assert_eq!(
+        (sender.controller().cwnd(), sender.controller().ssthresh()),
+        (10 * DATAGRAM, None),
+        "everything is as before"
+    );
     assert!(sender.controller().exit().is_none(), "and startup has not ended");
 }
 
@@ -304,7 +385,11 @@ fn a_late_packet_of_an_earlier_episode_excuses_no_later_loss() {
     assert_eq!(sender.controller().stats().loss_episodes, 2, "a second episode has begun");
     let cut = sender.controller().cwnd();
     deliver(&mut receiver, &mut sender, at(102), first[0]);
-    assert_eq!(sender.controller().stats().undone, 0, "a packet of the first episode says nothing about the second");
+    assert_eq!(
+        sender.controller().stats().undone,
+        0,
+        "a packet of the first episode says nothing about the second"
+    );
     assert!(sender.controller().cwnd() <= cut, "the window stays cut");
 }
 
@@ -326,6 +411,13 @@ fn the_tail_of_an_object_does_not_grow_the_window() {
     }
     let most = *windows.last().expect("windows were noted");
     assert!(sender.complete(), "everything is acknowledged");
-    assert!(most < 22 * DATAGRAM, "doubling would have reached 22 packets, the window ends at {most} B");
-    assert_eq!(windows[windows.len() - 3..], [most; 3], "the last ACKs find a window that nobody uses");
+    assert!(
+        most < 22 * DATAGRAM,
+        "doubling would have reached 22 packets, the window ends at {most} B"
+    );
+    assert_eq!(
+        windows[windows.len() - 3..],
+        [most; 3],
+        "the last ACKs find a window that nobody uses"
+    );
 }

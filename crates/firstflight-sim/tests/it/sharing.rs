@@ -5,7 +5,8 @@ use crate::hosts;
 use firstflight::Nanos;
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{
-    App, Event, Hosts, JITTER, Nobody, Observer, Response, Setup, Shared, Snapshot, Stop, fairness_ppm, quic, run, run_flows, tcp,
+    App, Event, Hosts, JITTER, Nobody, Observer, Response, Setup, Shared, Snapshot, Stop,
+    fairness_ppm, quic, run, run_flows, tcp,
 };
 use hosts::{MS, SECOND, controller, digest, path, plan, shared, together};
 
@@ -31,16 +32,25 @@ fn jains_index_is_one_for_equals_and_one_over_their_number_for_one_that_has_all(
 fn two_equal_flows_share_the_bottleneck_fairly_and_fill_it() {
     let path = path("rate=100Mbit,rtt=30ms,queue=1bdp");
     for host in both() {
-        let shared = Shared { sample: Some(Nanos(10 * SECOND)), ..shared(&path, host, 60 * SECOND + 1) };
+        let shared =
+            Shared { sample: Some(Nanos(10 * SECOND)), ..shared(&path, host, 60 * SECOND + 1) };
         let plans = [0, SECOND].map(|start| plan("slowstart", host, ENDLESS, Nanos(start)));
         let outcome = together(&shared, plans.into());
         let shares = outcome.between(2, 6);
         let index = fairness_ppm(&shares);
         // 0.9 is the band that published fairness experiments use.
-        assert!(index >= 900_000, "{}: Jain's index of {shares:?} is {index} millionths", host.transport());
+        assert!(
+            index >= 900_000,
+            "{}: Jain's index of {shares:?} is {index} millionths",
+            host.transport()
+        );
         let most = 40 * 100_000_000 / 8 * u128::from(host.mss()) / u128::from(host.packet_bytes());
         let sum = u128::from(shares.iter().sum::<u64>());
-        assert!(sum <= most && sum * 100 >= most * 95, "{}: {sum} bytes in 40 s where {most} fit", host.transport());
+        assert!(
+            sum <= most && sum * 100 >= most * 95,
+            "{}: {sum} bytes in 40 s where {most} fit",
+            host.transport()
+        );
     }
 }
 
@@ -64,10 +74,22 @@ fn each_flow_starts_when_it_is_told_to() {
     for host in both() {
         let plans = starts.map(|start| plan("slowstart", host, App::Bulk(10_000), Nanos(start)));
         let mut seen = FirstSent::default();
-        let outcome = run_flows(&shared(&path, host, 100 * SECOND), plans.into(), &mut seen).expect("the path carries full packets");
-        let expected = [(1, 0), (3, 300 * MS), (2, 300 * MS + 5_000), (0, 700 * MS), (4, 2 * SECOND)];
-        assert_eq!(seen.0, expected, "{}: flows and the times of their first packets", host.transport());
-        assert!(outcome.flows.iter().all(|flow| flow.stop == Stop::Complete && flow.delivered == 10_000));
+        let outcome = run_flows(&shared(&path, host, 100 * SECOND), plans.into(), &mut seen)
+            .expect("the path carries full packets");
+        let expected =
+            [(1, 0), (3, 300 * MS), (2, 300 * MS + 5_000), (0, 700 * MS), (4, 2 * SECOND)];
+        assert_eq!(
+            seen.0,
+            expected,
+            "{}: flows and the times of their first packets",
+            host.transport()
+        );
+        assert!(
+            outcome
+                .flows
+                .iter()
+                .all(|flow| flow.stop == Stop::Complete && flow.delivered == 10_000)
+        );
     }
 }
 
@@ -82,9 +104,17 @@ fn a_flow_alone_is_the_trial_of_one_flow() {
         let path = path(text);
         for host in both() {
             let object = 3_000_000;
-            let alone =
-                Setup { path: &path, host, pacer_burst: 2 * host.mss(), object, limit: Nanos(600 * SECOND), seed: 1, path_index: 0 };
-            let alone = run(&alone, controller("hystart++", host, Nanos::ZERO), &mut Nobody).expect("the path carries full packets");
+            let alone = Setup {
+                path: &path,
+                host,
+                pacer_burst: 2 * host.mss(),
+                object,
+                limit: Nanos(600 * SECOND),
+                seed: 1,
+                path_index: 0,
+            };
+            let alone = run(&alone, controller("hystart++", host, Nanos::ZERO), &mut Nobody)
+                .expect("the path carries full packets");
             let plans = vec![plan("hystart++", host, App::Bulk(object), Nanos::ZERO)];
             let among = together(&shared(&path, host, 600 * SECOND), plans);
             assert_eq!(digest(&among.flows[0]), digest(&alone), "{} on {text}", host.transport());
@@ -101,8 +131,16 @@ fn a_flow_that_is_farther_away_is_one_on_a_longer_path() {
         let mut extended = plan("slowstart", host, app.clone(), Nanos::ZERO);
         extended.rtt_extra = Nanos(45 * MS);
         let extended = together(&shared(&near, host, 600 * SECOND), vec![extended]);
-        let longer = together(&shared(&far, host, 600 * SECOND), vec![plan("slowstart", host, app, Nanos::ZERO)]);
-        assert_eq!(digest(&extended.flows[0]), digest(&longer.flows[0]), "{}: 30 ms and 45 ms more", host.transport());
+        let longer = together(
+            &shared(&far, host, 600 * SECOND),
+            vec![plan("slowstart", host, app, Nanos::ZERO)],
+        );
+        assert_eq!(
+            digest(&extended.flows[0]),
+            digest(&longer.flows[0]),
+            "{}: 30 ms and 45 ms more",
+            host.transport()
+        );
     }
 }
 
@@ -111,13 +149,25 @@ fn a_hundred_flows_deliver_what_was_sent_to_them() {
     let path = path("rate=100Mbit,rtt=30ms,queue=1bdp,loss=0.1%");
     for host in both() {
         let object = 400_000;
-        let plans = || (0..100).map(|flow| plan("slowstart", host, App::Bulk(object), Nanos(flow * MS))).collect();
+        let plans = || {
+            (0..100)
+                .map(|flow| plan("slowstart", host, App::Bulk(object), Nanos(flow * MS)))
+                .collect()
+        };
         let outcome = together(&shared(&path, host, 600 * SECOND), plans());
         let mut last = 0;
         for (id, flow) in outcome.flows.iter().enumerate() {
             let name = format!("{} flow {id}", host.transport());
-            assert_eq!((flow.stop, flow.delivered), (Stop::Complete, object), "{name} ends with every byte delivered");
-            assert_eq!(flow.queue_us.len(), flow.packets_sent - flow.packets_dropped, "{name}: what was not dropped passed the bottleneck");
+            assert_eq!(
+                (flow.stop, flow.delivered),
+                (Stop::Complete, object),
+                "{name} ends with every byte delivered"
+            );
+            assert_eq!(
+                flow.queue_us.len(),
+                flow.packets_sent - flow.packets_dropped,
+                "{name}: what was not dropped passed the bottleneck"
+            );
             let least = object.div_ceil(host.mss());
             assert_eq!(
                 flow.packets_sent - flow.retransmissions,
@@ -126,13 +176,22 @@ fn a_hundred_flows_deliver_what_was_sent_to_them() {
             );
             last = last.max(id as u64 * MS + flow.acked_after.0);
         }
-        let packets: u64 = outcome.flows.iter().map(|flow| flow.packets_sent - flow.packets_dropped).sum();
+        let packets: u64 =
+            outcome.flows.iter().map(|flow| flow.packets_sent - flow.packets_dropped).sum();
         let serial = packets * u64::from(host.packet_bytes()) * 80;
-        assert!(last >= serial * 95 / 100, "{}: {packets} packets take {serial} ns, the last flow ended after {last}", host.transport());
-        assert!(outcome.flows.iter().map(|flow| flow.packets_dropped).sum::<u64>() > 100, "a hundred slow starts overflow the queue");
+        assert!(
+            last >= serial * 95 / 100,
+            "{}: {packets} packets take {serial} ns, the last flow ended after {last}",
+            host.transport()
+        );
+        assert!(
+            outcome.flows.iter().map(|flow| flow.packets_dropped).sum::<u64>() > 100,
+            "a hundred slow starts overflow the queue"
+        );
 
         let again = together(&shared(&path, host, 600 * SECOND), plans());
-        let same = outcome.flows.iter().zip(&again.flows).all(|(one, other)| digest(one) == digest(other));
+        let same =
+            outcome.flows.iter().zip(&again.flows).all(|(one, other)| digest(one) == digest(other));
         assert!(same, "{}: the same flows again give the same outcomes", host.transport());
     }
 }
@@ -142,11 +201,16 @@ fn flows_share_the_terminal_of_a_driven_way_back() {
     // 75 ACKs per second for both together: with an ACK per two packets each flow gets half of 150 packets per second.
     let path = path("rate=150Mbit,rtt=640ms,queue=1bdp,return=geo_starved");
     for host in both() {
-        let shared = Shared { sample: Some(Nanos(10 * SECOND)), ..shared(&path, host, 60 * SECOND + 1) };
+        let shared =
+            Shared { sample: Some(Nanos(10 * SECOND)), ..shared(&path, host, 60 * SECOND + 1) };
         let plans = (0..2).map(|_| plan("slowstart", host, ENDLESS, Nanos::ZERO)).collect();
         let outcome = together(&shared, plans);
         let acked = outcome.between(2, 6);
-        assert!(acked.iter().all(|bytes| *bytes > 1_000_000), "{}: both flows go on: {acked:?}", host.transport());
+        assert!(
+            acked.iter().all(|bytes| *bytes > 1_000_000),
+            "{}: both flows go on: {acked:?}",
+            host.transport()
+        );
         assert!(outcome.flows.iter().all(|flow| flow.stop == Stop::TimeLimit));
     }
 }
@@ -169,20 +233,36 @@ fn a_handshake_waits_in_a_standing_queue_as_data_does() {
     let path = path("rate=150Mbit,rtt=8ms,queue=400pkt");
     for host in both() {
         let mut standing = plan("slowstart", host, App::Endless, Nanos::ZERO);
-        let arm = firstflight::arm::Arm::parse("oracle(exit=1)/reno@(iw=300,pace=off)").expect("an arm");
+        let arm =
+            firstflight::arm::Arm::parse("oracle(exit=1)/reno@(iw=300,pace=off)").expect("an arm");
         let config = firstflight::Config { initial_window: 300 * host.mss(), ..host.config() };
         standing.controller = arm.controller(config, 1, firstflight::Time(0), firstflight::Seq(0));
         let start = 2 * SECOND;
         let mut seen = FirstRtt::default();
         let plans = vec![standing, plan("rapid", host, App::Bulk(10_000), Nanos(start))];
-        let outcome = run_flows(&shared(&path, host, 100 * SECOND), plans, &mut seen).expect("the path carries full packets");
-        let [(0, 0, first), (1, began, sample)] = seen.0[..] else { panic!("two flows, not {:?}", seen.0) };
+        let outcome = run_flows(&shared(&path, host, 100 * SECOND), plans, &mut seen)
+            .expect("the path carries full packets");
+        let [(0, 0, first), (1, began, sample)] = seen.0[..] else {
+            panic!("two flows, not {:?}", seen.0)
+        };
         assert_eq!(first, 8 * MS, "{}: nobody was there before time zero", host.transport());
         // What a data packet of the standing flow waited at about that time, from its own distribution of waits.
-        let waits = (outcome.flows[0].queue_us.value_at_quantile(0.05) * 1000, outcome.flows[0].queue_us.max() * 1000);
+        let waits = (
+            outcome.flows[0].queue_us.value_at_quantile(0.05) * 1000,
+            outcome.flows[0].queue_us.max() * 1000,
+        );
         let waited = sample - 8 * MS;
-        assert!(waited >= waits.0 && waited <= waits.1 && waited > 10 * MS, "{}: {waited} ns, data {waits:?}", host.transport());
-        assert_eq!(began, start + waited, "{}: data leaves when the answer is there", host.transport());
+        assert!(
+            waited >= waits.0 && waited <= waits.1 && waited > 10 * MS,
+            "{}: {waited} ns, data {waits:?}",
+            host.transport()
+        );
+        assert_eq!(
+            began,
+            start + waited,
+            "{}: data leaves when the answer is there",
+            host.transport()
+        );
         assert_eq!(outcome.starts, [Some(firstflight::Time(0)), Some(firstflight::Time(began))]);
     }
 }
@@ -195,12 +275,29 @@ fn a_handshake_on_an_empty_path_gives_the_idle_round_trip_whenever_it_is() {
             let alone = |start| {
                 let plans = vec![plan("hystart++", host, App::Bulk(3_000_000), Nanos(start))];
                 let outcome = together(&shared(&path, host, 600 * SECOND), plans);
-                assert_eq!(outcome.starts, [Some(firstflight::Time(start))], "{} on {text}", host.transport());
+                assert_eq!(
+                    outcome.starts,
+                    [Some(firstflight::Time(start))],
+                    "{} on {text}",
+                    host.transport()
+                );
                 // Everything that does not say when it happened on the clock of the trial.
                 let flow = &outcome.flows[0];
-                (flow.acked_after, flow.packets_sent, flow.packets_lost, flow.delivered_after, flow.cwnd_max, flow.queue_us.max())
+                (
+                    flow.acked_after,
+                    flow.packets_sent,
+                    flow.packets_lost,
+                    flow.delivered_after,
+                    flow.cwnd_max,
+                    flow.queue_us.max(),
+                )
             };
-            assert_eq!(alone(0), alone(7 * SECOND), "{} on {text}: from the start and seven seconds later", host.transport());
+            assert_eq!(
+                alone(0),
+                alone(7 * SECOND),
+                "{} on {text}: from the start and seven seconds later",
+                host.transport()
+            );
         }
     }
 }
@@ -213,10 +310,13 @@ fn a_handshake_that_is_lost_is_repeated_and_one_through_a_terminal_waits_there()
     for host in both() {
         let mut latest = 0;
         for seed in 1..=8 {
-            let plans =
-                vec![plan("slowstart", host, App::Bulk(10_000), Nanos::ZERO), plan("slowstart", host, App::Bulk(10_000), Nanos(SECOND))];
+            let plans = vec![
+                plan("slowstart", host, App::Bulk(10_000), Nanos::ZERO),
+                plan("slowstart", host, App::Bulk(10_000), Nanos(SECOND)),
+            ];
             let outcome = together(&Shared { seed, ..shared(&lossy, host, 600 * SECOND) }, plans);
-            let start = outcome.starts[1].unwrap_or_else(|| panic!("{}: seed {seed}: it starts", host.transport()));
+            let start = outcome.starts[1]
+                .unwrap_or_else(|| panic!("{}: seed {seed}: it starts", host.transport()));
             latest = latest.max(start.0);
         }
         assert!(
@@ -225,11 +325,19 @@ fn a_handshake_that_is_lost_is_repeated_and_one_through_a_terminal_waits_there()
             host.transport()
         );
 
-        let plans = vec![plan("slowstart", host, ENDLESS, Nanos::ZERO), plan("slowstart", host, App::Bulk(10_000), Nanos(10 * SECOND))];
+        let plans = vec![
+            plan("slowstart", host, ENDLESS, Nanos::ZERO),
+            plan("slowstart", host, App::Bulk(10_000), Nanos(10 * SECOND)),
+        ];
         let mut seen = FirstRtt::default();
-        run_flows(&shared(&starved, host, 60 * SECOND), plans, &mut seen).expect("the path carries full packets");
+        run_flows(&shared(&starved, host, 60 * SECOND), plans, &mut seen)
+            .expect("the path carries full packets");
         let [_, (1, began, sample)] = seen.0[..] else { panic!("two flows, not {:?}", seen.0) };
-        assert!(sample > 700 * MS && began > 10 * SECOND, "{}: ACKs of the first wait in front of it: {sample}", host.transport());
+        assert!(
+            sample > 700 * MS && began > 10 * SECOND,
+            "{}: ACKs of the first wait in front of it: {sample}",
+            host.transport()
+        );
     }
 }
 
@@ -239,17 +347,39 @@ fn no_flow_of_a_hundred_starves_on_an_idle_path() {
     for text in ["rate=10Mbit,rtt=30ms,queue=30ms", "rate=10Mbit,rtt=10ms,queue=10pkt"] {
         let path = path(text);
         for host in both() {
-            for app in [App::Bulk(1_000_000), App::Responses(vec![Response { pause: Nanos::ZERO, bytes: 100_000 }; 3])] {
-                let plans = || (0..100).map(|_| plan("slowstart", host, app.clone(), Nanos::ZERO)).collect();
+            for app in [
+                App::Bulk(1_000_000),
+                App::Responses(vec![Response { pause: Nanos::ZERO, bytes: 100_000 }; 3]),
+            ] {
+                let plans = || {
+                    (0..100).map(|_| plan("slowstart", host, app.clone(), Nanos::ZERO)).collect()
+                };
                 let spread = Shared { jitter: JITTER, ..shared(&path, host, 600 * SECOND) };
                 let outcome = together(&spread, plans());
                 let starved = outcome.flows.iter().filter(|flow| flow.delivered == 0).count();
-                let unfinished = outcome.flows.iter().filter(|flow| flow.stop != Stop::Complete).count();
-                assert_eq!((starved, unfinished), (0, 0), "{} on {text}: flows without a byte, and unfinished ones", host.transport());
-                let starts: Vec<u64> = outcome.starts.iter().flatten().map(|start| start.0).collect();
-                assert!(starts.len() == 100 && starts.iter().all(|start| *start <= JITTER.0), "late by up to a millisecond");
+                let unfinished =
+                    outcome.flows.iter().filter(|flow| flow.stop != Stop::Complete).count();
+                assert_eq!(
+                    (starved, unfinished),
+                    (0, 0),
+                    "{} on {text}: flows without a byte, and unfinished ones",
+                    host.transport()
+                );
+                let starts: Vec<u64> =
+                    outcome.starts.iter().flatten().map(|start| start.0).collect();
+                assert!(
+                    starts.len() == 100 && starts.iter().all(|start| *start <= JITTER.0),
+                    "late by up to a millisecond"
+                );
                 let again = together(&spread, plans());
-                assert!(outcome.flows.iter().zip(&again.flows).all(|(one, other)| digest(one) == digest(other)), "the same each time");
+                assert!(
+                    outcome
+                        .flows
+                        .iter()
+                        .zip(&again.flows)
+                        .all(|(one, other)| digest(one) == digest(other)),
+                    "the same each time"
+                );
             }
         }
     }
@@ -260,11 +390,17 @@ fn jitter_is_for_several_flows_and_another_seed_gives_another() {
     let path = path("rate=20Mbit,rtt=30ms,queue=1bdp");
     for host in both() {
         let starts = |seed: u64, flows: usize, jitter: Nanos| {
-            let plans = (0..flows).map(|_| plan("slowstart", host, App::Bulk(100_000), Nanos::ZERO)).collect();
+            let plans = (0..flows)
+                .map(|_| plan("slowstart", host, App::Bulk(100_000), Nanos::ZERO))
+                .collect();
             together(&Shared { seed, jitter, ..shared(&path, host, 600 * SECOND) }, plans).starts
         };
         assert_eq!(starts(1, 1, JITTER), starts(1, 1, Nanos::ZERO), "a flow alone has none");
-        assert_eq!(starts(1, 3, Nanos::ZERO), [Some(firstflight::Time(0)); 3], "off, all start at once");
+        assert_eq!(
+            starts(1, 3, Nanos::ZERO),
+            [Some(firstflight::Time(0)); 3],
+            "off, all start at once"
+        );
         assert_ne!(starts(1, 3, JITTER), starts(2, 3, JITTER), "keyed by the seed");
         let [one, two, _] = starts(1, 3, JITTER)[..] else { panic!("three flows") };
         assert_ne!(one, two, "and by the flow");
@@ -273,18 +409,45 @@ fn jitter_is_for_several_flows_and_another_seed_gives_another() {
 
 #[test]
 fn a_path_whose_receiver_acknowledges_every_packet_is_a_host_that_does() {
-    let (plain, every) = (path("rate=20Mbit,rtt=40ms,queue=1bdp"), path("rate=20Mbit,rtt=40ms,queue=1bdp,ack=1"));
+    let (plain, every) =
+        (path("rate=20Mbit,rtt=40ms,queue=1bdp"), path("rate=20Mbit,rtt=40ms,queue=1bdp,ack=1"));
     for (host, of_host) in [
-        (Hosts::from(quic::Host::default()), Hosts::from(quic::Host { ack_every: 1, ..quic::Host::default() })),
+        (
+            Hosts::from(quic::Host::default()),
+            Hosts::from(quic::Host { ack_every: 1, ..quic::Host::default() }),
+        ),
         (tcp::Host::default().into(), hosts::tcp_every().into()),
     ] {
-        let outcome =
-            |path, host| together(&shared(path, host, 600 * SECOND), vec![plan("hystart++", host, App::Bulk(3_000_000), Nanos::ZERO)]);
-        let (by_path, by_host, by_default) = (outcome(&every, host), outcome(&plain, of_host), outcome(&plain, host));
-        assert_eq!(digest(&by_path.flows[0]), digest(&by_host.flows[0]), "{}: the same receiver", host.transport());
-        assert_ne!(digest(&by_path.flows[0]), digest(&by_default.flows[0]), "{}: not the usual one", host.transport());
+        let outcome = |path, host| {
+            together(
+                &shared(path, host, 600 * SECOND),
+                vec![plan("hystart++", host, App::Bulk(3_000_000), Nanos::ZERO)],
+            )
+        };
+        let (by_path, by_host, by_default) =
+            (outcome(&every, host), outcome(&plain, of_host), outcome(&plain, host));
+        assert_eq!(
+            digest(&by_path.flows[0]),
+            digest(&by_host.flows[0]),
+            "{}: the same receiver",
+            host.transport()
+        );
+        assert_ne!(
+            digest(&by_path.flows[0]),
+            digest(&by_default.flows[0]),
+            "{}: not the usual one",
+            host.transport()
+        );
         // An odd last packet waits for nothing: one packet takes the idle round trip.
-        let one = together(&shared(&every, host, SECOND), vec![plan("slowstart", host, App::Bulk(1_000), Nanos::ZERO)]);
-        assert!(one.flows[0].acked_after <= Nanos(40 * MS), "{}: {:?}", host.transport(), one.flows[0].acked_after);
+        let one = together(
+            &shared(&every, host, SECOND),
+            vec![plan("slowstart", host, App::Bulk(1_000), Nanos::ZERO)],
+        );
+        assert!(
+            one.flows[0].acked_after <= Nanos(40 * MS),
+            "{}: {:?}",
+            host.transport(),
+            one.flows[0].acked_after
+        );
     }
 }

@@ -47,23 +47,67 @@ struct Plain {
 
 fn check(board: &mut Board, plain: &[Plain], first: usize) -> Result<(), TestCaseError> {
     prop_assert_eq!((board.first(), board.next()), (Id(first as u64), Id(plain.len() as u64)));
-    prop_assert_eq!(board.una(), plain.get(first).map_or(board.nxt(), |segment| segment.start), "the oldest unacknowledged byte");
+    prop_assert_eq!(
+        board.una(),
+        plain.get(first).map_or(board.nxt(), |segment| segment.start),
+        "the oldest unacknowledged byte"
+    );
     let mut pipe = 0;
     for (index, segment) in plain.iter().enumerate().skip(first) {
         let id = Id(index as u64);
-        let is = (board.start(id).0, board.end(id).0, board.first_tx(id).0, board.last_tx(id).0, board.tx_count(id), board.ordinal(id));
-        let was = (segment.start, segment.end, segment.first_tx, segment.last_tx, segment.count, segment.ordinal);
-        prop_assert_eq!(is, was, "segment {}: start, end, first and last sending, count, ordinal", index);
-        prop_assert_eq!(board.nxt_at_last_tx(id).0, segment.nxt_at_last_tx, "segment {}: next byte at its last sending", index);
-        prop_assert_eq!(board.live(segment.ordinal), Some(id), "the log knows who was sent as {}", segment.ordinal);
+        let is = (
+            board.start(id).0,
+            board.end(id).0,
+            board.first_tx(id).0,
+            board.last_tx(id).0,
+            board.tx_count(id),
+            board.ordinal(id),
+        );
+        let was = (
+            segment.start,
+            segment.end,
+            segment.first_tx,
+            segment.last_tx,
+            segment.count,
+            segment.ordinal,
+        );
+        prop_assert_eq!(
+            is,
+            was,
+            "segment {}: start, end, first and last sending, count, ordinal",
+            index
+        );
+        prop_assert_eq!(
+            board.nxt_at_last_tx(id).0,
+            segment.nxt_at_last_tx,
+            "segment {}: next byte at its last sending",
+            index
+        );
+        prop_assert_eq!(
+            board.live(segment.ordinal),
+            Some(id),
+            "the log knows who was sent as {}",
+            segment.ordinal
+        );
         let flags = board.flags(id);
         let len = segment.end - segment.start;
-        pipe += if flags.has(Flags::SACKED) { 0 } else { u64::from(!flags.has(Flags::LOST)) + u64::from(flags.has(Flags::REPEATED)) } * len;
+        pipe += if flags.has(Flags::SACKED) {
+            0
+        } else {
+            u64::from(!flags.has(Flags::LOST)) + u64::from(flags.has(Flags::REPEATED))
+        } * len;
         for at in [segment.start, segment.end - 1] {
             prop_assert_eq!(board.find(Seq(at)), id, "byte {} is in segment {}", at, index);
         }
-        let next_unsacked = (index..plain.len()).find(|&index| !board.flags(Id(index as u64)).has(Flags::SACKED)).unwrap_or(plain.len());
-        prop_assert_eq!(board.unsacked_from(id), Id(next_unsacked as u64), "the first un-SACKed segment from {} on", index);
+        let next_unsacked = (index..plain.len())
+            .find(|&index| !board.flags(Id(index as u64)).has(Flags::SACKED))
+            .unwrap_or(plain.len());
+        prop_assert_eq!(
+            board.unsacked_from(id),
+            Id(next_unsacked as u64),
+            "the first un-SACKed segment from {} on",
+            index
+        );
     }
     prop_assert_eq!(board.ledger().pipe(), pipe, "L12: the pipe is what a walk finds");
     Ok(())

@@ -13,8 +13,17 @@ const MS: u64 = 1_000_000;
 fn trial(path: &Path, arm: &str, host: Host, object: u64) -> Outcome {
     let arm = Arm::parse(arm).expect("an arm");
     let hosts = Hosts::Tcp(host);
-    let setup = Setup { path, host: hosts, pacer_burst: 2 * MSS, object, limit: Nanos::from_secs(3600), seed: 1, path_index: 0 };
-    run(&setup, arm.controller(hosts.config(), 1 << 30, Time(0), Seq(0)), &mut Nobody).expect("the path carries full packets")
+    let setup = Setup {
+        path,
+        host: hosts,
+        pacer_burst: 2 * MSS,
+        object,
+        limit: Nanos::from_secs(3600),
+        seed: 1,
+        path_index: 0,
+    };
+    run(&setup, arm.controller(hosts.config(), 1 << 30, Time(0), Seq(0)), &mut Nobody)
+        .expect("the path carries full packets")
 }
 
 /// 12 Mbit/s: a full packet takes 1 ms. The queue has no limit.
@@ -27,9 +36,21 @@ fn path(rtt_ms: u64) -> Path {
 fn a_window_that_holds_the_object_takes_a_round_trip_and_its_serialization() {
     for preset in PRESETS.iter().filter(|preset| preset.name != "quic") {
         for segments in [1, 2, 3, 10, 101, 1000] {
-            let outcome = trial(&path(2000), "slowstart@(iw=1000)", Host::with_preset(*preset), segments * MSS);
-            let expected = 2000 * MS + (segments - 1) * MS + if segments % 2 == 1 { 40 * MS } else { 0 };
-            assert_eq!(outcome.acked_after, Nanos(expected), "{segments} segments with {} take {:?}", preset.name, outcome.acked_after);
+            let outcome = trial(
+                &path(2000),
+                "slowstart@(iw=1000)",
+                Host::with_preset(*preset),
+                segments * MSS,
+            );
+            let expected =
+                2000 * MS + (segments - 1) * MS + if segments % 2 == 1 { 40 * MS } else { 0 };
+            assert_eq!(
+                outcome.acked_after,
+                Nanos(expected),
+                "{segments} segments with {} take {:?}",
+                preset.name,
+                outcome.acked_after
+            );
             assert_eq!(outcome.packets_sent, segments, "{segments} segments are sent once each");
         }
     }
@@ -62,12 +83,20 @@ fn a_short_last_segment_costs_its_own_time() {
 
 #[test]
 fn a_fixed_buffer_of_either_end_holds_the_sender_to_a_window_per_round() {
-    for (receive_buffer, send_buffer) in [(Buffer::Payload(10 * MSS), Buffer::Unlimited), (Buffer::Unlimited, Buffer::Payload(10 * MSS))] {
+    for (receive_buffer, send_buffer) in [
+        (Buffer::Payload(10 * MSS), Buffer::Unlimited),
+        (Buffer::Unlimited, Buffer::Payload(10 * MSS)),
+    ] {
         let host = Host { receive_buffer, send_buffer, ..Host::default() };
         let outcome = trial(&path(1000), "slowstart", host, 100 * MSS);
         // Ten rounds of ten: each begins with the ACK of two, and lasts a round trip and the second packet.
         let expected = 9 * (1000 * MS + MS) + 1000 * MS + 9 * MS;
-        assert_eq!(outcome.acked_after, Nanos(expected), "windows of ten segments need ten rounds, not {:?}", outcome.acked_after);
+        assert_eq!(
+            outcome.acked_after,
+            Nanos(expected),
+            "windows of ten segments need ten rounds, not {:?}",
+            outcome.acked_after
+        );
     }
 }
 
@@ -84,7 +113,10 @@ fn linux_default_buffers_keep_a_geostationary_path_below_its_rate() {
         let host = Host { receive_buffer, send_buffer, ..Host::default() };
         let outcome = trial(&path, "slowstart", host, 1_000_000_000);
         let mbps = 1_000_000_000 * 8_000 / outcome.delivered_after.expect("all of it").0;
-        assert!((low..=high).contains(&mbps), "{mbps} Mbit/s is not within {low} to {high} with {receive_buffer:?}, {send_buffer:?}");
+        assert!(
+            (low..=high).contains(&mbps),
+            "{mbps} Mbit/s is not within {low} to {high} with {receive_buffer:?}, {send_buffer:?}"
+        );
     }
 }
 
@@ -94,7 +126,11 @@ fn linux_buffers_grow_ahead_of_slow_start() {
     let path = Path::parse("rate=100Mbit,rtt=100ms,queue=unlimited").expect("a path");
     let object = 2_000_000;
     let free = trial(&path, "slowstart", Host::default(), object);
-    let host = Host { receive_buffer: Buffer::LINUX_RECEIVE, send_buffer: Buffer::LINUX_SEND, ..Host::default() };
+    let host = Host {
+        receive_buffer: Buffer::LINUX_RECEIVE,
+        send_buffer: Buffer::LINUX_SEND,
+        ..Host::default()
+    };
     let tuned = trial(&path, "slowstart", host, object);
     assert_eq!(
         tuned.acked_after, free.acked_after,
@@ -107,7 +143,12 @@ fn linux_buffers_grow_ahead_of_slow_start() {
 fn stretch_acks_and_receive_offload_thin_the_acknowledgements() {
     let slow = trial(&path(1000), "slowstart", Host::default(), 630 * MSS);
     for every in [AckEvery::Segments(8), AckEvery::Bytes(8 * MSS)] {
-        let outcome = trial(&path(1000), "slowstart", Host { ack_every: every, ..Host::default() }, 630 * MSS);
+        let outcome = trial(
+            &path(1000),
+            "slowstart",
+            Host { ack_every: every, ..Host::default() },
+            630 * MSS,
+        );
         assert_eq!(outcome.stop, Stop::Complete);
         assert!(
             outcome.acked_after > slow.acked_after,
@@ -125,7 +166,10 @@ fn a_paced_arm_spreads_its_window_and_an_unpaced_one_does_not() {
     let wait = |arm| trial(&path, arm, Host::default(), 4_000_000).queue_us.max();
     let (paced, unpaced) = (wait("slowstart@(pace=on)"), wait("slowstart@(pace=off)"));
     assert_eq!(wait("slowstart"), unpaced, "TCP is not paced by default");
-    assert!(paced * 3 < unpaced, "at most {paced} us in the queue with a pacer, {unpaced} us without");
+    assert!(
+        paced * 3 < unpaced,
+        "at most {paced} us in the queue with a pacer, {unpaced} us without"
+    );
 }
 
 #[test]
@@ -134,13 +178,29 @@ fn idle_path_with_delayed_acks_of_25_ms_never_marks_anything() {
     for preset in PRESETS.iter().filter(|preset| preset.name != "quic") {
         for every in [1, 2, 3, 8, 40] {
             for object in [1, 2 * MSS, 30_000, 1_000_000] {
-                let host = Host { ack_every: AckEvery::Segments(every), ack_delay: 25 * MS, ..Host::with_preset(*preset) };
+                let host = Host {
+                    ack_every: AckEvery::Segments(every),
+                    ack_delay: 25 * MS,
+                    ..Host::with_preset(*preset)
+                };
                 let path = Path::parse("rate=20Mbit,rtt=40ms,queue=unlimited").expect("a path");
                 let outcome = trial(&path, "hystart++", host, object);
                 let what = format!("{} bytes with {}, an ACK per {every}", object, preset.name);
-                assert_eq!((outcome.rtos, outcome.recoveries), (0, 0), "L9: {what} see no timeout and no recovery");
-                assert_eq!((outcome.packets_lost, outcome.spurious_losses), (0, 0), "L9: {what} see nothing marked");
-                assert_eq!(outcome.retransmissions, outcome.probes.min(outcome.retransmissions), "L9: {what} repeat at most probes");
+                assert_eq!(
+                    (outcome.rtos, outcome.recoveries),
+                    (0, 0),
+                    "L9: {what} see no timeout and no recovery"
+                );
+                assert_eq!(
+                    (outcome.packets_lost, outcome.spurious_losses),
+                    (0, 0),
+                    "L9: {what} see nothing marked"
+                );
+                assert_eq!(
+                    outcome.retransmissions,
+                    outcome.probes.min(outcome.retransmissions),
+                    "L9: {what} repeat at most probes"
+                );
             }
         }
     }

@@ -40,7 +40,11 @@ fn hosts() -> impl Strategy<Value = Host> {
         ]
     };
     let every = prop_oneof![5 => Just(AckEvery::Segments(2)), 1 => Just(AckEvery::Segments(1)), 1 => Just(AckEvery::Bytes(20_000))];
-    let early = prop_oneof![Just(None), Just(Some(early_retransmit::Options::NAIVE)), Just(Some(early_retransmit::Options::AB))];
+    let early = prop_oneof![
+        Just(None),
+        Just(Some(early_retransmit::Options::NAIVE)),
+        Just(Some(early_retransmit::Options::AB))
+    ];
     (prop::sample::select(presets), every, early, buffer(), buffer()).prop_map(
         |(preset, ack_every, early_retransmit, receive_buffer, send_buffer)| Host {
             ack_every,
@@ -66,14 +70,32 @@ fn paths(faults: &'static [&'static str]) -> impl Strategy<Value = String> {
     })
 }
 
-const FAULTS: &[&str] = &["loss=1%", "up_loss=5%", "reorder=5%:3ms", "dup=1%", "up_dup=1%", "jitter=10ms", "up_jitter=20ms"];
-const HEAVY_FAULTS: &[&str] = &["loss=15%", "up_loss=30%", "reorder=20%:30ms", "up_reorder=10%:30ms", "dup=10%"];
+const FAULTS: &[&str] = &[
+    "loss=1%",
+    "up_loss=5%",
+    "reorder=5%:3ms",
+    "dup=1%",
+    "up_dup=1%",
+    "jitter=10ms",
+    "up_jitter=20ms",
+];
+const HEAVY_FAULTS: &[&str] =
+    &["loss=15%", "up_loss=30%", "reorder=20%:30ms", "up_reorder=10%:30ms", "dup=10%"];
 
 fn trial(path: &Path, arm: &str, host: Host, object: u64, seed: u64) -> Outcome {
     let arm = Arm::parse(arm).expect("an arm");
     let hosts = Hosts::Tcp(host);
-    let setup = Setup { path, host: hosts, pacer_burst: 2 * MSS, object, limit: Nanos::from_secs(100_000), seed, path_index: 0 };
-    run(&setup, arm.controller(hosts.config(), 1 << 20, Time(0), Seq(0)), &mut Nobody).expect("the path carries full packets")
+    let setup = Setup {
+        path,
+        host: hosts,
+        pacer_burst: 2 * MSS,
+        object,
+        limit: Nanos::from_secs(100_000),
+        seed,
+        path_index: 0,
+    };
+    run(&setup, arm.controller(hosts.config(), 1 << 20, Time(0), Seq(0)), &mut Nobody)
+        .expect("the path carries full packets")
 }
 
 /// What holds for every outcome.
@@ -87,18 +109,47 @@ fn check(outcome: &Outcome, object: u64) -> Result<(), TestCaseError> {
         outcome.acked_after
     );
     prop_assert_eq!(outcome.delivered, object, "every byte is delivered in order");
-    prop_assert!(outcome.delivered_after.is_some_and(|at| at <= outcome.acked_after), "it is delivered before that is known");
+    prop_assert!(
+        outcome.delivered_after.is_some_and(|at| at <= outcome.acked_after),
+        "it is delivered before that is known"
+    );
     let segments = object.div_ceil(MSS);
-    prop_assert_eq!(outcome.packets_sent, segments + outcome.retransmissions, "what is sent is new or a repeat");
-    prop_assert!(outcome.retransmissions >= outcome.packets_dropped, "each drop asks for a repeat: {outcome:?}");
-    prop_assert!(outcome.packets_lost <= outcome.packets_dropped, "no drop is declared lost twice: {outcome:?}");
-    prop_assert!(outcome.lost_retransmissions <= outcome.retransmissions.min(outcome.packets_dropped), "{outcome:?}");
-    prop_assert!(outcome.retransmitted_bytes <= outcome.retransmissions * MSS, "repeats are no longer than segments");
-    prop_assert!(outcome.recoveries_below_ssthresh + outcome.slow_starts_after_recovery <= 2 * outcome.recoveries, "{outcome:?}");
-    prop_assert!(outcome.recoveries_timed_out <= outcome.recoveries.min(outcome.rtos), "{outcome:?}");
+    prop_assert_eq!(
+        outcome.packets_sent,
+        segments + outcome.retransmissions,
+        "what is sent is new or a repeat"
+    );
+    prop_assert!(
+        outcome.retransmissions >= outcome.packets_dropped,
+        "each drop asks for a repeat: {outcome:?}"
+    );
+    prop_assert!(
+        outcome.packets_lost <= outcome.packets_dropped,
+        "no drop is declared lost twice: {outcome:?}"
+    );
+    prop_assert!(
+        outcome.lost_retransmissions <= outcome.retransmissions.min(outcome.packets_dropped),
+        "{outcome:?}"
+    );
+    prop_assert!(
+        outcome.retransmitted_bytes <= outcome.retransmissions * MSS,
+        "repeats are no longer than segments"
+    );
+    prop_assert!(
+        outcome.recoveries_below_ssthresh + outcome.slow_starts_after_recovery
+            <= 2 * outcome.recoveries,
+        "{outcome:?}"
+    );
+    prop_assert!(
+        outcome.recoveries_timed_out <= outcome.recoveries.min(outcome.rtos),
+        "{outcome:?}"
+    );
     prop_assert!(outcome.early_retransmits_spurious <= outcome.early_retransmits, "{outcome:?}");
     for pair in outcome.episodes.windows(2) {
-        prop_assert!(pair[0].end.is_some_and(|end| end <= pair[1].start), "episodes follow each other: {pair:?}");
+        prop_assert!(
+            pair[0].end.is_some_and(|end| end <= pair[1].start),
+            "episodes follow each other: {pair:?}"
+        );
     }
     Ok(())
 }

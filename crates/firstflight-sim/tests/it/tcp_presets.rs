@@ -36,7 +36,11 @@ fn the_first_repeat_comes_with_the_evidence_that_the_preset_asks_for() {
             let mut wire = Wire::new(host(name), "slowstart", 60, losing(lost));
             wire.run();
             let (at, segment) = wire.repeats()[0];
-            assert_eq!((segment, at), (lost[0], ack_of(by)), "{name}, {lost:?} lost: the first repeat is {segment} at {at} ns");
+            assert_eq!(
+                (segment, at),
+                (lost[0], ack_of(by)),
+                "{name}, {lost:?} lost: the first repeat is {segment} at {at} ns"
+            );
         }
     }
 }
@@ -47,10 +51,15 @@ fn every_preset_repairs_what_was_lost_and_repeats_nothing_else() {
         for lost in [&[0u64][..], &[3], &[0, 1], &[2, 5, 7], &[0, 9, 10, 11, 40]] {
             let mut wire = Wire::new(host(name), "slowstart", 60, losing(lost));
             wire.run();
-            let mut repeated: Vec<u64> = wire.repeats().iter().map(|(_, segment)| *segment).collect();
+            let mut repeated: Vec<u64> =
+                wire.repeats().iter().map(|(_, segment)| *segment).collect();
             repeated.sort_unstable();
             assert_eq!(repeated, lost, "{name} repeats on the left, the path lost on the right");
-            assert_eq!(wire.sender.counters().rtos, 0, "{name}: {lost:?} are repaired without a timeout");
+            assert_eq!(
+                wire.sender.counters().rtos,
+                0,
+                "{name}: {lost:?} are repaired without a timeout"
+            );
         }
     }
 }
@@ -62,12 +71,19 @@ fn two_duplicates_each_let_a_new_segment_go() {
         let mut wire = Wire::new(host(name), "slowstart", 60, losing(&[0]));
         wire.run_until(|wire| wire.now > ack_of(2));
         let sent: Vec<_> = wire.sends().skip(10).take(2).collect();
-        assert_eq!(sent, [(ack_of(1), 10, false), (ack_of(2), 11, false)], "{name}: what left with the first two duplicates");
+        assert_eq!(
+            sent,
+            [(ack_of(1), 10, false), (ack_of(2), 11, false)],
+            "{name}: what left with the first two duplicates"
+        );
     }
     // With RACK the pipe lets go what the SACKs freed, as in Linux: at least as much.
     let mut wire = Wire::new(host("rack"), "slowstart", 60, losing(&[0]));
     wire.run_until(|wire| wire.now > ack_of(2));
-    assert!(wire.sends().any(|(at, segment, _)| (at, segment) == (ack_of(1), 10)), "rack: the first duplicate lets a new segment go");
+    assert!(
+        wire.sends().any(|(at, segment, _)| (at, segment) == (ack_of(1), 10)),
+        "rack: the first duplicate lets a new segment go"
+    );
 }
 
 #[test]
@@ -79,11 +95,16 @@ fn a_lost_repeat_is_found_by_sacks_or_by_rack_and_else_by_the_timeout() {
             if sent.segment.from == 0 && copies <= 2 { Fate::Drop } else { Fate::Deliver }
         });
         wire.run();
-        let of_head: Vec<u64> = wire.repeats().iter().filter(|(_, segment)| *segment == 0).map(|(at, _)| *at).collect();
+        let of_head: Vec<u64> =
+            wire.repeats().iter().filter(|(_, segment)| *segment == 0).map(|(at, _)| *at).collect();
         let found = ["linux26", "rack"].contains(&name);
         assert_eq!(of_head.len(), 2, "{name}: the head goes out three times");
         assert_eq!(of_head[1] < 210 * MS, found, "{name}: the second repeat at {} ns", of_head[1]);
-        assert_eq!(wire.sender.counters().rtos > 0, !found, "{name}: a timeout only where nothing else tells");
+        assert_eq!(
+            wire.sender.counters().rtos > 0,
+            !found,
+            "{name}: a timeout only where nothing else tells"
+        );
     }
 }
 
@@ -128,14 +149,23 @@ fn a_tail_probe_turns_a_lost_tail_into_fast_recovery() {
         wire.run();
         let (probe_at, segment) = wire.repeats()[0];
         assert_eq!(segment, 9, "the probe is the highest segment");
-        assert!(probe_at.abs_diff(ack_of(lost[0] - 1) + at) < MS, "{lost:?}: the probe leaves at {probe_at} ns");
+        assert!(
+            probe_at.abs_diff(ack_of(lost[0] - 1) + at) < MS,
+            "{lost:?}: the probe leaves at {probe_at} ns"
+        );
         let counters = wire.sender.counters();
         assert_eq!((counters.probes, counters.rtos), (1, 0), "{lost:?}: one probe and no timeout");
-        assert_eq!(counters.recoveries, recoveries, "{lost:?}: what the probe reveals is a loss for congestion control");
+        assert_eq!(
+            counters.recoveries, recoveries,
+            "{lost:?}: what the probe reveals is a loss for congestion control"
+        );
         for name in COUNTING {
             let mut wire = Wire::new(host(name), "slowstart", 10, losing(lost));
             wire.run();
-            assert!(wire.sender.counters().rtos > 0, "{name} has no probe: {lost:?} need a timeout");
+            assert!(
+                wire.sender.counters().rtos > 0,
+                "{name} has no probe: {lost:?} need a timeout"
+            );
         }
     }
 }
@@ -143,25 +173,43 @@ fn a_tail_probe_turns_a_lost_tail_into_fast_recovery() {
 #[test]
 fn a_probe_that_was_needless_changes_nothing() {
     // The last two segments are late, not lost: both copies arrive, the DSACK says so.
-    let mut wire =
-        Wire::new(host("rack"), "slowstart", 10, |number, _| if number == 8 || number == 9 { Fate::Late(250 * MS) } else { Fate::Deliver });
+    let mut wire = Wire::new(host("rack"), "slowstart", 10, |number, _| {
+        if number == 8 || number == 9 { Fate::Late(250 * MS) } else { Fate::Deliver }
+    });
     wire.run();
     let counters = wire.sender.counters();
-    assert_eq!((counters.probes, counters.rtos, counters.recoveries), (1, 0, 0), "one probe, nothing lost, no reduction");
+    assert_eq!(
+        (counters.probes, counters.rtos, counters.recoveries),
+        (1, 0, 0),
+        "one probe, nothing lost, no reduction"
+    );
 }
 
 #[test]
 fn timeouts_double_and_keep_to_the_bounds_of_the_preset() {
     // Nothing gets through for a while. The handshake gave 100 ms: 100 + 4 x 50 = 300 ms by both formulas.
     for (name, first) in [("linux26", 300), ("windows", 300), ("sack6675", 1000), ("reno", 1000)] {
-        let mut wire = Wire::new(host(name), "slowstart", 10, dropping(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]));
+        let mut wire = Wire::new(
+            host(name),
+            "slowstart",
+            10,
+            dropping(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]),
+        );
         wire.run();
         let fired: Vec<u64> = wire.fired().iter().take(4).map(|(at, _)| at / MS).collect();
         assert_eq!(fired, [first, 3 * first, 7 * first, 15 * first], "{name}: L7, expiries in ms");
-        assert!(wire.fired().iter().all(|(_, timer)| matches!(timer, Armed::Rto(_))), "{name} has no other timer");
+        assert!(
+            wire.fired().iter().all(|(_, timer)| matches!(timer, Armed::Rto(_))),
+            "{name} has no other timer"
+        );
     }
     // RACK's probe comes first, after 2 RTT, and the timeout runs from then on.
-    let mut wire = Wire::new(host("rack"), "slowstart", 10, dropping(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]));
+    let mut wire = Wire::new(
+        host("rack"),
+        "slowstart",
+        10,
+        dropping(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]),
+    );
     wire.run();
     let fired: Vec<u64> = wire.fired().iter().take(3).map(|(at, _)| at / MS).collect();
     assert_eq!(fired, [200, 500, 1100], "rack: probe, timeout, doubled timeout, in ms");
@@ -171,7 +219,9 @@ fn timeouts_double_and_keep_to_the_bounds_of_the_preset() {
 fn f_rto_takes_back_a_needless_timeout_and_repeats_only_the_head() {
     // Whatever leaves before `until` is held back until then, in order: longer than the first timeout, shorter than the second.
     let repeats = |host: Host, until: u64| {
-        let held = move |number: u64, sent: &Transmit| match (until * MS).saturating_sub(u64::from(sent.segment.stamp) * MS) {
+        let held = move |number: u64, sent: &Transmit| match (until * MS)
+            .saturating_sub(u64::from(sent.segment.stamp) * MS)
+        {
             0 => Fate::Deliver,
             wait => Fate::Late(wait + number.saturating_sub(9) * MS),
         };
@@ -181,7 +231,11 @@ fn f_rto_takes_back_a_needless_timeout_and_repeats_only_the_head() {
         (repeated, wire.sender.counters().rtos, wire.sender.counters().spurious_timeouts)
     };
     for (name, until) in [("linux26", 500), ("rack", 700)] {
-        assert_eq!(repeats(host(name), until), (vec![0], 1, 1), "{name}: a time stamp proves it with the first ACK");
+        assert_eq!(
+            repeats(host(name), until),
+            (vec![0], 1, 1),
+            "{name}: a time stamp proves it with the first ACK"
+        );
         let without = Preset { undo: UndoRule::Off, ..preset(name) };
         assert_eq!(
             repeats(Host { preset: without, ..host(name) }, until),
@@ -190,7 +244,11 @@ fn f_rto_takes_back_a_needless_timeout_and_repeats_only_the_head() {
         );
     }
     let (repeated, _, proven) = repeats(host("sack6675"), 1500);
-    assert!(proven == 0 && repeated.len() > 2, "without the test {} segments are repeated for nothing", repeated.len());
+    assert!(
+        proven == 0 && repeated.len() > 2,
+        "without the test {} segments are repeated for nothing",
+        repeated.len()
+    );
 }
 
 /// A segment is overtaken by 4 ms: by forty others, enough for every preset's patience before any reordering was seen.
@@ -204,18 +262,24 @@ fn a_needless_recovery_is_undone_where_the_preset_can_prove_it() {
         let mut windows: Vec<(u32, u64)> = Vec::new();
         let mut wire = Wire::new(host(name), "slowstart@(iw=40)", 200, overtaken);
         let before = wire.sender.controller().cwnd();
-        wire.watch = Box::new(|sender| windows.push((sender.controller().stats().undone, sender.controller().cwnd())));
+        wire.watch = Box::new(|sender| {
+            windows.push((sender.controller().stats().undone, sender.controller().cwnd()))
+        });
         wire.run();
         let counters = wire.sender.counters();
         drop(wire);
         assert_eq!(counters.recoveries, 1, "{name} takes the reordering for a loss");
         let undone = u64::from(["linux26", "rack"].contains(&name));
         assert_eq!(counters.undone, undone, "{name}: undone");
-        let after: Vec<u64> = windows.iter().filter(|(undone, _)| *undone > 0).map(|(_, cwnd)| *cwnd).collect();
+        let after: Vec<u64> =
+            windows.iter().filter(|(undone, _)| *undone > 0).map(|(_, cwnd)| *cwnd).collect();
         assert_eq!(after.is_empty(), undone == 0, "{name}: the window was watched after the undo");
         // L14: restored, and no policy takes it away again.
         let least = after.iter().min().copied().unwrap_or(before);
-        assert!(least >= before, "L14: {name} has a window of {least} after the undo and had {before}");
+        assert!(
+            least >= before,
+            "L14: {name} has a window of {least} after the undo and had {before}"
+        );
     }
 }
 
@@ -232,17 +296,24 @@ fn reordering_seen_once_makes_rack_wait() {
         wire.run();
         wire.repeats().len()
     };
-    assert_eq!(repeats(2 * TENTH + TENTH / 2), 0, "having seen two segments overtake one, rack waits for the late one");
+    assert_eq!(
+        repeats(2 * TENTH + TENTH / 2),
+        0,
+        "having seen two segments overtake one, rack waits for the late one"
+    );
     assert_eq!(repeats(0), 1, "having seen none, it is fooled");
 }
 
 #[test]
 fn a_dsack_teaches_counting_rules_the_degree_of_reordering() {
     // The first time three SACKed segments fool it; the repeat was needless, and from then on four are asked for.
-    let late = |number: u64, _: &Transmit| if number == 2 || number == 150 { Fate::Late(4 * MS) } else { Fate::Deliver };
+    let late = |number: u64, _: &Transmit| {
+        if number == 2 || number == 150 { Fate::Late(4 * MS) } else { Fate::Deliver }
+    };
     let mut wire = Wire::new(host("linux26"), "slowstart@(iw=40)", 400, late);
     wire.run();
-    let sacked_at_entry: Vec<u64> = wire.heard().filter(|(_, ack)| ack.lost > 0).map(|(_, ack)| ack.sacked / MSS).collect();
+    let sacked_at_entry: Vec<u64> =
+        wire.heard().filter(|(_, ack)| ack.lost > 0).map(|(_, ack)| ack.sacked / MSS).collect();
     assert_eq!(sacked_at_entry, [3, 4], "segments SACKed when the head was taken for lost");
 }
 
@@ -274,7 +345,10 @@ fn early_retransmit_saves_the_timeout_of_a_tiny_flight() {
         assert_eq!(counters.early_retransmits_spurious, 0, "{what}: what it repeats was lost");
         if let Some((segment, ms)) = repeat {
             let (at, _) = wire.repeats()[0];
-            assert!(at.abs_diff(ack_of(segment) + ms * MS) < MS / 2, "{what}: the repeat leaves at {at} ns");
+            assert!(
+                at.abs_diff(ack_of(segment) + ms * MS) < MS / 2,
+                "{what}: the repeat leaves at {at} ns"
+            );
         }
     }
 }
@@ -283,13 +357,27 @@ fn early_retransmit_saves_the_timeout_of_a_tiny_flight() {
 fn the_delay_of_early_retransmit_outlasts_reordering() {
     let spurious = |options| {
         let host = Host { early_retransmit: Some(options), ..host("linux26") };
-        let mut wire = Wire::new(host, "slowstart", 2, |number, _| if number == 0 { Fate::Late(10 * MS) } else { Fate::Deliver });
+        let mut wire = Wire::new(host, "slowstart", 2, |number, _| {
+            if number == 0 { Fate::Late(10 * MS) } else { Fate::Deliver }
+        });
         wire.run();
         let counters = wire.sender.counters();
-        (counters.early_retransmits, counters.early_retransmits_spurious, wire.sender.early_retransmits().cancelled)
+        (
+            counters.early_retransmits,
+            counters.early_retransmits_spurious,
+            wire.sender.early_retransmits().cancelled,
+        )
     };
-    assert_eq!(spurious(early_retransmit::Options::NAIVE), (1, 1, 0), "at once: the repeat is for nothing");
-    assert_eq!(spurious(early_retransmit::Options::B), (0, 0, 1), "a quarter of the RTT later the segment has come");
+    assert_eq!(
+        spurious(early_retransmit::Options::NAIVE),
+        (1, 1, 0),
+        "at once: the repeat is for nothing"
+    );
+    assert_eq!(
+        spurious(early_retransmit::Options::B),
+        (0, 0, 1),
+        "a quarter of the RTT later the segment has come"
+    );
 }
 
 #[test]
@@ -318,18 +406,25 @@ fn a_preset_may_differ_in_one_field() {
 #[test]
 fn a_needless_timeout_gives_the_window_back() {
     // L14: what the handover to timeout recovery took is restored as soon as it is proven needless.
-    let held = |number: u64, sent: &Transmit| match (500 * MS).saturating_sub(u64::from(sent.segment.stamp) * MS) {
+    let held = |number: u64, sent: &Transmit| match (500 * MS)
+        .saturating_sub(u64::from(sent.segment.stamp) * MS)
+    {
         0 => Fate::Deliver,
         wait => Fate::Late(wait + number.saturating_sub(9) * MS),
     };
     let mut windows: Vec<(u32, u64)> = Vec::new();
     let mut wire = Wire::new(host("linux26"), "slowstart", 60, held);
     let before = wire.sender.controller().cwnd();
-    wire.watch = Box::new(|sender| windows.push((sender.controller().stats().undone, sender.controller().cwnd())));
+    wire.watch = Box::new(|sender| {
+        windows.push((sender.controller().stats().undone, sender.controller().cwnd()))
+    });
     wire.run();
     assert_eq!(wire.sender.counters().undone, 1, "the timeout is undone");
     drop(wire);
-    assert!(windows.iter().any(|(_, cwnd)| *cwnd == MSS), "the timeout took the window down to a segment");
+    assert!(
+        windows.iter().any(|(_, cwnd)| *cwnd == MSS),
+        "the timeout took the window down to a segment"
+    );
     let least = windows.iter().filter(|(undone, _)| *undone > 0).map(|(_, cwnd)| *cwnd).min();
     assert!(least >= Some(before), "L14: the window is {least:?} after the undo and was {before}");
 }
@@ -342,7 +437,11 @@ fn a_lost_repeat_of_timeout_recovery_opens_an_episode_with_rack_only() {
         let mut copies = 0;
         let fate = move |number: u64, sent: &Transmit| {
             copies += u64::from(sent.segment.from == 4 * MSS);
-            if number < 10 || (sent.segment.from == 4 * MSS && copies == 2) { Fate::Drop } else { Fate::Deliver }
+            if number < 10 || (sent.segment.from == 4 * MSS && copies == 2) {
+                Fate::Drop
+            } else {
+                Fate::Deliver
+            }
         };
         let mut wire = Wire::new(Host { preset, ..host(name) }, "slowstart", 60, fate);
         wire.run();
@@ -356,10 +455,19 @@ fn a_lost_repeat_of_timeout_recovery_opens_an_episode_with_rack_only() {
 fn a_repeat_by_rule_3_whose_original_is_then_judged_lost_was_not_lost_again() {
     // RFC6675 4-NextSeg(3) repeats what is below the highest SACK but not judged lost yet, when there is no new data.
     for name in ["sack3517", "sack6675", "linux26"] {
-        let mut wire = Wire::new(host(name), "slowstart@(iw=40)", 40, losing(&[0, 1, 2, 3, 20, 21, 22, 30, 31, 35]));
+        let mut wire = Wire::new(
+            host(name),
+            "slowstart@(iw=40)",
+            40,
+            losing(&[0, 1, 2, 3, 20, 21, 22, 30, 31, 35]),
+        );
         wire.run();
         let counters = wire.sender.counters();
-        assert_eq!((counters.recoveries, counters.rtos), (1, 0), "{name}: one episode repairs it all");
+        assert_eq!(
+            (counters.recoveries, counters.rtos),
+            (1, 0),
+            "{name}: one episode repairs it all"
+        );
         assert!(wire.heard().all(|(_, ack)| !ack.lost_again), "{name}: no repeat was lost");
     }
 }

@@ -9,7 +9,11 @@ use firstflight_sim::tcp::Transmit;
 use tcp_wire::{Fate, Happening, MS, MSS, Wire, host};
 
 /// By RFC 9937 with and without a second cut for a lost repeat, and by Linux's rules.
-const ARMS: [&str; 3] = ["slowstart@(iw=20)", "slowstart/cubic/prr(lost=ignore)@(iw=20)", "slowstart/cubic/prr(mode=linux)@(iw=20)"];
+const ARMS: [&str; 3] = [
+    "slowstart@(iw=20)",
+    "slowstart/cubic/prr(lost=ignore)@(iw=20)",
+    "slowstart/cubic/prr(mode=linux)@(iw=20)",
+];
 
 /// No ACK was processed.
 fn timer(ack: &Ack) -> bool {
@@ -29,10 +33,22 @@ fn a_repeat_and_the_rest_of_the_flight_lost_need_no_timeout() {
         };
         let mut wire = Wire::new(host("rack"), arm, 60, fate);
         wire.run();
-        let found: Vec<(u64, u64)> = wire.heard().filter(|(_, ack)| timer(ack)).map(|(at, ack)| (at / MS, ack.lost / MSS)).collect();
+        let found: Vec<(u64, u64)> = wire
+            .heard()
+            .filter(|(_, ack)| timer(ack))
+            .map(|(at, ack)| (at / MS, ack.lost / MSS))
+            .collect();
         let first = *found.first().expect("the timer finds losses");
-        assert!(first.1 >= 10, "{arm}: at {} ms the timer finds {} segments lost", first.0, first.1);
-        assert!(wire.repeats().iter().any(|(at, _)| at / MS == first.0), "{arm}: repeats leave when the timer finds them lost");
+        assert!(
+            first.1 >= 10,
+            "{arm}: at {} ms the timer finds {} segments lost",
+            first.0,
+            first.1
+        );
+        assert!(
+            wire.repeats().iter().any(|(at, _)| at / MS == first.0),
+            "{arm}: repeats leave when the timer finds them lost"
+        );
         assert_eq!(wire.sender.counters().rtos, 0, "{arm}: nothing waits for the timeout");
     }
 }
@@ -48,10 +64,13 @@ fn random(state: &mut u64) -> u64 {
 /// Reordering early, then a stretch in which most transmissions are lost, repeats like originals.
 fn rough(seed: u64) -> impl FnMut(u64, &Transmit) -> Fate {
     let mut state = seed;
-    let (from, length, share) = (20 + random(&mut state) % 40, 10 + random(&mut state) % 60, 50 + random(&mut state) % 50);
+    let (from, length, share) =
+        (20 + random(&mut state) % 40, 10 + random(&mut state) % 60, 50 + random(&mut state) % 50);
     move |number, _| match number {
         2 => Fate::Late(MS / 4),
-        _ if number >= from && number < from + length && random(&mut state) % 100 < share => Fate::Drop,
+        _ if number >= from && number < from + length && random(&mut state) % 100 < share => {
+            Fate::Drop
+        }
         _ => Fate::Deliver,
     }
 }
@@ -79,6 +98,10 @@ fn a_whole_segment_of_room_in_an_episode_is_used() {
             }
         }
         assert!(by_timer >= 100, "{arm}: the timer found losses only {by_timer} times");
-        assert_eq!(held, [], "{arm}: seed, first segment missing, segments of room that losses left and that are not sent into");
+        assert_eq!(
+            held,
+            [],
+            "{arm}: seed, first segment missing, segments of room that losses left and that are not sent into"
+        );
     }
 }

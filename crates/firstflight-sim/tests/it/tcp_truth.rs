@@ -6,7 +6,9 @@ use firstflight::detection::presets::Preset;
 use firstflight::detection::{Flags, Scoreboard};
 use firstflight::{Nanos, Time};
 use firstflight_sim::outcome::Drops;
-use firstflight_sim::tcp::{AckPacket, Board, Flow, Host, Receiver, SackCompression, Segment, Sender};
+use firstflight_sim::tcp::{
+    AckPacket, Board, Flow, Host, Receiver, SackCompression, Segment, Sender,
+};
 use firstflight_sim::{App, Hosts, Nobody, Setup, Stop, run};
 use hosts::{MS, SECOND, controller, path, plan, shared, together};
 
@@ -32,7 +34,8 @@ fn dropped_unnoticed(board: &Board) -> u64 {
 fn largest_pipe(arm: &str, text: &str) -> (u64, u64) {
     let path = path(text);
     let host = Host::default();
-    let (mut forward, mut reverse) = path.links(host.mss + host.header, host.header, 1, 0).expect("it carries full packets");
+    let (mut forward, mut reverse) =
+        path.links(host.mss + host.header, host.header, 1, 0).expect("it carries full packets");
     let controller = controller(arm, Hosts::Tcp(host), Nanos::ZERO);
     let sender = Sender::new(host, controller, 2 * MSS, 10_000_000, Nanos(path.rtt()), Time(0));
     let mut flow = Flow::new(0, host, sender, 10_000_000);
@@ -54,11 +57,22 @@ fn what_the_pipe_holds_beyond_path_and_queue_was_dropped_and_not_yet_noticed() {
     // segment that it repeats, so nothing is counted twice.
     let text = "rate=100Mbit,rtt=30ms,queue=30ms";
     let holds = 500 * MSS;
-    for arm in ["slowstart", "slowstart/cubic/sack", "slowstart/cubic/sack(lost=ignore)", "slowstart/cubic/halving"] {
+    for arm in [
+        "slowstart",
+        "slowstart/cubic/sack",
+        "slowstart/cubic/sack(lost=ignore)",
+        "slowstart/cubic/halving",
+    ] {
         let (believed, real) = largest_pipe(arm, text);
-        assert!(believed > holds + 150 * MSS, "{arm}: the pipe reaches only {believed} bytes, so this test shows nothing");
+        assert!(
+            believed > holds + 150 * MSS,
+            "{arm}: the pipe reaches only {believed} bytes, so this test shows nothing"
+        );
         // What one round trip holds beside the queue: the packet in service, and ACKs that wait for a second segment.
-        assert!(real <= holds + 8 * MSS, "{arm}: {real} bytes believed to be under way and not dropped, where {holds} fit");
+        assert!(
+            real <= holds + 8 * MSS,
+            "{arm}: {real} bytes believed to be under way and not dropped, where {holds} fit"
+        );
     }
 }
 
@@ -68,12 +82,25 @@ fn a_repeat_lost_again_is_what_makes_rfc_6675_lose_twice_as_much_where_nobody_he
     let path = path("rate=100Mbit,rtt=30ms,queue=30ms");
     let lost = |arm: &str| {
         let host = Hosts::Tcp(Host::default());
-        let setup =
-            Setup { path: &path, host, pacer_burst: 2 * MSS, object: 10_000_000, limit: Nanos(60 * SECOND), seed: 1, path_index: 0 };
-        run(&setup, controller(arm, host, Nanos::ZERO), &mut Nobody).expect("the path carries full packets").packets_lost
+        let setup = Setup {
+            path: &path,
+            host,
+            pacer_burst: 2 * MSS,
+            object: 10_000_000,
+            limit: Nanos(60 * SECOND),
+            seed: 1,
+            path_index: 0,
+        };
+        run(&setup, controller(arm, host, Nanos::ZERO), &mut Nobody)
+            .expect("the path carries full packets")
+            .packets_lost
     };
-    let (heard, ignored) = (lost("slowstart/cubic/sack"), lost("slowstart/cubic/sack(lost=ignore)"));
-    assert!(ignored > heard * 3 / 2, "{heard} packets lost if a lost repeat cuts again, {ignored} if not");
+    let (heard, ignored) =
+        (lost("slowstart/cubic/sack"), lost("slowstart/cubic/sack(lost=ignore)"));
+    assert!(
+        ignored > heard * 3 / 2,
+        "{heard} packets lost if a lost repeat cuts again, {ignored} if not"
+    );
 }
 
 #[test]
@@ -82,9 +109,12 @@ fn a_hundred_flows_in_timeouts_do_not_overload_their_bottleneck() {
     // recovery after it, SACKs alone must grow no window.
     let path = path("rate=100Mbit,rtt=30ms,queue=30ms");
     let host = Hosts::Tcp(Host::with_preset(*Preset::named("sack6675").expect("the table has it")));
-    let plans = (0..100).map(|flow| plan("slowstart", host, App::Bulk(1 << 40), Nanos(flow * MS))).collect();
+    let plans = (0..100)
+        .map(|flow| plan("slowstart", host, App::Bulk(1 << 40), Nanos(flow * MS)))
+        .collect();
     let outcome = together(&shared(&path, host, 10 * SECOND), plans);
-    let sum = |what: fn(&firstflight_sim::Outcome) -> u64| outcome.flows.iter().map(what).sum::<u64>();
+    let sum =
+        |what: fn(&firstflight_sim::Outcome) -> u64| outcome.flows.iter().map(what).sum::<u64>();
     let (sent, dropped) = (sum(|flow| flow.packets_sent), sum(|flow| flow.packets_dropped));
     assert!(dropped * 10 < sent, "{dropped} of {sent} packets are dropped");
 }
@@ -104,13 +134,32 @@ fn every_drop_has_one_cause_and_the_causes_add_up() {
     for host in [Hosts::default(), Hosts::Tcp(Host::default())] {
         for (text, of_cause) in rows {
             let path = path(text);
-            let setup =
-                Setup { path: &path, host, pacer_burst: 2 * MSS, object: 3_000_000, limit: Nanos(600 * SECOND), seed: 1, path_index: 0 };
-            let outcome = run(&setup, controller("slowstart", host, Nanos::ZERO), &mut Nobody).expect("the path carries full packets");
+            let setup = Setup {
+                path: &path,
+                host,
+                pacer_burst: 2 * MSS,
+                object: 3_000_000,
+                limit: Nanos(600 * SECOND),
+                seed: 1,
+                path_index: 0,
+            };
+            let outcome = run(&setup, controller("slowstart", host, Nanos::ZERO), &mut Nobody)
+                .expect("the path carries full packets");
             let (drops, transport) = (outcome.drops, host.transport());
-            assert!(of_cause(&drops) > 0, "{text}, {transport}: the path drops something for its own reason");
-            assert_eq!(of_cause(&drops), drops.total(), "{text}, {transport}: and for no other: {drops:?}");
-            assert_eq!(drops.total(), outcome.packets_dropped, "{text}, {transport}: every drop is counted once");
+            assert!(
+                of_cause(&drops) > 0,
+                "{text}, {transport}: the path drops something for its own reason"
+            );
+            assert_eq!(
+                of_cause(&drops),
+                drops.total(),
+                "{text}, {transport}: and for no other: {drops:?}"
+            );
+            assert_eq!(
+                drops.total(),
+                outcome.packets_dropped,
+                "{text}, {transport}: every drop is counted once"
+            );
         }
     }
 }
@@ -128,10 +177,27 @@ fn a_trial_ends_with_the_last_flow_that_ends_and_cross_traffic_is_incomplete() {
         ];
         let outcome = together(&shared(&path, host, 600 * SECOND), plans);
         let stops: Vec<Stop> = outcome.flows.iter().map(|flow| flow.stop).collect();
-        assert_eq!(stops, [Stop::TimeLimit, Stop::Complete, Stop::Complete], "{}", host.transport());
-        let ends: Vec<u64> = outcome.flows.iter().zip([0, 1, 2]).map(|(flow, start)| flow.acked_after.0 + start * SECOND).collect();
-        assert!(ends[0].abs_diff(ends[1].max(ends[2])) < 40 * MS, "cross traffic stops with the last of the others: {ends:?}");
-        assert!(outcome.flows[0].delivered > 1_000_000, "it was there: {} bytes", outcome.flows[0].delivered);
+        assert_eq!(
+            stops,
+            [Stop::TimeLimit, Stop::Complete, Stop::Complete],
+            "{}",
+            host.transport()
+        );
+        let ends: Vec<u64> = outcome
+            .flows
+            .iter()
+            .zip([0, 1, 2])
+            .map(|(flow, start)| flow.acked_after.0 + start * SECOND)
+            .collect();
+        assert!(
+            ends[0].abs_diff(ends[1].max(ends[2])) < 40 * MS,
+            "cross traffic stops with the last of the others: {ends:?}"
+        );
+        assert!(
+            outcome.flows[0].delivered > 1_000_000,
+            "it was there: {} bytes",
+            outcome.flows[0].delivered
+        );
     }
 }
 
@@ -139,8 +205,11 @@ fn a_trial_ends_with_the_last_flow_that_ends_and_cross_traffic_is_incomplete() {
 
 /// Hands segments to a receiver, one per millisecond from 1 ms on; which of them are answered at once, and with how many blocks.
 fn answers(receiver: &mut Receiver, segments: &[u64]) -> Vec<Option<u8>> {
-    let segment = |number: u64| Segment { from: number * MSS, len: MSS as u32, ..Segment::default() };
-    let answer = |(place, number): (u64, &u64)| receiver.on_segment(Time((1 + place) * MS), &segment(*number)).map(|ack| ack.count);
+    let segment =
+        |number: u64| Segment { from: number * MSS, len: MSS as u32, ..Segment::default() };
+    let answer = |(place, number): (u64, &u64)| {
+        receiver.on_segment(Time((1 + place) * MS), &segment(*number)).map(|ack| ack.count)
+    };
     (0..).zip(segments).map(answer).collect()
 }
 
@@ -154,12 +223,20 @@ fn the_first_three_sacks_leave_at_once_and_later_ones_are_held() {
     // Segment 0 is missing; 8 extends the block, 0 fills the hole.
     let answered = answers(&mut receiver, &[1, 2, 3, 4, 5]);
     assert_eq!(answered, [Some(1), Some(1), Some(1), None, None], "three at once, then none");
-    assert_eq!(receiver.ack_due(), Some(Time(4 * MS + 10 * MS)), "the first that is held starts the clock");
+    assert_eq!(
+        receiver.ack_due(),
+        Some(Time(4 * MS + 10 * MS)),
+        "the first that is held starts the clock"
+    );
     let held: AckPacket = receiver.acknowledge(Time(14 * MS));
     assert_eq!((held.count, held.sacks()[0].to), (1, 6 * MSS), "one ACK tells all of it");
     assert_eq!(receiver.ack_due(), None, "and nothing is owed then");
     assert_eq!(answers(&mut receiver, &[6]), [None], "the gap is the same: three were enough");
-    assert_eq!(answers(&mut receiver, &[0]), [Some(0)], "what moves the acknowledgement number is said at once");
+    assert_eq!(
+        answers(&mut receiver, &[0]),
+        [Some(0)],
+        "what moves the acknowledgement number is said at once"
+    );
     assert_eq!(answers(&mut receiver, &[8, 9]), [Some(1), Some(1)], "a new gap counts anew");
 }
 
@@ -167,15 +244,26 @@ fn the_first_three_sacks_leave_at_once_and_later_ones_are_held() {
 fn no_more_than_so_many_sacks_are_held_and_no_block_is_forgotten_unreported() {
     let mut receiver = compressing(10 * MS, 2);
     let answered = answers(&mut receiver, &[1, 2, 3, 4, 5, 6, 7]);
-    assert_eq!(answered, [Some(1), Some(1), Some(1), None, None, Some(1), None], "two held, then one that tells");
+    assert_eq!(
+        answered,
+        [Some(1), Some(1), Some(1), None, None, Some(1), None],
+        "two held, then one that tells"
+    );
     // Every second segment is missing: each makes a block of its own, of which an ACK tells three.
     let mut receiver = compressing(10 * MS, 44);
     let answered = answers(&mut receiver, &[1, 3, 5, 7, 9, 11]);
-    assert_eq!(answered, [Some(1), Some(2), Some(3), None, Some(3), Some(3)], "what is held is told before another block pushes it out");
+    assert_eq!(
+        answered,
+        [Some(1), Some(2), Some(3), None, Some(3), Some(3)],
+        "what is held is told before another block pushes it out"
+    );
 }
 
 #[test]
 fn without_compression_every_segment_out_of_order_is_answered() {
     let mut receiver = Receiver::new(&Host::default());
-    assert!(answers(&mut receiver, &[1, 2, 3, 4, 5, 6]).iter().all(Option::is_some), "RFC 5681 section 4.2");
+    assert!(
+        answers(&mut receiver, &[1, 2, 3, 4, 5, 6]).iter().all(Option::is_some),
+        "RFC 5681 section 4.2"
+    );
 }

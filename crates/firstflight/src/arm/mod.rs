@@ -14,8 +14,9 @@ use crate::detection::presets::Early;
 use crate::options::{NoOptions, OptionDoc, Options, Refused, Show};
 use crate::recovery::{AnyRecovery, Immediate, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use crate::startup::{
-    AnyStartup, Best, BestPublished, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle, RapidStart, Search, SlowStart, Startup,
-    best, best_published, hystart, hystart_plus_plus, jump_start, limited_slow_start, oracle, rapid_start, search,
+    AnyStartup, Best, BestPublished, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle,
+    RapidStart, Search, SlowStart, Startup, best, best_published, hystart, hystart_plus_plus,
+    jump_start, limited_slow_start, oracle, rapid_start, search,
 };
 use crate::units::{Seq, Time};
 use core::fmt;
@@ -133,17 +134,41 @@ pub struct ShortName {
 /// Every short name there is.
 pub const SHORT_NAMES: &[ShortName] = &[
     ShortName { name: "rapidstart", arm: "rapid", summary: "Rapid Start with jump" },
-    ShortName { name: "rapid-nojump", arm: "rapid(jump=off)", summary: "Rapid Start without its jump" },
-    ShortName { name: "search3", arm: "search(version=3.1)", summary: "SEARCH as the patch posted to netdev has it" },
-    ShortName { name: "hystart-gvisor", arm: "hystart(profile=gvisor)", summary: "HyStart as gVisor has it" },
-    ShortName { name: "hystart-ns3", arm: "hystart(profile=ns3)", summary: "HyStart as ns-3 has it" },
-    ShortName { name: "hystart++-draft03", arm: "hystart++(mode=lss)", summary: "HyStart++ with limited slow start" },
+    ShortName {
+        name: "rapid-nojump",
+        arm: "rapid(jump=off)",
+        summary: "Rapid Start without its jump",
+    },
+    ShortName {
+        name: "search3",
+        arm: "search(version=3.1)",
+        summary: "SEARCH as the patch posted to netdev has it",
+    },
+    ShortName {
+        name: "hystart-gvisor",
+        arm: "hystart(profile=gvisor)",
+        summary: "HyStart as gVisor has it",
+    },
+    ShortName {
+        name: "hystart-ns3",
+        arm: "hystart(profile=ns3)",
+        summary: "HyStart as ns-3 has it",
+    },
+    ShortName {
+        name: "hystart++-draft03",
+        arm: "hystart++(mode=lss)",
+        summary: "HyStart++ with limited slow start",
+    },
     ShortName {
         name: "slowstart-rfc9002",
         arm: "slowstart/reno/immediate",
         summary: "slow start, halving and immediate cut: RFC 9002 as written",
     },
-    ShortName { name: "slowstart-unpaced", arm: "slowstart@(pace=off)", summary: "slow start in bursts, as most TCP senders" },
+    ShortName {
+        name: "slowstart-unpaced",
+        arm: "slowstart@(pace=off)",
+        summary: "slow start in bursts, as most TCP senders",
+    },
 ];
 
 /// A named sender configuration.
@@ -205,11 +230,15 @@ impl fmt::Display for ArmError<'_> {
         match self {
             ArmError::Empty => f.write_str("an arm is missing between two commas"),
             ArmError::Parentheses(text) => write!(f, "arm `{text}`: parentheses do not match"),
-            ArmError::TooManyParts(text) => write!(f, "arm `{text}`: at most startup/avoidance/recovery"),
+            ArmError::TooManyParts(text) => {
+                write!(f, "arm `{text}`: at most startup/avoidance/recovery")
+            }
             ArmError::UnknownStartup(name) => write!(f, "unknown arm or startup `{name}`"),
             ArmError::UnknownAvoidance(name) => write!(f, "unknown congestion avoidance `{name}`"),
             ArmError::UnknownRecovery(name) => write!(f, "unknown recovery `{name}`"),
-            ArmError::NotAnOption(text) => write!(f, "`{text}` is not an option of the form key=value"),
+            ArmError::NotAnOption(text) => {
+                write!(f, "`{text}` is not an option of the form key=value")
+            }
             ArmError::UnknownOption { part, key, known } => {
                 write!(f, "{part} has no option `{key}`")?;
                 for (i, doc) in known.iter().enumerate() {
@@ -217,7 +246,9 @@ impl fmt::Display for ArmError<'_> {
                 }
                 Ok(())
             }
-            ArmError::BadValue { part, key, value, values } => write!(f, "{part}: `{key}` takes {values}, not `{value}`"),
+            ArmError::BadValue { part, key, value, values } => {
+                write!(f, "{part}: `{key}` takes {values}, not `{value}`")
+            }
             ArmError::Nonsense(why) => f.write_str(why),
         }
     }
@@ -239,7 +270,8 @@ impl Arm {
             Some((parts, sender)) => (parts, Some(sender)),
             None => (text, None),
         };
-        let (startup, rest) = outside(parts, '/').map_or((parts, None), |(first, rest)| (first, Some(rest)));
+        let (startup, rest) =
+            outside(parts, '/').map_or((parts, None), |(first, rest)| (first, Some(rest)));
         let (avoidance, recovery) = match rest.map(|rest| (rest, outside(rest, '/'))) {
             None => (None, None),
             Some((_, Some((avoidance, recovery)))) => (Some(avoidance), Some(recovery)),
@@ -249,7 +281,8 @@ impl Arm {
             return Err(ArmError::TooManyParts(text));
         }
         let mut arm = Arm::start(startup)?;
-        if let (StartupSpec::HyStart(params), AvoidanceSpec::Cubic(cubic)) = (&arm.startup, &mut arm.avoidance)
+        if let (StartupSpec::HyStart(params), AvoidanceSpec::Cubic(cubic)) =
+            (&arm.startup, &mut arm.avoidance)
             && matches!(params.profile, hystart::Profile::Linux | hystart::Profile::Ns3)
         {
             // LINUX cubic-floor: the kernel's CUBIC grows by at least 5 % per RTT until the first congestion; without it a window that
@@ -273,7 +306,9 @@ impl Arm {
             if !name.is_empty() || options.is_none() {
                 return Err(ArmError::Parentheses(text));
             }
-            each_option(options, "the sender", SenderParams::DOCS, |key, value| arm.sender.set(key, value))?;
+            each_option(options, "the sender", SenderParams::DOCS, |key, value| {
+                arm.sender.set(key, value)
+            })?;
         }
         arm.check().map_err(ArmError::Nonsense)?;
         Ok(arm)
@@ -294,7 +329,10 @@ impl Arm {
                 sender: SenderParams::default(),
             }
         } else {
-            let short = SHORT_NAMES.iter().find(|short| short.name == name).ok_or(ArmError::UnknownStartup(name))?;
+            let short = SHORT_NAMES
+                .iter()
+                .find(|short| short.name == name)
+                .ok_or(ArmError::UnknownStartup(name))?;
             Arm::parse(short.arm)?
         };
         let (part, known) = (arm.startup.name(), arm.startup.docs());
@@ -305,15 +343,23 @@ impl Arm {
     /// Refuses combinations that cannot mean anything.
     fn check(&self) -> Result<(), &'static str> {
         let paced = self.sender.pace != Some(Pace::Off);
-        if self.sender.early.is_some() && self.sender.detection.is_some_and(|preset| preset.early_retransmit == Early::Off) {
-            return Err("early retransmit goes with detection=linux26; the others have none, and in RACK's place it would be done twice");
+        if self.sender.early.is_some()
+            && self.sender.detection.is_some_and(|preset| preset.early_retransmit == Early::Off)
+        {
+            return Err(
+                "early retransmit goes with detection=linux26; the others have none, and in RACK's place it would be done twice",
+            );
         }
         match &self.startup {
-            StartupSpec::HyStart(p) if !p.train && !p.delay => Err("hystart with both detectors off is slow start: say slowstart"),
-            StartupSpec::Rapid(p) if !paced && p.jump.is_some() => {
-                Err("a jump spreads its window over a round trip and needs the pacer: use rapid(jump=off) or drop pace=off")
+            StartupSpec::HyStart(p) if !p.train && !p.delay => {
+                Err("hystart with both detectors off is slow start: say slowstart")
             }
-            StartupSpec::Jump(_) if !paced => Err("jumpstart spreads its window over a round trip and needs the pacer: drop pace=off"),
+            StartupSpec::Rapid(p) if !paced && p.jump.is_some() => Err(
+                "a jump spreads its window over a round trip and needs the pacer: use rapid(jump=off) or drop pace=off",
+            ),
+            StartupSpec::Jump(_) if !paced => Err(
+                "jumpstart spreads its window over a round trip and needs the pacer: drop pace=off",
+            ),
             _ => Ok(()),
         }
     }
@@ -352,7 +398,13 @@ impl Arm {
     }
 
     /// The same with another startup in the place of this arm's: one that is not of this crate.
-    pub fn controller_with<S: Startup>(&self, startup: S, base: Config, now: Time, nxt: Seq) -> Controller<S, AnyAvoidance, AnyRecovery> {
+    pub fn controller_with<S: Startup>(
+        &self,
+        startup: S,
+        base: Config,
+        now: Time,
+        nxt: Seq,
+    ) -> Controller<S, AnyAvoidance, AnyRecovery> {
         let avoidance = match self.avoidance {
             AvoidanceSpec::Cubic(params) => AnyAvoidance::Cubic(Cubic::new(params)),
             AvoidanceSpec::Reno(params) => AnyAvoidance::Reno(Reno::new(params)),
@@ -431,7 +483,10 @@ fn split_options(text: &str) -> Result<(&str, Option<&str>), ArmError<'_>> {
         None if text.contains(')') => Err(ArmError::Parentheses(text)),
         None => Ok((text, None)),
         Some((name, rest)) => {
-            let options = rest.strip_suffix(')').filter(|inner| !inner.contains(['(', ')'])).ok_or(ArmError::Parentheses(text))?;
+            let options = rest
+                .strip_suffix(')')
+                .filter(|inner| !inner.contains(['(', ')']))
+                .ok_or(ArmError::Parentheses(text))?;
             Ok((name.trim(), Some(options)))
         }
     }

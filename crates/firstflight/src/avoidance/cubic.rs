@@ -15,7 +15,10 @@
 
 use super::cubic_curve::Curve;
 use super::cubic_linux::LinuxEpoch;
-use super::{Avoidance, Base, Cut, FACTOR, MAX_MSS, OFF_OR_FACTOR, Reduced, div_carry, is_factor, is_optional_factor, segment, window};
+use super::{
+    Avoidance, Base, Cut, FACTOR, MAX_MSS, OFF_OR_FACTOR, Reduced, div_carry, is_factor,
+    is_optional_factor, segment, window,
+};
 use crate::event::{Ack, Context, Signal, Transport, Window};
 use crate::exit::Handover;
 use crate::named::named;
@@ -167,7 +170,13 @@ impl CurveEpoch {
     /// The window after one more ACK. Sums and products are plain where their terms are bounded: windows, amounts and segments by what
     /// [`Step`] promises, factors by the 16 bits of a ratio, microseconds by a thousandth of what 64 bits hold.
     #[inline]
-    fn grow(&mut self, step: &Step, beta: Ratio, prior: u64, (w_max, epoch_mss): (u64, u32)) -> u64 {
+    fn grow(
+        &mut self,
+        step: &Step,
+        beta: Ratio,
+        prior: u64,
+        (w_max, epoch_mss): (u64, u32),
+    ) -> u64 {
         let Step { now, cwnd, acked, srtt, mss } = *step;
         let curve = Curve::resumed(w_max, self.k_us, u64::from(epoch_mss));
         self.last = self.last.max(now);
@@ -245,7 +254,10 @@ impl Cubic {
                 s.set_w_max(mul_div(cwnd, factor * beta.den(), beta.num()));
             }
             // RFC9438 4.10-1: no loss, so nothing to climb back to: the plateau is here and the curve starts convex.
-            Handover::LossFree | Handover::AfterTimeout | Handover::LssEntry | Handover::Drained => {
+            Handover::LossFree
+            | Handover::AfterTimeout
+            | Handover::LssEntry
+            | Handover::Drained => {
                 s.cwnd_prior = cwnd;
                 if self.params.profile == Profile::Rfc9438 {
                     s.set_w_max(cwnd);
@@ -255,20 +267,35 @@ impl Cubic {
         s.epoch_mss = mss.min(MAX_MSS) as u32;
         s.floor_carry = 0;
         s.epoch = match self.params.profile {
-            Profile::Rfc9438 => Epoch::Curve(CurveEpoch::new(now, cwnd, s.w_max().unwrap_or(cwnd), mss)),
-            Profile::Linux => Epoch::Linux(LinuxEpoch::new(now, cwnd / mss, s.w_max().map(|w_max| w_max / mss))),
+            Profile::Rfc9438 => {
+                Epoch::Curve(CurveEpoch::new(now, cwnd, s.w_max().unwrap_or(cwnd), mss))
+            }
+            Profile::Linux => {
+                Epoch::Linux(LinuxEpoch::new(now, cwnd / mss, s.w_max().map(|w_max| w_max / mss)))
+            }
         };
     }
 
     /// What every reduction remembers, and the base and beta of the new threshold applied to it.
-    fn cut(&mut self, signal: Signal, from_slow_start: bool, inflight_before: u64, cwnd: u64, unit: u64) -> u64 {
+    fn cut(
+        &mut self,
+        signal: Signal,
+        from_slow_start: bool,
+        inflight_before: u64,
+        cwnd: u64,
+        unit: u64,
+    ) -> u64 {
         let beta = self.params.beta;
         let s = &mut self.state;
         // RFC9438 4.7-1: cut below the last plateau, so somebody new wants a share: aim at (1 + beta)/2 of the window. With the beta of
         // loss for marks too, as the RFC writes it. Equality is no reason to yield.
         let yields = self.params.fast_convergence && s.w_max().is_some_and(|w_max| cwnd < w_max);
         let units = cwnd / unit;
-        let aim = if yields { mul_div(units, beta.num() + beta.den(), 2 * beta.den()).min(units) } else { units };
+        let aim = if yields {
+            mul_div(units, beta.num() + beta.den(), 2 * beta.den()).min(units)
+        } else {
+            units
+        };
         s.set_w_max(unit * aim);
         s.cwnd_prior = cwnd;
         s.congested = true;
@@ -288,7 +315,8 @@ impl Avoidance for Cubic {
         let s = &mut self.state;
         let grown = match &mut s.epoch {
             Epoch::Curve(e) if cx.limited => {
-                let step = Step { now: ack.now, cwnd, acked, srtt: ack.srtt.unwrap_or_default(), mss };
+                let step =
+                    Step { now: ack.now, cwnd, acked, srtt: ack.srtt.unwrap_or_default(), mss };
                 let grown = e.grow(&step, self.params.beta, s.cwnd_prior, (s.w_max, s.epoch_mss));
                 if self.params.ca_floor_20 && !s.congested {
                     let mut carry = u64::from(s.floor_carry);
@@ -322,16 +350,24 @@ impl Avoidance for Cubic {
 
     fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced {
         let mss = segment(cx);
-        let cwnd = self.cut(cut.signal, cut.from_slow_start, cut.inflight_before, window(w), self.unit(mss));
+        let cwnd = self.cut(
+            cut.signal,
+            cut.from_slow_start,
+            cut.inflight_before,
+            window(w),
+            self.unit(mss),
+        );
         // RFC9438 4.6-fig5: the threshold never below two segments; the window may be one after marks, but not in QUIC (D4).
-        let least = if cut.signal == Signal::Ecn && cx.transport == Transport::Tcp { mss } else { 2 * mss };
+        let least =
+            if cut.signal == Signal::Ecn && cx.transport == Transport::Tcp { mss } else { 2 * mss };
         Reduced { ssthresh: cwnd.clamp(2 * mss, MAX_BYTES), cwnd: cwnd.clamp(least, MAX_BYTES) }
     }
 
     fn on_rto(&mut self, _now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
         let mss = segment(cx);
         // RFC9438 4.8-1: the threshold as after a loss, with CUBIC's beta; the window is the controller's business.
-        let ssthresh = self.cut(Signal::Loss, w.in_slow_start(), inflight_before, window(w), self.unit(mss));
+        let ssthresh =
+            self.cut(Signal::Loss, w.in_slow_start(), inflight_before, window(w), self.unit(mss));
         self.forget();
         ssthresh.clamp(2 * mss, MAX_BYTES)
     }

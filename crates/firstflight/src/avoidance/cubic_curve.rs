@@ -57,7 +57,11 @@ impl Curve {
     pub fn at(&self, t_us: u64) -> u64 {
         let t_us = t_us.min(MAX_US);
         let away = cubed(t_us.abs_diff(self.k_us), self.mss);
-        if t_us < self.k_us { self.w_max.saturating_sub(away) } else { (self.w_max + away).min(MAX_BYTES) }
+        if t_us < self.k_us {
+            self.w_max.saturating_sub(away)
+        } else {
+            (self.w_max + away).min(MAX_BYTES)
+        }
     }
 }
 

@@ -64,7 +64,8 @@ impl LinuxEpoch {
         let cwnd = narrow(cwnd);
         let origin = narrow(w_max.unwrap_or(0)).max(cwnd);
         // LINUX cubic-k: 2^40 / C_2_40 is floored before the product, as Linux does.
-        let k = icbrt(u128::from((1u64 << 40) / C_2_40) * u128::from(origin - cwnd)).min(MAX_TICKS) as u32;
+        let k = icbrt(u128::from((1u64 << 40) / C_2_40) * u128::from(origin - cwnd)).min(MAX_TICKS)
+            as u32;
         LinuxEpoch {
             start: now,
             origin,
@@ -92,7 +93,15 @@ impl LinuxEpoch {
 
     /// How many segments the window grows by when `acked` more bytes are acknowledged.
     #[inline]
-    pub(super) fn grow(&mut self, now: Time, cwnd: u64, acked: u64, min_rtt: Nanos, mss: u64, beta: Ratio) -> u64 {
+    pub(super) fn grow(
+        &mut self,
+        now: Time,
+        cwnd: u64,
+        acked: u64,
+        min_rtt: Nanos,
+        mss: u64,
+        beta: Ratio,
+    ) -> u64 {
         let cwnd = NonZero::new(narrow(cwnd)).unwrap_or(NonZero::<u32>::MIN);
         let bytes = u64::from(self.part) + acked;
         let acked = narrow(bytes / mss);
@@ -119,7 +128,8 @@ impl LinuxEpoch {
     fn update(&mut self, now: Time, cwnd: NonZero<u32>, acked: u32, min_rtt: Nanos, beta: Ratio) {
         self.reno_acked = self.reno_acked.saturating_add(acked);
         let tick = ticks(now.since(self.start));
-        let (age, at) = self.looked.map_or((u32::MAX, 0), |(last, at)| (tick.abs_diff(last), at.get()));
+        let (age, at) =
+            self.looked.map_or((u32::MAX, 0), |(last, at)| (tick.abs_diff(last), at.get()));
         if at == cwnd.get() && age <= STANDSTILL_TICKS {
             return;
         }
@@ -147,7 +157,8 @@ impl LinuxEpoch {
 
     fn keep_up_with_reno(&mut self, cwnd: u32, beta: Ratio) {
         // LINUX cubic-reno: Reno with this beta grows by one per cwnd / alpha; 1/alpha in eighths is 15 for 717/1024.
-        let eighths = 8 * (beta.den() + beta.num()) / 3 / beta.den().saturating_sub(beta.num()).max(1);
+        let eighths =
+            8 * (beta.den() + beta.num()) / 3 / beta.den().saturating_sub(beta.num()).max(1);
         let per = narrow(mul_div(u64::from(cwnd), eighths, 8)).max(1);
         if self.reno_acked > per {
             let steps = (self.reno_acked - 1) / per;

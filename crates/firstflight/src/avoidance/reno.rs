@@ -12,7 +12,10 @@
 //! * D3 (RFC5681 3.1-eq3): bytes are counted exactly and the remainder is kept (`L = 1`, RFC 3465 section 2.1), instead of rounding
 //!   up to one byte per ACK.
 
-use super::{Avoidance, Base, Cut, FACTOR, OFF_OR_FACTOR, Reduced, div_carry, is_factor, is_optional_factor, segment, window};
+use super::{
+    Avoidance, Base, Cut, FACTOR, OFF_OR_FACTOR, Reduced, div_carry, is_factor, is_optional_factor,
+    segment, window,
+};
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
 use crate::options::params;
@@ -85,7 +88,11 @@ impl Avoidance for Reno {
     fn on_rto(&mut self, _now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
         self.carry = 0;
         // RFC5681 3.1-eq4: here it is the flight in any case; after a silence the window says nothing about it.
-        Reno::threshold(inflight_before.min(MAX_BYTES), self.beta(Signal::Loss, w.in_slow_start()), cx)
+        Reno::threshold(
+            inflight_before.min(MAX_BYTES),
+            self.beta(Signal::Loss, w.in_slow_start()),
+            cx,
+        )
     }
 
     fn on_persistent_congestion(&mut self, _now: Time) {

@@ -157,7 +157,13 @@ impl DupAck {
         found
     }
 
-    fn mark<B: Scoreboard + ?Sized>(&mut self, board: &mut B, reordering: Reordering, mss: u64, losses: &mut Losses) {
+    fn mark<B: Scoreboard + ?Sized>(
+        &mut self,
+        board: &mut B,
+        reordering: Reordering,
+        mss: u64,
+        losses: &mut Losses,
+    ) {
         let ranges = |above: Above| above.ranges >= u64::from(DUP_THRESH);
         let degree = u64::from(reordering.degree());
         match self.rule {
@@ -165,19 +171,24 @@ impl DupAck {
             Rule::Rfc3517 => {
                 // RFC3517 4-IsLost: at least three segments' worth.
                 let bytes = mss.saturating_mul(u64::from(DUP_THRESH));
-                self.evidence.detect(board, losses, |_, above| ranges(above) || above.bytes >= bytes);
+                self.evidence
+                    .detect(board, losses, |_, above| ranges(above) || above.bytes >= bytes);
             }
             Rule::Rfc6675 => {
                 // RFC6675 4-IsLost: strictly more than DupThresh - 1 segments' worth.
                 let bytes = mss.saturating_mul(u64::from(DUP_THRESH - 1));
-                self.evidence.detect(board, losses, |_, above| ranges(above) || above.bytes > bytes);
+                self.evidence
+                    .detect(board, losses, |_, above| ranges(above) || above.bytes > bytes);
             }
             // LINUX fack-off: once reordering was seen, SACKed segments count and holes do not.
-            Rule::Fack if reordering.seen() => self.evidence.detect(board, losses, |_, above| above.segments >= degree),
+            Rule::Fack if reordering.seen() => {
+                self.evidence.detect(board, losses, |_, above| above.segments >= degree)
+            }
             Rule::Fack => {
                 // LINUX fack-mark: holes below the highest SACK count as evidence too, so its distance is all that matters.
                 let highest = board.ledger().highest_sacked().unwrap_or_default();
-                self.evidence.detect(board, losses, |id, _| id.0.saturating_add(degree) <= highest.0);
+                self.evidence
+                    .detect(board, losses, |id, _| id.0.saturating_add(degree) <= highest.0);
             }
         }
     }

@@ -76,8 +76,12 @@ pub struct Options {
 
 impl Options {
     /// No guard.
-    pub const NAIVE: Options =
-        Options { guard: Guard::Off, when: When::AtOnce, measure: Measure::Segments, threshold: Threshold::AllButOne };
+    pub const NAIVE: Options = Options {
+        guard: Guard::Off,
+        when: When::AtOnce,
+        measure: Measure::Segments,
+        threshold: Threshold::AllButOne,
+    };
     /// Guard A.
     pub const A: Options = Options { guard: Guard::Degree, ..Options::NAIVE };
     /// Guard B.
@@ -93,11 +97,14 @@ impl OptionValue for Options {
         NAMES.iter().find(|(name, _)| *name == text).map(|&(_, options)| options)
     }
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(NAMES.iter().find(|(_, options)| options == self).map_or("custom", |&(name, _)| name))
+        f.write_str(
+            NAMES.iter().find(|(_, options)| options == self).map_or("custom", |&(name, _)| name),
+        )
     }
 }
 
-const NAMES: [(&str, Options); 4] = [("naive", Options::NAIVE), ("a", Options::A), ("b", Options::B), ("ab", Options::AB)];
+const NAMES: [(&str, Options); 4] =
+    [("naive", Options::NAIVE), ("a", Options::A), ("b", Options::B), ("ab", Options::AB)];
 
 /// What the rule looks at, after the scoreboard update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -196,7 +203,11 @@ impl EarlyRetransmit {
         };
         // RFC5827 3-new: only where no new segment may be sent, for limited transmit is better then.
         // LINUX er-quiet: not over a repeat or an episode (D1).
-        if forbidden || flight.new_data || flight.repeat_outstanding || flight.episode != Episode::None {
+        if forbidden
+            || flight.new_data
+            || flight.repeat_outstanding
+            || flight.episode != Episode::None
+        {
             return false;
         }
         match self.options.measure {

@@ -46,7 +46,8 @@ impl Evidence {
         if id < self.boundary {
             return;
         }
-        let joins_below = id > self.boundary && id.previous().is_some_and(|below| board.holds(below) && sacked(board, below));
+        let joins_below = id > self.boundary
+            && id.previous().is_some_and(|below| board.holds(below) && sacked(board, below));
         let joins_above = board.holds(id.next()) && sacked(board, id.next());
         self.above.bytes = self.above.bytes.saturating_add(board.len(id));
         self.above.segments = self.above.segments.saturating_add(1);
@@ -84,7 +85,12 @@ impl Evidence {
     /// Raises the boundary as far as `lost` agrees, and marks what it passes. `lost` is asked for un-SACKed segments only, in ascending
     /// order, and must be monotone: once it says no for a segment, it would say no for all above.
     #[inline]
-    pub fn detect<B: Scoreboard + ?Sized>(&mut self, board: &mut B, losses: &mut Losses, lost: impl Fn(Id, Above) -> bool) {
+    pub fn detect<B: Scoreboard + ?Sized>(
+        &mut self,
+        board: &mut B,
+        losses: &mut Losses,
+        lost: impl Fn(Id, Above) -> bool,
+    ) {
         self.boundary = self.boundary.max(board.first());
         let Some(highest) = board.ledger().highest_sacked() else { return };
         while self.boundary < highest {

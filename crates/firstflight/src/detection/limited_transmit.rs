@@ -61,12 +61,19 @@ impl LimitedTransmit {
     #[inline]
     pub fn on_duplicate(&mut self, dupacks: u32, room: &Room) -> bool {
         // RFC3042 2-1: the first two duplicates only, and never more than two segments beyond the window.
-        if self.wording == Wording::Off || room.new_len == 0 || self.sent >= 2 || !(1..=2).contains(&dupacks) {
+        if self.wording == Wording::Off
+            || room.new_len == 0
+            || self.sent >= 2
+            || !(1..=2).contains(&dupacks)
+        {
             return false;
         }
         let fits = match self.wording {
             Wording::Off => false,
-            Wording::Rfc3042 => room.flight.saturating_add(room.new_len) <= room.cwnd.saturating_add(room.mss.saturating_mul(2)),
+            Wording::Rfc3042 => {
+                room.flight.saturating_add(room.new_len)
+                    <= room.cwnd.saturating_add(room.mss.saturating_mul(2))
+            }
             // RFC6675 5-3: the same worded by the pipe.
             Wording::Rfc6675 => room.cwnd.saturating_sub(room.pipe) >= room.mss.max(1),
         };

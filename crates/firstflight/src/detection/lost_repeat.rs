@@ -23,13 +23,23 @@ impl LostRepeats {
     ///
     /// Positions noted at repeats never fall, so the walk stops at the first one that is not far enough below.
     #[inline]
-    pub fn detect<B: SendOrder>(&mut self, board: &mut B, highest_sacked: Seq, fack: bool, reordering: Reordering, mss: u64) -> Losses {
+    pub fn detect<B: SendOrder>(
+        &mut self,
+        board: &mut B,
+        highest_sacked: Seq,
+        fack: bool,
+        reordering: Reordering,
+        mss: u64,
+    ) -> Losses {
         // LINUX lost-repeat-2: with reordering on the path, that much further.
         let margin = if fack { 0 } else { u64::from(reordering.degree()).saturating_mul(mss) };
         let mut losses = Losses::default();
         self.cursor = self.cursor.max(board.oldest_sent());
         while self.cursor < board.next_sent() {
-            if let Some(id) = board.live(self.cursor).filter(|&id| board.tx_count(id) > 1 && !board.flags(id).has(Flags::SACKED)) {
+            if let Some(id) = board
+                .live(self.cursor)
+                .filter(|&id| board.tx_count(id) > 1 && !board.flags(id).has(Flags::SACKED))
+            {
                 if highest_sacked.0 <= board.nxt_at_last_tx(id).0.saturating_add(margin) {
                     break;
                 }

@@ -144,7 +144,10 @@ impl Armed {
     /// When it fires.
     pub fn deadline(self) -> Time {
         match self {
-            Armed::Reordering(at) | Armed::EarlyRetransmit(at) | Armed::Probe(at) | Armed::Rto(at) => at,
+            Armed::Reordering(at)
+            | Armed::EarlyRetransmit(at)
+            | Armed::Probe(at)
+            | Armed::Rto(at) => at,
         }
     }
 }

@@ -110,7 +110,8 @@ impl NextSeg {
     /// RFC6675 4-NextSeg4: once per episode, when `una` has passed the last rescue (at first: the first repeat).
     fn may_rescue<B: Scoreboard>(&self, board: &B) -> bool {
         let unsacked = board.ledger().outstanding() > board.ledger().sacked();
-        let una_passed = || self.rescue_rxt.is_none_or(|rescued| board.start(board.first()) > rescued);
+        let una_passed =
+            || self.rescue_rxt.is_none_or(|rescued| board.start(board.first()) > rescued);
         self.rules == Rules::Rfc6675 && !board.is_empty() && unsacked && una_passed()
     }
 

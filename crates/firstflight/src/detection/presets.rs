@@ -162,7 +162,12 @@ pub const PRESETS: [Preset; 7] = [
         use_for: "connections without SACK, 4 % in 2011",
         ..SACK6675
     },
-    Preset { name: "sack3517", marking: Marking::Counting(Rule::Rfc3517), rules: Rules::Rfc3517, ..SACK6675 },
+    Preset {
+        name: "sack3517",
+        marking: Marking::Counting(Rule::Rfc3517),
+        rules: Rules::Rfc3517,
+        ..SACK6675
+    },
     SACK6675,
     Preset {
         name: "linux26",
@@ -203,7 +208,12 @@ pub const PRESETS: [Preset; 7] = [
         use_for: "QUIC",
         ..SACK6675
     },
-    Preset { name: "windows", bounds: Bounds::Windows, use_for: "laboratory figures of HyStart++", ..SACK6675 },
+    Preset {
+        name: "windows",
+        bounds: Bounds::Windows,
+        use_for: "laboratory figures of HyStart++",
+        ..SACK6675
+    },
 ];
 
 impl Preset {
@@ -214,7 +224,12 @@ impl Preset {
 
     /// The options of the timeout.
     pub fn rto(&self) -> rto::Options {
-        rto::Options { max: self.bounds.max(), keep_target: self.keep_target, forget_sacks: false, reenter: self.marking == Marking::Rack }
+        rto::Options {
+            max: self.bounds.max(),
+            keep_target: self.keep_target,
+            forget_sacks: false,
+            reenter: self.marking == Marking::Rack,
+        }
     }
 
     /// The proofs it accepts.

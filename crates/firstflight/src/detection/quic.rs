@@ -99,7 +99,13 @@ impl QuicLoss {
     ///
     /// Both thresholds fall with age, so the walk stops at the first packet that waits.
     #[inline]
-    pub fn detect<B: Scoreboard>(&mut self, board: &mut B, largest_acked: u64, now: Time, delay: Nanos) -> (Losses, Option<Time>) {
+    pub fn detect<B: Scoreboard>(
+        &mut self,
+        board: &mut B,
+        largest_acked: u64,
+        now: Time,
+        delay: Nanos,
+    ) -> (Losses, Option<Time>) {
         let mut losses = Losses::default();
         self.judged = self.judged.max(board.first());
         while self.judged < board.next() {
@@ -136,7 +142,12 @@ impl Pto {
     /// RFC9002 6.2.1-3: when to probe, counted from the last ack-eliciting packet. Not armed while a loss time is, or with nothing to probe
     /// for.
     #[inline]
-    pub fn deadline(&self, last_eliciting: Time, base: Nanos, loss_time: Option<Time>) -> Option<Time> {
+    pub fn deadline(
+        &self,
+        last_eliciting: Time,
+        base: Nanos,
+        loss_time: Option<Time>,
+    ) -> Option<Time> {
         // RFC9002 6.2.1-2: twice as long with each.
         let doubled = u128::from(base.0) << self.count.min(63);
         let pto = Nanos(u64::try_from(doubled).unwrap_or(u64::MAX));

@@ -188,7 +188,8 @@ impl Rack {
             // RFC8985 6.2-5: no patience before reordering was seen, once three segments are SACKed or the episode is open.
             Some(_) if !self.reordering_seen && impatient => Nanos::ZERO,
             // RFC8985 6.2-6: quarters of the smallest RTT, at most the smoothed one.
-            Some(min_rtt) => Nanos(mul_div(min_rtt.0, u64::from(self.reo_mult), 4)).min(facts.srtt.unwrap_or(min_rtt)),
+            Some(min_rtt) => Nanos(mul_div(min_rtt.0, u64::from(self.reo_mult), 4))
+                .min(facts.srtt.unwrap_or(min_rtt)),
             None => Nanos::ZERO,
         };
     }
@@ -218,7 +219,11 @@ impl Rack {
 
     /// Marks were taken back or SACKs forgotten: judge everything again.
     pub fn rewind(&mut self) {
-        self.walk = Walk { last_sent: self.walk.last_sent, unordered: self.walk.unordered, ..Walk::default() };
+        self.walk = Walk {
+            last_sent: self.walk.last_sent,
+            unordered: self.walk.unordered,
+            ..Walk::default()
+        };
     }
 }
 
@@ -243,7 +248,8 @@ impl Walk {
     #[inline]
     fn on_sent(&mut self, stamp: Stamp, reference: Option<Stamp>) {
         if stamp.at == self.last_sent.at && stamp.end < self.last_sent.end {
-            let over = self.unordered.is_none_or(|(_, last)| reference.is_some_and(|r| r.at > last));
+            let over =
+                self.unordered.is_none_or(|(_, last)| reference.is_some_and(|r| r.at > last));
             self.unordered = match self.unordered {
                 Some((first, _)) if !over => Some((first, stamp.at)),
                 _ => Some((stamp.at, stamp.at)),
@@ -267,7 +273,13 @@ impl Walk {
 
     /// Marks every segment sent before the reference whose time is up.
     #[inline]
-    fn judge<B: SendOrder>(&mut self, board: &mut B, reference: Stamp, losses: &mut Losses, up: impl Fn(Time) -> bool) {
+    fn judge<B: SendOrder>(
+        &mut self,
+        board: &mut B,
+        reference: Stamp,
+        losses: &mut Losses,
+        up: impl Fn(Time) -> bool,
+    ) {
         self.judged = self.judged.max(board.oldest_sent());
         while self.judged < board.next_sent() {
             if let Some(id) = Self::open(board, self.judged) {
@@ -346,7 +358,12 @@ impl Walk {
 
     /// Visits the segments sent at the reference's own instant, from `ordinal` on, that come before it by their last byte.
     #[cold]
-    fn for_tied<B: SendOrder>(board: &mut B, reference: Stamp, ordinal: u64, mut visit: impl FnMut(&mut B, Id)) {
+    fn for_tied<B: SendOrder>(
+        board: &mut B,
+        reference: Stamp,
+        ordinal: u64,
+        mut visit: impl FnMut(&mut B, Id),
+    ) {
         for ordinal in ordinal..board.next_sent() {
             let Some(id) = board.live(ordinal) else { continue };
             if board.last_tx(id) > reference.at {

@@ -28,7 +28,12 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { max: Nanos::from_secs(60), keep_target: false, forget_sacks: false, reenter: false }
+        Options {
+            max: Nanos::from_secs(60),
+            keep_target: false,
+            forget_sacks: false,
+            reenter: false,
+        }
     }
 }
 

@@ -151,7 +151,10 @@ impl Ledger {
     /// never lost counts twice. For QUIC this is bytes in flight: sent, not acknowledged, not lost.
     #[inline]
     pub fn pipe(&self) -> u64 {
-        self.outstanding.saturating_sub(self.sacked).saturating_sub(self.lost).saturating_add(self.repeated)
+        self.outstanding
+            .saturating_sub(self.sacked)
+            .saturating_sub(self.lost)
+            .saturating_add(self.repeated)
     }
 
     /// Bytes of segments not cumulatively acknowledged.
@@ -197,7 +200,10 @@ impl Ledger {
     /// Pipe without SACK: duplicate ACKs stand for delivered segments, but never for more than the flight at entry (`entry_flight`;
     /// before an episode the flight itself), so that a receiver that forges them gains nothing.
     pub fn pipe_without_sack(&self, entry_flight: u64, credit: u64) -> u64 {
-        self.outstanding.saturating_sub(entry_flight.min(credit)).saturating_sub(self.lost).saturating_add(self.repeated)
+        self.outstanding
+            .saturating_sub(entry_flight.min(credit))
+            .saturating_sub(self.lost)
+            .saturating_add(self.repeated)
     }
 
     /// Takes what the marks of an un-SACKed segment contribute out of the totals.
@@ -351,7 +357,11 @@ pub trait Scoreboard {
             return false;
         }
         // Under `NewBet` both copies of a probed segment are given up together: "a repeat marked lost again counts 0".
-        let kept = if self.ledger().rule == RepeatRule::NewBet { flags.without(Flags::REPEATED) } else { flags };
+        let kept = if self.ledger().rule == RepeatRule::NewBet {
+            flags.without(Flags::REPEATED)
+        } else {
+            flags
+        };
         self.change(id, kept.with(Flags::LOST));
         true
     }
@@ -376,7 +386,10 @@ pub trait Scoreboard {
             return;
         }
         let new_bet = self.ledger().rule == RepeatRule::NewBet && flags.has(Flags::LOST);
-        self.change(id, if new_bet { flags.without(Flags::LOST) } else { flags.with(Flags::REPEATED) });
+        self.change(
+            id,
+            if new_bet { flags.without(Flags::LOST) } else { flags.with(Flags::REPEATED) },
+        );
     }
 
     /// The receiver reported a second copy.
@@ -455,7 +468,8 @@ pub trait Scoreboard {
         }
         let una = if self.is_empty() { self.ledger().fack } else { self.start(self.first()) };
         let ledger = self.ledger_mut();
-        (ledger.sacked, ledger.sacked_segments, ledger.highest_sacked, ledger.fack) = (0, 0, None, una);
+        (ledger.sacked, ledger.sacked_segments, ledger.highest_sacked, ledger.fack) =
+            (0, 0, None, una);
     }
 }
 

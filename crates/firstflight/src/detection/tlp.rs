@@ -88,7 +88,11 @@ impl Tlp {
     /// When to probe; `None`: arm the retransmission timeout instead.
     pub fn deadline(&self, tail: &Tail) -> Option<Time> {
         // RFC8985 7.1-1: where nothing else would reveal a loss, and one probe per tail.
-        let allowed = tail.sack && tail.sacked_segments == 0 && tail.episode == Episode::None && self.probe.is_none() && tail.segments > 0;
+        let allowed = tail.sack
+            && tail.sacked_segments == 0
+            && tail.episode == Episode::None
+            && self.probe.is_none()
+            && tail.segments > 0;
         if !allowed {
             return None;
         }

@@ -137,7 +137,10 @@ impl LateAcks {
     #[inline]
     pub fn on_lost(&mut self, ordinal: u64) {
         self.missing = self.missing.saturating_add(1);
-        self.range = Some(self.range.map_or((ordinal, ordinal), |(low, high)| (low.min(ordinal), high.max(ordinal))));
+        self.range = Some(
+            self.range
+                .map_or((ordinal, ordinal), |(low, high)| (low.min(ordinal), high.max(ordinal))),
+        );
     }
 
     /// OURS undo-late-acks: a packet that had been declared lost, in whichever episode, is acknowledged for the first time. It left bytes

@@ -42,7 +42,8 @@ pub trait Options: Copy + Default {
     ///
     /// # Errors
     /// Those of the visitor.
-    fn changed(&self, visit: &mut dyn FnMut(&'static str, &dyn Show) -> fmt::Result) -> fmt::Result;
+    fn changed(&self, visit: &mut dyn FnMut(&'static str, &dyn Show) -> fmt::Result)
+    -> fmt::Result;
 }
 
 /// A value that can be written.
@@ -69,13 +70,20 @@ impl Options for NoOptions {
     fn set(&mut self, _key: &str, _value: &str) -> Result<(), Refused> {
         Err(Refused::Key)
     }
-    fn changed(&self, _visit: &mut dyn FnMut(&'static str, &dyn Show) -> fmt::Result) -> fmt::Result {
+    fn changed(
+        &self,
+        _visit: &mut dyn FnMut(&'static str, &dyn Show) -> fmt::Result,
+    ) -> fmt::Result {
         Ok(())
     }
 }
 
 /// The value that the text names, if it is one of the allowed ones.
-pub(crate) fn read<T: OptionValue>(text: &str, values: &'static str, fits: impl Fn(T) -> bool) -> Result<T, Refused> {
+pub(crate) fn read<T: OptionValue>(
+    text: &str,
+    values: &'static str,
+    fits: impl Fn(T) -> bool,
+) -> Result<T, Refused> {
     T::parse(text).filter(|&value| fits(value)).ok_or(Refused::Value(values))
 }
 

@@ -75,7 +75,8 @@ const fn gcd(a: u32, b: u32) -> u32 {
 impl OptionValue for Ratio {
     fn parse(text: &str) -> Option<Ratio> {
         let digits = |part: &str| {
-            let plain = !part.is_empty() && part.len() <= 6 && part.bytes().all(|b| b.is_ascii_digit());
+            let plain =
+                !part.is_empty() && part.len() <= 6 && part.bytes().all(|b| b.is_ascii_digit());
             plain.then(|| part.parse::<u32>().ok())?
         };
         let (num, den) = if let Some((num, den)) = text.split_once('/') {
@@ -103,7 +104,13 @@ impl OptionValue for Ratio {
                 let value = scaled / self.den();
                 return match digits {
                     0 => write!(f, "{value}"),
-                    _ => write!(f, "{}.{:0width$}", value / scale, value % scale, width = digits as usize),
+                    _ => write!(
+                        f,
+                        "{}.{:0width$}",
+                        value / scale,
+                        value % scale,
+                        width = digits as usize
+                    ),
                 };
             }
         }

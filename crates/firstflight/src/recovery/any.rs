@@ -1,6 +1,9 @@
 //! One recovery policy out of all, chosen at run time without a heap or a virtual call.
 
-use super::{End, Entry, Immediate, Policy, Progress, Prr, RateHalving, Recovery, Sack, prr, rate_halving, sack};
+use super::{
+    End, Entry, Immediate, Policy, Progress, Prr, RateHalving, Recovery, Sack, prr, rate_halving,
+    sack,
+};
 
 /// Any recovery policy of the crate.
 #[derive(Clone, Copy, Debug)]

@@ -153,7 +153,10 @@ params! {
 impl Params {
     /// RFC 6937 with this bound, as its text has it but for D2.
     pub const fn rfc6937(bound: Bound) -> Params {
-        Params::of(Rules::Rfc6937 { bound, ignore_zero_delivery: false, force_first: true }, LostRepeat::CutAgain)
+        Params::of(
+            Rules::Rfc6937 { bound, ignore_zero_delivery: false, force_first: true },
+            LostRepeat::CutAgain,
+        )
     }
 
     /// RFC 9937.
@@ -358,7 +361,9 @@ impl Prr {
     /// Which rule granted it.
     pub fn branch(&self) -> Branch {
         match self.stage {
-            Stage::Opened | Stage::OpenedByTimer | Stage::OpenedByMarks | Stage::Closed => Branch::Closed,
+            Stage::Opened | Stage::OpenedByTimer | Stage::OpenedByMarks | Stage::Closed => {
+                Branch::Closed
+            }
             Stage::Proportional => Branch::Proportional,
             Stage::Bound => Branch::Bound,
             Stage::Forced => Branch::Forced,
@@ -379,11 +384,19 @@ impl Prr {
             // RFC6937 3-1: all that is outstanding, SACKed bytes and limited transmit included.
             Rules::Rfc6937 { .. } => entry.flight,
             // The duplicate ACK that opens the episode moved nothing out of the flight; marks come with an ACK that did.
-            Rules::Rfc9937 { .. } if self.params.evidence != Evidence::Exact && entry.cause == Cause::Ack => entry.flight,
+            Rules::Rfc9937 { .. }
+                if self.params.evidence != Evidence::Exact && entry.cause == Cause::Ack =>
+            {
+                entry.flight
+            }
             // RFC9937 6.1-1: outstanding before the triggering ACK, less what was SACKed before it.
-            Rules::Rfc9937 { .. } => entry.flight.saturating_sub(entry.sacked).saturating_add(entry.delivered),
+            Rules::Rfc9937 { .. } => {
+                entry.flight.saturating_sub(entry.sacked).saturating_add(entry.delivered)
+            }
             // LINUX prr-f: the window at entry, not the flight.
-            Rules::Linux { .. } => entry.cwnd.div_ceil(entry.mss.max(1)).saturating_mul(entry.mss.max(1)),
+            Rules::Linux { .. } => {
+                entry.cwnd.div_ceil(entry.mss.max(1)).saturating_mul(entry.mss.max(1))
+            }
         };
         f.max(1)
     }
@@ -392,12 +405,17 @@ impl Prr {
     fn counted(&self, progress: &Progress, opening: Option<Cause>, mss: u64) -> u64 {
         if progress.delivered == 0 {
             // LINUX prr-timer: a loss timer's opening is called one packet delivered.
-            let linux = matches!(self.params.rules, Rules::Linux { .. } | Rules::Rfc9937 { timer: TimerEntry::Linux, .. });
+            let linux = matches!(
+                self.params.rules,
+                Rules::Linux { .. } | Rules::Rfc9937 { timer: TimerEntry::Linux, .. }
+            );
             return if linux && opening == Some(Cause::Timer) { mss } else { 0 };
         }
         match self.params.evidence {
             // RFC9937 6.2-cap: without SACK the sum stops at the flight at entry.
-            Evidence::DuplicatesCapped => progress.delivered.min(self.recover_fs.saturating_sub(self.delivered)),
+            Evidence::DuplicatesCapped => {
+                progress.delivered.min(self.recover_fs.saturating_sub(self.delivered))
+            }
             Evidence::Exact | Evidence::Duplicates => progress.delivered,
         }
     }
@@ -405,11 +423,14 @@ impl Prr {
     /// RFC6937 3-2, RFC9937 6.2-2: `ceil(delivered * T / F)`, what should have been sent by now. One 64-bit division in practice.
     fn line(&self) -> u64 {
         let f = self.recover_fs.max(1);
-        match self.delivered.checked_mul(self.target).and_then(|product| product.checked_add(f - 1)) {
+        match self.delivered.checked_mul(self.target).and_then(|product| product.checked_add(f - 1))
+        {
             Some(sum) => (sum / f).min(MAX_SUM),
-            None => u64::try_from((u128::from(self.delivered) * u128::from(self.target)).div_ceil(u128::from(f)))
-                .unwrap_or(MAX_SUM)
-                .min(MAX_SUM),
+            None => u64::try_from(
+                (u128::from(self.delivered) * u128::from(self.target)).div_ceil(u128::from(f)),
+            )
+            .unwrap_or(MAX_SUM)
+            .min(MAX_SUM),
         }
     }
 
@@ -423,7 +444,8 @@ impl Prr {
             Rules::Rfc6937 { bound: Bound::Ub, .. } => i64::MAX,
             // RFC9937 6.2-3: conservation, and one segment more on an ACK that shows progress and no further loss.
             Rules::Rfc9937 { safe_ack, .. } | Rules::Linux { safe_ack } => {
-                let rescue = progress.rescue_next && matches!(self.params.rules, Rules::Rfc9937 { .. });
+                let rescue =
+                    progress.rescue_next && matches!(self.params.rules, Rules::Rfc9937 { .. });
                 let safe = match safe_ack {
                     // RFC9937 6.2-5: SafeACK; LINUX prr-safe: without the clause about the rescue.
                     SafeAck::Progress => progress.advanced && progress.newly_lost == 0 && !rescue,
@@ -437,7 +459,9 @@ impl Prr {
 
     /// OURS prr-split: one segment, unless ACKs are being split to farm it.
     fn extra(&mut self, d: u64, mss: u64) -> i64 {
-        if self.params.split_guard && (d == 0 || (u64::from(self.extras) + 1).saturating_mul(mss) > self.delivered) {
+        if self.params.split_guard
+            && (d == 0 || (u64::from(self.extras) + 1).saturating_mul(mss) > self.delivered)
+        {
             return 0;
         }
         self.extras = self.extras.saturating_add(1);
@@ -493,7 +517,14 @@ impl Recovery for Prr {
         };
         let recover_fs = self.flight_at_entry(entry);
         let exit_above = (exit as i64 - target as i64) as i32;
-        *self = Prr { stage: Stage::opened(entry.cause), exit_above, target, recover_fs, cwnd: exit, ..Prr::new(self.params) };
+        *self = Prr {
+            stage: Stage::opened(entry.cause),
+            exit_above,
+            target,
+            recover_fs,
+            cwnd: exit,
+            ..Prr::new(self.params)
+        };
     }
 
     fn on_ack(&mut self, progress: &Progress) {
@@ -508,10 +539,18 @@ impl Recovery for Prr {
                 None => return self.refill(progress.newly_lost, pipe, mss),
                 Some(Cause::Ecn) => false,
                 Some(Cause::Ack | Cause::Timer) => {
-                    self.params.forces_first() && !matches!(self.params.rules, Rules::Rfc9937 { timer: TimerEntry::Strict, .. })
+                    self.params.forces_first()
+                        && !matches!(
+                            self.params.rules,
+                            Rules::Rfc9937 { timer: TimerEntry::Strict, .. }
+                        )
                 }
             };
-            return if forced { self.grant(Stage::Forced, mss as i64, pipe) } else { self.grant(Stage::Closed, 0, pipe) };
+            return if forced {
+                self.grant(Stage::Forced, mss as i64, pipe)
+            } else {
+                self.grant(Stage::Closed, 0, pipe)
+            };
         }
         self.delivered = self.delivered.saturating_add(d).min(MAX_SUM);
         // RFC6937 3-4: strictly above; equality belongs to the bound.
@@ -539,7 +578,9 @@ impl Recovery for Prr {
                 // OURS prr-whole: the excess is below one segment and the cumulative line takes it back (D1).
                 Rounding::WholeSegment => self.out < self.limit,
                 // The first repeat must not wait for a whole segment to be due (D2).
-                Rounding::Exact => fits || (self.out == 0 && self.limit > 0 && self.params.forces_first()),
+                Rounding::Exact => {
+                    fits || (self.out == 0 && self.limit > 0 && self.params.forces_first())
+                }
             },
             Stage::Bound => fits,
             Stage::Forced => self.out == 0,

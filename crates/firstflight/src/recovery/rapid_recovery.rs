@@ -57,7 +57,8 @@ impl RapidRecovery {
     /// this very rule shows; charged as well it would be paid for twice, and the window land below `beta*A`. TCP's record does not tell
     /// transmissions apart: there no more is charged than the flight at entry still has open (D5).
     pub fn account_last(&mut self, acked: u64, before: Option<u64>, lost: u64) {
-        let open = self.pre.saturating_sub(self.acked).saturating_sub(self.lost).saturating_sub(lost);
+        let open =
+            self.pre.saturating_sub(self.acked).saturating_sub(self.lost).saturating_sub(lost);
         self.account(before.unwrap_or(open).min(acked), lost);
     }
 
@@ -67,10 +68,16 @@ impl RapidRecovery {
         self.lost = self.lost.saturating_add(lost).min(MAX_BYTES);
         // RAPID 3.3.1-1: cwnd = s*pre - a*A - l*L with a = K(1-beta), s = l = beta + K(1-beta). For beta = p/q and K = u/v all three
         // have the denominator q*v: s = l = (p*v + u*(q-p)) / qv, a = u*(q-p) / qv. A negative value counts as 0.
-        let (p, q, u, v) = (i128::from(self.beta.num()), i128::from(self.beta.den()), i128::from(self.k.num()), i128::from(self.k.den()));
+        let (p, q, u, v) = (
+            i128::from(self.beta.num()),
+            i128::from(self.beta.den()),
+            i128::from(self.k.num()),
+            i128::from(self.k.den()),
+        );
         let a = u * (q - p);
         let s = p * v + a;
-        let left = s * i128::from(self.pre) - a * i128::from(self.acked) - s * i128::from(self.lost);
+        let left =
+            s * i128::from(self.pre) - a * i128::from(self.acked) - s * i128::from(self.lost);
         let target = u64::try_from(left.max(0) / (q * v)).unwrap_or(u64::MAX);
         // RAPID 3.3-3: the window only shrinks.
         self.cwnd = self.cwnd.min(target.max(self.floor));

@@ -124,7 +124,11 @@ impl Recovery for RateHalving {
     }
 
     fn end(&mut self, _how: End, pipe: u64) -> u64 {
-        let left = if self.cwnd >= self.target / self.mss.max(1) { self.target } else { self.bytes(self.cwnd) };
+        let left = if self.cwnd >= self.target / self.mss.max(1) {
+            self.target
+        } else {
+            self.bytes(self.cwnd)
+        };
         match self.params.moderation {
             Some(m) => left.min(pipe.saturating_add(self.bytes(u64::from(m)))),
             None => left,

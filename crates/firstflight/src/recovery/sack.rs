@@ -80,7 +80,8 @@ impl Recovery for Sack {
         self.mss = entry.mss.clamp(1, MAX_BYTES);
         self.target = entry.target.min(MAX_BYTES);
         // RFC6675 5-4.2: the window is the target from here on; GVISOR sack-inflate: and three segments more.
-        self.cwnd = self.target.saturating_add(self.mss.saturating_mul(u64::from(self.params.inflate)));
+        self.cwnd =
+            self.target.saturating_add(self.mss.saturating_mul(u64::from(self.params.inflate)));
         // RFC6675 5-4.3: the first hole is repeated without looking at the pipe.
         self.first = entry.cause != Cause::Ecn;
     }

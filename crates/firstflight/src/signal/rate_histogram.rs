@@ -102,8 +102,14 @@ impl Default for RateHistogram {
 
 impl RateHistogram {
     /// No samples.
-    pub const EMPTY: RateHistogram =
-        RateHistogram { counts: [0; BINS], smallest: FineRate(u64::MAX), largest: FineRate::ZERO, offered: 0, stride: 1, skip: 0 };
+    pub const EMPTY: RateHistogram = RateHistogram {
+        counts: [0; BINS],
+        smallest: FineRate(u64::MAX),
+        largest: FineRate::ZERO,
+        offered: 0,
+        stride: 1,
+        skip: 0,
+    };
 
     /// BEST histogram-2: offers a sample. Once a counter is full, all are halved and only every second, fourth, ... sample counts from then
     /// on, so that old and new samples keep the same weight.
@@ -161,7 +167,11 @@ impl RateHistogram {
             if before + count >= rank {
                 let (lo, hi) = self.edges(bin);
                 let twice = u64::from(2 * (rank - before) - 1);
-                return Some(FineRate(lo.0.saturating_add(FineRate(hi.0 - lo.0).scaled(twice, u64::from(2 * count)).0)));
+                return Some(FineRate(
+                    lo.0.saturating_add(
+                        FineRate(hi.0 - lo.0).scaled(twice, u64::from(2 * count)).0,
+                    ),
+                ));
             }
             before += count;
         }
@@ -173,7 +183,10 @@ impl RateHistogram {
         let edge = |i: usize| EDGES[i % PER_OCTAVE] << (i / PER_OCTAVE);
         let lo = if bin == 0 { 0 } else { edge(bin) };
         let hi = if bin + 1 >= BINS { u64::MAX } else { edge(bin + 1) };
-        (FineRate(lo).clamp(self.smallest, self.largest), FineRate(hi).clamp(self.smallest, self.largest))
+        (
+            FineRate(lo).clamp(self.smallest, self.largest),
+            FineRate(hi).clamp(self.smallest, self.largest),
+        )
     }
 }
 

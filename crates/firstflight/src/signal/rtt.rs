@@ -154,8 +154,12 @@ pub struct RtoParams {
 
 impl RtoParams {
     /// RFC6298 2-4: at least a second.
-    pub const RFC: RtoParams =
-        RtoParams { initial: Nanos::from_secs(1), min: Nanos::from_secs(1), max: Nanos::from_secs(60), min_margin: GRANULARITY };
+    pub const RFC: RtoParams = RtoParams {
+        initial: Nanos::from_secs(1),
+        min: Nanos::from_secs(1),
+        max: Nanos::from_secs(60),
+        min_margin: GRANULARITY,
+    };
     /// LINUX rto-bounds: at least 200 ms above the smoothed RTT, at most two minutes.
     pub const LINUX: RtoParams = RtoParams {
         initial: Nanos::from_secs(1),

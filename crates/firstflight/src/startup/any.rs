@@ -1,8 +1,8 @@
 //! One startup out of all, chosen at run time without a heap or a virtual call.
 
 use super::{
-    Best, BestPublished, ExitReason, Grown, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle, RapidStart, Saved, Search,
-    SlowStart, Startup, Verdict,
+    Best, BestPublished, ExitReason, Grown, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart,
+    Oracle, RapidStart, Saved, Search, SlowStart, Startup, Verdict,
 };
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
@@ -84,7 +84,14 @@ impl Startup for AnyStartup {
     fn reached(&mut self) -> ExitReason {
         each!(self, s => s.reached())
     }
-    fn on_congestion(&mut self, signal: Signal, beta: Ratio, ack: &Ack, w: Window, cx: &Context) -> Option<OwnRecovery> {
+    fn on_congestion(
+        &mut self,
+        signal: Signal,
+        beta: Ratio,
+        ack: &Ack,
+        w: Window,
+        cx: &Context,
+    ) -> Option<OwnRecovery> {
         each!(self, s => s.on_congestion(signal, beta, ack, w, cx))
     }
     fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {

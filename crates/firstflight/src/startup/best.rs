@@ -110,7 +110,9 @@ impl Fallback {
     fn new(params: FallbackParams) -> Fallback {
         match params {
             FallbackParams::Search(params) => Fallback::Search(Search::new(params)),
-            FallbackParams::HyStartPlusPlus(params) => Fallback::HyStartPlusPlus(HyStartPlusPlus::new(params)),
+            FallbackParams::HyStartPlusPlus(params) => {
+                Fallback::HyStartPlusPlus(HyStartPlusPlus::new(params))
+            }
             FallbackParams::None => Fallback::None(SlowStart),
         }
     }
@@ -128,7 +130,9 @@ impl Best {
                 Some(queue) => queue.saturating_mul(2),
                 None => u64::MAX,
             },
-            reassignment_ms: params.reassigned_at.map(|at| (at.0 % REASSIGN_PERIOD.0 / 1_000_000) as u16),
+            reassignment_ms: params
+                .reassigned_at
+                .map(|at| (at.0 % REASSIGN_PERIOD.0 / 1_000_000) as u16),
             fallback: Fallback::new(params.fallback),
             floor: RttFloor::EMPTY,
             mark: Seq(0),
@@ -233,7 +237,9 @@ impl Best {
 
     fn near_reassignment(&self, now: Time) -> bool {
         self.reassignment_ms.is_some_and(|at| {
-            let distance = (now + REASSIGN_PERIOD).since(Time(0) + Nanos::from_millis(u64::from(at))).0 % REASSIGN_PERIOD.0;
+            let distance =
+                (now + REASSIGN_PERIOD).since(Time(0) + Nanos::from_millis(u64::from(at))).0
+                    % REASSIGN_PERIOD.0;
             distance <= REASSIGN_MARGIN.0 || distance >= REASSIGN_PERIOD.0 - REASSIGN_MARGIN.0
         })
     }
@@ -256,7 +262,8 @@ impl Best {
             }
             (self.begun, self.mark) = (true, ack.nxt);
         }
-        self.round_min = ack.rtt.map_or(self.round_min, |rtt| self.round_min.min(ShortRtt::new(rtt)));
+        self.round_min =
+            ack.rtt.map_or(self.round_min, |rtt| self.round_min.min(ShortRtt::new(rtt)));
         if let Some(ts) = ack.receiver_ts {
             self.clock.check_tick(ack.now, ts, rtt_min);
         }
@@ -264,7 +271,11 @@ impl Best {
         if reassigned {
             self.forget();
         }
-        if reassigned || ack.app_limited || ack.sacked > 0 || ack.acked > cx.mss.saturating_mul(HOLE_SEGMENTS) {
+        if reassigned
+            || ack.app_limited
+            || ack.sacked > 0
+            || ack.acked > cx.mss.saturating_mul(HOLE_SEGMENTS)
+        {
             self.skip();
             self.arrivals.skip(ack.now);
             self.clock.close();
@@ -292,7 +303,9 @@ impl Best {
             self.ceiling = w.ssthresh;
         }
         let median = self.clear_median();
-        let judged = self.estimate(median).and_then(|(rate, why)| self.judge(rate, rtt_min, w, cx).map(|ssthresh| (ssthresh, why)));
+        let judged = self.estimate(median).and_then(|(rate, why)| {
+            self.judge(rate, rtt_min, w, cx).map(|ssthresh| (ssthresh, why))
+        });
         let outcome = match judged {
             Ok((_, why)) => Outcome::Set { why },
             Err(silent) => silent,
@@ -321,13 +334,13 @@ impl Best {
     fn clear_median(&self) -> Result<FineRate, Outcome> {
         // BEST agree-1: enough samples, and one mode: their middle tenth lies within a factor of two.
         let few = self.pairs.offered() < u16::from(self.min_samples.max(1));
-        match (self.pairs.quantile(self.percentile), self.pairs.quantile(45), self.pairs.quantile(55)) {
+        match (
+            self.pairs.quantile(self.percentile),
+            self.pairs.quantile(45),
+            self.pairs.quantile(55),
+        ) {
             (Some(median), Some(low), Some(high)) if !few && low > FineRate::ZERO => {
-                if high <= low.scaled(2, 1) {
-                    Ok(median)
-                } else {
-                    Err(Outcome::Ambiguous)
-                }
+                if high <= low.scaled(2, 1) { Ok(median) } else { Err(Outcome::Ambiguous) }
             }
             _ => Err(Outcome::Few),
         }
@@ -358,7 +371,13 @@ impl Best {
     }
 
     /// The threshold that a rate gives, or why none.
-    fn judge(&self, rate: FineRate, rtt_min: Nanos, w: Window, cx: &Context) -> Result<u64, Outcome> {
+    fn judge(
+        &self,
+        rate: FineRate,
+        rtt_min: Nanos,
+        w: Window,
+        cx: &Context,
+    ) -> Result<u64, Outcome> {
         let floor = cx.iw.saturating_mul(2).max(cx.mss.saturating_mul(FLOOR_SEGMENTS));
         // BEST judge-5: capped by twice a known queue, and by what somebody else has set (D3).
         let candidate = rate.bytes_in(rtt_min).min(self.cap).max(floor).min(self.ceiling);
@@ -452,7 +471,14 @@ impl Startup for Best {
         if self.aim < self.ceiling { ExitReason::Estimate } else { ExitReason::Threshold }
     }
 
-    fn on_congestion(&mut self, signal: Signal, beta: Ratio, ack: &Ack, w: Window, cx: &Context) -> Option<OwnRecovery> {
+    fn on_congestion(
+        &mut self,
+        signal: Signal,
+        beta: Ratio,
+        ack: &Ack,
+        w: Window,
+        cx: &Context,
+    ) -> Option<OwnRecovery> {
         self.ended = true;
         beside!(&mut self.fallback, f => f.on_congestion(signal, beta, ack, w, cx))
     }
@@ -471,7 +497,11 @@ impl Startup for Best {
     /// `armed`: BEST; `phase`: the fallback's, times two, plus 1 if it was armed.
     fn save(&self) -> Saved {
         let fallback = beside!(&self.fallback, f => f.save());
-        Saved { armed: !self.ended, phase: fallback.phase << 1 | u8::from(fallback.armed), ..fallback }
+        Saved {
+            armed: !self.ended,
+            phase: fallback.phase << 1 | u8::from(fallback.armed),
+            ..fallback
+        }
     }
 
     fn restore(&mut self, saved: Saved) {

@@ -158,13 +158,21 @@ impl BestPublished {
     fn reset(&mut self, now: Time, nxt: Seq) {
         let now = now_us(now);
         let counts = self.counts;
-        *self = BestPublished { counts, round_start: now, last_ack: now, end_seq: nxt.0 as u32, ..BestPublished::new(self.params) };
+        *self = BestPublished {
+            counts,
+            round_start: now,
+            last_ack: now,
+            end_seq: nxt.0 as u32,
+            ..BestPublished::new(self.params)
+        };
     }
 
     /// BESTPUB round-2: the first sampled ACK after a round ended looks at the round. The RTT is what was measured since: that one ACK's
     /// sample.
     fn end_round(&mut self, mss: u64) -> Outcome {
-        let due = self.params.set_ssthresh && self.rtt_round > self.params.min_round && self.rtt_round <= LAST_ROUND;
+        let due = self.params.set_ssthresh
+            && self.rtt_round > self.params.min_round
+            && self.rtt_round <= LAST_ROUND;
         let outcome = if self.found {
             Outcome::Sticky
         } else if !due {
@@ -232,13 +240,20 @@ impl Startup for BestPublished {
                 // BESTPUB threshold-2: the estimate was passed already; slow start is over and the window stays where it is. There is no
                 // floor.
                 let handover = Handover::LossFree;
-                Verdict::Leave(Leave { reason: ExitReason::Estimate, ssthresh, cwnd: None, handover, estimate: Some(ssthresh) })
+                Verdict::Leave(Leave {
+                    reason: ExitReason::Estimate,
+                    ssthresh,
+                    cwnd: None,
+                    handover,
+                    estimate: Some(ssthresh),
+                })
             };
         }
         let now = now_us(ack.now);
         let bytes = ack.delivered.saturating_sub(ack.sacked) as u32;
         if !self.found {
-            let rate = estimate(bytes.wrapping_sub(self.prev_bytes), now.wrapping_sub(self.last_ack));
+            let rate =
+                estimate(bytes.wrapping_sub(self.prev_bytes), now.wrapping_sub(self.last_ack));
             self.samples.insert(rate, self.params.percentile);
         }
         self.prev_bytes = bytes;

@@ -187,7 +187,8 @@ pub fn rise(base: Nanos) -> Nanos {
 pub fn ack_delay(burst: u64, rate: Rate) -> Nanos {
     match rate.0 {
         0 => Nanos::ZERO,
-        rate => Nanos(mul_div(burst.saturating_mul(ACK_DELAY_BURSTS), 1_000_000_000, rate)).min(MAX_ACK_DELAY),
+        rate => Nanos(mul_div(burst.saturating_mul(ACK_DELAY_BURSTS), 1_000_000_000, rate))
+            .min(MAX_ACK_DELAY),
     }
 }
 
@@ -199,7 +200,11 @@ pub fn linux_rate(w: Window, outstanding: u64, srtt: Nanos, mss: u64) -> Rate {
     let below_half = w.cwnd.saturating_add(mss).saturating_mul(2) <= w.ssthresh;
     let bytes = w.cwnd.max(outstanding);
     let percent = if below_half { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
-    if srtt == Nanos::ZERO { Rate(0) } else { Rate(mul_div(bytes.saturating_mul(percent), 10_000_000, srtt.0)) }
+    if srtt == Nanos::ZERO {
+        Rate(0)
+    } else {
+        Rate(mul_div(bytes.saturating_mul(percent), 10_000_000, srtt.0))
+    }
 }
 
 impl HyStart {
@@ -269,7 +274,9 @@ impl HyStart {
                 (gap <= TRAIN_GAP, if cx.paced { path } else { Nanos(path.0 / 2) })
             }
             // GVISOR hystart-train: half the smallest RTT of the round before; in the first round there is none.
-            Profile::Gvisor => (gap < TRAIN_GAP && self.last_min != Nanos::MAX, Nanos(self.last_min.0 / 2)),
+            Profile::Gvisor => {
+                (gap < TRAIN_GAP && self.last_min != Nanos::MAX, Nanos(self.last_min.0 / 2))
+            }
             // NS3 hystart-train: the whole path.
             Profile::Ns3 => (gap <= TRAIN_GAP, self.min_rtt),
         };
@@ -297,9 +304,13 @@ impl HyStart {
             Profile::Linux => enough && round.min > self.min_rtt + rise(self.min_rtt),
             // GVISOR hystart-delay: it counts before it asks, so its eighth sample decides; and an equal RTT counts as a rise.
             Profile::Gvisor => {
-                round.samples >= N_SAMPLES && self.last_min != Nanos::MAX && round.min >= self.last_min + rise(self.last_min)
+                round.samples >= N_SAMPLES
+                    && self.last_min != Nanos::MAX
+                    && round.min >= self.last_min + rise(self.last_min)
             }
-            Profile::Ns3 => enough && round.min > self.min_rtt + self.min_rtt.clamp(RISE_NS3.0, RISE_NS3.1),
+            Profile::Ns3 => {
+                enough && round.min > self.min_rtt + self.min_rtt.clamp(RISE_NS3.0, RISE_NS3.1)
+            }
         };
         rose.then_some(round.min)
     }
@@ -333,7 +344,14 @@ impl HyStart {
         }
     }
 
-    fn leave(&mut self, reason: ExitReason, estimate: Nanos, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+    fn leave(
+        &mut self,
+        reason: ExitReason,
+        estimate: Nanos,
+        ack: &Ack,
+        w: Window,
+        cx: &Context,
+    ) -> Verdict {
         self.found = true;
         self.stats.exit_inflight = ack.inflight;
         let (exits, sum) = match reason {
@@ -345,7 +363,13 @@ impl HyStart {
         // LINUX hystart-exit: the threshold becomes the window, which stays.
         let kept = self.params.exit_scale.of(w.cwnd).max(cx.minimum_window()).min(w.cwnd);
         let cwnd = (kept != w.cwnd).then_some(kept);
-        Verdict::Leave(Leave { reason, ssthresh: kept, cwnd, handover: Handover::LossFree, estimate: Some(estimate.0) })
+        Verdict::Leave(Leave {
+            reason,
+            ssthresh: kept,
+            cwnd,
+            handover: Handover::LossFree,
+            estimate: Some(estimate.0),
+        })
     }
 }
 
@@ -413,9 +437,11 @@ impl Startup for HyStart {
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        for (name, min) in
-            [("hystart_min_rtt_ns", self.min_rtt), ("hystart_round_min_ns", self.round.min), ("hystart_last_min_ns", self.last_min)]
-        {
+        for (name, min) in [
+            ("hystart_min_rtt_ns", self.min_rtt),
+            ("hystart_round_min_ns", self.round.min),
+            ("hystart_last_min_ns", self.last_min),
+        ] {
             if min != Nanos::MAX {
                 visit(name, min.0);
             }

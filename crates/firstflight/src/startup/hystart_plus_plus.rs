@@ -18,7 +18,9 @@
 
 use super::hystart::rise;
 use super::limited_slow_start::{K, PerRoundTrip};
-use super::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Saved, Startup, Verdict};
+use super::{
+    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Saved, Startup, Verdict,
+};
 use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
 use crate::named::named;
 use crate::options::{Listed, OptionValue, params};
@@ -164,7 +166,11 @@ struct CssRounds(u8);
 
 impl OptionValue for CssRounds {
     fn parse(text: &str) -> Option<CssRounds> {
-        if text == "off" { Some(CssRounds(0)) } else { <u8 as OptionValue>::parse(text).filter(|&n| n >= 1).map(CssRounds) }
+        if text == "off" {
+            Some(CssRounds(0))
+        } else {
+            <u8 as OptionValue>::parse(text).filter(|&n| n >= 1).map(CssRounds)
+        }
     }
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == 0 { f.write_str("off") } else { self.0.show(f) }
@@ -355,7 +361,9 @@ impl HyStartPlusPlus {
         self.stage = stage;
         // OURS css-fresh: the samples that led in do not lead out (D1).
         let into_css = matches!(self.stage, Stage::Css { .. });
-        if self.params.fresh_samples == FreshSamples::Always || (self.params.fresh_samples == FreshSamples::OnEntry && into_css) {
+        if self.params.fresh_samples == FreshSamples::Always
+            || (self.params.fresh_samples == FreshSamples::OnEntry && into_css)
+        {
             self.samples = 0;
         }
     }
@@ -374,7 +382,9 @@ impl HyStartPlusPlus {
         self.samples = 0;
         self.rolls = self.rolls.saturating_add(1);
         self.stats.rounds = self.stats.rounds.saturating_add(1);
-        let Stage::Css { base, rounds, limited, .. } = &mut self.stage else { return Verdict::Stay };
+        let Stage::Css { base, rounds, limited, .. } = &mut self.stage else {
+            return Verdict::Stay;
+        };
         if self.params.css_count_limited && !*limited {
             return Verdict::Stay;
         }
@@ -422,7 +432,13 @@ impl HyStartPlusPlus {
 }
 
 fn leave(reason: ExitReason, handover: Handover, estimate: Nanos, w: Window) -> Verdict {
-    Verdict::Leave(Leave { reason, ssthresh: w.cwnd, cwnd: None, handover, estimate: Some(estimate.0) })
+    Verdict::Leave(Leave {
+        reason,
+        ssthresh: w.cwnd,
+        cwnd: None,
+        handover,
+        estimate: Some(estimate.0),
+    })
 }
 
 impl Default for HyStartPlusPlus {
@@ -490,7 +506,14 @@ impl Startup for HyStartPlusPlus {
         ExitReason::Threshold
     }
 
-    fn on_congestion(&mut self, _signal: Signal, _beta: Ratio, ack: &Ack, _w: Window, _cx: &Context) -> Option<OwnRecovery> {
+    fn on_congestion(
+        &mut self,
+        _signal: Signal,
+        _beta: Ratio,
+        ack: &Ack,
+        _w: Window,
+        _cx: &Context,
+    ) -> Option<OwnRecovery> {
         // RFC9406 4.2-24: loss or marks at any time end it.
         self.congested(self.params.rearm == Rearm::Always, ack.nxt);
         None
@@ -553,7 +576,9 @@ impl Startup for HyStartPlusPlus {
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        for (name, min) in [("hspp_last_min_ns", self.last_min), ("hspp_round_min_ns", self.cur_min)] {
+        for (name, min) in
+            [("hspp_last_min_ns", self.last_min), ("hspp_round_min_ns", self.cur_min)]
+        {
             if min != Nanos::MAX {
                 visit(name, min.0);
             }

@@ -103,7 +103,9 @@ impl Jump {
                     return true;
                 }
             }
-            State::Flying { enter, since, spread: true } if ready.srtt.is_none_or(|srtt| ready.now.since(since) >= srtt) => {
+            State::Flying { enter, since, spread: true }
+                if ready.srtt.is_none_or(|srtt| ready.now.since(since) >= srtt) =>
+            {
                 self.state = State::Flying { enter, since, spread: false };
             }
             _ => {}
@@ -118,7 +120,11 @@ impl Jump {
             State::Flying { enter, .. } if ack.una > enter => {
                 let target = self.window.bytes(cx);
                 // RAPID 3.1.1-3: keep what was used of the jump.
-                w.cwnd = ack.inflight_before.clamp(cx.iw.min(target), target).min(w.ssthresh).max(cx.minimum_window());
+                w.cwnd = ack
+                    .inflight_before
+                    .clamp(cx.iw.min(target), target)
+                    .min(w.ssthresh)
+                    .max(cx.minimum_window());
                 self.acked = ack.acked;
                 self.state = State::Validating { end: ack.nxt };
             }

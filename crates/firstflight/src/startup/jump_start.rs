@@ -48,10 +48,18 @@ impl Startup for JumpStart {
         Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay }
     }
 
-    fn on_congestion(&mut self, signal: Signal, beta: Ratio, ack: &Ack, _w: Window, cx: &Context) -> Option<OwnRecovery> {
+    fn on_congestion(
+        &mut self,
+        signal: Signal,
+        beta: Ratio,
+        ack: &Ack,
+        _w: Window,
+        cx: &Context,
+    ) -> Option<OwnRecovery> {
         let (pipe_size, end) = self.jump.crash(ack)?;
         // CR 3.5-1: a loss before the jump is validated retreats to what the path has proven to carry (D2).
-        (signal == Signal::Loss).then(|| OwnRecovery::Retreat(SafeRetreat::new(beta, pipe_size, end, cx.iw, cx.mss)))
+        (signal == Signal::Loss)
+            .then(|| OwnRecovery::Retreat(SafeRetreat::new(beta, pipe_size, end, cx.iw, cx.mss)))
     }
 
     fn on_timeout(&mut self, _timeout: Timeout, _now: Time, _nxt: Seq) {

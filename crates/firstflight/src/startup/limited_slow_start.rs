@@ -67,7 +67,10 @@ impl PerRoundTrip {
             (sum / whole, sum % whole)
         } else {
             let sum = u128::from(acked) * u128::from(base) + u128::from(self.rest);
-            (u64::try_from(sum / u128::from(whole)).unwrap_or(u64::MAX), (sum % u128::from(whole)) as u64)
+            (
+                u64::try_from(sum / u128::from(whole)).unwrap_or(u64::MAX),
+                (sum % u128::from(whole)) as u64,
+            )
         };
         self.rest = rest;
         step.min(acked)

@@ -134,7 +134,14 @@ pub trait Startup {
 
     /// The first reaction to loss or marks. A startup that brings its own recovery for this episode returns it (Rapid Start, jump
     /// start), with this ACK already charged; otherwise the arm's recovery runs. Called for every new episode, also long after startup.
-    fn on_congestion(&mut self, signal: Signal, beta: Ratio, ack: &Ack, w: Window, cx: &Context) -> Option<OwnRecovery> {
+    fn on_congestion(
+        &mut self,
+        signal: Signal,
+        beta: Ratio,
+        ack: &Ack,
+        w: Window,
+        cx: &Context,
+    ) -> Option<OwnRecovery> {
         let _ = (signal, beta, ack, w, cx);
         None
     }

@@ -80,8 +80,15 @@ pub struct RapidStart {
 impl RapidStart {
     /// With these parameters.
     pub fn new(params: Params) -> RapidStart {
-        let hystart = params.then_hystart.then(|| HyStartPlusPlus::new(hystart_plus_plus::Params::RFC9406));
-        RapidStart { params, probing: true, jump: Jump::new(params.jump), floor: RttFloor::default(), hystart }
+        let hystart =
+            params.then_hystart.then(|| HyStartPlusPlus::new(hystart_plus_plus::Params::RFC9406));
+        RapidStart {
+            params,
+            probing: true,
+            jump: Jump::new(params.jump),
+            floor: RttFloor::default(),
+            hystart,
+        }
     }
 
     /// No queue shows: the floor of the last round trip is at or below the threshold. Unknown counts as a queue.
@@ -147,7 +154,14 @@ impl Startup for RapidStart {
         Grown { leftover: left.min(counted), verdict: Verdict::Stay }
     }
 
-    fn on_congestion(&mut self, signal: Signal, beta: Ratio, ack: &Ack, w: Window, cx: &Context) -> Option<OwnRecovery> {
+    fn on_congestion(
+        &mut self,
+        signal: Signal,
+        beta: Ratio,
+        ack: &Ack,
+        w: Window,
+        cx: &Context,
+    ) -> Option<OwnRecovery> {
         self.jump.cancel();
         if let Some(hystart) = &mut self.hystart {
             hystart.on_congestion(signal, beta, ack, w, cx);
@@ -194,7 +208,9 @@ impl Startup for RapidStart {
     fn pacing_gain(&self) -> Ratio {
         if self.jump.spreading() {
             GAIN_JUMP
-        } else if let Some(hystart) = self.hystart.as_ref().filter(|hystart| hystart.phase() != Phase::Startup) {
+        } else if let Some(hystart) =
+            self.hystart.as_ref().filter(|hystart| hystart.phase() != Phase::Startup)
+        {
             hystart.pacing_gain()
         } else if !self.probing {
             GAIN_SLOW_START
@@ -210,7 +226,9 @@ impl Startup for RapidStart {
     fn phase(&self) -> Phase {
         if self.jump.spreading() {
             Phase::Jump
-        } else if let Some(hystart) = self.hystart.as_ref().filter(|hystart| hystart.phase() != Phase::Startup) {
+        } else if let Some(hystart) =
+            self.hystart.as_ref().filter(|hystart| hystart.phase() != Phase::Startup)
+        {
             hystart.phase()
         } else if self.probing && self.rapid() {
             Phase::Rapid
@@ -220,7 +238,9 @@ impl Startup for RapidStart {
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        if let (true, Some(floor), Some(min)) = (self.probing, self.floor.floor(), self.floor.min_rtt()) {
+        if let (true, Some(floor), Some(min)) =
+            (self.probing, self.floor.floor(), self.floor.min_rtt())
+        {
             visit("rtt_floor_ns", floor.0);
             visit("rtt_threshold_ns", self.params.threshold.of(min).0);
         }

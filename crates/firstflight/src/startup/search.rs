@@ -29,7 +29,9 @@ use bins::{Bins, WINDOW};
 pub use params::{Boundary, Exit, Interpolation, MAX_EXTRA, MissedBins, Params, Version, Warmup};
 
 use super::slow_start::double;
-use super::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Saved, Startup, Verdict};
+use super::{
+    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Saved, Startup, Verdict,
+};
 use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Seq, Time, mul_div};
@@ -196,8 +198,17 @@ impl Search {
 
     /// The counts.
     pub fn stats(&self) -> Stats {
-        let Counts { exits, continued, warming, rtt_inflated, zero_sent, resets, reset_passed_bins, max_look_bins, max_norm_percent } =
-            self.counts;
+        let Counts {
+            exits,
+            continued,
+            warming,
+            rtt_inflated,
+            zero_sent,
+            resets,
+            reset_passed_bins,
+            max_look_bins,
+            max_norm_percent,
+        } = self.counts;
         Stats {
             exits,
             continued,
@@ -265,7 +276,8 @@ impl Search {
 
     fn begin(&mut self, ack: &Ack, rtt: Nanos) {
         // SEARCH start-1: the first sample is the initial RTT; bins are not recomputed while the record runs.
-        (self.recording, self.initial_rtt, self.end, self.idx) = (true, rtt, ack.now + Nanos(bin_of(rtt).get()), 0);
+        (self.recording, self.initial_rtt, self.end, self.idx) =
+            (true, rtt, ack.now + Nanos(bin_of(rtt).get()), 0);
         self.bins = Bins::EMPTY;
         // Counted from before the flight that this ACK belongs to, so that a record begun late in a connection looks like one begun at its start.
         // The files of 3.1 count from the start of the connection, always.
@@ -299,8 +311,15 @@ impl Search {
             return Verdict::Stay;
         }
         // Asked on every ACK, and no for most: before the length of a bin is worked out.
-        let Some(late) = late_by(self.end, ack.now, self.params.boundary) else { return Verdict::Stay };
-        let grid = Grid { initial_rtt: self.initial_rtt, bin: bin_of(self.initial_rtt), end: self.end, idx: u64::from(self.idx) };
+        let Some(late) = late_by(self.end, ack.now, self.params.boundary) else {
+            return Verdict::Stay;
+        };
+        let grid = Grid {
+            initial_rtt: self.initial_rtt,
+            bin: bin_of(self.initial_rtt),
+            end: self.end,
+            idx: u64::from(self.idx),
+        };
         let passed = (late.0 / grid.bin).saturating_add(1);
         // SEARCH missed-1: a record with so long a gap says nothing; the next sample starts another.
         let stale = match self.params.missed_bins {
@@ -308,13 +327,16 @@ impl Search {
             MissedBins::Window => passed > WINDOW,
             MissedBins::Alpha(alpha) => passed > mul_div(rtt.0, u64::from(alpha), grid.bin.get()),
             MissedBins::Bins(bins) => passed > u64::from(bins),
-            MissedBins::Initial(alpha) => passed > u64::from(alpha) * (grid.initial_rtt.0 / grid.bin),
+            MissedBins::Initial(alpha) => {
+                passed > u64::from(alpha) * (grid.initial_rtt.0 / grid.bin)
+            }
         };
         if stale {
             self.reset(passed);
             // SEARCH missed-3: 3.1 begins the next record with this very ACK, the later files on bins of the old length if the gap was short.
             if self.params.version != Version::V4_0 {
-                let keeps = matches!(self.params.missed_bins, MissedBins::Initial(_)) && passed <= WINDOW;
+                let keeps =
+                    matches!(self.params.missed_bins, MissedBins::Initial(_)) && passed <= WINDOW;
                 self.begin(ack, if keeps { grid.initial_rtt } else { rtt });
             }
             return Verdict::Stay;
@@ -330,7 +352,10 @@ impl Search {
         self.count(outcome);
         match outcome {
             Outcome::Exit { .. } => self.exit(&grid, rtt, w, cx),
-            Outcome::Continue { .. } | Outcome::Warming | Outcome::RttInflated { .. } | Outcome::ZeroSent => Verdict::Stay,
+            Outcome::Continue { .. }
+            | Outcome::Warming
+            | Outcome::RttInflated { .. }
+            | Outcome::ZeroSent => Verdict::Stay,
         }
     }
 
@@ -346,7 +371,9 @@ impl Search {
             Warmup::Kernel => WINDOW,
         };
         // SEARCH warm-1: no judgement before the whole window one RTT ago is on record.
-        let Some(prev) = grid.idx.checked_sub(look).filter(|&prev| prev >= first) else { return Outcome::Warming };
+        let Some(prev) = grid.idx.checked_sub(look).filter(|&prev| prev >= first) else {
+            return Outcome::Warming;
+        };
         // SEARCH reach-1: nor beyond the record.
         if look >= u64::from(self.params.extra) {
             return Outcome::RttInflated { bins: look_u16 };
@@ -369,7 +396,8 @@ impl Search {
             return Outcome::ZeroSent;
         }
         // SEARCH compare-3: more than expected is no shortfall (D2).
-        let shortfall = expected.saturating_sub(u128::from(self.bins.delivered(grid.idx, WINDOW))) * 100;
+        let shortfall =
+            expected.saturating_sub(u128::from(self.bins.delivered(grid.idx, WINDOW))) * 100;
         let norm_percent = (shortfall / expected) as u8;
         // SEARCH thresh-1: at the threshold slow start ends; equality exits.
         if shortfall > 0 && shortfall >= u128::from(self.params.thresh_percent) * expected {
@@ -421,7 +449,13 @@ impl Search {
         };
         self.stage = Stage::Done;
         let ssthresh = cwnd.unwrap_or(w.cwnd);
-        Verdict::Leave(Leave { reason: ExitReason::Flattened, ssthresh, cwnd, handover: Handover::LossFree, estimate: Some(empty) })
+        Verdict::Leave(Leave {
+            reason: ExitReason::Flattened,
+            ssthresh,
+            cwnd,
+            handover: Handover::LossFree,
+            estimate: Some(empty),
+        })
     }
 
     /// SEARCH drain-1: on every ACK the window follows what is in flight down, less one segment of credit per `drain_ratio` acknowledged.
@@ -495,7 +529,14 @@ impl Startup for Search {
     }
 
     // SEARCH end-1: congestion ends it, draining included; the reduction is the ordinary one.
-    fn on_congestion(&mut self, _signal: Signal, _beta: Ratio, _ack: &Ack, _w: Window, _cx: &Context) -> Option<OwnRecovery> {
+    fn on_congestion(
+        &mut self,
+        _signal: Signal,
+        _beta: Ratio,
+        _ack: &Ack,
+        _w: Window,
+        _cx: &Context,
+    ) -> Option<OwnRecovery> {
         self.stage = Stage::Done;
         None
     }
@@ -531,7 +572,8 @@ impl Startup for Search {
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let stats = self.stats();
-        if let Some(Outcome::Exit { norm_percent } | Outcome::Continue { norm_percent }) = self.last {
+        if let Some(Outcome::Exit { norm_percent } | Outcome::Continue { norm_percent }) = self.last
+        {
             visit("search_norm_percent", u64::from(norm_percent));
         }
         visit("search_max_norm_percent", u64::from(stats.max_norm_percent));

@@ -26,12 +26,19 @@ fn random_histories_keep_every_invariant() {
         total.undone += reached.undone;
         total.grew += reached.grew;
     }
-    assert!(broken.is_empty(), "{} histories break an invariant, see above: {broken:?}", broken.len());
+    assert!(
+        broken.is_empty(),
+        "{} histories break an invariant, see above: {broken:?}",
+        broken.len()
+    );
     // The generator itself is under test here: a model that reaches nothing would pass everything.
     assert!(total.events > 100 * HISTORIES as u32, "histories are too short: {total:?}");
     assert!(total.episodes > HISTORIES as u32, "histories reach too few episodes: {total:?}");
     assert!(total.grew > 100, "windows do not grow: {total:?}");
-    assert!(total.timeouts > 100 && total.undone > 100, "histories reach too few rare paths: {total:?}");
+    assert!(
+        total.timeouts > 100 && total.undone > 100,
+        "histories reach too few rare paths: {total:?}"
+    );
 }
 
 #[test]
@@ -39,9 +46,22 @@ fn every_part_is_played() {
     let parts = STARTUPS.len().max(AVOIDANCES.len()).max(RECOVERIES.len());
     for i in 0..parts {
         for (tcp, nonsense) in [(false, false), (true, false), (false, true), (true, true)] {
-            let text =
-                format!("{}/{}/{}", STARTUPS[i % STARTUPS.len()], AVOIDANCES[i % AVOIDANCES.len()], RECOVERIES[i % RECOVERIES.len()]);
-            let choice = Choice { text, tcp, mss: 1_448, iw: 14_480, max_burst: 65_536, idle_restart: tcp, oracle_exit: 400_000, nonsense };
+            let text = format!(
+                "{}/{}/{}",
+                STARTUPS[i % STARTUPS.len()],
+                AVOIDANCES[i % AVOIDANCES.len()],
+                RECOVERIES[i % RECOVERIES.len()]
+            );
+            let choice = Choice {
+                text,
+                tcp,
+                mss: 1_448,
+                iw: 14_480,
+                max_burst: 65_536,
+                idle_restart: tcp,
+                oracle_exit: 400_000,
+                nonsense,
+            };
             let bytes = random_bytes(i as u64, 3_000);
             play_arm(&choice, Source::new(&bytes));
         }
@@ -54,11 +74,22 @@ fn the_origin_of_the_clock_does_not_matter() {
     let mut broken = Vec::new();
     for (i, startup) in STARTUPS.iter().enumerate() {
         for round in 0..24 {
-            let (avoidance, recovery) = (AVOIDANCES[(i + round) % AVOIDANCES.len()], RECOVERIES[(i + 3 * round) % RECOVERIES.len()]);
+            let (avoidance, recovery) = (
+                AVOIDANCES[(i + round) % AVOIDANCES.len()],
+                RECOVERIES[(i + 3 * round) % RECOVERIES.len()],
+            );
             let text = format!("{startup}/{avoidance}/{recovery}");
             let tcp = round % 2 == 0;
-            let choice =
-                Choice { text, tcp, mss: 1_448, iw: 14_480, max_burst: 65_536, idle_restart: tcp, oracle_exit: 400_000, nonsense: false };
+            let choice = Choice {
+                text,
+                tcp,
+                mss: 1_448,
+                iw: 14_480,
+                max_burst: 65_536,
+                idle_restart: tcp,
+                oracle_exit: 400_000,
+                nonsense: false,
+            };
             let bytes = random_bytes((1_000 * i + round) as u64, 4_000);
             let course = |start| {
                 let mut shown = Vec::new();
@@ -68,14 +99,28 @@ fn the_origin_of_the_clock_does_not_matter() {
             let reference = course(0);
             // The published BEST counts whole microseconds, which wrap after 71 minutes.
             let fine = if startup.starts_with("best-published") { 0 } else { 789 };
-            for start in [1_000, 1_000_000_000 + fine, 12_345_678_000 + fine, (1 << 32) * 1_000, 3 * 3_600_000_000_000 + fine] {
+            for start in [
+                1_000,
+                1_000_000_000 + fine,
+                12_345_678_000 + fine,
+                (1 << 32) * 1_000,
+                3 * 3_600_000_000_000 + fine,
+            ] {
                 let shifted = course(start);
                 if let Some(at) = (0..reference.len()).find(|&at| reference[at] != shifted[at]) {
-                    broken.push(format!("{} from {start} ns: {:?} and not {:?}", choice.text, shifted[at], reference[at]));
+                    broken.push(format!(
+                        "{} from {start} ns: {:?} and not {:?}",
+                        choice.text, shifted[at], reference[at]
+                    ));
                     break;
                 }
             }
         }
     }
-    assert!(broken.is_empty(), "{} of the histories depend on the origin:\n{}", broken.len(), broken.join("\n"));
+    assert!(
+        broken.is_empty(),
+        "{} of the histories depend on the origin:\n{}",
+        broken.len(),
+        broken.join("\n")
+    );
 }

@@ -1,7 +1,9 @@
 //! Names of arms: parsing and printing are inverse, and what cannot be meant is refused with a reason.
 
 use firstflight::arm::SenderParams;
-use firstflight::arm::{AVOIDANCES, Arm, ArmError, Part, RECOVERIES, SHORT_NAMES, STARTUPS, split_list};
+use firstflight::arm::{
+    AVOIDANCES, Arm, ArmError, Part, RECOVERIES, SHORT_NAMES, STARTUPS, split_list,
+};
 use firstflight::controller::Config;
 use firstflight::options::OptionDoc;
 use firstflight::{Seq, Time};
@@ -24,7 +26,10 @@ fn canonical_names() {
         ("rapid(k=2/3)", "rapid/cubic/prr"),
         ("rapid(jump=off)/reno(beta=0.7)", "rapid(jump=off)/reno(beta=0.7)/prr"),
         ("rapid(jump=60)", "rapid(jump=60)/cubic/prr"),
-        ("hystart++(css=off)/cubic/prr@(iw=30,pace=on)", "hystart++(css=off)/cubic/prr@(iw=30,pace=on)"),
+        (
+            "hystart++(css=off)/cubic/prr@(iw=30,pace=on)",
+            "hystart++(css=off)/cubic/prr@(iw=30,pace=on)",
+        ),
         ("hystart++-draft03", "hystart++(mode=lss)/cubic/prr"),
         ("hystart", "hystart/cubic(floor20=on)/prr"),
         ("hystart/cubic", "hystart/cubic/prr"),
@@ -36,8 +41,14 @@ fn canonical_names() {
         ("oracle(exit=375000)", "oracle(exit=375000)/cubic/prr"),
         ("slowstart/cubic/prr(safeack=2015)", "slowstart/cubic/prr(safeack=2015)"),
         ("slowstart/cubic/prr(safeack=9937,mode=linux)", "slowstart/cubic/prr(mode=linux)"),
-        ("slowstart/cubic/prr(mode=linux,safeack=2015,guard=on)", "slowstart/cubic/prr(mode=linux,safeack=2015,guard=on)"),
-        ("slowstart@(early=ab,detection=linux26)", "slowstart/cubic/prr@(detection=linux26,early=ab)"),
+        (
+            "slowstart/cubic/prr(mode=linux,safeack=2015,guard=on)",
+            "slowstart/cubic/prr(mode=linux,safeack=2015,guard=on)",
+        ),
+        (
+            "slowstart@(early=ab,detection=linux26)",
+            "slowstart/cubic/prr@(detection=linux26,early=ab)",
+        ),
         ("slowstart@(early=naive)", "slowstart/cubic/prr@(early=naive)"),
         ("slowstart@(detection=linux26,early=off)", "slowstart/cubic/prr@(detection=linux26)"),
     ];
@@ -67,25 +78,49 @@ fn refusals_say_what_is_wrong() {
         ("warp", "unknown arm or startup `warp`"),
         ("slowstart/vegas", "unknown congestion avoidance `vegas`"),
         ("slowstart/cubic/hope", "unknown recovery `hope`"),
-        ("slowstart/cubic/prr/more", "arm `slowstart/cubic/prr/more`: at most startup/avoidance/recovery"),
+        (
+            "slowstart/cubic/prr/more",
+            "arm `slowstart/cubic/prr/more`: at most startup/avoidance/recovery",
+        ),
         ("rapid(k=2/3", "arm `rapid(k=2/3`: parentheses do not match"),
         ("rapid)", "arm `rapid)`: parentheses do not match"),
         ("rapid(k)", "`k` is not an option of the form key=value"),
-        ("rapid(speed=9)", "rapid has no option `speed`; it has k, jump, threshold, spread, recovery, hystart"),
+        (
+            "rapid(speed=9)",
+            "rapid has no option `speed`; it has k, jump, threshold, spread, recovery, hystart",
+        ),
         ("rapid(k=3/2)", "rapid: `k` takes a fraction below 1, not `3/2`"),
         ("slowstart@(iw=0)", "the sender: `iw` takes 1 to 1000 packets, not `0`"),
         ("slowstart@iw=3", "arm `slowstart@iw=3`: parentheses do not match"),
-        ("slowstart/reno(beta=1.0)", "reno: `beta` takes 0.05 to 1, at most four decimals, not `1.0`"),
-        ("hystart(train=off,delay=off)", "hystart with both detectors off is slow start: say slowstart"),
-        ("slowstart/cubic/prr(mode=crb,safeack=2015)", "prr: `safeack` takes 9937, 2015 (modes 9937 and linux), not `2015`"),
-        ("slowstart/reno(beta=0.123457)", "reno: `beta` takes 0.05 to 1, at most four decimals, not `0.123457`"),
+        (
+            "slowstart/reno(beta=1.0)",
+            "reno: `beta` takes 0.05 to 1, at most four decimals, not `1.0`",
+        ),
+        (
+            "hystart(train=off,delay=off)",
+            "hystart with both detectors off is slow start: say slowstart",
+        ),
+        (
+            "slowstart/cubic/prr(mode=crb,safeack=2015)",
+            "prr: `safeack` takes 9937, 2015 (modes 9937 and linux), not `2015`",
+        ),
+        (
+            "slowstart/reno(beta=0.123457)",
+            "reno: `beta` takes 0.05 to 1, at most four decimals, not `0.123457`",
+        ),
         ("slowstart@(early=c)", "the sender: `early` takes off, naive, a, b, ab, not `c`"),
-        ("slowstart@(detection=quic)", "the sender: `detection` takes rack, linux26, sack6675, sack3517, reno, windows, not `quic`"),
+        (
+            "slowstart@(detection=quic)",
+            "the sender: `detection` takes rack, linux26, sack6675, sack3517, reno, windows, not `quic`",
+        ),
         (
             "slowstart@(detection=rack,early=ab)",
             "early retransmit goes with detection=linux26; the others have none, and in RACK's place it would be done twice",
         ),
-        ("rapid@(pace=off)", "a jump spreads its window over a round trip and needs the pacer: use rapid(jump=off) or drop pace=off"),
+        (
+            "rapid@(pace=off)",
+            "a jump spreads its window over a round trip and needs the pacer: use rapid(jump=off) or drop pace=off",
+        ),
     ];
     for (typed, line) in rows {
         match Arm::parse(typed) {
@@ -97,18 +132,24 @@ fn refusals_say_what_is_wrong() {
 
 #[test]
 fn commas_inside_parentheses_do_not_separate_arms() {
-    let list: Vec<&str> = split_list("rapid(k=2/3,jump=off),slowstart@(iw=30,pace=off),oracle").collect();
+    let list: Vec<&str> =
+        split_list("rapid(k=2/3,jump=off),slowstart@(iw=30,pace=off),oracle").collect();
     assert_eq!(list, ["rapid(k=2/3,jump=off)", "slowstart@(iw=30,pace=off)", "oracle"]);
 }
 
 #[test]
 fn every_name_in_the_catalogue_parses_and_makes_a_controller() {
-    let names = STARTUPS.iter().map(|part| part.name).chain(SHORT_NAMES.iter().map(|short| short.name));
+    let names =
+        STARTUPS.iter().map(|part| part.name).chain(SHORT_NAMES.iter().map(|short| short.name));
     for name in names {
         let arm = parse(name);
         for config in [Config::quic(1472), Config::tcp(1448)] {
             let controller = arm.controller(config, 375_000, Time(0), Seq(0));
-            assert!(controller.cwnd() >= 2 * config.mss, "{name} starts with a window of {}", controller.cwnd());
+            assert!(
+                controller.cwnd() >= 2 * config.mss,
+                "{name} starts with a window of {}",
+                controller.cwnd()
+            );
         }
     }
     for avoidance in AVOIDANCES {
@@ -121,12 +162,20 @@ fn every_name_in_the_catalogue_parses_and_makes_a_controller() {
 /// Values worth trying for an option: whatever its documentation lists, and a few numbers.
 fn candidates(doc: &OptionDoc) -> Vec<String> {
     let listed = doc.values.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned);
-    listed.chain(["1", "2", "5", "30", "0.7", "0.85", "11/18", "2iw", "off", "on"].map(str::to_owned)).collect()
+    listed
+        .chain(["1", "2", "5", "30", "0.7", "0.85", "11/18", "2iw", "off", "on"].map(str::to_owned))
+        .collect()
 }
 
 fn part_text(parts: &'static [Part]) -> impl Strategy<Value = String> {
-    (0..parts.len(), proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..4)).prop_map(
-        move |(which, picks)| {
+    (
+        0..parts.len(),
+        proptest::collection::vec(
+            (any::<prop::sample::Index>(), any::<prop::sample::Index>()),
+            0..4,
+        ),
+    )
+        .prop_map(move |(which, picks)| {
             let part = &parts[which];
             let options: Vec<String> = picks
                 .iter()
@@ -137,9 +186,12 @@ fn part_text(parts: &'static [Part]) -> impl Strategy<Value = String> {
                     format!("{}={}", doc.key, value.get(&values))
                 })
                 .collect();
-            if options.is_empty() { part.name.to_owned() } else { format!("{}({})", part.name, options.join(",")) }
-        },
-    )
+            if options.is_empty() {
+                part.name.to_owned()
+            } else {
+                format!("{}({})", part.name, options.join(","))
+            }
+        })
 }
 
 /// The sender's options as if they were a part's.

@@ -7,7 +7,9 @@ use ack_clock::{FIVE_G, FOUR_G, GEO, LEO, Link, MSS, Return, context, lose, run}
 use firstflight::signal::rate_histogram::{BINS, FineRate, RateHistogram};
 use firstflight::startup::best::{Best, Counts, FallbackParams, Outcome, Params, Why};
 use firstflight::startup::{ExitReason, Startup, Verdict, search};
-use firstflight::{Ack, Context, Nanos, Phase, Rate, Ratio, Seq, Time, Timeout, UNSET_SSTHRESH, Window};
+use firstflight::{
+    Ack, Context, Nanos, Phase, Rate, Ratio, Seq, Time, Timeout, UNSET_SSTHRESH, Window,
+};
 use proptest::prelude::*;
 
 const US: u64 = 1_000;
@@ -69,13 +71,23 @@ impl Rig {
         let verdict = self.ack(rtt, bytes, rtt, nxt);
         let outcome = self.best.last_outcome();
         for &gap in gaps {
-            assert_eq!(self.ack(gap, bytes, rtt, nxt), Verdict::Stay, "nothing is decided inside a round");
+            assert_eq!(
+                self.ack(gap, bytes, rtt, nxt),
+                Verdict::Stay,
+                "nothing is decided inside a round"
+            );
         }
         (verdict, outcome)
     }
 
     /// The same round `n` times; returns what the last complete one concluded.
-    fn rounds(&mut self, n: usize, rtt: u64, bytes: u64, gaps: &[u64]) -> (Verdict, Option<Outcome>) {
+    fn rounds(
+        &mut self,
+        n: usize,
+        rtt: u64,
+        bytes: u64,
+        gaps: &[u64],
+    ) -> (Verdict, Option<Outcome>) {
         for _ in 0..n {
             self.round(rtt, bytes, gaps);
         }
@@ -94,7 +106,10 @@ fn silent(outcome: Option<Outcome>) -> bool {
 
 fn total(counts: &Counts) -> u32 {
     let Counts { set, late, inflated, pacer, few, ambiguous, unstable, disagree, .. } = *counts;
-    [set, late, inflated, pacer, few, ambiguous, unstable, disagree].into_iter().map(u32::from).sum()
+    [set, late, inflated, pacer, few, ambiguous, unstable, disagree]
+        .into_iter()
+        .map(u32::from)
+        .sum()
 }
 
 #[test]
@@ -104,7 +119,11 @@ fn the_state_stays_small() {
         "BEST with its fallback takes {} bytes; with CUBIC and a recovery it must stay below 1 KiB",
         size_of::<Best>()
     );
-    assert!(size_of::<RateHistogram>() <= 104, "its histogram takes {} bytes", size_of::<RateHistogram>());
+    assert!(
+        size_of::<RateHistogram>() <= 104,
+        "its histogram takes {} bytes",
+        size_of::<RateHistogram>()
+    );
 }
 
 /// Shows BEST histogram-1.
@@ -136,7 +155,11 @@ fn row_2_a_pair_of_segments_in_160_us_reads_144_8_megabits() {
     let pair = FineRate::from_bytes_over(2 * MSS, Nanos::from_micros(160));
     assert_eq!((pair, pair.bin()), (FineRate(151_833_804), 44), "2896 bytes in 160 us");
     let per_edge = |mbps_tenths: u64| rate(mbps_tenths * 10).bin();
-    assert_eq!((per_edge(1281), per_edge(1521), per_edge(1523)), (44, 44, 45), "bin 44 reaches from 128.0 to 152.2 Mbit/s");
+    assert_eq!(
+        (per_edge(1281), per_edge(1521), per_edge(1523)),
+        (44, 44, 45),
+        "bin 44 reaches from 128.0 to 152.2 Mbit/s"
+    );
 }
 
 /// Shows BEST histogram-3.
@@ -157,7 +180,11 @@ fn row_4_a_full_counter_halves_all_and_every_second_sample_counts() {
     assert_eq!((histogram.count(bin), histogram.stride()), (254, 1), "254 samples fit");
     for (nth, count, stride) in [(255, 127, 2), (256, 127, 2), (257, 128, 2)] {
         histogram.add(rate(14_480));
-        assert_eq!((histogram.count(bin), histogram.stride()), (count, stride), "after sample {nth}");
+        assert_eq!(
+            (histogram.count(bin), histogram.stride()),
+            (count, stride),
+            "after sample {nth}"
+        );
         assert_eq!(histogram.offered(), nth, "all samples are offered");
     }
 }
@@ -197,8 +224,15 @@ fn row_7_one_ack_per_frame_is_late_or_inflated() {
         rig.round(grown_rtt, MSS, &[40 * MS; 14]);
         let (_, outcome) = rig.round(grown_rtt, MSS, &[40 * MS; 14]);
         let (_, median, chunk) = rig.best.last_round();
-        assert!(median.within_quarter(chunk), "spacing and chunks agree on the frame's rate: {median:?} and {chunk:?}");
-        assert_eq!(outcome, Some(expected), "an RTT of {grown_rtt} ns: agreement alone is no reason to set the threshold");
+        assert!(
+            median.within_quarter(chunk),
+            "spacing and chunks agree on the frame's rate: {median:?} and {chunk:?}"
+        );
+        assert_eq!(
+            outcome,
+            Some(expected),
+            "an RTT of {grown_rtt} ns: agreement alone is no reason to set the threshold"
+        );
     }
 }
 
@@ -213,7 +247,10 @@ fn row_8_compressed_acks_disagree_with_chunks() {
     let (_, outcome) = rig.rounds(3, 600 * MS, MSS, &frames);
     let (_, median, chunk) = rig.best.last_round();
     assert_eq!(outcome, Some(Outcome::Disagree), "spacing {median:?}, chunks {chunk:?}");
-    assert!(chunk < rate(3_200) && median > rate(36_000), "chunks read 30 Mbit/s, spacing 400 within a tenth: {chunk:?}, {median:?}");
+    assert!(
+        chunk < rate(3_200) && median > rate(36_000),
+        "chunks read 30 Mbit/s, spacing 400 within a tenth: {chunk:?}, {median:?}"
+    );
 }
 
 /// Shows BEST agree-3.
@@ -229,7 +266,8 @@ fn row_9_a_rate_that_doubles_is_unstable() {
 /// Shows BEST agree-1.
 #[test]
 fn row_10_two_modes_are_ambiguous() {
-    let gaps: Vec<u64> = (0..40).map(|i| if i % 2 == 0 { gap_at(100) } else { gap_at(40_000) }).collect();
+    let gaps: Vec<u64> =
+        (0..40).map(|i| if i % 2 == 0 { gap_at(100) } else { gap_at(40_000) }).collect();
     let mut rig = Rig::new(ALONE, 100);
     let (_, outcome) = rig.rounds(2, 600 * MS, MSS, &gaps);
     assert_eq!(outcome, Some(Outcome::Ambiguous), "half the samples at 1, half at 400 Mbit/s");
@@ -238,9 +276,15 @@ fn row_10_two_modes_are_ambiguous() {
 /// Shows BEST agree-3.
 #[test]
 fn stability_is_a_quarter_and_equality_counts() {
-    assert!(FineRate(500).within_quarter(FineRate(400)) && FineRate(400).within_quarter(FineRate(500)), "1.25 is within");
+    assert!(
+        FineRate(500).within_quarter(FineRate(400)) && FineRate(400).within_quarter(FineRate(500)),
+        "1.25 is within"
+    );
     assert!(!FineRate(501).within_quarter(FineRate(400)), "more is not");
-    assert!(FineRate(110).near_tenth(FineRate(100)) && FineRate(90).near_tenth(FineRate(100)), "a tenth is near");
+    assert!(
+        FineRate(110).near_tenth(FineRate(100)) && FineRate(90).near_tenth(FineRate(100)),
+        "a tenth is near"
+    );
     assert!(!FineRate(111).near_tenth(FineRate(100)), "more is not");
 }
 
@@ -274,7 +318,10 @@ fn two_rounds_that_agree_set_the_threshold_above_the_window_only() {
         let (verdict, outcome) = rig.round(100 * MS, MSS, &[]);
         assert_eq!(outcome, Some(expected), "window {cwnd} segments, pacing {pacing:?}");
         if let Verdict::Aim { ssthresh } = verdict {
-            assert!(ssthresh.abs_diff(bdp) <= 2, "the threshold is the BDP of {bdp}, not {ssthresh}");
+            assert!(
+                ssthresh.abs_diff(bdp) <= 2,
+                "the threshold is the BDP of {bdp}, not {ssthresh}"
+            );
             assert_eq!(rig.best.aim(), Some(ssthresh), "and it is on record");
         } else {
             assert!(silent(outcome), "what sets the threshold says so: {verdict:?}");
@@ -306,7 +353,11 @@ fn too_few_samples_say_nothing() {
     for (gaps, few) in [(7, true), (8, false)] {
         let mut rig = Rig::new(ALONE, 20);
         let (_, outcome) = rig.rounds(2, 100 * MS, MSS, &vec![gap_at(2_000); gaps]);
-        assert_eq!(outcome == Some(Outcome::Few), few, "{gaps} samples: too few = {few}, it said {outcome:?}");
+        assert_eq!(
+            outcome == Some(Outcome::Few),
+            few,
+            "{gaps} samples: too few = {few}, it said {outcome:?}"
+        );
     }
 }
 
@@ -323,8 +374,13 @@ fn the_threshold_has_a_floor_and_a_hint_caps_it() {
     for (queue_hint, expected) in table {
         let mut rig = clear(Params { queue_hint, ..ALONE }, 20);
         let (verdict, _) = rig.round(100 * MS, MSS, &[]);
-        let Verdict::Aim { ssthresh } = verdict else { panic!("it sets the threshold, it said {verdict:?}") };
-        assert!(ssthresh.abs_diff(expected) <= 2, "queue {queue_hint:?}: {expected}, not {ssthresh}");
+        let Verdict::Aim { ssthresh } = verdict else {
+            panic!("it sets the threshold, it said {verdict:?}")
+        };
+        assert!(
+            ssthresh.abs_diff(expected) <= 2,
+            "queue {queue_hint:?}: {expected}, not {ssthresh}"
+        );
     }
 }
 
@@ -346,7 +402,11 @@ fn the_threshold_follows_later_rounds_until_slow_start_ends() {
     rig.round(100 * MS, MSS, &vec![gap_at(2_400); 30]);
     rig.round(100 * MS, MSS, &vec![gap_at(2_400); 30]);
     rig.round(100 * MS, MSS, &[]);
-    assert!(rig.w.ssthresh.abs_diff(300_000) <= 2, "at 24 Mbit/s the BDP is 300 000, not {}", rig.w.ssthresh);
+    assert!(
+        rig.w.ssthresh.abs_diff(300_000) <= 2,
+        "at 24 Mbit/s the BDP is 300 000, not {}",
+        rig.w.ssthresh
+    );
     assert_eq!(rig.best.reached(), ExitReason::Estimate, "meeting it is BEST's exit");
     assert!(!rig.best.armed(), "after which it is done");
 }
@@ -354,7 +414,13 @@ fn the_threshold_follows_later_rounds_until_slow_start_ends() {
 /// Shows BEST skip-1.
 #[test]
 fn holes_application_limits_and_sacks_give_no_samples() {
-    let plain = Ack { now: Time(9_001 * MS), acked: MSS, rtt: Some(Nanos(100 * MS)), nxt: Seq(1000), ..Ack::default() };
+    let plain = Ack {
+        now: Time(9_001 * MS),
+        acked: MSS,
+        rtt: Some(Nanos(100 * MS)),
+        nxt: Seq(1000),
+        ..Ack::default()
+    };
     #[rustfmt::skip]
     let table = [
         ("64 segments",      true,  Ack { acked: 64 * MSS, ..plain }),
@@ -367,7 +433,11 @@ fn holes_application_limits_and_sacks_give_no_samples() {
         rig.ack(0, MSS, 100 * MS, 1000);
         rig.best.sample(&ack, rig.w, &rig.cx);
         assert_eq!(rig.best.pairs().offered() == 1, counts, "{name}: counts = {counts}");
-        assert_eq!(rig.best.counts().skipped_acks, u16::from(!counts), "{name}: skipped ACKs are counted");
+        assert_eq!(
+            rig.best.counts().skipped_acks,
+            u16::from(!counts),
+            "{name}: skipped ACKs are counted"
+        );
     }
 }
 
@@ -383,7 +453,10 @@ fn the_smallest_rtt_is_forgotten_at_an_age_and_not_at_an_hour() {
     };
     let reference = course(0);
     let inflated = reference.iter().filter(|outcome| **outcome == Some(Outcome::Inflated)).count();
-    assert!((100..250).contains(&inflated), "the old minimum counts for 7.5 to 10 s of 12 s: {inflated} of 300 rounds");
+    assert!(
+        (100..250).contains(&inflated),
+        "the old minimum counts for 7.5 to 10 s of 12 s: {inflated} of 300 rounds"
+    );
     for origin in (0..25).map(|i| i * 100 * MS + 7) {
         assert_eq!(course(origin), reference, "from {origin} ns on");
     }
@@ -409,7 +482,11 @@ fn a_step_of_the_rtt_and_a_new_level_restart_the_estimation() {
         rig.round(100 * MS - step, MSS, &gaps);
         rig.round(100 * MS - step, MSS, &[]);
         assert_eq!(restarts(&rig), restart, "a step of {step} ns");
-        assert_eq!(rig.best.last_outcome() == Some(Outcome::Unstable), restart == 1, "after a restart nothing supports the round");
+        assert_eq!(
+            rig.best.last_outcome() == Some(Outcome::Unstable),
+            restart == 1,
+            "after a restart nothing supports the round"
+        );
     }
     // The level is known once chunks stop growing; then a third of it, for three rounds.
     let mut rig = clear(ALONE, 20);
@@ -418,19 +495,30 @@ fn a_step_of_the_rtt_and_a_new_level_restart_the_estimation() {
     rig.rounds(2, 100 * MS, MSS, &gaps);
     for (round, expected) in [(1, 0), (2, 0), (3, 0), (4, 1)] {
         rig.round(100 * MS, MSS / 3, &gaps);
-        assert_eq!(restarts(&rig), expected, "{} complete rounds at a third of the rate", round - 1);
+        assert_eq!(
+            restarts(&rig),
+            expected,
+            "{} complete rounds at a third of the rate",
+            round - 1
+        );
     }
 }
 
 /// Shows BEST path-3.
 #[test]
 fn around_a_known_reassignment_nothing_is_measured() {
-    for (offset_ms, measured) in [(0, false), (150, false), (151, true), (14_849, true), (14_850, false), (15_000, false)] {
+    for (offset_ms, measured) in
+        [(0, false), (150, false), (151, true), (14_849, true), (14_850, false), (15_000, false)]
+    {
         let mut rig = Rig::new(Params { reassigned_at: Some(Time(9_000 * MS)), ..ALONE }, 100);
         rig.now = rig.now + offset_ms * MS - 100 * US;
         rig.ack(0, MSS, 100 * MS, 1000);
         rig.ack(100 * US, MSS, 100 * MS, 1000);
-        assert_eq!(rig.best.pairs().offered() > 0, measured, "{offset_ms} ms after it: measured = {measured}");
+        assert_eq!(
+            rig.best.pairs().offered() > 0,
+            measured,
+            "{offset_ms} ms after it: measured = {measured}"
+        );
     }
 }
 
@@ -444,7 +532,11 @@ fn a_loss_ends_it_timeouts_and_idle_start_it_afresh_and_a_false_alarm_resumes_it
     lose(&mut rig.best, rig.w);
     let rounds = rig.best.rounds();
     rig.round(100 * MS, MSS, &[]);
-    assert_eq!((rig.best.armed(), rig.best.rounds()), (false, rounds), "after a loss no round is evaluated");
+    assert_eq!(
+        (rig.best.armed(), rig.best.rounds()),
+        (false, rounds),
+        "after a loss no round is evaluated"
+    );
     rig.best.restore(saved);
     assert!(rig.best.armed(), "a false alarm resumes it");
 
@@ -456,7 +548,8 @@ fn a_loss_ends_it_timeouts_and_idle_start_it_afresh_and_a_false_alarm_resumes_it
     for (name, event) in table {
         lose(&mut rig.best, rig.w);
         event(&mut rig.best);
-        let state = (rig.best.armed(), rig.best.rounds(), rig.best.aim(), rig.best.pairs().offered());
+        let state =
+            (rig.best.armed(), rig.best.rounds(), rig.best.aim(), rig.best.pairs().offered());
         assert_eq!(state, (true, Some(0), None, 0), "{name} re-arms it with nothing measured");
     }
 }
@@ -492,7 +585,9 @@ fn the_fallback_decides_where_best_is_silent() {
         "BEST is over, its fallback is not"
     );
     let ack = Ack { acked: MSS, inflight: 800 * MSS, ..Ack::default() };
-    let Verdict::Hold { cwnd } = best.sample(&ack, w, &context()) else { panic!("draining goes on") };
+    let Verdict::Hold { cwnd } = best.sample(&ack, w, &context()) else {
+        panic!("draining goes on")
+    };
     w.cwnd = cwnd;
     let grown = best.grow(&ack, MSS, &mut w, &context());
     assert_eq!((w.cwnd, grown.leftover), (800 * MSS, 0), "and nothing grows meanwhile");
@@ -517,11 +612,24 @@ fn on_plain_links_it_leaves_at_the_bdp() {
             let mut best = Best::default();
             let report = run(&mut best, &link, LIMIT, false);
             let (_, cwnd, _) = *report.aims.first().expect("it sets a threshold");
-            assert!(100 * cwnd <= percent * bdp, "{} ACK per {ack_every}: first set by {percent} % of {bdp}, not at {cwnd}", link.name);
+            assert!(
+                100 * cwnd <= percent * bdp,
+                "{} ACK per {ack_every}: first set by {percent} % of {bdp}, not at {cwnd}",
+                link.name
+            );
             let (_, _, ssthresh, reason) = report.exit.expect("it leaves");
-            assert_eq!((report.first_drop, reason), (None, ExitReason::Estimate), "{} ACK per {ack_every}: without loss", link.name);
+            assert_eq!(
+                (report.first_drop, reason),
+                (None, ExitReason::Estimate),
+                "{} ACK per {ack_every}: without loss",
+                link.name
+            );
             let permille = ssthresh * 1000 / bdp;
-            assert!((980..=1030).contains(&permille), "{} ACK per {ack_every}: at {bdp} packets, not {ssthresh}", link.name);
+            assert!(
+                (980..=1030).contains(&permille),
+                "{} ACK per {ack_every}: at {bdp} packets, not {ssthresh}",
+                link.name
+            );
         }
     }
 }
@@ -532,8 +640,14 @@ fn a_queue_of_a_quarter_bdp_needs_its_hint() {
     for (hint, lost) in [(false, true), (true, false)] {
         let link = Link { queue_percent: 25, ..GEO };
         let queue_hint = hint.then_some(link.queue_packets() * MSS);
-        let report = run(&mut Best::new(Params { queue_hint, ..Params::DEFAULT }), &link, LIMIT, false);
-        assert_eq!(report.first_drop.is_some(), lost, "queue known = {hint}: loss = {lost}, exit {:?}", report.exit);
+        let report =
+            run(&mut Best::new(Params { queue_hint, ..Params::DEFAULT }), &link, LIMIT, false);
+        assert_eq!(
+            report.first_drop.is_some(),
+            lost,
+            "queue known = {hint}: loss = {lost}, exit {:?}",
+            report.exit
+        );
     }
 }
 
@@ -544,9 +658,18 @@ fn under_pacing_it_is_silent() {
     for link in [GEO, LEO, FIVE_G, FOUR_G] {
         let mut best = Best::new(ALONE);
         let report = run(&mut best, &Link { paced: true, ..link }, LIMIT, false);
-        assert!(report.aims.is_empty(), "{}: paced, it sets nothing, not {:?}", link.name, report.aims);
+        assert!(
+            report.aims.is_empty(),
+            "{}: paced, it sets nothing, not {:?}",
+            link.name,
+            report.aims
+        );
         let counts = best.counts();
-        assert!(counts.unstable >= 5 && counts.set == 0, "{}: because nothing is stable: {counts:?}", link.name);
+        assert!(
+            counts.unstable >= 5 && counts.set == 0,
+            "{}: because nothing is stable: {counts:?}",
+            link.name
+        );
     }
 }
 
@@ -559,7 +682,11 @@ fn on_a_slotted_return_path_it_abstains() {
         for ack_every in [1, 2] {
             let mut best = Best::new(ALONE);
             let report = run(&mut best, &Link { ack_every, back, ..GEO }, LIMIT, false);
-            assert!(report.aims.is_empty(), "slots of {period} ns, ACK per {ack_every}: sets nothing, not {:?}", report.aims);
+            assert!(
+                report.aims.is_empty(),
+                "slots of {period} ns, ACK per {ack_every}: sets nothing, not {:?}",
+                report.aims
+            );
             assert!(best.counts().disagree >= 5, "because chunks disagree: {:?}", best.counts());
         }
     }
@@ -568,8 +695,14 @@ fn on_a_slotted_return_path_it_abstains() {
 #[test]
 fn on_the_cold_satellite_terminal_and_on_lte_it_never_sets() {
     let lte = |period| Return::Batch { period, cap: 24, lo: 9_000, hi: 30_000 };
-    let mut table: Vec<(&str, Link)> =
-        (0..20).map(|seed| ("cold terminal", Link { back: Return::GeoCold { seed }, rtt: Nanos::from_millis(640), ..GEO })).collect();
+    let mut table: Vec<(&str, Link)> = (0..20)
+        .map(|seed| {
+            (
+                "cold terminal",
+                Link { back: Return::GeoCold { seed }, rtt: Nanos::from_millis(640), ..GEO },
+            )
+        })
+        .collect();
     for period in [2_500_000, 5 * MS, 10 * MS] {
         for link in [FOUR_G, LEO, GEO] {
             table.push(("lte", Link { back: lte(period), ..link }));
@@ -579,7 +712,12 @@ fn on_the_cold_satellite_terminal_and_on_lte_it_never_sets() {
         for paced in [false, true] {
             let mut best = Best::new(ALONE);
             let report = run(&mut best, &Link { paced, ..link }, LIMIT, false);
-            assert!(report.aims.is_empty(), "{name} {:?} paced {paced}: sets nothing, not {:?}", link.back, report.aims);
+            assert!(
+                report.aims.is_empty(),
+                "{name} {:?} paced {paced}: sets nothing, not {:?}",
+                link.back,
+                report.aims
+            );
         }
     }
 }
@@ -613,11 +751,19 @@ fn with_receiver_time_stamps_a_slotted_path_is_no_obstacle() {
 /// Shows BEST clock-3.
 #[test]
 fn the_tick_is_checked_against_the_local_clock_once() {
-    for (tick_us, expected) in [(1_000, Some(1)), (1_200, Some(1)), (4_000, Some(4)), (10_000, Some(10)), (2_000, None), (100_000, None)] {
+    for (tick_us, expected) in [
+        (1_000, Some(1)),
+        (1_200, Some(1)),
+        (4_000, Some(4)),
+        (10_000, Some(10)),
+        (2_000, None),
+        (100_000, None),
+    ] {
         let mut rig = Rig::new(ALONE, 100);
         let start = rig.now;
         while rig.now < start + 1_100 * MS {
-            rig.ts = Some(0xffff_ff00_u32.wrapping_add(((rig.now - start) / (tick_us * US)) as u32));
+            rig.ts =
+                Some(0xffff_ff00_u32.wrapping_add(((rig.now - start) / (tick_us * US)) as u32));
             rig.ack(MS, MSS, 100 * MS, u64::MAX);
         }
         assert_eq!(rig.best.checked_tick_ms(), expected, "ticks of {tick_us} us");
@@ -645,31 +791,40 @@ fn a_train_on_the_receivers_clock_needs_sixteen_ticks() {
         let rate = receiver_rate(&[MS], ticks, 1);
         assert_eq!(rate > FineRate::ZERO, counts, "{ticks} ticks: counts = {counts}");
         if counts {
-            assert_eq!(rate, FineRate::from_bytes_over(MSS, Nanos(MS)), "a packet per tick, the first one's bytes left out");
+            assert_eq!(
+                rate,
+                FineRate::from_bytes_over(MSS, Nanos(MS)),
+                "a packet per tick, the first one's bytes left out"
+            );
         }
     }
 }
 
 /// Anything at all, in any order.
 fn nonsense() -> impl Strategy<Value = Ack> {
-    let amount = || prop_oneof![Just(0), Just(u64::MAX), 0u64..1 << 20, 0u64..10_000_000_000, any::<u64>()];
+    let amount =
+        || prop_oneof![Just(0), Just(u64::MAX), 0u64..1 << 20, 0u64..10_000_000_000, any::<u64>()];
     (
         (amount(), prop::option::of(amount()), amount(), amount(), amount()),
         (amount(), amount(), prop::option::of(any::<u32>()), any::<bool>(), any::<bool>()),
     )
-        .prop_map(|((now, rtt, acked, una, nxt), (delivered, sent, receiver_ts, app_limited, sacked))| Ack {
-            now: Time(now),
-            rtt: rtt.map(Nanos),
-            acked,
-            una: Seq(una),
-            nxt: Seq(nxt),
-            delivered,
-            sent,
-            receiver_ts,
-            app_limited,
-            sacked: u64::from(sacked),
-            ..Ack::default()
-        })
+        .prop_map(
+            |((now, rtt, acked, una, nxt), (delivered, sent, receiver_ts, app_limited, sacked))| {
+                Ack {
+                    now: Time(now),
+                    rtt: rtt.map(Nanos),
+                    acked,
+                    una: Seq(una),
+                    nxt: Seq(nxt),
+                    delivered,
+                    sent,
+                    receiver_ts,
+                    app_limited,
+                    sacked: u64::from(sacked),
+                    ..Ack::default()
+                }
+            },
+        )
 }
 
 /// Plausible rounds: numbers of ACKs, and gaps in us.

@@ -3,7 +3,9 @@
 use crate::ack_clock;
 
 use ack_clock::{FIVE_G, FOUR_G, GEO, LEO, Link, MSS, Report, Return, context, lose, run};
-use firstflight::startup::best_published::{BestPublished, CAPACITY, Params, estimate, percentile_index, threshold_packets};
+use firstflight::startup::best_published::{
+    BestPublished, CAPACITY, Params, estimate, percentile_index, threshold_packets,
+};
 use firstflight::startup::{ExitReason, Leave, Startup, Verdict};
 use firstflight::{Ack, Context, Nanos, Seq, Time, Timeout, UNSET_SSTHRESH, Window};
 use proptest::prelude::*;
@@ -70,7 +72,13 @@ impl Rig {
 
     /// Whole rounds of `samples` ACKs, one each `us` for `bytes`, until the count of rounds reads `count`; returns what the ACK that
     /// evaluated said. The ACKs that cross carry `crossing_rtt_us`, all others `rtt_us`.
-    fn rounds(&mut self, count: u32, samples: u64, (us, bytes): (u64, u64), (crossing_rtt_us, rtt_us): (u64, u64)) -> Verdict {
+    fn rounds(
+        &mut self,
+        count: u32,
+        samples: u64,
+        (us, bytes): (u64, u64),
+        (crossing_rtt_us, rtt_us): (u64, u64),
+    ) -> Verdict {
         loop {
             for _ in 2..samples {
                 self.ack(us, bytes, rtt_us, Inside);
@@ -112,11 +120,22 @@ fn rates_are_whole_megabits_in_sixteen_wrapping_bits() {
 /// Shows BESTPUB rate-2.
 #[test]
 fn the_percentile_is_the_lower_neighbour() {
-    for (n, percentile, index) in
-        [(1, 50, 0), (4, 50, 1), (5, 50, 2), (300, 50, 149), (0, 50, 0), (4, 0, 0), (4, 100, 3), (4, 25, 0), (4, 26, 1)]
-    {
+    for (n, percentile, index) in [
+        (1, 50, 0),
+        (4, 50, 1),
+        (5, 50, 2),
+        (300, 50, 149),
+        (0, 50, 0),
+        (4, 0, 0),
+        (4, 100, 3),
+        (4, 25, 0),
+        (4, 26, 1),
+    ] {
         let found = percentile_index(n, percentile);
-        assert_eq!(found, index, "percentile {percentile} of {n} samples is at {index}, not {found}");
+        assert_eq!(
+            found, index,
+            "percentile {percentile} of {n} samples is at {index}, not {found}"
+        );
     }
 }
 
@@ -135,9 +154,16 @@ fn thresholds_are_packets_in_sixteen_wrapping_bits() {
     ];
     for (rate, rtt_us, expected) in table {
         let packets = threshold_packets(rate, rtt_us, 1448);
-        assert_eq!(packets, expected, "{rate} Mbit/s times {rtt_us} us are {expected} packets, not {packets}");
+        assert_eq!(
+            packets, expected,
+            "{rate} Mbit/s times {rtt_us} us are {expected} packets, not {packets}"
+        );
     }
-    assert_eq!(threshold_packets(100, 30_000, 0), 0xc6c0, "without a segment size nothing divides by zero");
+    assert_eq!(
+        threshold_packets(100, 30_000, 0),
+        0xc6c0,
+        "without a segment size nothing divides by zero"
+    );
 }
 
 /// Shows BESTPUB round-3, BESTPUB round-4.
@@ -149,13 +175,21 @@ fn it_decides_when_round_four_is_over_and_once_only() {
         assert_eq!(verdict, Verdict::Stay, "after round {} it says nothing", round - 1);
     }
     let verdict = rig.rounds(5, 20, mbps(144), (600_000, 600_000));
-    assert_eq!(verdict, Verdict::Aim { ssthresh: 7458 * MSS }, "after round 4 the median times the RTT becomes the threshold");
+    assert_eq!(
+        verdict,
+        Verdict::Aim { ssthresh: 7458 * MSS },
+        "after round 4 the median times the RTT becomes the threshold"
+    );
     for round in 6..=9 {
         let verdict = rig.rounds(round, 20, mbps(100), (300_000, 300_000));
         assert_eq!(verdict, Verdict::Stay, "the decision is sticky, round {round}");
     }
     let counts = rig.best.counts();
-    assert_eq!((counts.decided, counts.not_due, counts.sticky), (1, 4, 4), "every round end is counted: {counts:?}");
+    assert_eq!(
+        (counts.decided, counts.not_due, counts.sticky),
+        (1, 4, 4),
+        "every round end is counted: {counts:?}"
+    );
 }
 
 /// Shows BESTPUB round-2.
@@ -164,17 +198,33 @@ fn the_rtt_is_the_sample_of_the_ack_after_the_crossing() {
     let mut rig = Rig::new(Params::PUBLISHED);
     let verdict = rig.rounds(5, 20, mbps(144), (650_000, 1_100_000));
     let packets = u64::from(threshold_packets(144, 1_100_000, 1448));
-    assert_eq!(verdict, Verdict::Aim { ssthresh: packets * MSS }, "the crossing's 650 ms were wiped, 1100 ms are used");
+    assert_eq!(
+        verdict,
+        Verdict::Aim { ssthresh: packets * MSS },
+        "the crossing's 650 ms were wiped, 1100 ms are used"
+    );
 }
 
 /// Shows BESTPUB round-4.
 #[test]
 fn a_median_of_zero_decides_nothing_and_is_asked_again_until_round_seven() {
     let mut rig = Rig::new(Params::PUBLISHED);
-    assert_eq!(rig.rounds(12, 20, (40_000, 1448), (600_000, 600_000)), Verdict::Stay, "one ACK per 40 ms is below 1 Mbit/s");
+    assert_eq!(
+        rig.rounds(12, 20, (40_000, 1448), (600_000, 600_000)),
+        Verdict::Stay,
+        "one ACK per 40 ms is below 1 Mbit/s"
+    );
     let counts = rig.best.counts();
-    assert_eq!((counts.decided, counts.zero_median), (0, 4), "rounds 4 to 7 were asked, in vain: {counts:?}");
-    assert_eq!(rig.rounds(13, 20, mbps(144), (600_000, 600_000)), Verdict::Stay, "later rounds are not asked");
+    assert_eq!(
+        (counts.decided, counts.zero_median),
+        (0, 4),
+        "rounds 4 to 7 were asked, in vain: {counts:?}"
+    );
+    assert_eq!(
+        rig.rounds(13, 20, mbps(144), (600_000, 600_000)),
+        Verdict::Stay,
+        "later rounds are not asked"
+    );
 }
 
 /// Shows BESTPUB round-3.
@@ -185,7 +235,10 @@ fn the_last_round_it_decides_after_is_the_seventh() {
         rig.rounds(zero_rounds, 20, (40_000, 1448), (600_000, 600_000));
         rig.rounds(zero_rounds + 1, 40, mbps(144), (600_000, 600_000));
         let decided = rig.best.counts().decided == 1;
-        assert_eq!(decided, decides, "{zero_rounds} rounds counted, then a clear one: decides = {decides}");
+        assert_eq!(
+            decided, decides,
+            "{zero_rounds} rounds counted, then a clear one: decides = {decides}"
+        );
     }
 }
 
@@ -195,7 +248,11 @@ fn an_undecided_flow_decides_again_after_256_rounds() {
     let mut rig = Rig::new(Params::PUBLISHED);
     rig.rounds(255, 3, (40_000, 1448), (600_000, 600_000));
     rig.rounds(5, 20, mbps(144), (600_000, 600_000));
-    assert_eq!(rig.best.counts().decided, 1, "the counter of rounds wraps to 0 and passes 4 once more");
+    assert_eq!(
+        rig.best.counts().decided,
+        1,
+        "the counter of rounds wraps to 0 and passes 4 once more"
+    );
 }
 
 /// Shows BESTPUB threshold-2.
@@ -213,9 +270,15 @@ fn an_estimate_below_the_window_ends_slow_start_without_lowering_it() {
         rig.w.cwnd = cwnd * MSS;
         let ssthresh = u64::from(threshold_packets(rate as u16, rtt_us as u32, 1448)) * MSS;
         match rig.rounds(5, 20, mbps(rate), (rtt_us, rtt_us)) {
-            Verdict::Aim { ssthresh: found } => assert_eq!((true, ssthresh), (aims, found), "a window of {cwnd} may grow on"),
+            Verdict::Aim { ssthresh: found } => {
+                assert_eq!((true, ssthresh), (aims, found), "a window of {cwnd} may grow on")
+            }
             Verdict::Leave(Leave { reason, ssthresh: found, cwnd: set, .. }) => {
-                assert_eq!((false, ssthresh, None), (aims, found, set), "a window of {cwnd} stays, slow start is over");
+                assert_eq!(
+                    (false, ssthresh, None),
+                    (aims, found, set),
+                    "a window of {cwnd} stays, slow start is over"
+                );
                 assert_eq!(reason, ExitReason::Estimate);
             }
             other => panic!("round 4 decides, it said {other:?}"),
@@ -252,7 +315,11 @@ fn sampling_waits_for_sixteen_segments_and_for_an_old_epoch() {
         rig.w.cwnd = cwnd;
         rig.cx.young_epoch = Context::is_young(epoch_age);
         rig.ack(1000, MSS, 30_000, Inside);
-        assert_eq!(rig.best.samples() > before, samples, "cwnd {cwnd}, epoch {epoch_age:?}: samples = {samples}");
+        assert_eq!(
+            rig.best.samples() > before,
+            samples,
+            "cwnd {cwnd}, epoch {epoch_age:?}: samples = {samples}"
+        );
     }
 }
 
@@ -265,7 +332,11 @@ fn rounds_end_strictly_after_the_mark_and_only_while_the_window_is_the_limit() {
     assert_eq!(rig.best.round_rtt_us(), Some(20_000), "at the mark the round goes on");
     rig.cx.limited = false;
     rig.ack(1000, MSS, 20_000, Crossing);
-    assert_eq!(rig.best.round_rtt_us(), Some(20_000), "and past it while the window is not the limit");
+    assert_eq!(
+        rig.best.round_rtt_us(),
+        Some(20_000),
+        "and past it while the window is not the limit"
+    );
     rig.cx.limited = true;
     rig.ack(1000, MSS, 20_000, Crossing);
     assert_eq!(rig.best.round_rtt_us(), None, "past it, a round ends and its RTT is wiped");
@@ -282,11 +353,19 @@ fn a_timeout_forgets_the_decision_and_nothing_else_does() {
     };
     let mut rig = decided();
     rig.best.on_timeout(Timeout::Rto, Time(rig.now), Seq(rig.mark));
-    assert_eq!((rig.best.reached(), rig.best.rounds()), (ExitReason::Threshold, Some(0)), "after an RTO it starts over");
+    assert_eq!(
+        (rig.best.reached(), rig.best.rounds()),
+        (ExitReason::Threshold, Some(0)),
+        "after an RTO it starts over"
+    );
     let mut rig = decided();
     lose(&mut rig.best, rig.w);
     rig.best.on_idle(Time(rig.now), Seq(rig.mark));
-    assert_eq!((rig.best.reached(), rig.best.rounds()), (ExitReason::Estimate, Some(5)), "loss and idle change nothing");
+    assert_eq!(
+        (rig.best.reached(), rig.best.rounds()),
+        (ExitReason::Estimate, Some(5)),
+        "loss and idle change nothing"
+    );
 }
 
 #[test]
@@ -294,7 +373,12 @@ fn the_clock_wraps_after_71_minutes() {
     let mut best = BestPublished::default();
     let wrap = (1u64 << 32) * US;
     let w = Window { cwnd: 16 * MSS, ssthresh: UNSET_SSTHRESH };
-    let ack = |now: u64, delivered: u64| Ack { now: Time(now), rtt: Some(Nanos(MS)), delivered, ..Ack::default() };
+    let ack = |now: u64, delivered: u64| Ack {
+        now: Time(now),
+        rtt: Some(Nanos(MS)),
+        delivered,
+        ..Ack::default()
+    };
     best.start(Time(wrap - 100 * US), Seq(0));
     best.sample(&ack(wrap - 80 * US, 10_000), w, &context());
     best.sample(&ack(wrap + 80 * US, 12_896), w, &context());
@@ -305,13 +389,22 @@ fn the_clock_wraps_after_71_minutes() {
 #[test]
 fn bytes_sacked_out_of_order_count_when_the_hole_is_filled() {
     let mut rig = Rig::new(Params::PUBLISHED);
-    let ack =
-        |now: u64, delivered: u64, sacked: u64| Ack { now: Time(now), rtt: Some(Nanos(30 * MS)), delivered, sacked, ..Ack::default() };
+    let ack = |now: u64, delivered: u64, sacked: u64| Ack {
+        now: Time(now),
+        rtt: Some(Nanos(30 * MS)),
+        delivered,
+        sacked,
+        ..Ack::default()
+    };
     let (now, delivered) = (rig.now, rig.delivered);
     rig.best.sample(&ack(now + MS, delivered + 9 * MSS, 9 * MSS), rig.w, &rig.cx);
     rig.best.sample(&ack(now + 2 * MS, delivered + 10 * MSS, 0), rig.w, &rig.cx);
     // 10 x 1448 x 8 / 1000 us.
-    assert_eq!(rig.best.rates(), [0, 0, 115], "nothing while the hole is open, then one giant sample");
+    assert_eq!(
+        rig.best.rates(),
+        [0, 0, 115],
+        "nothing while the hole is open, then one giant sample"
+    );
 }
 
 /// The acceptance table: end of round 4. The RTT sample contains its own packet's serialisation and up to two packets of queue, which the
@@ -338,14 +431,37 @@ fn on_the_links_of_the_slides_it_aims_at_the_bdp() {
                 }
             });
             assert_eq!(decided, rate, "{}: the median is {rate} Mbit/s, not {decided}", link.name);
-            let [(at, cwnd, aim)] = report.aims[..] else { panic!("{}: one decision, not {:?}", link.name, report.aims) };
-            assert!((packets..=packets + 5).contains(&aim), "{}: aims at {packets} packets, not {aim}", link.name);
+            let [(at, cwnd, aim)] = report.aims[..] else {
+                panic!("{}: one decision, not {:?}", link.name, report.aims)
+            };
+            assert!(
+                (packets..=packets + 5).contains(&aim),
+                "{}: aims at {packets} packets, not {aim}",
+                link.name
+            );
             let at = Report::rtts(at, &link);
-            assert!(at > 5.0 && at <= rtts + 0.01, "{}: decides at {rtts} RTT, not {at}", link.name);
+            assert!(
+                at > 5.0 && at <= rtts + 0.01,
+                "{}: decides at {rtts} RTT, not {at}",
+                link.name
+            );
             // 176 in the table; the rule gives the ACK after the one that crosses, when the sixth flight has hardly begun.
-            assert!((160..=176).contains(&cwnd), "{}: with 160 to 176 packets of window, not {cwnd}", link.name);
-            assert_eq!(report.first_drop, None, "{}: with a queue of one BDP nothing is lost", link.name);
-            assert_eq!(report.exit.map(|exit| exit.3), Some(ExitReason::Estimate), "{}: it leaves on its estimate", link.name);
+            assert!(
+                (160..=176).contains(&cwnd),
+                "{}: with 160 to 176 packets of window, not {cwnd}",
+                link.name
+            );
+            assert_eq!(
+                report.first_drop, None,
+                "{}: with a queue of one BDP nothing is lost",
+                link.name
+            );
+            assert_eq!(
+                report.exit.map(|exit| exit.3),
+                Some(ExitReason::Estimate),
+                "{}: it leaves on its estimate",
+                link.name
+            );
         }
     }
 }
@@ -367,18 +483,38 @@ fn without_it_slow_start_overflows_when_the_table_says() {
         let link = Link { queue_percent, ..link };
         let report = run(&mut firstflight::startup::SlowStart, &link, LIMIT, false);
         let (at, cwnd) = report.first_drop.expect("slow start overflows any queue");
-        let (at, found) = (Report::rtts(at, &link), Report::rtts(report.learned.expect("and learns of it"), &link));
-        assert!((at - drop).abs() < 0.012, "{} {queue_percent} %: first drop at {drop} RTT, not {at}", link.name);
-        assert!(cwnd.abs_diff(window) <= 1, "{} {queue_percent} %: with {window} packets, not {cwnd}", link.name);
-        assert!((found - learned).abs() < 0.012, "{} {queue_percent} %: learned of at {learned} RTT, not {found}", link.name);
+        let (at, found) = (
+            Report::rtts(at, &link),
+            Report::rtts(report.learned.expect("and learns of it"), &link),
+        );
+        assert!(
+            (at - drop).abs() < 0.012,
+            "{} {queue_percent} %: first drop at {drop} RTT, not {at}",
+            link.name
+        );
+        assert!(
+            cwnd.abs_diff(window) <= 1,
+            "{} {queue_percent} %: with {window} packets, not {cwnd}",
+            link.name
+        );
+        assert!(
+            (found - learned).abs() < 0.012,
+            "{} {queue_percent} %: learned of at {learned} RTT, not {found}",
+            link.name
+        );
     }
 }
 
 #[test]
 fn a_short_queue_overflows_below_the_bdp_all_the_same() {
     for (queue_percent, lost) in [(50, false), (25, true)] {
-        let report = run(&mut BestPublished::default(), &Link { queue_percent, ..GEO }, LIMIT, false);
-        assert_eq!(report.first_drop.is_some(), lost, "queue {queue_percent} % of the BDP: loss = {lost}");
+        let report =
+            run(&mut BestPublished::default(), &Link { queue_percent, ..GEO }, LIMIT, false);
+        assert_eq!(
+            report.first_drop.is_some(),
+            lost,
+            "queue {queue_percent} % of the BDP: loss = {lost}"
+        );
     }
 }
 
@@ -401,9 +537,13 @@ fn a_slotted_return_path_makes_it_overshoot() {
 #[test]
 fn a_paced_sender_measures_its_pacer() {
     let back = Return::Batch { period: 5 * MS, cap: usize::MAX, lo: 30_000, hi: 30_000 };
-    let report = run(&mut BestPublished::default(), &Link { paced: true, back, ..GEO }, LIMIT, false);
+    let report =
+        run(&mut BestPublished::default(), &Link { paced: true, back, ..GEO }, LIMIT, false);
     let (_, cwnd, ssthresh, _) = report.exit.expect("it leaves at once");
-    assert!(ssthresh < cwnd && cwnd < 200, "2 Mbit/s of pacing end slow start at {cwnd} packets, a fortieth of the BDP");
+    assert!(
+        ssthresh < cwnd && cwnd < 200,
+        "2 Mbit/s of pacing end slow start at {cwnd} packets, a fortieth of the BDP"
+    );
 }
 
 proptest! {

@@ -20,7 +20,9 @@ fn curve(r: &Rig) -> [Option<u64>; 4] {
 /// Shows RFC9438 4.6-fig5.
 #[test]
 fn after_loss_the_curve_climbs_back_to_the_window_before_the_cut() {
-    for startup in ["slowstart", "hystart", "hystart++", "search", "best", "oracle", "limited(max=100000)"] {
+    for startup in
+        ["slowstart", "hystart", "hystart++", "search", "best", "oracle", "limited(max=100000)"]
+    {
         let mut r = Rig::quic(&format!("{startup}/cubic/immediate"), 10 * MSS);
         r.grow_to(100 * MSS);
         if startup == "oracle" {
@@ -28,12 +30,20 @@ fn after_loss_the_curve_climbs_back_to_the_window_before_the_cut() {
             assert_eq!(r.c.exit().map(|exit| exit.reason), Some(ExitReason::Oracle));
         }
         r.loss(3 * MSS, MSS);
-        assert_eq!((r.c.cwnd(), r.c.ssthresh()), (70 * MSS, Some(70 * MSS)), "{startup}: threshold and window are 0.7 of the window");
+        assert_eq!(
+            (r.c.cwnd(), r.c.ssthresh()),
+            (70 * MSS, Some(70 * MSS)),
+            "{startup}: threshold and window are 0.7 of the window"
+        );
         r.complete();
         r.fill();
         r.ack(MSS);
         let [w_max, prior, k, _] = curve(&r);
-        assert_eq!((w_max, prior), (Some(100 * MSS), Some(100 * MSS)), "{startup}: the plateau is the window before the cut");
+        assert_eq!(
+            (w_max, prior),
+            (Some(100 * MSS), Some(100 * MSS)),
+            "{startup}: the plateau is the window before the cut"
+        );
         // icbrt(30 000 * 10^19 / 4000) us.
         assert_eq!(k, Some(4_217_163), "{startup}: K is the curve's, not 0");
     }
@@ -47,11 +57,19 @@ fn a_loss_free_exit_starts_the_curve_on_its_plateau() {
     let exit = r.c.exit().expect("the RTT rose");
     assert_eq!(exit.reason, ExitReason::Delay);
     let cwnd = exit.cwnd;
-    assert_eq!((r.c.ssthresh(), exit.detect_cwnd), (Some(cwnd), cwnd), "threshold and window are what they were");
+    assert_eq!(
+        (r.c.ssthresh(), exit.detect_cwnd),
+        (Some(cwnd), cwnd),
+        "threshold and window are what they were"
+    );
     r.fill();
     r.ack(MSS);
     let [w_max, prior, k, w_est] = curve(&r);
-    assert_eq!((w_max, prior, k), (Some(cwnd), Some(cwnd), Some(0)), "plateau, prior window and K of a loss-free exit");
+    assert_eq!(
+        (w_max, prior, k),
+        (Some(cwnd), Some(cwnd), Some(0)),
+        "plateau, prior window and K of a loss-free exit"
+    );
     assert!(w_est >= Some(cwnd), "Reno's window starts at the window: {w_est:?}");
 }
 
@@ -61,14 +79,26 @@ fn limited_slow_start_begins_beside_a_curve_on_its_plateau() {
     let mut r = Rig::quic("hystart++(mode=lss)/cubic/prr", 20 * MSS);
     rise(&mut r);
     let exit = r.c.exit().expect("the RTT rose");
-    assert_eq!((exit.reason, r.c.phase()), (ExitReason::LssTrigger, Phase::Lss), "limited slow start is on");
+    assert_eq!(
+        (exit.reason, r.c.phase()),
+        (ExitReason::LssTrigger, Phase::Lss),
+        "limited slow start is on"
+    );
     r.fill();
     let before = r.c.cwnd();
     r.ack(10 * MSS);
     let [w_max, prior, k, _] = curve(&r);
-    assert_eq!((w_max, prior, k), (Some(exit.cwnd), Some(exit.cwnd), Some(0)), "CUBIC runs as the second operand");
+    assert_eq!(
+        (w_max, prior, k),
+        (Some(exit.cwnd), Some(exit.cwnd), Some(0)),
+        "CUBIC runs as the second operand"
+    );
     // A quarter of the threshold per round trip: 10 segments of `before` in flight give 10 * ssthresh / (4 * cwnd) of a segment.
-    assert_eq!(r.c.cwnd() - before, 10 * MSS * exit.cwnd / (4 * before), "limited slow start is the larger operand");
+    assert_eq!(
+        r.c.cwnd() - before,
+        10 * MSS * exit.cwnd / (4 * before),
+        "limited slow start is the larger operand"
+    );
 }
 
 /// Shows OURS handover-threshold.
@@ -77,7 +107,11 @@ fn a_threshold_met_after_a_timeout_forgets_the_plateau() {
     let mut r = Rig::tcp("slowstart/cubic/prr", 10 * MSS);
     r.grow_to(100 * MSS);
     r.timeout(Timeout::Rto);
-    assert_eq!((r.c.cwnd(), r.c.ssthresh()), (MSS, Some(70 * MSS)), "one segment, threshold 0.7 of the window");
+    assert_eq!(
+        (r.c.cwnd(), r.c.ssthresh()),
+        (MSS, Some(70 * MSS)),
+        "one segment, threshold 0.7 of the window"
+    );
     r.ack(69 * MSS);
     assert_eq!(r.c.cwnd(), 70 * MSS, "slow start up to the threshold");
     r.ack(2 * MSS);
@@ -136,13 +170,29 @@ fn a_false_alarm_gives_everything_back() {
             r.ack(r.inflight());
         }
         r.c.on_spurious();
-        assert_eq!((r.c.cwnd(), r.c.ssthresh()), (1_000 * MSS, None), "{transport:?}: window and threshold are back");
-        assert_eq!(curve(&r), [None, Some(0), None, None], "{transport:?}: and CUBIC knows of nothing");
-        assert_eq!((r.c.exit(), r.c.phase()), (None, Phase::Startup), "{transport:?}: and startup goes on");
+        assert_eq!(
+            (r.c.cwnd(), r.c.ssthresh()),
+            (1_000 * MSS, None),
+            "{transport:?}: window and threshold are back"
+        );
+        assert_eq!(
+            curve(&r),
+            [None, Some(0), None, None],
+            "{transport:?}: and CUBIC knows of nothing"
+        );
+        assert_eq!(
+            (r.c.exit(), r.c.phase()),
+            (None, Phase::Startup),
+            "{transport:?}: and startup goes on"
+        );
         assert_eq!(r.c.stats().undone, 1);
         let before = r.c;
         r.c.on_spurious();
-        assert_eq!(format!("{:?}", r.c), format!("{before:?}"), "{transport:?}: a second time changes nothing");
+        assert_eq!(
+            format!("{:?}", r.c),
+            format!("{before:?}"),
+            "{transport:?}: a second time changes nothing"
+        );
     }
 }
 
@@ -157,9 +207,17 @@ fn undo_in_the_middle_of_an_episode_closes_it() {
             r.loss(MSS, MSS);
             r.ack(MSS);
             r.c.on_spurious();
-            assert_eq!(r.c.cwnd(), before.c.cwnd(), "{recovery}, {transport:?}: the window is back");
+            assert_eq!(
+                r.c.cwnd(),
+                before.c.cwnd(),
+                "{recovery}, {transport:?}: the window is back"
+            );
             r.assert_phase(Phase::Startup, "no episode is left open");
-            assert_eq!(r.c.admits(MSS, 79 * MSS), before.c.admits(MSS, 79 * MSS), "{recovery}: the window admits again, not the policy");
+            assert_eq!(
+                r.c.admits(MSS, 79 * MSS),
+                before.c.admits(MSS, 79 * MSS),
+                "{recovery}: the window admits again, not the policy"
+            );
         }
     }
 }
@@ -175,8 +233,17 @@ fn a_timeout_voids_the_memory_too() {
 }
 
 /// Startups that take up again what they were doing. Rapid Start's one recovery is used up, a jump is over.
-const RESUMES: [&str; 9] =
-    ["slowstart", "limited", "hystart", "hystart(profile=gvisor)", "hystart++", "hystart++(mode=lss)", "search", "best", "best-published"];
+const RESUMES: [&str; 9] = [
+    "slowstart",
+    "limited",
+    "hystart",
+    "hystart(profile=gvisor)",
+    "hystart++",
+    "hystart++(mode=lss)",
+    "search",
+    "best",
+    "best-published",
+];
 
 proptest! {
     /// Item 7: undo(cut(x)) == x when nothing was sent in between, and what follows is the same too.
@@ -329,10 +396,15 @@ fn rise_into_css(r: &mut Rig) {
 fn an_idle_tcp_restarts_from_the_initial_window() {
     let timeout = Nanos::from_secs(1);
     // (idle, restart on, window after)
-    for (idle, idle_restart, expected) in
-        [(timeout, true, 100 * MSS), (timeout + Nanos(1), true, 10 * MSS), (timeout + Nanos(1), false, 100 * MSS)]
-    {
-        let mut r = Rig::with("slowstart/cubic/prr", Config { idle_restart, ..config(Transport::Tcp, 10 * MSS) });
+    for (idle, idle_restart, expected) in [
+        (timeout, true, 100 * MSS),
+        (timeout + Nanos(1), true, 10 * MSS),
+        (timeout + Nanos(1), false, 100 * MSS),
+    ] {
+        let mut r = Rig::with(
+            "slowstart/cubic/prr",
+            Config { idle_restart, ..config(Transport::Tcp, 10 * MSS) },
+        );
         r.grow_to(100 * MSS);
         r.c.before_send(&Ready { idle, timeout, ..r.ready() });
         assert_eq!(r.c.cwnd(), expected, "idle {idle:?}, restart {idle_restart}");
@@ -343,22 +415,43 @@ fn an_idle_tcp_restarts_from_the_initial_window() {
     let cwnd = r.c.cwnd();
     r.c.before_send(&Ready { idle: timeout + Nanos(1), timeout, ..r.ready() });
     assert_eq!(r.c.cwnd(), cwnd, "a repair in progress is not idle");
-    assert!(!Config::quic(MSS).idle_restart && Config::tcp(MSS).idle_restart, "on for TCP, off for QUIC");
+    assert!(
+        !Config::quic(MSS).idle_restart && Config::tcp(MSS).idle_restart,
+        "on for TCP, off for QUIC"
+    );
 }
 
 #[test]
 fn marks_cut_by_the_factor_of_marks() {
     // (avoidance, threshold of a window of 100 segments)
-    let rows = [("cubic", 70), ("cubic(abe=0.85)", 85), ("reno", 50), ("reno(abe=0.8)", 80), ("reno(abe=0.8,first=0.4)", 40)];
+    let rows = [
+        ("cubic", 70),
+        ("cubic(abe=0.85)", 85),
+        ("reno", 50),
+        ("reno(abe=0.8)", 80),
+        ("reno(abe=0.8,first=0.4)", 40),
+    ];
     for (avoidance, expected) in rows {
         for transport in BOTH {
             let mut r = Rig::new(&format!("slowstart/{avoidance}/immediate"), transport, 10 * MSS);
             r.grow_to(100 * MSS);
             r.marked(2 * MSS);
-            assert_eq!((r.c.cwnd(), r.c.ssthresh()), (expected * MSS, Some(expected * MSS)), "{avoidance}, {transport:?}");
-            assert_eq!(r.c.exit().map(|exit| exit.reason), Some(ExitReason::Ecn), "{avoidance}: marks end startup");
+            assert_eq!(
+                (r.c.cwnd(), r.c.ssthresh()),
+                (expected * MSS, Some(expected * MSS)),
+                "{avoidance}, {transport:?}"
+            );
+            assert_eq!(
+                r.c.exit().map(|exit| exit.reason),
+                Some(ExitReason::Ecn),
+                "{avoidance}: marks end startup"
+            );
             r.marked(2 * MSS);
-            assert_eq!(r.c.stats().ecn_episodes, 1, "{avoidance}, {transport:?}: marks of the same round are not news");
+            assert_eq!(
+                r.c.stats().ecn_episodes,
+                1,
+                "{avoidance}, {transport:?}: marks of the same round are not news"
+            );
         }
     }
 }
@@ -377,7 +470,11 @@ fn marks_may_leave_one_segment_in_tcp_and_two_packets_in_quic() {
 /// Shows RFC9002 7.2-3.
 #[test]
 fn a_congestion_window_is_at_least_two_packets_in_quic_from_the_start() {
-    assert_eq!(Rig::quic("slowstart@(iw=1)", MSS).c.cwnd(), 2 * MSS, "one packet is below QUIC's minimum");
+    assert_eq!(
+        Rig::quic("slowstart@(iw=1)", MSS).c.cwnd(),
+        2 * MSS,
+        "one packet is below QUIC's minimum"
+    );
     assert_eq!(Rig::tcp("slowstart@(iw=1)", MSS).c.cwnd(), MSS, "TCP may start with one");
 }
 
@@ -385,7 +482,8 @@ fn a_congestion_window_is_at_least_two_packets_in_quic_from_the_start() {
 
 #[test]
 fn a_loss_writes_the_same_record_for_every_startup() {
-    let names = STARTUPS.iter().map(|part| part.name).chain(SHORT_NAMES.iter().map(|short| short.name));
+    let names =
+        STARTUPS.iter().map(|part| part.name).chain(SHORT_NAMES.iter().map(|short| short.name));
     for name in names {
         let mut r = Rig::quic(name, 20 * MSS);
         r.fill();
@@ -401,8 +499,16 @@ fn a_loss_writes_the_same_record_for_every_startup() {
         let exit = r.c.exit().unwrap_or_else(|| panic!("{name}: a loss ends startup"));
         assert_eq!(exit.reason, ExitReason::Loss, "{name}");
         assert_eq!(exit.at, r.now, "{name}: when");
-        assert_eq!(exit.since_first_send, Nanos::from_millis(37), "{name}: since the first byte was sent");
-        assert_eq!((exit.detect_cwnd, exit.inflight), (before, inflight), "{name}: window and flight before the deciding ACK");
+        assert_eq!(
+            exit.since_first_send,
+            Nanos::from_millis(37),
+            "{name}: since the first byte was sent"
+        );
+        assert_eq!(
+            (exit.detect_cwnd, exit.inflight),
+            (before, inflight),
+            "{name}: window and flight before the deciding ACK"
+        );
         assert_eq!(exit.cwnd, r.c.cwnd(), "{name}: the window right after");
         assert!(exit.cwnd < before, "{name}: {} is no reduction of {before}", exit.cwnd);
         assert_eq!(exit.estimate, None, "{name}: a loss estimates nothing");
@@ -416,11 +522,17 @@ fn a_loss_writes_the_same_record_for_every_startup() {
 #[test]
 fn every_other_reason_says_what_decided() {
     // HyStart++ without its conservative phase, and limited slow start: the minimum of the round that rose.
-    for (arm, reason) in [("hystart++(css=off)", ExitReason::Delay), ("hystart++(mode=lss)", ExitReason::LssTrigger)] {
+    for (arm, reason) in
+        [("hystart++(css=off)", ExitReason::Delay), ("hystart++(mode=lss)", ExitReason::LssTrigger)]
+    {
         let mut r = Rig::quic(arm, 20 * MSS);
         rise(&mut r);
         let exit = r.c.exit().expect("the RTT rose");
-        assert_eq!((exit.reason, exit.estimate), (reason, Some(45_000_000)), "{arm}: the RTT that decided");
+        assert_eq!(
+            (exit.reason, exit.estimate),
+            (reason, Some(45_000_000)),
+            "{arm}: the RTT that decided"
+        );
         assert_eq!(exit.detect_cwnd, exit.cwnd, "{arm}: nothing was reduced");
         assert!(exit.rounds >= 2, "{arm}: {} rounds", exit.rounds);
     }
@@ -433,17 +545,27 @@ fn every_other_reason_says_what_decided() {
         r.ack(r.inflight());
     }
     let exit = r.c.exit().expect("the rounds are over");
-    assert_eq!((exit.reason, exit.estimate), (ExitReason::CssDone, Some(45_000_000)), "the baseline of conservative slow start");
+    assert_eq!(
+        (exit.reason, exit.estimate),
+        (ExitReason::CssDone, Some(45_000_000)),
+        "the baseline of conservative slow start"
+    );
 
     // Oracle and a threshold: the threshold.
     let mut r = Rig::quic("oracle(exit=60000)", 20 * MSS);
     r.grow_to(60 * MSS);
     let exit = r.c.exit().expect("the oracle has spoken");
-    assert_eq!((exit.reason, exit.cwnd, exit.estimate), (ExitReason::Oracle, 60 * MSS, Some(60 * MSS)));
+    assert_eq!(
+        (exit.reason, exit.cwnd, exit.estimate),
+        (ExitReason::Oracle, 60 * MSS, Some(60 * MSS))
+    );
     let mut r = Rig::quic("oracle(exit=15000)", 20 * MSS);
     r.fill();
     let exit = r.c.exit().expect("the initial window is beyond the oracle's");
-    assert_eq!((exit.reason, exit.at, exit.detect_cwnd, exit.estimate), (ExitReason::Oracle, START, 20 * MSS, Some(15 * MSS)));
+    assert_eq!(
+        (exit.reason, exit.at, exit.detect_cwnd, exit.estimate),
+        (ExitReason::Oracle, START, 20 * MSS, Some(15 * MSS))
+    );
     r.assert_phase(Phase::Avoidance, "avoidance from the first packet on");
 
     // A timeout.
@@ -453,7 +575,10 @@ fn every_other_reason_says_what_decided() {
     r.timeout(Timeout::Rto);
     let exit = r.c.exit().expect("a timeout ends startup");
     assert_eq!((exit.reason, exit.detect_cwnd, exit.cwnd), (ExitReason::Timeout, 20 * MSS, MSS));
-    assert_eq!((exit.at, exit.since_first_send, exit.inflight), (r.now, Nanos::from_secs(1), 20 * MSS));
+    assert_eq!(
+        (exit.at, exit.since_first_send, exit.inflight),
+        (r.now, Nanos::from_secs(1), 20 * MSS)
+    );
 }
 
 /// The records of the startups that judge what the path delivers need a path: one bottleneck behind a queue that never overflows.
@@ -469,13 +594,28 @@ fn a_bottleneck_makes_every_startup_that_can_leave_on_its_own() {
         ("rapid(hystart=on)", &[ExitReason::CssDone]),
     ] {
         let r = bottleneck(arm);
-        let exit = r.c.exit().unwrap_or_else(|| panic!("{arm}: a queue of a second is never noticed, window {}", r.c.cwnd()));
-        assert!(reasons.contains(&exit.reason), "{arm}: {:?} is not among {reasons:?}", exit.reason);
+        let exit = r.c.exit().unwrap_or_else(|| {
+            panic!("{arm}: a queue of a second is never noticed, window {}", r.c.cwnd())
+        });
+        assert!(
+            reasons.contains(&exit.reason),
+            "{arm}: {:?} is not among {reasons:?}",
+            exit.reason
+        );
         assert!(exit.estimate.is_some(), "{arm}: no number decided");
         assert!(exit.rounds > 0 && exit.since_first_send > RTT, "{arm}: {exit:?}");
-        assert!((BDP / 2..=30 * BDP).contains(&exit.detect_cwnd), "{arm}: left at {} with a BDP of {BDP}", exit.detect_cwnd);
+        assert!(
+            (BDP / 2..=30 * BDP).contains(&exit.detect_cwnd),
+            "{arm}: left at {} with a BDP of {BDP}",
+            exit.detect_cwnd
+        );
         // An ACK that meets the threshold grows up to it first.
-        assert!(exit.cwnd <= exit.detect_cwnd + MSS, "{arm}: leaving raised the window from {} to {}", exit.detect_cwnd, exit.cwnd);
+        assert!(
+            exit.cwnd <= exit.detect_cwnd + MSS,
+            "{arm}: leaving raised the window from {} to {}",
+            exit.detect_cwnd,
+            exit.cwnd
+        );
     }
 }
 
@@ -500,7 +640,8 @@ fn bottleneck(arm: &str) -> Rig {
             r.send(MSS);
             link_free = link_free.max(r.now) + per_packet;
             flight.push_back((r.now, link_free + RTT));
-            let gap = r.c.pacing_rate().map_or(Nanos::ZERO, |rate| Nanos(MSS * 1_000_000_000 / rate.0));
+            let gap =
+                r.c.pacing_rate().map_or(Nanos::ZERO, |rate| Nanos(MSS * 1_000_000_000 / rate.0));
             next_send = r.now + gap;
         } else if let Some((sent, back)) = flight.pop_front() {
             r.now = r.now.max(back);
@@ -536,8 +677,16 @@ fn positions_are_only_compared() {
             shifted.fill();
             let ack = shifted.record(MSS);
             shifted.deliver(&ack);
-            far.c.on_ack(&Ack { una: Seq(ack.una.0 + offset), nxt: Seq(ack.nxt.0 + offset), ..ack });
-            assert_eq!(far.c.cwnd(), shifted.c.cwnd(), "the window depends on where counting began");
+            far.c.on_ack(&Ack {
+                una: Seq(ack.una.0 + offset),
+                nxt: Seq(ack.nxt.0 + offset),
+                ..ack
+            });
+            assert_eq!(
+                far.c.cwnd(),
+                shifted.c.cwnd(),
+                "the window depends on where counting began"
+            );
         }
     }
 }

@@ -6,7 +6,10 @@ use std::rc::Rc;
 use firstflight::avoidance::{Avoidance, Cut, Reduced};
 use firstflight::recovery::{End, Entry, OwnRecovery, Policy, Progress, Recovery};
 use firstflight::startup::{Grown, Handover, Leave, Startup, Verdict};
-use firstflight::{Ack, Config, Congestion, Context, Controller, ExitReason, Nanos, Ratio, Seq, Signal, Time, Timeout, Transport, Window};
+use firstflight::{
+    Ack, Config, Congestion, Context, Controller, ExitReason, Nanos, Ratio, Seq, Signal, Time,
+    Timeout, Transport, Window,
+};
 
 const MSS: u64 = 1_000;
 
@@ -34,7 +37,14 @@ impl Startup for Begin {
         self.log.borrow_mut().push("reached".into());
         ExitReason::Threshold
     }
-    fn on_congestion(&mut self, _signal: Signal, _beta: Ratio, _ack: &Ack, _w: Window, _cx: &Context) -> Option<OwnRecovery> {
+    fn on_congestion(
+        &mut self,
+        _signal: Signal,
+        _beta: Ratio,
+        _ack: &Ack,
+        _w: Window,
+        _cx: &Context,
+    ) -> Option<OwnRecovery> {
         self.log.borrow_mut().push("startup hit".into());
         None
     }
@@ -47,7 +57,9 @@ struct Middle {
 impl Avoidance for Middle {
     type Saved = ();
     fn grow(&mut self, _ack: &Ack, acked: u64, _w: &mut Window, cx: &Context) {
-        self.log.borrow_mut().push(format!("avoidance by {acked}{}", if cx.limited { "" } else { ", not limited" }));
+        self.log
+            .borrow_mut()
+            .push(format!("avoidance by {acked}{}", if cx.limited { "" } else { ", not limited" }));
     }
     fn reduce(&mut self, cut: &Cut, w: Window, _cx: &Context) -> Reduced {
         self.log.borrow_mut().push(format!("reduce on {:?}", cut.signal));
@@ -89,7 +101,11 @@ impl Recovery for Finish {
         self.log.borrow_mut().push(format!("enter by {:?}", entry.cause));
     }
     fn on_ack(&mut self, progress: &Progress) {
-        self.log.borrow_mut().push(if progress.timer { "recovery timer".into() } else { format!("recovery of {}", progress.delivered) });
+        self.log.borrow_mut().push(if progress.timer {
+            "recovery timer".into()
+        } else {
+            format!("recovery of {}", progress.delivered)
+        });
     }
     fn admits(&self, len: u64, pipe: u64) -> bool {
         pipe + len <= self.target
@@ -151,7 +167,14 @@ fn losing(una: u64, tx_lost: u64) -> Ack {
 
 /// The record of a loss timer.
 fn timer(una: u64, tx_lost: u64) -> Ack {
-    Ack { acked: 0, acked_fresh: 0, rtt: None, advanced: false, tx_acked: None, ..losing(una, tx_lost) }
+    Ack {
+        acked: 0,
+        acked_fresh: 0,
+        rtt: None,
+        advanced: false,
+        tx_acked: None,
+        ..losing(una, tx_lost)
+    }
 }
 
 impl Watched {
@@ -179,7 +202,14 @@ fn an_ack_in_slow_start_is_a_sample_first_and_growth_last() {
 fn a_loss_is_answered_after_the_sample_and_instead_of_growth() {
     for transport in BOTH {
         let calls = watched(transport).calls(&losing(4, 0));
-        let expected = ["rtt", "sample at 10000", "reduce on Loss", "startup hit", "enter by Ack", "recovery of 1000"];
+        let expected = [
+            "rtt",
+            "sample at 10000",
+            "reduce on Loss",
+            "startup hit",
+            "enter by Ack",
+            "recovery of 1000",
+        ];
         assert_eq!(calls, expected, "{transport:?}");
     }
 }
@@ -187,19 +217,45 @@ fn a_loss_is_answered_after_the_sample_and_instead_of_growth() {
 #[test]
 fn a_sample_that_leaves_hands_over_before_a_loss_on_the_same_ack_is_cut() {
     let mut w = watched(Transport::Quic);
-    let leave = Leave { reason: ExitReason::Delay, ssthresh: 10 * MSS, cwnd: None, handover: Handover::LossFree, estimate: Some(7) };
+    let leave = Leave {
+        reason: ExitReason::Delay,
+        ssthresh: 10 * MSS,
+        cwnd: None,
+        handover: Handover::LossFree,
+        estimate: Some(7),
+    };
     w.verdict.replace(Verdict::Leave(leave));
     let calls = w.calls(&losing(4, 0));
-    let expected = ["rtt", "sample at 10000", "hand over LossFree", "reduce on Loss", "startup hit", "enter by Ack", "recovery of 1000"];
+    let expected = [
+        "rtt",
+        "sample at 10000",
+        "hand over LossFree",
+        "reduce on Loss",
+        "startup hit",
+        "enter by Ack",
+        "recovery of 1000",
+    ];
     assert_eq!(calls, expected);
-    assert_eq!(w.c.exit().map(|exit| exit.reason), Some(ExitReason::Delay), "the sample left first, so the loss is not the reason");
+    assert_eq!(
+        w.c.exit().map(|exit| exit.reason),
+        Some(ExitReason::Delay),
+        "the sample left first, so the loss is not the reason"
+    );
 }
 
 #[test]
 fn a_sample_that_leaves_makes_avoidance_grow_on_the_same_ack_by_the_stricter_test() {
-    let leave = Leave { reason: ExitReason::Delay, ssthresh: 10 * MSS, cwnd: None, handover: Handover::LossFree, estimate: None };
+    let leave = Leave {
+        reason: ExitReason::Delay,
+        ssthresh: 10 * MSS,
+        cwnd: None,
+        handover: Handover::LossFree,
+        estimate: None,
+    };
     // Half of the window in flight is enough for slow start but not for avoidance.
-    for (cwnd_limited, growth) in [(true, "avoidance by 1000"), (false, "avoidance by 1000, not limited")] {
+    for (cwnd_limited, growth) in
+        [(true, "avoidance by 1000"), (false, "avoidance by 1000, not limited")]
+    {
         let mut w = watched(Transport::Quic);
         w.verdict.replace(Verdict::Leave(leave));
         let calls = w.calls(&Ack { cwnd_limited, ..ack(1) });
@@ -218,11 +274,22 @@ fn a_threshold_aimed_at_the_window_ends_startup_there() {
         let expected: &[&str] = if met {
             &["rtt", "sample at 10000", "hand over LossFree", "reached", "avoidance by 1000"]
         } else {
-            &["rtt", "sample at 10000", "slow start by 1000", "hand over LossFree", "reached", "avoidance by 999"]
+            &[
+                "rtt",
+                "sample at 10000",
+                "slow start by 1000",
+                "hand over LossFree",
+                "reached",
+                "avoidance by 999",
+            ]
         };
         assert_eq!(calls, expected, "aimed at {aim}");
         let exit = w.c.exit().expect("startup is over");
-        assert_eq!((exit.reason, exit.detect_cwnd, exit.estimate), (ExitReason::Threshold, 10 * MSS, Some(aim)), "aimed at {aim}");
+        assert_eq!(
+            (exit.reason, exit.detect_cwnd, exit.estimate),
+            (ExitReason::Threshold, 10 * MSS, Some(aim)),
+            "aimed at {aim}"
+        );
     }
 }
 
@@ -233,8 +300,16 @@ fn an_ack_that_continues_an_episode_neither_samples_nor_grows() {
         let mut w = watched(transport);
         w.calls(&losing(4, 0));
         assert_eq!(w.calls(&ack(5)), ["rtt", "recovery of 1000"], "{transport:?}, progress");
-        assert_eq!(w.calls(&losing(6, 1)), ["rtt", "recovery of 1000"], "{transport:?}, more of the same loss");
-        assert_eq!(w.calls(&Ack { ce: true, ..ack(7) }), ["rtt", "recovery of 1000"], "{transport:?}, marks of before the episode");
+        assert_eq!(
+            w.calls(&losing(6, 1)),
+            ["rtt", "recovery of 1000"],
+            "{transport:?}, more of the same loss"
+        );
+        assert_eq!(
+            w.calls(&Ack { ce: true, ..ack(7) }),
+            ["rtt", "recovery of 1000"],
+            "{transport:?}, marks of before the episode"
+        );
         assert_eq!(w.c.stats().loss_episodes, 1, "{transport:?}: one period is one reduction");
     }
 }
@@ -262,9 +337,11 @@ fn the_ack_that_completes_grows_nothing_in_tcp_and_fresh_packets_in_quic() {
 #[test]
 fn the_ack_that_completes_opens_the_next_episode_if_something_sent_since_was_lost() {
     // (transport, una, last packet lost, a new episode)
-    for (transport, una, tx_lost, again) in
-        [(Transport::Quic, 104, 100, true), (Transport::Quic, 104, 99, false), (Transport::Tcp, 100, 100, true)]
-    {
+    for (transport, una, tx_lost, again) in [
+        (Transport::Quic, 104, 100, true),
+        (Transport::Quic, 104, 99, false),
+        (Transport::Tcp, 100, 100, true),
+    ] {
         let mut w = watched(transport);
         w.calls(&losing(4, 0));
         let calls = w.calls(&Ack { acked_fresh: 0, ..losing(una, tx_lost) });
@@ -281,7 +358,11 @@ fn the_ack_that_completes_opens_the_next_episode_if_something_sent_since_was_los
 fn a_loss_timer_is_no_sample_and_no_growth() {
     for transport in BOTH {
         let mut w = watched(transport);
-        assert_eq!(w.calls(&timer(0, 0)), ["reduce on Loss", "startup hit", "enter by Timer", "recovery timer"], "{transport:?}, opening");
+        assert_eq!(
+            w.calls(&timer(0, 0)),
+            ["reduce on Loss", "startup hit", "enter by Timer", "recovery timer"],
+            "{transport:?}, opening"
+        );
         assert_eq!(w.calls(&timer(0, 1)), ["recovery timer"], "{transport:?}, going on");
     }
 }
@@ -292,8 +373,22 @@ fn a_repeat_lost_again_replaces_the_episode() {
     let mut w = watched(Transport::Tcp);
     w.calls(&losing(4, 0));
     let calls = w.calls(&Ack { lost_again: true, ..losing(5, 101) });
-    assert_eq!(calls, ["rtt", "end Replaced", "reduce on Loss", "startup hit", "enter by Ack", "recovery of 1000"]);
-    assert_eq!((w.c.stats().replaced, w.c.stats().loss_episodes), (1, 2), "one was replaced, two were opened");
+    assert_eq!(
+        calls,
+        [
+            "rtt",
+            "end Replaced",
+            "reduce on Loss",
+            "startup hit",
+            "enter by Ack",
+            "recovery of 1000"
+        ]
+    );
+    assert_eq!(
+        (w.c.stats().replaced, w.c.stats().loss_episodes),
+        (1, 2),
+        "one was replaced, two were opened"
+    );
 }
 
 /// Shows RFC9002 7.3.2-4.
@@ -303,8 +398,16 @@ fn late_losses_of_an_old_episode_do_not_hide_new_marks() {
     w.calls(&losing(4, 0));
     w.calls(&ack(101));
     let calls = w.calls(&Ack { ce: true, nxt: Seq(200), ..losing(102, 99) });
-    assert_eq!(calls, ["rtt", "reduce on Ecn", "startup hit", "enter by Ecn", "recovery of 1000"], "the marks are news, the loss is not");
-    assert_eq!((w.c.stats().loss_episodes, w.c.stats().ecn_episodes), (1, 1), "each was counted as what it was");
+    assert_eq!(
+        calls,
+        ["rtt", "reduce on Ecn", "startup hit", "enter by Ecn", "recovery of 1000"],
+        "the marks are news, the loss is not"
+    );
+    assert_eq!(
+        (w.c.stats().loss_episodes, w.c.stats().ecn_episodes),
+        (1, 1),
+        "each was counted as what it was"
+    );
 }
 
 #[test]
@@ -312,17 +415,44 @@ fn a_timeout_ends_the_episode_and_slow_start_hands_over_once_as_after_a_timeout(
     let mut w = watched(Transport::Tcp);
     w.calls(&losing(4, 0));
     w.log.borrow_mut().clear();
-    w.c.on_congestion(&Congestion { now: Time(9), timeout: Timeout::Rto, nxt: Seq(100), inflight_before: 10 * MSS });
+    w.c.on_congestion(&Congestion {
+        now: Time(9),
+        timeout: Timeout::Rto,
+        nxt: Seq(100),
+        inflight_before: 10 * MSS,
+    });
     assert_eq!(*w.log.borrow(), ["end Timeout"]);
-    assert_eq!((w.c.cwnd(), w.c.ssthresh()), (MSS, Some(2_500)), "one segment, and half of the halved window");
-    assert_eq!(w.calls(&Ack { acked: 1_000, ..ack(50) }), ["rtt", "sample at 1000", "slow start by 1000"]);
+    assert_eq!(
+        (w.c.cwnd(), w.c.ssthresh()),
+        (MSS, Some(2_500)),
+        "one segment, and half of the halved window"
+    );
+    assert_eq!(
+        w.calls(&Ack { acked: 1_000, ..ack(50) }),
+        ["rtt", "sample at 1000", "slow start by 1000"]
+    );
     let calls = w.calls(&Ack { acked: 1_000, ..ack(51) });
-    assert_eq!(calls, ["rtt", "sample at 2000", "slow start by 1000", "hand over AfterTimeout", "reached", "avoidance by 500"]);
+    assert_eq!(
+        calls,
+        [
+            "rtt",
+            "sample at 2000",
+            "slow start by 1000",
+            "hand over AfterTimeout",
+            "reached",
+            "avoidance by 500"
+        ]
+    );
 }
 
 #[test]
 fn an_ack_of_nothing_grows_nothing() {
     let mut w = watched(Transport::Tcp);
-    let duplicate = Ack { acked: 0, acked_fresh: 0, rtt: None, advanced: false, tx_acked: Some(3), ..ack(4) };
-    assert_eq!(w.calls(&duplicate), ["sample at 10000"], "a duplicate ACK is an ACK, but there is nothing to grow by");
+    let duplicate =
+        Ack { acked: 0, acked_fresh: 0, rtt: None, advanced: false, tx_acked: Some(3), ..ack(4) };
+    assert_eq!(
+        w.calls(&duplicate),
+        ["sample at 10000"],
+        "a duplicate ACK is an ACK, but there is nothing to grow by"
+    );
 }

@@ -9,7 +9,9 @@ use firstflight::event::Context;
 use firstflight::recovery::{Immediate, Prr, Sack, prr, sack};
 use firstflight::startup::hystart_plus_plus::{HyStartPlusPlus, Params as HyStartParams};
 use firstflight::startup::{ExitReason, Grown, Oracle, SlowStart, Startup, Verdict};
-use firstflight::{Ack, Config, Congestion, Nanos, Phase, Rate, Ratio, Sent, Seq, Time, Timeout, Window};
+use firstflight::{
+    Ack, Config, Congestion, Nanos, Phase, Rate, Ratio, Sent, Seq, Time, Timeout, Window,
+};
 use hand_fed::{Fed, MS, MSS, Usual, config, fed, usual};
 
 const PACKETS: u64 = 100;
@@ -22,7 +24,9 @@ fn at_hundred(tcp: bool) -> Usual<SlowStart> {
     flow
 }
 
-fn lose<A: firstflight::avoidance::Avoidance, R: firstflight::recovery::Policy>(flow: &mut Fed<SlowStart, A, R>) {
+fn lose<A: firstflight::avoidance::Avoidance, R: firstflight::recovery::Policy>(
+    flow: &mut Fed<SlowStart, A, R>,
+) {
     let ack = flow.lost(0, MSS);
     flow.ack(ack);
 }
@@ -48,13 +52,20 @@ fn fast_retransmit_halves_the_window_and_inflates_nothing() {
     flow.send(PACKETS);
     lose(&mut flow);
     let half = PACKETS / 2 * MSS;
-    assert_eq!((flow.c.cwnd(), flow.c.ssthresh()), (half, Some(half)), "the window is the threshold, not three segments more");
+    assert_eq!(
+        (flow.c.cwnd(), flow.c.ssthresh()),
+        (half, Some(half)),
+        "the window is the threshold, not three segments more"
+    );
     flow.c.on_sent(&Sent { bytes: MSS, ..Sent::default() });
     for n in 1..=20 {
         let duplicate = Ack { advanced: false, sacked: n * MSS, ..flow.acked(MSS) };
         assert_eq!(flow.ack(duplicate), half, "duplicate ACK {n} inflates nothing");
     }
-    assert!(flow.c.admits(MSS, half - MSS) && !flow.c.admits(MSS, half), "what has left the network makes room through the pipe");
+    assert!(
+        flow.c.admits(MSS, half - MSS) && !flow.c.admits(MSS, half),
+        "what has left the network makes room through the pipe"
+    );
 }
 
 // ------------------------------------------------------------------------------------------------------------- order within an ACK
@@ -104,7 +115,12 @@ impl Startup for Diary {
 #[test]
 fn hooks_come_in_the_order_of_the_contract_and_see_the_window_before_growth() {
     let iw = 30 * MSS;
-    let (rtt, sample, grow, congestion) = (Some(("on_rtt", 0)), Some(("sample", iw)), Some(("grow", iw)), Some(("on_congestion", iw)));
+    let (rtt, sample, grow, congestion) = (
+        Some(("on_rtt", 0)),
+        Some(("sample", iw)),
+        Some(("grow", iw)),
+        Some(("on_congestion", iw)),
+    );
     let flow = usual(Diary::default(), config(false));
     let timer = Ack { lost: MSS, tx_lost: Some(0), ..flow.base() };
     let rows = [
@@ -132,7 +148,11 @@ fn in_recovery_only_rtt_samples_reach_the_startup() {
     let before = flow.c.startup().len;
     let ack = flow.acked(MSS);
     flow.ack(ack);
-    assert_eq!(flow.c.startup().lines[before..before + 2], [Some(("on_rtt", 0)), None], "one hook and no other");
+    assert_eq!(
+        flow.c.startup().lines[before..before + 2],
+        [Some(("on_rtt", 0)), None],
+        "one hook and no other"
+    );
 }
 
 // --------------------------------------------------------------------------------------------------------- one reduction per period
@@ -150,7 +170,11 @@ fn a_period_cuts_once_however_much_is_lost_in_it() {
             let more = Ack { tx_lost: Some(mark - 1), ce: true, ..flow.lost(MSS, MSS) };
             flow.ack(more);
         }
-        assert_eq!((flow.c.ssthresh(), flow.c.stats().loss_episodes), (threshold, 1), "tcp {tcp}: twenty losses and marks later");
+        assert_eq!(
+            (flow.c.ssthresh(), flow.c.stats().loss_episodes),
+            (threshold, 1),
+            "tcp {tcp}: twenty losses and marks later"
+        );
     }
 }
 
@@ -185,7 +209,11 @@ fn recovery_ends_at_its_mark_in_tcp_and_beyond_it_in_quic() {
         let ack = Ack { acked_fresh: 0, ..flow.acked(MSS) };
         flow.ack(ack);
         assert!(!flow.c.in_recovery(), "tcp {tcp}: una {} with the mark at {mark}", flow.una);
-        assert_eq!(Some(flow.c.cwnd()), flow.c.ssthresh(), "the episode leaves the window at its target");
+        assert_eq!(
+            Some(flow.c.cwnd()),
+            flow.c.ssthresh(),
+            "the episode leaves the window at its target"
+        );
     }
 }
 
@@ -217,16 +245,21 @@ fn losses_of_the_completing_ack_are_answered() {
         flow.una = flow.nxt - 5;
         let ack = flow.lost(MSS, MSS);
         flow.ack(ack);
-        assert_eq!((flow.c.in_recovery(), flow.c.stats().loss_episodes), (true, 2), "tcp {tcp}: a second period");
+        assert_eq!(
+            (flow.c.in_recovery(), flow.c.stats().loss_episodes),
+            (true, 2),
+            "tcp {tcp}: a second period"
+        );
     }
 }
 
 /// Shows RFC5681 4.3-1.
 #[test]
 fn a_repeat_lost_again_cuts_again_if_the_policy_says_so() {
-    for (lost_repeat, episodes, threshold) in
-        [(firstflight::recovery::LostRepeat::CutAgain, 2, 49), (firstflight::recovery::LostRepeat::Ignore, 1, 70)]
-    {
+    for (lost_repeat, episodes, threshold) in [
+        (firstflight::recovery::LostRepeat::CutAgain, 2, 49),
+        (firstflight::recovery::LostRepeat::Ignore, 1, 70),
+    ] {
         let sack = Sack::new(sack::Params { lost_repeat, ..sack::Params::default() });
         let mut flow = fed(SlowStart, Cubic::default(), sack, config(true));
         flow.grow_to(PACKETS * MSS);
@@ -235,7 +268,11 @@ fn a_repeat_lost_again_cuts_again_if_the_policy_says_so() {
         let again = Ack { lost_again: true, ..flow.lost(MSS, MSS) };
         flow.ack(again);
         let stats = *flow.c.stats();
-        assert_eq!((stats.loss_episodes, stats.replaced), (episodes, episodes - 1), "{lost_repeat:?}");
+        assert_eq!(
+            (stats.loss_episodes, stats.replaced),
+            (episodes, episodes - 1),
+            "{lost_repeat:?}"
+        );
         assert_eq!(flow.c.ssthresh(), Some(threshold * MSS), "{lost_repeat:?}: beta once or twice");
     }
 }
@@ -245,7 +282,11 @@ fn marks_open_an_episode_that_forces_no_packet() {
     let mut flow = at_hundred(false);
     let marked = Ack { ce: true, ..flow.acked(0) };
     flow.ack(marked);
-    assert_eq!((flow.c.stats().ecn_episodes, flow.c.stats().loss_episodes), (1, 0), "a marked episode");
+    assert_eq!(
+        (flow.c.stats().ecn_episodes, flow.c.stats().loss_episodes),
+        (1, 0),
+        "a marked episode"
+    );
     assert!(!flow.c.admits(MSS, flow.c.cwnd()), "nothing is to be repeated");
     assert_eq!(flow.c.exit().map(|exit| exit.reason), Some(ExitReason::Ecn));
 }
@@ -283,7 +324,11 @@ fn after_a_false_alarm_a_real_loss_of_what_was_sent_before_it_is_news() {
         lose(&mut flow);
         flow.c.on_spurious();
         lose(&mut flow);
-        assert_eq!(flow.c.stats().loss_episodes, 2, "tcp {tcp}: nothing was sent in between, but the first loss never was one");
+        assert_eq!(
+            flow.c.stats().loss_episodes,
+            2,
+            "tcp {tcp}: nothing was sent in between, but the first loss never was one"
+        );
         assert!(flow.c.in_recovery(), "tcp {tcp}: the second loss is answered");
     }
 }
@@ -329,7 +374,11 @@ fn marks_void_the_memory_of_an_earlier_loss_and_a_new_loss_replaces_it() {
     flow.send(10);
     lose(&mut flow);
     flow.c.on_spurious();
-    assert_eq!(flow.c.cwnd(), PACKETS * MSS * 7 / 10, "back to before the second loss, not the first");
+    assert_eq!(
+        flow.c.cwnd(),
+        PACKETS * MSS * 7 / 10,
+        "back to before the second loss, not the first"
+    );
 }
 
 /// Shows OURS undo-phase.
@@ -373,7 +422,11 @@ fn persistent_congestion_leaves_two_packets_the_threshold_and_no_recovery() {
     let mut flow = at_hundred(false);
     lose(&mut flow);
     flow.c.on_congestion(&timeout(&flow, Timeout::PersistentCongestion));
-    assert_eq!((flow.c.cwnd(), flow.c.ssthresh()), (2 * MSS, Some(70 * MSS)), "the threshold is the loss's");
+    assert_eq!(
+        (flow.c.cwnd(), flow.c.ssthresh()),
+        (2 * MSS, Some(70 * MSS)),
+        "the threshold is the loss's"
+    );
     assert!(!flow.c.in_recovery());
     let old = Ack { tx_lost: Some(0), ..flow.lost(0, MSS) };
     flow.ack(old);
@@ -413,10 +466,18 @@ fn in_timeout_recovery_no_loss_opens_an_episode_but_that_of_a_repeat() {
     flow.c.on_congestion(&timeout(&flow, Timeout::Rto));
     flow.una = PACKETS / 2;
     lose(&mut flow);
-    assert_eq!(flow.c.stats().loss_episodes, 0, "una has not reached what was sent before the timeout");
+    assert_eq!(
+        flow.c.stats().loss_episodes,
+        0,
+        "una has not reached what was sent before the timeout"
+    );
     let again = Ack { lost_again: true, ..flow.lost(MSS, MSS) };
     flow.ack(again);
-    assert_eq!(flow.c.stats().loss_episodes, 1, "a repeat sent after the timeout was lost: the policy bounds what follows");
+    assert_eq!(
+        flow.c.stats().loss_episodes,
+        1,
+        "a repeat sent after the timeout was lost: the policy bounds what follows"
+    );
 }
 
 /// Shows RFC5682 3-undo.
@@ -426,7 +487,11 @@ fn a_needless_timeout_is_taken_back_unless_an_episode_was_open() {
     flow.c.on_congestion(&timeout(&flow, Timeout::Rto));
     flow.c.on_congestion(&timeout(&flow, Timeout::RtoAgain));
     flow.c.on_spurious();
-    assert_eq!((flow.c.cwnd(), flow.c.ssthresh(), flow.c.exit()), (PACKETS * MSS, None, None), "F-RTO: as before the first of the series");
+    assert_eq!(
+        (flow.c.cwnd(), flow.c.ssthresh(), flow.c.exit()),
+        (PACKETS * MSS, None, None),
+        "F-RTO: as before the first of the series"
+    );
 
     // The second is how a transport says that the threshold stays, because the episode has cut it already.
     for first in [Timeout::Rto, Timeout::RtoAgain] {
@@ -434,13 +499,21 @@ fn a_needless_timeout_is_taken_back_unless_an_episode_was_open() {
         lose(&mut flow);
         flow.c.on_congestion(&timeout(&flow, first));
         flow.c.on_spurious();
-        assert_eq!((flow.c.cwnd(), flow.c.stats().undone), (MSS, 0), "{first:?}: the loss that came before it was real");
+        assert_eq!(
+            (flow.c.cwnd(), flow.c.stats().undone),
+            (MSS, 0),
+            "{first:?}: the loss that came before it was real"
+        );
     }
 
     let mut flow = at_hundred(false);
     flow.c.on_congestion(&timeout(&flow, Timeout::PersistentCongestion));
     flow.c.on_spurious();
-    assert_eq!((flow.c.cwnd(), flow.c.stats().undone), (2 * MSS, 0), "persistent congestion is never taken back");
+    assert_eq!(
+        (flow.c.cwnd(), flow.c.stats().undone),
+        (2 * MSS, 0),
+        "persistent congestion is never taken back"
+    );
 }
 
 // ------------------------------------------------------------------------------------------------- idling, growth, pacing, start
@@ -449,8 +522,13 @@ fn a_needless_timeout_is_taken_back_unless_an_episode_was_open() {
 #[test]
 fn growth_needs_a_window_that_is_used_and_in_slow_start_half_of_it_is_use_enough() {
     // (in slow start, limited, bytes in flight before in packets, grows)
-    let rows =
-        [(true, true, 0, true), (true, false, 50, true), (true, false, 49, false), (false, true, 0, true), (false, false, 100, false)];
+    let rows = [
+        (true, true, 0, true),
+        (true, false, 50, true),
+        (true, false, 49, false),
+        (false, true, 0, true),
+        (false, false, 100, false),
+    ];
     for (slow_start, cwnd_limited, inflight, grows) in rows {
         let mut flow = fed(SlowStart, Reno::default(), Prr::default(), config(false));
         flow.grow_to(PACKETS * MSS);
@@ -465,7 +543,10 @@ fn growth_needs_a_window_that_is_used_and_in_slow_start_half_of_it_is_use_enough
         let before = flow.c.cwnd();
         let ack = Ack { cwnd_limited, inflight_before: inflight * MSS, ..flow.acked(10 * MSS) };
         let grown = flow.ack(ack) > before;
-        assert_eq!(grown, grows, "slow start {slow_start}, limited {cwnd_limited}, {inflight} packets of {before} bytes in flight");
+        assert_eq!(
+            grown, grows,
+            "slow start {slow_start}, limited {cwnd_limited}, {inflight} packets of {before} bytes in flight"
+        );
     }
 }
 
@@ -475,7 +556,12 @@ fn bytes_beyond_the_threshold_grow_avoidance_on_the_same_ack() {
     let mut flow = fed(SlowStart, Reno::new(reno::Params::default()), Prr::default(), config(true));
     flow.grow_to(PACKETS * MSS);
     flow.send(PACKETS);
-    let rto = Congestion { now: Time(0), timeout: Timeout::Rto, nxt: Seq(flow.nxt), inflight_before: 20 * MSS };
+    let rto = Congestion {
+        now: Time(0),
+        timeout: Timeout::Rto,
+        nxt: Seq(flow.nxt),
+        inflight_before: 20 * MSS,
+    };
     flow.c.on_congestion(&rto);
     assert_eq!(flow.c.ssthresh(), Some(10 * MSS), "half the flight");
     for packets in [1, 2, 4] {
@@ -484,13 +570,18 @@ fn bytes_beyond_the_threshold_grow_avoidance_on_the_same_ack() {
     }
     assert_eq!(flow.c.cwnd(), 8 * MSS, "doubling");
     let ack = flow.acked(8 * MSS);
-    assert_eq!(flow.ack(ack), 10 * MSS + MSS * 6 / 10, "two packets to the threshold, the other six by Reno");
+    assert_eq!(
+        flow.ack(ack),
+        10 * MSS + MSS * 6 / 10,
+        "two packets to the threshold, the other six by Reno"
+    );
 }
 
 /// Shows OURS gain-slow-start, OURS gain-elsewhere, RFC9002 7.7-1, RFC9002 7.7-2.
 #[test]
 fn each_phase_has_its_pacing_gain() {
-    let gain = |flow: &Usual<SlowStart>| flow.c.pacing_rate().map(|rate| rate.0 * 10 / flow.c.cwnd());
+    let gain =
+        |flow: &Usual<SlowStart>| flow.c.pacing_rate().map(|rate| rate.0 * 10 / flow.c.cwnd());
     let mut flow = at_hundred(false);
     assert_eq!(gain(&flow), Some(200), "slow start: 2 windows per 100 ms");
     lose(&mut flow);
@@ -504,7 +595,10 @@ fn each_phase_has_its_pacing_gain() {
     flow.send(PACKETS);
     lose(&mut flow);
     let in_recovery = gain(&flow).unwrap_or(0);
-    assert!((199..=200).contains(&in_recovery), "recovery: the gain asked for, found {in_recovery}");
+    assert!(
+        (199..=200).contains(&in_recovery),
+        "recovery: the gain asked for, found {in_recovery}"
+    );
 }
 
 /// Shows RFC9002 7.7-1.
@@ -524,7 +618,14 @@ fn without_an_rtt_or_a_pacer_there_is_no_pacing_rate() {
 #[test]
 fn the_initial_window_is_ten_segments_within_its_bounds() {
     // RFC 6928 and RFC 9002: at most 14 720 bytes, unless that is less than two segments.
-    for (mss, expected) in [(536, 5_360), (1_200, 12_000), (1_448, 14_480), (1_472, 14_720), (4_096, 14_720), (9_000, 18_000)] {
+    for (mss, expected) in [
+        (536, 5_360),
+        (1_200, 12_000),
+        (1_448, 14_480),
+        (1_472, 14_720),
+        (4_096, 14_720),
+        (9_000, 18_000),
+    ] {
         assert_eq!(Config::standard_initial_window(mss), expected, "segments of {mss}");
     }
 }
@@ -541,7 +642,10 @@ fn the_oracle_leaves_where_it_is_told() {
             flow.ack(ack);
         }
         let exit = flow.c.exit().expect("the threshold is met");
-        assert_eq!((exit.reason, exit.detect_cwnd, exit.cwnd), (ExitReason::Oracle, detected * MSS, left * MSS));
+        assert_eq!(
+            (exit.reason, exit.detect_cwnd, exit.cwnd),
+            (ExitReason::Oracle, detected * MSS, left * MSS)
+        );
     }
 }
 
@@ -574,7 +678,14 @@ fn a_threshold_that_comes_down_to_the_window_ends_startup_there() {
 fn tcp_windows_are_at_least_one_segment_and_those_of_quic_two() {
     for (tcp, least) in [(true, 1), (false, 2)] {
         let config = Config { initial_window: 0, ..config(tcp) };
-        let controller = Controller::new(SlowStart, Cubic::default(), Prr::new(prr::Params::rfc9937()), config, Time(0), Seq(0));
+        let controller = Controller::new(
+            SlowStart,
+            Cubic::default(),
+            Prr::new(prr::Params::rfc9937()),
+            config,
+            Time(0),
+            Seq(0),
+        );
         assert_eq!(controller.cwnd(), least * MSS, "tcp {tcp}");
     }
 }
@@ -586,7 +697,11 @@ fn in_tcp_only_what_moves_una_grows_the_window() {
         let mut flow = at_hundred(tcp);
         let before = flow.c.cwnd();
         let sacked = Ack { advanced: false, sacked: MSS, ..flow.acked(MSS) };
-        assert_eq!(flow.ack(sacked) - before, grown, "growth by {MSS} bytes that did not move una, tcp {tcp}");
+        assert_eq!(
+            flow.ack(sacked) - before,
+            grown,
+            "growth by {MSS} bytes that did not move una, tcp {tcp}"
+        );
     }
 }
 

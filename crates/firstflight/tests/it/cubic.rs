@@ -24,7 +24,14 @@ fn cut(signal: Signal) -> Cut {
     Cut { now: START, signal, inflight_before: MAX_BYTES, from_slow_start: false }
 }
 
-fn grow_at(cubic: &mut Cubic, w: &mut Window, now: Time, srtt: Nanos, acked: u64, cx: &Context) -> u64 {
+fn grow_at(
+    cubic: &mut Cubic,
+    w: &mut Window,
+    now: Time,
+    srtt: Nanos,
+    acked: u64,
+    cx: &Context,
+) -> u64 {
     let before = w.cwnd;
     cubic.grow(&Ack { now, acked, srtt: Some(srtt), ..Ack::default() }, acked, w, cx);
     w.cwnd - before
@@ -81,16 +88,24 @@ fn k_vectors() {
         (600_000, 700_000, MSS, 0),
     ] {
         let k = k_us(w_max, cwnd_epoch, mss);
-        assert_eq!(k, expected, "from {cwnd_epoch} to {w_max} with mss {mss} takes {expected} us, not {k}");
+        assert_eq!(
+            k, expected,
+            "from {cwnd_epoch} to {w_max} with mss {mss} takes {expected} us, not {k}"
+        );
     }
 }
 
 /// Shows RFC9438 4.2-fig1, RFC9438 5.1-c.
 #[test]
 fn distance_vectors() {
-    for (dt_us, expected) in [(0, 0), (1_000_000, 579), (2_000_000, 4633), (5_000_000, 72_400), (6_300_000, 144_827)] {
+    for (dt_us, expected) in
+        [(0, 0), (1_000_000, 579), (2_000_000, 4633), (5_000_000, 72_400), (6_300_000, 144_827)]
+    {
         let d = rise(dt_us, MSS);
-        assert_eq!(d, expected, "{dt_us} us away from the plateau the curve is {expected} bytes off, not {d}");
+        assert_eq!(
+            d, expected,
+            "{dt_us} us away from the plateau the curve is {expected} bytes off, not {d}"
+        );
     }
 }
 
@@ -106,16 +121,33 @@ fn curve_vectors() {
         ("K + 1 s", k + 1_000_000, 1_000_579),
         ("10 s", 10_000_000, 1_004_422),
     ] {
-        assert_eq!(curve.at(t_us), expected, "at {what} the curve is at {expected}, not at {}", curve.at(t_us));
+        assert_eq!(
+            curve.at(t_us),
+            expected,
+            "at {what} the curve is at {expected}, not at {}",
+            curve.at(t_us)
+        );
     }
 }
 
 #[test]
 fn the_curve_saturates_instead_of_wrapping() {
     let curve = Curve::new(u64::MAX, 0, 0);
-    assert_eq!((curve.w_max(), curve.k_us()), (MAX_BYTES, MAX_US), "nonsense is cut to the bounds, not {curve:?}");
-    assert_eq!(Curve::new(MAX_BYTES, MAX_BYTES, MSS).at(u64::MAX), MAX_BYTES, "no window exceeds 1 TiB");
-    assert_eq!(Curve::new(1000, 0, 1 << 16).at(0), 1000 - rise(k_us(1000, 0, 1 << 16), 1 << 16), "the largest segment fits");
+    assert_eq!(
+        (curve.w_max(), curve.k_us()),
+        (MAX_BYTES, MAX_US),
+        "nonsense is cut to the bounds, not {curve:?}"
+    );
+    assert_eq!(
+        Curve::new(MAX_BYTES, MAX_BYTES, MSS).at(u64::MAX),
+        MAX_BYTES,
+        "no window exceeds 1 TiB"
+    );
+    assert_eq!(
+        Curve::new(1000, 0, 1 << 16).at(0),
+        1000 - rise(k_us(1000, 0, 1 << 16), 1 << 16),
+        "the largest segment fits"
+    );
     assert_eq!(icbrt(u128::MAX), 6_981_463_658_331, "the cube root of 2^128 - 1");
 }
 
@@ -123,9 +155,20 @@ fn the_curve_saturates_instead_of_wrapping() {
 #[test]
 fn growth_follows_the_curve_one_rtt_ahead() {
     // | same epoch, t = 1 s, srtt 100 ms, cwnd 700 000, acked 2896 | target 807 160, +443 B |
-    assert_eq!(Curve::new(1_000_000, 700_000, MSS).at(1_100_000), 807_160, "the target lies at 1.1 s");
+    assert_eq!(
+        Curve::new(1_000_000, 700_000, MSS).at(1_100_000),
+        807_160,
+        "the target lies at 1.1 s"
+    );
     let (mut cubic, mut w) = after_loss(1_000_000, Params::default());
-    let gain = grow_at(&mut cubic, &mut w, START + Nanos::from_secs(1), Nanos::from_millis(100), 2896, &context());
+    let gain = grow_at(
+        &mut cubic,
+        &mut w,
+        START + Nanos::from_secs(1),
+        Nanos::from_millis(100),
+        2896,
+        &context(),
+    );
     assert_eq!(gain, 443, "2896 bytes acknowledged grow the window by 443 bytes, not by {gain}");
 }
 
@@ -139,8 +182,17 @@ fn reno_grows_nine_seventeenths_below_the_old_window_and_a_segment_above() {
     ] {
         let before = cubic.w_est();
         grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 700_000, &context());
-        assert_eq!(before, Some(700_000), "the Reno window starts at the window, not at {before:?}");
-        assert_eq!(cubic.w_est(), Some(700_000 + expected), "{what} the old window one window gives {expected}, not {:?}", cubic.w_est());
+        assert_eq!(
+            before,
+            Some(700_000),
+            "the Reno window starts at the window, not at {before:?}"
+        );
+        assert_eq!(
+            cubic.w_est(),
+            Some(700_000 + expected),
+            "{what} the old window one window gives {expected}, not {:?}",
+            cubic.w_est()
+        );
     }
 }
 
@@ -148,13 +200,22 @@ fn reno_grows_nine_seventeenths_below_the_old_window_and_a_segment_above() {
 #[test]
 fn alpha_follows_beta() {
     // 3(1-beta)/(1+beta) of one segment per window: beta, bytes.
-    for (beta, expected) in [(Ratio::new(1, 2), 1448), (Ratio::new(7, 10), 766), (Ratio::new(4, 5), 482), (Ratio::new(17, 20), 352)] {
+    for (beta, expected) in [
+        (Ratio::new(1, 2), 1448),
+        (Ratio::new(7, 10), 766),
+        (Ratio::new(4, 5), 482),
+        (Ratio::new(17, 20), 352),
+    ] {
         let mut cubic = Cubic::new(Params { beta, ..Params::default() });
-        let mut w = avoiding(cubic.reduce(&cut(Signal::Loss), avoiding(1_000_000), &context()).cwnd);
+        let mut w =
+            avoiding(cubic.reduce(&cut(Signal::Loss), avoiding(1_000_000), &context()).cwnd);
         let (cwnd, before) = (w.cwnd, w.cwnd);
         grow_at(&mut cubic, &mut w, START, Nanos::ZERO, cwnd, &context());
         let gain = cubic.w_est().unwrap_or_default() - before;
-        assert_eq!(gain, expected, "with beta {beta} one window gives {expected} bytes, not {gain}");
+        assert_eq!(
+            gain, expected,
+            "with beta {beta} one window gives {expected} bytes, not {gain}"
+        );
     }
 }
 
@@ -165,7 +226,11 @@ fn a_loss_remembers_the_window_it_cut() {
     let left = cubic.reduce(&cut(Signal::Loss), avoiding(1_000_000), &context());
     assert_eq!((left.ssthresh, left.cwnd), (700_000, 700_000), "seven tenths remain, not {left:?}");
     let kept = (cubic.w_max(), cubic.cwnd_prior());
-    assert_eq!(kept, (Some(1_000_000), 1_000_000), "the plateau and the old window are 1000000, not {kept:?}");
+    assert_eq!(
+        kept,
+        (Some(1_000_000), 1_000_000),
+        "the plateau and the old window are 1000000, not {kept:?}"
+    );
     assert_eq!(cubic.epoch_start(), None, "no epoch runs until the window grows again");
 }
 
@@ -184,7 +249,12 @@ fn fast_convergence_lowers_the_plateau_only_below_the_last_one() {
         let mut cubic = Cubic::new(params);
         cubic.reduce(&cut(Signal::Loss), avoiding(last), &context());
         cubic.reduce(&cut(Signal::Loss), avoiding(cwnd), &context());
-        assert_eq!(cubic.w_max(), Some(expected), "{what}: the plateau is {expected}, not {:?}", cubic.w_max());
+        assert_eq!(
+            cubic.w_max(),
+            Some(expected),
+            "{what}: the plateau is {expected}, not {:?}",
+            cubic.w_max()
+        );
         assert_eq!(cubic.cwnd_prior(), cwnd, "{what}: the old window is the one before the cut");
     }
 }
@@ -209,8 +279,16 @@ fn a_reduction_multiplies_by_the_beta_of_its_signal() {
         ("base is never above the window", flight, Signal::Loss, false, 190_000, 70_000),
     ] {
         let mut cubic = Cubic::new(params);
-        let left = cubic.reduce(&Cut { now: START, signal, inflight_before, from_slow_start }, avoiding(100_000), &context());
-        assert_eq!((left.ssthresh, left.cwnd), (expected, expected), "{what}: {expected} remain, not {left:?}");
+        let left = cubic.reduce(
+            &Cut { now: START, signal, inflight_before, from_slow_start },
+            avoiding(100_000),
+            &context(),
+        );
+        assert_eq!(
+            (left.ssthresh, left.cwnd),
+            (expected, expected),
+            "{what}: {expected} remain, not {left:?}"
+        );
     }
 }
 
@@ -223,10 +301,22 @@ fn the_minimum_is_two_segments_and_one_after_marks_in_tcp() {
         ("marks in QUIC", Transport::Quic, Signal::Ecn, 2 * MSS, 2 * MSS),
         ("marks in TCP", Transport::Tcp, Signal::Ecn, 7 * MSS / 5, 2 * MSS),
     ] {
-        let left = Cubic::default().reduce(&cut(signal), avoiding(2 * MSS), &Context { transport, ..context() });
-        assert_eq!((left.cwnd, left.ssthresh), (cwnd, ssthresh), "{what}: {cwnd} and {ssthresh} remain, not {left:?}");
+        let left = Cubic::default().reduce(
+            &cut(signal),
+            avoiding(2 * MSS),
+            &Context { transport, ..context() },
+        );
+        assert_eq!(
+            (left.cwnd, left.ssthresh),
+            (cwnd, ssthresh),
+            "{what}: {cwnd} and {ssthresh} remain, not {left:?}"
+        );
     }
-    let left = Cubic::default().reduce(&cut(Signal::Ecn), avoiding(MSS), &Context { transport: Transport::Tcp, ..context() });
+    let left = Cubic::default().reduce(
+        &cut(Signal::Ecn),
+        avoiding(MSS),
+        &Context { transport: Transport::Tcp, ..context() },
+    );
     assert_eq!(left.cwnd, MSS, "marks leave at least one segment in TCP, not {}", left.cwnd);
 }
 
@@ -243,11 +333,21 @@ fn every_startup_hands_over_what_its_row_says() {
         (rapid, 525_000, true, 1_500_000, 750_000, 11_895_755),
         (rapid, 525_000, false, 750_000, 750_000, 7_296_557),
     ] {
-        let (cubic, w) = handed_over(handover, cwnd, Params { fast_convergence, ..Params::default() });
+        let (cubic, w) =
+            handed_over(handover, cwnd, Params { fast_convergence, ..Params::default() });
         let got = (cubic.w_max(), cubic.cwnd_prior(), cubic.k_us());
-        assert_eq!(got, (Some(w_max), prior, Some(k)), "{handover:?}: plateau, old window and K are {:?}, not {got:?}", (w_max, prior, k));
+        assert_eq!(
+            got,
+            (Some(w_max), prior, Some(k)),
+            "{handover:?}: plateau, old window and K are {:?}, not {got:?}",
+            (w_max, prior, k)
+        );
         assert_eq!(w.cwnd, cwnd, "{handover:?}: the window stays at {cwnd}, but is {}", w.cwnd);
-        assert_eq!(cubic.epoch_start(), Some(START), "{handover:?}: the epoch begins with the first growth");
+        assert_eq!(
+            cubic.epoch_start(),
+            Some(START),
+            "{handover:?}: the epoch begins with the first growth"
+        );
     }
 }
 
@@ -259,7 +359,11 @@ fn a_loss_in_slow_start_is_an_ordinary_reduction() {
     let mut w = Window { cwnd: left.cwnd, ssthresh: left.ssthresh };
     grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 0, &context());
     let got = (cubic.w_max(), cubic.cwnd_prior(), cubic.k_us());
-    assert_eq!(got, (Some(1_000_000), 1_000_000, Some(8_030_900)), "the curve leads back to the window before the cut, not {got:?}");
+    assert_eq!(
+        got,
+        (Some(1_000_000), 1_000_000, Some(8_030_900)),
+        "the curve leads back to the window before the cut, not {got:?}"
+    );
 }
 
 /// Shows RFC9438 4.8-1.
@@ -268,11 +372,20 @@ fn a_timeout_cuts_like_a_loss_and_the_next_epoch_begins_flat() {
     let (mut cubic, w) = after_loss(1_000_000, Params::default());
     let ssthresh = cubic.on_rto(START, 300_000, w, &context());
     assert_eq!(ssthresh, 490_000, "the threshold is seven tenths of the window, not {ssthresh}");
-    assert_eq!(cubic.w_max(), Some(595_000), "below the last plateau fast convergence applies, not {:?}", cubic.w_max());
+    assert_eq!(
+        cubic.w_max(),
+        Some(595_000),
+        "below the last plateau fast convergence applies, not {:?}",
+        cubic.w_max()
+    );
     let mut w = avoiding(490_000);
     grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 0, &context());
     let got = (cubic.w_max(), cubic.cwnd_prior(), cubic.k_us());
-    assert_eq!(got, (Some(490_000), 490_000, Some(0)), "where slow start met the threshold the curve is flat, not {got:?}");
+    assert_eq!(
+        got,
+        (Some(490_000), 490_000, Some(0)),
+        "where slow start met the threshold the curve is flat, not {got:?}"
+    );
 }
 
 #[test]
@@ -282,14 +395,27 @@ fn persistent_congestion_ends_the_epoch_and_the_next_begins_flat() {
     assert_eq!(cubic.epoch_start(), None, "no epoch survives persistent congestion");
     let mut w = avoiding(700_000);
     grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 0, &context());
-    assert_eq!(cubic.k_us(), Some(0), "K is zero after the slow start that follows, not {:?}", cubic.k_us());
+    assert_eq!(
+        cubic.k_us(),
+        Some(0),
+        "K is zero after the slow start that follows, not {:?}",
+        cubic.k_us()
+    );
 }
 
 /// Shows RFC9438 4.9-1.
 #[test]
 fn a_false_alarm_gives_everything_back() {
-    let (mut cubic, mut w) = after_loss(1_000_000, Params { ca_floor_20: true, ..Params::default() });
-    grow_at(&mut cubic, &mut w, START + Nanos::from_secs(1), Nanos::from_millis(100), 2896, &context());
+    let (mut cubic, mut w) =
+        after_loss(1_000_000, Params { ca_floor_20: true, ..Params::default() });
+    grow_at(
+        &mut cubic,
+        &mut w,
+        START + Nanos::from_secs(1),
+        Nanos::from_millis(100),
+        2896,
+        &context(),
+    );
     let (before, saved) = (cubic, cubic.save());
     cubic.reduce(&cut(Signal::Loss), w, &context());
     assert_ne!(cubic, before, "the reduction changes the state");
@@ -302,12 +428,20 @@ fn a_false_alarm_gives_everything_back() {
 #[test]
 fn a_loss_free_exit_grows_slowly_by_the_curve_alone() {
     // | segments | +10 % after | doubled after | in ms
-    for (segments, tenth_ms, double_ms) in [(100, 2924, 6300), (863, 5998, 12_921), (1033, 6368, 13_719)] {
+    for (segments, tenth_ms, double_ms) in
+        [(100, 2924, 6300), (863, 5998, 12_921), (1033, 6368, 13_719)]
+    {
         let w = segments * MSS;
         let curve = Curve::new(w, w, MSS);
         for (goal, ms) in [(w + w / 10, tenth_ms), (2 * w, double_ms)] {
-            assert!(curve.at((ms - 1) * 1000) < goal, "{segments} segments have not reached {goal} 1 ms before {ms} ms");
-            assert!(curve.at((ms + 1) * 1000) >= goal, "{segments} segments have reached {goal} 1 ms after {ms} ms");
+            assert!(
+                curve.at((ms - 1) * 1000) < goal,
+                "{segments} segments have not reached {goal} 1 ms before {ms} ms"
+            );
+            assert!(
+                curve.at((ms + 1) * 1000) >= goal,
+                "{segments} segments have reached {goal} 1 ms after {ms} ms"
+            );
         }
     }
 }
@@ -319,7 +453,11 @@ fn a_loss_free_exit_grows_a_segment_per_rtt_from_the_start() {
     // Ten round trips are one second, where the curve has 0.4 segments to offer.
     let (mut cubic, mut w) = handed_over(Handover::LossFree, 100 * MSS, Params::default());
     let took = fly(&mut cubic, &mut w, rtt, |w| w.cwnd >= 109 * MSS);
-    assert!((9..=11).contains(&(took.0 / rtt.0)), "nine segments take about nine round trips, not {:.1}", took.0 as f64 / rtt.0 as f64);
+    assert!(
+        (9..=11).contains(&(took.0 / rtt.0)),
+        "nine segments take about nine round trips, not {:.1}",
+        took.0 as f64 / rtt.0 as f64
+    );
 }
 
 /// Shows LINUX cubic-floor.
@@ -330,10 +468,14 @@ fn with_the_floor_a_loss_free_exit_doubles_in_fourteen_round_trips() {
         let (mut cubic, mut w) = handed_over(Handover::LossFree, 1033 * MSS, params);
         fly(&mut cubic, &mut w, rtt, |w| w.cwnd >= 2066 * MSS).0 as f64 / rtt.0 as f64
     };
-    let (with, without) = (doubling(Params { ca_floor_20: true, ..Params::default() }), doubling(Params::default()));
+    let (with, without) =
+        (doubling(Params { ca_floor_20: true, ..Params::default() }), doubling(Params::default()));
     assert!((with - 14.2).abs() < 0.3, "1.05^n = 2 at 14.2 round trips, not {with:.2}");
     // 13.72 s by the curve alone, less what the look-ahead of one RTT gives.
-    assert!((90.0..=98.0).contains(&without), "without the floor it takes about 97 round trips, not {without:.1}");
+    assert!(
+        (90.0..=98.0).contains(&without),
+        "without the floor it takes about 97 round trips, not {without:.1}"
+    );
 }
 
 /// Shows LINUX cubic-floor.
@@ -364,7 +506,10 @@ fn the_curve_returns_to_the_old_window_after_k() {
     let (mut cubic, mut w) = after_loss(1_000_000, Params::default());
     let took = fly(&mut cubic, &mut w, Nanos::from_millis(50), |w| w.cwnd >= 999_000);
     // d(x) = 1000 bytes where x = 1.2 s before K = 8.03 s.
-    assert!((6_700..=7_000).contains(&(took.0 / 1_000_000)), "the window is back 1.2 s before K, at 6.83 s, not at {took:?}");
+    assert!(
+        (6_700..=7_000).contains(&(took.0 / 1_000_000)),
+        "the window is back 1.2 s before K, at 6.83 s, not at {took:?}"
+    );
 }
 
 // What has gone wrong elsewhere.
@@ -372,12 +517,18 @@ fn the_curve_returns_to_the_old_window_after_k() {
 /// Shows RFC9438 4.10-1.
 #[test]
 fn the_first_ack_after_an_exit_neither_shrinks_nor_jumps() {
-    for handover in [Handover::LossFree, Handover::Drained, Handover::AfterTimeout, Handover::LssEntry] {
+    for handover in
+        [Handover::LossFree, Handover::Drained, Handover::AfterTimeout, Handover::LssEntry]
+    {
         let (mut cubic, mut w) = (Cubic::default(), avoiding(863 * MSS));
         cubic.hand_over(handover, w, &context());
         let gain = grow_at(&mut cubic, &mut w, START, Nanos::from_millis(500), 2 * MSS, &context());
         assert!(gain < MSS, "{handover:?}: the first ACK grows less than a segment, not {gain}");
-        assert_eq!(cubic.epoch_start(), Some(START), "{handover:?}: time counts from the exit, not from the start of the connection");
+        assert_eq!(
+            cubic.epoch_start(),
+            Some(START),
+            "{handover:?}: time counts from the exit, not from the start of the connection"
+        );
     }
 }
 
@@ -409,12 +560,22 @@ fn growth_does_not_depend_on_how_often_acks_come() {
         // 100 Mbit/s for five seconds.
         while acked < 62_500_000 {
             acked += per_ack;
-            grow_at(&mut cubic, &mut w, START + Nanos(acked * 80), Nanos::from_millis(50), per_ack, &context());
+            grow_at(
+                &mut cubic,
+                &mut w,
+                START + Nanos(acked * 80),
+                Nanos::from_millis(50),
+                per_ack,
+                &context(),
+            );
         }
         w.cwnd
     };
     let (one, two, ten) = (end(MSS), end(2 * MSS), end(10 * MSS));
-    assert!(one.abs_diff(two) < MSS && one.abs_diff(ten) < 5 * MSS, "one, two and ten segments per ACK end alike: {one}, {two}, {ten}");
+    assert!(
+        one.abs_diff(two) < MSS && one.abs_diff(ten) < 5 * MSS,
+        "one, two and ten segments per ACK end alike: {one}, {two}, {ten}"
+    );
 }
 
 /// Shows RFC9438 5.8-1.
@@ -425,11 +586,16 @@ fn an_unused_window_neither_grows_nor_ages() {
     grow_at(&mut cubic, &mut w, ack, Nanos::ZERO, 2896, &context());
     let idle = Context { limited: false, ..context() };
     for n in 1..=100 {
-        let gain = grow_at(&mut cubic, &mut w, ack + Nanos::from_millis(37 * n), Nanos::ZERO, 2896, &idle);
+        let gain =
+            grow_at(&mut cubic, &mut w, ack + Nanos::from_millis(37 * n), Nanos::ZERO, 2896, &idle);
         assert_eq!(gain, 0, "an unused window grows by nothing, not by {gain}");
     }
     let moved = cubic.epoch_start();
-    assert_eq!(moved, Some(START + Nanos::from_millis(3700)), "3.7 s without a limit move the epoch by as much, not to {moved:?}");
+    assert_eq!(
+        moved,
+        Some(START + Nanos::from_millis(3700)),
+        "3.7 s without a limit move the epoch by as much, not to {moved:?}"
+    );
 }
 
 /// Shows RFC9438 5.8-1.
@@ -444,7 +610,11 @@ fn idle_time_is_left_out_once() {
         cubic.on_idle(START + s(5), s(3));
         grow_at(&mut cubic, &mut w, START + s(6), Nanos::ZERO, 0, &cx);
         let moved = cubic.epoch_start();
-        assert_eq!(moved, Some(START + expected), "{what}: the epoch moves by {expected:?}, not to {moved:?}");
+        assert_eq!(
+            moved,
+            Some(START + expected),
+            "{what}: the epoch moves by {expected:?}, not to {moved:?}"
+        );
     }
 }
 
@@ -454,7 +624,12 @@ fn no_pause_moves_an_epoch_beyond_now() {
     let now = START + Nanos::from_secs(1);
     cubic.on_idle(now, Nanos::MAX);
     cubic.on_idle(now, Nanos::MAX);
-    assert_eq!(cubic.epoch_start(), Some(now), "the epoch starts now at the latest, not at {:?}", cubic.epoch_start());
+    assert_eq!(
+        cubic.epoch_start(),
+        Some(now),
+        "the epoch starts now at the latest, not at {:?}",
+        cubic.epoch_start()
+    );
 }
 
 #[test]
@@ -462,9 +637,17 @@ fn a_clock_that_runs_backwards_only_stops_the_curve() {
     let (mut cubic, mut w) = after_loss(1_000_000, Params::default());
     for now in [START + Nanos::from_secs(2), Time(0), START + Nanos::from_secs(3)] {
         let gain = grow_at(&mut cubic, &mut w, now, Nanos::ZERO, 2896, &context());
-        assert!(gain <= 2896 / 2, "at {now:?} the window grows by at most half of what is acknowledged, not by {gain}");
+        assert!(
+            gain <= 2896 / 2,
+            "at {now:?} the window grows by at most half of what is acknowledged, not by {gain}"
+        );
     }
-    assert_eq!(cubic.epoch_start(), Some(START), "the epoch stays where it began, not {:?}", cubic.epoch_start());
+    assert_eq!(
+        cubic.epoch_start(),
+        Some(START),
+        "the epoch stays where it began, not {:?}",
+        cubic.epoch_start()
+    );
 }
 
 #[test]
@@ -472,7 +655,8 @@ fn signals_are_named_and_current() {
     let (cubic, _) = after_loss(1_000_000, Params::default());
     let mut seen = Vec::new();
     cubic.signals(&mut |name, value| seen.push((name, value)));
-    let expected = [("w_max", 1_000_000), ("cwnd_prior", 1_000_000), ("w_est", 700_000), ("k_us", 8_030_900)];
+    let expected =
+        [("w_max", 1_000_000), ("cwnd_prior", 1_000_000), ("w_est", 700_000), ("k_us", 8_030_900)];
     assert_eq!(seen, expected, "the trace shows {expected:?}, not {seen:?}");
 }
 

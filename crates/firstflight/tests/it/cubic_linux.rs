@@ -19,14 +19,24 @@ fn segments(n: u64) -> Window {
 }
 
 fn cut(cubic: &mut Cubic, from: u64) -> Window {
-    let cut = Cut { now: START, signal: Signal::Loss, inflight_before: from * MSS, from_slow_start: false };
+    let cut = Cut {
+        now: START,
+        signal: Signal::Loss,
+        inflight_before: from * MSS,
+        from_slow_start: false,
+    };
     let left = cubic.reduce(&cut, segments(from), &context());
     Window { cwnd: left.cwnd, ssthresh: left.ssthresh }
 }
 
 fn grow(cubic: &mut Cubic, w: &mut Window, now: Time, rtt: Nanos, acked: u64) -> u64 {
     let before = w.cwnd;
-    cubic.grow(&Ack { now, acked, srtt: Some(rtt * 3), min_rtt: Some(rtt), ..Ack::default() }, acked, w, &context());
+    cubic.grow(
+        &Ack { now, acked, srtt: Some(rtt * 3), min_rtt: Some(rtt), ..Ack::default() },
+        acked,
+        w,
+        &context(),
+    );
     w.cwnd - before
 }
 
@@ -49,14 +59,20 @@ fn fly(cubic: &mut Cubic, w: &mut Window, rtt: Nanos, done: impl Fn(&Window) -> 
 #[test]
 fn cuts_are_in_whole_segments() {
     // from, last plateau -> window and plateau, in segments: floor(717/1024 n), at least 2; floor(1741/2048 n) below the last plateau.
-    for (last, from, window, w_max) in [(0, 1000, 700, 1000), (0, 100, 70, 100), (0, 3, 2, 3), (0, 2, 2, 2), (200, 100, 70, 85)] {
+    for (last, from, window, w_max) in
+        [(0, 1000, 700, 1000), (0, 100, 70, 100), (0, 3, 2, 3), (0, 2, 2, 2), (200, 100, 70, 85)]
+    {
         let mut cubic = Cubic::new(Params::linux());
         if last > 0 {
             cut(&mut cubic, last);
         }
         let w = cut(&mut cubic, from);
         let got = (w.cwnd / MSS, cubic.w_max().unwrap_or_default() / MSS, w.cwnd % MSS);
-        assert_eq!(got, (window, w_max, 0), "from {from} segments remain {window} with plateau {w_max}, not {got:?}");
+        assert_eq!(
+            got,
+            (window, w_max, 0),
+            "from {from} segments remain {window} with plateau {w_max}, not {got:?}"
+        );
     }
 }
 
@@ -68,7 +84,10 @@ fn the_window_returns_to_its_plateau_as_the_curve_says() {
     let took = fly(&mut cubic, &mut w, rtt, |w| w.cwnd >= 990 * MSS);
     // K = (300 / 0.4004)^(1/3) = 9.083 s, and ten segments below the plateau it is (10 / 0.4004)^(1/3) = 2.920 s earlier: 6.163 s. At the
     // soonest an RTT of look-ahead before that, and a segment early, because a started segment of distance does not count: 6.016 s.
-    assert!((6_010..=6_170).contains(&(took.0 / 1_000_000)), "990 segments are reached between 6.016 and 6.163 s, not at {took:?}");
+    assert!(
+        (6_010..=6_170).contains(&(took.0 / 1_000_000)),
+        "990 segments are reached between 6.016 and 6.163 s, not at {took:?}"
+    );
 }
 
 /// Shows LINUX cubic-floor, LINUX cubic-credit.
@@ -108,7 +127,11 @@ fn above_its_target_the_window_stands() {
     w.cwnd = 1200 * MSS;
     grow(&mut cubic, &mut w, START + rtt, rtt, 2 * MSS);
     let rest = 100 * 1200 - 5;
-    assert_eq!(grow(&mut cubic, &mut w, START + rtt, rtt, rest * MSS), 0, "{rest} segments acknowledged are not enough");
+    assert_eq!(
+        grow(&mut cubic, &mut w, START + rtt, rtt, rest * MSS),
+        0,
+        "{rest} segments acknowledged are not enough"
+    );
     assert_eq!(grow(&mut cubic, &mut w, START + rtt, rtt, 5 * MSS), MSS, "a hundred windows are");
 }
 
@@ -120,7 +143,10 @@ fn on_short_paths_reno_sets_the_pace() {
     let took = fly(&mut cubic, &mut w, rtt, |w| w.cwnd >= 20 * MSS);
     // The curve alone takes K = (6 / 0.4004)^(1/3) = 2.466 s. Reno with this beta adds 8/15 of a segment per round trip: 6 segments take
     // 11.25 of them, and each started segment and look at the clock at most one more.
-    assert!((112..=200).contains(&(took.0 / 1_000_000)), "from 14 to 20 segments in 11.25 to 20 round trips of 10 ms, not {took:?}");
+    assert!(
+        (112..=200).contains(&(took.0 / 1_000_000)),
+        "from 14 to 20 segments in 11.25 to 20 round trips of 10 ms, not {took:?}"
+    );
 }
 
 #[test]
@@ -141,8 +167,22 @@ fn growth_is_at_most_a_segment_per_two() {
     grow(&mut cubic, &mut w, START, Nanos::from_millis(100), 2 * MSS);
     let before = w.cwnd;
     let late = START + Nanos::from_secs(40);
-    let gain: u64 = (0..50).map(|n| grow(&mut cubic, &mut w, late + Nanos::from_millis(2 * n), Nanos::from_millis(100), 2 * MSS)).sum();
-    assert!(gain <= 51 * MSS, "a hundred segments acknowledged grow {before} by at most 51 segments, not by {}", gain / MSS);
+    let gain: u64 = (0..50)
+        .map(|n| {
+            grow(
+                &mut cubic,
+                &mut w,
+                late + Nanos::from_millis(2 * n),
+                Nanos::from_millis(100),
+                2 * MSS,
+            )
+        })
+        .sum();
+    assert!(
+        gain <= 51 * MSS,
+        "a hundred segments acknowledged grow {before} by at most 51 segments, not by {}",
+        gain / MSS
+    );
     assert!(gain >= 48 * MSS, "and the cap is what limits: {} segments", gain / MSS);
 }
 
@@ -157,7 +197,12 @@ fn a_standing_window_looks_at_the_curve_every_thirty_second_of_a_second() {
         grow(&mut cubic, &mut w, START, Nanos::from_millis(100), MSS);
         let now = START + Nanos((ticks * 1_000_000_000_u64).div_ceil(1024)) + Nanos::from_micros(1);
         let gain = grow(&mut cubic, &mut w, now, Nanos::from_secs(20), 38 * MSS);
-        assert_eq!(gain > 0, looks, "after {ticks} ticks the window grows by {} segments", gain / MSS);
+        assert_eq!(
+            gain > 0,
+            looks,
+            "after {ticks} ticks the window grows by {} segments",
+            gain / MSS
+        );
     }
 }
 
@@ -174,8 +219,16 @@ fn parts_of_segments_add_up() {
         w.cwnd / MSS
     };
     let (halves, wholes) = (run(MSS / 2), run(MSS));
-    assert!(halves.abs_diff(wholes) <= 1, "half and whole segments per ACK end alike: {halves} and {wholes}");
-    assert_eq!(run(MSS), 150, "a thousand segments at one per twenty are fifty more, not {}", run(MSS) - 100);
+    assert!(
+        halves.abs_diff(wholes) <= 1,
+        "half and whole segments per ACK end alike: {halves} and {wholes}"
+    );
+    assert_eq!(
+        run(MSS),
+        150,
+        "a thousand segments at one per twenty are fifty more, not {}",
+        run(MSS) - 100
+    );
 }
 
 #[test]
@@ -184,9 +237,18 @@ fn an_unused_window_does_not_grow_and_idle_time_is_left_out() {
     let mut w = cut(&mut cubic, 1000);
     grow(&mut cubic, &mut w, START, Nanos::from_millis(100), MSS);
     let now = START + Nanos::from_secs(5);
-    cubic.grow(&Ack { now, ..Ack::default() }, 700 * MSS, &mut w, &Context { limited: false, ..context() });
+    cubic.grow(
+        &Ack { now, ..Ack::default() },
+        700 * MSS,
+        &mut w,
+        &Context { limited: false, ..context() },
+    );
     assert_eq!(w.cwnd, 700 * MSS, "an unused window stays at 700 segments, not {}", w.cwnd / MSS);
     cubic.on_idle(now, Nanos::from_secs(3));
     let moved = cubic.epoch_start();
-    assert_eq!(moved, Some(START + Nanos::from_secs(3)), "3 s of idleness move the epoch by 3 s, not to {moved:?}");
+    assert_eq!(
+        moved,
+        Some(START + Nanos::from_secs(3)),
+        "3 s of idleness move the epoch by 3 s, not to {moved:?}"
+    );
 }

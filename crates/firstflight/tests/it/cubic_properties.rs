@@ -49,7 +49,8 @@ fn handover() -> impl Strategy<Value = Handover> {
         Just(Handover::AfterTimeout),
         Just(Handover::LssEntry),
         Just(Handover::Drained),
-        (any::<u16>(), 1u16..).prop_map(|(num, den)| Handover::RapidDone { beta: Ratio::new(num, den) }),
+        (any::<u16>(), 1u16..)
+            .prop_map(|(num, den)| Handover::RapidDone { beta: Ratio::new(num, den) }),
     ]
 }
 
@@ -69,7 +70,15 @@ enum Step {
 
 /// Numbers as they come and as nobody would send them.
 fn amount() -> impl Strategy<Value = u64> {
-    prop_oneof![Just(0), Just(1), Just(u64::MAX), Just(MAX_BYTES), 1u64..10_000, 1u64..100_000_000, any::<u64>()]
+    prop_oneof![
+        Just(0),
+        Just(1),
+        Just(u64::MAX),
+        Just(MAX_BYTES),
+        1u64..10_000,
+        1u64..100_000_000,
+        any::<u64>()
+    ]
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -283,7 +292,10 @@ fn a_window_of_one_segment_grows_by_more_than_half_in_a_round_trip() {
     let (mut cubic, mut w) = cut(MSS, Signal::Ecn);
     assert_eq!(w.cwnd, MSS, "marks leave one segment, not {}", w.cwnd);
     let gain = round(&mut cubic, &mut w, START, Nanos::from_millis(100), 1);
-    assert_eq!(gain, MSS, "at the old window alpha is 1 and a round trip gives {MSS} bytes, not {gain}");
+    assert_eq!(
+        gain, MSS,
+        "at the old window alpha is 1 and a round trip gives {MSS} bytes, not {gain}"
+    );
 }
 
 #[test]

@@ -5,14 +5,18 @@ use crate::detection_board;
 
 use detection_board::{Board, at, ms};
 use firstflight::detection::dupack::{DupAck, Rule};
-use firstflight::detection::early_retransmit::{Act, Clock, EarlyRetransmit, Flight, Guard, MIN_DELAY, Options, Threshold, When};
+use firstflight::detection::early_retransmit::{
+    Act, Clock, EarlyRetransmit, Flight, Guard, MIN_DELAY, Options, Threshold, When,
+};
 use firstflight::detection::f_rto::{self, FRto, Verdict};
 use firstflight::detection::limited_transmit::{LimitedTransmit, Room, Wording};
 use firstflight::detection::quic::QuicLoss;
 use firstflight::detection::rack::{Arrival, Facts, Rack};
 use firstflight::detection::reordering::Reordering;
 use firstflight::detection::rto::{self, Rto, Sent};
-use firstflight::detection::{Armed, Choice, Episode, Flags, Id, NextSeg, RepeatRule, Rules, Scoreboard};
+use firstflight::detection::{
+    Armed, Choice, Episode, Flags, Id, NextSeg, RepeatRule, Rules, Scoreboard,
+};
 use firstflight::units::{Nanos, Seq, Time};
 use proptest::prelude::*;
 
@@ -56,7 +60,10 @@ fn check_totals(board: &mut Board) {
         outstanding += len;
         if flags.has(Flags::SACKED) {
             assert!(!flags.has(Flags::LOST), "L0: segment {id:?} is SACKed and lost");
-            assert!(!flags.has(Flags::REPEATED), "segment {id:?} is SACKed and its repeat still counts");
+            assert!(
+                !flags.has(Flags::REPEATED),
+                "segment {id:?} is SACKed and its repeat still counts"
+            );
             (sacked, sacked_segments, highest) = (sacked + len, sacked_segments + 1, Some(id));
             continue;
         }
@@ -69,11 +76,30 @@ fn check_totals(board: &mut Board) {
             lowest = lowest.or(Some(id));
         }
     }
-    let found = (board.ledger.outstanding(), board.ledger.sacked(), board.ledger.lost(), board.ledger.repeated(), board.ledger.pipe());
-    assert_eq!(found, (outstanding, sacked, lost, repeated, pipe), "L12: totals on the left, a walk's on the right");
-    let found = (board.ledger.sacked_segments(), board.ledger.waiting(), board.ledger.highest_sacked());
-    assert_eq!(found, (sacked_segments, waiting, highest), "counts on the left, a walk's on the right");
-    assert_eq!(board.next_lost(), lowest, "the lowest lost segment on the left, a walk's on the right");
+    let found = (
+        board.ledger.outstanding(),
+        board.ledger.sacked(),
+        board.ledger.lost(),
+        board.ledger.repeated(),
+        board.ledger.pipe(),
+    );
+    assert_eq!(
+        found,
+        (outstanding, sacked, lost, repeated, pipe),
+        "L12: totals on the left, a walk's on the right"
+    );
+    let found =
+        (board.ledger.sacked_segments(), board.ledger.waiting(), board.ledger.highest_sacked());
+    assert_eq!(
+        found,
+        (sacked_segments, waiting, highest),
+        "counts on the left, a walk's on the right"
+    );
+    assert_eq!(
+        board.next_lost(),
+        lowest,
+        "the lowest lost segment on the left, a walk's on the right"
+    );
 }
 
 /// What section 3.2 says, read off the scoreboard: is `x` lost?
@@ -152,7 +178,9 @@ impl Counted {
         let fack = self.board.ledger.fack();
         for _ in 0..count {
             let head = self.board.first();
-            let follows = self.board.first > before && head < self.board.next() && self.board.flags(head).has(Flags::SACKED);
+            let follows = self.board.first > before
+                && head < self.board.next()
+                && self.board.flags(head).has(Flags::SACKED);
             if self.board.is_empty() || (self.board.first >= before + count && !follows) {
                 break;
             }
@@ -176,7 +204,8 @@ impl Counted {
 
     fn detect(&mut self, advanced: bool) {
         let before = self.board.clone();
-        let found = self.detector.detect(&mut self.board, self.reordering, MSS, self.episode, advanced);
+        let found =
+            self.detector.detect(&mut self.board, self.reordering, MSS, self.episode, advanced);
         let judging = self.rule != Rule::Rfc3517 || self.episode != Episode::None || found.enter;
         for (id, segment) in before.outstanding() {
             let marked = self.board.flags(id).has(Flags::LOST);
@@ -188,13 +217,22 @@ impl Counted {
             let due = judging && is_lost(&before, self.rule, self.reordering, id);
             let head = found.enter && id == before.first();
             // L2: marked if and only if the rule says so (or as the head of an opening episode).
-            assert_eq!(marked, due || head, "L2 {:?}: {id:?} marked is on the left, the rule's word on the right", self.rule);
+            assert_eq!(
+                marked,
+                due || head,
+                "L2 {:?}: {id:?} marked is on the left, the rule's word on the right",
+                self.rule
+            );
             if marked {
                 self.ever.push(id.0);
             }
         }
         let newly = self.ever.len() as u64;
-        assert_eq!(found.losses.segments, newly, "{:?} reports {} losses and marked {newly}", self.rule, found.losses.segments);
+        assert_eq!(
+            found.losses.segments, newly,
+            "{:?} reports {} losses and marked {newly}",
+            self.rule, found.losses.segments
+        );
         self.ever.clear();
         if found.enter {
             assert_eq!(self.episode, Episode::None, "an episode opens only outside one");
@@ -210,7 +248,9 @@ impl Counted {
         assert_eq!(choice, brute, "next_seg with cursors on the left, a walk's on the right");
         let id = match choice {
             Choice::Lost(id) | Choice::Unsure(id) => id,
-            Choice::Rescue => self.board.highest_unsacked().expect("a rescue has something to rescue"),
+            Choice::Rescue => {
+                self.board.highest_unsacked().expect("a rescue has something to rescue")
+            }
             Choice::New | Choice::Nothing => return,
         };
         assert!(!self.board.flags(id).has(Flags::SACKED), "L0: SACKed data is repeated: {id:?}");
@@ -221,13 +261,21 @@ impl Counted {
     /// Rules 1 and 3 by a walk; rule 4 is taken from the cursors, which have nothing to walk there.
     fn brute_choice(&mut self) -> Choice {
         let highest = self.board.ledger.highest_sacked();
-        let free = |segment: &detection_board::Segment| !segment.flags.has(Flags::SACKED) && !segment.flags.has(Flags::REPEATED);
-        let lost = self.board.outstanding().find(|(_, segment)| free(segment) && segment.flags.has(Flags::LOST));
+        let free = |segment: &detection_board::Segment| {
+            !segment.flags.has(Flags::SACKED) && !segment.flags.has(Flags::REPEATED)
+        };
+        let lost = self
+            .board
+            .outstanding()
+            .find(|(_, segment)| free(segment) && segment.flags.has(Flags::LOST));
         if let Some((id, _)) = lost {
             return Choice::Lost(id);
         }
         let high_rxt = self.high_rxt();
-        let unsure = self.board.outstanding().find(|(id, segment)| free(segment) && *id >= high_rxt && Some(*id) < highest);
+        let unsure = self
+            .board
+            .outstanding()
+            .find(|(id, segment)| free(segment) && *id >= high_rxt && Some(*id) < highest);
         match unsure {
             Some((id, _)) => Choice::Unsure(id),
             None => match self.next.choose(&mut self.board, false) {
@@ -331,8 +379,21 @@ struct Racked {
 
 impl Racked {
     fn new(min_rtt: Nanos) -> Racked {
-        let plain = PlainRack { reference: None, rtt: Nanos(0), fack: Seq(0), seen: false, window: Nanos(0) };
-        Racked { board: Board::new(RepeatRule::NewBet), rack: Rack::default(), plain, min_rtt, episode: Episode::None, now: Time(0) }
+        let plain = PlainRack {
+            reference: None,
+            rtt: Nanos(0),
+            fack: Seq(0),
+            seen: false,
+            window: Nanos(0),
+        };
+        Racked {
+            board: Board::new(RepeatRule::NewBet),
+            rack: Rack::default(),
+            plain,
+            min_rtt,
+            episode: Episode::None,
+            now: Time(0),
+        }
     }
 
     fn send(&mut self, len: u64) {
@@ -348,7 +409,12 @@ impl Racked {
 
     fn arrival(&self, id: Id) -> Arrival {
         let segment = self.board.segment(id);
-        Arrival { end: Seq(segment.end), last_tx: segment.last_tx, tx_count: segment.tx_count, echo: None }
+        Arrival {
+            end: Seq(segment.end),
+            last_tx: segment.last_tx,
+            tx_count: segment.tx_count,
+            echo: None,
+        }
     }
 
     fn sack(&mut self, ids: &[Id]) {
@@ -366,7 +432,9 @@ impl Racked {
         let mut arrivals = Vec::new();
         for index in 0.. {
             let head = self.board.first();
-            if self.board.is_empty() || (index >= count && !self.board.flags(head).has(Flags::SACKED)) {
+            if self.board.is_empty()
+                || (index >= count && !self.board.flags(head).has(Flags::SACKED))
+            {
                 break;
             }
             if !self.board.flags(head).has(Flags::SACKED) {
@@ -393,7 +461,8 @@ impl Racked {
             ..Facts::default()
         });
         let impatient = self.episode != Episode::None || sacked_segments >= 3;
-        self.plain.window = if !self.plain.seen && impatient { Nanos(0) } else { Nanos(self.min_rtt.0 / 4) };
+        self.plain.window =
+            if !self.plain.seen && impatient { Nanos(0) } else { Nanos(self.min_rtt.0 / 4) };
         self.detect();
     }
 
@@ -401,13 +470,29 @@ impl Racked {
         let before = self.board.clone();
         let (expected, deadline) = self.plain.detect(&before, self.now);
         let found = self.rack.detect(&mut self.board, self.now);
-        let newly: Vec<u64> = self.board.lost().into_iter().filter(|&id| !before.flags(Id(id)).has(Flags::LOST)).collect();
-        assert_eq!(newly, expected, "L8 at {:?}: marked on the left, the walk over all on the right", self.now);
+        let newly: Vec<u64> = self
+            .board
+            .lost()
+            .into_iter()
+            .filter(|&id| !before.flags(Id(id)).has(Flags::LOST))
+            .collect();
+        assert_eq!(
+            newly, expected,
+            "L8 at {:?}: marked on the left, the walk over all on the right",
+            self.now
+        );
         assert_eq!(found.losses.segments, expected.len() as u64, "every mark is reported once");
-        assert_eq!(found.deadline, deadline, "at {:?} the reordering timer on the left, the walk's on the right", self.now);
+        assert_eq!(
+            found.deadline, deadline,
+            "at {:?} the reordering timer on the left, the walk's on the right",
+            self.now
+        );
         for id in newly {
             let segment = before.segment(Id(id));
-            assert!(self.now.since(segment.last_tx) >= self.plain.rtt + self.plain.window, "L8: {id} is marked before its time");
+            assert!(
+                self.now.since(segment.last_tx) >= self.plain.rtt + self.plain.window,
+                "L8: {id} is marked before its time"
+            );
         }
         if !found.losses.is_empty() && self.episode == Episode::None {
             self.episode = Episode::Fast;
@@ -423,7 +508,11 @@ fn run_rack(history: &[Event], min_rtt: Nanos) -> Board {
             Event::Send { len } => c.send(len),
             Event::Sack { which } if count > 1 => {
                 let id = |n: u64| Id(c.board.first + 1 + n % (count - 1));
-                let ids = if which % 5 == 0 { vec![id(which), id(which / 7), id(which / 49)] } else { vec![id(which)] };
+                let ids = if which % 5 == 0 {
+                    vec![id(which), id(which / 7), id(which / 49)]
+                } else {
+                    vec![id(which)]
+                };
                 c.sack(&ids);
             }
             Event::Ack { count } => {
@@ -446,12 +535,17 @@ fn run_rack(history: &[Event], min_rtt: Nanos) -> Board {
                 let patience = c.plain.rtt + c.plain.window;
                 let now = c.now;
                 let due = |(id, segment): (Id, &detection_board::Segment)| {
-                    let open = !segment.flags.has(Flags::SACKED) && (segment.flags.has(Flags::LOST) || segment.last_tx + patience <= now);
+                    let open = !segment.flags.has(Flags::SACKED)
+                        && (segment.flags.has(Flags::LOST) || segment.last_tx + patience <= now);
                     (open || id == c.board.first()).then_some(id.0)
                 };
                 let expected: Vec<u64> = c.board.outstanding().filter_map(due).collect();
                 Rto::default().mark(&mut c.board, Some(&mut c.rack), now);
-                assert_eq!(c.board.lost(), expected, "timeout: lost on the left, the walk's on the right");
+                assert_eq!(
+                    c.board.lost(),
+                    expected,
+                    "timeout: lost on the left, the walk's on the right"
+                );
                 c.episode = Episode::Timeout;
             }
             Event::Undo => {
@@ -637,7 +731,8 @@ fn spurious(arrivals: &[(Time, u64)], send_gap: Nanos, rtt: Nanos, thin: usize) 
         let rule = if kind < 3 { RepeatRule::KeepsMark } else { RepeatRule::NewBet };
         let mut board = Board::new(rule);
         let mut counting = DupAck::new([Rule::Rfc6675, Rule::Rfc3517, Rule::Fack][kind % 3]);
-        let (mut rack, mut quic, mut reordering) = (Rack::default(), QuicLoss::default(), Reordering::default());
+        let (mut rack, mut quic, mut reordering) =
+            (Rack::default(), QuicLoss::default(), Reordering::default());
         for i in 0..count {
             let now = Time(0) + send_gap * i;
             let id = board.send(MSS, now);
@@ -645,7 +740,8 @@ fn spurious(arrivals: &[(Time, u64)], send_gap: Nanos, rtt: Nanos, thin: usize) 
         }
         let (mut held, mut batch, mut largest) = (vec![false; arrivals.len()], Vec::new(), 0);
         for (index, &(now, id)) in arrivals.iter().enumerate() {
-            let in_order = arrivals[..index].iter().filter(|(_, earlier)| *earlier < id).count() as u64 == id;
+            let in_order =
+                arrivals[..index].iter().filter(|(_, earlier)| *earlier < id).count() as u64 == id;
             batch.push(id);
             held[id as usize] = true;
             if in_order && (index + 1) % thin != 0 && index + 1 < arrivals.len() {
@@ -658,7 +754,16 @@ fn spurious(arrivals: &[(Time, u64)], send_gap: Nanos, rtt: Nanos, thin: usize) 
             for id in batch.drain(..).map(Id) {
                 let segment = *board.segment(id);
                 reordering.on_delivered(Seq(segment.start), 1, fack, MSS);
-                rack.on_delivered(now, &Arrival { end: Seq(segment.end), last_tx: segment.last_tx, tx_count: 1, echo: None }, Some(rtt));
+                rack.on_delivered(
+                    now,
+                    &Arrival {
+                        end: Seq(segment.end),
+                        last_tx: segment.last_tx,
+                        tx_count: 1,
+                        echo: None,
+                    },
+                    Some(rtt),
+                );
                 board.mark_sacked(id);
                 counting.on_sacked(&board, id);
                 largest = largest.max(id.0);
@@ -680,7 +785,12 @@ fn spurious(arrivals: &[(Time, u64)], send_gap: Nanos, rtt: Nanos, thin: usize) 
             };
             rack.on_ack(&facts);
             *marked += match kind {
-                0..3 => counting.detect(&mut board, reordering, MSS, Episode::None, advanced).losses.segments,
+                0..3 => {
+                    counting
+                        .detect(&mut board, reordering, MSS, Episode::None, advanced)
+                        .losses
+                        .segments
+                }
                 3 => rack.detect(&mut board, now).losses.segments,
                 _ => quic.detect(&mut board, largest, now, Nanos(rtt.0 / 8 * 9)).0.segments,
             };
@@ -725,7 +835,8 @@ proptest! {
 fn a_displacement_of_three_segments_does_mark() {
     // The negative control of L10.
     let order = [0, 2, 3, 4, 1, 5, 6];
-    let arrivals: Vec<_> = order.iter().enumerate().map(|(i, &id)| (at(100 + i as u64), id)).collect();
+    let arrivals: Vec<_> =
+        order.iter().enumerate().map(|(i, &id)| (at(100 + i as u64), id)).collect();
     let marked = spurious(&arrivals, ms(1), ms(100), 1);
     assert_eq!(marked[..3], [1, 1, 1], "three segments passed one: each counting rule gives it up");
     assert_eq!(marked[4], 1, "and QUIC's packet threshold does");
@@ -741,7 +852,11 @@ fn after_reordering_was_seen_rack_waits_a_quarter_of_the_rtt() {
         arrivals[10].0 = Time(at(110 + late).0 - 1);
         arrivals.sort_unstable();
         let marked = spurious(&arrivals, ms(1), ms(100), 1);
-        assert_eq!(marked[3], expected, "L10: {late} ms late RACK marks {} segments, not {expected}", marked[3]);
+        assert_eq!(
+            marked[3], expected,
+            "L10: {late} ms late RACK marks {} segments, not {expected}",
+            marked[3]
+        );
     }
 }
 
@@ -752,7 +867,8 @@ fn detectors_do_not_walk_the_window_on_each_ack() {
     const WINDOW: u64 = 20_000;
     for kind in ["6675", "FACK", "RACK", "RACK, reordering seen", "QUIC"] {
         let counting = kind == "6675" || kind == "FACK";
-        let mut board = Board::new(if counting { RepeatRule::KeepsMark } else { RepeatRule::NewBet });
+        let mut board =
+            Board::new(if counting { RepeatRule::KeepsMark } else { RepeatRule::NewBet });
         let mut detector = DupAck::new(if kind == "FACK" { Rule::Fack } else { Rule::Rfc6675 });
         let mut next = NextSeg::new(if counting { Rules::Rfc6675 } else { Rules::LostFirst });
         let (mut rack, mut quic) = (Rack::default(), QuicLoss::default());
@@ -779,11 +895,30 @@ fn detectors_do_not_walk_the_window_on_each_ack() {
                 continue;
             }
             detector.on_sacked(&board, id);
-            rack.on_delivered(now, &Arrival { end: Seq(segment.end), last_tx: segment.last_tx, tx_count: 1, echo: None }, Some(rtt));
-            let facts = Facts { sacked_segments: 9, min_rtt: Some(rtt), srtt: Some(rtt), nxt: Seq(board.nxt()), ..Facts::default() };
+            rack.on_delivered(
+                now,
+                &Arrival {
+                    end: Seq(segment.end),
+                    last_tx: segment.last_tx,
+                    tx_count: 1,
+                    echo: None,
+                },
+                Some(rtt),
+            );
+            let facts = Facts {
+                sacked_segments: 9,
+                min_rtt: Some(rtt),
+                srtt: Some(rtt),
+                nxt: Seq(board.nxt()),
+                ..Facts::default()
+            };
             rack.on_ack(&facts);
             let _ = match kind {
-                "6675" | "FACK" => detector.detect(&mut board, Reordering::default(), MSS, Episode::Fast, false).losses,
+                "6675" | "FACK" => {
+                    detector
+                        .detect(&mut board, Reordering::default(), MSS, Episode::Fast, false)
+                        .losses
+                }
                 "QUIC" => quic.detect(&mut board, id.0, now, rtt).0,
                 _ => rack.detect(&mut board, now).losses,
             };
@@ -804,7 +939,10 @@ fn detectors_do_not_walk_the_window_on_each_ack() {
         }
         let looks = board.looks.get();
         // Marking and sending cost two or three looks each; what is bounded is that no event costs a window.
-        assert!(looks < 8 * events, "{kind}: {looks} looks at flags in {events} events, more than 8 each");
+        assert!(
+            looks < 8 * events,
+            "{kind}: {looks} looks at flags in {events} events, more than 8 each"
+        );
     }
 }
 
@@ -828,8 +966,19 @@ fn drive(a: u64, b: u64, c: u64) {
     let mut rack = Rack::default();
     rack.on_sent(Time(a), Seq(b));
     rack.on_sent(Time(b), Seq(c));
-    rack.on_delivered(Time(a), &Arrival { end: Seq(b), last_tx: Time(c), tx_count: 0, echo: Some(Time(b)) }, Some(Nanos(c)));
-    let facts = Facts { una: Seq(a), nxt: Seq(b), dsack: true, min_rtt: Some(Nanos(c)), srtt: Some(Nanos(a)), ..Facts::default() };
+    rack.on_delivered(
+        Time(a),
+        &Arrival { end: Seq(b), last_tx: Time(c), tx_count: 0, echo: Some(Time(b)) },
+        Some(Nanos(c)),
+    );
+    let facts = Facts {
+        una: Seq(a),
+        nxt: Seq(b),
+        dsack: true,
+        min_rtt: Some(Nanos(c)),
+        srtt: Some(Nanos(a)),
+        ..Facts::default()
+    };
     rack.on_ack(&facts);
     let mut board = Board::with(RepeatRule::NewBet, 3, a.min(1 << 60));
     rack.detect(&mut board, Time(b));
@@ -843,8 +992,13 @@ fn drive(a: u64, b: u64, c: u64) {
         detector.on_acked(&board, Id(a));
         detector.rewind(&board);
     }
-    let flight = Flight { segments: a, bytes: b, sacked_bytes: c, sack: true, mss: 0, ..Flight::default() };
-    EarlyRetransmit::default().on_ack(&flight, &Clock { now: Time(a), srtt: Some(Nanos(b)), rto: Some(Time(c)), ece: false }, true);
+    let flight =
+        Flight { segments: a, bytes: b, sacked_bytes: c, sack: true, mss: 0, ..Flight::default() };
+    EarlyRetransmit::default().on_ack(
+        &flight,
+        &Clock { now: Time(a), srtt: Some(Nanos(b)), rto: Some(Time(c)), ece: false },
+        true,
+    );
     let room = Room { cwnd: a, flight: b, pipe: c, mss: a, new_len: b };
     LimitedTransmit::new(Wording::Rfc3042).on_duplicate(1, &room);
     LimitedTransmit::new(Wording::Rfc6675).on_duplicate(1, &room);
@@ -859,7 +1013,9 @@ fn drive(a: u64, b: u64, c: u64) {
 #[test]
 fn the_state_is_as_small_as_the_files_say() {
     use core::mem::size_of;
-    use firstflight::detection::{Ledger, evidence::Evidence, lost_repeat::LostRepeats, tlp::Tlp, undo};
+    use firstflight::detection::{
+        Ledger, evidence::Evidence, lost_repeat::LostRepeats, tlp::Tlp, undo,
+    };
     let rows = [
         ("Ledger", size_of::<Ledger>(), 88),
         ("Evidence", size_of::<Evidence>(), 32),

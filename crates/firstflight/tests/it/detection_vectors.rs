@@ -6,18 +6,24 @@ use crate::detection_board;
 use detection_board::{Board, assert_lost, at, ms};
 use firstflight::detection::delivered::{DuplicateCredit, delivered};
 use firstflight::detection::dupack::{DupAck, Header, Rule};
-use firstflight::detection::early_retransmit::{Act, Clock, EarlyRetransmit, Flight, Measure, Options, Threshold};
+use firstflight::detection::early_retransmit::{
+    Act, Clock, EarlyRetransmit, Flight, Measure, Options, Threshold,
+};
 use firstflight::detection::f_rto::{self, FRto, Start, Verdict};
 use firstflight::detection::limited_transmit::{LimitedTransmit, Room, Wording};
 use firstflight::detection::lost_repeat::LostRepeats;
 use firstflight::detection::presets::{Bounds, PRESETS, Preset};
-use firstflight::detection::quic::{self, Fate, Judgement, PersistentCongestion, Pto, QuicLoss, Rtt};
+use firstflight::detection::quic::{
+    self, Fate, Judgement, PersistentCongestion, Pto, QuicLoss, Rtt,
+};
 use firstflight::detection::rack::{Arrival, Facts, Found, Rack};
 use firstflight::detection::reordering::Reordering;
 use firstflight::detection::rto::{self, Response, Rto, Sent};
 use firstflight::detection::tlp::{self, Kind, Outcome, Tail, Tlp};
 use firstflight::detection::undo::{Accepts, LateAcks, Proof, Undo};
-use firstflight::detection::{Armed, Choice, Episode, Flags, Id, NextSeg, RepeatRule, Rules, Scoreboard};
+use firstflight::detection::{
+    Armed, Choice, Episode, Flags, Id, NextSeg, RepeatRule, Rules, Scoreboard,
+};
 use firstflight::units::{Nanos, Seq, Time};
 
 const MSS: u64 = 1000;
@@ -57,12 +63,24 @@ fn each_step_of_an_ack_needs_what_the_one_before_it_knows() {
     kept.on_advance(at(400), ms(300), Seq(MSS), true);
     swapped.on_advance(at(400), ms(300), Seq(MSS), true);
     swapped.on_sample();
-    assert_eq!((kept.deadline(), swapped.deadline()), (Some(at(700)), Some(at(1000))), "the sample first, or the old backoff lives on");
+    assert_eq!(
+        (kept.deadline(), swapped.deadline()),
+        (Some(at(700)), Some(at(1000))),
+        "the sample first, or the old backoff lives on"
+    );
 
     // Within 2: what an ACK delivers was overtaken by what was delivered before it, not by what it delivers itself.
     let (mut kept, mut swapped) = (Reordering::default(), Reordering::default());
-    assert_eq!(kept.on_delivered(Seq(MSS), 1, Seq(MSS), MSS), None, "one ACK for segments 1 to 8 shows no reordering");
-    assert_eq!(swapped.on_delivered(Seq(MSS), 1, Seq(9 * MSS), MSS), Some(8), "with its own highest byte it would show eight");
+    assert_eq!(
+        kept.on_delivered(Seq(MSS), 1, Seq(MSS), MSS),
+        None,
+        "one ACK for segments 1 to 8 shows no reordering"
+    );
+    assert_eq!(
+        swapped.on_delivered(Seq(MSS), 1, Seq(9 * MSS), MSS),
+        Some(8),
+        "with its own highest byte it would show eight"
+    );
 
     // 4 before 5: what counting has marked opens an episode, in which early retransmit has no business.
     let two = flight(2, 1);
@@ -70,7 +88,11 @@ fn each_step_of_an_ack_needs_what_the_one_before_it_knows() {
     let after_marks = Flight { episode: Episode::Fast, ..two };
     let (mut kept, mut swapped) = (EarlyRetransmit::default(), EarlyRetransmit::default());
     assert_eq!(kept.on_ack(&after_marks, &clock, false), Act::Nothing, "counting has repaired it");
-    assert_eq!(swapped.on_ack(&two, &clock, false), Act::Now, "asked first, it would mark the same segment again");
+    assert_eq!(
+        swapped.on_ack(&two, &clock, false),
+        Act::Now,
+        "asked first, it would mark the same segment again"
+    );
 }
 
 /// Shows OURS detect-ties. Which comes first is the endpoint's to say; this is what it decides.
@@ -83,7 +105,11 @@ fn an_arrival_at_the_deadline_saves_the_timeout() {
     };
     let (mut arrival_first, mut timer_first) = (armed(), armed());
     arrival_first.on_advance(at(300), ms(300), Seq(MSS), true);
-    assert_eq!((arrival_first.deadline(), arrival_first.backoff()), (Some(at(600)), 0), "nothing is due any more");
+    assert_eq!(
+        (arrival_first.deadline(), arrival_first.backoff()),
+        (Some(at(600)), 0),
+        "nothing is due any more"
+    );
     timer_first.on_expiry(at(300), ms(300), Episode::None, Sent { nxt: Seq(9 * MSS), tx_next: 9 });
     timer_first.on_advance(at(300), ms(300), Seq(MSS), true);
     assert_eq!(timer_first.backoff(), 1, "the other way round the timeout has happened");
@@ -95,7 +121,13 @@ fn an_arrival_at_the_deadline_saves_the_timeout() {
 /// Shows RFC5681 2-dup.
 #[test]
 fn a_duplicate_without_sack_repeats_the_last_acknowledgement_and_nothing_else() {
-    let plain = Header { ack: Seq(7), una: Seq(7), outstanding: true, carries_data: false, window_changed: false };
+    let plain = Header {
+        ack: Seq(7),
+        una: Seq(7),
+        outstanding: true,
+        carries_data: false,
+        window_changed: false,
+    };
     let rows = [
         ("plain", plain, true),
         ("nothing outstanding", Header { outstanding: false, ..plain }, false),
@@ -105,23 +137,40 @@ fn a_duplicate_without_sack_repeats_the_last_acknowledgement_and_nothing_else() 
         ("window update", Header { window_changed: true, ..plain }, false),
     ];
     for (what, header, expected) in rows {
-        assert_eq!(header.is_duplicate(), expected, "an ACK ({what}) counts as duplicate: expected {expected}");
+        assert_eq!(
+            header.is_duplicate(),
+            expected,
+            "an ACK ({what}) counts as duplicate: expected {expected}"
+        );
     }
 }
 
 /// Shows RFC6675 2-dup.
 #[test]
 fn an_ack_that_advances_and_sacks_is_a_duplicate_only_with_sack() {
-    for (rule, expected) in [(Rule::Duplicates, 0), (Rule::Rfc3517, 1), (Rule::Rfc6675, 1), (Rule::Fack, 1)] {
+    for (rule, expected) in
+        [(Rule::Duplicates, 0), (Rule::Rfc3517, 1), (Rule::Rfc6675, 1), (Rule::Fack, 1)]
+    {
         let mut detector = DupAck::new(rule);
         detector.count(false, true);
         detector.count(true, true);
-        assert_eq!(detector.dupacks(), expected, "{rule:?} counts {} duplicates, not {expected}", detector.dupacks());
+        assert_eq!(
+            detector.dupacks(),
+            expected,
+            "{rule:?} counts {} duplicates, not {expected}",
+            detector.dupacks()
+        );
     }
 }
 
 /// One ACK that SACKs `sacks` of six segments, as the `acks`-th duplicate.
-fn one_ack(rule: Rule, reordering: Reordering, lengths: &[u64], sacks: &[u64], acks: u32) -> (Board, bool, u64) {
+fn one_ack(
+    rule: Rule,
+    reordering: Reordering,
+    lengths: &[u64],
+    sacks: &[u64],
+    acks: u32,
+) -> (Board, bool, u64) {
     let mut board = Board::new(RepeatRule::KeepsMark);
     for &len in lengths {
         board.send(len, Time(0));
@@ -146,7 +195,8 @@ type Row = (&'static str, Rule, &'static [u64], &'static [u64], u32, bool, &'sta
 fn the_head_is_lost_when_the_rule_says_so() {
     let six: &'static [u64] = &[MSS; 6];
     // Three segments above the head of 2 * mss + 1 and 2 * mss bytes together, in two ranges at most.
-    let (over, exact): (&'static [u64], &'static [u64]) = (&[MSS, MSS, MSS, 1], &[MSS, MSS, MSS - 1, 1]);
+    let (over, exact): (&'static [u64], &'static [u64]) =
+        (&[MSS, MSS, MSS, 1], &[MSS, MSS, MSS - 1, 1]);
     #[rustfmt::skip]
     let rows: &[Row] = &[
         // what                     rule             lengths SACK        dup  enters  marked
@@ -173,9 +223,20 @@ fn the_head_is_lost_when_the_rule_says_so() {
     ];
     for &(what, rule, lengths, sacks, acks, enters, marked) in rows {
         let (board, entered, count) = one_ack(rule, Reordering::default(), lengths, sacks, acks);
-        assert_eq!(entered, enters, "{what}, {rule:?}: an episode opens is {entered}, not {enters}");
-        assert_eq!(board.lost(), marked, "{what}, {rule:?}: marked on the left, expected on the right");
-        assert_eq!(count, marked.len() as u64, "{what}, {rule:?}: {count} losses are reported for {marked:?}");
+        assert_eq!(
+            entered, enters,
+            "{what}, {rule:?}: an episode opens is {entered}, not {enters}"
+        );
+        assert_eq!(
+            board.lost(),
+            marked,
+            "{what}, {rule:?}: marked on the left, expected on the right"
+        );
+        assert_eq!(
+            count,
+            marked.len() as u64,
+            "{what}, {rule:?}: {count} losses are reported for {marked:?}"
+        );
     }
 }
 
@@ -183,7 +244,11 @@ fn the_head_is_lost_when_the_rule_says_so() {
 #[test]
 fn after_reordering_was_seen_fack_counts_sacked_segments() {
     let mut seen = Reordering::default();
-    assert_eq!(seen.on_delivered(Seq(MSS), 1, Seq(4 * MSS), MSS), Some(3), "segment 1 after 2 and 3: metric 3");
+    assert_eq!(
+        seen.on_delivered(Seq(MSS), 1, Seq(4 * MSS), MSS),
+        Some(3),
+        "segment 1 after 2 and 3: metric 3"
+    );
     #[rustfmt::skip]
     let rows: &[(&[u64], bool, &[u64])] = &[
         (&[5],          false, &[]),
@@ -193,7 +258,11 @@ fn after_reordering_was_seen_fack_counts_sacked_segments() {
     ];
     for &(sacks, enters, marked) in rows {
         let (board, entered, _) = one_ack(Rule::Fack, seen, &[MSS; 6], sacks, 1);
-        assert_eq!((entered, board.lost().as_slice()), (enters, marked), "SACK {sacks:?}: found on the left, expected on the right");
+        assert_eq!(
+            (entered, board.lost().as_slice()),
+            (enters, marked),
+            "SACK {sacks:?}: found on the left, expected on the right"
+        );
     }
 }
 
@@ -203,7 +272,10 @@ fn newreno_marks_each_new_head_inside_an_episode() {
     let mut board = Board::with(RepeatRule::KeepsMark, 6, MSS);
     let mut detector = DupAck::new(Rule::Duplicates);
     (0..3).for_each(|_| detector.count(false, true));
-    assert!(detector.detect(&mut board, Reordering::default(), MSS, Episode::None, false).enter, "the third duplicate opens an episode");
+    assert!(
+        detector.detect(&mut board, Reordering::default(), MSS, Episode::None, false).enter,
+        "the third duplicate opens an episode"
+    );
     board.send_again(Id(0), at(1));
     for _ in 0..2 {
         detector.on_acked(&board, Id(board.first));
@@ -237,12 +309,29 @@ fn the_reordering_metric_is_the_distance_from_the_highest_delivered_byte() {
     for (what, start, tx_count, fack, metric, degree, seen) in rows {
         let mut reordering = Reordering::default();
         let found = reordering.on_delivered(Seq(start), tx_count, Seq(fack), MSS);
-        assert_eq!((found, reordering.degree(), reordering.seen()), (metric, degree, seen), "{what}: found on the left");
+        assert_eq!(
+            (found, reordering.degree(), reordering.seen()),
+            (metric, degree, seen),
+            "{what}: found on the left"
+        );
     }
     let mut reordering = Reordering::default();
-    assert_eq!(reordering.on_needless_repeat(Seq(0), Seq(6 * MSS), MSS), Some(6), "a needless repeat of 0 when 5 was delivered: metric 6");
-    assert_eq!(reordering.degree(), 6, "a needless repeat raises the degree to {}, not 6", reordering.degree());
-    assert_eq!(reordering.on_delivered(Seq(0), 1, Seq(0), 0), None, "no segment size is no reason to divide by it");
+    assert_eq!(
+        reordering.on_needless_repeat(Seq(0), Seq(6 * MSS), MSS),
+        Some(6),
+        "a needless repeat of 0 when 5 was delivered: metric 6"
+    );
+    assert_eq!(
+        reordering.degree(),
+        6,
+        "a needless repeat raises the degree to {}, not 6",
+        reordering.degree()
+    );
+    assert_eq!(
+        reordering.on_delivered(Seq(0), 1, Seq(0), 0),
+        None,
+        "no segment size is no reason to divide by it"
+    );
 }
 
 /// Shows LINUX lost-repeat-1, LINUX lost-repeat-2.
@@ -270,8 +359,17 @@ fn a_repeat_is_lost_when_data_sent_after_it_is_sacked() {
         assert_eq!(board.ledger.waiting(), 0, "the repeat is on its way");
         let mut repeats = LostRepeats::default();
         let losses = repeats.detect(&mut board, Seq(highest), fack, reordering, MSS);
-        assert_eq!(losses.lost_again(10), again, "{what}: lost again is {}, not {again}", losses.lost_again(10));
-        assert_eq!(board.ledger.waiting(), u64::from(again), "{what}: the segment waits for another repeat: expected {again}");
+        assert_eq!(
+            losses.lost_again(10),
+            again,
+            "{what}: lost again is {}, not {again}",
+            losses.lost_again(10)
+        );
+        assert_eq!(
+            board.ledger.waiting(),
+            u64::from(again),
+            "{what}: the segment waits for another repeat: expected {again}"
+        );
         let more = repeats.detect(&mut board, Seq(highest), fack, reordering, MSS);
         assert!(more.is_empty(), "{what}: one lost repeat is reported once, not again as {more:?}");
     }
@@ -290,9 +388,16 @@ fn limited_transmit_sends_a_new_segment_on_the_first_two_duplicates() {
             let now = Room { flight: room.flight + u64::from(limited.sent()) * MSS, ..room };
             sent.push(limited.on_duplicate(dupacks, &now));
         }
-        assert_eq!(sent, [true, true, false, false], "{wording:?}: what the first four duplicates sent is on the left");
+        assert_eq!(
+            sent,
+            [true, true, false, false],
+            "{wording:?}: what the first four duplicates sent is on the left"
+        );
         limited.on_advance();
-        assert!(limited.on_duplicate(1, &room), "{wording:?}: after an advance the next duplicate is a first one");
+        assert!(
+            limited.on_duplicate(1, &room),
+            "{wording:?}: after an advance the next duplicate is a first one"
+        );
     }
     let rows = [
         ("off", Wording::Off, room, false),
@@ -326,7 +431,8 @@ fn flight(segments: u64, sacked: u64) -> Flight {
 /// Shows RFC5827 3-new, RFC5827 3.2-1, LINUX er-quiet, LINUX er-delay, LINUX er-guard-b, OURS er-rto, OURS er-guard-a.
 #[test]
 fn early_retransmit_follows_the_table() {
-    let clock = |srtt, rto| Clock { now: at(0), srtt: Some(ms(srtt)), rto: Some(at(rto)), ece: false };
+    let clock =
+        |srtt, rto| Clock { now: at(0), srtt: Some(ms(srtt)), rto: Some(at(rto)), ece: false };
     let usual = clock(100, 300);
     let mut reordered = Reordering::default();
     reordered.on_delivered(Seq(0), 1, Seq(4 * MSS), MSS);
@@ -367,8 +473,16 @@ fn early_retransmit_follows_the_table() {
 #[test]
 fn the_byte_form_of_early_retransmit_counts_bytes() {
     // Six tiny segments in 2.5 mss: the segment form sees six, the byte form three.
-    let tiny =
-        Flight { segments: 6, bytes: 2500, sacked_segments: 5, sacked_bytes: 1500, dupacks: 2, sack: true, mss: MSS, ..Flight::default() };
+    let tiny = Flight {
+        segments: 6,
+        bytes: 2500,
+        sacked_segments: 5,
+        sacked_bytes: 1500,
+        dupacks: 2,
+        sack: true,
+        mss: MSS,
+        ..Flight::default()
+    };
     let bytes = EarlyRetransmit::new(Options { measure: Measure::Bytes, ..Options::NAIVE });
     let rows = [
         ("all but one mss SACKed", tiny, true),
@@ -381,7 +495,10 @@ fn the_byte_form_of_early_retransmit_counts_bytes() {
     for (what, flight, expected) in rows {
         assert_eq!(bytes.eligible(&flight), expected, "{what}: eligible should be {expected}");
     }
-    assert!(!EarlyRetransmit::default().eligible(&tiny), "the segment form is not eligible with six segments out");
+    assert!(
+        !EarlyRetransmit::default().eligible(&tiny),
+        "the segment form is not eligible with six segments out"
+    );
 }
 
 /// Shows LINUX er-guard-b.
@@ -392,13 +509,25 @@ fn an_arrival_within_the_delay_cancels_it() {
     assert_eq!(early.on_ack(&flight(2, 1), &clock, false), Act::Wait(at(25)), "the delay begins");
     // Segment 0's ACK arrives 10 ms later.
     let later = Clock { now: at(10), ..clock };
-    assert_eq!(early.on_ack(&flight(0, 0), &later, true), Act::Nothing, "an advance ends the delay");
+    assert_eq!(
+        early.on_ack(&flight(0, 0), &later, true),
+        Act::Nothing,
+        "an advance ends the delay"
+    );
     assert_eq!(early.deadline(), None, "no timer is left");
     assert!(!early.on_timer(&flight(2, 1)), "a cancelled delay does not fire");
     let counts = early.counts();
-    assert_eq!((counts.fired, counts.delayed, counts.cancelled), (0, 1, 1), "counted on the left: fired, delayed, cancelled");
+    assert_eq!(
+        (counts.fired, counts.delayed, counts.cancelled),
+        (0, 1, 1),
+        "counted on the left: fired, delayed, cancelled"
+    );
 
-    assert_eq!(early.on_ack(&flight(2, 1), &clock, false), Act::Wait(at(25)), "the delay begins again");
+    assert_eq!(
+        early.on_ack(&flight(2, 1), &clock, false),
+        Act::Wait(at(25)),
+        "the delay begins again"
+    );
     assert!(early.on_timer(&flight(2, 1)), "the hole is still there when the delay ends");
     assert_eq!(early.counts().fired, 1, "firing is counted");
 }
@@ -417,7 +546,11 @@ struct Racked {
 impl Racked {
     /// `count` segments, number i sent at i ms.
     fn sent(count: u64) -> Racked {
-        let mut racked = Racked { board: Board::new(RepeatRule::NewBet), rack: Rack::default(), episode: Episode::None };
+        let mut racked = Racked {
+            board: Board::new(RepeatRule::NewBet),
+            rack: Rack::default(),
+            episode: Episode::None,
+        };
         (0..count).for_each(|i| racked.send(at(i)));
         racked
     }
@@ -436,7 +569,12 @@ impl Racked {
         for &id in ids {
             let segment = *self.board.segment(Id(id));
             assert!(self.board.mark_sacked(Id(id)), "segment {id} is new");
-            let arrival = Arrival { end: Seq(segment.end), last_tx: segment.last_tx, tx_count: segment.tx_count, echo: None };
+            let arrival = Arrival {
+                end: Seq(segment.end),
+                last_tx: segment.last_tx,
+                tx_count: segment.tx_count,
+                echo: None,
+            };
             self.rack.on_delivered(now, &arrival, Some(RTT));
         }
         self.rack.on_ack(&Facts {
@@ -459,7 +597,10 @@ fn rack_waits_a_quarter_rtt_until_the_third_sack() {
     let first = c.sack(at(101), &[1]);
     assert_eq!(c.rack.reference(), Some((at(1), Seq(2))), "the reference is segment 1");
     assert_eq!(c.rack.reordering_window(), ms(25), "the window is a quarter of the RTT");
-    assert!(first.losses.is_empty() && first.deadline == Some(at(125)), "0 waits until 125 ms: {first:?}");
+    assert!(
+        first.losses.is_empty() && first.deadline == Some(at(125)),
+        "0 waits until 125 ms: {first:?}"
+    );
     assert_eq!(c.sack(at(102), &[2]).deadline, Some(at(125)), "0 still waits until 125 ms");
     let third = c.sack(at(103), &[3]);
     assert_eq!(c.rack.reordering_window(), Nanos::ZERO, "the third SACK ends the patience");
@@ -476,7 +617,10 @@ fn rack_waits_the_whole_window_once_reordering_was_seen() {
     c.sack(at(102), &[1]);
     assert!(c.rack.reordering_seen(), "1 arrived below 2");
     let third = c.sack(at(103), &[3]);
-    assert!(third.losses.is_empty() && third.deadline == Some(at(125)), "0 waits until 125 ms: {third:?}");
+    assert!(
+        third.losses.is_empty() && third.deadline == Some(at(125)),
+        "0 waits until 125 ms: {third:?}"
+    );
     assert!(c.rack.detect(&mut c.board, at(124)).losses.is_empty(), "at 124 ms 0 may still come");
     let timer = c.rack.detect(&mut c.board, at(125));
     assert_lost("timer at 125 ms", &c.board, &timer.losses, &[0]);
@@ -506,7 +650,10 @@ fn rack_orders_a_burst_by_its_last_bytes() {
     let mut c = Racked::sent(0);
     (0..4).for_each(|_| c.send(at(0)));
     let found = c.sack(at(100), &[2]);
-    assert!(found.losses.is_empty() && found.deadline == Some(at(125)), "0 and 1 were sent before 2 and wait: {found:?}");
+    assert!(
+        found.losses.is_empty() && found.deadline == Some(at(125)),
+        "0 and 1 were sent before 2 and wait: {found:?}"
+    );
     let timer = c.rack.detect(&mut c.board, at(125));
     assert_lost("of a burst at one instant", &c.board, &timer.losses, &[0, 1]);
 }
@@ -542,7 +689,11 @@ fn rack_ignores_an_arrival_that_may_be_the_originals() {
         let mut rack = Rack::default();
         rack.on_delivered(at(200), &Arrival { end: Seq(1), last_tx, tx_count, echo }, min_rtt);
         rack.on_ack(&Facts { min_rtt, ..Facts::default() });
-        assert_eq!(rack.reference().is_some(), counts, "{what}: becoming the reference should be {counts}");
+        assert_eq!(
+            rack.reference().is_some(),
+            counts,
+            "{what}: becoming the reference should be {counts}"
+        );
     }
 }
 
@@ -550,14 +701,22 @@ fn rack_ignores_an_arrival_that_may_be_the_originals() {
 #[test]
 fn dsacks_widen_the_window_once_a_round_and_sixteen_recoveries_narrow_it() {
     let mut rack = Rack::default();
-    let facts = Facts { una: Seq(0), nxt: Seq(10), min_rtt: Some(RTT), srtt: Some(RTT), ..Facts::default() };
+    let facts = Facts {
+        una: Seq(0),
+        nxt: Seq(10),
+        min_rtt: Some(RTT),
+        srtt: Some(RTT),
+        ..Facts::default()
+    };
     let dsack = Facts { dsack: true, ..facts };
     rack.on_ack(&dsack);
     rack.on_ack(&dsack);
     assert_eq!(rack.reordering_window(), ms(50), "two DSACKs of one round widen the window once");
     rack.on_ack(&Facts { una: Seq(10), ..dsack });
     assert_eq!(rack.reordering_window(), ms(75), "a DSACK of the next round widens it again");
-    (0..3).for_each(|round| rack.on_ack(&Facts { una: Seq(20 + 10 * round), nxt: Seq(20 + 10 * round), ..dsack }));
+    (0..3).for_each(|round| {
+        rack.on_ack(&Facts { una: Seq(20 + 10 * round), nxt: Seq(20 + 10 * round), ..dsack })
+    });
     assert_eq!(rack.reordering_window(), RTT, "the window never exceeds the smoothed RTT");
     let over = Facts { una: Seq(100), ends_recovery: true, ..facts };
     (0..15).for_each(|_| rack.on_ack(&over));
@@ -605,7 +764,11 @@ fn the_probe_timer_is_two_round_trips_and_never_later_than_the_timeout() {
         ("nothing outstanding",           Tail { segments: 0, ..tail },                       None),
     ];
     for (what, tail, expected) in rows {
-        assert_eq!(Tlp::default().deadline(&tail), expected, "{what}: the probe is due on the left");
+        assert_eq!(
+            Tlp::default().deadline(&tail),
+            expected,
+            "{what}: the probe is due on the left"
+        );
     }
     let mut tlp = Tlp::default();
     tlp.on_sent(Tlp::kind(true), Seq(9));
@@ -633,9 +796,17 @@ fn an_ack_tells_the_fate_of_a_probe() {
         tlp.on_sent(kind, Seq(10));
         let outcome = tlp.on_ack(&facts);
         assert_eq!(outcome, expected, "{what}: {outcome:?} instead of {expected:?}");
-        assert_eq!(tlp.is_outstanding(), expected == Outcome::Waiting, "{what}: the probe is outstanding only while waiting");
+        assert_eq!(
+            tlp.is_outstanding(),
+            expected == Outcome::Waiting,
+            "{what}: the probe is outstanding only while waiting"
+        );
     }
-    assert_eq!(Tlp::default().on_ack(&plain), Outcome::NoProbe, "without a probe there is nothing to tell");
+    assert_eq!(
+        Tlp::default().on_ack(&plain),
+        Outcome::NoProbe,
+        "without a probe there is nothing to tell"
+    );
 }
 
 // ------------------------------------------------------------------------------------------------------------------------ 8 RTO
@@ -669,7 +840,11 @@ fn the_timeout_doubles_and_the_first_sample_ends_the_backoff() {
 fn the_bounds_are_those_of_the_table() {
     let rows = [(Bounds::Rfc, 1000, 60), (Bounds::Linux, 200, 120), (Bounds::Windows, 300, 60)];
     for (bounds, min_ms, max_s) in rows {
-        assert_eq!((bounds.min(), bounds.max()), (ms(min_ms), Nanos::from_secs(max_s)), "{bounds:?}: in the code on the left");
+        assert_eq!(
+            (bounds.min(), bounds.max()),
+            (ms(min_ms), Nanos::from_secs(max_s)),
+            "{bounds:?}: in the code on the left"
+        );
     }
 }
 
@@ -686,11 +861,30 @@ fn the_first_expiry_of_a_series_cuts_and_later_ones_do_not() {
     for (what, options, episode, expected) in rows {
         let mut rto = Rto::new(options);
         let sent = Sent { nxt: Seq(10), tx_next: 10 };
-        assert_eq!(rto.on_expiry(at(0), ms(300), episode, sent), expected, "{what}: the first response is on the left");
-        assert_eq!(rto.on_expiry(at(0), ms(300), Episode::Timeout, sent), Response::Again, "{what}: the same data times out again");
-        assert_eq!(rto.loss_end(), Some(Seq(10)), "{what}: timeout recovery lasts until what was sent is acknowledged");
-        assert!(!rto.on_advance(at(1), ms(300), Seq(9), true), "{what}: one segment short of the end");
-        assert_eq!(rto.on_expiry(at(0), ms(300), Episode::Timeout, sent), Response::Cut, "{what}: una moved, a new series begins");
+        assert_eq!(
+            rto.on_expiry(at(0), ms(300), episode, sent),
+            expected,
+            "{what}: the first response is on the left"
+        );
+        assert_eq!(
+            rto.on_expiry(at(0), ms(300), Episode::Timeout, sent),
+            Response::Again,
+            "{what}: the same data times out again"
+        );
+        assert_eq!(
+            rto.loss_end(),
+            Some(Seq(10)),
+            "{what}: timeout recovery lasts until what was sent is acknowledged"
+        );
+        assert!(
+            !rto.on_advance(at(1), ms(300), Seq(9), true),
+            "{what}: one segment short of the end"
+        );
+        assert_eq!(
+            rto.on_expiry(at(0), ms(300), Episode::Timeout, sent),
+            Response::Cut,
+            "{what}: una moved, a new series begins"
+        );
         assert!(rto.on_advance(at(1), ms(300), Seq(10), true), "{what}: the end is reached");
     }
 }
@@ -706,7 +900,11 @@ fn a_timeout_marks_everything_not_sacked_and_voids_repeats() {
     board.send_again(Id(0), at(1));
     let losses = Rto::default().mark(&mut board, None, at(300));
     assert_lost("timeout", &board, &losses, &[0, 1, 3, 5]);
-    assert_eq!((board.ledger.waiting(), board.ledger.pipe()), (4, 0), "all four wait for a repeat and nothing is in the network");
+    assert_eq!(
+        (board.ledger.waiting(), board.ledger.pipe()),
+        (4, 0),
+        "all four wait for a repeat and nothing is in the network"
+    );
     assert_eq!(board.next_lost(), Some(Id(0)), "repeats begin with the head");
 
     let again = Rto::default().mark(&mut board, None, at(900));
@@ -721,7 +919,10 @@ fn a_timeout_marks_everything_not_sacked_and_voids_repeats() {
 /// Shows LINUX rto-reenter.
 #[test]
 fn a_lost_repeat_of_timeout_recovery_opens_an_episode_only_by_option() {
-    let rows = [("default", rto::Options::default(), false), ("reenter", rto::Options { reenter: true, ..rto::Options::default() }, true)];
+    let rows = [
+        ("default", rto::Options::default(), false),
+        ("reenter", rto::Options { reenter: true, ..rto::Options::default() }, true),
+    ];
     for (what, options, expected) in rows {
         let mut board = Board::with(RepeatRule::NewBet, 3, MSS);
         let mut rto = Rto::new(options);
@@ -731,7 +932,11 @@ fn a_lost_repeat_of_timeout_recovery_opens_an_episode_only_by_option() {
         board.send_again(Id(0), at(300));
         board.mark_lost(Id(0));
         losses.add(&board, Id(0));
-        assert_eq!(rto.allows_episode(&losses), expected, "{what}: opening an episode should be {expected}");
+        assert_eq!(
+            rto.allows_episode(&losses),
+            expected,
+            "{what}: opening an episode should be {expected}"
+        );
         let mut old = firstflight::detection::Losses::default();
         old.add(&board, Id(1));
         assert!(!rto.allows_episode(&old), "{what}: an original of before the timeout opens none");
@@ -743,13 +948,21 @@ fn a_lost_repeat_of_timeout_recovery_opens_an_episode_only_by_option() {
 /// Segments 0..9 in flight, timeout of 0, repeat of 0; the ACKs given; new data as said.
 fn f_rto(proof: f_rto::Proof, acks: &[f_rto::Facts]) -> Verdict {
     let mut f_rto = FRto::new(proof);
-    assert_eq!(f_rto.on_timeout(Seq(0), None, Seq(10)), Start::Probing, "without an earlier recovery the timeout is tested");
+    assert_eq!(
+        f_rto.on_timeout(Seq(0), None, Seq(10)),
+        Start::Probing,
+        "without an earlier recovery the timeout is tested"
+    );
     let mut last = Verdict::None;
     for facts in acks {
         last = f_rto.on_ack(facts);
     }
     let done = !matches!(last, Verdict::None | Verdict::SendNew);
-    assert_eq!(f_rto.holds_repeats(), !done, "repeats are held back exactly while the test runs ({last:?})");
+    assert_eq!(
+        f_rto.holds_repeats(),
+        !done,
+        "repeats are held back exactly while the test runs ({last:?})"
+    );
     last
 }
 
@@ -767,7 +980,14 @@ fn advance(ack: u64, nxt: u64, new_data: bool) -> f_rto::Facts {
 }
 
 fn duplicate(ack: u64, fack: u64, nxt: u64, fresh: bool) -> f_rto::Facts {
-    f_rto::Facts { advanced: false, duplicate: true, fack: Seq(fack), fresh, fresh_original: fresh, ..advance(ack, nxt, true) }
+    f_rto::Facts {
+        advanced: false,
+        duplicate: true,
+        fack: Seq(fack),
+        fresh,
+        fresh_original: fresh,
+        ..advance(ack, nxt, true)
+    }
 }
 
 /// Shows RFC5682 3-2, RFC5682 3-2a, RFC5682 3-2b, RFC5682 3-3, RFC5682 3-3a, RFC5682 3-3b, LINUX frto-early.
@@ -801,16 +1021,31 @@ fn f_rto_tells_spurious_timeouts_from_real_ones() {
 /// Shows RFC5682 3-1.
 #[test]
 fn f_rto_is_not_tried_over_an_unfinished_recovery() {
-    let rows = [("below una", Some(5), Start::Probing), ("at una", Some(10), Start::Probing), ("above una", Some(11), Start::Ordinary)];
+    let rows = [
+        ("below una", Some(5), Start::Probing),
+        ("at una", Some(10), Start::Probing),
+        ("above una", Some(11), Start::Ordinary),
+    ];
     for (what, earlier, expected) in rows {
         let start = FRto::default().on_timeout(Seq(10), earlier.map(Seq), Seq(20));
-        assert_eq!(start, expected, "an earlier recovery that ends {what}: {start:?} instead of {expected:?}");
+        assert_eq!(
+            start, expected,
+            "an earlier recovery that ends {what}: {start:?} instead of {expected:?}"
+        );
     }
     let mut f_rto = FRto::default();
     f_rto.on_timeout(Seq(0), None, Seq(10));
     f_rto.on_ack(&advance(1, 10, true));
-    assert_eq!(f_rto.on_timeout(Seq(1), None, Seq(12)), Start::Probing, "a further timeout starts over");
-    assert_eq!(f_rto.on_ack(&duplicate(1, 3, 12, true)), Verdict::None, "and duplicates are step 2's again");
+    assert_eq!(
+        f_rto.on_timeout(Seq(1), None, Seq(12)),
+        Start::Probing,
+        "a further timeout starts over"
+    );
+    assert_eq!(
+        f_rto.on_ack(&duplicate(1, 3, 12, true)),
+        Verdict::None,
+        "and duplicates are step 2's again"
+    );
 }
 
 // ---------------------------------------------------------------------------------------------------------------------- 10 QUIC
@@ -837,9 +1072,16 @@ fn a_quic_packet_is_lost_by_order_or_by_time() {
     ];
     for (pn, now, expected) in rows {
         let judgement = quic::judge(pn, sent, 10, now, delay);
-        assert_eq!(judgement, expected, "packet {pn} at {now:?}: {judgement:?} instead of {expected:?}");
+        assert_eq!(
+            judgement, expected,
+            "packet {pn} at {now:?}: {judgement:?} instead of {expected:?}"
+        );
     }
-    assert_eq!(Rtt { srtt: Nanos(10), var: Nanos(1), latest: Nanos(5) }.loss_delay(), ms(1), "never less than a millisecond");
+    assert_eq!(
+        Rtt { srtt: Nanos(10), var: Nanos(1), latest: Nanos(5) }.loss_delay(),
+        ms(1),
+        "never less than a millisecond"
+    );
 }
 
 /// Shows RFC9002 6.1.1-1.
@@ -855,7 +1097,11 @@ fn quic_marks_packet_7_of_10_at_once_and_the_others_by_time() {
     assert_lost("on the ACK", &board, &losses, &[7]);
     assert_eq!(loss_time, Some(Time(112_500_000)), "8 and 9 wait for the loss time");
     let (losses, loss_time) = detector.detect(&mut board, 10, at(113), delay);
-    assert_eq!((losses.segments, loss_time), (2, None), "then both are lost and the later 11 is never judged");
+    assert_eq!(
+        (losses.segments, loss_time),
+        (2, None),
+        "then both are lost and the later 11 is never judged"
+    );
     assert_eq!(board.ledger.pipe(), MSS, "only packet 11 is in flight");
 }
 
@@ -886,20 +1132,38 @@ fn persistent_congestion_needs_losses_further_apart_than_three_probe_timeouts() 
     let sends = [0, 1000, 2000, 3000, 4000, 5000, 6000, 8000, 12_000];
     let span = Nanos::from_secs(6);
     let fates = |index: usize| if index == 0 || index == 8 { Fate::Acked } else { Fate::Lost };
-    let declared = |first_sample: Option<Time>, fates: &dyn Fn(usize) -> Fate, eliciting: &dyn Fn(usize) -> bool| {
+    let declared = |first_sample: Option<Time>,
+                    fates: &dyn Fn(usize) -> Fate,
+                    eliciting: &dyn Fn(usize) -> bool| {
         let mut look = PersistentCongestion::new(first_sample, span);
-        sends.iter().enumerate().any(|(index, &sent)| look.present(at(sent), eliciting(index), fates(index)))
+        sends
+            .iter()
+            .enumerate()
+            .any(|(index, &sent)| look.present(at(sent), eliciting(index), fates(index)))
     };
     let all = |_: usize| true;
     let broken = |index: usize| if index == 4 { Fate::Acked } else { fates(index) };
     let open = |index: usize| if index == 4 { Fate::Open } else { fates(index) };
     assert!(declared(Some(at(500)), &fates, &all), "#2 to #8 span 7 s: declared");
-    assert!(!declared(Some(at(1200)), &fates, &all), "#2 was sent before the first sample, #3 to #8 span exactly 6 s: not declared");
+    assert!(
+        !declared(Some(at(1200)), &fates, &all),
+        "#2 was sent before the first sample, #3 to #8 span exactly 6 s: not declared"
+    );
     assert!(!declared(None, &fates, &all), "without a sample nothing is declared");
-    assert!(!declared(Some(at(500)), &broken, &all), "an acknowledged packet between them breaks the run");
+    assert!(
+        !declared(Some(at(500)), &broken, &all),
+        "an acknowledged packet between them breaks the run"
+    );
     assert!(declared(Some(at(500)), &open, &all), "an undecided one does not");
-    assert!(!declared(Some(at(500)), &fates, &|index| index != 7), "a packet that asks for no ACK is no end of the span");
-    assert_eq!(Rtt { srtt: ms(1000), var: ms(250), latest: ms(1000) }.persistent_span(Nanos::ZERO), span, "three base periods of 2 s");
+    assert!(
+        !declared(Some(at(500)), &fates, &|index| index != 7),
+        "a packet that asks for no ACK is no end of the span"
+    );
+    assert_eq!(
+        Rtt { srtt: ms(1000), var: ms(250), latest: ms(1000) }.persistent_span(Nanos::ZERO),
+        span,
+        "three base periods of 2 s"
+    );
 }
 
 // ---------------------------------------------------------------------------------------------------------------------- 11 undo
@@ -931,11 +1195,23 @@ fn the_first_ack_of_an_original_undoes_the_episode() {
     for (what, echo, expected) in rows {
         let mut undo = Undo::new(Accepts { dsack: true, timestamps: true });
         undo.open(Seq(100));
-        assert_eq!(undo.on_advance(Seq(101), Some(at(0))), None, "{what}: before the first repeat an ACK proves nothing");
+        assert_eq!(
+            undo.on_advance(Seq(101), Some(at(0))),
+            None,
+            "{what}: before the first repeat an ACK proves nothing"
+        );
         undo.on_repeat(at(10));
-        assert_eq!(undo.on_advance(Seq(100), Some(at(0))), None, "{what}: an ACK that does not pass undo_una is not the first");
+        assert_eq!(
+            undo.on_advance(Seq(100), Some(at(0))),
+            None,
+            "{what}: an ACK that does not pass undo_una is not the first"
+        );
         assert_eq!(undo.on_advance(Seq(102), echo), expected, "{what}: the proof is on the left");
-        assert_eq!(undo.on_advance(Seq(103), Some(at(0))), None, "{what}: only the first ACK counts");
+        assert_eq!(
+            undo.on_advance(Seq(103), Some(at(0))),
+            None,
+            "{what}: only the first ACK counts"
+        );
     }
 }
 
@@ -945,11 +1221,18 @@ fn proofs_that_a_preset_does_not_accept_undo_nothing() {
     let mut undo = Undo::new(Accepts::default());
     undo.open(Seq(0));
     undo.on_repeat(at(1));
-    assert_eq!((undo.on_dsack(Seq(0)), undo.on_advance(Seq(1), Some(at(0)))), (None, None), "nothing is accepted");
+    assert_eq!(
+        (undo.on_dsack(Seq(0)), undo.on_advance(Seq(1), Some(at(0)))),
+        (None, None),
+        "nothing is accepted"
+    );
     undo.open(Seq(0));
     undo.on_repeat(at(1));
     undo.discard();
-    assert!(!undo.is_open() && undo.on_dsack(Seq(0)).is_none(), "after congestion marks nothing can be proven");
+    assert!(
+        !undo.is_open() && undo.on_dsack(Seq(0)).is_none(),
+        "after congestion marks nothing can be proven"
+    );
 }
 
 /// Shows OURS undo-late-acks.
@@ -972,13 +1255,24 @@ fn a_quic_episode_is_undone_when_every_lost_packet_was_acknowledged() {
 #[test]
 fn presets_are_found_by_name() {
     let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
-    assert_eq!(names, ["reno", "sack3517", "sack6675", "linux26", "rack", "quic", "windows"], "the names of the table");
+    assert_eq!(
+        names,
+        ["reno", "sack3517", "sack6675", "linux26", "rack", "quic", "windows"],
+        "the names of the table"
+    );
     for name in names {
-        assert_eq!(Preset::named(name).map(|preset| preset.name), Some(name), "{name} finds itself");
+        assert_eq!(
+            Preset::named(name).map(|preset| preset.name),
+            Some(name),
+            "{name} finds itself"
+        );
     }
     assert!(Preset::named("vegas").is_none(), "an unknown name finds nothing");
     let rack = Preset::named("rack").expect("rack is in the table");
-    assert!(rack.rto().reenter && rack.rto().keep_target && rack.accepts().dsack, "RACK re-enters, keeps T, accepts DSACKs");
+    assert!(
+        rack.rto().reenter && rack.rto().keep_target && rack.accepts().dsack,
+        "RACK re-enters, keeps T, accepts DSACKs"
+    );
 }
 
 // ----------------------------------------------------------------------------------------- R2 delivered data, R3 pipe, R4 next_seg
@@ -1006,7 +1300,12 @@ fn delivered_data_counts_each_byte_once() {
 #[test]
 fn without_sack_duplicates_are_set_off_against_the_advance() {
     let mut credit = DuplicateCredit::default();
-    let found = [credit.on_duplicate(1), credit.on_duplicate(1), credit.on_duplicate(1), credit.on_advance(5)];
+    let found = [
+        credit.on_duplicate(1),
+        credit.on_duplicate(1),
+        credit.on_duplicate(1),
+        credit.on_advance(5),
+    ];
     assert_eq!(found, [1, 1, 1, 2], "three duplicates, then una + 5");
     assert_eq!(credit.credit(), 0, "the credit is used up");
 }
@@ -1039,12 +1338,24 @@ fn pipe_counts_lost_and_repeated_once_and_unsure_repeats_twice() {
         next.on_sent(choice);
     }
     assert_eq!(next.choose(&mut board, true), Choice::New, "rule 2: new data");
-    assert_eq!(next.choose(&mut board, false), Choice::Nothing, "una has not passed the first repeat");
+    assert_eq!(
+        next.choose(&mut board, false),
+        Choice::Nothing,
+        "una has not passed the first repeat"
+    );
     board.pop();
     board.pop();
-    assert_eq!(next.choose(&mut board, false), Choice::Rescue, "una 2 is above the first repeat's end, 1");
+    assert_eq!(
+        next.choose(&mut board, false),
+        Choice::Rescue,
+        "una 2 is above the first repeat's end, 1"
+    );
     assert!(next.rescue_next(&mut board, false), "which SafeACK hears of");
-    assert_eq!(board.highest_unsacked(), Some(Id(9)), "the rescue is the highest un-SACKed segment");
+    assert_eq!(
+        board.highest_unsacked(),
+        Some(Id(9)),
+        "the rescue is the highest un-SACKed segment"
+    );
     next.on_sent(Choice::Rescue);
     assert_eq!(next.choose(&mut board, false), Choice::Nothing, "once per episode");
 }
@@ -1084,7 +1395,11 @@ fn new_reno_and_rack_repeat_what_is_lost_and_then_send_new_data() {
     board.mark_sacked(Id(3));
     let mut next = NextSeg::new(Rules::LostFirst);
     next.open(&board, Seq(4));
-    assert_eq!(next.choose(&mut board, false), Choice::Nothing, "nothing lost, no new data, no rule 3");
+    assert_eq!(
+        next.choose(&mut board, false),
+        Choice::Nothing,
+        "nothing lost, no new data, no rule 3"
+    );
     board.mark_lost(Id(1));
     assert_eq!(next.choose(&mut board, true), Choice::Lost(Id(1)), "lost before new");
     board.send_again(Id(1), at(1));
@@ -1093,9 +1408,15 @@ fn new_reno_and_rack_repeat_what_is_lost_and_then_send_new_data() {
 
 /// The harness of section R12 for RFC 6675: FIFO network, one ACK per delivered segment, 20 segments in flight, the window cut to `t` at
 /// the third duplicate. `stalled`: ACKs (by the segment that triggered them) during which the application has no new data.
-fn rfc6675(lost: &[u64], t: u64, acks: usize, stalled: std::ops::RangeInclusive<u64>) -> (String, String) {
+fn rfc6675(
+    lost: &[u64],
+    t: u64,
+    acks: usize,
+    stalled: std::ops::RangeInclusive<u64>,
+) -> (String, String) {
     let mut board = Board::with(RepeatRule::KeepsMark, 20, 1);
-    let mut network: std::collections::VecDeque<u64> = (0..20).filter(|id| !lost.contains(id)).collect();
+    let mut network: std::collections::VecDeque<u64> =
+        (0..20).filter(|id| !lost.contains(id)).collect();
     let (mut detector, mut next) = (DupAck::new(Rule::Rfc6675), NextSeg::new(Rules::Rfc6675));
     let (mut limited, mut episode) = (LimitedTransmit::default(), Episode::None);
     let (mut sent, mut pipes) = (Vec::new(), Vec::new());
@@ -1150,7 +1471,10 @@ fn rfc6675(lost: &[u64], t: u64, acks: usize, stalled: std::ops::RangeInclusive<
             }
         } else {
             let (flight, pipe) = (board.ledger.outstanding(), board.ledger.pipe());
-            if limited.on_duplicate(detector.dupacks(), &Room { cwnd: 20, flight, pipe, mss: 1, new_len: u64::from(new_data) }) {
+            if limited.on_duplicate(
+                detector.dupacks(),
+                &Room { cwnd: 20, flight, pipe, mss: 1, new_len: u64::from(new_data) },
+            ) {
                 let id = board.send(1, at(1));
                 network.push_back(id.0);
                 now.push('N');
@@ -1159,7 +1483,9 @@ fn rfc6675(lost: &[u64], t: u64, acks: usize, stalled: std::ops::RangeInclusive<
         sent.push(match now.as_slice() {
             [] => ".".to_owned(),
             [one] => one.to_string(),
-            many if many.iter().all(|&kind| kind == many[0]) => format!("{}{}", many.len(), many[0]),
+            many if many.iter().all(|&kind| kind == many[0]) => {
+                format!("{}{}", many.len(), many[0])
+            }
             many => many.iter().collect(),
         });
     }

@@ -3,7 +3,9 @@
 
 use crate::context;
 use firstflight::event::{Ack, Context, Signal, Timeout, Transport, Window};
-use firstflight::startup::hystart::{HyStart, Params, Profile, RollAt, ack_delay, linux_rate, rise};
+use firstflight::startup::hystart::{
+    HyStart, Params, Profile, RollAt, ack_delay, linux_rate, rise,
+};
 use firstflight::startup::{ExitReason, Handover, Leave, Saved, Startup, Verdict};
 use firstflight::units::{Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
 use proptest::prelude::*;
@@ -38,7 +40,14 @@ impl Flow {
     fn new(params: Params) -> Flow {
         let mut alg = HyStart::new(params);
         alg.start(Time(T0), Seq(0));
-        Flow { alg, w: Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH }, cx: context(), una: 0, nxt: 100, srtt: Nanos::ZERO }
+        Flow {
+            alg,
+            w: Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH },
+            cx: context(),
+            una: 0,
+            nxt: 100,
+            srtt: Nanos::ZERO,
+        }
     }
 
     /// The ACK of one more packet, at `now` (ns), with an RTT of `rtt` (ns). The window is left alone: growth is not the subject.
@@ -72,7 +81,8 @@ impl Flow {
         }
         match self.alg.sample(&ack, self.w, &self.cx) {
             Verdict::Leave(leave) => {
-                self.w = Window { cwnd: leave.cwnd.unwrap_or(self.w.cwnd), ssthresh: leave.ssthresh };
+                self.w =
+                    Window { cwnd: leave.cwnd.unwrap_or(self.w.cwnd), ssthresh: leave.ssthresh };
                 Some(leave)
             }
             other => {
@@ -129,9 +139,17 @@ fn row_1_gvisor_leaves_on_a_train_longer_than_half_the_last_rounds_minimum() {
     assert_eq!(f.ack(T0 + MS, 5 * MS), None, "1 ms is not longer than 2 ms");
     assert_eq!(f.ack(T0 + 2 * MS, 5 * MS), None, "2 ms is not longer than 2 ms");
     let leave = f.ack(T0 + 3 * MS, 5 * MS).expect("3 ms is longer than 2 ms");
-    let expected =
-        Leave { reason: ExitReason::Train, ssthresh: 100 * MSS, cwnd: None, handover: Handover::LossFree, estimate: Some(3 * MS) };
-    assert_eq!(leave, expected, "the threshold becomes the window, which stays; the estimate is the length of the train");
+    let expected = Leave {
+        reason: ExitReason::Train,
+        ssthresh: 100 * MSS,
+        cwnd: None,
+        handover: Handover::LossFree,
+        estimate: Some(3 * MS),
+    };
+    assert_eq!(
+        leave, expected,
+        "the threshold becomes the window, which stays; the estimate is the length of the train"
+    );
 }
 
 /// Shows GVISOR hystart-gap.
@@ -165,7 +183,11 @@ fn rows_3_and_4_gvisor_decides_by_delay_on_the_eighth_sample() {
         let mut f = Flow::after_round(Params { train: false, ..Params::GVISOR }, 4 * MS, rtts[0]);
         let left = f.samples(&rtts[1..], MS);
         assert_eq!(reason(left), expected.map(|n| (n, ExitReason::Delay)), "{row}");
-        assert_eq!(left.and_then(|(_, l)| l.estimate), expected.map(|_| 8 * MS), "{row}: the estimate is the minimum of the round");
+        assert_eq!(
+            left.and_then(|(_, l)| l.estimate),
+            expected.map(|_| 8 * MS),
+            "{row}: the estimate is the minimum of the round"
+        );
     }
 }
 
@@ -190,7 +212,11 @@ fn row_6_gvisor_finds_nothing_in_the_first_round() {
             "sample {i} of the first round must not decide: nothing to compare with"
         );
     }
-    assert_eq!(f.signal("hystart_last_ack_ns"), Some(T0 + 4 * MS), "while no round has ended the train does not move");
+    assert_eq!(
+        f.signal("hystart_last_ack_ns"),
+        Some(T0 + 4 * MS),
+        "while no round has ended the train does not move"
+    );
 }
 
 /// Shows RFC5681 3.1-ssthresh, GVISOR hystart-armed.
@@ -198,7 +224,11 @@ fn row_6_gvisor_finds_nothing_in_the_first_round() {
 fn gvisor_is_off_once_the_threshold_was_set_and_stays_off_after_a_timeout() {
     let mut f = Flow::after_round(Params::GVISOR, 4 * MS, 8 * MS);
     f.w.ssthresh = 1_000 * MSS;
-    assert_eq!(f.samples(&[8 * MS; 20], MS), None, "a threshold that was set switches gVisor's HyStart off");
+    assert_eq!(
+        f.samples(&[8 * MS; 20], MS),
+        None,
+        "a threshold that was set switches gVisor's HyStart off"
+    );
     f.alg.on_timeout(Timeout::Rto, Time(T0 + 100 * MS), Seq(f.nxt));
     assert_eq!(f.samples(&[8 * MS; 20], MS), None, "a timeout does not switch it on again");
 }
@@ -210,8 +240,11 @@ fn gvisor_is_off_once_the_threshold_was_set_and_stays_off_after_a_timeout() {
 fn rows_7_to_9_linux_decides_by_delay_on_the_ninth_sample() {
     let mut dip = [46 * MS; 20];
     dip[6] = 44 * MS;
-    let rows: [(&str, &[u64], Option<usize>); 3] =
-        [("row 7", &[45 * MS; 9], None), ("row 8", &[45_001 * US; 9], Some(9)), ("row 9", &dip, None)];
+    let rows: [(&str, &[u64], Option<usize>); 3] = [
+        ("row 7", &[45 * MS; 9], None),
+        ("row 8", &[45_001 * US; 9], Some(9)),
+        ("row 9", &dip, None),
+    ];
     for (row, rtts, expected) in rows {
         let mut f = Flow::after_round(DELAY_ONLY, 40 * MS, rtts[0]);
         let left = f.samples(&rtts[1..], MS);
@@ -223,7 +256,9 @@ fn rows_7_to_9_linux_decides_by_delay_on_the_ninth_sample() {
 #[test]
 fn linux_lets_every_sample_lower_the_minimum_and_ns3_only_the_first_eight() {
     // The ninth sample is low. Linux takes it into the minimum before it compares, ns-3 compares the first eight.
-    for (profile, expected) in [(Profile::Linux, None), (Profile::Ns3, Some((9, ExitReason::Delay)))] {
+    for (profile, expected) in
+        [(Profile::Linux, None), (Profile::Ns3, Some((9, ExitReason::Delay)))]
+    {
         let rtts = [81 * MS, 81 * MS, 81 * MS, 81 * MS, 81 * MS, 81 * MS, 81 * MS, 40 * MS];
         let mut f = Flow::after_round(Params { profile, ..DELAY_ONLY }, 40 * MS, 81 * MS);
         assert_eq!(reason(f.samples(&rtts, MS)), expected, "{profile:?} with a low ninth sample");
@@ -270,8 +305,16 @@ fn row_13_linux_looks_at_nothing_below_the_low_window_but_ends_rounds() {
         // The round under test begins anew at this window.
         let mark = f.nxt;
         f.roll(T0, 45_001 * US);
-        assert_eq!(f.signal("hystart_end_mark"), Some(mark + 1_000_000), "the round ends at {segments} segments too");
-        assert_eq!(reason(f.samples(&[45_001 * US; 8], MS)), left, "at {segments} segments, the limit being 16");
+        assert_eq!(
+            f.signal("hystart_end_mark"),
+            Some(mark + 1_000_000),
+            "the round ends at {segments} segments too"
+        );
+        assert_eq!(
+            reason(f.samples(&[45_001 * US; 8], MS)),
+            left,
+            "at {segments} segments, the limit being 16"
+        );
     }
 }
 
@@ -296,9 +339,21 @@ fn row_15_linux_ignores_samples_of_the_first_second_of_an_epoch() {
         f.cx.young_epoch = Context::is_young(Some(Nanos(age)));
         let before = f.alg;
         f.roll(T0 + MS, 30 * MS);
-        assert_eq!(f.signal("hystart_min_rtt_ns"), Some(if used { 30 * MS } else { 40 * MS }), "the smallest RTT, epoch {age} ns old");
-        assert_eq!(f.alg.rounds() != before.rounds(), used, "the end of a round, epoch {age} ns old");
-        assert_eq!(f.alg.stats().discarded, u32::from(!used), "the count of discarded samples, epoch {age} ns old");
+        assert_eq!(
+            f.signal("hystart_min_rtt_ns"),
+            Some(if used { 30 * MS } else { 40 * MS }),
+            "the smallest RTT, epoch {age} ns old"
+        );
+        assert_eq!(
+            f.alg.rounds() != before.rounds(),
+            used,
+            "the end of a round, epoch {age} ns old"
+        );
+        assert_eq!(
+            f.alg.stats().discarded,
+            u32::from(!used),
+            "the count of discarded samples, epoch {age} ns old"
+        );
     }
 }
 
@@ -306,7 +361,8 @@ fn row_15_linux_ignores_samples_of_the_first_second_of_an_epoch() {
 #[test]
 fn reno_has_no_epoch_and_gvisor_discards_nothing() {
     let mut f = Flow::after_round(Params::GVISOR, 40 * MS, 40 * MS);
-    (f.cx.young_epoch, f.cx.newborn_epoch) = (Context::is_young(Some(Nanos(0))), Context::is_newborn(Some(Nanos(0))));
+    (f.cx.young_epoch, f.cx.newborn_epoch) =
+        (Context::is_young(Some(Nanos(0))), Context::is_newborn(Some(Nanos(0))));
     f.roll(T0 + MS, 30 * MS);
     assert_eq!(f.signal("hystart_min_rtt_ns"), Some(30 * MS), "every sample is taken");
 }
@@ -314,7 +370,13 @@ fn reno_has_no_epoch_and_gvisor_discards_nothing() {
 /// Shows NS3 hystart-discard.
 #[test]
 fn ns3_ignores_samples_of_the_first_ten_milliseconds_of_an_epoch() {
-    for (age, taken) in [(Some(0), false), (Some(10 * MS - 1), false), (Some(10 * MS), true), (Some(999 * MS), true), (None, true)] {
+    for (age, taken) in [
+        (Some(0), false),
+        (Some(10 * MS - 1), false),
+        (Some(10 * MS), true),
+        (Some(999 * MS), true),
+        (None, true),
+    ] {
         let mut f = Flow::after_round(Params::NS3, 40 * MS, 40 * MS);
         let age = age.map(Nanos);
         (f.cx.young_epoch, f.cx.newborn_epoch) = (Context::is_young(age), Context::is_newborn(age));
@@ -336,9 +398,17 @@ fn row_16_a_timeout_makes_linux_forget_what_it_found() {
         assert_eq!(f.signal("hystart_min_rtt_ns"), None, "{timeout:?} clears the smallest RTT");
         assert_eq!(f.signal("hystart_found"), Some(0), "{timeout:?} clears the finding");
         f.roll(T0 + 600 * MS, 60 * MS);
-        assert_eq!(f.samples(&[70 * MS; 8], MS), None, "60 ms is now the smallest RTT and the sample of the roll");
+        assert_eq!(
+            f.samples(&[70 * MS; 8], MS),
+            None,
+            "60 ms is now the smallest RTT and the sample of the roll"
+        );
         f.roll(T0 + 700 * MS, 70 * MS);
-        assert_eq!(reason(f.samples(&[70 * MS; 8], MS)), Some((9, ExitReason::Delay)), "it looks again after {timeout:?}");
+        assert_eq!(
+            reason(f.samples(&[70 * MS; 8], MS)),
+            Some((9, ExitReason::Delay)),
+            "it looks again after {timeout:?}"
+        );
     }
 }
 
@@ -387,8 +457,15 @@ fn the_rate_that_linux_keeps_is_twice_or_six_fifths_of_a_window_per_rtt() {
         ("rounded down to a byte", 11, None, 0, 30_001, 1_061_831),
     ];
     for (row, cwnd, ssthresh, outstanding, us, expected) in rows {
-        let w = Window { cwnd: cwnd * MSS, ssthresh: ssthresh.map_or(UNSET_SSTHRESH, |segments: u64| segments * MSS) };
-        assert_eq!(linux_rate(w, outstanding * MSS, Nanos::from_micros(us), MSS), Rate(expected), "{row}");
+        let w = Window {
+            cwnd: cwnd * MSS,
+            ssthresh: ssthresh.map_or(UNSET_SSTHRESH, |segments: u64| segments * MSS),
+        };
+        assert_eq!(
+            linux_rate(w, outstanding * MSS, Nanos::from_micros(us), MSS),
+            Rate(expected),
+            "{row}"
+        );
     }
     let w = Window { cwnd: MSS, ssthresh: UNSET_SSTHRESH };
     assert_eq!(linux_rate(w, 0, Nanos::ZERO, MSS), Rate(0), "no RTT, no rate");
@@ -404,7 +481,11 @@ fn ns3_leaves_on_a_train_longer_than_the_whole_path() {
         (f.cx.paced, f.srtt) = (paced, at_rate(100_000_000));
         f.roll(T0, 30 * MS);
         let left = f.samples(&[30 * MS; 60], MS);
-        assert_eq!(reason(left), Some((32, ExitReason::Train)), "at 31 ms (sample 32), paced or not: {paced}");
+        assert_eq!(
+            reason(left),
+            Some((32, ExitReason::Train)),
+            "at 31 ms (sample 32), paced or not: {paced}"
+        );
     }
 }
 
@@ -415,8 +496,13 @@ fn ns3_wants_the_rtt_to_double() {
     for (base, rise) in [(30 * MS, 30 * MS), (2 * MS, 4 * MS), (1_500 * MS, 1_000 * MS)] {
         for (extra, expected) in [(0, None), (1, Some((9, ExitReason::Delay)))] {
             let rtt = base + rise + extra;
-            let mut f = Flow::after_round(Params { profile: Profile::Ns3, ..DELAY_ONLY }, base, rtt);
-            assert_eq!(reason(f.samples(&[rtt; 8], 3 * MS)), expected, "RTT {rtt} ns on a path of {base} ns");
+            let mut f =
+                Flow::after_round(Params { profile: Profile::Ns3, ..DELAY_ONLY }, base, rtt);
+            assert_eq!(
+                reason(f.samples(&[rtt; 8], 3 * MS)),
+                expected,
+                "RTT {rtt} ns on a path of {base} ns"
+            );
         }
     }
 }
@@ -433,7 +519,11 @@ fn each_detector_can_be_switched_off() {
         (false, false, None),
     ] {
         let mut f = Flow::after_round(Params { train, delay, ..Params::LINUX }, 30 * MS, 35 * MS);
-        assert_eq!(reason(f.samples(&[35 * MS; 8], 2 * MS)), expected, "train {train}, delay {delay}");
+        assert_eq!(
+            reason(f.samples(&[35 * MS; 8], 2 * MS)),
+            expected,
+            "train {train}, delay {delay}"
+        );
     }
 }
 
@@ -441,7 +531,11 @@ fn each_detector_can_be_switched_off() {
 #[test]
 fn gvisors_train_knows_the_last_round_with_the_delay_detector_off() {
     let mut f = Flow::after_round(Params { delay: false, ..Params::GVISOR }, 4 * MS, 5 * MS);
-    assert_eq!(reason(f.samples(&[5 * MS; 3], MS)), Some((4, ExitReason::Train)), "3 ms is longer than half of 4 ms");
+    assert_eq!(
+        reason(f.samples(&[5 * MS; 3], MS)),
+        Some((4, ExitReason::Train)),
+        "3 ms is longer than half of 4 ms"
+    );
 }
 
 /// Shows LINUX hystart-gate, LINUX hystart-unlimited.
@@ -460,9 +554,14 @@ fn the_older_gates_notice_the_end_of_a_round_later() {
         f.w.cwnd = segments * MSS;
         f.cx.limited = limited;
         f.roll(T0, 40 * MS);
-        let ack = Ack { now: Time(T0), acked: MSS, una: Seq(f.una), nxt: Seq(f.nxt), ..Ack::default() };
+        let ack =
+            Ack { now: Time(T0), acked: MSS, una: Seq(f.una), nxt: Seq(f.nxt), ..Ack::default() };
         f.alg.grow(&ack, MSS, &mut f.w, &f.cx);
-        assert_eq!(f.alg.rounds(), Some(u32::from(rolls)), "{roll_at:?}, {segments} segments, limited: {limited}");
+        assert_eq!(
+            f.alg.rounds(),
+            Some(u32::from(rolls)),
+            "{roll_at:?}, {segments} segments, limited: {limited}"
+        );
     }
 }
 
@@ -483,14 +582,19 @@ fn idling_changes_nothing_whether_something_was_found_or_not() {
 /// Shows OURS exit-scale.
 #[test]
 fn an_exit_may_keep_a_part_of_the_window() {
-    for (scale, segments, expected) in
-        [(Ratio::new(1, 2), 100, Some(50)), (Ratio::new(1, 100), 100, Some(2)), (Ratio::new(3, 2), 100, None)]
-    {
+    for (scale, segments, expected) in [
+        (Ratio::new(1, 2), 100, Some(50)),
+        (Ratio::new(1, 100), 100, Some(2)),
+        (Ratio::new(3, 2), 100, None),
+    ] {
         let mut f = Flow::after_round(Params { exit_scale: scale, ..DELAY_ONLY }, 40 * MS, 50 * MS);
         f.w.cwnd = segments * MSS;
         let (_, leave) = f.samples(&[50 * MS; 8], MS).expect("the delay rose");
         assert_eq!(leave.cwnd, expected.map(|n| n * MSS), "the window after an exit with {scale}");
-        assert_eq!(leave.ssthresh, f.w.cwnd, "the threshold is the window that is left, with {scale}");
+        assert_eq!(
+            leave.ssthresh, f.w.cwnd,
+            "the threshold is the window that is left, with {scale}"
+        );
     }
 }
 
@@ -514,8 +618,16 @@ fn every_sample_is_counted_under_what_it_came_to() {
     let mut f = Flow::after_round(DELAY_ONLY, 40 * MS, 50 * MS);
     f.samples(&[50 * MS; 8], MS).expect("the delay rose");
     let s = *f.alg.stats();
-    assert_eq!((s.rounds, s.quiet, s.delay_exits, s.train_exits), (2, 9, 1, 0), "rounds, quiet samples and exits of {s:?}");
-    assert_eq!((s.delay_cwnd, s.train_cwnd, s.exit_inflight), (100 * MSS, 0, 7 * MSS), "amounts at the exit of {s:?}");
+    assert_eq!(
+        (s.rounds, s.quiet, s.delay_exits, s.train_exits),
+        (2, 9, 1, 0),
+        "rounds, quiet samples and exits of {s:?}"
+    );
+    assert_eq!(
+        (s.delay_cwnd, s.train_cwnd, s.exit_inflight),
+        (100 * MSS, 0, 7 * MSS),
+        "amounts at the exit of {s:?}"
+    );
 }
 
 /// Shows LINUX hystart-zero.
@@ -533,13 +645,21 @@ type Step = (u64, u64, u64, u64);
 
 fn steps(max_gap: u64) -> impl Strategy<Value = Vec<Step>> {
     let step = (0..=max_gap, 1..200_u64).prop_map(|(gap, rtt)| (gap * 100 * US, rtt * MS));
-    prop::collection::vec((step, 1..4_u64, 0..8_u64).prop_map(|((gap, rtt), n, sent)| (gap, rtt, n, sent)), 1..400)
+    prop::collection::vec(
+        (step, 1..4_u64, 0..8_u64).prop_map(|((gap, rtt), n, sent)| (gap, rtt, n, sent)),
+        1..400,
+    )
 }
 
 fn params() -> impl Strategy<Value = Params> {
     let base = prop_oneof![Just(Params::LINUX), Just(Params::GVISOR), Just(Params::NS3)];
     let roll_at = prop_oneof![Just(RollAt::Sample), Just(RollAt::BehindGate), Just(RollAt::Growth)];
-    (base, any::<bool>(), any::<bool>(), roll_at).prop_map(|(base, train, delay, roll_at)| Params { train, delay, roll_at, ..base })
+    (base, any::<bool>(), any::<bool>(), roll_at).prop_map(|(base, train, delay, roll_at)| Params {
+        train,
+        delay,
+        roll_at,
+        ..base
+    })
 }
 
 /// Runs a history; the ACKs on which it left.
@@ -740,7 +860,10 @@ fn property_6_without_a_queue_and_with_a_short_train_there_is_no_exit() {
     // a train is too long. The round begins inside a flight, not with it: its mark is what the ACK that rolls has let go already.
     assert_eq!(clocked(Params::LINUX, 40 * MS, US), None, "a train shorter than the limit");
     let left = clocked(Params::LINUX, 40 * MS, 10 * US).expect("a train longer than the limit");
-    assert!((2_560 + 2_000..2 * 2_560).contains(&left), "left at {left} segments, expected at least 2000 ACKs into the flight of 2560");
+    assert!(
+        (2_560 + 2_000..2 * 2_560).contains(&left),
+        "left at {left} segments, expected at least 2000 ACKs into the flight of 2560"
+    );
 }
 
 #[test]
@@ -752,5 +875,9 @@ fn exception_to_property_5_a_merged_first_ack_moves_the_start_of_the_round() {
         f.roll(T0 + starts, 20 * MS);
         (starts / MS + 1..40).find(|i| f.ack(T0 + i * MS, 20 * MS).is_some())
     };
-    assert_eq!((run(0), run(MS)), (Some(11), Some(12)), "exit after a round that starts at 0 and at 1 ms");
+    assert_eq!(
+        (run(0), run(MS)),
+        (Some(11), Some(12)),
+        "exit after a round that starts at 0 and at 1 ms"
+    );
 }

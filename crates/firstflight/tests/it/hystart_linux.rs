@@ -45,12 +45,25 @@ impl Model {
     fn new(paced: bool, keeps_rate: bool, now: u32, nxt: u32) -> Model {
         let (path, lowest) = (u32::MAX, u32::MAX);
         let (round_start, last_ack) = (now, now);
-        Model { paced, keeps_rate, rate: 0, srtt_x8: 0, path, round_start, last_ack, lowest, samples: 0, mark: nxt, found: None }
+        Model {
+            paced,
+            keeps_rate,
+            rate: 0,
+            srtt_x8: 0,
+            path,
+            round_start,
+            last_ack,
+            lowest,
+            samples: 0,
+            mark: nxt,
+            found: None,
+        }
     }
 
     fn estimate(&mut self, rtt: u32) {
         let rtt = i64::from(rtt);
-        self.srtt_x8 = if self.srtt_x8 == 0 { 8 * rtt } else { self.srtt_x8 + rtt - (self.srtt_x8 >> 3) };
+        self.srtt_x8 =
+            if self.srtt_x8 == 0 { 8 * rtt } else { self.srtt_x8 + rtt - (self.srtt_x8 >> 3) };
     }
 
     /// When the segments have been taken off and the RTT is estimated, before the window grows.
@@ -61,14 +74,16 @@ impl Model {
             return;
         }
         if una.wrapping_sub(self.mark).cast_signed() > 0 {
-            (self.round_start, self.last_ack, self.mark, self.lowest, self.samples) = (now, now, nxt, u32::MAX, 0);
+            (self.round_start, self.last_ack, self.mark, self.lowest, self.samples) =
+                (now, now, nxt, u32::MAX, 0);
         }
         if cwnd < 16 {
             return;
         }
         if now.wrapping_sub(self.last_ack) <= 2_000 {
             self.last_ack = now;
-            let batching = (GSO * 4 * 1_000_000).checked_div(self.rate).map_or(0, |us| us.min(1_000) as u32);
+            let batching =
+                (GSO * 4 * 1_000_000).checked_div(self.rate).map_or(0, |us| us.min(1_000) as u32);
             let limit = (self.path + batching) >> u32::from(!self.paced);
             if now.wrapping_sub(self.round_start) > limit {
                 self.found = Some(ExitReason::Train);
@@ -77,7 +92,9 @@ impl Model {
         self.lowest = self.lowest.min(rtt);
         if self.samples < 8 {
             self.samples += 1;
-        } else if self.lowest > self.path + (self.path >> 3).clamp(4_000, 16_000) && self.found.is_none() {
+        } else if self.lowest > self.path + (self.path >> 3).clamp(4_000, 16_000)
+            && self.found.is_none()
+        {
             self.found = Some(ExitReason::Delay);
         }
     }
@@ -114,12 +131,23 @@ fn run(seed: u64, keeps_rate: bool) -> (u64, Found, Found) {
         _ => 50_000 + random.below(150_000),
     };
     let serial = (base / [20, 100, 1_000, 4_000][random.below(4) as usize]).max(1);
-    let (paced, rto, jitter) = (random.below(2) == 0, [0, 0, 300][random.below(3) as usize], 1 + random.below(base / 4 + 1));
+    let (paced, rto, jitter) = (
+        random.below(2) == 0,
+        [0, 0, 300][random.below(3) as usize],
+        1 + random.below(base / 4 + 1),
+    );
     let lazy = [0, 5][random.below(2) as usize];
     let start = 1_000_000 + random.below(1 << 32);
     let isn = u64::from(u32::MAX) - random.below(200) * MSS;
     let config = Config { paced, ..Config::tcp(MSS) };
-    let mut core = Controller::new(HyStart::default(), Cubic::default(), Immediate::default(), config, Time(start * 1_000), Seq(isn));
+    let mut core = Controller::new(
+        HyStart::default(),
+        Cubic::default(),
+        Immediate::default(),
+        config,
+        Time(start * 1_000),
+        Seq(isn),
+    );
     let mut model = Model::new(paced, keeps_rate, start as u32, isn as u32);
     let (mut now, mut una, mut nxt) = (start + base, 0_u64, 10_u64);
     let (mut ours, mut theirs) = (None, None);
@@ -149,8 +177,18 @@ fn run(seed: u64, keeps_rate: bool) -> (u64, Found, Found) {
         una += acked;
         model.estimate(rtt as u32);
         // A threshold after a timeout need not be whole segments here: both sides agree on what slow start is.
-        let (cwnd, slow_start) = ((core.cwnd() / MSS) as u32, core.ssthresh().is_none_or(|ssthresh| core.cwnd() < ssthresh));
-        model.acked(now as u32, rtt as u32, (isn + una * MSS) as u32, (isn + nxt * MSS) as u32, cwnd, slow_start);
+        let (cwnd, slow_start) = (
+            (core.cwnd() / MSS) as u32,
+            core.ssthresh().is_none_or(|ssthresh| core.cwnd() < ssthresh),
+        );
+        model.acked(
+            now as u32,
+            rtt as u32,
+            (isn + una * MSS) as u32,
+            (isn + nxt * MSS) as u32,
+            cwnd,
+            slow_start,
+        );
         core.on_ack(&Ack {
             now: Time(now * 1_000),
             acked: acked * MSS,
@@ -165,7 +203,11 @@ fn run(seed: u64, keeps_rate: bool) -> (u64, Found, Found) {
             cwnd_limited: true,
             ..Ack::default()
         });
-        model.set_rate((core.cwnd() / MSS) as u32, kernel_thresh(core.ssthresh()), (nxt - una) as u32);
+        model.set_rate(
+            (core.cwnd() / MSS) as u32,
+            kernel_thresh(core.ssthresh()),
+            (nxt - una) as u32,
+        );
         theirs = theirs.or(model.found.map(|reason| (ack, reason)));
         let exits = (core.startup().stats().train_exits, core.startup().stats().delay_exits);
         if exits != (0, 0) {
@@ -188,7 +230,10 @@ fn the_controller_leaves_on_the_ack_of_the_kernels_arithmetic() {
     let (mut trains, mut delays, mut without, mut short, mut short_without) = (0, 0, 0, 0, 0);
     for seed in 0..SEQUENCES {
         let (base, ours, theirs) = run(seed, true);
-        assert_eq!(ours, theirs, "exit of the crate and of the kernel's arithmetic, sequence {seed}, path {base} us");
+        assert_eq!(
+            ours, theirs,
+            "exit of the crate and of the kernel's arithmetic, sequence {seed}, path {base} us"
+        );
         match ours {
             Some((_, ExitReason::Train)) => trains += 1,
             Some(_) => delays += 1,
@@ -204,5 +249,8 @@ fn the_controller_leaves_on_the_ack_of_the_kernels_arithmetic() {
         "{SEQUENCES} sequences: {trains} trains, {delays} delays; without the rate {without} differ, of {short} below 2 ms {short_without}"
     );
     assert!(trains > 1_000 && delays > 1_000, "{trains} exits by train and {delays} by delay");
-    assert!(without > SEQUENCES as u32 / 50, "the sequences tell a kept rate from none: {without} differ");
+    assert!(
+        without > SEQUENCES as u32 / 50,
+        "the sequences tell a kept rate from none: {without} differ"
+    );
 }

@@ -4,8 +4,12 @@
 use crate::context;
 use firstflight::event::{Ack, Context, Phase, Signal, Timeout, Window};
 use firstflight::startup::hystart::rise;
-use firstflight::startup::hystart_plus_plus::{Baseline, FreshSamples, HyStartPlusPlus, Mode, Params, Rearm, RoundEnd};
-use firstflight::startup::{ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Saved, Startup, Verdict};
+use firstflight::startup::hystart_plus_plus::{
+    Baseline, FreshSamples, HyStartPlusPlus, Mode, Params, Rearm, RoundEnd,
+};
+use firstflight::startup::{
+    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Saved, Startup, Verdict,
+};
 use firstflight::units::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH};
 use proptest::prelude::*;
 
@@ -38,7 +42,14 @@ impl Flow {
     fn new(params: Params) -> Flow {
         let mut alg = HyStartPlusPlus::new(params);
         alg.start(Time(0), Seq(FLIGHT));
-        Flow { alg, w: Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH }, cx: context(), una: 0, nxt: FLIGHT, left: None }
+        Flow {
+            alg,
+            w: Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH },
+            cx: context(),
+            una: 0,
+            nxt: FLIGHT,
+            left: None,
+        }
     }
 
     /// As `new`, one round later; its smallest RTT was `rtt` ns.
@@ -62,14 +73,30 @@ impl Flow {
         f.cx.mss = mss;
         f.w.cwnd = window;
         f.samples(&[45 * MS; 8]);
-        let expected =
-            Leave { reason: ExitReason::LssTrigger, ssthresh: window, cwnd: None, handover: Handover::LssEntry, estimate: Some(45 * MS) };
-        assert_eq!(f.left, Some(expected), "the threshold becomes the window and avoidance runs beside");
+        let expected = Leave {
+            reason: ExitReason::LssTrigger,
+            ssthresh: window,
+            cwnd: None,
+            handover: Handover::LssEntry,
+            estimate: Some(45 * MS),
+        };
+        assert_eq!(
+            f.left,
+            Some(expected),
+            "the threshold becomes the window and avoidance runs beside"
+        );
         f
     }
 
     fn deliver(&mut self, acked: u64, rtt: Option<u64>) -> Verdict {
-        let ack = Ack { acked, rtt: rtt.map(Nanos), una: Seq(self.una), nxt: Seq(self.nxt), inflight: 7 * MSS, ..Ack::default() };
+        let ack = Ack {
+            acked,
+            rtt: rtt.map(Nanos),
+            una: Seq(self.una),
+            nxt: Seq(self.nxt),
+            inflight: 7 * MSS,
+            ..Ack::default()
+        };
         if !self.w.in_slow_start() {
             if let Some(window) = self.alg.beside_avoidance(&ack, acked, self.w, &self.cx) {
                 self.w.cwnd = window;
@@ -140,7 +167,11 @@ impl Flow {
     /// Entries and resumptions are returns, exits and interruptions, and one while in CSS.
     fn books_balance(&self) -> bool {
         let s = self.alg.stats();
-        s.css_entries + s.css_resumed == s.css_returns + s.css_exits + s.css_interrupted + u32::from(self.alg.phase() == Phase::Css)
+        s.css_entries + s.css_resumed
+            == s.css_returns
+                + s.css_exits
+                + s.css_interrupted
+                + u32::from(self.alg.phase() == Phase::Css)
     }
 }
 
@@ -188,7 +219,11 @@ fn rows_2_to_4_eight_samples_above_the_threshold_lead_into_css() {
         let mut f = Flow::after_round(RFC, 40 * MS);
         f.samples(rtts);
         assert_eq!(f.alg.phase(), expected, "{row}");
-        assert_eq!(f.signal("hspp_css_base_ns"), (expected == Phase::Css).then_some(45 * MS), "{row}: the baseline of CSS");
+        assert_eq!(
+            f.signal("hspp_css_base_ns"),
+            (expected == Phase::Css).then_some(45 * MS),
+            "{row}: the baseline of CSS"
+        );
     }
 }
 
@@ -210,19 +245,32 @@ fn row_5_without_a_round_before_nothing_is_judged() {
 fn rows_6_and_7_css_grows_by_a_quarter_and_keeps_the_remainder() {
     for (acked, rem) in [(1_448, 0), (1_449, 1), (1_450, 2), (1_451, 3)] {
         let mut f = Flow::in_css(RFC);
-        assert_eq!((f.ack(acked, None), f.signal("hspp_css_rem")), (362, Some(rem)), "row 6: {acked} bytes");
+        assert_eq!(
+            (f.ack(acked, None), f.signal("hspp_css_rem")),
+            (362, Some(rem)),
+            "row 6: {acked} bytes"
+        );
     }
     let mut f = Flow::in_css(RFC);
-    for (acked, grown, rem) in [(1_448, 362, 0), (1_449, 362, 1), (1_450, 362, 3), (1_451, 363, 2)] {
-        assert_eq!((f.ack(acked, None), f.signal("hspp_css_rem")), (grown, Some(rem)), "row 7: {acked} bytes");
+    for (acked, grown, rem) in [(1_448, 362, 0), (1_449, 362, 1), (1_450, 362, 3), (1_451, 363, 2)]
+    {
+        assert_eq!(
+            (f.ack(acked, None), f.signal("hspp_css_rem")),
+            (grown, Some(rem)),
+            "row 7: {acked} bytes"
+        );
     }
 }
 
 /// Shows RFC9406 4.2-1, RFC9406 4.2-8.
 #[test]
 fn rows_8_and_9_an_ack_counts_eight_segments_unpaced_and_all_when_paced() {
-    for (row, paced, slow_start, css) in [("row 8", false, 11_584, 2_896), ("row 9", true, 28_960, 7_240)] {
-        for (mut f, expected) in [(Flow::after_round(RFC, 40 * MS), slow_start), (Flow::in_css(RFC), css)] {
+    for (row, paced, slow_start, css) in
+        [("row 8", false, 11_584, 2_896), ("row 9", true, 28_960, 7_240)]
+    {
+        for (mut f, expected) in
+            [(Flow::after_round(RFC, 40 * MS), slow_start), (Flow::in_css(RFC), css)]
+        {
             f.cx.paced = paced;
             assert_eq!(f.ack(20 * MSS, None), expected, "{row} in {:?}", f.alg.phase());
         }
@@ -252,7 +300,11 @@ fn row_10_a_lower_rtt_leads_back_with_the_eighth_sample() {
         assert_eq!(f.alg.phase(), Phase::Css, "seven samples of {low} ns");
         f.samples(&[50 * MS]);
         let expected = if back { Phase::Startup } else { Phase::Css };
-        assert_eq!(f.alg.phase(), expected, "the minimum {low} ns at the eighth sample, the baseline being 45 ms");
+        assert_eq!(
+            f.alg.phase(),
+            expected,
+            "the minimum {low} ns at the eighth sample, the baseline being 45 ms"
+        );
     }
 }
 
@@ -273,11 +325,20 @@ fn row_11_the_samples_that_led_into_css_do_not_lead_out() {
 #[test]
 fn exception_read_literally_one_round_can_swing_in_and_out() {
     // 50, then 49, 48, 47, 46 ms: each sample is below the baseline and yet above the way in, so each changes the phase.
-    let falling = [50, 50, 50, 50, 50, 50, 50, 50, 49, 49, 48, 48, 47, 47, 46, 46].map(|ms| ms * MS);
-    for (params, entries) in [(LITERAL, 5), (RFC, 1), (Params { baseline: Baseline::EntryThreshold, ..LITERAL }, 1)] {
+    let falling =
+        [50, 50, 50, 50, 50, 50, 50, 50, 49, 49, 48, 48, 47, 47, 46, 46].map(|ms| ms * MS);
+    for (params, entries) in
+        [(LITERAL, 5), (RFC, 1), (Params { baseline: Baseline::EntryThreshold, ..LITERAL }, 1)]
+    {
         let mut f = Flow::after_round(params, 40 * MS);
         f.samples(&falling);
-        assert_eq!(f.alg.stats().css_entries, entries, "entries with fresh samples {:?} and {:?}", params.fresh_samples, params.baseline);
+        assert_eq!(
+            f.alg.stats().css_entries,
+            entries,
+            "entries with fresh samples {:?} and {:?}",
+            params.fresh_samples,
+            params.baseline
+        );
         assert!(f.books_balance(), "the counters of {:?}", f.alg.stats());
     }
 }
@@ -311,8 +372,16 @@ fn row_13_after_a_return_the_rounds_count_from_zero() {
     assert_eq!(f.alg.phase(), Phase::Startup, "41 ms is below the baseline");
     f.end_round(Some(41 * MS));
     f.samples(&[60 * MS; 8]);
-    assert_eq!((f.alg.phase(), f.signal("hspp_css_rounds")), (Phase::Css, Some(0)), "after the second rise");
-    assert_eq!((f.alg.stats().css_entries, f.alg.stats().css_returns, f.alg.stats().css_rounds), (2, 1, 3), "entries, returns, rounds");
+    assert_eq!(
+        (f.alg.phase(), f.signal("hspp_css_rounds")),
+        (Phase::Css, Some(0)),
+        "after the second rise"
+    );
+    assert_eq!(
+        (f.alg.stats().css_entries, f.alg.stats().css_returns, f.alg.stats().css_rounds),
+        (2, 1, 3),
+        "entries, returns, rounds"
+    );
 }
 
 /// Shows RFC9406 4.2-11.
@@ -321,7 +390,11 @@ fn row_23_the_application_limit_stops_growth_and_nothing_else() {
     let mut f = Flow::in_css(RFC);
     let before = f.w;
     f.samples(&[44 * MS; 8]);
-    assert_eq!((f.alg.phase(), f.w), (Phase::Startup, before), "back in slow start with the window unchanged");
+    assert_eq!(
+        (f.alg.phase(), f.w),
+        (Phase::Startup, before),
+        "back in slow start with the window unchanged"
+    );
 }
 
 // RFC 9406: rounds and exit
@@ -334,10 +407,19 @@ fn row_12_css_ends_with_its_fifth_round_the_round_of_the_entry_included() {
     for round in 1..5 {
         assert_eq!(f.end_round(Some(46 * MS)), Verdict::Stay, "round {round} of five");
     }
-    let expected =
-        Leave { reason: ExitReason::CssDone, ssthresh: 200 * MSS, cwnd: None, handover: Handover::LossFree, estimate: Some(45 * MS) };
+    let expected = Leave {
+        reason: ExitReason::CssDone,
+        ssthresh: 200 * MSS,
+        cwnd: None,
+        handover: Handover::LossFree,
+        estimate: Some(45 * MS),
+    };
     assert_eq!(f.end_round(Some(46 * MS)), Verdict::Leave(expected), "the fifth round");
-    assert_eq!((f.alg.save().armed, f.alg.phase()), (false, Phase::Startup), "afterwards it looks for nothing");
+    assert_eq!(
+        (f.alg.save().armed, f.alg.phase()),
+        (false, Phase::Startup),
+        "afterwards it looks for nothing"
+    );
 }
 
 /// Shows RFC9406 4.2-6, RFC9406 4.2-end.
@@ -348,7 +430,11 @@ fn row_14_a_round_ends_when_its_mark_is_reached() {
         (f.una, f.nxt) = (una, 3 * FLIGHT);
         f.deliver(MSS, None);
         assert_eq!(f.alg.rounds(), Some(1 + rolls), "una {una}, windowEnd {}", 2 * FLIGHT);
-        assert_eq!(f.signal("hspp_window_end"), Some((2 + u64::from(rolls)) * FLIGHT), "windowEnd afterwards");
+        assert_eq!(
+            f.signal("hspp_window_end"),
+            Some((2 + u64::from(rolls)) * FLIGHT),
+            "windowEnd afterwards"
+        );
     }
 }
 
@@ -363,7 +449,11 @@ fn the_first_data_ack_ends_a_round_of_one_sample() {
         f.deliver(MSS, Some(40 * MS));
         assert_eq!(f.alg.rounds(), Some(1), "the first data ACK ends a round");
         f.samples(&[45 * MS; 8]);
-        assert_eq!(f.alg.phase(), phase, "packets of the first flight queue behind each other, skip_first_flight {skip_first_flight}");
+        assert_eq!(
+            f.alg.phase(),
+            phase,
+            "packets of the first flight queue behind each other, skip_first_flight {skip_first_flight}"
+        );
         f.end_round(Some(45 * MS));
         f.samples(&[51 * MS; 8]);
         assert_eq!(f.alg.phase(), Phase::Css, "the second flight is judged either way");
@@ -377,7 +467,11 @@ fn a_round_without_a_sample_blinds_the_next_one_unless_the_minimum_is_kept() {
         let mut f = Flow::after_round(Params { keep_last_min, ..RFC }, 40 * MS);
         f.end_round(None);
         f.samples(&[60 * MS; 8]);
-        assert_eq!((f.alg.phase(), f.alg.stats().empty_rounds), (phase, 1), "keep_last_min {keep_last_min}");
+        assert_eq!(
+            (f.alg.phase(), f.alg.stats().empty_rounds),
+            (phase, 1),
+            "keep_last_min {keep_last_min}"
+        );
     }
 }
 
@@ -385,7 +479,9 @@ fn a_round_without_a_sample_blinds_the_next_one_unless_the_minimum_is_kept() {
 #[test]
 fn rows_15_and_16_congestion_ends_it_for_good() {
     for signal in [Signal::Loss, Signal::Ecn] {
-        for (row, mut f) in [("row 15", Flow::after_round(RFC, 40 * MS)), ("row 16", Flow::in_css(RFC))] {
+        for (row, mut f) in
+            [("row 15", Flow::after_round(RFC, 40 * MS)), ("row 16", Flow::in_css(RFC))]
+        {
             f.w.cwnd = 100_000;
             f.congestion(signal);
             assert_eq!(f.w.cwnd, 70_000, "{row}: the reduction is the controller's");
@@ -394,7 +490,11 @@ fn rows_15_and_16_congestion_ends_it_for_good() {
             f.w.cwnd = 10 * MSS;
             f.end_round(Some(40 * MS));
             f.samples(&[90 * MS; 20]);
-            assert_eq!((f.alg.phase(), f.growth_per_four()), (Phase::Startup, 4), "{row}: a later slow start is classic, {signal:?}");
+            assert_eq!(
+                (f.alg.phase(), f.growth_per_four()),
+                (Phase::Startup, 4),
+                "{row}: a later slow start is classic, {signal:?}"
+            );
             assert!(f.books_balance(), "{row}: the counters of {:?}", f.alg.stats());
         }
     }
@@ -408,7 +508,11 @@ fn row_18_lss_grows_by_a_quarter_of_its_threshold_per_window() {
     let mut f = Flow::in_lss(Params::DRAFT03, 1_200, 24_000);
     for (grown, rest) in [(300, 0), (296, 28_800), (293, 2_288), (289, 30_604)] {
         let remainder = |f: &Flow| f.signal("hspp_lss_rest");
-        assert_eq!((f.ack(1_200, None), remainder(&f)), (grown, Some(rest)), "growth and remainder, in bytes times threshold");
+        assert_eq!(
+            (f.ack(1_200, None), remainder(&f)),
+            (grown, Some(rest)),
+            "growth and remainder, in bytes times threshold"
+        );
     }
     assert_eq!(f.w.cwnd, 25_178, "after four ACKs");
 }
@@ -417,7 +521,11 @@ fn row_18_lss_grows_by_a_quarter_of_its_threshold_per_window() {
 #[test]
 fn row_19_lss_with_an_integer_k_is_faster_at_first() {
     let mut f = Flow::in_lss(Params { int_k: true, ..Params::DRAFT03 }, 1_200, 24_000);
-    assert_eq!([f.ack(1_200, None), f.ack(1_200, None)], [300, 300], "K stays 4 until the window has grown by a quarter");
+    assert_eq!(
+        [f.ack(1_200, None), f.ack(1_200, None)],
+        [300, 300],
+        "K stays 4 until the window has grown by a quarter"
+    );
     f.w.cwnd = 29_999;
     assert_eq!(f.ack(1_200, None), 300, "K just below 1.25 times the threshold");
     f.w.cwnd = 30_000;
@@ -458,13 +566,21 @@ fn row_22_congestion_ends_lss_for_good() {
     for rearm in [Rearm::Never, Rearm::Idle, Rearm::Rto, Rearm::Always] {
         let mut f = Flow::in_lss(Params { rearm, ..Params::DRAFT03 }, MSS, 100 * MSS);
         f.congestion(Signal::Ecn);
-        assert_eq!(f.alg.beside_avoidance(&Ack::default(), MSS, f.w, &f.cx), None, "no limited slow start after a mark");
+        assert_eq!(
+            f.alg.beside_avoidance(&Ack::default(), MSS, f.w, &f.cx),
+            None,
+            "no limited slow start after a mark"
+        );
         f.alg.on_timeout(Timeout::Rto, Time(0), Seq(f.nxt));
         f.alg.on_idle(Time(0), Seq(f.nxt));
         f.w.cwnd = 20 * MSS;
         f.end_round(Some(40 * MS));
         f.samples(&[90 * MS; 20]);
-        assert_eq!((f.alg.phase(), f.growth_per_four()), (Phase::Startup, 4), "a later slow start is classic with {rearm:?}");
+        assert_eq!(
+            (f.alg.phase(), f.growth_per_four()),
+            (Phase::Startup, 4),
+            "a later slow start is classic with {rearm:?}"
+        );
     }
 }
 
@@ -480,24 +596,42 @@ fn lss_stands_still_while_the_window_is_not_the_limit() {
 
 #[test]
 fn lss_counts_eight_segments_per_ack_unpaced() {
-    for (paced, l, segments) in [(true, None, 20), (false, None, 8), (false, Some(2), 2), (true, Some(2), 20)] {
+    for (paced, l, segments) in
+        [(true, None, 20), (false, None, 8), (false, Some(2), 2), (true, Some(2), 20)]
+    {
         let mut f = Flow::in_lss(Params { l, ..Params::DRAFT03 }, MSS, 100 * MSS);
         f.cx.paced = paced;
-        assert_eq!(f.ack(20 * MSS, None), segments * MSS / 4, "an ACK of 20 segments, paced {paced}, L {l:?}");
+        assert_eq!(
+            f.ack(20 * MSS, None),
+            segments * MSS / 4,
+            "an ACK of 20 segments, paced {paced}, L {l:?}"
+        );
     }
 }
 
 #[test]
 fn after_idling_lss_doubles_back_to_its_threshold_at_the_gain_of_slow_start() {
     let mut f = Flow::in_lss(Params::DRAFT03, MSS, 100 * MSS);
-    assert_eq!((f.alg.pacing_gain(), f.alg.phase()), (GAIN_AVOIDANCE, Phase::Lss), "above the threshold");
+    assert_eq!(
+        (f.alg.pacing_gain(), f.alg.phase()),
+        (GAIN_AVOIDANCE, Phase::Lss),
+        "above the threshold"
+    );
     f.w.cwnd = 10 * MSS;
     assert_eq!(f.ack(10 * MSS, None), 10 * MSS, "below it the window doubles");
-    assert_eq!((f.alg.pacing_gain(), f.alg.phase()), (GAIN_SLOW_START, Phase::Startup), "below the threshold");
+    assert_eq!(
+        (f.alg.pacing_gain(), f.alg.phase()),
+        (GAIN_SLOW_START, Phase::Startup),
+        "below the threshold"
+    );
     f.w.cwnd = 100 * MSS;
     assert_eq!(f.alg.reached(), ExitReason::Threshold, "its own threshold is no end");
     f.ack(MSS, None);
-    assert_eq!((f.alg.pacing_gain(), f.alg.phase()), (GAIN_AVOIDANCE, Phase::Lss), "above it again");
+    assert_eq!(
+        (f.alg.pacing_gain(), f.alg.phase()),
+        (GAIN_AVOIDANCE, Phase::Lss),
+        "above it again"
+    );
 }
 
 /// Shows LSS divisor-1.
@@ -510,8 +644,14 @@ fn property_8_lss_grows_by_a_quarter_of_the_threshold_per_round_trip() {
             f.deliver(MSS, None);
         }
         let grown = f.w.cwnd * 1_000 / (100 * MSS);
-        assert!((1_000 + 200 * n..=1_000 + 250 * n).contains(&grown), "{grown}/1000 of the threshold after {n} round trips");
-        assert!(grown.abs_diff(thousandths) <= 1, "{grown}/1000 after {n} round trips, by the table {thousandths}");
+        assert!(
+            (1_000 + 200 * n..=1_000 + 250 * n).contains(&grown),
+            "{grown}/1000 of the threshold after {n} round trips"
+        );
+        assert!(
+            grown.abs_diff(thousandths) <= 1,
+            "{grown}/1000 after {n} round trips, by the table {thousandths}"
+        );
     }
 }
 
@@ -522,8 +662,13 @@ fn property_8_lss_grows_by_a_quarter_of_the_threshold_per_round_trip() {
 fn without_css_the_first_rise_ends_startup() {
     let mut f = Flow::after_round(Params { css_rounds: 0, ..RFC }, 40 * MS);
     f.samples(&[45 * MS; 8]);
-    let expected =
-        Leave { reason: ExitReason::Delay, ssthresh: 100 * MSS, cwnd: None, handover: Handover::LossFree, estimate: Some(45 * MS) };
+    let expected = Leave {
+        reason: ExitReason::Delay,
+        ssthresh: 100 * MSS,
+        cwnd: None,
+        handover: Handover::LossFree,
+        estimate: Some(45 * MS),
+    };
     assert_eq!(f.left, Some(expected), "css=off leaves at the rise");
     assert_eq!(f.alg.stats().css_entries, 0, "and never enters CSS");
 }
@@ -545,7 +690,11 @@ fn rounds_of_an_idle_application_need_not_count() {
         f.ack(MSS, Some(46 * MS));
         f.end_round(Some(46 * MS));
         f.end_round(Some(46 * MS));
-        assert_eq!(f.signal("hspp_css_rounds"), Some(rounds), "of three rounds one was limited, css_count_limited {css_count_limited}");
+        assert_eq!(
+            f.signal("hspp_css_rounds"),
+            Some(rounds),
+            "of three rounds one was limited, css_count_limited {css_count_limited}"
+        );
     }
 }
 
@@ -581,19 +730,33 @@ fn running_again_forgets_everything_but_the_counters() {
     f.alg.on_timeout(Timeout::Rto, Time(0), Seq(f.nxt));
     let mut fresh = HyStartPlusPlus::new(Params { rearm: Rearm::Rto, ..RFC });
     fresh.start(Time(0), Seq(f.nxt));
-    for name in ["hspp_last_min_ns", "hspp_round_min_ns", "hspp_samples", "hspp_window_end", "hspp_css_base_ns"] {
+    for name in [
+        "hspp_last_min_ns",
+        "hspp_round_min_ns",
+        "hspp_samples",
+        "hspp_window_end",
+        "hspp_css_base_ns",
+    ] {
         let mut of_fresh = None;
         fresh.signals(&mut |n, v| of_fresh = if n == name { Some(v) } else { of_fresh });
         assert_eq!(f.signal(name), of_fresh, "{name} after running again and at the start");
     }
-    assert_eq!((f.alg.stats().css_entries, f.alg.stats().css_interrupted), (1, 1), "the timeout interrupted CSS");
+    assert_eq!(
+        (f.alg.stats().css_entries, f.alg.stats().css_interrupted),
+        (1, 1),
+        "the timeout interrupted CSS"
+    );
 }
 
 #[test]
 fn a_threshold_set_by_somebody_else_ends_the_search() {
     let mut f = Flow::in_css(RFC);
     assert_eq!(f.alg.reached(), ExitReason::Threshold, "the reason");
-    assert_eq!((f.alg.save().armed, f.alg.stats().css_interrupted), (false, 1), "CSS is interrupted");
+    assert_eq!(
+        (f.alg.save().armed, f.alg.stats().css_interrupted),
+        (false, 1),
+        "CSS is interrupted"
+    );
 }
 
 #[test]
@@ -601,12 +764,21 @@ fn growth_stops_at_a_threshold_and_hands_on_what_it_did_not_use() {
     for (mut f, leftover) in [(Flow::after_round(RFC, 40 * MS), 3 * MSS), (Flow::in_css(RFC), 0)] {
         f.w.ssthresh = 101 * MSS;
         let grown = f.alg.grow(&Ack::default(), 4 * MSS, &mut f.w, &f.cx);
-        assert_eq!((f.w.cwnd, grown.leftover), (101 * MSS, leftover), "room for one segment, four acknowledged, in {:?}", f.alg.phase());
+        assert_eq!(
+            (f.w.cwnd, grown.leftover),
+            (101 * MSS, leftover),
+            "room for one segment, four acknowledged, in {:?}",
+            f.alg.phase()
+        );
     }
     let mut f = Flow::in_css(RFC);
     f.w.ssthresh = 101 * MSS;
     let grown = f.alg.grow(&Ack::default(), 12 * MSS, &mut f.w, &f.cx);
-    assert_eq!(grown.leftover, 8 * MSS, "in CSS the two segments that found no room stand for eight acknowledged");
+    assert_eq!(
+        grown.leftover,
+        8 * MSS,
+        "in CSS the two segments that found no room stand for eight acknowledged"
+    );
 }
 
 /// Shows OURS undo-phase.
@@ -615,18 +787,30 @@ fn a_false_alarm_restores_the_phase_with_its_baseline_and_rounds() {
     let mut f = Flow::in_css(RFC);
     f.end_round(Some(46 * MS));
     let (saved, window) = (f.alg.save(), f.w);
-    assert_eq!(saved, Saved { armed: true, phase: 1, rounds: 1, base: Nanos(45 * MS) }, "what is kept of CSS");
+    assert_eq!(
+        saved,
+        Saved { armed: true, phase: 1, rounds: 1, base: Nanos(45 * MS) },
+        "what is kept of CSS"
+    );
     f.congestion(Signal::Loss);
     f.alg.restore(saved);
     f.w = window;
     assert_eq!(f.alg.phase(), Phase::Css, "the phase");
-    assert_eq!((f.signal("hspp_css_base_ns"), f.signal("hspp_css_rounds")), (Some(45 * MS), Some(1)), "baseline and rounds");
+    assert_eq!(
+        (f.signal("hspp_css_base_ns"), f.signal("hspp_css_rounds")),
+        (Some(45 * MS), Some(1)),
+        "baseline and rounds"
+    );
     assert!(f.books_balance(), "the counters of {:?}", f.alg.stats());
     for flow in [Flow::after_round(RFC, 40 * MS), Flow::in_lss(Params::DRAFT03, MSS, 100 * MSS)] {
         let mut cut = flow.clone();
         cut.congestion(Signal::Loss);
         cut.alg.restore(flow.alg.save());
-        assert_eq!((cut.alg.phase(), cut.alg.save()), (flow.alg.phase(), flow.alg.save()), "the phase restored");
+        assert_eq!(
+            (cut.alg.phase(), cut.alg.save()),
+            (flow.alg.phase(), flow.alg.save()),
+            "the phase restored"
+        );
     }
 }
 
@@ -696,14 +880,19 @@ impl Reading {
 fn each_reading_of_the_rounds_end_and_of_fresh_samples_is_that_of_an_independent_model() {
     let readings: Vec<(RoundEnd, FreshSamples)> = [RoundEnd::Reached, RoundEnd::Passed]
         .into_iter()
-        .flat_map(|end| [FreshSamples::Always, FreshSamples::OnEntry, FreshSamples::Never].map(|fresh| (end, fresh)))
+        .flat_map(|end| {
+            [FreshSamples::Always, FreshSamples::OnEntry, FreshSamples::Never]
+                .map(|fresh| (end, fresh))
+        })
         .collect();
     // How many courses each reading takes otherwise than the first.
     let mut differ = vec![0; readings.len()];
     for seed in 1..=2_000_u64 {
         let mut random = seed;
         let mut below = |n: u64| {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (random >> 33) % n
         };
         // ACKs of one or two packets out of flights of up to 60; RTTs that rise for a while, and fall again.
@@ -713,7 +902,10 @@ fn each_reading_of_the_rounds_end_and_of_fresh_samples_is_that_of_an_independent
             .map(|_| {
                 una = (una + 1 + below(2)).min(nxt);
                 if una == nxt || below(3) > 0 {
-                    nxt = (nxt + 1 + below(2)).min(una + 60).max(nxt).max(una + 1 - below(2) * u64::from(below(8) == 0));
+                    nxt = (nxt + 1 + below(2))
+                        .min(una + 60)
+                        .max(nxt)
+                        .max(una + 1 - below(2) * u64::from(below(8) == 0));
                 }
                 if below(12) == 0 {
                     offset = below(9) * base / 20;
@@ -723,7 +915,8 @@ fn each_reading_of_the_rounds_end_and_of_fresh_samples_is_that_of_an_independent
             .collect();
         let mut first = Vec::new();
         for (at, &(end, fresh)) in readings.iter().enumerate() {
-            let mut alg = HyStartPlusPlus::new(Params { round_end: end, fresh_samples: fresh, ..RFC });
+            let mut alg =
+                HyStartPlusPlus::new(Params { round_end: end, fresh_samples: fresh, ..RFC });
             alg.start(Time(0), Seq(0));
             let mut w = Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH };
             let mut model = Reading {
@@ -755,7 +948,10 @@ fn each_reading_of_the_rounds_end_and_of_fresh_samples_is_that_of_an_independent
             }
         }
     }
-    assert!(differ[1..].iter().all(|&courses| courses >= 40), "the readings differ in so many of 2000 courses: {differ:?}");
+    assert!(
+        differ[1..].iter().all(|&courses| courses >= 40),
+        "the readings differ in so many of 2000 courses: {differ:?}"
+    );
 }
 
 /// The mark is the first packet not yet sent when the round began.
@@ -768,7 +964,13 @@ fn a_round_ends_with_its_last_packet_or_with_the_first_of_the_next() {
         let mut w = Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH };
         // Nine of ten packets, the tenth, an ACK of nothing new while nothing more is sent, the eleventh.
         let rounds = [9, 10, 10, 11].map(|una| {
-            let ack = Ack { acked: MSS, rtt: Some(Nanos(40 * MS)), una: Seq(una), nxt: Seq(una.max(10) + 10), ..Ack::default() };
+            let ack = Ack {
+                acked: MSS,
+                rtt: Some(Nanos(40 * MS)),
+                una: Seq(una),
+                nxt: Seq(una.max(10) + 10),
+                ..Ack::default()
+            };
             alg.grow(&ack, MSS, &mut w, &context());
             alg.stats().rounds
         });

@@ -28,12 +28,21 @@ fn the_retreat_starts_at_half_of_what_the_jump_has_proven_and_rises_with_every_f
         let mut flow = jumping(proven);
         flow.una += 3;
         let loss = flow.lost(2 * MSS, MSS);
-        assert_eq!(flow.ack(loss), entry * MSS, "{proven} packets proven before, 2 by the ACK that reveals the loss");
+        assert_eq!(
+            flow.ack(loss),
+            entry * MSS,
+            "{proven} packets proven before, 2 by the ACK that reveals the loss"
+        );
         assert_eq!(flow.c.ssthresh(), Some(flow.c.cwnd()), "threshold and window are one");
         flow.una += 1;
         let further = flow.acked(MSS);
         let expected = (entry * MSS).max((proven + 3) * MSS * 7 / 10);
-        assert_eq!(flow.ack(further), expected, "one packet more: beta times {} packets, if that is more", proven + 3);
+        assert_eq!(
+            flow.ack(further),
+            expected,
+            "one packet more: beta times {} packets, if that is more",
+            proven + 3
+        );
     }
 }
 
@@ -57,6 +66,10 @@ fn marks_on_the_jump_end_it_without_a_retreat() {
     let window = flow.c.cwnd();
     let marked = Ack { ce: true, ..flow.acked(MSS) };
     flow.ack(marked);
-    assert_eq!(flow.c.ssthresh(), Some(window * 7 / 10), "marks say the packets arrived: an ordinary cut");
+    assert_eq!(
+        flow.c.ssthresh(),
+        Some(window * 7 / 10),
+        "marks say the packets arrived: an ordinary cut"
+    );
     assert_ne!(flow.c.phase(), Phase::Jump);
 }

@@ -22,14 +22,22 @@ struct Flow {
 
 impl Flow {
     fn new(params: Params, cwnd: u64) -> Flow {
-        Flow { alg: LimitedSlowStart::new(params), w: Window { cwnd, ssthresh: UNSET_SSTHRESH }, cx: context() }
+        Flow {
+            alg: LimitedSlowStart::new(params),
+            w: Window { cwnd, ssthresh: UNSET_SSTHRESH },
+            cx: context(),
+        }
     }
 
     /// Acknowledges `acked` bytes; the bytes by which the window grew.
     fn ack(&mut self, acked: u64) -> u64 {
         let before = self.w.cwnd;
         let grown = self.alg.grow(&Ack { acked, ..Ack::default() }, acked, &mut self.w, &self.cx);
-        assert_eq!((grown.leftover, grown.verdict), (0, Verdict::Stay), "below an unset threshold all bytes are used");
+        assert_eq!(
+            (grown.leftover, grown.verdict),
+            (0, Verdict::Stay),
+            "below an unset threshold all bytes are used"
+        );
         self.w.cwnd - before
     }
 
@@ -50,8 +58,17 @@ impl Flow {
 #[test]
 fn exact_growth_is_half_of_max_ssthresh_per_window() {
     // (window, acknowledged) -> growth. The first row is the specification's; then both sides of max_ssthresh = 144 800.
-    for (cwnd, acked, expected) in [(289_600, 2_896, 724), (144_800, 2_896, 2_896), (144_801, 2_896, 1_447), (144_799, 2_896, 2_896)] {
-        assert_eq!(Flow::new(Params::RFC3742, cwnd).ack(acked), expected, "window {cwnd}, {acked} bytes acknowledged");
+    for (cwnd, acked, expected) in [
+        (289_600, 2_896, 724),
+        (144_800, 2_896, 2_896),
+        (144_801, 2_896, 1_447),
+        (144_799, 2_896, 2_896),
+    ] {
+        assert_eq!(
+            Flow::new(Params::RFC3742, cwnd).ack(acked),
+            expected,
+            "window {cwnd}, {acked} bytes acknowledged"
+        );
     }
 }
 
@@ -59,7 +76,11 @@ fn exact_growth_is_half_of_max_ssthresh_per_window() {
 #[test]
 fn the_integer_form_rounds_k_down() {
     for (segments, k) in [(100, 1), (101, 2), (149, 2), (150, 3), (199, 3), (200, 4)] {
-        assert_eq!(Flow::new(INT, segments * MSS).ack(MSS), MSS / k, "K at {segments} segments is {k}");
+        assert_eq!(
+            Flow::new(INT, segments * MSS).ack(MSS),
+            MSS / k,
+            "K at {segments} segments is {k}"
+        );
     }
     let row_of_both_forms = Flow::new(INT, 289_600).ack(2_896);
     assert_eq!(row_of_both_forms, 724, "where K is an integer both forms agree");
@@ -79,7 +100,10 @@ fn the_time_to_reach_a_window_is_that_of_the_formula() {
             rounds += 1.0;
         }
         let lag = (c as f64 / 100.0).ln() / 2.0;
-        assert!((formula - 1.0..formula + lag + 2.0).contains(&rounds), "{c} segments took {rounds} round trips, by the formula {formula}");
+        assert!(
+            (formula - 1.0..formula + lag + 2.0).contains(&rounds),
+            "{c} segments took {rounds} round trips, by the formula {formula}"
+        );
     }
 }
 
@@ -104,11 +128,21 @@ fn a_window_that_is_not_used_does_not_grow() {
 #[test]
 fn it_ends_at_a_threshold_and_hands_on_what_it_did_not_use() {
     // K = 4 at 200 segments: 4 segments would open the window by one; the threshold leaves room for 1048 of its 1448 bytes.
-    for (params, room, leftover) in [(Params::RFC3742, 1_048, 1_600), (INT, 1_048, 1_600), (INT, 1_448, 0), (Params::RFC3742, 0, 4 * MSS)] {
+    for (params, room, leftover) in [
+        (Params::RFC3742, 1_048, 1_600),
+        (INT, 1_048, 1_600),
+        (INT, 1_448, 0),
+        (Params::RFC3742, 0, 4 * MSS),
+    ] {
         let mut f = Flow::new(params, 200 * MSS);
         f.w.ssthresh = f.w.cwnd + room;
         let grown = f.alg.grow(&Ack::default(), 4 * MSS, &mut f.w, &f.cx);
-        assert_eq!((f.w.cwnd, grown.leftover), (200 * MSS + room, leftover), "room for {room} bytes, rfc_int: {}", params.rfc_int);
+        assert_eq!(
+            (f.w.cwnd, grown.leftover),
+            (200 * MSS + room, leftover),
+            "room for {room} bytes, rfc_int: {}",
+            params.rfc_int
+        );
     }
 }
 
@@ -116,7 +150,11 @@ fn it_ends_at_a_threshold_and_hands_on_what_it_did_not_use() {
 #[test]
 fn exception_to_property_8_the_ack_that_crosses_counts_in_full() {
     let mut f = Flow::new(Params::RFC3742, 100 * MSS);
-    assert_eq!(f.round_trip(100 * MSS), 100 * MSS, "one ACK of the whole window at max_ssthresh itself doubles it");
+    assert_eq!(
+        f.round_trip(100 * MSS),
+        100 * MSS,
+        "one ACK of the whole window at max_ssthresh itself doubles it"
+    );
 }
 
 proptest! {

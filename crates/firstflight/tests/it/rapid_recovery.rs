@@ -34,7 +34,9 @@ fn row_5_entry_cuts_to_s_times_the_window() {
 #[test]
 fn row_6_every_byte_acknowledged_or_lost_is_charged() {
     let mut recovery = entered(CUBIC, 100_000);
-    for (acked, lost, cwnd) in [(1_200, 0, 89_760), (0, 1_200, 88_680), (1_200, 2_400, 86_280), (33_333, 0, 79_613)] {
+    for (acked, lost, cwnd) in
+        [(1_200, 0, 89_760), (0, 1_200, 88_680), (1_200, 2_400, 86_280), (33_333, 0, 79_613)]
+    {
         recovery.account(acked, lost);
         assert_eq!(recovery.cwnd(), cwnd, "after ({acked}, {lost})");
     }
@@ -46,7 +48,11 @@ fn row_7_every_overshoot_up_to_threefold_lands_at_beta_times_the_full_bdp() {
     for (beta, expected) in [(CUBIC, 525_000), (RENO, 375_000)] {
         for twice_g in [2, 4, 5, 6] {
             let pre = FULL_BDP * twice_g / 2;
-            assert_eq!(landing(beta, pre, FULL_BDP, pre - FULL_BDP), expected, "beta {beta}, G = {twice_g}/2");
+            assert_eq!(
+                landing(beta, pre, FULL_BDP, pre - FULL_BDP),
+                expected,
+                "beta {beta}, G = {twice_g}/2"
+            );
         }
     }
 }
@@ -54,7 +60,10 @@ fn row_7_every_overshoot_up_to_threefold_lands_at_beta_times_the_full_bdp() {
 /// Shows RAPID 3.3-floor.
 #[test]
 fn row_8_the_floor_is_a_third_of_beta_times_the_window() {
-    for (beta, expected) in [(CUBIC, [175_000, 350_000, 437_500, 525_000]), (RENO, [125_000, 250_000, 312_500, 375_000])] {
+    for (beta, expected) in [
+        (CUBIC, [175_000, 350_000, 437_500, 525_000]),
+        (RENO, [125_000, 250_000, 312_500, 375_000]),
+    ] {
         for (twice_g, floor) in [2, 4, 5, 6].into_iter().zip(expected) {
             let pre = FULL_BDP * twice_g / 2;
             assert_eq!(landing(beta, pre, 0, pre), floor, "beta {beta}, G = {twice_g}/2, all lost");
@@ -87,7 +96,11 @@ fn rows_12_and_13_the_initial_window_is_a_floor_that_never_blocks_the_cut() {
         recovery.account(acked, lost);
         recovery.cwnd()
     };
-    assert_eq!(land(CUBIC, 100 * MSS, 0, 100 * MSS), 23_333, "12: a third of beta times the window is above beta * IW");
+    assert_eq!(
+        land(CUBIC, 100 * MSS, 0, 100 * MSS),
+        23_333,
+        "12: a third of beta times the window is above beta * IW"
+    );
     assert_eq!(land(RENO, 100 * MSS, 0, 100 * MSS), 16_666, "12 with beta .5");
     assert_eq!(land(CUBIC, 20 * MSS, 20 * MSS, 0), 14 * MSS, "13: a window below IW is still cut");
 }
@@ -128,24 +141,29 @@ fn silence_is_at_most_one_minus_beta_and_the_rate_at_most_the_bottleneck() {
         for (twice_g, (silence, rate)) in [2, 4, 5, 6].into_iter().zip(row) {
             let found = silence_and_rate(beta, k, twice_g);
             let near = |a: u64, b: u64| a.abs_diff(b) <= 2;
-            assert!(near(found.0, silence) && near(found.1, rate), "beta {beta}, K {k}, G {twice_g}/2: {found:?}, not ({silence}, {rate})");
+            assert!(
+                near(found.0, silence) && near(found.1, rate),
+                "beta {beta}, K {k}, G {twice_g}/2: {found:?}, not ({silence}, {rate})"
+            );
         }
     }
 }
 
 /// Any split of a window into acknowledged and lost pieces, in any order.
 fn history() -> impl Strategy<Value = (Ratio, u64, Vec<(u64, u64)>)> {
-    let beta = prop_oneof![Just(RENO), Just(CUBIC), Just(Ratio::new(8, 10)), Just(Ratio::new(17, 20))];
-    (beta, 20_000..10_000_000_u64, prop::collection::vec((0..200_000_u64, 0..100_000_u64), 1..60)).prop_map(|(beta, pre, steps)| {
-        let mut left = pre;
-        let steps = steps.into_iter().map(|(acked, lost)| {
-            let acked = acked.min(left);
-            let lost = lost.min(left - acked);
-            left -= acked + lost;
-            (acked, lost)
-        });
-        (beta, pre, steps.collect())
-    })
+    let beta =
+        prop_oneof![Just(RENO), Just(CUBIC), Just(Ratio::new(8, 10)), Just(Ratio::new(17, 20))];
+    (beta, 20_000..10_000_000_u64, prop::collection::vec((0..200_000_u64, 0..100_000_u64), 1..60))
+        .prop_map(|(beta, pre, steps)| {
+            let mut left = pre;
+            let steps = steps.into_iter().map(|(acked, lost)| {
+                let acked = acked.min(left);
+                let lost = lost.min(left - acked);
+                left -= acked + lost;
+                (acked, lost)
+            });
+            (beta, pre, steps.collect())
+        })
 }
 
 proptest! {

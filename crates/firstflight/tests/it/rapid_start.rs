@@ -73,7 +73,10 @@ fn row_10_marks_alone_land_at_beta_times_the_window() {
         while r.c.in_recovery() && r.inflight() > 0 {
             r.ack((50 * MSS).min(r.inflight()));
         }
-        assert!(r.c.in_recovery(), "{transport:?}: it ends with the first packet sent after its beginning");
+        assert!(
+            r.c.in_recovery(),
+            "{transport:?}: it ends with the first packet sent after its beginning"
+        );
         assert_eq!(r.c.cwnd(), 700 * MSS, "{transport:?}: 0.7 of what was acknowledged");
     }
 }
@@ -91,7 +94,13 @@ fn row_13_a_window_below_the_initial_one_is_cut_too() {
 #[test]
 fn row_14_a_second_loss_is_the_controllers_own() {
     for recovery in ["prr", "immediate"] {
-        let mut r = probing(&format!("rapid(jump=off)/cubic/{recovery}"), Transport::Quic, 10 * MSS, 100 * MSS, 100 * MSS);
+        let mut r = probing(
+            &format!("rapid(jump=off)/cubic/{recovery}"),
+            Transport::Quic,
+            10 * MSS,
+            100 * MSS,
+            100 * MSS,
+        );
         r.loss(2 * MSS, 2 * MSS);
         r.complete();
         r.fill();
@@ -109,7 +118,11 @@ fn row_15_a_timeout_in_recovery_is_an_ordinary_timeout() {
     r.loss(2 * MSS, 2 * MSS);
     let cwnd = r.c.cwnd();
     r.timeout(Timeout::Rto);
-    assert_eq!((r.c.cwnd(), r.c.ssthresh()), (MSS, Some(cwnd * 7 / 10)), "one segment, threshold by beta");
+    assert_eq!(
+        (r.c.cwnd(), r.c.ssthresh()),
+        (MSS, Some(cwnd * 7 / 10)),
+        "one segment, threshold by beta"
+    );
     r.ack(2 * MSS);
     assert_eq!(r.c.cwnd(), 3 * MSS, "slow start is twofold: inactive");
     r.assert_phase(Phase::Startup, "and shows as classic slow start");
@@ -144,7 +157,13 @@ fn a_jump_needs_data_a_pacer_and_room() {
 #[test]
 fn row_18_avoidance_takes_the_landing_for_beta_times_the_full_bdp() {
     for (options, w_max) in [("", 1_500_000), ("(fast=off)", 750_000)] {
-        let mut r = probing(&format!("rapid(jump=off)/cubic{options}/prr"), Transport::Quic, 10 * MSS, 1_500_000, 1_500_000);
+        let mut r = probing(
+            &format!("rapid(jump=off)/cubic{options}/prr"),
+            Transport::Quic,
+            10 * MSS,
+            1_500_000,
+            1_500_000,
+        );
         // Half of the flight arrives and half is lost: A = L = 750 000.
         r.loss(MSS, 750_000);
         r.ack(749 * MSS);

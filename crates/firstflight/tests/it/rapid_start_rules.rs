@@ -46,7 +46,8 @@ fn later_rounds_may_be_spread_over_their_round_trip() {
         (true, vec![30, 60], Ratio::new(33, 20)),
     ];
     for (spread, rtts, expected) in rows {
-        let mut rapid = RapidStart::new(Params { jump: None, full_rtt_pacing: spread, ..Params::default() });
+        let mut rapid =
+            RapidStart::new(Params { jump: None, full_rtt_pacing: spread, ..Params::default() });
         rapid.start(Time(0), Seq(0));
         for (n, rtt) in rtts.iter().enumerate() {
             rapid.on_rtt(Time(n as u64 * 100 * MS), Nanos::from_millis(*rtt), &cx);
@@ -55,9 +56,16 @@ fn later_rounds_may_be_spread_over_their_round_trip() {
     }
     // 33/20: what grows threefold over a round trip while the pacer sends a window per round trip needs at least
     // ln 3 / (1 - 1/3) = 1.648, or the pacer and not the window would set the growth.
-    let mut flow = usual(RapidStart::new(Params { jump: None, full_rtt_pacing: true, ..Params::default() }), config(false));
+    let mut flow = usual(
+        RapidStart::new(Params { jump: None, full_rtt_pacing: true, ..Params::default() }),
+        config(false),
+    );
     flow.c.on_handshake_rtt(Time(0), RTT);
-    assert_eq!(flow.c.pacing_rate(), Some(Rate(IW * 33 / 20 * 10)), "30 packets, times 1.65, per 100 ms");
+    assert_eq!(
+        flow.c.pacing_rate(),
+        Some(Rate(IW * 33 / 20 * 10)),
+        "30 packets, times 1.65, per 100 ms"
+    );
 }
 
 /// Shows RAPID 3.2-3.
@@ -73,7 +81,8 @@ fn row_1_a_queue_is_4_ms_or_a_tenth_whichever_is_less() {
         (600, 604_000, 656_250),
     ];
     for (min_rtt, draft, quicly) in rows {
-        let found = [Threshold::Draft, Threshold::Quicly].map(|threshold| threshold.of(Nanos::from_millis(min_rtt)).micros());
+        let found = [Threshold::Draft, Threshold::Quicly]
+            .map(|threshold| threshold.of(Nanos::from_millis(min_rtt)).micros());
         assert_eq!(found, [draft, quicly], "min_rtt {min_rtt} ms");
     }
 }
@@ -101,7 +110,11 @@ fn row_4_an_unused_window_does_not_grow_and_without_a_pacer_growth_is_that_of_sl
     let low = [(0, 30 * MS)];
     assert_eq!(growth(&low, &context(true, true)), 2_000, "no queue");
     assert_eq!(growth(&low, &context(true, false)), 0, "the window was not the limit");
-    assert_eq!(growth(&low, &context(false, true)), 1_000, "three times the window would leave as one burst");
+    assert_eq!(
+        growth(&low, &context(false, true)),
+        1_000,
+        "three times the window would leave as one burst"
+    );
 }
 
 /// Shows RAPID 3.2-5.
@@ -114,7 +127,11 @@ fn the_floor_covers_three_quarters_to_one_smallest_rtt() {
         floor.start(Time(0));
         floor.on_rtt(Time(low * MS), Nanos(40 * MS));
         floor.on_rtt(Time(raised * MS), Nanos(60 * MS));
-        assert_eq!(floor.floor(), Some(Nanos(expected * MS)), "a sample of 40 ms at {low} ms and one of 60 at {raised}");
+        assert_eq!(
+            floor.floor(),
+            Some(Nanos(expected * MS)),
+            "a sample of 40 ms at {low} ms and one of 60 at {raised}"
+        );
         assert_eq!(floor.min_rtt(), Some(Nanos(40 * MS)), "the minimum does not age");
     }
 }
@@ -130,7 +147,11 @@ fn row_16_the_jump_is_two_initial_windows_spread_over_one_rtt() {
     flow.now += 100 * MS;
     flow.c.before_send(&flow.ready());
     assert_eq!(flow.c.phase(), Phase::Startup, "one RTT later the spreading is over");
-    assert_eq!(flow.c.pacing_rate(), Some(Rate(1_440_000)), "and the gain is that of slow start, since there is no sample yet");
+    assert_eq!(
+        flow.c.pacing_rate(),
+        Some(Rate(1_440_000)),
+        "and the gain is that of slow start, since there is no sample yet"
+    );
 }
 
 /// Shows RAPID 3.1.1-1, OURS jump-once.
@@ -199,10 +220,20 @@ fn the_first_loss_charges_its_own_ack_and_nothing_grows_before() {
     let mut flow = in_flight(120_000, false);
     let ack = flow.lost(2_400, 1_200);
     // s * pre - a * acked - l * lost with s = l = 9/10 and a = 2/10.
-    assert_eq!(flow.ack(ack), (9 * 120_000 - 2 * 2_400 - 9 * 1_200) / 10, "the ACK that reveals the loss");
+    assert_eq!(
+        flow.ack(ack),
+        (9 * 120_000 - 2 * 2_400 - 9 * 1_200) / 10,
+        "the ACK that reveals the loss"
+    );
     assert_eq!(flow.c.ssthresh(), Some(flow.c.cwnd()), "threshold and window are one throughout");
-    assert_eq!(flow.c.exit().map(|exit| (exit.reason, exit.detect_cwnd)), Some((ExitReason::Loss, 120_000)));
-    assert!(!flow.c.admits(1_200, 120_000) && flow.c.admits(1_200, flow.c.cwnd() - 1_200), "the plain window test is all there is");
+    assert_eq!(
+        flow.c.exit().map(|exit| (exit.reason, exit.detect_cwnd)),
+        Some((ExitReason::Loss, 120_000))
+    );
+    assert!(
+        !flow.c.admits(1_200, 120_000) && flow.c.admits(1_200, flow.c.cwnd() - 1_200),
+        "the plain window test is all there is"
+    );
 }
 
 /// Shows OURS rapid-pre.
@@ -223,7 +254,10 @@ fn in_quic_it_ends_with_a_packet_sent_after_entry_which_is_not_charged_and_grows
     flow.una = mark;
     let all_before = flow.acked(60_000);
     let window = flow.ack(all_before);
-    assert!(flow.c.in_recovery(), "everything sent before entry is acknowledged and no packet sent after it");
+    assert!(
+        flow.c.in_recovery(),
+        "everything sent before entry is acknowledged and no packet sent after it"
+    );
     flow.send(1);
     flow.una = mark + 1;
     let after = flow.acked(1_200);
@@ -237,7 +271,11 @@ fn in_quic_it_ends_with_a_packet_sent_after_entry_which_is_not_charged_and_grows
     let grows = flow.acked(1_200);
     flow.ack(grows);
     flow.c.signals(&mut |name, value| w_max = if name == "w_max" { Some(value) } else { w_max });
-    assert_eq!(w_max, Some(window * 10 / 7), "row 18 without fast convergence: the path held cwnd / beta");
+    assert_eq!(
+        w_max,
+        Some(window * 10 / 7),
+        "row 18 without fast convergence: the path held cwnd / beta"
+    );
 }
 
 /// The closing ACK pays for what it brings of the flight at entry and declares lost of it.
@@ -245,9 +283,12 @@ fn in_quic_it_ends_with_a_packet_sent_after_entry_which_is_not_charged_and_grows
 #[test]
 fn the_ack_that_ends_it_is_charged_for_the_flight_at_entry_alone() {
     // (acknowledged by it, of these sent after entry, lost) -> charged, in tenths of bytes: a = 2/10, l = 9/10
-    for (acked, fresh, lost, charge) in
-        [(1_200, 1_200, 0, 0), (12_000, 7_200, 0, 2 * 4_800), (12_000, 0, 0, 2 * 12_000), (4_800, 4_800, 2_400, 9 * 2_400)]
-    {
+    for (acked, fresh, lost, charge) in [
+        (1_200, 1_200, 0, 0),
+        (12_000, 7_200, 0, 2 * 4_800),
+        (12_000, 0, 0, 2 * 12_000),
+        (4_800, 4_800, 2_400, 9 * 2_400),
+    ] {
         let mut flow = in_flight(120_000, false);
         let ack = flow.lost(0, 1_200);
         flow.ack(ack);
@@ -256,7 +297,11 @@ fn the_ack_that_ends_it_is_charged_for_the_flight_at_entry_alone() {
         flow.send(1);
         flow.una = mark + 1;
         let last = Ack { acked_fresh: fresh, ..flow.lost(acked, lost) };
-        assert_eq!(flow.ack(last), window - charge / 10, "{acked} bytes acknowledged, {fresh} of them sent after entry, {lost} lost");
+        assert_eq!(
+            flow.ack(last),
+            window - charge / 10,
+            "{acked} bytes acknowledged, {fresh} of them sent after entry, {lost} lost"
+        );
         assert!(!flow.c.in_recovery(), "over");
     }
     // TCP cannot tell repeats from the rest: never more than what is open of the 120 000, here 120 000 - 12 000 - 106 800.
@@ -268,7 +313,11 @@ fn the_ack_that_ends_it_is_charged_for_the_flight_at_entry_alone() {
     let window = flow.ack(old);
     flow.tx_next += 1;
     let last = Ack { tx_acked: Some(entry), advanced: false, ..flow.acked(4_800) };
-    assert_eq!(flow.ack(last), window - 240, "1200 of the 4800 bytes can be of the flight at entry");
+    assert_eq!(
+        flow.ack(last),
+        window - 240,
+        "1200 of the 4800 bytes can be of the flight at entry"
+    );
 }
 
 /// The landing is beta times what arrived of the flight, however much of the next one the closing ACK brings.
@@ -282,21 +331,31 @@ fn what_the_closing_ack_brings_of_the_next_flight_does_not_move_the_landing() {
             let ack = flow.lost(0, 60_000);
             flow.ack(ack);
             let (mark, entry) = (flow.nxt, flow.tx_next);
-            let old = Ack { acked_fresh: 0, tx_acked: Some(entry - 1), advanced: !tcp, ..flow.acked(60_000) };
+            let old = Ack {
+                acked_fresh: 0,
+                tx_acked: Some(entry - 1),
+                advanced: !tcp,
+                ..flow.acked(60_000)
+            };
             flow.ack(old);
             flow.send(later);
             if !tcp {
                 flow.una = mark + later;
             }
             let last = Ack { tx_acked: Some(entry), advanced: !tcp, ..flow.acked(later * MSS) };
-            assert_eq!(flow.ack(last), 42_000, "0.7 of the 60 000 that arrived, TCP {tcp}, {later} packets of the next flight");
+            assert_eq!(
+                flow.ack(last),
+                42_000,
+                "0.7 of the 60 000 that arrived, TCP {tcp}, {later} packets of the next flight"
+            );
         }
     }
 }
 
 /// Shows RAPID 3.3-end, OURS rapid-repair.
 #[test]
-fn in_tcp_it_ends_with_a_transmission_after_entry_and_the_window_stands_until_the_holes_are_filled() {
+fn in_tcp_it_ends_with_a_transmission_after_entry_and_the_window_stands_until_the_holes_are_filled()
+{
     let mut flow = in_flight(120_000, true);
     let ack = flow.lost(0, 12_000);
     flow.ack(ack);
@@ -313,7 +372,10 @@ fn in_tcp_it_ends_with_a_transmission_after_entry_and_the_window_stands_until_th
     );
     assert!(flow.c.in_recovery(), "holes are left");
     let room = flow.c.admits(MSS, landed - MSS);
-    assert!(room && !flow.c.admits(MSS, landed), "the window alone says what may be sent meanwhile");
+    assert!(
+        room && !flow.c.admits(MSS, landed),
+        "the window alone says what may be sent meanwhile"
+    );
     for (acked, lost) in [(12_000, 0), (1_200, 4_800), (24_000, 0)] {
         let ack = flow.lost(acked, lost);
         assert_eq!(flow.ack(ack), landed, "the window stands while the repair goes on");
@@ -333,7 +395,11 @@ fn a_false_alarm_gives_the_window_back_but_not_the_algorithm() {
     let ack = flow.lost(0, 1_200);
     flow.ack(ack);
     flow.c.on_spurious();
-    assert_eq!((flow.c.cwnd(), flow.c.ssthresh(), flow.c.exit()), (120_000, None, None), "as before the loss");
+    assert_eq!(
+        (flow.c.cwnd(), flow.c.ssthresh(), flow.c.exit()),
+        (120_000, None, None),
+        "as before the loss"
+    );
     flow.send(10);
     flow.una = flow.nxt;
     let ack = flow.acked(1_200);
@@ -351,14 +417,22 @@ fn it_paces_at_three_while_growing_threefold_and_at_two_otherwise() {
     let low = flow.acked(0);
     flow.ack(low);
     let gain = |flow: &Usual<RapidStart>| flow.c.pacing_rate().map(|rate| rate.0 / flow.c.cwnd());
-    assert_eq!((flow.c.phase(), gain(&flow)), (Phase::Rapid, Some(30)), "no queue: {RTT:?} per window, gain 3");
+    assert_eq!(
+        (flow.c.phase(), gain(&flow)),
+        (Phase::Rapid, Some(30)),
+        "no queue: {RTT:?} per window, gain 3"
+    );
     flow.now += 400 * MS;
     let queued = Ack { rtt: Some(Nanos(150 * MS)), ..flow.acked(0) };
     flow.ack(queued);
     assert_eq!((flow.c.phase(), gain(&flow)), (Phase::Startup, Some(20)), "a queue: gain 2");
     let loss = flow.lost(0, 1_200);
     flow.ack(loss);
-    assert_eq!((flow.c.phase(), gain(&flow)), (Phase::Recovery, Some(20)), "its own recovery: gain 2");
+    assert_eq!(
+        (flow.c.phase(), gain(&flow)),
+        (Phase::Recovery, Some(20)),
+        "its own recovery: gain 2"
+    );
 }
 
 /// Rapid Start with HyStart++ beside it, two rounds of ten packets at 100 ms behind it and eight samples at `rtt_ms` just seen.
@@ -389,7 +463,11 @@ fn hystart_beside_it_slows_growth_before_a_loss_and_the_recovery_still_applies()
     let ack = Ack { rtt: None, ..flow.acked(4 * MSS) };
     assert_eq!(flow.ack(ack), before + MSS, "a quarter");
     let loss = flow.lost(0, MSS);
-    assert_eq!(flow.ack(loss), (9 * (before + MSS) - 9 * MSS) / 10, "the first loss is still its own");
+    assert_eq!(
+        flow.ack(loss),
+        (9 * (before + MSS) - 9 * MSS) / 10,
+        "the first loss is still its own"
+    );
 }
 
 /// Shows RAPID 3.2-4.

@@ -4,7 +4,10 @@
 use crate::recovery_harness as harness;
 
 use firstflight::recovery::prr::{Branch, Evidence, Params, Rounding, Rules, SafeAck, TimerEntry};
-use firstflight::recovery::{Cause, End, Entry, Immediate, LostRepeat, Progress, Prr, RateHalving, Recovery, Sack, rate_halving, sack};
+use firstflight::recovery::{
+    Cause, End, Entry, Immediate, LostRepeat, Progress, Prr, RateHalving, Recovery, Sack,
+    rate_halving, sack,
+};
 use harness::{Scenario, arm, opened, progress, prr_params, run};
 
 const MSS: u64 = 1_000;
@@ -12,7 +15,16 @@ const MSS: u64 = 1_000;
 /// A window and flight of 20 segments, a target of 10, opened by `cause`.
 fn entry(cause: Cause) -> Entry {
     let delivered = if cause == Cause::Timer { 0 } else { MSS };
-    Entry { cause, target: 10 * MSS, flight: 20 * MSS - delivered, sacked: 0, delivered, cwnd: 20 * MSS, reduced: 10 * MSS, mss: MSS }
+    Entry {
+        cause,
+        target: 10 * MSS,
+        flight: 20 * MSS - delivered,
+        sacked: 0,
+        delivered,
+        cwnd: 20 * MSS,
+        reduced: 10 * MSS,
+        mss: MSS,
+    }
 }
 
 fn timer(pipe: u64) -> Progress {
@@ -39,7 +51,11 @@ mod immediate_cut {
         let mut policy = Immediate::default();
         policy.enter(&entry(Cause::Ack));
         policy.on_ack(&progress(MSS, 18 * MSS, MSS));
-        assert_eq!((policy.cwnd(), sends(&mut policy, 18 * MSS)), (10 * MSS, 1), "a single packet above the window");
+        assert_eq!(
+            (policy.cwnd(), sends(&mut policy, 18 * MSS)),
+            (10 * MSS, 1),
+            "a single packet above the window"
+        );
         assert_eq!(sends(&mut policy, 10 * MSS), 0, "none into a full window");
         assert_eq!(sends(&mut policy, 9 * MSS + 1), 0, "none that would go past it by a byte");
         assert_eq!(sends(&mut policy, 9 * MSS), 1, "one that just fits");
@@ -64,7 +80,11 @@ mod cut_once_and_fill {
         for (cause, first) in [(Cause::Ack, 1), (Cause::Timer, 1), (Cause::Ecn, 0)] {
             let mut policy = Sack::default();
             policy.enter(&entry(cause));
-            assert_eq!(sends(&mut policy, 18 * MSS), first, "{cause:?} with a pipe of 18 above a window of 10");
+            assert_eq!(
+                sends(&mut policy, 18 * MSS),
+                first,
+                "{cause:?} with a pipe of 18 above a window of 10"
+            );
         }
     }
 
@@ -97,10 +117,17 @@ mod halving {
     #[test]
     fn the_exit_window_is_moderated() {
         for (moderation, window) in [(None, 10), (Some(3), 7), (Some(1), 5)] {
-            let mut policy = RateHalving::new(rate_halving::Params { moderation, ..rate_halving::Params::default() });
+            let mut policy = RateHalving::new(rate_halving::Params {
+                moderation,
+                ..rate_halving::Params::default()
+            });
             policy.enter(&entry(Cause::Ack));
             policy.on_ack(&progress(MSS, 18 * MSS, MSS));
-            assert_eq!(policy.end(End::Complete, 4 * MSS), window * MSS, "moderation {moderation:?} at pipe 4");
+            assert_eq!(
+                policy.end(End::Complete, 4 * MSS),
+                window * MSS,
+                "moderation {moderation:?} at pipe 4"
+            );
         }
     }
 
@@ -108,7 +135,10 @@ mod halving {
     #[test]
     fn the_vectors_do_not_depend_on_the_moderation() {
         for moderation in [None, Some(1), Some(3)] {
-            let mut policy = RateHalving::new(rate_halving::Params { moderation, ..rate_halving::Params::default() });
+            let mut policy = RateHalving::new(rate_halving::Params {
+                moderation,
+                ..rate_halving::Params::default()
+            });
             let outcome = run(&mut policy, &Scenario::new(20, 10, [0]));
             assert_eq!(outcome.exit, Some((9, 10)), "moderation {moderation:?}");
         }
@@ -117,8 +147,11 @@ mod halving {
     /// Shows LINUX halving-floor.
     #[test]
     fn the_floor_may_be_half_the_target() {
-        for (floor, window) in [(rate_halving::Floor::Target, 10), (rate_halving::Floor::HalfTarget, 5)] {
-            let mut policy = RateHalving::new(rate_halving::Params { floor, ..rate_halving::Params::default() });
+        for (floor, window) in
+            [(rate_halving::Floor::Target, 10), (rate_halving::Floor::HalfTarget, 5)]
+        {
+            let mut policy =
+                RateHalving::new(rate_halving::Params { floor, ..rate_halving::Params::default() });
             policy.enter(&entry(Cause::Ack));
             (0..60).for_each(|_| policy.on_ack(&progress(MSS, 18 * MSS, MSS)));
             assert_eq!(policy.cwnd(), window * MSS, "{floor:?}, pipe held up");
@@ -132,7 +165,11 @@ mod halving {
         assert_eq!(policy.cwnd(), 20 * MSS, "the window is rounded up to segments");
         (0..60).for_each(|_| policy.on_ack(&progress(MSS, 18 * MSS, MSS)));
         assert_eq!(policy.cwnd(), 10 * MSS, "the floor is rounded down");
-        assert_eq!(policy.end(End::Complete, 9 * MSS), 10_400, "not a fraction below the threshold, which would be slow start");
+        assert_eq!(
+            policy.end(End::Complete, 9 * MSS),
+            10_400,
+            "not a fraction below the threshold, which would be slow start"
+        );
     }
 
     /// Shows LINUX halving-slope.
@@ -151,17 +188,34 @@ mod proportional {
     /// Shows OURS prr-timer, LINUX prr-timer.
     #[test]
     fn a_loss_timer_forces_nothing_grants_nothing_or_counts_one() {
-        for (entry_rule, sent, delivered, cwnd) in
-            [(TimerEntry::Forced, 1, 0, 19), (TimerEntry::Strict, 0, 0, 18), (TimerEntry::Linux, 1, MSS, 18)]
-        {
-            let params = Params { rules: Rules::Rfc9937 { timer: entry_rule, safe_ack: SafeAck::Progress }, ..Params::rfc9937() };
+        for (entry_rule, sent, delivered, cwnd) in [
+            (TimerEntry::Forced, 1, 0, 19),
+            (TimerEntry::Strict, 0, 0, 18),
+            (TimerEntry::Linux, 1, MSS, 18),
+        ] {
+            let params = Params {
+                rules: Rules::Rfc9937 { timer: entry_rule, safe_ack: SafeAck::Progress },
+                ..Params::rfc9937()
+            };
             let mut prr = Prr::new(params);
             prr.enter(&entry(Cause::Timer));
             prr.on_ack(&timer(18 * MSS));
-            assert_eq!((prr.recover_fs(), prr.cwnd() / MSS), (20 * MSS, cwnd), "{entry_rule:?}: F and the window shown");
-            assert_eq!((sends(&mut prr, 18 * MSS), prr.delivered()), (sent, delivered), "{entry_rule:?}: segments sent, bytes counted");
+            assert_eq!(
+                (prr.recover_fs(), prr.cwnd() / MSS),
+                (20 * MSS, cwnd),
+                "{entry_rule:?}: F and the window shown"
+            );
+            assert_eq!(
+                (sends(&mut prr, 18 * MSS), prr.delivered()),
+                (sent, delivered),
+                "{entry_rule:?}: segments sent, bytes counted"
+            );
             prr.on_ack(&timer((18 + sent) * MSS));
-            assert_eq!(sends(&mut prr, (18 + sent) * MSS), 0, "{entry_rule:?}: a second timer that frees nothing grants nothing");
+            assert_eq!(
+                sends(&mut prr, (18 + sent) * MSS),
+                0,
+                "{entry_rule:?}: a second timer that frees nothing grants nothing"
+            );
         }
     }
 
@@ -171,9 +225,17 @@ mod proportional {
         let mut prr = Prr::default();
         prr.enter(&entry(Cause::Ecn));
         prr.on_ack(&progress(0, 18 * MSS, MSS));
-        assert_eq!((prr.branch(), sends(&mut prr, 18 * MSS)), (Branch::Closed, 0), "nothing delivered, nothing to repeat");
+        assert_eq!(
+            (prr.branch(), sends(&mut prr, 18 * MSS)),
+            (Branch::Closed, 0),
+            "nothing delivered, nothing to repeat"
+        );
         prr.on_ack(&progress(MSS, 18 * MSS, MSS));
-        assert_eq!((prr.branch(), sends(&mut prr, 18 * MSS)), (Branch::Proportional, 1), "the line starts with the first delivery");
+        assert_eq!(
+            (prr.branch(), sends(&mut prr, 18 * MSS)),
+            (Branch::Proportional, 1),
+            "the line starts with the first delivery"
+        );
     }
 
     /// Shows RFC9937 6.2-1.
@@ -182,7 +244,11 @@ mod proportional {
         let mut prr = opened(Prr::default(), 10 * MSS, 20 * MSS, MSS);
         (0..6).for_each(|_| prr.on_ack(&progress(MSS, 18 * MSS, MSS)));
         prr.on_ack(&progress(0, 18 * MSS, MSS));
-        assert_eq!(sends(&mut prr, 18 * MSS), 3, "half of six deliveries, after an ACK that delivered nothing");
+        assert_eq!(
+            sends(&mut prr, 18 * MSS),
+            3,
+            "half of six deliveries, after an ACK that delivered nothing"
+        );
     }
 
     /// T 8, window 5, pipe 5: five segments are found lost by a timer, and five may go.
@@ -193,12 +259,24 @@ mod proportional {
         for name in ["9937", "Linux"] {
             let mut prr = opened(Prr::new(prr_params(name)), 8 * MSS, 12 * MSS, MSS);
             prr.on_ack(&progress(2 * MSS, 3 * MSS, MSS));
-            assert_eq!((prr.cwnd() / MSS, sends(&mut prr, 3 * MSS)), (5, 2), "{name}: two delivered, two sent, the pipe is 5");
+            assert_eq!(
+                (prr.cwnd() / MSS, sends(&mut prr, 3 * MSS)),
+                (5, 2),
+                "{name}: two delivered, two sent, the pipe is 5"
+            );
             prr.on_ack(&Progress { newly_lost: 5 * MSS, ..timer(0) });
-            assert_eq!((prr.cwnd() / MSS, sends(&mut prr, 0)), (5, 5), "{name}: the window stands, and the room below it is free");
+            assert_eq!(
+                (prr.cwnd() / MSS, sends(&mut prr, 0)),
+                (5, 5),
+                "{name}: the window stands, and the room below it is free"
+            );
             assert_eq!(prr.bank(), -5 * MSS as i64, "{name}: later deliveries pay for it");
             prr.on_ack(&progress(MSS, 4 * MSS, MSS));
-            assert_eq!(sends(&mut prr, 4 * MSS), 1, "{name}: at or below the target what is delivered may be sent, whatever the account");
+            assert_eq!(
+                sends(&mut prr, 4 * MSS),
+                1,
+                "{name}: at or below the target what is delivered may be sent, whatever the account"
+            );
         }
     }
 
@@ -209,14 +287,22 @@ mod proportional {
         prr.on_ack(&progress(2 * MSS, 18 * MSS, MSS));
         assert_eq!(sends(&mut prr, 18 * MSS), 1);
         prr.on_ack(&Progress { newly_lost: 3 * MSS, ..timer(16 * MSS) });
-        assert_eq!((prr.branch(), sends(&mut prr, 16 * MSS)), (Branch::Proportional, 3), "the window of 19 over a pipe of 16");
+        assert_eq!(
+            (prr.branch(), sends(&mut prr, 16 * MSS)),
+            (Branch::Proportional, 3),
+            "the window of 19 over a pipe of 16"
+        );
         let sent: Vec<u64> = (0..8)
             .map(|_| {
                 prr.on_ack(&progress(MSS, 17 * MSS, MSS));
                 sends(&mut prr, 17 * MSS)
             })
             .collect();
-        assert_eq!(sent, [0, 0, 0, 0, 0, 0, 1, 0], "four sent ahead are eight deliveries of the line; the ninth frees the fifth");
+        assert_eq!(
+            sent,
+            [0, 0, 0, 0, 0, 0, 1, 0],
+            "four sent ahead are eight deliveries of the line; the ninth frees the fifth"
+        );
     }
 
     /// Forged duplicates past the flight at entry empty the pipe, not the account.
@@ -237,7 +323,15 @@ mod proportional {
     /// Shows RFC6937 3-1, RFC9937 6.1-1, LINUX prr-f.
     #[test]
     fn the_flight_at_entry_follows_each_document() {
-        let sacked = Entry { flight: 22, sacked: 3, delivered: 1, target: 10, cwnd: 21, mss: 1, ..entry(Cause::Ack) };
+        let sacked = Entry {
+            flight: 22,
+            sacked: 3,
+            delivered: 1,
+            target: 10,
+            cwnd: 21,
+            mss: 1,
+            ..entry(Cause::Ack)
+        };
         let quic = Entry { flight: 19, sacked: 0, delivered: 1, ..sacked };
         for (name, tcp, packets) in [("CRB", 22, 19), ("9937", 20, 20), ("Linux", 21, 21)] {
             for (what, entry, f) in [("SACKed", sacked, tcp), ("packet numbers", quic, packets)] {
@@ -286,10 +380,18 @@ mod proportional {
             ("an original lost meanwhile", Progress { newly_lost: MSS, ..repeat }, 2),
             ("a rescue next", Progress { rescue_next: true, ..repeat }, 2),
         ];
-        let rules = [Rules::Rfc9937 { timer: TimerEntry::Forced, safe_ack: SafeAck::Repeat }, Rules::Linux { safe_ack: SafeAck::Repeat }];
+        let rules = [
+            Rules::Rfc9937 { timer: TimerEntry::Forced, safe_ack: SafeAck::Repeat },
+            Rules::Linux { safe_ack: SafeAck::Repeat },
+        ];
         for (row, ack, expected) in rows {
             for rules in rules {
-                let mut prr = opened(Prr::new(Params { rules, ..Params::rfc9937() }), 10 * MSS, 20 * MSS, MSS);
+                let mut prr = opened(
+                    Prr::new(Params { rules, ..Params::rfc9937() }),
+                    10 * MSS,
+                    20 * MSS,
+                    MSS,
+                );
                 prr.on_ack(&ack);
                 let sent = sends(&mut prr, 5 * MSS);
                 assert_eq!(sent, expected, "{rules:?}, {row}: {expected} segments, not {sent}");
@@ -304,7 +406,11 @@ mod proportional {
         let mut prr = Prr::new(Params::linux());
         prr.enter(&entry(Cause::Ecn));
         prr.on_ack(&Progress { advanced: true, ..progress(MSS, 5 * MSS, MSS) });
-        assert_eq!(sends(&mut prr, 5 * MSS), 2, "one delivered and one extra; the kernel's test expects 1");
+        assert_eq!(
+            sends(&mut prr, 5 * MSS),
+            2,
+            "one delivered and one extra; the kernel's test expects 1"
+        );
     }
 
     #[test]
@@ -314,19 +420,32 @@ mod proportional {
         assert_eq!(prr.recover_fs(), 20 * MSS, "the window at entry, rounded up");
         prr.on_ack(&progress(MSS, 10_200, MSS));
         assert_eq!(prr.branch(), Branch::Proportional, "10 200 is above the target of 10 segments");
-        assert_eq!(prr.end(End::Complete, 9 * MSS), 10_400, "not a fraction below the threshold, which would be slow start");
+        assert_eq!(
+            prr.end(End::Complete, 9 * MSS),
+            10_400,
+            "not a fraction below the threshold, which would be slow start"
+        );
     }
 
     /// Shows OURS prr-whole.
     #[test]
     fn exact_rounding_waits_for_a_whole_segment_but_never_holds_the_first_repeat() {
-        let mut prr = opened(Prr::new(Params { rounding: Rounding::Exact, ..Params::rfc9937() }), 10 * MSS, 20 * MSS, MSS);
+        let mut prr = opened(
+            Prr::new(Params { rounding: Rounding::Exact, ..Params::rfc9937() }),
+            10 * MSS,
+            20 * MSS,
+            MSS,
+        );
         let mut sent = Vec::new();
         for _ in 0..6 {
             prr.on_ack(&progress(MSS, 18 * MSS, MSS));
             sent.push(sends(&mut prr, 18 * MSS));
         }
-        assert_eq!(sent, [1, 0, 0, 1, 0, 1], "line 500, 1000, ...; the first repeat is sent early and paid for");
+        assert_eq!(
+            sent,
+            [1, 0, 0, 1, 0, 1],
+            "line 500, 1000, ...; the first repeat is sent early and paid for"
+        );
         prr.on_ack(&progress(MSS, 18 * MSS, MSS));
         assert!(prr.admits(500, 18 * MSS), "a segment cut to the 500 bytes that are due may go");
     }
@@ -356,14 +475,30 @@ mod proportional {
         fresh.on_ack(&progress(MSS, 10 * MSS, MSS));
         let mut signals = Vec::new();
         fresh.signals(&mut |name, value| signals.push((name, value)));
-        assert_eq!(signals, [("prr_delivered", 1_000), ("prr_out", 0), ("prr_recover_fs", 14_000), ("prr_quota", 500)], "signals");
+        assert_eq!(
+            signals,
+            [
+                ("prr_delivered", 1_000),
+                ("prr_out", 0),
+                ("prr_recover_fs", 14_000),
+                ("prr_quota", 500)
+            ],
+            "signals"
+        );
     }
 }
 
 /// Shows RFC5681 4.3-1.
 #[test]
 fn a_lost_repeat_cuts_again_except_in_linux_and_rate_halving() {
-    for (name, again) in [("6675", true), ("CRB", true), ("SSRB", true), ("9937", true), ("Linux", false), ("RH", false)] {
+    for (name, again) in [
+        ("6675", true),
+        ("CRB", true),
+        ("SSRB", true),
+        ("9937", true),
+        ("Linux", false),
+        ("RH", false),
+    ] {
         assert_eq!(arm(name).restarts_on_lost_repeat(), again, "{name}");
     }
     let ignore = Prr::new(Params { lost_repeat: LostRepeat::Ignore, ..prr_params("SSRB") });

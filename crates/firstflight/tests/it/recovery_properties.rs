@@ -7,30 +7,44 @@ use std::collections::BTreeSet;
 
 use firstflight::recovery::prr::{Branch, Params, Rules};
 use firstflight::recovery::{Cause, End, Entry, Immediate, Progress, Prr, Recovery};
-use harness::{PRR, Run, Scenario, Scoreboard, Step, arm, first_missing, opened, progress, prr_params, run};
+use harness::{
+    PRR, Run, Scenario, Scoreboard, Step, arm, first_missing, opened, progress, prr_params, run,
+};
 use proptest::prelude::*;
 
 /// Losses of a flight: single, in a burst, or independent at some rate; numbers are positions in it.
 fn losses(flight: usize) -> impl Strategy<Value = BTreeSet<usize>> {
-    let burst = (0..flight, 1..=flight).prop_map(move |(from, n)| (from..(from + n).min(flight)).collect());
-    let spread =
-        |density: u32| prop::collection::vec(0..100_u32, flight).prop_map(move |v| (0..flight).filter(|&i| v[i] < density).collect());
-    prop_oneof![(0..flight).prop_map(|i| BTreeSet::from([i])), burst, spread(5), spread(20), spread(60)]
+    let burst =
+        (0..flight, 1..=flight).prop_map(move |(from, n)| (from..(from + n).min(flight)).collect());
+    let spread = |density: u32| {
+        prop::collection::vec(0..100_u32, flight)
+            .prop_map(move |v| (0..flight).filter(|&i| v[i] < density).collect())
+    };
+    prop_oneof![
+        (0..flight).prop_map(|i| BTreeSet::from([i])),
+        burst,
+        spread(5),
+        spread(20),
+        spread(60)
+    ]
 }
 
 /// A flight of up to 48 segments that loses some of them; the target lies between two segments and the flight.
 fn light() -> impl Strategy<Value = Scenario> {
-    (5..48_usize)
-        .prop_flat_map(|flight| (2..flight as u64, losses(flight)).prop_map(move |(target, lost)| Scenario::new(flight, target, lost)))
+    (5..48_usize).prop_flat_map(|flight| {
+        (2..flight as u64, losses(flight))
+            .prop_map(move |(target, lost)| Scenario::new(flight, target, lost))
+    })
 }
 
 /// The same in segments or bytes (then with a target off the segment grid), with stretched ACKs.
 fn any_scenario() -> impl Strategy<Value = Scenario> {
-    (light(), prop_oneof![Just(1_u64), Just(1_000), Just(1_448)], 0..1_448_u64, 1..5_usize).prop_map(|(scenario, mss, off, k)| {
-        let mut scenario = scenario.mss(mss).stretch(k);
-        scenario.target_bytes += off % mss;
-        scenario
-    })
+    (light(), prop_oneof![Just(1_u64), Just(1_000), Just(1_448)], 0..1_448_u64, 1..5_usize)
+        .prop_map(|(scenario, mss, off, k)| {
+            let mut scenario = scenario.mss(mss).stretch(k);
+            scenario.target_bytes += off % mss;
+            scenario
+        })
 }
 
 /// A variant's episode: the policy after it, and what happened.
@@ -56,7 +70,15 @@ impl Bytes {
         let safe = step.advanced && step.newly_lost == 0;
         let (del, out) = (step.del * mss, step.out_before * mss);
         let bank = i128::from(del) - i128::from(out);
-        Bytes { pipe: step.pipe as u64 * mss, sent: step.sent.len() as u64 * mss, out, del, d: step.delivered * mss, bank, safe }
+        Bytes {
+            pipe: step.pipe as u64 * mss,
+            sent: step.sent.len() as u64 * mss,
+            out,
+            del,
+            d: step.delivered * mss,
+            bank,
+            safe,
+        }
     }
 
     fn conservative(&self) -> u64 {
@@ -388,7 +410,11 @@ proptest! {
 
 /// Pipe at the ACK of segment `trigger`, and all that was sent in the episode up to and including it.
 fn sent_until(outcome: &Run, trigger: usize) -> Option<(u64, u64)> {
-    outcome.steps.iter().find(|s| s.trigger == trigger).map(|s| (s.pipe as u64, s.out_before + s.sent.len() as u64))
+    outcome
+        .steps
+        .iter()
+        .find(|s| s.trigger == trigger)
+        .map(|s| (s.pipe as u64, s.out_before + s.sent.len() as u64))
 }
 
 /// An ACK far above the target, and all that it lets go.
@@ -407,7 +433,11 @@ mod exceptions {
     fn p5_p15_the_forced_segment_is_the_one_excess() {
         let mut prr = opened(Prr::new(prr_params("9937")), 10, 20, 1);
         prr.on_ack(&progress(1, 10, 1));
-        assert_eq!((prr.branch(), prr.cwnd()), (Branch::Forced, 11), "one segment above the target of 10");
+        assert_eq!(
+            (prr.branch(), prr.cwnd()),
+            (Branch::Forced, 11),
+            "one segment above the target of 10"
+        );
     }
 
     #[test]
@@ -421,7 +451,11 @@ mod exceptions {
             prr.on_ack(&progress(1, 5, 1));
             prr.on_sent(2);
             prr.on_ack(&progress(0, 6, 1));
-            assert_eq!(prr.admits(1, 6), !ignore, "the extra segment on an ACK that delivers nothing, ignoring them: {ignore}");
+            assert_eq!(
+                prr.admits(1, 6),
+                !ignore,
+                "the extra segment on an ACK that delivers nothing, ignoring them: {ignore}"
+            );
         }
     }
 
@@ -431,8 +465,16 @@ mod exceptions {
         let scenario = Scenario::new(20, 10, 0..11);
         let (prr, outcome) = episode("CRB", &scenario);
         let last = outcome.open().last().expect("an open step");
-        assert_eq!((prr.recover_fs(), outcome.f_9937), (22, 20), "the raw flight counts what was SACKed before entry");
-        assert!(last.pipe + last.sent.len() < 10, "the pipe ends at {}, below 10", last.pipe + last.sent.len());
+        assert_eq!(
+            (prr.recover_fs(), outcome.f_9937),
+            (22, 20),
+            "the raw flight counts what was SACKed before entry"
+        );
+        assert!(
+            last.pipe + last.sent.len() < 10,
+            "the pipe ends at {}, below 10",
+            last.pipe + last.sent.len()
+        );
     }
 
     #[test]
@@ -442,7 +484,10 @@ mod exceptions {
                 let (_, outcome) = episode(name, &Scenario::new(20, 10, [0, later]));
                 let last = outcome.open().last().expect("an open step");
                 let end = last.pipe + last.sent.len();
-                assert!((9..=10).contains(&end), "{name}: the pipe ends at {end} when {later} is lost too");
+                assert!(
+                    (9..=10).contains(&end),
+                    "{name}: the pipe ends at {end} when {later} is lost too"
+                );
             }
         }
     }
@@ -454,9 +499,13 @@ mod exceptions {
         for from in 4..14 {
             for k in 2..6 {
                 let free = run(arm("RH").as_mut(), &Scenario::new(20, 10, [0]));
-                let stalled = run(arm("RH").as_mut(), &Scenario::new(20, 10, [0]).stall(from..=from + k - 1));
+                let stalled =
+                    run(arm("RH").as_mut(), &Scenario::new(20, 10, [0]).stall(from..=from + k - 1));
                 total += 1;
-                lost += u32::from(sent_until(&stalled, from + k).map(|s| s.1) < sent_until(&free, from + k).map(|s| s.1));
+                lost += u32::from(
+                    sent_until(&stalled, from + k).map(|s| s.1)
+                        < sent_until(&free, from + k).map(|s| s.1),
+                );
             }
         }
         assert!(2 * lost > total, "rate halving is behind after {lost} of {total} stalls");
@@ -468,7 +517,10 @@ mod exceptions {
         let sent = |params: Params, pieces: u64| {
             let mut prr = opened(Prr::new(params), 1_000_000, 1_000_000, 1_000);
             for _ in 0..20 * pieces {
-                prr.on_ack(&Progress { advanced: true, ..progress(1_000 / pieces, 100_000, 1_000) });
+                prr.on_ack(&Progress {
+                    advanced: true,
+                    ..progress(1_000 / pieces, 100_000, 1_000)
+                });
                 while prr.admits(1_000, 100_000) {
                     prr.on_sent(1_000);
                 }
@@ -477,19 +529,31 @@ mod exceptions {
         };
         for name in ["SSRB", "9937", "Linux"] {
             let guarded = Params { split_guard: true, ..prr_params(name) };
-            let (whole, split, guard) = (sent(prr_params(name), 1), sent(prr_params(name), 10), sent(guarded, 10));
-            assert_eq!(sent(guarded, 1), whole, "{name}: the guard costs an honest receiver nothing");
-            assert!(split > 3 * whole, "{name}: splitting each ACK in ten raises {whole} to {split}");
-            assert!(guard <= whole, "{name}: guarded, {guard} are sent where an honest receiver gets {whole}");
+            let (whole, split, guard) =
+                (sent(prr_params(name), 1), sent(prr_params(name), 10), sent(guarded, 10));
+            assert_eq!(
+                sent(guarded, 1),
+                whole,
+                "{name}: the guard costs an honest receiver nothing"
+            );
+            assert!(
+                split > 3 * whole,
+                "{name}: splitting each ACK in ten raises {whole} to {split}"
+            );
+            assert!(
+                guard <= whole,
+                "{name}: guarded, {guard} are sent where an honest receiver gets {whole}"
+            );
         }
     }
 
     /// Shows RFC6937 3-2.
     #[test]
     fn p16_cross_multiplying_is_the_rounded_up_line() {
-        for (t, f, d, o) in
-            (1..=40).flat_map(|t| (1..=40).flat_map(move |f| (1..=40).flat_map(move |d| (1..=40).map(move |o| (t, f, d, o)))))
-        {
+        for (t, f, d, o) in (1..=40).flat_map(|t| {
+            (1..=40)
+                .flat_map(move |f| (1..=40).flat_map(move |d| (1..=40).map(move |o| (t, f, d, o))))
+        }) {
             let mut prr = opened(Prr::new(prr_params("UB")), t, f, 1);
             prr.on_sent(o);
             prr.on_ack(&progress(d, t + 1, 1));
@@ -503,7 +567,11 @@ mod exceptions {
         prr.on_ack(&progress(100, 5_000, 1_000));
         prr.on_sent(1_000);
         prr.on_ack(&progress(100, 6_000, 1_000));
-        assert_eq!((prr.quota(), prr.admits(1, 6_000)), (-800, false), "below the target, a delivery, and nothing may be sent");
+        assert_eq!(
+            (prr.quota(), prr.admits(1, 6_000)),
+            (-800, false),
+            "below the target, a delivery, and nothing may be sent"
+        );
     }
 
     #[test]
@@ -516,7 +584,11 @@ mod exceptions {
                 outcome.total()
             };
             for name in ["RH", "CRB", "SSRB", "UB", "9937"] {
-                assert_eq!(total(name), total("6675"), "{name} and 6675 after one RTT of a flight of {flight}");
+                assert_eq!(
+                    total(name),
+                    total("6675"),
+                    "{name} and 6675 after one RTT of a flight of {flight}"
+                );
             }
         }
     }

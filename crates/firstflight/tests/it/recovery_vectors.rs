@@ -93,23 +93,41 @@ mod episodes {
     fn one_loss() {
         let scenario = Scenario::new(20, 10, [0]).f(20);
         let standard = check("6675", &scenario, "N N R . . . . . . . . . N N N N N N N N N", 9);
-        same("19 19 18 18 17 16 15 14 13 12 11 10 9 9 9 9 9 9 9 9 9", &standard.pipes(), "pipe of 6675");
+        same(
+            "19 19 18 18 17 16 15 14 13 12 11 10 9 9 9 9 9 9 9 9 9",
+            &standard.pipes(),
+            "pipe of 6675",
+        );
         for name in PRR {
             let prr = check(name, &scenario, "N N R . N . N . N . N . N . N . N . . N N", 9);
             same(LIGHT, &prr.pipes(), name);
         }
         let halving = check("RH", &scenario, "N N R . N . N . N . N . N . N . N . N . N", 9);
-        assert_eq!(halving.exit, Some((9, 10)), "rate halving leaves with pipe 9 and a window of 10");
+        assert_eq!(
+            halving.exit,
+            Some((9, 10)),
+            "rate halving leaves with pipe 9 and a window of 10"
+        );
     }
 
     /// Shows RFC6937 3-1.
     #[test]
     fn the_flight_at_entry_sets_the_slope() {
         for name in ["CRB", "SSRB", "UB"] {
-            check(name, &Scenario::new(20, 10, [0]), "N N R . N . N . N . N . . N . N . . N N N", 9);
+            check(
+                name,
+                &Scenario::new(20, 10, [0]),
+                "N N R . N . N . N . N . . N . N . . N N N",
+                9,
+            );
         }
         check("9937", &Scenario::new(20, 10, [0]), "N N R . N . N . N . N . N . N . N . . N N", 9);
-        check("9937", &Scenario::new(20, 11, [0]).f(20), "N N R N . N . N . N . N N . N . N . . N N", 10);
+        check(
+            "9937",
+            &Scenario::new(20, 11, [0]).f(20),
+            "N N R N . N . N . N . N N . N . N . . N N",
+            10,
+        );
     }
 
     /// Shows RFC9937 6.2-2.
@@ -128,7 +146,11 @@ mod episodes {
         let scenario = Scenario::new(20, 10, 0..=14).f(20);
         for name in ["6675", "UB"] {
             let outcome = check(name, &scenario, "N N 6R R R R R R R R R R N N N N N N N N N", 9);
-            same("15 16 17 18 19 20 21 0 1 2 3 4 5 6 7 8 9 10 11 12 13", &outcome.triggers(), "the completing ACK, 14, is not shown");
+            same(
+                "15 16 17 18 19 20 21 0 1 2 3 4 5 6 7 8 9 10 11 12 13",
+                &outcome.triggers(),
+                "the completing ACK, 14, is not shown",
+            );
         }
         check("SSRB", &scenario, "N N 2R 2R 2R 2R 2R R R R R R N N N N N N N N N", 9);
         for name in ["9937", "Linux"] {
@@ -136,22 +158,39 @@ mod episodes {
         }
         for name in ["CRB", "RH"] {
             let outcome = check(name, &scenario, "N N R R R R R R R R R R R R R R R N N N N", 4);
-            assert_eq!(outcome.exit, Some((4, if name == "RH" { 5 } else { 10 })), "window left by {name}");
+            assert_eq!(
+                outcome.exit,
+                Some((4, if name == "RH" { 5 } else { 10 })),
+                "window left by {name}"
+            );
         }
     }
 
     #[test]
     fn eight_losses_leave_the_bound_no_choice() {
         for name in PRR {
-            check(name, &Scenario::new(20, 10, 0..=7).f(20), "N N R . . R R R R R R R N N N N N N N N N", 9);
+            check(
+                name,
+                &Scenario::new(20, 10, 0..=7).f(20),
+                "N N R . . R R R R R R R N N N N N N N N N",
+                9,
+            );
         }
     }
 
     #[test]
     fn scattered_losses_are_repaired_before_new_data() {
-        let outcome =
-            check("9937", &Scenario::new(20, 14, [0, 4, 9, 14]).f(20), "N N R N N . R N . . R N N RN N N N N N N N N N N N N", 13);
-        same("1 2 3 5 6 7 8 10 11 12 13 15 16 17 18 19 20 21 0 22 23 4 24 9 25 26", &outcome.triggers(), "ACKs before the completing 14");
+        let outcome = check(
+            "9937",
+            &Scenario::new(20, 14, [0, 4, 9, 14]).f(20),
+            "N N R N N . R N . . R N N RN N N N N N N N N N N N N",
+            13,
+        );
+        same(
+            "1 2 3 5 6 7 8 10 11 12 13 15 16 17 18 19 20 21 0 22 23 4 24 9 25 26",
+            &outcome.triggers(),
+            "ACKs before the completing 14",
+        );
     }
 
     #[test]
@@ -170,11 +209,19 @@ mod episodes {
         for name in ["6675"].into_iter().chain(PRR) {
             let outcome = run(arm(name).as_mut(), &scenario);
             let sixteenth = outcome.steps.iter().find(|s| s.trigger == 16).expect("ACK 16");
-            assert_eq!((sixteenth.pipe, sixteenth.notation().as_str()), (6, "4N"), "{name} on ACK 16");
+            assert_eq!(
+                (sixteenth.pipe, sixteenth.notation().as_str()),
+                (6, "4N"),
+                "{name} on ACK 16"
+            );
             assert_eq!(outcome.exit.map(|e| e.1), Some(10), "window left by {name}");
         }
         let halving = run(arm("RH").as_mut(), &scenario);
-        assert!(halving.open().all(|s| s.sent.len() <= 1), "rate halving sends one segment per ACK: {}", halving.sent());
+        assert!(
+            halving.open().all(|s| s.sent.len() <= 1),
+            "rate halving sends one segment per ACK: {}",
+            halving.sent()
+        );
         assert_eq!(halving.exit, Some((6, 7)), "rate halving has lost what it could not send");
     }
 
@@ -195,8 +242,13 @@ mod episodes {
                 for (target, lost) in [(10, 0..=0), (14, 0..=0), (10, 0..=14), (10, 0..=7)] {
                     let segments = Scenario::new(20, target, lost);
                     let bytes = segments.clone().mss(mss);
-                    let (one, many) = (run(arm(name).as_mut(), &segments), run(arm(name).as_mut(), &bytes));
-                    assert_eq!(one.sent(), many.sent(), "{name} with T = {target} at {mss} bytes per segment");
+                    let (one, many) =
+                        (run(arm(name).as_mut(), &segments), run(arm(name).as_mut(), &bytes));
+                    assert_eq!(
+                        one.sent(),
+                        many.sent(),
+                        "{name} with T = {target} at {mss} bytes per segment"
+                    );
                 }
             }
         }
@@ -206,17 +258,36 @@ mod episodes {
 mod stretch_acks {
     use super::*;
 
-    fn row(name: &str, flight: usize, target: u64, lost: std::ops::Range<usize>) -> [Vec<usize>; 3] {
-        let runs = [1, 2, 4, 8].map(|k| run(arm(name).as_mut(), &Scenario::new(flight, target, lost.clone()).stretch(k)));
-        [runs.iter().map(Run::total).collect(), runs.iter().map(Run::burst).collect(), runs.iter().map(Run::exit_pipe).collect()]
+    fn row(
+        name: &str,
+        flight: usize,
+        target: u64,
+        lost: std::ops::Range<usize>,
+    ) -> [Vec<usize>; 3] {
+        let runs = [1, 2, 4, 8].map(|k| {
+            run(arm(name).as_mut(), &Scenario::new(flight, target, lost.clone()).stretch(k))
+        });
+        [
+            runs.iter().map(Run::total).collect(),
+            runs.iter().map(Run::burst).collect(),
+            runs.iter().map(Run::exit_pipe).collect(),
+        ]
     }
 
     #[test]
     fn light_loss() {
-        for (name, burst) in
-            [("CRB", [1, 2, 2, 4]), ("SSRB", [1, 2, 2, 4]), ("UB", [1, 2, 2, 4]), ("9937", [1, 2, 2, 4]), ("6675", [1, 2, 4, 6])]
-        {
-            assert_eq!(row(name, 20, 10, 0..1), [vec![12, 11, 7, 7], burst.to_vec(), vec![9, 8, 6, 2]], "{name}: sent, burst, exit pipe");
+        for (name, burst) in [
+            ("CRB", [1, 2, 2, 4]),
+            ("SSRB", [1, 2, 2, 4]),
+            ("UB", [1, 2, 2, 4]),
+            ("9937", [1, 2, 2, 4]),
+            ("6675", [1, 2, 4, 6]),
+        ] {
+            assert_eq!(
+                row(name, 20, 10, 0..1),
+                [vec![12, 11, 7, 7], burst.to_vec(), vec![9, 8, 6, 2]],
+                "{name}: sent, burst, exit pipe"
+            );
         }
     }
 
@@ -229,7 +300,11 @@ mod stretch_acks {
             ("6675", [46, 45, 41, 37], [6, 8, 9, 13], [19, 18, 16, 12]),
         ];
         for (name, total, burst, pipe) in rows {
-            assert_eq!(row(name, 40, 20, 0..25), [total.to_vec(), burst.to_vec(), pipe.to_vec()], "{name}: sent, burst, exit pipe");
+            assert_eq!(
+                row(name, 40, 20, 0..25),
+                [total.to_vec(), burst.to_vec(), pipe.to_vec()],
+                "{name}: sent, burst, exit pipe"
+            );
         }
     }
 }
@@ -255,12 +330,24 @@ mod single_calls {
     fn above_the_target_the_line_is_rounded_up_and_one_segment_goes() {
         for name in ["CRB", "SSRB", "UB", "9937"] {
             let mut prr = at(name, 10_000, 20_000, (1_000, 0), 1_000, 18_000, false);
-            assert_eq!((prr.branch(), prr.quota()), (Branch::Proportional, 500), "{name}: line 500, quota 500");
+            assert_eq!(
+                (prr.branch(), prr.quota()),
+                (Branch::Proportional, 500),
+                "{name}: line 500, quota 500"
+            );
             assert_eq!(sends(&mut prr, 18_000), 1_000, "{name}: one whole segment goes");
             prr.on_ack(&progress(1_000, 18_000, MSS));
-            assert_eq!((prr.delivered(), prr.quota(), sends(&mut prr, 18_000)), (2_000, 0, 0), "{name}: the excess is taken back");
+            assert_eq!(
+                (prr.delivered(), prr.quota(), sends(&mut prr, 18_000)),
+                (2_000, 0, 0),
+                "{name}: the excess is taken back"
+            );
             prr.on_ack(&progress(1_000, 18_000, MSS));
-            assert_eq!((prr.delivered(), prr.quota(), sends(&mut prr, 18_000)), (3_000, 500, 1_000), "{name}: and the next one goes");
+            assert_eq!(
+                (prr.delivered(), prr.quota(), sends(&mut prr, 18_000)),
+                (3_000, 500, 1_000),
+                "{name}: and the next one goes"
+            );
         }
     }
 
@@ -271,7 +358,11 @@ mod single_calls {
             let prr = at(name, 10_000, 20_000, (9_000, 5_000), 1_000, 10_000, true);
             assert_eq!((prr.branch(), prr.quota()), (Branch::Bound, 0), "{name} at pipe == T");
             let above = at(name, 10_000, 20_000, (9_000, 1_000), 1_000, 10_001, true);
-            assert_eq!((above.branch(), above.quota()), (Branch::Proportional, 3_500), "{name} one byte above T");
+            assert_eq!(
+                (above.branch(), above.quota()),
+                (Branch::Proportional, 3_500),
+                "{name} one byte above T"
+            );
         }
     }
 
@@ -288,8 +379,16 @@ mod single_calls {
         ];
         for (name, safe, quota) in rows {
             let mut prr = at(name, 10_000, ANY, (3_000, 5_000), 1_000, 7_000, safe);
-            assert_eq!((prr.bank(), prr.quota()), (-2_000, quota), "{name}: bank and quota, SafeACK {safe}");
-            assert_eq!(prr.cwnd(), 7_000 + quota.max(0) as u64, "{name}: the window shown is the pipe and what is due");
+            assert_eq!(
+                (prr.bank(), prr.quota()),
+                (-2_000, quota),
+                "{name}: bank and quota, SafeACK {safe}"
+            );
+            assert_eq!(
+                prr.cwnd(),
+                7_000 + quota.max(0) as u64,
+                "{name}: the window shown is the pipe and what is due"
+            );
             assert_eq!(sends(&mut prr, 7_000) as i64, quota.max(0), "{name}: bytes sent");
         }
     }
@@ -299,7 +398,11 @@ mod single_calls {
     fn the_first_repeat_is_forced() {
         for name in ["9937", "Linux", "CRB"] {
             let mut prr = at(name, 10_000, ANY, (1_000, 0), 1_000, 10_000, false);
-            assert_eq!((prr.branch(), prr.quota(), prr.cwnd()), (Branch::Forced, 1_000, 11_000), "{name}: the one allowed excess");
+            assert_eq!(
+                (prr.branch(), prr.quota(), prr.cwnd()),
+                (Branch::Forced, 1_000, 11_000),
+                "{name}: the one allowed excess"
+            );
             assert_eq!(sends(&mut prr, 10_000), 1_000, "{name}: exactly one segment");
         }
         let mut params = prr_params("CRB");
@@ -315,10 +418,18 @@ mod single_calls {
     #[test]
     fn less_than_a_segment_does_not_hold_the_first_repeat_back() {
         let mut line = at("9937", 10_000, 20_000_000, (1, 0), 1, 18_000, false);
-        assert_eq!((line.branch(), line.quota(), line.cwnd()), (Branch::Proportional, 1, 18_001), "one byte is due, which is not nothing");
+        assert_eq!(
+            (line.branch(), line.quota(), line.cwnd()),
+            (Branch::Proportional, 1, 18_001),
+            "one byte is due, which is not nothing"
+        );
         assert_eq!(sends(&mut line, 18_000), 1_000, "a whole segment goes");
         let mut bound = at("9937", 10_000, ANY, (1, 0), 1, 9_500, false);
-        assert_eq!((bound.branch(), sends(&mut bound, 9_500)), (Branch::Forced, 1_000), "the bound would grant one byte; a segment goes");
+        assert_eq!(
+            (bound.branch(), sends(&mut bound, 9_500)),
+            (Branch::Forced, 1_000),
+            "the bound would grant one byte; a segment goes"
+        );
     }
 
     #[test]
@@ -352,10 +463,18 @@ mod delivered_data {
         let mut board = Scoreboard::with_flight(10);
         assert_eq!(board.receive(0, [1, 5, 6]), 3, "three segments SACKed");
         board.mark();
-        assert_eq!(board.next_seg(false, false), Some(Next::Repeat(0)), "0 has three SACKed segments above it");
+        assert_eq!(
+            board.next_seg(false, false),
+            Some(Next::Repeat(0)),
+            "0 has three SACKed segments above it"
+        );
         board.send(Next::Repeat(0));
         assert_eq!(board.pipe(), 7, "six not lost, and the repeat of 0");
-        assert_eq!(board.next_seg(false, false), Some(Next::Repeat(2)), "rule 3, since there is no new data");
+        assert_eq!(
+            board.next_seg(false, false),
+            Some(Next::Repeat(2)),
+            "rule 3, since there is no new data"
+        );
         board.send(Next::Repeat(2));
         assert_eq!((board.high_rxt, board.pipe()), (3, 8), "2 is now counted twice");
     }

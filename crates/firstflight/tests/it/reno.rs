@@ -40,7 +40,12 @@ fn growth_keeps_the_remainder_of_every_division() {
         let gain = grow(&mut reno, &mut w, 2896);
         assert_eq!(gain, expected, "ACK {n} grows the window by {expected} bytes, not by {gain}");
         if n == 0 {
-            assert_eq!(reno.save(), 8688, "the first ACK leaves a remainder of 8688, not of {}", reno.save());
+            assert_eq!(
+                reno.save(),
+                8688,
+                "the first ACK leaves a remainder of 8688, not of {}",
+                reno.save()
+            );
         }
     }
     assert_eq!(w.cwnd, 15_874, "the window ends at 15874, not at {}", w.cwnd);
@@ -52,7 +57,10 @@ fn one_window_acknowledged_is_one_segment_of_growth() {
     for segments in [2, 10, 100, 863] {
         let (mut reno, mut w) = (Reno::default(), avoiding(segments * MSS));
         let gain = grow(&mut reno, &mut w, segments * MSS);
-        assert_eq!(gain, MSS, "{segments} segments acknowledged grow {segments} by {MSS} bytes, not by {gain}");
+        assert_eq!(
+            gain, MSS,
+            "{segments} segments acknowledged grow {segments} by {MSS} bytes, not by {gain}"
+        );
     }
 }
 
@@ -62,7 +70,10 @@ fn small_acks_on_a_large_window_still_grow_it() {
     // One segment in 2000 is less than a byte per ACK of one byte: with truncation the window would stand still for ever.
     let (mut reno, mut w) = (Reno::default(), avoiding(2000 * MSS));
     let gain: u64 = (0..2000 * MSS / 100).map(|_| grow(&mut reno, &mut w, 100)).sum();
-    assert!((MSS - 2..=MSS).contains(&gain), "a window acknowledged in ACKs of 100 bytes gives about {MSS} bytes, not {gain}");
+    assert!(
+        (MSS - 2..=MSS).contains(&gain),
+        "a window acknowledged in ACKs of 100 bytes gives about {MSS} bytes, not {gain}"
+    );
 }
 
 /// Shows RFC9002 7.8-1.
@@ -70,7 +81,11 @@ fn small_acks_on_a_large_window_still_grow_it() {
 fn an_unused_window_does_not_grow() {
     let (mut reno, mut w) = (Reno::default(), avoiding(14_480));
     reno.grow(&Ack::default(), 2896, &mut w, &Context { limited: false, ..context() });
-    assert_eq!(w.cwnd, 14_480, "the window stays at 14480 while it is not the limit, but is {}", w.cwnd);
+    assert_eq!(
+        w.cwnd, 14_480,
+        "the window stays at 14480 while it is not the limit, but is {}",
+        w.cwnd
+    );
 }
 
 /// Shows RFC5681 3.1-eq4, RFC9002 7.3.2-2, RFC8511 3.1-1, OURS first-beta.
@@ -98,7 +113,11 @@ fn a_reduction_multiplies_by_beta_and_respects_two_segments() {
     for (what, params, signal, from_slow_start, cwnd, inflight_before, expected) in rows {
         let cut = Cut { now: Time(0), signal, inflight_before, from_slow_start };
         let left = Reno::new(params).reduce(&cut, avoiding(cwnd), &context());
-        assert_eq!((left.cwnd, left.ssthresh), (expected, expected), "{what}: {expected} remain, not {left:?}");
+        assert_eq!(
+            (left.cwnd, left.ssthresh),
+            (expected, expected),
+            "{what}: {expected} remain, not {left:?}"
+        );
     }
 }
 
@@ -107,7 +126,10 @@ fn a_reduction_multiplies_by_beta_and_respects_two_segments() {
 fn a_timeout_halves_the_flight_not_the_window() {
     for (flight, expected) in [(100_000, 50_000), (4 * MSS, 2 * MSS), (0, 2 * MSS)] {
         let got = Reno::default().on_rto(Time(0), flight, avoiding(200_000), &context());
-        assert_eq!(got, expected, "a timeout with {flight} in flight sets the threshold to {expected}, not to {got}");
+        assert_eq!(
+            got, expected,
+            "a timeout with {flight} in flight sets the threshold to {expected}, not to {got}"
+        );
     }
 }
 

@@ -31,9 +31,16 @@ fn rfc6298_samples_move_mean_and_deviation_by_an_eighth_and_a_quarter() {
         linux.on_sample(ms(sample));
         let got = (plain.srtt(), plain.variance(), plain.rto(), linux.rto());
         let expected = (Some(us(srtt)), Some(us(var)), us(rto), us(linux_rto));
-        assert_eq!(got, expected, "after {sample} ms srtt, variance, raw and Linux timeout are {expected:?}, not {got:?}");
+        assert_eq!(
+            got, expected,
+            "after {sample} ms srtt, variance, raw and Linux timeout are {expected:?}, not {got:?}"
+        );
     }
-    assert_eq!((plain.min(), plain.latest()), (Some(ms(100)), Some(ms(100))), "the minimum and the last sample are 100 ms");
+    assert_eq!(
+        (plain.min(), plain.latest()),
+        (Some(ms(100)), Some(ms(100))),
+        "the minimum and the last sample are 100 ms"
+    );
 }
 
 /// Shows RFC9002 5.3-1, RFC9002 5.3-2.
@@ -43,7 +50,11 @@ fn rfc9002_agrees_with_rfc6298_while_acks_are_prompt() {
     for (sample, srtt, var, _, _) in ROWS {
         rtt.on_sample(ms(sample), Nanos::ZERO, Some(MAX_ACK_DELAY));
         let got = (rtt.srtt(), rtt.variance());
-        assert_eq!(got, (Some(us(srtt)), us(var)), "after {sample} ms srtt and variance are {srtt} and {var} us, not {got:?}");
+        assert_eq!(
+            got,
+            (Some(us(srtt)), us(var)),
+            "after {sample} ms srtt and variance are {srtt} and {var} us, not {got:?}"
+        );
     }
 }
 
@@ -62,8 +73,14 @@ fn presets_bound_the_timeout() {
             rtt.on_sample(sample);
             rtt.rto()
         };
-        let got = (Rfc6298Rtt::new(params).rto(), after(ms(1)), after(ms(100)), after(ms(1_000_000)));
-        assert_eq!(got, (none, short, usual, long), "{name}: timeouts are {:?}, not {got:?}", (none, short, usual, long));
+        let got =
+            (Rfc6298Rtt::new(params).rto(), after(ms(1)), after(ms(100)), after(ms(1_000_000)));
+        assert_eq!(
+            got,
+            (none, short, usual, long),
+            "{name}: timeouts are {:?}, not {got:?}",
+            (none, short, usual, long)
+        );
     }
 }
 
@@ -81,7 +98,12 @@ fn a_timeout_doubles_and_a_sample_ends_the_backoff() {
     }
     assert_eq!(rtt.rto(), ms(120_000), "the backoff stops at two minutes, not at {:?}", rtt.rto());
     rtt.on_sample(ms(100));
-    assert_eq!((rtt.backoff(), rtt.rto()), (0, ms(300)), "a sample ends the backoff, but {:?} remains", rtt.rto());
+    assert_eq!(
+        (rtt.backoff(), rtt.rto()),
+        (0, ms(300)),
+        "a sample ends the backoff, but {:?} remains",
+        rtt.rto()
+    );
 }
 
 /// Shows RFC6298 2-1.
@@ -95,16 +117,34 @@ fn an_old_stack_waits_three_seconds_for_its_first_sample() {
 #[test]
 fn probe_timeout_vectors() {
     let mut rtt = Rfc9002Rtt::default();
-    assert_eq!(rtt.smoothed(), INITIAL_RTT, "before a sample the RTT counts as 333 ms, not {:?}", rtt.smoothed());
+    assert_eq!(
+        rtt.smoothed(),
+        INITIAL_RTT,
+        "before a sample the RTT counts as 333 ms, not {:?}",
+        rtt.smoothed()
+    );
     // 333 + 4 * 166.5, without an ack delay in the handshake.
-    assert_eq!(rtt.pto(Nanos::ZERO), ms(999), "without a sample the probe timeout is 999 ms, not {:?}", rtt.pto(Nanos::ZERO));
+    assert_eq!(
+        rtt.pto(Nanos::ZERO),
+        ms(999),
+        "without a sample the probe timeout is 999 ms, not {:?}",
+        rtt.pto(Nanos::ZERO)
+    );
     rtt.on_sample(ms(100), Nanos::ZERO, None);
     for (count, expected) in [(0, 325), (1, 650), (2, 1300)] {
         let got = rtt.pto_after(MAX_ACK_DELAY, count);
-        assert_eq!(got, ms(expected), "after {count} probes the timeout is {expected} ms, not {got:?}");
+        assert_eq!(
+            got,
+            ms(expected),
+            "after {count} probes the timeout is {expected} ms, not {got:?}"
+        );
     }
     let span = rtt.persistent_duration(MAX_ACK_DELAY);
-    assert_eq!(span, ms(975), "losses must span more than three probe timeouts, 975 ms, not {span:?}");
+    assert_eq!(
+        span,
+        ms(975),
+        "losses must span more than three probe timeouts, 975 ms, not {span:?}"
+    );
 }
 
 /// Shows RFC9002 6.1.2-1.
@@ -114,10 +154,20 @@ fn a_packet_is_late_after_nine_eighths_of_the_larger_rtt() {
     rtt.on_sample(ms(100), Nanos::ZERO, None);
     assert_eq!(rtt.loss_delay(), us(112_500), "100 ms give 112.5 ms, not {:?}", rtt.loss_delay());
     rtt.on_sample(ms(180), Nanos::ZERO, None);
-    assert_eq!(rtt.loss_delay(), us(202_500), "the latest RTT of 180 ms exceeds the mean and gives 202.5 ms, not {:?}", rtt.loss_delay());
+    assert_eq!(
+        rtt.loss_delay(),
+        us(202_500),
+        "the latest RTT of 180 ms exceeds the mean and gives 202.5 ms, not {:?}",
+        rtt.loss_delay()
+    );
     rtt.on_sample(ms(100), Nanos::ZERO, None);
     // srtt 110 -> 108.75
-    assert_eq!(rtt.loss_delay(), us(122_343) + Nanos(750), "the mean of 108.75 ms exceeds the latest, not {:?}", rtt.loss_delay());
+    assert_eq!(
+        rtt.loss_delay(),
+        us(122_343) + Nanos(750),
+        "the mean of 108.75 ms exceeds the latest, not {:?}",
+        rtt.loss_delay()
+    );
 }
 
 /// Shows RFC9002 6.1.2-2.
@@ -125,8 +175,18 @@ fn a_packet_is_late_after_nine_eighths_of_the_larger_rtt() {
 fn short_paths_wait_a_granule() {
     let mut rtt = Rfc9002Rtt::default();
     rtt.on_sample(us(50), Nanos::ZERO, None);
-    assert_eq!(rtt.loss_delay(), GRANULARITY, "a packet is given at least 1 ms, not {:?}", rtt.loss_delay());
-    assert_eq!(rtt.pto(Nanos::ZERO), us(1050), "the margin of a probe timeout is at least 1 ms, not {:?}", rtt.pto(Nanos::ZERO));
+    assert_eq!(
+        rtt.loss_delay(),
+        GRANULARITY,
+        "a packet is given at least 1 ms, not {:?}",
+        rtt.loss_delay()
+    );
+    assert_eq!(
+        rtt.pto(Nanos::ZERO),
+        us(1050),
+        "the margin of a probe timeout is at least 1 ms, not {:?}",
+        rtt.pto(Nanos::ZERO)
+    );
 }
 
 /// Shows RFC9002 5.2-1, RFC9002 5.3-3.
@@ -147,8 +207,18 @@ fn ack_delay_is_taken_off_within_its_promise_and_above_the_minimum() {
         // RFC9002 5.3: the first sample ignores the delay.
         rtt.on_sample(ms(100), ms(20), Some(MAX_ACK_DELAY));
         rtt.on_sample(ms(sample), ms(delay), promise.map(ms));
-        assert_eq!(rtt.srtt(), Some(us(expected)), "{what}: srtt is {expected} us, not {:?}", rtt.srtt());
-        assert_eq!(rtt.min(), Some(ms(sample.min(100))), "{what}: the minimum is raw, not {:?}", rtt.min());
+        assert_eq!(
+            rtt.srtt(),
+            Some(us(expected)),
+            "{what}: srtt is {expected} us, not {:?}",
+            rtt.srtt()
+        );
+        assert_eq!(
+            rtt.min(),
+            Some(ms(sample.min(100))),
+            "{what}: the minimum is raw, not {:?}",
+            rtt.min()
+        );
     }
 }
 
@@ -171,7 +241,11 @@ fn a_repeated_segment_gives_no_sample_and_keeps_the_backoff() {
     rtt.on_timeout();
     for copies in [2, 3] {
         assert!(!rtt.on_segment(ms(1), copies), "sent {copies} times: no sample");
-        assert_eq!((rtt.rto(), rtt.srtt()), (timeout * 2, srtt), "backoff and mean stay after {copies} copies");
+        assert_eq!(
+            (rtt.rto(), rtt.srtt()),
+            (timeout * 2, srtt),
+            "backoff and mean stay after {copies} copies"
+        );
     }
     assert!(rtt.on_segment(ms(400), 1), "the next that was sent once ends the backoff");
     assert_eq!(rtt.backoff(), 0, "timeouts since the last sample");
@@ -179,7 +253,11 @@ fn a_repeated_segment_gives_no_sample_and_keeps_the_backoff() {
 
 #[test]
 fn the_state_is_as_large_as_documented() {
-    assert!(size_of::<Rfc9002Rtt>() <= 48, "the header says 48 bytes, it is {}", size_of::<Rfc9002Rtt>());
+    assert!(
+        size_of::<Rfc9002Rtt>() <= 48,
+        "the header says 48 bytes, it is {}",
+        size_of::<Rfc9002Rtt>()
+    );
     let own = size_of::<Rfc6298Rtt>() - size_of::<RtoParams>();
     assert!(own <= 48, "the header says 48 bytes beside the presets, it is {own}");
 }

@@ -4,7 +4,8 @@ use crate::ack_clock;
 
 use ack_clock::{GEO, LEO, Link, MSS, Report, context, lose, run};
 use firstflight::startup::search::{
-    Boundary, Exit, Interpolation, MAX_EXTRA, MissedBins, Outcome, Params, Search, Version, Warmup, shift_to_fit,
+    Boundary, Exit, Interpolation, MAX_EXTRA, MissedBins, Outcome, Params, Search, Version, Warmup,
+    shift_to_fit,
 };
 use firstflight::startup::{ExitReason, Handover, Leave, Startup, Verdict};
 use firstflight::{Ack, Nanos, Phase, Ratio, Seq, Time, Timeout, UNSET_SSTHRESH, Window};
@@ -36,10 +37,21 @@ impl Rig {
     }
 
     /// Bins 0 to `last`, the RTT of bins after the first being `rtt`; returns what the last one said.
-    fn bins(&mut self, last: u64, rtt: u64, delivered: impl Fn(u64) -> u64, sent: impl Fn(u64) -> u64) -> Verdict {
+    fn bins(
+        &mut self,
+        last: u64,
+        rtt: u64,
+        delivered: impl Fn(u64) -> u64,
+        sent: impl Fn(u64) -> u64,
+    ) -> Verdict {
         let mut verdict = self.ack(T0, self.initial_rtt, delivered(0), sent(0));
         for i in 1..=last {
-            assert_eq!(verdict, Verdict::Stay, "bin {} of {last} must not decide in this history, it said {verdict:?}", i - 1);
+            assert_eq!(
+                verdict,
+                Verdict::Stay,
+                "bin {} of {last} must not decide in this history, it said {verdict:?}",
+                i - 1
+            );
             verdict = self.ack(T0 + i * self.bin(), rtt, delivered(i), sent(i));
         }
         verdict
@@ -72,18 +84,31 @@ fn rows_1_and_3_a_bin_is_35_percent_of_the_initial_rtt() {
     for (row, rtt_ms, bin_ns) in [(1, 100, 35_000_000), (3, 600, 210_000_000)] {
         let mut rig = Rig::new(Params::V4_0, rtt_ms);
         rig.ack(T0, rtt_ms * MS, 0, 0);
-        assert_eq!(rig.search.bin_length(), Some(Nanos(bin_ns)), "row {row}: an initial RTT of {rtt_ms} ms gives bins of {bin_ns} ns");
+        assert_eq!(
+            rig.search.bin_length(),
+            Some(Nanos(bin_ns)),
+            "row {row}: an initial RTT of {rtt_ms} ms gives bins of {bin_ns} ns"
+        );
     }
 }
 
 /// Shows SEARCH warm-1.
 #[test]
 fn row_3_the_earliest_decision_comes_thirteen_bins_after_the_first_ack() {
-    for (params, first_bin, after_ms) in [(Params::V4_0, 13, 2730), (Params { warmup: Warmup::Kernel, ..Params::V4_0 }, 12, 2520)] {
+    for (params, first_bin, after_ms) in
+        [(Params::V4_0, 13, 2730), (Params { warmup: Warmup::Kernel, ..Params::V4_0 }, 12, 2520)]
+    {
         let mut rig = Rig::new(quiet(params), 600);
         let verdict = rig.bins(first_bin, 600 * MS, |_| 0, |i| 1_000_000 * i);
-        assert!(matches!(verdict, Verdict::Leave(_)), "bin {first_bin} decides, it said {verdict:?}");
-        assert_eq!(first_bin * rig.bin(), after_ms * MS, "that is {after_ms} ms after the first ACK");
+        assert!(
+            matches!(verdict, Verdict::Leave(_)),
+            "bin {first_bin} decides, it said {verdict:?}"
+        );
+        assert_eq!(
+            first_bin * rig.bin(),
+            after_ms * MS,
+            "that is {after_ms} ms after the first ACK"
+        );
     }
 }
 
@@ -92,7 +117,10 @@ fn row_3_the_earliest_decision_comes_thirteen_bins_after_the_first_ack() {
 fn an_rtt_below_one_bin_decides_in_bin_eleven() {
     let mut rig = Rig::new(quiet(Params::V4_0), 100);
     let verdict = rig.bins(11, 34 * MS, |_| 0, |i| 1_000_000 * i);
-    assert!(matches!(verdict, Verdict::Leave(_)), "with nothing to look back over, bin 11 sees all it needs, it said {verdict:?}");
+    assert!(
+        matches!(verdict, Verdict::Leave(_)),
+        "with nothing to look back over, bin 11 sees all it needs, it said {verdict:?}"
+    );
 }
 
 /// Rows 1 and 4 to 6 fix look 2 and fraction 85, row 2 look 3 and fraction 71: with any other fraction one of the two neighbours flips.
@@ -114,10 +142,22 @@ fn rows_2_and_4_to_7_the_window_one_rtt_ago_is_interpolated() {
     ];
     for (row, rtt_ms, params, cur, exit) in table {
         let (verdict, outcome) = rows_4_to_7(rtt_ms, params, cur);
-        assert_eq!(exits(outcome), exit, "row {row}: {cur} bytes delivered must give exit = {exit}, it was {outcome:?}");
-        assert_eq!(matches!(verdict, Verdict::Leave(_)), exit, "row {row}: the verdict follows the outcome, it was {verdict:?}");
+        assert_eq!(
+            exits(outcome),
+            exit,
+            "row {row}: {cur} bytes delivered must give exit = {exit}, it was {outcome:?}"
+        );
+        assert_eq!(
+            matches!(verdict, Verdict::Leave(_)),
+            exit,
+            "row {row}: the verdict follows the outcome, it was {verdict:?}"
+        );
     }
-    assert_eq!(rows_4_to_7(100, older, 170_000).1, Outcome::Continue { norm_percent: 0 }, "row 7: a surplus counts as no shortfall");
+    assert_eq!(
+        rows_4_to_7(100, older, 170_000).1,
+        Outcome::Continue { norm_percent: 0 },
+        "row 7: a surplus counts as no shortfall"
+    );
 }
 
 /// Shows SEARCH bins-2, SEARCH missed-1, SEARCH missed-2.
@@ -137,13 +177,20 @@ fn rows_8_to_10_bins_close_at_their_end_and_long_gaps_reset() {
         rig.ack(T0, 100 * MS, 0, 0);
         rig.ack((T0 + rig.bin()).saturating_add_signed(offset), 100 * MS, 0, 0);
         let found = rig.search.bin_index();
-        assert_eq!(found, last, "row {row}: {offset} ns after the end of the first bin the last closed bin is {last:?}, not {found:?}");
+        assert_eq!(
+            found, last,
+            "row {row}: {offset} ns after the end of the first bin the last closed bin is {last:?}, not {found:?}"
+        );
         assert_eq!(rig.search.stats().resets, resets, "row {row}: resets");
     }
     let mut open = Rig::new(Params { boundary: Boundary::Open, ..Params::V4_0 }, 100);
     open.ack(T0, 100 * MS, 0, 0);
     open.ack(T0 + open.bin(), 100 * MS, 0, 0);
-    assert_eq!(open.search.bin_index(), Some(0), "with open boundaries an ACK at the end does not close the bin");
+    assert_eq!(
+        open.search.bin_index(),
+        Some(0),
+        "with open boundaries an ACK at the end does not close the bin"
+    );
     open.ack(T0 + open.bin() + 1, 100 * MS, 0, 0);
     assert_eq!(open.search.bin_index(), Some(1), "one ns later it does");
 }
@@ -168,8 +215,16 @@ fn missed_bins_reset_by_the_rule_chosen() {
         let mut rig = Rig::new(Params { missed_bins, ..Params::V4_0 }, 100);
         rig.ack(T0, 100 * MS, 0, 0);
         rig.ack(T0 + passed * rig.bin(), 100 * MS, 0, 0);
-        assert_eq!(rig.search.bin_index().is_none(), reset, "{missed_bins:?}, {passed} bins passed: reset = {reset}");
-        assert_eq!(u64::from(rig.search.stats().reset_passed_bins), if reset { passed } else { 0 }, "the gap is on record");
+        assert_eq!(
+            rig.search.bin_index().is_none(),
+            reset,
+            "{missed_bins:?}, {passed} bins passed: reset = {reset}"
+        );
+        assert_eq!(
+            u64::from(rig.search.stats().reset_passed_bins),
+            if reset { passed } else { 0 },
+            "the gap is on record"
+        );
     }
 }
 
@@ -184,21 +239,32 @@ fn row_11_warming_ends_one_bin_earlier_in_3_1() {
     ] {
         let mut rig = Rig::new(params, 100);
         rig.bins(last, 100 * MS, |i| 1000 << i, |i| 1000 << i);
-        assert_eq!(rig.search.last_outcome(), Some(outcome), "{:?}, bin {last}, look 2", params.version);
+        assert_eq!(
+            rig.search.last_outcome(),
+            Some(outcome),
+            "{:?}, bin {last}, look 2",
+            params.version
+        );
     }
 }
 
 /// Shows SEARCH reach-1.
 #[test]
 fn row_12_the_look_back_reaches_fourteen_bins_and_thirteen_in_3_1() {
-    for (version, most) in [(Params::V4_0, 14), (Params { missed_bins: MissedBins::Off, ..Params::V3_1 }, 13)] {
+    for (version, most) in
+        [(Params::V4_0, 14), (Params { missed_bins: MissedBins::Off, ..Params::V3_1 }, 13)]
+    {
         for (look, inflated) in [(most, false), (most + 1, true)] {
             let mut rig = Rig::new(quiet(version), 100);
             rig.bins(39, 100 * MS, |i| 1000 << i, |i| 1000 << i);
             rig.ack(T0 + 40 * rig.bin(), look * rig.bin(), 1000 << 40, 1000 << 40);
             let outcome = rig.search.last_outcome().expect("bin 40 was evaluated");
             let is = outcome == Outcome::RttInflated { bins: most as u16 + 1 };
-            assert_eq!(is, inflated, "{:?}, look {look}: inflated = {inflated}, it said {outcome:?}", version.version);
+            assert_eq!(
+                is, inflated,
+                "{:?}, look {look}: inflated = {inflated}, it said {outcome:?}",
+                version.version
+            );
         }
     }
 }
@@ -208,7 +274,11 @@ fn row_12_the_look_back_reaches_fourteen_bins_and_thirteen_in_3_1() {
 fn row_13_a_reference_of_nothing_gives_no_exit() {
     let mut rig = Rig::new(Params::V4_0, 100);
     rig.bins(20, 100 * MS, |i| 1000 * i, |_| 0);
-    assert_eq!(rig.search.last_outcome(), Some(Outcome::ZeroSent), "nothing was sent in the previous window");
+    assert_eq!(
+        rig.search.last_outcome(),
+        Some(Outcome::ZeroSent),
+        "nothing was sent in the previous window"
+    );
     assert_eq!(rig.search.stats().zero_sent, 8, "bins 13 to 20 say so");
 }
 
@@ -218,7 +288,11 @@ fn draining() -> Rig {
     rig.w.cwnd = 100 * MSS;
     let verdict = rig.bins(13, 100 * MS, |i| 20 * MSS * i, |i| 40 * MSS * i);
     assert_eq!(verdict, Verdict::Hold { cwnd: 100 * MSS }, "the ACK that exits keeps the window");
-    assert_eq!(rig.search.draining(), Some((60 * MSS, 0)), "the target is what the last three bins delivered");
+    assert_eq!(
+        rig.search.draining(),
+        Some((60 * MSS, 0)),
+        "the target is what the last three bins delivered"
+    );
     rig
 }
 
@@ -238,14 +312,28 @@ fn rows_14_to_16_draining_sends_one_segment_for_three_acknowledged() {
     ];
     for (row, acked, inflight, cwnd, credit) in table {
         let verdict = rig.search.sample(&drain_ack(acked, inflight), rig.w, &context());
-        assert_eq!(verdict, Verdict::Hold { cwnd: cwnd * MSS }, "row {row}: the window follows what is in flight");
+        assert_eq!(
+            verdict,
+            Verdict::Hold { cwnd: cwnd * MSS },
+            "row {row}: the window follows what is in flight"
+        );
         assert_eq!(rig.search.draining(), Some((60 * MSS, credit * MSS)), "row {row}: credit");
         rig.w.cwnd = cwnd * MSS;
     }
     let verdict = rig.search.sample(&drain_ack(1, 59), rig.w, &context());
-    let Verdict::Leave(leave) = verdict else { panic!("row 16: the target is met, so draining is over, it said {verdict:?}") };
-    assert_eq!((leave.ssthresh, leave.cwnd), (60 * MSS, Some(60 * MSS)), "row 16: threshold and window are the target");
-    assert_eq!((leave.reason, leave.handover), (ExitReason::Flattened, Handover::Drained), "row 16: avoidance takes over at the target");
+    let Verdict::Leave(leave) = verdict else {
+        panic!("row 16: the target is met, so draining is over, it said {verdict:?}")
+    };
+    assert_eq!(
+        (leave.ssthresh, leave.cwnd),
+        (60 * MSS, Some(60 * MSS)),
+        "row 16: threshold and window are the target"
+    );
+    assert_eq!(
+        (leave.reason, leave.handover),
+        (ExitReason::Flattened, Handover::Drained),
+        "row 16: avoidance takes over at the target"
+    );
     assert_eq!(rig.search.phase(), Phase::Startup, "row 16: it no longer drains");
 }
 
@@ -256,10 +344,22 @@ fn draining_grows_nothing_and_paces_like_avoidance() {
     let mut w = rig.w;
     let ack = Ack { acked: 2 * MSS, ..Ack::default() };
     let grown = rig.search.grow(&ack, 2 * MSS, &mut w, &context());
-    assert_eq!((w, grown.leftover), (rig.w, 0), "the growth hook leaves the window alone and hands nothing on");
-    assert_eq!((rig.search.phase(), rig.search.pacing_gain()), (Phase::Drain, Ratio::new(5, 4)), "phase and gain of draining");
+    assert_eq!(
+        (w, grown.leftover),
+        (rig.w, 0),
+        "the growth hook leaves the window alone and hands nothing on"
+    );
+    assert_eq!(
+        (rig.search.phase(), rig.search.pacing_gain()),
+        (Phase::Drain, Ratio::new(5, 4)),
+        "phase and gain of draining"
+    );
     let without_rtt = rig.search.sample(&drain_ack(1, 99), rig.w, &context());
-    assert_eq!(without_rtt, Verdict::Hold { cwnd: 99 * MSS }, "ACKs without an RTT sample drain, too");
+    assert_eq!(
+        without_rtt,
+        Verdict::Hold { cwnd: 99 * MSS },
+        "ACKs without an RTT sample drain, too"
+    );
 }
 
 /// Shows SEARCH end-1.
@@ -267,8 +367,16 @@ fn draining_grows_nothing_and_paces_like_avoidance() {
 fn row_17_a_loss_ends_draining_and_the_search() {
     let mut rig = draining();
     lose(&mut rig.search, rig.w);
-    assert_eq!((rig.search.phase(), rig.search.draining()), (Phase::Startup, None), "the normal reduction takes over");
-    assert_eq!(rig.search.sample(&drain_ack(2, 90), rig.w, &context()), Verdict::Stay, "and nothing more is said");
+    assert_eq!(
+        (rig.search.phase(), rig.search.draining()),
+        (Phase::Startup, None),
+        "the normal reduction takes over"
+    );
+    assert_eq!(
+        rig.search.sample(&drain_ack(2, 90), rig.w, &context()),
+        Verdict::Stay,
+        "and nothing more is said"
+    );
 }
 
 /// Shows SEARCH shift-1.
@@ -276,9 +384,14 @@ fn row_17_a_loss_ends_draining_and_the_search() {
 fn row_18_both_counters_share_the_shift_of_the_larger() {
     let shift = shift_to_fit(200_000, 16);
     assert_eq!((shift, 200_000 >> shift, 65_536 >> shift), (2, 50_000, 16_384), "row 18");
-    for (counter, bits, shift) in
-        [(0, 16, 0), (0xffff, 16, 0), (0x1_0000, 16, 1), (u64::from(u32::MAX), 32, 0), (1 << 32, 32, 1), (u64::MAX, 32, 32)]
-    {
+    for (counter, bits, shift) in [
+        (0, 16, 0),
+        (0xffff, 16, 0),
+        (0x1_0000, 16, 1),
+        (u64::from(u32::MAX), 32, 0),
+        (1 << 32, 32, 1),
+        (u64::MAX, 32, 32),
+    ] {
         assert_eq!(shift_to_fit(counter, bits), shift, "{counter} in {bits} bits");
     }
 }
@@ -291,7 +404,11 @@ fn counters_beyond_four_gigabytes_decide_the_same() {
         let mut rig = Rig::new(quiet(Params::V4_0), 100);
         let delivered = |i| if i < 7 { 0 } else { cur << 20 };
         let verdict = rig.bins(16, 100 * MS, delivered, |i| (1000 * i * i) << 20);
-        assert_eq!(matches!(verdict, Verdict::Leave(_)), exit, "{cur} MiB delivered must give exit = {exit}, it said {verdict:?}");
+        assert_eq!(
+            matches!(verdict, Verdict::Leave(_)),
+            exit,
+            "{cur} MiB delivered must give exit = {exit}, it said {verdict:?}"
+        );
     }
 }
 
@@ -300,8 +417,15 @@ fn counters_beyond_four_gigabytes_decide_the_same() {
 fn rows_19_and_20_a_constant_rate_exits_in_3_1_only() {
     let mut old = Rig::new(Params { warmup: Warmup::Strict, ..Params::V3_1 }, 100);
     let verdict = old.bins(13, 70 * MS, |i| 1000 * i, |_| 0);
-    assert!(matches!(verdict, Verdict::Leave(Leave { cwnd: None, handover: Handover::LossFree, .. })), "row 19: {verdict:?}");
-    assert_eq!(old.search.last_outcome(), Some(Outcome::Exit { norm_percent: 50 }), "row 19: half of twice the delivery");
+    assert!(
+        matches!(verdict, Verdict::Leave(Leave { cwnd: None, handover: Handover::LossFree, .. })),
+        "row 19: {verdict:?}"
+    );
+    assert_eq!(
+        old.search.last_outcome(),
+        Some(Outcome::Exit { norm_percent: 50 }),
+        "row 19: half of twice the delivery"
+    );
 
     let mut new = Rig::new(Params::V4_0, 100);
     let verdict = new.bins(20, 70 * MS, |i| 1000 * i, |i| 5000 + 1000 * i);
@@ -314,12 +438,22 @@ fn the_kernel_counts_the_bin_before_the_first_as_zero() {
     // Everything in bin 0 arrived before it closed, so the reference window of bin 12 reaches from nothing to bin 9.
     let delivered = |i: u64| 1000 * (i + 1);
     let mut rig = Rig::new(Params::V3_1, 100);
-    let ack = Ack { now: Time(T0), rtt: Some(Nanos(100 * MS)), delivered: 1000, acked: 1000, ..Ack::default() };
+    let ack = Ack {
+        now: Time(T0),
+        rtt: Some(Nanos(100 * MS)),
+        delivered: 1000,
+        acked: 1000,
+        ..Ack::default()
+    };
     rig.search.sample(&ack, rig.w, &context());
     for i in 1..=12 {
         rig.ack(T0 + i * rig.bin(), 70 * MS, delivered(i), 0);
     }
-    assert_eq!(rig.search.last_outcome(), Some(Outcome::Exit { norm_percent: 50 }), "the window up to bin 9 holds ten bins as well");
+    assert_eq!(
+        rig.search.last_outcome(),
+        Some(Outcome::Exit { norm_percent: 50 }),
+        "the window up to bin 9 holds ten bins as well"
+    );
 }
 
 /// Shows SEARCH target-1, SEARCH exit-1.
@@ -341,16 +475,27 @@ fn an_exit_follows_the_mode() {
         let mut rig = Rig::new(Params { exit, ..Params::V4_0 }, 100);
         rig.w.cwnd = cwnd;
         let verdict = rig.bins(13, 100 * MS, |i| per_bin * i, |i| 10 * per_bin * i);
-        let Verdict::Leave(leave) = verdict else { panic!("{exit:?} leaves at once, it said {verdict:?}") };
-        assert_eq!((leave.ssthresh, leave.cwnd), (ssthresh, set), "{exit:?} with {per_bin} bytes per bin");
+        let Verdict::Leave(leave) = verdict else {
+            panic!("{exit:?} leaves at once, it said {verdict:?}")
+        };
+        assert_eq!(
+            (leave.ssthresh, leave.cwnd),
+            (ssthresh, set),
+            "{exit:?} with {per_bin} bytes per bin"
+        );
         assert_eq!(leave.estimate, Some(3 * per_bin), "the estimate is the delivery of three bins");
-        assert_eq!(rig.search.stats().full_queue_target, 3 * per_bin, "with the RTT unchanged the other target is the same");
+        assert_eq!(
+            rig.search.stats().full_queue_target,
+            3 * per_bin,
+            "with the RTT unchanged the other target is the same"
+        );
     }
 }
 
 #[test]
 fn parameters_are_cut_to_their_ranges() {
-    let search = Search::new(Params { thresh_percent: 0, extra: 40, drain_ratio: 0, ..Params::V4_0 });
+    let search =
+        Search::new(Params { thresh_percent: 0, extra: 40, drain_ratio: 0, ..Params::V4_0 });
     let params = search.params();
     assert_eq!(
         (params.thresh_percent, params.extra, params.drain_ratio),
@@ -426,7 +571,9 @@ impl Deployed {
         }
         let part = (rtt % self.bin * 100 / self.bin) as i64;
         let window = |end: i64| self.at(end) - self.at(end - 10);
-        let before = 2 * i128::from(((window(prev) * (100 - part) + window(prev - 1) * part) << self.shift) / 100);
+        let before = 2 * i128::from(
+            ((window(prev) * (100 - part) + window(prev - 1) * part) << self.shift) / 100,
+        );
         let now = i128::from(window(idx) << self.shift);
         before > now && (before - now) * 100 >= 35 * before
     }
@@ -440,7 +587,9 @@ fn each_text_of_3_1_is_that_of_an_independent_model() {
     for seed in 1..=600_u64 {
         let mut random = seed;
         let mut below = |n: u64| {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (random >> 33) % n
         };
         // RTTs are multiples of 20 us: bins are whole microseconds, which the kernel counts. Some ACKs on the edge of a bin, some silences.
@@ -458,7 +607,12 @@ fn each_text_of_3_1_is_that_of_an_independent_model() {
                 }
                 bytes += rate * 1448;
                 inflated = (inflated + below(rtt / 100)).saturating_sub(below(rtt / 120));
-                (now, rtt + if step == 0 { 0 } else { inflated.min(6 * rtt) / 20 * 20 }, bytes, below(300) == 0)
+                (
+                    now,
+                    rtt + if step == 0 { 0 } else { inflated.min(6 * rtt) / 20 * 20 },
+                    bytes,
+                    below(300) == 0,
+                )
             })
             .collect();
         let mut ends = Vec::new();
@@ -467,10 +621,20 @@ fn each_text_of_3_1_is_that_of_an_independent_model() {
             let mut search = Search::new(params);
             let w = Window { cwnd: 1000 * MSS, ssthresh: UNSET_SSTHRESH };
             let end = course.iter().position(|&(now, rtt, bytes, app_limited)| {
-                let ack =
-                    Ack { now: Time(now * 1000), rtt: Some(Nanos(rtt * 1000)), delivered: bytes, app_limited, acked: 1, ..Ack::default() };
+                let ack = Ack {
+                    now: Time(now * 1000),
+                    rtt: Some(Nanos(rtt * 1000)),
+                    delivered: bytes,
+                    app_limited,
+                    acked: 1,
+                    ..Ack::default()
+                };
                 let left = matches!(search.sample(&ack, w, &context()), Verdict::Leave(_));
-                assert_eq!(left, model.ack(now, rtt, bytes, app_limited), "course {seed}, text {text}, at {now} us: whether it leaves");
+                assert_eq!(
+                    left,
+                    model.ack(now, rtt, bytes, app_limited),
+                    "course {seed}, text {text}, at {now} us: whether it leaves"
+                );
                 assert_eq!(
                     search.bin_index(),
                     model.idx.map(|idx| idx as u64),
@@ -483,30 +647,54 @@ fn each_text_of_3_1_is_that_of_an_independent_model() {
         }
         apart += u32::from(ends[0] != ends[1]);
     }
-    assert!(exits.iter().all(|&exits| exits > 100) && apart > 100, "exits {exits:?}, courses in which the texts differ: {apart}");
+    assert!(
+        exits.iter().all(|&exits| exits > 100) && apart > 100,
+        "exits {exits:?}, courses in which the texts differ: {apart}"
+    );
 }
 
 /// Shows SEARCH app-limited-1.
 #[test]
 fn an_application_limit_restarts_the_later_3_1_only() {
-    for (params, kept) in [(Params::V3_1_IN_2025, false), (Params::V3_1, true), (Params::V4_0, true)] {
+    for (params, kept) in
+        [(Params::V3_1_IN_2025, false), (Params::V3_1, true), (Params::V4_0, true)]
+    {
         let mut rig = Rig::new(params, 100);
         rig.ack(T0, 100 * MS, 0, 0);
-        let ack = Ack { now: Time(T0 + MS), rtt: Some(Nanos(100 * MS)), app_limited: true, ..Ack::default() };
+        let ack = Ack {
+            now: Time(T0 + MS),
+            rtt: Some(Nanos(100 * MS)),
+            app_limited: true,
+            ..Ack::default()
+        };
         rig.search.sample(&ack, rig.w, &context());
-        assert_eq!(rig.search.bin_index().is_some(), kept, "{:?}: record kept = {kept}", params.version);
+        assert_eq!(
+            rig.search.bin_index().is_some(),
+            kept,
+            "{:?}: record kept = {kept}",
+            params.version
+        );
     }
 }
 
 /// Shows SEARCH epoch-1.
 #[test]
 fn samples_of_a_young_epoch_are_skipped_on_request() {
-    for (skip_young_epoch, age_ms, taken) in [(true, 999, false), (true, 1000, true), (false, 0, true)] {
+    for (skip_young_epoch, age_ms, taken) in
+        [(true, 999, false), (true, 1000, true), (false, 0, true)]
+    {
         let mut search = Search::new(Params { skip_young_epoch, ..Params::V4_0 });
-        let cx = firstflight::Context { young_epoch: firstflight::Context::is_young(Some(Nanos::from_millis(age_ms))), ..context() };
+        let cx = firstflight::Context {
+            young_epoch: firstflight::Context::is_young(Some(Nanos::from_millis(age_ms))),
+            ..context()
+        };
         let ack = Ack { now: Time(T0), rtt: Some(Nanos(100 * MS)), ..Ack::default() };
         search.sample(&ack, Window { cwnd: MSS, ssthresh: UNSET_SSTHRESH }, &cx);
-        assert_eq!(search.bin_index().is_some(), taken, "skip {skip_young_epoch}, epoch {age_ms} ms old: sample taken = {taken}");
+        assert_eq!(
+            search.bin_index().is_some(),
+            taken,
+            "skip {skip_young_epoch}, epoch {age_ms} ms old: sample taken = {taken}"
+        );
     }
 }
 
@@ -516,7 +704,9 @@ fn timeouts_and_idle_rearm_and_losses_do_not() {
     type Event = fn(&mut Search);
     let table: [(&str, bool, Event); 5] = [
         ("RTO", true, |s| s.on_timeout(Timeout::Rto, Time(0), Seq(0))),
-        ("persistent congestion", true, |s| s.on_timeout(Timeout::PersistentCongestion, Time(0), Seq(0))),
+        ("persistent congestion", true, |s| {
+            s.on_timeout(Timeout::PersistentCongestion, Time(0), Seq(0))
+        }),
         ("idle", true, |s| s.on_idle(Time(0), Seq(0))),
         ("loss", false, |s| lose(s, Window { cwnd: MSS, ssthresh: MSS })),
         ("start", true, |s| s.start(Time(0), Seq(0))),
@@ -525,7 +715,11 @@ fn timeouts_and_idle_rearm_and_losses_do_not() {
         let mut rig = draining();
         event(&mut rig.search);
         assert_eq!(rig.search.armed(), armed, "after {name}: armed = {armed}");
-        assert_eq!(rig.search.bin_index().is_none(), armed, "after {name}: a re-armed search has no record");
+        assert_eq!(
+            rig.search.bin_index().is_none(),
+            armed,
+            "after {name}: a re-armed search has no record"
+        );
     }
 }
 
@@ -537,7 +731,11 @@ fn a_false_alarm_takes_the_search_up_again_with_its_record() {
     lose(&mut rig.search, rig.w);
     assert!(!rig.search.armed(), "a loss ends the search");
     rig.search.restore(saved);
-    assert_eq!((rig.search.armed(), rig.search.bin_index()), (true, Some(8)), "its undoing resumes it");
+    assert_eq!(
+        (rig.search.armed(), rig.search.bin_index()),
+        (true, Some(8)),
+        "its undoing resumes it"
+    );
 
     let mut done = draining();
     lose(&mut done.search, done.w);
@@ -554,14 +752,23 @@ fn the_shortfall_after_saturation_follows_the_closed_form() {
         let last = 30;
         let delivered = |i: u64| {
             let t = d - (last - i) as f64 * 0.35;
-            let bytes = if t < 0.0 { t.exp2() / std::f64::consts::LN_2 } else { 1.0 / std::f64::consts::LN_2 + t };
+            let bytes = if t < 0.0 {
+                t.exp2() / std::f64::consts::LN_2
+            } else {
+                1.0 / std::f64::consts::LN_2 + t
+            };
             (bytes * 1e9) as u64
         };
         rig.bins(last, 100 * MS, delivered, |_| 0);
-        let Some(Outcome::Continue { norm_percent }) = rig.search.last_outcome() else { panic!("{:?}", rig.search.last_outcome()) };
+        let Some(Outcome::Continue { norm_percent }) = rig.search.last_outcome() else {
+            panic!("{:?}", rig.search.last_outcome())
+        };
         let off = (f64::from(norm_percent) + 0.5) / 100.0 - norm;
         // Interpolating linearly between bins overstates an exponential reference a little; the percentage is a whole one.
-        assert!((-0.012..=0.012).contains(&off), "{d} RTTs after saturation the shortfall is {norm}, not {norm_percent} %");
+        assert!(
+            (-0.012..=0.012).contains(&off),
+            "{d} RTTs after saturation the shortfall is {norm}, not {norm_percent} %"
+        );
     }
 }
 
@@ -588,10 +795,16 @@ fn it_fires_when_the_growing_queue_says() {
                 (None, None) => true,
                 _ => false,
             };
-            assert!(near, "queue {queue_percent} %, threshold {thresh_percent} %: fires at {expected:?} RTT, not {fired:?}");
+            assert!(
+                near,
+                "queue {queue_percent} %, threshold {thresh_percent} %: fires at {expected:?} RTT, not {fired:?}"
+            );
             if fired.is_none() {
                 let found = Report::rtts(report.learned.expect("the run ends with a loss"), &link);
-                assert!((found - learned).abs() < 0.01, "queue {queue_percent} %: loss is learned of at {learned} RTT, not {found}");
+                assert!(
+                    (found - learned).abs() < 0.01,
+                    "queue {queue_percent} %: loss is learned of at {learned} RTT, not {found}"
+                );
             }
         }
     }
@@ -620,7 +833,10 @@ fn draining_on_a_deep_queue_ends_near_the_bdp() {
     let (at, _, ssthresh, reason) = report.exit.expect("it drains to its target");
     assert_eq!((reason, report.handover), (ExitReason::Flattened, Some(Handover::Drained)));
     // 1.05 initial RTTs at the link's rate; the initial RTT contains the packet's own serialisation.
-    assert!((7800..=7900).contains(&ssthresh), "the target is 1.05 BDP of 7500 packets, not {ssthresh}");
+    assert!(
+        (7800..=7900).contains(&ssthresh),
+        "the target is 1.05 BDP of 7500 packets, not {ssthresh}"
+    );
     let rtts = Report::rtts(at, &link);
     // 35 000 packets above the target drain at two packets per three acknowledged, 7500 acknowledged per RTT.
     assert!((21.9..=22.7).contains(&rtts), "draining takes 7 RTTs from 15.35, it ended at {rtts}");
@@ -663,17 +879,23 @@ impl Oracle {
             return None;
         }
         let shift = shift_to_fit(ack.delivered.max(ack.sent), self.bits);
-        let span = |end: usize, of: fn(&(u64, u64)) -> u64| ((of(&self.bins[end]) >> shift) - (of(&self.bins[end - 10]) >> shift)) << shift;
+        let span = |end: usize, of: fn(&(u64, u64)) -> u64| {
+            ((of(&self.bins[end]) >> shift) - (of(&self.bins[end - 10]) >> shift)) << shift
+        };
         let (cur, prev) = (span(i, |bin| bin.0), i - look);
         let p = (span(prev - 1, |bin| bin.1) * frac + span(prev, |bin| bin.1) * (100 - frac)) / 100;
-        (p > cur && (p - cur) * 100 >= u64::from(self.params.thresh_percent) * p).then_some(i as u64)
+        (p > cur && (p - cur) * 100 >= u64::from(self.params.thresh_percent) * p)
+            .then_some(i as u64)
     }
 }
 
 /// Plausible histories: bins of ACKs with some missed, sending ahead of delivery.
 fn history() -> impl Strategy<Value = Vec<(u64, u64, u64, u64)>> {
     // (ns since the last ACK, RTT in us, bytes delivered, bytes sent)
-    prop::collection::vec((1u64..60_000_000, 60_000u64..300_000, 0u64..2_000_000, 0u64..2_500_000), 20..120)
+    prop::collection::vec(
+        (1u64..60_000_000, 60_000u64..300_000, 0u64..2_000_000, 0u64..2_500_000),
+        20..120,
+    )
 }
 
 fn acks(history: &[(u64, u64, u64, u64)]) -> Vec<Ack> {
@@ -684,7 +906,14 @@ fn acks(history: &[(u64, u64, u64, u64)]) -> Vec<Ack> {
             now += dt;
             delivered += acked;
             sent += more;
-            Ack { now: Time(now), rtt: Some(Nanos(rtt_us * 1000)), acked, delivered, sent: sent.max(delivered), ..Ack::default() }
+            Ack {
+                now: Time(now),
+                rtt: Some(Nanos(rtt_us * 1000)),
+                acked,
+                delivered,
+                sent: sent.max(delivered),
+                ..Ack::default()
+            }
         })
         .collect()
 }
@@ -692,14 +921,17 @@ fn acks(history: &[(u64, u64, u64, u64)]) -> Vec<Ack> {
 fn exit_bin(params: Params, acks: &[Ack]) -> Option<u64> {
     let mut search = Search::new(params);
     let w = Window { cwnd: 1 << 30, ssthresh: UNSET_SSTHRESH };
-    acks.iter().find_map(|ack| matches!(search.sample(ack, w, &context()), Verdict::Leave(_)).then(|| search.bin_index().unwrap()))
+    acks.iter().find_map(|ack| {
+        matches!(search.sample(ack, w, &context()), Verdict::Leave(_))
+            .then(|| search.bin_index().unwrap())
+    })
 }
 
 /// Anything at all, in any order.
 fn nonsense() -> impl Strategy<Value = Ack> {
     let amount = || prop_oneof![Just(0), Just(u64::MAX), 0u64..1 << 20, any::<u64>()];
-    (amount(), prop::option::of(amount()), amount(), amount(), amount(), amount(), any::<bool>()).prop_map(
-        |(now, rtt, acked, delivered, sent, inflight, app_limited)| Ack {
+    (amount(), prop::option::of(amount()), amount(), amount(), amount(), amount(), any::<bool>())
+        .prop_map(|(now, rtt, acked, delivered, sent, inflight, app_limited)| Ack {
             now: Time(now),
             rtt: rtt.map(Nanos),
             acked,
@@ -708,8 +940,7 @@ fn nonsense() -> impl Strategy<Value = Ack> {
             inflight,
             app_limited,
             ..Ack::default()
-        },
-    )
+        })
 }
 
 proptest! {

@@ -4,9 +4,12 @@ use std::mem::{needs_drop, size_of};
 
 use firstflight::arm::ArmController;
 use firstflight::avoidance::{AnyAvoidance, AnySaved, Cubic, Reno};
-use firstflight::recovery::{AnyRecovery, Immediate, OwnRecovery, Prr, RapidRecovery, RateHalving, Sack, SafeRetreat};
+use firstflight::recovery::{
+    AnyRecovery, Immediate, OwnRecovery, Prr, RapidRecovery, RateHalving, Sack, SafeRetreat,
+};
 use firstflight::startup::{
-    AnyStartup, Best, BestPublished, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle, RapidStart, Search, SlowStart,
+    AnyStartup, Best, BestPublished, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart, Oracle,
+    RapidStart, Search, SlowStart,
 };
 use firstflight::{Ack, Context, Controller, Exit};
 
@@ -68,13 +71,27 @@ fn a_controller_fits_a_kibibyte_whatever_its_startup() {
             assert!(size <= BAR, "a controller that begins with {} takes {size} bytes, the bar is {BAR}", stringify!($startup));)*
         };
     }
-    check!(SlowStart, LimitedSlowStart, HyStart, HyStartPlusPlus, Search, Best, BestPublished, RapidStart, JumpStart, Oracle);
+    check!(
+        SlowStart,
+        LimitedSlowStart,
+        HyStart,
+        HyStartPlusPlus,
+        Search,
+        Best,
+        BestPublished,
+        RapidStart,
+        JumpStart,
+        Oracle
+    );
 }
 
 #[test]
 fn a_controller_of_any_arm_fits_a_kibibyte() {
     let size = size_of::<ArmController>();
-    assert!(size <= BAR, "a controller that may be of any arm takes {size} bytes, the bar is {BAR}");
+    assert!(
+        size <= BAR,
+        "a controller that may be of any arm takes {size} bytes, the bar is {BAR}"
+    );
 }
 
 /// What the head of each file says about the size of its state is so.

@@ -49,8 +49,13 @@ impl Testbed for Linux {
 
     fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Bad> {
         super::INFO.check(scenario, arm)?;
-        if scenario.iw != INITIAL_WINDOW || arm.parts().and_then(|arm| arm.sender.iw).is_some_and(|iw| iw != INITIAL_WINDOW) {
-            return Err(Bad(format!("arm {}: the kernel starts with {INITIAL_WINDOW} packets; leave `iw` out", arm.label)));
+        if scenario.iw != INITIAL_WINDOW
+            || arm.parts().and_then(|arm| arm.sender.iw).is_some_and(|iw| iw != INITIAL_WINDOW)
+        {
+            return Err(Bad(format!(
+                "arm {}: the kernel starts with {INITIAL_WINDOW} packets; leave `iw` out",
+                arm.label
+            )));
         }
         controller(arm).map(|_| ())
     }
@@ -61,22 +66,42 @@ impl Testbed for Linux {
     }
 
     /// With a recorder the sender's state is kept once a millisecond.
-    fn run(&self, scenario: &Scenario, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+    fn run(
+        &self,
+        scenario: &Scenario,
+        arm: &NamedArm,
+        seed: u64,
+        recorder: Option<&mut Recorder>,
+    ) -> Result<Outcome, Bad> {
         let _alone = self.alone.lock();
         run(scenario, arm, seed, recorder)
     }
 }
 
-fn run(scenario: &Scenario, arm: &NamedArm, seed: u64, mut recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+fn run(
+    scenario: &Scenario,
+    arm: &NamedArm,
+    seed: u64,
+    mut recorder: Option<&mut Recorder>,
+) -> Result<Outcome, Bad> {
     let (name, ours) = controller(arm)?;
     let refused = |refusal: Refusal| Bad(format!("testbed `linux`, arm {}: {refusal}", arm.label));
     let traced = recorder.as_deref_mut().is_some_and(|recorder| recorder.tracer().is_some());
     // A pinned arm is used as it is; its reports belong to whoever traces it.
-    let loaded = ours.filter(|arm| !kernel::is_registered(arm)).map(Loaded::load).transpose().map_err(refused)?;
+    let loaded = ours
+        .filter(|arm| !kernel::is_registered(arm))
+        .map(Loaded::load)
+        .transpose()
+        .map_err(refused)?;
     let trial = Trial {
         receiver: &scenario.receiver,
         path: &scenario.path,
-        options: LinkOptions { seed, path_index: scenario.path_index, witness: traced, ..LinkOptions::default() },
+        options: LinkOptions {
+            seed,
+            path_index: scenario.path_index,
+            witness: traced,
+            ..LinkOptions::default()
+        },
         bytes: scenario.bytes,
         controller: &name,
         limit: Duration::from_nanos(scenario.limit.0),
@@ -89,10 +114,13 @@ fn run(scenario: &Scenario, arm: &NamedArm, seed: u64, mut recorder: Option<&mut
         if let Some(loaded) = &loaded {
             // The first end of startup counts, unless it was a false alarm. What a socket reports that is closed already, its link gone,
             // is none.
-            let in_time = |report: &kernel::Exit| Duration::from_micros(report.since_first_send_us) <= measured.acked_after;
+            let in_time = |report: &kernel::Exit| {
+                Duration::from_micros(report.since_first_send_us) <= measured.acked_after
+            };
             let take = |report: kernel::Exit| {
                 if in_time(&report) {
-                    exit = report.reason.and_then(|reason| exit.or(Some(core_exit(reason, &report))));
+                    exit =
+                        report.reason.and_then(|reason| exit.or(Some(core_exit(reason, &report))));
                 }
             };
             loaded.watch(take, || false).map_err(refused)?;
@@ -102,7 +130,10 @@ fn run(scenario: &Scenario, arm: &NamedArm, seed: u64, mut recorder: Option<&mut
             attempt += 1;
             continue;
         }
-        let warnings = doubts.into_iter().map(|doubt| format!("{}, seed {seed}: {doubt}", arm.label)).collect();
+        let warnings = doubts
+            .into_iter()
+            .map(|doubt| format!("{}, seed {seed}: {doubt}", arm.label))
+            .collect();
         if let Some(recorder) = recorder.as_deref_mut() {
             seen.write(recorder, exit);
             if let Some(tracer) = recorder.tracer() {
@@ -124,7 +155,11 @@ fn controller(arm: &NamedArm) -> Result<(String, Option<&'static KernelArm>), Ba
     let ours = ARMS.iter().find(|ours| Arm::parse(ours.name).is_ok_and(|known| known == *wanted));
     let ours = ours.ok_or_else(|| {
         let all: Vec<&str> = ARMS.iter().map(|arm| arm.name).collect();
-        Bad(format!("arm {}: not a kernel arm; there are {}, kernel:cubic, kernel:reno, ...", arm.label, all.join(", ")))
+        Bad(format!(
+            "arm {}: not a kernel arm; there are {}, kernel:cubic, kernel:reno, ...",
+            arm.label,
+            all.join(", ")
+        ))
     })?;
     Ok((ours.kernel_name.to_owned(), Some(ours)))
 }
@@ -157,7 +192,8 @@ struct Seen {
 impl Seen {
     fn take(&mut self, info: &Info) {
         const RECOVERY: u8 = 3;
-        self.slow_starts_after_recovery += u64::from(self.state == RECOVERY && info.state < RECOVERY && info.cwnd < info.ssthresh);
+        self.slow_starts_after_recovery +=
+            u64::from(self.state == RECOVERY && info.state < RECOVERY && info.cwnd < info.ssthresh);
         self.state = info.state;
         let news = |last: &Info| self.every_change && state(info) != state(last);
         if self.infos.last().is_none_or(|last| info.at >= last.at + GRAIN || news(last)) {
@@ -190,13 +226,20 @@ impl Seen {
     }
 
     /// The log out of what crossed the link; windows are those that the kernel told within a tenth of a millisecond afterwards.
-    fn log(&self, tracer: &mut Tracer, scenario: &Scenario, measured: &Measured, exit: Option<Exit>) {
+    fn log(
+        &self,
+        tracer: &mut Tracer,
+        scenario: &Scenario,
+        measured: &Measured,
+        exit: Option<Exit>,
+    ) {
         let config = Config {
             initial_window: u64::from(INITIAL_WINDOW) * u64::from(measured.last.mss),
             ..Config::tcp(u64::from(measured.last.mss))
         };
         tracer.begin(Time(0), |start| {
-            (start.config, start.oracle_exit_bytes, start.source) = (Some(config), scenario.oracle_exit(), Source::Wire);
+            (start.config, start.oracle_exit_bytes, start.source) =
+                (Some(config), scenario.oracle_exit(), Source::Wire);
         });
         let look = |now: Time| {
             let after = self.infos.partition_point(|info| (info.at.as_nanos() as u64) < now.0);

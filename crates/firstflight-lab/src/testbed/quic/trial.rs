@@ -23,7 +23,13 @@ impl Testbed for Quic {
         &INFO
     }
 
-    fn run(&self, scenario: &Scenario, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+    fn run(
+        &self,
+        scenario: &Scenario,
+        arm: &NamedArm,
+        seed: u64,
+        recorder: Option<&mut Recorder>,
+    ) -> Result<Outcome, Bad> {
         let (plan, host) = plan(scenario, arm)?;
         let setup = Setup {
             path: &scenario.path,
@@ -39,7 +45,8 @@ impl Testbed for Quic {
             Some(recorder) => rig::run(&setup, Some(&mut Scribe { recorder, min_rtt: None })),
             None => rig::run(&setup, None),
         };
-        let outcome = outcome.map_err(|fault| Bad(format!("testbed `quic`, arm {}: {fault}", arm.label)))?;
+        let outcome =
+            outcome.map_err(|fault| Bad(format!("testbed `quic`, arm {}: {fault}", arm.label)))?;
         Ok(measured(&outcome))
     }
 }
@@ -48,11 +55,20 @@ impl Testbed for Quic {
 ///
 /// # Errors
 /// One line for what no QUIC stack runs.
-pub(in crate::testbed) fn plan(scenario: &Scenario, arm: &NamedArm) -> Result<(Plan, quic::Host), Bad> {
+pub(in crate::testbed) fn plan(
+    scenario: &Scenario,
+    arm: &NamedArm,
+) -> Result<(Plan, quic::Host), Bad> {
     let Hosts::Quic(host) = scenario.host else {
-        return Err(Bad("testbed `quic` speaks QUIC: leave `--transport tcp` out, or use `--on sim`".into()));
+        return Err(Bad(
+            "testbed `quic` speaks QUIC: leave `--transport tcp` out, or use `--on sim`".into(),
+        ));
     };
-    let plan = Plan { initial_window: Some(scenario.iw), oracle_exit: scenario.oracle_exit(), ..Plan::new(*arm.arm()?) };
+    let plan = Plan {
+        initial_window: Some(scenario.iw),
+        oracle_exit: scenario.oracle_exit(),
+        ..Plan::new(*arm.arm()?)
+    };
     Ok((plan, host))
 }
 
@@ -145,18 +161,25 @@ impl Scribe<'_> {
         });
         if let Some(packet) = note.packet {
             for at in packet.arrives.into_iter().flatten() {
-                tracer.receives(at, Received::Data { number: packet.position, bytes: packet.bytes, stream: None });
+                tracer.receives(
+                    at,
+                    Received::Data { number: packet.position, bytes: packet.bytes, stream: None },
+                );
             }
         }
         let controller = &note.controller;
-        tracer.note(told, packet, (ranges(&note.acked), ranges(&note.lost)), &snapshot, &|visit| controller.signals(visit));
+        tracer.note(told, packet, (ranges(&note.acked), ranges(&note.lost)), &snapshot, &|visit| {
+            controller.signals(visit)
+        });
     }
 }
 
 impl Watch for Scribe<'_> {
     fn on_note(&mut self, note: &Note, begin: Time, delivered: u64, queue: u64) {
         let event = match note.event {
-            Happened::Begin | Happened::Restart | Happened::Told => return self.log(note, begin, (delivered, queue)),
+            Happened::Begin | Happened::Restart | Happened::Told => {
+                return self.log(note, begin, (delivered, queue));
+            }
             Happened::Sent { .. } => Event::Sent,
             Happened::Ack => Event::Ack,
             Happened::Timer => Event::Timer,

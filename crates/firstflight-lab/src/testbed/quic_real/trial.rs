@@ -44,19 +44,31 @@ impl Testbed for QuicReal {
         &INFO
     }
 
-    fn run(&self, scenario: &Scenario, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+    fn run(
+        &self,
+        scenario: &Scenario,
+        arm: &NamedArm,
+        seed: u64,
+        recorder: Option<&mut Recorder>,
+    ) -> Result<Outcome, Bad> {
         let _alone = self.alone.lock();
         run(scenario, arm, seed, recorder)
     }
 }
 
-fn run(scenario: &Scenario, arm: &NamedArm, seed: u64, recorder: Option<&mut Recorder>) -> Result<Outcome, Bad> {
+fn run(
+    scenario: &Scenario,
+    arm: &NamedArm,
+    seed: u64,
+    recorder: Option<&mut Recorder>,
+) -> Result<Outcome, Bad> {
     let (plan, host) = plan(scenario, arm)?;
     let fault = |fault: Fault| Bad(format!("testbed `quic`, arm {}: {fault}", arm.label));
     let refused = |refusal: Refusal| Bad(format!("testbed `quic`, arm {}: {refusal}", arm.label));
     let mut attempt = 1;
     loop {
-        let sender = Sender::start(plan, host.datagram as u16, recorder.is_some(), hurry).map_err(fault)?;
+        let sender =
+            Sender::start(plan, host.datagram as u16, recorder.is_some(), hurry).map_err(fault)?;
         let options = RelayOptions {
             mtu: (host.datagram + HEADERS) as u16,
             seed,
@@ -65,14 +77,19 @@ fn run(scenario: &Scenario, arm: &NamedArm, seed: u64, recorder: Option<&mut Rec
             ..RelayOptions::new((Ipv4Addr::LOCALHOST, 0).into(), sender.address())
         };
         let relay = Relay::start(&scenario.path, options).map_err(refused)?;
-        let measured = sender.trial(relay.address(), scenario.bytes, scenario.limit, relay.beginner()).map_err(fault)?;
+        let measured = sender
+            .trial(relay.address(), scenario.bytes, scenario.limit, relay.beginner())
+            .map_err(fault)?;
         let report = relay.stop();
         let doubts = report.doubts();
         if !doubts.is_empty() && attempt < ATTEMPTS {
             attempt += 1;
             continue;
         }
-        let warnings = doubts.into_iter().map(|doubt| format!("{}, seed {seed}: {doubt}", arm.label)).collect();
+        let warnings = doubts
+            .into_iter()
+            .map(|doubt| format!("{}, seed {seed}: {doubt}", arm.label))
+            .collect();
         if let Some(recorder) = recorder {
             let mut scribe = Scribe { recorder, min_rtt: None };
             for (note, delivered) in &measured.notes {

@@ -8,7 +8,15 @@ const FIRST: u32 = u32::MAX - 1500;
 
 /// A sender's data segment number `number` of 1000 bytes; the sequence numbers pass zero on the way.
 fn data(number: u32, id: u16) -> Segment {
-    Segment { len: 1052, id, seq: FIRST.wrapping_add(number * 1000), data: 1000, ack: Some(7), stamp: Some(1), ..Segment::default() }
+    Segment {
+        len: 1052,
+        id,
+        seq: FIRST.wrapping_add(number * 1000),
+        data: 1000,
+        ack: Some(7),
+        stamp: Some(1),
+        ..Segment::default()
+    }
 }
 
 fn ack(upto: u32, sacks: &[(u32, u32)]) -> Segment {
@@ -17,21 +25,36 @@ fn ack(upto: u32, sacks: &[(u32, u32)]) -> Segment {
     for (block, (from, to)) in blocks.iter_mut().zip(sacks) {
         *block = Some((place(*from), place(*to)));
     }
-    Segment { len: 52, ack: Some(place(upto)), sacks: blocks, stamp: Some(40 + upto), ..Segment::default() }
+    Segment {
+        len: 52,
+        ack: Some(place(upto)),
+        sacks: blocks,
+        stamp: Some(40 + upto),
+        ..Segment::default()
+    }
 }
 
 fn log(sights: &[(u64, Place, Segment)]) -> Trace {
-    let sights: Vec<Sight> = sights.iter().map(|&(ms, place, segment)| Sight { at: (ms + 5) * MS, place, segment }).collect();
+    let sights: Vec<Sight> = sights
+        .iter()
+        .map(|&(ms, place, segment)| Sight { at: (ms + 5) * MS, place, segment })
+        .collect();
     let mut tracer = Tracer::new(Start::default());
     tracer.begin(Time(0), |_| ());
     let look = |_| Some(State { cwnd: 4000, ..State::default() });
-    assert_eq!(read(&mut tracer, &sights, 1000, &look), Some(5 * MS), "the first data left 5 ms after the link began");
+    assert_eq!(
+        read(&mut tracer, &sights, 1000, &look),
+        Some(5 * MS),
+        "the first data left 5 ms after the link began"
+    );
     tracer.finish()
 }
 
 fn acks(trace: &Trace) -> Vec<(Ack, Ranges, Ranges)> {
     let told = |what: &What| match what {
-        What::Told { told: Told::Ack(ack), acked, lost, .. } => Some((*ack, acked.clone(), lost.clone())),
+        What::Told { told: Told::Ack(ack), acked, lost, .. } => {
+            Some((*ack, acked.clone(), lost.clone()))
+        }
         _ => None,
     };
     trace.entries.iter().filter_map(|entry| told(&entry.what)).collect()
@@ -61,42 +84,76 @@ fn one_loss() -> Trace {
 #[test]
 fn each_ack_says_what_it_newly_delivers() {
     let acks = acks(&one_loss());
-    let said: Vec<_> = acks.iter().map(|(ack, acked, _)| (ack.now.0 / MS, ack.acked, ack.una.0, ack.sacked, acked.clone())).collect();
-    assert_eq!(said, [(30, 1000, 1000, 0, vec![(0, 0)]), (32, 2000, 1000, 2000, vec![(2, 3)]), (63, 1000, 4000, 0, vec![(4, 4)])]);
+    let said: Vec<_> = acks
+        .iter()
+        .map(|(ack, acked, _)| (ack.now.0 / MS, ack.acked, ack.una.0, ack.sacked, acked.clone()))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            (30, 1000, 1000, 0, vec![(0, 0)]),
+            (32, 2000, 1000, 2000, vec![(2, 3)]),
+            (63, 1000, 4000, 0, vec![(4, 4)])
+        ]
+    );
     assert_eq!(acks[0].0.receiver_ts, Some(41), "the receiver's clock is that of the ACK");
 }
 
 #[test]
 fn what_is_sent_again_was_lost_with_the_ack_before() {
     let acks = acks(&one_loss());
-    let lost: Vec<_> = acks.iter().map(|(ack, _, lost)| (ack.lost, ack.tx_lost, lost.clone())).collect();
+    let lost: Vec<_> =
+        acks.iter().map(|(ack, _, lost)| (ack.lost, ack.tx_lost, lost.clone())).collect();
     assert_eq!(lost, [(0, None, vec![]), (1000, Some(1), vec![(1, 1)]), (0, None, vec![])]);
-    let inflight: Vec<_> = acks.iter().map(|(ack, ..)| (ack.inflight_before, ack.inflight)).collect();
+    let inflight: Vec<_> =
+        acks.iter().map(|(ack, ..)| (ack.inflight_before, ack.inflight)).collect();
     assert_eq!(inflight, [(4000, 3000), (3000, 0), (1000, 0)], "before and after each ACK");
 }
 
 #[test]
 fn a_repeat_gives_no_rtt_sample() {
-    let rtts: Vec<_> = acks(&one_loss()).iter().map(|(ack, ..)| ack.rtt.map(|rtt| rtt.0 / MS)).collect();
+    let rtts: Vec<_> =
+        acks(&one_loss()).iter().map(|(ack, ..)| ack.rtt.map(|rtt| rtt.0 / MS)).collect();
     assert_eq!(rtts, [Some(30), Some(32), None]);
 }
 
 #[test]
 fn the_receivers_end_has_what_arrived_and_what_it_acknowledged() {
     let trace = one_loss();
-    let numbers: Vec<u64> =
-        trace.receiver.iter().filter_map(|(_, what)| if let Received::Data { number, .. } = what { Some(*number) } else { None }).collect();
-    assert_eq!(numbers, [0, 2, 3, 4], "the second transmission never arrives, the fifth repeats it");
+    let numbers: Vec<u64> = trace
+        .receiver
+        .iter()
+        .filter_map(
+            |(_, what)| if let Received::Data { number, .. } = what { Some(*number) } else { None },
+        )
+        .collect();
+    assert_eq!(
+        numbers,
+        [0, 2, 3, 4],
+        "the second transmission never arrives, the fifth repeats it"
+    );
     let told: Vec<Ranges> = trace
         .receiver
         .iter()
-        .filter_map(|(_, what)| if let Received::Acknowledged { packets, .. } = what { Some(packets.clone()) } else { None })
+        .filter_map(|(_, what)| {
+            if let Received::Acknowledged { packets, .. } = what {
+                Some(packets.clone())
+            } else {
+                None
+            }
+        })
         .collect();
     assert_eq!(told, [vec![(0, 0)], vec![(2, 3)], vec![(4, 4)]]);
     let dropped: Vec<bool> = trace
         .entries
         .iter()
-        .filter_map(|entry| if let What::Told { packet: Some(packet), .. } = &entry.what { Some(packet.dropped) } else { None })
+        .filter_map(|entry| {
+            if let What::Told { packet: Some(packet), .. } = &entry.what {
+                Some(packet.dropped)
+            } else {
+                None
+            }
+        })
         .collect();
     assert_eq!(dropped, [false, true, false, false, false]);
     let delivered = trace.entries.last().and_then(|entry| entry.state).map(|state| state.delivered);

@@ -17,7 +17,16 @@ fn changes_survive_being_written_down() {
 
 #[test]
 fn a_listed_route_loses_its_states_and_is_recognised_in_any_order() {
-    assert_eq!(settings("10.0.0.0/8 via 192.0.2.1 dev eth0 proto static linkdown "), "10.0.0.0/8 via 192.0.2.1 dev eth0 proto static");
-    assert!(same("10.0.0.0/8 dev eth0 scope link congctl ff_best linkdown", "10.0.0.0/8 dev eth0 congctl ff_best scope link"));
-    assert!(!same("10.0.0.0/8 dev eth0 scope link congctl bbr", "10.0.0.0/8 dev eth0 scope link congctl ff_best"));
+    assert_eq!(
+        settings("10.0.0.0/8 via 192.0.2.1 dev eth0 proto static linkdown "),
+        "10.0.0.0/8 via 192.0.2.1 dev eth0 proto static"
+    );
+    assert!(same(
+        "10.0.0.0/8 dev eth0 scope link congctl ff_best linkdown",
+        "10.0.0.0/8 dev eth0 congctl ff_best scope link"
+    ));
+    assert!(!same(
+        "10.0.0.0/8 dev eth0 scope link congctl bbr",
+        "10.0.0.0/8 dev eth0 scope link congctl ff_best"
+    ));
 }

@@ -2,7 +2,8 @@
 
 use super::*;
 
-const ALLOWED: Allowed = Allowed { largest: 10_000_000_000, files: true, hidden: false, choice: true };
+const ALLOWED: Allowed =
+    Allowed { largest: 10_000_000_000, files: true, hidden: false, choice: true };
 
 type Fields<'a> = &'a [(&'a str, &'a str)];
 
@@ -75,7 +76,11 @@ fn bad_paths_have_their_status() {
     }
     let without = Allowed { files: false, ..ALLOWED };
     assert_eq!(ask("GET", "/a", &[], without), Err(404), "there is no folder");
-    assert_eq!(ask("GET", "/../a", &[], without), Err(400), "and what climbs is refused all the same");
+    assert_eq!(
+        ask("GET", "/../a", &[], without),
+        Err(400),
+        "and what climbs is refused all the same"
+    );
 }
 
 #[test]
@@ -102,9 +107,18 @@ fn methods_and_fields_have_their_status() {
     for (method, fields, status) in rows {
         assert_eq!(ask(method, "/bytes/10MB", fields, ALLOWED), Err(status), "{method} {fields:?}");
     }
-    assert_eq!(ask("GET", "/", &[("firstflight-arm", "rapid")], Allowed { choice: false, ..ALLOWED }), Err(403));
-    assert_eq!(ask("GET", "/", &[("firstflight-arm", "rapid")], ALLOWED).expect("allowed").arm, Plan::parse("rapid").ok());
-    assert!(ask("GET", "/", &[("content-length", "0")], ALLOWED).is_ok(), "no content is no content");
+    assert_eq!(
+        ask("GET", "/", &[("firstflight-arm", "rapid")], Allowed { choice: false, ..ALLOWED }),
+        Err(403)
+    );
+    assert_eq!(
+        ask("GET", "/", &[("firstflight-arm", "rapid")], ALLOWED).expect("allowed").arm,
+        Plan::parse("rapid").ok()
+    );
+    assert!(
+        ask("GET", "/", &[("content-length", "0")], ALLOWED).is_ok(),
+        "no content is no content"
+    );
 }
 
 #[test]
@@ -120,11 +134,23 @@ fn ranges_are_read_as_rfc_9110_has_them() {
     ];
     for (range, asked) in rows {
         let fields = [("range", range)];
-        assert_eq!(ask("GET", "/bytes/10MB", &fields, ALLOWED).expect(range).range, asked, "{range}");
-        assert_eq!(ask("HEAD", "/bytes/10MB", &fields, ALLOWED).expect(range).range, None, "a range means nothing for HEAD");
+        assert_eq!(
+            ask("GET", "/bytes/10MB", &fields, ALLOWED).expect(range).range,
+            asked,
+            "{range}"
+        );
+        assert_eq!(
+            ask("HEAD", "/bytes/10MB", &fields, ALLOWED).expect(range).range,
+            None,
+            "a range means nothing for HEAD"
+        );
     }
     let stale = [("range", "bytes=0-1"), ("if-range", "\"etag\"")];
-    assert_eq!(ask("GET", "/bytes/10MB", &stale, ALLOWED).expect("a request").range, None, "nothing here can match If-Range");
+    assert_eq!(
+        ask("GET", "/bytes/10MB", &stale, ALLOWED).expect("a request").range,
+        None,
+        "nothing here can match If-Range"
+    );
 }
 
 #[test]
@@ -154,6 +180,9 @@ fn parts_lie_inside_the_object() {
         let refusal = found.expect_err("nothing is inside");
         assert_eq!(refusal.status, StatusCode::RANGE_NOT_SATISFIABLE, "{asked:?} of {total}");
         let (name, value) = refusal.field.expect("the length there is");
-        assert_eq!((name, value), (header::CONTENT_RANGE, format!("bytes */{total}").parse().expect("a value")));
+        assert_eq!(
+            (name, value),
+            (header::CONTENT_RANGE, format!("bytes */{total}").parse().expect("a value"))
+        );
     }
 }

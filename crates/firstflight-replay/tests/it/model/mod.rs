@@ -41,7 +41,8 @@ pub(crate) struct Link {
 
 impl Link {
     /// 20 Mbit/s, 50 ms.
-    pub(crate) const USUAL: Link = Link { rate: 20_000_000, rtt: 50_000_000, queue: 200, wire: MSS + 28 };
+    pub(crate) const USUAL: Link =
+        Link { rate: 20_000_000, rtt: 50_000_000, queue: 200, wire: MSS + 28 };
 
     fn serial(&self) -> u64 {
         self.wire * 8_000_000_000 / self.rate
@@ -69,7 +70,8 @@ pub(crate) fn transfer(link: Link, pieces: u64) -> Vec<Moment> {
     let mut out: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::default();
     let (mut received, mut got) = (BTreeSet::new(), BTreeSet::new());
     // Arrivals of ACKs at the sender: time, packet.
-    let mut coming: std::collections::VecDeque<(u64, u64, u64)> = std::collections::VecDeque::default();
+    let mut coming: std::collections::VecDeque<(u64, u64, u64)> =
+        std::collections::VecDeque::default();
     let (mut free, mut now) = (0_u64, 1_000_000_000_u64);
     let start = now;
     loop {
@@ -102,7 +104,8 @@ pub(crate) fn transfer(link: Link, pieces: u64) -> Vec<Moment> {
         if growing {
             window += 2;
         }
-        let lost: Vec<u64> = out.range(..packet.saturating_sub(3)).map(|(packet, _)| *packet).collect();
+        let lost: Vec<u64> =
+            out.range(..packet.saturating_sub(3)).map(|(packet, _)| *packet).collect();
         for packet in lost {
             moments.push((now, Happened::Lost { packet }));
             again.extend(out.remove(&packet));
@@ -118,9 +121,12 @@ pub(crate) fn transfer(link: Link, pieces: u64) -> Vec<Moment> {
 /// Replays bytes as a file of that name.
 pub(crate) fn replayed(file: &str, bytes: impl Into<Vec<u8>>) -> (Result<Extent, Fault>, Replay) {
     let arms = ["slowstart", "hystart++", "search", "best-published"];
-    let arms = arms.map(|name| Named { label: name.into(), arm: Arm::parse(name).expect("an arm") }).to_vec();
+    let arms = arms
+        .map(|name| Named { label: name.into(), arm: Arm::parse(name).expect("an arm") })
+        .to_vec();
     let mut replay = Replay::new(Settings { arms, paced: None, iw: None, lines: 0 });
-    let bytes = firstflight_replay::input::decompress(Cursor::new(bytes.into())).expect("bytes in memory");
+    let bytes =
+        firstflight_replay::input::decompress(Cursor::new(bytes.into())).expect("bytes in memory");
     let extent = read::from(file, bytes, &mut replay);
     (extent, replay)
 }
@@ -149,6 +155,10 @@ pub(crate) fn row(file: &str, bytes: impl Into<Vec<u8>>) -> ConnectionRow {
 pub(crate) fn shows(row: &ConnectionRow, link: Link) {
     let (rate, rtt) = (row.best_rate_wire_mbps.expect("a rate"), row.min_rtt_ms.expect("an RTT"));
     let (true_rate, true_rtt) = (link.rate as f64 / 1e6, (link.rtt + link.serial()) as f64 / 1e6);
-    assert!((rate / true_rate - 1.0).abs() < 0.05, "{}: {rate} Mbit/s and not {true_rate}", row.name);
+    assert!(
+        (rate / true_rate - 1.0).abs() < 0.05,
+        "{}: {rate} Mbit/s and not {true_rate}",
+        row.name
+    );
     assert!((rtt / true_rtt - 1.0).abs() < 0.05, "{}: {rtt} ms and not {true_rtt}", row.name);
 }

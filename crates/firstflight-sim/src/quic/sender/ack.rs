@@ -28,13 +28,19 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         }
         self.log_seen += u64::from(new.unsigned_abs());
         ack.tx_acked = largest;
-        if let Some(number) = largest.filter(|&number| self.largest_acked.is_none_or(|before| number > before)) {
+        if let Some(number) =
+            largest.filter(|&number| self.largest_acked.is_none_or(|before| number > before))
+        {
             // RFC9002 5.1-2: a sample only if the largest acknowledged is newly acknowledged.
             let rtt = now.since(self.sent.get(number).at);
             self.largest_acked = Some(number);
             ack.rtt = Some(rtt);
             ack.advanced = true;
-            self.rtt.on_sample(rtt, Nanos(u64::from(packet.ack_delay)), Some(Nanos(self.host.max_ack_delay)));
+            self.rtt.on_sample(
+                rtt,
+                Nanos(u64::from(packet.ack_delay)),
+                Some(Nanos(self.host.max_ack_delay)),
+            );
         }
         self.delivered += ack.acked;
         if ack.acked > 0 {
@@ -66,8 +72,11 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             return;
         }
         let packet = self.sent.get_mut(number);
-        let (chunk, state, of_this_episode) =
-            (packet.chunk(self.next_chunk), packet.state(), packet.lost_after(self.losses_before_episode));
+        let (chunk, state, of_this_episode) = (
+            packet.chunk(self.next_chunk),
+            packet.state(),
+            packet.lost_after(self.losses_before_episode),
+        );
         packet.set_state(State::Acked);
         let bytes = self.pieces.datagram(chunk);
         match state {
@@ -95,11 +104,27 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         let Some(largest) = self.largest_acked else { return false };
         let pieces = self.pieces;
         let end = self.next_chunk;
-        let Sender { sent, repeats, acked, inflight, counters, losses, hole_this_pass, controller, .. } = self;
+        let Sender {
+            sent,
+            repeats,
+            acked,
+            inflight,
+            counters,
+            losses,
+            hole_this_pass,
+            controller,
+            ..
+        } = self;
         *hole_this_pass = 0;
         let losses_before = *losses;
-        let pass =
-            detect(sent, self.oldest.max(sent.base()), largest, now, self.rtt.loss_delay(), self.first_sample_at, |number, packet| {
+        let pass = detect(
+            sent,
+            self.oldest.max(sent.base()),
+            largest,
+            now,
+            self.rtt.loss_delay(),
+            self.first_sample_at,
+            |number, packet| {
                 let chunk = packet.chunk(end);
                 let bytes = pieces.datagram(chunk);
                 ack.lost += bytes;
@@ -115,10 +140,12 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
                     repeats.push(chunk);
                     *hole_this_pass = (*hole_this_pass).max(chunk + 1);
                 }
-            });
+            },
+        );
         self.loss_time = pass.loss_time;
         self.lost_this_pass = self.losses - losses_before;
-        while self.oldest < self.sent.end() && self.sent.get(self.oldest).state() != State::InFlight {
+        while self.oldest < self.sent.end() && self.sent.get(self.oldest).state() != State::InFlight
+        {
             self.oldest += 1;
         }
         if self.inflight == 0 {
@@ -141,10 +168,13 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         ack.app_limited = self.app_limited;
         let cwnd_before = self.controller.cwnd();
         self.controller.on_ack(ack);
-        self.counters.cwnd_max = self.counters.cwnd_max.max(cwnd_before).max(self.controller.cwnd());
+        self.counters.cwnd_max =
+            self.counters.cwnd_max.max(cwnd_before).max(self.controller.cwnd());
         self.keep_episodes(ack, cwnd_before);
         // RFC9438 4.9: all losses of the episode came back.
-        if self.proven_in_episode > 0 && self.proven_in_episode >= self.losses - self.losses_before_episode {
+        if self.proven_in_episode > 0
+            && self.proven_in_episode >= self.losses - self.losses_before_episode
+        {
             self.controller.on_spurious(ack.now);
             (self.proven_in_episode, self.losses_before_episode) = (0, self.losses);
         }
@@ -155,10 +185,13 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
     fn keep_episodes(&mut self, ack: &Ack, cwnd_before: u64) {
         if self.ledger.on_ack(ack, cwnd_before, &self.controller) {
             if ack.lost > 0 {
-                let (datagram, threshold) = (u64::from(self.host.datagram), self.controller.ssthresh().unwrap_or(u64::MAX));
-                self.counters.recoveries_below_ssthresh += u64::from(ack.inflight.div_ceil(datagram) <= threshold / datagram);
+                let (datagram, threshold) =
+                    (u64::from(self.host.datagram), self.controller.ssthresh().unwrap_or(u64::MAX));
+                self.counters.recoveries_below_ssthresh +=
+                    u64::from(ack.inflight.div_ceil(datagram) <= threshold / datagram);
             }
-            (self.losses_before_episode, self.proven_in_episode) = (self.losses - self.lost_this_pass, 0);
+            (self.losses_before_episode, self.proven_in_episode) =
+                (self.losses - self.lost_this_pass, 0);
         }
         self.ledger.add_hole(self.hole_this_pass);
         self.ledger.on_filled(ack.now, self.acked.low());
@@ -184,7 +217,12 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
     /// The timer fires: time-threshold losses are declared, or probes are owed.
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
         if self.loss_time.is_some_and(|due| due <= now) {
-            let mut ack = Ack { now, inflight_before: self.inflight, flight: self.inflight, ..Ack::default() };
+            let mut ack = Ack {
+                now,
+                inflight_before: self.inflight,
+                flight: self.inflight,
+                ..Ack::default()
+            };
             self.settle(now, &mut ack);
             return Some(ack);
         }

@@ -81,7 +81,14 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         if advanced || duplicate || packet.count > 0 {
             self.prove(now, packet, advanced);
         }
-        let mut ack = Ack { now, rtt, advanced, acked: news.bytes, inflight_before: before.pipe, ..Ack::default() };
+        let mut ack = Ack {
+            now,
+            rtt,
+            advanced,
+            acked: news.bytes,
+            inflight_before: before.pipe,
+            ..Ack::default()
+        };
         ack.acked_fresh = self.test_timeout(now, packet, &news, Heard { advanced, duplicate });
 
         let mut losses = self.mark(now, Heard { advanced, duplicate }, packet.dsack, ended);
@@ -163,8 +170,11 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             news.fresh_original |= old && once;
         }
         // The stamp is a whole tick: one of the tick in which the segment left does not speak for an earlier copy.
-        let echo = echo.map(|echo| if echo.0 / crate::tcp::TICK < sent.0 / crate::tcp::TICK { echo } else { sent });
-        let delivered = Delivered { now, id, echo, min_rtt: before.min_rtt, fack: before.fack, mss: self.mss };
+        let echo = echo.map(|echo| {
+            if echo.0 / crate::tcp::TICK < sent.0 / crate::tcp::TICK { echo } else { sent }
+        });
+        let delivered =
+            Delivered { now, id, echo, min_rtt: before.min_rtt, fack: before.fack, mss: self.mss };
         self.marker.on_delivered(&self.board, &delivered);
     }
 
@@ -186,7 +196,13 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
 
     /// Step 1 (D1): the sample for the controller; the estimator also takes what only a time stamp can tell.
     #[inline]
-    fn sample(&mut self, now: Time, packet: &AckPacket, advanced: bool, news: &News) -> Option<Nanos> {
+    fn sample(
+        &mut self,
+        now: Time,
+        packet: &AckPacket,
+        advanced: bool,
+        news: &News,
+    ) -> Option<Nanos> {
         // RFC6298 3-1: what a repeat lets `una` pass may have waited at the receiver for as long as the hole was there.
         if let Some(sent) = news.sent_once.filter(|_| !news.repeat) {
             let rtt = now.since(sent);
@@ -244,7 +260,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             }
         }
         if advanced {
-            proof = proof.or(self.undo.on_advance(Seq(self.board.una()), Some(tick_start(packet.echo))));
+            proof = proof
+                .or(self.undo.on_advance(Seq(self.board.una()), Some(tick_start(packet.echo))));
         }
         if proof.is_some() {
             self.take_back(now);
@@ -271,9 +288,17 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
     }
 
     /// Step 3: F-RTO. Returns the bytes that may grow the window.
-    fn test_timeout(&mut self, now: Time, packet: &AckPacket, news: &News, Heard { advanced, duplicate }: Heard) -> u64 {
+    fn test_timeout(
+        &mut self,
+        now: Time,
+        packet: &AckPacket,
+        news: &News,
+        Heard { advanced, duplicate }: Heard,
+    ) -> u64 {
         let new_data = self.new_len().is_some();
-        let Some(test) = self.f_rto.as_mut().filter(|test| test.holds_repeats()) else { return news.bytes };
+        let Some(test) = self.f_rto.as_mut().filter(|test| test.holds_repeats()) else {
+            return news.bytes;
+        };
         let verdict = test.on_ack(&f_rto::Facts {
             ack: Seq(packet.ack),
             advanced,
@@ -289,12 +314,15 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             Verdict::SendNew => self.owed.f_rto = 2,
             Verdict::Spurious => {
                 // After the ACK that ends timeout recovery there are no marks to take back any more.
-                self.record.counters.spurious_timeouts += u64::from(self.episode != Episode::Timeout);
+                self.record.counters.spurious_timeouts +=
+                    u64::from(self.episode != Episode::Timeout);
                 self.take_back(now);
             }
             Verdict::Ordinary { cap: Some(segments) } => {
                 // D6: the window after the growth of this ACK stays within the cap.
-                return news.bytes.min((segments * self.mss).saturating_sub(self.controller.cwnd()));
+                return news
+                    .bytes
+                    .min((segments * self.mss).saturating_sub(self.controller.cwnd()));
             }
         }
         news.bytes
@@ -319,7 +347,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         let (losses, deadline) = self.marker.detect(&mut self.board, now, heard, &facts, self.mss);
         self.reordering_at = deadline;
         // RFC6582 3.2-3: a partial ACK shows the next hole, which is repeated at once: what it delivered has been counted before.
-        self.owed.head |= !self.host.preset.sack && self.episode == Episode::Fast && !losses.is_empty();
+        self.owed.head |=
+            !self.host.preset.sack && self.episode == Episode::Fast && !losses.is_empty();
         losses
     }
 
@@ -343,7 +372,10 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
     /// Step 5: early retransmit.
     fn repair_early(&mut self, now: Time, advanced: bool, losses: &mut Losses) {
         let Some(mut early) = self.early else { return };
-        let flight = Flight { episode: if losses.is_empty() { self.episode } else { Episode::Fast }, ..self.flight() };
+        let flight = Flight {
+            episode: if losses.is_empty() { self.episode } else { Episode::Fast },
+            ..self.flight()
+        };
         let clock = Clock { now, srtt: self.rtt.srtt(), rto: self.rto.deadline(), ece: false };
         if early.on_ack(&flight, &clock, advanced) == Act::Now {
             self.mark_early(losses);
@@ -450,7 +482,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         if by_controller && !losses.is_empty() {
             self.undo.open(ack.una);
             let threshold = self.controller.ssthresh().unwrap_or(u64::MAX) / self.mss;
-            self.record.counters.recoveries_below_ssthresh += u64::from(ack.inflight.div_ceil(self.mss) <= threshold);
+            self.record.counters.recoveries_below_ssthresh +=
+                u64::from(ack.inflight.div_ceil(self.mss) <= threshold);
         } else {
             self.undo.discard();
         }

@@ -35,7 +35,8 @@ impl Marker {
             Marking::Counting(rule) => Marker::Counting {
                 rule: DupAck::new(rule),
                 reordering: Reordering::default(),
-                lost_repeats: (preset.lost_repeats == LostRepeat::BySacks).then(LostRepeats::default),
+                lost_repeats: (preset.lost_repeats == LostRepeat::BySacks)
+                    .then(LostRepeats::default),
             },
             // QUIC's own rule is for packet numbers; its nearest kin here is RACK.
             Marking::Rack | Marking::Quic => Marker::Rack(Rack::default()),
@@ -84,7 +85,8 @@ impl Marker {
                 reordering.on_delivered(board.start(id), board.tx_count(id), fack, mss);
             }
             Marker::Rack(rack) => {
-                let (last_tx, tx_count, end) = (board.last_tx(id), board.tx_count(id), board.end(id));
+                let (last_tx, tx_count, end) =
+                    (board.last_tx(id), board.tx_count(id), board.end(id));
                 rack.on_delivered(now, &Arrival { end, last_tx, tx_count, echo }, min_rtt);
             }
         }
@@ -92,7 +94,14 @@ impl Marker {
 
     /// What an ACK marks. For counting rules also the head, if an episode opens.
     #[inline]
-    pub(super) fn detect(&mut self, board: &mut Board, now: Time, heard: Heard, facts: &Facts, mss: u64) -> (Losses, Option<Time>) {
+    pub(super) fn detect(
+        &mut self,
+        board: &mut Board,
+        now: Time,
+        heard: Heard,
+        facts: &Facts,
+        mss: u64,
+    ) -> (Losses, Option<Time>) {
         match self {
             Marker::Rack(rack) => {
                 rack.on_ack(facts);
@@ -101,12 +110,19 @@ impl Marker {
             }
             Marker::Counting { rule, reordering, lost_repeats } => {
                 rule.count(heard.advanced, heard.duplicate);
-                let found = rule.detect(board, *reordering, mss, facts.episode, heard.advanced).losses;
+                let found =
+                    rule.detect(board, *reordering, mss, facts.episode, heard.advanced).losses;
                 // What counting marks is an original, also where a repeat of it is on its way (NextSeg rule 3): no repeat was lost.
                 let mut losses = Losses { latest_repeat: None, ..found };
                 if let Some(lost_repeats) = lost_repeats {
                     let highest = board.ledger().fack();
-                    losses.merge(lost_repeats.detect(board, highest, !reordering.seen(), *reordering, mss));
+                    losses.merge(lost_repeats.detect(
+                        board,
+                        highest,
+                        !reordering.seen(),
+                        *reordering,
+                        mss,
+                    ));
                 }
                 (losses, None)
             }
@@ -183,7 +199,10 @@ impl Repeats {
 
     /// The latest repeat of the segment that starts at `start`.
     pub(super) fn find(&self, start: u64) -> Option<Repeat> {
-        (self.ring.base()..self.ring.end()).rev().map(|number| *self.ring.get(number)).find(|repeat| repeat.start == start)
+        (self.ring.base()..self.ring.end())
+            .rev()
+            .map(|number| *self.ring.get(number))
+            .find(|repeat| repeat.start == start)
     }
 }
 

@@ -148,14 +148,28 @@ fn estimator(host: &Host) -> Rfc6298Rtt {
 
 impl<S: Startup> Sender<S> {
     /// A sender of an object of `object` bytes whose handshake just gave an RTT sample.
-    pub fn new(host: Host, controller: Core<S>, pacer_burst: u64, object: u64, handshake_rtt: Nanos, now: Time) -> Sender<S> {
+    pub fn new(
+        host: Host,
+        controller: Core<S>,
+        pacer_burst: u64,
+        object: u64,
+        handshake_rtt: Nanos,
+        now: Time,
+    ) -> Sender<S> {
         Sender::heard(host, controller, pacer_burst, object, handshake_rtt, now)
     }
 }
 
 impl<S: Startup, L: Listener<S>> Sender<S, L> {
     /// The same with somebody who hears what its controller is told.
-    pub fn heard(host: Host, controller: Core<S>, pacer_burst: u64, object: u64, handshake_rtt: Nanos, now: Time) -> Sender<S, L> {
+    pub fn heard(
+        host: Host,
+        controller: Core<S>,
+        pacer_burst: u64,
+        object: u64,
+        handshake_rtt: Nanos,
+        now: Time,
+    ) -> Sender<S, L> {
         let mut sender = Sender::unopened(host, controller, pacer_burst, object);
         sender.establish(now, handshake_rtt, false);
         sender
@@ -172,7 +186,12 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
     }
 
     /// A sender whose handshake is not over: nothing may be asked of it before [`Sender::establish`].
-    pub fn unopened(host: Host, controller: Core<S>, pacer_burst: u64, object: u64) -> Sender<S, L> {
+    pub fn unopened(
+        host: Host,
+        controller: Core<S>,
+        pacer_burst: u64,
+        object: u64,
+    ) -> Sender<S, L> {
         let controller = Driven::<S, L>::new(controller);
         let preset = &host.preset;
         let mss = u64::from(host.mss);
@@ -248,7 +267,11 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
     /// Counters so far.
     pub fn counters(&self) -> Counters {
         let stats = self.controller.stats();
-        Counters { recoveries: u64::from(stats.loss_episodes), undone: u64::from(stats.undone), ..self.record.counters }
+        Counters {
+            recoveries: u64::from(stats.loss_episodes),
+            undone: u64::from(stats.undone),
+            ..self.record.counters
+        }
     }
 
     /// What early retransmit did.

@@ -51,7 +51,12 @@ pub(super) struct Record {
 
 impl Record {
     /// The retransmission timer expired; the controller has not heard of it yet.
-    pub(super) fn on_timeout<S: Startup>(&mut self, now: Time, controller: &Controller<S, AnyAvoidance, AnyRecovery>, lost_end: u64) {
+    pub(super) fn on_timeout<S: Startup>(
+        &mut self,
+        now: Time,
+        controller: &Controller<S, AnyAvoidance, AnyRecovery>,
+        lost_end: u64,
+    ) {
         self.ledger.add_hole(lost_end);
         self.counters.rtos += 1;
         self.counters.recoveries_timed_out += u64::from(controller.in_recovery());

@@ -41,7 +41,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         let left = self.written - nxt;
         let len = left.min(self.mss);
         let end = nxt + len;
-        (left > 0 && end <= self.right_edge && end - self.board.una() <= self.window.bytes()).then_some(len)
+        (left > 0 && end <= self.right_edge && end - self.board.una() <= self.window.bytes())
+            .then_some(len)
     }
 
     #[inline]
@@ -198,9 +199,21 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         self.record.ledger.on_sent(now, self.last_sent_at);
         self.last_sent_at = now;
         self.idle_since = None;
-        let sent = Sent { now, bytes: len, nxt: Seq(self.board.nxt()), inflight: self.inflight(), srtt: self.rtt.srtt() };
+        let sent = Sent {
+            now,
+            bytes: len,
+            nxt: Seq(self.board.nxt()),
+            inflight: self.inflight(),
+            srtt: self.rtt.srtt(),
+        };
         self.controller.on_sent(&sent);
-        let segment = Segment { from: start.0, len: len as u32, stamp: ticks(now), echo: self.peer_stamp, marked: false };
+        let segment = Segment {
+            from: start.0,
+            len: len as u32,
+            stamp: ticks(now),
+            echo: self.peer_stamp,
+            marked: false,
+        };
         Transmit { id, segment, repeat: again.is_some() }
     }
 

@@ -5,7 +5,9 @@ use firstflight::arm::{Arm, ArmController};
 use firstflight::startup::AnyStartup;
 use firstflight::{Config, Nanos, Seq, Time};
 use firstflight_path::Path;
-use firstflight_sim::{App, FlowPlan, Hosts, Nobody, Outcome, Shared, SharedOutcome, run_flows, tcp};
+use firstflight_sim::{
+    App, FlowPlan, Hosts, Nobody, Outcome, Shared, SharedOutcome, run_flows, tcp,
+};
 
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const SECOND: u64 = 1_000_000_000;
@@ -22,12 +24,26 @@ pub(crate) fn controller(arm: &str, host: Hosts, at: Nanos) -> ArmController {
 }
 
 pub(crate) fn plan(arm: &str, host: Hosts, app: App, start: Nanos) -> FlowPlan<AnyStartup> {
-    FlowPlan { controller: controller(arm, host, start), pacer_burst: 2 * host.mss(), app, start, rtt_extra: Nanos::ZERO }
+    FlowPlan {
+        controller: controller(arm, host, start),
+        pacer_burst: 2 * host.mss(),
+        app,
+        start,
+        rtt_extra: Nanos::ZERO,
+    }
 }
 
 pub(crate) fn shared(path: &Path, host: impl Into<Hosts>, limit: u64) -> Shared<'_> {
     let host = host.into();
-    Shared { path, host, limit: Nanos(limit), seed: 1, path_index: 0, sample: None, jitter: Nanos::ZERO }
+    Shared {
+        path,
+        host,
+        limit: Nanos(limit),
+        seed: 1,
+        path_index: 0,
+        sample: None,
+        jitter: Nanos::ZERO,
+    }
 }
 
 pub(crate) fn together(shared: &Shared<'_>, plans: Vec<FlowPlan<AnyStartup>>) -> SharedOutcome {
@@ -41,8 +57,14 @@ pub(crate) fn tcp_every() -> tcp::Host {
 
 /// Everything about an outcome that can be compared.
 pub(crate) fn digest(outcome: &Outcome) -> String {
-    let waits: Vec<(u64, u64)> =
-        outcome.queue_us.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value().into())).collect();
-    let bare = Outcome { queue_us: hdrhistogram::Histogram::new(1).expect("one digit"), ..outcome.clone() };
+    let waits: Vec<(u64, u64)> = outcome
+        .queue_us
+        .iter_recorded()
+        .map(|value| (value.value_iterated_to(), value.count_at_value().into()))
+        .collect();
+    let bare = Outcome {
+        queue_us: hdrhistogram::Histogram::new(1).expect("one digit"),
+        ..outcome.clone()
+    };
     format!("{bare:?} {waits:?}")
 }

@@ -35,11 +35,21 @@ pub(crate) fn path(text: &str) -> Path {
 impl Trial {
     /// `object` bytes by `arm` over `path`: initial window 10, bucket of 2 packets, at most 1 000 s.
     pub(crate) fn new(path: Path, arm: &str, object: u64) -> Trial {
-        Trial { path, arm: arm.to_owned(), object, iw: 10, host: Host::default(), burst: 2, limit: Nanos::from_secs(1000), seed: 1 }
+        Trial {
+            path,
+            arm: arm.to_owned(),
+            object,
+            iw: 10,
+            host: Host::default(),
+            burst: 2,
+            limit: Nanos::from_secs(1000),
+            seed: 1,
+        }
     }
 
     pub(crate) fn controller(&self) -> ArmController {
-        let arm = Arm::parse(&self.arm).unwrap_or_else(|e| panic!("`{}` should be an arm, but: {e}", self.arm));
+        let arm = Arm::parse(&self.arm)
+            .unwrap_or_else(|e| panic!("`{}` should be an arm, but: {e}", self.arm));
         let mss = u64::from(self.host.datagram);
         let config = Config { initial_window: self.iw * mss, ..Config::quic(mss) };
         let oracle = self.path.bdp_bytes() * DATAGRAM / WIRE + 4 * mss;
@@ -48,12 +58,21 @@ impl Trial {
 
     pub(crate) fn sender(&self) -> Sender<AnyStartup> {
         let burst = self.burst * u64::from(self.host.datagram);
-        Sender::new(self.host, self.controller(), burst, self.object, Nanos(self.path.rtt()), Time(0))
+        Sender::new(
+            self.host,
+            self.controller(),
+            burst,
+            self.object,
+            Nanos(self.path.rtt()),
+            Time(0),
+        )
     }
 
     pub(crate) fn links(&self) -> (Link, Link) {
         let wire = self.host.datagram + self.host.lower;
-        self.path.links(wire, self.host.ack_packet, self.seed, 0).unwrap_or_else(|e| panic!("{}: {e}", self.path))
+        self.path
+            .links(wire, self.host.ack_packet, self.seed, 0)
+            .unwrap_or_else(|e| panic!("{}: {e}", self.path))
     }
 
     pub(crate) fn run(&self) -> Outcome {
@@ -74,7 +93,11 @@ impl Trial {
     }
 
     /// Runs over these links; `look` sees time and flow after every step, and may lead the data over another link from then on.
-    pub(crate) fn steps(&self, links: (Link, Link), mut look: impl FnMut(u64, &Flow<AnyStartup>, &mut Link)) -> Outcome {
+    pub(crate) fn steps(
+        &self,
+        links: (Link, Link),
+        mut look: impl FnMut(u64, &Flow<AnyStartup>, &mut Link),
+    ) -> Outcome {
         let (mut forward, mut reverse) = links;
         let mut flow = Flow::new(0, self.host, self.sender(), self.object);
         flow.begin(0, &mut forward, &mut Nobody);
@@ -98,15 +121,25 @@ impl Trial {
 pub(crate) struct Watch(pub Vec<firstflight_sim::Snapshot>);
 
 impl Observer for Watch {
-    fn on_event(&mut self, snapshot: &firstflight_sim::Snapshot, _signals: &firstflight_sim::observe::Signals<'_>) {
+    fn on_event(
+        &mut self,
+        snapshot: &firstflight_sim::Snapshot,
+        _signals: &firstflight_sim::observe::Signals<'_>,
+    ) {
         self.0.push(*snapshot);
     }
 }
 
 /// Everything about an outcome that can be compared.
 pub(crate) fn digest(outcome: &Outcome) -> String {
-    let waits: Vec<(u64, u64)> =
-        outcome.queue_us.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value().into())).collect();
-    let bare = Outcome { queue_us: hdrhistogram::Histogram::new(1).expect("one digit"), ..outcome.clone() };
+    let waits: Vec<(u64, u64)> = outcome
+        .queue_us
+        .iter_recorded()
+        .map(|value| (value.value_iterated_to(), value.count_at_value().into()))
+        .collect();
+    let bare = Outcome {
+        queue_us: hdrhistogram::Histogram::new(1).expect("one digit"),
+        ..outcome.clone()
+    };
     format!("{bare:?} {waits:?}")
 }

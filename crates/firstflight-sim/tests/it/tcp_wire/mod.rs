@@ -62,7 +62,10 @@ pub(crate) fn preset(name: &str) -> Preset {
 
 /// An acknowledgement for every segment, so that every delivery is heard of.
 pub(crate) fn host(name: &str) -> Host {
-    Host { ack_every: firstflight_sim::tcp::AckEvery::Segments(1), ..Host::with_preset(preset(name)) }
+    Host {
+        ack_every: firstflight_sim::tcp::AckEvery::Segments(1),
+        ..Host::with_preset(preset(name))
+    }
 }
 
 pub(crate) fn controller(host: &Host, arm: &str) -> ArmController {
@@ -72,9 +75,15 @@ pub(crate) fn controller(host: &Host, arm: &str) -> ArmController {
 
 impl<'a> Wire<'a> {
     /// An object of `segments` full segments from an `arm` with `host`, over 50 ms each way and 0.1 ms per segment.
-    pub(crate) fn new(host: Host, arm: &str, segments: u64, fate: impl FnMut(u64, &Transmit) -> Fate + 'a) -> Wire<'a> {
+    pub(crate) fn new(
+        host: Host,
+        arm: &str,
+        segments: u64,
+        fate: impl FnMut(u64, &Transmit) -> Fate + 'a,
+    ) -> Wire<'a> {
         let object = segments * MSS;
-        let sender = Sender::new(host, controller(&host, arm), 2 * MSS, object, Nanos(100 * MS), Time(0));
+        let sender =
+            Sender::new(host, controller(&host, arm), 2 * MSS, object, Nanos(100 * MS), Time(0));
         Wire {
             sender,
             receiver: Receiver::new(&host),
@@ -94,7 +103,10 @@ impl<'a> Wire<'a> {
     fn pump(&mut self) {
         while let Some(sent) = self.sender.poll(Time(self.now)) {
             let number = self.sender.transmissions() - 1;
-            self.happened.push((self.now, Happening::Sent { segment: sent.segment.from / MSS, repeat: sent.repeat }));
+            self.happened.push((
+                self.now,
+                Happening::Sent { segment: sent.segment.from / MSS, repeat: sent.repeat },
+            ));
             self.free_at = self.free_at.max(self.now) + self.pace;
             let at = self.free_at + self.delay;
             match (self.fate)(number, &sent) {
@@ -158,8 +170,18 @@ impl<'a> Wire<'a> {
     pub(crate) fn run(&mut self) {
         self.pump();
         while !self.sender.complete() {
-            assert!(self.step(), "nothing is due although {} of {} bytes are acknowledged", self.sender.una(), self.object);
-            assert!(self.now < 3_600_000 * MS, "the transfer does not end: {} of {} bytes", self.sender.una(), self.object);
+            assert!(
+                self.step(),
+                "nothing is due although {} of {} bytes are acknowledged",
+                self.sender.una(),
+                self.object
+            );
+            assert!(
+                self.now < 3_600_000 * MS,
+                "the transfer does not end: {} of {} bytes",
+                self.sender.una(),
+                self.object
+            );
         }
         assert_eq!(self.receiver.delivered(), self.object, "every byte was delivered in order");
     }
@@ -187,11 +209,20 @@ impl<'a> Wire<'a> {
     }
 
     pub(crate) fn heard(&self) -> impl Iterator<Item = (u64, Ack)> {
-        self.happened.iter().filter_map(|(at, what)| if let Happening::Heard(ack) = what { Some((*at, *ack)) } else { None })
+        self.happened.iter().filter_map(|(at, what)| {
+            if let Happening::Heard(ack) = what { Some((*at, *ack)) } else { None }
+        })
     }
 
     pub(crate) fn fired(&self) -> Vec<(u64, Armed)> {
-        self.happened.iter().filter_map(|(at, what)| if let Happening::Fired(timer) = what { Some((*at, *timer)) } else { None }).collect()
+        self.happened
+            .iter()
+            .filter_map(
+                |(at, what)| {
+                    if let Happening::Fired(timer) = what { Some((*at, *timer)) } else { None }
+                },
+            )
+            .collect()
     }
 
     pub(crate) fn in_episode(&self) -> bool {
@@ -201,7 +232,12 @@ impl<'a> Wire<'a> {
 
 /// The first in order of time and then of sending, if it is due.
 fn take_first<T>(queue: &mut Vec<(u64, T)>, now: u64) -> Option<T> {
-    let place = queue.iter().enumerate().filter(|(_, (at, _))| *at <= now).min_by_key(|(place, (at, _))| (*at, *place))?.0;
+    let place = queue
+        .iter()
+        .enumerate()
+        .filter(|(_, (at, _))| *at <= now)
+        .min_by_key(|(place, (at, _))| (*at, *place))?
+        .0;
     Some(queue.remove(place).1)
 }
 
@@ -212,5 +248,11 @@ pub(crate) fn dropping(numbers: &'static [u64]) -> impl FnMut(u64, &Transmit) ->
 
 /// Drops the first copy of these segments.
 pub(crate) fn losing(segments: &'static [u64]) -> impl FnMut(u64, &Transmit) -> Fate {
-    move |_, sent| if !sent.repeat && segments.contains(&(sent.segment.from / MSS)) { Fate::Drop } else { Fate::Deliver }
+    move |_, sent| {
+        if !sent.repeat && segments.contains(&(sent.segment.from / MSS)) {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    }
 }

@@ -160,7 +160,13 @@ impl Arrivals {
         (self.pair_bytes, self.pair_span, self.chunk_bytes, self.chunk_span) = (0, 0, 0, 0);
     }
 
-    pub(super) fn on_ack(&mut self, now: Time, acked: u64, rtt_min: Nanos, pairs: &mut RateHistogram) {
+    pub(super) fn on_ack(
+        &mut self,
+        now: Time,
+        acked: u64,
+        rtt_min: Nanos,
+        pairs: &mut RateHistogram,
+    ) {
         if !self.seen {
             self.skip(now);
             return;
@@ -199,7 +205,8 @@ impl Arrivals {
     }
 
     fn close_chunk(&mut self, span: u64) {
-        self.chunk = self.chunk.max(FineRate::from_bytes_over(u64::from(self.chunk_bytes), Nanos(span)));
+        self.chunk =
+            self.chunk.max(FineRate::from_bytes_over(u64::from(self.chunk_bytes), Nanos(span)));
     }
 
     /// Finds the period at which a return path releases bursts of ACKs, if it does.
@@ -250,7 +257,8 @@ pub(super) struct ReceiverClock {
 }
 
 impl ReceiverClock {
-    pub(super) const EMPTY: ReceiverClock = ReceiverClock { train: None, tick: Tick::Unseen, best: FineRate::ZERO };
+    pub(super) const EMPTY: ReceiverClock =
+        ReceiverClock { train: None, tick: Tick::Unseen, best: FineRate::ZERO };
 
     /// The length of a tick in milliseconds, once it was checked and made sense.
     pub(super) fn checked_tick_ms(&self) -> Option<u64> {
@@ -270,7 +278,10 @@ impl ReceiverClock {
         };
         let ticks = train.last.wrapping_sub(train.first);
         if ticks >= TS_MIN {
-            self.best = self.best.max(FineRate::from_bytes_over(u64::from(train.bytes), Nanos::from_millis(tick_ms) * u64::from(ticks)));
+            self.best = self.best.max(FineRate::from_bytes_over(
+                u64::from(train.bytes),
+                Nanos::from_millis(tick_ms) * u64::from(ticks),
+            ));
         }
     }
 
@@ -311,6 +322,7 @@ impl ReceiverClock {
             let expected = (Nanos::from_millis(*ms) * ticks).0;
             expected.abs_diff(span.0) <= expected / 4
         };
-        self.tick = TICKS_MS.iter().position(fits).map_or(Tick::Unusable, |i| Tick::Checked(i as u8));
+        self.tick =
+            TICKS_MS.iter().position(fits).map_or(Tick::Unusable, |i| Tick::Checked(i as u8));
     }
 }

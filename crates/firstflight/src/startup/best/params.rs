@@ -23,7 +23,9 @@ impl OptionValue for FallbackParams {
     fn parse(text: &str) -> Option<FallbackParams> {
         match text {
             "search" => Some(FallbackParams::Search(search::Params::V4_0)),
-            "hystart++" => Some(FallbackParams::HyStartPlusPlus(hystart_plus_plus::Params::RFC9406)),
+            "hystart++" => {
+                Some(FallbackParams::HyStartPlusPlus(hystart_plus_plus::Params::RFC9406))
+            }
             "none" => Some(FallbackParams::None),
             _ => None,
         }

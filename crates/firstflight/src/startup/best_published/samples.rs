@@ -42,7 +42,10 @@ impl Samples {
     /// The rate that the percentile picks among all of the round; 0 if it has none (D2 of [`super`]).
     pub(super) fn pick(&self, percentile: u8) -> u16 {
         let rank = percentile_index(self.offered, percentile);
-        rank.checked_sub(usize::from(self.below)).and_then(|at| self.kept().get(at)).copied().unwrap_or(0)
+        rank.checked_sub(usize::from(self.below))
+            .and_then(|at| self.kept().get(at))
+            .copied()
+            .unwrap_or(0)
     }
 
     /// BESTPUB rate-3: one more rate; those after the 300th of a round are dropped.

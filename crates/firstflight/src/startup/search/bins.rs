@@ -37,8 +37,13 @@ const fn slot(bin: u64, len: usize) -> usize {
 }
 
 impl Bins {
-    pub(super) const EMPTY: Bins =
-        Bins { delivered: [0; NEAR_BINS], reference: [0; FAR_BINS], shift: 0, delivered_base: 0, reference_base: 0 };
+    pub(super) const EMPTY: Bins = Bins {
+        delivered: [0; NEAR_BINS],
+        reference: [0; FAR_BINS],
+        shift: 0,
+        delivered_base: 0,
+        reference_base: 0,
+    };
 
     /// Records the counters at the end of bin `idx`.
     pub(super) fn store(&mut self, idx: u64, delivered: u64, reference: u64, bits: u8) {
@@ -75,7 +80,8 @@ impl Bins {
 
     /// The reference counted over one window up to `end`. The bin before the first one counts as zero.
     pub(super) fn reference(&self, end: u64) -> u64 {
-        let earlier = end.checked_sub(WINDOW).map_or(0, |start| self.reference[slot(start, FAR_BINS)]);
+        let earlier =
+            end.checked_sub(WINDOW).map_or(0, |start| self.reference[slot(start, FAR_BINS)]);
         u64::from(self.reference[slot(end, FAR_BINS)].saturating_sub(earlier)) << self.shift
     }
 }

@@ -86,11 +86,12 @@ impl OptionValue for MissedBins {
             "off" => Some(MissedBins::Off),
             "window" => Some(MissedBins::Window),
             text => {
-                let (number, make): (_, fn(u8) -> MissedBins) = match (text.strip_suffix("bins"), text.strip_suffix("initial")) {
-                    (Some(bins), _) => (bins, MissedBins::Bins),
-                    (_, Some(alpha)) => (alpha, MissedBins::Initial),
-                    _ => (text, MissedBins::Alpha),
-                };
+                let (number, make): (_, fn(u8) -> MissedBins) =
+                    match (text.strip_suffix("bins"), text.strip_suffix("initial")) {
+                        (Some(bins), _) => (bins, MissedBins::Bins),
+                        (_, Some(alpha)) => (alpha, MissedBins::Initial),
+                        _ => (text, MissedBins::Alpha),
+                    };
                 <u8 as OptionValue>::parse(number).filter(|&number| number >= 1).map(make)
             }
         }
@@ -107,7 +108,8 @@ impl OptionValue for MissedBins {
 }
 
 impl Listed for MissedBins {
-    const VALUES: &'static str = "off, window, or 1 to 255, 1bins to 255bins, 1initial to 255initial";
+    const VALUES: &'static str =
+        "off, window, or 1 to 255, 1bins to 255bins, 1initial to 255initial";
 }
 
 named! {
@@ -179,8 +181,12 @@ impl Params {
 impl Params {
     /// SEARCH 3.1 as the authors' first file of 2025 has it, with its `alpha` at the documented 2 (as shipped it is without bound): an ACK at the
     /// end of a bin does not close it.
-    pub const V3_1_IN_2025: Params =
-        Params { version: Version::V3_1In2025, missed_bins: MissedBins::Initial(2), boundary: Boundary::Open, ..Params::V3_1 };
+    pub const V3_1_IN_2025: Params = Params {
+        version: Version::V3_1In2025,
+        missed_bins: MissedBins::Initial(2),
+        boundary: Boundary::Open,
+        ..Params::V3_1
+    };
 
     fn of(version: Version) -> Params {
         match version {

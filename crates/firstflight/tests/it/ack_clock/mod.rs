@@ -7,7 +7,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use firstflight::startup::{ExitReason, Handover, Leave, Startup, Verdict};
-use firstflight::{Ack, Context, Nanos, Rate, Ratio, Seq, Signal, Time, Transport, UNSET_SSTHRESH, Window};
+use firstflight::{
+    Ack, Context, Nanos, Rate, Ratio, Seq, Signal, Time, Transport, UNSET_SSTHRESH, Window,
+};
 
 pub(crate) const MSS: u64 = 1448;
 /// Payload and 52 bytes of headers.
@@ -54,7 +56,16 @@ pub(crate) const FOUR_G: Link = link("4G", 200, 20, 100);
 
 pub(crate) const fn link(name: &'static str, mbps: u64, rtt_ms: u64, queue_percent: u64) -> Link {
     let rtt = Nanos::from_millis(rtt_ms);
-    Link { name, mbps, rtt, queue_percent, ack_every: 1, back: Return::Plain, paced: false, tick: None }
+    Link {
+        name,
+        mbps,
+        rtt,
+        queue_percent,
+        ack_every: 1,
+        back: Return::Plain,
+        paced: false,
+        tick: None,
+    }
 }
 
 impl Link {
@@ -153,12 +164,15 @@ impl ReturnPath {
             self.grant = 1000;
             self.pipe.clear();
         }
-        let want = 1100 * self.arrivals * FRAME / REQUEST + 1100 * self.queue.len() as u64 * FRAME / GRANT_DELAY;
+        let want = 1100 * self.arrivals * FRAME / REQUEST
+            + 1100 * self.queue.len() as u64 * FRAME / GRANT_DELAY;
         self.arrivals = 0;
         self.pipe.push_back((t + GRANT_DELAY, want));
         while self.pipe.front().is_some_and(|&(due, _)| due <= t) {
             let (_, want) = self.pipe.pop_front().unwrap();
-            self.grant = want.clamp(self.grant * 100_000 / GROWTH, self.grant * GROWTH / 100_000).clamp(1000, 160_000);
+            self.grant = want
+                .clamp(self.grant * 100_000 / GROWTH, self.grant * GROWTH / 100_000)
+                .clamp(1000, 160_000);
         }
     }
 
@@ -206,9 +220,17 @@ impl ReturnPath {
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "one loop over the events of one flow, read from top to bottom")]
+#[expect(
+    clippy::too_many_lines,
+    reason = "one loop over the events of one flow, read from top to bottom"
+)]
 /// Runs `startup` until it leaves, loss is learned of, or `limit` passes. Segments are packets numbered from 0, as in QUIC.
-pub(crate) fn run<S: Startup>(startup: &mut S, link: &Link, limit: Nanos, keep_log: bool) -> Report {
+pub(crate) fn run<S: Startup>(
+    startup: &mut S,
+    link: &Link,
+    limit: Nanos,
+    keep_log: bool,
+) -> Report {
     let tx = link.packet_ns();
     let mut report = Report::default();
     let mut events: BinaryHeap<Reverse<(u64, u64, Event)>> = BinaryHeap::new();
@@ -305,7 +327,8 @@ pub(crate) fn run<S: Startup>(startup: &mut S, link: &Link, limit: Nanos, keep_l
                 for (time, (upto, ts)) in path.frame(now) {
                     at(&mut events, time, Event::AckOut { upto, ts });
                 }
-                let period = if let Return::Batch { period, .. } = link.back { period } else { FRAME };
+                let period =
+                    if let Return::Batch { period, .. } = link.back { period } else { FRAME };
                 at(&mut events, now + period, Event::Frame);
             }
             Event::Pacer => {}
@@ -378,7 +401,8 @@ pub(crate) fn run<S: Startup>(startup: &mut S, link: &Link, limit: Nanos, keep_l
                 if !done {
                     startup.grow(&ack, acked, &mut w, &cx);
                     if w.cwnd >= w.ssthresh {
-                        report.exit = Some((Nanos(now), w.cwnd / MSS, w.ssthresh / MSS, startup.reached()));
+                        report.exit =
+                            Some((Nanos(now), w.cwnd / MSS, w.ssthresh / MSS, startup.reached()));
                         done = true;
                     }
                 }
@@ -397,6 +421,7 @@ pub(crate) fn context() -> Context {
 
 /// Tells a startup of a loss.
 pub(crate) fn lose<S: Startup>(startup: &mut S, w: Window) {
-    let own = startup.on_congestion(Signal::Loss, Ratio::new(7, 10), &Ack::default(), w, &context());
+    let own =
+        startup.on_congestion(Signal::Loss, Ratio::new(7, 10), &Ack::default(), w, &context());
     assert!(own.is_none(), "no startup of this file brings a recovery of its own");
 }

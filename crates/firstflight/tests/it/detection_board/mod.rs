@@ -3,7 +3,9 @@
 
 use core::cell::Cell;
 
-use firstflight::detection::scoreboard::{Id, Ledger, RepeatRule, Scoreboard, SendOrder, Transmission};
+use firstflight::detection::scoreboard::{
+    Id, Ledger, RepeatRule, Scoreboard, SendOrder, Transmission,
+};
 use firstflight::detection::{Flags, Losses};
 use firstflight::units::{Nanos, Seq, Time};
 
@@ -59,14 +61,24 @@ impl Board {
         let ordinal = self.log.len() as u64;
         let end = start + len;
         let flags = Flags::NONE;
-        self.segments.push(Segment { start, end, first_tx: now, last_tx: now, tx_count: 1, nxt_at_last_tx: end, ordinal, flags });
+        self.segments.push(Segment {
+            start,
+            end,
+            first_tx: now,
+            last_tx: now,
+            tx_count: 1,
+            nxt_at_last_tx: end,
+            ordinal,
+            flags,
+        });
         self.log.push(id);
         self.sent(id);
         id
     }
 
     pub(crate) fn send_again(&mut self, id: Id, now: Time) {
-        let transmission = Transmission { now, ordinal: self.log.len() as u64, nxt: Seq(self.nxt()) };
+        let transmission =
+            Transmission { now, ordinal: self.log.len() as u64, nxt: Seq(self.nxt()) };
         self.log.push(id);
         self.repeat(id, transmission);
     }
@@ -80,7 +92,11 @@ impl Board {
 
     pub(crate) fn outstanding(&self) -> impl Iterator<Item = (Id, &Segment)> {
         let skip = self.first as usize;
-        self.segments.iter().enumerate().skip(skip).map(|(index, segment)| (Id(index as u64), segment))
+        self.segments
+            .iter()
+            .enumerate()
+            .skip(skip)
+            .map(|(index, segment)| (Id(index as u64), segment))
     }
 
     pub(crate) fn segment(&self, id: Id) -> &Segment {
@@ -89,7 +105,10 @@ impl Board {
 
     /// Ids of the outstanding segments marked lost.
     pub(crate) fn lost(&self) -> Vec<u64> {
-        self.outstanding().filter(|(_, segment)| segment.flags.has(Flags::LOST)).map(|(id, _)| id.0).collect()
+        self.outstanding()
+            .filter(|(_, segment)| segment.flags.has(Flags::LOST))
+            .map(|(id, _)| id.0)
+            .collect()
     }
 }
 
@@ -166,7 +185,11 @@ pub(crate) fn at(millis: u64) -> Time {
 /// Lost ids must be what `expected` says, in ascending order.
 #[track_caller]
 pub(crate) fn assert_lost(what: &str, board: &Board, losses: &Losses, expected: &[u64]) {
-    assert_eq!(board.lost(), expected, "{what}: the marked segments are on the left, the expected ones on the right");
+    assert_eq!(
+        board.lost(),
+        expected,
+        "{what}: the marked segments are on the left, the expected ones on the right"
+    );
     assert_eq!(
         losses.segments,
         expected.len() as u64,

@@ -34,7 +34,12 @@ pub(crate) fn usual<S: Startup>(startup: S, config: Config) -> Usual<S> {
     fed(startup, cubic, Prr::new(prr::Params::rfc9937()), config)
 }
 
-pub(crate) fn fed<S: Startup, A: Avoidance, R: Policy>(startup: S, avoidance: A, recovery: R, config: Config) -> Fed<S, A, R> {
+pub(crate) fn fed<S: Startup, A: Avoidance, R: Policy>(
+    startup: S,
+    avoidance: A,
+    recovery: R,
+    config: Config,
+) -> Fed<S, A, R> {
     let c = Controller::new(startup, avoidance, recovery, config, Time(0), Seq(0));
     Fed { c, now: 0, una: 0, nxt: 0, tx_next: 0 }
 }
@@ -61,13 +66,25 @@ impl<S: Startup, A: Avoidance, R: Policy> Fed<S, A, R> {
     /// `bytes` acknowledged, all sent lately, with an RTT sample.
     pub(crate) fn acked(&self, bytes: u64) -> Ack {
         let rtt = Some(RTT);
-        Ack { acked: bytes, acked_fresh: bytes, rtt, advanced: true, tx_acked: Some(self.tx_next.saturating_sub(1)), ..self.base() }
+        Ack {
+            acked: bytes,
+            acked_fresh: bytes,
+            rtt,
+            advanced: true,
+            tx_acked: Some(self.tx_next.saturating_sub(1)),
+            ..self.base()
+        }
     }
 
     /// `bytes` declared lost on an ACK that delivers `acked`; the newest of them was the last transmission but one.
     pub(crate) fn lost(&self, acked: u64, bytes: u64) -> Ack {
         let inflight = self.c.cwnd().saturating_sub(acked + bytes);
-        Ack { lost: bytes, tx_lost: Some(self.tx_next.saturating_sub(2)), inflight, ..self.acked(acked) }
+        Ack {
+            lost: bytes,
+            tx_lost: Some(self.tx_next.saturating_sub(2)),
+            inflight,
+            ..self.acked(acked)
+        }
     }
 
     pub(crate) fn ack(&mut self, ack: Ack) -> u64 {

@@ -122,16 +122,25 @@ impl Choice {
         let sender = *source.pick(SENDERS);
         let unpaced = sender == "@(pace=off)";
         // The parser refuses a jump without a pacer.
-        let jumps = startup.starts_with("jumpstart") || (startup.starts_with("rapid") && !startup.contains("jump=off"));
+        let jumps = startup.starts_with("jumpstart")
+            || (startup.starts_with("rapid") && !startup.contains("jump=off"));
         let sender = if unpaced && jumps { "" } else { sender };
         let flags = source.u8();
         let nonsense = flags & 1 == 1;
-        let mss = if nonsense { source.wild(1448) } else { *source.pick(&[1_200, 1_448, 1, 8_948, 65_535]) };
+        let mss = if nonsense {
+            source.wild(1448)
+        } else {
+            *source.pick(&[1_200, 1_448, 1, 8_948, 65_535])
+        };
         Choice {
             text: format!("{startup}/{avoidance}/{recovery}{sender}"),
             tcp: flags & 2 == 2,
             mss,
-            iw: if nonsense { source.wild(mss.saturating_mul(10)) } else { Config::standard_initial_window(mss) },
+            iw: if nonsense {
+                source.wild(mss.saturating_mul(10))
+            } else {
+                Config::standard_initial_window(mss)
+            },
             max_burst: if nonsense { source.wild(65_536) } else { 65_536 },
             idle_restart: flags & 4 == 4,
             oracle_exit: if nonsense { source.wild(1_000_000) } else { mss * 300 },

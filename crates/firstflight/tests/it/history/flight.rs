@@ -103,7 +103,8 @@ impl Flight {
             return;
         }
         // In QUIC number and ordinal are one.
-        let segment = Segment { start: self.nxt.0, tx, sent_at: now, repeated: false, state: State::Flying };
+        let segment =
+            Segment { start: self.nxt.0, tx, sent_at: now, repeated: false, state: State::Flying };
         self.nxt = Seq(self.end(&segment));
         self.segments.push_back(segment);
     }
@@ -117,7 +118,13 @@ impl Flight {
 
     fn record(&mut self, now: Time, recovering: bool) -> Ack {
         self.recovery_tx = recovering.then(|| self.recovery_tx.unwrap_or(self.tx));
-        Ack { now, inflight_before: self.inflight(), tx_next: self.tx, nxt: self.nxt, ..Ack::default() }
+        Ack {
+            now,
+            inflight_before: self.inflight(),
+            tx_next: self.tx,
+            nxt: self.nxt,
+            ..Ack::default()
+        }
     }
 
     fn finish(&mut self, mut ack: Ack) -> Ack {
@@ -150,12 +157,19 @@ impl Flight {
             segment.state = State::Lost;
             ack.lost += self.mss;
             ack.tx_lost = ack.tx_lost.max(Some(segment.tx));
-            ack.lost_again |= segment.repeated && self.recovery_tx.is_some_and(|first| segment.tx >= first);
+            ack.lost_again |=
+                segment.repeated && self.recovery_tx.is_some_and(|first| segment.tx >= first);
         }
     }
 
     /// One ACK arrives; `None` if nothing was in flight.
-    pub(super) fn deliver(&mut self, now: Time, delivery: Delivery, mark: Option<Seq>, recovering: bool) -> Option<Ack> {
+    pub(super) fn deliver(
+        &mut self,
+        now: Time,
+        delivery: Delivery,
+        mark: Option<Seq>,
+        recovering: bool,
+    ) -> Option<Ack> {
         let mut ack = self.record(now, recovering);
         if ack.inflight_before == 0 {
             return None;
@@ -193,7 +207,13 @@ impl Flight {
     /// The loss timer takes the oldest packets in flight.
     pub(super) fn lose(&mut self, now: Time, packets: u8, recovering: bool) -> Option<Ack> {
         let mut ack = self.record(now, recovering);
-        let last = self.segments.iter().filter(|s| s.state == State::Flying).take(usize::from(packets)).last()?.tx;
+        let last = self
+            .segments
+            .iter()
+            .filter(|s| s.state == State::Flying)
+            .take(usize::from(packets))
+            .last()?
+            .tx;
         self.declare(&mut ack, |s| s.tx <= last);
         Some(self.finish(ack))
     }

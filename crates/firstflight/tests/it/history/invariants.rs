@@ -5,7 +5,9 @@ use firstflight::arm::{Arm, ArmController, StartupSpec};
 use firstflight::controller::Stats;
 use firstflight::startup::jump::JumpWindow;
 use firstflight::units::{MAX_BYTES, UNSET_SSTHRESH};
-use firstflight::{Ack, Config, Congestion, Exit, Nanos, Phase, Ready, Sent, Seq, Timeout, Transport};
+use firstflight::{
+    Ack, Config, Congestion, Exit, Nanos, Phase, Ready, Sent, Seq, Timeout, Transport,
+};
 
 /// What the checks remember of a controller.
 pub(super) struct Watch {
@@ -70,15 +72,28 @@ impl Watch {
         self.reached.events += 1;
         self.reached.grew |= u32::from(c.exit().is_none() && c.cwnd() >= self.iw.saturating_mul(4));
         let (cwnd, least) = (c.cwnd(), self.least());
-        assert!((least..=MAX_BYTES).contains(&cwnd), "{arm}: after {event} the window is {cwnd}, outside {least}..=2^40");
+        assert!(
+            (least..=MAX_BYTES).contains(&cwnd),
+            "{arm}: after {event} the window is {cwnd}, outside {least}..=2^40"
+        );
         if let Some(ssthresh) = c.ssthresh() {
-            assert!(ssthresh >= 2 * self.mss, "{arm}: after {event} the threshold is {ssthresh}, below two segments of {}", self.mss);
+            assert!(
+                ssthresh >= 2 * self.mss,
+                "{arm}: after {event} the threshold is {ssthresh}, below two segments of {}",
+                self.mss
+            );
         }
         if let Some(rate) = c.pacing_rate() {
             assert!(rate.0 > 0, "{arm}: after {event} the pacing rate is zero");
         }
         let recovery_shown = c.phase() == Phase::Recovery;
-        assert_eq!(recovery_shown, c.in_recovery(), "{arm}: after {event} the phase is {:?}, in recovery {}", c.phase(), c.in_recovery());
+        assert_eq!(
+            recovery_shown,
+            c.in_recovery(),
+            "{arm}: after {event} the phase is {:?}, in recovery {}",
+            c.phase(),
+            c.in_recovery()
+        );
         self.admission(event, c);
         let mut signals = 0;
         c.signals(&mut |_, _| signals += 1);
@@ -95,14 +110,26 @@ impl Watch {
             let admitted = c.admits(mss, inflight);
             if !c.in_recovery() {
                 let fits = inflight.saturating_add(mss) <= cwnd;
-                assert_eq!(admitted, fits, "{arm}: after {event} {mss} bytes on top of {inflight} with a window of {cwnd}");
+                assert_eq!(
+                    admitted, fits,
+                    "{arm}: after {event} {mss} bytes on top of {inflight} with a window of {cwnd}"
+                );
             }
             let smaller = flights[..i].iter().all(|&less| c.admits(mss, less));
-            assert!(!admitted || smaller, "{arm}: after {event} a flight of {inflight} admits a segment and a smaller one does not");
-            assert!(!admitted || c.admits(mss / 2, inflight), "{arm}: after {event} a segment is admitted and half of one is not");
+            assert!(
+                !admitted || smaller,
+                "{arm}: after {event} a flight of {inflight} admits a segment and a smaller one does not"
+            );
+            assert!(
+                !admitted || c.admits(mss / 2, inflight),
+                "{arm}: after {event} a segment is admitted and half of one is not"
+            );
         }
         // A sender with nothing in flight and no window to send in would hang for ever, but for recovery, whose timers are the transport's.
-        assert!(c.in_recovery() || c.admits(mss, 0), "{arm}: after {event} not even one segment may be sent, window {cwnd}");
+        assert!(
+            c.in_recovery() || c.admits(mss, 0),
+            "{arm}: after {event} not even one segment may be sent, window {cwnd}"
+        );
     }
 
     /// Counters never fall and an exit stays what it was.
@@ -123,7 +150,11 @@ impl Watch {
             assert_eq!(c.exit(), self.exit, "{}: after {event} the exit is another one", self.arm);
         }
         if new.loss_episodes + new.ecn_episodes > old.loss_episodes + old.ecn_episodes {
-            assert!(c.exit().is_some(), "{}: {event} opened an episode and startup goes on", self.arm);
+            assert!(
+                c.exit().is_some(),
+                "{}: {event} opened an episode and startup goes on",
+                self.arm
+            );
         }
         self.stats = new;
         self.exit = c.exit();
@@ -136,13 +167,20 @@ impl Watch {
         let (old, new) = (before.cwnd(), c.cwnd());
         if new > old {
             let jump = self.jump.unwrap_or(0);
-            assert!(new <= jump, "{arm}: sending raised the window from {old} to {new}, the jump goes to {jump}");
+            assert!(
+                new <= jump,
+                "{arm}: sending raised the window from {old} to {new}, the jump goes to {jump}"
+            );
             assert!(c.exit().is_none(), "{arm}: a jump after startup, from {old} to {new}");
             assert!(ready.srtt.is_some(), "{arm}: a jump without an RTT to spread it over");
         }
         if new < old {
             let idled = ready.idle > ready.timeout && ready.timeout > Nanos::ZERO;
-            assert!(idled && new == self.iw, "{arm}: sending cut the window from {old} to {new}, idle {:?}", ready.idle);
+            assert!(
+                idled && new == self.iw,
+                "{arm}: sending cut the window from {old} to {new}, idle {:?}",
+                ready.idle
+            );
         }
         self.after("before_send", c);
     }
@@ -155,12 +193,17 @@ impl Watch {
         self.after("on_spurious", c);
         let mut again = *c;
         again.on_spurious();
-        let same = (again.cwnd(), again.ssthresh(), again.stats()) == (c.cwnd(), c.ssthresh(), c.stats());
+        let same =
+            (again.cwnd(), again.ssthresh(), again.stats()) == (c.cwnd(), c.ssthresh(), c.stats());
         assert!(same, "{}: a second false alarm for the same episode changed something", self.arm);
     }
 
     pub(super) fn timeout(&mut self, event: &Congestion, c: &ArmController) {
-        let least = if event.timeout == Timeout::PersistentCongestion { 2 * self.mss } else { self.least() };
+        let least = if event.timeout == Timeout::PersistentCongestion {
+            2 * self.mss
+        } else {
+            self.least()
+        };
         assert_eq!(c.cwnd(), least, "{}: the window after {:?}", self.arm, event.timeout);
         assert!(!c.in_recovery(), "{}: {:?} leaves recovery open", self.arm, event.timeout);
         assert!(c.exit().is_some(), "{}: {:?} does not end startup", self.arm, event.timeout);
@@ -171,14 +214,19 @@ impl Watch {
         let arm = &self.arm;
         let (old, new) = (before.cwnd(), c.cwnd());
         let congestion = ack.lost > 0 || ack.ce;
-        let opened = c.stats().loss_episodes + c.stats().ecn_episodes - before.stats().loss_episodes - before.stats().ecn_episodes;
+        let opened = c.stats().loss_episodes + c.stats().ecn_episodes
+            - before.stats().loss_episodes
+            - before.stats().ecn_episodes;
         assert!(opened <= 1, "{arm}: one ACK opened {opened} episodes");
         assert!(congestion || opened == 0, "{arm}: an episode opened without loss or marks");
         if ack.acked == 0 && !before.in_recovery() && !c.in_recovery() {
             assert!(new <= old, "{arm}: an ACK of nothing raised the window from {old} to {new}");
         }
         if !before.in_recovery() && opened == 1 && c.in_recovery() {
-            assert!(c.recovery_mark() == Some(ack.nxt), "{arm}: the mark of the episode is not what was next to be sent");
+            assert!(
+                c.recovery_mark() == Some(ack.nxt),
+                "{arm}: the mark of the episode is not what was next to be sent"
+            );
         }
         if !wild {
             self.plausible(ack, before, c);
@@ -194,10 +242,18 @@ impl Watch {
         // Threefold growth is the fastest there is.
         if quiet && before.ssthresh().unwrap_or(UNSET_SSTHRESH) > old {
             let most = old.max(self.jump.unwrap_or(0)) + 2 * ack.acked;
-            assert!(new <= most, "{arm}: {} acknowledged bytes raised the window from {old} to {new}", ack.acked);
+            assert!(
+                new <= most,
+                "{arm}: {} acknowledged bytes raised the window from {old} to {new}",
+                ack.acked
+            );
         }
         if quiet && !ack.cwnd_limited && ack.inflight_before < old / 2 {
-            assert!(new <= old, "{arm}: the window was not used, {} of {old} bytes, and grew to {new}", ack.inflight_before);
+            assert!(
+                new <= old,
+                "{arm}: the window was not used, {} of {old} bytes, and grew to {new}",
+                ack.inflight_before
+            );
         }
         // What recovery shows may vary, but at the start of an episode it exceeds neither what was there before (rounded up to segments)
         // nor what is or was just now in flight by more than the first repeat, a limited segment and what gVisor's option inflates.

@@ -12,7 +12,9 @@ mod source;
 use arms::Choice;
 use firstflight::arm::{Arm, ArmController};
 use firstflight::units::MAX_BYTES;
-use firstflight::{Ack, Config, Congestion, ExitReason, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport};
+use firstflight::{
+    Ack, Config, Congestion, ExitReason, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport,
+};
 use flight::{Delivery, Flight};
 use invariants::Watch;
 pub(crate) use source::{Source, random_bytes};
@@ -56,8 +58,18 @@ impl Operation {
             5 => Operation::Send { packets: source.u8(), backlog: source.u8() & 1 == 1 },
             6..=8 => Operation::Deliver { packets: 2, skip: 0, ce: false, rescue: false },
             9 => Operation::Deliver { packets: source.u8(), skip: 0, ce: false, rescue: false },
-            10 => Operation::Deliver { packets: source.u8() % 8, skip: source.u8(), ce: false, rescue: false },
-            11 => Operation::Deliver { packets: source.u8() % 8, skip: source.u8() % 8, ce: true, rescue: source.u8() & 1 == 1 },
+            10 => Operation::Deliver {
+                packets: source.u8() % 8,
+                skip: source.u8(),
+                ce: false,
+                rescue: false,
+            },
+            11 => Operation::Deliver {
+                packets: source.u8() % 8,
+                skip: source.u8() % 8,
+                ce: true,
+                rescue: source.u8() & 1 == 1,
+            },
             12 => Operation::Wait(Nanos::from_millis(source.u8().into())),
             13 => Operation::LossTimer { packets: source.u8() % 8 },
             14 => Operation::Timeout(timeout(source)),
@@ -110,7 +122,15 @@ impl Shown {
             ssthresh: c.ssthresh(),
             pacing: c.pacing_rate().map(|rate| rate.0),
             phase: c.phase(),
-            exit: c.exit().map(|exit| (exit.reason, exit.at.since(start), exit.since_first_send, exit.rounds, exit.detect_cwnd)),
+            exit: c.exit().map(|exit| {
+                (
+                    exit.reason,
+                    exit.at.since(start),
+                    exit.since_first_send,
+                    exit.rounds,
+                    exit.detect_cwnd,
+                )
+            }),
         }
     }
 }
@@ -144,9 +164,20 @@ pub(crate) fn play_arm(choice: &Choice, mut source: Source<'_>) -> Reached {
 }
 
 /// Plays the bytes from `start` on and shows the controller after every operation.
-pub(crate) fn play_from(choice: &Choice, mut source: Source<'_>, start: Time, mut show: impl FnMut(Shown)) -> Reached {
-    let arm = Arm::parse(&choice.text).unwrap_or_else(|error| panic!("`{}` of the table should be an arm: {error}", choice.text));
-    let base = Config { idle_restart: choice.idle_restart, max_burst: choice.max_burst, initial_window: choice.iw, ..choice.base() };
+pub(crate) fn play_from(
+    choice: &Choice,
+    mut source: Source<'_>,
+    start: Time,
+    mut show: impl FnMut(Shown),
+) -> Reached {
+    let arm = Arm::parse(&choice.text)
+        .unwrap_or_else(|error| panic!("`{}` of the table should be an arm: {error}", choice.text));
+    let base = Config {
+        idle_restart: choice.idle_restart,
+        max_burst: choice.max_burst,
+        initial_window: choice.iw,
+        ..choice.base()
+    };
     let nxt = Seq(if choice.nonsense { source.wild(0) } else { 0 });
     let controller = arm.controller(base, choice.oracle_exit, start, nxt);
     let config = arm.configure(base);
@@ -177,7 +208,9 @@ impl Connection<'_> {
         match operation {
             Operation::Wait(time) => self.now += time,
             Operation::Send { packets, backlog } => self.send(packets, backlog),
-            Operation::Deliver { packets, skip, ce, rescue } => self.deliver(Delivery { packets, skip }, ce, rescue),
+            Operation::Deliver { packets, skip, ce, rescue } => {
+                self.deliver(Delivery { packets, skip }, ce, rescue)
+            }
             Operation::LossTimer { packets } => self.loss_timer(packets),
             Operation::Timeout(timeout) => self.timeout(timeout),
             Operation::Spurious => {
@@ -198,7 +231,8 @@ impl Connection<'_> {
                 self.watch.timeout(&event, &self.controller);
             }
             Operation::WildHandshake => {
-                let (now, rtt) = (Time(self.source.wild(self.now.0)), Nanos(self.source.wild(10_000_000)));
+                let (now, rtt) =
+                    (Time(self.source.wild(self.now.0)), Nanos(self.source.wild(10_000_000)));
                 self.wild = true;
                 self.controller.on_handshake_rtt(now, rtt);
                 self.watch.after("a handshake sample", &self.controller);
@@ -230,7 +264,13 @@ impl Connection<'_> {
                 break;
             }
             self.flight.send(self.now);
-            let sent = Sent { now: self.now, bytes: mss, nxt: self.flight.nxt, inflight: self.flight.inflight(), srtt: self.flight.srtt };
+            let sent = Sent {
+                now: self.now,
+                bytes: mss,
+                nxt: self.flight.nxt,
+                inflight: self.flight.inflight(),
+                srtt: self.flight.srtt,
+            };
             self.controller.on_sent(&sent);
             self.watch.sent(&sent, &self.controller);
         }
@@ -244,7 +284,11 @@ impl Connection<'_> {
 
     fn deliver(&mut self, delivery: Delivery, ce: bool, rescue: bool) {
         let mark = self.controller.recovery_mark();
-        let Some(mut ack) = self.flight.deliver(self.now, delivery, mark, self.controller.in_recovery()) else { return };
+        let Some(mut ack) =
+            self.flight.deliver(self.now, delivery, mark, self.controller.in_recovery())
+        else {
+            return;
+        };
         ack.ce = ce;
         ack.rescue_next = rescue;
         ack.cwnd_limited = self.limited;
@@ -278,7 +322,12 @@ impl Connection<'_> {
         if self.flight.inflight() == 0 {
             return;
         }
-        let event = Congestion { now: self.now, timeout, nxt: self.flight.nxt, inflight_before: self.flight.inflight() };
+        let event = Congestion {
+            now: self.now,
+            timeout,
+            nxt: self.flight.nxt,
+            inflight_before: self.flight.inflight(),
+        };
         if self.transport == Transport::Tcp {
             self.flight.all_lost();
         }
@@ -338,7 +387,13 @@ impl Connection<'_> {
             idle: Nanos(s.wild(0)),
             timeout: Nanos(s.wild(1_000_000_000)),
         };
-        let sent = Sent { now: ready.now, bytes: s.wild(1448), nxt: Seq(s.wild(nxt)), inflight: s.wild(cwnd), srtt };
+        let sent = Sent {
+            now: ready.now,
+            bytes: s.wild(1448),
+            nxt: Seq(s.wild(nxt)),
+            inflight: s.wild(cwnd),
+            srtt,
+        };
         self.before_send(&ready);
         self.controller.on_sent(&sent);
         self.watch.sent(&sent, &self.controller);

@@ -58,11 +58,25 @@ impl Recording {
     /// A line of what holds throughout, then a line per row.
     pub(crate) fn to_text(&self) -> String {
         let Recording { about, mss, gso_max_size, paced, trains, delays, rows } = self;
-        let mut text = format!("# {about}\n{mss} {gso_max_size} {} {trains} {delays}\n", u8::from(*paced));
+        let mut text =
+            format!("# {about}\n{mss} {gso_max_size} {} {trains} {delays}\n", u8::from(*paced));
         for row in rows {
             let kind = ["begun", "acked", "timeout"][row.kind as usize];
             let rtt = row.rtt_us.map_or("-".to_owned(), |us| us.to_string());
-            let Row { at_us, una, nxt, packets_out, srtt_x8, cwnd, ssthresh, pacing_rate, found, epoch, state, .. } = row;
+            let Row {
+                at_us,
+                una,
+                nxt,
+                packets_out,
+                srtt_x8,
+                cwnd,
+                ssthresh,
+                pacing_rate,
+                found,
+                epoch,
+                state,
+                ..
+            } = row;
             let (found, epoch) = (u8::from(*found), u8::from(*epoch));
             let _ = writeln!(
                 text,
@@ -76,10 +90,19 @@ impl Recording {
     pub(crate) fn from_text(text: &str) -> Option<Recording> {
         let mut lines = text.lines();
         let about = lines.next()?.strip_prefix("# ")?.to_owned();
-        let head: Vec<u64> = lines.next()?.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        let head: Vec<u64> =
+            lines.next()?.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
         let &[mss, gso_max_size, paced, trains, delays] = head.as_slice() else { return None };
         let rows = lines.map(row).collect::<Option<_>>()?;
-        Some(Recording { about, mss: mss as u32, gso_max_size: gso_max_size as u32, paced: paced != 0, trains, delays, rows })
+        Some(Recording {
+            about,
+            mss: mss as u32,
+            gso_max_size: gso_max_size as u32,
+            paced: paced != 0,
+            trains,
+            delays,
+            rows,
+        })
     }
 }
 
@@ -164,7 +187,11 @@ pub(crate) fn replay(recording: &Recording, largest_burst: u64) -> Compared {
                 let ssthresh = if left { old.ssthresh } else { row.ssthresh };
                 let w = Window {
                     cwnd: u64::from(row.cwnd) * mss,
-                    ssthresh: if ssthresh == NEVER { UNSET_SSTHRESH } else { u64::from(ssthresh) * mss },
+                    ssthresh: if ssthresh == NEVER {
+                        UNSET_SSTHRESH
+                    } else {
+                        u64::from(ssthresh) * mss
+                    },
                 };
                 // An epoch begins with avoidance; the kernel then discards for a second by its own clock, which is not recorded.
                 cx.young_epoch = row.epoch;
@@ -219,7 +246,8 @@ fn srtt(row: &Row) -> Nanos {
 impl Compared {
     /// Both left on the same ACKs, or neither.
     pub(crate) fn agree(&self) -> bool {
-        let core: Vec<usize> = self.core.iter().filter(|(_, reason)| reason.is_some()).map(|(row, _)| *row).collect();
+        let core: Vec<usize> =
+            self.core.iter().filter(|(_, reason)| reason.is_some()).map(|(row, _)| *row).collect();
         core == self.kernel
     }
 

@@ -11,7 +11,9 @@ use std::ops::RangeInclusive;
 use firstflight::Seq;
 use firstflight::detection::delivered::delivered;
 use firstflight::recovery::prr::{Bound, Params as PrrParams};
-use firstflight::recovery::{Cause, End, Entry, Progress, Prr, RateHalving, Recovery, Sack, rate_halving, sack};
+use firstflight::recovery::{
+    Cause, End, Entry, Progress, Prr, RateHalving, Recovery, Sack, rate_halving, sack,
+};
 
 /// Duplicate ACKs, and SACKed segments above a hole, that make a loss.
 const DUPTHRESH: usize = 3;
@@ -107,7 +109,9 @@ impl Scoreboard {
     pub(crate) fn next_seg(&self, new_data: bool, rescue: bool) -> Option<Next> {
         let highest = self.highest_sacked().unwrap_or(self.una);
         let from = self.una.max(self.high_rxt);
-        let hole = |lost: bool| (from..highest).find(|&i| !self.segments[i].sacked && self.segments[i].lost == lost);
+        let hole = |lost: bool| {
+            (from..highest).find(|&i| !self.segments[i].sacked && self.segments[i].lost == lost)
+        };
         if let Some(i) = hole(true) {
             return Some(Next::Repeat(i));
         }
@@ -118,7 +122,10 @@ impl Scoreboard {
             return Some(Next::Repeat(i));
         }
         if rescue && self.rescue_rxt.is_none_or(|end| self.una > end) {
-            return (self.una..self.nxt()).rev().find(|&i| !self.segments[i].sacked).map(Next::Rescue);
+            return (self.una..self.nxt())
+                .rev()
+                .find(|&i| !self.segments[i].sacked)
+                .map(Next::Rescue);
         }
         None
     }
@@ -167,7 +174,11 @@ pub(crate) struct Scenario {
 
 impl Scenario {
     /// Flight and window of `flight` segments, target `target` segments, segments `lost` dropped; unlimited data, an ACK per delivery.
-    pub(crate) fn new(flight: usize, target: u64, lost: impl IntoIterator<Item = usize>) -> Scenario {
+    pub(crate) fn new(
+        flight: usize,
+        target: u64,
+        lost: impl IntoIterator<Item = usize>,
+    ) -> Scenario {
         Scenario {
             mss: 1,
             flight,
@@ -313,7 +324,17 @@ impl<'a> World<'a> {
     fn new(scenario: &'a Scenario) -> World<'a> {
         let network = (0..scenario.flight).filter(|s| !scenario.lost.contains(s)).collect();
         let board = Scoreboard::with_flight(scenario.flight);
-        World { scenario, board, network, received: BTreeSet::new(), dupacks: 0, open: false, del: 0, out: 0, f_9937: 0 }
+        World {
+            scenario,
+            board,
+            network,
+            received: BTreeSet::new(),
+            dupacks: 0,
+            open: false,
+            del: 0,
+            out: 0,
+            f_9937: 0,
+        }
     }
 
     fn run(mut self, policy: &mut dyn Recovery) -> Run {
@@ -359,7 +380,8 @@ impl<'a> World<'a> {
             self.enter(delivered, policy);
         }
         let pipe = self.board.pipe();
-        let rescue_next = self.open && matches!(self.board.next_seg(new_data, self.scenario.rescue), Some(Next::Rescue(_)));
+        let rescue_next = self.open
+            && matches!(self.board.next_seg(new_data, self.scenario.rescue), Some(Next::Rescue(_)));
         let mut step = Step {
             trigger,
             open: self.open,
@@ -446,7 +468,9 @@ impl<'a> World<'a> {
 
 /// The cumulative acknowledgement of a receiver that has `received`.
 pub(crate) fn first_missing(received: &BTreeSet<usize>) -> usize {
-    (0..=received.len()).find(|s| !received.contains(s)).expect("n segments cannot fill n + 1 places")
+    (0..=received.len())
+        .find(|s| !received.contains(s))
+        .expect("n segments cannot fill n + 1 places")
 }
 
 /// The policies that the tables compare, by the tables' names.
@@ -481,12 +505,29 @@ pub(crate) fn progress(delivered: u64, pipe: u64, mss: u64) -> Progress {
 
 /// `policy` entered with target `target` so that every definition of `F` yields `recover_fs`; all in bytes.
 pub(crate) fn opened<P: Recovery>(mut policy: P, target: u64, recover_fs: u64, mss: u64) -> P {
-    policy.enter(&Entry { cause: Cause::Ack, target, flight: recover_fs, sacked: 0, delivered: 0, cwnd: recover_fs, reduced: target, mss });
+    policy.enter(&Entry {
+        cause: Cause::Ack,
+        target,
+        flight: recover_fs,
+        sacked: 0,
+        delivered: 0,
+        cwnd: recover_fs,
+        reduced: target,
+        mss,
+    });
     policy
 }
 
 /// A variant just after an ACK that delivered `d` and left `pipe`, with `(delivered, out)` in its account, `d` included; mss 1000.
-pub(crate) fn at(name: &str, target: u64, recover_fs: u64, account: (u64, u64), d: u64, pipe: u64, safe: bool) -> Prr {
+pub(crate) fn at(
+    name: &str,
+    target: u64,
+    recover_fs: u64,
+    account: (u64, u64),
+    d: u64,
+    pipe: u64,
+    safe: bool,
+) -> Prr {
     let mut prr = opened(Prr::new(prr_params(name)), target, recover_fs, 1_000);
     if account.0 > d {
         prr.on_ack(&progress(account.0 - d, u64::MAX / 2, 1_000));

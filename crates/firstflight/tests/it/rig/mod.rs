@@ -2,7 +2,9 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use firstflight::arm::{Arm, ArmController};
-use firstflight::{Ack, Config, Congestion, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport};
+use firstflight::{
+    Ack, Config, Congestion, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport,
+};
 
 pub(crate) const MSS: u64 = 1_000;
 pub(crate) const RTT: Nanos = Nanos::from_millis(30);
@@ -21,7 +23,11 @@ pub(crate) struct Rig {
 }
 
 pub(crate) fn config(transport: Transport, iw: u64) -> Config {
-    let base = if transport == Transport::Quic { Config::quic(MSS) } else { Config { paced: true, ..Config::tcp(MSS) } };
+    let base = if transport == Transport::Quic {
+        Config::quic(MSS)
+    } else {
+        Config { paced: true, ..Config::tcp(MSS) }
+    };
     Config { initial_window: iw, ..base }
 }
 
@@ -32,7 +38,8 @@ impl Rig {
     }
 
     pub(crate) fn with(arm: &str, config: Config) -> Rig {
-        let arm = Arm::parse(arm).unwrap_or_else(|error| panic!("`{arm}` should be an arm: {error}"));
+        let arm =
+            Arm::parse(arm).unwrap_or_else(|error| panic!("`{arm}` should be an arm: {error}"));
         let c = arm.controller(config, 100 * MSS, START, Seq(0));
         Rig { c, transport: config.transport, now: START, acked: 0, sent: 0, rtt: RTT }
     }
@@ -77,7 +84,13 @@ impl Rig {
     pub(crate) fn send(&mut self, bytes: u64) {
         self.c.before_send(&self.ready());
         self.sent += bytes;
-        let sent = Sent { now: self.now, bytes, nxt: self.nxt(), inflight: self.inflight(), srtt: Some(self.rtt) };
+        let sent = Sent {
+            now: self.now,
+            bytes,
+            nxt: self.nxt(),
+            inflight: self.inflight(),
+            srtt: Some(self.rtt),
+        };
         self.c.on_sent(&sent);
     }
 
@@ -129,7 +142,12 @@ impl Rig {
 
     /// An ACK of the next `bytes` that shows `lost` bytes sent just before them to be lost.
     pub(crate) fn loss(&mut self, bytes: u64, lost: u64) {
-        let ack = Ack { lost, tx_lost: Some(self.seq(self.acked).0), inflight: self.inflight() - bytes - lost, ..self.record(bytes) };
+        let ack = Ack {
+            lost,
+            tx_lost: Some(self.seq(self.acked).0),
+            inflight: self.inflight() - bytes - lost,
+            ..self.record(bytes)
+        };
         self.deliver(&ack);
         // Lost bytes are out of flight; for the positions it is as if they had been sent again at the end.
     }
@@ -141,7 +159,12 @@ impl Rig {
     }
 
     pub(crate) fn timeout(&mut self, timeout: Timeout) {
-        self.c.on_congestion(&Congestion { now: self.now, timeout, nxt: self.nxt(), inflight_before: self.inflight() });
+        self.c.on_congestion(&Congestion {
+            now: self.now,
+            timeout,
+            nxt: self.nxt(),
+            inflight_before: self.inflight(),
+        });
     }
 
     /// Round trips of slow start until the window is `cwnd`, or a little more if it grows threefold; everything sent, nothing acknowledged of the last window.
