@@ -1,4 +1,5 @@
-//! Compiles the controllers: as BPF for the kernel (feature `bpf`), as native code for the tests (feature `native`).
+//! Compiles the controllers: as BPF for the kernel (feature `bpf`), as native code for the tests
+//! (feature `native`).
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

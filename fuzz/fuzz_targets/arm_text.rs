@@ -1,5 +1,5 @@
-//! Any text as an arm: no panic; what parses prints as text that parses to the same arm and prints the same again; what is refused is
-//! refused with one line.
+//! Any text as an arm: no panic; what parses prints as text that parses to the same arm and prints
+//! the same again; what is refused is refused with one line.
 #![no_main]
 
 use firstflight::arm::Arm;
@@ -10,17 +10,30 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
         match arm {
             Ok(arm) => {
                 let printed = arm.to_string();
-                let again = Arm::parse(&printed).unwrap_or_else(|error| panic!("`{text}` prints `{printed}`, which is refused: {error}"));
+                let again = Arm::parse(&printed).unwrap_or_else(|error| {
+                    panic!("`{text}` prints `{printed}`, which is refused: {error}")
+                });
                 assert_eq!(again, arm, "`{text}` prints `{printed}`, which is another arm");
-                assert_eq!(again.to_string(), printed, "`{text}` prints differently the second time");
+                assert_eq!(
+                    again.to_string(),
+                    printed,
+                    "`{text}` prints differently the second time"
+                );
                 let mut controller = arm.controller(Config::quic(1_200), 300_000, Time(0), Seq(0));
                 controller.on_handshake_rtt(Time(1), firstflight::Nanos(1));
-                assert!(controller.cwnd() >= 2_400, "`{printed}` starts with a window of {}", controller.cwnd());
+                assert!(
+                    controller.cwnd() >= 2_400,
+                    "`{printed}` starts with a window of {}",
+                    controller.cwnd()
+                );
             }
             Err(error) => {
                 let line = error.to_string();
                 assert!(!line.is_empty(), "`{text}` is refused without a word");
-                assert!(text.contains('\n') || !line.contains('\n'), "`{text}` is refused with more than a line: {line}");
+                assert!(
+                    text.contains('\n') || !line.contains('\n'),
+                    "`{text}` is refused with more than a line: {line}"
+                );
             }
         }
     }

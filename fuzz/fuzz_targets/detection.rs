@@ -1,6 +1,8 @@
-//! Every detector over one scoreboard, through any history: sends, SACKs in any order, cumulative ACKs, repeats of what `next_seg` chooses,
-//! timeouts, marks taken back, SACKs forgotten, and a clock that may stand, leap or go backwards. After every step the totals of the
-//! ledger are those of a walk, nothing SACKed is marked lost or chosen for a repeat, and what a detector reports is what it marked.
+//! Every detector over one scoreboard, through any history: sends, SACKs in any order, cumulative
+//! ACKs, repeats of what `next_seg` chooses, timeouts, marks taken back, SACKs forgotten, and a
+//! clock that may stand, leap or go backwards. After every step the totals of the ledger are those
+//! of a walk, nothing SACKed is marked lost or chosen for a repeat, and what a detector reports is
+//! what it marked.
 #![no_main]
 
 #[path = "../../crates/firstflight/tests/it/detection_board/mod.rs"]
@@ -16,7 +18,9 @@ use firstflight::detection::quic::{self, PersistentCongestion, QuicLoss};
 use firstflight::detection::rack::{Arrival, Facts, Rack};
 use firstflight::detection::reordering::Reordering;
 use firstflight::detection::rto::{Options, Rto};
-use firstflight::detection::{Choice, Episode, Flags, Id, Losses, NextSeg, RepeatRule, Rules, Scoreboard};
+use firstflight::detection::{
+    Choice, Episode, Flags, Id, Losses, NextSeg, RepeatRule, Rules, Scoreboard,
+};
 use firstflight::{Nanos, Seq, Time};
 use source::Source;
 
@@ -54,9 +58,15 @@ impl Connection<'_> {
         let fack = self.board.ledger.fack();
         if !known {
             self.reordering.on_delivered(Seq(segment.start), segment.tx_count, fack, MSS);
-            let arrival = Arrival { end: Seq(segment.end), last_tx: segment.last_tx, tx_count: segment.tx_count, echo: None };
+            let arrival = Arrival {
+                end: Seq(segment.end),
+                last_tx: segment.last_tx,
+                tx_count: segment.tx_count,
+                echo: None,
+            };
             if let Detector::Rack(rack) = &mut self.detector {
-                let min_rtt = (self.source.u8() & 1 == 1).then(|| Nanos(self.source.wild(20_000_000)));
+                let min_rtt =
+                    (self.source.u8() & 1 == 1).then(|| Nanos(self.source.wild(20_000_000)));
                 rack.on_delivered(self.now, &arrival, min_rtt);
             }
         }
@@ -80,7 +90,8 @@ impl Connection<'_> {
         let mut losses = Losses::default();
         match &mut self.detector {
             Detector::Counting(counting) => {
-                let found = counting.detect(&mut self.board, self.reordering, MSS, self.episode, advanced);
+                let found =
+                    counting.detect(&mut self.board, self.reordering, MSS, self.episode, advanced);
                 losses.merge(found.losses);
                 if found.enter {
                     assert_eq!(self.episode, Episode::None, "an episode opens inside another");
@@ -103,11 +114,20 @@ impl Connection<'_> {
                 losses.merge(rack.detect(&mut self.board, self.now).losses);
             }
             Detector::Quic(loss, largest) => {
-                let rtt = quic::Rtt { srtt: Nanos(self.source.wild(20_000_000)), ..quic::Rtt::default() };
-                let (found, deadline) = loss.detect(&mut self.board, *largest, self.now, rtt.loss_delay());
-                assert!(deadline.is_none_or(|at| at > self.now), "the loss time {deadline:?} has passed, it is {:?}", self.now);
+                let rtt =
+                    quic::Rtt { srtt: Nanos(self.source.wild(20_000_000)), ..quic::Rtt::default() };
+                let (found, deadline) =
+                    loss.detect(&mut self.board, *largest, self.now, rtt.loss_delay());
+                assert!(
+                    deadline.is_none_or(|at| at > self.now),
+                    "the loss time {deadline:?} has passed, it is {:?}",
+                    self.now
+                );
                 losses.merge(found);
-                let mut persistent = PersistentCongestion::new(Some(Time(1)), rtt.persistent_span(Nanos::from_millis(25)));
+                let mut persistent = PersistentCongestion::new(
+                    Some(Time(1)),
+                    rtt.persistent_span(Nanos::from_millis(25)),
+                );
                 for (id, segment) in before.outstanding() {
                     let fate = if segment.flags.has(Flags::SACKED) {
                         quic::Fate::Acked
@@ -124,13 +144,23 @@ impl Connection<'_> {
         let (mut bytes, mut segments) = (0, 0);
         for (id, segment) in before.outstanding() {
             let marked = self.board.flags(id).has(Flags::LOST);
-            assert!(!(marked && segment.flags.has(Flags::SACKED)), "{id:?} is SACKed and marked lost");
-            assert!(marked || !segment.flags.has(Flags::LOST), "a detector takes back the mark of {id:?}");
+            assert!(
+                !(marked && segment.flags.has(Flags::SACKED)),
+                "{id:?} is SACKed and marked lost"
+            );
+            assert!(
+                marked || !segment.flags.has(Flags::LOST),
+                "a detector takes back the mark of {id:?}"
+            );
             if marked && !segment.flags.has(Flags::LOST) {
                 (bytes, segments) = (bytes + segment.end - segment.start, segments + 1);
             }
         }
-        assert_eq!((losses.bytes, losses.segments), (bytes, segments), "reported on the left, marked on the right");
+        assert_eq!(
+            (losses.bytes, losses.segments),
+            (bytes, segments),
+            "reported on the left, marked on the right"
+        );
         if let Detector::Counting(_) = self.detector
             && self.episode != Episode::None
             && let Some(highest) = self.board.ledger.highest_sacked()
@@ -183,7 +213,9 @@ impl Connection<'_> {
                 self.rto.on_sent(self.now, Nanos(self.source.wild(200_000_000)));
             }
             4..=6 if self.outstanding() > 1 => {
-                let id = Id(self.board.first + 1 + u64::from(self.source.u8()) % (self.outstanding() - 1));
+                let id = Id(self.board.first
+                    + 1
+                    + u64::from(self.source.u8()) % (self.outstanding() - 1));
                 self.deliver(id, false);
                 if let Detector::Counting(counting) = &mut self.detector {
                     counting.count(false, true);
@@ -194,7 +226,9 @@ impl Connection<'_> {
                 for _ in 0..u64::from(self.source.u8() % 8).min(self.outstanding() - 1) + 1 {
                     self.deliver(self.board.first(), true);
                 }
-                while !self.board.is_empty() && self.board.flags(self.board.first()).has(Flags::SACKED) {
+                while !self.board.is_empty()
+                    && self.board.flags(self.board.first()).has(Flags::SACKED)
+                {
                     self.deliver(self.board.first(), true);
                 }
                 let (una, any) = (Seq(self.board.una()), !self.board.is_empty());
@@ -209,7 +243,8 @@ impl Connection<'_> {
             }
             9..=10 => self.repeat(),
             11 if self.outstanding() > 0 => {
-                let rack = if let Detector::Rack(rack) = &mut self.detector { Some(rack) } else { None };
+                let rack =
+                    if let Detector::Rack(rack) = &mut self.detector { Some(rack) } else { None };
                 let losses = self.rto.mark(&mut self.board, rack, self.now);
                 self.rto.allows_episode(&losses);
                 self.episode = Episode::Timeout;
@@ -247,10 +282,17 @@ impl Connection<'_> {
         }
         let l = &self.board.ledger;
         let found = (l.outstanding(), l.sacked(), l.lost(), l.repeated(), l.pipe());
-        assert_eq!(found, (outstanding, sacked, lost, repeated, pipe), "totals on the left, a walk's on the right");
+        assert_eq!(
+            found,
+            (outstanding, sacked, lost, repeated, pipe),
+            "totals on the left, a walk's on the right"
+        );
         if let Some(id) = self.board.next_lost() {
             let flags = self.board.flags(id);
-            assert!(flags.has(Flags::LOST) && !flags.has(Flags::SACKED), "{id:?} is not lost: {flags:?}");
+            assert!(
+                flags.has(Flags::LOST) && !flags.has(Flags::SACKED),
+                "{id:?} is not lost: {flags:?}"
+            );
         }
     }
 }
@@ -258,9 +300,17 @@ impl Connection<'_> {
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let mut source = Source::new(bytes);
     let (rule, detector, rules) = match source.below(6) {
-        0 => (RepeatRule::KeepsMark, Detector::Counting(DupAck::new(Rule::Duplicates)), Rules::LostFirst),
-        1 => (RepeatRule::KeepsMark, Detector::Counting(DupAck::new(Rule::Rfc3517)), Rules::Rfc3517),
-        2 => (RepeatRule::KeepsMark, Detector::Counting(DupAck::new(Rule::Rfc6675)), Rules::Rfc6675),
+        0 => (
+            RepeatRule::KeepsMark,
+            Detector::Counting(DupAck::new(Rule::Duplicates)),
+            Rules::LostFirst,
+        ),
+        1 => {
+            (RepeatRule::KeepsMark, Detector::Counting(DupAck::new(Rule::Rfc3517)), Rules::Rfc3517)
+        }
+        2 => {
+            (RepeatRule::KeepsMark, Detector::Counting(DupAck::new(Rule::Rfc6675)), Rules::Rfc6675)
+        }
         3 => (RepeatRule::KeepsMark, Detector::Counting(DupAck::new(Rule::Fack)), Rules::Rfc6675),
         4 => (RepeatRule::NewBet, Detector::Rack(Rack::default()), Rules::LostFirst),
         _ => (RepeatRule::NewBet, Detector::Quic(QuicLoss::default(), 0), Rules::LostFirst),

@@ -1,6 +1,9 @@
-//! Any bytes as a table, of ACKs or of our own traces: no panic, no overflow; a refusal is one line; what is read leaves windows that can be.
+//! Any bytes as a table, of ACKs or of our own traces: no panic, no overflow; a refusal is one
+//! line; what is read leaves windows that can be.
 #![no_main]
 
 mod replayed;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| replayed::check(bytes, |file, bytes, sink| firstflight_replay::table::read(file, bytes, sink)));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| replayed::check(bytes, |file, bytes, sink| {
+    firstflight_replay::table::read(file, bytes, sink)
+}));

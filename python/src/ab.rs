@@ -8,7 +8,9 @@ use crate::table::{Batches, Growing, Holds, Spec, of_json};
 use crate::{refuse, refused};
 use firstflight_lab::Bad;
 use firstflight_lab::ab::rows::{Kind, Row, Value, columns};
-use firstflight_lab::ab::{self, Analysis, Clock, Experiment, MOST_FLOWS, MOST_SECONDS, Tallies, Watch, shard};
+use firstflight_lab::ab::{
+    self, Analysis, Clock, Experiment, MOST_FLOWS, MOST_SECONDS, Tallies, Watch, shard,
+};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -85,8 +87,8 @@ impl Test {
         json(&self.inner.experiment())
     }
 
-    /// Runs some blocks, all if none are named. `rows` takes a table of every connection and arm after each block; `resume` is a folder
-    /// with a file for every finished block.
+    /// Runs some blocks, all if none are named. `rows` takes a table of every connection and arm
+    /// after each block; `resume` is a folder with a file for every finished block.
     #[pyo3(signature = (blocks = None, threads = None, progress = None, rows = None, resume = None))]
     fn run(
         &self,
@@ -111,7 +113,11 @@ impl Test {
         let with_rows = rows.is_some();
         let result = supervised(py, &run, threads, progress.as_ref(), || {
             let tick = |steps| run.tick(steps);
-            let mut watch = Watch { tick: &tick, stop: &run.stop, rows: if with_rows { Some(&mut sink) } else { None } };
+            let mut watch = Watch {
+                tick: &tick,
+                stop: &run.stop,
+                rows: if with_rows { Some(&mut sink) } else { None },
+            };
             match blocks {
                 Some(blocks) => test.run_blocks(blocks, resume.as_deref(), &mut watch),
                 None => test.run_blocks(0..test.blocks(), resume.as_deref(), &mut watch),
@@ -127,14 +133,17 @@ impl Test {
 
 /// The rows of a block.
 fn table(test: &ab::Test, rows: &[Row]) -> PyResult<Batches> {
-    let Some(first) = rows.first() else { return Err(refuse("a block without connections".into())) };
+    let Some(first) = rows.first() else {
+        return Err(refuse("a block without connections".into()));
+    };
     let holds = |value: &Value<'_>| match value {
         Value::Name(_) | Value::Missing(Kind::Name) => Holds::Name,
         Value::Whole(_) | Value::Missing(Kind::Whole) => Holds::Whole,
         Value::Real(_) | Value::Missing(Kind::Real) => Holds::Real,
         Value::Flag(_) => Holds::Flag,
     };
-    let spec: Vec<(&str, Holds)> = columns(test, first).iter().map(|(name, value)| (*name, holds(value))).collect();
+    let spec: Vec<(&str, Holds)> =
+        columns(test, first).iter().map(|(name, value)| (*name, holds(value))).collect();
     let mut table = Growing::new(spec);
     for row in rows {
         for ((_, value), column) in columns(test, row).iter().zip(&mut table.columns) {
@@ -160,7 +169,8 @@ pub struct Shard {
 
 #[pymethods]
 impl Shard {
-    /// A file of `ab --save`, `ab --resume` or [`Shard::to_bytes`]; `name` is what refusals call it.
+    /// A file of `ab --save`, `ab --resume` or [`Shard::to_bytes`]; `name` is what refusals call
+    /// it.
     #[staticmethod]
     fn from_bytes(name: &str, bytes: &[u8]) -> PyResult<Shard> {
         let (experiment, tallies) = shard::decode(name, bytes).map_err(|bad| refused(&bad))?;
@@ -205,16 +215,25 @@ impl Shard {
 
     /// One row per part of the connections and arm.
     fn results(&self) -> PyResult<Batches> {
-        of_json(RESULTS, self.analysis()?.results.iter().map(|entry| serde_json::to_value(entry).unwrap_or_default()))
+        of_json(
+            RESULTS,
+            self.analysis()?
+                .results
+                .iter()
+                .map(|entry| serde_json::to_value(entry).unwrap_or_default()),
+        )
     }
 
     /// One row per percentile and arm.
     fn percentiles(&self) -> PyResult<Batches> {
-        let real = ["percentile", "ttlb_ms", "reduction_pct", "loss_pct"].map(|name| (name, Holds::Real));
+        let real =
+            ["percentile", "ttlb_ms", "reduction_pct", "loss_pct"].map(|name| (name, Holds::Real));
         let mut table = Growing::new([("arm", Holds::Text)].into_iter().chain(real));
         for curve in self.analysis()?.percentiles {
             for (index, ttlb) in curve.ttlb_ms.iter().enumerate() {
-                let [arm, percentile, time, reduction, loss] = &mut table.columns[..] else { break };
+                let [arm, percentile, time, reduction, loss] = &mut table.columns[..] else {
+                    break;
+                };
                 arm.text(Some(&curve.arm));
                 percentile.real(Some(index as f64 + 1.0));
                 time.real(Some(*ttlb));
@@ -231,9 +250,11 @@ impl Shard {
         if self.tallies.flows() == 0 {
             return Err(refuse("nothing ran: there is no result".into()));
         }
-        // As the command does it: a shard needs no file but its own, and one whose population names files says less about them.
+        // As the command does it: a shard needs no file but its own, and one whose population names
+        // files says less about them.
         let toml = &self.experiment.population_toml;
-        let population = firstflight_lab::Population::from_toml("population of the test", toml, None);
+        let population =
+            firstflight_lab::Population::from_toml("population of the test", toml, None);
         let warnings = population.map(|population| population.warnings()).unwrap_or_default();
         Ok(Analysis::new(&self.experiment, &self.tallies, &warnings))
     }
@@ -242,7 +263,10 @@ impl Shard {
 /// Joins shards of one test, whatever their order.
 #[pyfunction]
 pub fn join(shards: Vec<(String, PyRef<'_, Shard>)>) -> PyResult<Shard> {
-    let parts = shards.iter().map(|(name, shard)| (name.clone(), shard.experiment.clone(), shard.tallies.clone())).collect();
+    let parts = shards
+        .iter()
+        .map(|(name, shard)| (name.clone(), shard.experiment.clone(), shard.tallies.clone()))
+        .collect();
     let (experiment, tallies) = shard::join(parts).map_err(|bad| refused(&bad))?;
     Ok(Shard { experiment, tallies })
 }

@@ -1,7 +1,8 @@
 //! The engine of the Python package `firstflight`: what `python/firstflight` builds its classes on.
 //!
-//! Nothing here decides anything. Texts go to the lab as they are and come back as the lab's objects, tables or sentences; a refusal of
-//! the lab is the exception `Refused` with the same sentence. Every run happens on a thread of its own without the interpreter's lock
+//! Nothing here decides anything. Texts go to the lab as they are and come back as the lab's
+//! objects, tables or sentences; a refusal of the lab is the exception `Refused` with the same
+//! sentence. Every run happens on a thread of its own without the interpreter's lock
 //! ([`supervise`]).
 
 mod ab;
@@ -49,7 +50,8 @@ mod engine {
     use super::compare::{Comparison, compare};
     #[pymodule_export]
     use super::lists::{
-        arm_full, default_arms, default_path, list_arms, list_paths, list_populations, list_sources, path_facts, split_arms,
+        arm_full, default_arms, default_path, list_arms, list_paths, list_populations,
+        list_sources, path_facts, split_arms,
     };
     #[pymodule_export]
     use super::population::Population;

@@ -1,4 +1,5 @@
-//! Running on a thread of its own, without the interpreter's lock, while the calling thread listens for Ctrl-C and reports progress.
+//! Running on a thread of its own, without the interpreter's lock, while the calling thread listens
+//! for Ctrl-C and reports progress.
 
 use crate::refused;
 use firstflight_lab::Bad;
@@ -42,10 +43,12 @@ fn locked<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `work` on `threads` threads (all cores if `None`). Meanwhile `progress` hears how many steps were done since it last heard.
+/// Runs `work` on `threads` threads (all cores if `None`). Meanwhile `progress` hears how many
+/// steps were done since it last heard.
 ///
 /// # Errors
-/// What the work refuses; what `progress` raises; `KeyboardInterrupt` on Ctrl-C, once the work has ended.
+/// What the work refuses; what `progress` raises; `KeyboardInterrupt` on Ctrl-C, once the work has
+/// ended.
 pub fn supervised<T: Send>(
     py: Python<'_>,
     run: &Run,
@@ -56,11 +59,15 @@ pub fn supervised<T: Send>(
     let pool = match threads {
         None => None,
         Some(threads) if !(1..=1024).contains(&threads) => {
-            return Err(crate::refuse(format!("threads {threads}: is out of range; allowed: 1 to 1024")));
+            return Err(crate::refuse(format!(
+                "threads {threads}: is out of range; allowed: 1 to 1024"
+            )));
         }
         Some(threads) => {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            Some(pool.map_err(|error| crate::refuse(format!("cannot start {threads} threads: {error}")))?)
+            Some(pool.map_err(|error| {
+                crate::refuse(format!("cannot start {threads} threads: {error}"))
+            })?)
         }
     };
     let (slot, ready) = (Mutex::new(None), Condvar::new());

@@ -38,7 +38,8 @@ enum Command {
 
 #[derive(Args, Debug)]
 struct TestOptions {
-    /// Population: a name of `firstflight populations`, a TOML or CSV file; knobs in parentheses, as in `cdn(q=0.8)`
+    /// Population: a name of `firstflight populations`, a TOML or CSV file; knobs in parentheses,
+    /// as in `cdn(q=0.8)`
     #[arg(long, default_value = "cdn")]
     population: String,
     /// Connections; every arm meets the same ones
@@ -55,7 +56,8 @@ struct TestOptions {
     /// Seed of every random draw
     #[arg(long, default_value_t = 1, value_parser = |text: &str| size::count(text, 0..=u64::MAX, ""), allow_negative_numbers = true)]
     seed: u64,
-    /// Initial window in packets, for arms that do not name one [default: the population's, else 10]
+    /// Initial window in packets, for arms that do not name one [default: the population's, else
+    /// 10]
     #[arg(long, value_parser = |text: &str| size::count(text, 1..=1000, "packets"), allow_negative_numbers = true)]
     iw: Option<u64>,
     /// Stop a transfer after this much simulated time: 30s, 500ms, 2min, or a number of seconds
@@ -63,7 +65,8 @@ struct TestOptions {
     limit: Nanos,
     #[command(flatten)]
     outputs: Outputs,
-    /// Write a row per connection and arm: a .csv file, or .parquet where that is built in; with `--engine ray` a folder of Parquet files
+    /// Write a row per connection and arm: a .csv file, or .parquet where that is built in; with
+    /// `--engine ray` a folder of Parquet files
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Run only part I of N (such as 1/4); needs --save or --resume
@@ -72,7 +75,8 @@ struct TestOptions {
     /// Write the sums of what ran to a file for `firstflight ab merge`
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Keep finished blocks (with `--engine ray`: shards) in this folder and do not run again what is there
+    /// Keep finished blocks (with `--engine ray`: shards) in this folder and do not run again what
+    /// is there
     #[arg(long, value_name = "FOLDER")]
     resume: Option<PathBuf>,
     /// Worker threads; results do not depend on it
@@ -193,7 +197,8 @@ fn test(options: &TestOptions) -> Result<Done, Bad> {
     }
     if tallies.flows() == 0 {
         return match options.shard {
-            // Whoever cuts a small test into many parts need not know how many of them hold something.
+            // Whoever cuts a small test into many parts need not know how many of them hold
+            // something.
             Some((i, n)) if i > test.blocks() => {
                 let parts = test.blocks();
                 whisper(&format!(
@@ -364,7 +369,8 @@ impl ParquetSink {
     }
 }
 
-/// Runs the test with a progress bar once it has taken a second; Ctrl-C ends it with what is done so far, a second one at once.
+/// Runs the test with a progress bar once it has taken a second; Ctrl-C ends it with what is done
+/// so far, a second one at once.
 fn run_with_progress(
     test: &Test,
     options: &TestOptions,

@@ -22,12 +22,14 @@ pub(crate) struct Options {
     /// Testbed
     #[arg(long, value_parser = testbeds(), default_value = "sim")]
     on: &'static dyn Testbed,
-    /// With --on quic: over real sockets and a relay, in real time, one trial after the other: `--on quic-real`
+    /// With --on quic: over real sockets and a relay, in real time, one trial after the other:
+    /// `--on quic-real`
     #[arg(long)]
     real: bool,
     #[command(flatten)]
     speech: Speech,
-    /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML file
+    /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML
+    /// file
     #[arg(long, default_value = DEFAULT)]
     path: String,
     /// Object size with its unit
@@ -39,7 +41,8 @@ pub(crate) struct Options {
     /// Seed of every random draw
     #[arg(long, default_value_t = 1, value_parser = |text: &str| size::count(text, 0..=u64::MAX, ""), allow_negative_numbers = true)]
     seed: u64,
-    /// Trials per arm, each with the next seed and up to 0.5 ms more round trip; shows median and extremes
+    /// Trials per arm, each with the next seed and up to 0.5 ms more round trip; shows median and
+    /// extremes
     #[arg(long, default_value_t = 1, value_parser = repeats, allow_negative_numbers = true)]
     repeat: u32,
     /// Initial window in packets, for arms that do not name one
@@ -54,8 +57,8 @@ pub(crate) struct Options {
     /// Write the report, one self-contained HTML page
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Write every event with the algorithm's inner signals: a file ending in .csv, .parquet, .qlog or .sqlog, or a folder for a CSV of
-    /// every arm's first trial
+    /// Write every event with the algorithm's inner signals: a file ending in .csv, .parquet,
+    /// .qlog or .sqlog, or a folder for a CSV of every arm's first trial
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Write qlog into this folder, one file for each end of each trial; `NAME/` makes it

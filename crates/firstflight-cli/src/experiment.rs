@@ -1,7 +1,8 @@
 //! `firstflight run`: an experiment in a file.
 //!
-//! Its keys are the options of `compare`, or of `ab` where it names a `population`: the file is read by the same parser, so that both mean
-//! the same and refuse the same. `path` and `bytes` may be lists; then every path meets every size.
+//! Its keys are the options of `compare`, or of `ab` where it names a `population`: the file is
+//! read by the same parser, so that both mean the same and refuse the same. `path` and `bytes` may
+//! be lists; then every path meets every size.
 
 use crate::compare::{self, Asked, testbeds};
 use crate::files::{
@@ -23,12 +24,14 @@ use toml::de::{DeTable, DeValue};
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// The experiment: a TOML file whose keys are the options of `compare`, or with a `population` those of `ab`
+    /// The experiment: a TOML file whose keys are the options of `compare`, or with a `population`
+    /// those of `ab`
     file: PathBuf,
     /// Testbed, in place of the file's
     #[arg(long, value_parser = testbeds())]
     on: Option<&'static dyn Testbed>,
-    /// With --on quic: over real sockets and a relay, in real time, one trial after the other: `--on quic-real`
+    /// With --on quic: over real sockets and a relay, in real time, one trial after the other:
+    /// `--on quic-real`
     #[arg(long, requires = "on")]
     real: bool,
     /// Print the commands that the experiment stands for, and run nothing
@@ -62,15 +65,16 @@ struct TypedTest {
 }
 
 const TITLE_KEY: &str = "title";
-/// Options that say on what a command runs. With those whose value is a file or a folder, where results go, they are no keys: an experiment
-/// says what is compared.
+/// Options that say on what a command runs. With those whose value is a file or a folder, where
+/// results go, they are no keys: an experiment says what is compared.
 const HOW: [&str; 5] = ["threads", "shard", "engine", "address", "shards"];
 /// Keys that may be lists, of which every combination is run.
 const GRID: [&str; 2] = ["path", "bytes"];
 /// Lists of arms are what the command line has with commas.
 const ARM_LISTS: [&str; 2] = ["arms", "cross"];
 
-/// The keys of an experiment: the options of the command that it stands for, so that a new one is a key without another word.
+/// The keys of an experiment: the options of the command that it stands for, so that a new one is a
+/// key without another word.
 fn keys(command: &Command) -> Vec<&str> {
     let file = |option: &Arg| {
         option
@@ -262,7 +266,9 @@ impl File {
                     "true" => words.push("--real".into()),
                     "false" => {}
                     other => {
-                        return Err(self.at(&Bad(format!("--real {other}: allowed: true or false"))));
+                        return Err(
+                            self.at(&Bad(format!("--real {other}: allowed: true or false")))
+                        );
                     }
                 },
                 None => {

@@ -21,7 +21,8 @@ pub(crate) fn check_file(file: &Path) -> Result<(), Bad> {
     if !is_device(file) {
         return check_folder(folder);
     }
-    // To open a pipe is to wait for who reads it, and when that goes away again it has seen the end.
+    // To open a pipe is to wait for who reads it, and when that goes away again it has seen the
+    // end.
     if is_pipe(file) {
         return Ok(());
     }
@@ -37,8 +38,9 @@ pub(crate) fn to_stdout(json: Option<&PathBuf>) -> bool {
     json.is_some_and(|file| file.as_os_str() == "-")
 }
 
-/// Every file that a command will write has a place to go, and one of its own: those of `--json` and `--report`, and others with the names of
-/// their options. Nothing is run, and nothing is written, before all of them are known to be writable.
+/// Every file that a command will write has a place to go, and one of its own: those of `--json`
+/// and `--report`, and others with the names of their options. Nothing is run, and nothing is
+/// written, before all of them are known to be writable.
 ///
 /// # Errors
 /// One line.
@@ -76,13 +78,15 @@ pub(crate) fn check_folder(folder: &Path) -> Result<(), Bad> {
     if !folder.is_dir() {
         return Err(Bad(format!("output folder {} does not exist", folder.display())));
     }
-    // Permissions alone do not tell: the file system may be read-only, or make no files. Under this name it would be written, too.
+    // Permissions alone do not tell: the file system may be read-only, or make no files. Under this
+    // name it would be written, too.
     let probe = folder.join(format!(".firstflight.{}.part", std::process::id()));
     let made = fs::File::create(&probe).and_then(|_| fs::remove_file(&probe));
     made.map_err(|error| Bad(format!("output folder {}: {error}", folder.display())))
 }
 
-/// As [`check_folder`]; a name that ends in `/` says that it is a folder, and one is made of it by [`make_folder`] if its parent exists.
+/// As [`check_folder`]; a name that ends in `/` says that it is a folder, and one is made of it by
+/// [`make_folder`] if its parent exists.
 ///
 /// # Errors
 /// One line.
@@ -119,12 +123,14 @@ fn is_pipe(_: &Path) -> bool {
     false
 }
 
-/// A device or a pipe. Nothing may take its place: root's `--json /dev/null` would leave the machine without one.
+/// A device or a pipe. Nothing may take its place: root's `--json /dev/null` would leave the
+/// machine without one.
 fn is_device(file: &Path) -> bool {
     file.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
 }
 
-/// Writes a file under another name and renames it when it is whole: nobody ever sees half a result.
+/// Writes a file under another name and renames it when it is whole: nobody ever sees half a
+/// result.
 ///
 /// # Errors
 /// One line with the file's name.

@@ -36,19 +36,22 @@ enum Action {
     Trace {
         /// The arm
         arm: String,
-        /// Write the reports into this file, too: .csv, .parquet, .qlog or .sqlog; it appears at the end
+        /// Write the reports into this file, too: .csv, .parquet, .qlog or .sqlog; it appears at
+        /// the end
         #[arg(long, value_name = "FILE")]
         out: Option<std::path::PathBuf>,
     },
 }
 
-/// Who uses the arm, beside sockets that choose it themselves (`TCP_CONGESTION`). All of it is put back when the arm goes.
+/// Who uses the arm, beside sockets that choose it themselves (`TCP_CONGESTION`). All of it is put
+/// back when the arm goes.
 #[derive(Args, Debug)]
 struct Who {
     /// New connections of this network namespace, those of running servers too
     #[arg(long)]
     default: bool,
-    /// Connections to this prefix, whose route exists (`203.0.113.0/24`, `default`); may be repeated
+    /// Connections to this prefix, whose route exists (`203.0.113.0/24`, `default`); may be
+    /// repeated
     #[arg(long = "route", value_name = "PREFIX")]
     routes: Vec<String>,
     /// Connections of the processes in this control group (version 2) and below; may be repeated
@@ -151,7 +154,8 @@ mod with_bpf {
         format!(", for {}", users.join(", "))
     }
 
-    /// Waits for the end of `kernel load`, whatever that is, and puts back what it said it would change.
+    /// Waits for the end of `kernel load`, whatever that is, and puts back what it said it would
+    /// change.
     fn undo() -> Result<Done, Bad> {
         let _interrupts = Interrupts::block().map_err(|refusal| bad(&refusal))?;
         let words =

@@ -14,11 +14,12 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML file
+    /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML
+    /// file
     #[arg(long, default_value = DEFAULT)]
     path: String,
-    /// Relay UDP instead: clients talk to this address, and what they and the server send passes the path. Needs no privilege, runs until
-    /// Ctrl-C
+    /// Relay UDP instead: clients talk to this address, and what they and the server send passes
+    /// the path. Needs no privilege, runs until Ctrl-C
     #[arg(long, value_name = "ADDRESS:PORT", requires = "to", conflicts_with_all = ["command", "server"])]
     udp: Option<String>,
     /// The server that UDP is relayed to
@@ -30,7 +31,8 @@ pub(crate) struct Options {
     /// A line for the shell, run at the other end of the link; the command starts once it listens
     #[arg(long, value_name = "LINE")]
     server: Option<String>,
-    /// The command (with --udp: the clients) sends: the path's forward direction leads away from it instead of to it
+    /// The command (with --udp: the clients) sends: the path's forward direction leads away from
+    /// it instead of to it
     #[arg(long)]
     upload: bool,
     /// Seed of every random draw
@@ -42,8 +44,9 @@ pub(crate) struct Options {
     /// Do not print what the link did
     #[arg(long, short)]
     quiet: bool,
-    /// The command and its arguments. It finds the address of the other end in $FIRSTFLIGHT_PEER, of its own in $FIRSTFLIGHT_LOCAL, and
-    /// starts something at the other end with `nsenter --net=$FIRSTFLIGHT_PEER_NS ...`
+    /// The command and its arguments. It finds the address of the other end in $FIRSTFLIGHT_PEER,
+    /// of its own in $FIRSTFLIGHT_LOCAL, and starts something at the other end with `nsenter
+    /// --net=$FIRSTFLIGHT_PEER_NS ...`
     #[arg(last = true, required_unless_present = "udp", value_name = "COMMAND")]
     command: Vec<OsString>,
 }

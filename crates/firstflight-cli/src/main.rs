@@ -31,7 +31,8 @@ use clap::{Parser, Subcommand};
 use firstflight_lab::Bad;
 use std::process::ExitCode;
 
-/// See how TCP and QUIC connections take off: every startup and loss recovery on the same path, side by side.
+/// See how TCP and QUIC connections take off: every startup and loss recovery on the same path,
+/// side by side.
 #[derive(Debug, Parser)]
 #[command(name = "firstflight", version, arg_required_else_help = true)]
 struct Cli {
@@ -55,7 +56,8 @@ enum Command {
     Serve(Box<serve::Options>),
     /// Download over HTTP/3: how long it took, and whether every byte is right
     Fetch(fetch::Options),
-    /// Test arms against a baseline on a population of paths: what would change for a million connections
+    /// Test arms against a baseline on a population of paths: what would change for a million
+    /// connections
     Ab(Box<ab::Options>),
     /// Run an experiment from a TOML file: arms on paths by sizes, or on a population
     Run(experiment::Options),

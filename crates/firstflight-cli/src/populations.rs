@@ -25,7 +25,8 @@ pub(crate) struct Options {
 enum Command {
     /// Show the quantiles of everything that a population gives
     Describe(DescribeOptions),
-    /// Fit buffers and random loss to published losses; prints what fits nearly as well, and the published rows that were held out
+    /// Fit buffers and random loss to published losses; prints what fits nearly as well, and the
+    /// published rows that were held out
     Calibrate(CalibrateOptions),
     /// Make a population file out of recorded connections (qlog, packet captures, CSV) and print it
     #[cfg(feature = "replay")]

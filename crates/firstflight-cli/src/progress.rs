@@ -1,4 +1,5 @@
-//! How far a run is: a bar for who waits at a terminal, a line a minute where standard error is a pipe or a file.
+//! How far a run is: a bar for who waits at a terminal, a line a minute where standard error is a
+//! pipe or a file.
 
 use crate::terminal::whisper;
 use firstflight_lab::table::figure;
@@ -68,7 +69,8 @@ impl Progress {
         self.inc(0);
     }
 
-    /// What is to be done is known now; the first time counts. Only a download learns it on the way.
+    /// What is to be done is known now; the first time counts. Only a download learns it on the
+    /// way.
     #[cfg(feature = "quic")]
     pub(crate) fn expect(&self, total: u64) {
         if self.bar.length().is_none() {
@@ -88,7 +90,8 @@ impl Drop for Progress {
     }
 }
 
-/// Calls `beat` with 1, 2, ... after every such time, until what it returns is dropped. No thread to be had: no calls.
+/// Calls `beat` with 1, 2, ... after every such time, until what it returns is dropped. No thread
+/// to be had: no calls.
 fn every(time: Duration, beat: impl Fn(u64) + Send + 'static) -> Option<Sender<()>> {
     let (end, ended) = channel::<()>();
     let beats = move || {

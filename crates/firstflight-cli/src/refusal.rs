@@ -1,4 +1,5 @@
-//! What is said when the command line cannot be understood: one line that names the option, the value and what is allowed.
+//! What is said when the command line cannot be understood: one line that names the option, the
+//! value and what is allowed.
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use firstflight_path::input::shortened;
@@ -72,7 +73,8 @@ fn first_sentence(message: &str) -> String {
     told.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// One line, whatever it quotes: line breaks and other control characters of a value are shown, not obeyed, and long values are cut short.
+/// One line, whatever it quotes: line breaks and other control characters of a value are shown, not
+/// obeyed, and long values are cut short.
 pub(crate) fn printable(line: &str) -> String {
     shortened(line)
         .chars()

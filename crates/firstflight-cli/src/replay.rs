@@ -42,7 +42,8 @@ pub(crate) enum GroupBy {
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each plain, gzip or zstd; `-` is standard input
+    /// Traces: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, each plain, gzip or zstd; `-` is standard
+    /// input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
     /// Startups, separated by commas

@@ -13,7 +13,8 @@ pub(crate) struct Options {
     /// Arm to send with
     #[arg(long, default_value = "hystart++")]
     arm: String,
-    /// Let a client choose another arm with the header field `firstflight-arm` of its first request
+    /// Let a client choose another arm with the header field `firstflight-arm` of its first
+    /// request
     #[arg(long)]
     allow_arm: bool,
     /// Initial window in packets, for arms that do not name one
@@ -37,7 +38,8 @@ pub(crate) struct Options {
     /// Expose Prometheus metrics at http://ADDRESS:PORT/metrics
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<String>,
-    /// Maximum number of connections per listener; above half of it clients must validate their address (Retry)
+    /// Maximum number of connections per listener; above half of it clients must validate their
+    /// address (Retry)
     #[arg(long, default_value_t = 200, value_parser = |text: &str| size::count(text, 1..=1_000_000, "connections").map(|n| n as usize), allow_negative_numbers = true)]
     connections: usize,
     /// Maximum number of connections from one address
@@ -58,7 +60,8 @@ pub(crate) struct Options {
     /// Memory for unacknowledged data of all connections of a listener
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse, allow_hyphen_values = true)]
     memory: u64,
-    /// Abort responses slower than 1 kB/s for N seconds, and close connections without a request for as long
+    /// Abort responses slower than 1 kB/s for N seconds, and close connections without a request
+    /// for as long
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = |text: &str| size::count(text, 1..=3600, "seconds"), allow_negative_numbers = true)]
     patience: u64,
     /// Graceful shutdown period in seconds; a second signal exits immediately

@@ -1,4 +1,5 @@
-//! `firstflight compare` with several flows at a time, cross traffic or an application: what its options mean, and its table.
+//! `firstflight compare` with several flows at a time, cross traffic or an application: what its
+//! options mean, and its table.
 
 use crate::size;
 use crate::terminal::{QUIET, TITLE, lay_out};
@@ -16,13 +17,15 @@ pub(crate) struct Together {
     /// Time between the starts of two flows, cross traffic first, such as `500ms`
     #[arg(long, value_name = "TIME", value_parser = size::time, allow_negative_numbers = true)]
     apart: Option<Nanos>,
-    /// Starts and timers of flows that share a path are late by chance, by up to this, as on real hosts; `0ms` keeps them in step
+    /// Starts and timers of flows that share a path are late by chance, by up to this, as on real
+    /// hosts; `0ms` keeps them in step
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = size::time, allow_negative_numbers = true)]
     jitter: Nanos,
     /// Cross traffic: arms, separated by commas, each an endless flow of its own that starts first
     #[arg(long, value_name = "ARMS")]
     cross: Option<String>,
-    /// What a flow carries: `bulk`; `web:COUNT:PAUSE`, so many responses of `--bytes`; `video:FIRST:WRITE:EVERY`; `blocks:BLOCK:RUN`
+    /// What a flow carries: `bulk`; `web:COUNT:PAUSE`, so many responses of `--bytes`;
+    /// `video:FIRST:WRITE:EVERY`; `blocks:BLOCK:RUN`
     #[arg(long, value_name = "APP")]
     app: Option<String>,
 }

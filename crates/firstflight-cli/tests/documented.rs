@@ -1,11 +1,15 @@
-//! What the documentation says can be typed, can be: every fenced shell command of README.md, CONTRIBUTING.md and docs/ runs, ends with exit
-//! code 0 and says something. Commands of one page run in its order, in a folder of their own.
+//! What the documentation says can be typed, can be: every fenced shell command of README.md,
+//! CONTRIBUTING.md and docs/ runs, ends with exit code 0 and says something. Commands of one page
+//! run in its order, in a folder of their own.
 //!
-//! What a page needs beside its text stands in comments of the page, above the block they are about:
+//! What a page needs beside its text stands in comments of the page, above the block they are
+//! about:
 //!
-//! * `<!-- notest: PART: why -->`: commands that contain PART do not run here, and why. The default is that they do.
+//! * `<!-- notest: PART: why -->`: commands that contain PART do not run here, and why. The default
+//!   is that they do.
 //! * `<!-- test: THIS => THAT -->`: run with THAT for THIS, to be quick; of a file, read with it.
-//! * `<!-- background: PART -->`: commands that contain PART run until the page is through, beside those that follow.
+//! * `<!-- background: PART -->`: commands that contain PART run until the page is through, beside
+//!   those that follow.
 //! * `<!-- file: NAME -->`: the block is a file that later commands read.
 //!
 //! Commands on QUIC and Parquet run where the features are built in, as in `make test`.

@@ -1,5 +1,5 @@
-//! `firstflight kernel`: what it says without the feature, and with it that nothing is left however the command ends. Needs root; says
-//! what is missing and passes where that is not given.
+//! `firstflight kernel`: what it says without the feature, and with it that nothing is left however
+//! the command ends. Needs root; says what is missing and passes where that is not given.
 #![cfg(target_os = "linux")]
 
 use std::process::{Command, Output};
@@ -101,8 +101,9 @@ mod with_bpf {
         }
     }
 
-    /// Runs a script for bash in a network namespace of its own, with a route over its loopback; `$FF` is our command, `state` prints the
-    /// default and the route, `load ARGUMENTS` loads search in the background and waits until it is there.
+    /// Runs a script for bash in a network namespace of its own, with a route over its loopback;
+    /// `$FF` is our command, `state` prints the default and the route, `load ARGUMENTS` loads
+    /// search in the background and waits until it is there.
     fn in_namespace(script: &str) -> Option<String> {
         const HEAD: &str = "set -u; ip link set lo up && ip route add 10.5.0.0/16 dev lo metric 7 || exit 99
             state() { sleep 0.2; echo \"$1: $(cat /proc/sys/net/ipv4/tcp_congestion_control) $(ip route show exact 10.5.0.0/16)\"; }
@@ -156,7 +157,8 @@ mod with_bpf {
     #[test]
     fn the_process_that_puts_things_back_is_watched() {
         let _one = ONE.lock();
-        // Once the default names the arm the keeper is there; then it is killed, and the command after it, or both at once.
+        // Once the default names the arm the keeper is there; then it is killed, and the command
+        // after it, or both at once.
         let script = "state before; load --default --route 10.5.0.0/16; state loaded
             keeper() { cat /proc/$pid/task/$pid/children; }
             first=$(keeper); kill -KILL $first; read -r line <&${LOADED[0]}; echo \"renewed: $line\"
@@ -330,7 +332,8 @@ PYTHON
                     panic!("{line}")
                 };
                 assert!(endpoints.contains(">127.0.0.1:"), "who it was: {line}");
-                // A packet that a queue of this very host refuses is a mark to the kernel (tcp_enter_cwr), if it hears of it before the loss.
+                // A packet that a queue of this very host refuses is a mark to the kernel
+                // (tcp_enter_cwr), if it hears of it before the loss.
                 assert!(["loss", "flattened", "ecn"].contains(&reason), "why: {line}");
                 assert!(
                     kept.contains(endpoints) && kept.contains(reason),

@@ -1,5 +1,5 @@
-//! `firstflight link`: exit codes, and that nothing is left however it ends. Needs root; says what is missing and passes where that is
-//! not given.
+//! `firstflight link`: exit codes, and that nothing is left however it ends. Needs root; says what
+//! is missing and passes where that is not given.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -31,7 +31,8 @@ fn privileged() -> bool {
     output.status.success()
 }
 
-/// A link around a shell that starts a process in the background, prints its number, and waits. Returns the number.
+/// A link around a shell that starts a process in the background, prints its number, and waits.
+/// Returns the number.
 fn long_job() -> (Child, u32) {
     let mut child = firstflight(&["-q", "--", "sh", "-c", "sleep 300 & echo $!; wait"])
         .stdout(Stdio::piped())
@@ -154,7 +155,8 @@ fn a_link_told_to_end_takes_everything_it_started_along() {
         signal(&child, sign);
         let status = child.wait().expect("it ends");
         assert!(!lives(background), "{sign}: process {background} outlives the link");
-        // Where this test itself runs with the signal ignored (under nohup, say), the command ignores it too and is killed in the end.
+        // Where this test itself runs with the signal ignored (under nohup, say), the command
+        // ignores it too and is killed in the end.
         assert!(
             status.code().is_some_and(|seen| seen == code || seen == 128 + 9),
             "{sign}: {status:?}"
@@ -173,7 +175,8 @@ fn a_link_killed_outright_leaves_no_process() {
     assert_dies(background);
 }
 
-/// A shell that starts a process in a session of its own, which no signal to its group reaches, and prints its number.
+/// A shell that starts a process in a session of its own, which no signal to its group reaches, and
+/// prints its number.
 const DAEMON: &str = "setsid sleep 300 < /dev/null > /dev/null 2>&1 & echo $!";
 
 /// A link around a shell with a daemon, that waits: the link, the daemon and the link's reaper.

@@ -1,4 +1,5 @@
-//! `firstflight link --udp`: datagrams of several clients pass the path in both directions, without privilege.
+//! `firstflight link --udp`: datagrams of several clients pass the path in both directions, without
+//! privilege.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader, Read};

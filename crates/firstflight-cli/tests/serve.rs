@@ -1,4 +1,5 @@
-//! `firstflight serve` and `firstflight fetch` as programs: objects, files, refusals, signals, and a crowd that behaves badly.
+//! `firstflight serve` and `firstflight fetch` as programs: objects, files, refusals, signals, and
+//! a crowd that behaves badly.
 #![cfg(all(feature = "quic", unix))]
 
 mod command;
@@ -422,17 +423,19 @@ fn garbage(server: SocketAddr, stop: &AtomicBool) -> u64 {
     sent
 }
 
-/// What the server may have in memory at most in this test, bytes. 200 connections that each keep up to 400 kB of object and about 100 kB
-/// of everything else are 100 MB; measured were 108.
+/// What the server may have in memory at most in this test, bytes. 200 connections that each keep
+/// up to 400 kB of object and about 100 kB of everything else are 100 MB; measured were 108.
 const MOST: u64 = 200 << 20;
-/// What a round may leave behind more than the one before it, bytes; and in how many rounds one has to. What an allocator gives back to the
-/// system varies by more than this from one round to the next, what leaks grows in all of them.
+/// What a round may leave behind more than the one before it, bytes; and in how many rounds one has
+/// to. What an allocator gives back to the system varies by more than this from one round to the
+/// next, what leaks grows in all of them.
 const LEFT: u64 = 8 << 20;
 const ROUNDS: usize = 6;
 
 #[test]
 fn a_crowd_that_behaves_badly_leaves_no_trace() {
-    // A guest that reads slowly on a busy machine is not one that has given up: with three seconds some were cut off.
+    // A guest that reads slowly on a busy machine is not one that has given up: with three seconds
+    // some were cut off.
     let limits =
         ["--patience", "20", "--memory", "100MB", "--connections", "1000", "--per-address", "256"];
     let serving = Serving::start(&[&["--metrics", "127.0.0.1:0"][..], &limits].concat());

@@ -1,9 +1,11 @@
-//! How far the simulator, a real QUIC stack in virtual time and the same stack over real sockets agree: writes `docs/agreement.md` to
-//! standard output.
+//! How far the simulator, a real QUIC stack in virtual time and the same stack over real sockets
+//! agree: writes `docs/agreement.md` to standard output.
 //!
-//! `cargo run --release -p firstflight-lab --features quic --example agreement -- --real 7 > docs/agreement.md`
+//! `cargo run --release -p firstflight-lab --features quic --example agreement -- --real 7 >
+//! docs/agreement.md`
 //!
-//! Without `--real` nothing is measured in real time, and everything but the last table is the same on every machine.
+//! Without `--real` nothing is measured in real time, and everything but the last table is the same
+//! on every machine.
 
 #[path = "agreement/real.rs"]
 mod real;

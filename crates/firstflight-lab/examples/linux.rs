@@ -1,8 +1,10 @@
-//! What startups and recoveries do in the TCP of the running kernel, and how far the simulator agrees: writes `docs/linux-results.md` to
-//! standard output. Needs root; takes about an hour. Parts by name: `geo` (or `geo-clean`, `geo-grid-30`, ...), `recovery` (or
-//! `recovery-each`, `recovery-collected-policer`, ...), `agreement`.
+//! What startups and recoveries do in the TCP of the running kernel, and how far the simulator
+//! agrees: writes `docs/linux-results.md` to standard output. Needs root; takes about an hour.
+//! Parts by name: `geo` (or `geo-clean`, `geo-grid-30`, ...), `recovery` (or `recovery-each`,
+//! `recovery-collected-policer`, ...), `agreement`.
 //!
-//! `cargo build --release -p firstflight-lab --features linux --example linux && sudo target/release/examples/linux > docs/linux-results.md`
+//! `cargo build --release -p firstflight-lab --features linux --example linux && sudo
+//! target/release/examples/linux > docs/linux-results.md`
 
 use firstflight_lab::compare::Keep;
 use firstflight_lab::testbed::{linux, sim};
@@ -12,15 +14,16 @@ use std::fs;
 
 /// Trials per cell: medians are shown.
 const REPEAT: u32 = 3;
-/// Linux receivers since 4.18 collect up to 44 ACKs for up to a millisecond while there are holes. Off: an ACK per packet, as before and
-/// as in the simulator.
+/// Linux receivers since 4.18 collect up to 44 ACKs for up to a millisecond while there are holes.
+/// Off: an ACK per packet, as before and as in the simulator.
 const ACK_EVERY_HOLE: &[(&str, &str)] = &[("net/ipv4/tcp_comp_sack_nr", "0")];
 /// As Linux does by default.
 const COLLECTED: &[(&str, &str)] = &[];
 /// Payload of a packet, bytes.
 const MSS: f64 = 1448.0;
 
-/// An arm of the kernel, and what it is in the simulator: the kernel's CUBIC, and no second cut when a repeat is lost.
+/// An arm of the kernel, and what it is in the simulator: the kernel's CUBIC, and no second cut
+/// when a repeat is lost.
 type Pair = (&'static str, &'static str);
 const HYSTART_ON: Pair = ("kernel:cubic", "hystart/cubic(profile=linux)/prr(mode=linux)");
 const HYSTART_OFF: Pair =

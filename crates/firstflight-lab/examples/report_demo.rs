@@ -1,6 +1,6 @@
-//! Writes a report of three made-up arms to the file named on the command line (default `report-demo.html`),
-//! to look at the page without a testbed. The arms run over a toy of a path: the shapes are plausible, and the
-//! numbers mean nothing.
+//! Writes a report of three made-up arms to the file named on the command line (default
+//! `report-demo.html`), to look at the page without a testbed. The arms run over a toy of a path:
+//! the shapes are plausible, and the numbers mean nothing.
 
 use firstflight::ExitReason;
 use firstflight_lab::report::{

@@ -30,7 +30,8 @@ pub struct NamedArm {
 }
 
 impl NamedArm {
-    /// What it is in full: the arm with all that differs from the defaults, or the kernel's controller.
+    /// What it is in full: the arm with all that differs from the defaults, or the kernel's
+    /// controller.
     pub fn full(&self) -> String {
         match &self.sender {
             Sender::Arm(arm) => arm.to_string(),
@@ -71,7 +72,8 @@ impl NamedArm {
         ))
     }
 
-    /// An arm with a startup of one's own; `rest` is what would follow a startup's name: `/reno/prr@(iw=30)`, or nothing.
+    /// An arm with a startup of one's own; `rest` is what would follow a startup's name:
+    /// `/reno/prr@(iw=30)`, or nothing.
     ///
     /// # Errors
     /// One line if the rest is not the rest of an arm.

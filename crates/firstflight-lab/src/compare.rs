@@ -41,8 +41,8 @@ pub enum Keep {
     Signals,
 }
 
-/// Who takes the complete logs of trials, each as soon as it is there, on the thread that ran it: only as many are in memory as there
-/// are threads.
+/// Who takes the complete logs of trials, each as soon as it is there, on the thread that ran it:
+/// only as many are in memory as there are threads.
 pub struct Takes<'a> {
     /// Those of repeats, too, not only of the first seed.
     pub repeats: bool,
@@ -132,11 +132,12 @@ impl Plan {
         Plan { arms, testbed: &testbed::sim::BED, scenario, seed: 1, repeat: 1 }
     }
 
-    /// Runs every trial, in parallel on the current thread pool. The result does not depend on the number of threads. `tick` is
-    /// called once per finished trial.
+    /// Runs every trial, in parallel on the current thread pool. The result does not depend on the
+    /// number of threads. `tick` is called once per finished trial.
     ///
     /// # Errors
-    /// If the plan is empty or the path cannot carry the host's packets, or nothing was delivered by any trial within the limit.
+    /// If the plan is empty or the path cannot carry the host's packets, or nothing was delivered
+    /// by any trial within the limit.
     pub fn run(&self, keep: Keep, tick: &(impl Fn() + Sync)) -> Result<Comparison, Bad> {
         self.run_traced(keep, None, tick)
     }
@@ -157,7 +158,8 @@ impl Plan {
     /// The same, until somebody sets `stop`.
     ///
     /// # Errors
-    /// Those of [`Plan::run_traced`], and one line if it was stopped: a part of a comparison compares nothing.
+    /// Those of [`Plan::run_traced`], and one line if it was stopped: a part of a comparison
+    /// compares nothing.
     pub fn run_until(
         &self,
         keep: Keep,
@@ -403,7 +405,8 @@ impl Comparison {
         text
     }
 
-    /// When the first byte of the bound arrives, and the rate at which the bound rises from then on, if the path has a constant rate.
+    /// When the first byte of the bound arrives, and the rate at which the bound rises from then
+    /// on, if the path has a constant rate.
     pub fn ideal(&self) -> Option<(Nanos, u64)> {
         let scenario = Scenario { bytes: 1, ..self.plan.scenario.clone() };
         let constant = matches!(scenario.path.rate(), Rate::Constant(_));
@@ -412,7 +415,8 @@ impl Comparison {
     }
 }
 
-/// Rapid Start and jump start spread their windows; without a pacer most of what they are is missing.
+/// Rapid Start and jump start spread their windows; without a pacer most of what they are is
+/// missing.
 fn needs_pacer(arm: &Arm) -> bool {
     matches!(arm.startup, StartupSpec::Rapid(_) | StartupSpec::Jump(_))
 }

@@ -1,7 +1,9 @@
-//! What is measured: for each record of results one table of its measures, with name, unit, definition, which end is good, and how it is read.
+//! What is measured: for each record of results one table of its measures, with name, unit,
+//! definition, which end is good, and how it is read.
 //!
-//! A line of `record!` is all that there is of a measure. The fields of the row and so the JSON, the columns of the table for people and
-//! of the report ([`crate::table`]), the columns of Python's tables and the table in `docs/metrics.md` are made from it.
+//! A line of `record!` is all that there is of a measure. The fields of the row and so the JSON,
+//! the columns of the table for people and of the report ([`crate::table`]), the columns of
+//! Python's tables and the table in `docs/metrics.md` are made from it.
 
 use crate::report::Better;
 use std::fmt::Write;
@@ -173,7 +175,8 @@ pub fn columns(measures: &'static [Measure]) -> Vec<Column> {
     columns
 }
 
-/// The table of measures as documentation, in Markdown: name, unit, which end is good, definition; those of a record follow it.
+/// The table of measures as documentation, in Markdown: name, unit, which end is good, definition;
+/// those of a record follow it.
 pub fn markdown(measures: &'static [Measure]) -> String {
     fn rows(measures: &'static [Measure], outer: &str, text: &mut String) {
         for measure in measures {
@@ -199,7 +202,9 @@ pub fn markdown(measures: &'static [Measure]) -> String {
     text
 }
 
-/// A record and the table of its measures. `Name of (pattern = type)` is what it is read from, then each measure: `name: type, "unit", good end = how it is read`, and where people see it `=> (key, label, unit)`.
+/// A record and the table of its measures. `Name of (pattern = type)` is what it is read from, then
+/// each measure: `name: type, "unit", good end = how it is read`, and where people see it `=> (key,
+/// label, unit)`.
 macro_rules! record {
     (
         $(#[$meta:meta])*

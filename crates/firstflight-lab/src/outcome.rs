@@ -4,17 +4,20 @@ use firstflight::{Exit, Nanos};
 use firstflight_sim::{Drops, Episode, Stop};
 use hdrhistogram::Histogram;
 
-/// What one trial measured. `None` is a measure that the testbed cannot know, or that does not apply: a testbed fills in what it measured and
-/// leaves the rest to [`Outcome::default`]. Definitions are those of `docs/metrics.md`.
+/// What one trial measured. `None` is a measure that the testbed cannot know, or that does not
+/// apply: a testbed fills in what it measured and leaves the rest to [`Outcome::default`].
+/// Definitions are those of `docs/metrics.md`.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Every byte was delivered in order at the receiver within the limit.
     pub complete: bool,
-    /// Completion time: from the first byte sent until the last one was delivered in order at the receiver.
+    /// Completion time: from the first byte sent until the last one was delivered in order at the
+    /// receiver.
     pub delivered_after: Option<Nanos>,
     /// The sender's clock: from the first byte sent until every byte was acknowledged there.
     pub acked_after: Option<Nanos>,
-    /// From the first byte sent until the trial ended, by the last acknowledgement or by the limit.
+    /// From the first byte sent until the trial ended, by the last acknowledgement or by the
+    /// limit.
     pub ended_after: Option<Nanos>,
     /// Object bytes delivered in order at the receiver.
     pub delivered: Option<u64>,

@@ -1,4 +1,5 @@
-//! Startups that are not ours: written in another language, or in a crate of somebody's own, and run in the simulator beside ours.
+//! Startups that are not ours: written in another language, or in a crate of somebody's own, and
+//! run in the simulator beside ours.
 //!
 //! They cost a virtual call per hook, which ours do not: slow, but right.
 
@@ -13,7 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What makes a startup for one trial.
 type Make = dyn Fn() -> Box<dyn Startup> + Send + Sync;
 
-/// A startup that is not ours: a name, how a fresh one is made for every trial, and whether one has broken.
+/// A startup that is not ours: a name, how a fresh one is made for every trial, and whether one has
+/// broken.
 #[derive(Clone)]
 pub struct OwnStartup {
     name: Arc<str>,
@@ -22,8 +24,9 @@ pub struct OwnStartup {
 }
 
 impl OwnStartup {
-    /// Called `name`; `make` makes a fresh one for every trial. Whoever sets `broken` ends the comparison or test: a startup that has
-    /// raised an exception must not look like one that is slow.
+    /// Called `name`; `make` makes a fresh one for every trial. Whoever sets `broken` ends the
+    /// comparison or test: a startup that has raised an exception must not look like one that
+    /// is slow.
     pub fn new(
         name: &str,
         broken: Arc<AtomicBool>,

@@ -10,7 +10,8 @@ use crate::trial::ms;
 use firstflight::ExitReason;
 
 impl Comparison {
-    /// The report. The comparison must have kept its events ([`Keep::Events`](crate::compare::Keep::Events)), or the charts are empty.
+    /// The report. The comparison must have kept its events
+    /// ([`Keep::Events`](crate::compare::Keep::Events)), or the charts are empty.
     pub fn report(&self, command: &str) -> Report {
         let plan = &self.plan;
         let resolved = plan.resolved();

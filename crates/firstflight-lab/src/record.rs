@@ -10,7 +10,8 @@ use firstflight_sim::{Event, Heard, Observer, Snapshot};
 pub struct Moment {
     /// The state right after the event.
     pub state: Snapshot,
-    /// Values of the signals, in the order of [`Recorder::names`]; `None` for one that does not exist (yet).
+    /// Values of the signals, in the order of [`Recorder::names`]; `None` for one that does not
+    /// exist (yet).
     pub signals: Vec<Option<u64>>,
 }
 

@@ -1,4 +1,5 @@
-//! What is transferred over what: the path, the object and the hosts, as plain data that every testbed reads.
+//! What is transferred over what: the path, the object and the hosts, as plain data that every
+//! testbed reads.
 
 use crate::error::Bad;
 use firstflight::Nanos;
@@ -27,8 +28,8 @@ pub struct Scenario {
     pub host: Hosts,
     /// Which path of a population this is; with the seed it keys every draw of the path.
     pub path_index: u64,
-    /// Settings of the receiver's network namespace, names below `/proc/sys` and values, such as `net/ipv4/tcp_comp_sack_nr`; only for
-    /// testbeds whose receiver is a kernel.
+    /// Settings of the receiver's network namespace, names below `/proc/sys` and values, such as
+    /// `net/ipv4/tcp_comp_sack_nr`; only for testbeds whose receiver is a kernel.
     pub receiver: Vec<(String, String)>,
 }
 
@@ -61,7 +62,8 @@ impl Scenario {
         }
     }
 
-    /// The oracle's exit: the window that fills the path and no more, plus what the receiver holds back between two ACKs.
+    /// The oracle's exit: the window that fills the path and no more, plus what the receiver holds
+    /// back between two ACKs.
     pub fn oracle_exit(&self) -> u64 {
         let mss = self.host.mss();
         let bdp = u128::from(self.path.bdp_bytes()) * u128::from(mss)
@@ -74,9 +76,10 @@ impl Scenario {
         self.path.ack_every().map_or_else(|| self.host.ack_every(), |packets| packets as u32)
     }
 
-    /// The bound on the completion time that no sender beats: the one-way delay, and the object, without a header, at the bottleneck's rate. Where
-    /// the rate changes with time: the time in which the link, with a queue without limit, delivers an object offered all at once. `None`
-    /// behind a policer, whose bucket lets a part through at another rate.
+    /// The bound on the completion time that no sender beats: the one-way delay, and the object,
+    /// without a header, at the bottleneck's rate. Where the rate changes with time: the time
+    /// in which the link, with a queue without limit, delivers an object offered all at once.
+    /// `None` behind a policer, whose bucket lets a part through at another rate.
     ///
     /// # Errors
     /// If the path cannot carry the host's packets.
@@ -84,7 +87,8 @@ impl Scenario {
         if self.path.link_bps() != self.path.rate_bps() {
             return Ok(None);
         }
-        // Nothing of this makes an arrival earlier. Hand-overs stay, since they change rate and delay of the forward link.
+        // Nothing of this makes an arrival earlier. Hand-overs stay, since they change rate and
+        // delay of the forward link.
         let open = self
             .path
             .clone()
@@ -93,7 +97,8 @@ impl Scenario {
             .with_effects(Effects::default())
             .with_thin(None);
         let (release, shorter) = match *open.release() {
-            // A packet that leaves the bottleneck later may travel less far: what counts is the shortest way there ever is.
+            // A packet that leaves the bottleneck later may travel less far: what counts is the
+            // shortest way there ever is.
             Release::Handover(settings) => (
                 Release::Handover(HandoverSettings { burst: 0, data_extra: 0, ..settings }),
                 Some(settings.step),
@@ -136,7 +141,8 @@ impl Scenario {
         Config { initial_window: u64::from(self.iw) * self.host.mss(), ..self.host.config() }
     }
 
-    /// The same with a round trip that the seed makes up to half a millisecond longer, see [`rtt_jitter`].
+    /// The same with a round trip that the seed makes up to half a millisecond longer, see
+    /// [`rtt_jitter`].
     #[must_use]
     pub fn jittered(&self, seed: u64) -> Scenario {
         let path = self.path.clone();
@@ -145,8 +151,9 @@ impl Scenario {
     }
 }
 
-/// The extra RTT of one repeat, ns: uniform over half a millisecond, drawn from the seed. Without it every repeat on a path without
-/// chance would be the same trial, and a result could hang on one alignment of packets and timers.
+/// The extra RTT of one repeat, ns: uniform over half a millisecond, drawn from the seed. Without
+/// it every repeat on a path without chance would be the same trial, and a result could hang on one
+/// alignment of packets and timers.
 pub fn rtt_jitter(seed: u64) -> u64 {
     let draw = Stream::new(seed, 0, Purpose::Jitter).value(0);
     ((u128::from(draw) * 500_001) >> 64) as u64

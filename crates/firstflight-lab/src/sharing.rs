@@ -1,4 +1,5 @@
-//! Several arms through one bottleneck at the same time, on the simulator: who starts when, what each carries, and how they share.
+//! Several arms through one bottleneck at the same time, on the simulator: who starts when, what
+//! each carries, and how they share.
 
 use crate::arms::{NamedArm, Sender};
 use crate::compare::{ExperimentRow, Plan};
@@ -31,8 +32,9 @@ pub struct SharingFlow {
 }
 
 impl Scenario {
-    /// Runs flows together, until all are through or the limit is reached. The scenario's object does not count, each flow has its own;
-    /// with `sample` it is noted that often what each flow has delivered.
+    /// Runs flows together, until all are through or the limit is reached. The scenario's object
+    /// does not count, each flow has its own; with `sample` it is noted that often what each
+    /// flow has delivered.
     ///
     /// # Errors
     /// If the path cannot carry the host's packets, or an arm cannot share it.
@@ -45,7 +47,8 @@ impl Scenario {
         self.run_flows_late(flows, seed, sample, JITTER)
     }
 
-    /// The same with starts and timers that are late by up to `jitter`; zero keeps all flows in step.
+    /// The same with starts and timers that are late by up to `jitter`; zero keeps all flows in
+    /// step.
     ///
     /// # Errors
     /// Those of [`Scenario::run_flows`].
@@ -131,9 +134,11 @@ pub struct SharedFlowRow {
     pub role: &'static str,
     /// When its first data left. Other times count from then. Null if the trial stopped before.
     pub start_ms: Option<f64>,
-    /// What it carried per time while all flows were under way (M16's interval); null without such a time.
+    /// What it carried per time while all flows were under way (M16's interval); null without such
+    /// a time.
     pub share_mbps: Option<f64>,
-    /// Of an application of several parts: from the first byte of each sent to its last delivered at the receiver; null if it was not.
+    /// Of an application of several parts: from the first byte of each sent to its last delivered
+    /// at the receiver; null if it was not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts_ms: Vec<Option<f64>>,
     /// What any trial tells of its flow.
@@ -150,9 +155,11 @@ pub struct SharingRow {
     pub seed: u64,
     /// Every flow of the arm was through within the limit.
     pub complete: bool,
-    /// M16: Jain's index of what the flows, cross traffic included, carried while all of them were under way; null without such a time.
+    /// M16: Jain's index of what the flows, cross traffic included, carried while all of them were
+    /// under way; null without such a time.
     pub jain: Option<f64>,
-    /// That time: from the last start to the first end, to a round trip; counted from the start of the trial.
+    /// That time: from the last start to the first end, to a round trip; counted from the start of
+    /// the trial.
     pub shared_ms: Option<[f64; 2]>,
     /// What all of them carried then, object bytes.
     pub goodput_mbps: Option<f64>,
@@ -170,10 +177,12 @@ pub struct Sharing {
 }
 
 impl SharingPlan {
-    /// Runs every trial, in parallel on the current thread pool; the result does not depend on the number of threads.
+    /// Runs every trial, in parallel on the current thread pool; the result does not depend on the
+    /// number of threads.
     ///
     /// # Errors
-    /// If there is nothing to run, or the path cannot carry the host's packets, or the testbed is not the simulator.
+    /// If there is nothing to run, or the path cannot carry the host's packets, or the testbed is
+    /// not the simulator.
     pub fn run(&self) -> Result<Sharing, Bad> {
         if self.plan.arms.is_empty() || self.plan.repeat == 0 || self.flows == 0 {
             return Err(Bad(
@@ -215,7 +224,8 @@ impl SharingPlan {
                 rtt_extra: Nanos::ZERO,
             })
             .collect();
-        // Fine enough for shares over many round trips, coarse enough for the memory of hundreds of flows.
+        // Fine enough for shares over many round trips, coarse enough for the memory of hundreds of
+        // flows.
         let every = Nanos(scenario.path.rtt().max(10_000_000));
         let outcome = scenario.run_flows_late(&flows, seed, Some(every), self.jitter)?;
         Ok(self.row(&scenario, arm, seed, &flows, every, &outcome))

@@ -29,7 +29,8 @@ pub fn parse(text: &str) -> Result<u64, String> {
     bytes.map_err(wrong)
 }
 
-/// A positive number with its unit, in what the units are multiples of; `bare` is the unit of a whole number that has none.
+/// A positive number with its unit, in what the units are multiples of; `bare` is the unit of a
+/// whole number that has none.
 fn quantity(text: &str, units: &[(&str, u64)], bare: Option<u64>) -> Result<u128, &'static str> {
     let text = text.trim();
     if text.starts_with('-') {
@@ -78,8 +79,8 @@ pub fn count(text: &str, range: RangeInclusive<u64>, unit: &str) -> Result<u64, 
     }
 }
 
-/// Reads how long something may take: `30s`, `500ms`, `2min`, `1.5h`, or a bare whole number of seconds; at least a microsecond and at most
-/// `most` seconds.
+/// Reads how long something may take: `30s`, `500ms`, `2min`, `1.5h`, or a bare whole number of
+/// seconds; at least a microsecond and at most `most` seconds.
 ///
 /// # Errors
 /// What is wrong with it and what is allowed, to follow the option and its value.

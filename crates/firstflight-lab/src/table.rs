@@ -1,4 +1,5 @@
-//! The table of a comparison, for terminal and report: the measures that people are shown, medians over the repeats.
+//! The table of a comparison, for terminal and report: the measures that people are shown, medians
+//! over the repeats.
 
 use crate::compare::Comparison;
 use crate::measures::{self, Cell, Field, Holds, Shown};

@@ -1,5 +1,5 @@
-//! What front ends in other languages build on: startups that are not ours, runs that can be stopped, tests by blocks, populations that
-//! travel with their files.
+//! What front ends in other languages build on: startups that are not ours, runs that can be
+//! stopped, tests by blocks, populations that travel with their files.
 
 use firstflight::Nanos;
 use firstflight::event::{Ack, Context, Window};

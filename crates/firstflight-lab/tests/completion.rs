@@ -1,5 +1,5 @@
-//! Completion time is the receiver's: it grows with the object, it does not see the delayed ACK of an odd last packet, and no sender beats
-//! its bound.
+//! Completion time is the receiver's: it grows with the object, it does not see the delayed ACK of
+//! an odd last packet, and no sender beats its bound.
 
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;
@@ -33,12 +33,14 @@ fn rows_on(testbed: &'static dyn Testbed, scenario: Scenario, arms: &str) -> Vec
     plan.run(Keep::Rows, &|| {}).expect("trials").rows
 }
 
-/// Forty sizes around an even number of packets, from more than a packet below it to more than one above.
+/// Forty sizes around an even number of packets, from more than a packet below it to more than one
+/// above.
 fn around(packets: u64, payload: u64) -> impl Iterator<Item = u64> {
     (0..40).map(move |step| packets * payload - 20 * 75 + step * 75)
 }
 
-/// Pairs of neighbouring sizes of which the larger is quicker, on the receiver's clock and on the sender's, over trials that lose nothing.
+/// Pairs of neighbouring sizes of which the larger is quicker, on the receiver's clock and on the
+/// sender's, over trials that lose nothing.
 fn inversions(scenario: &Scenario, payload: u64) -> (Vec<String>, usize, usize) {
     let (mut of_receiver, mut of_sender, mut pairs) = (Vec::new(), 0, 0);
     for boundary in [2, 10, 30, 64, 120] {
@@ -77,12 +79,13 @@ fn a_larger_object_is_never_complete_sooner() {
         }
     }
     assert!(pairs > 20_000, "only {pairs} pairs of trials lost nothing");
-    // What the test is there for: the sender sees an odd last packet late, and an even one after it sooner.
+    // What the test is there for: the sender sees an odd last packet late, and an even one after it
+    // sooner.
     assert!(of_sender > 0, "the sender's clock shows no delayed ACK either");
 }
 
-/// 43 kB are 30 packets, two windows of slow start, and 44 kB are 31: the 31st goes with the third window, and its ACK is a delayed one, which
-/// only the sender sees.
+/// 43 kB are 30 packets, two windows of slow start, and 44 kB are 31: the 31st goes with the third
+/// window, and its ACK is a delayed one, which only the sender sees.
 #[test]
 fn an_odd_last_packet_costs_no_delayed_ack() {
     let of = |bytes| {
@@ -105,7 +108,8 @@ fn an_odd_last_packet_costs_no_delayed_ack() {
     assert!(odd.1 - even.1 > 25.0, "the sender waits {} ms longer", odd.1 - even.1);
 }
 
-/// Every kind of path: rates that vary, delays on either side, jitter and reordering, hand-overs, ACKs that are held back.
+/// Every kind of path: rates that vary, delays on either side, jitter and reordering, hand-overs,
+/// ACKs that are held back.
 const KINDS: [&str; 22] = [
     "rate=100Mbit,rtt=30ms,queue=30ms",
     "rate=1Gbit,rtt=1ms",

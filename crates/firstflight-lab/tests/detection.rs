@@ -1,10 +1,12 @@
-//! Loss detection as an option of an arm: it does what `--detection` does for all, and refuses what is not there.
+//! Loss detection as an option of an arm: it does what `--detection` does for all, and refuses what
+//! is not there.
 
 use firstflight_lab::{Scenario, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;
 use firstflight_sim::Outcome;
 
-/// Objects of three segments on a path that loses a fifth: flights too small for three duplicate ACKs.
+/// Objects of three segments on a path that loses a fifth: flights too small for three duplicate
+/// ACKs.
 fn trials(detection: &str, arm: &str) -> Vec<Outcome> {
     let path: Path = "rate=10Mbit,rtt=50ms,queue=100ms,loss=20%".parse().expect("a path");
     let scenario =

@@ -1,4 +1,5 @@
-//! The testbed `linux`: real TCP beside the simulator. Needs root; says what is missing and passes where that is not given.
+//! The testbed `linux`: real TCP beside the simulator. Needs root; says what is missing and passes
+//! where that is not given.
 #![cfg(target_os = "linux")]
 
 use firstflight_lab::compare::Keep;
@@ -48,8 +49,9 @@ fn arms_of_the_kernel_and_ours_give_whole_rows() {
     assert!(comparison.records.len() == 4, "one record per arm");
 }
 
-/// What is deterministic on both sides: slow start on a clean path leaves at the same point. Trains of ACKs are told by their spacing in
-/// real time, which a machine that is busy with something else stretches: three runs to show it in.
+/// What is deterministic on both sides: slow start on a clean path leaves at the same point. Trains
+/// of ACKs are told by their spacing in real time, which a machine that is busy with something else
+/// stretches: three runs to show it in.
 #[test]
 fn startup_ends_as_in_the_simulator() {
     let arms = "hystart,best-published,hystart++-draft03";

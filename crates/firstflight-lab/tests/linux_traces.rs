@@ -1,5 +1,5 @@
-//! Traces of real Linux TCP: what crossed the link agrees with the trial and with the path. Needs root; says what is missing and passes
-//! where that is not given.
+//! Traces of real Linux TCP: what crossed the link agrees with the trial and with the path. Needs
+//! root; says what is missing and passes where that is not given.
 #![cfg(target_os = "linux")]
 
 use firstflight::Told;

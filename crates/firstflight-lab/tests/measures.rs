@@ -1,4 +1,5 @@
-//! One table of measures: what rows have in JSON, what people are shown and what `docs/metrics.md` defines are the same.
+//! One table of measures: what rows have in JSON, what people are shown and what `docs/metrics.md`
+//! defines are the same.
 
 use firstflight_lab::compare::Keep;
 use firstflight_lab::measures::{Field, Holds, Measure, columns, markdown};

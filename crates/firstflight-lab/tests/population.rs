@@ -1,4 +1,5 @@
-//! Populations: the vectors of drawing and of quantile tables, the published quantiles, files that read back, and refusals.
+//! Populations: the vectors of drawing and of quantile tables, the published quantiles, files that
+//! read back, and refusals.
 
 use firstflight_lab::Population;
 use firstflight_lab::population::describe::describe;

@@ -1,5 +1,5 @@
-//! What we call qlog is qlog: another implementation of the schema reads every standard event and drops nothing, and what a viewer needs
-//! to draw a congestion graph is there.
+//! What we call qlog is qlog: another implementation of the schema reads every standard event and
+//! drops nothing, and what a viewer needs to draw a congestion graph is there.
 
 use firstflight_lab::compare::{Keep, Takes};
 use firstflight_lab::trace::qlog::{End, write_contained, write_sequence};

@@ -63,9 +63,11 @@ fn a_comparison_is_the_same_twice_and_names_its_stacks() {
     );
 }
 
-/// What may lie between the testbeds where ACKs wait for slots. The path and its slots are the same, and so are the instants at which they
-/// open; a datagram that leaves a little earlier or later (noq's bucket, its headers, a skipped packet number: see docs/agreement.md) finds
-/// the next slot instead of this one, at most once per round of startup: from 10 packets to full pipe and queue, doubling each round.
+/// What may lie between the testbeds where ACKs wait for slots. The path and its slots are the
+/// same, and so are the instants at which they open; a datagram that leaves a little earlier or
+/// later (noq's bucket, its headers, a skipped packet number: see docs/agreement.md) finds the next
+/// slot instead of this one, at most once per round of startup: from 10 packets to full pipe and
+/// queue, doubling each round.
 struct Slack {
     path: &'static str,
     bytes: u64,
@@ -77,8 +79,8 @@ struct Slack {
     bucket: f64,
 }
 
-/// Not `geo_warm`: there slow start does not end within 60 MB, so that no exit bounds how often a slot is missed. Read after 41.60 s in the
-/// simulator and 42.58 s on the stack, 2.4 %.
+/// Not `geo_warm`: there slow start does not end within 60 MB, so that no exit bounds how often a
+/// slot is missed. Read after 41.60 s in the simulator and 42.58 s on the stack, 2.4 %.
 const RETURNS: [Slack; 3] = [
     Slack {
         path: "rapid-slide,return=lte",
@@ -128,7 +130,8 @@ fn slots_reach_the_stack() {
     let median = |path: &str| {
         compare(&quic::BED, path, "slowstart", 1_000_000, Keep::Rows).rows[0].ttlb_ms.unwrap()
     };
-    // One ACK of two packets per 100 ms, from 10 packets on: nothing can be this fast without the return path.
+    // One ACK of two packets per 100 ms, from 10 packets on: nothing can be this fast without the
+    // return path.
     let (plain, slow) =
         (median("rate=12Mbit,rtt=20ms"), median("rate=12Mbit,rtt=20ms,return=batch:100ms:1"));
     assert!(

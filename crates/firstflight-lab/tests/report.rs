@@ -1,4 +1,5 @@
-//! The report: its data survives the way into the page, and thinning loses nothing a reader would look for.
+//! The report: its data survives the way into the page, and thinning loses nothing a reader would
+//! look for.
 
 use firstflight_lab::report::{
     Better, Column, Episode, Exit, Fact, Ideal, Level, Loss, MAX_LOSSES, MAX_POINTS, MAX_SPANS,
@@ -6,7 +7,8 @@ use firstflight_lab::report::{
     thin_phases,
 };
 
-/// The data of a page, found as a browser finds it: from the opening tag to the first thing that ends a script.
+/// The data of a page, found as a browser finds it: from the opening tag to the first thing that
+/// ends a script.
 fn data_of(page: &str) -> &str {
     let open = r#"<script type="application/json" id="data">"#;
     let start = page.find(open).expect("the page has a data element") + open.len();
@@ -208,7 +210,8 @@ fn points_of_uneven_columns_are_refused() {
     );
 }
 
-// --- Best marks ------------------------------------------------------------------------------------------------
+// --- Best marks
+// ------------------------------------------------------------------------------------------------
 
 #[test]
 fn the_best_of_each_column_is_marked() {
@@ -245,7 +248,8 @@ fn the_best_of_each_column_is_marked() {
     }
 }
 
-// --- Thinning --------------------------------------------------------------------------------------------------
+// --- Thinning
+// --------------------------------------------------------------------------------------------------
 
 /// A window that saws, a queue with one spike of a single sample, a threshold that is set half-way.
 fn long_series(n: usize) -> Vec<Point> {

@@ -1,5 +1,6 @@
-//! What every startup does on the named paths, in numbers that follow from the path: how far slow start overshoots, that the oracle
-//! does not, who leaves before the queue overflows, and that a comparison says what it must about each trial.
+//! What every startup does on the named paths, in numbers that follow from the path: how far slow
+//! start overshoots, that the oracle does not, who leaves before the queue overflows, and that a
+//! comparison says what it must about each trial.
 
 use firstflight::startup::ExitReason;
 use firstflight::{Nanos, Phase};
@@ -42,8 +43,8 @@ fn plain(path: &Path) -> bool {
     *path == bare.with_up(path.up().cloned()).with_up_queue(path.up_queue())
 }
 
-/// Every plain built-in path whose full BDP is at least eight initial windows: below that the rounds are too few to speak
-/// of doubling.
+/// Every plain built-in path whose full BDP is at least eight initial windows: below that the
+/// rounds are too few to speak of doubling.
 fn roomy_paths() -> Vec<(&'static str, Path)> {
     let named = builtins().iter().map(|builtin| (builtin.name, path(builtin.name)));
     named
@@ -59,7 +60,8 @@ fn window_at_loss(path: &Path, arm: &str) -> f64 {
     exit.detect_cwnd as f64
 }
 
-/// The time in which ACKs wait on the way back once they outrun the reverse link, ns: where the reverse queue is the limit, a full one.
+/// The time in which ACKs wait on the way back once they outrun the reverse link, ns: where the
+/// reverse queue is the limit, a full one.
 fn ack_queue(path: &Path) -> u64 {
     let acks_per_second = path.rate_bps() / 8 / (2 * WIRE);
     let outrun = acks_per_second * 64 * 8 > path.up_bps();
@@ -69,13 +71,15 @@ fn ack_queue(path: &Path) -> u64 {
         .map_or(0, |bytes| bytes * 8_000_000_000 / path.up_bps())
 }
 
-/// A path that overflows at window F shows it one full round trip later, when everything in flight has been acknowledged once more:
-/// at 2 F. Two things move that.
-/// 1. ACKs that wait on the way back (`pico/sat-250-3`: 5.3 Mbit/s of ACKs for 3 Mbit/s of uplink) add to what is in flight.
-/// 2. A queue below one BDP overflows before the path is full, from the bursts of a flow that sends at more than the link's rate for a
-///    part of each round trip. With pacing at twice the window per RTT, W bytes leave excess W - BDP/2 in the queue, so it overflows
-///    at BDP/2 + queue or later. Unpaced, two packets leave per ACK of a train at link rate: excess W/2, overflow in the first round
-///    of at least 2 queues, and seen a doubling or two later.
+/// A path that overflows at window F shows it one full round trip later, when everything in flight
+/// has been acknowledged once more: at 2 F. Two things move that.
+/// 1. ACKs that wait on the way back (`pico/sat-250-3`: 5.3 Mbit/s of ACKs for 3 Mbit/s of uplink)
+///    add to what is in flight.
+/// 2. A queue below one BDP overflows before the path is full, from the bursts of a flow that sends
+///    at more than the link's rate for a part of each round trip. With pacing at twice the window
+///    per RTT, W bytes leave excess W - BDP/2 in the queue, so it overflows at BDP/2 + queue or
+///    later. Unpaced, two packets leave per ACK of a train at link rate: excess W/2, overflow in
+///    the first round of at least 2 queues, and seen a doubling or two later.
 #[test]
 fn slow_start_overshoots_to_twice_the_full_bdp_where_the_queue_holds_a_bdp() {
     let paths = roomy_paths();
@@ -143,8 +147,8 @@ fn the_oracle_loses_nothing_where_the_queue_holds_a_bdp() {
     assert!(seen >= 25, "only {seen} built-in paths have a queue of a BDP");
 }
 
-/// What the gVisor path (140 ms, queue of one BDP) saw of one arm: when the queue was first full, when conservative slow start began,
-/// and how startup ended.
+/// What the gVisor path (140 ms, queue of one BDP) saw of one arm: when the queue was first full,
+/// when conservative slow start began, and how startup ended.
 struct Long {
     full_at: u64,
     css_at: Option<u64>,
@@ -194,8 +198,8 @@ fn hystart_unpaced_leaves_before_the_queue_overflows_on_the_140_ms_path() {
     }
 }
 
-/// A pacer stretches the trains that HyStart measures. gVisor's version then leaves far too early; the kernel's, which allows for
-/// pacing, leaves when the queue has just overflowed.
+/// A pacer stretches the trains that HyStart measures. gVisor's version then leaves far too early;
+/// the kernel's, which allows for pacing, leaves when the queue has just overflowed.
 #[test]
 fn hystart_paced_is_fooled_in_both_directions_on_the_140_ms_path() {
     let unpaced = on_the_long_path("hystart-gvisor@(pace=off)");
@@ -273,7 +277,8 @@ fn every_trial_says_how_its_startup_ended_and_what_each_recovery_cost() {
             episodes.len()
         );
         let lost: u64 = episodes.iter().map(|episode| episode.lost_bytes).sum();
-        // RFC9002 6.1.1: up to two packets before the one that ends an episode are declared lost only by the ACKs after it.
+        // RFC9002 6.1.1: up to two packets before the one that ends an episode are declared lost
+        // only by the ACKs after it.
         let stragglers = 2 * DATAGRAM * episodes.len() as u64;
         let all = packets_lost * DATAGRAM;
         assert!(

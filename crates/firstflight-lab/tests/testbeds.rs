@@ -1,5 +1,6 @@
-//! Testbeds of somebody else: one that only counts packets runs the same comparison as those that are built in, and what it does not know is
-//! null. And what trials have to say stays with their own comparison.
+//! Testbeds of somebody else: one that only counts packets runs the same comparison as those that
+//! are built in, and what it does not know is null. And what trials have to say stays with their
+//! own comparison.
 
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;

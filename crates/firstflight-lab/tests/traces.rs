@@ -1,5 +1,5 @@
-//! A trace is complete: read back from any format it drives the same arm to the same exit at the same ACK, and to the same window after
-//! every event.
+//! A trace is complete: read back from any format it drives the same arm to the same exit at the
+//! same ACK, and to the same window after every event.
 
 use firstflight::Exit;
 use firstflight::arm::{SHORT_NAMES, STARTUPS};

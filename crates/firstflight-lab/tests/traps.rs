@@ -1,5 +1,5 @@
-//! Traps that other systems fell into, as tests of our own: T4, T13 and T14. Those of links stand in `firstflight-path`, those of senders in
-//! `firstflight-sim`.
+//! Traps that other systems fell into, as tests of our own: T4, T13 and T14. Those of links stand
+//! in `firstflight-path`, those of senders in `firstflight-sim`.
 
 use firstflight_lab::arms::parse_arms;
 use firstflight_lab::compare::Keep;
@@ -27,8 +27,8 @@ fn course(path: &Path, arm: &str) -> Vec<(u64, u64, u64)> {
     events(path, arm).iter().map(|state| (state.now.0, state.cwnd, state.inflight)).collect()
 }
 
-/// T4: ns-3's delay rule waits for twice the RTT. A queue that cannot hold it makes the rule a dead letter, and a study of "HyStart's delay
-/// detector" one of plain slow start.
+/// T4: ns-3's delay rule waits for twice the RTT. A queue that cannot hold it makes the rule a dead
+/// letter, and a study of "HyStart's delay detector" one of plain slow start.
 #[test]
 fn the_delay_rule_of_ns3_is_dead_below_a_bdp_of_queue_and_that_of_linux_is_not() {
     for text in [
@@ -51,7 +51,8 @@ fn the_delay_rule_of_ns3_is_dead_below_a_bdp_of_queue_and_that_of_linux_is_not()
         );
         assert!(train_only == both, "{text}: the delay rule changes something beside the train's");
     }
-    // A queue that overflows before the next round trip begins tells nobody anything; this one holds two.
+    // A queue that overflows before the next round trip begins tells nobody anything; this one
+    // holds two.
     let roomy = path("rate=100Mbit,rtt=30ms,queue=2bdp");
     let linux = course(&roomy, "hystart(train=off)/cubic");
     assert!(
@@ -75,7 +76,8 @@ fn all_arms_of_a_comparison_have_its_path() {
     }
 }
 
-/// T14: what is delivered over any interval is at most the rate times its true length, and one packet.
+/// T14: what is delivered over any interval is at most the rate times its true length, and one
+/// packet.
 #[test]
 fn no_interval_delivers_more_than_the_rate_and_a_packet() {
     for text in [

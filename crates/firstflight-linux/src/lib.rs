@@ -1,13 +1,16 @@
 //! Emulated links, and real Linux TCP behind them.
 //!
-//! * [`link`]: two network namespaces with a TUN device each, and a thread between them that gives every packet the fate which a
-//!   [`firstflight_path::Path`] decides. Needs no kernel module but TUN, no netem, and leaves nothing behind.
+//! * [`link`]: two network namespaces with a TUN device each, and a thread between them that gives
+//!   every packet the fate which a [`firstflight_path::Path`] decides. Needs no kernel module but
+//!   TUN, no netem, and leaves nothing behind.
 //! * [`relay`]: the same for UDP between ordinary processes, without privilege.
-//! * `kernel` (feature `bpf`): startups and recoveries as congestion controllers of the running kernel, loaded and taken out again.
+//! * `kernel` (feature `bpf`): startups and recoveries as congestion controllers of the running
+//!   kernel, loaded and taken out again.
 //! * [`trial`]: one object from sender to receiver through a link, measured.
 //! * [`supervise`]: run a command at one end, a server at the other, and end both whatever happens.
 //!
-//! Everything but the relay needs privilege; what is missing is said in one line ([`Refusal`]). On other systems than Linux the crate is empty.
+//! Everything but the relay needs privilege; what is missing is said in one line ([`Refusal`]). On
+//! other systems than Linux the crate is empty.
 #![cfg(target_os = "linux")]
 #![deny(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
@@ -32,8 +35,9 @@ pub use link::{LinkEmulator, LinkOptions, Report};
 pub use namespace::Namespace;
 pub use refusal::Refusal;
 
-/// From now on the calling thread runs before every ordinary one, and after the links of this crate, where that is permitted; where it is
-/// not, nothing changes. For the ends of a link whose timing is measured.
+/// From now on the calling thread runs before every ordinary one, and after the links of this
+/// crate, where that is permitted; where it is not, nothing changes. For the ends of a link whose
+/// timing is measured.
 pub fn hurry() {
     const PRIORITY: i32 = 10;
     let _ = sys::run_first(PRIORITY);

@@ -1,4 +1,5 @@
-//! Network namespaces without names: they live as long as somebody holds their descriptor or runs inside.
+//! Network namespaces without names: they live as long as somebody holds their descriptor or runs
+//! inside.
 
 use crate::refusal::Refusal;
 use crate::sys::prepare_child;
@@ -11,7 +12,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::{fs, thread};
 
-/// What every namespace gets before anything runs in it; a failure is not fatal, since kernels may lack one or the other.
+/// What every namespace gets before anything runs in it; a failure is not fatal, since kernels may
+/// lack one or the other.
 const SYSCTLS: [(&str, &str); 6] = [
     // No router solicitations through the link.
     ("net/ipv6/conf/all/disable_ipv6", "1"),
@@ -33,7 +35,8 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Makes a namespace and runs `inside` in it, on a thread of its own: the caller never leaves its own namespace.
+    /// Makes a namespace and runs `inside` in it, on a thread of its own: the caller never leaves
+    /// its own namespace.
     pub(crate) fn create<T: Send>(
         address: Ipv4Addr,
         inside: impl FnOnce() -> Result<T, Refusal> + Send,
@@ -69,18 +72,21 @@ impl Namespace {
             .map_err(|error| Refusal::new(format!("the number of a network namespace: {error}")))
     }
 
-    /// A path by which other processes can enter as long as this process lives: `nsenter --net=PATH ...`.
+    /// A path by which other processes can enter as long as this process lives: `nsenter --net=PATH
+    /// ...`.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
     }
 
-    /// Makes `command` start in this namespace, in a process group of its own; it dies with the thread that starts it.
+    /// Makes `command` start in this namespace, in a process group of its own; it dies with the
+    /// thread that starts it.
     pub fn enter<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         prepare_child(command, &self.file);
         command
     }
 
-    /// Runs `work` on a thread inside the namespace. Sockets that it makes stay in the namespace wherever they are used.
+    /// Runs `work` on a thread inside the namespace. Sockets that it makes stay in the namespace
+    /// wherever they are used.
     ///
     /// # Errors
     /// If the namespace cannot be entered.

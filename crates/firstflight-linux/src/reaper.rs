@@ -1,9 +1,11 @@
-//! A process that does nothing but outlive us: when we are killed without a chance to clean up, it ends what we had started.
+//! A process that does nothing but outlive us: when we are killed without a chance to clean up, it
+//! ends what we had started.
 //!
-//! It holds the reading end of a pipe. Each process group that is started is written into the pipe, each one that has ended again as a
-//! negative number, and which network namespaces are ours; when the pipe breaks, because we are gone, it kills the groups that are left and
-//! then everything in the namespaces: what called `setsid` has another group, but is still there. We watch it in turn: should it be killed,
-//! we end the link.
+//! It holds the reading end of a pipe. Each process group that is started is written into the pipe,
+//! each one that has ended again as a negative number, and which network namespaces are ours; when
+//! the pipe breaks, because we are gone, it kills the groups that are left and then everything in
+//! the namespaces: what called `setsid` has another group, but is still there. We watch it in turn:
+//! should it be killed, we end the link.
 
 use crate::sys::{announce_child, fork_reaper, kill_group, read_raw};
 use nix::fcntl::OFlag;
@@ -24,8 +26,8 @@ const GROUPS: usize = 64;
 const NAMESPACES: usize = 2;
 /// Tells a namespace's number from that of a process.
 const NAMESPACE: i64 = 1 << 62;
-/// How often everything in a namespace is killed until nothing is left in it, a millisecond apart: what forks meanwhile is found by the
-/// next pass.
+/// How often everything in a namespace is killed until nothing is left in it, a millisecond apart:
+/// what forks meanwhile is found by the next pass.
 const PASSES: usize = 2_000;
 
 /// Handle of the reaper.
@@ -43,8 +45,8 @@ impl Reaper {
         Ok(Reaper { pipe: Some(writing.into()), pid: Pid::from_raw(pid), died: false })
     }
 
-    /// The process group that `command` will lead dies with us. It says so itself before it becomes another program: between its first
-    /// instruction and our next one we may be killed.
+    /// The process group that `command` will lead dies with us. It says so itself before it becomes
+    /// another program: between its first instruction and our next one we may be killed.
     pub(crate) fn adopt(&self, command: &mut Command) {
         if let Some(pipe) = &self.pipe {
             announce_child(command, pipe.as_fd());
@@ -88,7 +90,8 @@ impl Drop for Reaper {
     }
 }
 
-/// The reaper's life, in a process forked from a quiet one: nobody holds a lock that it could wait for.
+/// The reaper's life, in a process forked from a quiet one: nobody holds a lock that it could wait
+/// for.
 fn watch(pipe: RawFd) {
     let mut groups = [0_i32; GROUPS];
     let mut namespaces = [0_u64; NAMESPACES];
@@ -114,7 +117,8 @@ fn watch(pipe: RawFd) {
     kill_inside(&namespaces);
 }
 
-/// Kills every process in these network namespaces, whatever group or session it is in, until none is left.
+/// Kills every process in these network namespaces, whatever group or session it is in, until none
+/// is left.
 pub(crate) fn kill_inside(namespaces: &[u64]) {
     for _ in 0..PASSES {
         let Ok(processes) = fs::read_dir("/proc") else { return };

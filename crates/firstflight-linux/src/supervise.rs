@@ -1,5 +1,6 @@
-//! Runs a command at one end of a link and, if asked, a server at the other, and ends both however the command ends: by itself, by
-//! Ctrl-C, by a signal to us, by a panic. Should we be killed outright, a reaper process does it.
+//! Runs a command at one end of a link and, if asked, a server at the other, and ends both however
+//! the command ends: by itself, by Ctrl-C, by a signal to us, by a panic. Should we be killed
+//! outright, a reaper process does it.
 
 use crate::link::{LinkEmulator, LinkOptions, Report};
 use crate::namespace::Namespace;
@@ -30,7 +31,8 @@ pub struct Job {
     pub command: Vec<OsString>,
     /// A line for the shell, run at the other end.
     pub server: Option<String>,
-    /// The command sends: the forward direction of the path leads away from it. Otherwise it leads to it.
+    /// The command sends: the forward direction of the path leads away from it. Otherwise it leads
+    /// to it.
     pub uploads: bool,
 }
 
@@ -43,7 +45,8 @@ pub struct Ended {
     pub report: Report,
 }
 
-/// Runs a job behind a link. To be called from the main thread: processes die with the thread that started them.
+/// Runs a job behind a link. To be called from the main thread: processes die with the thread that
+/// started them.
 ///
 /// # Errors
 /// If the link cannot be made, or a program not be started.
@@ -51,7 +54,8 @@ pub fn run(path: &Path, options: LinkOptions, job: &Job) -> Result<Ended, Refusa
     let [program, arguments @ ..] = job.command.as_slice() else {
         return Err(Refusal::new("no command to run behind the link"));
     };
-    // Before any other thread: the reaper must be a copy of a quiet process, and every thread has to leave signals to this one.
+    // Before any other thread: the reaper must be a copy of a quiet process, and every thread has
+    // to leave signals to this one.
     let mut reaper =
         Reaper::start().map_err(|error| Refusal::new(format!("a reaper process: {error}")))?;
     let signals = Signals::block()?;
@@ -100,7 +104,8 @@ pub fn run(path: &Path, options: LinkOptions, job: &Job) -> Result<Ended, Refusa
     Ok(Ended { code, report })
 }
 
-/// What runs in these network namespaces, started by the command or entered from outside. Dropping it kills that.
+/// What runs in these network namespaces, started by the command or entered from outside. Dropping
+/// it kills that.
 struct Inside([u64; 2]);
 
 impl Drop for Inside {
@@ -133,7 +138,8 @@ impl Running {
         Ok(Running { group: Pid::from_raw(child.id().cast_signed()) })
     }
 
-    /// The exit code, once the leader has ended. A suspended one is woken: the link's clock cannot be stopped.
+    /// The exit code, once the leader has ended. A suspended one is woken: the link's clock cannot
+    /// be stopped.
     fn ended(&self) -> Option<u8> {
         match waitpid(self.group, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
             Ok(WaitStatus::Exited(_, code)) => Some(code as u8),
@@ -185,7 +191,8 @@ impl Signals {
         Ok(Signals { fd, before })
     }
 
-    /// Until the command has ended: what we are told is passed on to it, and after a while enforced. Without the reaper it is ended.
+    /// Until the command has ended: what we are told is passed on to it, and after a while
+    /// enforced. Without the reaper it is ended.
     fn wait(&self, running: &Running, reaper: &mut Reaper) -> u8 {
         let mut deadline: Option<Instant> = None;
         loop {
@@ -215,7 +222,8 @@ impl Drop for Signals {
     }
 }
 
-/// Ctrl-C and its like, waited for instead of being ended by them, so that what was made can be put away.
+/// Ctrl-C and its like, waited for instead of being ended by them, so that what was made can be put
+/// away.
 pub struct Interrupts(Signals);
 
 impl Interrupts {
@@ -263,7 +271,8 @@ fn ends(signal: Signal) -> bool {
     matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT)
 }
 
-/// The terminal, lent to the command so that Ctrl-C and a shell's job control reach it; taken back when dropped.
+/// The terminal, lent to the command so that Ctrl-C and a shell's job control reach it; taken back
+/// when dropped.
 struct Terminal(Option<Pid>);
 
 impl Terminal {
@@ -300,7 +309,8 @@ fn wait_until_listening(server: &Running) -> Result<(), Refusal> {
 }
 
 fn listens(process: Pid) -> bool {
-    // Columns: number, local address, remote address, state; 0A is LISTEN, 07 an unconnected UDP socket.
+    // Columns: number, local address, remote address, state; 0A is LISTEN, 07 an unconnected UDP
+    // socket.
     let has = |table: &str, state: &str| {
         let text = fs::read_to_string(format!("/proc/{process}/net/{table}")).unwrap_or_default();
         text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(state))

@@ -1,4 +1,5 @@
-//! The system calls that have no safe wrapper: TUN and interface ioctls, real-time scheduling, fork, what a child does before exec.
+//! The system calls that have no safe wrapper: TUN and interface ioctls, real-time scheduling,
+//! fork, what a child does before exec.
 
 use std::ffi::c_int;
 use std::fs::{File, OpenOptions};
@@ -39,7 +40,8 @@ impl Ifreq {
     }
 
     fn ask(&mut self, fd: RawFd, request: libc::Ioctl) -> io::Result<()> {
-        // SAFETY: every request used here reads or writes one `ifreq`, whose size and layout this struct has.
+        // SAFETY: every request used here reads or writes one `ifreq`, whose size and layout this
+        // struct has.
         check(unsafe { libc::ioctl(fd, request, std::ptr::from_mut(self)) }).map(|_| ())
     }
 }
@@ -48,7 +50,8 @@ fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// A TUN device called `name` in the namespace of the calling thread: whole IP packets, nothing in front of them, non-blocking.
+/// A TUN device called `name` in the namespace of the calling thread: whole IP packets, nothing in
+/// front of them, non-blocking.
 pub(crate) fn open_tun(name: &str) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)
@@ -93,8 +96,9 @@ impl Interfaces {
         self.ask(Ifreq::new(name).with_address(mask), libc::SIOCSIFNETMASK)?;
         self.ask(Ifreq::new(name).with(&mtu.to_ne_bytes()), libc::SIOCSIFMTU)?;
         match self.ask(Ifreq::new(name).with(&ring.to_ne_bytes()), libc::SIOCSIFTXQLEN) {
-            // The one setting that root of a user namespace may not make. With the default of 500 slots the device may lose packets when
-            // the emulator is late; its counter would say so.
+            // The one setting that root of a user namespace may not make. With the default of 500
+            // slots the device may lose packets when the emulator is late; its counter
+            // would say so.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
             result => result,
         }
@@ -114,12 +118,13 @@ pub(crate) fn run_first(priority: c_int) -> io::Result<()> {
     check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) }).map(|_| ())
 }
 
-/// The child of `command` enters the network namespace behind `namespace`, leads a process group of its own, has no signal blocked
-/// and is killed if the thread that started it dies.
+/// The child of `command` enters the network namespace behind `namespace`, leads a process group of
+/// its own, has no signal blocked and is killed if the thread that started it dies.
 pub(crate) fn prepare_child(command: &mut Command, namespace: &File) {
     let fd = namespace.as_raw_fd();
     let prepare = move || {
-        // SAFETY: only async-signal-safe system calls between fork and exec; the descriptor is open in the child, close-on-exec.
+        // SAFETY: only async-signal-safe system calls between fork and exec; the descriptor is open
+        // in the child, close-on-exec.
         unsafe {
             check(libc::setns(fd, libc::CLONE_NEWNET))?;
             check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
@@ -137,7 +142,8 @@ pub(crate) fn prepare_child(command: &mut Command, namespace: &File) {
 pub(crate) fn announce_child(command: &mut Command, pipe: BorrowedFd<'_>) {
     let fd = pipe.as_raw_fd();
     let announce = move || {
-        // SAFETY: two async-signal-safe system calls between fork and exec; the descriptor is open in the child, close-on-exec.
+        // SAFETY: two async-signal-safe system calls between fork and exec; the descriptor is open
+        // in the child, close-on-exec.
         unsafe {
             let number = i64::from(libc::getpid()).to_ne_bytes();
             check(libc::write(fd, number.as_ptr().cast(), number.len()) as c_int)?;
@@ -148,9 +154,11 @@ pub(crate) fn announce_child(command: &mut Command, pipe: BorrowedFd<'_>) {
     unsafe { command.pre_exec(announce) };
 }
 
-/// Forks, while this process has one thread only. In the child, all descriptors but `keep` are closed and `life` runs; it never returns.
+/// Forks, while this process has one thread only. In the child, all descriptors but `keep` are
+/// closed and `life` runs; it never returns.
 pub(crate) fn fork_reaper(keep: BorrowedFd<'_>, life: fn(RawFd)) -> io::Result<libc::pid_t> {
-    // SAFETY: a copy of a process with one thread: nobody else held a lock that the child could wait for.
+    // SAFETY: a copy of a process with one thread: nobody else held a lock that the child could
+    // wait for.
     let pid = check(unsafe { libc::fork() })?;
     if pid != 0 {
         return Ok(pid);
@@ -180,10 +188,12 @@ pub(crate) fn kill_group(group: libc::pid_t) {
     unsafe { libc::kill(-group, libc::SIGKILL) };
 }
 
-/// What the kernel tells about a TCP connection, as bytes of its `tcp_info`; what this kernel does not know is missing at the end.
+/// What the kernel tells about a TCP connection, as bytes of its `tcp_info`; what this kernel does
+/// not know is missing at the end.
 pub(crate) fn tcp_info(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     let mut len = buffer.len() as libc::socklen_t;
-    // SAFETY: the pointer and the length are those of one live slice, and the kernel writes no more than the length says.
+    // SAFETY: the pointer and the length are those of one live slice, and the kernel writes no more
+    // than the length says.
     check(unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

@@ -1,7 +1,9 @@
-//! One object from sender to receiver, through a link, by the kernel's TCP: how long it took and what it cost.
+//! One object from sender to receiver, through a link, by the kernel's TCP: how long it took and
+//! what it cost.
 //!
-//! The sender writes as fast as the socket takes it and is asked ten thousand times a second how far it is. That is how exactly the end
-//! is known; times count from just before the first byte was written, with the connection established.
+//! The sender writes as fast as the socket takes it and is asked ten thousand times a second how
+//! far it is. That is how exactly the end is known; times count from just before the first byte was
+//! written, with the connection established.
 
 use crate::link::{LinkEmulator, LinkOptions, Report};
 use crate::refusal::Refusal;
@@ -157,7 +159,8 @@ impl Counters {
 pub struct Measured {
     /// Every byte was acknowledged within the limit.
     pub complete: bool,
-    /// From the first byte written until every byte was acknowledged at the sender, or until the limit.
+    /// From the first byte written until every byte was acknowledged at the sender, or until the
+    /// limit.
     pub acked_after: Duration,
     /// Until the last byte was read at the receiver; `None` if it was not.
     pub delivered_after: Option<Duration>,
@@ -210,7 +213,8 @@ pub fn run(trial: &Trial<'_>, mut observe: impl FnMut(&Info)) -> Result<Measured
             }
             thread::sleep(ASK);
         }
-        // Ends whoever is still at it; the reader has everything when the sender has every acknowledgement.
+        // Ends whoever is still at it; the reader has everything when the sender has every
+        // acknowledgement.
         let _ = sender.shutdown(Shutdown::Both);
         if !complete {
             let _ = receiver.shutdown(Shutdown::Both);

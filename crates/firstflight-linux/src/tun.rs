@@ -9,7 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// The name at both ends; each namespace has only one.
 pub(crate) const NAME: &str = "tun0";
-/// Slots of the device's ring. It drops in silence when they run out, so there are many more than the emulator can fall behind.
+/// Slots of the device's ring. It drops in silence when they run out, so there are many more than
+/// the emulator can fall behind.
 const RING: u32 = 20_000;
 
 /// A TUN device.
@@ -53,7 +54,8 @@ impl AsFd for Tun {
     }
 }
 
-/// What the device of the calling thread's namespace counted: (packets it took from the stack, packets it dropped for want of a slot).
+/// What the device of the calling thread's namespace counted: (packets it took from the stack,
+/// packets it dropped for want of a slot).
 pub(crate) fn transmitted() -> Option<(u64, u64)> {
     let table = std::fs::read_to_string("/proc/thread-self/net/dev").ok()?;
     let line = table.lines().find_map(|line| line.trim().strip_prefix(NAME)?.strip_prefix(':'))?;

@@ -1,8 +1,9 @@
-//! The controllers of the kernel equal the core: the same C that becomes BPF, compiled natively, and the core crate see the same random
-//! ACKs and have the same window and threshold after each. With segments of one byte the core computes in packets, as the kernel does.
+//! The controllers of the kernel equal the core: the same C that becomes BPF, compiled natively,
+//! and the core crate see the same random ACKs and have the same window and threshold after each.
+//! With segments of one byte the core computes in packets, as the kernel does.
 //!
-//! What the comparison leaves to the kernel is the same for both: recovery holds the window at the threshold, avoidance adds one packet
-//! per window acknowledged.
+//! What the comparison leaves to the kernel is the same for both: recovery holds the window at the
+//! threshold, avoidance adds one packet per window acknowledged.
 #![cfg(feature = "native")]
 
 use firstflight_linux as _;
@@ -54,7 +55,8 @@ fn startup_equals<S: Startup>(name: &str, mss: u32, startup: impl Fn() -> S) -> 
 
 /// Mode B: startup, recovery and pacing.
 const WHOLE: Mode = Mode::Arm { window_in_recovery: true };
-/// The kernel's window has to show that the first repeat may go; the core says so beside its window.
+/// The kernel's window has to show that the first repeat may go; the core says so beside its
+/// window.
 const FIRST_REPEAT_IN_WINDOW: Mode = Mode::Arm { window_in_recovery: false };
 
 #[test]

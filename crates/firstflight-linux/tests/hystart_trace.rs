@@ -1,8 +1,10 @@
-//! The kernel's own HyStart against the core's: connections over random emulated paths, traced ACK by ACK by a controller that only calls
-//! the kernel's CUBIC and notes what it left, replayed through the core. Needs root; says what is missing and passes where that is not given.
+//! The kernel's own HyStart against the core's: connections over random emulated paths, traced ACK
+//! by ACK by a controller that only calls the kernel's CUBIC and notes what it left, replayed
+//! through the core. Needs root; says what is missing and passes where that is not given.
 //!
-//! `FIRSTFLIGHT_TRACES=240 cargo test -p firstflight-linux --features bpf --test hystart_trace -- --nocapture` runs as many connections
-//! (12 by default); `FIRSTFLIGHT_RECORD=DIR` keeps each recording there.
+//! `FIRSTFLIGHT_TRACES=240 cargo test -p firstflight-linux --features bpf --test hystart_trace --
+//! --nocapture` runs as many connections (12 by default); `FIRSTFLIGHT_RECORD=DIR` keeps each
+//! recording there.
 #![cfg(feature = "bpf")]
 
 #[path = "../../firstflight/tests/it/recorded_hystart/mod.rs"]
@@ -65,10 +67,12 @@ fn counters(link: &LinkEmulator) -> (u64, u64) {
     (of("TCPHystartTrainDetect"), of("TCPHystartDelayDetect"))
 }
 
-/// TCP's own timer paces; the rate is far above what any path here carries, so that it never bounds the kernel's.
+/// TCP's own timer paces; the rate is far above what any path here carries, so that it never bounds
+/// the kernel's.
 fn pace(stream: &TcpStream) {
     let most: u64 = 1 << 40;
-    // SAFETY: the option takes an unsigned long, which `most` is on the 64-bit machines of this test.
+    // SAFETY: the option takes an unsigned long, which `most` is on the 64-bit machines of this
+    // test.
     let result = unsafe {
         libc::setsockopt(
             stream.as_raw_fd(),
@@ -81,7 +85,8 @@ fn pace(stream: &TcpStream) {
     assert_eq!(result, 0, "SO_MAX_PACING_RATE: {}", std::io::Error::last_os_error());
 }
 
-/// A connection with the recording controller from its first packet on: the machine's default may be one that paces.
+/// A connection with the recording controller from its first packet on: the machine's default may
+/// be one that paces.
 fn connected((address, port): (Ipv4Addr, u16)) -> TcpStream {
     let fd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
         .expect("a socket");

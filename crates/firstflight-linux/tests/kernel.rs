@@ -1,4 +1,5 @@
-//! Controllers in the running kernel. Needs root; says what is missing and passes where that is not given.
+//! Controllers in the running kernel. Needs root; says what is missing and passes where that is not
+//! given.
 #![cfg(feature = "bpf")]
 
 use firstflight_linux::kernel::{

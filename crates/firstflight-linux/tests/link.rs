@@ -1,4 +1,5 @@
-//! Real TCP through an emulated link. Needs root; says what is missing and passes where that is not given.
+//! Real TCP through an emulated link. Needs root; says what is missing and passes where that is not
+//! given.
 
 use firstflight_linux::{LinkEmulator, LinkOptions, Namespace, Report};
 use firstflight_path::{DropCause, Path};
@@ -81,7 +82,8 @@ fn assert_conserved(report: &Report) {
         );
         if let Some((sent, lost)) = tally.device {
             assert_eq!(lost, 0, "{direction}: the device lost packets of its own");
-            // The device is asked while the link stops: its last packets may be missing on either side.
+            // The device is asked while the link stops: its last packets may be missing on either
+            // side.
             assert!(
                 tally.packets.abs_diff(sent) <= 2,
                 "{direction}: {sent} packets sent, {} seen",
@@ -96,7 +98,8 @@ fn a_transfer_takes_the_time_of_the_path_and_every_packet_is_accounted_for() {
     let Some(link) = link("rate=20Mbit,rtt=40ms,queue=100ms") else { return };
     let took = transfer(&link, 1_000_000);
     let report = link.stop();
-    // 1 MB at 20 Mbit/s is 0.4 s of payload alone, and two round trips pass before the first byte is seen to have arrived.
+    // 1 MB at 20 Mbit/s is 0.4 s of payload alone, and two round trips pass before the first byte
+    // is seen to have arrived.
     assert!(took >= Duration::from_millis(480), "faster than the path: {took:?}");
     assert_conserved(&report);
     let forward = &report.forward;

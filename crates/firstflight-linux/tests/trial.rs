@@ -1,4 +1,5 @@
-//! A trial with the kernel's own controllers. Needs root; says what is missing and passes where that is not given.
+//! A trial with the kernel's own controllers. Needs root; says what is missing and passes where
+//! that is not given.
 
 use firstflight_linux::LinkOptions;
 use firstflight_linux::trial::{Measured, Trial, run};
@@ -44,7 +45,8 @@ fn cubic_takes_the_time_of_the_path_and_its_counts_add_up() {
     );
     assert!(read < acked_after, "read after {read:?}, acknowledged after {acked_after:?}");
     assert!(last.packets_sent >= 1_382 && largest > 10, "{last:?}, window up to {largest}");
-    // The idle round trip includes the serialization of a full packet, 240 us; that of the handshake is shorter.
+    // The idle round trip includes the serialization of a full packet, 240 us; that of the
+    // handshake is shorter.
     assert!(
         last.min_rtt_us >= 29_750,
         "no sample below the idle round trip: {} us",

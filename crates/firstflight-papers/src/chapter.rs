@@ -3,7 +3,8 @@
 use crate::{Assumption, Figure, Row, Verdict, csv, html, markdown};
 use serde::Serialize;
 
-/// Gives every row a key of its own: the number alone where it has one row, else with its place among them.
+/// Gives every row a key of its own: the number alone where it has one row, else with its place
+/// among them.
 pub(crate) fn numbered(mut rows: Vec<Row>) -> Vec<Row> {
     for at in 0..rows.len() {
         let id = rows[at].id;
@@ -31,7 +32,8 @@ pub struct Chapter {
     pub rows: Vec<Row>,
     /// Its pictures.
     pub figures: Vec<Figure>,
-    /// Claims that ask for a value that was not measured, and values that no claim asks for: none, or a test fails.
+    /// Claims that ask for a value that was not measured, and values that no claim asks for: none,
+    /// or a test fails.
     #[serde(skip)]
     pub unmatched: Vec<String>,
 }

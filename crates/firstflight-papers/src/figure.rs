@@ -1,6 +1,8 @@
-//! Pictures of the report: what the documents show as plots, with our curves and the published numbers in one frame.
+//! Pictures of the report: what the documents show as plots, with our curves and the published
+//! numbers in one frame.
 //!
-//! A figure is data and words; the page draws it. What was published is told apart from what we measured in every series.
+//! A figure is data and words; the page draws it. What was published is told apart from what we
+//! measured in every series.
 
 use super::Interval;
 use serde::Serialize;
@@ -34,7 +36,8 @@ pub enum Shape {
     Line,
     /// Each holds until the next.
     Step,
-    /// A row per name, its values side by side: the horizontal axis has the values, the points count the names.
+    /// A row per name, its values side by side: the horizontal axis has the values, the points
+    /// count the names.
     Rows,
 }
 
@@ -60,7 +63,8 @@ pub struct Series {
     pub published: bool,
     /// Not joined.
     pub dots: bool,
-    /// Which colour and mark, where several pictures or a published curve beside ours need the same.
+    /// Which colour and mark, where several pictures or a published curve beside ours need the
+    /// same.
     pub hue: Option<usize>,
     /// Places and values; in rows the number of the row and the value.
     pub points: Vec<[f64; 2]>,
@@ -200,7 +204,8 @@ impl Figure {
     }
 }
 
-/// Every `step`, the last value known: what a curve of a run needs to be drawn. `at` and `value` of what was recorded, in order.
+/// Every `step`, the last value known: what a curve of a run needs to be drawn. `at` and `value` of
+/// what was recorded, in order.
 pub fn sampled(record: impl IntoIterator<Item = (f64, f64)>, step: f64, end: f64) -> Vec<[f64; 2]> {
     let mut points = Vec::new();
     let mut next = 0.0;

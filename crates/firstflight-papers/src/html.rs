@@ -1,5 +1,5 @@
-//! The report: one self-contained page. Its tables stand in it as they are; its pictures are drawn by the script inside it, with the code
-//! of the other reports.
+//! The report: one self-contained page. Its tables stand in it as they are; its pictures are drawn
+//! by the script inside it, with the code of the other reports.
 
 use crate::{Chapter, Count, Figure, Reproduction, Row, Verdict};
 use firstflight_lab::report::html::{Page, STILL_SCRIPTS, STILL_STYLE, text};

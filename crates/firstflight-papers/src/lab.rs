@@ -1,4 +1,5 @@
-//! Laboratory cases: cells (path, object, hosts) x arms x seeds, side by side on all cores, in order.
+//! Laboratory cases: cells (path, object, hosts) x arms x seeds, side by side on all cores, in
+//! order.
 
 use super::Effort;
 use firstflight::arm::ArmController;

@@ -1,12 +1,16 @@
-//! Published numbers beside ours: every claim of our list of experiments, by the document it stands in.
+//! Published numbers beside ours: every claim of our list of experiments, by the document it stands
+//! in.
 //!
-//! What was published is data: `papers/*.toml`, a file per document, holds its claims, what each is held against, and what the document
-//! leaves unsaid. What we measure is code: a module per document whose experiments return [`Values`], numbers with names. A [`Source`]
-//! brings the two together; a claim without a value, or a value without a claim, is reported by [`Source::run`] and fails a test.
+//! What was published is data: `papers/*.toml`, a file per document, holds its claims, what each is
+//! held against, and what the document leaves unsaid. What we measure is code: a module per
+//! document whose experiments return [`Values`], numbers with names. A [`Source`] brings the two
+//! together; a claim without a value, or a value without a claim, is reported by [`Source::run`]
+//! and fails a test.
 //!
-//! Gates say what a row is worth: **U** follows from the algebra and must hold, **G** is a direction that counts as reproduced only if
-//! it holds, **B** is a band around the published size, **Q** is quoted because its population is unknown. No claim is left out: one
-//! that cannot be measured says why.
+//! Gates say what a row is worth: **U** follows from the algebra and must hold, **G** is a
+//! direction that counts as reproduced only if it holds, **B** is a band around the published size,
+//! **Q** is quoted because its population is unknown. No claim is left out: one that cannot be
+//! measured says why.
 
 #![forbid(unsafe_code)]
 

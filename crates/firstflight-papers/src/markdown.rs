@@ -1,4 +1,5 @@
-//! The page `docs/results.md`: what came of each claim, on one page. All rows stand in the CSV and in the HTML report.
+//! The page `docs/results.md`: what came of each claim, on one page. All rows stand in the CSV and
+//! in the HTML report.
 
 use crate::{Chapter, Count, Gate, Reproduction, Row, Verdict};
 use std::fmt::Write as _;

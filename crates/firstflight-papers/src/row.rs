@@ -146,7 +146,8 @@ impl Try {
 pub struct Row {
     /// Number in the list of experiments; several cases share one.
     pub id: &'static str,
-    /// The number, and which of its rows this is: unique in a document, given when the document is whole.
+    /// The number, and which of its rows this is: unique in a document, given when the document is
+    /// whole.
     pub key: String,
     /// What it is worth: the letters of its gates.
     pub gates: String,
@@ -154,7 +155,8 @@ pub struct Row {
     pub case: String,
     /// What was published, in words; filled in from the list.
     pub claim: &'static str,
-    /// What was published, as a number of this row's unit; null where only a direction or nothing was.
+    /// What was published, as a number of this row's unit; null where only a direction or nothing
+    /// was.
     pub published: Option<Published>,
     /// What is measured.
     pub measure: String,

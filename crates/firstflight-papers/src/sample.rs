@@ -1,5 +1,5 @@
-//! Intervals for rows: paired bootstrap over seeds or connections, with a generator of its own, so that the same run gives the same
-//! bytes.
+//! Intervals for rows: paired bootstrap over seeds or connections, with a generator of its own, so
+//! that the same run gives the same bytes.
 
 use firstflight_path::random::Sequence;
 
@@ -38,8 +38,8 @@ impl Interval {
     }
 }
 
-/// A statistic of `n` units and its interval. The statistic gets the indices of a resample; the same index stands for the same seed or
-/// connection in every arm, which makes differences paired.
+/// A statistic of `n` units and its interval. The statistic gets the indices of a resample; the
+/// same index stands for the same seed or connection in every arm, which makes differences paired.
 pub(crate) fn bootstrap(n: usize, statistic: impl Fn(&[usize]) -> f64) -> Interval {
     let mut units: Vec<usize> = (0..n).collect();
     let estimate = statistic(&units);

@@ -1,5 +1,5 @@
-//! Connections of web and video servers in 2011: the populations `us-web`, `us-small` and `in-video` with their knobs turned, and how
-//! many connections run under an arm.
+//! Connections of web and video servers in 2011: the populations `us-web`, `us-small` and
+//! `in-video` with their knobs turned, and how many connections run under an arm.
 
 use super::lab::{Sender, Vary, arm, together};
 use firstflight::Nanos;
@@ -28,7 +28,8 @@ pub(crate) struct Knobs {
     pub policed: f64,
     /// Sizes of the responses over the file's.
     pub sizes: Option<f64>,
-    /// Loss of single packets instead of bursts, and a queue of two BDP on every path: the negative control.
+    /// Loss of single packets instead of bursts, and a queue of two BDP on every path: the
+    /// negative control.
     pub independent: bool,
 }
 
@@ -79,7 +80,8 @@ impl Service {
     }
 }
 
-/// An arm of these experiments: the controller, and early retransmit where the kernel of the time leaves it to us.
+/// An arm of these experiments: the controller, and early retransmit where the kernel of the time
+/// leaves it to us.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Server {
     pub arm: &'static str,

@@ -1,4 +1,5 @@
-//! A document: its claims and what it leaves unsaid out of `papers/*.toml`, joined with what our experiments measured.
+//! A document: its claims and what it leaves unsaid out of `papers/*.toml`, joined with what our
+//! experiments measured.
 
 use crate::chapter::numbered;
 use crate::values::{Measured, Value, Values, What};
@@ -73,7 +74,8 @@ enum Bound {
     One(Accept),
     /// All of these.
     All(Vec<Accept>),
-    /// A band that follows from the algebra of the value's own case; the value brings it. Written `"computed"`.
+    /// A band that follows from the algebra of the value's own case; the value brings it. Written
+    /// `"computed"`.
     Computed(Computed),
 }
 
@@ -285,7 +287,8 @@ impl Source {
         values.iter().flat_map(|value| self.rows_of(value)).collect()
     }
 
-    /// What does not fit: claims that ask for a value that was not measured, values that nothing asks for.
+    /// What does not fit: claims that ask for a value that was not measured, values that nothing
+    /// asks for.
     fn unmatched(&self, values: &Values) -> Vec<String> {
         let specs = || self.items.iter().flat_map(|item| &item.rows);
         let missing = specs()

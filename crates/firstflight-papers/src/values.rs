@@ -1,4 +1,5 @@
-//! What experiments return: numbers with names and intervals, told apart by case. What they are held against stands in `papers/*.toml`.
+//! What experiments return: numbers with names and intervals, told apart by case. What they are
+//! held against stands in `papers/*.toml`.
 
 use crate::{Figure, Interval, Point, Try};
 
@@ -55,7 +56,8 @@ impl Value {
         self
     }
 
-    /// With other set-ups, and which of them show what this value does not: computed, so that no number can contradict it.
+    /// With other set-ups, and which of them show what this value does not: computed, so that no
+    /// number can contradict it.
     pub fn tried(&mut self, tries: &[Try]) -> &mut Value {
         let Some(told) = Try::told(tries) else { return self };
         self.note(told).sweep(tries.iter().map(|one| (one.setting.clone(), one.ours.clone())))

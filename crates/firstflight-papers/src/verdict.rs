@@ -1,7 +1,9 @@
-//! What a measured number says about a published one: in size, in the same direction only, not at all, or the other way.
+//! What a measured number says about a published one: in size, in the same direction only, not at
+//! all, or the other way.
 //!
-//! A direction alone is no confirmation: 0.7 % where up to 39 % was published has the right sign and says something else. The verdict
-//! is computed from the measured value, its interval, what was published and what was accepted beforehand, and from nothing else.
+//! A direction alone is no confirmation: 0.7 % where up to 39 % was published has the right sign
+//! and says something else. The verdict is computed from the measured value, its interval, what was
+//! published and what was accepted beforehand, and from nothing else.
 
 use super::row::{Accept, Gate, short};
 use super::sample::Interval;
@@ -11,7 +13,8 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// In the accepted band around the published size, and beyond noise where an effect was published.
+    /// In the accepted band around the published size, and beyond noise where an effect was
+    /// published.
     Confirmed,
     /// Beyond noise on the published side, smaller than accepted; of a published level: below it.
     Smaller,
@@ -104,7 +107,8 @@ impl Verdict {
 pub struct Published {
     /// The number, in the unit of the row.
     pub value: f64,
-    /// What it would be without an effect: 0 of a change, 1 of a ratio; null for a level, which has no direction.
+    /// What it would be without an effect: 0 of a change, 1 of a ratio; null for a level, which
+    /// has no direction.
     pub neutral: Option<f64>,
     /// "Up to": the best cell of several.
     pub up_to: bool,
@@ -141,7 +145,8 @@ pub(crate) struct Check {
     pub accept: Accept,
 }
 
-/// An effect of two thirds to one and a half times the published one is of its size, where the list has no band of its own.
+/// An effect of two thirds to one and a half times the published one is of its size, where the list
+/// has no band of its own.
 const SIZE: (f64, f64) = (2.0 / 3.0, 1.5);
 
 /// An effect: what no effect would be, and on which side the published one lies.
@@ -215,7 +220,8 @@ fn of_effect(
                 let (a, b) = (effect.size(low), effect.size(high));
                 (a.min(b), a.max(b))
             }
-            // A bound towards no effect asks for so much at least, one away from it for so much at most.
+            // A bound towards no effect asks for so much at least, one away from it for so much at
+            // most.
             Accept::AtLeast(bound) if effect.side > 0.0 => (effect.size(bound), f64::INFINITY),
             Accept::AtMost(bound) if effect.side < 0.0 => (effect.size(bound), f64::INFINITY),
             Accept::AtLeast(bound) | Accept::AtMost(bound) => {

@@ -1,4 +1,5 @@
-//! Nanoseconds per packet of [`Link::offer`]: `cargo bench -p firstflight-path`. Each line is the best of five rounds.
+//! Nanoseconds per packet of [`Link::offer`]: `cargo bench -p firstflight-path`. Each line is the
+//! best of five rounds.
 
 use firstflight_path::{Fate, Link, Path};
 use std::hint::black_box;

@@ -1,16 +1,18 @@
 //! Active queue management: CoDel and PIE, decided packet by packet when the packet is offered.
 //!
-//! Follows RFC 8289 (CoDel, January 2018) and RFC 8033 (PIE, February 2017). CoDel decides when a packet is dequeued, but a first-in-first-out
-//! link knows at the offer when that will be; PIE decides when it is enqueued. State: under 100 bytes each.
+//! Follows RFC 8289 (CoDel, January 2018) and RFC 8033 (PIE, February 2017). CoDel decides when a
+//! packet is dequeued, but a first-in-first-out link knows at the offer when that will be; PIE
+//! decides when it is enqueued. State: under 100 bytes each.
 //!
 //! Departures of CoDel:
-//! D1 RFC8289 5.6: a packet is spared if at most one packet waits behind it. What will have arrived behind it is not known at the offer;
-//!    instead the target is raised to the time of one 1500-byte packet at the nominal rate, and the last packet of a
-//!    standing queue may be dropped.
+//! D1 RFC8289 5.6: a packet is spared if at most one packet waits behind it. What will have arrived
+//! behind it is not known at the offer;    instead the target is raised to the time of one
+//! 1500-byte packet at the nominal rate, and the last packet of a    standing queue may be dropped.
 //! Departures of PIE:
-//! D1 RFC8033 5.2: the departure rate is not estimated, the delay is known from the state of the link.
-//! D2 RFC8033 5.3, 5.4: switching itself off and de-randomization, both optional, are not built.
-//! D3 RFC8033 4.2: the probability decays when two samples of the delay are 0, as the section says; the appendix has below half the target.
+//! D1 RFC8033 5.2: the departure rate is not estimated, the delay is known from the state of the
+//! link. D2 RFC8033 5.3, 5.4: switching itself off and de-randomization, both optional, are not
+//! built. D3 RFC8033 4.2: the probability decays when two samples of the delay are 0, as the
+//! section says; the appendix has below half the target.
 
 use crate::direction;
 use crate::random::{Coin, Stream};
@@ -68,13 +70,15 @@ impl Codel {
         if let Behind::Entry(at) | Behind::Drop(at) = behind
             && at != now
         {
-            // Nothing waited behind the drop: the queue ran empty, which ends the state and the stay above the target.
+            // Nothing waited behind the drop: the queue ran empty, which ends the state and the
+            // stay above the target.
             (self.dropping, self.first_above) = (false, None);
             return self.decide(now, waited);
         }
         match behind {
             Behind::Nothing => self.decide(now, waited),
-            // RFC8289 5.5: the packet behind the entry is sent whatever it says; it only keeps the watch on the target.
+            // RFC8289 5.5: the packet behind the entry is sent whatever it says; it only keeps the
+            // watch on the target.
             Behind::Entry(_) => {
                 self.above(now, waited);
                 Verdict::Pass
@@ -131,7 +135,8 @@ impl Codel {
             self.first_above = None;
             return false;
         }
-        // The first late packet starts the interval; the packet at its end is the first that is really late.
+        // The first late packet starts the interval; the packet at its end is the first that is
+        // really late.
         now >= *self.first_above.get_or_insert(now.saturating_add(self.interval))
     }
 
@@ -172,7 +177,8 @@ impl Pie {
         }
     }
 
-    /// A packet arrives at `now`; `waiting` bytes are in front of it and the link is through with them at `busy_until`.
+    /// A packet arrives at `now`; `waiting` bytes are in front of it and the link is through with
+    /// them at `busy_until`.
     pub(crate) fn enqueue(
         &mut self,
         now: u64,
@@ -193,7 +199,8 @@ impl Pie {
             self.update(busy_until.saturating_sub(self.next_update));
             self.next_update = self.next_update.saturating_add(T_UPDATE);
         }
-        // RFC8033 4.1: no drops within the burst allowance, at a small delay and probability, or with at most two packets waiting.
+        // RFC8033 4.1: no drops within the burst allowance, at a small delay and probability, or
+        // with at most two packets waiting.
         let small = self.delay_before < self.target / 2 && self.probability < ONE / 5;
         if self.burst > 0 || small || waiting <= 2 * MEAN_PACKET {
             return Verdict::Pass;
@@ -207,7 +214,8 @@ impl Pie {
         }
     }
 
-    /// RFC8033 4.2: the probability follows the distance from the target and the trend, more gently the smaller it is.
+    /// RFC8033 4.2: the probability follows the distance from the target and the trend, more gently
+    /// the smaller it is.
     fn update(&mut self, delay: u64) {
         let since = |earlier: u64| {
             i64::try_from(delay).unwrap_or(i64::MAX / 4)

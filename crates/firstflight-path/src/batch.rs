@@ -1,7 +1,8 @@
 //! Release in batches: at instants all that wait leave, up to a cap, with small gaps between them.
 //!
-//! LTE and Wi-Fi have instants one period after another, from time zero on; interrupt moderation has one some microseconds after the first ACK
-//! that finds an empty queue. ACKs beyond the cap stay for the next instant.
+//! LTE and Wi-Fi have instants one period after another, from time zero on; interrupt moderation
+//! has one some microseconds after the first ACK that finds an empty queue. ACKs beyond the cap
+//! stay for the next instant.
 
 use crate::held::Held;
 use crate::random::Sequence;

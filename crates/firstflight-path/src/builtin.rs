@@ -1,7 +1,7 @@
 //! The paths that have a name.
 //!
-//! A table: name, text, a line about it with our assumptions, and the public source of the numbers. Names are `set/member`; the bare names are
-//! single paths of published talks.
+//! A table: name, text, a line about it with our assumptions, and the public source of the numbers.
+//! Names are `set/member`; the bare names are single paths of published talks.
 
 use crate::error::{PathError, suggestion};
 

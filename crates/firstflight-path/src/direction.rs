@@ -1,4 +1,5 @@
-//! What one direction of a path consists of: its rate, its queue, and what else happens to packets on it. Plain values with their limits.
+//! What one direction of a path consists of: its rate, its queue, and what else happens to packets
+//! on it. Plain values with their limits.
 
 use crate::error::{Key, PathError};
 use crate::trace::{Schedule, Trace, TraceOptions, TraceStart};
@@ -32,7 +33,8 @@ pub struct Steps {
     pub then: Arc<[(u64, u64)]>,
 }
 
-/// A rate whose logarithm is an AR(1) process with a step every 100 ms, clipped to a fifth and five times the nominal rate.
+/// A rate whose logarithm is an AR(1) process with a step every 100 ms, clipped to a fifth and five
+/// times the nominal rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WanderingRate {
     /// Nominal bits per second: the median.
@@ -129,7 +131,8 @@ impl PlayedTrace {
 }
 
 impl Rate {
-    /// Bits per second: the first of several, the median of a wandering rate, the mean of opportunities.
+    /// Bits per second: the first of several, the median of a wandering rate, the mean of
+    /// opportunities.
     pub fn bps(&self) -> u64 {
         match self {
             Rate::Constant(bps) => *bps,
@@ -145,7 +148,8 @@ impl Rate {
         matches!(self, Rate::Trace(_) | Rate::Poisson(_))
     }
 
-    /// Time one packet takes on the wire, in ns. None at opportunities: a packet is delivered at an instant.
+    /// Time one packet takes on the wire, in ns. None at opportunities: a packet is delivered at an
+    /// instant.
     pub(crate) fn serialization(&self, len: u64) -> u64 {
         if self.is_slotted() {
             0
@@ -209,7 +213,8 @@ pub enum Queue {
 }
 
 impl Queue {
-    /// Bytes on a link of `bps` with idle round-trip time `rtt` (ns), rounded down; nothing if unlimited.
+    /// Bytes on a link of `bps` with idle round-trip time `rtt` (ns), rounded down; nothing if
+    /// unlimited.
     pub fn bytes(self, bps: u64, rtt: u64) -> Option<u64> {
         let bits_ns = |ns: u64| u128::from(bps) * u128::from(ns);
         let bytes = match self {
@@ -225,7 +230,8 @@ impl Queue {
     }
 }
 
-/// What happens to packets of one direction beyond rate, queue and independent loss. The default is nothing.
+/// What happens to packets of one direction beyond rate, queue and independent loss. The default is
+/// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
     /// A token bucket in front of the queue.
@@ -295,7 +301,8 @@ pub enum Ecn {
     Above(Queue),
 }
 
-/// Loss in bursts: a good and a bad state, each with a loss of its own, and a possible change of state behind each packet.
+/// Loss in bursts: a good and a bad state, each with a loss of its own, and a possible change of
+/// state behind each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GilbertElliott {
     /// Probability per packet to go from good to bad, in 1e-9.

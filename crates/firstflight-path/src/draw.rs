@@ -1,7 +1,8 @@
 //! Random values that need real mathematics: normal and exponential draws, powers.
 //!
-//! The only place of the crate where floating point is computed. Everything transcendental comes from a pure-software library and the rest is
-//! plain IEEE arithmetic, so the rounded integers that leave this file agree on every machine.
+//! The only place of the crate where floating point is computed. Everything transcendental comes
+//! from a pure-software library and the rest is plain IEEE arithmetic, so the rounded integers that
+//! leave this file agree on every machine.
 
 #![expect(
     clippy::float_arithmetic,
@@ -19,8 +20,9 @@ pub fn uniform(x: u64) -> f64 {
     (((x >> 11) as f64 + 0.5) / VALUES as f64).min(1.0 - f64::EPSILON / 2.0)
 }
 
-/// The standard normal value a 64-bit draw stands for: the inverse of the distribution function at [`uniform`], by Wichura's algorithm
-/// AS 241 in double precision. One draw per value, monotone in the draw.
+/// The standard normal value a 64-bit draw stands for: the inverse of the distribution function at
+/// [`uniform`], by Wichura's algorithm AS 241 in double precision. One draw per value, monotone in
+/// the draw.
 pub fn normal(x: u64) -> f64 {
     // The upper half mirrors the lower one, where half steps are exact down to the smallest.
     let m = x >> 11;
@@ -135,7 +137,8 @@ pub(crate) fn normal_above_zero(x: u64, mean: u64, sigma: u64) -> u64 {
     libm::round(mean as f64 + sigma as f64 * normal(x)) as u64
 }
 
-/// `1e5 * factor^(1/10)`, rounded: a growth per second (1e-6) as numerator of the growth per tenth of a second over 100 000.
+/// `1e5 * factor^(1/10)`, rounded: a growth per second (1e-6) as numerator of the growth per tenth
+/// of a second over 100 000.
 pub(crate) fn tenth_root_e5(factor_millionths: u64) -> u64 {
     libm::round(100_000.0 * libm::pow(factor_millionths as f64 / 1e6, 0.1)) as u64
 }
@@ -153,14 +156,16 @@ pub(crate) struct Wander {
 }
 
 impl Wander {
-    /// `sd`: stationary standard deviation, `tau`: time constant in ns, both of the logarithm; `step` in ns.
+    /// `sd`: stationary standard deviation, `tau`: time constant in ns, both of the logarithm;
+    /// `step` in ns.
     pub(crate) fn new(draws: Stream, sd_millionths: u64, tau: u64, step: u64) -> Self {
         let sd = sd_millionths as f64 / 1e6;
         let keep = libm::exp(-(step as f64) / tau as f64);
         Self { draws, k: 0, x: 0.0, sd, keep, push: sd * libm::sqrt(1.0 - keep * keep) }
     }
 
-    /// The rate of the next step: `rate` times exp(x), the factor clipped to 0.2 to 5, rounded to the nearest bit/s.
+    /// The rate of the next step: `rate` times exp(x), the factor clipped to 0.2 to 5, rounded to
+    /// the nearest bit/s.
     pub(crate) fn next(&mut self, rate: u64) -> u64 {
         let z = normal(self.draws.value(self.k));
         self.x = if self.k == 0 { self.sd * z } else { self.keep * self.x + self.push * z };

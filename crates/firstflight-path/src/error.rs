@@ -1,8 +1,10 @@
-//! The one error of this crate: a line that names the key, the value that was given and what is allowed.
+//! The one error of this crate: a line that names the key, the value that was given and what is
+//! allowed.
 
 use std::fmt;
 
-/// Why a path is refused. Displayed as one line without a final full stop, ready to follow `error: `.
+/// Why a path is refused. Displayed as one line without a final full stop, ready to follow `error:
+/// `.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathError(String);
 

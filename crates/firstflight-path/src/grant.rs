@@ -1,11 +1,15 @@
-//! The return link of a geostationary terminal: slots of 40 ms, and capacity that must be asked for and arrives 600 ms later.
+//! The return link of a geostationary terminal: slots of 40 ms, and capacity that must be asked for
+//! and arrives 600 ms later.
 //!
-//! The terminal may release `g` ACKs per frame (g in 1/1000). Every 100 ms it asks for what arrived and what waits, over-estimated by a tenth;
-//! grants follow with a limited growth, and an idle terminal falls back to one ACK per frame. A release is one burst in the frame, or 2 to 16
-//! sub-bursts once more ACKs leave per frame, with gaps that shrink as the load grows. Deterministic: all draws come from one SplitMix64 state,
-//! in the order of the code (outages from a branch of their own, so that they change no other draw).
+//! The terminal may release `g` ACKs per frame (g in 1/1000). Every 100 ms it asks for what arrived
+//! and what waits, over-estimated by a tenth; grants follow with a limited growth, and an idle
+//! terminal falls back to one ACK per frame. A release is one burst in the frame, or 2 to 16
+//! sub-bursts once more ACKs leave per frame, with gaps that shrink as the load grows.
+//! Deterministic: all draws come from one SplitMix64 state, in the order of the code (outages from
+//! a branch of their own, so that they change no other draw).
 //!
-//! Fitted to public per-ACK traces of GEO terminals; the presets and the self-test figures belong to that fit.
+//! Fitted to public per-ACK traces of GEO terminals; the presets and the self-test figures belong
+//! to that fit.
 
 use crate::random::{Sequence, Stream, between};
 use crate::release::GrantSettings;
@@ -58,7 +62,8 @@ impl Outages {
         self.k += 3;
     }
 
-    /// The grant that an outage at `t` leaves, if there is one. Asked with times that never decrease.
+    /// The grant that an outage at `t` leaves, if there is one. Asked with times that never
+    /// decrease.
     fn at(&mut self, t: u64) -> Option<u64> {
         while self.to <= t && self.to < u64::MAX {
             self.draw();
@@ -120,8 +125,9 @@ impl Grant {
             .saturating_add(t.saturating_sub(self.next_frame).div_ceil(FRAME).saturating_mul(FRAME))
     }
 
-    /// Goes through a long time without ACKs, until shortly before `t`: once the terminal is idle only the clock moves. The last request and
-    /// its frames are left to the usual course, which brings credit and pipe to where they would be.
+    /// Goes through a long time without ACKs, until shortly before `t`: once the terminal is idle
+    /// only the clock moves. The last request and its frames are left to the usual course,
+    /// which brings credit and pipe to where they would be.
     pub(crate) fn rest(&mut self, t: u64) {
         let idle_since = self.last_arrival.saturating_add(IDLE + 2 * REQUEST);
         if self.next_request <= idle_since || t.saturating_sub(self.next_request) < 2 * IDLE {

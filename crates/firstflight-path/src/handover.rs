@@ -1,9 +1,12 @@
-//! Hand-overs of low-orbit satellites: every 15 s the path to the ground changes, with a disturbance around the change.
+//! Hand-overs of low-orbit satellites: every 15 s the path to the ground changes, with a
+//! disturbance around the change.
 //!
-//! At each boundary both one-way delays and both rates take new values around their nominal ones; packets that leave the bottleneck from 75 ms
-//! before to 140 ms after it are delayed further; behind it there may be a burst of losses. Spacing and window of the boundaries are published
-//! (arXiv 2601.08439), the amplitudes are our assumptions and settings. Both links of a path draw the same boundaries; what is drawn per
-//! packet is keyed by its ordinal, so that the boundaries do not depend on the traffic.
+//! At each boundary both one-way delays and both rates take new values around their nominal ones;
+//! packets that leave the bottleneck from 75 ms before to 140 ms after it are delayed further;
+//! behind it there may be a burst of losses. Spacing and window of the boundaries are published
+//! (arXiv 2601.08439), the amplitudes are our assumptions and settings. Both links of a path draw
+//! the same boundaries; what is drawn per packet is keyed by its ordinal, so that the boundaries do
+//! not depend on the traffic.
 
 use crate::random::{Purpose, Sequence, Stream, between};
 use crate::release::HandoverSettings;

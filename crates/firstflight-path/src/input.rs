@@ -1,7 +1,7 @@
 //! Files that somebody else wrote: read up to a bound, and not waited for without end.
 //!
-//! A name on a command line may be a device that never ends or a pipe that nobody writes to. Whatever reads a file whole reads it here, and
-//! what an error repeats of it is shortened here.
+//! A name on a command line may be a device that never ends or a pipe that nobody writes to.
+//! Whatever reads a file whole reads it here, and what an error repeats of it is shortened here.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -12,7 +12,8 @@ use std::time::Duration;
 
 /// Bound on files that people write: paths, experiments, populations, certificates. 16 MiB.
 pub const MOST_TEXT: u64 = 16 << 20;
-/// Bound on files that programs write: packet-delivery traces, measured paths, sums of a test. 256 MiB.
+/// Bound on files that programs write: packet-delivery traces, measured paths, sums of a test. 256
+/// MiB.
 pub const MOST_DATA: u64 = 256 << 20;
 /// How long a pipe may stay silent.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -20,7 +21,8 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 16;
 
-/// Opens a file. A pipe is open once somebody writes to it, which is waited for no longer than [`PATIENCE`].
+/// Opens a file. A pipe is open once somebody writes to it, which is waited for no longer than
+/// [`PATIENCE`].
 ///
 /// # Errors
 /// Those of the system; [`ErrorKind::TimedOut`] if nobody came.
@@ -31,7 +33,8 @@ pub fn open(file: &Path) -> io::Result<File> {
 /// Reads a file whole, at most `most` bytes of it.
 ///
 /// # Errors
-/// Those of the system; [`ErrorKind::FileTooLarge`] if there is more, [`ErrorKind::TimedOut`] if a pipe stays silent for [`PATIENCE`].
+/// Those of the system; [`ErrorKind::FileTooLarge`] if there is more, [`ErrorKind::TimedOut`] if a
+/// pipe stays silent for [`PATIENCE`].
 pub fn read(file: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_within(file, most, PATIENCE)
 }
@@ -128,8 +131,8 @@ const LONGEST: (usize, usize) = (160, 1500);
 /// What is kept of either, at its beginning and at its end.
 const KEPT: (usize, usize) = (120, 40);
 
-/// An error's line with what it repeats of the input cut short: words of more than 160 characters, and the middle of a line of more than
-/// 1500, which no line of ours is by itself.
+/// An error's line with what it repeats of the input cut short: words of more than 160 characters,
+/// and the middle of a line of more than 1500, which no line of ours is by itself.
 pub fn shortened(line: &str) -> String {
     let mut short = String::with_capacity(line.len().min(LONGEST.1));
     for piece in line.split_inclusive(char::is_whitespace) {

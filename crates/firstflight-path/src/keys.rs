@@ -1,4 +1,5 @@
-//! From the keys of a path to the path: which keys there are, what each accepts, and which belong together.
+//! From the keys of a path to the path: which keys there are, what each accepts, and which belong
+//! together.
 
 use crate::direction::{
     Aqm, Ecn, Effects, GilbertElliott, Jitter, PlayedTrace, Poisson, Policer, Queue, Rate, Reorder,
@@ -162,7 +163,8 @@ impl Keys {
         }
     }
 
-    /// The rate of a direction with the keys that belong to its kind; those of another kind stay behind and are refused in the end.
+    /// The rate of a direction with the keys that belong to its kind; those of another kind stay
+    /// behind and are refused in the end.
     fn rate(&mut self, key: &'static str, prefix: &'static str) -> Result<Option<Rate>, PathError> {
         let Some(text) = self.take(Key("", key)) else { return Ok(None) };
         if let Some(file) = text.strip_prefix("trace:") {

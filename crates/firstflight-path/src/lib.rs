@@ -1,4 +1,5 @@
-//! A network path, as a value and as a state machine, shared by the simulator and the link emulators of firstflight.
+//! A network path, as a value and as a state machine, shared by the simulator and the link
+//! emulators of firstflight.
 //!
 //! ```
 //! use firstflight_path::{Fate, Path};
@@ -14,13 +15,14 @@
 //!
 //! # Writing a path
 //!
-//! A path is a list of `key=value` separated by commas, a name (`geo`, see [`builtins`]), a name followed by keys that override it
-//! (`geo,queue=0.25bdp`), or a TOML file (name ending in `.toml`) with the same keys, where `base = "geo"` puts a named path underneath.
-//! Printing a path gives its canonical text, and parsing that gives an equal path. What is wrong is refused in one line that names the key,
-//! the value and what is allowed.
+//! A path is a list of `key=value` separated by commas, a name (`geo`, see [`builtins`]), a name
+//! followed by keys that override it (`geo,queue=0.25bdp`), or a TOML file (name ending in `.toml`)
+//! with the same keys, where `base = "geo"` puts a named path underneath. Printing a path gives its
+//! canonical text, and parsing that gives an equal path. What is wrong is refused in one line that
+//! names the key, the value and what is allowed.
 //!
-//! Units: rates `bit` `kbit` `Mbit` `Gbit` (per second, IP bytes counted), times `us` `ms` `s`, sizes `B` `kB` `MB`, shares `%` or plain.
-//! A range is two values with a dash (`1ms-10ms`).
+//! Units: rates `bit` `kbit` `Mbit` `Gbit` (per second, IP bytes counted), times `us` `ms` `s`,
+//! sizes `B` `kB` `MB`, shares `%` or plain. A range is two values with a dash (`1ms-10ms`).
 //!
 //! ## The whole path
 //!
@@ -77,11 +79,13 @@
 //! | `nic`, `first:PERIOD:CAP[:SPACING]` | the same, an instant follows the first ACK that finds nothing waiting |
 //! | `leo`, `leo:STEP[:FACTOR[:LOSS[:DATA[:ACK]]]]` | hand-over every 15 s: each one-way delay changes by up to STEP, both rates by a FACTOR in a range, a burst of losses follows with probability LOSS, data and ACKs near it are up to DATA and ACK late |
 //!
-//! Engines (`geo...`, `batch`, `first` and their presets) and `thin` decide after an ACK was sent: such a path is opened with [`Path::open`] and
-//! driven through [`ReturnPath`]. Everything else is known when a packet is offered to its [`Link`].
+//! Engines (`geo...`, `batch`, `first` and their presets) and `thin` decide after an ACK was sent:
+//! such a path is opened with [`Path::open`] and driven through [`ReturnPath`]. Everything else is
+//! known when a packet is offered to its [`Link`].
 //!
-//! At opportunities (traces, Poisson) a queue in ms or BDP counts the mean rate, and the idle RTT includes no serialization of that direction:
-//! opportunities are instants. On a policed path [`Path::rate_bps`] and the BDP are those of the policer, the queue counts the link.
+//! At opportunities (traces, Poisson) a queue in ms or BDP counts the mean rate, and the idle RTT
+//! includes no serialization of that direction: opportunities are instants. On a policed path
+//! [`Path::rate_bps`] and the BDP are those of the policer, the queue counts the link.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]

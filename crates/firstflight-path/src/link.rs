@@ -1,10 +1,12 @@
 //! One direction of a path: a rate, a queue in front of it, a delay behind it.
 //!
-//! A link is first in, first out, so everything that will happen to a packet is known the moment it is offered: [`Link::offer`] answers with
-//! its [`Fate`] and the caller needs no further event from the link. Time is an argument; the link has no clock.
+//! A link is first in, first out, so everything that will happen to a packet is known the moment it
+//! is offered: [`Link::offer`] answers with its [`Fate`] and the caller needs no further event from
+//! the link. Time is an argument; the link has no clock.
 //!
-//! Conventions, as the experiments of this project state them: rates count IP bytes; a packet is dropped if the waiting bytes plus its own
-//! exceed the capacity, the packet in service not counted; departures at an instant come before offers at that instant; random loss is
+//! Conventions, as the experiments of this project state them: rates count IP bytes; a packet is
+//! dropped if the waiting bytes plus its own exceed the capacity, the packet in service not
+//! counted; departures at an instant come before offers at that instant; random loss is
 //! decided behind the queue, so a lost packet has used the bottleneck.
 
 use crate::fate::Fate;
@@ -38,7 +40,8 @@ impl Link {
         &mut self.kind
     }
 
-    /// Hands a packet of `len` bytes (at most 1 GiB) to the link at `now` (ns). Calls come in order of time.
+    /// Hands a packet of `len` bytes (at most 1 GiB) to the link at `now` (ns). Calls come in order
+    /// of time.
     #[inline]
     pub fn offer(&mut self, now: u64, len: u32) -> Fate {
         match &mut self.kind {

@@ -20,15 +20,17 @@ pub enum Reverse {
 }
 
 impl Path {
-    /// Whether ACKs need a [`ReturnPath`], because a release engine or thinning decides about them later.
+    /// Whether ACKs need a [`ReturnPath`], because a release engine or thinning decides about them
+    /// later.
     pub fn is_driven(&self) -> bool {
         self.thin().is_some() || matches!(self.release(), Release::Grant(_) | Release::Batch(_))
     }
 
-    /// The forward and the reverse link at time zero, for paths whose ACKs are not driven ([`Path::is_driven`]).
+    /// The forward and the reverse link at time zero, for paths whose ACKs are not driven
+    /// ([`Path::is_driven`]).
     ///
-    /// `data_len` and `ack_len`: IP bytes of the packets whose serialization the idle RTT includes. `seed` and `path_index`: the draws of the
-    /// trial (see [`crate::random`]).
+    /// `data_len` and `ack_len`: IP bytes of the packets whose serialization the idle RTT includes.
+    /// `seed` and `path_index`: the draws of the trial (see [`crate::random`]).
     pub fn links(
         &self,
         data_len: u32,
@@ -41,7 +43,8 @@ impl Path {
         Ok((forward.link(seed, path_index), reverse.link(seed, path_index)))
     }
 
-    /// [`Path::links`] into links that exist already: between constant-rate paths without effects nothing is allocated.
+    /// [`Path::links`] into links that exist already: between constant-rate paths without effects
+    /// nothing is allocated.
     pub fn links_into(
         &self,
         data_len: u32,

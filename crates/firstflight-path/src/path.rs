@@ -6,7 +6,8 @@ use crate::release::{BatchSettings, Release};
 use crate::value;
 use std::borrow::Cow;
 
-/// IP bytes of the smallest acknowledgement: the idle RTT must have room for the serialization of one.
+/// IP bytes of the smallest acknowledgement: the idle RTT must have room for the serialization of
+/// one.
 pub const SMALLEST_ACK: u64 = 40;
 
 /// Where the propagation delay lies.
@@ -33,8 +34,9 @@ struct Side {
 
 /// The network between sender and receiver.
 ///
-/// A plain value: made from text by [`Path::parse`], or with [`Path::new`] and the `with_` functions, turned into state machines by
-/// [`Path::links`] or [`Path::open`]. Two paths are equal when they behave alike; name and source do not count.
+/// A plain value: made from text by [`Path::parse`], or with [`Path::new`] and the `with_`
+/// functions, turned into state machines by [`Path::links`] or [`Path::open`]. Two paths are equal
+/// when they behave alike; name and source do not count.
 #[derive(Clone, Debug)]
 pub struct Path {
     name: Cow<'static, str>,
@@ -93,8 +95,9 @@ impl Default for Path {
 }
 
 impl Path {
-    /// A path of constant forward rate (bit/s) and idle round-trip time (ns) with everything else at its default:
-    /// a queue of one BDP, ten times the rate in reverse, an unlimited queue there, no loss.
+    /// A path of constant forward rate (bit/s) and idle round-trip time (ns) with everything else
+    /// at its default: a queue of one BDP, ten times the rate in reverse, an unlimited queue
+    /// there, no loss.
     pub fn new(rate_bps: u64, rtt_ns: u64) -> Self {
         Self::with_rate(Rate::Constant(rate_bps), rtt_ns)
     }
@@ -209,15 +212,16 @@ impl Path {
         self
     }
 
-    /// Compressed SACKs: while a gap is open, acknowledgements after the third that say nothing but more SACKs are merged for this time
-    /// (ns), at most this many into one.
+    /// Compressed SACKs: while a gap is open, acknowledgements after the third that say nothing but
+    /// more SACKs are merged for this time (ns), at most this many into one.
     #[must_use]
     pub fn with_comp_sack(mut self, time_and_count: Option<(u64, u64)>) -> Self {
         self.comp_sack = time_and_count;
         self
     }
 
-    /// The receiver acknowledges every this many packets that come in order; nothing for what its host does by itself.
+    /// The receiver acknowledges every this many packets that come in order; nothing for what its
+    /// host does by itself.
     #[must_use]
     pub fn with_ack_every(mut self, packets: Option<u64>) -> Self {
         self.ack = packets;
@@ -306,22 +310,24 @@ impl Path {
         self.thin
     }
 
-    /// What the receiving host merges before it acknowledges: packets that arrive within this time (ns), up to this many bytes.
-    /// The links do not do it; it is for whoever plays the receiver. `return=nic` implies 20 us and 64 KiB.
+    /// What the receiving host merges before it acknowledges: packets that arrive within this time
+    /// (ns), up to this many bytes. The links do not do it; it is for whoever plays the
+    /// receiver. `return=nic` implies 20 us and 64 KiB.
     pub fn receive_aggregation(&self) -> Option<(u64, u64)> {
         let of_nic =
             (self.release == Release::Batch(BatchSettings::NIC)).then_some((20_000, 65_536));
         self.gro.or(of_nic)
     }
 
-    /// How the receiving host merges acknowledgements that only add SACKs: for how long (ns), and how many. For whoever plays the
-    /// receiver; QUIC knows nothing of it.
+    /// How the receiving host merges acknowledgements that only add SACKs: for how long (ns), and
+    /// how many. For whoever plays the receiver; QUIC knows nothing of it.
     pub fn sack_compression(&self) -> Option<(u64, u64)> {
         self.comp_sack
     }
 
-    /// How many packets that come in order the receiving host acknowledges together, where the path says so. For whoever plays the
-    /// receiver; what it merges ([`Path::receive_aggregation`]) goes before.
+    /// How many packets that come in order the receiving host acknowledges together, where the path
+    /// says so. For whoever plays the receiver; what it merges ([`Path::receive_aggregation`])
+    /// goes before.
     pub fn ack_every(&self) -> Option<u64> {
         self.ack
     }
@@ -330,8 +336,8 @@ impl Path {
         self.gro
     }
 
-    /// Whether the forward link hides how a sender spaces its packets: several of them leave at one instant. A comparison of arms that differ
-    /// in pacing should say so.
+    /// Whether the forward link hides how a sender spaces its packets: several of them leave at one
+    /// instant. A comparison of arms that differ in pacing should say so.
     pub fn hides_pacing(&self) -> bool {
         match self.rate() {
             Rate::Trace(played) => !played.options().spread && self.link_bps() > 12_000_000,
@@ -340,8 +346,8 @@ impl Path {
         }
     }
 
-    /// Bits per second a long transfer can get: the rate of the forward link (the first, median or mean one if it varies), or of its policer
-    /// if that is less.
+    /// Bits per second a long transfer can get: the rate of the forward link (the first, median or
+    /// mean one if it varies), or of its policer if that is less.
     pub fn rate_bps(&self) -> u64 {
         let link = self.link_bps();
         self.forward.effects.policer.map_or(link, |policer| policer.bps.min(link))
@@ -357,7 +363,8 @@ impl Path {
         self.reverse.rate.as_ref().map_or_else(|| self.link_bps().saturating_mul(10), Rate::bps)
     }
 
-    /// Idle round-trip time in ns: propagation both ways and the serialization of one data packet and one ACK.
+    /// Idle round-trip time in ns: propagation both ways and the serialization of one data packet
+    /// and one ACK.
     pub fn rtt(&self) -> u64 {
         self.rtt
     }
@@ -382,8 +389,8 @@ impl Path {
         self.queue_bytes().map(|queue| queue.saturating_add(self.bdp_bytes()))
     }
 
-    /// Refuses what no link can be made of, and combinations that contradict themselves. Text is checked when it is parsed; a path built by
-    /// hand when its links are made.
+    /// Refuses what no link can be made of, and combinations that contradict themselves. Text is
+    /// checked when it is parsed; a path built by hand when its links are made.
     pub fn check(&self) -> Result<(), PathError> {
         value::TIME.check("rtt", self.rtt, value::print_time)?;
         let forward = ("", &self.forward, Cow::Borrowed(self.rate()), self.queue_bytes());
@@ -483,7 +490,8 @@ impl Path {
         Ok(())
     }
 
-    /// Propagation in front of the forward bottleneck, behind it, and in reverse, in ns: the idle RTT less one data and one ACK serialization.
+    /// Propagation in front of the forward bottleneck, behind it, and in reverse, in ns: the idle
+    /// RTT less one data and one ACK serialization.
     pub(crate) fn propagation(&self, data_len: u64, ack_len: u64) -> Result<[u64; 3], PathError> {
         let data = self.rate().serialization(data_len.saturating_add(self.overhead));
         let ack = self.up_rate().serialization(ack_len.saturating_add(self.overhead));

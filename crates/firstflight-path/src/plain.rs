@@ -1,14 +1,16 @@
 //! A link of constant rate with a drop-tail queue and independent loss.
 //!
-//! Within a busy period that started at `s` the k-th departure is at exactly `s + floor(bits so far * 1e9 / rate)` ns: the remainder of each
-//! division is carried to the next packet in units of 1/rate ns, so nothing drifts however long the period is.
-//! This is the hot loop of the simulator: no allocation once the ring has grown, a division only when the packet length changes.
+//! Within a busy period that started at `s` the k-th departure is at exactly `s + floor(bits so far
+//! * 1e9 / rate)` ns: the remainder of each division is carried to the next packet in units of
+//! 1/rate ns, so nothing drifts however long the period is. This is the hot loop of the simulator:
+//! no allocation once the ring has grown, a division only when the packet length changes.
 
 use crate::fate::{DropCause, Fate};
 use crate::queue::Waiting;
 use crate::random::{Coin, Purpose, Stream};
 
-/// Packets longer than this are served as if they were this long: 2^30 bytes * 8e9 still fits into `u64`.
+/// Packets longer than this are served as if they were this long: 2^30 bytes * 8e9 still fits into
+/// `u64`.
 const MAX_LEN: u32 = 1 << 30;
 
 /// The serialization of one packet length: whole nanoseconds and the remainder in 1/rate ns.
@@ -95,7 +97,8 @@ impl Plain {
         if !self.waiting.has_room(len) {
             return Fate::Drop(DropCause::Queue);
         }
-        // A fraction beyond `busy == now` keeps the period alive: the link is still sending the last bit.
+        // A fraction beyond `busy == now` keeps the period alive: the link is still sending the
+        // last bit.
         let (start, carried) = if now > self.busy { (now, 0) } else { (self.busy, self.beyond) };
         if len != self.service.len {
             self.service = Service::of(len, self.rate);

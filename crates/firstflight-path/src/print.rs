@@ -78,7 +78,8 @@ impl Display for Release {
     }
 }
 
-/// The rate of a direction and the keys that belong to it. `key` is `rate` or `up`, `prefix` that of the other keys.
+/// The rate of a direction and the keys that belong to it. `key` is `rate` or `up`, `prefix` that
+/// of the other keys.
 fn rate(f: &mut Formatter<'_>, key: &str, prefix: &str, rate: &Rate) -> fmt::Result {
     match rate {
         Rate::Constant(bps) => write!(f, "{key}={}", print_rate(*bps)),

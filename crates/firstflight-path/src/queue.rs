@@ -1,6 +1,8 @@
-//! The packets that wait in front of a link: when the service of each starts, and how many bytes they are together.
+//! The packets that wait in front of a link: when the service of each starts, and how many bytes
+//! they are together.
 
-/// A drop-tail queue in bytes. State: one ring entry (16 bytes) per waiting packet, kept from trial to trial.
+/// A drop-tail queue in bytes. State: one ring entry (16 bytes) per waiting packet, kept from trial
+/// to trial.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     /// Service starts and lengths, in order; the length of the ring is a power of two.

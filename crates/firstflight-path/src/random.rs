@@ -1,7 +1,9 @@
-//! Random values by key instead of by sequence: every draw is a function of (seed, path, purpose, ordinal).
+//! Random values by key instead of by sequence: every draw is a function of (seed, path, purpose,
+//! ordinal).
 //!
-//! Two arms that send different packets therefore still meet the same loss at the same packet ordinal, and a new purpose
-//! changes no value of an old one. The mixing function is the step of SplitMix64 (Steele, Lea, Flood 2014).
+//! Two arms that send different packets therefore still meet the same loss at the same packet
+//! ordinal, and a new purpose changes no value of an old one. The mixing function is the step of
+//! SplitMix64 (Steele, Lea, Flood 2014).
 
 pub use crate::draw::{inverse_normal, normal, uniform};
 
@@ -74,8 +76,8 @@ impl Stream {
 }
 
 impl Stream {
-    /// An independent stream of the same purpose, for the second direction or the second variable. Its key is a value of this stream that no
-    /// packet ordinal reaches.
+    /// An independent stream of the same purpose, for the second direction or the second variable.
+    /// Its key is a value of this stream that no packet ordinal reaches.
     #[must_use]
     pub const fn branch(self, tag: u64) -> Self {
         Self(self.value(u64::MAX - tag))
@@ -115,7 +117,8 @@ pub const fn between(x: u64, low: u64, high: u64) -> u64 {
 
 /// A coin that falls on its marked side with a given probability, decided in integers.
 ///
-/// A 64-bit value `x` stands for `u = ((x >> 11) + 0.5) / 2^53`; the coin hits when `u` is below the probability.
+/// A 64-bit value `x` stands for `u = ((x >> 11) + 0.5) / 2^53`; the coin hits when `u` is below
+/// the probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Coin {
     /// Number of the 2^53 values of `x >> 11` that hit.
@@ -125,7 +128,8 @@ pub(crate) struct Coin {
 impl Coin {
     /// `ppb`: probability in units of 1e-9, at most one.
     pub(crate) fn new(ppb: u64) -> Self {
-        // u < p  <=>  (2m + 1) * 1e9 < ppb * 2^54. The first m that fails is half of the rounded-up quotient, rounded down.
+        // u < p  <=>  (2m + 1) * 1e9 < ppb * 2^54. The first m that fails is half of the rounded-up
+        // quotient, rounded down.
         let edge = (u128::from(ppb.min(1_000_000_000)) << 54).div_ceil(1_000_000_000);
         Self { hits: (edge / 2) as u64 }
     }

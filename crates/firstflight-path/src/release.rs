@@ -1,4 +1,5 @@
-//! How acknowledgements are let go on the return path: the settings of the release engines and their presets. Plain values with their limits.
+//! How acknowledgements are let go on the return path: the settings of the release engines and
+//! their presets. Plain values with their limits.
 
 use crate::error::PathError;
 use crate::value;
@@ -13,7 +14,8 @@ pub enum Release {
     Grant(GrantSettings),
     /// All that wait, at instants (LTE, Wi-Fi, network cards).
     Batch(BatchSettings),
-    /// As the link sends them, but delays and rates of both directions change at hand-overs (low-orbit satellites).
+    /// As the link sends them, but delays and rates of both directions change at hand-overs
+    /// (low-orbit satellites).
     Handover(HandoverSettings),
 }
 
@@ -42,7 +44,8 @@ impl GrantSettings {
 /// Releases in batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchSettings {
-    /// Whether an instant follows the first ACK that finds an empty queue, instead of the instant before.
+    /// Whether an instant follows the first ACK that finds an empty queue, instead of the instant
+    /// before.
     pub on_first: bool,
     /// Time to the next instant, uniform between two values in ns.
     pub period: (u64, u64),

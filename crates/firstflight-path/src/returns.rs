@@ -1,8 +1,10 @@
 //! The way of acknowledgements back to the sender when their fate is decided after they were sent.
 //!
-//! An ACK passes the reverse link (rate, queue, losses), thinning, the release engine, and the propagation delay. The caller drives it:
-//! [`ReturnPath::offer`] hands an ACK in, [`ReturnPath::next_event`] says when to come back, [`ReturnPath::poll`] gives what was decided by
-//! then. At one instant ACKs are handed in before the path is polled. ACKs are delayed, never reordered.
+//! An ACK passes the reverse link (rate, queue, losses), thinning, the release engine, and the
+//! propagation delay. The caller drives it: [`ReturnPath::offer`] hands an ACK in,
+//! [`ReturnPath::next_event`] says when to come back, [`ReturnPath::poll`] gives what was decided
+//! by then. At one instant ACKs are handed in before the path is polled. ACKs are delayed, never
+//! reordered.
 
 use crate::batch::Batch;
 use crate::fate::{DropCause, Fate};
@@ -94,8 +96,8 @@ impl ReturnPath {
         Self::around(engine, link, propagation, path.thin())
     }
 
-    /// A release engine alone: nothing in front of it, no propagation behind it. `state` is where its SplitMix64 generator starts.
-    /// Nothing for releases that need no engine.
+    /// A release engine alone: nothing in front of it, no propagation behind it. `state` is where
+    /// its SplitMix64 generator starts. Nothing for releases that need no engine.
     pub fn engine(release: &Release, state: u64) -> Option<Self> {
         let engine = match release {
             Release::Grant(settings) => {
@@ -113,7 +115,8 @@ impl ReturnPath {
         Self { link, entering, queue, engine, decided, propagation, thin, decided_at: 0 }
     }
 
-    /// Hands an ACK in at `now`. An error says why it is dropped at once; otherwise [`ReturnPath::poll`] will name it.
+    /// Hands an ACK in at `now`. An error says why it is dropped at once; otherwise
+    /// [`ReturnPath::poll`] will name it.
     pub fn offer(&mut self, now: u64, ack: Ack) -> Result<(), DropCause> {
         if let Some(link) = &mut self.link {
             match link.offer(now, ack.len) {

@@ -1,9 +1,10 @@
-//! A link with everything a direction can have: policer, queue management, varying rate or opportunities, losses, jitter, reordering,
-//! duplication, hand-overs.
+//! A link with everything a direction can have: policer, queue management, varying rate or
+//! opportunities, losses, jitter, reordering, duplication, hand-overs.
 //!
-//! A packet passes, in this order: the delay in front of the bottleneck (if the path has it there), the policer, the limit of the queue, the
-//! queue management, the server, the losses, the delay behind. Everything is known at the offer, because each stage is first in, first out
-//! except the last, which no later packet influences.
+//! A packet passes, in this order: the delay in front of the bottleneck (if the path has it there),
+//! the policer, the limit of the queue, the queue management, the server, the losses, the delay
+//! behind. Everything is known at the offer, because each stage is first in, first out except the
+//! last, which no later packet influences.
 
 use crate::aqm::{Manager, Verdict};
 use crate::direction::{Ecn, Effects, Jitter, Queue, Rate, Reorder};
@@ -232,7 +233,8 @@ impl Rich {
         }
     }
 
-    /// Waiting bytes as a packet offered at `now` would meet them, that is after the delay in front of the bottleneck.
+    /// Waiting bytes as a packet offered at `now` would meet them, that is after the delay in front
+    /// of the bottleneck.
     pub(crate) fn queued_bytes(&mut self, now: u64) -> u64 {
         self.waiting.leave(now.saturating_add(self.settings.before));
         self.waiting.bytes()

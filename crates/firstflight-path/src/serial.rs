@@ -1,4 +1,5 @@
-//! A reverse link at a constant rate whose waiting ACKs can still be thinned out, so that it has to be driven.
+//! A reverse link at a constant rate whose waiting ACKs can still be thinned out, so that it has to
+//! be driven.
 
 use crate::held::Held;
 use crate::losses::Losses;

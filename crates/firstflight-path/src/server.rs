@@ -1,7 +1,8 @@
 //! What serves the packets of a link with effects: a rate that may vary, or opportunities.
 //!
-//! A varying rate is piecewise constant with pieces that start at whole nanoseconds. Work is counted in bit/s x ns: a packet of n bits is
-//! n * 1e9 of it, one nanosecond at rate r does r of it. So every departure is exact, whatever pieces a packet spans, and with a single piece
+//! A varying rate is piecewise constant with pieces that start at whole nanoseconds. Work is
+//! counted in bit/s x ns: a packet of n bits is n * 1e9 of it, one nanosecond at rate r does r of
+//! it. So every departure is exact, whatever pieces a packet spans, and with a single piece
 //! it is the departure of the plain link.
 
 use crate::direction::Rate;
@@ -53,7 +54,8 @@ impl Rates {
 #[derive(Clone, Debug)]
 struct Rated {
     rates: Rates,
-    /// End of the last service in whole nanoseconds, and the work done beyond them at the rate that holds there.
+    /// End of the last service in whole nanoseconds, and the work done beyond them at the rate
+    /// that holds there.
     busy: u64,
     beyond: u128,
 }
@@ -89,7 +91,8 @@ enum Kind {
 }
 
 impl Server {
-    /// `draws`: the stream of the direction's rate. `handover`: settings and trial of hand-overs, for a constant rate.
+    /// `draws`: the stream of the direction's rate. `handover`: settings and trial of hand-overs,
+    /// for a constant rate.
     pub(crate) fn new(
         rate: &Rate,
         draws: Stream,

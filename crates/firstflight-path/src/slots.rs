@@ -1,8 +1,10 @@
 //! A server that delivers at opportunities instead of at a rate: those of a trace, or random ones.
 //!
-//! An opportunity carries 1500 bytes and serves what arrived before it: small packets share one, a packet may span several, and what nobody
-//! uses is lost. A packet leaves the queue at the first opportunity that carries a byte of it and is delivered at the one that carries its
-//! last. Packets at one opportunity arrive at the same instant: pacing inside a millisecond is invisible unless the slots are spread.
+//! An opportunity carries 1500 bytes and serves what arrived before it: small packets share one, a
+//! packet may span several, and what nobody uses is lost. A packet leaves the queue at the first
+//! opportunity that carries a byte of it and is delivered at the one that carries its last. Packets
+//! at one opportunity arrive at the same instant: pacing inside a millisecond is invisible unless
+//! the slots are spread.
 
 use crate::direction::{PlayedTrace, Poisson};
 use crate::draw;
@@ -43,7 +45,8 @@ impl Cursor {
             return None;
         }
         let (ms, count) = self.schedule.slots[self.entry];
-        // Spread: the slots of millisecond `ms` lie evenly in (ms - 1, ms], the last one at its end.
+        // Spread: the slots of millisecond `ms` lie evenly in (ms - 1, ms], the last one at its
+        // end.
         let at = if self.spread { (ms - 1) * MS + (self.within + 1) * MS / count } else { ms * MS };
         Some(self.base.saturating_add(at))
     }
@@ -60,12 +63,14 @@ impl Cursor {
         Some(at)
     }
 
-    /// Moves to the first opportunity after `t`; only ever called when the next one is not after `t`.
+    /// Moves to the first opportunity after `t`; only ever called when the next one is not after
+    /// `t`.
     fn seek(&mut self, t: u64) {
         let period = self.period();
         let inside = t % period;
         (self.base, self.within) = (t - inside, 0);
-        // The last entry lies at the end of the period and `inside` before it, so there always is one.
+        // The last entry lies at the end of the period and `inside` before it, so there always is
+        // one.
         self.entry = self.schedule.slots.partition_point(|(ms, _)| ms * MS <= inside);
         if self.entry == self.schedule.slots.len() {
             (self.entry, self.base) = (0, self.base.saturating_add(period));
@@ -184,10 +189,12 @@ impl Slotted {
         Self { source: Source::Poisson(Process::new(settings, draws)), offset: 0, at: 0, left: 0 }
     }
 
-    /// When the service of a packet that arrives at `now` starts; nothing if never. Asking does not serve.
+    /// When the service of a packet that arrives at `now` starts; nothing if never. Asking does not
+    /// serve.
     pub(crate) fn begin(&mut self, now: u64) -> Option<u64> {
         let arrival = now.saturating_add(self.offset);
-        // The current opportunity still serves this packet if it has room and lies after the arrival.
+        // The current opportunity still serves this packet if it has room and lies after the
+        // arrival.
         if self.left == 0 || self.at <= arrival {
             let next = self.source.step_beyond(arrival);
             (self.at, self.left) = next.map_or((u64::MAX, 0), |at| (at, OPPORTUNITY_BYTES));

@@ -1,7 +1,8 @@
 //! Paths as text: `key=value` lists, names and TOML files.
 //!
-//! Reading is in two steps: collect the keys (a name contributes the keys of its built-in text, other keys override them), then build the path.
-//! Files are read in [`toml_file`] and in [`crate::Trace::load`], nowhere else.
+//! Reading is in two steps: collect the keys (a name contributes the keys of its built-in text,
+//! other keys override them), then build the path. Files are read in [`toml_file`] and in
+//! [`crate::Trace::load`], nowhere else.
 
 use crate::builtin;
 use crate::error::PathError;
@@ -44,8 +45,9 @@ fn insert_base(keys: &mut Keys, name: &str) -> Result<(), PathError> {
 }
 
 impl Path {
-    /// A path from text: `key=value` items separated by commas, a built-in name, a name followed by items that override it, or the name of a
-    /// TOML file ending in `.toml` with the same keys. The keys are listed on the crate's first page.
+    /// A path from text: `key=value` items separated by commas, a built-in name, a name followed by
+    /// items that override it, or the name of a TOML file ending in `.toml` with the same keys.
+    /// The keys are listed on the crate's first page.
     ///
     /// Reads a file only for `.toml` and for `rate=trace:FILE`.
     pub fn parse(text: &str) -> Result<Self, PathError> {
@@ -75,7 +77,8 @@ impl Path {
     }
 }
 
-/// Reads a path from a TOML file. Keys as in the inline text, and `base` for a built-in path underneath; unknown keys are errors.
+/// Reads a path from a TOML file. Keys as in the inline text, and `base` for a built-in path
+/// underneath; unknown keys are errors.
 fn toml_file(file: &File) -> Result<Path, PathError> {
     let text = input::read_text(file, MOST_TEXT)
         .map_err(|e| PathError::new(format!("{}: cannot read the path: {e}", file.display())))?;

@@ -1,14 +1,17 @@
-//! Packet-delivery traces in the format of mahimahi: one time in milliseconds per line at which the link may deliver one full packet.
+//! Packet-delivery traces in the format of mahimahi: one time in milliseconds per line at which the
+//! link may deliver one full packet.
 //!
-//! Follows the rules of the original tool: times never decrease, equal lines mean several opportunities in that millisecond, and at the end
-//! the trace repeats with its last value as period. Kept as (millisecond, count) pairs: a minute at 115 Mbit/s has 573 400 lines but at most
+//! Follows the rules of the original tool: times never decrease, equal lines mean several
+//! opportunities in that millisecond, and at the end the trace repeats with its last value as
+//! period. Kept as (millisecond, count) pairs: a minute at 115 Mbit/s has 573 400 lines but at most
 //! 60 000 pairs. Reading a file happens in [`Trace::load`] and nowhere else.
 
 use crate::error::PathError;
 use crate::input::{self, MOST_DATA};
 use std::path::Path as File;
 
-/// IP bytes one opportunity carries. The original counts 1504: a packet of 1500 behind the 4-byte header of its TUN device.
+/// IP bytes one opportunity carries. The original counts 1504: a packet of 1500 behind the 4-byte
+/// header of its TUN device.
 pub const OPPORTUNITY_BYTES: u32 = 1500;
 
 /// Longest time a trace may reach: 10^9 ms, eleven days.
@@ -123,7 +126,8 @@ impl Schedule {
         let period_ms = trace.period_ms().checked_sub(options.skip_ms).filter(|ms| *ms > 0)?;
         let mut slots: Vec<(u64, u64)> = Vec::with_capacity(trace.slots.len());
         let (mut seen, mut given, mut at_zero) = (0_u128, 0_u64, 0);
-        // An opportunity at the end of the lead-in is the last of the lead-in: the one at the end of the period stands for it.
+        // An opportunity at the end of the lead-in is the last of the lead-in: the one at the end
+        // of the period stands for it.
         for (ms, count) in
             trace.slots.iter().filter(|(ms, _)| options.skip_ms == 0 || *ms > options.skip_ms)
         {
@@ -137,7 +141,8 @@ impl Schedule {
                 _ => {}
             }
         }
-        // Time 0 serves only what arrived before 0; in later periods it coincides with the last slot of the period before.
+        // Time 0 serves only what arrived before 0; in later periods it coincides with the last
+        // slot of the period before.
         if at_zero > 0 && !options.once {
             match slots.last_mut() {
                 Some((ms, count)) if *ms == period_ms => *count += at_zero,

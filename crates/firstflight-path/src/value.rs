@@ -1,7 +1,8 @@
 //! Quantities with units: exact decimal text to integers and back.
 //!
-//! Every value of a path is an integer in its smallest unit (bit/s, ns, bytes, 1e-9 parts, 1e-6 multiples). Text is decimal with a unit;
-//! what is finer than the smallest unit is rounded to the nearest, so that printing and parsing again changes nothing.
+//! Every value of a path is an integer in its smallest unit (bit/s, ns, bytes, 1e-9 parts, 1e-6
+//! multiples). Text is decimal with a unit; what is finer than the smallest unit is rounded to the
+//! nearest, so that printing and parsing again changes nothing.
 
 use crate::error::PathError;
 use std::fmt::Display;
@@ -98,7 +99,8 @@ const fn plain_number(min: u64, max: u64, allowed: &'static str) -> Quantity {
 }
 
 impl Quantity {
-    /// Refuses a value that was set by hand and lies outside the range; `print` is called only to say so.
+    /// Refuses a value that was set by hand and lies outside the range; `print` is called only to
+    /// say so.
     pub(crate) fn check(
         &self,
         key: impl Display,
@@ -150,7 +152,8 @@ fn nothing_but_zeros(number: &str) -> bool {
     number.bytes().all(|b| b == b'0' || b == b'.')
 }
 
-/// `number * scale`, rounded half up; nothing if `number` is no decimal number of at most 24 digits.
+/// `number * scale`, rounded half up; nothing if `number` is no decimal number of at most 24
+/// digits.
 fn scaled(number: &str, scale: u64) -> Option<u128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     if whole.is_empty()
@@ -275,7 +278,8 @@ pub(crate) fn print_range((low, high): (u64, u64), print: impl Fn(u64) -> String
     if low == high { print(low) } else { format!("{}-{}", print(low), print(high)) }
 }
 
-/// The parts of `text` between colons, each parsed by the field of the same place; trailing fields may be left out down to `required`.
+/// The parts of `text` between colons, each parsed by the field of the same place; trailing fields
+/// may be left out down to `required`.
 pub(crate) fn fields<'a>(
     key: impl Display,
     text: &'a str,

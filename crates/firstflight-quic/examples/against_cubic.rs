@@ -1,9 +1,11 @@
 //! Arms of firstflight beside the CUBIC that quinn brings, in virtual time, in one run.
 //!
-//! `cargo run --release -p firstflight-quic --features rig,quinn --example against_cubic [PATH [BYTES]]`
+//! `cargo run --release -p firstflight-quic --features rig,quinn --example against_cubic [PATH
+//! [BYTES]]`
 //!
-//! Without a path: four duels, each arm against quinn's own CUBIC on the path it was made for, on quinn where quinn can carry the arm and
-//! on noq. With a path: every arm on that path. Ends with code 1 if a duel is lost.
+//! Without a path: four duels, each arm against quinn's own CUBIC on the path it was made for, on
+//! quinn where quinn can carry the arm and on noq. With a path: every arm on that path. Ends with
+//! code 1 if a duel is lost.
 
 use firstflight::Nanos;
 use firstflight_path::Path;
@@ -23,8 +25,8 @@ const DUELS: [(&str, &str, u64, [&str; 2]); 4] = [
     ),
     // The path of the Rapid Start slides.
     ("Rapid Start", "rate=100Mbit,rtt=30ms,queue=30ms", 10_000_000, ["rapid(jump=off)", "rapid"]),
-    // The satellite of the BEST slides. BEST reads the bottleneck in the spacing of ACKs, which a pacer writes itself: it is made for
-    // senders without one, and quinn always has one.
+    // The satellite of the BEST slides. BEST reads the bottleneck in the spacing of ACKs, which a
+    // pacer writes itself: it is made for senders without one, and quinn always has one.
     (
         "BEST",
         "rate=150Mbit,rtt=600ms,queue=1bdp",

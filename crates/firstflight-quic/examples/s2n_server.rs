@@ -1,7 +1,9 @@
-//! An s2n-quic server that sends a megabyte on every stream it is asked on, with HyStart++, CUBIC and PRR of firstflight.
+//! An s2n-quic server that sends a megabyte on every stream it is asked on, with HyStart++, CUBIC
+//! and PRR of firstflight.
 //!
-//! The lines marked `firstflight` are all that a server needs to change, with the feature `unstable-congestion-controller` of s2n-quic. Run
-//! it, then connect any client to the printed address.
+//! The lines marked `firstflight` are all that a server needs to change, with the feature
+//! `unstable-congestion-controller` of s2n-quic. Run it, then connect any client to the printed
+//! address.
 
 use s2n_quic::Server;
 use std::error::Error;

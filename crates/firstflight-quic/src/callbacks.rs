@@ -1,7 +1,8 @@
-//! The adapters under callbacks in any order, sensible or not: for tests and the fuzz target `quic_callbacks`.
+//! The adapters under callbacks in any order, sensible or not: for tests and the fuzz target
+//! `quic_callbacks`.
 //!
-//! A stack calls a controller in a certain order, and promises little. Whatever it calls, and with whatever numbers, a controller neither
-//! panics nor answers with a window in which no packet fits.
+//! A stack calls a controller in a certain order, and promises little. Whatever it calls, and with
+//! whatever numbers, a controller neither panics nor answers with a window in which no packet fits.
 
 use crate::plan::Plan;
 use std::time::Duration;

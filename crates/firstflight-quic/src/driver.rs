@@ -1,20 +1,26 @@
-//! The driver: turns the callbacks of a QUIC stack into the events of the core, each ACK exactly once.
+//! The driver: turns the callbacks of a QUIC stack into the events of the core, each ACK exactly
+//! once.
 //!
-//! quinn and noq report one ACK as: newly acknowledged packets, an end mark, then losses, then marks (ECN). The core wants one record.
-//! The driver answers at the end mark, because the stack may ask for the window right after it; it keeps the state from before, and if
-//! losses or marks of the same instant follow, it answers again from there with the completed record.
+//! quinn and noq report one ACK as: newly acknowledged packets, an end mark, then losses, then
+//! marks (ECN). The core wants one record. The driver answers at the end mark, because the stack
+//! may ask for the window right after it; it keeps the state from before, and if losses or marks of
+//! the same instant follow, it answers again from there with the completed record.
 //!
 //! Departures from what a transport of our own would report:
-//! * D1 (smoothed RTT): the stack's estimate is one ACK old when the controller hears of an ACK. The ACK's sample is folded in with the
-//!   usual eighth, without the correction for ACK delay, which no stack passes on.
-//! * D2 (before a send): no stack says that it is about to send, or how much waits. What is in flight stands for what waits: a flow that
-//!   has filled half of its window with nothing else to judge by is taken to fill the other half. A jump therefore takes off in the
-//!   middle of the initial window, and counts from its first packet.
-//! * D3 (timer at the instant of an ACK): if a loss timer fires at the very instant of an ACK with nothing sent in between, its losses
-//!   join that ACK. Happens in virtual time only.
-//! * D4 (handshake): packets of the handshake count for no round and for no time, but the first RTT sample may be theirs, also when a
-//!   newer packet number space has begun. When such a space begins, and once more with the first RTT sample, the controller starts afresh
-//!   with that sample, as one that only sees data would; but not once half an initial window was sent or something was lost.
+//! * D1 (smoothed RTT): the stack's estimate is one ACK old when the controller hears of an ACK.
+//!   The ACK's sample is folded in with the usual eighth, without the correction for ACK delay,
+//!   which no stack passes on.
+//! * D2 (before a send): no stack says that it is about to send, or how much waits. What is in
+//!   flight stands for what waits: a flow that has filled half of its window with nothing else to
+//!   judge by is taken to fill the other half. A jump therefore takes off in the middle of the
+//!   initial window, and counts from its first packet.
+//! * D3 (timer at the instant of an ACK): if a loss timer fires at the very instant of an ACK with
+//!   nothing sent in between, its losses join that ACK. Happens in virtual time only.
+//! * D4 (handshake): packets of the handshake count for no round and for no time, but the first RTT
+//!   sample may be theirs, also when a newer packet number space has begun. When such a space
+//!   begins, and once more with the first RTT sample, the controller starts afresh with that
+//!   sample, as one that only sees data would; but not once half an initial window was sent or
+//!   something was lost.
 
 use crate::plan::Plan;
 use crate::tap::{Begin, Event, Moment, Tap};
@@ -24,7 +30,8 @@ use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::{Ack, Congestion, Exit, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Told};
 use std::sync::Arc;
 
-/// RFC 9000 section 18.2: the longest ACK delay of a peer that announces none; part of the probe timeout that idle rules compare with.
+/// RFC 9000 section 18.2: the longest ACK delay of a peer that announces none; part of the probe
+/// timeout that idle rules compare with.
 const MAX_ACK_DELAY: Nanos = Nanos::from_millis(25);
 
 /// What a controller says of itself: the proof that an arm ran.
@@ -56,7 +63,8 @@ pub struct Account {
     pub bytes_acked: u64,
     /// See `bytes_sent`.
     pub bytes_lost: u64,
-    /// It has sent next to nothing and learnt nothing but the RTT of the handshake: another arm may still take its place.
+    /// It has sent next to nothing and learnt nothing but the RTT of the handshake: another arm
+    /// may still take its place.
     pub pristine: bool,
 }
 
@@ -87,9 +95,11 @@ pub(crate) struct AckedPacket {
 pub(crate) struct EndOfAcks {
     pub(crate) inflight: u64,
     pub(crate) app_limited: bool,
-    /// Position of the largest acknowledged packet so far; `None` if it belongs to an older space or none is acknowledged.
+    /// Position of the largest acknowledged packet so far; `None` if it belongs to an older space
+    /// or none is acknowledged.
     pub(crate) largest: Option<u64>,
-    /// The packet listed last is of an older space and, where the stack gives numbers, the largest acknowledged there.
+    /// The packet listed last is of an older space and, where the stack gives numbers, the largest
+    /// acknowledged there.
     pub(crate) older: bool,
 }
 
@@ -198,7 +208,8 @@ impl Driver {
         self.restart(now);
     }
 
-    /// Another arm takes over, as if it had been there from the beginning, if nothing was learnt yet that it would have to know.
+    /// Another arm takes over, as if it had been there from the beginning, if nothing was learnt
+    /// yet that it would have to know.
     #[cfg(feature = "noq")]
     pub(crate) fn rearm(&mut self, now: Time, plan: Plan) {
         self.settle();
@@ -212,7 +223,8 @@ impl Driver {
         self.is_untouched(self.counts.sent.saturating_sub(self.space_began))
     }
 
-    /// Nothing was lost, startup has not ended, and of the initial window no more than half was sent.
+    /// Nothing was lost, startup has not ended, and of the initial window no more than half was
+    /// sent.
     fn is_untouched(&self, sent: u64) -> bool {
         let stats = self.core.stats();
         let hurt = stats.loss_episodes + stats.ecn_episodes + stats.timeouts > 0;
@@ -321,10 +333,12 @@ impl Driver {
         }
         let newest = self.newest.take();
         let first_sample = self.rtt.srtt().is_none();
-        // RFC9002 5.1-2: a sample only if the largest acknowledged is newly acknowledged. Where the stack gives no numbers the latest
-        // listed packet stands for it, which may be older than a largest one that carried only an ACK.
-        // A server that has sent data before its handshake was acknowledged hears of the handshake when a newer space has begun: the first
-        // sample may be of an older one (D4), or nothing that needs an RTT before the first flight would have one.
+        // RFC9002 5.1-2: a sample only if the largest acknowledged is newly acknowledged. Where the
+        // stack gives no numbers the latest listed packet stands for it, which may be older
+        // than a largest one that carried only an ACK. A server that has sent data before
+        // its handshake was acknowledged hears of the handshake when a newer space has begun: the
+        // first sample may be of an older one (D4), or nothing that needs an RTT before the
+        // first flight would have one.
         let sample = newest.filter(|(_, position)| {
             let of_present = rose && (position.is_none() || *position == end.largest);
             of_present || first_sample && end.older
@@ -392,7 +406,8 @@ impl Driver {
         self.open();
     }
 
-    /// The stack declares one packet lost; what it means for the window comes with [`Driver::damage`].
+    /// The stack declares one packet lost; what it means for the window comes with
+    /// [`Driver::damage`].
     pub(crate) fn lost(&mut self, now: Time, bytes: u64, position: u64) {
         self.tell(now, Event::Lost { position, bytes }, self.core.cwnd(), None);
     }
@@ -419,7 +434,8 @@ impl Driver {
         }
     }
 
-    /// The window that makes a stack admit exactly what the controller admits: bytes that may be in flight.
+    /// The window that makes a stack admit exactly what the controller admits: bytes that may be in
+    /// flight.
     #[inline]
     pub(crate) fn window(&self) -> u64 {
         self.window
@@ -524,8 +540,9 @@ impl Driver {
 
     fn refresh(&mut self) {
         let cwnd = self.core.cwnd();
-        // A recovery policy admits by its own account (PRR: what was delivered), which is not a window. The stack compares bytes in
-        // flight with the window before each packet: it gets the bytes in flight plus one packet, or none.
+        // A recovery policy admits by its own account (PRR: what was delivered), which is not a
+        // window. The stack compares bytes in flight with the window before each packet: it
+        // gets the bytes in flight plus one packet, or none.
         self.window = if !self.core.in_recovery() {
             cwnd
         } else if self.core.admits(self.mss, self.inflight) {
@@ -605,7 +622,8 @@ impl Driver {
         }
     }
 
-    /// The size that the largest packet has got, where it belongs in the order of what the controller was told.
+    /// The size that the largest packet has got, where it belongs in the order of what the
+    /// controller was told.
     fn tell_size(&mut self) {
         if std::mem::take(&mut self.resized) {
             self.tell_told(&Told::Mss { now: self.ack.now, mss: self.mss });

@@ -1,4 +1,5 @@
-//! The arms of firstflight as congestion controllers of QUIC stacks in Rust, and a rig that runs the real stack in virtual time.
+//! The arms of firstflight as congestion controllers of QUIC stacks in Rust, and a rig that runs
+//! the real stack in virtual time.
 //!
 //! | feature | what it adds |
 //! |---|---|
@@ -16,9 +17,11 @@
 //! # Ok::<(), firstflight_quic::Refused>(())
 //! ```
 //!
-//! No stack tells its controller when an ACK is over: noq and quinn report losses after the only signal that looks like an end, s2n-quic
-//! before anything else of the ACK. The driver behind the adapters therefore answers an ACK at that signal, keeps the state from before it, and answers again from there
-//! if losses follow: each ACK reaches the algorithms exactly once, whole. State per path: under 4 KiB.
+//! No stack tells its controller when an ACK is over: noq and quinn report losses after the only
+//! signal that looks like an end, s2n-quic before anything else of the ACK. The driver behind the
+//! adapters therefore answers an ACK at that signal, keeps the state from before it, and answers
+//! again from there if losses follow: each ACK reaches the algorithms exactly once, whole. State
+//! per path: under 4 KiB.
 #![forbid(unsafe_code)]
 
 #[cfg(all(any(feature = "noq", feature = "quinn", feature = "s2n"), any(test, feature = "fuzz")))]

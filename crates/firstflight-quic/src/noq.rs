@@ -1,8 +1,9 @@
 //! Controllers for noq 1.4: every arm.
 //!
-//! noq tells packet numbers, each lost packet, false alarms, and takes a pacing rate, so nothing is approximated but what stands at the
-//! top of the driver's file. What remains noq's own: its pacer's bucket is 2 ms of the rate (10 to 256 packets), so bursts after a pause
-//! are larger than the two packets of our own pacer; `@(burst=n)` bounds a single send call, not the bucket.
+//! noq tells packet numbers, each lost packet, false alarms, and takes a pacing rate, so nothing is
+//! approximated but what stands at the top of the driver's file. What remains noq's own: its
+//! pacer's bucket is 2 ms of the rate (10 to 256 packets), so bursts after a pause are larger than
+//! the two packets of our own pacer; `@(burst=n)` bounds a single send call, not the bucket.
 
 use crate::driver::{Account, AckedPacket, Damage, Driver, EndOfAcks};
 use crate::numbers::Numbers;
@@ -15,11 +16,13 @@ use std::any::Any;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// The rate reported for a sender without pacing, bytes per second: 256 packets leave at once and more at 8 Gbit/s. A byte per nanosecond
-/// is the highest rate at which the shortfall of a byte still takes a tick of the clock; beyond it the stack's pacing timer does not move.
+/// The rate reported for a sender without pacing, bytes per second: 256 packets leave at once and
+/// more at 8 Gbit/s. A byte per nanosecond is the highest rate at which the shortfall of a byte
+/// still takes a tick of the clock; beyond it the stack's pacing timer does not move.
 const UNPACED: u64 = 1_000_000_000;
 
-/// A factory for the arm that `text` names, ready for `TransportConfig::congestion_controller_factory`.
+/// A factory for the arm that `text` names, ready for
+/// `TransportConfig::congestion_controller_factory`.
 ///
 /// # Errors
 /// If the text is not an arm.
@@ -27,7 +30,8 @@ pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
     Ok(Arc::new(Factory::new(Plan::parse(text)?)))
 }
 
-/// What the controller of a connection says of itself; `None` if it is not one of ours. An ACK whose losses may still follow counts.
+/// What the controller of a connection says of itself; `None` if it is not one of ours. An ACK
+/// whose losses may still follow counts.
 pub fn account(controller: &dyn congestion::Controller) -> Option<Account> {
     controller
         .clone_box()
@@ -45,8 +49,9 @@ pub(crate) fn close_log(controller: &dyn congestion::Controller) {
     }
 }
 
-/// Another arm for a connection that has begun: whoever answers its first request may choose. Heard with the next packet that is sent, and
-/// only while the controller is [pristine](Account::pristine).
+/// Another arm for a connection that has begun: whoever answers its first request may choose. Heard
+/// with the next packet that is sent, and only while the controller is
+/// [pristine](Account::pristine).
 #[derive(Clone, Debug, Default)]
 pub struct Choice(Arc<OnceLock<Plan>>);
 
@@ -204,7 +209,8 @@ impl congestion::Controller for Controller {
         largest: Option<u64>,
     ) {
         let now = self.at(now);
-        // The number is of the space that was acknowledged, which only the packets listed before reveal.
+        // The number is of the space that was acknowledged, which only the packets listed before
+        // reveal.
         let older = self.older.take().is_some_and(|pn| largest == Some(pn));
         let largest =
             largest.filter(|_| std::mem::take(&mut self.present)).map(|pn| self.numbers.here(pn));

@@ -1,10 +1,13 @@
 //! One order of sending out of three packet number spaces.
 //!
-//! Initial, Handshake and application packets reach a controller with numbers but without their space, and each space counts from 0.
-//! A number not above the last one sent begins a new space; from there on numbers are shifted so that the order of sending never
-//! goes back. Acknowledgements of an older space are recognised by their time of sending and lose their number, not their bytes.
+//! Initial, Handshake and application packets reach a controller with numbers but without their
+//! space, and each space counts from 0. A number not above the last one sent begins a new space;
+//! from there on numbers are shifted so that the order of sending never goes back. Acknowledgements
+//! of an older space are recognised by their time of sending and lose their number, not their
+//! bytes.
 //!
-//! A change of space that goes unnoticed (quinn reports only the last number of a batch) costs a few RTT samples of the handshake.
+//! A change of space that goes unnoticed (quinn reports only the last number of a batch) costs a
+//! few RTT samples of the handshake.
 
 use firstflight::Time;
 
@@ -17,7 +20,8 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Number `pn` was sent at `now`, when `next` was the first free position. Returns its position and whether it begins a space.
+    /// Number `pn` was sent at `now`, when `next` was the first free position. Returns its position
+    /// and whether it begins a space.
     pub(crate) fn sent(&mut self, pn: u64, now: Time, next: u64) -> (u64, bool) {
         let new_space = self.last.is_some_and(|last| pn <= last);
         if new_space {

@@ -26,7 +26,8 @@ impl std::error::Error for Refused {}
 pub struct Plan {
     /// The arm.
     pub arm: Arm,
-    /// Initial window in packets, for an arm that names none; `None` is the standard one (RFC 9002 section 7.2).
+    /// Initial window in packets, for an arm that names none; `None` is the standard one (RFC 9002
+    /// section 7.2).
     pub initial_window: Option<u32>,
     /// Exit window in bytes for an oracle that was not told one.
     pub oracle_exit: u64,

@@ -1,13 +1,15 @@
 //! Controllers for quinn 0.11: the arms that its interface can carry.
 //!
 //! What quinn does not offer, and what becomes of it:
-//! * A pacing rate: its pacer always releases 5/4 of the window per smoothed RTT. Arms whose startup *is* a rate (the jump of `rapid` and
-//!   of `jumpstart`), `pace=off`, `burst=` and `recgain=` are refused. Without its jump, Rapid Start runs, but its growth by 3 per
-//!   round trip becomes 2.6 and growth by 2 becomes 1.9, with 0.8 and 0.9 of the window in flight.
-//! * Packet numbers of acknowledged and lost packets: what is fresh is told by the time of sending. An RTT sample may be that of an
-//!   older packet if the largest acknowledged one carried only an ACK: then it is too long.
-//! * Sends one by one: batches of up to ten packets are reported at once, packets that carry only ACKs included, so that recovery
-//!   by delivered bytes (PRR) counts a little too much as sent.
+//! * A pacing rate: its pacer always releases 5/4 of the window per smoothed RTT. Arms whose
+//!   startup *is* a rate (the jump of `rapid` and of `jumpstart`), `pace=off`, `burst=` and
+//!   `recgain=` are refused. Without its jump, Rapid Start runs, but its growth by 3 per round trip
+//!   becomes 2.6 and growth by 2 becomes 1.9, with 0.8 and 0.9 of the window in flight.
+//! * Packet numbers of acknowledged and lost packets: what is fresh is told by the time of sending.
+//!   An RTT sample may be that of an older packet if the largest acknowledged one carried only an
+//!   ACK: then it is too long.
+//! * Sends one by one: batches of up to ten packets are reported at once, packets that carry only
+//!   ACKs included, so that recovery by delivered bytes (PRR) counts a little too much as sent.
 //! * False alarms: nothing takes a reduction back.
 
 use crate::driver::{Account, AckedPacket, Damage, Driver, EndOfAcks};
@@ -22,7 +24,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A factory for the arm that `text` names, ready for `TransportConfig::congestion_controller_factory`.
+/// A factory for the arm that `text` names, ready for
+/// `TransportConfig::congestion_controller_factory`.
 ///
 /// # Errors
 /// If the text is not an arm, or names one that quinn cannot carry.
@@ -30,7 +33,8 @@ pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
     Ok(Arc::new(Factory::new(Plan::parse(text)?)?))
 }
 
-/// What the controller of a connection says of itself; `None` if it is not one of ours. An ACK whose losses may still follow counts.
+/// What the controller of a connection says of itself; `None` if it is not one of ours. An ACK
+/// whose losses may still follow counts.
 pub fn account(controller: &dyn congestion::Controller) -> Option<Account> {
     controller
         .clone_box()
@@ -189,7 +193,8 @@ impl congestion::Controller for Controller {
         largest: Option<u64>,
     ) {
         let now = since(self.origin, now);
-        // The number is of the space that was acknowledged, which only the packets listed before reveal.
+        // The number is of the space that was acknowledged, which only the packets listed before
+        // reveal.
         let older = std::mem::take(&mut self.older);
         let largest =
             largest.filter(|_| std::mem::take(&mut self.present)).map(|pn| self.numbers.here(pn));
@@ -198,7 +203,8 @@ impl congestion::Controller for Controller {
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost: u64) {
         let now = since(self.origin, now);
-        // RFC9002 7.3.1-2 needs only which side of the last entry the packet was sent on; its number is not told.
+        // RFC9002 7.3.1-2 needs only which side of the last entry the packet was sent on; its
+        // number is not told.
         let news = since(self.origin, sent) >= self.driver.recovery_began();
         let position = if news { self.driver.next().saturating_sub(1) } else { 0 };
         self.driver.damage(

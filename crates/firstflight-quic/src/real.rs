@@ -1,8 +1,10 @@
-//! A trial over real sockets: the server and the client of [`crate::http`], each on a thread of its own, and whatever path a caller puts
-//! between them. Measures what the [rig](crate::rig) measures, where the ends can know it; what the path dropped, its owner knows.
+//! A trial over real sockets: the server and the client of [`crate::http`], each on a thread of its
+//! own, and whatever path a caller puts between them. Measures what the [rig](crate::rig) measures,
+//! where the ends can know it; what the path dropped, its owner knows.
 //!
-//! The windows of the receiver and its tolerance of gaps are the rig's, and so are the sizes of packets. What differs is everything that a
-//! real machine adds: timers that fire late, system calls, and whoever else uses the processor.
+//! The windows of the receiver and its tolerance of gaps are the rig's, and so are the sizes of
+//! packets. What differs is everything that a real machine adds: timers that fire late, system
+//! calls, and whoever else uses the processor.
 
 use crate::driver::Account;
 use crate::http::{Fetch, Limits, Server, ServerOptions, Trust, Verified, Watch, fetch_and};
@@ -22,7 +24,8 @@ pub const STACKS: &str = "HTTP/3 of noq 1.4 to iroh-quinn 0.16, over UDP sockets
 /// How long both ends may say nothing.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// What a trial measured at its ends. Times count from the moment the first byte of the response was handed to the sender.
+/// What a trial measured at its ends. Times count from the moment the first byte of the response
+/// was handed to the sender.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Every byte was acknowledged, and every byte was right.
@@ -53,7 +56,8 @@ pub struct Measured {
     pub account: Option<Account>,
     /// When the object began, on the controller's clock.
     pub begin: Time,
-    /// Every event, on the controller's clock, and object bytes read at the receiver by then, if the sender was told to keep them.
+    /// Every event, on the controller's clock, and object bytes read at the receiver by then, if
+    /// the sender was told to keep them.
     pub notes: Vec<(Note, u64)>,
 }
 
@@ -129,8 +133,9 @@ fn runtime() -> Result<Runtime, Fault> {
 }
 
 impl Sender {
-    /// A server on loopback that sends with `plan` in datagrams of `datagram` bytes. With `watched` it keeps every event. Each thread of the
-    /// trial calls `prepare` first, for whoever wants them scheduled in another way.
+    /// A server on loopback that sends with `plan` in datagrams of `datagram` bytes. With `watched`
+    /// it keeps every event. Each thread of the trial calls `prepare` first, for whoever wants
+    /// them scheduled in another way.
     ///
     /// # Errors
     /// If the system has no socket or thread for it.
@@ -182,11 +187,12 @@ impl Sender {
         self.address
     }
 
-    /// Fetches an object of `object` bytes, talking to `via` instead of the sender itself; `begin` is called when its first byte is about
-    /// to be sent.
+    /// Fetches an object of `object` bytes, talking to `via` instead of the sender itself; `begin`
+    /// is called when its first byte is about to be sent.
     ///
     /// # Errors
-    /// If the object does not come, or comes with a wrong byte. One that is not finished within the limit is no error.
+    /// If the object does not come, or comes with a wrong byte. One that is not finished within the
+    /// limit is no error.
     pub fn trial(
         mut self,
         via: SocketAddr,
@@ -290,7 +296,8 @@ impl Sender {
             retransmissions: book.repeats,
             retransmitted_bytes: book.repeated_bytes,
             recoveries_below_ssthresh: book.below_ssthresh,
-            // The controller's own clock began with the settings of HTTP/3, a round trip before the object.
+            // The controller's own clock began with the settings of HTTP/3, a round trip before the
+            // object.
             exit: account.and_then(|account| account.exit).map(|exit| {
                 let at = counted(exit.at);
                 Exit { at, since_first_send: Nanos(at.0), ..exit }

@@ -1,19 +1,24 @@
 //! Controllers for s2n-quic 1.91: every arm. The interface is one that s2n-quic calls unstable.
 //!
-//! s2n-quic leaves everything to its controller: bytes in flight, admission and pacing. It names the packets of an ACK by what the
-//! controller gave each at sending. What it does not offer, and what becomes of it:
+//! s2n-quic leaves everything to its controller: bytes in flight, admission and pacing. It names
+//! the packets of an ACK by what the controller gave each at sending. What it does not offer, and
+//! what becomes of it:
 //! * False alarms: nothing takes a reduction back.
-//! * Packets one by one: an ACK brings the sum of its bytes and its newest packet. In an ACK that spans the beginning of a recovery all
-//!   bytes count as sent after it. An ACK that acknowledges only packets that carried ACKs is not reported; losses that it reveals are
-//!   taken for those of a timer.
-//! * Losses come before the ACK that revealed them. The adapter answers them at once, keeps the state from before, and answers again
-//!   from there when the ACK follows at the same instant.
+//! * Packets one by one: an ACK brings the sum of its bytes and its newest packet. In an ACK that
+//!   spans the beginning of a recovery all bytes count as sent after it. An ACK that acknowledges
+//!   only packets that carried ACKs is not reported; losses that it reveals are taken for those of
+//!   a timer.
+//! * Losses come before the ACK that revealed them. The adapter answers them at once, keeps the
+//!   state from before, and answers again from there when the ACK follows at the same instant.
 //! * Packet number spaces: only the step from the handshake to application data shows.
-//! * A way back to the controller: a connection does not hand it out. Give the [`Endpoint`] a [tap](Endpoint::with_tap) instead.
-//! * A fine clock: times are whole microseconds, and a departure counts as due up to a millisecond early.
+//! * A way back to the controller: a connection does not hand it out. Give the [`Endpoint`] a
+//!   [tap](Endpoint::with_tap) instead.
+//! * A fine clock: times are whole microseconds, and a departure counts as due up to a millisecond
+//!   early.
 //!
-//! The pacer is ours: a debt that is paid at the arm's rate. A sender that wakes late may catch up by 2 ms or one packet, whichever is
-//! longer, or by the packets that `@(burst=n)` lets leave at once; the same number bounds a single send call.
+//! The pacer is ours: a debt that is paid at the arm's rate. A sender that wakes late may catch up
+//! by 2 ms or one packet, whichever is longer, or by the packets that `@(burst=n)` lets leave at
+//! once; the same number bounds a single send call.
 
 use crate::driver::{Account, AckedPacket, Damage, Driver, EndOfAcks};
 use crate::plan::{Plan, Refused};
@@ -29,7 +34,8 @@ use std::time::Duration;
 /// How far the departures may lag behind the clock, so that a late timer costs no rate.
 const LAG: Nanos = Nanos::from_millis(2);
 
-/// A provider of the arm that `text` names, ready for `Server::builder().with_congestion_controller` and that of the client.
+/// A provider of the arm that `text` names, ready for
+/// `Server::builder().with_congestion_controller` and that of the client.
 ///
 /// # Errors
 /// If the text is not an arm.
@@ -112,7 +118,8 @@ pub struct Controller {
     /// Position of the first packet of the application's space.
     application: Option<u64>,
     app_limited: bool,
-    /// The stack's smoothed RTT after the last ACK: what the driver takes is the one before an ACK.
+    /// The stack's smoothed RTT after the last ACK: what the driver takes is the one before an
+    /// ACK.
     srtt: Nanos,
     /// The next packet leaves no earlier; `None` without pacing.
     departure: Option<Time>,

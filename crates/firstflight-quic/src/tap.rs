@@ -1,4 +1,5 @@
-//! Listening to a controller: what a tap hears after each event. Nobody listens unless a factory was given a tap.
+//! Listening to a controller: what a tap hears after each event. Nobody listens unless a factory
+//! was given a tap.
 
 use crate::plan::Plan;
 use firstflight::arm::ArmController;
@@ -15,7 +16,8 @@ pub enum Event {
         /// Bytes.
         bytes: u64,
     },
-    /// The stack declared one packet lost; the ACK or timer that it belongs to is reported afterwards. noq and s2n-quic.
+    /// The stack declared one packet lost; the ACK or timer that it belongs to is reported
+    /// afterwards. noq and s2n-quic.
     Lost {
         /// Its position in the order of sending, if it belongs to the present packet number space.
         position: u64,
@@ -30,11 +32,13 @@ pub enum Event {
     Spurious,
     /// The handshake is behind: the controller started afresh.
     Restart,
-    /// The controller was built. Only for a tap that [listens](Tap::listens), as everything that follows.
+    /// The controller was built. Only for a tap that [listens](Tap::listens), as everything that
+    /// follows.
     Begin,
     /// The controller was told something ([`Moment::told`]).
     Told,
-    /// A packet is newly acknowledged; the ACK that it belongs to is reported afterwards. Where the stack gives numbers.
+    /// A packet is newly acknowledged; the ACK that it belongs to is reported afterwards. Where the
+    /// stack gives numbers.
     Acked {
         /// Its position in the order of sending.
         position: u64,
@@ -55,8 +59,8 @@ pub struct Begin {
 /// The state of one controller right after an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment<'a> {
-    /// When, counted from the origin of the factory. An ACK is reported when the next event shows that it is complete, with the time
-    /// of its arrival.
+    /// When, counted from the origin of the factory. An ACK is reported when the next event shows
+    /// that it is complete, with the time of its arrival.
     pub now: Time,
     /// After what.
     pub event: Event,
@@ -74,12 +78,14 @@ pub struct Moment<'a> {
     pub begin: Option<Begin>,
 }
 
-/// Somebody who listens. Called from within the stack: must be quick and must not call back into it.
+/// Somebody who listens. Called from within the stack: must be quick and must not call back into
+/// it.
 pub trait Tap: Debug + Send + Sync {
     /// One event of one controller.
     fn on_event(&self, moment: &Moment<'_>);
 
-    /// It wants to hear everything that the controller is told, for a trace. Asked once, when the controller is built.
+    /// It wants to hear everything that the controller is told, for a trace. Asked once, when the
+    /// controller is built.
     fn listens(&self) -> bool {
         false
     }

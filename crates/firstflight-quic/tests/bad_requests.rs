@@ -1,5 +1,5 @@
-//! Bad requests: the right status, or the right error of the stream or connection where there is no status to send, and nothing else; and
-//! the server lives on.
+//! Bad requests: the right status, or the right error of the stream or connection where there is no
+//! status to send, and nothing else; and the server lives on.
 
 mod served;
 
@@ -8,7 +8,8 @@ use h3::error::Code;
 use served::{Served, heedless, options, quinn, runtime};
 use std::time::Duration;
 
-/// A request as `h3` of a foreign client sends it: status, header fields of interest and body of the answer.
+/// A request as `h3` of a foreign client sends it: status, header fields of interest and body of
+/// the answer.
 async fn asked(
     served: &Served,
     method: &str,

@@ -416,7 +416,8 @@ fn responses_that_wait_for_credit_of_the_connection_can_be_cancelled() {
                 ask("/bytes/1GB").await.stop_sending(h3::error::Code::H3_REQUEST_CANCELLED);
             }
             // The places of the cancelled ones are free although there is no credit yet.
-            // One may stay unannounced: a stack tells of new places when more than an eighth of all are free.
+            // One may stay unannounced: a stack tells of new places when more than an eighth of all
+            // are free.
             let mut next = Vec::new();
             for _ in 1..CANCELLED {
                 next.push(ask("/bytes/1kB").await);

@@ -1,8 +1,10 @@
-//! What becomes of a connection whose client moves to another port when the first answers to the new port come late.
+//! What becomes of a connection whose client moves to another port when the first answers to the
+//! new port come late.
 //!
-//! A reproduction of a fault of noq 1.4.0, which its own CUBIC shows as well as ours: docs/serve.md says what is seen. quinn, asked the same,
-//! is the comparison. It waits for what never comes, so it is no part of a test run:
-//! `cargo test -p firstflight-quic --all-features --test moves -- --ignored --nocapture`.
+//! A reproduction of a fault of noq 1.4.0, which its own CUBIC shows as well as ours: docs/serve.md
+//! says what is seen. quinn, asked the same, is the comparison. It waits for what never comes, so
+//! it is no part of a test run: `cargo test -p firstflight-quic --all-features --test moves --
+//! --ignored --nocapture`.
 #![cfg(target_os = "linux")]
 
 mod served;
@@ -32,7 +34,8 @@ fn tls() -> rustls::ServerConfig {
     tls
 }
 
-/// A server of each stack: answers every stream with an object. Nothing of ours but, for noq, the controller.
+/// A server of each stack: answers every stream with an object. Nothing of ours but, for noq, the
+/// controller.
 macro_rules! server {
     ($name:ident, $stack:ident, $controller:ty) => {
         fn $name(controller: $controller) -> SocketAddr {
@@ -63,8 +66,9 @@ macro_rules! server {
 server!(of_noq, noq, Arc<dyn noq_proto::congestion::ControllerFactory + Send + Sync>);
 server!(of_quinn, quinn, Arc<dyn quinn_proto::congestion::ControllerFactory + Send + Sync>);
 
-/// Carries datagrams to `server` and back. For every delay that it is told it goes on from another port, as a NAT does that has forgotten, and
-/// what comes back to the new one within that time arrives at its end.
+/// Carries datagrams to `server` and back. For every delay that it is told it goes on from another
+/// port, as a NAT does that has forgotten, and what comes back to the new one within that time
+/// arrives at its end.
 async fn carry(server: SocketAddr, mut moves: mpsc::UnboundedReceiver<Duration>) -> SocketAddr {
     let front = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address = front.local_addr().unwrap();

@@ -108,8 +108,8 @@ fn rate_and_rtt_found_in_a_log_of_quinn_are_those_of_the_path() {
     }
 }
 
-/// The startup that ran in the stack, replayed from what the stack logged of itself: not to the ACK, for the log does not hold all that
-/// the controller was told, but within one round trip.
+/// The startup that ran in the stack, replayed from what the stack logged of itself: not to the
+/// ACK, for the log does not hold all that the controller was told, but within one round trip.
 #[test]
 fn the_startup_that_ran_in_a_stack_leaves_within_a_round_trip_of_where_it_did() {
     for (stack, control) in [

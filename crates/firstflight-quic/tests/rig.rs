@@ -178,7 +178,8 @@ fn what_the_receiving_host_merges_is_acknowledged_once() {
     let (plain, one) = answers(SLIDE);
     let (merged, other) = answers("rate=100Mbit,rtt=30ms,queue=30ms,gro=1ms:64kB");
     assert!(one.complete && other.complete && other.delivered == 5_000_000);
-    // A packet of 1500 bytes takes 120 us: the first of a batch and the eight of the next millisecond, instead of two.
+    // A packet of 1500 bytes takes 120 us: the first of a batch and the eight of the next
+    // millisecond, instead of two.
     assert!(
         plain.abs_diff(one.packets_sent / 2) < 50,
         "{plain} ACKs of {} packets",

@@ -55,7 +55,8 @@ impl Tap for Heard {
     }
 }
 
-/// Passes datagrams on between one client and `server`; of those to the client, every `period`th is dropped after the handshake.
+/// Passes datagrams on between one client and `server`; of those to the client, every `period`th is
+/// dropped after the handshake.
 async fn drop_some(relay: UdpSocket, server: SocketAddr, period: usize) {
     let mut client = None;
     let mut passed = 0;

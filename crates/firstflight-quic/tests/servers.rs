@@ -15,7 +15,8 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// A client of a stack gets an object from the example server of that stack: the stacks differ in their types, not in their names.
+/// A client of a stack gets an object from the example server of that stack: the stacks differ in
+/// their types, not in their names.
 macro_rules! serves {
     ($test:ident, $stack:ident, $server:ident) => {
         #[test]

@@ -1,11 +1,14 @@
-//! A soak of the server: fifty clients that cancel, move to other ports and stop reading at random, and what their healthy requests wait for.
+//! A soak of the server: fifty clients that cancel, move to other ports and stop reading at random,
+//! and what their healthy requests wait for.
 //!
-//! A connection that moves to another port can fall silent for good: noq 1.4.0 gives up the new path if its validation is late, with any
-//! controller (`--test moves`). Those are counted and printed; what is asserted is asserted of connections that have not moved.
+//! A connection that moves to another port can fall silent for good: noq 1.4.0 gives up the new
+//! path if its validation is late, with any controller (`--test moves`). Those are counted and
+//! printed; what is asserted is asserted of connections that have not moved.
 //!
-//! The short version is part of every test run and asserts nothing about time. The long one, ten minutes or as many seconds as
-//! `FIRSTFLIGHT_SOAK_SECONDS` says, also asserts that no healthy request sees a second without progress:
-//! `cargo test -p firstflight-quic --all-features --test soak -- --ignored --nocapture`.
+//! The short version is part of every test run and asserts nothing about time. The long one, ten
+//! minutes or as many seconds as `FIRSTFLIGHT_SOAK_SECONDS` says, also asserts that no healthy
+//! request sees a second without progress: `cargo test -p firstflight-quic --all-features --test
+//! soak -- --ignored --nocapture`.
 #![cfg(target_os = "linux")]
 
 mod served;
@@ -24,8 +27,8 @@ const SERVER: &str = "FIRSTFLIGHT_SOAK_SERVER";
 const CLIENTS: u64 = 50;
 /// Most that a client may take of one object before it reads it, and of all of them, bytes.
 const WINDOWS: (u32, u32) = (16_000, 128_000);
-/// What a client does between two actions, milliseconds: all of them together ask for 2 MB/s, so that an unoptimised build on a machine that
-/// has other work is not what they wait for.
+/// What a client does between two actions, milliseconds: all of them together ask for 2 MB/s, so
+/// that an unoptimised build on a machine that has other work is not what they wait for.
 const THINKING: (u64, u64) = (500, 3500);
 /// A request that makes no progress for so long has failed: as long as the server's own patience.
 const STUCK: Duration = Duration::from_secs(30);
@@ -38,7 +41,8 @@ fn limits() -> Limits {
     Limits { new_per_second: many, requests_per_second: many, ..Limits::default() }
 }
 
-/// The server, in a process of its own, so that its memory is its own: no test, but a part of those below.
+/// The server, in a process of its own, so that its memory is its own: no test, but a part of those
+/// below.
 #[test]
 #[ignore = "the server of the other two"]
 fn serves_the_others() {
@@ -124,7 +128,8 @@ impl Dice {
 /// What happened.
 #[derive(Debug, Default)]
 struct Tally {
-    /// Of every request that was read to its end: what its client did before, the whole time, and the longest without progress.
+    /// Of every request that was read to its end: what its client did before, the whole time, and
+    /// the longest without progress.
     healthy: Vec<(&'static str, Duration, Duration)>,
     cancelled: u64,
     moved: u64,
@@ -200,7 +205,8 @@ async fn client(address: SocketAddr, mut dice: Dice, end: Instant) -> Tally {
             tokio::time::sleep(Duration::from_millis(dice.between(THINKING.0, THINKING.1))).await;
             let after = match dice.below(4) {
                 0 => {
-                    // Ten large ones, cancelled after some of the first arrived; what follows is healthy again.
+                    // Ten large ones, cancelled after some of the first arrived; what follows is
+                    // healthy again.
                     let mut large = Vec::new();
                     for _ in 0..10 {
                         large.push(ask(&mut requests, 1_000_000_000).await);
@@ -221,7 +227,8 @@ async fn client(address: SocketAddr, mut dice: Dice, end: Instant) -> Tally {
                     "moving"
                 }
                 2 => {
-                    // One is not read for a while; others of the same connection have credit and go on.
+                    // One is not read for a while; others of the same connection have credit and go
+                    // on.
                     let mut stalled = ask(&mut requests, dice.between(100_000, 1_000_000)).await;
                     tally.stalled += 1;
                     tokio::time::sleep(Duration::from_millis(dice.below(300))).await;

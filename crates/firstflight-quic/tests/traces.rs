@@ -1,4 +1,5 @@
-//! What the rig's watcher hears of a stack is all that the controller was told: told again, it leaves startup with the same record.
+//! What the rig's watcher hears of a stack is all that the controller was told: told again, it
+//! leaves startup with the same record.
 
 use firstflight::arm::ArmController;
 use firstflight::{Exit, Nanos, Time};

@@ -1,5 +1,6 @@
-//! How fast, and in how much memory, a large qlog streams through: `cargo bench -p firstflight-replay [-- MEGABYTES]`.
-//! The log is made on the fly, an endless download as quiche writes it: two packets with a stream frame, one ACK of both.
+//! How fast, and in how much memory, a large qlog streams through: `cargo bench -p
+//! firstflight-replay [-- MEGABYTES]`. The log is made on the fly, an endless download as quiche
+//! writes it: two packets with a stream frame, one ACK of both.
 
 use firstflight::arm::Arm;
 use firstflight_replay::read;

@@ -1,9 +1,10 @@
-//! What a sender knows of its path from its own samples: smoothed and smallest round trip, and whether it has something to send.
+//! What a sender knows of its path from its own samples: smoothed and smallest round trip, and
+//! whether it has something to send.
 
 use firstflight::{Nanos, Time};
 
-/// RTT estimator after RFC 6298 and RFC 9002 section 5, without their corrections for ack delay: a trace shows when the ACK came, and
-/// controllers are driven by that.
+/// RTT estimator after RFC 6298 and RFC 9002 section 5, without their corrections for ack delay: a
+/// trace shows when the ACK came, and controllers are driven by that.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rtt {
     srtt: Option<u64>,
@@ -28,8 +29,8 @@ impl Rtt {
     }
 }
 
-/// Tells a sender without data from one without window, by how much is in flight: less than half of what was in flight within the last
-/// two round trips, and no loss that would have cut the window.
+/// Tells a sender without data from one without window, by how much is in flight: less than half of
+/// what was in flight within the last two round trips, and no loss that would have cut the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Demand {
     since: Option<Time>,

@@ -41,7 +41,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault of `file` at `place`; what is not printable in `what` is escaped, so that a hostile file cannot steer a terminal.
+    /// A fault of `file` at `place`; what is not printable in `what` is escaped, so that a hostile
+    /// file cannot steer a terminal.
     pub fn new(file: &str, place: Place, what: impl Into<String>) -> Fault {
         let what: String = what.into();
         let what = what.chars().flat_map(|c| {

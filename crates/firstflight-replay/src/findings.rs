@@ -9,8 +9,8 @@ use serde::Serialize;
 /// One thing worth knowing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// What kind: `ack_grid`, `ack_bursts`, `aggregation`, `grants`, `receiver_clock`, `policer`, `shallow_buffer`, `app_limited`,
-    /// `receiver_limited`, `marks`, `lower_bound`.
+    /// What kind: `ack_grid`, `ack_bursts`, `aggregation`, `grants`, `receiver_clock`, `policer`,
+    /// `shallow_buffer`, `app_limited`, `receiver_limited`, `marks`, `lower_bound`.
     pub kind: &'static str,
     /// The number behind it, in the unit that the text names.
     pub value: f64,
@@ -108,8 +108,8 @@ fn aggregation(signals: &Signals, mss: u64) -> Option<Finding> {
     Some(finding("aggregation", packets, text))
 }
 
-/// A return channel whose grants grow with demand: ACKs per second rise by a steady factor while the RTT is inflated although little is in
-/// flight.
+/// A return channel whose grants grow with demand: ACKs per second rise by a steady factor while
+/// the RTT is inflated although little is in flight.
 fn grants(signals: &Signals, shown: &Shown) -> Option<Finding> {
     let (bdp, min) = (shown.bdp?, shown.min_rtt_ms?);
     let starved = |index: usize| {
@@ -153,7 +153,8 @@ fn receiver_clock(signals: &Signals, shown: &Shown) -> Option<Finding> {
     Some(finding("receiver_clock", mbps(rate), text))
 }
 
-/// Losses without a queue before them, and a higher rate before the first one than ever after: a token bucket.
+/// Losses without a queue before them, and a higher rate before the first one than ever after: a
+/// token bucket.
 fn policer(followed: &Followed, shown: &Shown) -> Option<Finding> {
     let signals = &followed.signals;
     let first = signals.first_loss?;
@@ -165,10 +166,12 @@ fn policer(followed: &Followed, shown: &Shown) -> Option<Finding> {
     }
     let span = Nanos((min * 4).0.max(100_000_000));
     let start = followed.opening.start;
-    // Over half of what follows: a shorter window may hold a bucket that filled while the sender was quiet.
+    // Over half of what follows: a shorter window may hold a bucket that filled while the sender
+    // was quiet.
     let after =
         followed.meter.best(first + min, span.max(Nanos(followed.end.since(first).0 / 2)))?;
-    // The window of half the time before the first loss holds the burst that the bucket let through.
+    // The window of half the time before the first loss holds the burst that the bucket let
+    // through.
     let before =
         followed.meter.recent(first, Nanos((first.since(start).0 / 2).clamp(min.0, span.0)))?;
     if before > 1.4 * after.rate && followed.end.since(first) > span * 4 {

@@ -1,4 +1,5 @@
-//! Files as bytes: gzip and zstd are told by their first bytes and undone on the way. Nothing is ever held whole.
+//! Files as bytes: gzip and zstd are told by their first bytes and undone on the way. Nothing is
+//! ever held whole.
 
 use crate::fault::{Fault, Place};
 use flate2::bufread::MultiGzDecoder;

@@ -1,9 +1,11 @@
-//! Replay: ACKs that were really seen, fed to every startup. When would each have left slow start, and how far from what the path turned
-//! out to carry?
+//! Replay: ACKs that were really seen, fed to every startup. When would each have left slow start,
+//! and how far from what the path turned out to carry?
 //!
-//! [`read`](read::read) tells the format of a file and streams it into a [`Sink`]; [`replay::Replay`] is one, which drives an arm of
-//! `firstflight` per startup and keeps what the ACKs say about the path. [`results::Results`] is what comes of it, as rows that serialize,
-//! [`report`] the page, [`population`] a population file. What is read, and what the words mean: `docs/replay.md`.
+//! [`read`](read::read) tells the format of a file and streams it into a [`Sink`];
+//! [`replay::Replay`] is one, which drives an arm of `firstflight` per startup and keeps what the
+//! ACKs say about the path. [`results::Results`] is what comes of it, as rows that serialize,
+//! [`report`] the page, [`population`] a population file. What is read, and what the words mean:
+//! `docs/replay.md`.
 //!
 //! ```
 //! use firstflight::arm::Arm;

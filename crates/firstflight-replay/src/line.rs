@@ -1,4 +1,5 @@
-//! The course of a connection over time, thinned as it grows: at most a fixed number of moments, evenly spread over its time.
+//! The course of a connection over time, thinned as it grows: at most a fixed number of moments,
+//! evenly spread over its time.
 
 use crate::run::Run;
 use firstflight::{Ack, Time};
@@ -34,7 +35,8 @@ pub struct Line {
     pub names: Vec<Vec<&'static str>>,
     /// When something was lost, and how many bytes; thinned likewise.
     pub losses: Vec<(Time, u64)>,
-    /// When an ACK came, and how long after the one before, ns: every so many ACKs, and those of [`Line::moments`].
+    /// When an ACK came, and how long after the one before, ns: every so many ACKs, and those of
+    /// [`Line::moments`].
     pub gaps: Vec<(Time, u64)>,
     stride: u64,
     seen: u64,

@@ -1,4 +1,5 @@
-//! How fast bytes arrived, in bins that widen as the connection lasts: constant memory, and windows of any length can be asked for.
+//! How fast bytes arrived, in bins that widen as the connection lasts: constant memory, and windows
+//! of any length can be asked for.
 
 use firstflight::{Nanos, Time};
 
@@ -56,8 +57,8 @@ impl Meter {
         self.width
     }
 
-    /// The rate in bytes per second over the last `span` before `now`; `None` if the span is shorter than a bin or reaches before the
-    /// origin's first bytes.
+    /// The rate in bytes per second over the last `span` before `now`; `None` if the span is
+    /// shorter than a bin or reaches before the origin's first bytes.
     pub fn recent(&self, now: Time, span: Nanos) -> Option<f64> {
         let count = (span.0 / self.width) as usize;
         let end = ((now.since(self.origin).0 / self.width) as usize + 1).min(self.bins.len());
@@ -68,8 +69,8 @@ impl Meter {
         Some(bytes as f64 * 1e9 / (count as u64 * self.width) as f64)
     }
 
-    /// The largest rate over any window of at least `span` that begins with bytes at `from` or later. If there is less than that, over what there is
-    /// from the first to the last bytes.
+    /// The largest rate over any window of at least `span` that begins with bytes at `from` or
+    /// later. If there is less than that, over what there is from the first to the last bytes.
     pub fn best(&self, from: Time, span: Nanos) -> Option<Measured> {
         let first = (from.since(self.origin).0 / self.width) as usize;
         let bins = self.bins.get(first..)?;
@@ -87,7 +88,8 @@ impl Meter {
             let bytes: u64 = bins[first_filled + 1..=last_filled].iter().sum();
             return (length > 1).then(|| measure(first_filled + 1, length - 1, bytes));
         }
-        // A window begins with bytes and counts those after them: what a burst brings at its beginning arrived before it.
+        // A window begins with bytes and counts those after them: what a burst brings at its
+        // beginning arrived before it.
         let mut sum: u64 = bins[1..=wanted].iter().sum();
         let (mut most, mut at) = (0, first_filled);
         for start in 0..bins.len() - wanted {
@@ -101,7 +103,8 @@ impl Meter {
         Some(measure(at, wanted, most))
     }
 
-    /// Rates over equal stretches, at most `count` of them: time since the origin in ns, bytes per second.
+    /// Rates over equal stretches, at most `count` of them: time since the origin in ns, bytes per
+    /// second.
     pub fn series(&self, count: usize) -> Vec<(u64, f64)> {
         let group = self.bins.len().div_ceil(count.max(1)).max(1);
         let rate = |bins: &[u64]| {

@@ -1,5 +1,6 @@
-//! Traces of our own (`docs/traces.md`): every call a controller got, so that the arm that ran can be replayed to the same ACK. The same
-//! fields stand in the columns of a table and in `firstflight:*` events of a qlog.
+//! Traces of our own (`docs/traces.md`): every call a controller got, so that the arm that ran can
+//! be replayed to the same ACK. The same fields stand in the columns of a table and in
+//! `firstflight:*` events of a qlog.
 
 use crate::trace::{Id, Opening, Ran, Recorded, Sink, Step};
 use firstflight::event::{Ready, Timeout, Transport};
@@ -85,7 +86,8 @@ impl Own {
         self.opened
     }
 
-    /// One row, of the connection at hand. `name` is the file's, or what tells the connection apart in it.
+    /// One row, of the connection at hand. `name` is the file's, or what tells the connection apart
+    /// in it.
     ///
     /// # Errors
     /// In words, if a field that the event needs is missing or out of its range.

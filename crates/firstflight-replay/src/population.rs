@@ -1,5 +1,5 @@
-//! A population out of recorded connections: quantiles of round trip, rate, buffer, loss and size by group, as a file that `ab` takes.
-//! What could not be inferred stands in its comments.
+//! A population out of recorded connections: quantiles of round trip, rate, buffer, loss and size
+//! by group, as a file that `ab` takes. What could not be inferred stands in its comments.
 
 use crate::replay::Followed;
 use crate::shown::{Shown, mbps};

@@ -46,8 +46,8 @@ impl Format {
 /// Reads a file of any known format; `-` is standard input.
 ///
 /// # Errors
-/// One line with file and position if nothing could be told from it. What is wrong with a file that could be read in part is a remark to
-/// the sink.
+/// One line with file and position if nothing could be told from it. What is wrong with a file that
+/// could be read in part is a remark to the sink.
 pub fn read(file: &str, sink: &mut impl Sink) -> Result<Extent, Fault> {
     from(file, input::open(file)?, sink)
 }

@@ -1,7 +1,8 @@
 //! The replay: every startup is driven by the ACKs that a connection really saw.
 //!
-//! Open loop: the sender did not obey. A startup that stays longer than the real sender did is shown ACKs of a flight that is smaller
-//! than its window; it grows as long as at least half of its window is in flight (the rule of the controller itself) and then stands.
+//! Open loop: the sender did not obey. A startup that stays longer than the real sender did is
+//! shown ACKs of a flight that is smaller than its window; it grows as long as at least half of its
+//! window is in flight (the rule of the controller itself) and then stands.
 
 use crate::fault::Fault;
 use crate::line::Line;

@@ -64,7 +64,8 @@ pub struct Run {
     pub aim: Option<Aim>,
     /// Its window at the end.
     pub cwnd: u64,
-    /// The most of its window that was ever in flight when the connection ended without an exit, in percent.
+    /// The most of its window that was ever in flight when the connection ended without an exit,
+    /// in percent.
     pub used_percent: u64,
     pub(crate) controller: ArmController,
     /// When the first data packet left.
@@ -88,7 +89,8 @@ impl Run {
             controller.on_handshake_rtt(opening.start, rtt);
         }
         if opening.ran.is_none() {
-            // The first flight as one burst: all that a foreign trace says about what the application had to send.
+            // The first flight as one burst: all that a foreign trace says about what the
+            // application had to send.
             controller.before_send(&Ready {
                 now: opening.start,
                 nxt: opening.nxt,
@@ -135,8 +137,9 @@ impl Run {
         }
     }
 
-    /// SEARCH has found its exit and drains, by sending less than is acknowledged: the recorded sender does not, and the drain would never be
-    /// over. What was found is the exit, with the window and the moment of the finding.
+    /// SEARCH has found its exit and drains, by sending less than is acknowledged: the recorded
+    /// sender does not, and the drain would never be over. What was found is the exit, with the
+    /// window and the moment of the finding.
     fn note_drain(&mut self, ack: &Ack, number: u64, meter: &Meter, round: Nanos) {
         if self.exact || self.left.is_some() || self.controller.phase() != Phase::Drain {
             return;

@@ -1,10 +1,12 @@
-//! What the ACKs of one connection tell about its path: release grids, bursts, aggregation, grants, the receiver's clock, policers, and
-//! whose turn it was when nothing was sent. Constant memory; conclusions are drawn once, at the end, in [`crate::findings`].
+//! What the ACKs of one connection tell about its path: release grids, bursts, aggregation, grants,
+//! the receiver's clock, policers, and whose turn it was when nothing was sent. Constant memory;
+//! conclusions are drawn once, at the end, in [`crate::findings`].
 
 use crate::spread::Spread;
 use firstflight::{Ack, Nanos, Time};
 
-/// Periods on which links release ACKs, ns: LTE and 5G slots and their multiples, Wi-Fi beacons, satellite frames.
+/// Periods on which links release ACKs, ns: LTE and 5G slots and their multiples, Wi-Fi beacons,
+/// satellite frames.
 pub const PERIODS: [u64; 20] = [
     1_000_000,
     1_250_000,
@@ -27,7 +29,8 @@ pub const PERIODS: [u64; 20] = [
     80_000_000,
     100_000_000,
 ];
-/// Bursts that the search for a grid looks at: enough to be sure, too few for two clocks to drift apart.
+/// Bursts that the search for a grid looks at: enough to be sure, too few for two clocks to drift
+/// apart.
 const GRID_BURSTS: u32 = 120;
 /// A gap ends a burst if it is this long at least (BEST's rule for the same question).
 const LEAST_GAP: u64 = 500_000;
@@ -220,14 +223,16 @@ impl Signals {
         self.receiver_limited += 1;
     }
 
-    /// The longest period on which bursts of ACKs lie, ns, and how sharply (Rayleigh statistic, 0 to 1). A period near the round trip
-    /// itself is no grid: a young connection's flights come back at that pace.
+    /// The longest period on which bursts of ACKs lie, ns, and how sharply (Rayleigh statistic, 0
+    /// to 1). A period near the round trip itself is no grid: a young connection's flights come
+    /// back at that pace.
     pub fn grid(&self, min_rtt: Nanos) -> Option<(u64, f64)> {
         if self.grid_bursts < 24 {
             return None;
         }
         let sharpness = |&(cos, sin): &(f64, f64)| cos.hypot(sin) / f64::from(self.grid_bursts);
-        // Bursts that come once a round trip lie on every grid that the round trip is a multiple of: on a real one they come more often.
+        // Bursts that come once a round trip lie on every grid that the round trip is a multiple
+        // of: on a real one they come more often.
         let usual = self.intervals.quantile(0.5)?;
         let found = PERIODS.iter().zip(&self.grid).map(|(period, sum)| (*period, sharpness(sum)));
         let fits = |period: u64| period * 4 <= min_rtt.0 * 3 && usual <= period as f64 * 3.5;

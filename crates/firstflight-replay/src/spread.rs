@@ -1,4 +1,5 @@
-//! Distributions of times and sizes in constant memory: eight bins per octave, so a quantile is off by 4.4 % at most.
+//! Distributions of times and sizes in constant memory: eight bins per octave, so a quantile is off
+//! by 4.4 % at most.
 
 /// A distribution of positive numbers.
 #[derive(Clone, Debug)]

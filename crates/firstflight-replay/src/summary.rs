@@ -1,4 +1,5 @@
-//! What one connection comes to: the path as its ACKs show it, and how far from it each startup would have left.
+//! What one connection comes to: the path as its ACKs show it, and how far from it each startup
+//! would have left.
 
 use crate::findings::{Finding, findings};
 use crate::replay::Followed;
@@ -7,8 +8,9 @@ use crate::shown::{Shown, mbps, ms};
 use firstflight::startup::ExitReason;
 use serde::Serialize;
 
-/// A window below this share of what fills the path is too small: the rate is known to a few percent, the round trip better, and ACKs of
-/// two packets blur the window by one; a fifth is more than all of them together.
+/// A window below this share of what fills the path is too small: the rate is known to a few
+/// percent, the round trip better, and ACKs of two packets blur the window by one; a fifth is more
+/// than all of them together.
 pub const EARLY_BELOW: f64 = 0.8;
 /// At twice what fills the path a queue as long as the path itself stands before the bottleneck.
 pub const LATE_ABOVE: f64 = 2.0;
@@ -102,7 +104,8 @@ pub struct SenderRow {
     pub cwnd_max: Option<u64>,
 }
 
-/// One connection. Times count from the first data byte sent; bytes are payload as windows count them.
+/// One connection. Times count from the first data byte sent; bytes are payload as windows count
+/// them.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConnectionRow {
     /// What it is called.
@@ -147,7 +150,8 @@ pub struct ConnectionRow {
     pub loss_ratio: f64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// What the queue adds when it is full: RTT at losses less the smallest; null if no loss came with a queue.
+    /// What the queue adds when it is full: RTT at losses less the smallest; null if no loss came
+    /// with a queue.
     pub buffer_ms: Option<f64>,
     /// The most that a queue was seen to add.
     pub queue_max_ms: Option<f64>,

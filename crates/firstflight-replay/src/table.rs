@@ -1,4 +1,5 @@
-//! CSV: traces of our own, and tables with one row per ACK from whatever wrote them (columns in `docs/replay.md`).
+//! CSV: traces of our own, and tables with one row per ACK from whatever wrote them (columns in
+//! `docs/replay.md`).
 
 use crate::estimate::Rtt;
 use crate::fault::{Fault, Place};
@@ -19,7 +20,8 @@ const MOST_CONNECTIONS: usize = 4096;
 /// Reads a table.
 ///
 /// # Errors
-/// If it has no header that is understood, or stops being a table before anything could be told from it.
+/// If it has no header that is understood, or stops being a table before anything could be told
+/// from it.
 pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Extent, Fault> {
     let guarded = Lines { from: bytes, since_line_end: 0, read: 0 };
     let mut reader = ReaderBuilder::new()
@@ -289,7 +291,8 @@ impl Cells<'_> {
     }
 }
 
-/// A plain decimal number times `scale`, to the nearest whole: a double cannot tell microseconds apart since 1970.
+/// A plain decimal number times `scale`, to the nearest whole: a double cannot tell microseconds
+/// apart since 1970.
 fn decimal(text: &str, scale: u64) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -353,8 +356,9 @@ impl AckRows {
             sink.close(sender.id);
         }
         let (before, mss) = (row.before(), row.mss);
-        // The first flight left a round trip before its first ACK, which the clock of the table may not reach back to. In whole seconds, so
-        // that clocks which count in coarser units see the rows where they were.
+        // The first flight left a round trip before its first ACK, which the clock of the table may
+        // not reach back to. In whole seconds, so that clocks which count in coarser units
+        // see the rows where they were.
         let rtt = row.rtt.unwrap_or(Nanos::ZERO);
         let shift = Nanos::from_secs(rtt.0.saturating_sub(row.now.0).div_ceil(1_000_000_000));
         let says_quic = self.columns.transport.is_some_and(|index| cells.text(index) == "quic");

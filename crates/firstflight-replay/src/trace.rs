@@ -1,4 +1,5 @@
-//! What every reader turns its file into: connections, and for each the steps that a controller is driven by.
+//! What every reader turns its file into: connections, and for each the steps that a controller is
+//! driven by.
 //!
 //! A reader knows nothing of algorithms; whoever listens knows nothing of formats.
 
@@ -48,7 +49,8 @@ pub struct Ran {
     pub config: Config,
     /// Best exit in bytes, for the oracle.
     pub oracle_exit: u64,
-    /// The records are what that controller was told, so its replay is exact; otherwise they were worked out from packets.
+    /// The records are what that controller was told, so its replay is exact; otherwise they were
+    /// worked out from packets.
     pub complete: bool,
     /// Rate and idle round trip of the path, bits per second and ns, where it is an emulated one.
     pub path: Option<(u64, u64)>,

@@ -1,8 +1,10 @@
-//! A window on a stream of bytes that slides along: whoever parses sees one piece at a time, and no piece is larger than the limit.
+//! A window on a stream of bytes that slides along: whoever parses sees one piece at a time, and no
+//! piece is larger than the limit.
 
 use std::io::{self, Read};
 
-/// The largest piece that is looked at whole: an event of a trace, a line of a table, a block of a capture.
+/// The largest piece that is looked at whole: an event of a trace, a line of a table, a block of a
+/// capture.
 pub(crate) const LARGEST: usize = 1 << 24;
 const FIRST: usize = 1 << 18;
 
@@ -49,7 +51,8 @@ impl Window {
         self.offset += bytes as u64;
     }
 
-    /// Reads more behind what is there; false at the end of the stream, at an error, or when the window is as large as it may be.
+    /// Reads more behind what is there; false at the end of the stream, at an error, or when the
+    /// window is as large as it may be.
     pub(crate) fn more(&mut self) -> bool {
         if self.over {
             return false;

@@ -1,12 +1,14 @@
-//! What a simulated packet costs: `cargo bench -p firstflight-sim`. Each line is the best of five rounds.
+//! What a simulated packet costs: `cargo bench -p firstflight-sim`. Each line is the best of five
+//! rounds.
 //!
-//! The cost must not grow with the number of packets in flight (trap T17: scans of the window): for the oracle, which loses nothing, a
-//! packet at 600 ms may cost at most 1.2 times what one costs at 30 ms. The other arms lose a share of their packets that grows with
-//! the window (slow start 0.4 % at 30 ms, 8 % at 600 ms), and a loss costs more than an acknowledgement.
+//! The cost must not grow with the number of packets in flight (trap T17: scans of the window): for
+//! the oracle, which loses nothing, a packet at 600 ms may cost at most 1.2 times what one costs at
+//! 30 ms. The other arms lose a share of their packets that grows with the window (slow start 0.4 %
+//! at 30 ms, 8 % at 600 ms), and a loss costs more than an acknowledgement.
 //!
-//! `cost SCENARIO PACKETS` runs one of them alone, for a profiler: `quic-30ms`, `quic-600ms`, `tcp-30ms`, `tcp-600ms` (oracle), with
-//! `-loss` behind it slow start; `quic-1`, `quic-100`, `tcp-1`, `tcp-100` flows. `benches/cost.sh` counts instructions and cache misses
-//! of them all.
+//! `cost SCENARIO PACKETS` runs one of them alone, for a profiler: `quic-30ms`, `quic-600ms`,
+//! `tcp-30ms`, `tcp-600ms` (oracle), with `-loss` behind it slow start; `quic-1`, `quic-100`,
+//! `tcp-1`, `tcp-100` flows. `benches/cost.sh` counts instructions and cache misses of them all.
 
 #![allow(clippy::float_arithmetic, reason = "reporting only")]
 
@@ -17,8 +19,8 @@ use firstflight_sim::quic::Host;
 use firstflight_sim::{App, FlowPlan, Hosts, Nobody, Setup, Shared, run, run_flows, tcp};
 use std::time::Instant;
 
-/// Nanoseconds that this thread has spent on a processor, where the system tells, so that a busy machine does not count; wall-clock
-/// time elsewhere.
+/// Nanoseconds that this thread has spent on a processor, where the system tells, so that a busy
+/// machine does not count; wall-clock time elsewhere.
 fn spent(since: Instant) -> f64 {
     let on_cpu = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let first =
@@ -58,7 +60,8 @@ fn alone(host: Hosts, path: &str, arm: &str, object: u64) -> u64 {
     run(&setup, controller, &mut Nobody).expect("the path carries full packets").packets_sent
 }
 
-/// Flows that share a bottleneck of 100 Mbit/s for each, which none of them overflows; data packets sent.
+/// Flows that share a bottleneck of 100 Mbit/s for each, which none of them overflows; data packets
+/// sent.
 fn together(host: Hosts, flows: u64, object: u64) -> u64 {
     let path =
         Path::parse(&format!("rate={}Mbit,rtt=30ms,queue=1bdp", 100 * flows)).expect("a path");

@@ -1,8 +1,8 @@
-//! Bulk TCP flows through one bottleneck, in the words of `benches/ns3/bottleneck.cc`: the same scenario, the same line of key=value
-//! pairs. `benches/ns3.sh` runs both.
+//! Bulk TCP flows through one bottleneck, in the words of `benches/ns3/bottleneck.cc`: the same
+//! scenario, the same line of key=value pairs. `benches/ns3.sh` runs both.
 //!
-//! `cargo run --release -p firstflight-sim --example bulk -- rtt=30 flows=1 cc=cubic hystart=1 times=20`; further words are `rate`,
-//! `seconds`, `ackEvery` and `preset`.
+//! `cargo run --release -p firstflight-sim --example bulk -- rtt=30 flows=1 cc=cubic hystart=1
+//! times=20`; further words are `rate`, `seconds`, `ackEvery` and `preset`.
 
 use firstflight::detection::presets::Preset;
 use firstflight::startup::AnyStartup;
@@ -145,7 +145,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         (_, 0) => "slowstart/cubic/prr@(pace=off)",
         _ => "hystart(profile=ns3)/cubic(floor20=on)/prr@(pace=off)",
     };
-    // ns-3 gives propagation; the idle round trip here has the serialization of a packet and its ACK in it.
+    // ns-3 gives propagation; the idle round trip here has the serialization of a packet and its
+    // ACK in it.
     let serial = |bytes: u64| bytes * 8_000 / rate_mbps;
     let rtt_us = (rtt_ms * 1_000_000 + serial(WIRE) + serial(54)).div_ceil(1_000);
     let queue = (rate_mbps * rtt_ms * 125).max(4 * WIRE);

@@ -1,14 +1,16 @@
 //! What the sending application writes, and when.
 //!
-//! An application sees two numbers of its connection: how far the stream is acknowledged, and how far the send buffer takes it. What it
-//! writes is a row of parts (responses, writes, blocks), of which each keeps its own times.
+//! An application sees two numbers of its connection: how far the stream is acknowledged, and how
+//! far the send buffer takes it. What it writes is a row of parts (responses, writes, blocks), of
+//! which each keeps its own times.
 
 use firstflight::{Nanos, Time};
 
 /// One response of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// From the end of the one before (its last byte acknowledged), or from the start, until this one is written.
+    /// From the end of the one before (its last byte acknowledged), or from the start, until this
+    /// one is written.
     pub pause: Nanos,
     /// Its size, bytes; at least 1.
     pub bytes: u64,
@@ -23,8 +25,9 @@ pub enum App {
     Endless,
     /// Responses on one connection, one after the other, with pauses between them.
     Responses(Vec<Response>),
-    /// A video of `bytes`: `first` at once, then another `write` bytes at each multiple of `every` from the start. A slow connection falls
-    /// behind that, and catches up without another pause.
+    /// A video of `bytes`: `first` at once, then another `write` bytes at each multiple of `every`
+    /// from the start. A slow connection falls behind that, and catches up without another
+    /// pause.
     Video {
         /// All of it, bytes.
         bytes: u64,
@@ -35,8 +38,9 @@ pub enum App {
         /// Time between two of them.
         every: Nanos,
     },
-    /// Blocks of so many bytes, each written as soon as the send buffer has taken the one before, until the first that is taken `run` or
-    /// later after the start. What the tool counts are bytes that the buffer took, not bytes that arrived. Needs a send buffer: without one
+    /// Blocks of so many bytes, each written as soon as the send buffer has taken the one before,
+    /// until the first that is taken `run` or later after the start. What the tool counts are
+    /// bytes that the buffer took, not bytes that arrived. Needs a send buffer: without one
     /// a block counts as taken when it is acknowledged.
     Blocks {
         /// Bytes of a block, at least 1.
@@ -46,7 +50,8 @@ pub enum App {
     },
 }
 
-/// The stream of an application that writes without end: no connection gets there, and sums of two of them do not overflow.
+/// The stream of an application that writes without end: no connection gets there, and sums of two
+/// of them do not overflow.
 const ENDLESS: u64 = u64::MAX / 8;
 
 impl App {
@@ -111,7 +116,8 @@ impl Part {
         self.to - self.from
     }
 
-    /// Completion time: from the first byte sent to the last one delivered in order at the receiver.
+    /// Completion time: from the first byte sent to the last one delivered in order at the
+    /// receiver.
     pub fn delivered_after(&self) -> Option<Nanos> {
         Some(self.delivered?.since(self.first_sent?))
     }
@@ -133,8 +139,8 @@ pub struct Interval {
     pub bytes: u64,
 }
 
-/// The report of a tool that counts whole blocks: an interval closes with the first block that is taken `least` or later after its begin,
-/// the last one with the last block.
+/// The report of a tool that counts whole blocks: an interval closes with the first block that is
+/// taken `least` or later after its begin, the last one with the last block.
 pub fn intervals(parts: &[Part], start: Time, least: Nanos) -> Vec<Interval> {
     let mut report = Vec::new();
     let mut open = Interval { from: Nanos::ZERO, to: Nanos::ZERO, bytes: 0 };
@@ -222,7 +228,8 @@ impl Application {
         });
     }
 
-    /// The stream is acknowledged up to `acked`, and the buffer takes it up to `accepts`. Returns how far it is written, if that changed.
+    /// The stream is acknowledged up to `acked`, and the buffer takes it up to `accepts`. Returns
+    /// how far it is written, if that changed.
     pub(crate) fn on_progress(&mut self, now: Time, acked: u64, accepts: u64) -> Option<u64> {
         self.settle(now, acked, accepts);
         let before = self.written();
@@ -236,7 +243,8 @@ impl Application {
         (self.written() > before).then(|| self.written())
     }
 
-    /// Marks parts as taken and acknowledged, and sets the next write where that is what it waits for.
+    /// Marks parts as taken and acknowledged, and sets the next write where that is what it waits
+    /// for.
     fn settle(&mut self, now: Time, acked: u64, accepts: u64) {
         while self.taken < self.parts.len() && self.parts[self.taken].to <= accepts {
             self.parts[self.taken].taken = Some(now);

@@ -1,4 +1,5 @@
-//! The way of acknowledgements back to the sender: a link that knows each arrival at once, or a terminal that decides later.
+//! The way of acknowledgements back to the sender: a link that knows each arrival at once, or a
+//! terminal that decides later.
 
 use crate::pool::Plain;
 use crate::ring::Ring;

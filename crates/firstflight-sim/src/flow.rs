@@ -1,7 +1,8 @@
-//! One flow between two hosts: what is on the wire in each direction, and the single step that moves it to its next event.
+//! One flow between two hosts: what is on the wire in each direction, and the single step that
+//! moves it to its next event.
 //!
-//! The transport is a type parameter with both ends ([`Ends`]); everything here is the same for TCP and QUIC. At one instant arrivals come
-//! before the application, the application before timers.
+//! The transport is a type parameter with both ends ([`Ends`]); everything here is the same for TCP
+//! and QUIC. At one instant arrivals come before the application, the application before timers.
 
 use crate::app::{App, Application};
 use crate::back::{Back, Leaving};
@@ -26,7 +27,8 @@ pub trait Ends {
     /// A data packet as the sender knows it.
     type Sent: Copy;
 
-    /// The sender's handshake is over at `now` and gave an RTT sample. `late`: that is not when its controller was made to start.
+    /// The sender's handshake is over at `now` and gave an RTT sample. `late`: that is not when its
+    /// controller was made to start.
     fn establish(&mut self, now: Time, handshake_rtt: Nanos, late: bool);
     /// The sender's controller.
     fn controller(&self) -> &Core<Self::Startup>;
@@ -108,8 +110,8 @@ struct State<'a, S: Startup> {
     queue: u64,
 }
 
-/// What decides a flow's next turn, in one cache line: of many flows that take turns this is all that is looked at between two turns.
-/// Times in ns.
+/// What decides a flow's next turn, in one cache line: of many flows that take turns this is all
+/// that is looked at between two turns. Times in ns.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Due {
@@ -256,7 +258,8 @@ impl<E: Ends> Flow<E> {
         self.extra
     }
 
-    /// Its handshake is over, see [`Ends::establish`]. Only for flows between senders that were made unopened, and before anything else.
+    /// Its handshake is over, see [`Ends::establish`]. Only for flows between senders that were
+    /// made unopened, and before anything else.
     pub(crate) fn open(&mut self, now: Time, handshake_rtt: Nanos, late: bool) {
         self.ends.establish(now, handshake_rtt, late);
         if let Some(app) = self.app.as_mut().filter(|_| late) {
@@ -303,7 +306,8 @@ impl<E: Ends> Flow<E> {
             heard |= self.consult_app(time);
         }
         if heard {
-            // What the ACKs let go leaves before a timer of the same instant looks at it, and the timer may have been put off.
+            // What the ACKs let go leaves before a timer of the same instant looks at it, and the
+            // timer may have been put off.
             self.pump(now, forward, observer);
         }
         let timer = self.due.timer <= now;

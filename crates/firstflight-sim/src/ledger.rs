@@ -1,4 +1,5 @@
-//! The recovery episodes of one sender, as a trial reports them. Nothing here is looked at by any rule.
+//! The recovery episodes of one sender, as a trial reports them. Nothing here is looked at by any
+//! rule.
 
 use crate::outcome::Episode;
 use firstflight::avoidance::AnyAvoidance;
@@ -7,15 +8,18 @@ use firstflight::recovery::AnyRecovery;
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
 
-/// Episodes with what became of their holes. Positions are bytes or chunks of the stream, whichever the transport counts.
+/// Episodes with what became of their holes. Positions are bytes or chunks of the stream, whichever
+/// the transport counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
-    /// The last episode has not ended: asked with every packet sent, so it is here and not with the episode.
+    /// The last episode has not ended: asked with every packet sent, so it is here and not with
+    /// the episode.
     open: bool,
     /// Loss and mark episodes of the controller that are in `episodes`.
     known: u32,
     episodes: Vec<Episode>,
-    /// Episodes with holes, and one past the highest position of each that was declared lost in it and until the next one.
+    /// Episodes with holes, and one past the highest position of each that was declared lost in it
+    /// and until the next one.
     holes: Vec<(usize, u64)>,
 }
 
@@ -54,7 +58,8 @@ impl Ledger {
         }
     }
 
-    /// The controller has heard of an ACK, with the window that it had before. Returns whether an episode opened.
+    /// The controller has heard of an ACK, with the window that it had before. Returns whether an
+    /// episode opened.
     #[inline]
     pub(crate) fn on_ack<S: Startup>(
         &mut self,

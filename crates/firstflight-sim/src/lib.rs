@@ -1,8 +1,9 @@
 //! A deterministic packet-level simulator for TCP and QUIC startup and loss recovery.
 //!
-//! Time is integer nanoseconds, data integer bytes; the same setup and seed give the same result on every machine. Links are FIFO, so
-//! the fate of a packet is known when it is offered and each direction is a sorted queue: a handful of event sources, no heap of
-//! events, no allocation per packet.
+//! Time is integer nanoseconds, data integer bytes; the same setup and seed give the same result on
+//! every machine. Links are FIFO, so the fate of a packet is known when it is offered and each
+//! direction is a sorted queue: a handful of event sources, no heap of events, no allocation per
+//! packet.
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 

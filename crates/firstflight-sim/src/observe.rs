@@ -1,4 +1,5 @@
-//! Watching a trial: an observer is a type parameter with a no-op default, so a trial that nobody watches pays nothing.
+//! Watching a trial: an observer is a type parameter with a no-op default, so a trial that nobody
+//! watches pays nothing.
 
 use firstflight::{Exit, Nanos, Phase, Time, Told};
 
@@ -86,7 +87,8 @@ pub struct Heard<'a> {
     pub packet: Option<Packet>,
     /// Packets newly acknowledged, for [`Told::Ack`].
     pub acked: &'a [u64],
-    /// Packets newly declared lost, for [`Told::Ack`] and [`Told::Congestion`]: numbers as in [`Packet::number`].
+    /// Packets newly declared lost, for [`Told::Ack`] and [`Told::Congestion`]: numbers as in
+    /// [`Packet::number`].
     pub lost: &'a [u64],
 }
 
@@ -105,7 +107,8 @@ pub trait Observer {
     fn on_told(&mut self, heard: &Heard<'_>, snapshot: &Snapshot, signals: &Signals<'_>) {
         let _ = (heard, snapshot, signals);
     }
-    /// The receiver of `flow` acknowledges everything that has arrived, in a packet of `len` IP bytes.
+    /// The receiver of `flow` acknowledges everything that has arrived, in a packet of `len` IP
+    /// bytes.
     fn on_acknowledgement(&mut self, flow: u32, now: Time, len: u32) {
         let _ = (flow, now, len);
     }

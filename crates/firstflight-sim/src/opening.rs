@@ -1,11 +1,13 @@
-//! How flows that share a path get under way: their handshakes go through the same links as everything else.
+//! How flows that share a path get under way: their handshakes go through the same links as
+//! everything else.
 //!
-//! A flow is to send its first data at its start, so its handshake packet leaves the sender an idle round trip before. What that packet
-//! waits in the queue, and its answer on the way back, is in the first RTT sample, and the first data leaves so much later. One that is
-//! dropped leaves again after the initial timeout, which doubles.
-//! A peer that answers late ([`crate::Shared::jitter`]) delays the sample and the first data by that.
-//! A handshake that would begin before time zero met an empty path: its sample is the idle round trip.
-//! The packet is as long as a full data packet, for that is what the idle round trip of a path counts: a QUIC server fills its first
+//! A flow is to send its first data at its start, so its handshake packet leaves the sender an idle
+//! round trip before. What that packet waits in the queue, and its answer on the way back, is in
+//! the first RTT sample, and the first data leaves so much later. One that is dropped leaves again
+//! after the initial timeout, which doubles. A peer that answers late ([`crate::Shared::jitter`])
+//! delays the sample and the first data by that. A handshake that would begin before time zero met
+//! an empty path: its sample is the idle round trip. The packet is as long as a full data packet,
+//! for that is what the idle round trip of a path counts: a QUIC server fills its first
 //! datagrams with the certificate; a SYN-ACK is shorter than that.
 
 use crate::back::{Back, Leaving, Way};
@@ -63,7 +65,8 @@ pub(crate) struct Openings {
 }
 
 impl Openings {
-    /// Of flows with these starts, so late, and with these longer ways, on a path with this idle round trip; times in ns.
+    /// Of flows with these starts, so late, and with these longer ways, on a path with this idle
+    /// round trip; times in ns.
     pub(crate) fn new(
         flows: impl Iterator<Item = ((u64, u64), (u64, u64))>,
         rtt: u64,

@@ -1,4 +1,5 @@
-//! What a trial measured, in integers: nanoseconds, bytes and counts. Metric definitions are those of `docs/metrics.md`.
+//! What a trial measured, in integers: nanoseconds, bytes and counts. Metric definitions are those
+//! of `docs/metrics.md`.
 
 use crate::app::Part;
 use firstflight::{Exit, Nanos, Time};
@@ -24,11 +25,13 @@ pub struct Episode {
     pub silence: Nanos,
     /// Window when it ended, or at the end of the trial.
     pub cwnd_after: u64,
-    /// When the last hole that was found since it began, and before the next one began, was filled at the sender.
+    /// When the last hole that was found since it began, and before the next one began, was filled
+    /// at the sender.
     pub repaired: Option<Time>,
 }
 
-/// Data packets that the path dropped, by cause (ground truth): each is counted once, under the first thing that dropped it.
+/// Data packets that the path dropped, by cause (ground truth): each is counted once, under the
+/// first thing that dropped it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops {
     /// The queue had no room.
@@ -75,9 +78,11 @@ pub enum Stop {
 pub struct Outcome {
     /// Why it stopped.
     pub stop: Stop,
-    /// The sender's clock: from the first byte sent until every byte was acknowledged there (or until the stop).
+    /// The sender's clock: from the first byte sent until every byte was acknowledged there (or
+    /// until the stop).
     pub acked_after: Nanos,
-    /// Completion time: from the first byte sent until the last one was delivered in order at the receiver; `None` if it was not.
+    /// Completion time: from the first byte sent until the last one was delivered in order at the
+    /// receiver; `None` if it was not.
     pub delivered_after: Option<Nanos>,
     /// Object bytes delivered in order at the receiver.
     pub delivered: u64,
@@ -103,7 +108,8 @@ pub struct Outcome {
     pub probes: u64,
     /// Recovery episodes opened by loss.
     pub recoveries: u64,
-    /// Of these, with no more in flight at entry, before any repeat, than the threshold allows, in whole packets.
+    /// Of these, with no more in flight at entry, before any repeat, than the threshold allows, in
+    /// whole packets.
     pub recoveries_below_ssthresh: u64,
     /// Of these, cut short by a timeout (TCP).
     pub recoveries_timed_out: u64,
@@ -128,8 +134,9 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// All of it reached its end within the limit: every byte of an object was delivered in order at the receiver, whether or not the last
-    /// acknowledgement got back in time, or an application without a last byte came to its end.
+    /// All of it reached its end within the limit: every byte of an object was delivered in order
+    /// at the receiver, whether or not the last acknowledgement got back in time, or an
+    /// application without a last byte came to its end.
     pub fn complete(&self) -> bool {
         self.delivered_after.is_some() || self.stop == Stop::Complete
     }
@@ -167,11 +174,13 @@ impl Outcome {
     }
 }
 
-/// Jain's index of fairness in millionths: one million if all are equal, down to a million over their number if one has everything.
-/// Rounded down; of nothing, or of nothing but zeros, it is one million.
+/// Jain's index of fairness in millionths: one million if all are equal, down to a million over
+/// their number if one has everything. Rounded down; of nothing, or of nothing but zeros, it is one
+/// million.
 pub fn fairness_ppm(shares: &[u64]) -> u32 {
     const WHOLE: u128 = 1_000_000;
-    // Few enough bits that no sum of squares overflows: what the index loses by it is far below a millionth.
+    // Few enough bits that no sum of squares overflows: what the index loses by it is far below a
+    // millionth.
     let most = shares.iter().copied().max().unwrap_or(0);
     let shift = (u64::BITS - most.leading_zeros()).saturating_sub(32);
     let scaled = || shares.iter().map(|share| u128::from(share >> shift));

@@ -1,6 +1,7 @@
 //! A token bucket that releases packets at the controller's rate.
 //!
-//! Tokens are counted in byte-nanoseconds per second (bytes x 10^9), so that filling needs no division and nothing is rounded away.
+//! Tokens are counted in byte-nanoseconds per second (bytes x 10^9), so that filling needs no
+//! division and nothing is rounded away.
 
 use firstflight::{Nanos, Rate, Time};
 

@@ -1,7 +1,8 @@
 //! Memory that stays with its thread: what one trial has grown to serves the next one.
 //!
-//! A trial at a long round trip grows its rings to megabytes. The system gives such memory page by page, each at the cost of a hundred
-//! simulated packets, takes it back when the trial ends, and gives it again for the next: a fifth of the time of a short trial.
+//! A trial at a long round trip grows its rings to megabytes. The system gives such memory page by
+//! page, each at the cost of a hundred simulated packets, takes it back when the trial ends, and
+//! gives it again for the next: a fifth of the time of a short trial.
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;

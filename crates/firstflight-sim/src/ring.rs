@@ -1,9 +1,11 @@
-//! Storage that grows to the flight and is then reused: rings indexed by an ever-growing number, and a bit set of the same kind.
+//! Storage that grows to the flight and is then reused: rings indexed by an ever-growing number,
+//! and a bit set of the same kind.
 
 use crate::pool::{Array, Plain};
 
-/// Values of consecutive numbers `base..end`, addressed by their number. Grows by doubling, never shrinks, so a flow allocates a few
-/// times in its life and its memory is bounded by its flight, not by what it sent.
+/// Values of consecutive numbers `base..end`, addressed by their number. Grows by doubling, never
+/// shrinks, so a flow allocates a few times in its life and its memory is bounded by its flight,
+/// not by what it sent.
 #[derive(Clone, Debug)]
 pub struct Ring<T: Plain> {
     slots: Array<T>,
@@ -106,8 +108,8 @@ impl<T: Plain> Ring<T> {
     }
 }
 
-/// A set of numbers of which everything below `low` is a member: received chunks, acknowledged chunks. Memory is bounded by the
-/// distance between the lowest gap and the highest member.
+/// A set of numbers of which everything below `low` is a member: received chunks, acknowledged
+/// chunks. Memory is bounded by the distance between the lowest gap and the highest member.
 #[derive(Clone, Debug)]
 pub struct GapSet {
     words: Box<[u64]>,
@@ -181,7 +183,8 @@ impl GapSet {
     fn grow(&mut self) {
         let mut wider = vec![0; self.words.len() * 2].into_boxed_slice();
         let mask = wider.len() as u64 - 1;
-        // Up to the word of the last member: one further, and a full ring would wrap round to its own first word.
+        // Up to the word of the last member: one further, and a full ring would wrap round to its
+        // own first word.
         for word in (self.low >> 6)..self.high.div_ceil(64) {
             wider[(word & mask) as usize] = self.words[word as usize & (self.words.len() - 1)];
         }

@@ -1,7 +1,8 @@
 //! Several flows through one bottleneck, each with its own start, distance and application.
 //!
-//! A flow's next event changes only by its own step, or by an ACK that a terminal lets go. So the flows need no heap of events: a tree of
-//! the earliest next event, in which one place is replaced at a time, tells whose turn it is. Of equal times the lower flow comes first.
+//! A flow's next event changes only by its own step, or by an ACK that a terminal lets go. So the
+//! flows need no heap of events: a tree of the earliest next event, in which one place is replaced
+//! at a time, tells whose turn it is. Of equal times the lower flow comes first.
 
 use crate::app::App;
 use crate::back::Way;
@@ -26,7 +27,8 @@ pub struct Shared<'a> {
     pub path: &'a Path,
     /// The hosts.
     pub host: Hosts,
-    /// Simulated time after which the trial stops; flows that are not through by then count as incomplete.
+    /// Simulated time after which the trial stops; flows that are not through by then count as
+    /// incomplete.
     pub limit: Nanos,
     /// Seed of every random draw of the path.
     pub seed: u64,
@@ -34,18 +36,22 @@ pub struct Shared<'a> {
     pub path_index: u64,
     /// How often to note what every flow has delivered so far; never for `None`.
     pub sample: Option<Nanos>,
-    /// Handshakes, and with them starts, and the loss and probe timers of several flows are late by up to this, uniformly, by a draw of
-    /// seed, path, flow and the time that is due; see [`JITTER`]. Zero keeps all flows in step. A flow alone has nobody to be in step with,
+    /// Handshakes, and with them starts, and the loss and probe timers of several flows are late
+    /// by up to this, uniformly, by a draw of seed, path, flow and the time that is due; see
+    /// [`JITTER`]. Zero keeps all flows in step. A flow alone has nobody to be in step with,
     /// and none of it.
     pub jitter: Nanos,
 }
 
-/// How late starts and timers of hosts are: up to a millisecond, which is a tick of Linux's timer wheel at 1000 Hz (4 ms at 250 Hz) and
-/// of the timers of user space runtimes (tokio's wheel). Without it flows that start together stay in phase for ever: their probes leave
-/// in the same nanosecond in the same order, and where the queue holds fewer the same flows lose theirs each time. That the first RTT
-/// sample has it too matters most: timeouts are multiples of it, so what differs by a little at first differs by seconds after ten of them.
+/// How late starts and timers of hosts are: up to a millisecond, which is a tick of Linux's timer
+/// wheel at 1000 Hz (4 ms at 250 Hz) and of the timers of user space runtimes (tokio's wheel).
+/// Without it flows that start together stay in phase for ever: their probes leave in the same
+/// nanosecond in the same order, and where the queue holds fewer the same flows lose theirs each
+/// time. That the first RTT sample has it too matters most: timeouts are multiples of it, so what
+/// differs by a little at first differs by seconds after ten of them.
 ///
-/// What a pacer releases, and an ACK that is held back, comes on time: both follow packets that the bottleneck has spread already.
+/// What a pacer releases, and an ACK that is held back, comes on time: both follow packets that the
+/// bottleneck has spread already.
 pub const JITTER: Nanos = Nanos(1_000_000);
 
 /// One flow of a trial.
@@ -55,10 +61,11 @@ pub struct FlowPlan<S: Startup> {
     pub controller: Controller<S, AnyAvoidance, AnyRecovery>,
     /// Depth of its pacer's token bucket, bytes.
     pub pacer_burst: u64,
-    /// What it carries. QUIC sends each part of it in packets of its own, and the last one of a part is as long as the others.
+    /// What it carries. QUIC sends each part of it in packets of its own, and the last one of a
+    /// part is as long as the others.
     pub app: App,
-    /// When its first data leaves, unless its handshake, an idle round trip before, has to wait: then so much later (but one that would
-    /// begin before time zero finds the path empty).
+    /// When its first data leaves, unless its handshake, an idle round trip before, has to wait:
+    /// then so much later (but one that would begin before time zero finds the path empty).
     pub start: Nanos,
     /// What its round trip is longer than the path's, half of it each way.
     pub rtt_extra: Nanos,
@@ -71,7 +78,8 @@ pub struct SharedOutcome {
     pub flows: Vec<Outcome>,
     /// When the first data of each left; `None` if the trial stopped before.
     pub starts: Vec<Option<Time>>,
-    /// Bytes delivered in order by each flow just before each multiple of the sampling time, the first one included.
+    /// Bytes delivered in order by each flow just before each multiple of the sampling time, the
+    /// first one included.
     pub delivered: Vec<Vec<u64>>,
 }
 
@@ -88,7 +96,8 @@ impl SharedOutcome {
     }
 }
 
-/// Runs flows together, until all that end ([`App::Endless`] does not) are through or the limit is reached.
+/// Runs flows together, until all that end ([`App::Endless`] does not) are through or the limit is
+/// reached.
 ///
 /// # Errors
 /// If the path cannot carry the host's packets (see [`Path::open`]).
@@ -146,8 +155,9 @@ pub fn run_flows<S: Startup, O: Observer>(
 /// The earliest of many times, of which one is replaced at a time.
 #[derive(Clone, Debug)]
 struct Earliest {
-    /// The children of node `n` are `2 n` and `2 n + 1`; the leaves come last. Time above, place below, in one word: which of two flows
-    /// comes first is a coin toss that no branch predictor wins, and of two words the smaller one is found without a branch.
+    /// The children of node `n` are `2 n` and `2 n + 1`; the leaves come last. Time above, place
+    /// below, in one word: which of two flows comes first is a coin toss that no branch
+    /// predictor wins, and of two words the smaller one is found without a branch.
     nodes: Vec<u64>,
     /// How many bits the place takes.
     bits: u32,
@@ -159,7 +169,8 @@ impl Earliest {
         Earliest { nodes: vec![u64::MAX; 2 * leaves], bits: leaves.trailing_zeros() }
     }
 
-    /// Times from here on are [`NEVER`]: with a hundred flows four and a half years, with a million five hours.
+    /// Times from here on are [`NEVER`]: with a hundred flows four and a half years, with a million
+    /// five hours.
     fn horizon(&self) -> u64 {
         u64::MAX >> self.bits
     }
@@ -255,7 +266,8 @@ impl<E: Ends> Bottleneck<E> {
                 self.release(now);
             }
         }
-        // What is still under way when nobody is waited for any more, cross traffic that is, stops with the last.
+        // What is still under way when nobody is waited for any more, cross traffic that is, stops
+        // with the last.
         let stop = if self.left > 0 { self.limit } else { now };
         let starts = self.flows.iter().map(Flow::first_sent).collect();
         let finish = |(flow, end): (Flow<E>, Option<u64>)| match end {

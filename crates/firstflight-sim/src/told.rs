@@ -1,5 +1,5 @@
-//! Keeping what a sender tells its controller: a listener is a type parameter of the senders with a no-op default, so that a trial that
-//! nobody traces is compiled without it.
+//! Keeping what a sender tells its controller: a listener is a type parameter of the senders with a
+//! no-op default, so that a trial that nobody traces is compiled without it.
 
 use firstflight::avoidance::AnyAvoidance;
 use firstflight::controller::Controller;
@@ -135,7 +135,8 @@ impl<S: Startup, L: Listener<S>> Driven<S, L> {
         }
     }
 
-    /// See [`Controller::restart`]. No listener hears of it: it belongs to the making of the controller.
+    /// See [`Controller::restart`]. No listener hears of it: it belongs to the making of the
+    /// controller.
     pub fn restart(&mut self, now: Time) {
         self.controller.restart(now, Seq(0));
     }

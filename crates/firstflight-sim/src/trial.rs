@@ -1,4 +1,5 @@
-//! A trial: one arm on one path with one object and one seed, from the first packet until the last acknowledgement.
+//! A trial: one arm on one path with one object and one seed, from the first packet until the last
+//! acknowledgement.
 
 use crate::back::Way;
 use crate::flow::{Ends, Flow};
@@ -103,7 +104,8 @@ impl Hosts {
     /// How long a sender waits for the answer to its first handshake packet until it repeats it.
     pub const fn handshake_timeout(&self) -> Nanos {
         match self {
-            // RFC 9002 section 6.2.2: a probe timeout of the initial RTT of 333 ms and four times its variation, half of that.
+            // RFC 9002 section 6.2.2: a probe timeout of the initial RTT of 333 ms and four times
+            // its variation, half of that.
             Hosts::Quic(_) => Nanos(3 * INITIAL_RTT.0),
             Hosts::Tcp(host) => host.preset.initial_rto,
         }

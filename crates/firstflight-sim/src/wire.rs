@@ -1,7 +1,8 @@
 //! What is on its way in one direction, in order of arrival.
 //!
-//! Links deliver in the order of sending, so this is a queue. A path that reorders or duplicates inserts a little in front of the end;
-//! the cost is the number of packets overtaken, and a plain path never pays it.
+//! Links deliver in the order of sending, so this is a queue. A path that reorders or duplicates
+//! inserts a little in front of the end; the cost is the number of packets overtaken, and a plain
+//! path never pays it.
 
 use crate::pool::Plain;
 use crate::ring::Ring;

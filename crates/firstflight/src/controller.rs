@@ -2,11 +2,12 @@
 //!
 //! Drive it with four events and ask it four questions:
 //!
-//! * tell: [`before_send`](Controller::before_send) and [`on_sent`](Controller::on_sent) around each burst,
-//!   [`on_ack`](Controller::on_ack) for each ACK and loss timer, [`on_congestion`](Controller::on_congestion) for timeouts,
+//! * tell: [`before_send`](Controller::before_send) and [`on_sent`](Controller::on_sent) around
+//!   each burst, [`on_ack`](Controller::on_ack) for each ACK and loss timer,
+//!   [`on_congestion`](Controller::on_congestion) for timeouts,
 //!   [`on_spurious`](Controller::on_spurious) when a whole loss episode proves a false alarm;
-//! * ask: [`cwnd`](Controller::cwnd), [`admits`](Controller::admits) before each packet, [`pacing_rate`](Controller::pacing_rate),
-//!   [`exit`](Controller::exit) for how startup ended.
+//! * ask: [`cwnd`](Controller::cwnd), [`admits`](Controller::admits) before each packet,
+//!   [`pacing_rate`](Controller::pacing_rate), [`exit`](Controller::exit) for how startup ended.
 //!
 //! Order of work within one ACK: [`crate::event`].
 
@@ -25,7 +26,8 @@ use core::num::NonZero;
 pub struct Config {
     /// Whose rules apply where TCP and QUIC differ.
     pub transport: Transport,
-    /// Largest payload of a packet as the window counts it, in bytes; 1 to 65536, what lies outside is cut to it.
+    /// Largest payload of a packet as the window counts it, in bytes; 1 to 65536, what lies
+    /// outside is cut to it.
     pub mss: u64,
     /// Initial window in bytes; at least the smallest window of the transport.
     pub initial_window: u64,
@@ -35,7 +37,8 @@ pub struct Config {
     pub max_burst: u64,
     /// Pacing gain in ordinary recovery episodes; 5/4 by default.
     pub recovery_gain: Ratio,
-    /// After an idle period longer than the timeout the window falls back to the initial one (RFC 5681 section 4.1; on for TCP).
+    /// After an idle period longer than the timeout the window falls back to the initial one (RFC
+    /// 5681 section 4.1; on for TCP).
     pub idle_restart: bool,
 }
 
@@ -84,11 +87,13 @@ pub struct Exit {
     pub at: Time,
     /// Time since the first byte was sent.
     pub since_first_send: Nanos,
-    /// Round trips completed, counted by acknowledgement of what was outstanding when the previous one ended.
+    /// Round trips completed, counted by acknowledgement of what was outstanding when the previous
+    /// one ended.
     pub rounds: u32,
     /// Window when the end was detected, before any reduction, in bytes.
     pub detect_cwnd: u64,
-    /// Window right after, in bytes: smaller than `detect_cwnd` if loss ended it, for Rapid Start only a first step.
+    /// Window right after, in bytes: smaller than `detect_cwnd` if loss ended it, for Rapid Start
+    /// only a first step.
     pub cwnd: u64,
     /// Bytes in flight just before the deciding ACK was processed.
     pub inflight: u64,
@@ -139,7 +144,8 @@ enum Episode {
     Repair,
 }
 
-/// Who repairs. A startup's own recovery takes the place of the policy, of which only the settings are needed meanwhile.
+/// Who repairs. A startup's own recovery takes the place of the policy, of which only the settings
+/// are needed meanwhile.
 #[derive(Clone, Copy, Debug)]
 enum Repairer<R, P> {
     Policy(R),
@@ -186,7 +192,8 @@ pub struct Controller<S, A: Avoidance, R: Policy> {
 }
 
 impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
-    /// A controller for a connection that starts at `now` with `nxt` as its first packet or sequence number.
+    /// A controller for a connection that starts at `now` with `nxt` as its first packet or
+    /// sequence number.
     pub fn new(
         startup: S,
         avoidance: A,
@@ -235,7 +242,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         controller
     }
 
-    /// The connection starts at `now` and not when the controller was made: its handshake took longer. Only before the first RTT sample.
+    /// The connection starts at `now` and not when the controller was made: its handshake took
+    /// longer. Only before the first RTT sample.
     pub fn restart(&mut self, now: Time, nxt: Seq) {
         (self.first_sent, self.round_end) = (now, nxt);
         self.startup.start(now, nxt);
@@ -255,8 +263,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             if ready.idle > ready.timeout && ready.timeout > Nanos::ZERO {
                 self.startup.on_idle(ready.now, ready.nxt);
                 if self.idle_restart && self.episode.is_none() {
-                    // RFC5681 4.1-2: restart from at most the initial window. At or above the threshold a new epoch begins there, or the
-                    // memory of the old one would lift the window straight back.
+                    // RFC5681 4.1-2: restart from at most the initial window. At or above the
+                    // threshold a new epoch begins there, or the memory of the
+                    // old one would lift the window straight back.
                     let restart = self.w.cwnd.min(self.cx.iw);
                     if restart < self.w.cwnd {
                         self.w.cwnd = restart;
@@ -275,7 +284,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
     }
 
-    /// The largest packet has another size from now on, in bytes (path MTU discovery). Windows stay as they are.
+    /// The largest packet has another size from now on, in bytes (path MTU discovery). Windows stay
+    /// as they are.
     pub fn set_mss(&mut self, mss: u64) {
         self.cx.mss = mss.clamp(1, MAX_MSS);
     }
@@ -294,7 +304,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// One ACK, or the loss timer (then `acked` is 0 and `rtt` is `None`).
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack) {
-        // Copying the record to cut it costs more than all else that most ACKs do, and only nonsense needs it.
+        // Copying the record to cut it costs more than all else that most ACKs do, and only
+        // nonsense needs it.
         if ack.is_bounded() { self.take(ack) } else { self.take(&ack.clamped()) }
     }
 
@@ -323,8 +334,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         {
             return self.open(signal, ack);
         }
-        // RFC5681 3.1-cumulative: in TCP only an ACK that moves `una` grows the window. What is SACKed before that shows loss or reordering,
-        // and after a timeout, when no episode may open, a stuck `una` would let the window grow without end.
+        // RFC5681 3.1-cumulative: in TCP only an ACK that moves `una` grows the window. What is
+        // SACKed before that shows loss or reordering, and after a timeout, when no episode
+        // may open, a stuck `una` would let the window grow without end.
         if may_grow && ack.acked > 0 && (ack.advanced || self.cx.transport == Transport::Quic) {
             self.grow(ack);
         }
@@ -336,8 +348,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         let in_startup = self.ended.is_none();
         let before = self.w;
         if let Some(policy) = self.policy() {
-            // OURS timeout-episode: what an episode shows is what may be sent at the moment; what a timeout cuts is the window it would
-            // have left.
+            // OURS timeout-episode: what an episode shows is what may be sent at the moment; what a
+            // timeout cuts is the window it would have left.
             let left = policy.end(End::Timeout, inflight);
             self.install(left);
         }
@@ -345,7 +357,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.stats.timeouts = self.stats.timeouts.saturating_add(1);
         match event.timeout {
             Timeout::Rto => {
-                // RFC5682 3-undo: a timeout may prove needless later, but one inside an episode does not make the loss before it unreal.
+                // RFC5682 3-undo: a timeout may prove needless later, but one inside an episode
+                // does not make the loss before it unreal.
                 self.undo = episode.is_none().then(|| self.copy(before));
                 self.exit_in_doubt = in_startup;
                 // RFC5681 3.1-series: the threshold is cut by the first timeout of a series only.
@@ -357,7 +370,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
                 self.set_mark(Some(event.nxt));
             }
             Timeout::RtoAgain => {
-                // Of a series, or with an episode open whose cut stands: only the copy of the series survives.
+                // Of a series, or with an episode open whose cut stands: only the copy of the
+                // series survives.
                 if episode.is_some() {
                     self.undo = None;
                 }
@@ -366,7 +380,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             }
             Timeout::PersistentCongestion => {
                 self.undo = None;
-                // RFC9002 7.6.2-1: the smallest window, out of recovery; the threshold stays as the loss left it.
+                // RFC9002 7.6.2-1: the smallest window, out of recovery; the threshold stays as the
+                // loss left it.
                 self.avoidance.on_persistent_congestion(event.now);
                 self.w.cwnd = self.cx.minimum_window();
                 self.set_mark(None);
@@ -379,8 +394,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
     }
 
-    /// Every packet declared lost in the last episode has now been acknowledged, or the timeout proved needless: give the window back
-    /// (RFC 9438 section 4.9). Idempotent: a second call changes nothing.
+    /// Every packet declared lost in the last episode has now been acknowledged, or the timeout
+    /// proved needless: give the window back (RFC 9438 section 4.9). Idempotent: a second call
+    /// changes nothing.
     pub fn on_spurious(&mut self) {
         let Some(undo) = self.undo.take() else { return };
         self.stats.undone = self.stats.undone.saturating_add(1);
@@ -388,8 +404,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             policy.end(End::Undone, 0);
         }
         let episode = self.close();
-        // RFC9438 4.9-2: only if the window is still smaller than it was. In an open episode it always is: what a policy shows there is
-        // the pipe and what may be added to it, which right after the first loss is as much as the old window.
+        // RFC9438 4.9-2: only if the window is still smaller than it was. In an open episode it
+        // always is: what a policy shows there is the pipe and what may be added to it,
+        // which right after the first loss is as much as the old window.
         if episode.is_some() || self.w.cwnd < undo.window.cwnd {
             self.w = undo.window;
             self.avoidance.restore(undo.avoidance);
@@ -398,7 +415,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
                 self.ended = None;
             }
         }
-        // OURS undo-mark: the period never was; what was sent before it may still be lost, and then it is news.
+        // OURS undo-mark: the period never was; what was sent before it may still be lost, and then
+        // it is news.
         self.set_mark(None);
     }
 
@@ -425,7 +443,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
     }
 
-    /// The rate at which a pacer should release packets; `None` if the sender is not paced or has no RTT yet.
+    /// The rate at which a pacer should release packets; `None` if the sender is not paced or has
+    /// no RTT yet.
     #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
         let srtt = Nanos(self.srtt.filter(|_| self.cx.paced)?.get());
@@ -450,7 +469,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.episode.is_some()
     }
 
-    /// Packets or bytes numbered below this were sent before the last recovery began; see [`Ack::acked_fresh`].
+    /// Packets or bytes numbered below this were sent before the last recovery began; see
+    /// [`Ack::acked_fresh`].
     #[inline]
     pub fn recovery_mark(&self) -> Option<Seq> {
         self.marked.then_some(self.mark)
@@ -503,7 +523,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     fn pacing_gain(&self) -> Ratio {
         match self.episode {
-            // RAPID 3.3-pacing: the smooth recovery needs no more than slow start's gain; its window does the shaping.
+            // RAPID 3.3-pacing: the smooth recovery needs no more than slow start's gain; its
+            // window does the shaping.
             Some(Episode::Own) => GAIN_SLOW_START,
             Some(_) => self.recovery_gain,
             None if self.w.in_slow_start() => self.startup.pacing_gain(),
@@ -512,8 +533,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     }
 
     fn limited(&self, ack: &Ack) -> bool {
-        // RFC9002 7.8-1: no growth while the window is not used. OURS growth-half: in slow start half of it in flight is use enough, since
-        // the window doubles within the round trip that the test looks back on.
+        // RFC9002 7.8-1: no growth while the window is not used. OURS growth-half: in slow start
+        // half of it in flight is use enough, since the window doubles within the round
+        // trip that the test looks back on.
         ack.cwnd_limited || (self.w.in_slow_start() && ack.inflight_before >= self.w.cwnd / 2)
     }
 
@@ -539,17 +561,19 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
     }
 
-    /// Loss or marks that are news: not of something sent before the last episode began. Loss outranks marks.
+    /// Loss or marks that are news: not of something sent before the last episode began. Loss
+    /// outranks marks.
     fn congested(&self, ack: &Ack, replaced: bool) -> Option<Signal> {
         let (loss_is_news, mark_is_news) =
             match (self.recovery_mark().filter(|_| !replaced), self.cx.transport) {
                 (None, _) => (true, true),
-                // RFC9002 7.3.2-4: only a packet sent after the last entry starts a new period. Late losses of the old one hide no marks.
+                // RFC9002 7.3.2-4: only a packet sent after the last entry starts a new period.
+                // Late losses of the old one hide no marks.
                 (Some(mark), Transport::Quic) => {
                     (ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark), ack.una > mark)
                 }
-                // RFC6675 5.1-1: below the mark without an episode TCP is in timeout recovery; there only a lost repeat is news
-                // (LINUX rto-reenter).
+                // RFC6675 5.1-1: below the mark without an episode TCP is in timeout recovery;
+                // there only a lost repeat is news (LINUX rto-reenter).
                 (Some(mark), Transport::Tcp) => {
                     (ack.una >= mark || ack.lost_again, ack.una >= mark)
                 }
@@ -561,19 +585,21 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
     }
 
-    /// One ACK of an open episode. Returns whether this ACK may still grow the window, and whether a fresh episode must open.
+    /// One ACK of an open episode. Returns whether this ACK may still grow the window, and whether
+    /// a fresh episode must open.
     #[inline(never)]
     fn progress(&mut self, ack: &Ack) -> (bool, bool) {
         let past_mark = self.recovery_mark().is_none_or(|mark| match self.cx.transport {
-            // RFC9002 7.3.2-5: over with the first packet sent after entry. RFC6675 5-end: over when all that was sent before it is
-            // acknowledged.
+            // RFC9002 7.3.2-5: over with the first packet sent after entry. RFC6675 5-end: over
+            // when all that was sent before it is acknowledged.
             Transport::Quic => ack.una > mark,
             Transport::Tcp => ack.una >= mark,
         });
         match self.episode {
             Some(Episode::Policy) if past_mark => {
                 self.end_policy(End::Complete, ack);
-                // OURS ack-completing: in TCP the ACK that ends an episode grows nothing; in QUIC only packets sent after entry count.
+                // OURS ack-completing: in TCP the ACK that ends an episode grows nothing; in QUIC
+                // only packets sent after entry count.
                 (self.cx.transport == Transport::Quic, false)
             }
             Some(Episode::Policy) if ack.lost_again && self.restarts_on_lost_repeat() => {
@@ -588,7 +614,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             }
             Some(Episode::Own) => {
                 let Repairer::Own(own, _) = &mut self.repairer else { return (false, false) };
-                // RAPID 3.3-end: over when something *transmitted* after entry arrives; in TCP holes hold `una` back much longer.
+                // RAPID 3.3-end: over when something *transmitted* after entry arrives; in TCP
+                // holes hold `una` back much longer.
                 let (over, before) = match self.cx.transport {
                     Transport::Quic => (past_mark, Some(ack.acked.saturating_sub(ack.acked_fresh))),
                     Transport::Tcp => (ack.tx_acked.is_some_and(|tx| tx >= self.tx_mark), None),
@@ -684,7 +711,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     fn open(&mut self, signal: Signal, ack: &Ack) {
         let from_slow_start = self.w.in_slow_start();
         let before = self.w;
-        // RFC9438 4.9-1: remember what to give back; marks are never taken back and void the memory of an earlier loss.
+        // RFC9438 4.9-1: remember what to give back; marks are never taken back and void the memory
+        // of an earlier loss.
         self.undo = (signal == Signal::Loss).then(|| self.copy(before));
         self.exit_in_doubt = signal == Signal::Loss && self.ended.is_none();
         match signal {
@@ -735,8 +763,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     }
 
     fn grow(&mut self, ack: &Ack) {
-        // RFC9002 7.3.2-growth: packets sent before a period grow no window. That is QUIC's rule: in TCP an episode lasts until everything
-        // sent before it is acknowledged, and after a timeout what was sent before it is what slow start grows by.
+        // RFC9002 7.3.2-growth: packets sent before a period grow no window. That is QUIC's rule:
+        // in TCP an episode lasts until everything sent before it is acknowledged, and
+        // after a timeout what was sent before it is what slow start grows by.
         let acked = if self.marked && self.cx.transport == Transport::Quic {
             ack.acked_fresh
         } else {
@@ -746,7 +775,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             return;
         }
         let before = self.w;
-        // Anew: the sample hook or the end of an episode may have moved this ACK across the threshold, where the stricter test applies.
+        // Anew: the sample hook or the end of an episode may have moved this ACK across the
+        // threshold, where the stricter test applies.
         self.cx.limited = self.limited(ack);
         if before.in_slow_start() {
             let grown = self.startup.grow(ack, acked, &mut self.w, &self.cx);
@@ -768,8 +798,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.install(self.w.cwnd);
     }
 
-    /// Slow start is over if the window has met the threshold, or the threshold has come down to it: whether it is. Asked where the
-    /// window was below the threshold a moment ago and the startup itself has not left.
+    /// Slow start is over if the window has met the threshold, or the threshold has come down to
+    /// it: whether it is. Asked where the window was below the threshold a moment ago and the
+    /// startup itself has not left.
     #[inline]
     fn note_threshold(&mut self, now: Time, detected: u64, inflight: u64) -> bool {
         if self.w.in_slow_start() { false } else { self.meet_threshold(now, detected, inflight) }
@@ -778,10 +809,12 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     #[cold]
     fn meet_threshold(&mut self, now: Time, detected: u64, inflight: u64) -> bool {
         let timed_out = core::mem::take(&mut self.after_timeout);
-        // OURS handover-threshold: the row of the hand-over table for a threshold that slow start has met.
+        // OURS handover-threshold: the row of the hand-over table for a threshold that slow start
+        // has met.
         let handover = if timed_out { Handover::AfterTimeout } else { Handover::LossFree };
         self.avoidance.hand_over(handover, self.w, &self.cx);
-        // Told in later slow starts as well: what it was still looking for it need not find any more.
+        // Told in later slow starts as well: what it was still looking for it need not find any
+        // more.
         let reason = self.startup.reached();
         if self.ended.is_none() {
             self.record(reason, now, detected, inflight, Some(self.w.ssthresh));

@@ -1,10 +1,12 @@
 //! What a transport tells the controller, and what the algorithms inside it may look at.
 //!
-//! The record of one acknowledgement and the order of work within it are the contract of the whole crate; every transport
-//! (the simulator, a QUIC stack, a kernel) keeps it (OURS ack-order):
+//! The record of one acknowledgement and the order of work within it are the contract of the whole
+//! crate; every transport (the simulator, a QUIC stack, a kernel) keeps it (OURS ack-order):
 //!
-//! 1. the transport does its own bookkeeping (RTT estimator, bytes in flight, loss detection) and fills an [`Ack`];
-//! 2. a valid RTT sample goes to the startup ([`Startup::on_rtt`](crate::startup::Startup::on_rtt)) in every phase;
+//! 1. the transport does its own bookkeeping (RTT estimator, bytes in flight, loss detection) and
+//!    fills an [`Ack`];
+//! 2. a valid RTT sample goes to the startup ([`Startup::on_rtt`](crate::startup::Startup::on_rtt))
+//!    in every phase;
 //! 3. the startup's sample hook runs, only below the threshold and outside recovery;
 //! 4. loss and ECN marks are answered, at most one reduction per recovery period;
 //! 5. the growth hook runs, only outside recovery and only if something was acknowledged.
@@ -61,21 +63,26 @@ pub struct Sent {
     pub srtt: Option<Nanos>,
 }
 
-/// Everything one acknowledgement says, once per ACK; also the record of a loss timer (then `acked` is 0 and `rtt` is `None`).
+/// Everything one acknowledgement says, once per ACK; also the record of a loss timer (then `acked`
+/// is 0 and `rtt` is `None`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
     /// Arrival time at the host, never the time the stack got round to it (OURS ack-arrival).
     pub now: Time,
-    /// Bytes newly delivered: cumulative plus SACK, each byte once (TCP); newly acknowledged packets that were in flight (QUIC).
+    /// Bytes newly delivered: cumulative plus SACK, each byte once (TCP); newly acknowledged
+    /// packets that were in flight (QUIC).
     pub acked: u64,
-    /// Of `acked`, the bytes sent at or after [`Controller::recovery_mark`](crate::controller::Controller::recovery_mark)
-    /// (RFC 9002 7.3.2: packets sent before recovery grow no window). Read in QUIC only; a transport that cannot tell reports `acked`.
+    /// Of `acked`, the bytes sent at or after
+    /// [`Controller::recovery_mark`](crate::controller::Controller::recovery_mark)
+    /// (RFC 9002 7.3.2: packets sent before recovery grow no window). Read in QUIC only; a
+    /// transport that cannot tell reports `acked`.
     pub acked_fresh: u64,
     /// Bytes newly declared lost while processing this ACK, or by the timer.
     pub lost: u64,
     /// This ACK newly reports congestion marks (ECN-CE).
     pub ce: bool,
-    /// At most one raw RTT sample: of the largest newly acknowledged packet (QUIC), of data sent once or time-stamped (TCP).
+    /// At most one raw RTT sample: of the largest newly acknowledged packet (QUIC), of data sent
+    /// once or time-stamped (TCP).
     pub rtt: Option<Nanos>,
     /// Smoothed RTT including this sample, if there ever was one.
     pub srtt: Option<Nanos>,
@@ -87,7 +94,8 @@ pub struct Ack {
     pub nxt: Seq,
     /// `una` moved with this ACK.
     pub advanced: bool,
-    /// TCP: `nxt - una` after the ACK. QUIC: bytes in flight after removing `acked`, before removing `lost`.
+    /// TCP: `nxt - una` after the ACK. QUIC: bytes in flight after removing `acked`, before
+    /// removing `lost`.
     pub flight: u64,
     /// TCP: bytes SACKed above `una` after the ACK. QUIC: 0.
     pub sacked: u64,
@@ -99,30 +107,36 @@ pub struct Ack {
     pub delivered: u64,
     /// Cumulative bytes put on the wire, repeats included.
     pub sent: u64,
-    /// The latest transmission among what this ACK newly delivered, as an ordinal over all transmissions of the connection
-    /// (QUIC: its packet number); `None` if nothing was delivered.
+    /// The latest transmission among what this ACK newly delivered, as an ordinal over all
+    /// transmissions of the connection (QUIC: its packet number); `None` if nothing was
+    /// delivered.
     pub tx_acked: Option<u64>,
     /// The latest transmission among what was newly declared lost.
     pub tx_lost: Option<u64>,
     /// The ordinal the next transmission will get.
     pub tx_next: u64,
-    /// A repeat sent in the present recovery was itself declared lost; in recovery after a timeout only where that may open an episode
+    /// A repeat sent in the present recovery was itself declared lost; in recovery after a timeout
+    /// only where that may open an episode
     /// ([`Rto::allows_episode`](crate::detection::rto::Rto::allows_episode)).
     pub lost_again: bool,
     /// TCP: `una` moved past a segment that was sent more than once. QUIC repeats nothing: false.
     pub repeat_acked: bool,
-    /// The next send would be the rescue retransmission of RFC 6675 (rule 4): a sign of further loss.
+    /// The next send would be the rescue retransmission of RFC 6675 (rule 4): a sign of further
+    /// loss.
     pub rescue_next: bool,
-    /// The window, not the application or the peer, was the limit since the last ACK; waiting for the pacer counts as limited.
+    /// The window, not the application or the peer, was the limit since the last ACK; waiting for
+    /// the pacer counts as limited.
     pub cwnd_limited: bool,
     /// The application had nothing to send while the window was open.
     pub app_limited: bool,
-    /// The receiver's clock when it sent this ACK, in ticks (TCP TSval), where the transport has it.
+    /// The receiver's clock when it sent this ACK, in ticks (TCP TSval), where the transport has
+    /// it.
     pub receiver_ts: Option<u32>,
 }
 
 impl Ack {
-    /// Cutting would change nothing that every ACK computes with; what only an episode's opening looks at is cut there.
+    /// Cutting would change nothing that every ACK computes with; what only an episode's opening
+    /// looks at is cut there.
     #[inline]
     pub(crate) fn is_bounded(&self) -> bool {
         // The bits of all amounts together are at least the largest of them.
@@ -183,12 +197,14 @@ pub struct Congestion {
     pub inflight_before: u64,
 }
 
-/// The congestion window and the slow-start threshold, in bytes: all that startup, avoidance and recovery share.
+/// The congestion window and the slow-start threshold, in bytes: all that startup, avoidance and
+/// recovery share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Congestion window.
     pub cwnd: u64,
-    /// Slow-start threshold; [`UNSET_SSTHRESH`](crate::units::UNSET_SSTHRESH) until something set it. `cwnd < ssthresh` means slow start.
+    /// Slow-start threshold; [`UNSET_SSTHRESH`](crate::units::UNSET_SSTHRESH) until something set
+    /// it. `cwnd < ssthresh` means slow start.
     pub ssthresh: u64,
 }
 
@@ -199,7 +215,8 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// Opens the window by `bytes` but not past the threshold; returns what of `bytes` was left over.
+    /// Opens the window by `bytes` but not past the threshold; returns what of `bytes` was left
+    /// over.
     #[inline]
     pub fn open(&mut self, bytes: u64) -> u64 {
         let room = self.ssthresh.min(MAX_BYTES).saturating_sub(self.cwnd);
@@ -224,29 +241,34 @@ pub struct Context {
     pub pacing_rate: Option<Rate>,
     /// The largest burst that leaves in one send call, in bytes (GSO).
     pub max_burst: u64,
-    /// Growth is allowed: the window was the limit. In slow start the relaxed test: or at least half of it was in flight.
+    /// Growth is allowed: the window was the limit. In slow start the relaxed test: or at least
+    /// half of it was in flight.
     pub limited: bool,
-    /// A congestion avoidance epoch is running and young ([`Context::is_young`]; HyStart, published BEST and SEARCH 3.1 as Linux has them
-    /// take no samples then); up to date on ACKs with an RTT sample.
+    /// A congestion avoidance epoch is running and young ([`Context::is_young`]; HyStart,
+    /// published BEST and SEARCH 3.1 as Linux has them take no samples then); up to date on
+    /// ACKs with an RTT sample.
     pub young_epoch: bool,
     /// Such an epoch is less than 10 ms old: ns-3 takes no samples then ([`Context::is_newborn`]).
     pub newborn_epoch: bool,
 }
 
 impl Context {
-    /// The acknowledged bytes that slow start may count from one ACK: all when paced, at most `L = 8` segments when not (RFC9406 4.2-1).
+    /// The acknowledged bytes that slow start may count from one ACK: all when paced, at most `L =
+    /// 8` segments when not (RFC9406 4.2-1).
     #[inline]
     pub fn cap(&self, acked: u64) -> u64 {
         if self.paced { acked } else { acked.min(self.mss.saturating_mul(8)) }
     }
 
-    /// BESTPUB gate-2: an epoch of this age is young: it began less than a second ago. Without an epoch nothing is.
+    /// BESTPUB gate-2: an epoch of this age is young: it began less than a second ago. Without an
+    /// epoch nothing is.
     #[inline]
     pub fn is_young(epoch_age: Option<Nanos>) -> bool {
         epoch_age.is_some_and(|age| age < Nanos::from_secs(1))
     }
 
-    /// NS3 hystart-discard: an epoch of this age is newborn: it began less than 10 ms ago (CubicDelta). Without an epoch nothing is.
+    /// NS3 hystart-discard: an epoch of this age is newborn: it began less than 10 ms ago
+    /// (CubicDelta). Without an epoch nothing is.
     #[inline]
     pub fn is_newborn(epoch_age: Option<Nanos>) -> bool {
         epoch_age.is_some_and(|age| age < Nanos::from_millis(10))

@@ -1,8 +1,10 @@
-//! How startup ended, and how congestion avoidance takes over: what startup, avoidance, recovery and every log have in common.
+//! How startup ended, and how congestion avoidance takes over: what startup, avoidance, recovery
+//! and every log have in common.
 //!
-//! The list of reasons stands here and nowhere else. Who counts, writes or reads them goes by [`ExitReason::ALL`],
-//! [`ExitReason::name`] and [`ExitReason::from_name`]; only the kernel's controllers have numbers of their own
-//! (`firstflight-linux/bpf/firstflight.h`, held to this list by a test).
+//! The list of reasons stands here and nowhere else. Who counts, writes or reads them goes by
+//! [`ExitReason::ALL`], [`ExitReason::name`] and [`ExitReason::from_name`]; only the kernel's
+//! controllers have numbers of their own (`firstflight-linux/bpf/firstflight.h`, held to this list
+//! by a test).
 
 use crate::named::named;
 use crate::units::Ratio;
@@ -58,7 +60,8 @@ impl ExitReason {
 /// How congestion avoidance takes over: which row of the hand-over table applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Handover {
-    /// The window met its threshold without a loss: `W_max = cwnd`, `K = 0` (RFC 9438 section 4.10).
+    /// The window met its threshold without a loss: `W_max = cwnd`, `K = 0` (RFC 9438 section
+    /// 4.10).
     #[default]
     LossFree,
     /// After a reduction: the curve starts from what the reduction left.

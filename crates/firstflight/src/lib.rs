@@ -1,8 +1,10 @@
-//! TCP and QUIC startup and loss recovery as plain state machines: HyStart, HyStart++, Rapid Start, BEST, SEARCH, jump start; Reno and
-//! CUBIC; PRR, RFC 6675, immediate cut, rate halving; loss detection. `no_std`, no allocation, no `unsafe`, integers only.
+//! TCP and QUIC startup and loss recovery as plain state machines: HyStart, HyStart++, Rapid Start,
+//! BEST, SEARCH, jump start; Reno and CUBIC; PRR, RFC 6675, immediate cut, rate halving; loss
+//! detection. `no_std`, no allocation, no `unsafe`, integers only.
 //!
-//! A sender is a [`Controller`]: a startup, a congestion avoidance and a recovery, usually made from the name of an [`Arm`]. The transport
-//! tells it what happens and asks what it may do; the order of work within one ACK is fixed in [`event`].
+//! A sender is a [`Controller`]: a startup, a congestion avoidance and a recovery, usually made
+//! from the name of an [`Arm`]. The transport tells it what happens and asks what it may do; the
+//! order of work within one ACK is fixed in [`event`].
 //!
 //! # Driving it from your own stack
 //!
@@ -49,8 +51,8 @@
 //!
 //! # Your own algorithm
 //!
-//! Implement [`Startup`](startup::Startup), [`Avoidance`](avoidance::Avoidance) or [`Recovery`](recovery::Recovery) and compose it with
-//! the others: the controller is generic.
+//! Implement [`Startup`](startup::Startup), [`Avoidance`](avoidance::Avoidance) or
+//! [`Recovery`](recovery::Recovery) and compose it with the others: the controller is generic.
 //!
 //! ```
 //! use firstflight::avoidance::{Reno, reno};

@@ -12,8 +12,8 @@ pub trait Named: Copy + PartialEq + Sized + 'static {
     fn of_name(name: &str) -> Option<Self>;
 }
 
-/// The enumeration, the list of its values and its names in both directions, all out of one table: a value cannot be missing in one of
-/// them.
+/// The enumeration, the list of its values and its names in both directions, all out of one table:
+/// a value cannot be missing in one of them.
 macro_rules! named {
     ($(#[$meta:meta])* $visibility:vis enum $type:ident { $($(#[$of:meta])* $value:ident = $name:literal,)+ }) => {
         $(#[$meta])*

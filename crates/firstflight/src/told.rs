@@ -7,7 +7,8 @@ use crate::recovery::Policy;
 use crate::startup::Startup;
 use crate::units::{Nanos, Time};
 
-/// One thing that a controller is told. A controller built anew and told the same things in the same order is the same controller.
+/// One thing that a controller is told. A controller built anew and told the same things in the
+/// same order is the same controller.
 #[derive(Clone, Copy, Debug)]
 pub enum Told {
     /// [`Controller::on_handshake_rtt`].

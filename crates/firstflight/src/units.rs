@@ -1,15 +1,17 @@
-//! Units: points in time, lengths of time, rates, ratios and sequence numbers, each a type of its own so that a mix-up does not compile.
+//! Units: points in time, lengths of time, rates, ratios and sequence numbers, each a type of its
+//! own so that a mix-up does not compile.
 //!
-//! Windows and amounts of data are plain `u64` bytes throughout the crate: there is no other unit of data here to mix them up with.
-//! All arithmetic saturates. A controller must survive a clock that jumps and counters that are nonsense (see `tests/` and `fuzz/`),
-//! and a saturated value is a harmless window where a wrapped one is a disaster.
+//! Windows and amounts of data are plain `u64` bytes throughout the crate: there is no other unit
+//! of data here to mix them up with. All arithmetic saturates. A controller must survive a clock
+//! that jumps and counters that are nonsense (see `tests/` and `fuzz/`), and a saturated value is a
+//! harmless window where a wrapped one is a disaster.
 
 use core::fmt;
 use core::num::NonZero;
 use core::ops::{Add, AddAssign, Mul, Sub};
 
-/// The largest window and the largest amount of data in one event that the crate computes with: 1 TiB.
-/// Larger inputs are cut down to it, which keeps every product of two of them inside `u128`.
+/// The largest window and the largest amount of data in one event that the crate computes with: 1
+/// TiB. Larger inputs are cut down to it, which keeps every product of two of them inside `u128`.
 pub const MAX_BYTES: u64 = 1 << 40;
 
 /// A slow-start threshold that was never set (RFC5681 3.1-ssthresh: as high as can be).
@@ -27,12 +29,14 @@ pub struct Nanos(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(pub u64);
 
-/// A position in the order of sending: a packet number in QUIC, an unwrapped byte sequence number in TCP. Only ever compared.
+/// A position in the order of sending: a packet number in QUIC, an unwrapped byte sequence number
+/// in TCP. Only ever compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seq(pub u64);
 
-/// A fraction `num / den`; the denominator is never zero. Sixteen bits each hold every factor that a document names (the longest is
-/// Linux's 717/1024) in four bytes; a controller keeps up to ten of them.
+/// A fraction `num / den`; the denominator is never zero. Sixteen bits each hold every factor that
+/// a document names (the longest is Linux's 717/1024) in four bytes; a controller keeps up to ten
+/// of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ratio {
     num: u16,
@@ -158,10 +162,12 @@ impl fmt::Display for Ratio {
     }
 }
 
-/// `a * b / c` rounded down, computed without overflow and saturated to `u64`; a zero divisor counts as one.
+/// `a * b / c` rounded down, computed without overflow and saturated to `u64`; a zero divisor
+/// counts as one.
 #[inline]
 pub fn mul_div(a: u64, b: u64, c: u64) -> u64 {
-    // One 64-bit division is several times cheaper than a 128-bit one, and almost every product of a window and a ratio fits.
+    // One 64-bit division is several times cheaper than a 128-bit one, and almost every product of
+    // a window and a ratio fits.
     if let Some(product) = a.checked_mul(b) {
         return product / if c == 0 { 1 } else { c };
     }

@@ -1,6 +1,8 @@
-//! `ab --engine ray`: the connections run on a Ray cluster through the Python package, the tables are made here.
+//! `ab --engine ray`: the connections run on a Ray cluster through the Python package, the tables
+//! are made here.
 //!
-//! The package writes the sums of the whole test to a file, as `--save` does; what follows is as if they had been computed here.
+//! The package writes the sums of the whole test to a file, as `--save` does; what follows is as if
+//! they had been computed here.
 
 use super::TestOptions;
 use crate::run::Transport;
@@ -26,7 +28,8 @@ pub(super) struct ClusterOptions {
     /// Where connections run
     #[arg(long, value_enum, default_value = "local")]
     engine: Engine,
-    /// Ray: address of the cluster (`auto`, `ray://host:10001`); without one a cluster on this machine is started and ended again
+    /// Ray: address of the cluster (`auto`, `ray://host:10001`); without one a cluster on this
+    /// machine is started and ended again
     #[arg(long)]
     address: Option<String>,
     /// Ray: into how many ranges of connections the test is cut [default: four per core]
@@ -85,7 +88,8 @@ pub(super) fn run(options: &TestOptions, experiment: &Experiment) -> Result<Tall
     let python = env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
     find_package(&python)?;
     let sums = Sums(env::temp_dir().join(format!("firstflight-{}.ffab", std::process::id())));
-    // Ctrl-C reaches the runner too, which cancels what runs on the cluster; until it has, its file is still to be removed.
+    // Ctrl-C reaches the runner too, which cancels what runs on the cluster; until it has, its file
+    // is still to be removed.
     let _ = ctrlc::set_handler(|| {});
     let ended = Command::new(&python)
         .args(["-m", "firstflight.ray"])

@@ -1,4 +1,5 @@
-//! The command as tests run it: in a folder of its own, with nothing of the tester's environment that changes what it prints.
+//! The command as tests run it: in a folder of its own, with nothing of the tester's environment
+//! that changes what it prints.
 #![allow(dead_code, reason = "every test binary uses its part")]
 
 use assert_cmd::Command;

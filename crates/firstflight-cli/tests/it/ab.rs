@@ -1,4 +1,5 @@
-//! `firstflight ab` and `firstflight populations`: the same bytes however a test is cut, honest numbers, and one line for bad input.
+//! `firstflight ab` and `firstflight populations`: the same bytes however a test is cut, honest
+//! numbers, and one line for bad input.
 
 use crate::command;
 

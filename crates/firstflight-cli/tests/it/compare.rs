@@ -1,4 +1,5 @@
-//! `firstflight compare` from the outside: what it prints, what its JSON holds, and that both are the same every time.
+//! `firstflight compare` from the outside: what it prints, what its JSON holds, and that both are
+//! the same every time.
 #![expect(clippy::float_cmp, reason = "the numbers compared are integers, or the same computation")]
 
 use crate::command;
@@ -189,7 +190,8 @@ fn json_values_agree_with_each_other() {
         assert_eq!(row["testbed"], "sim");
         let (ttlb, acked, ideal) =
             (number(row, "ttlb_ms"), number(row, "acked_ms"), number(row, "ideal_ms"));
-        // A full packet of 1500 bytes at 100 Mbit/s takes 120 us and an ACK of 64 bytes at ten times the rate 0.512 us; the two ways share the rest.
+        // A full packet of 1500 bytes at 100 Mbit/s takes 120 us and an ACK of 64 bytes at ten
+        // times the rate 0.512 us; the two ways share the rest.
         assert_eq!(
             ideal,
             (30.0 - 0.12 - 0.000_512) / 2.0 + 10e6 * 8.0 / 100e3,

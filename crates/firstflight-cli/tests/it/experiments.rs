@@ -1,5 +1,5 @@
-//! `firstflight run`: an experiment in a file is what its commands are, cell by cell, and a file that says something wrong is refused with
-//! the line that says it.
+//! `firstflight run`: an experiment in a file is what its commands are, cell by cell, and a file
+//! that says something wrong is refused with the line that says it.
 
 use crate::command;
 

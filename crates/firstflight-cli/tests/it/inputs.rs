@@ -1,6 +1,7 @@
-//! What a user may name by mistake: devices without an end, pipes that nobody writes to, values of a hundred kilobytes, places that nothing
-//! can be written to. Each is answered in one line with exit code 2, in bounded memory, and before anything is written. And whatever ends
-//! with code 1 says why.
+//! What a user may name by mistake: devices without an end, pipes that nobody writes to, values of
+//! a hundred kilobytes, places that nothing can be written to. Each is answered in one line with
+//! exit code 2, in bounded memory, and before anything is written. And whatever ends with code 1
+//! says why.
 #![cfg(unix)]
 
 use crate::command;

@@ -1,4 +1,5 @@
-//! `firstflight arms` and `firstflight paths`: everything that is listed works under the name it is listed by.
+//! `firstflight arms` and `firstflight paths`: everything that is listed works under the name it is
+//! listed by.
 
 use crate::command;
 

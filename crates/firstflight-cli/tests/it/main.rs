@@ -1,4 +1,5 @@
-//! The tests of the commands, one program that links once. What listens, needs root or counts on time has programs of its own.
+//! The tests of the commands, one program that links once. What listens, needs root or counts on
+//! time has programs of its own.
 
 mod ab;
 #[path = "../command/mod.rs"]

@@ -1,4 +1,5 @@
-//! What `firstflight compare` writes: traces that agree with the results, a report that needs nothing but itself, and plain text into pipes.
+//! What `firstflight compare` writes: traces that agree with the results, a report that needs
+//! nothing but itself, and plain text into pipes.
 #![expect(
     clippy::float_cmp,
     reason = "the numbers compared are integers, or the same number printed twice"
@@ -454,7 +455,8 @@ fn no_color_is_obeyed_even_where_colours_are_forced() {
     }
 }
 
-/// The binary with standard output going to `stdout`: how it ends and what it says on standard error.
+/// The binary with standard output going to `stdout`: how it ends and what it says on standard
+/// error.
 fn talks_to(stdout: impl Into<Stdio>, arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_firstflight"))
         .args(arguments)

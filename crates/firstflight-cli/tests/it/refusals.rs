@@ -1,4 +1,5 @@
-//! Bad input: exactly one line that says what is wrong and what is allowed, exit code 2, and not a file written.
+//! Bad input: exactly one line that says what is wrong and what is allowed, exit code 2, and not a
+//! file written.
 
 use crate::command;
 
@@ -28,7 +29,8 @@ fn broken_files() -> TempDir {
     folder
 }
 
-/// Runs every row and holds each to the rule. A row is what is asked for and what the line has to contain, in order.
+/// Runs every row and holds each to the rule. A row is what is asked for and what the line has to
+/// contain, in order.
 #[track_caller]
 fn refused(rows: &[(&[&str], &[&str])]) {
     let folder = broken_files();
@@ -60,7 +62,8 @@ fn refused(rows: &[(&[&str], &[&str])]) {
     }
 }
 
-/// The same with every kind of output asked for, so that there is something that must not be written.
+/// The same with every kind of output asked for, so that there is something that must not be
+/// written.
 #[track_caller]
 fn refused_with_outputs(rows: &[(&[&str], &[&str])]) {
     const OUTPUTS: &[&str] =

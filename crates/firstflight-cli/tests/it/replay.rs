@@ -24,7 +24,8 @@ fn json(arguments: &[&str]) -> Value {
 const ARMS: &str = "slowstart,limited,hystart,hystart(profile=gvisor),hystart++,hystart++-draft03,search,search3,best,best(fallback=none),\
                     best-published,rapid,rapid-nojump,jumpstart,oracle,hystart++/reno/immediate@(iw=30)";
 
-/// The arm that ran leaves in the replay at the ACK, with the window and for the reason that the trace has.
+/// The arm that ran leaves in the replay at the ACK, with the window and for the reason that the
+/// trace has.
 fn exact(trace: &str, runs: &Value) {
     let connections = runs["connections"].as_array().expect("a list");
     assert!(!connections.is_empty(), "{trace}: there are connections");
@@ -346,8 +347,8 @@ fn what_cannot_be_read_ends_with_code_2_and_what_can_in_part_with_code_1() {
     assert!(!output.stdout.is_empty(), "what could be read is shown");
 }
 
-/// A download by the running kernel's TCP through an emulated link, captured where it was sent. Needs root and Python; says what is
-/// missing and passes where that is not given.
+/// A download by the running kernel's TCP through an emulated link, captured where it was sent.
+/// Needs root and Python; says what is missing and passes where that is not given.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_capture_of_a_real_download_shows_the_link_it_went_through() {

@@ -1,4 +1,5 @@
-//! `firstflight reproduce`: every row by name, the same bytes for the same run, and helpful refusals.
+//! `firstflight reproduce`: every row by name, the same bytes for the same run, and helpful
+//! refusals.
 
 use crate::command;
 

@@ -1,4 +1,5 @@
-//! Traces end to end: what the command writes can be read back, and what it cannot write it refuses before anything runs.
+//! Traces end to end: what the command writes can be read back, and what it cannot write it refuses
+//! before anything runs.
 
 use crate::command;
 

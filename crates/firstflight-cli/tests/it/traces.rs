@@ -1,5 +1,5 @@
-//! A mahimahi trace drives the link: the example under `experiments/traces`, made by a formula of ours that stands here, against counts
-//! taken from its lines.
+//! A mahimahi trace drives the link: the example under `experiments/traces`, made by a formula of
+//! ours that stands here, against counts taken from its lines.
 
 use crate::command;
 
@@ -14,8 +14,9 @@ const PERIOD_MS: u64 = 6000;
 /// One opportunity carries a packet of 1500 IP bytes.
 const PACKET_BITS: u64 = 12_000;
 
-/// A cell as a phone sees it, without randomness: the rate climbs from 4 to 24 Mbit/s in two seconds and falls back at once, the scheduler
-/// serves the phone every 4 ms, and a handover from 3.5 s on silences the cell for 120 ms. Units: kbit/s are bits per ms.
+/// A cell as a phone sees it, without randomness: the rate climbs from 4 to 24 Mbit/s in two
+/// seconds and falls back at once, the scheduler serves the phone every 4 ms, and a handover from
+/// 3.5 s on silences the cell for 120 ms. Units: kbit/s are bits per ms.
 fn lte_sawtooth() -> String {
     let mut lines = Vec::new();
     let mut credit = 0;
@@ -117,7 +118,8 @@ fn the_link_delivers_what_the_trace_allows_and_no_more() {
             "{}: {ttlb} ms where {ideal} ms is the bound",
             row["arm"]
         );
-        // 8000 packets of 1500 bytes: the bound is the opportunity of the last one and half the round trip of 60 ms.
+        // 8000 packets of 1500 bytes: the bound is the opportunity of the last one and half the
+        // round trip of 60 ms.
         let last = opportunities(&times, ideal - 30.0);
         assert!(
             (7980..=8020).contains(&last),

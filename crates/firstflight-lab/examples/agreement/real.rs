@@ -1,4 +1,5 @@
-//! The table of real sockets: every arm several times over, in turn, so that a busy minute does not fall on one arm.
+//! The table of real sockets: every arm several times over, in turn, so that a busy minute does not
+//! fall on one arm.
 
 use super::{ARMS, cells, off, trials};
 use firstflight_lab::compare::Keep;

@@ -1,8 +1,10 @@
-//! From sums to estimates: per arm and part of the connections, each beside the baseline on the same connections.
+//! From sums to estimates: per arm and part of the connections, each beside the baseline on the
+//! same connections.
 //!
-//! Means and their differences have intervals from the Poisson bootstrap, quantiles and paired ratios from ranks; see
-//! [`crate::stats`]. All intervals are 95 %, that of the A/A check 99 %: a check that fails by chance in every twentieth run is
-//! soon ignored. Differences by group and size are judged together (Holm) before they are called real.
+//! Means and their differences have intervals from the Poisson bootstrap, quantiles and paired
+//! ratios from ranks; see [`crate::stats`]. All intervals are 95 %, that of the A/A check 99 %: a
+//! check that fails by chance in every twentieth run is soon ignored. Differences by group and size
+//! are judged together (Holm) before they are called real.
 
 use super::sensitivity::{self, Sensitivity};
 use super::tally::{ArmTally, Cell, Mean, Sum};
@@ -31,7 +33,8 @@ pub struct Analysis {
     pub complete: bool,
     /// How many are.
     pub flows: u64,
-    /// Which arm to deploy, where that does not hold, and what comes next; or that nothing is recommended, and why.
+    /// Which arm to deploy, where that does not hold, and what comes next; or that nothing is
+    /// recommended, and why.
     pub recommendation: Vec<String>,
     /// How far the effects hang on what nobody measured.
     pub sensitivity: Vec<Sensitivity>,
@@ -47,7 +50,8 @@ pub struct Analysis {
     pub clipped: BTreeMap<&'static str, f64>,
     /// Per part and arm.
     pub results: Vec<Entry>,
-    /// Reduction of the completion time by percentile, and loss ratios by percentile, over all connections.
+    /// Reduction of the completion time by percentile, and loss ratios by percentile, over all
+    /// connections.
     pub percentiles: Vec<Percentiles>,
 }
 
@@ -77,7 +81,8 @@ const METHOD: Method = Method {
 /// The baseline against itself: nothing may come out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SelfCheck {
-    /// Connections on which the baseline ran twice under two other seeds, with up to 0.5 ms more round trip.
+    /// Connections on which the baseline ran twice under two other seeds, with up to 0.5 ms more
+    /// round trip.
     pub pairs: u64,
     /// Reduction of the mean completion time, percent; has to cover 0.
     pub reduction_pct: Option<Interval>,
@@ -420,7 +425,8 @@ fn parts(experiment: &Experiment, tallies: &Tallies) -> Vec<(Part, String, Cell)
 }
 
 impl Analysis {
-    /// The numbers of what was kept, without a word on them; `warnings` are those of the population.
+    /// The numbers of what was kept, without a word on them; `warnings` are those of the
+    /// population.
     pub(super) fn numbers(
         experiment: &Experiment,
         tallies: &Tallies,

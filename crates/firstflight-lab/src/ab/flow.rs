@@ -1,5 +1,5 @@
-//! One connection under every arm, and the checks of the test itself: the baseline once more with the same seed, and against itself
-//! under other seeds.
+//! One connection under every arm, and the checks of the test itself: the baseline once more with
+//! the same seed, and against itself under other seeds.
 
 use super::{Clock, Test};
 use crate::error::Bad;
@@ -12,7 +12,8 @@ use firstflight_sim::{App, Outcome, Part, Stop};
 /// What one arm did to one connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowResult {
-    /// Every byte was through within the limit: delivered, or acknowledged where the sender's clock counts.
+    /// Every byte was through within the limit: delivered, or acknowledged where the sender's
+    /// clock counts.
     pub complete: bool,
     /// Completion time on the test's clock, ns; the limit if it is not complete.
     pub ttlb_ns: u64,
@@ -49,7 +50,8 @@ pub struct FlowResult {
 }
 
 impl FlowResult {
-    /// Of responses: their completion times together, pauses left out; one that did not finish counts with the limit.
+    /// Of responses: their completion times together, pauses left out; one that did not finish
+    /// counts with the limit.
     fn of_responses(outcome: &Outcome, clock: Clock, limit_ns: u64) -> FlowResult {
         let time = |part: &Part| match clock {
             Clock::Receiver => part.delivered_after(),
@@ -111,8 +113,8 @@ pub(super) struct Connection {
     pub(super) aa: Option<[FlowResult; 2]>,
     /// Whether the baseline did the same again with the same seed, where it was asked to.
     pub(super) repeats: Option<bool>,
-    /// Under every setting of the assumptions: object bytes and the arms' results, where the connection belongs to those that are run
-    /// again.
+    /// Under every setting of the assumptions: object bytes and the arms' results, where the
+    /// connection belongs to those that are run again.
     pub(super) settings: Vec<(u64, Vec<FlowResult>)>,
 }
 
@@ -162,8 +164,9 @@ impl Test {
             .map(|arm| run(&scenario, arm, self.seed))
             .collect::<Result<Vec<_>, _>>()?;
         let aa = if index.is_multiple_of(self.aa_stride()) {
-            // Both runs differ from the first in the chance of the path and by up to half a millisecond of round trip, so that
-            // neither is the original, and a path without chance is no trivial case.
+            // Both runs differ from the first in the chance of the path and by up to half a
+            // millisecond of round trip, so that neither is the original, and a path
+            // without chance is no trivial case.
             let other = |which: u64| {
                 let seed = mix(mix(self.seed ^ OTHER_SEEDS).wrapping_add(which));
                 let jitter = mix(seed.wrapping_add(index)) % JITTER_NS;

@@ -1,8 +1,10 @@
-//! A/B tests: every arm on the same drawn paths with the same objects, by the thousand or the million, in constant memory.
+//! A/B tests: every arm on the same drawn paths with the same objects, by the thousand or the
+//! million, in constant memory.
 //!
-//! [`Test::run`] simulates connections in blocks and keeps sums of integers ([`tally`]); the same connections give the same bytes on
-//! any number of threads and however they are cut into shards ([`shard`]). [`analysis`] turns sums into estimates with intervals,
-//! [`words`] says in sentences what they mean and what they do not.
+//! [`Test::run`] simulates connections in blocks and keeps sums of integers ([`tally`]); the same
+//! connections give the same bytes on any number of threads and however they are cut into shards
+//! ([`shard`]). [`analysis`] turns sums into estimates with intervals, [`words`] says in sentences
+//! what they mean and what they do not.
 
 pub mod analysis;
 mod flow;
@@ -35,7 +37,8 @@ pub enum Clock {
     /// The receiver's: the last byte was delivered in order there.
     #[default]
     Receiver,
-    /// The sender's: the last byte was acknowledged there, after the receiver's delayed ACK. For published results that were measured so.
+    /// The sender's: the last byte was acknowledged there, after the receiver's delayed ACK. For
+    /// published results that were measured so.
     Sender,
 }
 
@@ -95,7 +98,8 @@ pub struct Experiment {
     /// What the population says nobody measured, each with the two ends that are tried.
     #[serde(default)]
     pub assumptions: Vec<Assumed>,
-    /// One connection in so many runs again at both ends of every assumption; 0 without assumptions.
+    /// One connection in so many runs again at both ends of every assumption; 0 without
+    /// assumptions.
     #[serde(default)]
     pub sensitivity_every: u64,
     /// Groups, in order.
@@ -218,8 +222,8 @@ impl Test {
         }
     }
 
-    /// How connections are cut into blocks, the unit of sharding and of resuming: about a hundred blocks, each long enough to be
-    /// worth a file and short enough to be lost.
+    /// How connections are cut into blocks, the unit of sharding and of resuming: about a hundred
+    /// blocks, each long enough to be worth a file and short enough to be lost.
     pub fn block(&self) -> u64 {
         (self.flows / 128).next_power_of_two().clamp(64, 16_384)
     }
@@ -229,13 +233,14 @@ impl Test {
         self.flows.div_ceil(self.block())
     }
 
-    /// Every how many connections all arms also run at both ends of every assumption: a tenth of a large test, a quarter of a small
-    /// one, so that two ends cost a fifth to a half more.
+    /// Every how many connections all arms also run at both ends of every assumption: a tenth of a
+    /// large test, a quarter of a small one, so that two ends cost a fifth to a half more.
     pub fn sensitivity_stride(&self) -> u64 {
         (self.flows / 2_000).clamp(4, 10)
     }
 
-    /// The population at both ends of every assumption: low and high of the first, then of the next.
+    /// The population at both ends of every assumption: low and high of the first, then of the
+    /// next.
     pub fn settings(&self) -> Vec<Population> {
         let ends = self
             .population

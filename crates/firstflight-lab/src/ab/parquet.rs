@@ -1,7 +1,8 @@
-//! Rows as Parquet: columns compressed with zstd, names as dictionaries, one row group per block of connections.
+//! Rows as Parquet: columns compressed with zstd, names as dictionaries, one row group per block of
+//! connections.
 //!
-//! Every column may be null, and is where something does not apply. The file says which test it belongs to: version, hash of the
-//! experiment and the experiment itself stand in its metadata.
+//! Every column may be null, and is where something does not apply. The file says which test it
+//! belongs to: version, hash of the experiment and the experiment itself stand in its metadata.
 
 use super::Test;
 use super::rows::{Kind, Row, Value, columns};

@@ -1,9 +1,11 @@
 //! Which arm to deploy, in sentences that somebody can act on who reads nothing else.
 //!
-//! Nothing is recommended if the test is not complete, if its check against itself failed, if no difference in time is beyond chance and
-//! [`SMALLEST_TIME_PCT`], or if sign or size of what the fastest arm does hang on what nobody measured. Otherwise the fastest arm is
-//! named; if another one loses noticeably less, both sides of the trade-off are. Then where the fastest arm does not help, what comes
-//! next, and which arms cannot be told apart because they did the same on every connection.
+//! Nothing is recommended if the test is not complete, if its check against itself failed, if no
+//! difference in time is beyond chance and [`SMALLEST_TIME_PCT`], or if sign or size of what the
+//! fastest arm does hang on what nobody measured. Otherwise the fastest arm is named; if another
+//! one loses noticeably less, both sides of the trade-off are. Then where the fastest arm does not
+//! help, what comes next, and which arms cannot be told apart because they did the same on every
+//! connection.
 
 use super::analysis::{Analysis, Entry, LEAST_FLOWS, Part};
 use super::sensitivity::{Depends, SMALLEST_LOSS_POINTS, SMALLEST_TIME_PCT};
@@ -127,7 +129,8 @@ fn signs(analysis: &Analysis, all: &[&Entry]) -> Option<String> {
     })
 }
 
-/// `Downloads take 21.5 % less time than with hystart [19.8, 23.2], with the same loss; 0.5 % of them take over 5 % longer`.
+/// `Downloads take 21.5 % less time than with hystart [19.8, 23.2], with the same loss; 0.5 % of
+/// them take over 5 % longer`.
 fn gain(entry: &Entry, baseline: &str) -> String {
     let Some(versus) = &entry.versus_baseline else { return String::new() };
     let Interval { value, low, high } = versus.reduction_pct.mean;
@@ -152,7 +155,8 @@ fn gain(entry: &Entry, baseline: &str) -> String {
     )
 }
 
-/// What the fastest arm does to whoever shares the bottleneck, where it differs by what anybody could notice.
+/// What the fastest arm does to whoever shares the bottleneck, where it differs by what anybody
+/// could notice.
 fn waiting(fast: &Entry, baseline: &Entry) -> Option<String> {
     let difference = fast.versus_baseline.as_ref()?.queue_p99_ms;
     (difference.value.abs() >= 1.0 && !difference.covers(0.0)).then(|| {

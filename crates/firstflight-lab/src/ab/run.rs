@@ -1,4 +1,5 @@
-//! Running a test: block after block, connections of a block in parallel, one set of tallies per thread.
+//! Running a test: block after block, connections of a block in parallel, one set of tallies per
+//! thread.
 
 use super::flow::Connection;
 use super::rows::Row;
@@ -44,18 +45,21 @@ struct Worker {
 }
 
 impl Test {
-    /// Runs a test, or a part of it, on the current thread pool. The result depends neither on the number of threads nor on how often
-    /// it was interrupted. If it is stopped, what was done so far comes back: the whole blocks are listed, the last one may be in part.
+    /// Runs a test, or a part of it, on the current thread pool. The result depends neither on the
+    /// number of threads nor on how often it was interrupted. If it is stopped, what was done
+    /// so far comes back: the whole blocks are listed, the last one may be in part.
     ///
     /// # Errors
-    /// If this is no test, if a file of the folder to resume belongs to another, or cannot be written.
+    /// If this is no test, if a file of the folder to resume belongs to another, or cannot be
+    /// written.
     pub fn run(&self, run: &Run, watch: &mut Watch<'_>) -> Result<Tallies, Bad> {
         let blocks =
             (0..self.blocks()).filter(|block| run.shard.is_none_or(|(i, n)| block % n == i - 1));
         self.run_blocks(blocks, run.resume.as_deref(), watch)
     }
 
-    /// The same for any blocks, each once: a range of them is a range of connections, [`Test::block`] of them each.
+    /// The same for any blocks, each once: a range of them is a range of connections,
+    /// [`Test::block`] of them each.
     ///
     /// # Errors
     /// Those of [`Test::run`], and one line if there is no such block.

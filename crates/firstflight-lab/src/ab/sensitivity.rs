@@ -1,8 +1,9 @@
 //! How far the effects of a test hang on what nobody measured.
 //!
-//! A population says which of its values were never measured and between which ends they may lie. On one connection in
-//! [`super::Experiment::sensitivity_every`] all arms run again at both ends of every such assumption, on the same draws; the sums are
-//! kept and joined like all others, so shards and interruptions change nothing. The effects at the ends stand beside those of the same
+//! A population says which of its values were never measured and between which ends they may lie.
+//! On one connection in [`super::Experiment::sensitivity_every`] all arms run again at both ends of
+//! every such assumption, on the same draws; the sums are kept and joined like all others, so
+//! shards and interruptions change nothing. The effects at the ends stand beside those of the same
 //! connections as assumed.
 
 use super::analysis::{LEAST_FLOWS, less, reduction, times};
@@ -51,8 +52,8 @@ pub struct Effect {
 /// An effect at the ends of an assumption, and as assumed on the same connections.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ends {
-    /// Smallest and largest of the effect on all connections as assumed, and of the same moved by what each end does to the connections
-    /// that ran there.
+    /// Smallest and largest of the effect on all connections as assumed, and of the same moved by
+    /// what each end does to the connections that ran there.
     pub range: [f64; 2],
     /// At the lower end.
     pub low: Interval,
@@ -108,7 +109,8 @@ fn loss(cell: &Cell, arm: usize) -> Interval {
     less(cell, arm, 0, Mean::Loss, Z_95).interval.map(|ppb| ppb / 1e7)
 }
 
-/// The sensitivities of a test; none of a population without assumptions, or with too few connections at the ends.
+/// The sensitivities of a test; none of a population without assumptions, or with too few
+/// connections at the ends.
 pub(super) fn of(experiment: &Experiment, tallies: &Tallies) -> Vec<Sensitivity> {
     let Some((assumed, ends)) = tallies.settings.split_first() else { return Vec::new() };
     let all = tallies.all();
@@ -122,7 +124,8 @@ pub(super) fn of(experiment: &Experiment, tallies: &Tallies) -> Vec<Sensitivity>
             let ends = |read: Read, arm: usize, smallest: f64| {
                 let [whole, low, assumed, high] =
                     [&all, low, assumed, high].map(|cell| read(cell, arm));
-                // The shift is that of the same connections; a part of them alone would bring its chance along.
+                // The shift is that of the same connections; a part of them alone would bring its
+                // chance along.
                 let shifted = |end: Interval| whole.value + end.value - assumed.value;
                 let values = [whole.value, shifted(low), shifted(high)];
                 let range = [
@@ -162,7 +165,8 @@ impl Sensitivity {
         self.effects.iter().find(|effect| effect.arm == arm)
     }
 
-    /// An arm that is faster than `arm` at an end by more than the smallest effect; the baseline has a reduction of 0.
+    /// An arm that is faster than `arm` at an end by more than the smallest effect; the baseline
+    /// has a reduction of 0.
     pub fn overtaken(&self, arm: &str, baseline: &str) -> Option<String> {
         let at = |name: &str, read: fn(&Ends) -> f64| {
             self.effect(name).map_or(0.0, |effect| read(&effect.reduction_pct))
@@ -183,7 +187,8 @@ impl Sensitivity {
 }
 
 impl Effect {
-    /// `+0.1 to +1.2 points of loss and 17.2 to 24.9 % less time depending on buffers nobody measured`.
+    /// `+0.1 to +1.2 points of loss and 17.2 to 24.9 % less time depending on buffers nobody
+    /// measured`.
     pub fn sentence(&self, value: &str) -> String {
         let [least, most] = self.reduction_pct.range;
         let time = if most <= 0.0 {

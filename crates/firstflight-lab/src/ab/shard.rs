@@ -1,6 +1,8 @@
-//! Files with the tallies of some blocks of a test: what `--resume` keeps, what `--shard` writes and what `ab merge` reads.
+//! Files with the tallies of some blocks of a test: what `--resume` keeps, what `--shard` writes
+//! and what `ab merge` reads.
 //!
-//! A first line of JSON says which test it is, the rest is integers of seven bits at a time, the last eight bytes are a checksum.
+//! A first line of JSON says which test it is, the rest is integers of seven bits at a time, the
+//! last eight bytes are a checksum.
 
 use super::{Experiment, Tallies};
 use crate::error::Bad;
@@ -68,7 +70,8 @@ fn checksum(bytes: &[u8]) -> u64 {
 /// Shards joined, whatever their order.
 ///
 /// # Errors
-/// One line if there are none, if they belong to different tests, or if a block stands in two of them.
+/// One line if there are none, if they belong to different tests, or if a block stands in two of
+/// them.
 pub fn join(shards: Vec<(String, Experiment, Tallies)>) -> Result<(Experiment, Tallies), Bad> {
     let mut whole: Option<(String, Experiment, Tallies)> = None;
     for (name, experiment, tallies) in shards {

@@ -1,5 +1,6 @@
-//! What is kept of a test: sums and sketches of integers, per cell and arm. Adding is all that ever happens to them, so any order,
-//! any number of threads and any cut into shards gives the same numbers. Memory does not grow with the connections.
+//! What is kept of a test: sums and sketches of integers, per cell and arm. Adding is all that ever
+//! happens to them, so any order, any number of threads and any cut into shards gives the same
+//! numbers. Memory does not grow with the connections.
 
 use super::flow::{Connection, FlowResult};
 use super::{Experiment, Test};
@@ -42,7 +43,8 @@ pub enum Sum {
 
 const SUMS: usize = Sum::VsIdeal as usize + 1;
 
-/// The exit reasons that are counted, each at its place in [`ExitReason::ALL`]; the place behind the last is "transfer ended first".
+/// The exit reasons that are counted, each at its place in [`ExitReason::ALL`]; the place behind
+/// the last is "transfer ended first".
 const EXITS: usize = ExitReason::ALL.len() + 1;
 
 /// The quantities that have replicates.
@@ -124,7 +126,8 @@ impl ArmTally {
         self.sums[sum as usize]
     }
 
-    /// How often startup ended for each reason, by its name, and how often the transfer ended first (`none`).
+    /// How often startup ended for each reason, by its name, and how often the transfer ended first
+    /// (`none`).
     pub fn exits(&self) -> impl Iterator<Item = (&'static str, u64)> {
         ExitReason::ALL.map(ExitReason::name).into_iter().chain(["none"]).zip(self.exits)
     }
@@ -223,7 +226,8 @@ impl Cell {
 pub const BDP_EDGES: [u64; 3] = [30_000, 300_000, 3_000_000];
 /// Edges of the strata by buffer over BDP.
 pub const BUFFER_EDGES: [f64; 2] = [0.5, 2.0];
-/// Edges of the strata by object size over three times what path and queue hold: how far startup can overshoot before the object ends.
+/// Edges of the strata by object size over three times what path and queue hold: how far startup
+/// can overshoot before the object ends.
 pub const FILL_EDGES: [f64; 4] = [0.1, 0.3, 1.0, 3.0];
 const BUFFERS: usize = BUFFER_EDGES.len() + 1;
 const STRATA: usize = (BDP_EDGES.len() + 1) * BUFFERS;
@@ -239,7 +243,8 @@ pub struct Tallies {
     fills: Vec<Cell>,
     /// The baseline against itself under other seeds.
     pub aa: Cell,
-    /// The connections that ran again under the assumptions: as assumed, then low and high of the first assumption, then of the next.
+    /// The connections that ran again under the assumptions: as assumed, then low and high of the
+    /// first assumption, then of the next.
     pub settings: Vec<Cell>,
     /// How often the baseline ran again with the same seed.
     pub repeated: u64,

@@ -116,7 +116,8 @@ fn advice(analysis: &Analysis) -> Vec<String> {
             };
             match (fast, gentle) {
                 (Some(fast), Some(gentle)) if fast.arm == gentle.arm && front.len() == 1 => {
-                    // The others are slower beyond chance; they may still lose less, by no more than chance.
+                    // The others are slower beyond chance; they may still lose less, by no more
+                    // than chance.
                     let least = arms.iter().all(|other| other.loss_pct.mean >= fast.loss_pct.mean);
                     let loss = if least {
                         "and loses least"

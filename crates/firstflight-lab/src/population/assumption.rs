@@ -1,5 +1,5 @@
-//! What a population assumes and nobody measured, with the range that is as good as the value: a file keeps it, an A/B test runs at
-//! both ends of it.
+//! What a population assumes and nobody measured, with the range that is as good as the value: a
+//! file keeps it, an A/B test runs at both ends of it.
 
 use super::file::VALUES;
 use super::place::{Field, Section};
@@ -47,7 +47,8 @@ impl Setting {
     }
 }
 
-/// Reads what was never measured. A file with buffers of its own does not inherit what its base says of other ones.
+/// Reads what was never measured. A file with buffers of its own does not inherit what its base
+/// says of other ones.
 pub(super) fn read(top: &Section<'_>, population: &mut Population) -> Result<(), Bad> {
     let own_buffers = top.get("group").is_some()
         || top.get("calibration").is_some()

@@ -1,4 +1,5 @@
-//! The populations that ship with the program, as files in `experiments/populations`, to be copied and changed.
+//! The populations that ship with the program, as files in `experiments/populations`, to be copied
+//! and changed.
 
 use super::Population;
 use crate::error::Bad;

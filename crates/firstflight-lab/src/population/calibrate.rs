@@ -1,17 +1,22 @@
-//! Fitting a population to the only public distribution of losses in production start-up, that of the Rapid Start slides (IETF 125).
+//! Fitting a population to the only public distribution of losses in production start-up, that of
+//! the Rapid Start slides (IETF 125).
 //!
-//! Three numbers are free: q (factor on every buffer), k (random loss, its median over connections) and s (how far that loss spreads).
-//! k and s are fitted on slow start alone, for each q of [`GRID`]: least squares on ln(measured / published) over its four columns of
-//! loss, by the simplex method of Nelder and Mead (1965) over ln k and s from the best point of a coarse grid. Those columns leave q open:
-//! from twice the assumed buffers upwards they hardly change. So two more things choose among the fits: where buffers have been measured
-//! ([`MEASURED_MS`]), and one number of a treatment, by how much Rapid Start's mean loss exceeds slow start's, which falls steeply with q.
-//! **Everything else that was published is held out**: Rapid Start's quantiles, both other arms, every time. [`Point::held_out`] has
-//! those rows, those that miss too.
+//! Three numbers are free: q (factor on every buffer), k (random loss, its median over connections)
+//! and s (how far that loss spreads). k and s are fitted on slow start alone, for each q of
+//! [`GRID`]: least squares on ln(measured / published) over its four columns of loss, by the
+//! simplex method of Nelder and Mead (1965) over ln k and s from the best point of a coarse grid.
+//! Those columns leave q open: from twice the assumed buffers upwards they hardly change. So two
+//! more things choose among the fits: where buffers have been measured ([`MEASURED_MS`]), and one
+//! number of a treatment, by how much Rapid Start's mean loss exceeds slow start's, which falls
+//! steeply with q. **Everything else that was published is held out**: Rapid Start's quantiles,
+//! both other arms, every time. [`Point::held_out`] has those rows, those that miss too.
 //!
-//! The misfit of a row is the sum of (ln(measured / published) / half its accepted band in the logarithm) squared, the bands being older
-//! than the fit, and the same for the median buffer within the measured range. A q whose misfit is at most [`NEARLY`] above the least
-//! fits nearly as well: it costs no more than one column that moves from its target to the edge of its band. The lowest and the highest
-//! such q are what a population file keeps as its range. Every evaluation meets the same draws, so the same command gives the same table.
+//! The misfit of a row is the sum of (ln(measured / published) / half its accepted band in the
+//! logarithm) squared, the bands being older than the fit, and the same for the median buffer
+//! within the measured range. A q whose misfit is at most [`NEARLY`] above the least fits nearly as
+//! well: it costs no more than one column that moves from its target to the edge of its band. The
+//! lowest and the highest such q are what a population file keeps as its range. Every evaluation
+//! meets the same draws, so the same command gives the same table.
 
 use super::Population;
 use super::describe::quantile;
@@ -25,7 +30,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
 
-/// The four groups of the production experiment, the baseline first; all with the same congestion avoidance and paced.
+/// The four groups of the production experiment, the baseline first; all with the same congestion
+/// avoidance and paced.
 pub const ARMS: &[&str] = &[
     "slowstart/reno(beta=0.7)",
     "jumpstart/reno(beta=0.7)",
@@ -47,7 +53,8 @@ pub struct Target {
     pub high: f64,
 }
 
-/// The columns that are fitted: loss per connection under paced slow start in percent, and Rapid Start's mean loss over slow start's.
+/// The columns that are fitted: loss per connection under paced slow start in percent, and Rapid
+/// Start's mean loss over slow start's.
 pub const TARGETS: [Target; 5] = [
     Target { name: "slow start, mean %", target: 1.52, low: 1.32, high: 1.72 },
     Target { name: "slow start, P50 %", target: 0.62, low: 0.3, high: 1.0 },
@@ -56,7 +63,8 @@ pub const TARGETS: [Target; 5] = [
     Target { name: "rapidstart / slow start, mean", target: 1.98 / 1.52, low: 1.1, high: 1.7 },
 ];
 
-/// What was published and not fitted: loss over slow start's by arm and column, and times; bands of the experiment's list where it has one.
+/// What was published and not fitted: loss over slow start's by arm and column, and times; bands of
+/// the experiment's list where it has one.
 const HELD_OUT: [Target; 15] = [
     Target { name: "jumpstart / slow start, mean", target: 1.61 / 1.52, low: 0.95, high: 1.3 },
     Target { name: "jumpstart / slow start, P50", target: 1.0, low: 0.9, high: 1.1 },
@@ -85,8 +93,9 @@ pub const GRID: [f64; 5] = [1.0, 2.0, 3.0, 4.0, 6.0];
 /// How much more misfit than the least counts as fitting nearly as well.
 pub const NEARLY: f64 = 1.0;
 
-/// Between which medians over paths buffers have been measured, ms: the geometric means of three wired paths (24.2 ms) and of seven
-/// cellular ones (282.8 ms), the wired and the cellular model of the other populations.
+/// Between which medians over paths buffers have been measured, ms: the geometric means of three
+/// wired paths (24.2 ms) and of seven cellular ones (282.8 ms), the wired and the cellular model of
+/// the other populations.
 pub const MEASURED_MS: (f64, f64) = (24.2, 282.8);
 
 /// Fewer connections leave P99 to a handful.
@@ -104,7 +113,8 @@ const NOT_FITTED: [&str; 7] =
 pub enum Family {
     /// One random loss that all paths have.
     Common,
-    /// A random loss that differs from path to path: lognormal with median k and standard deviation s of its logarithm.
+    /// A random loss that differs from path to path: lognormal with median k and standard deviation
+    /// s of its logarithm.
     Spread,
 }
 
@@ -140,9 +150,11 @@ pub struct Point {
     pub more_loss_points: f64,
     /// What was fitted, column by column.
     pub columns: Vec<Fitted>,
-    /// Sum over the fitted columns and the median buffer of (ln(measured / published) / half the band in the logarithm) squared.
+    /// Sum over the fitted columns and the median buffer of (ln(measured / published) / half the
+    /// band in the logarithm) squared.
     pub misfit: f64,
-    /// Every fitted column lies in its band, and the median buffer where buffers have been measured.
+    /// Every fitted column lies in its band, and the median buffer where buffers have been
+    /// measured.
     pub inside: bool,
     /// The misfit is at most [`NEARLY`] above the least.
     pub accepted: bool,
@@ -202,7 +214,8 @@ impl Calibration {
         population
     }
 
-    /// Sum of the squared residuals of slow start's four columns at one setting of the knobs, on so many connections.
+    /// Sum of the squared residuals of slow start's four columns at one setting of the knobs, on so
+    /// many connections.
     fn squares(&self, knobs: [f64; 3], arm: &NamedArm, flows: u64) -> Result<f64, Bad> {
         let population = self.turned(knobs);
         let iw = population.initial_window.unwrap_or(10);
@@ -276,8 +289,8 @@ impl Calibration {
         Ok(Calibration::knobs(q, &point).map(|x| format!("{x:.3e}").parse::<f64>().unwrap_or(x)))
     }
 
-    /// Fits k and s for every q, and measures everything that was published. `tick` is called once per evaluation with the knobs and the
-    /// squares of slow start's columns.
+    /// Fits k and s for every q, and measures everything that was published. `tick` is called once
+    /// per evaluation with the knobs and the squares of slow start's columns.
     ///
     /// # Errors
     /// If the population is none that the target fits, or too few connections were asked for.
@@ -311,8 +324,8 @@ impl Calibration {
         Ok(Profile { family: self.family, flows: self.flows, points, best, range })
     }
 
-    /// Everything that was published, at one setting of the knobs: all four groups on [`Calibration::flows`] connections, as
-    /// `firstflight ab` runs them.
+    /// Everything that was published, at one setting of the knobs: all four groups on
+    /// [`Calibration::flows`] connections, as `firstflight ab` runs them.
     ///
     /// # Errors
     /// If a path cannot be simulated.
@@ -430,7 +443,8 @@ fn held_out(found: &Analysis) -> Vec<f64> {
     values
 }
 
-/// The lowest point that `value` has near `start`, by a simplex of this size and at most so many evaluations.
+/// The lowest point that `value` has near `start`, by a simplex of this size and at most so many
+/// evaluations.
 fn simplex(
     start: &[f64],
     size: f64,

@@ -2,7 +2,8 @@
 
 use super::variable::Variable;
 
-/// Correlations of the normal numbers behind the variables, as written, and the triangle that makes them.
+/// Correlations of the normal numbers behind the variables, as written, and the triangle that makes
+/// them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Correlation {
     pairs: Vec<(Variable, Variable, f64)>,
@@ -26,7 +27,8 @@ impl Correlation {
     /// Of these pairs.
     ///
     /// # Errors
-    /// What is wrong: a variable that cannot be correlated, a pair twice, or correlations that contradict each other.
+    /// What is wrong: a variable that cannot be correlated, a pair twice, or correlations that
+    /// contradict each other.
     pub fn new(pairs: Vec<(Variable, Variable, f64)>) -> Result<Correlation, String> {
         let mut matrix = [[0.0; 4]; 4];
         for (i, row) in matrix.iter_mut().enumerate() {
@@ -70,7 +72,8 @@ impl Correlation {
         &self.pairs
     }
 
-    /// Whether this variable hangs together with an earlier one in [`Correlation::ORDER`], or a later one with it.
+    /// Whether this variable hangs together with an earlier one in [`Correlation::ORDER`], or a
+    /// later one with it.
     pub fn ties(&self, variable: Variable) -> bool {
         self.pairs.iter().any(|&(a, b, rho)| rho != 0.0 && (a == variable || b == variable))
     }

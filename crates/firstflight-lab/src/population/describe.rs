@@ -1,4 +1,5 @@
-//! What a population gives: quantiles of everything it draws and of what follows, how often a bound held, correlation as drawn.
+//! What a population gives: quantiles of everything it draws and of what follows, how often a bound
+//! held, correlation as drawn.
 
 use super::Population;
 use super::draw::BOUNDS;
@@ -17,7 +18,8 @@ pub struct Description {
     pub draws: u64,
     /// Quantities, over all groups and within each.
     pub groups: Vec<GroupDescription>,
-    /// Bounds that held a value back, with the share of connections; those that never did are left out.
+    /// Bounds that held a value back, with the share of connections; those that never did are left
+    /// out.
     pub clipped: Vec<(&'static str, f64)>,
     /// Rank (Spearman) correlation of round trip and rate.
     pub rank_correlation: f64,

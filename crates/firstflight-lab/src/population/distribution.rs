@@ -1,6 +1,7 @@
 //! Distributions: how they are written, and the value that belongs to a normal number.
 //!
-//! Each but a mixture is monotone in one standard normal number, so that variables can be correlated whatever their shape.
+//! Each but a mixture is monotone in one standard normal number, so that variables can be
+//! correlated whatever their shape.
 
 use super::normal::{inverse_normal, normal_cdf};
 use super::place::{Field, Section};
@@ -69,8 +70,9 @@ pub enum Shape {
     },
     /// A measured distribution.
     Table(QuantileTable),
-    /// Now of one distribution, now of another. What is left of the random number behind the choice makes the value, so it does not rise
-    /// with that number, and nothing can be correlated with it.
+    /// Now of one distribution, now of another. What is left of the random number behind the choice
+    /// makes the value, so it does not rise with that number, and nothing can be correlated
+    /// with it.
     Mixture {
         /// Shares of the parts.
         weights: Vec<f64>,
@@ -79,8 +81,8 @@ pub enum Shape {
     },
 }
 
-/// The random number behind one value: a uniform number, or a normal one if it is correlated with others. Each is made of the other
-/// when first asked for.
+/// The random number behind one value: a uniform number, or a normal one if it is correlated with
+/// others. Each is made of the other when first asked for.
 #[derive(Debug)]
 pub struct Chance {
     uniform: Cell<Option<f64>>,
@@ -283,8 +285,8 @@ pub(super) fn check_weights(field: &Field<'_>, weights: &[f64]) -> Result<(), Ba
 }
 
 impl Distribution {
-    /// Reads `{ shape = { ... } }`; a bare number is a constant where the variable has no unit. `read_table` fetches a file of
-    /// quantile tables.
+    /// Reads `{ shape = { ... } }`; a bare number is a constant where the variable has no unit.
+    /// `read_table` fetches a file of quantile tables.
     pub(super) fn parse(
         field: &Field<'_>,
         variable: Variable,

@@ -1,11 +1,13 @@
 //! Drawing a connection: path and object as integers, a function of seed and index alone.
 //!
-//! Every variable has its own stream of random numbers, so an arm, a shard or a variable added later changes nothing. Only integers
-//! leave this file: microseconds, kbit/s, bytes and parts of 1e-9.
+//! Every variable has its own stream of random numbers, so an arm, a shard or a variable added
+//! later changes nothing. Only integers leave this file: microseconds, kbit/s, bytes and parts of
+//! 1e-9.
 //!
-//! Ours: the second number of the class stream picks the row of a file of measured paths, the second number of the rate stream is the
-//! way back, for neither has a stream of its own. And where a link is so slow that a packet and its ACK take longer than the drawn
-//! round trip, the round trip becomes what they take: no link can be faster.
+//! Ours: the second number of the class stream picks the row of a file of measured paths, the
+//! second number of the rate stream is the way back, for neither has a stream of its own. And where
+//! a link is so slow that a packet and its ACK take longer than the drawn round trip, the round
+//! trip becomes what they take: no link can be faster.
 
 use super::distribution::{Chance, pick};
 use super::normal::{inverse_normal, uniform};
@@ -58,7 +60,8 @@ pub const BOUNDS: [&str; 8] = [
 /// IP bytes of an ACK of the hosts; its serialization is part of the idle round trip.
 const ACK: u64 = 64;
 const MAX_BUFFER_US: f64 = 5e6;
-/// The random loss of calibration spreads no further: such a path carries next to nothing, and nobody waits for it.
+/// The random loss of calibration spreads no further: such a path carries next to nothing, and
+/// nobody waits for it.
 const MOST_LOSS: f64 = 0.5;
 
 /// A value held within its bounds, rounded to the nearest integer; notes which bound held.
@@ -163,7 +166,8 @@ impl Population {
 }
 
 impl Group {
-    /// The random numbers behind round trip, rate, buffer and size; correlated ones as normal numbers.
+    /// The random numbers behind round trip, rate, buffer and size; correlated ones as normal
+    /// numbers.
     fn chances(&self, free: [f64; 4]) -> [Chance; 4] {
         if self.correlation.pairs().is_empty() {
             return free.map(Chance::uniform);

@@ -1,4 +1,5 @@
-//! What paths of a group do to packets beyond rate, delay, queue and independent loss: losses in bursts, overtaking, policers.
+//! What paths of a group do to packets beyond rate, delay, queue and independent loss: losses in
+//! bursts, overtaking, policers.
 
 use super::distribution::{Chance, Distribution, ReadTable};
 use super::place::Field;
@@ -159,7 +160,8 @@ impl Policing {
         })
     }
 
-    /// The policer of a path of this rate, if it has one; `number` gives the draws: whether, rate, bucket.
+    /// The policer of a path of this rate, if it has one; `number` gives the draws: whether, rate,
+    /// bucket.
     pub(super) fn draw(&self, rate_kbps: u64, number: impl Fn(u64) -> f64) -> Option<Policer> {
         if number(0) >= self.share {
             return None;

@@ -62,8 +62,9 @@ fn read(file: &File) -> Result<String, Bad> {
 }
 
 impl Population {
-    /// Reads `NAME`, `FILE.toml` or `FILE.csv`, each with options in parentheses if wanted: `q`, `k` and `s` (the calibration knobs), `rho`
-    /// (correlation of round trip and rate), or a group's name and its new weight, the other groups sharing the rest.
+    /// Reads `NAME`, `FILE.toml` or `FILE.csv`, each with options in parentheses if wanted: `q`,
+    /// `k` and `s` (the calibration knobs), `rho` (correlation of round trip and rate), or a
+    /// group's name and its new weight, the other groups sharing the rest.
     ///
     /// # Errors
     /// One line.
@@ -162,7 +163,8 @@ impl Population {
         Ok(())
     }
 
-    /// Reads a CSV file: quantile tables or measured paths, by its header. What it does not have comes from `fixed-2025`.
+    /// Reads a CSV file: quantile tables or measured paths, by its header. What it does not have
+    /// comes from `fixed-2025`.
     ///
     /// # Errors
     /// One line.
@@ -230,7 +232,8 @@ impl Population {
         Population::read_toml(file, text, Files::In(folder))
     }
 
-    /// Reads a population file whose files were given along, by the names it has for them: on a machine that has none of them.
+    /// Reads a population file whose files were given along, by the names it has for them: on a
+    /// machine that has none of them.
     ///
     /// # Errors
     /// One line with file, line and key.
@@ -490,7 +493,8 @@ fn fill(group: &mut Group, section: &Section<'_>, reader: &Reader<'_>) -> Result
                 DRAWN.join(", ")
             )));
         }
-        // A path of the middle shows whether the keys are keys, and whether a link can be made of them.
+        // A path of the middle shows whether the keys are keys, and whether a link can be made of
+        // them.
         let tried = Path::parse(
             format!("rate=10Mbit,rtt=100ms,queue=100ms,{}", group.path_keys())
                 .trim_end_matches(','),

@@ -1,8 +1,10 @@
-//! Populations: distributions over paths and object sizes, with named groups, as files anyone can copy and change.
+//! Populations: distributions over paths and object sizes, with named groups, as files anyone can
+//! copy and change.
 //!
-//! A population is a TOML file ([`Population::parse`] says what may stand in it), a CSV file of quantiles or of measured paths, or one
-//! of the [`builtin::names`]; options in parentheses change its knobs: `cdn(q=0.8,k=0.001)`, `cdn-global-2019(mobile=0.8)`.
-//! [`Population::draw`] makes a connection out of a seed and a number.
+//! A population is a TOML file ([`Population::parse`] says what may stand in it), a CSV file of
+//! quantiles or of measured paths, or one of the [`builtin::names`]; options in parentheses change
+//! its knobs: `cdn(q=0.8,k=0.001)`, `cdn-global-2019(mobile=0.8)`. [`Population::draw`] makes a
+//! connection out of a seed and a number.
 
 mod assumption;
 pub mod builtin;
@@ -48,7 +50,8 @@ pub struct Population {
     pub sources: Vec<Source>,
     /// What calibration may turn.
     pub knobs: Knobs,
-    /// What nobody measured, with the range that is as good as the value: what [`crate::ab`] tries results against.
+    /// What nobody measured, with the range that is as good as the value: what [`crate::ab`] tries
+    /// results against.
     pub assumptions: Vec<Assumption>,
     /// The groups; weights sum to 1.
     pub groups: Vec<Group>,
@@ -59,7 +62,8 @@ pub struct Population {
 pub struct Source {
     /// Which value.
     pub value: String,
-    /// `S` stated, `C` read in public code, `D` derived, `U` remembered and unconfirmed, `A` our assumption.
+    /// `S` stated, `C` read in public code, `D` derived, `U` remembered and unconfirmed, `A` our
+    /// assumption.
     pub status: char,
     /// Document, or the reason.
     pub reference: String,
@@ -72,7 +76,8 @@ pub struct Knobs {
     pub q: f64,
     /// Random loss on top of every group's own: its median over the connections.
     pub k: f64,
-    /// Standard deviation of the logarithm of that loss over the connections; 0 gives all the same.
+    /// Standard deviation of the logarithm of that loss over the connections; 0 gives all the
+    /// same.
     pub s: f64,
     /// What is known about them: how they were fitted, or that they were not.
     pub status: String,

@@ -1,4 +1,5 @@
-//! Reading TOML key by key, so that every refusal names file, line, key and what is allowed, in one line.
+//! Reading TOML key by key, so that every refusal names file, line, key and what is allowed, in one
+//! line.
 
 use crate::error::{Bad, nearest};
 use toml::de::{DeTable, DeValue};
@@ -38,7 +39,8 @@ pub(super) struct Field<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// A table named `name` (empty at the top of the file) that starts at `offset`; a key outside `known` is refused.
+    /// A table named `name` (empty at the top of the file) that starts at `offset`; a key outside
+    /// `known` is refused.
     pub(super) fn new(
         place: Place<'a>,
         name: &str,

@@ -1,13 +1,15 @@
 //! Quantile tables: a measured distribution as rows of share and value.
 //!
-//! Between two rows the logarithm of the value is a straight line over the share (the value itself where one of them is 0); outside
-//! the first and the last row the end value holds, for a tail that nobody measured is not invented.
+//! Between two rows the logarithm of the value is a straight line over the share (the value itself
+//! where one of them is 0); outside the first and the last row the end value holds, for a tail that
+//! nobody measured is not invented.
 
 use super::variable::{Unit, Variable};
 use crate::error::Bad;
 use std::collections::BTreeMap;
 
-/// A table of quantiles. At least three rows, shares strictly rising within (0, 1), values never falling.
+/// A table of quantiles. At least three rows, shares strictly rising within (0, 1), values never
+/// falling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuantileTable {
     rows: Vec<(f64, f64)>,

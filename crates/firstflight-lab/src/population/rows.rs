@@ -1,4 +1,5 @@
-//! Measured paths, one per line: a connection takes a whole row, so that whatever hangs together in the data stays together.
+//! Measured paths, one per line: a connection takes a whole row, so that whatever hangs together in
+//! the data stays together.
 
 use super::variable::{Unit, Variable};
 use crate::error::Bad;
@@ -109,7 +110,8 @@ impl Rows {
         self.sums.last().copied().unwrap_or(0.0)
     }
 
-    /// The names in the column `group`, in order of appearance, with their shares of the weight. One nameless group without it.
+    /// The names in the column `group`, in order of appearance, with their shares of the weight.
+    /// One nameless group without it.
     pub fn groups(&self) -> Vec<(String, f64)> {
         let mut groups: Vec<(String, f64)> = Vec::new();
         for path in &self.paths {

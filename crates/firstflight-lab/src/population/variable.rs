@@ -42,7 +42,8 @@ pub enum Unit {
     Ratio,
 }
 
-/// How a unit is written behind a key, in the second column of a table, and what it is in the unit that is kept.
+/// How a unit is written behind a key, in the second column of a table, and what it is in the unit
+/// that is kept.
 struct Spelling {
     suffix: &'static str,
     csv: &'static str,
@@ -73,7 +74,8 @@ const SIZES: &[Spelling] = &[
 ];
 
 impl Variable {
-    /// Every variable that a group has under a key of its own, in the order in which correlation takes them, the others behind.
+    /// Every variable that a group has under a key of its own, in the order in which correlation
+    /// takes them, the others behind.
     pub const ALL: [Variable; 6] = [
         Variable::Rtt,
         Variable::RateDown,

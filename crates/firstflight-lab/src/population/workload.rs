@@ -1,4 +1,5 @@
-//! What a connection carries: one object, responses with pauses between them, or a video that is written as it is played.
+//! What a connection carries: one object, responses with pauses between them, or a video that is
+//! written as it is played.
 
 use super::distribution::{Chance, Distribution, ReadTable};
 use super::draw::Drawn;
@@ -17,7 +18,8 @@ pub enum Workload {
     /// One object, all of it there from the start.
     #[default]
     Object,
-    /// One response and then, with pauses, a geometric number of further ones; each has a size of its own.
+    /// One response and then, with pauses, a geometric number of further ones; each has a size of
+    /// its own.
     Responses {
         /// Mean number of further responses.
         more: f64,
@@ -83,7 +85,8 @@ impl Workload {
     }
 }
 
-/// Longest pause between two responses: past it nothing of the connection's state would be left anyway.
+/// Longest pause between two responses: past it nothing of the connection's state would be left
+/// anyway.
 const LONGEST_GAP_MS: f64 = 60_000.0;
 
 impl Population {

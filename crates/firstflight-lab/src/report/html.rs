@@ -1,5 +1,6 @@
-//! Puts the data and the page's own files together. Nothing is fetched when the page opens, and its content policy
-//! says so; the data stands in a script element of type JSON, in which no byte sequence can end the element.
+//! Puts the data and the page's own files together. Nothing is fetched when the page opens, and its
+//! content policy says so; the data stands in a script element of type JSON, in which no byte
+//! sequence can end the element.
 
 use super::Report;
 
@@ -48,7 +49,8 @@ const COMPARE: Page<'_> = Page {
 /// The style of charts that stand still.
 pub const STILL_STYLE: &str = include_str!("still.css");
 
-/// The scripts of charts that stand still: they read the data into `report` and draw frames into the page.
+/// The scripts of charts that stand still: they read the data into `report` and draw frames into
+/// the page.
 pub const STILL_SCRIPTS: &[&str] = &[
     "const report = JSON.parse(document.getElementById(\"data\").textContent);",
     NUMBERS,
@@ -117,8 +119,8 @@ pub fn text(raw: &str) -> String {
     raw.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// As the content of a script element: without `<` neither `</script>` nor `<!--` can appear, and inside JSON
-/// `<` only ever stands in strings, where the escape means the same character.
+/// As the content of a script element: without `<` neither `</script>` nor `<!--` can appear, and
+/// inside JSON `<` only ever stands in strings, where the escape means the same character.
 fn script(json: &str) -> String {
     json.replace('<', "\\u003c")
 }

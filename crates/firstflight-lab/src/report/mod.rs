@@ -1,8 +1,10 @@
 //! The report: one comparison as one HTML page that opens anywhere, offline, with the data inside.
-//! [`Report`] holds what the page shows, [`Report::to_html`] writes it, [`thin`] and its siblings keep it small.
-//! The page draws itself with the scripts beside this file; they load nothing and the page forbids it to itself.
+//! [`Report`] holds what the page shows, [`Report::to_html`] writes it, [`thin`] and its siblings
+//! keep it small. The page draws itself with the scripts beside this file; they load nothing and
+//! the page forbids it to itself.
 //!
-//! Numbers: times are milliseconds since the first data byte was sent, sizes are bytes, `null` means "does not apply".
+//! Numbers: times are milliseconds since the first data byte was sent, sizes are bytes, `null`
+//! means "does not apply".
 
 mod ab;
 pub mod html;
@@ -30,7 +32,8 @@ pub struct Report {
     pub path: Path,
     /// The size of the object that was transferred.
     pub workload_bytes: u64,
-    /// The first seed. Series belong to the trial with this seed; further repeats count up from it.
+    /// The first seed. Series belong to the trial with this seed; further repeats count up from
+    /// it.
     pub seed: u64,
     /// Trials per arm. Above one, [`Row::values`] are medians over the trials.
     pub repeat: u32,
@@ -42,7 +45,8 @@ pub struct Report {
     pub series: Vec<Series>,
     /// The bound no sender beats on this path, where the path has one.
     pub ideal: Option<Ideal>,
-    /// Where the numbers come from: build, machine, hash of the configuration and the like, in the order shown.
+    /// Where the numbers come from: build, machine, hash of the configuration and the like, in the
+    /// order shown.
     pub provenance: Vec<Fact>,
 }
 
@@ -111,7 +115,8 @@ pub struct Column {
     pub key: String,
     /// What people call it (`completion time`).
     pub label: String,
-    /// The unit the values are in (`ms`, `%`, `bytes`), empty for a plain number. Values in `bytes` are shown as kB, MB or GB.
+    /// The unit the values are in (`ms`, `%`, `bytes`), empty for a plain number. Values in
+    /// `bytes` are shown as kB, MB or GB.
     pub unit: String,
     /// Which end of the column is the good one.
     pub better: Better,
@@ -140,7 +145,8 @@ pub struct Row {
     pub arm_full: String,
     /// One value per column.
     pub values: Vec<Value>,
-    /// Smallest and largest value over the repeats, one per column; empty where nothing was repeated.
+    /// Smallest and largest value over the repeats, one per column; empty where nothing was
+    /// repeated.
     pub spread: Vec<Option<Spread>>,
     /// The keys of the columns in which this arm is the best; [`Table::mark_best`] fills it.
     pub best: Vec<String>,
@@ -173,7 +179,8 @@ pub struct Spread {
 pub struct Series {
     /// The name of the arm; the same as in [`Row::arm`].
     pub arm: String,
-    /// The samples, times never decreasing. Each holds until the next; the last one ends the transfer.
+    /// The samples, times never decreasing. Each holds until the next; the last one ends the
+    /// transfer.
     #[serde(with = "columns")]
     pub points: Vec<Point>,
     /// What the sender was doing, without overlap, in order.
@@ -184,7 +191,8 @@ pub struct Series {
     pub exit: Option<Exit>,
     /// The recovery episodes, in order.
     pub episodes: Vec<Episode>,
-    /// How many episodes there were, where [`Report::bounded`] kept only the first ones; 0 means all are listed.
+    /// How many episodes there were, where [`Report::bounded`] kept only the first ones; 0 means
+    /// all are listed.
     #[serde(default)]
     pub episodes_total: u64,
 }
@@ -213,7 +221,8 @@ pub struct Phase {
     pub start_ms: f64,
     /// To.
     pub end_ms: f64,
-    /// `startup`, `jump`, `rapid`, `css`, `lss`, `drain`, `recovery`, `avoidance`; others are drawn too, in grey.
+    /// `startup`, `jump`, `rapid`, `css`, `lss`, `drain`, `recovery`, `avoidance`; others are
+    /// drawn too, in grey.
     pub name: String,
 }
 
@@ -231,7 +240,8 @@ pub struct Loss {
 pub struct Exit {
     /// The name of the reason (`loss`, `delay`, `css_done`, ...).
     pub reason: String,
-    /// The same as the end of a sentence ("because packets were lost first"); empty for a reason without words.
+    /// The same as the end of a sentence ("because packets were lost first"); empty for a reason
+    /// without words.
     #[serde(default)]
     pub because: String,
     /// When.
@@ -269,8 +279,8 @@ pub struct Ideal {
 }
 
 impl Table {
-    /// Marks the best arms of each column that has a good end. Ties are all best, but a column in which every arm
-    /// has the same value marks nobody: there is nothing to choose.
+    /// Marks the best arms of each column that has a good end. Ties are all best, but a column in
+    /// which every arm has the same value marks nobody: there is nothing to choose.
     pub fn mark_best(&mut self) {
         for row in &mut self.rows {
             row.best.clear();

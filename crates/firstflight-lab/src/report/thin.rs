@@ -1,6 +1,7 @@
-//! Thinning: fewer samples without losing what a reader would look for, the peaks, the troughs and the ends.
-//! Time is cut into equal buckets and each keeps the first, the last, and the smallest and largest of every curve.
-//! As many buckets are used as fit, so curves that rise together (most do) cost fewer points and keep more detail.
+//! Thinning: fewer samples without losing what a reader would look for, the peaks, the troughs and
+//! the ends. Time is cut into equal buckets and each keeps the first, the last, and the smallest
+//! and largest of every curve. As many buckets are used as fit, so curves that rise together (most
+//! do) cost fewer points and keep more detail.
 
 use super::{Loss, Phase, Point, Report};
 
@@ -10,14 +11,16 @@ pub const MAX_POINTS: usize = 1500;
 pub const MAX_LOSSES: usize = 600;
 /// Most phases, and most recovery episodes, of one series in a page.
 pub const MAX_SPANS: usize = 300;
-/// With more arms than this, each gets less, so that a page stays below 2 MB: 12 full series are about 1.5 MB.
+/// With more arms than this, each gets less, so that a page stays below 2 MB: 12 full series are
+/// about 1.5 MB.
 const FULL_ARMS: usize = 12;
-/// What a bucket keeps at most: both ends, and two extremes each of cwnd, ssthresh, inflight and queue.
-/// Delivered bytes never decrease, so the ends are their extremes.
+/// What a bucket keeps at most: both ends, and two extremes each of cwnd, ssthresh, inflight and
+/// queue. Delivered bytes never decrease, so the ends are their extremes.
 const PER_BUCKET: usize = 10;
 
-/// At most `max` of `points`, in their order, with the first, the last and the extremes of every curve among them.
-/// A `max` too small for one bucket (`PER_BUCKET` points) keeps the ends alone, and one or zero keeps as much as it says.
+/// At most `max` of `points`, in their order, with the first, the last and the extremes of every
+/// curve among them. A `max` too small for one bucket (`PER_BUCKET` points) keeps the ends alone,
+/// and one or zero keeps as much as it says.
 pub fn thin(points: &[Point], max: usize) -> Vec<Point> {
     if points.len() <= max {
         return points.to_vec();
@@ -41,7 +44,8 @@ pub fn thin(points: &[Point], max: usize) -> Vec<Point> {
 fn choose(points: &[Point], buckets: usize) -> Vec<usize> {
     let (start, end) = (points[0].t_ms, points[points.len() - 1].t_ms);
     let span = end - start;
-    // Float to integer saturates: a time outside the span (or not a number) lands in the nearest (the first) bucket.
+    // Float to integer saturates: a time outside the span (or not a number) lands in the nearest
+    // (the first) bucket.
     let bucket = |p: &Point| {
         if span > 0.0 {
             (((p.t_ms - start) / span * buckets as f64) as usize).min(buckets - 1)
@@ -72,8 +76,8 @@ fn choose(points: &[Point], buckets: usize) -> Vec<usize> {
 const CURVES: [fn(&Point) -> u64; 4] =
     [|p| p.cwnd, |p| p.ssthresh.unwrap_or(u64::MAX), |p| p.inflight, |p| p.queue_bytes];
 
-/// At most `max` marks (at least one) that carry the bytes of all `losses`: those in the same stretch of time become
-/// one, at the time of its first.
+/// At most `max` marks (at least one) that carry the bytes of all `losses`: those in the same
+/// stretch of time become one, at the time of its first.
 pub fn thin_losses(losses: &[Loss], max: usize) -> Vec<Loss> {
     let max = max.max(1);
     if losses.len() <= max {
@@ -104,7 +108,8 @@ fn same_stretch(mark: &Loss, loss: &Loss, width: f64) -> bool {
     loss.t_ms - mark.t_ms <= width
 }
 
-/// At most `max` phases (at least one) over the same time: the shortest ones go to the phase before them.
+/// At most `max` phases (at least one) over the same time: the shortest ones go to the phase before
+/// them.
 pub fn thin_phases(phases: &[Phase], max: usize) -> Vec<Phase> {
     let max = max.max(1);
     let length = |phase: &Phase| phase.end_ms - phase.start_ms;

@@ -1,8 +1,10 @@
-//! A Poisson bootstrap over connections that adds up: 200 replicates, in each of which every connection counts 0, 1, 2, ... times.
+//! A Poisson bootstrap over connections that adds up: 200 replicates, in each of which every
+//! connection counts 0, 1, 2, ... times.
 //!
-//! How often it counts is a function of seed and connection alone, the same for all arms, so that the replicates keep the pairs
-//! together, do not depend on threads or shards, and cost a row of sums instead of the sample. The spread of a statistic over the
-//! replicates is its standard error; intervals are normal ones around the value, on the logarithmic scale for ratios (with 200
+//! How often it counts is a function of seed and connection alone, the same for all arms, so that
+//! the replicates keep the pairs together, do not depend on threads or shards, and cost a row of
+//! sums instead of the sample. The spread of a statistic over the replicates is its standard error;
+//! intervals are normal ones around the value, on the logarithmic scale for ratios (with 200
 //! replicates that is steadier than reading off the 5th smallest and largest).
 
 use super::Interval;
@@ -18,7 +20,8 @@ pub type Weights = [u8; REPLICATES];
 /// Keys the weights apart from every draw of a trial.
 const SALT: u64 = 0x626f_6f74_7374_7261;
 
-/// Of 2^16 draws, those below the k-th entry count at most k times: the Poisson distribution with mean 1.
+/// Of 2^16 draws, those below the k-th entry count at most k times: the Poisson distribution with
+/// mean 1.
 const AT_MOST: [u16; 7] = [24_109, 48_219, 60_273, 64_291, 65_296, 65_497, 65_531];
 
 /// The weights of one connection.
@@ -80,7 +83,8 @@ impl Replicates {
     }
 }
 
-/// Standard deviation of a statistic over the replicates; replicates in which it does not exist are left out.
+/// Standard deviation of a statistic over the replicates; replicates in which it does not exist are
+/// left out.
 pub fn deviation(values: impl Iterator<Item = f64>) -> f64 {
     let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
     let n = values.len() as f64;

@@ -1,4 +1,5 @@
-//! Integers as bytes: seven bits at a time, so that the many small counts of a shard take a byte each.
+//! Integers as bytes: seven bits at a time, so that the many small counts of a shard take a byte
+//! each.
 
 /// Writes integers.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,7 @@
 //! The Pareto front: arms that nobody beats in one thing without being beaten in another.
 
-/// How `a` compares with `b` in one quantity of which less is better, as far as the sample can tell.
+/// How `a` compares with `b` in one quantity of which less is better, as far as the sample can
+/// tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Versus {
     /// Better, beyond chance.
@@ -11,7 +12,8 @@ pub enum Versus {
     Even,
 }
 
-/// Which of `n` candidates stay: those that no other beats in one quantity without being worse in any. `versus(a, b)` compares in all.
+/// Which of `n` candidates stay: those that no other beats in one quantity without being worse in
+/// any. `versus(a, b)` compares in all.
 pub fn front<const K: usize>(n: usize, versus: impl Fn(usize, usize) -> [Versus; K]) -> Vec<bool> {
     let beats = |a: usize, b: usize| {
         let all = versus(a, b);

@@ -1,6 +1,8 @@
-//! Many cells at once: Holm's step-down procedure keeps the chance of any false claim in the whole table below 5 %.
+//! Many cells at once: Holm's step-down procedure keeps the chance of any false claim in the whole
+//! table below 5 %.
 
-/// Which of these probabilities still speak against chance when all are judged together at `level`. NaN never does.
+/// Which of these probabilities still speak against chance when all are judged together at `level`.
+/// NaN never does.
 pub fn holm(probabilities: &[f64], level: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..probabilities.len()).collect();
     let key = |index: usize| {

@@ -1,8 +1,9 @@
-//! Statistics: small ones over repeats, and those of an A/B test, which are sums of integers and therefore the same for any order,
-//! number of threads or cut into shards.
+//! Statistics: small ones over repeats, and those of an A/B test, which are sums of integers and
+//! therefore the same for any order, number of threads or cut into shards.
 //!
-//! What is averaged has intervals from a Poisson bootstrap ([`bootstrap`]); quantiles have intervals from the ranks of a sketch
-//! ([`sketch`]); many cells at once are judged together ([`holm`]).
+//! What is averaged has intervals from a Poisson bootstrap ([`bootstrap`]); quantiles have
+//! intervals from the ranks of a sketch ([`sketch`]); many cells at once are judged together
+//! ([`holm`]).
 
 pub mod bootstrap;
 pub mod codec;
@@ -41,7 +42,8 @@ impl Interval {
     }
 }
 
-/// Of the standard normal distribution, 97.5 % lie below: half the width of a 95 % interval in standard deviations.
+/// Of the standard normal distribution, 97.5 % lie below: half the width of a 95 % interval in
+/// standard deviations.
 pub const Z_95: f64 = 1.959_963_984_540_054;
 /// The same for 99 %.
 pub const Z_99: f64 = 2.575_829_303_548_901;

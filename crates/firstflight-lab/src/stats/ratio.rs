@@ -1,10 +1,12 @@
-//! Ratios of pairs: how much longer an arm takes than the baseline on the same path with the same object.
+//! Ratios of pairs: how much longer an arm takes than the baseline on the same path with the same
+//! object.
 
 use super::Interval;
 use super::codec::{Reader, Writer};
 use super::sketch::{Sketch, ranks};
 
-/// Distribution of the ratio arm / baseline over the pairs. Exactly equal pairs are counted by themselves, so that a tie is a tie.
+/// Distribution of the ratio arm / baseline over the pairs. Exactly equal pairs are counted by
+/// themselves, so that a tie is a tie.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ratios {
     below: Sketch,

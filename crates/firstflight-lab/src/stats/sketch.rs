@@ -1,9 +1,10 @@
-//! A sketch of a distribution of whole numbers in constant memory: counts in bins that are 1 wide at the bottom and 1/256 of their
-//! octave above.
+//! A sketch of a distribution of whole numbers in constant memory: counts in bins that are 1 wide
+//! at the bottom and 1/256 of their octave above.
 //!
-//! Sketches add up: any order of values and of merging gives the same counts. A quantile is off by at most one bin (0.4 % of the
-//! value), within the bin it is read in a straight line. Its interval needs no assumption about the distribution: the number of
-//! values below a quantile is binomial, so the interval lies between the values at the ranks n p +- z sqrt(n p (1 - p)).
+//! Sketches add up: any order of values and of merging gives the same counts. A quantile is off by
+//! at most one bin (0.4 % of the value), within the bin it is read in a straight line. Its interval
+//! needs no assumption about the distribution: the number of values below a quantile is binomial,
+//! so the interval lies between the values at the ranks n p +- z sqrt(n p (1 - p)).
 
 use super::Interval;
 use super::codec::{Reader, Writer};
@@ -90,7 +91,8 @@ impl Sketch {
         self.at_rank(p * self.total.saturating_sub(1) as f64)
     }
 
-    /// The quantile with the interval that its rank leaves it, `z` standard deviations to each side.
+    /// The quantile with the interval that its rank leaves it, `z` standard deviations to each
+    /// side.
     pub fn quantile_interval(&self, p: f64, z: f64) -> Interval {
         let [value, low, high] = ranks(self.total, p, z).map(|rank| self.at_rank(rank));
         Interval { value, low, high }
@@ -124,7 +126,8 @@ impl Sketch {
     }
 }
 
-/// The rank of a quantile among `n` values, and the ranks `z` standard deviations of a binomial count below and above.
+/// The rank of a quantile among `n` values, and the ranks `z` standard deviations of a binomial
+/// count below and above.
 pub fn ranks(n: u64, p: f64, z: f64) -> [f64; 3] {
     let last = n.saturating_sub(1) as f64;
     let spread = z * (n as f64 * p * (1.0 - p)).sqrt();

@@ -27,7 +27,8 @@ impl Summary {
     }
 }
 
-/// Jain's index of fairness: 1 if all have the same, 1/n if one has everything. `None` without a positive value.
+/// Jain's index of fairness: 1 if all have the same, 1/n if one has everything. `None` without a
+/// positive value.
 pub fn jain(shares: &[f64]) -> Option<f64> {
     let (sum, squares) =
         shares.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));

@@ -1,8 +1,8 @@
 //! Where trials run: what a testbed is, and those that are built in.
 //!
-//! A testbed is a type that implements [`Testbed`]; a [`Plan`](crate::Plan) runs on any, also on one of another crate. Those of this crate
-//! have a module each and a line in [`BUILT_IN`]; command line, experiments, Python and reports take names, descriptions and limits from
-//! [`Info`].
+//! A testbed is a type that implements [`Testbed`]; a [`Plan`](crate::Plan) runs on any, also on
+//! one of another crate. Those of this crate have a module each and a line in [`BUILT_IN`]; command
+//! line, experiments, Python and reports take names, descriptions and limits from [`Info`].
 
 mod absent;
 pub mod linux;
@@ -53,7 +53,8 @@ pub struct Info {
     pub kernel_arms: bool,
     /// It runs startups that are not ours, [`Sender::Own`].
     pub own_startups: bool,
-    /// Its loss detection is chosen by an arm (`detection=`, `early=`); elsewhere the stack has its own.
+    /// Its loss detection is chosen by an arm (`detection=`, `early=`); elsewhere the stack has
+    /// its own.
     pub chooses_detection: bool,
     /// Its receiver acknowledges as the path says (`ack=`).
     pub obeys_ack_every: bool,
@@ -62,7 +63,8 @@ pub struct Info {
 }
 
 impl Info {
-    /// A testbed of real stacks that runs arms of ours and leaves everything else to the stacks: what most testbeds are.
+    /// A testbed of real stacks that runs arms of ours and leaves everything else to the stacks:
+    /// what most testbeds are.
     pub const REAL_STACKS: Info = Info {
         name: "",
         summary: "",
@@ -129,8 +131,8 @@ impl Info {
     }
 }
 
-/// Where trials run. [`Plan`](crate::Plan) asks `available` and `check` before the first trial, then runs trials side by side: one in real
-/// time takes turns by itself.
+/// Where trials run. [`Plan`](crate::Plan) asks `available` and `check` before the first trial,
+/// then runs trials side by side: one in real time takes turns by itself.
 pub trait Testbed: Send + Sync {
     /// What it is called, and what it can do.
     fn info(&self) -> &Info;
@@ -156,8 +158,9 @@ pub trait Testbed: Send + Sync {
         arm.parts().is_some_and(|arm| arm.configure(scenario.config()).paced)
     }
 
-    /// Runs one trial that [`check`](Testbed::check) allows. The seed keys every draw of the path; a recorder keeps every event. Measures
-    /// that nobody could take stay `None`, and what a reader should doubt goes into [`Outcome::warnings`].
+    /// Runs one trial that [`check`](Testbed::check) allows. The seed keys every draw of the path;
+    /// a recorder keeps every event. Measures that nobody could take stay `None`, and what a
+    /// reader should doubt goes into [`Outcome::warnings`].
     ///
     /// # Errors
     /// One line if the path cannot carry the packets, or the testbed failed.

@@ -1,4 +1,5 @@
-//! The testbed `sim`: the simulator. It carries everything, and is what A/B tests and published experiments run on.
+//! The testbed `sim`: the simulator. It carries everything, and is what A/B tests and published
+//! experiments run on.
 
 use super::{Info, Testbed};
 use crate::arms::{NamedArm, Sender};
@@ -85,10 +86,12 @@ impl Scenario {
         u64::from(arm.sender.burst.unwrap_or(self.burst)) * self.host.mss()
     }
 
-    /// Runs one trial in the simulator and returns all that it measures. With a recorder every event is kept.
+    /// Runs one trial in the simulator and returns all that it measures. With a recorder every
+    /// event is kept.
     ///
     /// # Errors
-    /// If the simulator cannot run the arm, or the path cannot carry the host's packets, or a startup that is not ours broke.
+    /// If the simulator cannot run the arm, or the path cannot carry the host's packets, or a
+    /// startup that is not ours broke.
     pub fn simulate(
         &self,
         arm: &NamedArm,
@@ -133,10 +136,12 @@ impl Scenario {
         })
     }
 
-    /// Runs an application that is no plain object in the simulator: responses with pauses, a video.
+    /// Runs an application that is no plain object in the simulator: responses with pauses, a
+    /// video.
     ///
     /// # Errors
-    /// If the path cannot carry the host's packets, or these hosts have not what the arm asks for, or a startup that is not ours broke.
+    /// If the path cannot carry the host's packets, or these hosts have not what the arm asks for,
+    /// or a startup that is not ours broke.
     pub fn run_app(
         &self,
         arm: &NamedArm,

@@ -1,4 +1,5 @@
-//! The fields of every event by name: one list for all formats, and the way back from names and texts to an event.
+//! The fields of every event by name: one list for all formats, and the way back from names and
+//! texts to an event.
 
 use super::{Entry, Packet, Ranges, Source, Start, State, Trace, What};
 use firstflight::startup::ExitReason;
@@ -57,7 +58,8 @@ const fn flag(name: &'static str) -> Column {
     Column { name, kind: Kind::Flag }
 }
 
-/// The columns of the table, signals excepted. New ones go to the end of their group and raise [`super::csv::SCHEMA`].
+/// The columns of the table, signals excepted. New ones go to the end of their group and raise
+/// [`super::csv::SCHEMA`].
 pub const COLUMNS: &[Column] = &[
     // Common to all events.
     real("time_ms"),
@@ -331,7 +333,8 @@ fn exit_fields(exit: &Exit, put: &mut Put<'_>) {
 }
 
 impl Entry {
-    /// Visits the fields of the event itself, without those common to all; what does not apply is left out.
+    /// Visits the fields of the event itself, without those common to all; what does not apply is
+    /// left out.
     pub fn fields(&self, put: &mut Put<'_>) {
         match &self.what {
             What::Start(start) => start.fields(put),
@@ -360,7 +363,8 @@ impl Entry {
         }
     }
 
-    /// Visits every cell of the event's row in the table, signals excepted. Times count from `start`.
+    /// Visits every cell of the event's row in the table, signals excepted. Times count from
+    /// `start`.
     pub fn cells(&self, connection: u32, start: Time, put: &mut Put<'_>) {
         let ms = |nanos: Option<Nanos>| nanos.map(|nanos| nanos.0 as f64 / 1e6);
         put("time_ms", Cell::Real(since_ms(self.now, start)));

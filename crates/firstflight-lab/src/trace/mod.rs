@@ -1,7 +1,8 @@
-//! The event log of one connection: everything its controller was told and what it answered. The format that users see: `docs/traces.md`.
+//! The event log of one connection: everything its controller was told and what it answered. The
+//! format that users see: `docs/traces.md`.
 //!
-//! A log is complete: [`replay()`] builds the controller anew, tells it the same things and must find it at the same exit. Writers: [`csv`],
-//! `parquet` (a feature) and [`qlog`].
+//! A log is complete: [`replay()`] builds the controller anew, tells it the same things and must
+//! find it at the same exit. Writers: [`csv`], `parquet` (a feature) and [`qlog`].
 
 pub mod csv;
 pub mod exits;
@@ -84,7 +85,8 @@ pub struct Start {
     pub oracle_exit_bytes: u64,
     /// How the records came about.
     pub source: Source,
-    /// Port of the sender, address and port of the receiver, where that is a connection of the world.
+    /// Port of the sender, address and port of the receiver, where that is a connection of the
+    /// world.
     pub endpoints: String,
 }
 

@@ -1,6 +1,7 @@
 //! The log as a Parquet file: the columns of the table, all nullable, compressed with zstd.
 //!
-//! Rows are turned into columns one group at a time, so that beside the logs themselves one group is in memory.
+//! Rows are turned into columns one group at a time, so that beside the logs themselves one group
+//! is in memory.
 
 use super::csv::{SCHEMA, owned, places, signals};
 use super::fields::{COLUMNS, Cell, Kind, SIGNAL};

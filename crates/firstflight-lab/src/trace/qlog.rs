@@ -1,7 +1,9 @@
-//! The log as qlog, dialect 0.3: the newest that qvis opens (draft-ietf-quic-qlog-main-schema-05, draft-ietf-quic-qlog-quic-events-04).
+//! The log as qlog, dialect 0.3: the newest that qvis opens (draft-ietf-quic-qlog-main-schema-05,
+//! draft-ietf-quic-qlog-quic-events-04).
 //!
-//! Beside the events of the standard, which viewers draw, every event of ours is there as `firstflight:*` with all its fields: what
-//! viewers do not know they skip, and a replay needs nothing else.
+//! Beside the events of the standard, which viewers draw, every event of ours is there as
+//! `firstflight:*` with all its fields: what viewers do not know they skip, and a replay needs
+//! nothing else.
 
 use super::fields::{Cell, Row, SIGNAL, since_ms};
 use super::{Entry, Packet, Ranges, Received, State, Trace, What};
@@ -125,7 +127,8 @@ pub fn write_sequence(trace: &Trace, end: End, out: &mut dyn Write) -> io::Resul
     })
 }
 
-/// Begins a text sequence of events of many connections, each of which names its connection; times count from `reference_ms` after 1970.
+/// Begins a text sequence of events of many connections, each of which names its connection; times
+/// count from `reference_ms` after 1970.
 ///
 /// # Errors
 /// Those of the writer.
@@ -143,7 +146,8 @@ pub fn begin_many(title: &str, reference_ms: f64, out: &mut dyn Write) -> io::Re
     out.write_all(b"\n")
 }
 
-/// Writes the events of ours of one connection into such a sequence; times are those of the entries.
+/// Writes the events of ours of one connection into such a sequence; times are those of the
+/// entries.
 ///
 /// # Errors
 /// Those of the writer.

@@ -10,7 +10,8 @@ use firstflight::{Exit, Seq};
 pub struct Replayed {
     /// The controller after the last event.
     pub controller: ArmController,
-    /// Every exit, with the entry that it came with; one that a false alarm took back stays in the list.
+    /// Every exit, with the entry that it came with; one that a false alarm took back stays in the
+    /// list.
     pub exits: Vec<(usize, Exit)>,
     /// The first entry after which the window was not what the log says, with both windows.
     pub strayed: Option<(usize, u64, u64)>,

@@ -169,7 +169,8 @@ impl Tracer {
     }
 
     pub(crate) fn finish(mut self) -> Trace {
-        // What was seen at one instant stays in the order in which it was noted: a packet is noted as it leaves, before what answers it.
+        // What was seen at one instant stays in the order in which it was noted: a packet is noted
+        // as it leaves, before what answers it.
         self.trace.receiver.sort_by_key(|(at, _)| *at);
         let last = self.trace.entries.last().map_or(Time(0), |entry| entry.now);
         // What had not arrived when the trial ended never did.

@@ -1,9 +1,12 @@
-//! A log out of packets that were seen at both ends of a link: what the sender must have learnt from each ACK.
+//! A log out of packets that were seen at both ends of a link: what the sender must have learnt
+//! from each ACK.
 //!
-//! The kernel's own bookkeeping cannot be asked once per ACK, but everything that it is told crosses the link. What is known exactly:
-//! times, bytes, SACK blocks, RTT samples of data sent once, the receiver's clock, what was dropped. What is inferred, and why the log
-//! says that it is from the [wire](super::Source::Wire):
-//! * a segment counts as lost with the last ACK before it was sent again, because then at the latest the sender thought so;
+//! The kernel's own bookkeeping cannot be asked once per ACK, but everything that it is told
+//! crosses the link. What is known exactly: times, bytes, SACK blocks, RTT samples of data sent
+//! once, the receiver's clock, what was dropped. What is inferred, and why the log says that it is
+//! from the [wire](super::Source::Wire):
+//! * a segment counts as lost with the last ACK before it was sent again, because then at the
+//!   latest the sender thought so;
 //! * the window is the limit of an ACK if less than one segment more would have fitted into it.
 
 use super::{Packet, Ranges, Received, State, Tracer, What, ranges};
@@ -63,8 +66,8 @@ fn arrivals(sights: &[Sight]) -> HashMap<(u16, u32), VecDeque<u64>> {
     arrivals
 }
 
-/// Writes what `sights` tell into the log, which has begun. Times count from the first data. Returns how much later that was than the
-/// link's beginning; `None` if there was no data.
+/// Writes what `sights` tell into the log, which has begun. Times count from the first data.
+/// Returns how much later that was than the link's beginning; `None` if there was no data.
 pub(crate) fn read(
     tracer: &mut Tracer,
     sights: &[Sight],

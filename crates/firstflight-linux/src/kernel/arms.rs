@@ -13,7 +13,8 @@ pub struct KernelArm {
     pub(crate) map: &'static str,
     /// What it is, in a line.
     pub about: &'static str,
-    /// What its evaluations can conclude, in the order in which a report counts them; empty if it counts nothing.
+    /// What its evaluations can conclude, in the order in which a report counts them; empty if it
+    /// counts nothing.
     pub outcomes: &'static [&'static str],
 }
 

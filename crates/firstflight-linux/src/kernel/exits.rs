@@ -32,8 +32,9 @@ impl Members<'_> {
     }
 }
 
-/// What a controller in the kernel can report, each by the number one above its place here (`enum reason` of `firstflight.h`): the reasons
-/// of the core, and `None` that the end reported before was a false alarm. The oracle is told its path, which no kernel is.
+/// What a controller in the kernel can report, each by the number one above its place here (`enum
+/// reason` of `firstflight.h`): the reasons of the core, and `None` that the end reported before
+/// was a false alarm. The oracle is told its path, which no kernel is.
 fn reasons() -> impl Iterator<Item = Option<ExitReason>> {
     ExitReason::ALL
         .into_iter()
@@ -61,7 +62,8 @@ pub struct Exit {
     pub ssthresh: Option<u32>,
     /// Packets in flight after the deciding ACK.
     pub inflight: u32,
-    /// The number that decided, in the algorithm's unit: microseconds or packets; 0 if there is none.
+    /// The number that decided, in the algorithm's unit: microseconds or packets; 0 if there is
+    /// none.
     pub estimate: u64,
     /// Smoothed RTT, microseconds.
     pub srtt_us: u32,
@@ -73,7 +75,8 @@ pub struct Exit {
     pub peer: (Ipv4Addr, u16),
     /// Our port.
     pub port: u16,
-    /// How often the startup's evaluations concluded what until then, saturating at 255; see [`KernelArm::outcomes`].
+    /// How often the startup's evaluations concluded what until then, saturating at 255; see
+    /// [`KernelArm::outcomes`].
     pub outcomes: [u8; OUTCOMES],
 }
 

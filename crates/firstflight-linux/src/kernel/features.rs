@@ -57,13 +57,15 @@ impl Features {
         })
     }
 
-    /// Registrations are links, which vanish with their owner (6.4 and later); before, they stay until somebody removes them.
+    /// Registrations are links, which vanish with their owner (6.4 and later); before, they stay
+    /// until somebody removes them.
     pub fn links(&self) -> bool {
         self.version >= (6, 4)
     }
 }
 
-/// Type information keeps names as strings that end in a zero; whether `name` is one of them, whole.
+/// Type information keeps names as strings that end in a zero; whether `name` is one of them,
+/// whole.
 fn has_string(types: &[u8], name: &str) -> bool {
     let needle: Vec<u8> = [&[0], name.as_bytes(), &[0]].concat();
     types.windows(needle.len()).any(|window| window == needle)

@@ -1,5 +1,5 @@
-//! What the kernel's own CUBIC knows and decides on every ACK, for comparing its HyStart with the core's: a controller that only calls
-//! CUBIC's functions and notes what they left.
+//! What the kernel's own CUBIC knows and decides on every ACK, for comparing its HyStart with the
+//! core's: a controller that only calls CUBIC's functions and notes what they left.
 
 use super::features::Features;
 use crate::refusal::Refusal;
@@ -17,7 +17,8 @@ const SIZE: usize = 72;
 pub enum Kind {
     /// CUBIC was set up on an established connection.
     Begun,
-    /// An ACK, after CUBIC and its HyStart have seen it and before losses are looked for and the window grows.
+    /// An ACK, after CUBIC and its HyStart have seen it and before losses are looked for and the
+    /// window grows.
     Acked,
     /// A retransmission timeout.
     TimedOut,
@@ -32,7 +33,8 @@ pub struct Record {
     pub socket: u64,
     /// The kernel's time of the ACK, microseconds.
     pub at_us: u64,
-    /// `sk_pacing_rate` in bytes per second: that of the ACK before, since it is set later in the work on an ACK.
+    /// `sk_pacing_rate` in bytes per second: that of the ACK before, since it is set later in the
+    /// work on an ACK.
     pub pacing_rate: u64,
     /// RTT sample, microseconds; `None` without one.
     pub rtt_us: Option<u32>,
@@ -126,7 +128,8 @@ impl HystartTrace {
         Ok(HystartTrace { _link: link, object })
     }
 
-    /// Gives away what was recorded since the last time, in order. How many records found no room since the beginning.
+    /// Gives away what was recorded since the last time, in order. How many records found no room
+    /// since the beginning.
     ///
     /// # Errors
     /// If the buffer cannot be read.

@@ -15,7 +15,8 @@ use std::sync::Mutex;
 
 /// All arms, compiled for any kernel.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/firstflight.bpf.o"));
-/// Where `cwnd_event_tx_start` stands in the object's own `tcp_congestion_ops`; `kernel.h` asserts it.
+/// Where `cwnd_event_tx_start` stands in the object's own `tcp_congestion_ops`; `kernel.h` asserts
+/// it.
 const TX_START_AT: usize = 88;
 const EXITS: &str = "exits";
 /// The program for control groups, and the kernel's longest name of a controller with its end.
@@ -39,7 +40,8 @@ impl Loaded {
     /// Loads and registers the arm.
     ///
     /// # Errors
-    /// If the kernel or our privilege does not allow it, or something of this name is registered already.
+    /// If the kernel or our privilege does not allow it, or something of this name is registered
+    /// already.
     pub fn load(arm: &'static KernelArm) -> Result<Loaded, Refusal> {
         Loaded::load_for(arm, &[])
     }
@@ -95,7 +97,8 @@ impl Loaded {
     /// Makes it stay when this process ends, until [`super::unload`].
     ///
     /// # Errors
-    /// If the kernel cannot (before 6.4), there is no place to pin to, or the selection's default or routes cannot be set.
+    /// If the kernel cannot (before 6.4), there is no place to pin to, or the selection's default
+    /// or routes cannot be set.
     pub fn pin(mut self, selection: &Selection) -> Result<(), Refusal> {
         if !Features::detect()?.links() {
             return Err(Refusal::new("pinning needs Linux 6.4 or newer"));
@@ -117,7 +120,8 @@ impl Loaded {
         })
     }
 
-    /// Hands every report to `take` as it comes, until `go_on` says no; it is asked about every 50 ms.
+    /// Hands every report to `take` as it comes, until `go_on` says no; it is asked about every 50
+    /// ms.
     ///
     /// # Errors
     /// If the ring buffer cannot be read.

@@ -1,8 +1,9 @@
 //! Startups and recoveries as congestion controllers of the running kernel.
 //!
-//! Each arm is one BPF program set that registers under a name of its own. It is there as long as its [`Loaded`] lives, unless it is
-//! pinned, and can be chosen per socket (`TCP_CONGESTION`), or for others by a [`Selection`]: default of a namespace, routes, control
-//! groups. Connections that already use it keep it when it is taken out.
+//! Each arm is one BPF program set that registers under a name of its own. It is there as long as
+//! its [`Loaded`] lives, unless it is pinned, and can be chosen per socket (`TCP_CONGESTION`), or
+//! for others by a [`Selection`]: default of a namespace, routes, control groups. Connections that
+//! already use it keep it when it is taken out.
 
 mod arms;
 mod exits;

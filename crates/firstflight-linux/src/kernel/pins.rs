@@ -35,12 +35,14 @@ pub fn is_registered(arm: &KernelArm) -> bool {
     registered().iter().any(|name| name == arm.kernel_name)
 }
 
-/// What unloading a pinned arm has to put back. Not in the folder: a BPF file system holds no ordinary files.
+/// What unloading a pinned arm has to put back. Not in the folder: a BPF file system holds no
+/// ordinary files.
 pub(super) fn undo_file(arm: &KernelArm) -> PathBuf {
     Path::new(UNDO_FOLDER).join(arm.kernel_name)
 }
 
-/// Notes what is to be put back if nobody is left who does it. Best effort: whoever can load arms can usually write there.
+/// Notes what is to be put back if nobody is left who does it. Best effort: whoever can load arms
+/// can usually write there.
 pub(super) fn note_undo(arm: &KernelArm, words: &str) {
     let _ = fs::create_dir_all(UNDO_FOLDER).and_then(|()| fs::write(undo_file(arm), words));
 }
@@ -51,7 +53,8 @@ pub(super) fn forget_undo(arm: &KernelArm) {
     let _ = fs::remove_dir(UNDO_FOLDER);
 }
 
-/// Puts back what an owner and its keeper left who were killed at the same time. Returns whether there was something.
+/// Puts back what an owner and its keeper left who were killed at the same time. Returns whether
+/// there was something.
 ///
 /// # Errors
 /// If it cannot be put back.
@@ -87,7 +90,8 @@ pub(super) fn make_folder(arm: &KernelArm) -> Result<PathBuf, Refusal> {
     Ok(folder)
 }
 
-/// Takes a pinned arm out, after putting back default and routes that it was given. New connections cannot choose it any more; those that use it keep it.
+/// Takes a pinned arm out, after putting back default and routes that it was given. New connections
+/// cannot choose it any more; those that use it keep it.
 ///
 /// # Errors
 /// If it is not loaded, or another process holds it.
@@ -130,7 +134,8 @@ pub fn unload(arm: &KernelArm) -> Result<(), Refusal> {
     }))
 }
 
-/// Before 6.4 a killed loader leaves its arm registered: its map is found by name and emptied, which unregisters it.
+/// Before 6.4 a killed loader leaves its arm registered: its map is found by name and emptied,
+/// which unregisters it.
 fn remove_leftover(arm: &KernelArm) -> bool {
     // What the kernel keeps of a name.
     const LONGEST: usize = 15;

@@ -1,8 +1,11 @@
-//! Who uses a loaded arm: the namespace's default, routes, control groups. What is changed is put back, and only what is still ours.
+//! Who uses a loaded arm: the namespace's default, routes, control groups. What is changed is put
+//! back, and only what is still ours.
 //!
-//! Defaults and routes outlive the process that set them, so a second process does the putting back: the [`Keeper`], which is told what to
-//! do before anything is done and does it when the pipe to it breaks, whether we end or are killed. Pinned arms keep the same words in a file,
-//! for [`super::unload`]. Control groups need none of it: their programs are links and go with their owner.
+//! Defaults and routes outlive the process that set them, so a second process does the putting
+//! back: the [`Keeper`], which is told what to do before anything is done and does it when the pipe
+//! to it breaks, whether we end or are killed. Pinned arms keep the same words in a file,
+//! for [`super::unload`]. Control groups need none of it: their programs are links and go with
+//! their owner.
 
 use super::arms::{ARMS, KernelArm};
 use super::pins;
@@ -50,7 +53,8 @@ impl Selection {
         let mut changes = Vec::new();
         if self.default {
             let before = default()?;
-            // Outside the first namespace not every name may be set: what is there now must be possible again.
+            // Outside the first namespace not every name may be set: what is there now must be
+            // possible again.
             set_default(&before).map_err(|_| {
                 Refusal::new(format!(
                     "the default of this namespace: not permitted; needs CAP_NET_ADMIN, and that {before} may be put back: in namespaces but the \
@@ -65,8 +69,8 @@ impl Selection {
         Ok(changes)
     }
 
-    /// Refuses what cannot work, before anything is loaded, and puts back what an earlier owner left who was killed together with its
-    /// keeper.
+    /// Refuses what cannot work, before anything is loaded, and puts back what an earlier owner
+    /// left who was killed together with its keeper.
     ///
     /// # Errors
     /// If a prefix has no route of its own or a folder is not a control group of version 2.
@@ -87,8 +91,8 @@ impl Selection {
         Ok(())
     }
 
-    /// Makes default and routes so until the keeper is dropped or this process is gone. `keeper` is the command that runs [`undo_from`] on
-    /// its standard input.
+    /// Makes default and routes so until the keeper is dropped or this process is gone. `keeper` is
+    /// the command that runs [`undo_from`] on its standard input.
     ///
     /// # Errors
     /// If something cannot be changed; what was changed before is put back.
@@ -98,7 +102,8 @@ impl Selection {
             return Ok(Keeper { child: None, command: keeper, words: String::new() });
         }
         let words = words(arm, &changes);
-        // Should keeper and owner be killed at the same time, the next `load` or `unload` reads here what is to be put back.
+        // Should keeper and owner be killed at the same time, the next `load` or `unload` reads
+        // here what is to be put back.
         pins::note_undo(arm, &words);
         let mut keeper = Keeper { child: None, command: keeper, words };
         keeper.start()?;

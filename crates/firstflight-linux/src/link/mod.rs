@@ -1,8 +1,10 @@
 //! An emulated link: two namespaces, a TUN device in each, and one thread between them.
 //!
-//! Sender and receiver are ordinary processes in ordinary namespaces; whatever they send is real. The thread reads each packet, asks the
-//! path what happens to it, and writes it to the other side at that time. It runs at real-time priority and sleeps to the nanosecond, so
-//! that up to about 1 Gbit/s packets leave within tens of microseconds of their time; [`Report::doubts`] says when they did not.
+//! Sender and receiver are ordinary processes in ordinary namespaces; whatever they send is real.
+//! The thread reads each packet, asks the path what happens to it, and writes it to the other side
+//! at that time. It runs at real-time priority and sleeps to the nanosecond, so that up to about 1
+//! Gbit/s packets leave within tens of microseconds of their time; [`Report::doubts`] says when
+//! they did not.
 
 pub(crate) mod engine;
 pub(crate) mod packet;

@@ -57,7 +57,8 @@ const TCP: u8 = 6;
 /// Congestion experienced: both bits of the ECN field.
 const CE: u8 = 0b11;
 
-/// An IPv4 header: its length and the protocol that follows. Other packets are carried but not looked into.
+/// An IPv4 header: its length and the protocol that follows. Other packets are carried but not
+/// looked into.
 fn ipv4(packet: &[u8]) -> Option<(usize, u8)> {
     let header = usize::from(packet.first()? & 15) * 4;
     (packet[0] >> 4 == 4 && header >= 20 && packet.len() >= header).then(|| (header, packet[9]))
@@ -93,7 +94,8 @@ pub(crate) fn is_pure_ack(packet: &[u8]) -> bool {
     packet.len() == headers && flags & !PSH == ACK
 }
 
-/// A number that is the same for all packets of one direction of a connection, and rarely for those of another.
+/// A number that is the same for all packets of one direction of a connection, and rarely for those
+/// of another.
 pub(crate) fn flow(packet: &[u8]) -> u32 {
     let Some((header, protocol)) = ipv4(packet) else { return 0 };
     let ports = packet.get(header..header + 4).unwrap_or_default();

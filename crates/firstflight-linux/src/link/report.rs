@@ -37,8 +37,8 @@ pub struct Tally {
     pub refused: u64,
     /// Packets still inside when the link ended.
     pub inside: u64,
-    /// Packets that the stack at this end gave to its device, and those the device lost before the link saw them. A loss here is a
-    /// fault of the emulation and makes its results void.
+    /// Packets that the stack at this end gave to its device, and those the device lost before the
+    /// link saw them. A loss here is a fault of the emulation and makes its results void.
     pub device: Option<(u64, u64)>,
     /// How late packets left, ns.
     pub lateness: Histogram<u32>,
@@ -118,12 +118,14 @@ pub struct Report {
     pub lasted: Duration,
     /// Why the emulating thread does not run before all others, if it does not.
     pub not_first: Option<String>,
-    /// Every TCP segment in the order in which it was seen, if [`LinkOptions::witness`](crate::LinkOptions) asked for it.
+    /// Every TCP segment in the order in which it was seen, if
+    /// [`LinkOptions::witness`](crate::LinkOptions) asked for it.
     pub sights: Vec<Sight>,
 }
 
 impl Report {
-    /// Why the timing of this run should not be trusted, if it should not: packets left late, or a device lost some on its own.
+    /// Why the timing of this run should not be trusted, if it should not: packets left late, or a
+    /// device lost some on its own.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         for (name, tally) in [("forward", &self.forward), ("reverse", &self.reverse)] {

@@ -1,4 +1,5 @@
-//! What the link saw of every packet at the devices of both ends, for a trace: the heads of TCP segments with their times.
+//! What the link saw of every packet at the devices of both ends, for a trace: the heads of TCP
+//! segments with their times.
 
 /// Where a packet was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,8 @@ pub enum Place {
 pub struct Segment {
     /// IP bytes.
     pub len: u16,
-    /// Identification in the IP header: with the sequence number it tells one transmission from another.
+    /// Identification in the IP header: with the sequence number it tells one transmission from
+    /// another.
     pub id: u16,
     /// Sequence number of the first byte.
     pub seq: u32,

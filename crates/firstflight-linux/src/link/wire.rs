@@ -1,7 +1,8 @@
-//! One direction of an emulated link: packets in, packets out when their time has come. No clock and no descriptor in here.
+//! One direction of an emulated link: packets in, packets out when their time has come. No clock
+//! and no descriptor in here.
 //!
-//! A packet's time is decided when it arrives and derives from the ideal end of the one before it, never from when that was really
-//! sent: lateness of the emulator does not accumulate.
+//! A packet's time is decided when it arrives and derives from the ideal end of the one before it,
+//! never from when that was really sent: lateness of the emulator does not accumulate.
 
 use super::packet::{self, Packet, Pool};
 use super::report::Tally;
@@ -10,7 +11,8 @@ use firstflight_path::{Ack, DropCause, Ecn, Effects, Fate, Link, Return, ReturnP
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
 
-/// A packet with the time at which it reaches the far end. The order is that of a heap which gives the earliest first.
+/// A packet with the time at which it reaches the far end. The order is that of a heap which gives
+/// the earliest first.
 struct Due {
     at: u64,
     seq: u64,
@@ -90,8 +92,8 @@ impl Wire {
         }
     }
 
-    /// `fresh` takes over at `now`, its time zero; what has its time of arrival still arrives then. A return path with packets it has not
-    /// decided about goes on as it is.
+    /// `fresh` takes over at `now`, its time zero; what has its time of arrival still arrives then.
+    /// A return path with packets it has not decided about goes on as it is.
     pub(crate) fn replace(&mut self, fresh: Wire, now: u64) {
         if !matches!(&self.way, Way::Driven { parked, .. } if !parked.is_empty()) {
             self.way = fresh.way;

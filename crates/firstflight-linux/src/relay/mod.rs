@@ -1,10 +1,13 @@
-//! A relay for UDP: clients talk to it as if it were the server, and each datagram gets the fate that a path decides, in real time.
+//! A relay for UDP: clients talk to it as if it were the server, and each datagram gets the fate
+//! that a path decides, in real time.
 //!
-//! Needs no privilege and makes nothing but sockets. It is the same state machine as the TUN [`link`](crate::link), with one difference:
-//! the packets are not there, only what was inside them. IP and UDP headers are counted and the ECN field is carried across in both
-//! directions, so that a path which marks can mark.
+//! Needs no privilege and makes nothing but sockets. It is the same state machine as the TUN
+//! [`link`](crate::link), with one difference: the packets are not there, only what was inside
+//! them. IP and UDP headers are counted and the ECN field is carried across in both directions, so
+//! that a path which marks can mark.
 //!
-//! One path, and any number of clients that share it: each client has a socket of its own towards the server.
+//! One path, and any number of clients that share it: each client has a socket of its own towards
+//! the server.
 
 mod engine;
 mod socket;
@@ -23,7 +26,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-/// IP bytes of a packet that carries nothing but a QUIC ACK: what the idle RTT includes of the way back.
+/// IP bytes of a packet that carries nothing but a QUIC ACK: what the idle RTT includes of the way
+/// back.
 pub const ACK: u32 = 64;
 
 /// What may be chosen beside the path.
@@ -35,13 +39,15 @@ pub struct RelayOptions {
     pub to: SocketAddr,
     /// The path's forward direction leads to the server instead of from it.
     pub uploads: bool,
-    /// Largest IP packet, bytes: a loopback device would carry datagrams that no real path carries.
+    /// Largest IP packet, bytes: a loopback device would carry datagrams that no real path
+    /// carries.
     pub mtu: u16,
     /// Seed of the path's draws.
     pub seed: u64,
     /// Number of the path among those of an experiment; see [`firstflight_path::random`].
     pub path_index: u64,
-    /// Clients at a time. A client that was silent for half a minute makes room for a new one, others are turned away.
+    /// Clients at a time. A client that was silent for half a minute makes room for a new one,
+    /// others are turned away.
     pub clients: usize,
     /// Until [`Relay::begin`] the path loses nothing by chance: handshakes pass.
     pub gentle_start: bool,
@@ -121,8 +127,9 @@ impl Relay {
         self.address
     }
 
-    /// The path begins anew, at its time zero with its first draws, and so does the report. What is on its way still arrives. For trials
-    /// that count from their first byte and not from a handshake.
+    /// The path begins anew, at its time zero with its first draws, and so does the report. What is
+    /// on its way still arrives. For trials that count from their first byte and not from a
+    /// handshake.
     pub fn begin(&self) {
         self.begin.store(true, Ordering::Release);
     }

@@ -69,8 +69,9 @@ impl Socket {
         getsockopt(&self.socket, RcvBuf).unwrap_or(0)
     }
 
-    /// Reads one datagram into `packet`, behind headers as they would be on a wire, so that a packet is as long and can be marked as on
-    /// any link; `owner` takes the place of the source address. Nothing if none waits.
+    /// Reads one datagram into `packet`, behind headers as they would be on a wire, so that a
+    /// packet is as long and can be marked as on any link; `owner` takes the place of the
+    /// source address. Nothing if none waits.
     pub(super) fn receive(&self, packet: &mut Packet) -> Option<Received> {
         let space = packet.space();
         let (head, body) = space.split_at_mut(self.headers);

@@ -10,7 +10,8 @@ fn loopback(address: &str) -> Option<Socket> {
     Socket::bind(address.parse().expect("an address")).ok()
 }
 
-/// What was read at `address` of three bytes sent there, marked on the way if `marked`: length, bytes, ECN field.
+/// What was read at `address` of three bytes sent there, marked on the way if `marked`: length,
+/// bytes, ECN field.
 fn crossed(address: &str, marked: bool) -> Option<(usize, Vec<u8>, u8)> {
     let (near, far) = (loopback(address)?, loopback(address)?);
     let mut pool = Pool::new(1500);

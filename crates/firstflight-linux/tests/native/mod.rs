@@ -127,7 +127,8 @@ impl Connection {
         let words = (unsafe { ff_connection_size() } as usize).div_ceil(8);
         let mut connection = Connection { memory: vec![0; words].into(), arm };
         connection.set_facts(facts);
-        // SAFETY: here and below: the pointer is to this connection's memory, which was sized by the C side.
+        // SAFETY: here and below: the pointer is to this connection's memory, which was sized by
+        // the C side.
         unsafe { ff_init(connection.at(), arm, cwnd, mss, paced) };
         connection
     }

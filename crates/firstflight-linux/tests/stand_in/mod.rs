@@ -1,4 +1,5 @@
-//! What `native.c` has in place of the kernel's CUBIC, for the core: one packet per window acknowledged, beta 717/1024.
+//! What `native.c` has in place of the kernel's CUBIC, for the core: one packet per window
+//! acknowledged, beta 717/1024.
 
 use firstflight::avoidance::{Avoidance, Cut, Reduced};
 use firstflight::event::{Ack, Context, Signal, Timeout, Window};

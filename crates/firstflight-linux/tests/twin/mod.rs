@@ -46,9 +46,11 @@ impl Random {
 /// Who keeps recovery and pacing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// The kernel, or what stands for it here: the window is at the threshold while an episode lasts.
+    /// The kernel, or what stands for it here: the window is at the threshold while an episode
+    /// lasts.
     Kernel,
-    /// The arm. Its window in an episode is compared too, unless it shows the permission for the first repeat where the core does not.
+    /// The arm. Its window in an episode is compared too, unless it shows the permission for the
+    /// first repeat where the core does not.
     Arm { window_in_recovery: bool },
 }
 
@@ -61,7 +63,8 @@ pub(crate) struct Course {
     base_us: u64,
     serial_us: u64,
     queue: u32,
-    /// Once in how many ACKs: losses, marks, timeouts, silence; ACKs without a sample; jitter in us.
+    /// Once in how many ACKs: losses, marks, timeouts, silence; ACKs without a sample; jitter in
+    /// us.
     loss: u64,
     mark: u64,
     rto: u64,
@@ -76,7 +79,8 @@ pub(crate) struct Course {
     uneven: u64,
     /// Once in how many ACKs the application runs out of data.
     lazy: u64,
-    /// Length of a tick of the receiver's clock; 0: it sends no time stamps. Once in how many ACKs it jumps.
+    /// Length of a tick of the receiver's clock; 0: it sends no time stamps. Once in how many ACKs
+    /// it jumps.
     tick_us: u64,
     clock_jumps: u64,
     pub paced: bool,
@@ -158,7 +162,8 @@ pub(crate) struct Twin<S, R: Policy> {
     nxt: u64,
     /// First sequence number, bytes.
     isn: u64,
-    /// Packets under way: the deliveries when each was sent. Those that were lost and not sent again, and those delivered out of order.
+    /// Packets under way: the deliveries when each was sent. Those that were lost and not sent
+    /// again, and those delivered out of order.
     flying: VecDeque<(u64, u64)>,
     pipe: u32,
     holes: u32,
@@ -174,7 +179,8 @@ pub(crate) struct Twin<S, R: Policy> {
     conserves: bool,
     /// Eight times the smoothed RTT, us.
     srtt_x8: u64,
-    /// What the kernel would keep as `sk_pacing_rate` after the latest ACK, if this arm's pacing is the kernel's; else the arm's rate.
+    /// What the kernel would keep as `sk_pacing_rate` after the latest ACK, if this arm's pacing
+    /// is the kernel's; else the arm's rate.
     kept_rate: Option<u64>,
     /// Of the receiver's clock, in ticks.
     clock_offset: u32,
@@ -304,8 +310,8 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         Nanos(self.srtt_x8 * 125)
     }
 
-    /// The end of an ACK in the kernel: 200 % of the window, or of what is outstanding if that is more, per smoothed RTT while the window
-    /// is below half of the threshold, else 120 %.
+    /// The end of an ACK in the kernel: 200 % of the window, or of what is outstanding if that is
+    /// more, per smoothed RTT while the window is below half of the threshold, else 120 %.
     fn keep_rate(&mut self) {
         let outstanding = self.pipe + self.holes + self.sacked;
         let (cwnd, ssthresh) = (self.kernel.cwnd(), self.kernel.ssthresh());
@@ -323,7 +329,8 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         Seq(self.isn + self.bytes(packets))
     }
 
-    /// Tells the kernel's side what is so now; `window_used` packets were under way when the ACK came.
+    /// Tells the kernel's side what is so now; `window_used` packets were under way when the ACK
+    /// came.
     fn tell(&mut self, window_used: u32) {
         let base = self.facts;
         let facts = Facts {
@@ -351,10 +358,12 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         self.kernel.set_facts(&facts);
     }
 
-    /// Fills the window, holes first; a lazy application fills it only in part. In mode B the core must admit just these packets.
+    /// Fills the window, holes first; a lazy application fills it only in part. In mode B the core
+    /// must admit just these packets.
     fn send(&mut self, lazy: bool) {
         let (mss, empty) = (u64::from(self.course.mss), self.pipe == 0 && self.kernel.cwnd() == 1);
-        // K11: conservation may grant nothing to an empty pipe, and the kernel has no window of zero.
+        // K11: conservation may grant nothing to an empty pipe, and the kernel has no window of
+        // zero.
         let least = self.conserves && empty && self.core.in_recovery() && !self.core.admits(mss, 0);
         let room = if least { 0 } else { self.kernel.cwnd().saturating_sub(self.pipe) };
         let count = if lazy { self.random.below(u64::from(room) + 1) as u32 } else { room };
@@ -445,7 +454,8 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         };
         let ce = news && self.random.once_in(self.course.mark);
         let is_retrans = state >= RECOVERY && self.random.once_in(3);
-        // Elsewhere it stands still: BEST is told the rate before the ACK by the kernel and the rate with its sample by the core.
+        // Elsewhere it stands still: BEST is told the rate before the ACK by the kernel and the
+        // rate with its sample by the core.
         if let Some(rtt_us) = rtt_us.filter(|_| self.kept_rate.is_some()) {
             // RFC6298 2-3, as the kernel rounds it.
             self.srtt_x8 = (self.srtt_x8 + u64::from(rtt_us))
@@ -483,7 +493,8 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         });
 
         let mss = u64::from(self.course.mss);
-        // In mode A samples of repeats are not told apart, so the kernel's side drops all of an episode.
+        // In mode A samples of repeats are not told apart, so the kernel's side drops all of an
+        // episode.
         let dropped = if self.mode == Mode::Kernel { state >= RECOVERY } else { is_retrans };
         let inflight = if self.mode == Mode::Kernel { inflight_at_sample } else { self.pipe };
         self.core.on_ack(&Ack {
@@ -500,7 +511,8 @@ impl<S: Startup, R: Policy> Twin<S, R> {
             advanced,
             flight: self.bytes(u64::from(self.pipe + self.holes + self.sacked)),
             sacked: self.bytes(u64::from(self.sacked)),
-            // "At least half of the window in flight" is rounded down to packets in the kernel (K2).
+            // "At least half of the window in flight" is rounded down to packets in the kernel
+            // (K2).
             inflight_before: self.bytes(u64::from(before)) + mss / 2,
             inflight: self.bytes(u64::from(inflight)),
             delivered: self.bytes(self.delivered),
@@ -598,7 +610,8 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         self.compare("a silence");
     }
 
-    /// The kernel's window may be one packet above the pipe where the core permits the first repeat beside its window.
+    /// The kernel's window may be one packet above the pipe where the core permits the first repeat
+    /// beside its window.
     fn shows_first_repeat(&self) -> bool {
         self.core.in_recovery() && self.mode == (Mode::Arm { window_in_recovery: false })
     }

@@ -59,7 +59,8 @@ pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Bad> {
         .into_par_iter()
         .with_max_len(1)
         .map(|(link, by_default)| {
-            // A second of 5G is a quarter of a million packets and a hundred round trips: a quick run looks at fewer of them.
+            // A second of 5G is a quarter of a million packets and a hundred round trips: a quick
+            // run looks at fewer of them.
             let seconds = if effort.scale != Scale::Full && LINKS[link].name == "5G" {
                 [3, 5]
             } else {

@@ -11,7 +11,8 @@ use firstflight_sim::observe::Signals;
 use firstflight_sim::{Event, Observer, Snapshot};
 use rayon::prelude::*;
 
-/// The median of each round as it stood when the round ended: the last one seen while samples were still being added.
+/// The median of each round as it stood when the round ended: the last one seen while samples were
+/// still being added.
 #[derive(Default)]
 struct Medians {
     samples: u64,

@@ -53,7 +53,8 @@ fn case(cell: usize) -> String {
     )
 }
 
-/// The search of the best exit of a cell: what each threshold gives, BDP and seconds, and the threshold of the shortest time, bytes.
+/// The search of the best exit of a cell: what each threshold gives, BDP and seconds, and the
+/// threshold of the shortest time, bytes.
 struct Best {
     threshold: u64,
     curve: Vec<[f64; 2]>,

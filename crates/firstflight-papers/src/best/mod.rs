@@ -1,4 +1,5 @@
-//! BEST: when to leave slow start on satellite and cellular links, by the median ACK spacing of a round.
+//! BEST: when to leave slow start on satellite and cellular links, by the median ACK spacing of a
+//! round.
 
 mod buffers;
 mod estimates;

@@ -13,7 +13,8 @@ use firstflight_sim::{App, tcp};
 use rayon::prelude::*;
 
 const RENO: &str = "slowstart/reno/sack(inflate=3)";
-/// As we ship it: the kernel's profile, which judges nothing below 16 segments and has the train test.
+/// As we ship it: the kernel's profile, which judges nothing below 16 segments and has the train
+/// test.
 const SHIPPED: &str = "hystart/cubic/prr";
 
 /// A rig: round trip, buffer, and how the ACK clock is quantised.
@@ -49,7 +50,8 @@ impl Rig {
     }
 }
 
-/// Goodput of all flows together in Gbit/s, and exits by delay or train while the link was not full.
+/// Goodput of all flows together in Gbit/s, and exits by delay or train while the link was not
+/// full.
 fn run(rig: Rig, text: &str, ms: u64, seed: u64) -> Result<(f64, u64), Bad> {
     let ground = rig.ground(ms)?;
     let named = arm(text)?;
@@ -215,8 +217,8 @@ fn reno(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Bad> {
     Ok(values)
 }
 
-/// Row 4.2.5: the algorithms compute in integers (the lint against floats is an error in the core and the simulator), so that the same
-/// ACKs give the same window wherever they run.
+/// Row 4.2.5: the algorithms compute in integers (the lint against floats is an error in the core
+/// and the simulator), so that the same ACKs give the same window wherever they run.
 pub(super) fn integers() -> Result<Values, Bad> {
     let rig = Rig { rtt_us: 500, buffer_kb: 256, tick_us: 20, flows: 4 };
     let twice = [1, 2].map(|_| run(rig, ON, 20, 1));

@@ -33,7 +33,8 @@ struct Stack {
 /// Send buffers from the 3 MB that the first interval implies to twice as much.
 const BUFFERS: [u64; 4] = [3_000_000, 3 << 20, 4 << 20, 6_000_000];
 
-/// The built-in path, whose bottleneck is the plateau of the plot, and the same with a rate that leaves as much of payload.
+/// The built-in path, whose bottleneck is the plateau of the plot, and the same with a rate that
+/// leaves as much of payload.
 const PATH: &str = "gvisor";
 const PAYLOAD_PATH: &str = "gvisor,rate=88570kbit";
 
@@ -58,7 +59,8 @@ impl Upload {
         self.rates.get(interval).copied().unwrap_or(f64::NAN)
     }
 
-    /// When the lowest quarter of a second begins, s, once nine tenths of the path's rate were reached.
+    /// When the lowest quarter of a second begins, s, once nine tenths of the path's rate were
+    /// reached.
     fn dip(&self) -> f64 {
         let full = (0.9 * 85.5e6 / 8.0 * 1448.0 / 1500.0 * 0.25) as u64;
         let reached = self.quarters.iter().position(|&bytes| bytes >= full).unwrap_or(4);

@@ -1,5 +1,5 @@
-//! What the recoveries of each flow do when several start together: how many repeats are lost, and the
-//! silence that a timer ends.
+//! What the recoveries of each flow do when several start together: how many repeats are lost, and
+//! the silence that a timer ends.
 
 use super::NAMES;
 use super::together::{Cell, HOSTS, SHORT, STARTUPS, Starts};

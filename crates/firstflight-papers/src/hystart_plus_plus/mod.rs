@@ -20,7 +20,8 @@ const PLAIN: usize = 0;
 const DRAFT03: usize = 1;
 /// The arms that the experiments compare.
 pub(crate) const ARMS: &[&str] = &["slowstart", "hystart++-draft03", "hystart++", "hystart"];
-/// The second run's cap of two segments per ACK; plain slow start has none in the text and none here.
+/// The second run's cap of two segments per ACK; plain slow start has none in the text and none
+/// here.
 const CAPPED: &[&str] = &["slowstart", "hystart++-draft03(cap=2)", "hystart++(cap=2)", "hystart"];
 const NAMES: &[&str] =
     &["plain slow start", "HyStart++ -03 (LSS)", "RFC 9406 (CSS)", "Linux HyStart"];
@@ -65,7 +66,8 @@ struct Lab {
     seeds: u32,
 }
 
-/// How one arm compares with plain slow start on one size: gain of the mean and of the 90th percentile, in percent.
+/// How one arm compares with plain slow start on one size: gain of the mean and of the 90th
+/// percentile, in percent.
 #[derive(Clone, Copy, Debug)]
 struct Gain {
     bytes: u64,
@@ -237,7 +239,8 @@ fn goodput(lab: &Lab, fine: &[several::Gains]) -> Values {
     for (name, gain) in [("mean", long.mean), ("p90", long.p90)] {
         values.number(format!("single.long.{name}"), gain).case(case(100, &long));
     }
-    // Both gains come from the same seeds, but from different cells: the wider of the two intervals bounds the difference.
+    // Both gains come from the same seeds, but from different cells: the wider of the two intervals
+    // bounds the difference.
     let less = |small: &Gain| Interval {
         estimate: small.mean.estimate - short.mean.estimate,
         low: small.mean.low - short.mean.high,
@@ -324,7 +327,8 @@ fn second_run(lab: &Lab, name: &str) -> Values {
 
 const MSS: u64 = 1448;
 
-/// Draft-03 that has just left slow start at this window by a raised RTT, with or without ACKs spread in time.
+/// Draft-03 that has just left slow start at this window by a raised RTT, with or without ACKs
+/// spread in time.
 fn left_at(window: u64) -> (HyStartPlusPlus, Window, Context) {
     let mut startup = HyStartPlusPlus::new(Params::DRAFT03);
     let config = Config::tcp(MSS);
@@ -342,7 +346,8 @@ fn left_at(window: u64) -> (HyStartPlusPlus, Window, Context) {
     let mut w = Window { cwnd: window, ssthresh: u64::MAX };
     startup.start(Time(0), Seq(100));
     let mut una = 0;
-    // A round at 40 ms, then one at 45 ms: twelve samples each, none of which may open the window before the last.
+    // A round at 40 ms, then one at 45 ms: twelve samples each, none of which may open the window
+    // before the last.
     for (rtt, end) in [(40, 100), (45, 200)] {
         for step in 0..12 {
             una = if step == 0 { end - 100 } else { una + 1 };
@@ -371,7 +376,8 @@ pub fn unit_values() -> Values {
     let mut values = Values::default();
     let leaves = if left { format!("{entry} B") } else { "does not leave".into() };
     values.exact("core.leaves", leaves, "1448000 B, no arrival times given", left);
-    // Ten round trips: each acknowledges one window; a quarter of the entry window is added by each, to a segment.
+    // Ten round trips: each acknowledges one window; a quarter of the entry window is added by
+    // each, to a segment.
     let (mut una, mut grown) = (200, Vec::new());
     for _ in 0..10 {
         let before = w.cwnd;
@@ -386,7 +392,8 @@ pub fn unit_values() -> Values {
         }
         grown.push(w.cwnd - before);
     }
-    // Over one round trip the window itself grows by up to a quarter: the sum of 1/K falls from 1/4 to ln(1.25)/... of the entry window.
+    // Over one round trip the window itself grows by up to a quarter: the sum of 1/K falls from 1/4
+    // to ln(1.25)/... of the entry window.
     let due = entry / 4;
     let holds = grown.iter().all(|&step| step <= due && step * 10 >= due * 8);
     let told: Vec<String> =

@@ -130,7 +130,8 @@ fn jain(case: Shared, mixed: bool, seed: u64) -> Result<f64, Bad> {
 
 /// Four flows of one arm, or one, pooled over sizes and RTTs.
 struct Pool {
-    /// Per seed: bytes sent again, timeouts, recoveries, recoveries that timed out, sum of goodputs.
+    /// Per seed: bytes sent again, timeouts, recoveries, recoveries that timed out, sum of
+    /// goodputs.
     seeds: Vec<[f64; 5]>,
 }
 
@@ -270,7 +271,8 @@ pub(super) fn told(gains: &Gains) -> Vec<(String, String)> {
     gains.by_size.iter().map(one).collect()
 }
 
-/// Gain of mean goodput by size on a finer grid, one flow: which size is hit by the overshoot differs from RTT to RTT.
+/// Gain of mean goodput by size on a finer grid, one flow: which size is hit by the overshoot
+/// differs from RTT to RTT.
 pub(super) fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Bad> {
     effort.tell("hystart++: a finer grid of sizes");
     let (host, seeds) = (hosts_of_tcp("windows")?, effort.either(2, 6));

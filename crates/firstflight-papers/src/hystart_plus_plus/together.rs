@@ -1,7 +1,8 @@
-//! The primary set-up of the goodput claims: several flows of one arm that start together, with the recovery of RFC 6675 and neither
-//! PRR nor detection of lost repeats. The same flows with PRR, with RACK and with both are its negative controls: a gain that one of
-//! them has, too, would not be the recovery's. What recovery does in each, the share of repeats that are lost and the silence that a
-//! timer ends, is measured in `mechanism` and shown as pictures.
+//! The primary set-up of the goodput claims: several flows of one arm that start together, with the
+//! recovery of RFC 6675 and neither PRR nor detection of lost repeats. The same flows with PRR,
+//! with RACK and with both are its negative controls: a gain that one of them has, too, would not
+//! be the recovery's. What recovery does in each, the share of repeats that are lost and the
+//! silence that a timer ends, is measured in `mechanism` and shown as pictures.
 
 use super::{NAMES, RTTS, mechanism};
 use crate::figure::{Figure, Series, Shape, axis};
@@ -188,7 +189,8 @@ impl Lab {
         units.iter().flat_map(|&draw| of[draw].iter().map(read)).collect()
     }
 
-    /// Gain of one resample, percent: the mean over the cells of a ratio of means, or of 90th percentiles over flows.
+    /// Gain of one resample, percent: the mean over the cells of a ratio of means, or of 90th
+    /// percentiles over flows.
     fn gain_of(&self, cells: &[usize], units: &[usize], p90: bool) -> f64 {
         let one = |cell: usize| {
             let [plain, ours] = [0, 1].map(|startup| {

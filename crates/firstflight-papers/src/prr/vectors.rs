@@ -6,8 +6,9 @@ use firstflight::recovery::{Entry, Progress, Prr, Recovery, Sack, prr, sack};
 
 const MSS: u64 = 1000;
 
-/// Segments sent on each ACK from the one that opens recovery to the last before the repeat is acknowledged. Twenty were in flight and
-/// the first two ACKs released one new segment each; segment 0 is lost.
+/// Segments sent on each ACK from the one that opens recovery to the last before the repeat is
+/// acknowledged. Twenty were in flight and the first two ACKs released one new segment each;
+/// segment 0 is lost.
 fn sends(mut recovery: impl Recovery, target: u64) -> Vec<u64> {
     let (flight, mut sacked, mut sent_after) = (22, 3, 0);
     recovery.enter(&Entry {

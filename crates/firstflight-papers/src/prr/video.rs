@@ -159,7 +159,8 @@ pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     Ok(Measured { values, figures: figures.into(), ..Measured::default() })
 }
 
-/// Says what was fitted, and what other shares of policed paths give where a direction of the repeats is not seen.
+/// Says what was fitted, and what other shares of policed paths give where a direction of the
+/// repeats is not seen.
 fn explain(
     effort: &Effort<'_>,
     source: &Source,
@@ -265,7 +266,8 @@ fn run(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result<Vec<Vec<Co
     SERVERS.into_iter().map(one).collect()
 }
 
-/// Independent loss of the same rate of repeats, deep queues, no policer: nothing may be left of the differences in M6.
+/// Independent loss of the same rate of repeats, deep queues, no policer: nothing may be left of
+/// the differences in M6.
 fn control(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Bad> {
     let connections = effort.connections(200, 2_000);
     let flat = Knobs { independent: true, ..knobs };

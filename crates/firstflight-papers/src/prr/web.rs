@@ -28,7 +28,8 @@ pub(crate) const ARMS: &[&str] = &[
 const HALVING: usize = 0;
 const STANDARD: usize = 1;
 const SSRB: usize = 2;
-/// Connections of which one resample counts as one: resampling single ones a thousand times over would cost more than it tells.
+/// Connections of which one resample counts as one: resampling single ones a thousand times over
+/// would cost more than it tells.
 const BLOCK: usize = 20;
 
 /// The latency of responses that were hit: sum and number, by blocks of connections.
@@ -104,7 +105,8 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     Ok(Measured { values, figures: vec![by_size(&served)], ..Measured::default() })
 }
 
-/// Recoveries of the Linux arm that start with no more in flight than the threshold allows, under one shape of loss or size.
+/// Recoveries of the Linux arm that start with no more in flight than the threshold allows, under
+/// one shape of loss or size.
 struct Under {
     name: String,
     /// The loss bursts are other ones; else the sizes of the responses.
@@ -129,8 +131,9 @@ fn ranges(all: &[Under]) -> String {
     )
 }
 
-/// How many recoveries of the Linux arm start with no more in flight than the threshold allows, under other shapes of the loss bursts and
-/// other sizes of the responses, the frequency of bursts fitted anew for each.
+/// How many recoveries of the Linux arm start with no more in flight than the threshold allows,
+/// under other shapes of the loss bursts and other sizes of the responses, the frequency of bursts
+/// fitted anew for each.
 fn pipe_under(effort: &Effort<'_>) -> Result<Vec<Under>, Bad> {
     let connections = effort.connections(2_000, 8_000);
     let bursts = [(1.0, 1.0), (2.0, 1.0), (2.0, 0.7), (3.0, 0.5), (6.0, 0.5), (10.0, 0.3)].map(
@@ -191,7 +194,8 @@ fn by_size(served: &[Vec<Counted>]) -> Figure {
     .band("published, PRR", -10.0, -3.0)
 }
 
-/// Windows at the end of the first recovery of each connection, whose losses are the same under every arm.
+/// Windows at the end of the first recovery of each connection, whose losses are the same under
+/// every arm.
 fn exit_windows(served: &[Vec<Counted>]) -> Values {
     const CRB: usize = 3;
     const UB: usize = 4;

@@ -1,4 +1,5 @@
-//! The pictures of the Rapid Start slides: windows, queue and sending rate over time, and what the production experiment gained and lost.
+//! The pictures of the Rapid Start slides: windows, queue and sending rate over time, and what the
+//! production experiment gained and lost.
 
 use super::production::{Found, NAMES, NO_JUMP, RAPID};
 use super::runs::{FULL_BDP, Kind, Run, Runs, rate};

@@ -1,5 +1,5 @@
-//! The claims of the Rapid Start slides (IETF 125) about their plots, measured on the plotted path: 100 Mbit/s,
-//! 30 ms, 30 ms of queue, IW 30, three seconds, factors 0.7 and 0.5, Reno and CUBIC.
+//! The claims of the Rapid Start slides (IETF 125) about their plots, measured on the plotted path:
+//! 100 Mbit/s, 30 ms, 30 ms of queue, IW 30, three seconds, factors 0.7 and 0.5, Reno and CUBIC.
 //!
 //! Where the band of a value follows from the algebra of its arm, the value brings it.
 
@@ -26,7 +26,8 @@ const T_F: f64 = FULL_RTT as f64 / 1e6;
 const PAUSE: u64 = 2_000_000;
 
 pub(super) fn idle_share_of_first_round(all: &Runs) -> Values {
-    // Without its jump Rapid Start sends the same first window at three windows per RTT, because it may triple: it idles two thirds.
+    // Without its jump Rapid Start sends the same first window at three windows per RTT, because it
+    // may triple: it idles two thirds.
     let mut values = Values::default();
     for (kind, name) in
         [(Kind::HalfCut, "baseline"), (Kind::NoJump, "no_jump"), (Kind::Jump, "jump")]
@@ -41,7 +42,8 @@ pub(super) fn idle_share_of_first_round(all: &Runs) -> Values {
     values
 }
 
-/// Packets per second of the first flight while it is being sent: from the first packet after the pacer's initial burst to the last.
+/// Packets per second of the first flight while it is being sent: from the first packet after the
+/// pacer's initial burst to the last.
 fn first_flight_rate(run: &Run) -> f64 {
     let times: Vec<u64> = run.sends().into_iter().take_while(|&at| at < RTT).collect();
     let (first, last) = (times[2], times[times.len() - 1]);
@@ -56,7 +58,8 @@ pub(super) fn jump_rate(all: &Runs) -> Values {
     values
 }
 
-/// Window bytes gained and bytes acknowledged by each ACK before the first loss, with the phase it was in.
+/// Window bytes gained and bytes acknowledged by each ACK before the first loss, with the phase it
+/// was in.
 fn growth_steps(run: &Run) -> Vec<(Phase, u64, u64, Option<u64>)> {
     let floor_at = run.record.names().iter().position(|name| *name == "rtt_floor_ns");
     run.moments()
@@ -158,9 +161,11 @@ pub(super) fn landing(all: &Runs) -> Values {
     values
 }
 
-/// CUBIC does return to F within three seconds, and has to: after the hand-over its curve aims at W_max = 2 cwnd / beta, the window of
-/// the overshoot, and passes F long before its plateau. The claim of one recovery is one about Reno-like growth. What can be asked
-/// here is that the second one comes when the curve says and no earlier: when it comes and when it is due, ms after the first.
+/// CUBIC does return to F within three seconds, and has to: after the hand-over its curve aims at
+/// W_max = 2 cwnd / beta, the window of the overshoot, and passes F long before its plateau. The
+/// claim of one recovery is one about Reno-like growth. What can be asked here is that the second
+/// one comes when the curve says and no earlier: when it comes and when it is due, ms after the
+/// first.
 fn cubic_returns(run: &Run) -> (f64, f64) {
     let first = run.recovery();
     let packets = |bytes: f64| bytes / WINDOW_PACKET as f64;
@@ -227,7 +232,8 @@ pub(super) fn repair_time(all: &Runs) -> Values {
         let Some(repaired) = first.repaired else { continue };
         let took = ms(first.start, repaired) / T_F;
         if run.kind == Kind::BetaCut {
-            // The burst overflows the queue and loses repeats: they are repaired in the episode that follows.
+            // The burst overflows the queue and loses repeats: they are repaired in the episode
+            // that follows.
             values.words("repair.repeats", format!("{took:.3} T_F")).case(&*run.arm);
         } else {
             let g = run.overshoot();
@@ -257,7 +263,8 @@ pub(super) fn losses(all: &Runs) -> Values {
     values
 }
 
-/// Grows by `extra` bytes per acknowledged byte, queue or not, so that the first loss shows at exactly `1 + extra` full BDP.
+/// Grows by `extra` bytes per acknowledged byte, queue or not, so that the first loss shows at
+/// exactly `1 + extra` full BDP.
 #[derive(Clone, Debug)]
 struct Forced {
     extra: u16,
@@ -274,7 +281,8 @@ impl Startup for Forced {
     }
 }
 
-/// What a plain cut does that lands where Rapid Start lands: beta of the full BDP, that is beta/G of the window.
+/// What a plain cut does that lands where Rapid Start lands: beta of the full BDP, that is beta/G
+/// of the window.
 pub(super) fn forced_cuts() -> Values {
     let mut values = Values::default();
     for (extra, cut, arm) in [
@@ -362,8 +370,9 @@ pub(super) fn factors() -> Values {
     values
 }
 
-/// Marks from 15 ms of queue on. The slides do not say how long the queue is that loses nothing: what is sent before the first mark is
-/// heard of is the whole overshoot, up to three times what 45 ms hold, so 30 ms lose packets as without marks; 150 ms hold it.
+/// Marks from 15 ms of queue on. The slides do not say how long the queue is that loses nothing:
+/// what is sent before the first mark is heard of is the whole overshoot, up to three times what 45
+/// ms hold, so 30 ms lose packets as without marks; 150 ms hold it.
 const MARKED: &str = "rapid-slide,queue=150ms,ecn=15ms";
 
 pub(super) fn marks() -> Values {
@@ -399,8 +408,8 @@ pub(super) fn marks() -> Values {
                 .iter()
                 .map(|(bytes, gain)| format!("{} kB {:+.1} %", bytes / 1000, gain * 100.0))
                 .collect();
-            // The sizes of the slides end at 3.2 MB; a larger object lives on after the second and third cut in a row, which can leave
-            // the link idle.
+            // The sizes of the slides end at 3.2 MB; a larger object lives on after the second and
+            // third cut in a row, which can leave the link idle.
             let least = gains
                 .iter()
                 .filter(|(bytes, _)| *bytes <= 3_200_000)

@@ -165,7 +165,8 @@ struct Turned {
     loss_ratio: f64,
 }
 
-/// The production experiment at both ends of the range that fits nearly as well, and with one knob turned away from the best fit.
+/// The production experiment at both ends of the range that fits nearly as well, and with one knob
+/// turned away from the best fit.
 fn other_assumptions(effort: &Effort<'_>) -> Result<Vec<Turned>, Bad> {
     let population = population()?;
     let [q, k, s] = [population.knobs.q, population.knobs.k, population.knobs.s];
@@ -224,8 +225,8 @@ fn other_assumptions(effort: &Effort<'_>) -> Result<Vec<Turned>, Bad> {
     Ok(points)
 }
 
-/// Where an object that ends inside the overshoot or its repair loses, by its size over three times what path and queue hold,
-/// and how many parts of the population lose.
+/// Where an object that ends inside the overshoot or its repair loses, by its size over three times
+/// what path and queue hold, and how many parts of the population lose.
 fn by_fill(found: &Found) -> Values {
     let mut values = Values::default();
     for name in found.names(Part::Fill) {

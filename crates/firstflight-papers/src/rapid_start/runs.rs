@@ -1,4 +1,5 @@
-//! The runs behind the plots of the Rapid Start slides (IETF 125), and how their claims are measured.
+//! The runs behind the plots of the Rapid Start slides (IETF 125), and how their claims are
+//! measured.
 
 use firstflight::{Nanos, Time};
 use firstflight_lab::arms::{NamedArm, parse_arms};
@@ -14,7 +15,8 @@ pub(super) const FULL_RTT: u64 = 60_000_000;
 /// Bytes of one packet as the window counts them and as the link does.
 pub(super) const WINDOW_PACKET: u64 = 1472;
 pub(super) const WIRE_PACKET: u64 = 1500;
-/// What the path and its queue hold, in window bytes: 750 000 B on the wire, of which 1472 in 1500 count.
+/// What the path and its queue hold, in window bytes: 750 000 B on the wire, of which 1472 in 1500
+/// count.
 pub(super) const FULL_BDP: f64 = 736_000.0;
 /// Packets that the link sends in a second.
 const LINK_PACKETS: f64 = 100e6 / 8.0 / WIRE_PACKET as f64;
@@ -43,7 +45,8 @@ pub(super) struct Run {
     pub record: Recorder,
 }
 
-/// Paced recovery of every arm uses slow start's gain of 2: the default of 5/4 would hide the burst that the slides show.
+/// Paced recovery of every arm uses slow start's gain of 2: the default of 5/4 would hide the burst
+/// that the slides show.
 pub(super) fn arm_text(kind: Kind, beta: &str, avoidance: &str) -> String {
     let sender = "@(iw=30,recgain=2)";
     match kind {
@@ -71,7 +74,8 @@ pub(super) fn run_arm(ground: &Scenario, text: &str) -> (Outcome, Recorder) {
     (outcome, record)
 }
 
-/// Every run: both factors, both congestion avoidances, four arms (with a factor of one half both cuts are the same).
+/// Every run: both factors, both congestion avoidances, four arms (with a factor of one half both
+/// cuts are the same).
 pub(super) struct Runs(Vec<Run>);
 
 impl Runs {
@@ -101,7 +105,8 @@ impl Runs {
         self.0.iter().filter(move |run| kinds.contains(&run.kind))
     }
 
-    /// The run of one kind with factor 0.7 and Reno: what happens before the first loss does not depend on either.
+    /// The run of one kind with factor 0.7 and Reno: what happens before the first loss does not
+    /// depend on either.
     pub(super) fn before_loss(&self, kind: Kind) -> &Run {
         self.0
             .iter()
@@ -139,7 +144,8 @@ impl Run {
         self.recovery().cwnd_before as f64 / FULL_BDP
     }
 
-    /// Smallest amount waiting at the bottleneck within `[from, to)`, bytes, from the senders' and the ACKs' point of view.
+    /// Smallest amount waiting at the bottleneck within `[from, to)`, bytes, from the senders' and
+    /// the ACKs' point of view.
     pub(super) fn least_queue(&self, from: u64, to: u64) -> u64 {
         self.moments()
             .iter()

@@ -1,4 +1,5 @@
-//! The experiments in files against those that answer the papers: what can be run with `firstflight run` is what `reproduce` measured.
+//! The experiments in files against those that answer the papers: what can be run with `firstflight
+//! run` is what `reproduce` measured.
 
 use firstflight_lab::parse_arms;
 use firstflight_lab::population::builtin;
@@ -8,21 +9,23 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-/// How far the arms of a file have to be those of the document's experiments; what else a file compares is its own.
+/// How far the arms of a file have to be those of the document's experiments; what else a file
+/// compares is its own.
 #[derive(Clone, Copy, Debug)]
 enum Same {
     /// Every arm, whatever the sender's options are.
     Arms,
     /// Every startup.
     Startups,
-    /// Every startup but jump start, which the plots do not show; the file has arms that every testbed knows.
+    /// Every startup but jump start, which the plots do not show; the file has arms that every
+    /// testbed knows.
     PlottedStartups,
     /// Every recovery, whatever its options are.
     Recoveries,
 }
 
-/// Every experiment of a document: the file, the document, and what both have in common. `my-paths` is a template, and
-/// `best-satellite-kernel` has the arms of a kernel.
+/// Every experiment of a document: the file, the document, and what both have in common. `my-paths`
+/// is a template, and `best-satellite-kernel` has the arms of a kernel.
 const FILES: &[(&str, &str, Same)] = &[
     ("hystart-plus-plus", "hystart++", Same::Arms),
     ("rapid-start-slide", "rapid-start", Same::PlottedStartups),

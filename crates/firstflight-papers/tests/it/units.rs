@@ -1,5 +1,5 @@
-//! Rows of the published experiments that follow from the algebra: they hold, or a rule of ours is broken. Those of Rapid Start's plots
-//! stand in `rapid_start_slides.rs`.
+//! Rows of the published experiments that follow from the algebra: they hold, or a rule of ours is
+//! broken. Those of Rapid Start's plots stand in `rapid_start_slides.rs`.
 
 use firstflight_papers::{
     Effort, Gate, Row, SOURCES, Scale, Values, Verdict, early_retransmit, gvisor,
@@ -44,7 +44,8 @@ fn row_5_4_1_early_retransmit_needs_one_duplicate_less_than_the_flight() {
     values_hold("early-retransmit", &early_retransmit::unit_values(), "5.4.1");
 }
 
-/// The list of experiments: numbers of the rows by document, as our specification of experiments has them.
+/// The list of experiments: numbers of the rows by document, as our specification of experiments
+/// has them.
 const LIST: &[(&str, &[&str])] = &[
     ("hystart++", &["1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7", "1.8", "1.9", "1.10"]),
     (
@@ -113,7 +114,8 @@ fn the_documents_have_the_rows_of_the_list_and_no_other() {
     }
 }
 
-/// The gain of the primary run of chapter 1, and that PRR or RACK takes it away. Six draws: a direction with room to spare, no size.
+/// The gain of the primary run of chapter 1, and that PRR or RACK takes it away. Six draws: a
+/// direction with room to spare, no size.
 #[test]
 fn prr_and_rack_take_away_what_draft_03_gains_over_rfc_6675() {
     let gains = hystart_plus_plus::together::short_gains(6).expect("the paths carry full packets");
@@ -131,7 +133,8 @@ fn prr_and_rack_take_away_what_draft_03_gains_over_rfc_6675() {
     }
 }
 
-/// Every document with next to no connections: what comes out says nothing about the network, but nothing may be missing.
+/// Every document with next to no connections: what comes out says nothing about the network, but
+/// nothing may be missing.
 #[test]
 fn a_glance_measures_every_row_of_the_list_and_leaves_none_out() {
     let effort = Effort { scale: Scale::Glance, tell: &|_| {} };

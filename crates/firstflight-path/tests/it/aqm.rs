@@ -29,8 +29,9 @@ fn step_marking_marks_from_the_threshold_on() {
     }
 }
 
-/// CoDel as a queue that is really run: a list of packets, a server that takes them, and the two nested loops of the published pseudocode,
-/// without the exemption for the last packet (departure D1).
+/// CoDel as a queue that is really run: a list of packets, a server that takes them, and the two
+/// nested loops of the published pseudocode, without the exemption for the last packet (departure
+/// D1).
 struct ReferenceCodel {
     target: u64,
     interval: u64,
@@ -141,7 +142,8 @@ fn codel_bounds_a_standing_queue_and_spares_a_burst() {
     let mut link = forward("rate=100Mbit,rtt=30ms,queue=unlimited,codel");
     let burst = (0..300).filter(|_| matches!(link.offer(0, DATA), Fate::Drop(_))).count();
     assert_eq!(burst, 0, "a burst of 36 ms is gone before the interval ends");
-    // Twice the rate for 20 s: a controlled law cannot hold an unresponsive flow, but it must drop more and more.
+    // Twice the rate for 20 s: a controlled law cannot hold an unresponsive flow, but it must drop
+    // more and more.
     let mut drops = [0_u64; 20];
     for k in 0..333_333_u64 {
         let now = SECOND + k * 60_000;
@@ -149,7 +151,8 @@ fn codel_bounds_a_standing_queue_and_spares_a_burst() {
             drops[((now - SECOND) / SECOND) as usize] += 1;
         }
     }
-    // What comes in the first second leaves within two, and n drops take 2 sqrt(n) intervals of 100 ms: n = 100.
+    // What comes in the first second leaves within two, and n drops take 2 sqrt(n) intervals of 100
+    // ms: n = 100.
     assert!(
         (90..=110).contains(&drops[0]),
         "{} drops among the packets of the first second",

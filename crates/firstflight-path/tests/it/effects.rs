@@ -56,7 +56,8 @@ fn an_effect_that_does_nothing_leaves_every_packet_where_it_was() {
 
 #[test]
 fn a_packet_that_spans_a_change_of_rate_is_served_at_both() {
-    // 8 Mbit/s is a byte per microsecond: 1000 B are through when the rate doubles, the other 500 B take half the time.
+    // 8 Mbit/s is a byte per microsecond: 1000 B are through when the rate doubles, the other 500 B
+    // take half the time.
     let mut link =
         forward("rate=8Mbit,steps=1ms:16Mbit/2ms:off/5ms:8Mbit,rtt=100ms,queue=unlimited");
     assert_eq!(departure(&mut link, 0, DATA), 1_250_000);
@@ -250,7 +251,8 @@ proptest! {
 
 #[test]
 fn gilbert_elliott_losses_come_in_bursts_of_the_stated_length_and_share() {
-    // Bad 0.5 % / (0.5 % + 20 %) of the time, all lost there, none in good: 2.44 % in bursts of 5 on average.
+    // Bad 0.5 % / (0.5 % + 20 %) of the time, all lost there, none in good: 2.44 % in bursts of 5
+    // on average.
     let mut link = forward("rate=10Gbit,rtt=10ms,queue=unlimited,ge=0.5%:5:100%:0");
     let lost: Vec<bool> = (0..1_000_000_u64)
         .map(|k| matches!(link.offer(k * 2000, DATA), Fate::Drop(DropCause::Random)))

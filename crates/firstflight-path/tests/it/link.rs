@@ -22,7 +22,8 @@ fn arrival(fate: Fate) -> u64 {
     }
 }
 
-// T1: serialization is never rounded per packet. T2: nor does the remainder get lost over a million packets.
+// T1: serialization is never rounded per packet. T2: nor does the remainder get lost over a million
+// packets.
 #[test]
 fn departure_k_of_a_busy_period_is_at_the_floor_of_its_bits_over_the_rate() {
     let mut ends = Vec::new();
@@ -143,7 +144,8 @@ fn a_packet_is_dropped_when_the_waiting_bytes_and_its_own_exceed_the_capacity() 
     assert_eq!(link.queued_bytes(u64::MAX), 0, "everything has left in the end");
 }
 
-// T9: what one direction loses depends on nothing but seed, path and the ordinals of that direction.
+// T9: what one direction loses depends on nothing but seed, path and the ordinals of that
+// direction.
 #[test]
 fn loss_is_keyed_by_ordinal_and_direction() {
     let path = named("rate=10Gbit,rtt=100ms,queue=unlimited,loss=3%,up_loss=7%");

@@ -1,4 +1,5 @@
-//! A link beside queueing theory: Poisson arrivals of packets of one length at a constant rate are the M/D/1 queue, whose mean wait is known.
+//! A link beside queueing theory: Poisson arrivals of packets of one length at a constant rate are
+//! the M/D/1 queue, whose mean wait is known.
 
 #![allow(
     clippy::float_arithmetic,
@@ -21,7 +22,8 @@ impl Draws {
     }
 }
 
-/// Mean wait and share of packets that wait at all, over `packets` Poisson arrivals at load `rho`; service takes 0.12 ms.
+/// Mean wait and share of packets that wait at all, over `packets` Poisson arrivals at load `rho`;
+/// service takes 0.12 ms.
 fn offered(rho: f64, packets: u64, queue: &str) -> (f64, f64, f64) {
     const SERVICE: f64 = 120_000.0;
     let path = Path::parse(&format!("rate=100Mbit,rtt=30ms,queue={queue}")).expect("a path");
@@ -45,7 +47,8 @@ fn offered(rho: f64, packets: u64, queue: &str) -> (f64, f64, f64) {
 
 #[test]
 fn the_mean_wait_of_poisson_arrivals_is_that_of_the_m_d_1_queue() {
-    // Pollaczek and Khinchine: rho / (2 (1 - rho)) service times; a packet waits with probability rho (arrivals see time averages).
+    // Pollaczek and Khinchine: rho / (2 (1 - rho)) service times; a packet waits with probability
+    // rho (arrivals see time averages).
     for (rho, tolerance) in [(0.1, 0.02), (0.5, 0.02), (0.8, 0.02), (0.9, 0.04)] {
         let (wait, waiting, dropped) = offered(rho, 2_000_000, "unlimited");
         let theory = rho / (2.0 * (1.0 - rho));
@@ -60,8 +63,9 @@ fn the_mean_wait_of_poisson_arrivals_is_that_of_the_m_d_1_queue() {
 
 #[test]
 fn a_queue_of_one_packet_under_overload_drops_what_renewal_theory_says() {
-    // M/D/1 with one waiting place and load a: states seen right after departures are 0 (probability p0 = e^-a of no arrival in a service)
-    // or 1. With P = e^-a: carried load = 1 / (P + a), so the loss is 1 - 1 / (a + P).
+    // M/D/1 with one waiting place and load a: states seen right after departures are 0
+    // (probability p0 = e^-a of no arrival in a service) or 1. With P = e^-a: carried load = 1
+    // / (P + a), so the loss is 1 - 1 / (a + P).
     for load in [0.5_f64, 1.0, 2.0] {
         let (_, _, dropped) = offered(load, 2_000_000, "1pkt");
         let theory = 1.0 - 1.0 / (load + (-load).exp());

@@ -1,4 +1,5 @@
-//! Release engines: the self-test figures of the satellite terminal, the batch engines, thinning, and what holds for every way back.
+//! Release engines: the self-test figures of the satellite terminal, the batch engines, thinning,
+//! and what holds for every way back.
 
 use firstflight_path::{
     Ack, BatchSettings, DropCause, GrantSettings, Path, Release, Return, ReturnPath, Reverse,
@@ -18,7 +19,8 @@ fn engine(release: Release, state: u64) -> ReturnPath {
     ReturnPath::engine(&release, state).expect("the release has an engine")
 }
 
-/// Hands ACKs in at the given times and drives the path until nothing waits: (id, arrival) in order of decision.
+/// Hands ACKs in at the given times and drives the path until nothing waits: (id, arrival) in order
+/// of decision.
 fn drive(path: &mut ReturnPath, times: impl IntoIterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut times = times.into_iter().enumerate().peekable();
     let mut released = Vec::new();
@@ -43,7 +45,8 @@ fn drive(path: &mut ReturnPath, times: impl IntoIterator<Item = u64>) -> Vec<(u6
     }
 }
 
-/// One run of the terminal's harness: unpaced slow start with 10 packets at first, one ACK per packet, no loss.
+/// One run of the terminal's harness: unpaced slow start with 10 packets at first, one ACK per
+/// packet, no loss.
 struct Flight {
     /// Arrival times of ACKs at the sender, and the RTT sample of each.
     acks: Vec<(u64, u64)>,
@@ -147,7 +150,8 @@ fn the_cold_terminal_shows_the_published_figures_in_states_0_to_59() {
     for (s, (least, most)) in bounds.into_iter().enumerate() {
         let counts: Vec<u64> = flights.iter().map(|flight| in_second(flight, s as u64)).collect();
         let seen = (*counts.iter().min().expect("60"), *counts.iter().max().expect("60"));
-        // One ACK may fall on the other side of a second's end with another order of events in the harness.
+        // One ACK may fall on the other side of a second's end with another order of events in the
+        // harness.
         let near = seen.0.abs_diff(least) <= 1 && seen.1.abs_diff(most) <= 1;
         assert!(near, "ACKs in second {s} over 60 states: {seen:?}, expected {least} to {most}");
     }
@@ -196,7 +200,8 @@ fn the_cold_terminal_shows_the_published_figures_in_states_0_to_59() {
         .collect();
     gaps.sort_unstable();
     let quantile = |percent: usize| (gaps[gaps.len() * percent / 100] + 500) / 1000;
-    // From second 6 up to 11. Which runs the published quantiles pool is not said: a microsecond either way, 4 % for the last one.
+    // From second 6 up to 11. Which runs the published quantiles pool is not said: a microsecond
+    // either way, 4 % for the last one.
     for (percent, expected, slack) in [(5, 22, 1), (25, 25, 1), (50, 30, 1), (95, 4_900, 200)] {
         let seen = quantile(percent);
         assert!(
@@ -264,8 +269,9 @@ fn outages_stop_the_acks_of_the_stressed_terminal() {
 
 #[test]
 fn a_long_idle_terminal_is_where_a_simulated_one_would_be() {
-    // Frames and requests coincide every 200 ms: a pause that is longer by a multiple of it must shift everything by exactly that.
-    // A pause of 8 s is simulated request by request, the longer ones are skipped.
+    // Frames and requests coincide every 200 ms: a pause that is longer by a multiple of it must
+    // shift everything by exactly that. A pause of 8 s is simulated request by request, the
+    // longer ones are skipped.
     for settings in [GrantSettings::COLD, GrantSettings::WARM] {
         let after = |pause: u64| -> Vec<u64> {
             let burst = |from: u64| (0..60).map(move |k| from + k * 3 * MS);

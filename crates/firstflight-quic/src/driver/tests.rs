@@ -58,7 +58,8 @@ fn send(driver: &mut Driver, now: Time, count: u64) {
     }
 }
 
-/// One ACK up to its end mark: packets with their positions and sending times, and what stays in flight.
+/// One ACK up to its end mark: packets with their positions and sending times, and what stays in
+/// flight.
 fn ack(driver: &mut Driver, now: Time, packets: &[(u64, Time)], inflight: u64) {
     for &(position, sent) in packets {
         let fresh = driver.is_fresh(position);

@@ -1,12 +1,16 @@
-//! The traits of the crate `h3` over a QUIC stack of quinn's family. This file is compiled once per stack: `super::stack` is noq for
-//! the server and iroh-quinn for the client, whose interfaces agree in everything that is used here.
+//! The traits of the crate `h3` over a QUIC stack of quinn's family. This file is compiled once per
+//! stack: `super::stack` is noq for the server and iroh-quinn for the client, whose interfaces
+//! agree in everything that is used here.
 //!
 //! What it does that a plain binding would not:
-//! * a stream that was finished counts as finished when the peer has acknowledged all of it ([`Finish::Acknowledged`]), which is what a
-//!   sender's time to last byte is;
-//! * no stream delivers more than an allowance ([`Allowance`]): `h3` keeps a frame until it is whole, and nothing else limits its size;
-//! * a write that waits for credit also listens for STOP_SENDING: the stack does not look for it while the connection has no credit;
-//! * what a server must refuse and `h3` does not look at: push streams of a client, and pseudo-header fields that stand there twice.
+//! * a stream that was finished counts as finished when the peer has acknowledged all of it
+//!   ([`Finish::Acknowledged`]), which is what a sender's time to last byte is;
+//! * no stream delivers more than an allowance ([`Allowance`]): `h3` keeps a frame until it is
+//!   whole, and nothing else limits its size;
+//! * a write that waits for credit also listens for STOP_SENDING: the stack does not look for it
+//!   while the connection has no credit;
+//! * what a server must refuse and `h3` does not look at: push streams of a client, and
+//!   pseudo-header fields that stand there twice.
 
 use super::stack::{
     AcceptBi, AcceptUni, Connection as Quic, ConnectionError, OpenBi, OpenUni, ReadError,
@@ -422,8 +426,9 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
 }
 
 impl<B: Buf> Drop for SendStream<B> {
-    /// The stack ends a stream that is dropped as if everything had been said. `h3` relies on that for the one answer it gives itself (431);
-    /// but a stream on which nothing was said is no answer and must not look like an empty one.
+    /// The stack ends a stream that is dropped as if everything had been said. `h3` relies on that
+    /// for the one answer it gives itself (431); but a stream on which nothing was said is no
+    /// answer and must not look like an empty one.
     fn drop(&mut self) {
         if !self.spoken {
             let _ = self.stream.reset(varint(Code::H3_REQUEST_CANCELLED.value()));

@@ -29,13 +29,15 @@ pub struct Fetch {
     pub arm: Option<String>,
     /// Value of the Range field.
     pub range: Option<String>,
-    /// Bytes that the server may send without being asked for more: of the stream and of the connection.
+    /// Bytes that the server may send without being asked for more: of the stream and of the
+    /// connection.
     pub window: u64,
     /// Give up when nothing arrives for so long.
     pub idle: Duration,
     /// Give up after so long in all.
     pub limit: Duration,
-    /// UDP payload of the largest packets from the first one on; `None` begins with 1200 and looks for more.
+    /// UDP payload of the largest packets from the first one on; `None` begins with 1200 and looks
+    /// for more.
     pub datagram: Option<u16>,
 }
 
@@ -78,7 +80,8 @@ impl Verified {
     }
 }
 
-/// An object that arrived. Times count from the moment the request was sent, but that of the handshake.
+/// An object that arrived. Times count from the moment the request was sent, but that of the
+/// handshake.
 #[derive(Clone, Debug)]
 pub struct Fetched {
     /// Status of the response.
@@ -135,8 +138,9 @@ fn failed(what: &str) -> impl Fn(&dyn fmt::Display) -> FetchError + '_ {
 
 /// Why there is no connection.
 fn refused(what: &str, error: &ConnectionError) -> FetchError {
-    // RFC 9001 section 4.8, RFC 8446 section 6: TLS alerts 42 to 48 are those of certificates, 49 is that of a key which is not the pinned one;
-    // found here, and not told by the server. The words are rustls's: a signature that cannot be checked has an alert of its own.
+    // RFC 9001 section 4.8, RFC 8446 section 6: TLS alerts 42 to 48 are those of certificates, 49
+    // is that of a key which is not the pinned one; found here, and not told by the server. The
+    // words are rustls's: a signature that cannot be checked has an alert of its own.
     const INVALID: &str = "invalid peer certificate: ";
     const CERTIFICATE: std::ops::RangeInclusive<u64> = 0x100 + 42..=0x100 + 49;
     match error {
@@ -154,8 +158,8 @@ fn refused(what: &str, error: &ConnectionError) -> FetchError {
     }
 }
 
-/// Fetches one object over a connection of its own. Every piece goes to `take`, which is told the length announced, in the order of the
-/// object; what it refuses ends the transfer.
+/// Fetches one object over a connection of its own. Every piece goes to `take`, which is told the
+/// length announced, in the order of the object; what it refuses ends the transfer.
 ///
 /// # Errors
 /// See [`FetchError`].
@@ -166,7 +170,8 @@ pub async fn fetch(
     fetch_and(wanted, take, std::future::ready(())).await
 }
 
-/// [`fetch`], with the connection kept until `then` resolves: its last acknowledgement is sent when it is due, and not with its end.
+/// [`fetch`], with the connection kept until `then` resolves: its last acknowledgement is sent when
+/// it is due, and not with its end.
 ///
 /// # Errors
 /// See [`FetchError`].
@@ -308,7 +313,8 @@ async fn transfer(
     let request = request.body(()).map_err(|error| FetchError::Bad(error.to_string()))?;
     let begun = Instant::now();
     let mut stream = requests.send_request(request).await.map_err(failed)?;
-    // RFC 9114 section 4.1: a server may have heard enough before everything was said, and its answer counts all the same.
+    // RFC 9114 section 4.1: a server may have heard enough before everything was said, and its
+    // answer counts all the same.
     match stream.finish().await {
         Ok(()) | Err(h3::error::StreamError::RemoteTerminate { .. }) => {}
         Err(error) => return Err(failed(error)),

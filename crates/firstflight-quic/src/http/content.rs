@@ -1,13 +1,14 @@
-//! Objects whose bytes anybody can check: what stands at an offset depends on the offset alone, so that any range of any object verifies
-//! without the rest, and bytes that moved, came twice or were mixed up show.
+//! Objects whose bytes anybody can check: what stands at an offset depends on the offset alone, so
+//! that any range of any object verifies without the rest, and bytes that moved, came twice or were
+//! mixed up show.
 
 use std::ops::Range;
 
 /// The name of the pattern, as the response's header field [`super::PATTERN`] gives it.
 pub const NAME: &str = "splitmix64";
 
-/// The eight bytes at an offset that is a multiple of eight: the output function of SplitMix64 (Steele, Lea, Flood 2014) on the number of
-/// the word.
+/// The eight bytes at an offset that is a multiple of eight: the output function of SplitMix64
+/// (Steele, Lea, Flood 2014) on the number of the word.
 fn word(number: u64) -> [u8; 8] {
     let mut z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -47,7 +48,8 @@ pub fn first_wrong(offset: u64, bytes: &[u8]) -> Option<u64> {
     None
 }
 
-/// Reads the size of an object from a request: `10MB`, `64kB`, `1GiB`, `1500B`, or a plain number of bytes.
+/// Reads the size of an object from a request: `10MB`, `64kB`, `1GiB`, `1500B`, or a plain number
+/// of bytes.
 pub fn parse_size(text: &str) -> Option<u64> {
     const UNITS: [(&str, u64); 8] = [
         ("", 1),
@@ -62,7 +64,8 @@ pub fn parse_size(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let (_, unit) = UNITS.iter().find(|(name, _)| *name == unit)?;
-    // More digits than a u64 holds are an object that nobody has: the largest one stands for it, and is refused as too large.
+    // More digits than a u64 holds are an object that nobody has: the largest one stands for it,
+    // and is refused as too large.
     let number =
         if number.is_empty() { None } else { Some(number.parse::<u64>().unwrap_or(u64::MAX)) };
     number.map(|number| number.saturating_mul(*unit))

@@ -1,8 +1,9 @@
-//! What `h3` does not look at in the head of a request: pseudo-header fields that stand there more than once. RFC 9114 section 4.3.1 wants
-//! exactly one of each; `h3` keeps the last.
+//! What `h3` does not look at in the head of a request: pseudo-header fields that stand there more
+//! than once. RFC 9114 section 4.3.1 wants exactly one of each; `h3` keeps the last.
 //!
-//! Only names are read here, out of field lines that refer to no dynamic table (RFC 9204 section 4.5): the server has none, and `h3` refuses
-//! what refers to one, as everything else that cannot be decoded.
+//! Only names are read here, out of field lines that refer to no dynamic table (RFC 9204 section
+//! 4.5): the server has none, and `h3` refuses what refers to one, as everything else that cannot
+//! be decoded.
 
 use super::limits::REQUEST;
 
@@ -27,7 +28,8 @@ impl Head {
         self.done
     }
 
-    /// Takes the next bytes of the stream. True once the head is whole and a pseudo-header field stands in it twice.
+    /// Takes the next bytes of the stream. True once the head is whole and a pseudo-header field
+    /// stands in it twice.
     pub(super) fn repeats(&mut self, piece: &[u8]) -> bool {
         if self.done {
             return false;
@@ -153,7 +155,8 @@ fn text<'a>(rest: &mut &'a [u8], bits: u32) -> Option<&'a [u8]> {
     Some(text)
 }
 
-/// A name as RFC 7541 appendix B compresses it: code and its length in bits, and ones up to the next whole byte.
+/// A name as RFC 7541 appendix B compresses it: code and its length in bits, and ones up to the
+/// next whole byte.
 fn compressed(name: &[u8]) -> Vec<u8> {
     let (mut bytes, mut held, mut bits) = (Vec::new(), 0_u32, 0_u32);
     for letter in name {
@@ -194,7 +197,8 @@ fn compressed(name: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// GET https, with indices of the static table; authority and path literally, behind the prefix.
+    /// GET https, with indices of the static table; authority and path literally, behind the
+    /// prefix.
     const GET: &[u8] = &[0, 0, 0xd1, 0xd7, 0x50, 1, b'a', 0x51, 1, b'/'];
 
     fn stream(block: &[u8]) -> Vec<u8> {
@@ -234,7 +238,8 @@ mod tests {
 
     #[test]
     fn names_are_compressed_as_in_the_rfc() {
-        // RFC 7541 appendix C.4.1 has no pseudo-header field by name; these were read off its appendix B.
+        // RFC 7541 appendix C.4.1 has no pseudo-header field by name; these were read off its
+        // appendix B.
         assert_eq!(compressed(b":path"), [0b1011_1001, 0b0101_1000, 0b1101_0011, 0b0011_1111]);
         assert_eq!(compressed(b"aei"), [0b0001_1001, 0b0100_1101]);
     }

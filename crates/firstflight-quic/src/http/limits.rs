@@ -1,4 +1,5 @@
-//! How much one server does for whom. Everything a peer can make grow has a bound here; [`Limits::worst_case`] is their sum.
+//! How much one server does for whom. Everything a peer can make grow has a bound here;
+//! [`Limits::worst_case`] is their sum.
 
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use std::collections::HashMap;
@@ -10,7 +11,8 @@ use std::time::Duration;
 /// Bounds of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time. From half of them on, a client has to show that its address is its own before anything is kept for it.
+    /// Connections at a time. From half of them on, a client has to show that its address is its
+    /// own before anything is kept for it.
     pub connections: usize,
     /// Connections at a time from one address (IPv6: one network of 64 bits).
     pub per_address: usize,
@@ -24,14 +26,15 @@ pub struct Limits {
     pub largest: u64,
     /// Memory for what was sent and is not acknowledged, of all connections together, bytes.
     pub memory: u64,
-    /// A response that does not get [`Limits::SLOWEST`] through in such a time on average is given up, and a connection without request
-    /// for so long is closed.
+    /// A response that does not get [`Limits::SLOWEST`] through in such a time on average is given
+    /// up, and a connection without request for so long is closed.
     pub patience: Duration,
 }
 
 impl Default for Limits {
-    /// Sized for a laptop: a [worst case](Limits::worst_case) of 1.0 GB, an eighth of the 8 GB that small ones have. Each of 200 connections
-    /// may make the server keep 3.9 MB of requests and pieces, and has 1 MiB of the 256 MiB for what is not acknowledged; a connection alone
+    /// Sized for a laptop: a [worst case](Limits::worst_case) of 1.0 GB, an eighth of the 8 GB that
+    /// small ones have. Each of 200 connections may make the server keep 3.9 MB of requests and
+    /// pieces, and has 1 MiB of the 256 MiB for what is not acknowledged; a connection alone
     /// has 64 MiB, which a round trip of 600 ms at 800 Mbit/s needs.
     fn default() -> Limits {
         Limits {
@@ -53,7 +56,8 @@ pub(super) const REQUEST: u64 = 24 << 10;
 pub(super) const CONTROL: u64 = 128 << 10;
 /// Most that is kept of a header section, RFC 9114 section 4.2.2.
 pub(super) const FIELDS: u64 = 16 << 10;
-/// Streams in one direction that a client may open: control, two for header tables, and as many that mean nothing.
+/// Streams in one direction that a client may open: control, two for header tables, and as many
+/// that mean nothing.
 pub(super) const ONE_WAY: u32 = 6;
 /// Bytes of an object that are made or read at a time.
 pub(super) const PIECE: usize = 64 << 10;
@@ -66,14 +70,16 @@ impl Limits {
     /// Bytes per second below which a response is given up.
     pub const SLOWEST: u64 = 1000;
 
-    /// What one of `open` connections may keep for repeats. A power of two, so that it rarely changes.
+    /// What one of `open` connections may keep for repeats. A power of two, so that it rarely
+    /// changes.
     pub(super) fn share(&self, open: usize) -> u64 {
         let share = (self.memory / open.max(1) as u64).clamp(SHARE.0, SHARE.1);
         1 << share.ilog2()
     }
 
-    /// Bytes that all connections together can make this server keep: what waits for acknowledgement, requests not yet read, frames not
-    /// yet whole, and pieces being sent. What the QUIC stack itself keeps per connection comes on top, about 50 kB.
+    /// Bytes that all connections together can make this server keep: what waits for
+    /// acknowledgement, requests not yet read, frames not yet whole, and pieces being sent.
+    /// What the QUIC stack itself keeps per connection comes on top, about 50 kB.
     pub fn worst_case(&self) -> u64 {
         let connections = self.connections as u64;
         let requests = u64::from(self.requests);

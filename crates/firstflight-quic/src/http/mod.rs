@@ -1,7 +1,8 @@
 //! HTTP/3 on real sockets: a server that sends with any arm, and a client that checks what it gets.
 //!
-//! The server runs on noq, which carries every arm; the client on iroh-quinn, whose reassembly has no limit on gaps, so that even an
-//! overshoot of thousands of packets is received. Both speak HTTP/3 through the crate `h3`, over one binding of our own.
+//! The server runs on noq, which carries every arm; the client on iroh-quinn, whose reassembly has
+//! no limit on gaps, so that even an overshoot of thousands of packets is received. Both speak
+//! HTTP/3 through the crate `h3`, over one binding of our own.
 //!
 //! ```no_run
 //! use firstflight_quic::Plan;

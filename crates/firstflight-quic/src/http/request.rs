@@ -1,4 +1,5 @@
-//! What a request asks for, and what is wrong with it. No input or output here: a request head goes in, an [`Ask`] or a status comes out.
+//! What a request asks for, and what is wrong with it. No input or output here: a request head goes
+//! in, an [`Ask`] or a status comes out.
 
 use super::content::{Part, parse_size};
 use crate::plan::Plan;
@@ -97,7 +98,8 @@ pub(super) fn read(request: &Request<()>, allowed: Allowed) -> Result<Ask, Refus
     refuse_content(fields)?;
     let arm = arm(fields, allowed)?;
     let what = what(request.uri().path(), allowed)?;
-    // RFC 9110 section 14.2: a range means something for GET only. Nothing here has a validator, so no If-Range can hold.
+    // RFC 9110 section 14.2: a range means something for GET only. Nothing here has a validator, so
+    // no If-Range can hold.
     let range = if head || fields.contains_key(header::IF_RANGE) { None } else { range(fields)? };
     Ok(Ask { what, head, range, arm })
 }
@@ -172,7 +174,8 @@ fn is_encoded(segment: &str) -> bool {
     segment.split('%').skip(1).all(hex)
 }
 
-/// The name of a file below the folder, decoded once. Segments that are no plain names are refused before any file is looked for.
+/// The name of a file below the folder, decoded once. Segments that are no plain names are refused
+/// before any file is looked for.
 fn file(path: &str) -> Result<PathBuf, Refusal> {
     let bad = || Refusal::from(StatusCode::BAD_REQUEST);
     let path = path.strip_prefix('/').ok_or_else(bad)?;
@@ -194,8 +197,8 @@ fn file(path: &str) -> Result<PathBuf, Refusal> {
     Ok(file)
 }
 
-/// RFC 9110 section 14.2: an unknown unit is ignored, and so are several ranges at once, which we do not serve. What is no range at all is
-/// refused.
+/// RFC 9110 section 14.2: an unknown unit is ignored, and so are several ranges at once, which we
+/// do not serve. What is no range at all is refused.
 fn range(fields: &HeaderMap) -> Result<Option<Asked>, Refusal> {
     let mut ranges = fields.get_all(header::RANGE).iter();
     let Some(range) = ranges.next() else { return Ok(None) };

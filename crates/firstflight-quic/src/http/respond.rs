@@ -74,7 +74,8 @@ impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Cut {
 
 /// Answers one request.
 pub(super) async fn answer(responder: Responder, resolver: RequestResolver<Connection, Bytes>) {
-    // A request whose head does not arrive is none; one that is malformed was reset by `h3`, RFC 9114 section 4.1.2.
+    // A request whose head does not arrive is none; one that is malformed was reset by `h3`, RFC
+    // 9114 section 4.1.2.
     let patience = responder.shared.options.limits.patience;
     let Ok(Ok((request, stream))) = timeout(patience, resolver.resolve_request()).await else {
         return;
@@ -110,7 +111,8 @@ impl Responder {
             Ok((ask, reply)) => self.send(&mut stream, &ask, reply).await,
             Err(refusal) => self.refuse(&mut stream, refusal).await,
         }
-        // Nothing that is asked here has content; whatever comes is not read. RFC 9114 section 4.1: a client keeps the answer it has.
+        // Nothing that is asked here has content; whatever comes is not read. RFC 9114 section 4.1:
+        // a client keeps the answer it has.
         stream.stop_sending(Code::H3_NO_ERROR);
     }
 
@@ -149,7 +151,8 @@ impl Responder {
         }
     }
 
-    /// A file below the folder, opened where the part begins. Links that lead out of the folder lead nowhere.
+    /// A file below the folder, opened where the part begins. Links that lead out of the folder
+    /// lead nowhere.
     async fn open(&self, name: &Path, range: Option<Asked>) -> Result<(File, Part), Refusal> {
         let nowhere = || Refusal::from(StatusCode::NOT_FOUND);
         let folder = self.shared.folder.as_ref().ok_or_else(nowhere)?;

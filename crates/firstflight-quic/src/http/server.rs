@@ -62,7 +62,8 @@ pub struct ServerOptions {
     pub meter: Meter,
     /// What it does not do.
     pub limits: Limits,
-    /// UDP payload of its largest packets from the first one on, bytes; `None` begins with 1200 and looks for more.
+    /// UDP payload of its largest packets from the first one on, bytes; `None` begins with 1200
+    /// and looks for more.
     pub datagram: Option<u16>,
     /// What its controllers' times count from.
     pub origin: Instant,
@@ -184,13 +185,15 @@ impl Server {
         self.address
     }
 
-    /// The hash of its public key, by which a client can know it: base64 of the SHA-256 of the certificate's SubjectPublicKeyInfo.
+    /// The hash of its public key, by which a client can know it: base64 of the SHA-256 of the
+    /// certificate's SubjectPublicKeyInfo.
     pub fn pin(&self) -> &str {
         &self.pin
     }
 
-    /// Serves until `stop` resolves, then takes no new connections and no new requests and finishes what was begun, until `enough`, which is
-    /// asked from then on, resolves: what is left is cut off.
+    /// Serves until `stop` resolves, then takes no new connections and no new requests and finishes
+    /// what was begun, until `enough`, which is asked from then on, resolves: what is left is
+    /// cut off.
     pub async fn run(
         self,
         stop: impl Future<Output = ()>,
@@ -423,7 +426,8 @@ impl Shared {
         }
     }
 
-    /// An arm's name for metrics. What clients chose is one name, or they could make as many as they like.
+    /// An arm's name for metrics. What clients chose is one name, or they could make as many as
+    /// they like.
     pub(super) fn label(&self, account: &Account) -> Arc<str> {
         if account.arm == self.options.plan.arm { Arc::clone(&self.arm) } else { "chosen".into() }
     }

@@ -14,7 +14,8 @@ pub(super) enum Finish {
 pub(super) struct Allowance {
     /// One that asks.
     pub(super) request: u64,
-    /// One that controls: settings, priorities, header tables, over the whole life of a connection.
+    /// One that controls: settings, priorities, header tables, over the whole life of a
+    /// connection.
     pub(super) control: u64,
     /// The peer may open push streams: it is a server.
     pub(super) push: bool,

@@ -93,7 +93,8 @@ pub enum Trust {
     System,
     /// Certificates signed by one of these, PEM.
     Authority(PathBuf),
-    /// The holder of this public key, given as the base64 of its SHA-256, whatever the name and the date.
+    /// The holder of this public key, given as the base64 of its SHA-256, whatever the name and the
+    /// date.
     Pin(String),
     /// Anyone.
     Anyone,

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 const PACKET: u16 = 1200;
 
-/// A server that has sent its first flight of the handshake at 0 and data of its own at 1 ms, before anything was acknowledged.
+/// A server that has sent its first flight of the handshake at 0 and data of its own at 1 ms,
+/// before anything was acknowledged.
 fn served(arm: &str) -> (Box<Controller>, Instant) {
     let origin = Instant::now();
     let factory = Arc::new(Factory::new(Plan::parse(arm).unwrap()).with_origin(origin));

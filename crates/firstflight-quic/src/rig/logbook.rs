@@ -1,7 +1,7 @@
 //! The logbook of a trial: what the controller did, and what truly became of its packets.
 //!
-//! A tap cannot borrow from the trial, so it writes here and the trial reads. Packets are known by their position in the order of
-//! sending; the trial says which of them the path dropped.
+//! A tap cannot borrow from the trial, so it writes here and the trial reads. Packets are known by
+//! their position in the order of sending; the trial says which of them the path dropped.
 
 use crate::tap::{Begin, Event, Moment, Tap};
 use firstflight::arm::ArmController;
@@ -76,8 +76,8 @@ struct Packet {
     dropped: bool,
 }
 
-/// Of a full datagram: packet header, frame header and authentication tag, which are no object bytes. The mean over noq's packets: 10 MB
-/// without loss are 6952 datagrams of 1472 bytes.
+/// Of a full datagram: packet header, frame header and authentication tag, which are no object
+/// bytes. The mean over noq's packets: 10 MB without loss are 6952 datagrams of 1472 bytes.
 const OVERHEAD: u64 = 34;
 
 /// What is written in the logbook.
@@ -85,7 +85,8 @@ const OVERHEAD: u64 = 34;
 pub(crate) struct Entries {
     packets: Vec<Packet>,
     last_sent: Option<Time>,
-    /// Bytes declared lost that wait to be sent again. The stack repeats before it sends anything new.
+    /// Bytes declared lost that wait to be sent again. The stack repeats before it sends anything
+    /// new.
     owed: u64,
     pub(crate) packets_lost: u64,
     pub(crate) packets_dropped: u64,

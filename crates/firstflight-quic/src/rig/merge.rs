@@ -1,8 +1,11 @@
-//! What the receiving host merges (`gro=TIME:BYTES` of a path): datagrams reach the stack in batches.
+//! What the receiving host merges (`gro=TIME:BYTES` of a path): datagrams reach the stack in
+//! batches.
 //!
-//! The first datagram that finds nothing waiting starts the time; when it is over, or as soon as the bytes hold no further full datagram, all
-//! that wait are handed over at one instant. The stack acknowledges as it does: a batch of two or more with one ACK, a single datagram with
-//! the next. The simulator's receiver has the same time and count, but takes each datagram as it comes and holds the ACK back instead.
+//! The first datagram that finds nothing waiting starts the time; when it is over, or as soon as
+//! the bytes hold no further full datagram, all that wait are handed over at one instant. The stack
+//! acknowledges as it does: a batch of two or more with one ACK, a single datagram with
+//! the next. The simulator's receiver has the same time and count, but takes each datagram as it
+//! comes and holds the ACK back instead.
 
 use super::wire::Ecn;
 use bytes::BytesMut;
@@ -19,7 +22,8 @@ pub(super) struct Merge {
 }
 
 impl Merge {
-    /// Within `window` ns, up to `bytes`, in datagrams of `datagram` bytes. What holds less than two merges nothing.
+    /// Within `window` ns, up to `bytes`, in datagrams of `datagram` bytes. What holds less than
+    /// two merges nothing.
     pub(super) fn new(window: u64, bytes: u64, datagram: u16) -> Merge {
         let most = usize::try_from(bytes / u64::from(datagram.max(1))).unwrap_or(usize::MAX).max(1);
         Merge { window, most, held: Vec::new(), due: None }
@@ -75,7 +79,8 @@ mod tests {
 
     #[test]
     fn a_batch_ends_with_its_time_or_its_bytes() {
-        // Every 4 us: five within 20 us of the first, its own included as long as the time is not over.
+        // Every 4 us: five within 20 us of the first, its own included as long as the time is not
+        // over.
         assert_eq!(
             sizes(&mut Merge::new(18, 65_536, 1472), (0..10).map(|k| 4 * k)),
             [(18, 5), (38, 5)]

@@ -1,15 +1,22 @@
-//! The rig: real QUIC endpoints on an emulated path, in virtual time. No sockets, no threads, no clock.
+//! The rig: real QUIC endpoints on an emulated path, in virtual time. No sockets, no threads, no
+//! clock.
 //!
-//! A noq (or quinn) server sends one object to a client over the same path state machine that the simulator uses. Nothing reads a clock and every
-//! random choice that could change a size or a time is seeded, so two runs give the same trial to the nanosecond, many times faster
-//! than real time. What the simulator models, the rig runs: packets with their headers, ACK frames, loss detection, pacing.
+//! A noq (or quinn) server sends one object to a client over the same path state machine that the
+//! simulator uses. Nothing reads a clock and every random choice that could change a size or a time
+//! is seeded, so two runs give the same trial to the nanosecond, many times faster than real time.
+//! What the simulator models, the rig runs: packets with their headers, ACK frames, loss detection,
+//! pacing.
 //!
 //! What a result depends on beside path and arm:
-//! * datagrams are as large as [`Setup::datagram`] from the first one on, path MTU discovery is off;
-//! * the receiver's windows cover the whole object ([`Outcome::stream_window`]) and its reassembly has no limit on gaps;
-//! * the handshake crosses the path without its random loss and without what the return path does to ACKs (`return=`, `thin=`), so that its
-//!   RTT sample is that of the idle path; time, draws, slots and traces start with the first byte of the object;
-//! * what the path's receiving host merges (`gro=`) reaches the stack in batches; how often it acknowledges (`ack=`) is the stack's affair.
+//! * datagrams are as large as [`Setup::datagram`] from the first one on, path MTU discovery is
+//!   off;
+//! * the receiver's windows cover the whole object ([`Outcome::stream_window`]) and its reassembly
+//!   has no limit on gaps;
+//! * the handshake crosses the path without its random loss and without what the return path does
+//!   to ACKs (`return=`, `thin=`), so that its RTT sample is that of the idle path; time, draws,
+//!   slots and traces start with the first byte of the object;
+//! * what the path's receiving host merges (`gro=`) reaches the stack in batches; how often it
+//!   acknowledges (`ack=`) is the stack's affair.
 
 mod logbook;
 mod merge;
@@ -83,7 +90,8 @@ pub enum Control {
     Noq(Plan),
     /// noq with its own CUBIC.
     NoqCubic,
-    /// An arm on quinn. quinn names no lost packets: dropped ones count as lost, and none as false alarms.
+    /// An arm on quinn. quinn names no lost packets: dropped ones count as lost, and none as false
+    /// alarms.
     #[cfg(feature = "quinn")]
     Quinn(Plan),
     /// quinn with its own CUBIC.
@@ -131,15 +139,18 @@ pub struct Outcome {
     pub packets_dropped: u64,
     /// Packets declared lost that the path had not dropped.
     pub spurious_losses: u64,
-    /// Packets that carried bytes declared lost before; told by the amount owed, since the stack repeats first.
+    /// Packets that carried bytes declared lost before; told by the amount owed, since the stack
+    /// repeats first.
     pub retransmissions: u64,
     /// Object bytes in them, headers of the usual size assumed.
     pub retransmitted_bytes: u64,
     /// Of these packets, dropped by the path.
     pub lost_retransmissions: u64,
-    /// Probe timeouts: sends after a timer when nothing had been sent for a round trip and nothing was declared lost.
+    /// Probe timeouts: sends after a timer when nothing had been sent for a round trip and nothing
+    /// was declared lost.
     pub probe_timeouts: u64,
-    /// Recovery episodes opened by loss with no more in flight at entry than the threshold allows, in whole datagrams.
+    /// Recovery episodes opened by loss with no more in flight at entry than the threshold allows,
+    /// in whole datagrams.
     pub recoveries_below_ssthresh: u64,
     /// How startup ended, if it did.
     pub exit: Option<Exit>,
@@ -161,8 +172,9 @@ pub struct Outcome {
 
 /// Someone who watches a trial.
 pub trait Watch {
-    /// One event: the note, object bytes read at the receiver, bytes waiting at the bottleneck. Times are those of the trial's clock, on
-    /// which the first byte left at `begin`; what the controller heard of the handshake comes first.
+    /// One event: the note, object bytes read at the receiver, bytes waiting at the bottleneck.
+    /// Times are those of the trial's clock, on which the first byte left at `begin`; what the
+    /// controller heard of the handshake comes first.
     fn on_note(&mut self, note: &Note, begin: Time, delivered: u64, queue: u64);
 
     /// The receiver sends a datagram of `bytes` bytes with nothing but ACKs, as a rule.
@@ -227,7 +239,8 @@ struct Rig<'a> {
     stream_window: u64,
 }
 
-/// Without a tap a datagram counts as data if it is larger than a packet with nothing but an ACK, bytes.
+/// Without a tap a datagram counts as data if it is larger than a packet with nothing but an ACK,
+/// bytes.
 const ACK_AT_MOST: usize = 100;
 
 impl Control {
@@ -319,7 +332,8 @@ impl<'a> Rig<'a> {
         watch: Option<&'a mut (dyn Watch + 'a)>,
         log: Option<StackLog>,
     ) -> Result<Rig<'a>, Fault> {
-        // The only look at a clock: an instant cannot be made up, so one is taken and everything is counted from it.
+        // The only look at a clock: an instant cannot be made up, so one is taken and everything is
+        // counted from it.
         let epoch = Instant::now();
         let packet = u32::from(setup.datagram) + wire::LOWER;
         let idle = setup
@@ -406,8 +420,8 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Moves the clock. A pacing delay below half a nanosecond is no delay to the stack's clock: rather than ask again for ever at the
-    /// same instant, the rig lets a nanosecond pass.
+    /// Moves the clock. A pacing delay below half a nanosecond is no delay to the stack's clock:
+    /// rather than ask again for ever at the same instant, the rig lets a nanosecond pass.
     fn advance(&mut self, next: u64) {
         const PATIENCE: u32 = 64;
         if next > self.now {
@@ -452,7 +466,8 @@ impl<'a> Rig<'a> {
             self.receiver.handle_timeout(instant);
         }
         if self.sender.timeout().is_some_and(|due| due <= instant) {
-            // What arrived at this instant is answered first: only what the timer itself sends can be a probe.
+            // What arrived at this instant is answered first: only what the timer itself sends can
+            // be a probe.
             self.sender_turn()?;
             let before = {
                 let book = self.logbook.open();

@@ -1,8 +1,8 @@
 //! The receiving end: a client that asks for the object and reads it in order.
 //!
-//! Not noq: its reassembly refuses more than 1024 pieces behind a hole and closes the connection, which the overshoot of slow start on a
-//! path with a large window reaches. iroh-quinn-proto 0.15 has no such limit. It acknowledges every second packet, and at once
-//! what is out of order.
+//! Not noq: its reassembly refuses more than 1024 pieces behind a hole and closes the connection,
+//! which the overshoot of slow start on a path with a large window reaches. iroh-quinn-proto 0.15
+//! has no such limit. It acknowledges every second packet, and at once what is out of order.
 
 use super::wire::{Ecn, Wire};
 use super::{Fault, tls};

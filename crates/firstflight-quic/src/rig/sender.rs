@@ -43,7 +43,8 @@ pub(super) trait Sender {
 pub(super) enum Stage<S> {
     /// No request yet.
     Listening,
-    /// The request arrived on this stream; so many bytes of the object are still to be handed to the stack.
+    /// The request arrived on this stream; so many bytes of the object are still to be handed to
+    /// the stack.
     Serving { stream: S, left: u64 },
     /// The last byte was acknowledged.
     Done,

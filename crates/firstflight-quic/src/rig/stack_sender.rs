@@ -1,5 +1,5 @@
-//! The sender of one object, for stacks whose interfaces have the same names: included once per stack, with what differs in the `stack`
-//! beside it.
+//! The sender of one object, for stacks whose interfaces have the same names: included once per
+//! stack, with what differs in the `stack` beside it.
 
 use super::stack::{
     self, Connection, ConnectionHandle, ControllerFactory, DatagramEvent, Dir, Endpoint,
@@ -38,7 +38,8 @@ impl StackSender {
             .initial_mtu(datagram)
             .mtu_discovery_config(None)
             .congestion_controller_factory(factory);
-        // The whole object at once: what limits the flow is the window and nothing else. The content is borrowed, not copied.
+        // The whole object at once: what limits the flow is the window and nothing else. The
+        // content is borrowed, not copied.
         transport.send_window(object.saturating_add(1_000_000)).max_idle_timeout(None);
         #[cfg(feature = "qlog")]
         if let Some((start, log)) = log {

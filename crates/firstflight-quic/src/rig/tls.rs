@@ -1,7 +1,8 @@
 //! TLS for a rig: one stored Ed25519 certificate.
 //!
-//! Stored, because sizes must not depend on the run: ECDSA signatures vary in length, and so does a certificate with a random serial.
-//! The key protects nothing. The receiver accepts this certificate and no other, whatever the date.
+//! Stored, because sizes must not depend on the run: ECDSA signatures vary in length, and so does a
+//! certificate with a random serial. The key protects nothing. The receiver accepts this
+//! certificate and no other, whatever the date.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};

@@ -1,7 +1,9 @@
-//! One direction of the path: a link, or a return path that decides later, and what is on its way behind it.
+//! One direction of the path: a link, or a return path that decides later, and what is on its way
+//! behind it.
 //!
-//! The handshake crosses the path without its random loss and without what its return path does to ACKs; with the first byte of the object
-//! fresh links take over, so that loss, traces, slots and draws begin where a trial begins, as in the simulator.
+//! The handshake crosses the path without its random loss and without what its return path does to
+//! ACKs; with the first byte of the object fresh links take over, so that loss, traces, slots and
+//! draws begin where a trial begins, as in the simulator.
 
 use bytes::BytesMut;
 use firstflight_path::{Ack, Fate, Link, Return, ReturnPath, Reverse};
@@ -19,7 +21,8 @@ const CE: Ecn = 0b11;
 /// What became of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Offered {
-    /// It will arrive at these times, twice if it is duplicated, after waiting this long in the queue, ns.
+    /// It will arrive at these times, twice if it is duplicated, after waiting this long in the
+    /// queue, ns.
     Sent { waited: u64, at: [Option<u64>; 2] },
     /// The return path decides later.
     Later,
@@ -64,13 +67,15 @@ impl Wire {
         Wire { way: Way::Link(link), origin: 0, flying: VecDeque::new() }
     }
 
-    /// Replaces the link of the handshake by one way that starts now; what is on its way still arrives.
+    /// Replaces the link of the handshake by one way that starts now; what is on its way still
+    /// arrives.
     pub(super) fn replace(&mut self, way: Reverse, now: u64) {
         self.way = way.into();
         self.origin = now;
     }
 
-    /// Fates depend on what is offered later: at one instant everything is to be offered before anything is asked for.
+    /// Fates depend on what is offered later: at one instant everything is to be offered before
+    /// anything is asked for.
     pub(super) fn is_driven(&self) -> bool {
         matches!(self.way, Way::Driven { .. })
     }
@@ -107,7 +112,8 @@ impl Wire {
         while let Way::Driven { path, held, .. } = &mut self.way
             && let Some(decision) = path.poll(now)
         {
-            // What lies before a released one is settled; one that the link duplicates is released twice.
+            // What lies before a released one is settled; one that the link duplicates is released
+            // twice.
             if let Return::Deliver { id, at } = decision {
                 while held.front().is_some_and(|(first, _)| *first < id) {
                     held.pop_front();
@@ -127,7 +133,8 @@ impl Wire {
         let fate = match &mut self.way {
             Way::Link(link) => link.offer(now, len),
             Way::Driven { path, held, next } => {
-                // Ranges are told until they are known to have arrived: a later ACK says what an earlier one says.
+                // Ranges are told until they are known to have arrived: a later ACK says what an
+                // earlier one says.
                 if path.offer(now, Ack { id: *next, len, flow: 0, pure: true }).is_err() {
                     return Offered::Dropped;
                 }

@@ -87,7 +87,8 @@ fn departures_follow_the_rate_of_the_arm() {
         controller.sent(at(30), PACKET, Some(false));
     }
     let ahead = controller.earliest_departure_time().unwrap().saturating_duration_since(at(30));
-    // Twenty packets cost twenty times their share of the rate, less what the pacer lets a late sender catch up.
+    // Twenty packets cost twenty times their share of the rate, less what the pacer lets a late
+    // sender catch up.
     let whole = Duration::from_nanos(20 * PACKET * 1_000_000_000 / rate);
     assert!(
         ahead < whole && ahead + Duration::from_millis(3) > whole,

@@ -101,7 +101,8 @@ pub(crate) type Requests = h3::client::SendRequest<h3_quinn::OpenStreams, bytes:
 
 pub(crate) type Asked = h3::client::RequestStream<h3_quinn::BidiStream<bytes::Bytes>, bytes::Bytes>;
 
-/// Ends a request. A server that has answered already may want no more of it, which is no failure: RFC 9114 section 4.1.
+/// Ends a request. A server that has answered already may want no more of it, which is no failure:
+/// RFC 9114 section 4.1.
 pub(crate) async fn finish(request: &mut Asked) {
     match request.finish().await {
         Ok(())
@@ -126,7 +127,8 @@ pub(crate) async fn foreign<T, F: Future<Output = T>>(
     done
 }
 
-/// The same by a client that never reads the server's SETTINGS, as nothing drives its control stream: it sends what they forbid.
+/// The same by a client that never reads the server's SETTINGS, as nothing drives its control
+/// stream: it sends what they forbid.
 pub(crate) async fn heedless<T, F: Future<Output = T>>(
     address: SocketAddr,
     work: impl FnOnce(Requests) -> F,

@@ -1,4 +1,5 @@
-//! From a captured frame to a TCP segment: link layers, VLAN tags, IPv4 and IPv6, packets that were cut short.
+//! From a captured frame to a TCP segment: link layers, VLAN tags, IPv4 and IPv6, packets that were
+//! cut short.
 
 use etherparse::{
     EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpOptionsIterator,
@@ -63,12 +64,14 @@ const ETHERNET: i32 = 1;
 /// Link types whose frames begin with the IP header.
 const RAW: [i32; 5] = [12, 14, 101, 228, 229];
 
-/// The TCP segment in a frame of `original` bytes, of which `data` was captured; none if there is no TCP header in it.
+/// The TCP segment in a frame of `original` bytes, of which `data` was captured; none if there is
+/// no TCP header in it.
 pub(super) fn segment(now: Time, link: i32, data: &[u8], original: u32) -> Option<Segment> {
     let packet = match link {
         ETHERNET => LaxSlicedPacket::from_ethernet(data).ok()?,
         link if RAW.contains(&link) => LaxSlicedPacket::from_ip(data).ok()?,
-        // BSD loopback: four bytes of address family, in either byte order; IP tells its version itself.
+        // BSD loopback: four bytes of address family, in either byte order; IP tells its version
+        // itself.
         0 | 108 => LaxSlicedPacket::from_ip(data.get(4..)?).ok()?,
         // Linux "any" device, old and new.
         113 => cooked(data, 14, 16)?,
@@ -104,7 +107,8 @@ pub(super) fn segment(now: Time, link: i32, data: &[u8], original: u32) -> Optio
         return None;
     }
     let before = start as usize - data.as_ptr() as usize;
-    // A segment that the network card was to cut up may state no length: then what was to be captured is all there is.
+    // A segment that the network card was to cut up may state no length: then what was to be
+    // captured is all there is.
     let length = if stated == 0 { original.saturating_sub(before as u32) } else { stated };
     let tcp = payload.payload;
     let ip_header = (tcp.as_ptr() as usize - start as usize) as u32;

@@ -1,4 +1,5 @@
-//! Captures (pcap of both byte orders and resolutions, pcapng): TCP as seen where its sender stands.
+//! Captures (pcap of both byte orders and resolutions, pcapng): TCP as seen where its sender
+//! stands.
 
 mod frame;
 mod sender;
@@ -14,7 +15,8 @@ use sender::Sender;
 use std::collections::HashMap;
 use std::io::Read;
 
-/// Conversations that are followed at the same time; beyond, the one that has been silent longest is taken to be over.
+/// Conversations that are followed at the same time; beyond, the one that has been silent longest
+/// is taken to be over.
 const MOST_CONVERSATIONS: usize = 4096;
 /// Interfaces of a capture file.
 const MOST_INTERFACES: usize = 4096;

@@ -1,6 +1,8 @@
-//! The books of a TCP sender, kept again from its packets: what is out, what each ACK newly delivered, what was taken for lost.
+//! The books of a TCP sender, kept again from its packets: what is out, what each ACK newly
+//! delivered, what was taken for lost.
 //!
-//! A loss is what the sender took for one: it shows by being sent again. That is told together with the ACK it followed at once.
+//! A loss is what the sender took for one: it shows by being sent again. That is told together with
+//! the ACK it followed at once.
 
 use super::frame::Segment;
 use crate::estimate::{Demand, Rtt};
@@ -39,7 +41,8 @@ pub(super) struct Sender {
     id: Option<Id>,
     pieces: BTreeMap<u64, Piece>,
     pending: Option<Ack>,
-    /// Sequence numbers without wrapping: the last one seen, and the same as it stood in the packet.
+    /// Sequence numbers without wrapping: the last one seen, and the same as it stood in the
+    /// packet.
     anchor: Option<(u64, u32)>,
     una: u64,
     nxt: u64,
@@ -51,7 +54,8 @@ pub(super) struct Sender {
     last_ack: Option<Time>,
     last_sent: Time,
     timeouts_in_a_row: u32,
-    /// Bytes sent again since the last episode began, and those that the receiver then reported as having had already.
+    /// Bytes sent again since the last episode began, and those that the receiver then reported as
+    /// having had already.
     repeated: u64,
     needless: u64,
     episode_end: u64,
@@ -169,7 +173,8 @@ impl Sender {
         if let Some(mss) = self.mss_option {
             return u64::from(mss).saturating_sub(stamps).max(64);
         }
-        // Captured before the network card cut it up, a piece is many segments; the usual size has to do.
+        // Captured before the network card cut it up, a piece is many segments; the usual size has
+        // to do.
         if self.largest <= 9000 && self.largest > 0 { self.largest } else { USUAL_MSS }
     }
 
@@ -291,7 +296,8 @@ impl Sender {
         }
         let since_heard = self.last_ack.map_or(Nanos::MAX, |at| now.since(at));
         let quiet = since_heard.min(now.since(self.last_sent));
-        // RFC 8985 section 7: a probe repeats the last segment when nothing was heard; it says nothing about a loss.
+        // RFC 8985 section 7: a probe repeats the last segment when nothing was heard; it says
+        // nothing about a loss.
         let probe = self.sacked == 0
             && end == self.nxt
             && end - start <= self.mss
@@ -417,7 +423,8 @@ impl Sender {
         self.see_needless(duplicate, sink);
     }
 
-    /// Books the SACK blocks. Returns the bytes that the receiver reports as having had already (RFC 2883).
+    /// Books the SACK blocks. Returns the bytes that the receiver reports as having had already
+    /// (RFC 2883).
     fn sack(&mut self, number: u64, segment: &Segment, news: &mut News) -> u64 {
         let mut duplicate = 0;
         for (index, (left, right)) in segment.sacks.into_iter().flatten().enumerate() {
@@ -534,7 +541,8 @@ impl News {
             return;
         }
         self.transmission = Some(piece.transmission);
-        // RFC 6298 section 3: of bytes sent more than once only if the time stamp says which copy is meant.
+        // RFC 6298 section 3: of bytes sent more than once only if the time stamp says which copy
+        // is meant.
         let echoed = segment.stamps.map(|stamps| stamps.1);
         let told = piece.repeats == 0 || (piece.stamp.is_some() && piece.stamp == echoed);
         self.rtt = told.then_some(piece.at);

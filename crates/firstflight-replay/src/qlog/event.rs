@@ -1,4 +1,5 @@
-//! Events of all dialects as one kind of record: names without their name space, old and new places of the same number.
+//! Events of all dialects as one kind of record: names without their name space, old and new places
+//! of the same number.
 
 use super::loose::{Count, Frames, Number, Raw, Text};
 use serde::Deserialize;

@@ -1,5 +1,6 @@
-//! JSON values as the dialects write them: numbers as numbers or as text, frames as objects or as names, ranges as pairs or alone.
-//! What cannot be understood reads as absent; an event is refused only if it is no JSON.
+//! JSON values as the dialects write them: numbers as numbers or as text, frames as objects or as
+//! names, ranges as pairs or alone. What cannot be understood reads as absent; an event is refused
+//! only if it is no JSON.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;

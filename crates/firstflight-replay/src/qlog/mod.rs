@@ -1,5 +1,6 @@
-//! qlog: JSON and JSON-SEQ (and one object per line), drafts 00 to 02, 0.3 and the present ones, as quinn, noq, quiche, neqo, picoquic and
-//! quicly's adapter write them; quicly's own log as well, which knows more than its adapter passes on.
+//! qlog: JSON and JSON-SEQ (and one object per line), drafts 00 to 02, 0.3 and the present ones, as
+//! quinn, noq, quiche, neqo, picoquic and quicly's adapter write them; quicly's own log as well,
+//! which knows more than its adapter passes on.
 //!
 //! What differs, and what is done about it: `docs/replay.md`.
 

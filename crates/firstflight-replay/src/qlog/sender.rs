@@ -1,7 +1,9 @@
-//! The books of a QUIC sender, kept again from what its log says: which packets are out, which came back, what each ACK newly told.
+//! The books of a QUIC sender, kept again from what its log says: which packets are out, which came
+//! back, what each ACK newly told.
 //!
-//! Two kinds of logs. Most list the frames of received packets, and with them the acknowledged ranges. quinn's list none: there an ACK
-//! shows as bytes that are in flight no longer, and the packets it acknowledged are taken to be the oldest ones.
+//! Two kinds of logs. Most list the frames of received packets, and with them the acknowledged
+//! ranges. quinn's list none: there an ACK shows as bytes that are in flight no longer, and the
+//! packets it acknowledged are taken to be the oldest ones.
 
 use super::event::{Metrics, Packet, Space};
 use super::loose::Frames;
@@ -11,8 +13,8 @@ use firstflight::event::Transport;
 use firstflight::{Ack, Nanos, Sent, Seq, Time};
 use std::collections::BTreeMap;
 
-/// Packets that are remembered while they are out. Ten times what fills a path of 10 Gbit/s and 30 ms; a log that leaves more open is
-/// no log of a working connection.
+/// Packets that are remembered while they are out. Ten times what fills a path of 10 Gbit/s and 30
+/// ms; a log that leaves more open is no log of a working connection.
 const MOST_PACKETS: usize = 1 << 18;
 /// UDP and IPv4 headers: what a datagram takes on the wire beside its payload.
 const LOWER: u64 = 28;
@@ -181,8 +183,8 @@ impl Sender {
         if packet.frames.acks == 0 {
             return;
         }
-        // noq 1.4 writes ranges without their last packet. It shows as soon as everything sent is acknowledged: nobody acknowledges what
-        // was never sent.
+        // noq 1.4 writes ranges without their last packet. It shows as soon as everything sent is
+        // acknowledged: nobody acknowledges what was never sent.
         let highest = self.highest.get(packet.space as usize).copied().flatten();
         self.ends_beyond |= highest.is_some_and(|highest| {
             packet.frames.acked.iter().any(|range| range.1 == highest + 1 && range.0 < range.1)
@@ -281,7 +283,8 @@ impl Sender {
             return;
         };
         let out = match self.out.remove(&number) {
-            // Taken for acknowledged because it was the oldest: it was the next one, and this one goes instead of it.
+            // Taken for acknowledged because it was the oldest: it was the next one, and this one
+            // goes instead of it.
             None if self.told == Told::Bytes => self.out.pop_first().map(|(_, out)| out),
             found => found,
         };
@@ -309,8 +312,8 @@ impl Sender {
         }
     }
 
-    /// Some dialects log no losses. What lies far behind the largest acknowledged for three round trips is lost whatever the log says:
-    /// any sender's own rule is done with it long before.
+    /// Some dialects log no losses. What lies far behind the largest acknowledged for three round
+    /// trips is lost whatever the log says: any sender's own rule is done with it long before.
     fn give_up(&mut self, now: Time) {
         let (Some(largest), Some(srtt)) = (self.largest, self.rtt.srtt()) else { return };
         while let Some((&number, &out)) = self.out.first_key_value() {
@@ -352,7 +355,8 @@ impl Sender {
         self.lost_since_report = 0;
     }
 
-    /// Packets that left since the last report and are not in flight carry nothing but an ACK: small ones.
+    /// Packets that left since the last report and are not in flight carry nothing but an ACK:
+    /// small ones.
     fn reconcile(&mut self, risen: u64) {
         let numbers = std::mem::take(&mut self.since_report);
         let mut left: u64 =

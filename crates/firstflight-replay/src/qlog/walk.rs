@@ -1,5 +1,6 @@
-//! The way through a qlog file: from record to record of a text sequence, or through the one large object of the older form to its
-//! events, each handed over as a piece of text. Only one piece is in memory at a time, whatever the file holds around it.
+//! The way through a qlog file: from record to record of a text sequence, or through the one large
+//! object of the older form to its events, each handed over as a piece of text. Only one piece is
+//! in memory at a time, whatever the file holds around it.
 
 use crate::fault::{Fault, Place};
 use crate::window::{LARGEST, Window};
@@ -216,7 +217,8 @@ impl<V: Visitor> Walk<'_, V> {
         Ok(key)
     }
 
-    /// The file as one object: `{"traces": [{"events": [...]}]}`, or with its one `trace` beside the header.
+    /// The file as one object: `{"traces": [{"events": [...]}]}`, or with its one `trace` beside
+    /// the header.
     fn document(&mut self) -> Result<(), Fault> {
         self.object(|walk, key| match key {
             "traces" => walk.array(|walk| {
@@ -368,7 +370,8 @@ impl Scan {
         self.bare && self.depth == 0 && !self.in_string
     }
 
-    /// Goes on through `seen`, which begins where the value does; the value's length once its end is there.
+    /// Goes on through `seen`, which begins where the value does; the value's length once its end
+    /// is there.
     fn run(&mut self, seen: &[u8]) -> Option<usize> {
         while self.at < seen.len() {
             if self.in_string {

@@ -1,5 +1,6 @@
-//! The report: one self-contained page with the verdicts over all connections, and for the first ones RTT, delivery rate, windows, ACK
-//! spacing, inner signals and every startup's exit on one time axis.
+//! The report: one self-contained page with the verdicts over all connections, and for the first
+//! ones RTT, delivery rate, windows, ACK spacing, inner signals and every startup's exit on one
+//! time axis.
 
 mod chart;
 
@@ -178,7 +179,8 @@ fn startups(page: &mut String, row: &ConnectionRow) {
     page.push_str("</table></div>");
 }
 
-/// How much of a connection is drawn: the startup, with room behind it for what the path turned out to carry.
+/// How much of a connection is drawn: the startup, with room behind it for what the path turned out
+/// to carry.
 fn range(followed: &Followed, row: &ConnectionRow) -> f64 {
     let all = ms(followed.end.since(followed.opening.start).0).max(1.0);
     let last = row.startups.iter().filter_map(|startup| startup.time_ms).fold(0.0, f64::max);

@@ -1,4 +1,5 @@
-//! One TCP download, captured in every way there is: the same path and the same exits come out of all of them.
+//! One TCP download, captured in every way there is: the same path and the same exits come out of
+//! all of them.
 
 use crate::model;
 

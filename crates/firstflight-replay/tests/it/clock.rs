@@ -1,5 +1,6 @@
-//! Per-ACK tables whose clock begins at the first ACK, from a made-up satellite link that releases ACKs on a grid, in bursts: the times are
-//! only differences, and what the published code decides is decided here at the same ACK.
+//! Per-ACK tables whose clock begins at the first ACK, from a made-up satellite link that releases
+//! ACKs on a grid, in bursts: the times are only differences, and what the published code decides
+//! is decided here at the same ACK.
 
 use firstflight::arm::Arm;
 use firstflight_replay::read;
@@ -52,7 +53,8 @@ impl Random {
     }
 }
 
-/// Slow start over a link of `serial` us per packet and `rtt` us; the receiver's ACKs leave on a grid of `frame` us, in bursts.
+/// Slow start over a link of `serial` us per packet and `rtt` us; the receiver's ACKs leave on a
+/// grid of `frame` us, in bursts.
 struct Satellite {
     serial: u64,
     rtt: u64,
@@ -186,8 +188,8 @@ fn times_count_from_the_first_packet_also_where_the_table_begins_with_the_first_
     }
 }
 
-/// What the published code of BEST does, from its description: every rate of a round in a sorted list, a clock that never shows zero.
-/// Returns at which ACK it decides, and for how many packets.
+/// What the published code of BEST does, from its description: every rate of a round in a sorted
+/// list, a clock that never shows zero. Returns at which ACK it decides, and for how many packets.
 fn published(rows: &[Row]) -> Option<(usize, u64)> {
     let clock = |now: u64| (now + 5_000_000) as u32;
     let start = clock(0).wrapping_sub(rows[0].rtt as u32);
@@ -251,7 +253,8 @@ fn best_as_published_decides_where_the_published_code_does() {
     assert!(decided > 30, "only {decided} connections decide anything");
 }
 
-/// The recorded sender does not drain for SEARCH: what counts is the finding, the same whatever SEARCH does next.
+/// The recorded sender does not drain for SEARCH: what counts is the finding, the same whatever
+/// SEARCH does next.
 #[test]
 fn what_search_has_found_is_its_exit() {
     let mut found = 0;

@@ -1,4 +1,5 @@
-//! One transfer, written as every stack writes it: the same path and the same exits come out of all of them.
+//! One transfer, written as every stack writes it: the same path and the same exits come out of all
+//! of them.
 
 use crate::model;
 
@@ -105,7 +106,8 @@ fn neqo(moments: &[Moment]) -> String {
     text
 }
 
-/// noq 1.4: the present drafts, ranges without their last packet, losses before the packet that told of them.
+/// noq 1.4: the present drafts, ranges without their last packet, losses before the packet that
+/// told of them.
 fn noq(moments: &[Moment]) -> String {
     let mut text = "\u{1e}{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\"serialization_format\":\"JSON-SEQ\",\"trace\":{\"common_fields\":{\"group_id\":\"815eaea4\"},\
         \"vantage_point\":{\"type\":\"server\"},\"event_schemas\":[]}}\n"
@@ -146,7 +148,8 @@ fn noq(moments: &[Moment]) -> String {
     text
 }
 
-/// quinn 0.11: no frames, RTTs in seconds, what changed of the metrics; one log for all connections, told apart by group.
+/// quinn 0.11: no frames, RTTs in seconds, what changed of the metrics; one log for all
+/// connections, told apart by group.
 fn quinn(moments: &[Moment], group: &str) -> String {
     let mut text = "\u{1e}{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\"trace\":{\"vantage_point\":{\"type\":\"unknown\"},\"configuration\":{\"time_offset\":0.0}}}\n".to_owned();
     let (mut inflight, mut out, mut lost_packets) =

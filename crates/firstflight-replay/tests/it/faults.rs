@@ -1,4 +1,5 @@
-//! Files that are not what they should be: one line with file and place, partial results where something could be read, never a panic.
+//! Files that are not what they should be: one line with file and place, partial results where
+//! something could be read, never a panic.
 
 use crate::model;
 

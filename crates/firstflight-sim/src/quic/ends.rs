@@ -28,7 +28,8 @@ pub type Flow<S, L = Silent> = flow::Flow<Ends<S, L>>;
 /// A data packet on its way, in as many bits as it takes to tell it from others under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// The low 31 bits of the packet number, and above them whether Congestion Experienced was set on the way.
+    /// The low 31 bits of the packet number, and above them whether Congestion Experienced was set
+    /// on the way.
     number_and_mark: u32,
     /// The low bits of the chunk of the object it carries.
     chunk: u32,
@@ -86,7 +87,8 @@ impl<S: Startup, L: Listener<S>> Flow<S, L> {
 }
 
 impl Host {
-    /// The same hosts with a receiver that merges what comes within `hold` ns, up to `bytes`, before it acknowledges.
+    /// The same hosts with a receiver that merges what comes within `hold` ns, up to `bytes`,
+    /// before it acknowledges.
     #[must_use]
     pub fn merging(self, hold: u64, bytes: u64) -> Host {
         let most = bytes / u64::from(self.datagram.max(1));

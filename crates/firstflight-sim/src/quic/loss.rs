@@ -24,14 +24,16 @@ pub(super) enum Carries {
     Probe,
 }
 
-/// One sent packet, in 16 bytes: at a long round trip a flight of them is most of what a trial keeps in memory.
+/// One sent packet, in 16 bytes: at a long round trip a flight of them is most of what a trial
+/// keeps in memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SentPacket {
     pub at: Time,
     /// The low bits of the chunk; those above follow from [`wide`].
     chunk: u32,
-    /// From the low end: state, what it carries, whether the path dropped it (ground truth, for metrics only), and the low bits of how
-    /// many packets of the connection were declared lost before it, if it was.
+    /// From the low end: state, what it carries, whether the path dropped it (ground truth, for
+    /// metrics only), and the low bits of how many packets of the connection were declared
+    /// lost before it, if it was.
     tag: u32,
 }
 
@@ -98,7 +100,8 @@ impl SentPacket {
         self.tag = self.tag & (STATE | CARRIES | DROPPED) | (losses as u32) << LOSSES;
     }
 
-    /// Whether at least `losses` packets were declared lost before it; the answer holds among fewer than 2^26 of them.
+    /// Whether at least `losses` packets were declared lost before it; the answer holds among fewer
+    /// than 2^26 of them.
     #[inline]
     pub(super) fn lost_after(&self, losses: u64) -> bool {
         let since =
@@ -119,7 +122,8 @@ pub(super) struct Pass {
     pub span: Nanos,
 }
 
-/// Walks the packets in flight from `oldest` up to the largest acknowledged one and reports the lost ones, ascending.
+/// Walks the packets in flight from `oldest` up to the largest acknowledged one and reports the
+/// lost ones, ascending.
 pub(super) fn detect(
     sent: &mut Ring<SentPacket>,
     oldest: u64,

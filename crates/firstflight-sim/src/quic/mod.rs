@@ -1,4 +1,5 @@
-//! QUIC endpoints: RFC 9002 loss detection around the controller, and a receiver that acknowledges as RFC 9000 section 13.2 says.
+//! QUIC endpoints: RFC 9002 loss detection around the controller, and a receiver that acknowledges
+//! as RFC 9000 section 13.2 says.
 
 mod ends;
 mod loss;
@@ -50,8 +51,9 @@ impl Host {
     }
 }
 
-/// An ACK on its way: everything the receiver had logged when it left. ACK ranges are cumulative, so a position in the receiver's
-/// log says all that they say, and a lost or late ACK needs no special case.
+/// An ACK on its way: everything the receiver had logged when it left. ACK ranges are cumulative,
+/// so a position in the receiver's log says all that they say, and a lost or late ACK needs no
+/// special case.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckPacket {
     /// The receiver's log up to here is acknowledged: the low bits of the position.

@@ -97,7 +97,8 @@ impl Receiver {
     ) -> Option<AckPacket> {
         self.chunks.insert(chunk);
         self.log.push(Logged::new(number, marked));
-        // RFC9000 13.2.1-8: acknowledge at once what is out of order, whether it fills a gap or opens one.
+        // RFC9000 13.2.1-8: acknowledge at once what is out of order, whether it fills a gap or
+        // opens one.
         let in_order = self.largest.map_or(number == 0, |largest| number == largest + 1);
         if self.largest.is_none_or(|largest| number > largest) {
             self.largest = Some(number);

@@ -51,7 +51,8 @@ pub struct Counters {
     pub lost_retransmissions: u64,
     /// Probe timeouts.
     pub rtos: u64,
-    /// Loss episodes with no more in flight at entry than the threshold allows, in whole datagrams.
+    /// Loss episodes with no more in flight at entry than the threshold allows, in whole
+    /// datagrams.
     pub recoveries_below_ssthresh: u64,
     /// Largest window, bytes.
     pub cwnd_max: u64,
@@ -94,7 +95,8 @@ impl Pieces {
 
 /// The sending end of one QUIC flow that carries one object.
 ///
-/// Laid out by hand: what choosing and sending a packet needs, what an acknowledgement needs beside it, then the rest.
+/// Laid out by hand: what choosing and sending a packet needs, what an acknowledgement needs beside
+/// it, then the rest.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Sender<S: Startup, L = Silent> {
@@ -171,7 +173,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         sender
     }
 
-    /// A sender whose handshake is not over: nothing may be asked of it before [`Sender::establish`].
+    /// A sender whose handshake is not over: nothing may be asked of it before
+    /// [`Sender::establish`].
     pub fn unopened(
         host: Host,
         controller: Core<S>,
@@ -217,7 +220,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         }
     }
 
-    /// The handshake is over at `now` and gave an RTT sample. `late`: that is not when the controller was made to start.
+    /// The handshake is over at `now` and gave an RTT sample. `late`: that is not when the
+    /// controller was made to start.
     pub fn establish(&mut self, now: Time, handshake_rtt: Nanos, late: bool) {
         (self.first_sample_at, self.last_sent_at) = (now, now);
         self.rtt.on_sample(handshake_rtt, Nanos::ZERO, None);
@@ -284,7 +288,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         (self.acked.low() * self.pieces.payload).min(self.object)
     }
 
-    /// The application has written the object up to here: whole chunks, or its end. What was sent stays sent.
+    /// The application has written the object up to here: whole chunks, or its end. What was sent
+    /// stays sent.
     pub fn write(&mut self, written: u64) {
         self.written =
             written.div_ceil(self.pieces.payload).clamp(self.next_chunk, self.pieces.chunks);
@@ -299,7 +304,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         }
     }
 
-    /// When the loss or probe timer fires. One timer: a pending time-threshold loss comes before the probe (RFC 9002 section 6.2.1).
+    /// When the loss or probe timer fires. One timer: a pending time-threshold loss comes before
+    /// the probe (RFC 9002 section 6.2.1).
     #[inline]
     pub fn timer_at(&self) -> Option<Time> {
         if self.loss_time.is_some() {
@@ -341,7 +347,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         Some(self.send(now, chunk, bytes, carries))
     }
 
-    /// What to send next: lost bytes, then new ones, then, if probes are owed, a copy of what is outstanding (RFC9002 6.2.4-2).
+    /// What to send next: lost bytes, then new ones, then, if probes are owed, a copy of what is
+    /// outstanding (RFC9002 6.2.4-2).
     #[inline]
     fn next(&mut self) -> Option<(u64, Carries)> {
         // A chunk whose first copy turned up after all needs no repeat.
@@ -364,8 +371,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         chunk.map(|chunk| (chunk, Carries::Probe))
     }
 
-    /// The oldest outstanding chunk that this probe timeout has not copied yet: two probes with the same bytes would tell no more
-    /// than one.
+    /// The oldest outstanding chunk that this probe timeout has not copied yet: two probes with the
+    /// same bytes would tell no more than one.
     fn unprobed_chunk(&mut self) -> Option<u64> {
         for number in self.probed.max(self.oldest)..self.sent.end() {
             let packet = self.sent.get(number);

@@ -1,12 +1,15 @@
-//! The scoreboard: what the sender remembers of each outstanding segment, as a ring of arrays, and the order of its transmissions.
+//! The scoreboard: what the sender remembers of each outstanding segment, as a ring of arrays, and
+//! the order of its transmissions.
 //!
-//! One array per fact, all addressed by the same slot. An ACK of data sent once touches the few arrays that every segment needs, one
-//! cache line each for eight segments and more; what only repeats need lies apart and stays cold. Arrays grow by doubling and are reused.
+//! One array per fact, all addressed by the same slot. An ACK of data sent once touches the few
+//! arrays that every segment needs, one cache line each for eight segments and more; what only
+//! repeats need lies apart and stays cold. Arrays grow by doubling and are reused.
 //!
-//! Follows RFC 2018 and the traits of [`firstflight::detection::scoreboard`]. Beside the marks it keeps what the sender itself cannot know:
-//! whether the path dropped the latest transmission (for metrics only, no detector sees it).
-//! Departures: D1 runs of SACKed segments are skipped through pointers that are shortened on the way, so that an ACK whose block spans a
-//! thousand segments costs no more than one that spans two.
+//! Follows RFC 2018 and the traits of [`firstflight::detection::scoreboard`]. Beside the marks it
+//! keeps what the sender itself cannot know: whether the path dropped the latest transmission (for
+//! metrics only, no detector sees it). Departures: D1 runs of SACKed segments are skipped through
+//! pointers that are shortened on the way, so that an ACK whose block spans a thousand segments
+//! costs no more than one that spans two.
 
 use crate::pool::{Array, Plain};
 use crate::ring::Ring;
@@ -48,7 +51,8 @@ pub struct Board {
     ordinal: Array<u64>,
     marks: Array<u8>,
     count: Array<u16>,
-    /// Of segments sent more than once; of the others the first transmission is the last, and their own end was the next byte.
+    /// Of segments sent more than once; of the others the first transmission is the last, and
+    /// their own end was the next byte.
     first_tx: Array<u64>,
     nxt_at_last_tx: Array<u64>,
     /// Of SACKed segments: how far on to look for one that is not.
@@ -57,7 +61,8 @@ pub struct Board {
     truth: Truth,
     /// The highest end of what was declared lost since that was last asked; 0 if nothing was.
     lost_end: u64,
-    /// Ordinals of the transmissions declared lost since they were last asked for, if anybody will.
+    /// Ordinals of the transmissions declared lost since they were last asked for, if anybody
+    /// will.
     losses: Option<Vec<u64>>,
 }
 
@@ -103,8 +108,9 @@ impl Board {
         Board { losses: names.then(Vec::new), ..self }
     }
 
-    /// Ordinals of the transmissions declared lost since the last call, for a board that names them. Of a repeat sent beside an original
-    /// that only then was declared lost, the original goes unnamed.
+    /// Ordinals of the transmissions declared lost since the last call, for a board that names
+    /// them. Of a repeat sent beside an original that only then was declared lost, the original
+    /// goes unnamed.
     pub fn take_losses(&mut self) -> Vec<u64> {
         self.losses.as_mut().map_or_else(Vec::new, core::mem::take)
     }
@@ -221,7 +227,8 @@ impl Board {
         self.marks[self.slot(id)] & DROPPED != 0
     }
 
-    /// A segment was just declared lost: which of its transmissions that means, and what had become of them.
+    /// A segment was just declared lost: which of its transmissions that means, and what had become
+    /// of them.
     #[cold]
     fn declare(&mut self, id: Id, before: Flags, flags: Flags) {
         self.lost_end = self.lost_end.max(self.end(id).0);
@@ -351,7 +358,8 @@ impl Scoreboard for Board {
         self.marks[slot] = Flags::from_bits(self.marks[slot]).bits() | truth << EARLIER;
     }
 
-    /// Segments are of full size but for the last of each write, so the place follows by division; bisection where it does not.
+    /// Segments are of full size but for the last of each write, so the place follows by division;
+    /// bisection where it does not.
     fn find(&self, at: Seq) -> Id {
         if self.base == self.end || at.0 >= self.nxt {
             return Id(self.end);

@@ -1,11 +1,14 @@
-//! Socket buffers: how much unacknowledged data a sender may hold, and how far ahead a receiver lets it go.
+//! Socket buffers: how much unacknowledged data a sender may hold, and how far ahead a receiver
+//! lets it go.
 //!
-//! A buffer is unlimited, of a fixed size, or grows as Linux lets it: the receiver doubles its window as fast as data comes in a round trip
-//! (dynamic right-sizing), the sender keeps room for two congestion windows. Half of a Linux buffer holds payload; the rest is overhead.
+//! A buffer is unlimited, of a fixed size, or grows as Linux lets it: the receiver doubles its
+//! window as fast as data comes in a round trip (dynamic right-sizing), the sender keeps room for
+//! two congestion windows. Half of a Linux buffer holds payload; the rest is overhead.
 //!
-//! Follows Linux `tcp_rcv_space_adjust` and `tcp_sndbuf_expand` (`net/ipv4/tcp_input.c`), as we restate them. State: 64 bytes.
-//! Departures: D1 overhead is half of any buffer, as with `tcp_adv_win_scale = 1`; later kernels measure it per packet.
-//! D2 the receiving application reads at once, so the window never closes and no window probe is needed.
+//! Follows Linux `tcp_rcv_space_adjust` and `tcp_sndbuf_expand` (`net/ipv4/tcp_input.c`), as we
+//! restate them. State: 64 bytes. Departures: D1 overhead is half of any buffer, as with
+//! `tcp_adv_win_scale = 1`; later kernels measure it per packet. D2 the receiving application reads
+//! at once, so the window never closes and no window probe is needed.
 
 use firstflight::{Nanos, Time};
 
@@ -17,7 +20,8 @@ pub enum Buffer {
     Unlimited,
     /// This many bytes of payload.
     Payload(u64),
-    /// Linux: starts at `default` and grows up to `max`, both in bytes of buffer, of which half is payload.
+    /// Linux: starts at `default` and grows up to `max`, both in bytes of buffer, of which half is
+    /// payload.
     Linux {
         /// The second of the three numbers of `tcp_rmem` or `tcp_wmem`.
         default: u64,
@@ -67,7 +71,8 @@ impl SendWindow {
         self.bytes
     }
 
-    /// At the start, and when an ACK freed some of it: the buffer follows two congestion windows and never shrinks.
+    /// At the start, and when an ACK freed some of it: the buffer follows two congestion windows
+    /// and never shrinks.
     #[inline]
     pub fn follow(&mut self, cwnd: u64) {
         if self.bytes < self.most {
@@ -116,7 +121,8 @@ impl ReceiveWindow {
         self.bytes < self.most
     }
 
-    /// Data was read up to `next`; `rtt` is what its time stamp echo says. Once per arriving segment while it may grow.
+    /// Data was read up to `next`; `rtt` is what its time stamp echo says. Once per arriving
+    /// segment while it may grow.
     pub fn on_data(&mut self, now: Time, next: u64, rtt: Option<Nanos>) {
         if let Some(sample) = rtt.filter(|sample| sample.0 > 0) {
             self.rtt = Some(self.rtt.map_or(sample, |rtt| Nanos(rtt.0 - rtt.0 / 8 + sample.0 / 8)));
@@ -127,7 +133,8 @@ impl ReceiveWindow {
         }
         let copied = next - self.from;
         if copied > self.space {
-            // Twice what came, and in slow start, when each round trip brings more, once more what it grew by.
+            // Twice what came, and in slow start, when each round trip brings more, once more what
+            // it grew by.
             let window = 2 * copied + 16 * self.mss;
             let grown = window.saturating_add(
                 2 * firstflight::units::mul_div(window, copied - self.space, self.space.max(1)),

@@ -46,7 +46,8 @@ impl<S: Startup, L: Listener<S>> Flow<S, L> {
 }
 
 impl Host {
-    /// The same hosts with a receiver that merges what comes within `hold` ns, up to `bytes`, before it acknowledges.
+    /// The same hosts with a receiver that merges what comes within `hold` ns, up to `bytes`,
+    /// before it acknowledges.
     #[must_use]
     pub fn merging(self, hold: u64, bytes: u64) -> Host {
         Host { ack_every: AckEvery::Bytes(bytes), ack_delay: hold, ..self }

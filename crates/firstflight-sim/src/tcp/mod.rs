@@ -1,8 +1,9 @@
-//! TCP endpoints: SACK, loss detection by any preset and one timer around the controller, and a receiver that acknowledges as RFC 5681
-//! section 4.2 and RFC 2018 say.
+//! TCP endpoints: SACK, loss detection by any preset and one timer around the controller, and a
+//! receiver that acknowledges as RFC 5681 section 4.2 and RFC 2018 say.
 //!
-//! What the simulator leaves out: connection set-up and close (one handshake RTT is given to the estimator), flow control by a slow
-//! reader, path MTU discovery, and re-segmentation: a repeat is the same segment as the original.
+//! What the simulator leaves out: connection set-up and close (one handshake RTT is given to the
+//! estimator), flow control by a slow reader, path MTU discovery, and re-segmentation: a repeat is
+//! the same segment as the original.
 
 mod board;
 mod buffers;
@@ -22,7 +23,8 @@ use firstflight::detection::presets::Preset;
 use firstflight::detection::{early_retransmit, f_rto, tlp};
 use firstflight::{Nanos, Time};
 
-/// When the receiver acknowledges data that arrives in order; a gap, its filling and a duplicate are acknowledged at once.
+/// When the receiver acknowledges data that arrives in order; a gap, its filling and a duplicate
+/// are acknowledged at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AckEvery {
     /// Every so many segments: 2 by RFC 5681 section 4.2, more is stretch ACKs.
@@ -31,8 +33,8 @@ pub enum AckEvery {
     Bytes(u64),
 }
 
-/// How a receiver merges acknowledgements while a gap is open: the first three that say nothing but more SACKs leave at once, which is
-/// what fast retransmit waits for, later ones are held.
+/// How a receiver merges acknowledgements while a gap is open: the first three that say nothing but
+/// more SACKs leave at once, which is what fast retransmit waits for, later ones are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SackCompression {
     /// At most so long, ns; Linux: a twentieth of the round trip, at most 1 ms.
@@ -46,15 +48,18 @@ pub struct SackCompression {
 pub struct Host {
     /// Payload bytes of a full segment: what the window counts.
     pub mss: u32,
-    /// IP and TCP header of any packet, time stamps included; each SACK option comes on top, see [`AckPacket::option_bytes`].
+    /// IP and TCP header of any packet, time stamps included; each SACK option comes on top, see
+    /// [`AckPacket::option_bytes`].
     pub header: u32,
-    /// Loss detection, timers and proofs of the sender; `sack` of it goes for both ends. A field may differ from the preset of that name.
+    /// Loss detection, timers and proofs of the sender; `sack` of it goes for both ends. A field
+    /// may differ from the preset of that name.
     pub preset: Preset,
     /// When the receiver acknowledges data in order.
     pub ack_every: AckEvery,
     /// Longest time the receiver holds an ACK back, ns.
     pub ack_delay: u64,
-    /// Compression of SACKs; none by RFC 5681, which has every segment out of order acknowledged at once.
+    /// Compression of SACKs; none by RFC 5681, which has every segment out of order acknowledged
+    /// at once.
     pub comp_sack: Option<SackCompression>,
     /// What a tail loss probe allows for that.
     pub max_ack_delay: Nanos,
@@ -69,7 +74,8 @@ pub struct Host {
 }
 
 impl Default for Host {
-    /// 1500-byte packets, preset `rack`, an ACK for every second segment or after 40 ms, buffers that never limit.
+    /// 1500-byte packets, preset `rack`, an ACK for every second segment or after 40 ms, buffers
+    /// that never limit.
     fn default() -> Self {
         Host::with_preset(*Preset::named("rack").expect("the table has it"))
     }
@@ -131,7 +137,8 @@ pub struct AckPacket {
     pub ack: u64,
     /// Bytes that may be sent beyond it.
     pub window: u64,
-    /// Segments received so far with Congestion Experienced set: what ECN's echo says, without its wait for an answer.
+    /// Segments received so far with Congestion Experienced set: what ECN's echo says, without its
+    /// wait for an answer.
     pub marks: u32,
     /// The receiver's clock, ticks.
     pub stamp: u32,

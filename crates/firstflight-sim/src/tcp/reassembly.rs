@@ -1,7 +1,9 @@
-//! Putting the object together again: what has arrived in order, what waits beyond a gap, and which blocks a SACK reports first.
+//! Putting the object together again: what has arrived in order, what waits beyond a gap, and which
+//! blocks a SACK reports first.
 //!
-//! Ranges beyond the first gap stand in a queue in ascending order, which is short however large the window is: its length is the number of
-//! gaps. Follows RFC 2018 section 4 (most recent block first) and RFC 2883 (a duplicate is reported before anything else).
+//! Ranges beyond the first gap stand in a queue in ascending order, which is short however large
+//! the window is: its length is the number of gaps. Follows RFC 2018 section 4 (most recent block
+//! first) and RFC 2883 (a duplicate is reported before anything else).
 
 use std::collections::VecDeque;
 
@@ -43,7 +45,8 @@ pub enum Arrival {
 pub struct Reassembly {
     next: u64,
     ahead: VecDeque<Range>,
-    /// Ranges of `ahead` in the order in which they last grew, latest first; one more than is reported, to make up for one swallowed.
+    /// Ranges of `ahead` in the order in which they last grew, latest first; one more than is
+    /// reported, to make up for one swallowed.
     recent: [Range; BLOCKS + 1],
     recents: usize,
 }
@@ -101,7 +104,8 @@ impl Reassembly {
         Arrival::Ahead
     }
 
-    /// Adds a segment beyond the first gap; returns the range it is part of now, `None` if it was there.
+    /// Adds a segment beyond the first gap; returns the range it is part of now, `None` if it was
+    /// there.
     fn merge(&mut self, segment: Range) -> Option<Range> {
         // Behind everything else, as a path that keeps the order delivers it.
         match self.ahead.back_mut() {
@@ -130,7 +134,8 @@ impl Reassembly {
         Some(whole)
     }
 
-    /// Blocks that were reported long ago come again where there is room: the ACKs that told of them may have been lost.
+    /// Blocks that were reported long ago come again where there is room: the ACKs that told of
+    /// them may have been lost.
     fn remember_lowest(&mut self) {
         for at in 0..self.ahead.len().min(BLOCKS) {
             let range = self.ahead[at];

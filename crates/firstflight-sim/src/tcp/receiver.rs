@@ -1,8 +1,10 @@
 //! The data receiver: reassembles, decides when to acknowledge, and says what it has.
 //!
-//! Follows RFC 5681 section 4.2 (delayed ACKs), RFC 2018 and 2883 (SACK, DSACK), RFC 7323 section 4.3 (which time stamp is echoed).
-//! SACK compression, where the host has it, follows Linux since 4.18 (`tcp_comp_sack_delay_ns` and `tcp_comp_sack_nr` of its sysctls).
-//! Departures: D1 no quick acknowledgement of the first segments, as Linux has it: the experiments assume a plain delayed ACK.
+//! Follows RFC 5681 section 4.2 (delayed ACKs), RFC 2018 and 2883 (SACK, DSACK), RFC 7323 section
+//! 4.3 (which time stamp is echoed). SACK compression, where the host has it, follows Linux since
+//! 4.18 (`tcp_comp_sack_delay_ns` and `tcp_comp_sack_nr` of its sysctls). Departures: D1 no quick
+//! acknowledgement of the first segments, as Linux has it: the experiments assume a plain delayed
+//! ACK.
 
 use super::buffers::ReceiveWindow;
 use super::reassembly::{Arrival, BLOCKS, Range, Reassembly};
@@ -19,7 +21,8 @@ pub struct Receiver {
     delay: u64,
     sack: bool,
     compression: Option<SackCompression>,
-    /// ACKs sent since the acknowledgement number last moved that only added SACKs, and those held since the last ACK.
+    /// ACKs sent since the acknowledgement number last moved that only added SACKs, and those held
+    /// since the last ACK.
     only_sacks: u32,
     held: u32,
     unacked_segments: u32,
@@ -75,7 +78,8 @@ impl Receiver {
             None
         };
         let arrival = self.data.insert(range);
-        // RFC7323 4.3-2: the earliest segment not yet acknowledged sets the echo, so that it covers the receiver's delay.
+        // RFC7323 4.3-2: the earliest segment not yet acknowledged sets the echo, so that it covers
+        // the receiver's delay.
         if segment.from <= self.last_ack && segment.stamp >= self.recent {
             self.recent = segment.stamp;
         }
@@ -101,7 +105,8 @@ impl Receiver {
             }
             return before;
         }
-        // RFC5681 4.2: at once if out of order, or if it fills all or part of a gap; a mark cannot wait either.
+        // RFC5681 4.2: at once if out of order, or if it fills all or part of a gap; a mark cannot
+        // wait either.
         if due || segment.marked || !(whole && arrival == Arrival::InOrder) {
             self.marks += u32::from(segment.marked);
             return Some(self.acknowledge(now));
@@ -112,8 +117,8 @@ impl Receiver {
         None
     }
 
-    /// LINUX comp-sack-blocks: whether this segment makes a block that would soon push another one out of the option, unreported: what is
-    /// held is said first.
+    /// LINUX comp-sack-blocks: whether this segment makes a block that would soon push another one
+    /// out of the option, unreported: what is held is said first.
     fn would_forget(&self, range: Range) -> bool {
         const EXPECTED: usize = 2;
         let blocks = self.data.blocks();
@@ -125,7 +130,8 @@ impl Receiver {
 
     /// Whether an ACK that would only add a SACK is held back; counts it.
     fn compresses(&mut self, compression: SackCompression) -> bool {
-        // LINUX comp-sack: not the first three, so that the sender's fast retransmit is as fast as without.
+        // LINUX comp-sack: not the first three, so that the sender's fast retransmit is as fast as
+        // without.
         self.only_sacks = self.only_sacks.saturating_add(1);
         let hold = self.only_sacks > DUP_THRESH && self.held < compression.most;
         self.held += u32::from(hold);

@@ -58,7 +58,8 @@ fn responses_follow_each_other_after_their_pauses() {
             before = (part.acked.expect("it was acknowledged"), part.to);
         }
         assert_eq!(outcome.delivered, before.1, "{name}: every byte is delivered");
-        // 14000 bytes are ten packets, the initial window: one round trip, the packets behind the first, and a held-back ACK.
+        // 14000 bytes are ten packets, the initial window: one round trip, the packets behind the
+        // first, and a held-back ACK.
         let first = outcome.parts[0].latency().expect("acknowledged").0;
         assert!(
             (100 * MS..=100 * MS + 12 * 1_200_000 + 40 * MS).contains(&first),
@@ -167,7 +168,8 @@ fn blocks_are_counted_when_the_send_buffer_takes_them() {
         );
     }
     for part in &outcome.parts[1..] {
-        // The buffer holds 3 MB beyond what is acknowledged: the block's end is taken when 3 MB before it is acknowledged.
+        // The buffer holds 3 MB beyond what is acknowledged: the block's end is taken when 3 MB
+        // before it is acknowledged.
         assert!(part.taken.is_some_and(|at| at.0 > 0), "{part:?}");
     }
 
@@ -188,7 +190,8 @@ fn blocks_are_counted_when_the_send_buffer_takes_them() {
     assert_eq!(open[0].to, outcome.acked_after, "the last one ends with the run");
     let total: u64 = report.iter().map(|interval| interval.bytes).sum();
     assert_eq!(total, outcome.parts.len() as u64 * BLOCK, "nothing is counted twice");
-    // Later intervals see the buffer full all the time: bytes taken are bytes acknowledged, no faster than the payload rate of the path.
+    // Later intervals see the buffer full all the time: bytes taken are bytes acknowledged, no
+    // faster than the payload rate of the path.
     let payload_rate = 85_500_000 / 8 * 1448 / 1500;
     for interval in &report[1..] {
         let most = (interval.to.0 - interval.from.0) * payload_rate / SECOND + BLOCK / 100;
@@ -201,8 +204,9 @@ fn blocks_are_counted_when_the_send_buffer_takes_them() {
 
 #[test]
 fn a_block_is_taken_when_slow_start_has_made_room_for_it() {
-    // The second block ends 1 194 304 bytes, 825 segments, beyond the buffer. Six round trips bring 10 (2^6 - 1) = 630 of them; the rest
-    // comes in the seventh, at the rate of the path. Each round the first ACK waits for a second segment.
+    // The second block ends 1 194 304 bytes, 825 segments, beyond the buffer. Six round trips bring
+    // 10 (2^6 - 1) = 630 of them; the rest comes in the seventh, at the rate of the path. Each
+    // round the first ACK waits for a second segment.
     let outcome = upload("slowstart@(pace=off)", "1bdp", 3 * SECOND);
     let segment = 1500 * 8 * SECOND / 85_500_000;
     let least = 7 * 140 * MS + (825 - 630 - 1) * segment;

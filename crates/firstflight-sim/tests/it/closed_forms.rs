@@ -1,4 +1,5 @@
-//! One flow without loss or with a loss that can be counted by hand: times to the nanosecond, queues to the byte.
+//! One flow without loss or with a loss that can be counted by hand: times to the nanosecond,
+//! queues to the byte.
 
 use crate::rig;
 
@@ -7,7 +8,8 @@ use firstflight_sim::quic::Host;
 use firstflight_sim::{Event, Stop};
 use rig::{DATAGRAM, PAYLOAD, Trial, WIRE, Watch, path};
 
-/// Time that `bytes` take at `rate` bits per second, as a busy link counts: rounded down once, at the end.
+/// Time that `bytes` take at `rate` bits per second, as a busy link counts: rounded down once, at
+/// the end.
 fn serial(bytes: u64, rate: u64) -> u64 {
     (u128::from(bytes) * 8_000_000_000 / u128::from(rate)) as u64
 }
@@ -42,7 +44,8 @@ fn an_object_within_the_window_takes_its_serialization_one_round_trip_and_the_ta
             packets + u64::from(last > 0),
             packets * WIRE + if last > 0 { last + WIRE - PAYLOAD } else { 0 },
         );
-        // RFC9000 13.2.2: the receiver answers every second packet; a last odd one waits for its timer.
+        // RFC9000 13.2.2: the receiver answers every second packet; a last odd one waits for its
+        // timer.
         let tail = if count % 2 == 1 { delay } else { 0 };
         let expected = rest_of_rtt(&trial.path) + serial(wire, trial.path.rate_bps()) + tail;
         assert_eq!(outcome.stop, Stop::Complete, "{packets} packets and {last} B over {text}");
@@ -55,8 +58,9 @@ fn an_object_within_the_window_takes_its_serialization_one_round_trip_and_the_ta
     }
 }
 
-/// Slow start from ten packets at 10 Gbit/s, where a packet takes 1.2 us: round k sends 10 * 2^(k-1), the link is busy from the first
-/// ACK of a round on, and that ACK is the first packet's or, with delayed ACKs, the second's.
+/// Slow start from ten packets at 10 Gbit/s, where a packet takes 1.2 us: round k sends 10 *
+/// 2^(k-1), the link is busy from the first ACK of a round on, and that ACK is the first packet's
+/// or, with delayed ACKs, the second's.
 #[test]
 fn slow_start_doubles_in_every_round_to_the_nanosecond() {
     let packet = 1_200;
@@ -149,7 +153,8 @@ fn a_paced_first_window_leaves_at_two_windows_per_round_trip() {
     trial.observe(&mut watch);
     let times: Vec<u64> =
         watch.0.iter().filter(|s| s.event == Event::Sent).map(|s| s.now.0).take(30).collect();
-    // Gain 2: a packet every RTT / 60. The pacer works with whole bytes per second, which is exact here to well below a microsecond.
+    // Gain 2: a packet every RTT / 60. The pacer works with whole bytes per second, which is exact
+    // here to well below a microsecond.
     for (k, at) in times.iter().enumerate() {
         let due = k as u64 * 30_000_000 / 60;
         assert!(at.abs_diff(due) <= 1_000, "packet {k} left at {at} ns instead of {due}");
@@ -158,7 +163,8 @@ fn a_paced_first_window_leaves_at_two_windows_per_round_trip() {
 
 #[test]
 fn nothing_but_the_window_binds_on_the_default_path() {
-    // Ten full BDP without pacing: as long as there is data, another packet would not fit into the window after any burst.
+    // Ten full BDP without pacing: as long as there is data, another packet would not fit into the
+    // window after any burst.
     let trial = Trial::new(path("rapid-slide"), "slowstart/reno/immediate@(pace=off)", 7_500_000);
     let mut checked = 0;
     trial.steps(trial.links(), |_, flow, _| {

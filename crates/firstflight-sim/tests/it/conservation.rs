@@ -1,4 +1,5 @@
-//! Nothing is made or lost on the way but what the path drops; no clock runs backwards; the same setup is the same trial.
+//! Nothing is made or lost on the way but what the path drops; no clock runs backwards; the same
+//! setup is the same trial.
 
 use crate::rig;
 
@@ -60,7 +61,8 @@ fn any_trial() -> impl Strategy<Value = Trial> {
         })
 }
 
-/// No sender beats it: the serialization of what has to be sent, and the rest of one idle round trip.
+/// No sender beats it: the serialization of what has to be sent, and the rest of one idle round
+/// trip.
 fn bound(trial: &Trial) -> u64 {
     let serial =
         |bytes: u64| (u128::from(bytes) * 8_000_000_000 / u128::from(trial.path.rate_bps())) as u64;
@@ -104,7 +106,8 @@ fn check_outcome(trial: &Trial, outcome: &Outcome) -> Result<(), TestCaseError> 
             outcome.acked_after.0
         );
     }
-    // A first-in first-out path gives no reason for a false alarm, so what is declared lost was dropped.
+    // A first-in first-out path gives no reason for a false alarm, so what is declared lost was
+    // dropped.
     prop_assert_eq!(outcome.spurious_losses, 0, "nothing overtakes on this path");
     prop_assert!(
         outcome.packets_lost <= outcome.packets_dropped,

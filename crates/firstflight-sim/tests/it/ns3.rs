@@ -9,7 +9,8 @@ use firstflight_sim::{Hosts, Nobody, Setup, run};
 
 const MSS: u64 = 1448;
 
-/// Drops in 10 s of 100 Mbit/s with a queue of one BDP and an ACK per packet, as in `examples/bulk.rs`.
+/// Drops in 10 s of 100 Mbit/s with a queue of one BDP and an ACK per packet, as in
+/// `examples/bulk.rs`.
 fn drops(arm: &str, rtt_ms: u64) -> u64 {
     let serial = |bytes: u64| bytes * 80;
     let rtt_us = (rtt_ms * 1_000_000 + serial(MSS + 54) + serial(54)).div_ceil(1_000);
@@ -41,7 +42,8 @@ fn drops(arm: &str, rtt_ms: u64) -> u64 {
     run(&setup, controller, &mut Nobody).expect("the path carries full packets").packets_dropped
 }
 
-/// ns-3's CUBIC grows by a segment per 20 at least until its first loss (CntClamp), and `hystart-ns3` with it. Shows NS3 cubic-floor.
+/// ns-3's CUBIC grows by a segment per 20 at least until its first loss (CntClamp), and
+/// `hystart-ns3` with it. Shows NS3 cubic-floor.
 #[test]
 fn hystart_of_ns3_drops_what_ns3_drops() {
     // ns-3 3.37 and 3.44 print the same.

@@ -24,7 +24,8 @@ fn chunks(packets: &[Transmit]) -> Vec<u64> {
     packets.iter().map(|packet| packet.chunk).collect()
 }
 
-/// An unpaced sender of `packets` full packets with a window of `iw`, on a path of 30 ms that gave its RTT in the handshake.
+/// An unpaced sender of `packets` full packets with a window of `iw`, on a path of 30 ms that gave
+/// its RTT in the handshake.
 fn sender(packets: u64, iw: u64) -> Sender<AnyStartup> {
     Trial {
         iw,
@@ -33,7 +34,8 @@ fn sender(packets: u64, iw: u64) -> Sender<AnyStartup> {
     .sender()
 }
 
-/// A receiver that gets one packet and acknowledges at once, whatever it would have done; the sender processes the ACK.
+/// A receiver that gets one packet and acknowledges at once, whatever it would have done; the
+/// sender processes the ACK.
 fn deliver(receiver: &mut Receiver, sender: &mut Sender<AnyStartup>, now: Time, packet: Transmit) {
     let ack = receiver
         .on_packet(now, packet.number, packet.chunk, false)
@@ -133,8 +135,9 @@ fn probe_timeouts_double_from_three_deviations_of_the_handshake_sample() {
     let outcome = trial.observe(&mut watch);
     let fired: Vec<u64> =
         watch.0.iter().filter(|s| s.event == Event::Timer).map(|s| s.now.0).collect();
-    // RFC9002 6.2.1-1: 30 + max(4 * 15, 1) + 25 ms after the last packet; 6.2.1-9: twice as long with each. The paced first flight of
-    // ten packets ends 8/20 of a round trip after a burst of two.
+    // RFC9002 6.2.1-1: 30 + max(4 * 15, 1) + 25 ms after the last packet; 6.2.1-9: twice as long
+    // with each. The paced first flight of ten packets ends 8/20 of a round trip after a burst
+    // of two.
     let last = watch
         .0
         .iter()
@@ -204,7 +207,8 @@ fn a_probe_skips_what_was_acknowledged_through_another_copy() {
     let due = sender.timer_at().expect("in flight");
     sender.on_timer(due);
     let probes = poll_all(&mut sender, due);
-    // The copy of chunk 0 arrives; nothing is three packets older than it except the originals of 0 to 2.
+    // The copy of chunk 0 arrives; nothing is three packets older than it except the originals of 0
+    // to 2.
     deliver(&mut receiver, &mut sender, Time(due.0 + 30 * MS), probes[0]);
     let repeats = poll_all(&mut sender, Time(due.0 + 30 * MS));
     assert!(!chunks(&repeats).contains(&0), "chunk 0 has arrived in its copy: {repeats:?}");
@@ -221,7 +225,8 @@ fn a_chunk_whose_original_and_probe_are_both_lost_is_repeated_once() {
         sender.on_timer(now);
         last = poll_all(&mut sender, now);
     }
-    // Of originals 0..8 and two pairs of probes only the very last one arrives; half of 20 packets has room for every repeat at once.
+    // Of originals 0..8 and two pairs of probes only the very last one arrives; half of 20 packets
+    // has room for every repeat at once.
     let mut arriving = vec![last[1]];
     let mut sent = Vec::new();
     while !sender.complete() {
@@ -288,8 +293,8 @@ fn three_packets_later_is_lost_and_two_only_after_nine_eighths_of_a_round_trip()
     assert_eq!((record.lost, record.acked), (DATAGRAM, 0), "packet 1 is lost by time");
 }
 
-/// The default path falls silent in `[from, to)` ms. Returns timeouts that the controller saw, its window just after the first, and the
-/// smallest RTT then.
+/// The default path falls silent in `[from, to)` ms. Returns timeouts that the controller saw, its
+/// window just after the first, and the smallest RTT then.
 fn outage(from: u64, to: u64) -> (u32, Option<u64>, Option<u64>) {
     let trial = Trial::new(path("rapid-slide"), "slowstart/reno/immediate", 20_000_000);
     let silent = Trial { path: dead(&trial.path), ..trial.clone() };
@@ -327,7 +332,8 @@ fn an_outage_of_seconds_is_persistent_congestion_and_one_of_a_round_trip_is_not(
 
 #[test]
 fn silence_right_after_the_handshake_counts_because_the_handshake_gave_a_sample() {
-    // RFC9002 7.6.2-2: both ends of the silence were sent after the first RTT sample, which is the handshake's, at 0 ms.
+    // RFC9002 7.6.2-2: both ends of the silence were sent after the first RTT sample, which is the
+    // handshake's, at 0 ms.
     let (mut sender, mut receiver) = (sender(100, 10), Receiver::new(&Host::default()));
     poll_all(&mut sender, at(1));
     let (mut now, mut probes) = (at(1), Vec::new());
@@ -397,7 +403,8 @@ fn a_late_packet_of_an_earlier_episode_excuses_no_later_loss() {
 
 #[test]
 fn the_tail_of_an_object_does_not_grow_the_window() {
-    // One full window and a little more: once the data is out and less than half of the window is in flight, growth stops.
+    // One full window and a little more: once the data is out and less than half of the window is
+    // in flight, growth stops.
     let (mut sender, mut receiver) = (sender(12, 10), Receiver::new(&Host::default()));
     let mut flight = poll_all(&mut sender, at(0));
     deliver(&mut receiver, &mut sender, at(30), flight[0]);

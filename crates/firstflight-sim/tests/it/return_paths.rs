@@ -1,4 +1,5 @@
-//! What startups do on ways back that release ACKs in slots and batches, against the same path with a plain delay (negative control).
+//! What startups do on ways back that release ACKs in slots and batches, against the same path with
+//! a plain delay (negative control).
 
 use crate::hosts;
 
@@ -21,7 +22,8 @@ struct Seen {
     last_phase: Option<Phase>,
     /// The last moment of threefold growth.
     rapid_until: u64,
-    /// BEST, robust: decisions. Published: median in Mbit/s at the first decision, with bytes delivered and time until then.
+    /// BEST, robust: decisions. Published: median in Mbit/s at the first decision, with bytes
+    /// delivered and time until then.
     set: u64,
     decided: Option<(u64, u64, u64)>,
 }
@@ -210,7 +212,8 @@ fn best_never_sets_a_threshold_from_a_grid_of_releases() {
 fn rapid_start_no_longer_triples_after_its_first_flight_on_the_grid() {
     for state in STATES {
         let (_, seen) = fly(GEO_COLD, "rapid", state);
-        // The first flight is sent over one round trip and acknowledged in the next, by a terminal that starts with an ACK per frame.
+        // The first flight is sent over one round trip and acknowledged in the next, by a terminal
+        // that starts with an ACK per frame.
         assert!(
             seen.rapid_until < 2 * 640_000_000 + SECOND,
             "state {state}: it triples until {} ns",

@@ -198,7 +198,8 @@ fn a_hundred_flows_deliver_what_was_sent_to_them() {
 
 #[test]
 fn flows_share_the_terminal_of_a_driven_way_back() {
-    // 75 ACKs per second for both together: with an ACK per two packets each flow gets half of 150 packets per second.
+    // 75 ACKs per second for both together: with an ACK per two packets each flow gets half of 150
+    // packets per second.
     let path = path("rate=150Mbit,rtt=640ms,queue=1bdp,return=geo_starved");
     for host in both() {
         let shared =
@@ -229,7 +230,8 @@ impl Observer for FirstRtt {
 
 #[test]
 fn a_handshake_waits_in_a_standing_queue_as_data_does() {
-    // A window of 300 packets on a path that holds 100: a queue of 200 packets, 16 ms of each 1500 bytes at 150 Mbit/s.
+    // A window of 300 packets on a path that holds 100: a queue of 200 packets, 16 ms of each 1500
+    // bytes at 150 Mbit/s.
     let path = path("rate=150Mbit,rtt=8ms,queue=400pkt");
     for host in both() {
         let mut standing = plan("slowstart", host, App::Endless, Nanos::ZERO);
@@ -246,7 +248,8 @@ fn a_handshake_waits_in_a_standing_queue_as_data_does() {
             panic!("two flows, not {:?}", seen.0)
         };
         assert_eq!(first, 8 * MS, "{}: nobody was there before time zero", host.transport());
-        // What a data packet of the standing flow waited at about that time, from its own distribution of waits.
+        // What a data packet of the standing flow waited at about that time, from its own
+        // distribution of waits.
         let waits = (
             outcome.flows[0].queue_us.value_at_quantile(0.05) * 1000,
             outcome.flows[0].queue_us.max() * 1000,
@@ -343,7 +346,8 @@ fn a_handshake_that_is_lost_is_repeated_and_one_through_a_terminal_waits_there()
 
 #[test]
 fn no_flow_of_a_hundred_starves_on_an_idle_path() {
-    // The queue holds 25 packets where a hundred probe: in step, the same flows lose theirs for ever.
+    // The queue holds 25 packets where a hundred probe: in step, the same flows lose theirs for
+    // ever.
     for text in ["rate=10Mbit,rtt=30ms,queue=30ms", "rate=10Mbit,rtt=10ms,queue=10pkt"] {
         let path = path(text);
         for host in both() {

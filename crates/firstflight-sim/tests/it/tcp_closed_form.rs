@@ -1,4 +1,5 @@
-//! Transfers without loss whose time to last byte follows from arithmetic, to the nanosecond; and what larger buffers or windows change.
+//! Transfers without loss whose time to last byte follows from arithmetic, to the nanosecond; and
+//! what larger buffers or windows change.
 
 use firstflight::arm::Arm;
 use firstflight::detection::presets::PRESETS;
@@ -31,7 +32,8 @@ fn path(rtt_ms: u64) -> Path {
     Path::parse(&format!("rate=12Mbit,rtt={rtt_ms}ms,queue=unlimited")).expect("a path")
 }
 
-/// `rtt` for the first packet and its ACK, then 1 ms per packet; an odd last packet waits 40 ms for a second one.
+/// `rtt` for the first packet and its ACK, then 1 ms per packet; an odd last packet waits 40 ms for
+/// a second one.
 #[test]
 fn a_window_that_holds_the_object_takes_a_round_trip_and_its_serialization() {
     for preset in PRESETS.iter().filter(|preset| preset.name != "quic") {
@@ -56,7 +58,8 @@ fn a_window_that_holds_the_object_takes_a_round_trip_and_its_serialization() {
     }
 }
 
-/// Round `r` begins with the ACK of the first two packets of the round before, `rtt + 1 ms` later, and sends without a pause.
+/// Round `r` begins with the ACK of the first two packets of the round before, `rtt + 1 ms` later,
+/// and sends without a pause.
 #[test]
 fn slow_start_doubles_the_flight_each_round() {
     let rtt = 1000 * MS;
@@ -89,7 +92,8 @@ fn a_fixed_buffer_of_either_end_holds_the_sender_to_a_window_per_round() {
     ] {
         let host = Host { receive_buffer, send_buffer, ..Host::default() };
         let outcome = trial(&path(1000), "slowstart", host, 100 * MSS);
-        // Ten rounds of ten: each begins with the ACK of two, and lasts a round trip and the second packet.
+        // Ten rounds of ten: each begins with the ACK of two, and lasts a round trip and the second
+        // packet.
         let expected = 9 * (1000 * MS + MS) + 1000 * MS + 9 * MS;
         assert_eq!(
             outcome.acked_after,
@@ -100,7 +104,8 @@ fn a_fixed_buffer_of_either_end_holds_the_sender_to_a_window_per_round() {
     }
 }
 
-/// Half of 6 MiB and of 4 MiB are payload: 42 and 28 Mbit/s over 600 ms, slow start included; the recommended 25 MiB fill the link.
+/// Half of 6 MiB and of 4 MiB are payload: 42 and 28 Mbit/s over 600 ms, slow start included; the
+/// recommended 25 MiB fill the link.
 #[test]
 fn linux_default_buffers_keep_a_geostationary_path_below_its_rate() {
     let path = Path::parse("rate=150Mbit,rtt=600ms,queue=unlimited").expect("a path");

@@ -1,5 +1,6 @@
-//! Any path, any preset, any arm: the transfer ends, every byte arrives once in order, the books balance, and the same seed gives the
-//! same trial. L9, L15 and L16 of the loss-detection rules on whole connections.
+//! Any path, any preset, any arm: the transfer ends, every byte arrives once in order, the books
+//! balance, and the same seed gives the same trial. L9, L15 and L16 of the loss-detection rules on
+//! whole connections.
 
 use firstflight::arm::Arm;
 use firstflight::detection::early_retransmit;

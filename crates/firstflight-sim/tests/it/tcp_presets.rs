@@ -1,5 +1,6 @@
-//! Each preset of loss detection as a whole sender, on a wire that loses exactly what the row says. Round trip 100 ms, 0.1 ms per segment,
-//! ten segments at time 0, an ACK for every segment: the ACK of segment `k` of the first flight comes at `100.1 + k/10` ms.
+//! Each preset of loss detection as a whole sender, on a wire that loses exactly what the row says.
+//! Round trip 100 ms, 0.1 ms per segment, ten segments at time 0, an ACK for every segment: the ACK
+//! of segment `k` of the first flight comes at `100.1 + k/10` ms.
 
 use crate::tcp_wire;
 
@@ -123,7 +124,8 @@ fn new_reno_repairs_one_hole_per_round_trip_and_sack_all_at_once() {
 
 #[test]
 fn only_rfc_6675_rescues_the_end_of_a_flight() {
-    // The head and the tail are lost and there is no new data: rule 4 sends the tail when the head is repaired.
+    // The head and the tail are lost and there is no new data: rule 4 sends the tail when the head
+    // is repaired.
     let tail = |name| {
         let mut wire = Wire::new(host(name), "slowstart", 10, losing(&[0, 9]));
         wire.run();
@@ -138,8 +140,9 @@ fn only_rfc_6675_rescues_the_end_of_a_flight() {
 #[test]
 fn a_tail_probe_turns_a_lost_tail_into_fast_recovery() {
     for (lost, at, recoveries) in [
-        // One segment outstanding: 2 RTT and the receiver's 200 ms would pass the timeout of RTT + 200 ms, which bounds it.
-        // Nothing can be heard of it, for nothing more is acknowledged than the probe itself.
+        // One segment outstanding: 2 RTT and the receiver's 200 ms would pass the timeout of RTT +
+        // 200 ms, which bounds it. Nothing can be heard of it, for nothing more is
+        // acknowledged than the probe itself.
         (&[9][..], 300 * MS, 0),
         // Two or more: 2 RTT after the last ACK.
         (&[8, 9], 200 * MS, 1),
@@ -187,7 +190,8 @@ fn a_probe_that_was_needless_changes_nothing() {
 
 #[test]
 fn timeouts_double_and_keep_to_the_bounds_of_the_preset() {
-    // Nothing gets through for a while. The handshake gave 100 ms: 100 + 4 x 50 = 300 ms by both formulas.
+    // Nothing gets through for a while. The handshake gave 100 ms: 100 + 4 x 50 = 300 ms by both
+    // formulas.
     for (name, first) in [("linux26", 300), ("windows", 300), ("sack6675", 1000), ("reno", 1000)] {
         let mut wire = Wire::new(
             host(name),
@@ -217,7 +221,8 @@ fn timeouts_double_and_keep_to_the_bounds_of_the_preset() {
 
 #[test]
 fn f_rto_takes_back_a_needless_timeout_and_repeats_only_the_head() {
-    // Whatever leaves before `until` is held back until then, in order: longer than the first timeout, shorter than the second.
+    // Whatever leaves before `until` is held back until then, in order: longer than the first
+    // timeout, shorter than the second.
     let repeats = |host: Host, until: u64| {
         let held = move |number: u64, sent: &Transmit| match (until * MS)
             .saturating_sub(u64::from(sent.segment.stamp) * MS)
@@ -251,7 +256,8 @@ fn f_rto_takes_back_a_needless_timeout_and_repeats_only_the_head() {
     );
 }
 
-/// A segment is overtaken by 4 ms: by forty others, enough for every preset's patience before any reordering was seen.
+/// A segment is overtaken by 4 ms: by forty others, enough for every preset's patience before any
+/// reordering was seen.
 fn overtaken(number: u64, _: &Transmit) -> Fate {
     if number == 2 { Fate::Late(4 * MS) } else { Fate::Deliver }
 }
@@ -285,7 +291,8 @@ fn a_needless_recovery_is_undone_where_the_preset_can_prove_it() {
 
 #[test]
 fn reordering_seen_once_makes_rack_wait() {
-    // RFC8985 6.2-4: the window is a quarter of the RTT once reordering was seen, and 4 ms fit into it. Two segments fool nobody.
+    // RFC8985 6.2-4: the window is a quarter of the RTT once reordering was seen, and 4 ms fit into
+    // it. Two segments fool nobody.
     let repeats = |first: u64| {
         let late = move |number: u64, _: &Transmit| match number {
             2 => Fate::Late(first),
@@ -306,7 +313,8 @@ fn reordering_seen_once_makes_rack_wait() {
 
 #[test]
 fn a_dsack_teaches_counting_rules_the_degree_of_reordering() {
-    // The first time three SACKed segments fool it; the repeat was needless, and from then on four are asked for.
+    // The first time three SACKed segments fool it; the repeat was needless, and from then on four
+    // are asked for.
     let late = |number: u64, _: &Transmit| {
         if number == 2 || number == 150 { Fate::Late(4 * MS) } else { Fate::Deliver }
     };
@@ -319,7 +327,8 @@ fn a_dsack_teaches_counting_rules_the_degree_of_reordering() {
 
 #[test]
 fn early_retransmit_saves_the_timeout_of_a_tiny_flight() {
-    /// Segments sent, lost, options, and when the repeat leaves: after the ACK of this segment, plus this.
+    /// Segments sent, lost, options, and when the repeat leaves: after the ACK of this segment,
+    /// plus this.
     type Row = (u64, &'static [u64], Option<early_retransmit::Options>, Option<(u64, u64)>);
     let naive = early_retransmit::Options::NAIVE;
     let late = early_retransmit::Options::B;
@@ -382,7 +391,8 @@ fn the_delay_of_early_retransmit_outlasts_reordering() {
 
 #[test]
 fn the_estimator_hears_no_ambiguous_sample() {
-    // The repeat of segment 0 is answered 100 ms after it left and 200 ms after the original did: no sample is near 200 ms.
+    // The repeat of segment 0 is answered 100 ms after it left and 200 ms after the original did:
+    // no sample is near 200 ms.
     for name in ALL {
         let mut wire = Wire::new(host(name), "slowstart", 60, losing(&[0]));
         wire.run();
@@ -453,7 +463,8 @@ fn a_lost_repeat_of_timeout_recovery_opens_an_episode_with_rack_only() {
 
 #[test]
 fn a_repeat_by_rule_3_whose_original_is_then_judged_lost_was_not_lost_again() {
-    // RFC6675 4-NextSeg(3) repeats what is below the highest SACK but not judged lost yet, when there is no new data.
+    // RFC6675 4-NextSeg(3) repeats what is below the highest SACK but not judged lost yet, when
+    // there is no new data.
     for name in ["sack3517", "sack6675", "linux26"] {
         let mut wire = Wire::new(
             host(name),

@@ -1,5 +1,6 @@
-//! Losses that RACK's timer declares inside an open episode, no ACK being processed. What they leave of the window may be sent into at
-//! once: a sender that kept to what the last delivery granted would wait for the timeout, with nothing left in the network.
+//! Losses that RACK's timer declares inside an open episode, no ACK being processed. What they
+//! leave of the window may be sent into at once: a sender that kept to what the last delivery
+//! granted would wait for the timeout, with nothing left in the network.
 
 use crate::tcp_wire;
 
@@ -20,8 +21,9 @@ fn timer(ack: &Ack) -> bool {
     ack.acked == 0 && ack.lost > 0 && !ack.advanced
 }
 
-/// Segment 0 is lost and 1 overtaken by three others, so that the episode opens at once and RACK then waits for reordering. Its repeats
-/// are lost, and so is the rest of the flight but its last segment, whose ACK lets the timer find that.
+/// Segment 0 is lost and 1 overtaken by three others, so that the episode opens at once and RACK
+/// then waits for reordering. Its repeats are lost, and so is the rest of the flight but its last
+/// segment, whose ACK lets the timer find that.
 #[test]
 fn a_repeat_and_the_rest_of_the_flight_lost_need_no_timeout() {
     for arm in ARMS {

@@ -1,4 +1,5 @@
-//! What a TCP sender believes to be in the network beside what is there, why packets were dropped, and a receiver that compresses SACKs.
+//! What a TCP sender believes to be in the network beside what is there, why packets were dropped,
+//! and a receiver that compresses SACKs.
 
 use crate::hosts;
 
@@ -16,7 +17,8 @@ const MSS: u64 = 1448;
 
 // ---- the pipe ----
 
-/// Bytes that count as in the network although the path has dropped them, which the sender cannot know yet.
+/// Bytes that count as in the network although the path has dropped them, which the sender cannot
+/// know yet.
 fn dropped_unnoticed(board: &Board) -> u64 {
     let mut bytes = 0;
     let mut id = board.first();
@@ -53,8 +55,9 @@ fn largest_pipe(arm: &str, text: &str) -> (u64, u64) {
 
 #[test]
 fn what_the_pipe_holds_beyond_path_and_queue_was_dropped_and_not_yet_noticed() {
-    // Path and queue hold 500 packets; CUBIC's target after slow start is 700, and the pipe goes there. RACK forgets the original of a
-    // segment that it repeats, so nothing is counted twice.
+    // Path and queue hold 500 packets; CUBIC's target after slow start is 700, and the pipe goes
+    // there. RACK forgets the original of a segment that it repeats, so nothing is counted
+    // twice.
     let text = "rate=100Mbit,rtt=30ms,queue=30ms";
     let holds = 500 * MSS;
     for arm in [
@@ -68,7 +71,8 @@ fn what_the_pipe_holds_beyond_path_and_queue_was_dropped_and_not_yet_noticed() {
             believed > holds + 150 * MSS,
             "{arm}: the pipe reaches only {believed} bytes, so this test shows nothing"
         );
-        // What one round trip holds beside the queue: the packet in service, and ACKs that wait for a second segment.
+        // What one round trip holds beside the queue: the packet in service, and ACKs that wait for
+        // a second segment.
         assert!(
             real <= holds + 8 * MSS,
             "{arm}: {real} bytes believed to be under way and not dropped, where {holds} fit"
@@ -78,7 +82,8 @@ fn what_the_pipe_holds_beyond_path_and_queue_was_dropped_and_not_yet_noticed() {
 
 #[test]
 fn a_repeat_lost_again_is_what_makes_rfc_6675_lose_twice_as_much_where_nobody_hears_of_it() {
-    // The kernel's TCP never cuts twice in an episode; by RFC 5681 section 4.3 the loss of a repeat is a second sign of congestion.
+    // The kernel's TCP never cuts twice in an episode; by RFC 5681 section 4.3 the loss of a repeat
+    // is a second sign of congestion.
     let path = path("rate=100Mbit,rtt=30ms,queue=30ms");
     let lost = |arm: &str| {
         let host = Hosts::Tcp(Host::default());
@@ -105,8 +110,8 @@ fn a_repeat_lost_again_is_what_makes_rfc_6675_lose_twice_as_much_where_nobody_he
 
 #[test]
 fn a_hundred_flows_in_timeouts_do_not_overload_their_bottleneck() {
-    // Five packets of path and queue for each flow. RFC 6675 leaves lost repeats to the timeout; while it is waited for, and in the
-    // recovery after it, SACKs alone must grow no window.
+    // Five packets of path and queue for each flow. RFC 6675 leaves lost repeats to the timeout;
+    // while it is waited for, and in the recovery after it, SACKs alone must grow no window.
     let path = path("rate=100Mbit,rtt=30ms,queue=30ms");
     let host = Hosts::Tcp(Host::with_preset(*Preset::named("sack6675").expect("the table has it")));
     let plans = (0..100)
@@ -203,7 +208,8 @@ fn a_trial_ends_with_the_last_flow_that_ends_and_cross_traffic_is_incomplete() {
 
 // ---- SACK compression ----
 
-/// Hands segments to a receiver, one per millisecond from 1 ms on; which of them are answered at once, and with how many blocks.
+/// Hands segments to a receiver, one per millisecond from 1 ms on; which of them are answered at
+/// once, and with how many blocks.
 fn answers(receiver: &mut Receiver, segments: &[u64]) -> Vec<Option<u8>> {
     let segment =
         |number: u64| Segment { from: number * MSS, len: MSS as u32, ..Segment::default() };

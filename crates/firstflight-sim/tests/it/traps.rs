@@ -1,4 +1,5 @@
-//! Mistakes that other simulators and emulators have made, as tests that we do not (numbers T3, T8, T9, T12 of our list).
+//! Mistakes that other simulators and emulators have made, as tests that we do not (numbers T3, T8,
+//! T9, T12 of our list).
 
 use crate::rig;
 
@@ -146,9 +147,10 @@ fn loss_hits_the_same_data_packets_whatever_the_arm_and_its_acks() {
 
 // ---- T12: an arm that silently is another ----
 
-/// A path on which arms must differ: long enough for every detector, and with a queue of three BDP. Behind one BDP SEARCH sees too
-/// little before the first loss: with the RTT it looks back by risen to `(1 + t) / 2` at t round trips after saturation, the shortfall
-/// is 17 % at t = 2 and 22 % when the loss shows at t = 3, below its 35 %.
+/// A path on which arms must differ: long enough for every detector, and with a queue of three BDP.
+/// Behind one BDP SEARCH sees too little before the first loss: with the RTT it looks back by risen
+/// to `(1 + t) / 2` at t round trips after saturation, the shortfall is 17 % at t = 2 and 22 % when
+/// the loss shows at t = 3, below its 35 %.
 const CANARY: &str = "rate=50Mbit,rtt=80ms,queue=3bdp";
 
 #[test]

@@ -1,8 +1,11 @@
-//! Arms: named sender configurations. `startup(options)/avoidance(options)/recovery(options)@(sender options)`.
+//! Arms: named sender configurations.
+//! `startup(options)/avoidance(options)/recovery(options)@(sender options)`.
 //!
-//! Every part after the startup is optional and options always stand in parentheses, so that commas outside them separate arms.
-//! What is left out is CUBIC (with the kernel's growth floor behind Linux's HyStart) and PRR (RFC 9937). Short names stand for whole arms ([`SHORT_NAMES`]). Parsing and printing are
-//! inverse: an arm prints every part and the options that differ from their defaults.
+//! Every part after the startup is optional and options always stand in parentheses, so that commas
+//! outside them separate arms. What is left out is CUBIC (with the kernel's growth floor behind
+//! Linux's HyStart) and PRR (RFC 9937). Short names stand for whole arms ([`SHORT_NAMES`]). Parsing
+//! and printing are inverse: an arm prints every part and the options that differ from their
+//! defaults.
 
 mod sender;
 
@@ -285,8 +288,10 @@ impl Arm {
             (&arm.startup, &mut arm.avoidance)
             && matches!(params.profile, hystart::Profile::Linux | hystart::Profile::Ns3)
         {
-            // LINUX cubic-floor: the kernel's CUBIC grows by at least 5 % per RTT until the first congestion; without it a window that
-            // HyStart left early would look worse than it is in the kernel. NS3 cubic-floor: ns-3's too (CntClamp). A congestion avoidance that is named stays as named.
+            // LINUX cubic-floor: the kernel's CUBIC grows by at least 5 % per RTT until the first
+            // congestion; without it a window that HyStart left early would look worse
+            // than it is in the kernel. NS3 cubic-floor: ns-3's too (CntClamp). A congestion
+            // avoidance that is named stays as named.
             cubic.ca_floor_20 = true;
         }
         if let Some(text) = avoidance {
@@ -379,8 +384,8 @@ impl Arm {
         config
     }
 
-    /// A controller for a connection of this arm that starts at `now`; `oracle_exit` is the best exit window in bytes for an oracle
-    /// that was not told one.
+    /// A controller for a connection of this arm that starts at `now`; `oracle_exit` is the best
+    /// exit window in bytes for an oracle that was not told one.
     pub fn controller(&self, base: Config, oracle_exit: u64, now: Time, nxt: Seq) -> ArmController {
         let startup: AnyStartup = match self.startup {
             StartupSpec::SlowStart(_) => SlowStart.into(),

@@ -1,17 +1,23 @@
-//! CUBIC: after a cut the window climbs back to where it was along a cubic curve, rests there, then probes ever faster.
+//! CUBIC: after a cut the window climbs back to where it was along a cubic curve, rests there, then
+//! probes ever faster.
 //!
-//! Each reduction or hand-over begins an epoch. In it the window follows [`cubic_curve`](super::cubic_curve) by the time that has
-//! passed, looking one RTT ahead, and never falls behind what Reno would have reached. Every remainder of a division is kept, so that
+//! Each reduction or hand-over begins an epoch. In it the window follows
+//! [`cubic_curve`](super::cubic_curve) by the time that has passed, looking one RTT ahead, and
+//! never falls behind what Reno would have reached. Every remainder of a division is kept, so that
 //! slow growth is slow and not none.
 //! Follows: RFC 9438 (August 2023); RFC 8511 as an option. State: 96 bytes, 80 of them change.
 //!
 //! Departures:
-//! * D1 (RFC9438 4.4-1): growth is scaled by the bytes acknowledged, not counted per ACK: delayed and merged ACKs grow it alike.
-//! * D2 (RFC9438 4.3-1): in the Reno-friendly region the window is the larger of itself and `w_est`, so that nothing but congestion
-//!   ever lowers it.
-//! * D3 (RFC9438 4.6-fig5): the base of the cut is the window, which the RFC permits where growth is gated on it; [`Base`] for the flight.
-//! * D4 (RFC9438 4.6-fig5): the window may fall to one segment after marks in TCP; QUIC keeps its minimum of two (RFC 9002 section 7.2).
-//! * D5 (RFC9438 4.3-fig4): beyond `cwnd_prior` alpha is written 17/17 and not 1, which keeps the remainder in one unit.
+//! * D1 (RFC9438 4.4-1): growth is scaled by the bytes acknowledged, not counted per ACK: delayed
+//!   and merged ACKs grow it alike.
+//! * D2 (RFC9438 4.3-1): in the Reno-friendly region the window is the larger of itself and
+//!   `w_est`, so that nothing but congestion ever lowers it.
+//! * D3 (RFC9438 4.6-fig5): the base of the cut is the window, which the RFC permits where growth
+//!   is gated on it; [`Base`] for the flight.
+//! * D4 (RFC9438 4.6-fig5): the window may fall to one segment after marks in TCP; QUIC keeps its
+//!   minimum of two (RFC 9002 section 7.2).
+//! * D5 (RFC9438 4.3-fig4): beyond `cwnd_prior` alpha is written 17/17 and not 1, which keeps the
+//!   remainder in one unit.
 
 use super::cubic_curve::Curve;
 use super::cubic_linux::LinuxEpoch;
@@ -85,14 +91,16 @@ pub struct Cubic {
     state: State,
 }
 
-/// Everything that changes, and so everything that a false alarm gives back: undo is complete because it is one assignment.
+/// Everything that changes, and so everything that a false alarm gives back: undo is complete
+/// because it is one assignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The plateau in bytes, once a reduction or a hand-over has set one.
     w_max: u64,
     /// There is a plateau: `w_max` means something.
     has_w_max: bool,
-    /// The window before the last reduction in bytes: where Reno's slower growth ends (RFC 9438 section 4.3).
+    /// The window before the last reduction in bytes: where Reno's slower growth ends (RFC 9438
+    /// section 4.3).
     cwnd_prior: u64,
     epoch: Epoch,
     /// The segment size when an epoch of RFC 9438 began, in bytes.
@@ -113,7 +121,8 @@ impl State {
     }
 }
 
-// A tag of its own is looked at once where one hidden among those of `Handover` takes a subtraction more.
+// A tag of its own is looked at once where one hidden among those of `Handover` takes a subtraction
+// more.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Epoch {
@@ -129,7 +138,8 @@ impl Default for Epoch {
     }
 }
 
-/// One ACK's worth of growth: the moment, the window, the bytes acknowledged, the smoothed RTT and the segment size, all within bounds.
+/// One ACK's worth of growth: the moment, the window, the bytes acknowledged, the smoothed RTT and
+/// the segment size, all within bounds.
 struct Step {
     now: Time,
     cwnd: u64,
@@ -138,14 +148,16 @@ struct Step {
     mss: u64,
 }
 
-/// An epoch of RFC 9438. `start <= last` always; the time between them and now is what the curve has seen.
+/// An epoch of RFC 9438. `start <= last` always; the time between them and now is what the curve
+/// has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CurveEpoch {
     /// `t = 0`; moves on while the window is not the limit.
     start: Time,
     /// The last ACK that congestion avoidance saw.
     last: Time,
-    /// `K` of the curve. Its plateau is the state's `w_max`, which changes only where an epoch ends.
+    /// `K` of the curve. Its plateau is the state's `w_max`, which changes only where an epoch
+    /// ends.
     k_us: u64,
     /// Reno's window in bytes, and the remainder of its growth.
     w_est: u64,
@@ -160,15 +172,17 @@ impl CurveEpoch {
         CurveEpoch { start: now, last: now, k_us, w_est: cwnd, est_carry: 0, carry: 0 }
     }
 
-    /// Leaves out the last `span` up to `now`, but nothing before the last ACK: that has passed already.
+    /// Leaves out the last `span` up to `now`, but nothing before the last ACK: that has passed
+    /// already.
     fn skip(&mut self, now: Time, span: Nanos) {
         let span = span.min(now.since(self.last));
         self.start += span;
         self.last += span;
     }
 
-    /// The window after one more ACK. Sums and products are plain where their terms are bounded: windows, amounts and segments by what
-    /// [`Step`] promises, factors by the 16 bits of a ratio, microseconds by a thousandth of what 64 bits hold.
+    /// The window after one more ACK. Sums and products are plain where their terms are bounded:
+    /// windows, amounts and segments by what [`Step`] promises, factors by the 16 bits of a
+    /// ratio, microseconds by a thousandth of what 64 bits hold.
     #[inline]
     fn grow(
         &mut self,
@@ -182,7 +196,8 @@ impl CurveEpoch {
         self.last = self.last.max(now);
         let t_us = now.since(self.start).micros();
 
-        // RFC9438 4.3-fig4: Reno with this beta needs alpha = 3(1-beta)/(1+beta), and from the old window on the whole of 1 (D5).
+        // RFC9438 4.3-fig4: Reno with this beta needs alpha = 3(1-beta)/(1+beta), and from the old
+        // window on the whole of 1 (D5).
         let den = beta.num() + beta.den();
         let num = if self.w_est >= prior { den } else { 3 * beta.den().saturating_sub(beta.num()) };
         let gain = div_carry(num * mss, acked, &mut self.est_carry, den * cwnd);
@@ -192,7 +207,8 @@ impl CurveEpoch {
         if curve.at(t_us) < self.w_est {
             return cwnd.max(self.w_est);
         }
-        // RFC9438 4.2-target: the target lies one RTT ahead, not below the window and not above one and a half of it.
+        // RFC9438 4.2-target: the target lies one RTT ahead, not below the window and not above one
+        // and a half of it.
         let target = curve.at(t_us + srtt.micros()).clamp(cwnd, cwnd + cwnd / 2);
         // RFC9438 4.4-1, 4.5-1: within one RTT, by the share that this ACK has of the window.
         cwnd + div_carry(target - cwnd, acked, &mut self.carry, cwnd)
@@ -248,12 +264,14 @@ impl Cubic {
             // RFC9438 4.2-fig2: up from what the reduction left to what it remembered.
             Handover::AfterLoss => {}
             Handover::RapidDone { beta } => {
-                // RAPID 3.3.3-1: the path held cwnd / beta; fast convergence will take its share of a plateau twice as high.
+                // RAPID 3.3.3-1: the path held cwnd / beta; fast convergence will take its share of
+                // a plateau twice as high.
                 s.cwnd_prior = mul_div(cwnd, beta.den(), beta.num()).min(MAX_BYTES);
                 let factor = 1 + u64::from(self.params.fast_convergence);
                 s.set_w_max(mul_div(cwnd, factor * beta.den(), beta.num()));
             }
-            // RFC9438 4.10-1: no loss, so nothing to climb back to: the plateau is here and the curve starts convex.
+            // RFC9438 4.10-1: no loss, so nothing to climb back to: the plateau is here and the
+            // curve starts convex.
             Handover::LossFree
             | Handover::AfterTimeout
             | Handover::LssEntry
@@ -287,8 +305,9 @@ impl Cubic {
     ) -> u64 {
         let beta = self.params.beta;
         let s = &mut self.state;
-        // RFC9438 4.7-1: cut below the last plateau, so somebody new wants a share: aim at (1 + beta)/2 of the window. With the beta of
-        // loss for marks too, as the RFC writes it. Equality is no reason to yield.
+        // RFC9438 4.7-1: cut below the last plateau, so somebody new wants a share: aim at (1 +
+        // beta)/2 of the window. With the beta of loss for marks too, as the RFC writes it.
+        // Equality is no reason to yield.
         let yields = self.params.fast_convergence && s.w_max().is_some_and(|w_max| cwnd < w_max);
         let units = cwnd / unit;
         let aim = if yields {
@@ -332,7 +351,8 @@ impl Avoidance for Cubic {
                 let segments = e.grow(ack.now, cwnd / mss, acked, min_rtt, mss, self.params.beta);
                 cwnd.saturating_add(segments.saturating_mul(mss))
             }
-            // RFC9438 5.8-1: time in which the window was not the limit proves nothing and is not counted.
+            // RFC9438 5.8-1: time in which the window was not the limit proves nothing and is not
+            // counted.
             Epoch::Curve(e) => {
                 e.skip(ack.now, Nanos::MAX);
                 cwnd
@@ -357,7 +377,8 @@ impl Avoidance for Cubic {
             window(w),
             self.unit(mss),
         );
-        // RFC9438 4.6-fig5: the threshold never below two segments; the window may be one after marks, but not in QUIC (D4).
+        // RFC9438 4.6-fig5: the threshold never below two segments; the window may be one after
+        // marks, but not in QUIC (D4).
         let least =
             if cut.signal == Signal::Ecn && cx.transport == Transport::Tcp { mss } else { 2 * mss };
         Reduced { ssthresh: cwnd.clamp(2 * mss, MAX_BYTES), cwnd: cwnd.clamp(least, MAX_BYTES) }
@@ -365,7 +386,8 @@ impl Avoidance for Cubic {
 
     fn on_rto(&mut self, _now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
         let mss = segment(cx);
-        // RFC9438 4.8-1: the threshold as after a loss, with CUBIC's beta; the window is the controller's business.
+        // RFC9438 4.8-1: the threshold as after a loss, with CUBIC's beta; the window is the
+        // controller's business.
         let ssthresh =
             self.cut(Signal::Loss, w.in_slow_start(), inflight_before, window(w), self.unit(mss));
         self.forget();
@@ -428,7 +450,8 @@ impl Avoidance for Cubic {
 }
 
 impl Cubic {
-    /// A timeout: slow start follows, and the epoch after it begins anew where slow start ends. Linux forgets the plateau as well.
+    /// A timeout: slow start follows, and the epoch after it begins anew where slow start ends.
+    /// Linux forgets the plateau as well.
     fn forget(&mut self) {
         self.state.epoch = Epoch::Pending(Handover::AfterTimeout);
         if self.params.profile == Profile::Linux {

@@ -1,18 +1,22 @@
 //! CUBIC's curve in integers: bytes over microseconds.
 //!
-//! `W(t) = w_max + C * (t - K)^3` is flat where the window last met trouble, steep far from it, and does not look at the RTT. `K` is how
-//! long the curve takes from the start of the epoch to `w_max`. All values are exact floors, so every machine draws the same curve.
-//! Follows: RFC 9438 section 4.2, figures 1 and 2 (August 2023). State: 24 bytes.
+//! `W(t) = w_max + C * (t - K)^3` is flat where the window last met trouble, steep far from it, and
+//! does not look at the RTT. `K` is how long the curve takes from the start of the epoch to
+//! `w_max`. All values are exact floors, so every machine draws the same curve. Follows: RFC 9438
+//! section 4.2, figures 1 and 2 (August 2023). State: 24 bytes.
 //!
-//! With C = 4/10 segment/s^3, seconds cubed in microseconds cubed and segments in bytes, `C * x^3` is `4 * mss * x^3 / 10^19`.
+//! With C = 4/10 segment/s^3, seconds cubed in microseconds cubed and segments in bytes, `C * x^3`
+//! is `4 * mss * x^3 / 10^19`.
 //!
 //! Departures:
-//! * D1 (RFC9438 4.2-fig1): time is cut at 2^33 us (2.4 hours) and the window at 1 TiB; nothing beyond is needed and nothing can overflow.
+//! * D1 (RFC9438 4.2-fig1): time is cut at 2^33 us (2.4 hours) and the window at 1 TiB; nothing
+//!   beyond is needed and nothing can overflow.
 
 use super::MAX_MSS;
 use crate::units::MAX_BYTES;
 
-/// The longest time the curve computes with, in microseconds: 2 hours 23 minutes. Its cube times four segments stays below 2^117.
+/// The longest time the curve computes with, in microseconds: 2 hours 23 minutes. Its cube times
+/// four segments stays below 2^117.
 pub const MAX_US: u64 = 1 << 33;
 
 /// `10^19 = 2^19 * 5^19`: ten of C, 10^18 of the microseconds.
@@ -28,14 +32,15 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The curve that passes through `cwnd_epoch` now and levels out at `w_max` (bytes). If the window is already there, `K` is zero and
-    /// the curve only rises.
+    /// The curve that passes through `cwnd_epoch` now and levels out at `w_max` (bytes). If the
+    /// window is already there, `K` is zero and the curve only rises.
     pub fn new(w_max: u64, cwnd_epoch: u64, mss: u64) -> Curve {
         let w_max = w_max.min(MAX_BYTES);
         Curve { w_max, k_us: k_us(w_max, cwnd_epoch, mss), mss: mss.clamp(1, MAX_MSS) }
     }
 
-    /// A curve that was begun before, from what of it is kept; within the bounds that [`Curve::new`] set.
+    /// A curve that was begun before, from what of it is kept; within the bounds that
+    /// [`Curve::new`] set.
     #[inline]
     pub(super) fn resumed(w_max: u64, k_us: u64, mss: u64) -> Curve {
         Curve { w_max, k_us, mss }
@@ -65,36 +70,42 @@ impl Curve {
     }
 }
 
-/// `K` in microseconds for a curve from `cwnd_epoch` up to `w_max` (bytes); zero if the window is not below it.
-// RFC9438 4.2-fig2: the cube root of the distance over C. Once per epoch, hence with a plain division.
+/// `K` in microseconds for a curve from `cwnd_epoch` up to `w_max` (bytes); zero if the window is
+/// not below it.
+// RFC9438 4.2-fig2: the cube root of the distance over C. Once per epoch, hence with a plain
+// division.
 pub fn k_us(w_max: u64, cwnd_epoch: u64, mss: u64) -> u64 {
     let distance = w_max.min(MAX_BYTES).saturating_sub(cwnd_epoch);
     icbrt(u128::from(distance) * TEN_19 / (4 * u128::from(mss.clamp(1, MAX_MSS)))).min(MAX_US)
 }
 
-/// `C * dt^3` in bytes: how far the curve is from its plateau, `dt_us` microseconds away from it. At most 2^54.
+/// `C * dt^3` in bytes: how far the curve is from its plateau, `dt_us` microseconds away from it.
+/// At most 2^54.
 pub fn rise(dt_us: u64, mss: u64) -> u64 {
     cubed(dt_us.min(MAX_US), mss.clamp(1, MAX_MSS))
 }
 
 /// [`rise`] within bounds: `floor(4 * mss * dt^3 / 10^19)`.
 ///
-/// Called twice per ACK, so without a 128-bit division: the power of two of `10^19` is a shift, and `5^19` is divided by through its
-/// reciprocal, which the last line makes exact.
+/// Called twice per ACK, so without a 128-bit division: the power of two of `10^19` is a shift, and
+/// `5^19` is divided by through its reciprocal, which the last line makes exact.
 #[inline]
 fn cubed(dt: u64, mss: u64) -> u64 {
     const RECIPROCAL: u64 = ((1u128 << 108) / FIVE_19 as u128) as u64;
     let n = (u128::from(4 * mss * dt) * u128::from(dt) * u128::from(dt)) >> 19;
-    // n < 2^98. Its upper bits times 2^108 / 5^19 are short of the quotient by less than 0.93 for the bits cut off n (2^44 / 5^19),
-    // 0.001 for those cut off the reciprocal and 1 for the floor: by 0 or 1 in whole numbers.
+    // n < 2^98. Its upper bits times 2^108 / 5^19 are short of the quotient by less than 0.93 for
+    // the bits cut off n (2^44 / 5^19), 0.001 for those cut off the reciprocal and 1 for the
+    // floor: by 0 or 1 in whole numbers.
     let top = (n >> 44) as u64;
     let short = ((u128::from(top) * u128::from(RECIPROCAL)) >> 64) as u64;
-    // The rest is below 2 * 5^19 < 2^64, so the low halves suffice to tell it; wrapping is the point.
+    // The rest is below 2 * 5^19 < 2^64, so the low halves suffice to tell it; wrapping is the
+    // point.
     let rest = (n as u64).wrapping_sub(short.wrapping_mul(FIVE_19));
     short + u64::from(rest >= FIVE_19)
 }
 
-/// The integer cube root: the largest `r` with `r^3 <= n`. Digit by digit in base two, at most 43 steps, no division.
+/// The integer cube root: the largest `r` with `r^3 <= n`. Digit by digit in base two, at most 43
+/// steps, no division.
 pub fn icbrt(n: u128) -> u64 {
     let mut rest = n;
     let mut root: u128 = 0;

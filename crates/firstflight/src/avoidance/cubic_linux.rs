@@ -1,28 +1,33 @@
 //! CUBIC as Linux computes it: whole segments, 1/1024 s, one segment more per so many acknowledged.
 //!
-//! From the curve follows how many segments have to be acknowledged for the window to grow by one; that number is looked at once per
-//! tick, and every 1/32 s while the window stands still. The Reno-friendly window can only lower the number. While no plateau is known
-//! it is at most 20, and it is never below 2.
-//! Follows: the behaviour of Linux 6.x `tcp_cubic` as documented, without its clock: a tick is 1/1024 s everywhere. State: 48 bytes.
-//! Windows have 32 bits, as in the kernel; what is larger saturates.
+//! From the curve follows how many segments have to be acknowledged for the window to grow by one;
+//! that number is looked at once per tick, and every 1/32 s while the window stands still. The
+//! Reno-friendly window can only lower the number. While no plateau is known it is at most 20, and
+//! it is never below 2. Follows: the behaviour of Linux 6.x `tcp_cubic` as documented, without its
+//! clock: a tick is 1/1024 s everywhere. State: 48 bytes. Windows have 32 bits, as in the kernel;
+//! what is larger saturates.
 //!
 //! Departures:
 //! * D1: the cube root is exact; Linux's table with one Newton step is off by up to 0.2 %.
-//! * D2: bytes acknowledged make segments together, with the rest kept; Linux is told whole segments by its caller.
-//! * D3: after a false alarm the curve is given back like everything else; Linux restores window and threshold alone.
+//! * D2: bytes acknowledged make segments together, with the rest kept; Linux is told whole
+//!   segments by its caller.
+//! * D3: after a false alarm the curve is given back like everything else; Linux restores window
+//!   and threshold alone.
 
 use super::cubic_curve::icbrt;
 use crate::units::{Nanos, Ratio, Time, mul_div};
 use core::num::NonZero;
 
-/// LINUX cubic-c: C times 2^40 / 1024^3 per tick cubed, `41 * 10 / 1024` is 0.4004 segment/s^3 (41/1024 scaled by Linux's nominal RTT of
-/// 100 ms).
+/// LINUX cubic-c: C times 2^40 / 1024^3 per tick cubed, `41 * 10 / 1024` is 0.4004 segment/s^3
+/// (41/1024 scaled by Linux's nominal RTT of 100 ms).
 const C_2_40: u64 = 410;
-/// The longest span computed with: 2^23 ticks, 2.3 hours. Its cube times `C_2_40` fits u128 with room.
+/// The longest span computed with: 2^23 ticks, 2.3 hours. Its cube times `C_2_40` fits u128 with
+/// room.
 const MAX_TICKS: u64 = 1 << 23;
 /// LINUX cubic-standstill: how long a standing window is left alone, 1/32 s.
 const STANDSTILL_TICKS: u32 = 32;
-/// LINUX cubic-floor: segments to be acknowledged per segment of growth, at most, while no plateau is known; 5 % per RTT.
+/// LINUX cubic-floor: segments to be acknowledged per segment of growth, at most, while no plateau
+/// is known; 5 % per RTT.
 const FLOOR: u32 = 20;
 /// LINUX cubic-ceiling: and at least, always.
 const CEILING: u32 = 2;
@@ -41,7 +46,8 @@ pub(super) struct LinuxEpoch {
     /// Reno's window, and what was acknowledged since it last grew.
     reno: u32,
     reno_acked: u32,
-    /// Segments acknowledged since the window last grew, and the bytes that make no whole segment yet.
+    /// Segments acknowledged since the window last grew, and the bytes that make no whole segment
+    /// yet.
     credit: u32,
     part: u32,
     /// A reduction has set a plateau.
@@ -112,7 +118,8 @@ impl LinuxEpoch {
         self.update(now, cwnd, acked, min_rtt, beta);
 
         let mut grown = 0;
-        // LINUX cubic-credit: credit that already suffices, because the number fell meanwhile, is worth one segment and no more.
+        // LINUX cubic-credit: credit that already suffices, because the number fell meanwhile, is
+        // worth one segment and no more.
         if self.credit >= self.per_segment {
             self.credit = 0;
             grown = 1;
@@ -156,7 +163,8 @@ impl LinuxEpoch {
     }
 
     fn keep_up_with_reno(&mut self, cwnd: u32, beta: Ratio) {
-        // LINUX cubic-reno: Reno with this beta grows by one per cwnd / alpha; 1/alpha in eighths is 15 for 717/1024.
+        // LINUX cubic-reno: Reno with this beta grows by one per cwnd / alpha; 1/alpha in eighths
+        // is 15 for 717/1024.
         let eighths =
             8 * (beta.den() + beta.num()) / 3 / beta.den().saturating_sub(beta.num()).max(1);
         let per = narrow(mul_div(u64::from(cwnd), eighths, 8)).max(1);

@@ -42,17 +42,21 @@ pub trait Avoidance {
     /// The part that a false alarm has to restore (RFC 9438 section 4.9).
     type Saved: Copy;
 
-    /// Growth at or above the threshold, outside recovery, by `acked` bytes; `cx.limited` is false if the window was not the limit.
-    /// The first call after a reduction or a hand-over begins a new epoch.
+    /// Growth at or above the threshold, outside recovery, by `acked` bytes; `cx.limited` is false
+    /// if the window was not the limit. The first call after a reduction or a hand-over begins
+    /// a new epoch.
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context);
 
-    /// Loss or marks: computes the new threshold and window from the old window `w` and remembers what the next epoch needs.
+    /// Loss or marks: computes the new threshold and window from the old window `w` and remembers
+    /// what the next epoch needs.
     fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced;
 
-    /// TCP's retransmission timer expired for the first time in a series: the new threshold. The window becomes one segment.
+    /// TCP's retransmission timer expired for the first time in a series: the new threshold. The
+    /// window becomes one segment.
     fn on_rto(&mut self, now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64;
 
-    /// QUIC's persistent congestion: the window becomes two packets, the threshold stays (RFC 9002 section 7.6.2).
+    /// QUIC's persistent congestion: the window becomes two packets, the threshold stays (RFC 9002
+    /// section 7.6.2).
     fn on_persistent_congestion(&mut self, now: Time);
 
     /// Startup left, or slow start met a threshold: how the next epoch begins.
@@ -117,8 +121,8 @@ fn is_optional_factor(ratio: Option<Ratio>) -> bool {
     ratio.is_none_or(is_factor)
 }
 
-/// The largest segment that avoidance computes with: no IP packet without a jumbo header carries more. Keeps the cube of
-/// [`cubic_curve`] inside `u128` and twice a segment inside `u64`.
+/// The largest segment that avoidance computes with: no IP packet without a jumbo header carries
+/// more. Keeps the cube of [`cubic_curve`] inside `u128` and twice a segment inside `u64`.
 pub(crate) const MAX_MSS: u64 = 1 << 16;
 
 /// The segment size of this connection, made safe to divide by.
@@ -133,12 +137,13 @@ pub(crate) fn window(w: Window) -> u64 {
     w.cwnd.clamp(1, MAX_BYTES)
 }
 
-/// `(a * b + carry) / c`, and the remainder stays in `carry` for the next call. A window grows by many fractions of a byte per ACK;
-/// dropping them would hold it still where it should creep.
+/// `(a * b + carry) / c`, and the remainder stays in `carry` for the next call. A window grows by
+/// many fractions of a byte per ACK; dropping them would hold it still where it should creep.
 #[inline]
 pub(crate) fn div_carry(a: u64, b: u64, carry: &mut u64, c: u64) -> u64 {
     let c = c.max(1);
-    // The 64-bit path takes every ACK of a real connection; a 128-bit division costs more than the rest of the hook.
+    // The 64-bit path takes every ACK of a real connection; a 128-bit division costs more than the
+    // rest of the hook.
     if let Some(sum) = a.checked_mul(b).and_then(|product| product.checked_add(*carry)) {
         *carry = sum % c;
         return sum / c;

@@ -1,16 +1,18 @@
 //! Reno: one segment more per round trip, half the window when the network complains.
 //!
-//! At or above the threshold the window grows by `mss * acked / cwnd` per ACK. A loss or a mark multiplies it by beta and the result
-//! is window and threshold at once; a timeout sets the threshold alone, the controller sets the window.
-//! Follows: RFC 5681 section 3 (September 2009) and RFC 9002 section 7 (May 2021); RFC 8511 as an option. State: 24 bytes, 8 of
-//! them change.
+//! At or above the threshold the window grows by `mss * acked / cwnd` per ACK. A loss or a mark
+//! multiplies it by beta and the result is window and threshold at once; a timeout sets the
+//! threshold alone, the controller sets the window. Follows: RFC 5681 section 3 (September 2009)
+//! and RFC 9002 section 7 (May 2021); RFC 8511 as an option. State: 24 bytes, 8 of them change.
 //!
 //! Departures:
-//! * D1 (RFC5681 3.2-2): the window is not inflated by three segments in fast retransmit and deflated later: every transport here
-//!   counts what is in flight, which is what the inflation stood in for.
-//! * D2 (RFC5681 3.1-eq4): the base of the cut is the window, not the flight ([`Base`]); growth is gated on the window being the limit.
-//! * D3 (RFC5681 3.1-eq3): bytes are counted exactly and the remainder is kept (`L = 1`, RFC 3465 section 2.1), instead of rounding
-//!   up to one byte per ACK.
+//! * D1 (RFC5681 3.2-2): the window is not inflated by three segments in fast retransmit and
+//!   deflated later: every transport here counts what is in flight, which is what the inflation
+//!   stood in for.
+//! * D2 (RFC5681 3.1-eq4): the base of the cut is the window, not the flight ([`Base`]); growth is
+//!   gated on the window being the limit.
+//! * D3 (RFC5681 3.1-eq3): bytes are counted exactly and the remainder is kept (`L = 1`, RFC 3465
+//!   section 2.1), instead of rounding up to one byte per ACK.
 
 use super::{
     Avoidance, Base, Cut, FACTOR, OFF_OR_FACTOR, Reduced, div_carry, is_factor, is_optional_factor,
@@ -87,7 +89,8 @@ impl Avoidance for Reno {
 
     fn on_rto(&mut self, _now: Time, inflight_before: u64, w: Window, cx: &Context) -> u64 {
         self.carry = 0;
-        // RFC5681 3.1-eq4: here it is the flight in any case; after a silence the window says nothing about it.
+        // RFC5681 3.1-eq4: here it is the flight in any case; after a silence the window says
+        // nothing about it.
         Reno::threshold(
             inflight_before.min(MAX_BYTES),
             self.beta(Signal::Loss, w.in_slow_start()),

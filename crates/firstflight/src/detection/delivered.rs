@@ -1,22 +1,27 @@
 //! Delivered data: how many bytes an ACK says have newly arrived, each counted once.
 //!
-//! With SACK the count is the move of `una` plus the signed change of SACKed bytes, which makes it exact when ACKs are lost, merged,
-//! split or reordered. Without SACK a duplicate ACK stands for one segment and is set off against the next advance.
-//! Follows RFC 6937 section 2 and RFC 9937 section 6 (DeliveredData). State: one counter of 8 bytes without SACK, none with it.
-//! The cap of RFC 9937 on forged duplicates needs the totals of the episode and is [`Prr`](crate::recovery::Prr)'s; the pipe without SACK
-//! is [`Ledger::pipe_without_sack`](super::Ledger::pipe_without_sack). QUIC needs none of this: there it is the sum of newly
-//! acknowledged packets.
-//! Departures: D1 a negative count (the receiver discarded what it had SACKed) is reported as such instead of being used.
+//! With SACK the count is the move of `una` plus the signed change of SACKed bytes, which makes it
+//! exact when ACKs are lost, merged, split or reordered. Without SACK a duplicate ACK stands for
+//! one segment and is set off against the next advance. Follows RFC 6937 section 2 and RFC 9937
+//! section 6 (DeliveredData). State: one counter of 8 bytes without SACK, none with it. The cap of
+//! RFC 9937 on forged duplicates needs the totals of the episode and is
+//! [`Prr`](crate::recovery::Prr)'s; the pipe without SACK
+//! is [`Ledger::pipe_without_sack`](super::Ledger::pipe_without_sack). QUIC needs none of this:
+//! there it is the sum of newly acknowledged packets.
+//! Departures: D1 a negative count (the receiver discarded what it had SACKed) is reported as such
+//! instead of being used.
 
 use super::scoreboard::span;
 use crate::units::{MAX_BYTES, Seq};
 
-/// Bytes newly delivered by an ACK on a connection with SACK: `sacked` are the SACKed bytes above `una`, before and after. `None` if
-/// the sum is negative: the receiver reneged, and the caller counts 0 and forgets its SACKs.
+/// Bytes newly delivered by an ACK on a connection with SACK: `sacked` are the SACKed bytes above
+/// `una`, before and after. `None` if the sum is negative: the receiver reneged, and the caller
+/// counts 0 and forgets its SACKs.
 #[inline]
 pub fn delivered(una_before: Seq, una: Seq, sacked_before: u64, sacked: u64) -> Option<u64> {
     let gained = span(una_before, una).saturating_add(sacked);
-    // RFC6937 2-1, RFC9937 6-delivered: the second term is signed; bytes counted when they were SACKed cancel when `una` passes them.
+    // RFC6937 2-1, RFC9937 6-delivered: the second term is signed; bytes counted when they were
+    // SACKed cancel when `una` passes them.
     gained.checked_sub(sacked_before)
 }
 
@@ -39,7 +44,8 @@ impl DuplicateCredit {
         mss
     }
 
-    /// An ACK that moves `una` by `advance` bytes: what duplicates already stood for is not counted twice.
+    /// An ACK that moves `una` by `advance` bytes: what duplicates already stood for is not counted
+    /// twice.
     #[inline]
     pub fn on_advance(&mut self, advance: u64) -> u64 {
         let fresh = advance.saturating_sub(self.credit);

@@ -1,12 +1,15 @@
-//! Counting detectors: duplicate ACKs without SACK (NewReno), the rules of RFC 3517 and 6675, and FACK with adaptation to reordering.
+//! Counting detectors: duplicate ACKs without SACK (NewReno), the rules of RFC 3517 and 6675, and
+//! FACK with adaptation to reordering.
 //!
-//! A segment is lost when enough of what was sent after it has arrived: three duplicate ACKs, three SACKed ranges, a number of SACKed
-//! bytes, or a number of segments below the highest SACKed one. The head being lost opens an episode.
+//! A segment is lost when enough of what was sent after it has arrived: three duplicate ACKs, three
+//! SACKed ranges, a number of SACKed bytes, or a number of segments below the highest SACKed one.
+//! The head being lost opens an episode.
 //!
-//! Follows RFC 5681 section 3.2, RFC 6582, RFC 3517, RFC 6675 sections 3 to 5; FACK as in Linux before RACK. State: 40 bytes.
-//! Departures: D1 under RFC 3517 nothing is marked before the third duplicate ACK, although its IsLost may hold: that document asks
-//! IsLost only inside an episode.
-//! D2 (Linux) FACK is off for the connection once reordering was seen; from then on SACKed segments are counted.
+//! Follows RFC 5681 section 3.2, RFC 6582, RFC 3517, RFC 6675 sections 3 to 5; FACK as in Linux
+//! before RACK. State: 40 bytes. Departures: D1 under RFC 3517 nothing is marked before the third
+//! duplicate ACK, although its IsLost may hold: that document asks IsLost only inside an episode.
+//! D2 (Linux) FACK is off for the connection once reordering was seen; from then on SACKed segments
+//! are counted.
 
 use super::evidence::{Above, Evidence};
 use super::reordering::Reordering;
@@ -27,7 +30,8 @@ pub enum Rule {
     /// Three SACKed ranges or more than `2 * mss` SACKed bytes above.
     #[default]
     Rfc6675,
-    /// At least `reordering` segments between it and the highest SACKed one; after reordering was seen, `reordering` SACKed ones above.
+    /// At least `reordering` segments between it and the highest SACKed one; after reordering was
+    /// seen, `reordering` SACKed ones above.
     Fack,
 }
 
@@ -47,7 +51,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// RFC5681 2-dup: nothing but a repetition of the last acknowledgement while data is outstanding.
+    /// RFC5681 2-dup: nothing but a repetition of the last acknowledgement while data is
+    /// outstanding.
     pub fn is_duplicate(&self) -> bool {
         self.outstanding && !self.carries_data && self.ack == self.una && !self.window_changed
     }
@@ -98,8 +103,9 @@ impl DupAck {
         self.evidence.rewind(board);
     }
 
-    /// Counts the ACK: `advanced` if it moved `una`, `duplicate` if [`Header::is_duplicate`] (no SACK) or if it SACKs at least one byte
-    /// above `una` not SACKed before (SACK). Both at once is a duplicate only with SACK (RFC6675 2-dup); a DSACK alone never is.
+    /// Counts the ACK: `advanced` if it moved `una`, `duplicate` if [`Header::is_duplicate`] (no
+    /// SACK) or if it SACKs at least one byte above `una` not SACKed before (SACK). Both at
+    /// once is a duplicate only with SACK (RFC6675 2-dup); a DSACK alone never is.
     #[inline]
     pub fn count(&mut self, advanced: bool, duplicate: bool) {
         if advanced {
@@ -110,7 +116,8 @@ impl DupAck {
         }
     }
 
-    /// Marks what is lost after this ACK. `advanced`: it moved `una`; the scoreboard and [`DupAck::count`] are up to date.
+    /// Marks what is lost after this ACK. `advanced`: it moved `una`; the scoreboard and
+    /// [`DupAck::count`] are up to date.
     #[inline]
     pub fn detect<B: Scoreboard + ?Sized>(
         &mut self,
@@ -127,7 +134,8 @@ impl DupAck {
         let third = self.dupacks >= DUP_THRESH;
         match self.rule {
             Rule::Duplicates => {
-                // RFC6582 3.2-3: an ACK that advances but does not complete the episode shows the next hole.
+                // RFC6582 3.2-3: an ACK that advances but does not complete the episode shows the
+                // next hole.
                 if episode == Episode::Fast && advanced {
                     mark_head(board, &mut found.losses);
                 }
@@ -185,7 +193,8 @@ impl DupAck {
                 self.evidence.detect(board, losses, |_, above| above.segments >= degree)
             }
             Rule::Fack => {
-                // LINUX fack-mark: holes below the highest SACK count as evidence too, so its distance is all that matters.
+                // LINUX fack-mark: holes below the highest SACK count as evidence too, so its
+                // distance is all that matters.
                 let highest = board.ledger().highest_sacked().unwrap_or_default();
                 self.evidence
                     .detect(board, losses, |id, _| id.0.saturating_add(degree) <= highest.0);

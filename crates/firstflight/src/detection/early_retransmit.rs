@@ -1,13 +1,16 @@
-//! Early retransmit: a lower duplicate threshold for flights too small to ever produce three duplicate ACKs.
+//! Early retransmit: a lower duplicate threshold for flights too small to ever produce three
+//! duplicate ACKs.
 //!
-//! With two or three segments outstanding and nothing new to send, the first segment counts as lost when all others have arrived. Two
-//! guards keep it from acting on mere reordering: A, a connection that has seen reordering beyond three segments does not use it; B, it
-//! waits a quarter of an RTT, in which the missing segment may still arrive.
+//! With two or three segments outstanding and nothing new to send, the first segment counts as lost
+//! when all others have arrived. Two guards keep it from acting on mere reordering: A, a connection
+//! that has seen reordering beyond three segments does not use it; B, it waits a quarter of an RTT,
+//! in which the missing segment may still arrive.
 //!
-//! Follows RFC 5827 (April 2010) in the segment form, with the guards of the 2011 experiments ("stop if reordering > 3", "delay RTT/4").
-//! State: 40 bytes with its counters. RACK's reordering window subsumes guard B: never run both.
-//! Departures: D1 (Linux) not while a repeat is outstanding and not inside an episode.
-//! D2 with guard B it acts at once where waiting cannot help: the ACK carries ECE, there is no RTT sample, or the timeout is due first.
+//! Follows RFC 5827 (April 2010) in the segment form, with the guards of the 2011 experiments
+//! ("stop if reordering > 3", "delay RTT/4"). State: 40 bytes with its counters. RACK's reordering
+//! window subsumes guard B: never run both. Departures: D1 (Linux) not while a repeat is
+//! outstanding and not inside an episode. D2 with guard B it acts at once where waiting cannot
+//! help: the ACK carries ECE, there is no RTT sample, or the timeout is due first.
 
 use super::Episode;
 use crate::options::OptionValue;
@@ -16,7 +19,8 @@ use core::fmt;
 
 /// LINUX er-delay: the shortest delay of guard B.
 pub const MIN_DELAY: Nanos = Nanos::from_millis(2);
-/// RFC5827 3-small: flights of fewer segments than this are early retransmit's; larger ones have the ordinary threshold.
+/// RFC5827 3-small: flights of fewer segments than this are early retransmit's; larger ones have
+/// the ordinary threshold.
 pub const MAX_SEGMENTS: u64 = 4;
 
 /// OURS er-guard-a: which reordering switches early retransmit off for the connection.
@@ -90,8 +94,8 @@ impl Options {
     pub const AB: Options = Options { guard: Guard::Degree, when: When::Delayed, ..Options::NAIVE };
 }
 
-/// Early retransmit by the names of the 2011 experiments: without a guard, with either, with both. Options that are none of these have no
-/// name in an arm.
+/// Early retransmit by the names of the 2011 experiments: without a guard, with either, with both.
+/// Options that are none of these have no name in an arm.
 impl OptionValue for Options {
     fn parse(text: &str) -> Option<Options> {
         NAMES.iter().find(|(name, _)| *name == text).map(|&(_, options)| options)
@@ -201,8 +205,8 @@ impl EarlyRetransmit {
             Guard::Degree => flight.reordering.degree() > 3,
             Guard::Any => flight.reordering.seen(),
         };
-        // RFC5827 3-new: only where no new segment may be sent, for limited transmit is better then.
-        // LINUX er-quiet: not over a repeat or an episode (D1).
+        // RFC5827 3-new: only where no new segment may be sent, for limited transmit is better
+        // then. LINUX er-quiet: not over a repeat or an episode (D1).
         if forbidden
             || flight.new_data
             || flight.repeat_outstanding
@@ -216,7 +220,8 @@ impl EarlyRetransmit {
         }
     }
 
-    /// RFC5827 3.2-1: flight 2 needs one, flight 3 two; flight 1 never, 4 and more the ordinary three.
+    /// RFC5827 3.2-1: flight 2 needs one, flight 3 two; flight 1 never, 4 and more the ordinary
+    /// three.
     fn met_in_segments(&self, flight: &Flight) -> bool {
         if !(2..MAX_SEGMENTS).contains(&flight.segments) {
             return false;
@@ -271,7 +276,8 @@ impl EarlyRetransmit {
         if clock.rto.is_some_and(|rto| rto <= at) { None } else { Some(at) }
     }
 
-    /// The delay is over. `true`: the hole is still there: mark the head lost, open an episode (by timer).
+    /// The delay is over. `true`: the hole is still there: mark the head lost, open an episode (by
+    /// timer).
     pub fn on_timer(&mut self, flight: &Flight) -> bool {
         if self.timer.is_none() || !self.eligible(flight) {
             self.cancel();
@@ -282,7 +288,8 @@ impl EarlyRetransmit {
         true
     }
 
-    /// New data was sent, `una` moved, the hole was filled or the timeout fired: the delay ends, what is left of the timeout holds again.
+    /// New data was sent, `una` moved, the hole was filled or the timeout fired: the delay ends,
+    /// what is left of the timeout holds again.
     pub fn cancel(&mut self) {
         if self.timer.take().is_some() {
             self.counts.cancelled = self.counts.cancelled.saturating_add(1);

@@ -1,8 +1,9 @@
 //! Evidence: how much is SACKed above a segment, for every rule that counts.
 //!
-//! All counting rules are monotone: whatever is SACKed above a segment is also SACKed above every lower one, and the count above a
-//! given segment never falls. So there is a boundary, below which everything un-SACKed has been judged lost, and it only rises. This
-//! file keeps that boundary and the bytes, segments and ranges SACKed at or above it; each segment is passed once.
+//! All counting rules are monotone: whatever is SACKed above a segment is also SACKed above every
+//! lower one, and the count above a given segment never falls. So there is a boundary, below which
+//! everything un-SACKed has been judged lost, and it only rises. This file keeps that boundary and
+//! the bytes, segments and ranges SACKed at or above it; each segment is passed once.
 //!
 //! Follows RFC 6675 section 4 (IsLost), RFC 3517. State: 32 bytes.
 //! Departures: none; D1 of the scoreboard (whole segments) applies.
@@ -39,8 +40,8 @@ impl Evidence {
         self.above
     }
 
-    /// The segment was newly SACKed. Call right after [`Scoreboard::mark_sacked`], before the next segment is marked: whether a range
-    /// grew or began depends on the neighbours as they were.
+    /// The segment was newly SACKed. Call right after [`Scoreboard::mark_sacked`], before the next
+    /// segment is marked: whether a range grew or began depends on the neighbours as they were.
     #[inline]
     pub fn on_sacked<B: Scoreboard + ?Sized>(&mut self, board: &B, id: Id) {
         if id < self.boundary {
@@ -58,7 +59,8 @@ impl Evidence {
         };
     }
 
-    /// The segment is cumulatively acknowledged. Call before [`Scoreboard::acked`] and before it leaves the storage.
+    /// The segment is cumulatively acknowledged. Call before [`Scoreboard::acked`] and before it
+    /// leaves the storage.
     #[inline]
     pub fn on_acked<B: Scoreboard + ?Sized>(&mut self, board: &B, id: Id) {
         self.boundary = self.boundary.max(board.first());
@@ -82,8 +84,9 @@ impl Evidence {
         }
     }
 
-    /// Raises the boundary as far as `lost` agrees, and marks what it passes. `lost` is asked for un-SACKed segments only, in ascending
-    /// order, and must be monotone: once it says no for a segment, it would say no for all above.
+    /// Raises the boundary as far as `lost` agrees, and marks what it passes. `lost` is asked for
+    /// un-SACKed segments only, in ascending order, and must be monotone: once it says no for a
+    /// segment, it would say no for all above.
     #[inline]
     pub fn detect<B: Scoreboard + ?Sized>(
         &mut self,
@@ -108,7 +111,8 @@ impl Evidence {
         }
     }
 
-    /// Counts from the head again, after marks were taken back or SACKs forgotten. A walk over the window.
+    /// Counts from the head again, after marks were taken back or SACKs forgotten. A walk over the
+    /// window.
     pub fn rewind<B: Scoreboard + ?Sized>(&mut self, board: &B) {
         *self = Evidence { boundary: board.first(), above: Above::default() };
         let mut id = board.first();

@@ -1,13 +1,15 @@
 //! F-RTO: was the timeout spurious? Find out before repeating the rest of the window.
 //!
-//! After a timeout only the head is repeated. If the next ACK moves on, two new segments are sent instead of repeats, and the ACK after
-//! that decides: data acknowledged that was sent before the timeout and never repeated must have been on its way all the time; news of
-//! the new segments only means that the old ones are gone.
+//! After a timeout only the head is repeated. If the next ACK moves on, two new segments are sent
+//! instead of repeats, and the ACK after that decides: data acknowledged that was sent before the
+//! timeout and never repeated must have been on its way all the time; news of the new segments only
+//! means that the old ones are gone.
 //!
 //! Follows RFC 5682 (September 2009) section 3, SACK form. State: 24 bytes.
 //! Departures: D1 the scoreboard is kept (the document resets it), see the timeout's own D1.
-//! D2 in step 3 an ACK whose only news is data that had been repeated before decides nothing and is waited out.
-//! D3 (Linux, option) any newly delivered, never repeated byte proves it at once, already in step 2.
+//! D2 in step 3 an ACK whose only news is data that had been repeated before decides nothing and is
+//! waited out. D3 (Linux, option) any newly delivered, never repeated byte proves it at once,
+//! already in step 2.
 
 use crate::units::Seq;
 
@@ -58,7 +60,8 @@ pub enum Verdict {
     None,
     /// Send up to two new segments and nothing else.
     SendNew,
-    /// The timeout was real, or cannot be told: ordinary recovery, the window at most this many segments (`None`: as slow start has it).
+    /// The timeout was real, or cannot be told: ordinary recovery, the window at most this many
+    /// segments (`None`: as slow start has it).
     Ordinary {
         /// Cap on the window, in segments.
         cap: Option<u64>,
@@ -90,14 +93,17 @@ impl FRto {
         FRto { proof, step: Step::Idle }
     }
 
-    /// The test is running: lost marks stand, but nothing is repeated; only the new segments of [`Verdict::SendNew`] may leave.
+    /// The test is running: lost marks stand, but nothing is repeated; only the new segments of
+    /// [`Verdict::SendNew`] may leave.
     pub fn holds_repeats(&self) -> bool {
         self.step != Step::Idle
     }
 
-    /// A timeout, the first or a further one. `earlier`: where an earlier recovery ends (exclusive), if it was not completed.
+    /// A timeout, the first or a further one. `earlier`: where an earlier recovery ends
+    /// (exclusive), if it was not completed.
     pub fn on_timeout(&mut self, una: Seq, earlier: Option<Seq>, nxt: Seq) -> Start {
-        // RFC5682 3-1: repeats of an earlier recovery may still be on their way, and their ACKs would look like proof.
+        // RFC5682 3-1: repeats of an earlier recovery may still be on their way, and their ACKs
+        // would look like proof.
         if earlier.is_some_and(|end| end > una) {
             self.step = Step::Idle;
             return Start::Ordinary;
@@ -128,7 +134,8 @@ impl FRto {
         if !facts.advanced {
             Verdict::None
         } else if facts.ack >= facts.nxt.min(end) {
-            // RFC5682 3-2a: everything is acknowledged, so nothing sent before the timeout is left to tell.
+            // RFC5682 3-2a: everything is acknowledged, so nothing sent before the timeout is left
+            // to tell.
             Verdict::Ordinary { cap: Some(2) }
         } else if facts.new_data {
             // RFC5682 3-2b: up to two new segments; without any it cannot be told.

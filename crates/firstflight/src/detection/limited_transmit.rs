@@ -1,9 +1,9 @@
 //! Limited transmit: a new segment on each of the first two duplicate ACKs.
 //!
-//! With a small window, losing one segment leaves too few behind it to cause three duplicate ACKs. New data sent on the first two keeps
-//! the ACK clock running and reaches the third.
-//! Follows RFC 3042 (January 2001); the wording by pipe of RFC 6675 section 5 step 3 is an option. State: 2 bytes.
-//! Departures: none.
+//! With a small window, losing one segment leaves too few behind it to cause three duplicate ACKs.
+//! New data sent on the first two keeps the ACK clock running and reaches the third.
+//! Follows RFC 3042 (January 2001); the wording by pipe of RFC 6675 section 5 step 3 is an option.
+//! State: 2 bytes. Departures: none.
 
 /// Which wording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -28,7 +28,8 @@ pub struct Room {
     pub pipe: u64,
     /// Segment size in bytes.
     pub mss: u64,
-    /// Length of the new segment; 0 if the application has none or the receiver's window is closed.
+    /// Length of the new segment; 0 if the application has none or the receiver's window is
+    /// closed.
     pub new_len: u64,
 }
 
@@ -45,7 +46,8 @@ impl LimitedTransmit {
         LimitedTransmit { wording, sent: 0 }
     }
 
-    /// Segments sent by this rule since `una` last moved: a flight that RFC 5681 halves leaves them out.
+    /// Segments sent by this rule since `una` last moved: a flight that RFC 5681 halves leaves them
+    /// out.
     pub fn sent(&self) -> u8 {
         self.sent
     }
@@ -56,11 +58,13 @@ impl LimitedTransmit {
         self.sent = 0;
     }
 
-    /// A duplicate ACK (with SACK: one that brings new SACK data), the `dupacks`-th since `una` moved, outside recovery. `true`: send
-    /// one new segment now; the window stays as it is. Never allows a repeat.
+    /// A duplicate ACK (with SACK: one that brings new SACK data), the `dupacks`-th since `una`
+    /// moved, outside recovery. `true`: send one new segment now; the window stays as it is.
+    /// Never allows a repeat.
     #[inline]
     pub fn on_duplicate(&mut self, dupacks: u32, room: &Room) -> bool {
-        // RFC3042 2-1: the first two duplicates only, and never more than two segments beyond the window.
+        // RFC3042 2-1: the first two duplicates only, and never more than two segments beyond the
+        // window.
         if self.wording == Wording::Off
             || room.new_len == 0
             || self.sent >= 2

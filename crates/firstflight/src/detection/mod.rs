@@ -1,23 +1,26 @@
-//! Loss detection: what is lost, and when to believe it. How much may then be sent is the business of [`crate::recovery`].
+//! Loss detection: what is lost, and when to believe it. How much may then be sent is the business
+//! of [`crate::recovery`].
 //!
-//! An endpoint owns its segments behind [`Scoreboard`] and the detectors of its preset ([`presets`]). Detectors mark segments and
-//! report what they marked as [`Losses`]; they never touch a window, read no clock and allocate nothing. None walks the window per ACK:
-//! each keeps cursors that move over every segment or transmission once.
+//! An endpoint owns its segments behind [`Scoreboard`] and the detectors of its preset
+//! ([`presets`]). Detectors mark segments and report what they marked as [`Losses`]; they never
+//! touch a window, read no clock and allocate nothing. None walks the window per ACK: each keeps
+//! cursors that move over every segment or transmission once.
 //!
 //! The order of work on an ACK, which every endpoint keeps (OURS detect-order):
 //!
 //! 1. RTT sample, so that detectors see an up-to-date estimator;
-//! 2. SACK and cumulative update. For each segment newly SACKed: [`Scoreboard::mark_sacked`], then the detector's `on_sacked`. For each
-//!    one cumulatively acknowledged, ascending: the detector's `on_acked`, then [`Scoreboard::acked`], then out of the storage. For
-//!    each newly delivered one, either way: [`Reordering::on_delivered`](reordering::Reordering::on_delivered) with the `fack` from
-//!    before this ACK, and [`Rack::on_delivered`](rack::Rack::on_delivered);
+//! 2. SACK and cumulative update. For each segment newly SACKed: [`Scoreboard::mark_sacked`], then
+//!    the detector's `on_sacked`. For each one cumulatively acknowledged, ascending: the detector's
+//!    `on_acked`, then [`Scoreboard::acked`], then out of the storage. For each newly delivered
+//!    one, either way: [`Reordering::on_delivered`](reordering::Reordering::on_delivered) with the
+//!    `fack` from before this ACK, and [`Rack::on_delivered`](rack::Rack::on_delivered);
 //! 3. DSACK bookkeeping and the undo test ([`undo`]), then the F-RTO step ([`f_rto`]);
 //! 4. RACK ([`rack`]) or counting ([`dupack`]), then lost repeats ([`lost_repeat`]);
 //! 5. early retransmit ([`early_retransmit`]), then limited transmit ([`limited_transmit`]);
 //! 6. the one timer ([`Armed::choose`]).
 //!
-//! OURS detect-ties: packet arrivals come before timers of the same instant, so that an ACK can save a timeout; a deadline in the past
-//! fires at once.
+//! OURS detect-ties: packet arrivals come before timers of the same instant, so that an ACK can
+//! save a timeout; a deadline in the past fires at once.
 
 pub mod delivered;
 pub mod dupack;
@@ -49,7 +52,8 @@ pub enum Episode {
     None,
     /// Fast recovery.
     Fast,
-    /// Recovery after a timeout, until everything sent before it is acknowledged: no fast recovery may open.
+    /// Recovery after a timeout, until everything sent before it is acknowledged: no fast recovery
+    /// may open.
     Timeout,
 }
 
@@ -60,10 +64,11 @@ pub struct Losses {
     pub bytes: u64,
     /// Segments newly believed lost.
     pub segments: u64,
-    /// The latest transmission among them, as an ordinal over all transmissions ([`crate::Ack::tx_lost`]).
+    /// The latest transmission among them, as an ordinal over all transmissions
+    /// ([`crate::Ack::tx_lost`]).
     pub latest: Option<u64>,
-    /// The latest repeat among them. It is a repeat of the present episode, hence [`crate::Ack::lost_again`], if it is not below the
-    /// first ordinal of that episode.
+    /// The latest repeat among them. It is a repeat of the present episode, hence
+    /// [`crate::Ack::lost_again`], if it is not below the first ordinal of that episode.
     pub latest_repeat: Option<u64>,
 }
 
@@ -99,8 +104,8 @@ impl Losses {
     }
 }
 
-/// OURS detect-head: marks the head lost, as opening an episode always does; the rule that opened it may have named no segment (third
-/// duplicate ACK with tiny segments, early retransmit).
+/// OURS detect-head: marks the head lost, as opening an episode always does; the rule that opened
+/// it may have named no segment (third duplicate ACK with tiny segments, early retransmit).
 pub fn mark_head<B: Scoreboard + ?Sized>(board: &mut B, losses: &mut Losses) {
     let head = board.first();
     if !board.is_empty() && board.mark_lost(head) {
@@ -122,8 +127,9 @@ pub enum Armed {
 }
 
 impl Armed {
-    /// OURS detect-timer: picks the timer to arm, by priority and not by time: a lower one would act on less knowledge. The higher ones
-    /// never outlast the retransmission timeout, each by its own rule. `None` if nothing is `outstanding`.
+    /// OURS detect-timer: picks the timer to arm, by priority and not by time: a lower one would
+    /// act on less knowledge. The higher ones never outlast the retransmission timeout, each by
+    /// its own rule. `None` if nothing is `outstanding`.
     pub fn choose(
         outstanding: bool,
         reordering: Option<Time>,

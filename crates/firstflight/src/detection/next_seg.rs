@@ -1,15 +1,17 @@
 //! What to send next while losses are being repaired.
 //!
-//! RFC 6675 gives four rules: first what is lost, then new data, then un-SACKed data not yet judged lost, then once per episode a
-//! "rescue" of the highest un-SACKed segment. RFC 3517 has the first three, RACK and QUIC the first two. The choice belongs to the
-//! detector; how much may be sent is the recovery policy's.
+//! RFC 6675 gives four rules: first what is lost, then new data, then un-SACKed data not yet judged
+//! lost, then once per episode a "rescue" of the highest un-SACKed segment. RFC 3517 has the first
+//! three, RACK and QUIC the first two. The choice belongs to the detector; how much may be sent is
+//! the recovery policy's.
 //!
-//! Follows RFC 6675 section 4 (NextSeg), RFC 3517. State: 48 bytes. A call costs a few loads: rule 1 has a hint in the ledger, rule 3 a
-//! cursor that never goes back.
-//! Departures: D1 rule 1 does not test "below the highest SACK": a segment that the rules of section 4 call lost always is, and one that
-//! a timeout marked has to be repeated although nothing above it is SACKed.
-//! D2 rule 1 does not compare with HighRxt but asks for a segment not repeated in this episode. This is the same, except that a repeat
-//! found lost again (no part of RFC 6675) gets its turn.
+//! Follows RFC 6675 section 4 (NextSeg), RFC 3517. State: 48 bytes. A call costs a few loads: rule
+//! 1 has a hint in the ledger, rule 3 a cursor that never goes back.
+//! Departures: D1 rule 1 does not test "below the highest SACK": a segment that the rules of
+//! section 4 call lost always is, and one that a timeout marked has to be repeated although nothing
+//! above it is SACKed. D2 rule 1 does not compare with HighRxt but asks for a segment not repeated
+//! in this episode. This is the same, except that a repeat found lost again (no part of RFC 6675)
+//! gets its turn.
 
 use super::scoreboard::{Flags, Id, Scoreboard};
 use crate::units::Seq;
@@ -62,7 +64,8 @@ impl NextSeg {
     /// An episode opens with the head about to be repeated unconditionally; `recover_end` is `nxt`.
     pub fn open<B: Scoreboard + ?Sized>(&mut self, board: &B, recover_end: Seq) {
         (self.high_rxt, self.unsure) = (board.first(), board.first());
-        // RFC6675 5-4.3: the first repeat sets HighRxt and RescueRxt to its end; HighRxt follows when it is sent.
+        // RFC6675 5-4.3: the first repeat sets HighRxt and RescueRxt to its end; HighRxt follows
+        // when it is sent.
         self.rescue_rxt = (!board.is_empty()).then(|| board.end(board.first()));
         self.recover_end = recover_end;
     }
@@ -107,7 +110,8 @@ impl NextSeg {
         (id < highest).then_some(id)
     }
 
-    /// RFC6675 4-NextSeg4: once per episode, when `una` has passed the last rescue (at first: the first repeat).
+    /// RFC6675 4-NextSeg4: once per episode, when `una` has passed the last rescue (at first: the
+    /// first repeat).
     fn may_rescue<B: Scoreboard>(&self, board: &B) -> bool {
         let unsacked = board.ledger().outstanding() > board.ledger().sacked();
         let una_passed =

@@ -1,9 +1,10 @@
 //! Presets: which detectors, timers and proofs make up a sender of a given kind.
 //!
-//! One row per kind of stack; an endpoint reads its row and builds the parts. A preset is named in an arm's sender options.
-//! Follows the documents of the parts; `linux26` is the kernel of the 2011 experiments, `rack` and `quic` what is deployed today.
-//! State: none.
-//! Departures: D1 (ours) `windows` is RFC 6675 with timers like those of Windows, for the laboratory figures of HyStart++.
+//! One row per kind of stack; an endpoint reads its row and builds the parts. A preset is named in
+//! an arm's sender options. Follows the documents of the parts; `linux26` is the kernel of the 2011
+//! experiments, `rack` and `quic` what is deployed today. State: none.
+//! Departures: D1 (ours) `windows` is RFC 6675 with timers like those of Windows, for the
+//! laboratory figures of HyStart++.
 
 use super::dupack::Rule;
 use super::limited_transmit::Wording;

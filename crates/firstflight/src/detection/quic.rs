@@ -1,13 +1,15 @@
-//! Loss detection of QUIC: packets are lost when three later ones were acknowledged or after 9/8 of an RTT; probes never mark anything.
+//! Loss detection of QUIC: packets are lost when three later ones were acknowledged or after 9/8 of
+//! an RTT; probes never mark anything.
 //!
-//! Packet numbers are never reused, so there are no ambiguous samples and no lost repeats: every transmission is judged once. The probe
-//! timeout sends one or two packets to draw an ACK and leaves the judgement to that ACK. Losses that span three probe timeouts with
+//! Packet numbers are never reused, so there are no ambiguous samples and no lost repeats: every
+//! transmission is judged once. The probe timeout sends one or two packets to draw an ACK and
+//! leaves the judgement to that ACK. Losses that span three probe timeouts with
 //! nothing acknowledged between are persistent congestion.
 //!
-//! Follows RFC 9002 (May 2021) sections 6 and 7.6. The estimator is another's: RTTs are arguments. State: a cursor of 8 bytes and a count
-//! of 4.
-//! Departures: D1 distance is counted in the order of sending, not in packet numbers: numbers skipped on purpose are no evidence.
-//! D2 (ours) two probes per timeout by default.
+//! Follows RFC 9002 (May 2021) sections 6 and 7.6. The estimator is another's: RTTs are arguments.
+//! State: a cursor of 8 bytes and a count of 4.
+//! Departures: D1 distance is counted in the order of sending, not in packet numbers: numbers
+//! skipped on purpose are no evidence. D2 (ours) two probes per timeout by default.
 
 use super::{Flags, Losses, Scoreboard};
 use crate::units::{Nanos, Time, mul_div};
@@ -40,13 +42,15 @@ impl Default for Rtt {
 }
 
 impl Rtt {
-    /// RFC9002 6.1.2-1: how old an unacknowledged packet may get, 9/8 of the larger RTT, at least the timer granularity. Rounded down.
+    /// RFC9002 6.1.2-1: how old an unacknowledged packet may get, 9/8 of the larger RTT, at least
+    /// the timer granularity. Rounded down.
     #[inline]
     pub fn loss_delay(&self) -> Nanos {
         Nanos(mul_div(self.srtt.max(self.latest).0, 9, 8)).max(GRANULARITY)
     }
 
-    /// RFC9002 6.2.1-1: one probe timeout without backoff; `max_ack_delay` is zero in handshake spaces.
+    /// RFC9002 6.2.1-1: one probe timeout without backoff; `max_ack_delay` is zero in handshake
+    /// spaces.
     #[inline]
     pub fn pto_base(&self, max_ack_delay: Nanos) -> Nanos {
         self.srtt + (self.var * 4).max(GRANULARITY) + max_ack_delay
@@ -86,7 +90,8 @@ pub fn judge(ordinal: u64, sent: Time, largest_acked: u64, now: Time, delay: Nan
     }
 }
 
-/// Detection over a scoreboard whose segments are packets in the order of sending; an acknowledged packet carries [`Flags::SACKED`].
+/// Detection over a scoreboard whose segments are packets in the order of sending; an acknowledged
+/// packet carries [`Flags::SACKED`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuicLoss {
     /// Everything below was acknowledged or declared lost.
@@ -94,8 +99,9 @@ pub struct QuicLoss {
 }
 
 impl QuicLoss {
-    /// Marks what is lost by now, after an ACK whose largest packet has the given ordinal or when the loss time has come. Returns the
-    /// loss time: the earliest moment at which a waiting packet becomes lost, which takes the place of the probe timeout.
+    /// Marks what is lost by now, after an ACK whose largest packet has the given ordinal or when
+    /// the loss time has come. Returns the loss time: the earliest moment at which a waiting
+    /// packet becomes lost, which takes the place of the probe timeout.
     ///
     /// Both thresholds fall with age, so the walk stops at the first packet that waits.
     #[inline]
@@ -139,8 +145,8 @@ impl Pto {
         self.count
     }
 
-    /// RFC9002 6.2.1-3: when to probe, counted from the last ack-eliciting packet. Not armed while a loss time is, or with nothing to probe
-    /// for.
+    /// RFC9002 6.2.1-3: when to probe, counted from the last ack-eliciting packet. Not armed while
+    /// a loss time is, or with nothing to probe for.
     #[inline]
     pub fn deadline(
         &self,
@@ -154,13 +160,15 @@ impl Pto {
         loss_time.is_none().then(|| last_eliciting + pto)
     }
 
-    /// It fired: send one or two ack-eliciting packets (new data, else the oldest unacknowledged, else a PING), past the window but
-    /// counted in flight. RFC9002 6.2-1: nothing is marked lost.
+    /// It fired: send one or two ack-eliciting packets (new data, else the oldest unacknowledged,
+    /// else a PING), past the window but counted in flight. RFC9002 6.2-1: nothing is marked
+    /// lost.
     pub fn on_fire(&mut self) {
         self.count = self.count.saturating_add(1);
     }
 
-    /// An ACK of something new. RFC9002 6.2.1-4: a client keeps its backoff until the server has validated it.
+    /// An ACK of something new. RFC9002 6.2.1-4: a client keeps its backoff until the server has
+    /// validated it.
     pub fn on_ack(&mut self, validated: bool) {
         if validated {
             self.count = 0;
@@ -181,7 +189,8 @@ pub enum Fate {
 
 /// Looks for persistent congestion in packets presented in the order they were sent.
 ///
-/// An endpoint presents what lies between the oldest and the newest lost packet, on an ACK that declared something lost.
+/// An endpoint presents what lies between the oldest and the newest lost packet, on an ACK that
+/// declared something lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PersistentCongestion {
     first_sample: Option<Time>,
@@ -200,8 +209,8 @@ impl PersistentCongestion {
         match fate {
             // RFC9002 7.6.2-2: nothing sent between the two may have been acknowledged.
             Fate::Acked => self.run = None,
-            // RFC9002 7.6.2-3: only packets that ask for an ACK, and only once an RTT was known, count as its ends. Strictly later: the
-            // same instant is not after.
+            // RFC9002 7.6.2-3: only packets that ask for an ACK, and only once an RTT was known,
+            // count as its ends. Strictly later: the same instant is not after.
             Fate::Lost if eliciting && self.first_sample.is_some_and(|first| sent > first) => {
                 let from = *self.run.get_or_insert(sent);
                 return sent.since(from) > self.span;

@@ -1,14 +1,17 @@
-//! RACK: a segment is lost if something sent later was delivered and enough time has passed since it was sent.
+//! RACK: a segment is lost if something sent later was delivered and enough time has passed since
+//! it was sent.
 //!
-//! The reference is the most recently sent segment known to be delivered, with the RTT it took. A segment sent before it is lost once an
-//! RTT and a reordering window have passed since its own last transmission, so a repeat can be found lost like an original. The window
-//! is zero until reordering is seen, then a quarter of the smallest RTT, more if DSACKs prove repeats needless.
+//! The reference is the most recently sent segment known to be delivered, with the RTT it took. A
+//! segment sent before it is lost once an RTT and a reordering window have passed since its own
+//! last transmission, so a repeat can be found lost like an original. The window is zero until
+//! reordering is seen, then a quarter of the smallest RTT, more if DSACKs prove repeats needless.
 //!
 //! Follows RFC 8985 (February 2021) sections 6.2 and 6.3. State: 208 bytes.
 //! Departures: D1 `min_rtt` is the caller's: that of the connection unless it keeps a windowed one.
-//! D2 segments delivered by one ACK may be reported in any order: only the latest sent of them matters, and whether one of them lies below
-//! what earlier ACKs had delivered (nothing sent before it can lie above it and be delivered by the same ACK).
-//! D3 the segments are walked in the order they were sent and the walk stops at the first that has to wait. The result is that of the
+//! D2 segments delivered by one ACK may be reported in any order: only the latest sent of them
+//! matters, and whether one of them lies below what earlier ACKs had delivered (nothing sent before
+//! it can lie above it and be delivered by the same ACK). D3 the segments are walked in the order
+//! they were sent and the walk stops at the first that has to wait. The result is that of the
 //! walk over all; the cost is one step per transmission.
 
 use super::scoreboard::{Flags, Id, SendOrder};
@@ -140,7 +143,8 @@ impl Rack {
     #[inline]
     pub fn on_delivered(&mut self, now: Time, arrival: &Arrival, min_rtt: Option<Nanos>) {
         let rtt = now.since(arrival.last_tx);
-        // RFC8985 6.2-2: an echo older than the repeat, or an RTT shorter than any, belongs to the original. Equal stamps tell nothing.
+        // RFC8985 6.2-2: an echo older than the repeat, or an RTT shorter than any, belongs to the
+        // original. Equal stamps tell nothing.
         let older_echo = arrival.echo.is_some_and(|echo| echo < arrival.last_tx);
         if arrival.tx_count > 1 && (older_echo || min_rtt.is_some_and(|floor| rtt < floor)) {
             return;
@@ -168,7 +172,8 @@ impl Rack {
         self.update_window(facts);
     }
 
-    /// RFC8985 6.2-4: at most once per round trip a DSACK widens the window; sixteen recoveries without one narrow it again.
+    /// RFC8985 6.2-4: at most once per round trip a DSACK widens the window; sixteen recoveries
+    /// without one narrow it again.
     fn update_window(&mut self, facts: &Facts) {
         if self.dsack_round.is_some_and(|round| facts.una >= round) {
             self.dsack_round = None;
@@ -185,7 +190,8 @@ impl Rack {
         }
         let impatient = facts.episode != Episode::None || facts.sacked_segments >= DUP_THRESH;
         self.reo_wnd = match facts.min_rtt {
-            // RFC8985 6.2-5: no patience before reordering was seen, once three segments are SACKed or the episode is open.
+            // RFC8985 6.2-5: no patience before reordering was seen, once three segments are SACKed
+            // or the episode is open.
             Some(_) if !self.reordering_seen && impatient => Nanos::ZERO,
             // RFC8985 6.2-6: quarters of the smallest RTT, at most the smoothed one.
             Some(min_rtt) => Nanos(mul_div(min_rtt.0, u64::from(self.reo_mult), 4))
@@ -194,20 +200,22 @@ impl Rack {
         };
     }
 
-    /// Marks what is lost by now; on an ACK after [`Rack::on_ack`], and again when the deadline it returns has come.
+    /// Marks what is lost by now; on an ACK after [`Rack::on_ack`], and again when the deadline it
+    /// returns has come.
     #[inline]
     pub fn detect<B: SendOrder>(&mut self, board: &mut B, now: Time) -> Found {
         let mut found = Found::default();
         let Some(reference) = self.reference else { return found };
         let patience = self.rtt + self.reo_wnd;
-        // RFC8985 6.2-7: lost once its RTT and the reordering window have passed since it was last sent; else the timer waits for the rest.
+        // RFC8985 6.2-7: lost once its RTT and the reordering window have passed since it was last
+        // sent; else the timer waits for the rest.
         self.walk.judge(board, reference, &mut found.losses, |sent| sent + patience <= now);
         found.deadline = self.walk.latest_waiting(board, reference).map(|sent| sent + patience);
         found
     }
 
-    /// RFC8985 6.3-1: the retransmission timer expired; segments whose time is up are lost whatever was delivered since, and the head
-    /// always is.
+    /// RFC8985 6.3-1: the retransmission timer expired; segments whose time is up are lost whatever
+    /// was delivered since, and the head always is.
     pub fn on_timeout<B: SendOrder>(&mut self, board: &mut B, now: Time) -> Losses {
         let mut losses = Losses::default();
         let patience = self.rtt + self.reo_wnd;
@@ -236,11 +244,12 @@ struct Walk {
     compared: u64,
     /// The latest transmission known to wait for its time to be up; may have been delivered since.
     waiting: Option<u64>,
-    /// A run of ordinals `from .. to` known to wait no longer, so that looking back past it costs one step.
+    /// A run of ordinals `from .. to` known to wait no longer, so that looking back past it costs
+    /// one step.
     settled: (u64, u64),
     last_sent: Stamp,
-    /// From the first to the last instant at which a lower segment was sent after a higher one: there, and only there, the order of
-    /// ordinals is not that of (time, end).
+    /// From the first to the last instant at which a lower segment was sent after a higher one:
+    /// there, and only there, the order of ordinals is not that of (time, end).
     unordered: Option<(Time, Time)>,
 }
 
@@ -302,7 +311,8 @@ impl Walk {
         }
     }
 
-    /// The send time of the latest segment that was sent before the reference and is still neither delivered nor lost.
+    /// The send time of the latest segment that was sent before the reference and is still neither
+    /// delivered nor lost.
     #[inline]
     fn latest_waiting<B: SendOrder>(&mut self, board: &mut B, reference: Stamp) -> Option<Time> {
         self.compared = self.compared.max(self.judged);
@@ -356,7 +366,8 @@ impl Walk {
         self.unordered.is_some_and(|(first, last)| first <= reference.at && reference.at <= last)
     }
 
-    /// Visits the segments sent at the reference's own instant, from `ordinal` on, that come before it by their last byte.
+    /// Visits the segments sent at the reference's own instant, from `ordinal` on, that come before
+    /// it by their last byte.
     #[cold]
     fn for_tied<B: SendOrder>(
         board: &mut B,

@@ -1,13 +1,15 @@
 //! The retransmission timeout: when it fires, and what it makes of the scoreboard.
 //!
-//! The timer runs while data is outstanding and restarts with every ACK of new data; each expiry doubles it. The first expiry of a
-//! series cuts the threshold, later ones only the window. Everything not SACKed counts as lost and is repeated in order in slow start.
+//! The timer runs while data is outstanding and restarts with every ACK of new data; each expiry
+//! doubles it. The first expiry of a series cuts the threshold, later ones only the window.
+//! Everything not SACKed counts as lost and is repeated in order in slow start.
 //!
-//! Follows RFC 6298 (June 2011) section 5, RFC 5681 section 3.1, RFC 2018 section 8; the estimator that gives the timeout itself is
-//! another's. State: 64 bytes.
-//! Departures: D1 SACK marks are kept, because receivers that renege are rarer than timeouts with SACKs (option `forget_sacks`).
-//! D2 (Linux, option `keep_target`) an expiry inside an episode does not cut the threshold a second time.
-//! D3 (option `reenter`) a repeat of timeout recovery that RACK finds lost opens a fast recovery, so that the policy bounds its burst.
+//! Follows RFC 6298 (June 2011) section 5, RFC 5681 section 3.1, RFC 2018 section 8; the estimator
+//! that gives the timeout itself is another's. State: 64 bytes.
+//! Departures: D1 SACK marks are kept, because receivers that renege are rarer than timeouts with
+//! SACKs (option `forget_sacks`). D2 (Linux, option `keep_target`) an expiry inside an episode does
+//! not cut the threshold a second time. D3 (option `reenter`) a repeat of timeout recovery that
+//! RACK finds lost opens a fast recovery, so that the policy bounds its burst.
 
 use super::rack::Rack;
 use super::{Episode, Flags, Losses, Scoreboard, SendOrder};
@@ -91,7 +93,8 @@ impl Rto {
         self.recovery.map(|sent| sent.nxt)
     }
 
-    /// The timeout in force, where `base` is what the estimator says. RFC6298 5-5: doubled by each expiry, up to the cap.
+    /// The timeout in force, where `base` is what the estimator says. RFC6298 5-5: doubled by each
+    /// expiry, up to the cap.
     #[inline]
     pub fn timeout(&self, base: Nanos) -> Nanos {
         let doubled = u128::from(base.0) << self.backoff.min(63);
@@ -112,8 +115,8 @@ impl Rto {
         self.backoff = 0;
     }
 
-    /// An ACK moved `una`. RFC6298 5-2, RFC6298 5-3: restarts the timer, or stops it if nothing is `outstanding`. `true`: timeout recovery
-    /// ends.
+    /// An ACK moved `una`. RFC6298 5-2, RFC6298 5-3: restarts the timer, or stops it if nothing is
+    /// `outstanding`. `true`: timeout recovery ends.
     #[inline]
     pub fn on_advance(&mut self, now: Time, base: Nanos, una: Seq, outstanding: bool) -> bool {
         self.in_series = false;
@@ -146,7 +149,8 @@ impl Rto {
         response
     }
 
-    /// Marks the scoreboard after an expiry: everything un-SACKed is lost and the repeats of the episode are void.
+    /// Marks the scoreboard after an expiry: everything un-SACKed is lost and the repeats of the
+    /// episode are void.
     ///
     /// With RACK only segments whose time is up are lost, and the head ([`Rack::on_timeout`]).
     pub fn mark<B: SendOrder>(&self, board: &mut B, rack: Option<&mut Rack>, now: Time) -> Losses {
@@ -166,7 +170,8 @@ impl Rto {
         }
     }
 
-    /// These losses may open a fast recovery: outside timeout recovery always, inside it only a repeat sent there, and only by option.
+    /// These losses may open a fast recovery: outside timeout recovery always, inside it only a
+    /// repeat sent there, and only by option.
     pub fn allows_episode(&self, losses: &Losses) -> bool {
         match self.recovery {
             // RFC6675 5.1-1: none inside timeout recovery, but for the next line's.
@@ -183,7 +188,8 @@ pub fn mark_everything<B: Scoreboard>(board: &mut B) -> Losses {
     let mut id = board.first();
     while id < board.next() {
         let flags = board.flags(id);
-        // RFC6675 5.1-2: all that is un-SACKed is lost and repeats are void. One that was lost and waits already is no news.
+        // RFC6675 5.1-2: all that is un-SACKed is lost and repeats are void. One that was lost and
+        // waits already is no news.
         let news = !flags.has(Flags::LOST) || flags.has(Flags::REPEATED);
         if news && board.mark_lost_again(id) {
             losses.add(board, id);

@@ -1,20 +1,23 @@
-//! The scoreboard: what a sender remembers about each outstanding segment, and the running totals drawn from it.
+//! The scoreboard: what a sender remembers about each outstanding segment, and the running totals
+//! drawn from it.
 //!
-//! The endpoint owns the storage (a ring of arrays, say) and implements [`Scoreboard`]; detectors mark segments through the provided
-//! methods, which keep a [`Ledger`] of totals beside the flags. With the ledger, `pipe`, "is anything lost" and "the highest SACK" cost
-//! a few loads per ACK instead of a walk over a window of ten thousand segments.
+//! The endpoint owns the storage (a ring of arrays, say) and implements [`Scoreboard`]; detectors
+//! mark segments through the provided methods, which keep a [`Ledger`] of totals beside the flags.
+//! With the ledger, `pipe`, "is anything lost" and "the highest SACK" cost a few loads per ACK
+//! instead of a walk over a window of ten thousand segments.
 //!
-//! Follows RFC 6675 (pipe, `SetPipe`) and RFC 2018 (what a SACK may clear). State: a ledger of 88 bytes per connection and a byte of
-//! flags per segment, beside the segment's own times and positions.
-//! Departures: D1 a segment is SACKed as a whole or not at all. Receivers acknowledge what arrived, and what arrives is a segment as it
-//! was sent; a range that covers part of one is counted when the rest comes.
-//! D2 pipe is kept as a sum of changes, not recomputed by a walk per ACK: the sum is the same (a property test holds both against
-//! each other), the cost is not.
+//! Follows RFC 6675 (pipe, `SetPipe`) and RFC 2018 (what a SACK may clear). State: a ledger of 88
+//! bytes per connection and a byte of flags per segment, beside the segment's own times and
+//! positions. Departures: D1 a segment is SACKed as a whole or not at all. Receivers acknowledge
+//! what arrived, and what arrives is a segment as it was sent; a range that covers part of one is
+//! counted when the rest comes. D2 pipe is kept as a sum of changes, not recomputed by a walk per
+//! ACK: the sum is the same (a property test holds both against each other), the cost is not.
 
 use crate::units::{Seq, Time};
 
-/// A segment's place in the order of first sending: 0 for the first of the connection, never reused, also after it is acknowledged.
-/// Segments never overlap, so this is the order of sequence numbers too.
+/// A segment's place in the order of first sending: 0 for the first of the connection, never
+/// reused, also after it is acknowledged. Segments never overlap, so this is the order of sequence
+/// numbers too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(pub u64);
 
@@ -52,7 +55,8 @@ impl Flags {
     pub const LOST: Flags = Flags(2);
     /// The receiver reported a second copy of it.
     pub const DSACKED: Flags = Flags(4);
-    /// A repeat of it sent in this episode counts as being in the network, beside whatever [`Flags::LOST`] says about the original.
+    /// A repeat of it sent in this episode counts as being in the network, beside whatever
+    /// [`Flags::LOST`] says about the original.
     pub const REPEATED: Flags = Flags(8);
 
     /// All marks of `other` are set.
@@ -93,7 +97,8 @@ impl Flags {
 pub struct Transmission {
     /// When it left.
     pub now: Time,
-    /// Its place among all transmissions of the connection, new and repeated; grows by one each time.
+    /// Its place among all transmissions of the connection, new and repeated; grows by one each
+    /// time.
     pub ordinal: u64,
     /// The next never-sent byte at that moment (after this segment, if it is new).
     pub nxt: Seq,
@@ -146,9 +151,10 @@ impl Ledger {
 
     /// Bytes believed to be in the network: un-SACKed and not lost, plus repeats of this episode.
     ///
-    /// RFC6675 4-SetPipe: an un-SACKed byte counts once unless it is lost and once more if it was repeated. Under
-    /// [`RepeatRule::NewBet`] a repeat of a lost segment has cleared the mark, so it counts once, and a probe of a segment that was
-    /// never lost counts twice. For QUIC this is bytes in flight: sent, not acknowledged, not lost.
+    /// RFC6675 4-SetPipe: an un-SACKed byte counts once unless it is lost and once more if it was
+    /// repeated. Under [`RepeatRule::NewBet`] a repeat of a lost segment has cleared the mark,
+    /// so it counts once, and a probe of a segment that was never lost counts twice. For QUIC
+    /// this is bytes in flight: sent, not acknowledged, not lost.
     #[inline]
     pub fn pipe(&self) -> u64 {
         self.outstanding
@@ -197,8 +203,9 @@ impl Ledger {
         self.waiting
     }
 
-    /// Pipe without SACK: duplicate ACKs stand for delivered segments, but never for more than the flight at entry (`entry_flight`;
-    /// before an episode the flight itself), so that a receiver that forges them gains nothing.
+    /// Pipe without SACK: duplicate ACKs stand for delivered segments, but never for more than the
+    /// flight at entry (`entry_flight`; before an episode the flight itself), so that a
+    /// receiver that forges them gains nothing.
     pub fn pipe_without_sack(&self, entry_flight: u64, credit: u64) -> u64 {
         self.outstanding
             .saturating_sub(entry_flight.min(credit))
@@ -238,16 +245,19 @@ impl Ledger {
 
 /// The outstanding segments in sequence order, `first() .. next()`, and their marks.
 ///
-/// An endpoint implements the required methods over its storage and calls [`sent`](Scoreboard::sent), [`repeat`](Scoreboard::repeat),
-/// [`mark_sacked`](Scoreboard::mark_sacked) and [`acked`](Scoreboard::acked) as things happen. Detectors ask only for segments inside
-/// `first() .. next()`; what an implementation answers outside that range has no effect.
+/// An endpoint implements the required methods over its storage and calls
+/// [`sent`](Scoreboard::sent), [`repeat`](Scoreboard::repeat),
+/// [`mark_sacked`](Scoreboard::mark_sacked) and [`acked`](Scoreboard::acked) as things happen.
+/// Detectors ask only for segments inside `first() .. next()`; what an implementation answers
+/// outside that range has no effect.
 pub trait Scoreboard {
     /// The totals.
     fn ledger(&self) -> &Ledger;
     /// The totals, for the provided methods.
     fn ledger_mut(&mut self) -> &mut Ledger;
 
-    /// The oldest segment not cumulatively acknowledged; equal to [`Scoreboard::next`] if none is outstanding.
+    /// The oldest segment not cumulatively acknowledged; equal to [`Scoreboard::next`] if none is
+    /// outstanding.
     fn first(&self) -> Id;
     /// The id the next new segment will get.
     fn next(&self) -> Id;
@@ -271,7 +281,8 @@ pub trait Scoreboard {
 
     /// Stores new marks. Storage only: to change a mark, use the provided methods.
     fn set_flags(&mut self, id: Id, flags: Flags);
-    /// Stores a repeat: last transmission, one more count. Storage only: to repeat, use [`Scoreboard::repeat`].
+    /// Stores a repeat: last transmission, one more count. Storage only: to repeat, use
+    /// [`Scoreboard::repeat`].
     fn record_repeat(&mut self, id: Id, transmission: Transmission);
 
     /// Bytes in the segment.
@@ -292,7 +303,8 @@ pub trait Scoreboard {
         self.first() <= id && id < self.next()
     }
 
-    /// The first outstanding segment that ends above `at`, by bisection; [`Scoreboard::next`] if none does.
+    /// The first outstanding segment that ends above `at`, by bisection; [`Scoreboard::next`] if
+    /// none does.
     fn find(&self, at: Seq) -> Id {
         let (mut low, mut high) = (self.first().0, self.next().0);
         while low < high {
@@ -314,7 +326,8 @@ pub trait Scoreboard {
         ledger.outstanding = ledger.outstanding.saturating_add(len);
     }
 
-    /// A segment is cumulatively acknowledged: call before it leaves the storage, in ascending order.
+    /// A segment is cumulatively acknowledged: call before it leaves the storage, in ascending
+    /// order.
     #[inline]
     fn acked(&mut self, id: Id) {
         let (flags, len, end) = (self.flags(id), self.len(id), self.end(id));
@@ -327,7 +340,8 @@ pub trait Scoreboard {
         } else {
             ledger.forget_marks(flags, len);
         }
-        // An acknowledgement clears `lost`; what is left says only whether the bytes were known to be there before.
+        // An acknowledgement clears `lost`; what is left says only whether the bytes were known to
+        // be there before.
         self.set_flags(id, flags.without(Flags::LOST.with(Flags::REPEATED)));
     }
 
@@ -356,7 +370,8 @@ pub trait Scoreboard {
         if flags.has(Flags::SACKED) || flags.has(Flags::LOST) {
             return false;
         }
-        // Under `NewBet` both copies of a probed segment are given up together: "a repeat marked lost again counts 0".
+        // Under `NewBet` both copies of a probed segment are given up together: "a repeat marked
+        // lost again counts 0".
         let kept = if self.ledger().rule == RepeatRule::NewBet {
             flags.without(Flags::REPEATED)
         } else {
@@ -366,7 +381,8 @@ pub trait Scoreboard {
         true
     }
 
-    /// The repeat of the segment is believed lost too: the segment waits for another one. `false` if it is SACKed.
+    /// The repeat of the segment is believed lost too: the segment waits for another one. `false`
+    /// if it is SACKed.
     #[inline]
     fn mark_lost_again(&mut self, id: Id) -> bool {
         let flags = self.flags(id);
@@ -429,7 +445,8 @@ pub trait Scoreboard {
         None
     }
 
-    /// The highest segment the receiver is not known to have. Walks down from the newest; asked once per episode.
+    /// The highest segment the receiver is not known to have. Walks down from the newest; asked
+    /// once per episode.
     fn highest_unsacked(&self) -> Option<Id> {
         let mut id = self.next();
         while let Some(below) = id.previous().filter(|&below| below >= self.first()) {
@@ -441,8 +458,9 @@ pub trait Scoreboard {
         None
     }
 
-    /// Applies `to` to the marks of every un-SACKed segment. A walk over the window: timeouts and undo only. If it
-    /// takes back lost marks, the cursors of detectors over this scoreboard have to be rewound afterwards.
+    /// Applies `to` to the marks of every un-SACKed segment. A walk over the window: timeouts and
+    /// undo only. If it takes back lost marks, the cursors of detectors over this scoreboard
+    /// have to be rewound afterwards.
     fn remark(&mut self, to: impl Fn(Flags) -> Flags)
     where
         Self: Sized,
@@ -457,8 +475,9 @@ pub trait Scoreboard {
         }
     }
 
-    /// Forgets every SACK (RFC 2018 section 8 asks for it at a timeout; also when a receiver discarded data it had reported). The
-    /// cursors of detectors over this scoreboard have to be rewound afterwards.
+    /// Forgets every SACK (RFC 2018 section 8 asks for it at a timeout; also when a receiver
+    /// discarded data it had reported). The cursors of detectors over this scoreboard have to
+    /// be rewound afterwards.
     fn forget_sacks(&mut self) {
         let mut id = self.first();
         while id < self.next() {
@@ -473,9 +492,11 @@ pub trait Scoreboard {
     }
 }
 
-/// A scoreboard that also remembers the order of transmissions: RACK and the rule for lost repeats walk it once, front to back.
+/// A scoreboard that also remembers the order of transmissions: RACK and the rule for lost repeats
+/// walk it once, front to back.
 ///
-/// A log of ids indexed by ordinal is enough; entries may be stale (the segment was acknowledged or repeated since).
+/// A log of ids indexed by ordinal is enough; entries may be stale (the segment was acknowledged or
+/// repeated since).
 pub trait SendOrder: Scoreboard {
     /// The oldest ordinal still in the log.
     fn oldest_sent(&self) -> u64;

@@ -1,19 +1,21 @@
 //! Tail loss probe: after about two round trips of silence, send one segment to draw an ACK.
 //!
-//! The last segments of a flight have nothing behind them that could reveal their loss. A probe (new data, else the highest segment
-//! again) turns the timeout that would follow into fast recovery. If the probe itself repaired a lone loss, congestion control still has
-//! to hear of it.
+//! The last segments of a flight have nothing behind them that could reveal their loss. A probe
+//! (new data, else the highest segment again) turns the timeout that would follow into fast
+//! recovery. If the probe itself repaired a lone loss, congestion control still has to hear of it.
 //!
 //! Follows RFC 8985 (February 2021) sections 7.1 to 7.4. State: 16 bytes.
-//! Departures: D1 (ours) a probe may exceed the congestion window, once per tail, and counts in flight.
-//! D2 (ours) the response to a loss that the probe repaired is one reduction without an episode: nothing is left to repeat.
+//! Departures: D1 (ours) a probe may exceed the congestion window, once per tail, and counts in
+//! flight. D2 (ours) the response to a loss that the probe repaired is one reduction without an
+//! episode: nothing is left to repeat.
 
 use super::Episode;
 use crate::units::{Nanos, Seq, Time};
 
 /// RFC8985 7.2-2: the probe timeout before there is an RTT sample.
 pub const INITIAL_PTO: Nanos = Nanos::from_secs(1);
-/// RFC8985 7.2-3: how long a receiver may delay the ACK of a lone segment (the delayed-ACK timer of the time).
+/// RFC8985 7.2-3: how long a receiver may delay the ACK of a lone segment (the delayed-ACK timer of
+/// the time).
 pub const MAX_ACK_DELAY: Nanos = Nanos::from_millis(200);
 
 /// What decides whether a probe timer is armed, and for when.
@@ -96,7 +98,8 @@ impl Tlp {
         if !allowed {
             return None;
         }
-        // RFC8985 7.2-1: two round trips, and the receiver's patience if a single segment may have to wait for a second one.
+        // RFC8985 7.2-1: two round trips, and the receiver's patience if a single segment may have
+        // to wait for a second one.
         let pto = match tail.srtt {
             Some(srtt) if tail.segments == 1 => srtt * 2 + tail.max_ack_delay,
             Some(srtt) => srtt * 2,
@@ -106,7 +109,8 @@ impl Tlp {
         Some(tail.rto.map_or(at, |rto| at.min(rto)))
     }
 
-    /// RFC8985 7.3-1: what to send when the probe is due. `new_data`: some is queued and the receiver's window allows it.
+    /// RFC8985 7.3-1: what to send when the probe is due. `new_data`: some is queued and the
+    /// receiver's window allows it.
     pub fn kind(new_data: bool) -> Kind {
         if new_data { Kind::New } else { Kind::Repeat }
     }

@@ -1,11 +1,14 @@
-//! Proofs that an episode or a timeout was a false alarm. What is then given back is the controller's business.
+//! Proofs that an episode or a timeout was a false alarm. What is then given back is the
+//! controller's business.
 //!
-//! An episode was needless if every repeat it sent was reported as a duplicate, if the first ACK after it answers an original, if F-RTO
-//! says so, or (QUIC) if every packet it declared lost is acknowledged after all. A partial proof changes nothing.
+//! An episode was needless if every repeat it sent was reported as a duplicate, if the first ACK
+//! after it answers an original, if F-RTO says so, or (QUIC) if every packet it declared lost is
+//! acknowledged after all. A partial proof changes nothing.
 //!
-//! Follows RFC 3708 (DSACK), RFC 3522 (Eifel detection), RFC 5682 by [`super::f_rto`]. RFC 9002 defines no undo; counting late ACKs is
-//! ours. State: 40 bytes (TCP), 32 bytes (QUIC).
-//! Departures: D1 (Linux) DSACKs are counted, not matched to segments: a repeat that was itself repeated counts twice and needs two.
+//! Follows RFC 3708 (DSACK), RFC 3522 (Eifel detection), RFC 5682 by [`super::f_rto`]. RFC 9002
+//! defines no undo; counting late ACKs is ours. State: 40 bytes (TCP), 32 bytes (QUIC).
+//! Departures: D1 (Linux) DSACKs are counted, not matched to segments: a repeat that was itself
+//! repeated counts twice and needs two.
 
 use crate::units::{Seq, Time};
 
@@ -39,8 +42,8 @@ struct Marker {
     answered: bool,
 }
 
-/// The evidence about the latest episode of a TCP connection. It outlives the episode: the DSACK of the last repeat comes after the ACK
-/// that completes it.
+/// The evidence about the latest episode of a TCP connection. It outlives the episode: the DSACK of
+/// the last repeat comes after the ACK that completes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Undo {
     accepts: Accepts,
@@ -58,7 +61,8 @@ impl Undo {
         self.marker = Some(Marker { una, repeats_open: 0, first_repeat: None, answered: false });
     }
 
-    /// OURS undo-void: congestion marks cut the window, the timeout cannot be undone, or undo was done: nothing can be proven any more.
+    /// OURS undo-void: congestion marks cut the window, the timeout cannot be undone, or undo was
+    /// done: nothing can be proven any more.
     pub fn discard(&mut self) {
         self.marker = None;
     }
@@ -82,7 +86,8 @@ impl Undo {
         }
     }
 
-    /// RFC3708 3-1: a DSACK reports a repeat of the episode (its segment starts at `start`) as a duplicate.
+    /// RFC3708 3-1: a DSACK reports a repeat of the episode (its segment starts at `start`) as a
+    /// duplicate.
     pub fn on_dsack(&mut self, start: Seq) -> Option<Proof> {
         let accepts = self.accepts.dsack;
         let marker = self.marker.as_mut()?;
@@ -95,7 +100,8 @@ impl Undo {
 
     /// An ACK moved `una`; `echo` is the send time it echoes, where there are time stamps.
     ///
-    /// RFC3522 3.2-1: only the first ACK after a repeat tells, and equal stamps, one tick of the clock wide, tell nothing.
+    /// RFC3522 3.2-1: only the first ACK after a repeat tells, and equal stamps, one tick of the
+    /// clock wide, tell nothing.
     pub fn on_advance(&mut self, una: Seq, echo: Option<Time>) -> Option<Proof> {
         let accepts = self.accepts.timestamps;
         let marker = self.marker.as_mut()?;
@@ -108,8 +114,8 @@ impl Undo {
     }
 }
 
-/// The packets declared lost in one episode of a QUIC connection, as a count and a range: the endpoint knows of each packet whether it
-/// was declared lost, so the set itself need not be kept.
+/// The packets declared lost in one episode of a QUIC connection, as a count and a range: the
+/// endpoint knows of each packet whether it was declared lost, so the set itself need not be kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LateAcks {
     missing: u64,
@@ -143,8 +149,9 @@ impl LateAcks {
         );
     }
 
-    /// OURS undo-late-acks: a packet that had been declared lost, in whichever episode, is acknowledged for the first time. It left bytes
-    /// in flight when it was declared lost and must not be taken out again.
+    /// OURS undo-late-acks: a packet that had been declared lost, in whichever episode, is
+    /// acknowledged for the first time. It left bytes in flight when it was declared lost and
+    /// must not be taken out again.
     pub fn on_late_ack(&mut self, ordinal: u64) -> Option<Proof> {
         let (low, high) = self.range?;
         if self.missing == 0 || ordinal < low || ordinal > high {

@@ -1,7 +1,8 @@
 //! Options: what of an algorithm may be set from the name of an arm.
 //!
-//! An algorithm states each option once, beside its rules, with `params!`: key, field, default, allowed values, meaning. The structure,
-//! its defaults, the parser, the printer and what `firstflight arms` lists follow from that.
+//! An algorithm states each option once, beside its rules, with `params!`: key, field, default,
+//! allowed values, meaning. The structure, its defaults, the parser, the printer and what
+//! `firstflight arms` lists follow from that.
 
 mod value;
 
@@ -112,16 +113,18 @@ pub(crate) fn off_or_within<T: PartialOrd + Copy>(value: Option<T>, low: T, high
 /// }
 /// ```
 ///
-/// A field is its type, its default and, if a name can set it, key, allowed values in brackets and meaning. Allowed are:
-/// `[]` whatever the type takes ([`Listed`]); `[1..=50 "unit"]` a range; `[off or 1..=64]` the same of an `Option`;
-/// `["in words" if test]` and `["in words"]` what only words can say; `[words NAME if test]` the same with the words in a constant.
-/// `some` in front is for an `Option` that no value unsets: `[some 1..=1000 "packets"]`, `[some of Type]`, `[some "in words" if test]`.
+/// A field is its type, its default and, if a name can set it, key, allowed values in brackets and
+/// meaning. Allowed are: `[]` whatever the type takes ([`Listed`]); `[1..=50 "unit"]` a range;
+/// `[off or 1..=64]` the same of an `Option`; `["in words" if test]` and `["in words"]` what only
+/// words can say; `[words NAME if test]` the same with the words in a constant. `some` in front is
+/// for an `Option` that no value unsets: `[some 1..=1000 "packets"]`, `[some of Type]`, `[some "in
+/// words" if test]`.
 ///
 /// Behind the structure may follow what is no field:
-/// `preset "key": Type [values] "meaning", of |params| .., make |value| ..;` replaces all fields at once; the others are compared with the
-/// preset in force, so that `profile=gvisor` prints as just that;
-/// `option "key": Type [values] "meaning", get |params| .., set |params, value| ..;` reads and sets a part of a field; `get` answers `None`
-/// and `set` false where there is no such part.
+/// `preset "key": Type [values] "meaning", of |params| .., make |value| ..;` replaces all fields at
+/// once; the others are compared with the preset in force, so that `profile=gvisor` prints as just
+/// that; `option "key": Type [values] "meaning", get |params| .., set |params, value| ..;` reads
+/// and sets a part of a field; `get` answers `None` and `set` false where there is no such part.
 macro_rules! params {
     (
         $(#[$meta:meta])*

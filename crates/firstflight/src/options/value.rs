@@ -1,4 +1,5 @@
-//! Values of options as text: parse and print are inverse, and a value that means the same prints the same.
+//! Values of options as text: parse and print are inverse, and a value that means the same prints
+//! the same.
 
 use crate::named::Named;
 use crate::units::Ratio;
@@ -71,7 +72,8 @@ const fn gcd(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A positive fraction in lowest terms, as far as sixteen bits hold it: at most six digits on either side of a point or a stroke.
+/// A positive fraction in lowest terms, as far as sixteen bits hold it: at most six digits on
+/// either side of a point or a stroke.
 impl OptionValue for Ratio {
     fn parse(text: &str) -> Option<Ratio> {
         let digits = |part: &str| {
@@ -95,8 +97,9 @@ impl OptionValue for Ratio {
         Some(Ratio::new(num, den))
     }
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Decimal where six digits hold it exactly and reading back does not overflow: 0.7, not 7/10. The others have at most six
-        // digits on either side of their stroke, because what was read as a decimal is a decimal.
+        // Decimal where six digits hold it exactly and reading back does not overflow: 0.7, not
+        // 7/10. The others have at most six digits on either side of their stroke, because
+        // what was read as a decimal is a decimal.
         for digits in 0..=6 {
             let scale = 10u64.pow(digits);
             let scaled = self.num() * scale;

@@ -1,11 +1,13 @@
-//! Immediate cut: the window falls to its reduced value at once, and nothing is sent until the flight has shrunk below it.
-//! One packet is let through above the window at entry, so that the repair starts without waiting for the flight to drain.
-//! The price is about half a round of silence whenever half the window is taken away.
+//! Immediate cut: the window falls to its reduced value at once, and nothing is sent until the
+//! flight has shrunk below it. One packet is let through above the window at entry, so that the
+//! repair starts without waiting for the flight to drain. The price is about half a round of
+//! silence whenever half the window is taken away.
 //!
 //! Follows: RFC 9002 sections 7.3.2 and B.6 (May 2021). State: 16 bytes.
 //!
 //! Departures:
-//! * D1 (when to cut): which packets open a period, and which end it, is the controller's and the transport's; here only the window.
+//! * D1 (when to cut): which packets open a period, and which end it, is the controller's and the
+//!   transport's; here only the window.
 
 use crate::recovery::{End, Entry, Policy, Progress, Recovery};
 use crate::units::MAX_BYTES;
@@ -31,7 +33,8 @@ impl Policy for Immediate {
 impl Recovery for Immediate {
     fn enter(&mut self, entry: &Entry) {
         self.cwnd = entry.reduced.min(MAX_BYTES);
-        // RFC9002 7.3.2-3: one packet may leave as if before the reduction; section B.6 grants it for losses and for marks alike.
+        // RFC9002 7.3.2-3: one packet may leave as if before the reduction; section B.6 grants it
+        // for losses and for marks alike.
         self.free = true;
     }
 

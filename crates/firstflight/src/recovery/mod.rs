@@ -1,7 +1,7 @@
 //! Recovery: how much may be sent between the first sign of loss and its repair.
 //!
-//! A policy is entered with a target `T` from congestion avoidance, hears of every ACK while its episode is open, admits or holds
-//! back each segment, and says what window to leave with.
+//! A policy is entered with a target `T` from congestion avoidance, hears of every ACK while its
+//! episode is open, admits or holds back each segment, and says what window to leave with.
 
 mod any;
 pub mod immediate;
@@ -49,8 +49,8 @@ impl OwnRecovery {
         }
     }
 
-    /// Charges the ACK that ends the episode, which may acknowledge what was sent after entry too: `before` bytes were sent before it, or it
-    /// cannot be told.
+    /// Charges the ACK that ends the episode, which may acknowledge what was sent after entry too:
+    /// `before` bytes were sent before it, or it cannot be told.
     pub fn account_last(&mut self, acked: u64, before: Option<u64>, lost: u64, una: Seq) {
         match self {
             OwnRecovery::Rapid(rapid) => rapid.account_last(acked, before, lost),
@@ -81,7 +81,8 @@ pub enum Cause {
 /// How an episode ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum End {
-    /// Everything sent before it was repaired (TCP), or a packet sent after it was acknowledged (QUIC).
+    /// Everything sent before it was repaired (TCP), or a packet sent after it was acknowledged
+    /// (QUIC).
     Complete,
     /// A repeat was lost: a second reduction follows at once.
     Replaced,
@@ -96,9 +97,11 @@ pub enum End {
 pub struct Entry {
     /// What opened it.
     pub cause: Cause,
-    /// The target `T` in bytes: the threshold that congestion avoidance computed. Never recomputed inside the episode.
+    /// The target `T` in bytes: the threshold that congestion avoidance computed. Never recomputed
+    /// inside the episode.
     pub target: u64,
-    /// Outstanding bytes after the triggering ACK: `nxt - una` (TCP), in flight before removing losses (QUIC).
+    /// Outstanding bytes after the triggering ACK: `nxt - una` (TCP), in flight before removing
+    /// losses (QUIC).
     pub flight: u64,
     /// Of these, SACKed (TCP).
     pub sacked: u64,
@@ -106,13 +109,15 @@ pub struct Entry {
     pub delivered: u64,
     /// The window before the reduction.
     pub cwnd: u64,
-    /// The window that congestion avoidance wants right away (smaller than `target` only after ECN marks at tiny windows).
+    /// The window that congestion avoidance wants right away (smaller than `target` only after ECN
+    /// marks at tiny windows).
     pub reduced: u64,
     /// Segment size.
     pub mss: u64,
 }
 
-/// One ACK (or loss timer) while an episode is open; the one that opens it included, the one that completes it excluded.
+/// One ACK (or loss timer) while an episode is open; the one that opens it included, the one that
+/// completes it excluded.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// `D`: bytes newly delivered, counted once, SACK included.
@@ -155,7 +160,8 @@ pub trait Recovery {
     /// One ACK of the open episode.
     fn on_ack(&mut self, progress: &Progress);
 
-    /// May `len` more bytes be sent while `pipe` bytes are in flight? Asked before each segment, new or repeated.
+    /// May `len` more bytes be sent while `pipe` bytes are in flight? Asked before each segment,
+    /// new or repeated.
     fn admits(&self, len: u64, pipe: u64) -> bool;
 
     /// `len` bytes were sent, new or repeated.
@@ -164,17 +170,19 @@ pub trait Recovery {
     /// The window to show while the episode is open, given the bytes in flight after the last ACK.
     fn cwnd(&self) -> u64;
 
-    /// The episode ends with `pipe` bytes in flight: the window to leave with. Not used after `End::Undone`.
+    /// The episode ends with `pipe` bytes in flight: the window to leave with. Not used after
+    /// `End::Undone`.
     fn end(&mut self, how: End, pipe: u64) -> u64;
 
-    /// A repeat that is lost again opens a fresh episode with a second reduction (RFC 5681 section 4.3). The policies of the 2011 Linux
-    /// experiments and rate halving do not.
+    /// A repeat that is lost again opens a fresh episode with a second reduction (RFC 5681 section
+    /// 4.3). The policies of the 2011 Linux experiments and rate halving do not.
     fn restarts_on_lost_repeat(&self) -> bool {
         true
     }
 }
 
-/// A policy that can be put aside: while a startup's own recovery is in charge a controller keeps no more than its settings.
+/// A policy that can be put aside: while a startup's own recovery is in charge a controller keeps
+/// no more than its settings.
 pub trait Policy: Recovery {
     /// What of it outlasts an episode.
     type Settings: Clone;

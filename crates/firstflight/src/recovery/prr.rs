@@ -1,22 +1,26 @@
-//! Proportional rate reduction: while the pipe is above the target, send `target / flight-at-entry` bytes per byte delivered, so that
-//! the pipe glides down a straight line; at or below the target, let it climb back under a bound. What could not be sent when it was
-//! due stays on account (`delivered - out`) and may be sent later. The episode ends with the window at the target.
+//! Proportional rate reduction: while the pipe is above the target, send `target / flight-at-entry`
+//! bytes per byte delivered, so that the pipe glides down a straight line; at or below the target,
+//! let it climb back under a bound. What could not be sent when it was due stays on account
+//! (`delivered - out`) and may be sent later. The episode ends with the window at the target.
 //!
-//! Follows: RFC 6937 (May 2013, experimental), RFC 9937 (December 2025, standards track), and Linux since 4.3
-//! (`tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`); [`Rules`] says which. State: 72 bytes.
+//! Follows: RFC 6937 (May 2013, experimental), RFC 9937 (December 2025, standards track), and Linux
+//! since 4.3 (`tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`); [`Rules`] says which. State: 72
+//! bytes.
 //!
 //! Departures:
-//! * D1 (whole segments): in the proportional branch a whole segment goes while anything is due; the excess is below one segment and the
-//!   cumulative formula takes it back. The texts round to the byte, which would hold back or cut segments ([`Rounding::Exact`]).
-//! * D2 (first repeat): it is also forced when less than a segment is due, not only when nothing is, or the episode could never begin.
-//!   RFC 6937 does not force it at all; `force_first` is on by default, off for literal runs.
-//! * D3 (nothing delivered at entry): RFC 9937 grants nothing until the next delivery, after a loss timer possibly never. One
-//!   segment is forced ([`TimerEntry`]), also if an ACK that delivered nothing opened the episode; not after marks, which leave
-//!   nothing to repeat.
-//! * D4 (exit): RFC 6937 is silent; the window becomes the target, as in Linux and RFC 9937. Linux also leaves the window alone in
-//!   some undo cases; undoing is the controller's here.
-//! * D5 (Linux counts packets): bytes are counted here, with the target rounded down and the window rounded up to whole segments,
-//!   which is the same as long as all segments are full.
+//! * D1 (whole segments): in the proportional branch a whole segment goes while anything is due;
+//!   the excess is below one segment and the cumulative formula takes it back. The texts round to
+//!   the byte, which would hold back or cut segments ([`Rounding::Exact`]).
+//! * D2 (first repeat): it is also forced when less than a segment is due, not only when nothing
+//!   is, or the episode could never begin. RFC 6937 does not force it at all; `force_first` is on
+//!   by default, off for literal runs.
+//! * D3 (nothing delivered at entry): RFC 9937 grants nothing until the next delivery, after a loss
+//!   timer possibly never. One segment is forced ([`TimerEntry`]), also if an ACK that delivered
+//!   nothing opened the episode; not after marks, which leave nothing to repeat.
+//! * D4 (exit): RFC 6937 is silent; the window becomes the target, as in Linux and RFC 9937. Linux
+//!   also leaves the window alone in some undo cases; undoing is the controller's here.
+//! * D5 (Linux counts packets): bytes are counted here, with the target rounded down and the window
+//!   rounded up to whole segments, which is the same as long as all segments are full.
 
 use crate::avoidance::MAX_MSS;
 use crate::named::named;
@@ -24,7 +28,8 @@ use crate::options::params;
 use crate::recovery::{Cause, End, Entry, LostRepeat, Policy, Progress, Recovery};
 use crate::units::MAX_BYTES;
 
-/// The sums of an episode stop here, so that no difference of two and no sum of three overflows; four million times the largest window.
+/// The sums of an episode stop here, so that no difference of two and no sum of three overflows;
+/// four million times the largest window.
 const MAX_SUM: u64 = 1 << 61;
 
 /// RFC 6937: how fast the pipe may climb back to the target.
@@ -70,7 +75,8 @@ pub enum Rules {
     Rfc6937 {
         /// The bound at or below the target.
         bound: Bound,
-        /// An ACK that delivers nothing changes nothing. The text recomputes, and SSRB may then send its extra segment.
+        /// An ACK that delivers nothing changes nothing. The text recomputes, and SSRB may then
+        /// send its extra segment.
         ignore_zero_delivery: bool,
         /// Force the first repeat (D2).
         force_first: bool,
@@ -112,7 +118,8 @@ pub enum Rounding {
     /// A whole segment goes while anything is due (D1).
     #[default]
     WholeSegment,
-    /// A segment goes only if all of it is due: FreeBSD's base stack, and hosts that cut segments to the window shown.
+    /// A segment goes only if all of it is due: FreeBSD's base stack, and hosts that cut segments
+    /// to the window shown.
     Exact,
 }
 
@@ -124,7 +131,8 @@ pub enum Evidence {
     Exact,
     /// Duplicate ACKs, one segment each.
     Duplicates,
-    /// Duplicate ACKs, of which no more than the flight at entry is believed in an episode: forged ones gain nothing (RFC 9937).
+    /// Duplicate ACKs, of which no more than the flight at entry is believed in an episode: forged
+    /// ones gain nothing (RFC 9937).
     DuplicatesCapped,
 }
 
@@ -289,7 +297,8 @@ pub struct Prr {
     stage: Stage,
     /// Extra segments granted, for `split_guard`.
     extras: u32,
-    /// What the exit window is above `target`: `T` as handed over less `T` as the formulas use it, below two segments either way.
+    /// What the exit window is above `target`: `T` as handed over less `T` as the formulas use it,
+    /// below two segments either way.
     exit_above: i32,
     /// `T` as the formulas use it.
     target: u64,
@@ -347,13 +356,15 @@ impl Prr {
         self.recover_fs
     }
 
-    /// What was delivered and not sent: the account that stalls fill. Negative after forced and extra segments.
+    /// What was delivered and not sent: the account that stalls fill. Negative after forced and
+    /// extra segments.
     pub fn bank(&self) -> i64 {
         self.delivered as i64 - self.out as i64
     }
 
-    /// What the last ACK granted in bytes, before anything was sent on it and before negative values count as 0; after losses that were
-    /// declared without a delivery, the room they left.
+    /// What the last ACK granted in bytes, before anything was sent on it and before negative
+    /// values count as 0; after losses that were declared without a delivery, the room they
+    /// left.
     pub fn quota(&self) -> i64 {
         self.quota
     }
@@ -383,7 +394,8 @@ impl Prr {
         let f = match self.params.rules {
             // RFC6937 3-1: all that is outstanding, SACKed bytes and limited transmit included.
             Rules::Rfc6937 { .. } => entry.flight,
-            // The duplicate ACK that opens the episode moved nothing out of the flight; marks come with an ACK that did.
+            // The duplicate ACK that opens the episode moved nothing out of the flight; marks come
+            // with an ACK that did.
             Rules::Rfc9937 { .. }
                 if self.params.evidence != Evidence::Exact && entry.cause == Cause::Ack =>
             {
@@ -420,7 +432,8 @@ impl Prr {
         }
     }
 
-    /// RFC6937 3-2, RFC9937 6.2-2: `ceil(delivered * T / F)`, what should have been sent by now. One 64-bit division in practice.
+    /// RFC6937 3-2, RFC9937 6.2-2: `ceil(delivered * T / F)`, what should have been sent by now.
+    /// One 64-bit division in practice.
     fn line(&self) -> u64 {
         let f = self.recover_fs.max(1);
         match self.delivered.checked_mul(self.target).and_then(|product| product.checked_add(f - 1))
@@ -434,7 +447,8 @@ impl Prr {
         }
     }
 
-    /// The bound branch: how much the pipe may grow beyond what `T - pipe` allows anyway; `d` was counted on this ACK.
+    /// The bound branch: how much the pipe may grow beyond what `T - pipe` allows anyway; `d` was
+    /// counted on this ACK.
     fn bound(&mut self, progress: &Progress, d: u64, mss: u64) -> i64 {
         let bank = self.bank();
         match self.params.rules {
@@ -442,14 +456,16 @@ impl Prr {
             Rules::Rfc6937 { bound: Bound::Crb, .. } => bank,
             Rules::Rfc6937 { bound: Bound::Ssrb, .. } => bank.max(d as i64) + self.extra(d, mss),
             Rules::Rfc6937 { bound: Bound::Ub, .. } => i64::MAX,
-            // RFC9937 6.2-3: conservation, and one segment more on an ACK that shows progress and no further loss.
+            // RFC9937 6.2-3: conservation, and one segment more on an ACK that shows progress and
+            // no further loss.
             Rules::Rfc9937 { safe_ack, .. } | Rules::Linux { safe_ack } => {
                 let rescue =
                     progress.rescue_next && matches!(self.params.rules, Rules::Rfc9937 { .. });
                 let safe = match safe_ack {
                     // RFC9937 6.2-5: SafeACK; LINUX prr-safe: without the clause about the rescue.
                     SafeAck::Progress => progress.advanced && progress.newly_lost == 0 && !rescue,
-                    // LINUX prr-safe-2015: a repeat of the round before has arrived, and none was lost.
+                    // LINUX prr-safe-2015: a repeat of the round before has arrived, and none was
+                    // lost.
                     SafeAck::Repeat => progress.repeat_acked && !progress.repeat_lost,
                 };
                 bank.max(d as i64) + if safe { self.extra(d, mss) } else { 0 }
@@ -468,12 +484,15 @@ impl Prr {
         mss as i64
     }
 
-    /// RFC9937 6.2-held: losses declared without a delivery (by RACK's or TLP's timer) change neither sums nor window, but they leave the
-    /// pipe: the room between it and the window is usable at once. Kept to the old grant an episode whose whole flight is found lost
-    /// could only wait for the timeout. What goes counts in `out`, so the line takes it back from later grants.
+    /// RFC9937 6.2-held: losses declared without a delivery (by RACK's or TLP's timer) change
+    /// neither sums nor window, but they leave the pipe: the room between it and the window is
+    /// usable at once. Kept to the old grant an episode whose whole flight is found lost
+    /// could only wait for the timeout. What goes counts in `out`, so the line takes it back from
+    /// later grants.
     fn refill(&mut self, newly_lost: u64, pipe: u64, mss: u64) {
         let left = self.limit.saturating_sub(self.out);
-        // No more than was lost: what duplicate ACKs claim beyond the flight at entry leaves the pipe too, and shall gain nothing.
+        // No more than was lost: what duplicate ACKs claim beyond the flight at entry leaves the
+        // pipe too, and shall gain nothing.
         let room = self.cwnd.saturating_sub(pipe).min(left.saturating_add(newly_lost)).min(MAX_SUM);
         if room <= left {
             return;
@@ -532,9 +551,11 @@ impl Recovery for Prr {
         let pipe = progress.pipe;
         let opening = self.stage.opening();
         let d = self.counted(progress, opening, mss).min(MAX_SUM);
-        // RFC9937 6.2-1: an ACK that delivers nothing changes nothing; what is left of the last grant stays usable.
+        // RFC9937 6.2-1: an ACK that delivers nothing changes nothing; what is left of the last
+        // grant stays usable.
         if d == 0 && self.params.ignores_zero_delivery() {
-            // OURS prr-timer: one segment, or an episode that a loss timer opens could wait for the timeout (D3).
+            // OURS prr-timer: one segment, or an episode that a loss timer opens could wait for the
+            // timeout (D3).
             let forced = match opening {
                 None => return self.refill(progress.newly_lost, pipe, mss),
                 Some(Cause::Ecn) => false,
@@ -560,7 +581,8 @@ impl Recovery for Prr {
             let room = (self.target - pipe) as i64;
             (Stage::Bound, room.min(self.bound(progress, d, mss)))
         };
-        // RFC9937 6.2-4: the first repeat goes at once (D2). In the proportional branch D1 sends it as soon as one byte is due.
+        // RFC9937 6.2-4: the first repeat goes at once (D2). In the proportional branch D1 sends it
+        // as soon as one byte is due.
         let blocked = quota <= 0 || (stage == Stage::Bound && quota < mss as i64);
         if self.out == 0 && blocked && self.params.forces_first() {
             self.grant(Stage::Forced, mss as i64, pipe);
@@ -575,7 +597,8 @@ impl Recovery for Prr {
         match self.stage {
             Stage::Opened | Stage::OpenedByTimer | Stage::OpenedByMarks | Stage::Closed => false,
             Stage::Proportional => match self.params.rounding {
-                // OURS prr-whole: the excess is below one segment and the cumulative line takes it back (D1).
+                // OURS prr-whole: the excess is below one segment and the cumulative line takes it
+                // back (D1).
                 Rounding::WholeSegment => self.out < self.limit,
                 // The first repeat must not wait for a whole segment to be due (D2).
                 Rounding::Exact => {

@@ -1,15 +1,21 @@
-//! Rapid Start's own recovery: shrink with every byte acknowledged or lost, land on `beta` times what the path delivered.
+//! Rapid Start's own recovery: shrink with every byte acknowledged or lost, land on `beta` times
+//! what the path delivered.
 //!
-//! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16), section on the first congestion signal. State: 48 bytes.
-//! After an overshoot by `G` the sender falls silent for at most `1 - beta` of a full-queue RTT, then sends at no more than the
-//! bottleneck rate, and ends with a window of `beta` times the bytes acknowledged in the episode. It replaces PRR: never both.
+//! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16), section on the first congestion signal.
+//! State: 48 bytes. After an overshoot by `G` the sender falls silent for at most `1 - beta` of a
+//! full-queue RTT, then sends at no more than the bottleneck rate, and ends with a window of `beta`
+//! times the bytes acknowledged in the episode. It replaces PRR: never both.
 //!
 //! Departures:
-//! * D1 (K): 2/3, the value that keeps the silence bound up to threefold overshoot; 11/18 of the older text is an option.
-//! * D2 (entry window): `min(cwnd, bytes in flight)`, so that an unused part of the window does not survive as `s` times itself.
-//! * D3 (second floor): `beta * min(IW, pre)`, so that the cut of a window below the initial one is not blocked.
+//! * D1 (K): 2/3, the value that keeps the silence bound up to threefold overshoot; 11/18 of the
+//!   older text is an option.
+//! * D2 (entry window): `min(cwnd, bytes in flight)`, so that an unused part of the window does not
+//!   survive as `s` times itself.
+//! * D3 (second floor): `beta * min(IW, pre)`, so that the cut of a window below the initial one is
+//!   not blocked.
 //! * D4 (arithmetic): from totals with one division, not step by step: no truncation drift.
-//! * D5 (the ACK that ends it): charged for the flight at entry alone; in TCP, where it may acknowledge repeats, for at most what is open of it.
+//! * D5 (the ACK that ends it): charged for the flight at entry alone; in TCP, where it may
+//!   acknowledge repeats, for at most what is open of it.
 
 use crate::units::{MAX_BYTES, Ratio};
 
@@ -26,10 +32,12 @@ pub struct RapidRecovery {
 }
 
 impl RapidRecovery {
-    /// Opens the episode. `pre` is the window at entry in bytes (see D2), `iw` the initial window, `mss` the segment size.
+    /// Opens the episode. `pre` is the window at entry in bytes (see D2), `iw` the initial window,
+    /// `mss` the segment size.
     pub fn new(beta: Ratio, k: Ratio, pre: u64, iw: u64, mss: u64) -> RapidRecovery {
         let pre = pre.min(MAX_BYTES).max(mss.saturating_mul(2));
-        // RAPID 3.3-floor: not below pre * beta/3 (SHOULD), not below beta * min(IW, pre) (MAY), never below two segments (MUST).
+        // RAPID 3.3-floor: not below pre * beta/3 (SHOULD), not below beta * min(IW, pre) (MAY),
+        // never below two segments (MUST).
         let third = beta.of(pre) / 3;
         let floor = third.max(beta.of(iw.min(pre))).max(mss.saturating_mul(2));
         RapidRecovery { beta, k, pre, acked: 0, lost: 0, floor, cwnd: pre }
@@ -52,10 +60,12 @@ impl RapidRecovery {
 
     /// Charges the ACK that ends the episode.
     ///
-    /// RAPID 3.3.1-flight: what was sent after entry is not charged. The factors are derived from one flight, the `pre` bytes outstanding at
-    /// entry, of which A arrive and L do not: `s*pre - a*A - l*L` is `beta*A` for `A + L = pre`. What left since was permitted by the window that
-    /// this very rule shows; charged as well it would be paid for twice, and the window land below `beta*A`. TCP's record does not tell
-    /// transmissions apart: there no more is charged than the flight at entry still has open (D5).
+    /// RAPID 3.3.1-flight: what was sent after entry is not charged. The factors are derived from
+    /// one flight, the `pre` bytes outstanding at entry, of which A arrive and L do not: `s*pre
+    /// - a*A - l*L` is `beta*A` for `A + L = pre`. What left since was permitted by the window that
+    /// this very rule shows; charged as well it would be paid for twice, and the window land below
+    /// `beta*A`. TCP's record does not tell transmissions apart: there no more is charged than
+    /// the flight at entry still has open (D5).
     pub fn account_last(&mut self, acked: u64, before: Option<u64>, lost: u64) {
         let open =
             self.pre.saturating_sub(self.acked).saturating_sub(self.lost).saturating_sub(lost);
@@ -66,8 +76,9 @@ impl RapidRecovery {
     pub fn account(&mut self, acked: u64, lost: u64) {
         self.acked = self.acked.saturating_add(acked).min(MAX_BYTES);
         self.lost = self.lost.saturating_add(lost).min(MAX_BYTES);
-        // RAPID 3.3.1-1: cwnd = s*pre - a*A - l*L with a = K(1-beta), s = l = beta + K(1-beta). For beta = p/q and K = u/v all three
-        // have the denominator q*v: s = l = (p*v + u*(q-p)) / qv, a = u*(q-p) / qv. A negative value counts as 0.
+        // RAPID 3.3.1-1: cwnd = s*pre - a*A - l*L with a = K(1-beta), s = l = beta + K(1-beta). For
+        // beta = p/q and K = u/v all three have the denominator q*v: s = l = (p*v +
+        // u*(q-p)) / qv, a = u*(q-p) / qv. A negative value counts as 0.
         let (p, q, u, v) = (
             i128::from(self.beta.num()),
             i128::from(self.beta.den()),

@@ -1,14 +1,18 @@
-//! Rate halving: one segment leaves for every two ACKs until the window has shrunk, which keeps the ACK clock ticking.
-//! On every ACK the window is also cut to one segment above the pipe, so that a stall or a heavy loss shrinks it for good.
-//! The exit window is what is left, often far below the target; slow start then has to climb back.
+//! Rate halving: one segment leaves for every two ACKs until the window has shrunk, which keeps the
+//! ACK clock ticking. On every ACK the window is also cut to one segment above the pipe, so that a
+//! stall or a heavy loss shrinks it for good. The exit window is what is left, often far below the
+//! target; slow start then has to climb back.
 //!
-//! Follows: Linux up to 3.1 (`tcp_cwnd_down` and `tcp_moderate_cwnd` in `net/ipv4/tcp_input.c`), the "Linux" arm of the 2011
-//! experiments that led to PRR. State: 48 bytes. The kernel counts packets, and so does the state.
+//! Follows: Linux up to 3.1 (`tcp_cwnd_down` and `tcp_moderate_cwnd` in `net/ipv4/tcp_input.c`),
+//! the "Linux" arm of the 2011 experiments that led to PRR. State: 48 bytes. The kernel counts
+//! packets, and so does the state.
 //!
 //! Departures:
-//! * D1 (DSACK): the kernel also counts an ACK that brings nothing but a DSACK; such ACKs are not told apart here and do not count.
-//! * D2 (packets): pipe is rounded up to packets. The exit window is the exact target in bytes where the kernel has it in packets, or
-//!   every exit would lie a fraction of a segment below the threshold and count as slow start.
+//! * D1 (DSACK): the kernel also counts an ACK that brings nothing but a DSACK; such ACKs are not
+//!   told apart here and do not count.
+//! * D2 (packets): pipe is rounded up to packets. The exit window is the exact target in bytes
+//!   where the kernel has it in packets, or every exit would lie a fraction of a segment below the
+//!   threshold and count as slow start.
 
 use crate::named::named;
 use crate::options::params;
@@ -100,12 +104,14 @@ impl Recovery for RateHalving {
         if progress.delivered == 0 && !progress.advanced {
             return;
         }
-        // LINUX halving-slope: every second ACK takes one segment off, whatever the target asks: the slope is wired to one half.
+        // LINUX halving-slope: every second ACK takes one segment off, whatever the target asks:
+        // the slope is wired to one half.
         if self.odd && self.cwnd > self.floor {
             self.cwnd -= 1;
         }
         self.odd = !self.odd;
-        // LINUX halving-clamp: what makes this scheme lose for good what it could not send at once. The floor does not hold it.
+        // LINUX halving-clamp: what makes this scheme lose for good what it could not send at once.
+        // The floor does not hold it.
         self.cwnd = self.cwnd.min(progress.pipe.div_ceil(self.mss).saturating_add(1));
     }
 

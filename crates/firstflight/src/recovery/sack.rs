@@ -1,14 +1,19 @@
-//! Cut once and fill: the window falls to the target at entry and every ACK fills the pipe up to it, holes first.
-//! It repairs as fast as the estimate of the pipe allows; one ACK that reveals many losses releases all the missing data at once.
-//! Under light loss it is silent until the flight has drained to the target, about half a round.
+//! Cut once and fill: the window falls to the target at entry and every ACK fills the pipe up to
+//! it, holes first. It repairs as fast as the estimate of the pipe allows; one ACK that reveals
+//! many losses releases all the missing data at once. Under light loss it is silent until the
+//! flight has drained to the target, about half a round.
 //!
-//! Follows: RFC 6675 section 5 (August 2012), and RFC 3517, whose sending rule is the same. State: 40 bytes.
-//! What is lost, what the pipe is and which segment is next belong to the endpoint; this file only says how much.
+//! Follows: RFC 6675 section 5 (August 2012), and RFC 3517, whose sending rule is the same. State:
+//! 40 bytes. What is lost, what the pipe is and which segment is next belong to the endpoint; this
+//! file only says how much.
 //!
 //! Departures:
-//! * D1 (`fill`): the text sends while at least one full segment of room is left; stacks that send into any room are an option.
-//! * D2 (`inflate`): gVisor adds three segments to the target although SACK already counts what left; an option, off by default.
-//! * D3 (marks): the text knows only losses. Entered by marks it makes the same cut but has no segment to repeat unconditionally.
+//! * D1 (`fill`): the text sends while at least one full segment of room is left; stacks that send
+//!   into any room are an option.
+//! * D2 (`inflate`): gVisor adds three segments to the target although SACK already counts what
+//!   left; an option, off by default.
+//! * D3 (marks): the text knows only losses. Entered by marks it makes the same cut but has no
+//!   segment to repeat unconditionally.
 
 use crate::named::named;
 use crate::options::params;
@@ -79,7 +84,8 @@ impl Recovery for Sack {
     fn enter(&mut self, entry: &Entry) {
         self.mss = entry.mss.clamp(1, MAX_BYTES);
         self.target = entry.target.min(MAX_BYTES);
-        // RFC6675 5-4.2: the window is the target from here on; GVISOR sack-inflate: and three segments more.
+        // RFC6675 5-4.2: the window is the target from here on; GVISOR sack-inflate: and three
+        // segments more.
         self.cwnd =
             self.target.saturating_add(self.mss.saturating_mul(u64::from(self.params.inflate)));
         // RFC6675 5-4.3: the first hole is repeated without looking at the pipe.

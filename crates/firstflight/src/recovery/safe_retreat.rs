@@ -1,8 +1,8 @@
 //! Safe retreat: the answer to a loss inside a jump that is not validated yet.
 //!
-//! Follows: Careful Resume (draft-ietf-tsvwg-careful-resume-04), section on the safe retreat phase. State: 32 bytes.
-//! The window falls to half of what the path has proven to carry and rises with every further packet of the jump that is
-//! acknowledged, up to `beta` times the whole.
+//! Follows: Careful Resume (draft-ietf-tsvwg-careful-resume-04), section on the safe retreat phase.
+//! State: 32 bytes. The window falls to half of what the path has proven to carry and rises with
+//! every further packet of the jump that is acknowledged, up to `beta` times the whole.
 
 use crate::units::{MAX_BYTES, Ratio, Seq};
 
@@ -16,7 +16,8 @@ pub struct SafeRetreat {
 }
 
 impl SafeRetreat {
-    /// Retreats after `pipe_size` bytes of the jump were acknowledged (the triggering ACK included); the jump ends before `end`.
+    /// Retreats after `pipe_size` bytes of the jump were acknowledged (the triggering ACK
+    /// included); the jump ends before `end`.
     pub fn new(beta: Ratio, pipe_size: u64, end: Seq, iw: u64, mss: u64) -> SafeRetreat {
         // CR 3.5-2: half of the proven pipe, but an initial window is never blamed.
         let cwnd = (pipe_size.max(iw) / 2).max(mss.saturating_mul(2));

@@ -1,17 +1,18 @@
 //! Quantiles of a stream of rates in 80 counters: a histogram whose bins are a quarter octave wide.
 //!
-//! Rates that differ by orders of magnitude (ACKs compressed by a slotted return path beside ACKs spaced by the link) need bins of
-//! equal ratio, not of equal width. Four bins per octave over twenty octaves, 1/16 Mbit/s to 65 Gbit/s, hold every path of interest;
-//! interpolating inside a bin and clipping its edges to the extremes seen makes the quantile exact when all samples agree, and wrong by
-//! at most 9 % when they do not.
+//! Rates that differ by orders of magnitude (ACKs compressed by a slotted return path beside ACKs
+//! spaced by the link) need bins of equal ratio, not of equal width. Four bins per octave over
+//! twenty octaves, 1/16 Mbit/s to 65 Gbit/s, hold every path of interest; interpolating inside a
+//! bin and clipping its edges to the extremes seen makes the quantile exact when all samples agree,
+//! and wrong by at most 9 % when they do not.
 //!
-//! Ours; the published estimator sorts up to 300 rates instead ([`BestPublished`](crate::startup::BestPublished)). State: 104 bytes.
-//! Departures: none.
+//! Ours; the published estimator sorts up to 300 rates instead
+//! ([`BestPublished`](crate::startup::BestPublished)). State: 104 bytes. Departures: none.
 
 use crate::units::{Nanos, Rate};
 
-/// BEST histogram-4: a rate in units of 2^-20 Mbit/s (0.954 bit/s): 1/16 Mbit/s is 65 536. Fine enough that one bit of rounding never moves
-/// a bin.
+/// BEST histogram-4: a rate in units of 2^-20 Mbit/s (0.954 bit/s): 1/16 Mbit/s is 65 536. Fine
+/// enough that one bit of rounding never moves a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FineRate(pub u64);
 
@@ -111,8 +112,9 @@ impl RateHistogram {
         skip: 0,
     };
 
-    /// BEST histogram-2: offers a sample. Once a counter is full, all are halved and only every second, fourth, ... sample counts from then
-    /// on, so that old and new samples keep the same weight.
+    /// BEST histogram-2: offers a sample. Once a counter is full, all are halved and only every
+    /// second, fourth, ... sample counts from then on, so that old and new samples keep the
+    /// same weight.
     #[inline]
     pub fn add(&mut self, rate: FineRate) {
         self.offered = self.offered.saturating_add(1);
@@ -153,8 +155,8 @@ impl RateHistogram {
         self.counts.get(bin).copied().unwrap_or(0)
     }
 
-    /// BEST histogram-3: the rate below which `percent` of the samples lie (at most 100), interpolated inside its bin; `None` without
-    /// samples.
+    /// BEST histogram-3: the rate below which `percent` of the samples lie (at most 100),
+    /// interpolated inside its bin; `None` without samples.
     pub fn quantile(&self, percent: u8) -> Option<FineRate> {
         let sum: u32 = self.counts.iter().map(|&count| u32::from(count)).sum();
         if sum == 0 {
@@ -178,7 +180,8 @@ impl RateHistogram {
         None
     }
 
-    /// The edges of a bin, clipped to the extremes seen. The first bin is open below, the last above.
+    /// The edges of a bin, clipped to the extremes seen. The first bin is open below, the last
+    /// above.
     fn edges(&self, bin: usize) -> (FineRate, FineRate) {
         let edge = |i: usize| EDGES[i % PER_OCTAVE] << (i / PER_OCTAVE);
         let lo = if bin == 0 { 0 } else { edge(bin) };

@@ -1,14 +1,19 @@
-//! Round-trip time estimators: a smoothed RTT, its deviation, and the timeouts that follow from them.
+//! Round-trip time estimators: a smoothed RTT, its deviation, and the timeouts that follow from
+//! them.
 //!
-//! Each sample moves the smoothed value by an eighth and the deviation by a quarter of the way. QUIC subtracts the delay that the peer
-//! reports for its acknowledgement and derives probe and loss timers; TCP derives a retransmission timeout with a lower bound, which
-//! differs between systems more than anything else in here. Which samples are valid (Karn's rule, the largest packet newly
-//! acknowledged) is the caller's business.
-//! Follows: RFC 9002 sections 5, 6 and 7.6 (May 2021); RFC 6298 sections 2 and 5 (June 2011). State: 48 bytes each, and the presets.
+//! Each sample moves the smoothed value by an eighth and the deviation by a quarter of the way.
+//! QUIC subtracts the delay that the peer reports for its acknowledgement and derives probe and
+//! loss timers; TCP derives a retransmission timeout with a lower bound, which differs between
+//! systems more than anything else in here. Which samples are valid (Karn's rule, the largest
+//! packet newly acknowledged) is the caller's business.
+//! Follows: RFC 9002 sections 5, 6 and 7.6 (May 2021); RFC 6298 sections 2 and 5 (June 2011).
+//! State: 48 bytes each, and the presets.
 //!
 //! Departures:
-//! * D1 (RFC9002 5.3-2): its prose moves the smoothed RTT before the deviation, its pseudocode and RFC 6298 the deviation first: so do we.
-//! * D2: a sample of zero counts as 1 ns and a sample is cut at 2^56 ns (2.3 years): no quotient of an RTT meets a zero, nothing overflows.
+//! * D1 (RFC9002 5.3-2): its prose moves the smoothed RTT before the deviation, its pseudocode and
+//!   RFC 6298 the deviation first: so do we.
+//! * D2: a sample of zero counts as 1 ns and a sample is cut at 2^56 ns (2.3 years): no quotient of
+//!   an RTT meets a zero, nothing overflows.
 
 use crate::units::Nanos;
 
@@ -40,7 +45,8 @@ impl Smoothed {
         Smoothed { srtt: sample, var: Nanos(sample.0 / 2), min: sample, latest: sample }
     }
 
-    /// RFC9002 5.3-2, RFC6298 2-3: a quarter and an eighth of the way, the deviation against the old mean (D1).
+    /// RFC9002 5.3-2, RFC6298 2-3: a quarter and an eighth of the way, the deviation against the
+    /// old mean (D1).
     fn blend(&mut self, sample: Nanos) {
         self.var = Nanos((3 * self.var.0 + self.srtt.0.abs_diff(sample.0)) / 4);
         self.srtt = Nanos((7 * self.srtt.0 + sample.0) / 8);
@@ -66,8 +72,9 @@ impl Rfc9002Rtt {
         Rfc9002Rtt { initial: valid(initial), sampled: None }
     }
 
-    /// One valid sample with the delay its acknowledgement reports. `max_ack_delay` is the peer's promise once the handshake is
-    /// confirmed and `None` before: only then is a longer delay not believed.
+    /// One valid sample with the delay its acknowledgement reports. `max_ack_delay` is the peer's
+    /// promise once the handshake is confirmed and `None` before: only then is a longer delay
+    /// not believed.
     pub fn on_sample(&mut self, rtt: Nanos, ack_delay: Nanos, max_ack_delay: Option<Nanos>) {
         let rtt = valid(rtt);
         let Some(s) = &mut self.sampled else {
@@ -77,7 +84,8 @@ impl Rfc9002Rtt {
         s.latest = rtt;
         // RFC9002 5.2-1: the minimum is raw: a peer that exaggerates its delay cannot lower it.
         s.min = s.min.min(rtt);
-        // RFC9002 5.3-3: not more delay than promised, and not so much that the rest would undercut the minimum.
+        // RFC9002 5.3-3: not more delay than promised, and not so much that the rest would undercut
+        // the minimum.
         let delay = max_ack_delay.map_or(ack_delay, |most| ack_delay.min(most));
         s.blend(if rtt >= s.min + delay { rtt - delay } else { rtt });
     }
@@ -114,24 +122,28 @@ impl Rfc9002Rtt {
         (rtt + Nanos(rtt.0 / 8)).max(GRANULARITY)
     }
 
-    /// The probe timeout without backoff; `max_ack_delay` is zero in the handshake's packet number spaces.
+    /// The probe timeout without backoff; `max_ack_delay` is zero in the handshake's packet number
+    /// spaces.
     // RFC9002 6.2.1-1: mean, four deviations, and the peer's patience.
     pub fn pto(&self, max_ack_delay: Nanos) -> Nanos {
         self.smoothed() + (self.variance() * 4).max(GRANULARITY) + max_ack_delay
     }
 
-    /// RFC9002 6.2.1-2: the probe timeout after `count` probes without an answer, doubled with each.
+    /// RFC9002 6.2.1-2: the probe timeout after `count` probes without an answer, doubled with
+    /// each.
     pub fn pto_after(&self, max_ack_delay: Nanos, count: u32) -> Nanos {
         self.pto(max_ack_delay) * (1 << count.min(63))
     }
 
-    /// Lost packets further apart than this, with nothing acknowledged between them, mean persistent congestion: strictly further.
+    /// Lost packets further apart than this, with nothing acknowledged between them, mean
+    /// persistent congestion: strictly further.
     // RFC9002 7.6.1-1: the longest ack delay counts whatever the packet number space.
     pub fn persistent_duration(&self, max_ack_delay: Nanos) -> Nanos {
         self.pto(max_ack_delay) * PERSISTENT_CONGESTION_THRESHOLD
     }
 
-    /// Persistent congestion: the path may be another one, so the minimum restarts at the newest sample (RFC9002 5.2-3).
+    /// Persistent congestion: the path may be another one, so the minimum restarts at the newest
+    /// sample (RFC9002 5.2-3).
     pub fn on_persistent_congestion(&mut self) {
         if let Some(s) = &mut self.sampled {
             s.min = s.latest;
@@ -191,8 +203,9 @@ impl Rfc6298Rtt {
         Rfc6298Rtt { params, sampled: None, backoff: 0 }
     }
 
-    /// A segment that was sent `copies` times was acknowledged `rtt` after it was last sent. RFC6298 3-1 (Karn): of a repeated one nobody
-    /// knows which copy is answered, so it gives no sample and leaves the backoff. Returns whether it gave one.
+    /// A segment that was sent `copies` times was acknowledged `rtt` after it was last sent.
+    /// RFC6298 3-1 (Karn): of a repeated one nobody knows which copy is answered, so it gives
+    /// no sample and leaves the backoff. Returns whether it gave one.
     pub fn on_segment(&mut self, rtt: Nanos, copies: u32) -> bool {
         let once = copies <= 1;
         if once {
@@ -201,7 +214,8 @@ impl Rfc6298Rtt {
         once
     }
 
-    /// One valid sample: of data sent once ([`Rfc6298Rtt::on_segment`] tells), or told apart by a time stamp. It ends the backoff.
+    /// One valid sample: of data sent once ([`Rfc6298Rtt::on_segment`] tells), or told apart by a
+    /// time stamp. It ends the backoff.
     pub fn on_sample(&mut self, rtt: Nanos) {
         let rtt = valid(rtt);
         self.backoff = 0;
@@ -228,7 +242,8 @@ impl Rfc6298Rtt {
 
     fn base(&self) -> Nanos {
         let p = &self.params;
-        // RFC6298 2-1 before a sample; RFC6298 2-3 and RFC6298 2-4 with one: margin above the mean, then rounded up to the least timeout.
+        // RFC6298 2-1 before a sample; RFC6298 2-3 and RFC6298 2-4 with one: margin above the mean,
+        // then rounded up to the least timeout.
         let raw = self.sampled.map_or(p.initial, |s| s.srtt + (s.var * 4).max(p.min_margin));
         raw.max(p.min).min(p.max)
     }

@@ -1,8 +1,10 @@
-//! The smallest RTT of roughly the last round trip, kept in four slots of a quarter of the minimum RTT.
+//! The smallest RTT of roughly the last round trip, kept in four slots of a quarter of the minimum
+//! RTT.
 //!
 //! Follows: draft-kazuho-ccwg-rapid-start-02, the `rtt_floor` of the growth rule. State: 48 bytes.
-//! RAPID 3.2-5: the window covers between three quarters of a minimum RTT and a whole one, so nearly a full round of raised samples is
-//! needed before the floor rises: a single early packet of a round cannot decide alone.
+//! RAPID 3.2-5: the window covers between three quarters of a minimum RTT and a whole one, so
+//! nearly a full round of raised samples is needed before the floor rises: a single early packet of
+//! a round cannot decide alone.
 
 use crate::units::{Nanos, Time};
 

@@ -1,19 +1,23 @@
-//! BEST, robust mode: estimate the bottleneck's rate from the ACKs of slow start and aim at rate times RTT before the window gets there.
+//! BEST, robust mode: estimate the bottleneck's rate from the ACKs of slow start and aim at rate
+//! times RTT before the window gets there.
 //!
-//! Every round gives up to three rates: the median spacing of ACKs, the best longer chunk, and, where ACKs carry the receiver's clock, the
-//! rate on that clock. Only when they support each other and the round before does the product with the smallest RTT become the threshold,
-//! provisionally, and only above the present window. In every other case BEST is silent and the fallback startup that runs beside it
-//! decides.
+//! Every round gives up to three rates: the median spacing of ACKs, the best longer chunk, and,
+//! where ACKs carry the receiver's clock, the rate on that clock. Only when they support each other
+//! and the round before does the product with the smallest RTT become the threshold, provisionally,
+//! and only above the present window. In every other case BEST is silent and the fallback startup
+//! that runs beside it decides.
 //!
-//! Follows: ours, after the idea of the BEST slides (NetDev 0x16, October 2022); what was published is [`super::BestPublished`].
-//! State: 544 bytes at most, the fallback's included. Tests: `tests/it/best.rs`.
+//! Follows: ours, after the idea of the BEST slides (NetDev 0x16, October 2022); what was published
+//! is [`super::BestPublished`]. State: 544 bytes at most, the fallback's included. Tests:
+//! `tests/it/best.rs`.
 //!
-//! Departures from the published algorithm: all of it (estimators, guards, RTT, provisional threshold). From our own design notes:
+//! Departures from the published algorithm: all of it (estimators, guards, RTT, provisional
+//! threshold). From our own design notes:
 //! * D1: no probe trains; they need a transport that can exempt packets from its pacer.
 //! * D2: the RTT minimum forgets a sample after 7.5 to 10 s, not after exactly 10.
 //! * D3: a threshold that a loss left behind is never raised, only lowered.
-//! * D4: a step of the RTT restarts the estimation but not the RTT minimum: a rise cannot be told from a standing queue, and a minimum that
-//!   is too small only makes the estimate too small.
+//! * D4: a step of the RTT restarts the estimation but not the RTT minimum: a rise cannot be told
+//!   from a standing queue, and a minimum that is too small only makes the estimate too small.
 
 mod estimators;
 mod params;
@@ -32,15 +36,18 @@ use crate::units::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH};
 
 /// BEST off-1: below this RTT the rounds are too short to measure anything (`RTT_OFF`).
 const RTT_OFF: Nanos = Nanos::from_millis(2);
-/// BEST judge-1: the smallest rise of the RTT that counts as a standing queue (`RTT_GUARD`: the larger of this and an eighth).
+/// BEST judge-1: the smallest rise of the RTT that counts as a standing queue (`RTT_GUARD`: the
+/// larger of this and an eighth).
 const GUARD: Nanos = Nanos::from_millis(4);
-/// BEST skip-1: an ACK for more segments than this filled a hole; it says when the hole was filled, not how fast the path is.
+/// BEST skip-1: an ACK for more segments than this filled a hole; it says when the hole was filled,
+/// not how fast the path is.
 const HOLE_SEGMENTS: u64 = 64;
 /// BEST judge-2: the smallest threshold, in segments; or twice the initial window (`FLOOR`).
 const FLOOR_SEGMENTS: u64 = 16;
 /// BEST path-1: a step of the RTT from one round to the next that means another path (low orbits).
 const RTT_STEP: Nanos = Nanos::from_millis(8);
-/// BEST path-2: rounds for which the chunk rate has to be off by more than two before the path counts as another.
+/// BEST path-2: rounds for which the chunk rate has to be off by more than two before the path
+/// counts as another.
 const LEVEL_ROUNDS: u8 = 3;
 /// BEST path-3: low orbits reassign their links on a grid of this period,
 const REASSIGN_PERIOD: Nanos = Nanos::from_secs(15);
@@ -195,12 +202,14 @@ impl Best {
         self.arrivals.chunk
     }
 
-    /// The rates of the last round on the receiver's clock, by spacing (zero if it had no clear median) and by chunks.
+    /// The rates of the last round on the receiver's clock, by spacing (zero if it had no clear
+    /// median) and by chunks.
     pub fn last_round(&self) -> (FineRate, FineRate, FineRate) {
         (self.clock_prev.get(), self.median_prev.get(), self.chunk_prev.get())
     }
 
-    /// The length of a receiver's tick in milliseconds, once ten round trips have shown it to be one that stacks use.
+    /// The length of a receiver's tick in milliseconds, once ten round trips have shown it to be
+    /// one that stacks use.
     pub fn checked_tick_ms(&self) -> Option<u64> {
         self.clock.checked_tick_ms()
     }
@@ -254,7 +263,8 @@ impl Best {
             return Verdict::Stay;
         };
 
-        // BEST round-1: the old round is evaluated first; the ACK that ends it belongs to the new one.
+        // BEST round-1: the old round is evaluated first; the ACK that ends it belongs to the new
+        // one.
         let mut verdict = Verdict::Stay;
         if !self.begun || ack.una >= self.mark {
             if self.begun {
@@ -332,7 +342,8 @@ impl Best {
 
     /// The median spacing rate, if there are enough samples and they have one mode.
     fn clear_median(&self) -> Result<FineRate, Outcome> {
-        // BEST agree-1: enough samples, and one mode: their middle tenth lies within a factor of two.
+        // BEST agree-1: enough samples, and one mode: their middle tenth lies within a factor of
+        // two.
         let few = self.pairs.offered() < u16::from(self.min_samples.max(1));
         match (
             self.pairs.quantile(self.percentile),
@@ -350,7 +361,8 @@ impl Best {
     fn estimate(&self, median: Result<FineRate, Outcome>) -> Result<(FineRate, Why), Outcome> {
         let (clock, chunk) = (self.clock.best, self.arrivals.chunk);
         let (clock_prev, median_prev, chunk_prev) = self.last_round();
-        // BEST agree-2: the receiver's clock is believed if two rounds agree and chunks do not say more.
+        // BEST agree-2: the receiver's clock is believed if two rounds agree and chunks do not say
+        // more.
         let both = clock > FineRate::ZERO && clock_prev > FineRate::ZERO;
         if both && clock.within_quarter(clock_prev) && clock >= chunk.scaled(4, 5) {
             return Ok((clock, Why::ReceiverClock));
@@ -364,8 +376,8 @@ impl Best {
         if median > chunk.scaled(2, 1) {
             return Err(Outcome::Disagree);
         }
-        // BEST agree-5: chunks that still grow are limited by the window; believe the spacing. Once they do not, they are the rate, give or
-        // take.
+        // BEST agree-5: chunks that still grow are limited by the window; believe the spacing. Once
+        // they do not, they are the rate, give or take.
         let growing = chunk_prev == FineRate::ZERO || chunk >= chunk_prev.scaled(5, 4);
         Ok((if growing { median } else { median.min(chunk.scaled(5, 4)) }, Why::Pair))
     }
@@ -412,7 +424,8 @@ impl Best {
         *counter = counter.saturating_add(1);
     }
 
-    /// Low orbits hand over to another satellite: the RTT steps, or the rate settles on another level.
+    /// Low orbits hand over to another satellite: the RTT steps, or the rate settles on another
+    /// level.
     fn path_changed(&mut self) -> bool {
         if let (Some(rtt), Some(before)) = (self.round_min.get(), self.round_min_prev.get())
             && rtt.0.abs_diff(before.0) > RTT_STEP.0
@@ -421,7 +434,8 @@ impl Best {
         }
         let (chunk, level) = (self.arrivals.chunk, self.level.get());
         if level == FineRate::ZERO {
-            // While chunks grow from round to round the window is the limit, and there is no level yet.
+            // While chunks grow from round to round the window is the limit, and there is no level
+            // yet.
             if chunk < self.chunk_prev.get().scaled(5, 4) {
                 self.level = KeptRate::new(chunk);
             }
@@ -446,7 +460,8 @@ impl Startup for Best {
     }
 
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
-        // BEST fallback-1: the startup beside it is always asked first, and decides wherever BEST is silent.
+        // BEST fallback-1: the startup beside it is always asked first, and decides wherever BEST
+        // is silent.
         let verdict = beside!(&mut self.fallback, f => f.sample(ack, w, cx));
         if verdict != Verdict::Stay {
             self.ended = true;

@@ -1,17 +1,21 @@
-//! BEST as published: the median of one round's ACK-spacing rates, times the RTT, becomes the slow-start threshold.
+//! BEST as published: the median of one round's ACK-spacing rates, times the RTT, becomes the
+//! slow-start threshold.
 //!
-//! From a window of 16 segments on, every ACK gives one rate: bytes acknowledged since the last sampled ACK over the time since. At the
-//! end of rounds 4 to 7 the median of the round, in whole Mbit/s, times one RTT sample is taken as the BDP, once per connection. The file
-//! repeats the published kernel code bit for bit, wrapping 16- and 32-bit arithmetic and all, so that its published results can be
-//! reproduced; [`Best`](super::Best) is the design for use.
+//! From a window of 16 segments on, every ACK gives one rate: bytes acknowledged since the last
+//! sampled ACK over the time since. At the end of rounds 4 to 7 the median of the round, in whole
+//! Mbit/s, times one RTT sample is taken as the BDP, once per connection. The file repeats the
+//! published kernel code bit for bit, wrapping 16- and 32-bit arithmetic and all, so that its
+//! published results can be reproduced; [`Best`](super::Best) is the design for use.
 //!
-//! Follows: the BEST slides (NetDev 0x16, October 2022) as their code has them, tcp_cubic_bw.c of 26 October 2022.
-//! State: 348 bytes, 306 of them samples. Tests: `tests/it/best_published.rs`.
+//! Follows: the BEST slides (NetDev 0x16, October 2022) as their code has them, tcp_cubic_bw.c of
+//! 26 October 2022. State: 348 bytes, 306 of them samples. Tests: `tests/it/best_published.rs`.
 //!
 //! Departures:
 //! * D1: all flows, not only those from local port 5201.
-//! * D2: the median of an empty round is 0; the original reads the two bytes before its array there, and does not use them.
-//! * D3: bytes and packet numbers come from the transport's record: cumulative bytes are those delivered less those SACKed out of order.
+//! * D2: the median of an empty round is 0; the original reads the two bytes before its array
+//!   there, and does not use them.
+//! * D3: bytes and packet numbers come from the transport's record: cumulative bytes are those
+//!   delivered less those SACKed out of order.
 
 mod samples;
 
@@ -82,7 +86,8 @@ pub struct BestPublished {
     samples: Samples,
     rtt_round: u8,
     found: bool,
-    /// When the round began that was judged last; `None` before the first. Zero is a time like any other.
+    /// When the round began that was judged last; `None` before the first. Zero is a time like any
+    /// other.
     seen_round_start: Option<u32>,
     round_start: u32,
     last_ack: u32,
@@ -95,17 +100,20 @@ pub struct BestPublished {
     decision: (u16, u16),
 }
 
-/// BESTPUB rate-1: bits per microsecond, as the published code rounds and wraps. An empty interval gives 0.
+/// BESTPUB rate-1: bits per microsecond, as the published code rounds and wraps. An empty interval
+/// gives 0.
 pub fn estimate(bytes: u32, us: u32) -> u16 {
     bytes.wrapping_mul(8).checked_div(us).unwrap_or(0) as u16
 }
 
-/// BESTPUB threshold-1: packets for a rate in Mbit/s and an RTT in microseconds, as the published code rounds and wraps.
+/// BESTPUB threshold-1: packets for a rate in Mbit/s and an RTT in microseconds, as the published
+/// code rounds and wraps.
 pub fn threshold_packets(mbps: u16, rtt_us: u32, mss: u32) -> u16 {
     (u32::from(mbps).wrapping_mul(rtt_us) / mss.wrapping_mul(8).max(1)) as u16
 }
 
-/// BESTPUB rate-2: where the percentile lies among `n` sorted samples; the lower neighbour where two qualify.
+/// BESTPUB rate-2: where the percentile lies among `n` sorted samples; the lower neighbour where
+/// two qualify.
 pub fn percentile_index(n: u16, percentile: u8) -> usize {
     let position = usize::from(n) * usize::from(percentile.min(100));
     if position.is_multiple_of(100) { (position / 100).saturating_sub(1) } else { position / 100 }
@@ -130,7 +138,8 @@ impl BestPublished {
         }
     }
 
-    /// The rates of the round so far that can still become its percentile, in Mbit/s, ascending. All of them, up to the 150th.
+    /// The rates of the round so far that can still become its percentile, in Mbit/s, ascending.
+    /// All of them, up to the 150th.
     pub fn rates(&self) -> &[u16] {
         self.samples.kept()
     }
@@ -167,8 +176,8 @@ impl BestPublished {
         };
     }
 
-    /// BESTPUB round-2: the first sampled ACK after a round ended looks at the round. The RTT is what was measured since: that one ACK's
-    /// sample.
+    /// BESTPUB round-2: the first sampled ACK after a round ended looks at the round. The RTT is
+    /// what was measured since: that one ACK's sample.
     fn end_round(&mut self, mss: u64) -> Outcome {
         let due = self.params.set_ssthresh
             && self.rtt_round > self.params.min_round
@@ -237,8 +246,8 @@ impl Startup for BestPublished {
             verdict = if ssthresh > w.cwnd {
                 Verdict::Aim { ssthresh }
             } else {
-                // BESTPUB threshold-2: the estimate was passed already; slow start is over and the window stays where it is. There is no
-                // floor.
+                // BESTPUB threshold-2: the estimate was passed already; slow start is over and the
+                // window stays where it is. There is no floor.
                 let handover = Handover::LossFree;
                 Verdict::Leave(Leave {
                     reason: ExitReason::Estimate,
@@ -262,8 +271,8 @@ impl Startup for BestPublished {
     }
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
-        // BESTPUB round-1: strictly after the mark, as serial numbers compare; not while the window is unused. The ACK that crosses still
-        // counted above.
+        // BESTPUB round-1: strictly after the mark, as serial numbers compare; not while the window
+        // is unused. The ACK that crosses still counted above.
         if cx.limited && (ack.una.0 as u32).wrapping_sub(self.end_seq) as i32 > 0 {
             self.round_start = now_us(ack.now);
             self.last_ack = self.round_start;
@@ -277,7 +286,8 @@ impl Startup for BestPublished {
         if self.found { ExitReason::Estimate } else { ExitReason::Threshold }
     }
 
-    /// BESTPUB reset-1: back to the start, the decision included. Fast recovery and idle restart change nothing.
+    /// BESTPUB reset-1: back to the start, the decision included. Fast recovery and idle restart
+    /// change nothing.
     fn on_timeout(&mut self, _timeout: Timeout, now: Time, nxt: Seq) {
         self.reset(now, nxt);
     }

@@ -1,20 +1,27 @@
 //! HyStart: leaves slow start before the first loss.
 //!
-//! Two detectors watch the ACKs of each round: a train of closely spaced ACKs as long as the path (the flight already fills it), and
-//! a round whose smallest RTT lies above the path's (a queue builds). When either fires, the threshold becomes the window and
-//! avoidance begins on the same ACK. There is no phase in between and no way back.
+//! Two detectors watch the ACKs of each round: a train of closely spaced ACKs as long as the path
+//! (the flight already fills it), and a round whose smallest RTT lies above the path's (a queue
+//! builds). When either fires, the threshold becomes the window and avoidance begins on the same
+//! ACK. There is no phase in between and no way back.
 //!
-//! Follows: Linux `tcp_cubic.c` as of 6.13 (profile `Linux`), gVisor's CUBIC with HyStart of April 2024 with arrival times as its
-//! 2026 version takes them (profile `Gvisor`), ns-3's `TcpCubic` (profile `Ns3`). There is no RFC. Vectors: `tests/it/hystart.rs`.
-//! State: 144 bytes, of which 48 are statistics.
+//! Follows: Linux `tcp_cubic.c` as of 6.13 (profile `Linux`), gVisor's CUBIC with HyStart of April
+//! 2024 with arrival times as its 2026 version takes them (profile `Gvisor`), ns-3's `TcpCubic`
+//! (profile `Ns3`). There is no RFC. Vectors: `tests/it/hystart.rs`. State: 144 bytes, of which 48
+//! are statistics.
 //!
 //! Departures, from Linux unless said otherwise:
-//! - D1 nanoseconds where Linux counts microseconds: with times that are multiples of 1 us the exit falls on the same ACK.
-//! - D2 an ACK on which both detectors fire is counted once, as [`ExitReason::Train`]: an exit has one reason.
-//! - D3 persistent congestion (QUIC) starts afresh like a retransmission timeout: both restart from the smallest window.
-//! - D4 the largest burst is 64 KiB or what the stack sends at once; Linux takes the device's largest GSO packet less its headers, 0.5 %
-//!   below that. It counts above 2 Gbit/s, where the allowance is below its cap. A socket's own maximum of the rate is not known here, and
-//!   of ACKs outside slow start the smoothed RTT is not: after a false alarm the first ACK goes by the last one before it.
+//! - D1 nanoseconds where Linux counts microseconds: with times that are multiples of 1 us the exit
+//!   falls on the same ACK.
+//! - D2 an ACK on which both detectors fire is counted once, as [`ExitReason::Train`]: an exit has
+//!   one reason.
+//! - D3 persistent congestion (QUIC) starts afresh like a retransmission timeout: both restart from
+//!   the smallest window.
+//! - D4 the largest burst is 64 KiB or what the stack sends at once; Linux takes the device's
+//!   largest GSO packet less its headers, 0.5 % below that. It counts above 2 Gbit/s, where the
+//!   allowance is below its cap. A socket's own maximum of the rate is not known here, and of ACKs
+//!   outside slow start the smoothed RTT is not: after a false alarm the first ACK goes by the last
+//!   one before it.
 //! - D5 ns-3 also asks at `cwnd == ssthresh`: there its answer changes nothing, so we do not.
 
 use super::{ExitReason, Grown, Handover, Leave, Saved, Startup, Verdict, slow_start};
@@ -23,12 +30,14 @@ use crate::named::named;
 use crate::options::params;
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH, mul_div};
 
-/// LINUX hystart-gap: ACKs at most this far apart belong to one train. GVISOR hystart-gap: strictly less.
+/// LINUX hystart-gap: ACKs at most this far apart belong to one train. GVISOR hystart-gap: strictly
+/// less.
 const TRAIN_GAP: Nanos = Nanos::from_millis(2);
-/// RTT samples that a round needs before its minimum means anything (LINUX hystart-ninth, RFC9406 4.3-3).
+/// RTT samples that a round needs before its minimum means anything (LINUX hystart-ninth, RFC9406
+/// 4.3-3).
 const N_SAMPLES: u8 = 8;
-/// LINUX hystart-rise: bounds of the rise of the RTT that counts as a queue; RFC9406 4.3-1 took them over as MIN_RTT_THRESH and
-/// MAX_RTT_THRESH.
+/// LINUX hystart-rise: bounds of the rise of the RTT that counts as a queue; RFC9406 4.3-1 took
+/// them over as MIN_RTT_THRESH and MAX_RTT_THRESH.
 const RISE: (Nanos, Nanos) = (Nanos::from_millis(4), Nanos::from_millis(16));
 /// The rise is an eighth of the baseline between those bounds; MIN_RTT_DIVISOR (RFC9406 4.3-2).
 const RISE_DIVISOR: u64 = 8;
@@ -36,10 +45,11 @@ const RISE_DIVISOR: u64 = 8;
 const RISE_NS3: (Nanos, Nanos) = (Nanos::from_millis(4), Nanos::from_millis(1000));
 /// LINUX hystart-ack-delay: the most that batching of ACKs may add to the train limit.
 const MAX_ACK_DELAY: Nanos = Nanos::from_millis(1);
-/// Bursts that the allowance for batching covers: one on the wire and one queued at the sender, twice, because pacing in slow start
-/// runs at about twice `cwnd / srtt`.
+/// Bursts that the allowance for batching covers: one on the wire and one queued at the sender,
+/// twice, because pacing in slow start runs at about twice `cwnd / srtt`.
 const ACK_DELAY_BURSTS: u64 = 4;
-/// LINUX hystart-rate: what it keeps as its rate, in per cent of a window per RTT (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
+/// LINUX hystart-rate: what it keeps as its rate, in per cent of a window per RTT
+/// (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
 const SLOW_START_PERCENT: u64 = 200;
 const AVOIDANCE_PERCENT: u64 = 120;
 /// LINUX hystart-zero: its smallest sample; zero means "none yet" there.
@@ -116,7 +126,8 @@ impl Params {
     }
 }
 
-/// What the samples came to; every kind is counted, so that "it never fired" can be told from "it never looked".
+/// What the samples came to; every kind is counted, so that "it never fired" can be told from "it
+/// never looked".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Rounds begun.
@@ -139,7 +150,8 @@ pub struct Stats {
     pub exit_inflight: u64,
 }
 
-/// One round: from the ACK that ended the round before to the first ACK beyond what was sent by then.
+/// One round: from the ACK that ended the round before to the first ACK beyond what was sent by
+/// then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Round {
     start: Time,
@@ -167,10 +179,12 @@ pub struct HyStart {
     round: Round,
     /// Smallest RTT of the round before (gVisor); [`Nanos::MAX`] for none.
     last_min: Nanos,
-    /// What the latest ACK left outstanding in bytes, and the smoothed RTT with its sample (zero for none).
+    /// What the latest ACK left outstanding in bytes, and the smoothed RTT with its sample (zero
+    /// for none).
     outstanding: u64,
     srtt: Nanos,
-    /// Something was found: nothing more is looked for until a timeout (gVisor keeps the threshold for this).
+    /// Something was found: nothing more is looked for until a timeout (gVisor keeps the threshold
+    /// for this).
     found: bool,
     stats: Stats,
 }
@@ -181,8 +195,8 @@ pub fn rise(base: Nanos) -> Nanos {
     Nanos(base.0 / RISE_DIVISOR).clamp(RISE.0, RISE.1)
 }
 
-/// What batching at both ends may add to the length of a train: the time of four bursts of `burst` bytes at `rate`, at most 1 ms; nothing
-/// at a rate of zero, which is none.
+/// What batching at both ends may add to the length of a train: the time of four bursts of `burst`
+/// bytes at `rate`, at most 1 ms; nothing at a rate of zero, which is none.
 #[inline]
 pub fn ack_delay(burst: u64, rate: Rate) -> Nanos {
     match rate.0 {
@@ -192,9 +206,9 @@ pub fn ack_delay(burst: u64, rate: Rate) -> Nanos {
     }
 }
 
-/// The rate that Linux keeps in `sk_pacing_rate` at the end of every ACK, with a pacer or without: 200 % of the window, or of what is
-/// `outstanding` if that is more, per smoothed RTT while the window is below half of the threshold (in whole segments), else 120 %. Zero
-/// without an RTT.
+/// The rate that Linux keeps in `sk_pacing_rate` at the end of every ACK, with a pacer or without:
+/// 200 % of the window, or of what is `outstanding` if that is more, per smoothed RTT while the
+/// window is below half of the threshold (in whole segments), else 120 %. Zero without an RTT.
 #[inline]
 pub fn linux_rate(w: Window, outstanding: u64, srtt: Nanos, mss: u64) -> Rate {
     let below_half = w.cwnd.saturating_add(mss).saturating_mul(2) <= w.ssthresh;
@@ -229,14 +243,16 @@ impl HyStart {
 
     fn armed(&self, w: Window) -> bool {
         match self.params.profile {
-            // GVISOR hystart-armed: no flag; a threshold that was ever set switches it off for the life of the connection.
+            // GVISOR hystart-armed: no flag; a threshold that was ever set switches it off for the
+            // life of the connection.
             Profile::Gvisor => w.ssthresh == UNSET_SSTHRESH,
             Profile::Linux | Profile::Ns3 => !self.found,
         }
     }
 
-    /// LINUX hystart-discard: samples in the first second of a CUBIC epoch still show the queue that the loss left behind (Reno has no
-    /// epochs). NS3 hystart-discard: there in its first 10 ms.
+    /// LINUX hystart-discard: samples in the first second of a CUBIC epoch still show the queue
+    /// that the loss left behind (Reno has no epochs). NS3 hystart-discard: there in its first
+    /// 10 ms.
     fn discards(&self, cx: &Context) -> bool {
         match self.params.profile {
             Profile::Linux => cx.young_epoch,
@@ -249,8 +265,8 @@ impl HyStart {
         if self.params.profile == Profile::Gvisor { rtt } else { rtt.max(SMALLEST_RTT) }
     }
 
-    /// LINUX hystart-roll, GVISOR hystart-roll: ends the round if this ACK lies strictly beyond its mark. The sample of this very ACK is
-    /// then the first of the new round.
+    /// LINUX hystart-roll, GVISOR hystart-roll: ends the round if this ACK lies strictly beyond its
+    /// mark. The sample of this very ACK is then the first of the new round.
     fn roll(&mut self, ack: &Ack) {
         if ack.una > self.round.end {
             self.last_min = self.round.min;
@@ -259,21 +275,22 @@ impl HyStart {
         }
     }
 
-    /// LINUX hystart-train: the length of the train if it exceeds the limit. A gap that is too long does not move `last_ack`, which
-    /// ends the train for the rest of the round.
+    /// LINUX hystart-train: the length of the train if it exceeds the limit. A gap that is too long
+    /// does not move `last_ack`, which ends the train for the rest of the round.
     fn train(&mut self, now: Time, w: Window, cx: &Context) -> Option<Nanos> {
         let gap = now.since(self.round.last_ack);
         let (alive, limit) = match self.params.profile {
             Profile::Linux => {
-                // LINUX hystart-rate: as the ACK before left it, since the samples come before the rate is set. The window is still what it
-                // was then.
+                // LINUX hystart-rate: as the ACK before left it, since the samples come before the
+                // rate is set. The window is still what it was then.
                 let rate = linux_rate(w, self.outstanding, self.srtt, cx.mss);
                 let path = self.min_rtt + ack_delay(cx.max_burst, rate);
-                // LINUX hystart-limit: pacing spreads the window of slow start over about half an RTT by itself; unpaced, half an RTT of
-                // ACKs is full.
+                // LINUX hystart-limit: pacing spreads the window of slow start over about half an
+                // RTT by itself; unpaced, half an RTT of ACKs is full.
                 (gap <= TRAIN_GAP, if cx.paced { path } else { Nanos(path.0 / 2) })
             }
-            // GVISOR hystart-train: half the smallest RTT of the round before; in the first round there is none.
+            // GVISOR hystart-train: half the smallest RTT of the round before; in the first round
+            // there is none.
             Profile::Gvisor => {
                 (gap < TRAIN_GAP && self.last_min != Nanos::MAX, Nanos(self.last_min.0 / 2))
             }
@@ -288,13 +305,14 @@ impl HyStart {
         (length > limit).then_some(length)
     }
 
-    /// Takes the sample into the round and judges: the round's minimum if it rose too far. Runs with the detector off too, because
-    /// gVisor's train detector needs the minimum of the round before.
+    /// Takes the sample into the round and judges: the round's minimum if it rose too far. Runs
+    /// with the detector off too, because gVisor's train detector needs the minimum of the
+    /// round before.
     fn delay(&mut self, rtt: Nanos) -> Option<Nanos> {
         let round = &mut self.round;
         let enough = round.samples >= N_SAMPLES;
-        // LINUX hystart-minimum: only the first eight samples used to lower it, and a falling RTT gave false exits.
-        // NS3 hystart-first-eight: there they still do.
+        // LINUX hystart-minimum: only the first eight samples used to lower it, and a falling RTT
+        // gave false exits. NS3 hystart-first-eight: there they still do.
         if self.params.profile != Profile::Ns3 || !enough {
             round.min = round.min.min(rtt);
         }
@@ -302,7 +320,8 @@ impl HyStart {
         let rose = match self.params.profile {
             // LINUX hystart-delay: strictly above the smallest RTT of the connection by the rise.
             Profile::Linux => enough && round.min > self.min_rtt + rise(self.min_rtt),
-            // GVISOR hystart-delay: it counts before it asks, so its eighth sample decides; and an equal RTT counts as a rise.
+            // GVISOR hystart-delay: it counts before it asks, so its eighth sample decides; and an
+            // equal RTT counts as a rise.
             Profile::Gvisor => {
                 round.samples >= N_SAMPLES
                     && self.last_min != Nanos::MAX
@@ -402,8 +421,9 @@ impl Startup for HyStart {
 
     #[inline]
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
-        // LINUX hystart-unlimited: growth needs a window that is used, rounds and samples do not; gating the end of a round was a bug of
-        // Linux before 5.16, kept as an option for the comparison with what was published on it.
+        // LINUX hystart-unlimited: growth needs a window that is used, rounds and samples do not;
+        // gating the end of a round was a bug of Linux before 5.16, kept as an option for
+        // the comparison with what was published on it.
         if self.params.roll_at == RollAt::Growth && cx.limited && self.armed(*w) {
             self.roll(ack);
         }
@@ -411,8 +431,8 @@ impl Startup for HyStart {
     }
 
     fn on_timeout(&mut self, _timeout: Timeout, now: Time, nxt: Seq) {
-        // LINUX hystart-timeout: Linux and ns-3 wipe everything on entering the loss state, the smallest RTT included: the path may have
-        // changed.
+        // LINUX hystart-timeout: Linux and ns-3 wipe everything on entering the loss state, the
+        // smallest RTT included: the path may have changed.
         if self.params.profile != Profile::Gvisor {
             self.min_rtt = Nanos::MAX;
             self.last_min = Nanos::MAX;
@@ -421,7 +441,8 @@ impl Startup for HyStart {
         }
     }
 
-    // LINUX hystart-idle: on_idle does nothing; Linux keeps what it found over an idle period, and if it found nothing it goes on looking.
+    // LINUX hystart-idle: on_idle does nothing; Linux keeps what it found over an idle period, and
+    // if it found nothing it goes on looking.
 
     /// `armed`: nothing was found yet.
     fn save(&self) -> Saved {

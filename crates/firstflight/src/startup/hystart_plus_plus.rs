@@ -1,17 +1,21 @@
 //! HyStart++: slow start with an exit on delay that can be taken back.
 //!
-//! Each round's smallest RTT is compared with that of the round before. When it has risen by an eighth, RFC 9406 slows growth to a
-//! quarter (conservative slow start, CSS), goes back if the RTT falls again, and leaves for avoidance after five rounds. The earlier
-//! draft leaves at once, and then keeps the window from growing slower than a quarter of its entry value per round trip (limited slow
-//! start, LSS) until the first sign of congestion.
+//! Each round's smallest RTT is compared with that of the round before. When it has risen by an
+//! eighth, RFC 9406 slows growth to a quarter (conservative slow start, CSS), goes back if the RTT
+//! falls again, and leaves for avoidance after five rounds. The earlier draft leaves at once, and
+//! then keeps the window from growing slower than a quarter of its entry value per round trip
+//! (limited slow start, LSS) until the first sign of congestion.
 //!
-//! Follows: RFC 9406 (May 2023), mode `Css`; draft-balasubramanian-tcpm-hystartplusplus-03 (April 2020), mode `Lss`.
-//! Vectors and properties: `tests/it/hystart_plus_plus.rs`. State: 152 bytes, of which 40 are options and 56 statistics.
+//! Follows: RFC 9406 (May 2023), mode `Css`; draft-balasubramanian-tcpm-hystartplusplus-03 (April
+//! 2020), mode `Lss`. Vectors and properties: `tests/it/hystart_plus_plus.rs`. State: 152 bytes, of
+//! which 40 are options and 56 statistics.
 //!
 //! Departures from RFC 9406, each with the option that undoes it:
-//! - D1 the test for going back needs eight samples of its own, and so does the next entry: the samples that led into CSS would
-//!   otherwise lead out of it and in again on consecutive ACKs ([`Params::fresh_samples`]).
-//! - D2 CSS keeps the remainder of its division, so that the window does not depend on how ACKs are batched.
+//! - D1 the test for going back needs eight samples of its own, and so does the next entry: the
+//!   samples that led into CSS would otherwise lead out of it and in again on consecutive ACKs
+//!   ([`Params::fresh_samples`]).
+//! - D2 CSS keeps the remainder of its division, so that the window does not depend on how ACKs are
+//!   batched.
 //! - D3 marks end startup like a loss on every transport; a timeout ends it too.
 //!
 //! Departure from the draft: D4 `K` is a fraction and remainders are kept ([`Params::int_k`]).
@@ -149,7 +153,8 @@ params! {
 impl Params {
     /// RFC 9406.
     pub const RFC9406: Params = Params::DEFAULT;
-    /// The individual draft -03 with limited slow start; it judges nothing below 16 segments (LSS low-cwnd).
+    /// The individual draft -03 with limited slow start; it judges nothing below 16 segments (LSS
+    /// low-cwnd).
     pub const DRAFT03: Params = Params { mode: Mode::Lss, low_cwnd: 16, ..Params::RFC9406 };
 
     fn of(mode: Mode) -> Params {
@@ -181,8 +186,8 @@ impl Listed for CssRounds {
     const VALUES: &'static str = "off, or 1 to 255";
 }
 
-/// Counters since the connection began. Entries into CSS, plus resumptions, are returns, plus exits, plus interruptions, plus one
-/// while in CSS.
+/// Counters since the connection began. Entries into CSS, plus resumptions, are returns, plus
+/// exits, plus interruptions, plus one while in CSS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Rounds ended while looking.
@@ -287,7 +292,8 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// Opens the window as the stage allows; returns the acknowledged bytes left over at the threshold.
+    /// Opens the window as the stage allows; returns the acknowledged bytes left over at the
+    /// threshold.
     #[inline]
     fn open(&mut self, acked: u64, w: &mut Window, cx: &Context) -> u64 {
         if !cx.limited {
@@ -308,7 +314,8 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// The two tests, on the samples so far. Growth of this ACK was still that of the old stage, in the order of the text.
+    /// The two tests, on the samples so far. Growth of this ACK was still that of the old stage, in
+    /// the order of the text.
     fn judge(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         let too_small = w.cwnd < self.params.low_cwnd.saturating_mul(cx.mss);
         let first_flight = self.params.skip_first_flight && self.rolls < 2;
@@ -317,12 +324,14 @@ impl HyStartPlusPlus {
         }
         match self.stage {
             Stage::SlowStart if self.last_min != Nanos::MAX && !too_small && !first_flight => {
-                // RFC9406 4.2-13: both minima are known and the present one is higher by the threshold or more.
+                // RFC9406 4.2-13: both minima are known and the present one is higher by the
+                // threshold or more.
                 let entry = self.last_min + rise(self.last_min);
                 if self.cur_min >= entry { self.rose(entry, ack, w) } else { Verdict::Stay }
             }
             Stage::Css { base, .. } if self.cur_min < base => {
-                // RFC9406 4.2-20: strictly below the baseline, so the rise was jitter: back to slow start with everything armed.
+                // RFC9406 4.2-20: strictly below the baseline, so the rise was jitter: back to slow
+                // start with everything armed.
                 self.stats.css_returns = self.stats.css_returns.saturating_add(1);
                 self.change(Stage::SlowStart);
                 Verdict::Stay
@@ -336,7 +345,8 @@ impl HyStartPlusPlus {
         self.stats.rise_inflight = ack.inflight;
         let (reason, handover, next) = match self.params {
             Params { mode: Mode::Lss, .. } => {
-                // LSS trigger-1: the threshold becomes the window and limited slow start runs from here, beside avoidance.
+                // LSS trigger-1: the threshold becomes the window and limited slow start runs from
+                // here, beside avoidance.
                 let lss = Stage::Lss { growth: PerRoundTrip::default(), below: false };
                 (ExitReason::LssTrigger, Handover::LssEntry, lss)
             }
@@ -356,7 +366,8 @@ impl HyStartPlusPlus {
         leave(reason, handover, self.cur_min, w)
     }
 
-    /// Between slow start and CSS, in either direction. The round goes on and keeps its minimum: the next one is compared with it.
+    /// Between slow start and CSS, in either direction. The round goes on and keeps its minimum:
+    /// the next one is compared with it.
     fn change(&mut self, stage: Stage) {
         self.stage = stage;
         // OURS css-fresh: the samples that led in do not lead out (D1).
@@ -368,7 +379,8 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// The round ends. The sample of the ACK that ends it belongs to it: its packet was sent before the mark (if the round ends there).
+    /// The round ends. The sample of the ACK that ends it belongs to it: its packet was sent before
+    /// the mark (if the round ends there).
     fn roll(&mut self, ack: &Ack, w: Window) -> Verdict {
         self.window_end = ack.nxt;
         if self.cur_min == Nanos::MAX {
@@ -449,7 +461,8 @@ impl Default for HyStartPlusPlus {
 
 impl Startup for HyStartPlusPlus {
     fn start(&mut self, _now: Time, nxt: Seq) {
-        // RFC9406 4.2-5: windowEnd begins at SND.NXT, so the first data ACK ends a round of one sample (see skip_first_flight).
+        // RFC9406 4.2-5: windowEnd begins at SND.NXT, so the first data ACK ends a round of one
+        // sample (see skip_first_flight).
         self.window_end = nxt;
     }
 
@@ -464,7 +477,8 @@ impl Startup for HyStartPlusPlus {
             }
             Stage::Over => return Grown { leftover, verdict: Verdict::Stay },
         }
-        // RFC9406 4.2-11: one sample per ACK. Samples and rounds go on when the application is the limit; only growth stops.
+        // RFC9406 4.2-11: one sample per ACK. Samples and rounds go on when the application is the
+        // limit; only growth stops.
         if let Some(rtt) = ack.rtt {
             self.cur_min = self.cur_min.min(rtt);
             self.samples = self.samples.saturating_add(1);
@@ -520,20 +534,23 @@ impl Startup for HyStartPlusPlus {
     }
 
     fn on_timeout(&mut self, _timeout: Timeout, _now: Time, nxt: Seq) {
-        // RFC9406 4.3-11: only in the initial slow start, because later ones have a threshold to stop at.
+        // RFC9406 4.3-11: only in the initial slow start, because later ones have a threshold to
+        // stop at.
         self.congested(matches!(self.params.rearm, Rearm::Rto | Rearm::Always), nxt);
     }
 
     fn on_idle(&mut self, _now: Time, nxt: Seq) {
         // RFC9406 4.3-12: it may run again in the slow start after a long idle time.
         let rearms = matches!(self.params.rearm, Rearm::Idle | Rearm::Always);
-        // The draft's search is for once; if it is still on, what it knows is as stale after idling as CSS's.
+        // The draft's search is for once; if it is still on, what it knows is as stale after idling
+        // as CSS's.
         if rearms && (self.params.mode == Mode::Css || self.stage == Stage::SlowStart) {
             self.rearm(nxt);
         }
     }
 
-    /// OURS undo-phase: `phase` 0 slow start, 1 CSS, 2 LSS, 3 over; `armed` in the first two; `rounds` and `base` of CSS.
+    /// OURS undo-phase: `phase` 0 slow start, 1 CSS, 2 LSS, 3 over; `armed` in the first two;
+    /// `rounds` and `base` of CSS.
     fn save(&self) -> Saved {
         match self.stage {
             Stage::SlowStart => Saved { armed: true, ..Saved::default() },

@@ -1,11 +1,12 @@
 //! The jump: the first full window is enlarged and spread over a whole round trip.
 //!
-//! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16), phase A, which names Careful Resume's unvalidated phase
-//! (draft-ietf-tsvwg-careful-resume) as one way to do it. Shared by Rapid Start and jump start. State: 40 bytes.
+//! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16), phase A, which names Careful Resume's
+//! unvalidated phase (draft-ietf-tsvwg-careful-resume) as one way to do it. Shared by Rapid Start
+//! and jump start. State: 40 bytes.
 //!
 //! Departures:
-//! * D1 (when): the first time the flow fills its window and an RTT sample exists, not necessarily with the first packet: packets may
-//!   have to leave before any sample is known, as in slow start.
+//! * D1 (when): the first time the flow fills its window and an RTT sample exists, not necessarily
+//!   with the first packet: packets may have to leave before any sample is known, as in slow start.
 
 use crate::event::{Ack, Context, Ready, Window};
 use crate::options::{Listed, OptionValue};
@@ -54,13 +55,15 @@ impl Listed for JumpWindow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Armed,
-    /// The jump window is being sent; `spread` until one smoothed RTT has passed or its first ACK is back.
+    /// The jump window is being sent; `spread` until one smoothed RTT has passed or its first ACK
+    /// is back.
     Flying {
         enter: Seq,
         since: Time,
         spread: bool,
     },
-    /// The first ACK of the jump came back; it is validated once everything before `end` is acknowledged.
+    /// The first ACK of the jump came back; it is validated once everything before `end` is
+    /// acknowledged.
     Validating {
         end: Seq,
     },
@@ -92,9 +95,11 @@ impl Jump {
         match self.state {
             State::Armed => {
                 let target = self.window.bytes(cx);
-                // RAPID 3.1.1-1: only with an RTT to spread over, a pacer to do it, and data to fill the window with.
+                // RAPID 3.1.1-1: only with an RTT to spread over, a pacer to do it, and data to
+                // fill the window with.
                 let fills = ready.backlog >= w.cwnd.saturating_sub(ready.inflight);
-                // OURS jump-once: not for a window that has grown there by itself, and not after idling.
+                // OURS jump-once: not for a window that has grown there by itself, and not after
+                // idling.
                 if w.cwnd >= target || (ready.idle > ready.timeout && ready.timeout > Nanos::ZERO) {
                     self.state = State::Done;
                 } else if ready.srtt.is_some() && cx.paced && fills && w.in_slow_start() {
@@ -113,8 +118,8 @@ impl Jump {
         false
     }
 
-    /// One ACK outside recovery, before it grows the window. The first ACK of a jump packet sets the window to what was really in
-    /// flight, between the initial and the jump window.
+    /// One ACK outside recovery, before it grows the window. The first ACK of a jump packet sets
+    /// the window to what was really in flight, between the initial and the jump window.
     pub fn on_ack(&mut self, ack: &Ack, w: &mut Window, cx: &Context) {
         match self.state {
             State::Flying { enter, .. } if ack.una > enter => {
@@ -138,8 +143,8 @@ impl Jump {
         }
     }
 
-    /// CR 3.5-3: the jump was hit; bytes of it acknowledged so far (PipeSize) and the mark that ends it, if it was in the air or not yet
-    /// validated.
+    /// CR 3.5-3: the jump was hit; bytes of it acknowledged so far (PipeSize) and the mark that
+    /// ends it, if it was in the air or not yet validated.
     pub fn crash(&mut self, ack: &Ack) -> Option<(u64, Seq)> {
         let hit = match self.state {
             State::Flying { enter, .. } if ack.una > enter => Some((ack.acked, ack.nxt)),

@@ -1,20 +1,23 @@
-//! Limited Slow Start: beyond a given window slow start no longer doubles it but adds a fixed amount per round trip.
+//! Limited Slow Start: beyond a given window slow start no longer doubles it but adds a fixed
+//! amount per round trip.
 //!
-//! Up to `max_ssthresh` the window doubles as always. Beyond it each acknowledged byte opens the window by `1/K`, where `K` is the
-//! window in units of half of `max_ssthresh`, so that a round trip adds at most that half: a flow on a very fast path no longer
-//! overshoots by thousands of packets. It ends as slow start does, by loss or at a threshold.
+//! Up to `max_ssthresh` the window doubles as always. Beyond it each acknowledged byte opens the
+//! window by `1/K`, where `K` is the window in units of half of `max_ssthresh`, so that a round
+//! trip adds at most that half: a flow on a very fast path no longer overshoots by thousands of
+//! packets. It ends as slow start does, by loss or at a threshold.
 //!
-//! Follows: RFC 3742 section 2 (March 2004, experimental). Vectors: `tests/it/limited_slow_start.rs`. State: 24 bytes, 16 of them
-//! options.
+//! Follows: RFC 3742 section 2 (March 2004, experimental). Vectors:
+//! `tests/it/limited_slow_start.rs`. State: 24 bytes, 16 of them options.
 //!
 //! Departures:
-//! - D1 `K` is a fraction and the remainder of each division is kept: growth depends neither on where the window stands between two
-//!   integers nor on how ACKs are batched. [`Params::rfc_int`] rounds `K` down as the RFC does, which adds up to half as much again.
-//! - D2 an ACK counts all its bytes, up to the cap of [`Context::cap`], where the RFC adds one increment per ACK: delayed ACKs do not
-//!   halve the growth.
+//! - D1 `K` is a fraction and the remainder of each division is kept: growth depends neither on
+//!   where the window stands between two integers nor on how ACKs are batched. [`Params::rfc_int`]
+//!   rounds `K` down as the RFC does, which adds up to half as much again.
+//! - D2 an ACK counts all its bytes, up to the cap of [`Context::cap`], where the RFC adds one
+//!   increment per ACK: delayed ACKs do not halve the growth.
 //!
-//! HyStart++ draft-03 grows by the same law beside avoidance, with a quarter of its own entry window in place of the half of
-//! `max_ssthresh`: `PerRoundTrip` serves both.
+//! HyStart++ draft-03 grows by the same law beside avoidance, with a quarter of its own entry
+//! window in place of the half of `max_ssthresh`: `PerRoundTrip` serves both.
 
 use super::{Grown, Startup, Verdict, slow_start};
 use crate::event::{Ack, Context, Window};
@@ -46,7 +49,8 @@ pub(crate) enum K {
     Floor,
 }
 
-/// Growth by `base / divisor` bytes per round trip: `1/K` per acknowledged byte with `K = cwnd / (base / divisor)`.
+/// Growth by `base / divisor` bytes per round trip: `1/K` per acknowledged byte with `K = cwnd /
+/// (base / divisor)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PerRoundTrip {
     /// What the last exact division left, in bytes times `base`; below `divisor * cwnd`.
@@ -54,14 +58,16 @@ pub(crate) struct PerRoundTrip {
 }
 
 impl PerRoundTrip {
-    /// The bytes by which a window of `cwnd` opens when `acked` bytes of it are acknowledged; never more than these.
+    /// The bytes by which a window of `cwnd` opens when `acked` bytes of it are acknowledged; never
+    /// more than these.
     #[inline]
     pub(crate) fn step(&mut self, acked: u64, base: u64, divisor: u64, cwnd: u64, k: K) -> u64 {
         let whole = divisor.saturating_mul(cwnd).max(1);
         if k == K::Floor {
             return acked / (whole / base.max(1)).max(1);
         }
-        // Like mul_div, with the remainder: the 128-bit division is only for windows that no path has.
+        // Like mul_div, with the remainder: the 128-bit division is only for windows that no path
+        // has.
         let short = acked.checked_mul(base).and_then(|product| product.checked_add(self.rest));
         let (step, rest) = if let Some(sum) = short {
             (sum / whole, sum % whole)
@@ -102,7 +108,8 @@ impl LimitedSlowStart {
 impl Startup for LimitedSlowStart {
     fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         let max_ssthresh = self.params.max_ssthresh.max(1).saturating_mul(cx.mss);
-        // RFC3742 2-1: at or below max_ssthresh nothing changes. An ACK that crosses it counts in full.
+        // RFC3742 2-1: at or below max_ssthresh nothing changes. An ACK that crosses it counts in
+        // full.
         if w.cwnd <= max_ssthresh {
             self.growth = PerRoundTrip::default();
             return Grown { leftover: slow_start::double(acked, w, cx), verdict: Verdict::Stay };
@@ -115,7 +122,8 @@ impl Startup for LimitedSlowStart {
         let before = w.cwnd;
         let acked = cx.cap(acked);
         let unused = w.open(self.growth.step(acked, max_ssthresh, DIVISOR, before, k));
-        // Bytes of window that did not fit below the threshold, turned back into the acknowledged bytes that would have opened it.
+        // Bytes of window that did not fit below the threshold, turned back into the acknowledged
+        // bytes that would have opened it.
         let leftover = mul_div(unused, DIVISOR.saturating_mul(before), max_ssthresh).min(acked);
         Grown { leftover, verdict: Verdict::Stay }
     }

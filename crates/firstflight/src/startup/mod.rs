@@ -1,7 +1,8 @@
 //! Startup: how a connection finds the speed of a path it knows nothing about.
 //!
-//! Every algorithm is a struct in a file of its own that implements [`Startup`]. It is driven by the hooks below in the order that
-//! [`crate::event`] fixes, and answers with a [`Verdict`]: stay, aim at a threshold, or leave, and why.
+//! Every algorithm is a struct in a file of its own that implements [`Startup`]. It is driven by
+//! the hooks below in the order that [`crate::event`] fixes, and answers with a [`Verdict`]: stay,
+//! aim at a threshold, or leave, and why.
 
 mod any;
 pub mod best;
@@ -45,7 +46,8 @@ pub struct Leave {
     pub cwnd: Option<u64>,
     /// How avoidance takes over.
     pub handover: Handover,
-    /// The number that decided, in the algorithm's own unit: the RTT minimum in ns, the target or estimate in bytes.
+    /// The number that decided, in the algorithm's own unit: the RTT minimum in ns, the target or
+    /// estimate in bytes.
     pub estimate: Option<u64>,
 }
 
@@ -72,14 +74,16 @@ pub enum Verdict {
 /// What the growth hook did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grown {
-    /// Acknowledged bytes that slow start did not use because the window met the threshold: avoidance grows by them on the same ACK.
+    /// Acknowledged bytes that slow start did not use because the window met the threshold:
+    /// avoidance grows by them on the same ACK.
     pub leftover: u64,
     /// What it concluded.
     pub verdict: Verdict,
 }
 
-/// What a false alarm has to give back to a startup: its phase and whether it was armed, in one `Copy` value small enough to save at
-/// every loss. Each algorithm names what it keeps in which field.
+/// What a false alarm has to give back to a startup: its phase and whether it was armed, in one
+/// `Copy` value small enough to save at every loss. Each algorithm names what it keeps in which
+/// field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Saved {
     /// The algorithm was still looking for its exit.
@@ -92,48 +96,56 @@ pub struct Saved {
     pub base: Nanos,
 }
 
-/// A startup algorithm. The hooks are called in the order of [`crate::event`]; a hook exists only because at least two algorithms
-/// need it, or one cannot do without, and its comment names them.
+/// A startup algorithm. The hooks are called in the order of [`crate::event`]; a hook exists only
+/// because at least two algorithms need it, or one cannot do without, and its comment names them.
 pub trait Startup {
-    /// The connection starts: nothing has been sent. `nxt` is the first packet or sequence number (round marks start there).
+    /// The connection starts: nothing has been sent. `nxt` is the first packet or sequence number
+    /// (round marks start there).
     fn start(&mut self, now: Time, nxt: Seq) {
         let _ = (now, nxt);
     }
 
-    /// Every valid RTT sample in every phase, recovery included (HyStart's and Rapid Start's RTT minimum).
+    /// Every valid RTT sample in every phase, recovery included (HyStart's and Rapid Start's RTT
+    /// minimum).
     fn on_rtt(&mut self, now: Time, rtt: Nanos, cx: &Context) {
         let _ = (now, rtt, cx);
     }
 
-    /// Before the first packet of a burst, whatever the phase (Rapid Start and jump start enlarge their first window here).
+    /// Before the first packet of a burst, whatever the phase (Rapid Start and jump start enlarge
+    /// their first window here).
     fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {
         let _ = (ready, w, cx);
     }
 
-    /// The sample hook: below the threshold, outside recovery, before losses of this ACK are looked at (HyStart, SEARCH, BEST).
+    /// The sample hook: below the threshold, outside recovery, before losses of this ACK are looked
+    /// at (HyStart, SEARCH, BEST).
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         let _ = (ack, w, cx);
         Verdict::Stay
     }
 
-    /// The growth hook: below the threshold, outside recovery, `ack.acked > 0`, after losses (slow start, HyStart++, Rapid Start).
-    /// `acked` is what may count for growth (RFC 9002 excludes packets sent before recovery); `cx.limited` says whether it may grow.
+    /// The growth hook: below the threshold, outside recovery, `ack.acked > 0`, after losses (slow
+    /// start, HyStart++, Rapid Start). `acked` is what may count for growth (RFC 9002 excludes
+    /// packets sent before recovery); `cx.limited` says whether it may grow.
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown;
 
-    /// At or above the threshold: the window below which this startup does not let avoidance fall on this ACK (HyStart++ draft-03:
-    /// limited slow start runs beside avoidance until the next congestion signal). `w` is the window before this ACK.
+    /// At or above the threshold: the window below which this startup does not let avoidance fall
+    /// on this ACK (HyStart++ draft-03: limited slow start runs beside avoidance until the next
+    /// congestion signal). `w` is the window before this ACK.
     fn beside_avoidance(&mut self, ack: &Ack, acked: u64, w: Window, cx: &Context) -> Option<u64> {
         let _ = (ack, acked, w, cx);
         None
     }
 
-    /// The window reached a finite threshold in slow start: the reason to record (BEST and oracle know better than "threshold").
+    /// The window reached a finite threshold in slow start: the reason to record (BEST and oracle
+    /// know better than "threshold").
     fn reached(&mut self) -> ExitReason {
         ExitReason::Threshold
     }
 
-    /// The first reaction to loss or marks. A startup that brings its own recovery for this episode returns it (Rapid Start, jump
-    /// start), with this ACK already charged; otherwise the arm's recovery runs. Called for every new episode, also long after startup.
+    /// The first reaction to loss or marks. A startup that brings its own recovery for this episode
+    /// returns it (Rapid Start, jump start), with this ACK already charged; otherwise the arm's
+    /// recovery runs. Called for every new episode, also long after startup.
     fn on_congestion(
         &mut self,
         signal: Signal,
@@ -151,12 +163,14 @@ pub trait Startup {
         let _ = (timeout, now, nxt);
     }
 
-    /// Sending resumes after the connection was idle for longer than the timeout (SEARCH and BEST start afresh).
+    /// Sending resumes after the connection was idle for longer than the timeout (SEARCH and BEST
+    /// start afresh).
     fn on_idle(&mut self, now: Time, nxt: Seq) {
         let _ = (now, nxt);
     }
 
-    /// What [`Startup::restore`] needs when the loss that is about to be answered turns out to be a false alarm.
+    /// What [`Startup::restore`] needs when the loss that is about to be answered turns out to be a
+    /// false alarm.
     fn save(&self) -> Saved {
         Saved::default()
     }
@@ -181,17 +195,18 @@ pub trait Startup {
         None
     }
 
-    /// The algorithm's inner signals, by name and value (times in ns, amounts in bytes, counters as such), pulled only when somebody
-    /// traces: an ACK costs nothing for them.
+    /// The algorithm's inner signals, by name and value (times in ns, amounts in bytes, counters as
+    /// such), pulled only when somebody traces: an ACK costs nothing for them.
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let _ = visit;
     }
 }
 
-/// OURS gain-slow-start: 2. A gain must be at least `ln f / (1 - 1/f)` for growth by `f` per RTT, 1.386 for doubling, or the pacer
-/// and not the window sets the growth.
+/// OURS gain-slow-start: 2. A gain must be at least `ln f / (1 - 1/f)` for growth by `f` per RTT,
+/// 1.386 for doubling, or the pacer and not the window sets the growth.
 pub const GAIN_SLOW_START: Ratio = Ratio::new(2, 1);
 /// RAPID 3.1-gain: the pacing gain while growing threefold.
 pub const GAIN_RAPID: Ratio = Ratio::new(3, 1);
-/// RFC9002 7.7-2: 1.25, in avoidance; OURS gain-elsewhere: also in conservative and limited slow start, drain and ordinary recovery.
+/// RFC9002 7.7-2: 1.25, in avoidance; OURS gain-elsewhere: also in conservative and limited slow
+/// start, drain and ordinary recovery.
 pub const GAIN_AVOIDANCE: Ratio = Ratio::new(5, 4);

@@ -1,7 +1,9 @@
-//! Oracle: slow start that is told the path's BDP and stops doubling there, before anything is lost.
+//! Oracle: slow start that is told the path's BDP and stops doubling there, before anything is
+//! lost.
 //!
-//! Not an algorithm for a network but a reference for the others: its threshold is given from outside (OURS oracle-exit). It bounds loss, not
-//! time: a startup that grows faster than slow start, or starts with more, may well be quicker. State: 16 bytes.
+//! Not an algorithm for a network but a reference for the others: its threshold is given from
+//! outside (OURS oracle-exit). It bounds loss, not time: a startup that grows faster than slow
+//! start, or starts with more, may well be quicker. State: 16 bytes.
 
 use super::slow_start::double;
 use super::{ExitReason, Grown, Startup, Verdict};

@@ -1,13 +1,16 @@
-//! Rapid Start: a first window spread over a whole round trip, growth by three until a queue shows, then by two, and a recovery
-//! of its own that lands on `beta` times what the path delivered.
+//! Rapid Start: a first window spread over a whole round trip, growth by three until a queue shows,
+//! then by two, and a recovery of its own that lands on `beta` times what the path delivered.
 //!
-//! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16, individual). Rules and tests: `docs/conformance.md`. State: 264 bytes, 152 of them HyStart++'s.
-//! The recovery rule is in [`crate::recovery::rapid_recovery`], the jump in [`super::jump`], the floor in [`crate::signal::rtt_floor`].
+//! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16, individual). Rules and tests:
+//! `docs/conformance.md`. State: 264 bytes, 152 of them HyStart++'s. The recovery rule is in
+//! [`crate::recovery::rapid_recovery`], the jump in [`super::jump`], the floor in
+//! [`crate::signal::rtt_floor`].
 //!
 //! Departures:
-//! * D1 (threshold): the smaller of `min_rtt + 4 ms` and `1.10 * min_rtt`, as the text says; the reference implementation takes the
-//!   larger of two similar terms (`threshold=quicly`).
-//! * D2 (undo): after a false alarm the window comes back but the algorithm stays off: its one recovery is used up.
+//! * D1 (threshold): the smaller of `min_rtt + 4 ms` and `1.10 * min_rtt`, as the text says; the
+//!   reference implementation takes the larger of two similar terms (`threshold=quicly`).
+//! * D2 (undo): after a false alarm the window comes back but the algorithm stays off: its one
+//!   recovery is used up.
 
 use super::hystart_plus_plus::{self, HyStartPlusPlus};
 use super::jump::{GAIN_JUMP, Jump, JumpWindow};
@@ -64,7 +67,8 @@ params! {
     }
 }
 
-/// RAPID 3.1.2-1: the pacing gain that spreads a tripled window over its round trip, `ln 3 / (1 - 1/3)`.
+/// RAPID 3.1.2-1: the pacing gain that spreads a tripled window over its round trip, `ln 3 / (1 -
+/// 1/3)`.
 const GAIN_FULL_RTT: Ratio = Ratio::new(33, 20);
 
 /// Rapid Start of one connection.
@@ -91,7 +95,8 @@ impl RapidStart {
         }
     }
 
-    /// No queue shows: the floor of the last round trip is at or below the threshold. Unknown counts as a queue.
+    /// No queue shows: the floor of the last round trip is at or below the threshold. Unknown
+    /// counts as a queue.
     pub fn rapid(&self) -> bool {
         match (self.floor.floor(), self.floor.min_rtt()) {
             // RAPID 3.2-2: equality still allows threefold growth; not latched.
@@ -124,7 +129,8 @@ impl Startup for RapidStart {
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         if !self.probing {
-            // Also after a false alarm: a conservative slow start that was given back has to run to its end.
+            // Also after a false alarm: a conservative slow start that was given back has to run to
+            // its end.
             return match &mut self.hystart {
                 Some(hystart) => hystart.grow(ack, acked, w, cx),
                 None => Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay },
@@ -133,8 +139,8 @@ impl Startup for RapidStart {
         self.jump.on_ack(ack, w, cx);
         let twice = self.rapid() && cx.paced && cx.limited;
         if let Some(hystart) = &mut self.hystart {
-            // RAPID 3.2-4: HyStart++ grows and decides; the third part is added while it is in slow start. Once it has moved to avoidance
-            // a loss is an ordinary one.
+            // RAPID 3.2-4: HyStart++ grows and decides; the third part is added while it is in slow
+            // start. Once it has moved to avoidance a loss is an ordinary one.
             let third = if twice && hystart.phase() == Phase::Startup { acked } else { 0 };
             let grown = hystart.grow(ack, acked, w, cx);
             if grown.verdict == Verdict::Stay {
@@ -147,8 +153,9 @@ impl Startup for RapidStart {
         if !cx.limited {
             return Grown::default();
         }
-        // RAPID 3.2-1: two bytes per acknowledged byte while no queue shows, one afterwards. Without a pacer threefold growth would
-        // be a burst of three times the window: not done.
+        // RAPID 3.2-1: two bytes per acknowledged byte while no queue shows, one afterwards.
+        // Without a pacer threefold growth would be a burst of three times the window: not
+        // done.
         let counted = if twice { acked } else { cx.cap(acked) };
         let left = w.open(counted * (1 + u64::from(twice)));
         Grown { leftover: left.min(counted), verdict: Verdict::Stay }
@@ -173,7 +180,8 @@ impl Startup for RapidStart {
         // OURS rapid-pre: the window that was used, or the rest would survive as `s` times itself.
         let pre = w.cwnd.min(ack.inflight_before);
         let mut recovery = RapidRecovery::new(beta, self.params.k, pre, cx.iw, cx.mss);
-        // RAPID 3.3-2: the ACK that reveals the first loss is charged like any other, that loss included.
+        // RAPID 3.3-2: the ACK that reveals the first loss is charged like any other, that loss
+        // included.
         recovery.account(ack.acked, ack.lost);
         Some(OwnRecovery::Rapid(recovery))
     }
@@ -194,7 +202,8 @@ impl Startup for RapidStart {
         }
     }
 
-    /// OURS rapid-undo: HyStart++'s, if it watches; Rapid Start itself stays off after a false alarm (D2).
+    /// OURS rapid-undo: HyStart++'s, if it watches; Rapid Start itself stays off after a false
+    /// alarm (D2).
     fn save(&self) -> Saved {
         self.hystart.as_ref().map_or(Saved::default(), Startup::save)
     }

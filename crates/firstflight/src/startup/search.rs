@@ -1,23 +1,30 @@
 //! SEARCH: slow start ends when delivery stops keeping up with sending.
 //!
-//! Time is cut into bins of 0.35 initial RTTs. When a bin closes, the bytes delivered over the last ten bins are compared with the bytes
-//! sent (4.0) over the same span one RTT earlier, or twice those delivered then (3.1); once they fall short by more than the threshold,
-//! the path's choke point has been passed. 4.0 then drains the queue it built, sending two segments for three acknowledged, down to what
-//! was delivered in the last initial RTT.
+//! Time is cut into bins of 0.35 initial RTTs. When a bin closes, the bytes delivered over the last
+//! ten bins are compared with the bytes sent (4.0) over the same span one RTT earlier, or twice
+//! those delivered then (3.1); once they fall short by more than the threshold, the path's choke
+//! point has been passed. 4.0 then drains the queue it built, sending two segments for three
+//! acknowledged, down to what was delivered in the last initial RTT.
 //!
-//! Follows: draft-chung-ccwg-search-09 (17 March 2026) for 4.0; for 3.1 the patch posted to netdev in December 2024. The authors' files of
-//! 2025, 3.1 too by their names, restart otherwise and in the first edition do not close a bin at its very end: version
-//! 3.1-2025.
+//! Follows: draft-chung-ccwg-search-09 (17 March 2026) for 4.0; for 3.1 the patch posted to netdev
+//! in December 2024. The authors' files of 2025, 3.1 too by their names, restart otherwise and in
+//! the first edition do not close a bin at its very end: version 3.1-2025.
 //! State: 240 bytes. Tests: `tests/it/search.rs`.
 //!
 //! Departures:
-//! * D1: towards which neighbouring bin the look-back is interpolated: the older one; the draft's text names the newer, an erratum.
-//! * D2: a delivery above the reference never exits. The kernel's unsigned difference can exit there by accident.
-//! * D3: counters of 4.0 are kept in 32 bits, counted from the first ACK, with one shared shift once they pass 4 GiB: the scheme that the 16-bit
-//!   ports use, exact for four gigabytes of startup, at half the state.
-//! * D4: an exit never raises the window: the draining target is capped at the window, or draining could not end.
-//! * D5: the ring has 26 bins in 3.1 too, not 25: with its look-back of at most 13 bins the 26th is never read.
-//! * D6: the reach [`Params::extra`] is at most 15, by the size of the ring; the 40 of one kernel version would double the state.
+//! * D1: towards which neighbouring bin the look-back is interpolated: the older one; the draft's
+//!   text names the newer, an erratum.
+//! * D2: a delivery above the reference never exits. The kernel's unsigned difference can exit
+//!   there by accident.
+//! * D3: counters of 4.0 are kept in 32 bits, counted from the first ACK, with one shared shift
+//!   once they pass 4 GiB: the scheme that the 16-bit ports use, exact for four gigabytes of
+//!   startup, at half the state.
+//! * D4: an exit never raises the window: the draining target is capped at the window, or draining
+//!   could not end.
+//! * D5: the ring has 26 bins in 3.1 too, not 25: with its look-back of at most 13 bins the 26th is
+//!   never read.
+//! * D6: the reach [`Params::extra`] is at most 15, by the size of the ring; the 40 of one kernel
+//!   version would double the state.
 
 mod bins;
 mod params;
@@ -36,7 +43,8 @@ use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Seq, Time, mul_div};
 
-/// SEARCH bins-1: the length of a bin in hundredths of the initial RTT, a window of 3.5 RTTs over ten bins.
+/// SEARCH bins-1: the length of a bin in hundredths of the initial RTT, a window of 3.5 RTTs over
+/// ten bins.
 const BIN_PERCENT: u64 = 35;
 
 /// What closing a bin concluded.
@@ -49,7 +57,8 @@ pub enum Outcome {
     },
     /// It did not fall short enough.
     Continue {
-        /// Shortfall in percent of the reference, rounded down; 0 also if more was delivered than expected.
+        /// Shortfall in percent of the reference, rounded down; 0 also if more was delivered than
+        /// expected.
         norm_percent: u8,
     },
     /// The window one RTT ago is not complete yet.
@@ -63,7 +72,8 @@ pub enum Outcome {
     ZeroSent,
 }
 
-/// How often each outcome occurred, and what helps to tune the threshold and the reach. Counters saturate at 65 535.
+/// How often each outcome occurred, and what helps to tune the threshold and the reach. Counters
+/// saturate at 65 535.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// [`Outcome::Exit`].
@@ -86,7 +96,8 @@ pub struct Stats {
     pub max_norm_percent: u8,
     /// At the exit: bytes delivered in the last initial RTT, the BDP with an empty queue.
     pub empty_queue_target: u64,
-    /// At the exit: bytes delivered in the last current RTT, the BDP with the queue as it stood; 0 if that is longer than a window.
+    /// At the exit: bytes delivered in the last current RTT, the BDP with the queue as it stood; 0
+    /// if that is longer than a window.
     pub full_queue_target: u64,
 }
 
@@ -146,13 +157,15 @@ pub struct Search {
     counts: Counts,
     /// The last closed bin; saturates.
     idx: u32,
-    /// Draining: acknowledged bytes not yet turned into segments; less than 255 segments, kept in 32 bits.
+    /// Draining: acknowledged bytes not yet turned into segments; less than 255 segments, kept in
+    /// 32 bits.
     credit: u32,
     initial_rtt: Nanos,
     /// End of the bin that is open now.
     end: Time,
     bins: Bins,
-    /// [`Stats::empty_queue_target`]; at least this and the initial window is what draining aims at.
+    /// [`Stats::empty_queue_target`]; at least this and the initial window is what draining aims
+    /// at.
     empty_queue_target: u64,
     /// [`Stats::full_queue_target`], for the record only: 4 GiB at most.
     full_queue_target: u32,
@@ -229,7 +242,8 @@ impl Search {
         self.last
     }
 
-    /// The number of the last closed bin, the first ACK being bin 0; `None` while there is no record.
+    /// The number of the last closed bin, the first ACK being bin 0; `None` while there is no
+    /// record.
     pub fn bin_index(&self) -> Option<u64> {
         self.recording.then_some(u64::from(self.idx))
     }
@@ -244,7 +258,8 @@ impl Search {
         self.stage == Stage::Armed
     }
 
-    /// What draining aims at, or the initial window if that is more, and the acknowledged bytes not yet turned into credit.
+    /// What draining aims at, or the initial window if that is more, and the acknowledged bytes not
+    /// yet turned into credit.
     pub fn draining(&self) -> Option<(u64, u64)> {
         (self.stage == Stage::Draining).then(|| (self.empty_queue_target, u64::from(self.credit)))
     }
@@ -275,12 +290,14 @@ impl Search {
     }
 
     fn begin(&mut self, ack: &Ack, rtt: Nanos) {
-        // SEARCH start-1: the first sample is the initial RTT; bins are not recomputed while the record runs.
+        // SEARCH start-1: the first sample is the initial RTT; bins are not recomputed while the
+        // record runs.
         (self.recording, self.initial_rtt, self.end, self.idx) =
             (true, rtt, ack.now + Nanos(bin_of(rtt).get()), 0);
         self.bins = Bins::EMPTY;
-        // Counted from before the flight that this ACK belongs to, so that a record begun late in a connection looks like one begun at its start.
-        // The files of 3.1 count from the start of the connection, always.
+        // Counted from before the flight that this ACK belongs to, so that a record begun late in a
+        // connection looks like one begun at its start. The files of 3.1 count from the
+        // start of the connection, always.
         self.bins.delivered_base = match self.params.version {
             Version::V3_1 | Version::V3_1In2025 => 0,
             Version::V4_0 => ack.delivered.saturating_sub(ack.acked),
@@ -294,7 +311,8 @@ impl Search {
 
     /// Every ACK while armed: closes the bins that ended before it and evaluates once.
     fn watch(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
-        // SEARCH app-limited-1: seeing deliveries only, 3.1 cannot tell a pause of the application from saturation. Its later files restart.
+        // SEARCH app-limited-1: seeing deliveries only, 3.1 cannot tell a pause of the application
+        // from saturation. Its later files restart.
         if self.params.version == Version::V3_1In2025 && ack.app_limited {
             if self.recording {
                 self.reset(0);
@@ -321,7 +339,8 @@ impl Search {
             idx: u64::from(self.idx),
         };
         let passed = (late.0 / grid.bin).saturating_add(1);
-        // SEARCH missed-1: a record with so long a gap says nothing; the next sample starts another.
+        // SEARCH missed-1: a record with so long a gap says nothing; the next sample starts
+        // another.
         let stale = match self.params.missed_bins {
             MissedBins::Off => false,
             MissedBins::Window => passed > WINDOW,
@@ -333,7 +352,8 @@ impl Search {
         };
         if stale {
             self.reset(passed);
-            // SEARCH missed-3: 3.1 begins the next record with this very ACK, the later files on bins of the old length if the gap was short.
+            // SEARCH missed-3: 3.1 begins the next record with this very ACK, the later files on
+            // bins of the old length if the gap was short.
             if self.params.version != Version::V4_0 {
                 let keeps =
                     matches!(self.params.missed_bins, MissedBins::Initial(_)) && passed <= WINDOW;
@@ -359,7 +379,8 @@ impl Search {
         }
     }
 
-    /// Compares the window that just ended with the one an RTT ago. The RTT is the current sample: what is delivered now was sent that long ago.
+    /// Compares the window that just ended with the one an RTT ago. The RTT is the current sample:
+    /// what is delivered now was sent that long ago.
     fn evaluate(&mut self, grid: &Grid, rtt: Nanos) -> Outcome {
         // SEARCH look-1: back by the current RTT, not the initial one.
         let look = rtt.0 / grid.bin;
@@ -424,7 +445,8 @@ impl Search {
     }
 
     fn exit(&mut self, grid: &Grid, rtt: Nanos, w: Window, cx: &Context) -> Verdict {
-        // Whole bins, rounded up: 3 bins are 1.05 initial RTTs. The delivered ring reaches back ten.
+        // Whole bins, rounded up: 3 bins are 1.05 initial RTTs. The delivered ring reaches back
+        // ten.
         let span = |time: Nanos| time.0.div_ceil(grid.bin.get()).min(WINDOW);
         let empty = self.bins.delivered(grid.idx, span(grid.initial_rtt));
         let full_bins = rtt.0.div_ceil(grid.bin.get());
@@ -432,7 +454,8 @@ impl Search {
         self.empty_queue_target = empty;
         self.full_queue_target = u32::try_from(full).unwrap_or(u32::MAX);
 
-        // SEARCH target-1: what the last three bins delivered is the BDP with an empty queue; at least IW, never more than the window (D4).
+        // SEARCH target-1: what the last three bins delivered is the BDP with an empty queue; at
+        // least IW, never more than the window (D4).
         let target = empty.max(cx.iw).min(w.cwnd);
         let cwnd = match self.params.exit {
             // SEARCH exit-1: 4.0 drains, 3.1 keeps the window, the others go there at once.
@@ -458,7 +481,8 @@ impl Search {
         })
     }
 
-    /// SEARCH drain-1: on every ACK the window follows what is in flight down, less one segment of credit per `drain_ratio` acknowledged.
+    /// SEARCH drain-1: on every ACK the window follows what is in flight down, less one segment of
+    /// credit per `drain_ratio` acknowledged.
     fn drain(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         let target = self.empty_queue_target.max(cx.iw);
         let mss = cx.mss.clamp(1, MAX_BYTES);
@@ -523,7 +547,8 @@ impl Startup for Search {
     }
 
     fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
-        // SEARCH drain-3: draining stays below the threshold, so the hook still runs; growth would undo it.
+        // SEARCH drain-3: draining stays below the threshold, so the hook still runs; growth would
+        // undo it.
         let leftover = if self.stage == Stage::Draining { 0 } else { double(acked, w, cx) };
         Grown { leftover, verdict: Verdict::Stay }
     }
@@ -541,7 +566,8 @@ impl Startup for Search {
         None
     }
 
-    /// SEARCH rearm-1: slow start runs again, perhaps on another path; the initial RTT is measured anew.
+    /// SEARCH rearm-1: slow start runs again, perhaps on another path; the initial RTT is measured
+    /// anew.
     fn on_timeout(&mut self, _timeout: Timeout, _now: Time, _nxt: Seq) {
         self.rearm();
     }
@@ -550,8 +576,8 @@ impl Startup for Search {
         self.rearm();
     }
 
-    /// `armed`: it was searching or draining. A drain that a false alarm cut short is not resumed but searched for again: the record is
-    /// still there, so that takes one bin.
+    /// `armed`: it was searching or draining. A drain that a false alarm cut short is not resumed
+    /// but searched for again: the record is still there, so that takes one bin.
     fn save(&self) -> Saved {
         Saved { armed: self.stage != Stage::Done, ..Saved::default() }
     }

@@ -1,5 +1,6 @@
-//! Any sequence of events into any controller: no panic, no overflow, the window within its bounds. The fuzzer in `fuzz/` plays the same
-//! histories for longer; here as many as a few seconds allow, from fixed seeds.
+//! Any sequence of events into any controller: no panic, no overflow, the window within its bounds.
+//! The fuzzer in `fuzz/` plays the same histories for longer; here as many as a few seconds allow,
+//! from fixed seeds.
 
 use crate::history;
 
@@ -68,7 +69,8 @@ fn every_part_is_played() {
     }
 }
 
-/// Whatever the clock shows when a connection begins, the controller does the same: no moment stands for "none".
+/// Whatever the clock shows when a connection begins, the controller does the same: no moment
+/// stands for "none".
 #[test]
 fn the_origin_of_the_clock_does_not_matter() {
     let mut broken = Vec::new();

@@ -1,4 +1,5 @@
-//! Names of arms: parsing and printing are inverse, and what cannot be meant is refused with a reason.
+//! Names of arms: parsing and printing are inverse, and what cannot be meant is refused with a
+//! reason.
 
 use firstflight::arm::SenderParams;
 use firstflight::arm::{

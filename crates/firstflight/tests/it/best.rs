@@ -1,5 +1,5 @@
-//! BEST, robust mode: its histogram and estimators by row, the links it has to get right, the return paths on which it has to be silent,
-//! and its properties.
+//! BEST, robust mode: its histogram and estimators by row, the links it has to get right, the
+//! return paths on which it has to be silent, and its properties.
 
 use crate::ack_clock;
 
@@ -65,7 +65,8 @@ impl Rig {
         verdict
     }
 
-    /// One round: a silence, then these gaps, `bytes` each. Its first ACK ends the round before; returns what that concluded.
+    /// One round: a silence, then these gaps, `bytes` each. Its first ACK ends the round before;
+    /// returns what that concluded.
     fn round(&mut self, rtt: u64, bytes: u64, gaps: &[u64]) -> (Verdict, Option<Outcome>) {
         let nxt = self.una + gaps.len() as u64 + 2;
         let verdict = self.ack(rtt, bytes, rtt, nxt);
@@ -722,9 +723,9 @@ fn on_the_cold_satellite_terminal_and_on_lte_it_never_sets() {
     }
 }
 
-/// Known exception: with one burst per round trip nothing shows that there is a slot, and a sixteenth of the RTT as chunk lies inside the
-/// burst. Slots longer than a quarter of the RTT therefore fool it, and the fallback has to catch that.
-/// Shows BEST chunk-1.
+/// Known exception: with one burst per round trip nothing shows that there is a slot, and a
+/// sixteenth of the RTT as chunk lies inside the burst. Slots longer than a quarter of the RTT
+/// therefore fool it, and the fallback has to catch that. Shows BEST chunk-1.
 #[test]
 fn slots_longer_than_a_quarter_rtt_defeat_the_chunks() {
     let back = Return::Batch { period: 40 * MS, cap: usize::MAX, lo: 30_000, hi: 30_000 };
@@ -733,8 +734,8 @@ fn slots_longer_than_a_quarter_rtt_defeat_the_chunks() {
     assert!(aim > 4 * LEO.bdp_packets(), "386 Mbit/s instead of 97: {aim} packets");
 }
 
-/// The receiver's clock sees through the return path: where spacing disagrees, it still finds the link.
-/// Shows BEST agree-2.
+/// The receiver's clock sees through the return path: where spacing disagrees, it still finds the
+/// link. Shows BEST agree-2.
 #[test]
 fn with_receiver_time_stamps_a_slotted_path_is_no_obstacle() {
     let back = Return::Batch { period: 40 * MS, cap: usize::MAX, lo: 30_000, hi: 30_000 };
@@ -744,7 +745,8 @@ fn with_receiver_time_stamps_a_slotted_path_is_no_obstacle() {
     assert!(cwnd < 7500 / 2, "well before the BDP, not at {cwnd}");
     let (_, _, ssthresh, reason) = report.exit.expect("and leaves on it");
     assert_eq!((report.first_drop, reason), (None, ExitReason::Estimate));
-    // A train of n packets has n - 1 gaps, and up to one tick of the span is rounded away; the RTT contains part of a slot.
+    // A train of n packets has n - 1 gaps, and up to one tick of the span is rounded away; the RTT
+    // contains part of a slot.
     assert!((7_000..=8_600).contains(&ssthresh), "near 7500 packets, not {ssthresh}");
 }
 

@@ -1,4 +1,5 @@
-//! BEST as published: its arithmetic and corner cases by row, and what it does on the links of its slides.
+//! BEST as published: its arithmetic and corner cases by row, and what it does on the links of its
+//! slides.
 
 use crate::ack_clock;
 
@@ -70,8 +71,9 @@ impl Rig {
         verdict
     }
 
-    /// Whole rounds of `samples` ACKs, one each `us` for `bytes`, until the count of rounds reads `count`; returns what the ACK that
-    /// evaluated said. The ACKs that cross carry `crossing_rtt_us`, all others `rtt_us`.
+    /// Whole rounds of `samples` ACKs, one each `us` for `bytes`, until the count of rounds reads
+    /// `count`; returns what the ACK that evaluated said. The ACKs that cross carry
+    /// `crossing_rtt_us`, all others `rtt_us`.
     fn rounds(
         &mut self,
         count: u32,
@@ -407,8 +409,9 @@ fn bytes_sacked_out_of_order_count_when_the_hole_is_filled() {
     );
 }
 
-/// The acceptance table: end of round 4. The RTT sample contains its own packet's serialisation and up to two packets of queue, which the
-/// table's fluid numbers leave out: up to five packets more, never fewer. It is the second ACK of the sixth flight.
+/// The acceptance table: end of round 4. The RTT sample contains its own packet's serialisation and
+/// up to two packets of queue, which the table's fluid numbers leave out: up to five packets more,
+/// never fewer. It is the second ACK of the sixth flight.
 #[test]
 fn on_the_links_of_the_slides_it_aims_at_the_bdp() {
     #[rustfmt::skip]
@@ -445,7 +448,8 @@ fn on_the_links_of_the_slides_it_aims_at_the_bdp() {
                 "{}: decides at {rtts} RTT, not {at}",
                 link.name
             );
-            // 176 in the table; the rule gives the ACK after the one that crosses, when the sixth flight has hardly begun.
+            // 176 in the table; the rule gives the ACK after the one that crosses, when the sixth
+            // flight has hardly begun.
             assert!(
                 (160..=176).contains(&cwnd),
                 "{}: with 160 to 176 packets of window, not {cwnd}",
@@ -518,7 +522,8 @@ fn a_short_queue_overflows_below_the_bdp_all_the_same() {
     }
 }
 
-/// Acceptance test number one, its published half: ACKs released every 40 ms, 30 us apart, read as 386 Mbit/s.
+/// Acceptance test number one, its published half: ACKs released every 40 ms, 30 us apart, read as
+/// 386 Mbit/s.
 #[test]
 fn a_slotted_return_path_makes_it_overshoot() {
     for period in [40 * MS, 5 * MS] {

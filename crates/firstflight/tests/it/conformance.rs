@@ -1,5 +1,6 @@
-//! `docs/conformance.md` against the code and the tests, so that it cannot drift: ids, files, items, tests, documents, options of arms.
-//! What each failure asks for stands in its message. A packaged crate comes without the document: then there is nothing to check.
+//! `docs/conformance.md` against the code and the tests, so that it cannot drift: ids, files,
+//! items, tests, documents, options of arms. What each failure asks for stands in its message. A
+//! packaged crate comes without the document: then there is nothing to check.
 
 use firstflight::ExitReason;
 use firstflight::arm::Arm;
@@ -142,7 +143,8 @@ fn files(dir: &str) -> BTreeMap<String, String> {
     into
 }
 
-/// The ids in a text: a known document, or one that looks like one, and `section-item`. Comments may break lines anywhere.
+/// The ids in a text: a known document, or one that looks like one, and `section-item`. Comments
+/// may break lines anywhere.
 fn ids(text: &str, documents: &BTreeSet<String>) -> BTreeSet<String> {
     let words: Vec<&str> = text
         .lines()

@@ -1,5 +1,6 @@
-//! The composed controller: hand-over, undo, timeouts, idling, marks and the exit record, with real parts. Row names are those of our
-//! tables for congestion avoidance (hand-over table, vectors of undo, properties).
+//! The composed controller: hand-over, undo, timeouts, idling, marks and the exit record, with real
+//! parts. Row names are those of our tables for congestion avoidance (hand-over table, vectors of
+//! undo, properties).
 
 use crate::rig;
 
@@ -93,7 +94,8 @@ fn limited_slow_start_begins_beside_a_curve_on_its_plateau() {
         (Some(exit.cwnd), Some(exit.cwnd), Some(0)),
         "CUBIC runs as the second operand"
     );
-    // A quarter of the threshold per round trip: 10 segments of `before` in flight give 10 * ssthresh / (4 * cwnd) of a segment.
+    // A quarter of the threshold per round trip: 10 segments of `before` in flight give 10 *
+    // ssthresh / (4 * cwnd) of a segment.
     assert_eq!(
         r.c.cwnd() - before,
         10 * MSS * exit.cwnd / (4 * before),
@@ -142,7 +144,8 @@ fn rise(r: &mut Rig) {
         r.rtt = Nanos::from_millis(ms);
         r.fill();
         r.wait(ms);
-        // One ACK per segment, so that every round has its eight samples, and each releases what it may.
+        // One ACK per segment, so that every round has its eight samples, and each releases what it
+        // may.
         for _ in 0..r.inflight() / MSS {
             if r.c.exit().is_none() {
                 r.ack(MSS);
@@ -232,7 +235,8 @@ fn a_timeout_voids_the_memory_too() {
     assert_eq!((r.c.cwnd(), r.c.stats().undone), (MSS, 0), "nothing is restored after a timeout");
 }
 
-/// Startups that take up again what they were doing. Rapid Start's one recovery is used up, a jump is over.
+/// Startups that take up again what they were doing. Rapid Start's one recovery is used up, a jump
+/// is over.
 const RESUMES: [&str; 9] = [
     "slowstart",
     "limited",
@@ -521,7 +525,8 @@ fn a_loss_writes_the_same_record_for_every_startup() {
 
 #[test]
 fn every_other_reason_says_what_decided() {
-    // HyStart++ without its conservative phase, and limited slow start: the minimum of the round that rose.
+    // HyStart++ without its conservative phase, and limited slow start: the minimum of the round
+    // that rose.
     for (arm, reason) in
         [("hystart++(css=off)", ExitReason::Delay), ("hystart++(mode=lss)", ExitReason::LssTrigger)]
     {
@@ -581,7 +586,8 @@ fn every_other_reason_says_what_decided() {
     );
 }
 
-/// The records of the startups that judge what the path delivers need a path: one bottleneck behind a queue that never overflows.
+/// The records of the startups that judge what the path delivers need a path: one bottleneck behind
+/// a queue that never overflows.
 #[test]
 fn a_bottleneck_makes_every_startup_that_can_leave_on_its_own() {
     for (arm, reasons) in [

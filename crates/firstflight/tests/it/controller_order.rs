@@ -140,7 +140,8 @@ fn watched(transport: Transport) -> Watched {
     Watched { c, log, verdict }
 }
 
-/// An ACK of one segment, of 10 in flight, of everything below `una`; the mark of an episode it opens is 100.
+/// An ACK of one segment, of 10 in flight, of everything below `una`; the mark of an episode it
+/// opens is 100.
 fn ack(una: u64) -> Ack {
     Ack {
         now: Time(una * 1_000_000),

@@ -1,5 +1,6 @@
-//! The controller's own rules, one test each: the order of hooks within an ACK, one reduction per period, undo, timeouts, idling, growth
-//! gates, pacing, and where TCP and QUIC differ. Any history at all is `any_history.rs`; here the right answer is known.
+//! The controller's own rules, one test each: the order of hooks within an ACK, one reduction per
+//! period, undo, timeouts, idling, growth gates, pacing, and where TCP and QUIC differ. Any history
+//! at all is `any_history.rs`; here the right answer is known.
 
 use crate::hand_fed;
 
@@ -237,7 +238,8 @@ fn the_ack_that_ends_recovery_grows_nothing_in_tcp_and_only_by_later_packets_in_
 /// Shows OURS ack-completing.
 #[test]
 fn losses_of_the_completing_ack_are_answered() {
-    // Also in TCP, where the order of work would go straight to sending: losses are reported once, and nobody would answer them later.
+    // Also in TCP, where the order of work would go straight to sending: losses are reported once,
+    // and nobody would answer them later.
     for tcp in [false, true] {
         let mut flow = at_hundred(tcp);
         lose(&mut flow);
@@ -493,7 +495,8 @@ fn a_needless_timeout_is_taken_back_unless_an_episode_was_open() {
         "F-RTO: as before the first of the series"
     );
 
-    // The second is how a transport says that the threshold stays, because the episode has cut it already.
+    // The second is how a transport says that the threshold stays, because the episode has cut it
+    // already.
     for first in [Timeout::Rto, Timeout::RtoAgain] {
         let mut flow = at_hundred(true);
         lose(&mut flow);
@@ -516,7 +519,8 @@ fn a_needless_timeout_is_taken_back_unless_an_episode_was_open() {
     );
 }
 
-// ------------------------------------------------------------------------------------------------- idling, growth, pacing, start
+// -------------------------------------------------------------------------------------------------
+// idling, growth, pacing, start
 
 /// Shows OURS growth-half, RFC9002 7.8-1.
 #[test]

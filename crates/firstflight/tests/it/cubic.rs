@@ -1,4 +1,5 @@
-//! CUBIC: RFC 9438, the hand-over from every startup, and what must never happen. Properties over random input: `cubic_properties.rs`.
+//! CUBIC: RFC 9438, the hand-over from every startup, and what must never happen. Properties over
+//! random input: `cubic_properties.rs`.
 
 use crate::context;
 use firstflight::avoidance::cubic::Params;
@@ -37,7 +38,8 @@ fn grow_at(
     w.cwnd - before
 }
 
-/// Cut from `before` bytes, with the epoch begun at `START` by an ACK that acknowledges nothing that counts.
+/// Cut from `before` bytes, with the epoch begun at `START` by an ACK that acknowledges nothing
+/// that counts.
 fn after_loss(before: u64, params: Params) -> (Cubic, Window) {
     let mut cubic = Cubic::new(params);
     let left = cubic.reduce(&cut(Signal::Loss), avoiding(before), &context());
@@ -53,7 +55,8 @@ fn handed_over(handover: Handover, cwnd: u64, params: Params) -> (Cubic, Window)
     (cubic, w)
 }
 
-/// A path of constant RTT that acknowledges each window evenly, two segments at a time, until `done`. Returns the time it took.
+/// A path of constant RTT that acknowledges each window evenly, two segments at a time, until
+/// `done`. Returns the time it took.
 fn fly(cubic: &mut Cubic, w: &mut Window, rtt: Nanos, done: impl Fn(&Window) -> bool) -> Nanos {
     let mut round = START;
     while !done(w) && round.since(START) < Nanos::from_secs(100) {
@@ -603,7 +606,8 @@ fn an_unused_window_neither_grows_nor_ages() {
 fn idle_time_is_left_out_once() {
     let unlimited = Context { limited: false, ..context() };
     let s = Nanos::from_secs;
-    // the ACK after the pause is limited or not; the epoch began at START, the last ACK came at 1 s, idle from 2 s to 5 s
+    // the ACK after the pause is limited or not; the epoch began at START, the last ACK came at 1
+    // s, idle from 2 s to 5 s
     for (what, cx, expected) in [("limited", context(), s(3)), ("not limited", unlimited, s(5))] {
         let (mut cubic, mut w) = after_loss(1_000_000, Params::default());
         grow_at(&mut cubic, &mut w, START + s(1), Nanos::ZERO, 0, &context());

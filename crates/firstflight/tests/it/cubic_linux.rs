@@ -58,7 +58,8 @@ fn fly(cubic: &mut Cubic, w: &mut Window, rtt: Nanos, done: impl Fn(&Window) -> 
 
 #[test]
 fn cuts_are_in_whole_segments() {
-    // from, last plateau -> window and plateau, in segments: floor(717/1024 n), at least 2; floor(1741/2048 n) below the last plateau.
+    // from, last plateau -> window and plateau, in segments: floor(717/1024 n), at least 2;
+    // floor(1741/2048 n) below the last plateau.
     for (last, from, window, w_max) in
         [(0, 1000, 700, 1000), (0, 100, 70, 100), (0, 3, 2, 3), (0, 2, 2, 2), (200, 100, 70, 85)]
     {
@@ -82,8 +83,9 @@ fn the_window_returns_to_its_plateau_as_the_curve_says() {
     let (mut cubic, rtt) = (Cubic::new(Params::linux()), Nanos::from_millis(50));
     let mut w = cut(&mut cubic, 1000);
     let took = fly(&mut cubic, &mut w, rtt, |w| w.cwnd >= 990 * MSS);
-    // K = (300 / 0.4004)^(1/3) = 9.083 s, and ten segments below the plateau it is (10 / 0.4004)^(1/3) = 2.920 s earlier: 6.163 s. At the
-    // soonest an RTT of look-ahead before that, and a segment early, because a started segment of distance does not count: 6.016 s.
+    // K = (300 / 0.4004)^(1/3) = 9.083 s, and ten segments below the plateau it is (10 /
+    // 0.4004)^(1/3) = 2.920 s earlier: 6.163 s. At the soonest an RTT of look-ahead before
+    // that, and a segment early, because a started segment of distance does not count: 6.016 s.
     assert!(
         (6_010..=6_170).contains(&(took.0 / 1_000_000)),
         "990 segments are reached between 6.016 and 6.163 s, not at {took:?}"
@@ -105,7 +107,8 @@ fn without_a_plateau_growth_is_a_segment_per_twenty() {
 #[test]
 fn above_its_target_the_window_stands() {
     let rtt = Nanos::from_millis(100);
-    // Cut from 1000 to 700 segments the curve is back at 789 after a second; growth from below, none from above.
+    // Cut from 1000 to 700 segments the curve is back at 789 after a second; growth from below,
+    // none from above.
     for (from, grows) in [(700, true), (1200, false)] {
         let mut cubic = Cubic::new(Params::linux());
         let mut w = cut(&mut cubic, 1000);
@@ -141,8 +144,9 @@ fn on_short_paths_reno_sets_the_pace() {
     let (mut cubic, rtt) = (Cubic::new(Params::linux()), Nanos::from_millis(10));
     let mut w = cut(&mut cubic, 20);
     let took = fly(&mut cubic, &mut w, rtt, |w| w.cwnd >= 20 * MSS);
-    // The curve alone takes K = (6 / 0.4004)^(1/3) = 2.466 s. Reno with this beta adds 8/15 of a segment per round trip: 6 segments take
-    // 11.25 of them, and each started segment and look at the clock at most one more.
+    // The curve alone takes K = (6 / 0.4004)^(1/3) = 2.466 s. Reno with this beta adds 8/15 of a
+    // segment per round trip: 6 segments take 11.25 of them, and each started segment and look
+    // at the clock at most one more.
     assert!(
         (112..=200).contains(&(took.0 / 1_000_000)),
         "from 14 to 20 segments in 11.25 to 20 round trips of 10 ms, not {took:?}"
@@ -189,8 +193,9 @@ fn growth_is_at_most_a_segment_per_two() {
 /// Shows LINUX cubic-standstill.
 #[test]
 fn a_standing_window_looks_at_the_curve_every_thirty_second_of_a_second() {
-    // The first ACK asks for 70 segments per segment (99 segments/s, a tenth of a second ahead, of 700). An RTT of 20 s would ask for 2,
-    // which 39 segments pay for, but not before somebody looks.
+    // The first ACK asks for 70 segments per segment (99 segments/s, a tenth of a second ahead, of
+    // 700). An RTT of 20 s would ask for 2, which 39 segments pay for, but not before somebody
+    // looks.
     for (ticks, looks) in [(1, false), (32, false), (33, true)] {
         let mut cubic = Cubic::new(Params::linux());
         let mut w = cut(&mut cubic, 1000);

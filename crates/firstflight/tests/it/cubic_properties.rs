@@ -288,7 +288,8 @@ fn split(cubic: Cubic, w: Window, now: Time, srtt: Nanos, acked: u64, k: u64) ->
 
 #[test]
 fn a_window_of_one_segment_grows_by_more_than_half_in_a_round_trip() {
-    // Exception to 11-3: Reno's segment per round trip is all of a window of one, which only marks in TCP leave.
+    // Exception to 11-3: Reno's segment per round trip is all of a window of one, which only marks
+    // in TCP leave.
     let (mut cubic, mut w) = cut(MSS, Signal::Ecn);
     assert_eq!(w.cwnd, MSS, "marks leave one segment, not {}", w.cwnd);
     let gain = round(&mut cubic, &mut w, START, Nanos::from_millis(100), 1);
@@ -300,8 +301,8 @@ fn a_window_of_one_segment_grows_by_more_than_half_in_a_round_trip() {
 
 #[test]
 fn parts_of_an_ack_that_cross_into_the_region_of_reno_grow_more_than_the_whole() {
-    // Exception to 11-2: the whole ACK lifts Reno's window above the curve at once and takes it; its parts are still below and take the
-    // curve's steeper growth towards one RTT ahead.
+    // Exception to 11-2: the whole ACK lifts Reno's window above the curve at once and takes it;
+    // its parts are still below and take the curve's steeper growth towards one RTT ahead.
     let (mut cubic, mut w) = cut(40 * MSS, Signal::Loss);
     let now = START + Nanos::from_millis(400);
     let srtt = Nanos::from_millis(400);

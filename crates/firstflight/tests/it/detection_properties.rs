@@ -1,5 +1,6 @@
-//! Detectors against plain restatements of their rules, on random histories. Rows L0 to L13 are the invariants of the loss-detection
-//! rules; L14 and L15 speak of a whole endpoint and are shown there, L16 is shown by running everything twice.
+//! Detectors against plain restatements of their rules, on random histories. Rows L0 to L13 are the
+//! invariants of the loss-detection rules; L14 and L15 speak of a whole endpoint and are shown
+//! there, L16 is shown by running everything twice.
 
 use crate::detection_board;
 
@@ -20,7 +21,8 @@ use firstflight::detection::{
 use firstflight::units::{Nanos, Seq, Time};
 use proptest::prelude::*;
 
-/// Something that happens to a connection. Numbers are reduced to what is outstanding at the moment.
+/// Something that happens to a connection. Numbers are reduced to what is outstanding at the
+/// moment.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Send { len: u64 },
@@ -137,7 +139,8 @@ struct Counted {
     episode: Episode,
     rule: Rule,
     now: Time,
-    /// Segments marked since the last reset of marks, and the highest among them: marks stay although FACK may be switched off.
+    /// Segments marked since the last reset of marks, and the highest among them: marks stay
+    /// although FACK may be switched off.
     ever: Vec<u64>,
 }
 
@@ -722,8 +725,9 @@ proptest! {
     }
 }
 
-/// What a receiver on a path does: acknowledges everything it has, every `thin`-th arrival, and when the path falls silent.
-/// Arrivals are given in order of time; returns how many segments each detector marked: counting rules, RACK, QUIC.
+/// What a receiver on a path does: acknowledges everything it has, every `thin`-th arrival, and
+/// when the path falls silent. Arrivals are given in order of time; returns how many segments each
+/// detector marked: counting rules, RACK, QUIC.
 fn spurious(arrivals: &[(Time, u64)], send_gap: Nanos, rtt: Nanos, thin: usize) -> [u64; 5] {
     let count = arrivals.len() as u64;
     let mut marked = [0; 5];
@@ -845,7 +849,8 @@ fn a_displacement_of_three_segments_does_mark() {
 /// Shows RFC8985 6.2-3.
 #[test]
 fn after_reordering_was_seen_rack_waits_a_quarter_of_the_rtt() {
-    // Segment 1 passes 0 first (reordering is seen), then 10 is late by 24 or 26 ms behind many others.
+    // Segment 1 passes 0 first (reordering is seen), then 10 is late by 24 or 26 ms behind many
+    // others.
     for (late, expected) in [(24, 0), (26, 1)] {
         let mut arrivals: Vec<_> = (0..60).map(|i| (at(100 + i), i)).collect();
         arrivals[0].0 = Time(at(101).0 + 1);
@@ -860,8 +865,8 @@ fn after_reordering_was_seen_rack_waits_a_quarter_of_the_rtt() {
     }
 }
 
-/// Looks at a segment per event while half of a window of 20 000 is missing, for each detector: a walk over the window per ACK would
-/// take thousands.
+/// Looks at a segment per event while half of a window of 20 000 is missing, for each detector: a
+/// walk over the window per ACK would take thousands.
 #[test]
 fn detectors_do_not_walk_the_window_on_each_ack() {
     const WINDOW: u64 = 20_000;
@@ -882,7 +887,8 @@ fn detectors_do_not_walk_the_window_on_each_ack() {
         next.open(&board, Seq(board.nxt()));
         let mut events = WINDOW;
         board.looks.set(0);
-        // Every segment but each third arrives; a repeat or new data leaves on each ACK. Under "reordering seen" a pair arrives swapped.
+        // Every segment but each third arrives; a repeat or new data leaves on each ACK. Under
+        // "reordering seen" a pair arrives swapped.
         for n in (0..WINDOW).filter(|n| n % 3 != 0) {
             let id = match n % 3 {
                 1 if kind == "RACK, reordering seen" && n + 1 < WINDOW => Id(n + 1),
@@ -938,7 +944,8 @@ fn detectors_do_not_walk_the_window_on_each_ack() {
             events += 2;
         }
         let looks = board.looks.get();
-        // Marking and sending cost two or three looks each; what is bounded is that no event costs a window.
+        // Marking and sending cost two or three looks each; what is bounded is that no event costs
+        // a window.
         assert!(
             looks < 8 * events,
             "{kind}: {looks} looks at flags in {events} events, more than 8 each"

@@ -1,5 +1,6 @@
-//! Detectors on the vectors of the specification, row by row: sections are those of the loss-detection rules (2 to 11) and of the
-//! recovery rules (R2 delivered data, R3 pipe, R4 and R12 RFC 6675 with its published figures).
+//! Detectors on the vectors of the specification, row by row: sections are those of the
+//! loss-detection rules (2 to 11) and of the recovery rules (R2 delivered data, R3 pipe, R4 and R12
+//! RFC 6675 with its published figures).
 
 use crate::detection_board;
 
@@ -48,7 +49,8 @@ fn one_timer_is_armed_by_priority_and_none_without_data() {
     assert_eq!(Armed::Probe(at(2)).deadline(), at(2), "a timer fires at its deadline");
 }
 
-/// Shows OURS detect-order. The order is the endpoint's to keep; these are the neighbours that give another answer the other way round.
+/// Shows OURS detect-order. The order is the endpoint's to keep; these are the neighbours that give
+/// another answer the other way round.
 #[test]
 fn each_step_of_an_ack_needs_what_the_one_before_it_knows() {
     // 1 before 2: a sample ends the backoff before the timer restarts.
@@ -69,7 +71,8 @@ fn each_step_of_an_ack_needs_what_the_one_before_it_knows() {
         "the sample first, or the old backoff lives on"
     );
 
-    // Within 2: what an ACK delivers was overtaken by what was delivered before it, not by what it delivers itself.
+    // Within 2: what an ACK delivers was overtaken by what was delivered before it, not by what it
+    // delivers itself.
     let (mut kept, mut swapped) = (Reordering::default(), Reordering::default());
     assert_eq!(
         kept.on_delivered(Seq(MSS), 1, Seq(MSS), MSS),
@@ -82,7 +85,8 @@ fn each_step_of_an_ack_needs_what_the_one_before_it_knows() {
         "with its own highest byte it would show eight"
     );
 
-    // 4 before 5: what counting has marked opens an episode, in which early retransmit has no business.
+    // 4 before 5: what counting has marked opens an episode, in which early retransmit has no
+    // business.
     let two = flight(2, 1);
     let clock = Clock { now: at(0), srtt: Some(ms(100)), rto: Some(at(300)), ece: false };
     let after_marks = Flight { episode: Episode::Fast, ..two };
@@ -116,7 +120,8 @@ fn an_arrival_at_the_deadline_saves_the_timeout() {
     assert_eq!(timer_first.loss_end(), Some(Seq(9 * MSS)), "and everything sent is in doubt");
 }
 
-// ------------------------------------------------------------------------------------------------- 3.1 duplicate ACKs, 3.2 rules
+// -------------------------------------------------------------------------------------------------
+// 3.1 duplicate ACKs, 3.2 rules
 
 /// Shows RFC5681 2-dup.
 #[test]
@@ -190,11 +195,13 @@ fn one_ack(
 /// What, rule, lengths of the segments, SACKed ones, duplicate ACKs; an episode opens, marked ones.
 type Row = (&'static str, Rule, &'static [u64], &'static [u64], u32, bool, &'static [u64]);
 
-/// Shows OURS detect-head, RFC5681 3.2-third, RFC3517 4-IsLost, RFC3517 5-entry, RFC6675 4-IsLost, RFC6675 5-entry, LINUX fack-mark.
+/// Shows OURS detect-head, RFC5681 3.2-third, RFC3517 4-IsLost, RFC3517 5-entry, RFC6675 4-IsLost,
+/// RFC6675 5-entry, LINUX fack-mark.
 #[test]
 fn the_head_is_lost_when_the_rule_says_so() {
     let six: &'static [u64] = &[MSS; 6];
-    // Three segments above the head of 2 * mss + 1 and 2 * mss bytes together, in two ranges at most.
+    // Three segments above the head of 2 * mss + 1 and 2 * mss bytes together, in two ranges at
+    // most.
     let (over, exact): (&'static [u64], &'static [u64]) =
         (&[MSS, MSS, MSS, 1], &[MSS, MSS, MSS - 1, 1]);
     #[rustfmt::skip]
@@ -291,7 +298,8 @@ fn newreno_marks_each_new_head_inside_an_episode() {
     assert_lost("partial ACK after a timeout", &quiet, &found.losses, &[]);
 }
 
-// ------------------------------------------------------------------------------------------------- 3.3 metric, 3.4 lost repeats
+// -------------------------------------------------------------------------------------------------
+// 3.3 metric, 3.4 lost repeats
 
 /// Shows LINUX reordering-metric, LINUX reordering-max, LINUX reordering-original.
 #[test]
@@ -428,7 +436,8 @@ fn flight(segments: u64, sacked: u64) -> Flight {
     }
 }
 
-/// Shows RFC5827 3-new, RFC5827 3.2-1, LINUX er-quiet, LINUX er-delay, LINUX er-guard-b, OURS er-rto, OURS er-guard-a.
+/// Shows RFC5827 3-new, RFC5827 3.2-1, LINUX er-quiet, LINUX er-delay, LINUX er-guard-b, OURS
+/// er-rto, OURS er-guard-a.
 #[test]
 fn early_retransmit_follows_the_table() {
     let clock =
@@ -990,7 +999,8 @@ fn duplicate(ack: u64, fack: u64, nxt: u64, fresh: bool) -> f_rto::Facts {
     }
 }
 
-/// Shows RFC5682 3-2, RFC5682 3-2a, RFC5682 3-2b, RFC5682 3-3, RFC5682 3-3a, RFC5682 3-3b, LINUX frto-early.
+/// Shows RFC5682 3-2, RFC5682 3-2a, RFC5682 3-2b, RFC5682 3-3, RFC5682 3-3a, RFC5682 3-3b, LINUX
+/// frto-early.
 #[test]
 fn f_rto_tells_spurious_timeouts_from_real_ones() {
     use f_rto::Proof::{Linux, Rfc5682};
@@ -1127,8 +1137,9 @@ fn the_probe_timeout_doubles_and_gives_way_to_the_loss_time() {
 /// Shows RFC9002 7.6.1-1, RFC9002 7.6.1-2, RFC9002 7.6.2-2, RFC9002 7.6.2-3.
 #[test]
 fn persistent_congestion_needs_losses_further_apart_than_three_probe_timeouts() {
-    // The example of RFC 9002 section 7.6.3: sends #1..#7 at 0..6 s, probes #8 at 8 and #9 at 12; base period 2 s, threshold 6 s.
-    // Sends in ms; the sender learns #1 at 1.2 s and #9 at 12.2 s.
+    // The example of RFC 9002 section 7.6.3: sends #1..#7 at 0..6 s, probes #8 at 8 and #9 at 12;
+    // base period 2 s, threshold 6 s. Sends in ms; the sender learns #1 at 1.2 s and #9 at 12.2
+    // s.
     let sends = [0, 1000, 2000, 3000, 4000, 5000, 6000, 8000, 12_000];
     let span = Nanos::from_secs(6);
     let fates = |index: usize| if index == 0 || index == 8 { Fate::Acked } else { Fate::Lost };
@@ -1275,7 +1286,8 @@ fn presets_are_found_by_name() {
     );
 }
 
-// ----------------------------------------------------------------------------------------- R2 delivered data, R3 pipe, R4 next_seg
+// ----------------------------------------------------------------------------------------- R2
+// delivered data, R3 pipe, R4 next_seg
 
 /// Shows RFC6937 2-1, RFC9937 6-delivered.
 #[test]
@@ -1310,7 +1322,8 @@ fn without_sack_duplicates_are_set_off_against_the_advance() {
     assert_eq!(credit.credit(), 0, "the credit is used up");
 }
 
-/// Shows RFC6675 4-SetPipe, RFC6675 4-NextSeg1, RFC6675 4-NextSeg2, RFC6675 4-NextSeg3, RFC6675 4-NextSeg4, RFC6675 4-HighRxt.
+/// Shows RFC6675 4-SetPipe, RFC6675 4-NextSeg1, RFC6675 4-NextSeg2, RFC6675 4-NextSeg3, RFC6675
+/// 4-NextSeg4, RFC6675 4-HighRxt.
 #[test]
 fn pipe_counts_lost_and_repeated_once_and_unsure_repeats_twice() {
     let mut board = Board::with(RepeatRule::KeepsMark, 10, 1);
@@ -1330,7 +1343,8 @@ fn pipe_counts_lost_and_repeated_once_and_unsure_repeats_twice() {
     board.send_again(Id(2), at(1));
     next.on_sent(third);
     assert_eq!(board.ledger.pipe(), 8, "2 counts twice");
-    // The rest in order: 3 and 4 by rule 3; 7, 8, 9 are above the highest SACK; the rescue waits for una to pass the first repeat.
+    // The rest in order: 3 and 4 by rule 3; 7, 8, 9 are above the highest SACK; the rescue waits
+    // for una to pass the first repeat.
     for expected in [3, 4] {
         let choice = next.choose(&mut board, false);
         assert_eq!(choice, Choice::Unsure(Id(expected)), "rule 3 goes on with {expected}");
@@ -1406,8 +1420,9 @@ fn new_reno_and_rack_repeat_what_is_lost_and_then_send_new_data() {
     assert_eq!(next.choose(&mut board, true), Choice::New, "then new data");
 }
 
-/// The harness of section R12 for RFC 6675: FIFO network, one ACK per delivered segment, 20 segments in flight, the window cut to `t` at
-/// the third duplicate. `stalled`: ACKs (by the segment that triggered them) during which the application has no new data.
+/// The harness of section R12 for RFC 6675: FIFO network, one ACK per delivered segment, 20
+/// segments in flight, the window cut to `t` at the third duplicate. `stalled`: ACKs (by the
+/// segment that triggered them) during which the application has no new data.
 fn rfc6675(
     lost: &[u64],
     t: u64,

@@ -1,5 +1,5 @@
-//! HyStart in its three profiles: the vectors of our specification (rows numbered as there), both sides of each equality, and the
-//! properties that must hold on any history.
+//! HyStart in its three profiles: the vectors of our specification (rows numbered as there), both
+//! sides of each equality, and the properties that must hold on any history.
 
 use crate::context;
 use firstflight::event::{Ack, Context, Signal, Timeout, Transport, Window};
@@ -23,7 +23,8 @@ fn context() -> Context {
     Context { transport: Transport::Tcp, paced: false, max_burst: 65_536, ..context::quic(MSS) }
 }
 
-/// A sender around the algorithm: keeps the order of the hooks and applies what the algorithm concludes.
+/// A sender around the algorithm: keeps the order of the hooks and applies what the algorithm
+/// concludes.
 #[derive(Clone)]
 struct Flow {
     alg: HyStart,
@@ -50,13 +51,15 @@ impl Flow {
         }
     }
 
-    /// The ACK of one more packet, at `now` (ns), with an RTT of `rtt` (ns). The window is left alone: growth is not the subject.
+    /// The ACK of one more packet, at `now` (ns), with an RTT of `rtt` (ns). The window is left
+    /// alone: growth is not the subject.
     fn ack(&mut self, now: u64, rtt: u64) -> Option<Leave> {
         self.una += 1;
         self.deliver(now, rtt)
     }
 
-    /// An ACK that ends the round: everything sent so far is acknowledged and as much as no test gets through is sent.
+    /// An ACK that ends the round: everything sent so far is acknowledged and as much as no test
+    /// gets through is sent.
     fn roll(&mut self, now: u64, rtt: u64) -> Option<Leave> {
         self.una = self.nxt + 1;
         self.nxt += 1_000_000;
@@ -92,7 +95,8 @@ impl Flow {
         }
     }
 
-    /// One whole round whose smallest RTT is `rtt`, too short to decide anything, then the ACK that begins the round under test.
+    /// One whole round whose smallest RTT is `rtt`, too short to decide anything, then the ACK that
+    /// begins the round under test.
     fn after_round(params: Params, rtt: u64, first_rtt: u64) -> Flow {
         let mut f = Flow::new(params);
         f.roll(T0 - 1_000 * MS, rtt);
@@ -100,7 +104,8 @@ impl Flow {
         f
     }
 
-    /// Back to back samples at `gap` from the ACK after the roll on; the number of the sample (the roll's is 1) that made it leave.
+    /// Back to back samples at `gap` from the ACK after the roll on; the number of the sample (the
+    /// roll's is 1) that made it leave.
     fn samples(&mut self, rtts: &[u64], gap: u64) -> Option<(usize, Leave)> {
         for (i, &rtt) in rtts.iter().enumerate() {
             if let Some(leave) = self.ack(T0 + (i as u64 + 1) * gap, rtt) {
@@ -173,7 +178,8 @@ fn row_2_gvisor_a_gap_breaks_the_train() {
 /// Shows GVISOR hystart-delay.
 #[test]
 fn rows_3_and_4_gvisor_decides_by_delay_on_the_eighth_sample() {
-    // Row 3: 8 >= 4 + 4. One below it is no rise. Row 4: one low sample keeps the round's minimum down.
+    // Row 3: 8 >= 4 + 4. One below it is no rise. Row 4: one low sample keeps the round's minimum
+    // down.
     let rows: [(&str, [u64; 8], Option<usize>); 3] = [
         ("row 3", [8 * MS; 8], Some(8)),
         ("row 3, just below", [8 * MS - 1; 8], None),
@@ -194,7 +200,8 @@ fn rows_3_and_4_gvisor_decides_by_delay_on_the_eighth_sample() {
 /// Shows OURS ack-arrival.
 #[test]
 fn row_5_gvisor_goes_by_arrival_times() {
-    // The ACKs are processed in one go but arrived 3 ms apart: the transport reports arrivals, and no train is seen.
+    // The ACKs are processed in one go but arrived 3 ms apart: the transport reports arrivals, and
+    // no train is seen.
     let mut f = Flow::after_round(Params::GVISOR, 4 * MS, 5 * MS);
     assert_eq!(f.samples(&[5 * MS; 50], 3 * MS), None, "ACKs that arrived 3 ms apart are no train");
 }
@@ -255,7 +262,8 @@ fn rows_7_to_9_linux_decides_by_delay_on_the_ninth_sample() {
 /// Shows LINUX hystart-minimum, NS3 hystart-first-eight.
 #[test]
 fn linux_lets_every_sample_lower_the_minimum_and_ns3_only_the_first_eight() {
-    // The ninth sample is low. Linux takes it into the minimum before it compares, ns-3 compares the first eight.
+    // The ninth sample is low. Linux takes it into the minimum before it compares, ns-3 compares
+    // the first eight.
     for (profile, expected) in
         [(Profile::Linux, None), (Profile::Ns3, Some((9, ExitReason::Delay)))]
     {
@@ -270,8 +278,8 @@ fn linux_lets_every_sample_lower_the_minimum_and_ns3_only_the_first_eight() {
 fn rows_10_to_12_linux_leaves_on_a_train_longer_than_the_limit() {
     /// Name, paced, smoothed RTT, one gap, length of the train.
     type Row = (&'static str, bool, Nanos, Option<u64>, Option<u64>);
-    // Unpaced half the path counts, paced all of it, and 1 ms for batching in either, 210 us at 10 Gbit/s. The number is the length at
-    // which it leaves.
+    // Unpaced half the path counts, paced all of it, and 1 ms for batching in either, 210 us at 10
+    // Gbit/s. The number is the length at which it leaves.
     let (slow, fast) = (at_rate(100_000_000), at_rate(1_250_000_000));
     let rows: [Row; 7] = [
         ("row 10, no RTT yet", false, Nanos::ZERO, None, Some(51 * MS)),
@@ -447,7 +455,8 @@ fn row_19_the_allowance_for_batching_is_four_bursts_at_most_1_ms() {
 /// Shows LINUX hystart-rate.
 #[test]
 fn the_rate_that_linux_keeps_is_twice_or_six_fifths_of_a_window_per_rtt() {
-    // Window, threshold, outstanding in segments; RTT in us; bytes per second as the kernel's integers give them.
+    // Window, threshold, outstanding in segments; RTT in us; bytes per second as the kernel's
+    // integers give them.
     let rows = [
         ("slow start", 10, None, 10, 100_000, 289_600),
         ("more outstanding than the window", 10, None, 12, 100_000, 347_520),
@@ -511,7 +520,8 @@ fn ns3_wants_the_rtt_to_double() {
 
 #[test]
 fn each_detector_can_be_switched_off() {
-    // Sample 9 comes 16 ms after the roll, longer than half of 30 ms, and is the first on which the delay detector decides.
+    // Sample 9 comes 16 ms after the roll, longer than half of 30 ms, and is the first on which the
+    // delay detector decides.
     for (train, delay, expected) in [
         (true, true, Some((9, ExitReason::Train))),
         (true, false, Some((9, ExitReason::Train))),
@@ -804,7 +814,8 @@ proptest! {
     }
 }
 
-/// Linux's rules in whole microseconds, written from the rules and not from the code under test. Times count from the connection's start.
+/// Linux's rules in whole microseconds, written from the rules and not from the code under test.
+/// Times count from the connection's start.
 fn microsecond_model(history: &[Step], paced: bool) -> Option<(usize, ExitReason)> {
     let (mut una, mut nxt, mut now) = (0_u64, 100_u64, 0_u64);
     let (mut path, mut low, mut count) = (u64::MAX, u64::MAX, 0);
@@ -834,8 +845,9 @@ fn microsecond_model(history: &[Step], paced: bool) -> Option<(usize, ExitReason
     None
 }
 
-/// Slow start clocked by its own ACKs on a path without a queue: each round the ACKs arrive `spacing` apart, the RTT never changes.
-/// Returns the window at the exit, in segments, or none up to 4096.
+/// Slow start clocked by its own ACKs on a path without a queue: each round the ACKs arrive
+/// `spacing` apart, the RTT never changes. Returns the window at the exit, in segments, or none up
+/// to 4096.
 fn clocked(params: Params, rtt: u64, spacing: u64) -> Option<u64> {
     let mut f = Flow::new(params);
     (f.w.cwnd, f.nxt) = (10 * MSS, 10);
@@ -856,8 +868,9 @@ fn clocked(params: Params, rtt: u64, spacing: u64) -> Option<u64> {
 
 #[test]
 fn property_6_without_a_queue_and_with_a_short_train_there_is_no_exit() {
-    // At 1 us apart 4096 ACKs take 4 ms, less than half of 40 ms. At 10 us 2000 of them take 20 ms, so it is in the flight of 2560 that
-    // a train is too long. The round begins inside a flight, not with it: its mark is what the ACK that rolls has let go already.
+    // At 1 us apart 4096 ACKs take 4 ms, less than half of 40 ms. At 10 us 2000 of them take 20 ms,
+    // so it is in the flight of 2560 that a train is too long. The round begins inside a
+    // flight, not with it: its mark is what the ACK that rolls has let go already.
     assert_eq!(clocked(Params::LINUX, 40 * MS, US), None, "a train shorter than the limit");
     let left = clocked(Params::LINUX, 40 * MS, 10 * US).expect("a train longer than the limit");
     assert!(
@@ -868,8 +881,9 @@ fn property_6_without_a_queue_and_with_a_short_train_there_is_no_exit() {
 
 #[test]
 fn exception_to_property_5_a_merged_first_ack_moves_the_start_of_the_round() {
-    // Every ACK counted, the round starts at T0 and its train is too long at 11 ms; with the ACK that ends the round merged into the
-    // next one, the same train starts 1 ms later. Later, but by the start of the round and not by gaps.
+    // Every ACK counted, the round starts at T0 and its train is too long at 11 ms; with the ACK
+    // that ends the round merged into the next one, the same train starts 1 ms later. Later,
+    // but by the start of the round and not by gaps.
     let run = |starts: u64| {
         let mut f = Flow::new(Params::LINUX);
         f.roll(T0 + starts, 20 * MS);

@@ -1,7 +1,8 @@
-//! HyStart of a whole controller against a model of what a sender of Linux computes with: packets and microseconds in 32 bits, and
-//! `sk_pacing_rate` kept at the end of each ACK, with a pacer or without. The model is written from the arithmetic as documented
-//! (a rate of 200 or 120 % of the window per smoothed RTT, which is kept in eighths of a microsecond), not from the crate or its C twin:
-//! a mistake that those two share shows here.
+//! HyStart of a whole controller against a model of what a sender of Linux computes with: packets
+//! and microseconds in 32 bits, and `sk_pacing_rate` kept at the end of each ACK, with a pacer or
+//! without. The model is written from the arithmetic as documented (a rate of 200 or 120 % of the
+//! window per smoothed RTT, which is kept in eighths of a microsecond), not from the crate or its C
+//! twin: a mistake that those two share shows here.
 
 use firstflight::avoidance::Cubic;
 use firstflight::event::{Ack, Congestion, Timeout};
@@ -176,7 +177,8 @@ fn run(seed: u64, keeps_rate: bool) -> (u64, Found, Found) {
         let before = nxt - una;
         una += acked;
         model.estimate(rtt as u32);
-        // A threshold after a timeout need not be whole segments here: both sides agree on what slow start is.
+        // A threshold after a timeout need not be whole segments here: both sides agree on what
+        // slow start is.
         let (cwnd, slow_start) = (
             (core.cwnd() / MSS) as u32,
             core.ssthresh().is_none_or(|ssthresh| core.cwnd() < ssthresh),

@@ -1,5 +1,6 @@
-//! HyStart++ of RFC 9406 and of the individual draft -03: the vectors of our specification (rows numbered as there), both sides of each
-//! equality, every option, and the properties that must hold on any history.
+//! HyStart++ of RFC 9406 and of the individual draft -03: the vectors of our specification (rows
+//! numbered as there), both sides of each equality, every option, and the properties that must hold
+//! on any history.
 
 use crate::context;
 use firstflight::event::{Ack, Context, Phase, Signal, Timeout, Window};
@@ -26,7 +27,8 @@ fn context() -> Context {
     Context { max_burst: 65_536, ..context::quic(MSS) }
 }
 
-/// A sender around the algorithm: counts packets, ends rounds when told, applies what the algorithm concludes. Avoidance does nothing.
+/// A sender around the algorithm: counts packets, ends rounds when told, applies what the algorithm
+/// concludes. Avoidance does nothing.
 #[derive(Clone)]
 struct Flow {
     alg: HyStartPlusPlus,
@@ -59,7 +61,8 @@ impl Flow {
         f
     }
 
-    /// In conservative slow start, entered at 45 ms after a round of 40 ms, with nothing left of a division.
+    /// In conservative slow start, entered at 45 ms after a round of 40 ms, with nothing left of a
+    /// division.
     fn in_css(params: Params) -> Flow {
         let mut f = Flow::after_round(params, 40 * MS);
         f.samples(&[45 * MS; 8]);
@@ -112,7 +115,8 @@ impl Flow {
         grown.verdict
     }
 
-    /// The ACK of one more packet of `acked` bytes within the round; the bytes by which the window grew.
+    /// The ACK of one more packet of `acked` bytes within the round; the bytes by which the window
+    /// grew.
     fn ack(&mut self, acked: u64, rtt: Option<u64>) -> u64 {
         let before = self.w.cwnd;
         self.una += 1;
@@ -140,7 +144,8 @@ impl Flow {
         verdict
     }
 
-    /// A loss or mark as the controller answers it: the algorithm hears of it, the window is cut by 7/10.
+    /// A loss or mark as the controller answers it: the algorithm hears of it, the window is cut by
+    /// 7/10.
     fn congestion(&mut self, signal: Signal) {
         let ack = Ack { nxt: Seq(self.nxt), ..Ack::default() };
         let own = self.alg.on_congestion(signal, Ratio::new(7, 10), &ack, self.w, &self.cx);
@@ -159,7 +164,8 @@ impl Flow {
         found
     }
 
-    /// Growth in the present phase per 4 mss acknowledged, in segments: 4 in slow start, 1 in conservative slow start.
+    /// Growth in the present phase per 4 mss acknowledged, in segments: 4 in slow start, 1 in
+    /// conservative slow start.
     fn growth_per_four(&self) -> u64 {
         self.clone().ack(4 * MSS, None) / MSS
     }
@@ -324,7 +330,8 @@ fn row_11_the_samples_that_led_into_css_do_not_lead_out() {
 /// Shows OURS css-fresh.
 #[test]
 fn exception_read_literally_one_round_can_swing_in_and_out() {
-    // 50, then 49, 48, 47, 46 ms: each sample is below the baseline and yet above the way in, so each changes the phase.
+    // 50, then 49, 48, 47, 46 ms: each sample is below the baseline and yet above the way in, so
+    // each changes the phase.
     let falling =
         [50, 50, 50, 50, 50, 50, 50, 50, 49, 49, 48, 48, 47, 47, 46, 46].map(|ms| ms * MS);
     for (params, entries) in
@@ -346,7 +353,8 @@ fn exception_read_literally_one_round_can_swing_in_and_out() {
 /// Shows RFC9406 4.2-20.
 #[test]
 fn a_baseline_at_the_way_in_lets_out_only_what_cannot_come_in() {
-    // Entered at 50 ms with the way in at 45: 46 ms is lower than on entry, but would lead in again.
+    // Entered at 50 ms with the way in at 45: 46 ms is lower than on entry, but would lead in
+    // again.
     for (baseline, low, phase) in [
         (Baseline::CurrentRoundMin, 46 * MS, Phase::Startup),
         (Baseline::EntryThreshold, 46 * MS, Phase::Css),
@@ -441,7 +449,8 @@ fn row_14_a_round_ends_when_its_mark_is_reached() {
 /// Shows RFC9406 4.2-5.
 #[test]
 fn the_first_data_ack_ends_a_round_of_one_sample() {
-    // Literally the mark stands before the first packet. The rest of the first flight is judged by that one sample, unless told to wait.
+    // Literally the mark stands before the first packet. The rest of the first flight is judged by
+    // that one sample, unless told to wait.
     for (skip_first_flight, phase) in [(false, Phase::Css), (true, Phase::Startup)] {
         let mut alg = HyStartPlusPlus::new(Params { skip_first_flight, ..RFC });
         alg.start(Time(0), Seq(0));
@@ -637,7 +646,8 @@ fn after_idling_lss_doubles_back_to_its_threshold_at_the_gain_of_slow_start() {
 /// Shows LSS divisor-1.
 #[test]
 fn property_8_lss_grows_by_a_quarter_of_the_threshold_per_round_trip() {
-    // The specification's table for 100 segments, one ACK for each whole segment, in thousandths of the threshold after n round trips.
+    // The specification's table for 100 segments, one ACK for each whole segment, in thousandths of
+    // the threshold after n round trips.
     let mut f = Flow::in_lss(Params::DRAFT03, MSS, 100 * MSS);
     for (n, thousandths) in (1..).zip([1_225, 1_453, 1_684, 1_917, 2_152, 2_389, 2_626, 2_865]) {
         for _ in 0..f.w.cwnd / MSS {
@@ -828,8 +838,9 @@ fn pacing_follows_the_phase() {
 
 // Properties
 
-/// The algorithm read again from RFC 9406 section 4.2, for two questions that its words leave open: which ACK ends a round, and when samples
-/// count anew. Only phases; RTTs in ns, a packet per number.
+/// The algorithm read again from RFC 9406 section 4.2, for two questions that its words leave open:
+/// which ACK ends a round, and when samples count anew. Only phases; RTTs in ns, a packet per
+/// number.
 struct Reading {
     passed: bool,
     fresh: (bool, bool),
@@ -895,7 +906,8 @@ fn each_reading_of_the_rounds_end_and_of_fresh_samples_is_that_of_an_independent
                 .wrapping_add(1_442_695_040_888_963_407);
             (random >> 33) % n
         };
-        // ACKs of one or two packets out of flights of up to 60; RTTs that rise for a while, and fall again.
+        // ACKs of one or two packets out of flights of up to 60; RTTs that rise for a while, and
+        // fall again.
         let base = (10 + below(90)) * MS;
         let (mut una, mut nxt, mut offset) = (0, 6 + below(50), 0);
         let course: Vec<(u64, u64, u64)> = (0..400)
@@ -962,7 +974,8 @@ fn a_round_ends_with_its_last_packet_or_with_the_first_of_the_next() {
         let mut alg = HyStartPlusPlus::new(Params { round_end: end, ..RFC });
         alg.start(Time(0), Seq(10));
         let mut w = Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH };
-        // Nine of ten packets, the tenth, an ACK of nothing new while nothing more is sent, the eleventh.
+        // Nine of ten packets, the tenth, an ACK of nothing new while nothing more is sent, the
+        // eleventh.
         let rounds = [9, 10, 10, 11].map(|una| {
             let ack = Ack {
                 acked: MSS,
@@ -978,7 +991,8 @@ fn a_round_ends_with_its_last_packet_or_with_the_first_of_the_next() {
     }
 }
 
-/// One ACK of a history: bytes, RTT in units of 100 us if sampled, whether it ends the round, whether the window is the limit.
+/// One ACK of a history: bytes, RTT in units of 100 us if sampled, whether it ends the round,
+/// whether the window is the limit.
 type Step = (u64, Option<u64>, bool, bool);
 
 fn history() -> impl Strategy<Value = Vec<Step>> {

@@ -1,4 +1,5 @@
-//! Limited Slow Start of RFC 3742: the vectors of our specification, both sides of its threshold, and its bounds per round trip.
+//! Limited Slow Start of RFC 3742: the vectors of our specification, both sides of its threshold,
+//! and its bounds per round trip.
 
 use crate::context;
 use firstflight::event::{Ack, Context, Transport, Window};
@@ -41,7 +42,8 @@ impl Flow {
         self.w.cwnd - before
     }
 
-    /// One round trip: the window is acknowledged in ACKs of `per_ack` bytes, the last one shorter. The bytes by which it grew.
+    /// One round trip: the window is acknowledged in ACKs of `per_ack` bytes, the last one shorter.
+    /// The bytes by which it grew.
     fn round_trip(&mut self, per_ack: u64) -> u64 {
         let before = self.w.cwnd;
         let mut left = before;
@@ -57,7 +59,8 @@ impl Flow {
 /// Shows RFC3742 2-2.
 #[test]
 fn exact_growth_is_half_of_max_ssthresh_per_window() {
-    // (window, acknowledged) -> growth. The first row is the specification's; then both sides of max_ssthresh = 144 800.
+    // (window, acknowledged) -> growth. The first row is the specification's; then both sides of
+    // max_ssthresh = 144 800.
     for (cwnd, acked, expected) in [
         (289_600, 2_896, 724),
         (144_800, 2_896, 2_896),
@@ -89,8 +92,9 @@ fn the_integer_form_rounds_k_down() {
 /// Shows RFC3742 2-1, RFC3742 2-3.
 #[test]
 fn the_time_to_reach_a_window_is_that_of_the_formula() {
-    // log2(100) + (C - 100) / 50, for C segments. The formula takes growth per round trip as the whole half of max_ssthresh, but the
-    // window grows while it is acknowledged, which costs half of the natural logarithm of C/100 over the whole way; one more round trip
+    // log2(100) + (C - 100) / 50, for C segments. The formula takes growth per round trip as the
+    // whole half of max_ssthresh, but the window grows while it is acknowledged, which costs
+    // half of the natural logarithm of C/100 over the whole way; one more round trip
     // each for the start and the end being whole ones.
     for (c, formula, per_ack) in [(1_000_u64, 24.6, 1), (8_300, 170.6, 1), (83_000, 1_664.6, 8)] {
         let mut f = Flow::new(Params::RFC3742, MSS);
@@ -127,7 +131,8 @@ fn a_window_that_is_not_used_does_not_grow() {
 
 #[test]
 fn it_ends_at_a_threshold_and_hands_on_what_it_did_not_use() {
-    // K = 4 at 200 segments: 4 segments would open the window by one; the threshold leaves room for 1048 of its 1448 bytes.
+    // K = 4 at 200 segments: 4 segments would open the window by one; the threshold leaves room for
+    // 1048 of its 1448 bytes.
     for (params, room, leftover) in [
         (Params::RFC3742, 1_048, 1_600),
         (INT, 1_048, 1_600),

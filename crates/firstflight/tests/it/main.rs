@@ -1,4 +1,5 @@
-//! The tests of the core, one program that links once. A file per algorithm or property; `docs/conformance.md` names them.
+//! The tests of the core, one program that links once. A file per algorithm or property;
+//! `docs/conformance.md` names them.
 
 mod ack_clock;
 mod any_history;

@@ -1,5 +1,6 @@
-//! Rapid Start's own recovery as a window rule: the vectors, the derived shares of silence and rate, and its properties.
-//! Row numbers are those of our table of vectors for draft-kazuho-ccwg-rapid-start-02.
+//! Rapid Start's own recovery as a window rule: the vectors, the derived shares of silence and
+//! rate, and its properties. Row numbers are those of our table of vectors for
+//! draft-kazuho-ccwg-rapid-start-02.
 
 use firstflight::Ratio;
 use firstflight::recovery::RapidRecovery;
@@ -105,8 +106,9 @@ fn rows_12_and_13_the_initial_window_is_a_floor_that_never_blocks_the_cut() {
     assert_eq!(land(CUBIC, 20 * MSS, 20 * MSS, 0), 14 * MSS, "13: a window below IW is still cut");
 }
 
-/// Silence and rate of a full window of `g` full BDPs, of which one is delivered and the rest lost evenly over one full-queue RTT;
-/// both in 1/10 000. The sender is silent until the flight has shrunk to the window, and then sends what the window leaves open.
+/// Silence and rate of a full window of `g` full BDPs, of which one is delivered and the rest lost
+/// evenly over one full-queue RTT; both in 1/10 000. The sender is silent until the flight has
+/// shrunk to the window, and then sends what the window leaves open.
 fn silence_and_rate(beta: Ratio, k: Ratio, twice_g: u64) -> (u64, u64) {
     const STEPS: u64 = 10_000;
     const STEP: u64 = 100_000;

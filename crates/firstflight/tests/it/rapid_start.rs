@@ -1,5 +1,6 @@
-//! Rapid Start in the controller: the jump, threefold growth, entry into its recovery, its end and what comes after. Row numbers are those
-//! of our table of vectors for draft-kazuho-ccwg-rapid-start-02; the rows about the window rule alone are in `rapid_recovery`.
+//! Rapid Start in the controller: the jump, threefold growth, entry into its recovery, its end and
+//! what comes after. Row numbers are those of our table of vectors for
+//! draft-kazuho-ccwg-rapid-start-02; the rows about the window rule alone are in `rapid_recovery`.
 
 use crate::context;
 use crate::rig;
@@ -40,7 +41,8 @@ fn without_a_pacer_growth_is_twofold_at_most() {
     assert_eq!(r.c.cwnd(), 20 * MSS, "and at most eight segments per ACK");
 }
 
-/// A connection that stands at `cwnd` with `flight` outstanding, still probing; the next ACK is the one of the test.
+/// A connection that stands at `cwnd` with `flight` outstanding, still probing; the next ACK is the
+/// one of the test.
 fn probing(arm: &str, transport: Transport, iw: u64, cwnd: u64, flight: u64) -> Rig {
     let mut r = Rig::new(arm, transport, iw);
     while r.c.cwnd() < cwnd {

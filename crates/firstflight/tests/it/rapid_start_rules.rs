@@ -1,5 +1,6 @@
-//! Rapid Start in a controller: jump, growth, the first recovery from entry to hand-over, and HyStart++ beside it.
-//! Row numbers are those of our table of vectors for draft-kazuho-ccwg-rapid-start-02; the window rule alone is in `rapid_recovery.rs`.
+//! Rapid Start in a controller: jump, growth, the first recovery from entry to hand-over, and
+//! HyStart++ beside it. Row numbers are those of our table of vectors for
+//! draft-kazuho-ccwg-rapid-start-02; the window rule alone is in `rapid_recovery.rs`.
 
 use crate::context;
 use crate::hand_fed;
@@ -54,8 +55,9 @@ fn later_rounds_may_be_spread_over_their_round_trip() {
         }
         assert_eq!(rapid.pacing_gain(), expected, "spread {spread}, RTTs {rtts:?} ms");
     }
-    // 33/20: what grows threefold over a round trip while the pacer sends a window per round trip needs at least
-    // ln 3 / (1 - 1/3) = 1.648, or the pacer and not the window would set the growth.
+    // 33/20: what grows threefold over a round trip while the pacer sends a window per round trip
+    // needs at least ln 3 / (1 - 1/3) = 1.648, or the pacer and not the window would set the
+    // growth.
     let mut flow = usual(
         RapidStart::new(Params { jump: None, full_rtt_pacing: true, ..Params::default() }),
         config(false),
@@ -282,7 +284,8 @@ fn in_quic_it_ends_with_a_packet_sent_after_entry_which_is_not_charged_and_grows
 /// Shows RAPID 3.3.1-flight.
 #[test]
 fn the_ack_that_ends_it_is_charged_for_the_flight_at_entry_alone() {
-    // (acknowledged by it, of these sent after entry, lost) -> charged, in tenths of bytes: a = 2/10, l = 9/10
+    // (acknowledged by it, of these sent after entry, lost) -> charged, in tenths of bytes: a =
+    // 2/10, l = 9/10
     for (acked, fresh, lost, charge) in [
         (1_200, 1_200, 0, 0),
         (12_000, 7_200, 0, 2 * 4_800),
@@ -304,7 +307,8 @@ fn the_ack_that_ends_it_is_charged_for_the_flight_at_entry_alone() {
         );
         assert!(!flow.c.in_recovery(), "over");
     }
-    // TCP cannot tell repeats from the rest: never more than what is open of the 120 000, here 120 000 - 12 000 - 106 800.
+    // TCP cannot tell repeats from the rest: never more than what is open of the 120 000, here 120
+    // 000 - 12 000 - 106 800.
     let mut flow = in_flight(120_000, true);
     let ack = flow.lost(0, 12_000);
     flow.ack(ack);
@@ -320,8 +324,8 @@ fn the_ack_that_ends_it_is_charged_for_the_flight_at_entry_alone() {
     );
 }
 
-/// The landing is beta times what arrived of the flight, however much of the next one the closing ACK brings.
-/// Shows RAPID 3.3.1-flight.
+/// The landing is beta times what arrived of the flight, however much of the next one the closing
+/// ACK brings. Shows RAPID 3.3.1-flight.
 #[test]
 fn what_the_closing_ack_brings_of_the_next_flight_does_not_move_the_landing() {
     for tcp in [false, true] {
@@ -435,7 +439,8 @@ fn it_paces_at_three_while_growing_threefold_and_at_two_otherwise() {
     );
 }
 
-/// Rapid Start with HyStart++ beside it, two rounds of ten packets at 100 ms behind it and eight samples at `rtt_ms` just seen.
+/// Rapid Start with HyStart++ beside it, two rounds of ten packets at 100 ms behind it and eight
+/// samples at `rtt_ms` just seen.
 fn with_hystart(rtt_ms: u64) -> Usual<RapidStart> {
     let params = Params { jump: None, then_hystart: true, ..Params::default() };
     let mut flow = usual(RapidStart::new(params), config(false));

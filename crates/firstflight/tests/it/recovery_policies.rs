@@ -1,5 +1,5 @@
-//! Single rules and options of the recovery policies: entry without an ACK, the packet above the window, exits, segments that do not
-//! fit, and the cases where the documents or the kernel differ.
+//! Single rules and options of the recovery policies: entry without an ACK, the packet above the
+//! window, exits, segments that do not fit, and the cases where the documents or the kernel differ.
 
 use crate::recovery_harness as harness;
 
@@ -399,8 +399,8 @@ mod proportional {
         }
     }
 
-    /// A kernel test of the CWR state expects no extra segment here; the rule as the kernel states it gives one. We keep the rule.
-    /// Shows LINUX prr-safe.
+    /// A kernel test of the CWR state expects no extra segment here; the rule as the kernel states
+    /// it gives one. We keep the rule. Shows LINUX prr-safe.
     #[test]
     fn linux_after_marks_adds_the_extra_segment_like_anywhere() {
         let mut prr = Prr::new(Params::linux());

@@ -1,5 +1,6 @@
-//! Invariants P0 to P20 of the recovery policies, over random losses, targets, segment sizes and ACK groupings. Where an invariant
-//! has a stated exception, the exception is a test of its own. `e` is the slack of whole segments in bytes, one byte below a segment.
+//! Invariants P0 to P20 of the recovery policies, over random losses, targets, segment sizes and
+//! ACK groupings. Where an invariant has a stated exception, the exception is a test of its own.
+//! `e` is the slack of whole segments in bytes, one byte below a segment.
 
 use crate::recovery_harness as harness;
 
@@ -12,7 +13,8 @@ use harness::{
 };
 use proptest::prelude::*;
 
-/// Losses of a flight: single, in a burst, or independent at some rate; numbers are positions in it.
+/// Losses of a flight: single, in a burst, or independent at some rate; numbers are positions in
+/// it.
 fn losses(flight: usize) -> impl Strategy<Value = BTreeSet<usize>> {
     let burst =
         (0..flight, 1..=flight).prop_map(move |(from, n)| (from..(from + n).min(flight)).collect());
@@ -29,7 +31,8 @@ fn losses(flight: usize) -> impl Strategy<Value = BTreeSet<usize>> {
     ]
 }
 
-/// A flight of up to 48 segments that loses some of them; the target lies between two segments and the flight.
+/// A flight of up to 48 segments that loses some of them; the target lies between two segments and
+/// the flight.
 fn light() -> impl Strategy<Value = Scenario> {
     (5..48_usize).prop_flat_map(|flight| {
         (2..flight as u64, losses(flight))
@@ -97,7 +100,8 @@ fn line(del: u64, target: u64, f: u64) -> u64 {
 mod deliveries {
     use super::*;
 
-    /// Segments in order of arrival, how many each ACK reports, and the order in which the ACKs arrive.
+    /// Segments in order of arrival, how many each ACK reports, and the order in which the ACKs
+    /// arrive.
     fn arrivals() -> impl Strategy<Value = (Vec<usize>, Vec<usize>, Vec<u32>)> {
         let order = Just((0..24_usize).collect::<Vec<_>>()).prop_shuffle();
         (order, prop::collection::vec(1..5_usize, 24), prop::collection::vec(any::<u32>(), 24))
@@ -408,7 +412,8 @@ proptest! {
     }
 }
 
-/// Pipe at the ACK of segment `trigger`, and all that was sent in the episode up to and including it.
+/// Pipe at the ACK of segment `trigger`, and all that was sent in the episode up to and including
+/// it.
 fn sent_until(outcome: &Run, trigger: usize) -> Option<(u64, u64)> {
     outcome
         .steps
@@ -461,7 +466,8 @@ mod exceptions {
 
     #[test]
     fn p10_conservation_with_the_raw_flight_can_end_below_the_target() {
-        // 8 losses are within the cut of its own F = 22 and T = 10 (slack 12), but 11 are not within that of the true flight.
+        // 8 losses are within the cut of its own F = 22 and T = 10 (slack 12), but 11 are not
+        // within that of the true flight.
         let scenario = Scenario::new(20, 10, 0..11);
         let (prr, outcome) = episode("CRB", &scenario);
         let last = outcome.open().last().expect("an open step");

@@ -1,5 +1,5 @@
-//! Vectors of the recovery policies: the two figures of RFC 6937, longer episodes derived from them, stretch ACKs, and single calls.
-//! Rows look like the tables they come from.
+//! Vectors of the recovery policies: the two figures of RFC 6937, longer episodes derived from
+//! them, stretch ACKs, and single calls. Rows look like the tables they come from.
 
 use crate::recovery_harness as harness;
 
@@ -7,7 +7,8 @@ use firstflight::recovery::prr::{Branch, Rules};
 use firstflight::recovery::{Prr, Recovery};
 use harness::{Next, PRR, Run, Scenario, Scoreboard, arm, at, opened, progress, prr_params, run};
 
-/// Columns are compared without regard to the width of the gaps; a `...` at the end of the expected row stops the comparison.
+/// Columns are compared without regard to the width of the gaps; a `...` at the end of the expected
+/// row stops the comparison.
 fn same(expected: &str, found: &str, what: &str) {
     let expected: Vec<&str> = expected.split_whitespace().collect();
     let found: Vec<&str> = found.split_whitespace().collect();
@@ -57,7 +58,8 @@ mod figures_of_rfc_6937 {
         for name in ["CRB", "SSRB", "UB"] {
             let found = figure(name, &scenario, 19);
             same("19 19 18 18 17 17 16 16 15 15 14 14 13 13 12 12 11 10 10", &found.1, name);
-            // ACK 17 finds the pipe equal to the target: that belongs to the bound, which grants nothing there.
+            // ACK 17 finds the pipe equal to the target: that belongs to the bound, which grants
+            // nothing there.
             same(" N  N  R  .  N  .  N  .  N  .  N  .  N  .  N  .  .  N  N", &found.2, name);
         }
     }

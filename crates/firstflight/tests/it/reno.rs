@@ -67,7 +67,8 @@ fn one_window_acknowledged_is_one_segment_of_growth() {
 /// Shows RFC5681 3.1-eq3.
 #[test]
 fn small_acks_on_a_large_window_still_grow_it() {
-    // One segment in 2000 is less than a byte per ACK of one byte: with truncation the window would stand still for ever.
+    // One segment in 2000 is less than a byte per ACK of one byte: with truncation the window would
+    // stand still for ever.
     let (mut reno, mut w) = (Reno::default(), avoiding(2000 * MSS));
     let gain: u64 = (0..2000 * MSS / 100).map(|_| grow(&mut reno, &mut w, 100)).sum();
     assert!(

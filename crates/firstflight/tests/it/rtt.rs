@@ -12,8 +12,8 @@ const fn us(us: u64) -> Nanos {
 }
 const MAX_ACK_DELAY: Nanos = ms(25);
 
-/// Samples 100, 140, 100 ms: smoothed, deviation, and the timeout by each preset (in us; the RFC's raw value is in the table's third
-/// column and shows with the least timeout of 300 ms or below).
+/// Samples 100, 140, 100 ms: smoothed, deviation, and the timeout by each preset (in us; the RFC's
+/// raw value is in the table's third column and shows with the least timeout of 300 ms or below).
 const ROWS: [(u64, u64, u64, u64, u64); 3] = [
     // sample, srtt, var, srtt + 4 var, linux
     (100, 100_000, 50_000, 300_000, 300_000),
@@ -61,7 +61,8 @@ fn rfc9002_agrees_with_rfc6298_while_acks_are_prompt() {
 /// Shows RFC6298 2-1, RFC6298 2-4, RFC6298 2-5, LINUX rto-bounds.
 #[test]
 fn presets_bound_the_timeout() {
-    // name, parameters, timeout without a sample, after one of 1 ms, after one of 100 ms, after one of 1000 s
+    // name, parameters, timeout without a sample, after one of 1 ms, after one of 100 ms, after one
+    // of 1000 s
     let rows = [
         ("rfc", RtoParams::RFC, ms(1000), ms(1000), ms(1000), ms(60_000)),
         ("linux", RtoParams::LINUX, ms(1000), ms(201), ms(300), ms(120_000)),

@@ -1,4 +1,5 @@
-//! SEARCH: the vectors of its specification by row, the times at which it fires in unpaced slow start, and its properties.
+//! SEARCH: the vectors of its specification by row, the times at which it fires in unpaced slow
+//! start, and its properties.
 
 use crate::ack_clock;
 
@@ -36,7 +37,8 @@ impl Rig {
         self.initial_rtt * 35 / 100
     }
 
-    /// Bins 0 to `last`, the RTT of bins after the first being `rtt`; returns what the last one said.
+    /// Bins 0 to `last`, the RTT of bins after the first being `rtt`; returns what the last one
+    /// said.
     fn bins(
         &mut self,
         last: u64,
@@ -62,7 +64,8 @@ fn quiet(params: Params) -> Params {
     Params { exit: Exit::None, ..params }
 }
 
-/// Sending grows quadratically; delivery stalls at a plateau that no earlier bin objects to, then `cur` have arrived by bin 16.
+/// Sending grows quadratically; delivery stalls at a plateau that no earlier bin objects to, then
+/// `cur` have arrived by bin 16.
 fn rows_4_to_7(rtt_ms: u64, params: Params, cur: u64) -> (Verdict, Outcome) {
     let mut rig = Rig::new(params, 100);
     let delivered = |i| match i {
@@ -112,7 +115,8 @@ fn row_3_the_earliest_decision_comes_thirteen_bins_after_the_first_ack() {
     }
 }
 
-/// The known exception to "nothing before bin 13": an initial RTT that was inflated, here threefold.
+/// The known exception to "nothing before bin 13": an initial RTT that was inflated, here
+/// threefold.
 #[test]
 fn an_rtt_below_one_bin_decides_in_bin_eleven() {
     let mut rig = Rig::new(quiet(Params::V4_0), 100);
@@ -123,8 +127,9 @@ fn an_rtt_below_one_bin_decides_in_bin_eleven() {
     );
 }
 
-/// Rows 1 and 4 to 6 fix look 2 and fraction 85, row 2 look 3 and fraction 71: with any other fraction one of the two neighbours flips.
-/// Shows SEARCH look-1, SEARCH look-2, SEARCH compare-3, SEARCH thresh-1, SEARCH thresh-2.
+/// Rows 1 and 4 to 6 fix look 2 and fraction 85, row 2 look 3 and fraction 71: with any other
+/// fraction one of the two neighbours flips. Shows SEARCH look-1, SEARCH look-2, SEARCH compare-3,
+/// SEARCH thresh-1, SEARCH thresh-2.
 #[test]
 fn rows_2_and_4_to_7_the_window_one_rtt_ago_is_interpolated() {
     let newer = Params { interpolation: Interpolation::Newer, ..quiet(Params::V4_0) };
@@ -396,8 +401,8 @@ fn row_18_both_counters_share_the_shift_of_the_larger() {
     }
 }
 
-/// Rows 5 and 6 in units of a mebibyte: 268 GB pass, so the counters lose six bits, none of which matters here.
-/// Shows SEARCH shift-1.
+/// Rows 5 and 6 in units of a mebibyte: 268 GB pass, so the counters lose six bits, none of which
+/// matters here. Shows SEARCH shift-1.
 #[test]
 fn counters_beyond_four_gigabytes_decide_the_same() {
     for (cur, exit) in [(120_620, true), (120_621, false)] {
@@ -435,7 +440,8 @@ fn rows_19_and_20_a_constant_rate_exits_in_3_1_only() {
 
 #[test]
 fn the_kernel_counts_the_bin_before_the_first_as_zero() {
-    // Everything in bin 0 arrived before it closed, so the reference window of bin 12 reaches from nothing to bin 9.
+    // Everything in bin 0 arrived before it closed, so the reference window of bin 12 reaches from
+    // nothing to bin 9.
     let delivered = |i: u64| 1000 * (i + 1);
     let mut rig = Rig::new(Params::V3_1, 100);
     let ack = Ack {
@@ -509,8 +515,9 @@ fn parameters_are_cut_to_their_ranges() {
     );
 }
 
-/// The posted patch of 3.1 and the authors' first file of 2025, from their description: 25 counters of 16 bits in a ring, all shifted together,
-/// counted from the start of the connection; times in whole us.
+/// The posted patch of 3.1 and the authors' first file of 2025, from their description: 25 counters
+/// of 16 bits in a ring, all shifted together, counted from the start of the connection; times in
+/// whole us.
 struct Deployed {
     later: bool,
     ring: [u16; 25],
@@ -592,7 +599,8 @@ fn each_text_of_3_1_is_that_of_an_independent_model() {
                 .wrapping_add(1_442_695_040_888_963_407);
             (random >> 33) % n
         };
-        // RTTs are multiples of 20 us: bins are whole microseconds, which the kernel counts. Some ACKs on the edge of a bin, some silences.
+        // RTTs are multiples of 20 us: bins are whole microseconds, which the kernel counts. Some
+        // ACKs on the edge of a bin, some silences.
         let rtt = 20 * (500 + below(20_000));
         let (mut now, mut bytes, mut rate) = (5_000_000, 0, 1 + below(20));
         let mut inflated = 0;
@@ -744,7 +752,8 @@ fn a_false_alarm_takes_the_search_up_again_with_its_record() {
     assert!(!done.search.armed(), "a search that had ended stays ended");
 }
 
-/// Fluid model of the specification: delivery doubles per RTT up to capacity, look-back fixed at the base RTT.
+/// Fluid model of the specification: delivery doubles per RTT up to capacity, look-back fixed at
+/// the base RTT.
 #[test]
 fn the_shortfall_after_saturation_follows_the_closed_form() {
     for (d, norm) in [(1.0, 0.168), (1.5, 0.267), (2.0, 0.330), (2.2, 0.350)] {
@@ -764,7 +773,8 @@ fn the_shortfall_after_saturation_follows_the_closed_form() {
             panic!("{:?}", rig.search.last_outcome())
         };
         let off = (f64::from(norm_percent) + 0.5) / 100.0 - norm;
-        // Interpolating linearly between bins overstates an exponential reference a little; the percentage is a whole one.
+        // Interpolating linearly between bins overstates an exponential reference a little; the
+        // percentage is a whole one.
         assert!(
             (-0.012..=0.012).contains(&off),
             "{d} RTTs after saturation the shortfall is {norm}, not {norm_percent} %"
@@ -772,7 +782,8 @@ fn the_shortfall_after_saturation_follows_the_closed_form() {
     }
 }
 
-/// The table of section 8, in units of the RTT since the first packet: GEO, drop-tail, unpaced, an ACK per packet.
+/// The table of section 8, in units of the RTT since the first packet: GEO, drop-tail, unpaced, an
+/// ACK per packet.
 #[test]
 fn it_fires_when_the_growing_queue_says() {
     #[rustfmt::skip]
@@ -832,13 +843,15 @@ fn draining_on_a_deep_queue_ends_near_the_bdp() {
     let report = run(&mut search, &link, Nanos::from_secs(60), false);
     let (at, _, ssthresh, reason) = report.exit.expect("it drains to its target");
     assert_eq!((reason, report.handover), (ExitReason::Flattened, Some(Handover::Drained)));
-    // 1.05 initial RTTs at the link's rate; the initial RTT contains the packet's own serialisation.
+    // 1.05 initial RTTs at the link's rate; the initial RTT contains the packet's own
+    // serialisation.
     assert!(
         (7800..=7900).contains(&ssthresh),
         "the target is 1.05 BDP of 7500 packets, not {ssthresh}"
     );
     let rtts = Report::rtts(at, &link);
-    // 35 000 packets above the target drain at two packets per three acknowledged, 7500 acknowledged per RTT.
+    // 35 000 packets above the target drain at two packets per three acknowledged, 7500
+    // acknowledged per RTT.
     assert!((21.9..=22.7).contains(&rtts), "draining takes 7 RTTs from 15.35, it ended at {rtts}");
 }
 

@@ -1,4 +1,5 @@
-//! What a connection reserves: every controller below 1 KiB, a plain value without a destructor. `--nocapture` prints the parts.
+//! What a connection reserves: every controller below 1 KiB, a plain value without a destructor.
+//! `--nocapture` prints the parts.
 
 use std::mem::{needs_drop, size_of};
 

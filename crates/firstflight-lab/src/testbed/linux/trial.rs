@@ -1,7 +1,8 @@
 //! A trial with the TCP of the running kernel behind an emulated link, in real time.
 //!
-//! Arms that exist as kernel controllers are loaded for the trial; `kernel:cubic` and the like are the kernel's own. Trials run one at a
-//! time, because two of them would disturb each other's clock, and are repeated when the link was late.
+//! Arms that exist as kernel controllers are loaded for the trial; `kernel:cubic` and the like are
+//! the kernel's own. Trials run one at a time, because two of them would disturb each other's
+//! clock, and are repeated when the link was late.
 
 use crate::arms::{NamedArm, Sender};
 use crate::error::Bad;
@@ -112,8 +113,8 @@ fn run(
         let measured = trial::run(&trial, |info| seen.take(info)).map_err(refused)?;
         let mut exit = None;
         if let Some(loaded) = &loaded {
-            // The first end of startup counts, unless it was a false alarm. What a socket reports that is closed already, its link gone,
-            // is none.
+            // The first end of startup counts, unless it was a false alarm. What a socket reports
+            // that is closed already, its link gone, is none.
             let in_time = |report: &kernel::Exit| {
                 Duration::from_micros(report.since_first_send_us) <= measured.acked_after
             };
@@ -225,7 +226,8 @@ impl Seen {
         }
     }
 
-    /// The log out of what crossed the link; windows are those that the kernel told within a tenth of a millisecond afterwards.
+    /// The log out of what crossed the link; windows are those that the kernel told within a tenth
+    /// of a millisecond afterwards.
     fn log(
         &self,
         tracer: &mut Tracer,

@@ -1,7 +1,10 @@
-//! HTTP/3 from a real server to a real client through the relay, in real time, measured as the virtual-time rig measures it.
+//! HTTP/3 from a real server to a real client through the relay, in real time, measured as the
+//! virtual-time rig measures it.
 //!
-//! Where it is permitted, the threads of both ends run before whatever else the machine does, and the relay before them: a busy machine then
-//! measures nearly what an idle one does. Trials run one at a time, because two of them would disturb each other's clock, and are repeated when the relay was late.
+//! Where it is permitted, the threads of both ends run before whatever else the machine does, and
+//! the relay before them: a busy machine then measures nearly what an idle one does. Trials run one
+//! at a time, because two of them would disturb each other's clock, and are repeated when the relay
+//! was late.
 
 use crate::arms::NamedArm;
 use crate::error::Bad;

@@ -6,7 +6,8 @@ use super::*;
 const MS: u64 = 1_000_000;
 const FIRST: u32 = u32::MAX - 1500;
 
-/// A sender's data segment number `number` of 1000 bytes; the sequence numbers pass zero on the way.
+/// A sender's data segment number `number` of 1000 bytes; the sequence numbers pass zero on the
+/// way.
 fn data(number: u32, id: u16) -> Segment {
     Segment {
         len: 1052,

@@ -1,4 +1,5 @@
-//! A transfer that never happened, to be written down in every format there is: slow start over a link of known rate and delay.
+//! A transfer that never happened, to be written down in every format there is: slow start over a
+//! link of known rate and delay.
 #![allow(dead_code, reason = "each test file uses its part of it")]
 
 use firstflight::arm::Arm;
@@ -17,7 +18,8 @@ pub(crate) const MSS: u64 = 1200;
 pub(crate) enum Happened {
     /// Packet so-and-so left; again, if it is the number of an earlier piece.
     Sent { packet: u64, piece: u64 },
-    /// An ACK: everything received so far as ranges of packet numbers, both ends included, largest first.
+    /// An ACK: everything received so far as ranges of packet numbers, both ends included, largest
+    /// first.
     Acked { ranges: Vec<(u64, u64)>, pieces: BTreeSet<u64> },
     /// Declared lost.
     Lost { packet: u64 },
@@ -61,7 +63,8 @@ fn ranges(set: &BTreeSet<u64>) -> Vec<(u64, u64)> {
     ranges
 }
 
-/// A download of `pieces` pieces from a window of ten packets on, doubling until a loss, then cut by half and standing.
+/// A download of `pieces` pieces from a window of ten packets on, doubling until a loss, then cut
+/// by half and standing.
 pub(crate) fn transfer(link: Link, pieces: u64) -> Vec<Moment> {
     let mut moments = Vec::new();
     let (mut window, mut growing) = (10_u64, true);

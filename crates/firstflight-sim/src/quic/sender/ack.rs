@@ -1,4 +1,5 @@
-//! Hearing ACKs and the timer: what is acknowledged, what is lost, and what the controller hears of it.
+//! Hearing ACKs and the timer: what is acknowledged, what is lost, and what the controller hears of
+//! it.
 
 use super::Sender;
 use crate::quic::loss::{Carries, State, detect};
@@ -8,9 +9,11 @@ use firstflight::startup::Startup;
 use firstflight::{Ack, Congestion, Nanos, Seq, Time, Timeout};
 
 impl<S: Startup, L: Listener<S>> Sender<S, L> {
-    /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing new.
+    /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing
+    /// new.
     pub fn on_ack(&mut self, now: Time, packet: AckPacket, receiver: &mut Receiver) -> Option<Ack> {
-        // The position in the log that is nearest: ACKs may overtake each other, but not by 2^31 packets.
+        // The position in the log that is nearest: ACKs may overtake each other, but not by 2^31
+        // packets.
         let new = packet.log_end.wrapping_sub(self.log_seen as u32) as i32;
         if new <= 0 {
             return None;
@@ -52,7 +55,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         Some(ack)
     }
 
-    /// Declares losses, tells the controller everything, and then of persistent congestion if that is what the losses add up to.
+    /// Declares losses, tells the controller everything, and then of persistent congestion if that
+    /// is what the losses add up to.
     fn settle(&mut self, now: Time, ack: &mut Ack) {
         let persistent = self.find_losses(now, ack);
         self.report(ack);
@@ -99,7 +103,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         self.controller.listener().acked(number);
     }
 
-    /// RFC 9002 section 6.1 over what is in flight below the largest acknowledged. Returns whether persistent congestion showed.
+    /// RFC 9002 section 6.1 over what is in flight below the largest acknowledged. Returns whether
+    /// persistent congestion showed.
     fn find_losses(&mut self, now: Time, ack: &mut Ack) -> bool {
         let Some(largest) = self.largest_acked else { return false };
         let pieces = self.pieces;
@@ -134,7 +139,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
                 packet.set_losses_before(*losses);
                 *losses += 1;
                 counters.packets_lost += u64::from(packet.dropped());
-                // The original of a probe may be waiting for its repeat already: one repeat is enough.
+                // The original of a probe may be waiting for its repeat already: one repeat is
+                // enough.
                 let waiting = packet.carries() == Carries::Probe && repeats.contains(&chunk);
                 if !acked.contains(chunk) && !waiting {
                     repeats.push(chunk);
@@ -197,7 +203,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         self.ledger.on_filled(ack.now, self.acked.low());
     }
 
-    /// Drops settled packets from the front of the ring; lost ones are remembered for two probe timeouts, to recognise a false alarm.
+    /// Drops settled packets from the front of the ring; lost ones are remembered for two probe
+    /// timeouts, to recognise a false alarm.
     fn forget_settled(&mut self, now: Time) {
         let keep = self.rtt.pto(Nanos(self.host.max_ack_delay)) * 2;
         while let Some(packet) = self.sent.front() {

@@ -45,7 +45,8 @@ struct Before {
 }
 
 impl<S: Startup, L: Listener<S>> Sender<S, L> {
-    /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing new.
+    /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing
+    /// new.
     #[inline]
     pub fn on_ack(&mut self, now: Time, packet: &AckPacket) -> Option<Ack> {
         let before = Before {
@@ -111,7 +112,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         Some(ack)
     }
 
-    /// Step 2: what the blocks say. Each block costs what is new in it: a run known before is skipped.
+    /// Step 2: what the blocks say. Each block costs what is new in it: a run known before is
+    /// skipped.
     fn take_sacks(&mut self, now: Time, packet: &AckPacket, before: &Before, news: &mut News) {
         for block in packet.sacks() {
             if block.from < packet.ack {
@@ -169,7 +171,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             news.fresh |= old;
             news.fresh_original |= old && once;
         }
-        // The stamp is a whole tick: one of the tick in which the segment left does not speak for an earlier copy.
+        // The stamp is a whole tick: one of the tick in which the segment left does not speak for
+        // an earlier copy.
         let echo = echo.map(|echo| {
             if echo.0 / crate::tcp::TICK < sent.0 / crate::tcp::TICK { echo } else { sent }
         });
@@ -194,7 +197,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         self.delivered += news.bytes;
     }
 
-    /// Step 1 (D1): the sample for the controller; the estimator also takes what only a time stamp can tell.
+    /// Step 1 (D1): the sample for the controller; the estimator also takes what only a time stamp
+    /// can tell.
     #[inline]
     fn sample(
         &mut self,
@@ -203,7 +207,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         advanced: bool,
         news: &News,
     ) -> Option<Nanos> {
-        // RFC6298 3-1: what a repeat lets `una` pass may have waited at the receiver for as long as the hole was there.
+        // RFC6298 3-1: what a repeat lets `una` pass may have waited at the receiver for as long as
+        // the hole was there.
         if let Some(sent) = news.sent_once.filter(|_| !news.repeat) {
             let rtt = now.since(sent);
             self.rtt.on_sample(rtt);
@@ -268,9 +273,11 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         }
     }
 
-    /// The last episode was a false alarm: the controller gives the window back, and what a timeout marked is no longer lost.
+    /// The last episode was a false alarm: the controller gives the window back, and what a timeout
+    /// marked is no longer lost.
     fn take_back(&mut self, now: Time) {
-        // What cannot be given back (a timeout inside an episode) is still no reason to go on repeating.
+        // What cannot be given back (a timeout inside an episode) is still no reason to go on
+        // repeating.
         if self.undo.is_open() {
             self.controller.on_spurious(now);
         }
@@ -313,7 +320,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             Verdict::None | Verdict::Ordinary { cap: None } => {}
             Verdict::SendNew => self.owed.f_rto = 2,
             Verdict::Spurious => {
-                // After the ACK that ends timeout recovery there are no marks to take back any more.
+                // After the ACK that ends timeout recovery there are no marks to take back any
+                // more.
                 self.record.counters.spurious_timeouts +=
                     u64::from(self.episode != Episode::Timeout);
                 self.take_back(now);
@@ -346,7 +354,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         };
         let (losses, deadline) = self.marker.detect(&mut self.board, now, heard, &facts, self.mss);
         self.reordering_at = deadline;
-        // RFC6582 3.2-3: a partial ACK shows the next hole, which is repeated at once: what it delivered has been counted before.
+        // RFC6582 3.2-3: a partial ACK shows the next hole, which is repeated at once: what it
+        // delivered has been counted before.
         self.owed.head |=
             !self.host.preset.sack && self.episode == Episode::Fast && !losses.is_empty();
         losses

@@ -112,7 +112,8 @@ impl Marker {
                 rule.count(heard.advanced, heard.duplicate);
                 let found =
                     rule.detect(board, *reordering, mss, facts.episode, heard.advanced).losses;
-                // What counting marks is an original, also where a repeat of it is on its way (NextSeg rule 3): no repeat was lost.
+                // What counting marks is an original, also where a repeat of it is on its way
+                // (NextSeg rule 3): no repeat was lost.
                 let mut losses = Losses { latest_repeat: None, ..found };
                 if let Some(lost_repeats) = lost_repeats {
                     let highest = board.ledger().fack();

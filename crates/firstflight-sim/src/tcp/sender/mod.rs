@@ -1,22 +1,26 @@
 //! The data sender: sequence space, scoreboard, detectors and one timer around one controller.
 //!
-//! An ACK is worked through in the order of [`firstflight::detection`]; what it means for the window is the controller's business, what to
-//! send next the detectors', how much the recovery policy's. The parts of this file: [`ack`] hears ACKs, [`timer`] the timer, [`send`]
-//! chooses and sends, [`record`] keeps what a trial reports.
+//! An ACK is worked through in the order of [`firstflight::detection`]; what it means for the
+//! window is the controller's business, what to send next the detectors', how much the recovery
+//! policy's. The parts of this file: [`ack`] hears ACKs, [`timer`] the timer, [`send`] chooses and
+//! sends, [`record`] keeps what a trial reports.
 //!
-//! Departures: D1 the RTT sample is that of the latest sent segment newly delivered that was sent once, to the nanosecond, as Linux gives
-//! it to congestion control; the estimator gets the same. Where an ACK brings only repeats the time stamp tells, to its tick, and only
-//! the estimator hears of it.
-//! D2 a time stamp counts as an answer to a repeat only on an ACK that moves `una`: a duplicate ACK echoes the last segment in order.
-//! D3 outside episodes counting presets hold new data against the flight, so that what SACKs free is limited transmit's alone; with RACK
+//! Departures: D1 the RTT sample is that of the latest sent segment newly delivered that was sent
+//! once, to the nanosecond, as Linux gives it to congestion control; the estimator gets the same.
+//! Where an ACK brings only repeats the time stamp tells, to its tick, and only the estimator hears
+//! of it. D2 a time stamp counts as an answer to a repeat only on an ACK that moves `una`: a
+//! duplicate ACK echoes the last segment in order. D3 outside episodes counting presets hold new
+//! data against the flight, so that what SACKs free is limited transmit's alone; with RACK
 //! it is the pipe, as in Linux, and limited transmit is contained in that.
-//! D4 a loss that a probe repaired is given to the controller as a loss, which opens an episode with nothing to repeat.
-//! D5 a timeout inside an episode that keeps its target is given to the controller as a repeated one: both leave the threshold alone.
-//! D6 F-RTO's caps on the window after a timeout that was real are kept by counting less growth on the ACK that decides.
-//! D7 without SACK the pipe takes off every duplicate ACK, not only as many as the flight at entry had segments: a recovery of hundreds
-//! of round trips sends far more new data than that, and would stall. Nobody forges duplicates here.
-//! D8 (Linux, where the preset has its timeouts) repeating the head in fast recovery restarts the timeout, as RFC 6675 section 6 allows: a
-//! recovery that needs a second repeat would otherwise not outlast it.
+//! D4 a loss that a probe repaired is given to the controller as a loss, which opens an episode
+//! with nothing to repeat. D5 a timeout inside an episode that keeps its target is given to the
+//! controller as a repeated one: both leave the threshold alone. D6 F-RTO's caps on the window
+//! after a timeout that was real are kept by counting less growth on the ACK that decides.
+//! D7 without SACK the pipe takes off every duplicate ACK, not only as many as the flight at entry
+//! had segments: a recovery of hundreds of round trips sends far more new data than that, and would
+//! stall. Nobody forges duplicates here. D8 (Linux, where the preset has its timeouts) repeating
+//! the head in fast recovery restarts the timeout, as RFC 6675 section 6 allows: a recovery that
+//! needs a second repeat would otherwise not outlast it.
 
 mod ack;
 mod marker;
@@ -175,7 +179,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         sender
     }
 
-    /// The handshake is over at `now` and gave an RTT sample. `late`: that is not when the controller was made to start.
+    /// The handshake is over at `now` and gave an RTT sample. `late`: that is not when the
+    /// controller was made to start.
     pub fn establish(&mut self, now: Time, handshake_rtt: Nanos, late: bool) {
         (self.tail_at, self.last_sent_at) = (now, now);
         self.rtt.on_sample(handshake_rtt);
@@ -185,7 +190,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         self.controller.on_handshake_rtt(now, handshake_rtt);
     }
 
-    /// A sender whose handshake is not over: nothing may be asked of it before [`Sender::establish`].
+    /// A sender whose handshake is not over: nothing may be asked of it before
+    /// [`Sender::establish`].
     pub fn unopened(
         host: Host,
         controller: Core<S>,

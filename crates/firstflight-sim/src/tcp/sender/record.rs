@@ -1,4 +1,5 @@
-//! What a trial reports about its sender: counters and recovery episodes. Nothing here is looked at by any rule.
+//! What a trial reports about its sender: counters and recovery episodes. Nothing here is looked at
+//! by any rule.
 
 use crate::ledger::Ledger;
 use firstflight::avoidance::AnyAvoidance;
@@ -63,7 +64,8 @@ impl Record {
         self.ledger.on_timeout(now, controller.cwnd());
     }
 
-    /// The controller has heard of an ACK. `lost_end`: the highest end of what was declared lost since the last one, 0 if nothing was.
+    /// The controller has heard of an ACK. `lost_end`: the highest end of what was declared lost
+    /// since the last one, 0 if nothing was.
     #[inline]
     pub(super) fn on_ack<S: Startup>(
         &mut self,

@@ -32,9 +32,11 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         sent
     }
 
-    /// Bytes of the next new segment; `None` if there is no data, or the receiver or the own buffer does not let it go.
+    /// Bytes of the next new segment; `None` if there is no data, or the receiver or the own buffer
+    /// does not let it go.
     ///
-    /// Whole segments only (RFC 1122 section 4.2.3.4): a window that is not a multiple of them leaves a rest unused.
+    /// Whole segments only (RFC 1122 section 4.2.3.4): a window that is not a multiple of them
+    /// leaves a rest unused.
     #[inline]
     pub(super) fn new_len(&self) -> Option<u64> {
         let nxt = self.board.nxt();
@@ -67,7 +69,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         None
     }
 
-    /// RFC8985 7.3: new data, else the highest segment; afterwards the retransmission timer runs from now.
+    /// RFC8985 7.3: new data, else the highest segment; afterwards the retransmission timer runs
+    /// from now.
     fn send_probe(&mut self, now: Time) -> Transmit {
         let kind = Tlp::kind(self.new_len().is_some());
         let sent = match kind {

@@ -1,4 +1,5 @@
-//! Flows for tests: controllers by name, plans, and everything about an outcome that can be compared.
+//! Flows for tests: controllers by name, plans, and everything about an outcome that can be
+//! compared.
 #![allow(dead_code, reason = "every test file uses its part")]
 
 use firstflight::arm::{Arm, ArmController};

@@ -1,4 +1,5 @@
-//! Trials for tests: an arm on a path, run whole or step by step with a look at the flow after each.
+//! Trials for tests: an arm on a path, run whole or step by step with a look at the flow after
+//! each.
 #![allow(dead_code, reason = "every test file uses its part of the rig")]
 
 use firstflight::arm::{Arm, ArmController};
@@ -33,7 +34,8 @@ pub(crate) fn path(text: &str) -> Path {
 }
 
 impl Trial {
-    /// `object` bytes by `arm` over `path`: initial window 10, bucket of 2 packets, at most 1 000 s.
+    /// `object` bytes by `arm` over `path`: initial window 10, bucket of 2 packets, at most 1 000
+    /// s.
     pub(crate) fn new(path: Path, arm: &str, object: u64) -> Trial {
         Trial {
             path,
@@ -92,7 +94,8 @@ impl Trial {
         run(&setup, self.controller(), observer).unwrap_or_else(|e| panic!("{}: {e}", self.path))
     }
 
-    /// Runs over these links; `look` sees time and flow after every step, and may lead the data over another link from then on.
+    /// Runs over these links; `look` sees time and flow after every step, and may lead the data
+    /// over another link from then on.
     pub(crate) fn steps(
         &self,
         links: (Link, Link),

@@ -1,5 +1,5 @@
-//! Two TCP hosts on a wire whose every drop and delay a test decides: constant delay each way, a fixed time per segment, and a fate for
-//! each transmission by its number.
+//! Two TCP hosts on a wire whose every drop and delay a test decides: constant delay each way, a
+//! fixed time per segment, and a fate for each transmission by its number.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use firstflight::arm::{Arm, ArmController};
@@ -74,7 +74,8 @@ pub(crate) fn controller(host: &Host, arm: &str) -> ArmController {
 }
 
 impl<'a> Wire<'a> {
-    /// An object of `segments` full segments from an `arm` with `host`, over 50 ms each way and 0.1 ms per segment.
+    /// An object of `segments` full segments from an `arm` with `host`, over 50 ms each way and 0.1
+    /// ms per segment.
     pub(crate) fn new(
         host: Host,
         arm: &str,

@@ -1,19 +1,23 @@
-//! The three ways in which BEST reads a rate off the ACKs of one round, and the RTT floor they are multiplied with.
+//! The three ways in which BEST reads a rate off the ACKs of one round, and the RTT floor they are
+//! multiplied with.
 //!
-//! Each is wrong in its own way, which is why [`Best`](super::Best) compares them: spacing is far too high when the return path
-//! compresses ACKs, chunks are too low while the window is small, the receiver's clock is coarse.
+//! Each is wrong in its own way, which is why [`Best`](super::Best) compares them: spacing is far
+//! too high when the return path compresses ACKs, chunks are too low while the window is small, the
+//! receiver's clock is coarse.
 //!
-//! Follows: ours. State: 24 bytes (RTT floor), 48 (arrivals), 40 (receiver's clock). Departures: see [`super`].
+//! Follows: ours. State: 24 bytes (RTT floor), 48 (arrivals), 40 (receiver's clock). Departures:
+//! see [`super`].
 
 use crate::signal::rate_histogram::{FineRate, RateHistogram};
 use crate::units::{Nanos, Time};
 
-/// BEST pair-1: intervals shorter than this are merged until they are not (`COALESCE`); time stamps of single ACKs are no finer on real
-/// hosts.
+/// BEST pair-1: intervals shorter than this are merged until they are not (`COALESCE`); time stamps
+/// of single ACKs are no finer on real hosts.
 pub(super) const COALESCE: Nanos = Nanos::from_micros(20);
 /// The shortest gap that can begin a burst of a slotted return path.
 const BURST_GAP: Nanos = Nanos::from_micros(500);
-/// BEST clock-1: a train on the receiver's clock has to span this many ticks (`TS_MIN`); one tick of rounding is then 6 %.
+/// BEST clock-1: a train on the receiver's clock has to span this many ticks (`TS_MIN`); one tick
+/// of rounding is then 6 %.
 const TS_MIN: u32 = 16;
 /// BEST clock-2: a train breaks where the clock advances by more ticks than this.
 const TS_BREAK: u32 = 2;
@@ -22,7 +26,8 @@ const TICK_CHECK_RTTS: u64 = 10;
 /// Tick lengths that stacks use, in milliseconds. The first is assumed until checked.
 const TICKS_MS: [u64; 3] = [1, 4, 10];
 
-/// An RTT in 32 bits of nanoseconds. Above 4.29 s it saturates, which makes estimates smaller, never larger.
+/// An RTT in 32 bits of nanoseconds. Above 4.29 s it saturates, which makes estimates smaller,
+/// never larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ShortRtt(u32);
 
@@ -39,8 +44,8 @@ impl ShortRtt {
     }
 }
 
-/// A rate kept from one round to the next, in five bytes: read once a round, so unpacking it costs nothing. A terabit per second and more
-/// is kept as one.
+/// A rate kept from one round to the next, in five bytes: read once a round, so unpacking it costs
+/// nothing. A terabit per second and more is kept as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeptRate([u8; 5]);
 
@@ -62,8 +67,8 @@ impl KeptRate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RttFloor {
     buckets: [ShortRtt; 4],
-    /// When the newest bucket began; without meaning while all are empty. Buckets count from a sample and not from the clock's origin, which
-    /// must not matter.
+    /// When the newest bucket began; without meaning while all are empty. Buckets count from a
+    /// sample and not from the clock's origin, which must not matter.
     begun: Time,
 }
 
@@ -101,8 +106,9 @@ fn average(old: u32, new: u32) -> u32 {
     if old == 0 { new } else { (old - old / 8).saturating_add(new / 8) }
 }
 
-/// Rates from the arrival times of ACKs: pairs (`P`) and chunks (`C`). Spans end at the last ACK; those of intervals that still run are
-/// shorter than a quarter of the RTT, which has 32 bits of nanoseconds itself.
+/// Rates from the arrival times of ACKs: pairs (`P`) and chunks (`C`). Spans end at the last ACK;
+/// those of intervals that still run are shorter than a quarter of the RTT, which has 32 bits of
+/// nanoseconds itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrivals {
     /// The last ACK, if one was `seen`.
@@ -120,7 +126,8 @@ pub(super) struct Arrivals {
     burst_gap: u32,
     /// Time since the last burst began, ns; as long as can be until there was one.
     burst_age: u32,
-    /// Average time between bursts, ns; zero if none repeated, which is also what a path without bursts has.
+    /// Average time between bursts, ns; zero if none repeated, which is also what a path without
+    /// bursts has.
     burst_period: u32,
 }
 
@@ -171,12 +178,13 @@ impl Arrivals {
             self.skip(now);
             return;
         }
-        // BEST chunk-1: a chunk spans a sixteenth of an RTT and a release period, or the burst that closes one would look like a rate.
+        // BEST chunk-1: a chunk spans a sixteenth of an RTT and a release period, or the burst that
+        // closes one would look like a rate.
         let chunk_span = (rtt_min.0 / 16).max(u64::from(self.burst_period).min(rtt_min.0 / 4));
         let gap = now.since(self.last);
         if gap > Nanos(rtt_min.0 / 8) {
-            // BEST pair-2: after a silence of an eighth of an RTT the ACK only starts the clock: its bytes were not delivered during the
-            // silence.
+            // BEST pair-2: after a silence of an eighth of an RTT the ACK only starts the clock:
+            // its bytes were not delivered during the silence.
             if self.chunk_bytes > 0 {
                 self.close_chunk(u64::from(self.chunk_span).max(chunk_span));
             }
@@ -217,7 +225,8 @@ impl Arrivals {
             self.burst_gap = average(self.burst_gap, short(gap.0));
             return;
         }
-        // Longer pauses are the window waiting for its next round trip, not the path collecting ACKs.
+        // Longer pauses are the window waiting for its next round trip, not the path collecting
+        // ACKs.
         if u64::from(self.burst_age) <= rtt_min.0 / 4 {
             self.burst_period = average(self.burst_period, self.burst_age);
         }
@@ -247,7 +256,8 @@ struct Train {
     bytes: u32,
 }
 
-/// Rates on the receiver's clock (`R`): immune to whatever the return path does to the spacing of ACKs.
+/// Rates on the receiver's clock (`R`): immune to whatever the return path does to the spacing of
+/// ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReceiverClock {
     train: Option<Train>,

@@ -79,7 +79,8 @@ pub enum Outcome {
     },
     /// The estimate lies below the window already; leaving now is the fallback's decision.
     Late,
-    /// The round's smallest RTT stood above the minimum: a queue on the way out or back, and no statement is possible.
+    /// The round's smallest RTT stood above the minimum: a queue on the way out or back, and no
+    /// statement is possible.
     Inflated,
     /// The estimate is the sender's own pacing rate.
     Pacer,

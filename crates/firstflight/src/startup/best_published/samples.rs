@@ -1,15 +1,18 @@
 //! The rates of one round, as far as they can still become its percentile.
 //!
-//! BESTPUB rate-4: the published code sorts up to 300 rates and picks one by its rank when the round ends. How many more will come is not known, but
-//! never more than fill the array: a rate whose rank is already beyond the last one that can be asked for, or so low that not even that
-//! many larger ones to come would make it the one, is only counted. What is left fits half the array and answers the same, to the bit.
+//! BESTPUB rate-4: the published code sorts up to 300 rates and picks one by its rank when the
+//! round ends. How many more will come is not known, but never more than fill the array: a rate
+//! whose rank is already beyond the last one that can be asked for, or so low that not even that
+//! many larger ones to come would make it the one, is only counted. What is left fits half the
+//! array and answers the same, to the bit.
 //!
 //! Follows: ours, in place of the array of the published code. State: 306 bytes. Departures: none.
 
 use super::{CAPACITY, percentile_index};
 
-/// The most rates that are open at once: a percentile `p` of `n` is number `ceil(n p / 100)`, so at most `3 p` may be asked for, and at
-/// most `300 - 3 p + 1` ranks lie between the lowest that may and that one.
+/// The most rates that are open at once: a percentile `p` of `n` is number `ceil(n p / 100)`, so at
+/// most `3 p` may be asked for, and at most `300 - 3 p + 1` ranks lie between the lowest that may
+/// and that one.
 const OPEN: usize = CAPACITY / 2;
 
 /// The rates of one round in ascending order, those that are settled only counted.
@@ -39,7 +42,8 @@ impl Samples {
         (self.held, self.below, self.offered) = (0, 0, 0);
     }
 
-    /// The rate that the percentile picks among all of the round; 0 if it has none (D2 of [`super`]).
+    /// The rate that the percentile picks among all of the round; 0 if it has none (D2 of
+    /// [`super`]).
     pub(super) fn pick(&self, percentile: u8) -> u16 {
         let rank = percentile_index(self.offered, percentile);
         rank.checked_sub(usize::from(self.below))
@@ -54,7 +58,8 @@ impl Samples {
             return;
         }
         self.offered += 1;
-        // The ranks that may still be asked for: from `lowest`, if only larger rates follow and the array fills, to `highest`.
+        // The ranks that may still be asked for: from `lowest`, if only larger rates follow and the
+        // array fills, to `highest`.
         let highest = percentile_index(CAPACITY as u16, percentile);
         let lowest = (highest + usize::from(self.offered)).saturating_sub(CAPACITY);
         let (held, below) = (usize::from(self.held).min(OPEN), usize::from(self.below));

@@ -1,7 +1,8 @@
 //! What SEARCH remembers: the cumulative counters at the end of each bin.
 //!
-//! Two rings, one just long enough for the newest window, one for the window that ended up to fourteen bins earlier and its neighbour.
-//! Entries hold 32 bits, or the 16 of the kernel patch; once a counter needs more, all are shifted right together.
+//! Two rings, one just long enough for the newest window, one for the window that ended up to
+//! fourteen bins earlier and its neighbour. Entries hold 32 bits, or the 16 of the kernel patch;
+//! once a counter needs more, all are shifted right together.
 //!
 //! Follows: see [`super`], D3. State: 168 bytes.
 
@@ -25,7 +26,8 @@ pub(super) struct Bins {
     pub(super) reference_base: u64,
 }
 
-/// By how many bits a counter has to be shifted right to fit into `bits` bits (32 here, 16 in the kernel ports).
+/// By how many bits a counter has to be shifted right to fit into `bits` bits (32 here, 16 in the
+/// kernel ports).
 #[inline]
 pub const fn shift_to_fit(counter: u64, bits: u32) -> u32 {
     (u64::BITS - counter.leading_zeros()).saturating_sub(bits)
@@ -50,7 +52,8 @@ impl Bins {
         let delivered = delivered.saturating_sub(self.delivered_base);
         let reference = reference.saturating_sub(self.reference_base);
         let shift = shift_to_fit(delivered.max(reference), u32::from(bits)) as u8;
-        // SEARCH shift-1: when a counter no longer fits, all of them lose as many bits together (D3).
+        // SEARCH shift-1: when a counter no longer fits, all of them lose as many bits together
+        // (D3).
         if shift > self.shift {
             let more = shift - self.shift;
             for entry in self.delivered.iter_mut().chain(&mut self.reference) {
@@ -78,7 +81,8 @@ impl Bins {
         u64::from(self.delivered[slot(end, NEAR_BINS)].saturating_sub(earlier)) << self.shift
     }
 
-    /// The reference counted over one window up to `end`. The bin before the first one counts as zero.
+    /// The reference counted over one window up to `end`. The bin before the first one counts as
+    /// zero.
     pub(super) fn reference(&self, end: u64) -> u64 {
         let earlier =
             end.checked_sub(WINDOW).map_or(0, |start| self.reference[slot(start, FAR_BINS)]);

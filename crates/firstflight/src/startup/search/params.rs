@@ -75,8 +75,9 @@ pub enum MissedBins {
     Alpha(u8),
     /// More bins passed than this (the patch posted to netdev: 2).
     Bins(u8),
-    /// More bins passed than this many times the whole bins of an initial RTT, which are two (`ALPHA` of the authors' later files: 2, or without
-    /// bound). Up to a window the length of the bins is kept then, and the record begins anew with it.
+    /// More bins passed than this many times the whole bins of an initial RTT, which are two
+    /// (`ALPHA` of the authors' later files: 2, or without bound). Up to a window the length of
+    /// the bins is kept then, and the record begins anew with it.
     Initial(u8),
 }
 
@@ -161,9 +162,10 @@ impl Params {
     /// SEARCH 4.0: draft-09 with the readings that its independent implementations settled on.
     pub const V4_0: Params = Params::DEFAULT;
 
-    /// SEARCH text-3.1: the patch of tcp_cubic.c posted to netdev in December 2024 (Linux 6.13). 25 counters of 16 bits; the look-back has to be
-    /// shorter than 14 bins, one less than the text says; an ACK at the end of a bin closes it; the record begins anew, on the same ACK, when more
-    /// than two bins have passed.
+    /// SEARCH text-3.1: the patch of tcp_cubic.c posted to netdev in December 2024 (Linux 6.13). 25
+    /// counters of 16 bits; the look-back has to be shorter than 14 bins, one less than the
+    /// text says; an ACK at the end of a bin closes it; the record begins anew, on the same ACK,
+    /// when more than two bins have passed.
     pub const V3_1: Params = Params {
         version: Version::V3_1,
         // SEARCH thresh-3: 35 % in 3.1.
@@ -179,8 +181,8 @@ impl Params {
 }
 
 impl Params {
-    /// SEARCH 3.1 as the authors' first file of 2025 has it, with its `alpha` at the documented 2 (as shipped it is without bound): an ACK at the
-    /// end of a bin does not close it.
+    /// SEARCH 3.1 as the authors' first file of 2025 has it, with its `alpha` at the documented 2
+    /// (as shipped it is without bound): an ACK at the end of a bin does not close it.
     pub const V3_1_IN_2025: Params = Params {
         version: Version::V3_1In2025,
         missed_bins: MissedBins::Initial(2),

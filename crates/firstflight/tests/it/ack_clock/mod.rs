@@ -1,5 +1,6 @@
-//! A sender in slow start over one bottleneck, packet by packet: FIFO link with drop-tail, constant delay, and a return path that may hold
-//! ACKs back. Enough to check when a startup leaves, and nothing more.
+//! A sender in slow start over one bottleneck, packet by packet: FIFO link with drop-tail, constant
+//! delay, and a return path that may hold ACKs back. Enough to check when a startup leaves, and
+//! nothing more.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use crate::context;
@@ -224,7 +225,8 @@ impl ReturnPath {
     clippy::too_many_lines,
     reason = "one loop over the events of one flow, read from top to bottom"
 )]
-/// Runs `startup` until it leaves, loss is learned of, or `limit` passes. Segments are packets numbered from 0, as in QUIC.
+/// Runs `startup` until it leaves, loss is learned of, or `limit` passes. Segments are packets
+/// numbered from 0, as in QUIC.
 pub(crate) fn run<S: Startup>(
     startup: &mut S,
     link: &Link,

@@ -1,4 +1,5 @@
-//! A controller fed by hand, one record at a time: every packet of one size, everything acknowledged in order unless a test says otherwise.
+//! A controller fed by hand, one record at a time: every packet of one size, everything
+//! acknowledged in order unless a test says otherwise.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
@@ -76,7 +77,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Fed<S, A, R> {
         }
     }
 
-    /// `bytes` declared lost on an ACK that delivers `acked`; the newest of them was the last transmission but one.
+    /// `bytes` declared lost on an ACK that delivers `acked`; the newest of them was the last
+    /// transmission but one.
     pub(crate) fn lost(&self, acked: u64, bytes: u64) -> Ack {
         let inflight = self.c.cwnd().saturating_sub(acked + bytes);
         Ack {

@@ -1,4 +1,5 @@
-//! Which arm a history drives, over which connection: every startup, avoidance and recovery with the options that change their paths.
+//! Which arm a history drives, over which connection: every startup, avoidance and recovery with
+//! the options that change their paths.
 
 use super::Source;
 use firstflight::Config;

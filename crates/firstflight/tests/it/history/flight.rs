@@ -1,7 +1,8 @@
 //! What is in flight: just enough of a transport to make records that agree with one another.
 //!
-//! One list serves both transports. In QUIC every transmission is a new packet and what is lost leaves the list. In TCP a segment stays
-//! until `una` passes it, may be SACKed or lost, and is repeated under a new transmission ordinal.
+//! One list serves both transports. In QUIC every transmission is a new packet and what is lost
+//! leaves the list. In TCP a segment stays until `una` passes it, may be SACKed or lost, and is
+//! repeated under a new transmission ordinal.
 
 use firstflight::{Ack, Nanos, Seq, Time, Transport};
 use std::collections::VecDeque;

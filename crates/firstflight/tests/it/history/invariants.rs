@@ -1,4 +1,5 @@
-//! What holds after every event, whatever it was, and what holds besides if a path could have made it.
+//! What holds after every event, whatever it was, and what holds besides if a path could have made
+//! it.
 
 use super::Reached;
 use firstflight::arm::{Arm, ArmController, StartupSpec};
@@ -101,7 +102,8 @@ impl Watch {
         self.counters(event, c);
     }
 
-    /// `admits` says the same as the window outside recovery, and in recovery at least never prefers the larger packet or flight.
+    /// `admits` says the same as the window outside recovery, and in recovery at least never
+    /// prefers the larger packet or flight.
     fn admission(&self, event: &str, c: &ArmController) {
         let (arm, cwnd, mss) = (&self.arm, c.cwnd(), self.mss);
         let mut flights = [0, cwnd / 2, cwnd.saturating_sub(mss), cwnd, cwnd + 1, u64::MAX];
@@ -125,7 +127,8 @@ impl Watch {
                 "{arm}: after {event} a segment is admitted and half of one is not"
             );
         }
-        // A sender with nothing in flight and no window to send in would hang for ever, but for recovery, whose timers are the transport's.
+        // A sender with nothing in flight and no window to send in would hang for ever, but for
+        // recovery, whose timers are the transport's.
         assert!(
             c.in_recovery() || c.admits(mss, 0),
             "{arm}: after {event} not even one segment may be sent, window {cwnd}"
@@ -255,8 +258,9 @@ impl Watch {
                 ack.inflight_before
             );
         }
-        // What recovery shows may vary, but at the start of an episode it exceeds neither what was there before (rounded up to segments)
-        // nor what is or was just now in flight by more than the first repeat, a limited segment and what gVisor's option inflates.
+        // What recovery shows may vary, but at the start of an episode it exceeds neither what was
+        // there before (rounded up to segments) nor what is or was just now in flight by
+        // more than the first repeat, a limited segment and what gVisor's option inflates.
         if !before.in_recovery() && c.in_recovery() {
             let inflate = if arm.contains("inflate=10") { 10 } else { 0 };
             let most = old.max(ack.inflight + ack.acked + self.mss) + (1 + inflate) * self.mss;

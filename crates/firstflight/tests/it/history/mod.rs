@@ -1,8 +1,10 @@
-//! Any history: a controller driven through a sequence of operations read from bytes, with invariants checked after every event.
+//! Any history: a controller driven through a sequence of operations read from bytes, with
+//! invariants checked after every event.
 //!
-//! Half of the operations belong to a model of what is in flight and make histories that a path could make; the other half is nonsense
-//! that no path makes: huge values, zeros, a clock that goes backwards, positions that jump. Shared by the test `any_history`, which
-//! feeds random bytes, and by the fuzzer, which looks for bytes that reach new code.
+//! Half of the operations belong to a model of what is in flight and make histories that a path
+//! could make; the other half is nonsense that no path makes: huge values, zeros, a clock that goes
+//! backwards, positions that jump. Shared by the test `any_history`, which feeds random bytes, and
+//! by the fuzzer, which looks for bytes that reach new code.
 
 pub(crate) mod arms;
 mod flight;
@@ -19,9 +21,11 @@ use flight::{Delivery, Flight};
 use invariants::Watch;
 pub(crate) use source::{Source, random_bytes};
 
-/// Operations per history, at most: enough for several episodes, and the fuzzer prefers short ones anyway.
+/// Operations per history, at most: enough for several episodes, and the fuzzer prefers short ones
+/// anyway.
 const MOST_OPERATIONS: u32 = 2_000;
-/// Segments outstanding, at most: the model walks them for every packet, and no rule of a controller looks at more.
+/// Segments outstanding, at most: the model walks them for every packet, and no rule of a
+/// controller looks at more.
 const MOST_SEGMENTS: usize = 1_000;
 
 /// One step of a history.
@@ -31,7 +35,8 @@ enum Operation {
     Wait(Nanos),
     /// Packets leave while the controller admits them.
     Send { packets: u8, backlog: bool },
-    /// Packets arrive and are acknowledged with one ACK: `skip` in flight before them are overtaken.
+    /// Packets arrive and are acknowledged with one ACK: `skip` in flight before them are
+    /// overtaken.
     Deliver { packets: u8, skip: u8, ce: bool, rescue: bool },
     /// The oldest packets are declared lost without an ACK.
     LossTimer { packets: u8 },

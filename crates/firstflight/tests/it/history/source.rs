@@ -1,4 +1,5 @@
-//! Decisions read from bytes. When they run out every decision is zero, so that any prefix of a history is a history.
+//! Decisions read from bytes. When they run out every decision is zero, so that any prefix of a
+//! history is a history.
 
 /// Bytes that are read as decisions.
 #[derive(Clone)]
@@ -41,7 +42,8 @@ impl<'a> Source<'a> {
         &items[at]
     }
 
-    /// A number that somebody might have got wrong: near `near`, at the edges of the integers, or anything.
+    /// A number that somebody might have got wrong: near `near`, at the edges of the integers, or
+    /// anything.
     pub(crate) fn wild(&mut self, near: u64) -> u64 {
         match self.u8() % 16 {
             0 => 0,

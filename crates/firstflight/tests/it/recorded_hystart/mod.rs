@@ -1,5 +1,6 @@
-//! What the kernel's CUBIC did on every ACK of a connection, and the core's HyStart on the same ACKs. The records were made by a
-//! controller that calls the kernel's own functions and notes what they left (`firstflight-linux`, `tests/hystart_trace.rs`).
+//! What the kernel's CUBIC did on every ACK of a connection, and the core's HyStart on the same
+//! ACKs. The records were made by a controller that calls the kernel's own functions and notes what
+//! they left (`firstflight-linux`, `tests/hystart_trace.rs`).
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use firstflight::event::{Ack, Context, Timeout, Transport, Window};
@@ -19,7 +20,8 @@ pub(crate) enum Kind {
     TimedOut,
 }
 
-/// One row; packets, microseconds and wrapping sequence numbers as the kernel has them when its HyStart has looked at the ACK.
+/// One row; packets, microseconds and wrapping sequence numbers as the kernel has them when its
+/// HyStart has looked at the ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub kind: Kind,
@@ -148,7 +150,8 @@ pub(crate) struct Compared {
     pub rates_other: Vec<(usize, u64, u64)>,
 }
 
-/// Gives every ACK to the core's HyStart where the kernel asks its own: below the threshold, with a sample, nothing found yet.
+/// Gives every ACK to the core's HyStart where the kernel asks its own: below the threshold, with a
+/// sample, nothing found yet.
 pub(crate) fn replay(recording: &Recording, largest_burst: u64) -> Compared {
     let mss = u64::from(recording.mss);
     let mut cx = Context {
@@ -193,7 +196,8 @@ pub(crate) fn replay(recording: &Recording, largest_burst: u64) -> Compared {
                         u64::from(ssthresh) * mss
                     },
                 };
-                // An epoch begins with avoidance; the kernel then discards for a second by its own clock, which is not recorded.
+                // An epoch begins with avoidance; the kernel then discards for a second by its own
+                // clock, which is not recorded.
                 cx.young_epoch = row.epoch;
                 if let Some(us) = row.rtt_us {
                     core.on_rtt(now, Nanos::from_micros(u64::from(us)), &cx);
@@ -201,7 +205,8 @@ pub(crate) fn replay(recording: &Recording, largest_burst: u64) -> Compared {
                 if old.found || !w.in_slow_start() {
                     continue;
                 }
-                // A cut between two ACKs leaves the old rate; in a reduction the core's controller does not ask.
+                // A cut between two ACKs leaves the old rate; in a reduction the core's controller
+                // does not ask.
                 if old.kind == Kind::Acked && old.srtt_x8 > 0 && row.state < 2 {
                     let ours = linux_rate(w, u64::from(old.packets_out) * mss, srtt(&old), mss).0;
                     if ours == row.pacing_rate {
@@ -251,8 +256,8 @@ impl Compared {
         core == self.kernel
     }
 
-    /// The core's reason of the first exit, if both agree on the ACK and it is among those that the kernel counted. One that both
-    /// detectors find on the same ACK the kernel counts twice.
+    /// The core's reason of the first exit, if both agree on the ACK and it is among those that the
+    /// kernel counted. One that both detectors find on the same ACK the kernel counts twice.
     pub(crate) fn reason_fits(&self, recording: &Recording) -> bool {
         match self.core.first() {
             Some((_, Some(ExitReason::Train))) => recording.trains > 0,

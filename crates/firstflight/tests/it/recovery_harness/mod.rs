@@ -1,7 +1,9 @@
-//! The smallest network in which a recovery policy can be watched segment by segment: a FIFO, a receiver that answers every delivery
-//! with full SACK state, and a sender with the scoreboard rules of RFC 6675. Time does not exist; a row of the log is one ACK.
+//! The smallest network in which a recovery policy can be watched segment by segment: a FIFO, a
+//! receiver that answers every delivery with full SACK state, and a sender with the scoreboard
+//! rules of RFC 6675. Time does not exist; a row of the log is one ACK.
 //!
-//! Rows are written as in the tables of RFC 6937: `N` a new segment, `R` a repeat, with a count in front, `.` nothing.
+//! Rows are written as in the tables of RFC 6937: `N` a new segment, `R` a repeat, with a count in
+//! front, `.` nothing.
 
 #![allow(dead_code, reason = "each test binary uses its own part of the harness")]
 
@@ -68,7 +70,8 @@ impl Scoreboard {
         (self.una..self.nxt()).rev().find(|&i| self.segments[i].sacked)
     }
 
-    /// Takes an ACK in; returns the segments newly delivered (section 2 of the account: difference of totals).
+    /// Takes an ACK in; returns the segments newly delivered (section 2 of the account: difference
+    /// of totals).
     pub(crate) fn receive(&mut self, una: usize, sacks: impl IntoIterator<Item = usize>) -> u64 {
         let before = (self.una, self.sacked());
         self.una = self.una.max(una);
@@ -173,7 +176,8 @@ pub(crate) struct Scenario {
 }
 
 impl Scenario {
-    /// Flight and window of `flight` segments, target `target` segments, segments `lost` dropped; unlimited data, an ACK per delivery.
+    /// Flight and window of `flight` segments, target `target` segments, segments `lost` dropped;
+    /// unlimited data, an ACK per delivery.
     pub(crate) fn new(
         flight: usize,
         target: u64,
@@ -259,7 +263,8 @@ impl Step {
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub steps: Vec<Step>,
-    /// Pipe in segments at the completing ACK and the window left with in bytes; `None` if the network fell silent before.
+    /// Pipe in segments at the completing ACK and the window left with in bytes; `None` if the
+    /// network fell silent before.
     pub exit: Option<(usize, u64)>,
     /// Transmissions that the network had accepted and not delivered when the run stopped.
     pub in_network: usize,
@@ -433,7 +438,8 @@ impl<'a> World<'a> {
             mss,
         };
         if let Some(f) = recover_fs {
-            // Every policy's own formula then yields this F; rate halving keeps the true window, which it starts from.
+            // Every policy's own formula then yields this F; rate halving keeps the true window,
+            // which it starts from.
             (entry.flight, entry.sacked, entry.delivered) = (f * mss, 0, 0);
         }
         policy.enter(&entry);
@@ -503,7 +509,8 @@ pub(crate) fn progress(delivered: u64, pipe: u64, mss: u64) -> Progress {
     Progress { delivered, pipe, mss, ..Progress::default() }
 }
 
-/// `policy` entered with target `target` so that every definition of `F` yields `recover_fs`; all in bytes.
+/// `policy` entered with target `target` so that every definition of `F` yields `recover_fs`; all
+/// in bytes.
 pub(crate) fn opened<P: Recovery>(mut policy: P, target: u64, recover_fs: u64, mss: u64) -> P {
     policy.enter(&Entry {
         cause: Cause::Ack,
@@ -518,7 +525,8 @@ pub(crate) fn opened<P: Recovery>(mut policy: P, target: u64, recover_fs: u64, m
     policy
 }
 
-/// A variant just after an ACK that delivered `d` and left `pipe`, with `(delivered, out)` in its account, `d` included; mss 1000.
+/// A variant just after an ACK that delivered `d` and left `pipe`, with `(delivered, out)` in its
+/// account, `d` included; mss 1000.
 pub(crate) fn at(
     name: &str,
     target: u64,

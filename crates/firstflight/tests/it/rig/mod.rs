@@ -1,4 +1,5 @@
-//! One connection in the hands of a test: records that agree with one another, one call per thing that happens.
+//! One connection in the hands of a test: records that agree with one another, one call per thing
+//! that happens.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use firstflight::arm::{Arm, ArmController};
@@ -10,7 +11,8 @@ pub(crate) const MSS: u64 = 1_000;
 pub(crate) const RTT: Nanos = Nanos::from_millis(30);
 pub(crate) const START: Time = Time(1_000_000_000);
 
-/// A connection that has sent nothing yet. Amounts are bytes; the positions of QUIC advance by one per [`MSS`] bytes.
+/// A connection that has sent nothing yet. Amounts are bytes; the positions of QUIC advance by one
+/// per [`MSS`] bytes.
 #[derive(Clone)]
 pub(crate) struct Rig {
     pub c: ArmController,
@@ -100,7 +102,8 @@ impl Rig {
         self.send(self.c.cwnd().saturating_sub(self.inflight()) / MSS * MSS);
     }
 
-    /// The record of an ACK of the next `bytes`, all of it in flight and wanted, the window the limit. Not delivered yet.
+    /// The record of an ACK of the next `bytes`, all of it in flight and wanted, the window the
+    /// limit. Not delivered yet.
     pub(crate) fn record(&self, bytes: u64) -> Ack {
         let una = self.acked + bytes;
         let fresh = self.c.recovery_mark().map_or(bytes, |mark| {
@@ -149,7 +152,8 @@ impl Rig {
             ..self.record(bytes)
         };
         self.deliver(&ack);
-        // Lost bytes are out of flight; for the positions it is as if they had been sent again at the end.
+        // Lost bytes are out of flight; for the positions it is as if they had been sent again at
+        // the end.
     }
 
     /// An ACK of the next `bytes` with marks.
@@ -167,7 +171,8 @@ impl Rig {
         });
     }
 
-    /// Round trips of slow start until the window is `cwnd`, or a little more if it grows threefold; everything sent, nothing acknowledged of the last window.
+    /// Round trips of slow start until the window is `cwnd`, or a little more if it grows
+    /// threefold; everything sent, nothing acknowledged of the last window.
     pub(crate) fn grow_to(&mut self, cwnd: u64) {
         while self.c.cwnd() < cwnd {
             self.fill();
@@ -178,7 +183,8 @@ impl Rig {
         self.fill();
     }
 
-    /// Acknowledges what is needed to end the open episode, in one ACK of its last byte or packet beyond the mark.
+    /// Acknowledges what is needed to end the open episode, in one ACK of its last byte or packet
+    /// beyond the mark.
     pub(crate) fn complete(&mut self) {
         let mark = self.c.recovery_mark().expect("an episode was opened");
         let to = if self.transport == Transport::Quic { (mark.0 + 1) * MSS } else { mark.0 };
@@ -194,7 +200,8 @@ impl Rig {
         assert!(!self.c.in_recovery(), "the episode is over");
     }
 
-    /// As [`Rig::complete`] when all that was sent before the mark is accounted for: the next packet sent is acknowledged.
+    /// As [`Rig::complete`] when all that was sent before the mark is accounted for: the next
+    /// packet sent is acknowledged.
     pub(crate) fn complete_after_losses(&mut self) {
         self.acked = self.sent;
         self.send(MSS);
