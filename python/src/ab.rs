@@ -8,9 +8,7 @@ use crate::table::{Batches, Growing, Holds, Spec, of_json};
 use crate::{refuse, refused};
 use firstflight_lab::Bad;
 use firstflight_lab::ab::rows::{Kind, Row, Value, columns};
-use firstflight_lab::ab::{
-    self, Analysis, Clock, Experiment, MOST_FLOWS, MOST_SECONDS, Tallies, Watch, shard,
-};
+use firstflight_lab::ab::{self, Analysis, Clock, Experiment, MOST_FLOWS, MOST_SECONDS, Tallies, Watch, shard};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -113,11 +111,7 @@ impl Test {
         let with_rows = rows.is_some();
         let result = supervised(py, &run, threads, progress.as_ref(), || {
             let tick = |steps| run.tick(steps);
-            let mut watch = Watch {
-                tick: &tick,
-                stop: &run.stop,
-                rows: if with_rows { Some(&mut sink) } else { None },
-            };
+            let mut watch = Watch { tick: &tick, stop: &run.stop, rows: if with_rows { Some(&mut sink) } else { None } };
             match blocks {
                 Some(blocks) => test.run_blocks(blocks, resume.as_deref(), &mut watch),
                 None => test.run_blocks(0..test.blocks(), resume.as_deref(), &mut watch),
@@ -142,8 +136,7 @@ fn table(test: &ab::Test, rows: &[Row]) -> PyResult<Batches> {
         Value::Real(_) | Value::Missing(Kind::Real) => Holds::Real,
         Value::Flag(_) => Holds::Flag,
     };
-    let spec: Vec<(&str, Holds)> =
-        columns(test, first).iter().map(|(name, value)| (*name, holds(value))).collect();
+    let spec: Vec<(&str, Holds)> = columns(test, first).iter().map(|(name, value)| (*name, holds(value))).collect();
     let mut table = Growing::new(spec);
     for row in rows {
         for ((_, value), column) in columns(test, row).iter().zip(&mut table.columns) {
@@ -215,19 +208,12 @@ impl Shard {
 
     /// One row per part of the connections and arm.
     fn results(&self) -> PyResult<Batches> {
-        of_json(
-            RESULTS,
-            self.analysis()?
-                .results
-                .iter()
-                .map(|entry| serde_json::to_value(entry).unwrap_or_default()),
-        )
+        of_json(RESULTS, self.analysis()?.results.iter().map(|entry| serde_json::to_value(entry).unwrap_or_default()))
     }
 
     /// One row per percentile and arm.
     fn percentiles(&self) -> PyResult<Batches> {
-        let real =
-            ["percentile", "ttlb_ms", "reduction_pct", "loss_pct"].map(|name| (name, Holds::Real));
+        let real = ["percentile", "ttlb_ms", "reduction_pct", "loss_pct"].map(|name| (name, Holds::Real));
         let mut table = Growing::new([("arm", Holds::Text)].into_iter().chain(real));
         for curve in self.analysis()?.percentiles {
             for (index, ttlb) in curve.ttlb_ms.iter().enumerate() {
@@ -253,8 +239,7 @@ impl Shard {
         // As the command does it: a shard needs no file but its own, and one whose population names
         // files says less about them.
         let toml = &self.experiment.population_toml;
-        let population =
-            firstflight_lab::Population::from_toml("population of the test", toml, None);
+        let population = firstflight_lab::Population::from_toml("population of the test", toml, None);
         let warnings = population.map(|population| population.warnings()).unwrap_or_default();
         Ok(Analysis::new(&self.experiment, &self.tallies, &warnings))
     }
@@ -263,10 +248,7 @@ impl Shard {
 /// Joins shards of one test, whatever their order.
 #[pyfunction]
 pub fn join(shards: Vec<(String, PyRef<'_, Shard>)>) -> PyResult<Shard> {
-    let parts = shards
-        .iter()
-        .map(|(name, shard)| (name.clone(), shard.experiment.clone(), shard.tallies.clone()))
-        .collect();
+    let parts = shards.iter().map(|(name, shard)| (name.clone(), shard.experiment.clone(), shard.tallies.clone())).collect();
     let (experiment, tallies) = shard::join(parts).map_err(|bad| refused(&bad))?;
     Ok(Shard { experiment, tallies })
 }

@@ -38,9 +38,7 @@ pub fn time_limit(text: &str, most: u64) -> PyResult<Nanos> {
 pub fn hosts(transport: &str, detection: Option<&str>) -> PyResult<Hosts> {
     match (transport, detection) {
         ("quic", None) => Ok(Hosts::default()),
-        ("quic", Some(_)) => {
-            Err(refuse("detection: QUIC has its own; it goes with transport `tcp`".into()))
-        }
+        ("quic", Some(_)) => Err(refuse("detection: QUIC has its own; it goes with transport `tcp`".into())),
         ("tcp", name) => hosts_of_tcp(name.unwrap_or("rack")).map_err(|bad| refused(&bad)),
         (other, _) => Err(refuse(format!("transport {other}: unknown value; allowed: quic, tcp"))),
     }
@@ -94,9 +92,7 @@ fn run(
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<firstflight_lab::Comparison> {
     let run = Run::default();
-    fault.or(supervised(py, &run, threads, progress, || {
-        plan.run_until(keep, None, &|| run.tick(1), &run.stop)
-    }))
+    fault.or(supervised(py, &run, threads, progress, || plan.run_until(keep, None, &|| run.tick(1), &run.stop)))
 }
 
 /// A comparison that has run.
@@ -136,16 +132,13 @@ impl Comparison {
 
     /// What was compared, as JSON.
     fn experiment(&self) -> PyResult<String> {
-        serde_json::to_string(&self.inner.plan.resolved())
-            .map_err(|error| refuse(error.to_string()))
+        serde_json::to_string(&self.inner.plan.resolved()).map_err(|error| refuse(error.to_string()))
     }
 
     /// One row per trial.
     fn rows(&self) -> PyResult<Batches> {
         let columns = columns(TrialRow::MEASURES);
-        let mut table = Growing::new(
-            columns.iter().map(|column| (column.name.as_str(), holds(column.measure.holds))),
-        );
+        let mut table = Growing::new(columns.iter().map(|column| (column.name.as_str(), holds(column.measure.holds))));
         for row in &self.inner.rows {
             for (column, values) in columns.iter().zip(&mut table.columns) {
                 values.cell(row.cell(&column.path));
@@ -157,11 +150,8 @@ impl Comparison {
     /// One row per recovery episode.
     fn episodes(&self) -> PyResult<Batches> {
         let columns = columns(EpisodeRow::MEASURES);
-        let of_measures =
-            columns.iter().map(|column| (column.name.as_str(), holds(column.measure.holds)));
-        let mut table = Growing::new(
-            [("arm", Holds::Text), ("seed", Holds::Whole)].into_iter().chain(of_measures),
-        );
+        let of_measures = columns.iter().map(|column| (column.name.as_str(), holds(column.measure.holds)));
+        let mut table = Growing::new([("arm", Holds::Text), ("seed", Holds::Whole)].into_iter().chain(of_measures));
         for row in &self.inner.rows {
             for episode in row.episodes.iter().flatten() {
                 let cells = [Cell::Text(&row.arm), Cell::Whole(row.seed)].into_iter();
@@ -175,11 +165,7 @@ impl Comparison {
     /// The table for people: columns, and rows of cells.
     fn shown(&self) -> (Vec<Shown>, Vec<ShownRow>) {
         let table = table(&self.inner);
-        let columns = table
-            .columns
-            .iter()
-            .map(|column| (column.label.clone(), column.unit.clone(), column.explanation.clone()))
-            .collect();
+        let columns = table.columns.iter().map(|column| (column.label.clone(), column.unit.clone(), column.explanation.clone())).collect();
         let rows = table.rows.iter().map(|row| {
             let cells = table.columns.iter().enumerate().map(|(index, column)| {
                 let text = match &row.values[index] {
@@ -206,26 +192,12 @@ impl Comparison {
         let kept = run(py, &plan, Keep::Signals, &self.fault, self.threads, None)?;
         let mut names: Vec<&'static str> = Vec::new();
         for record in &kept.records {
-            names.extend(
-                record
-                    .names()
-                    .iter()
-                    .filter(|name| !names.contains(name))
-                    .copied()
-                    .collect::<Vec<_>>(),
-            );
+            names.extend(record.names().iter().filter(|name| !names.contains(name)).copied().collect::<Vec<_>>());
         }
-        let mut spec = vec![
-            ("arm", Holds::Name),
-            ("time_ms", Holds::Real),
-            ("event", Holds::Name),
-            ("phase", Holds::Name),
-        ];
+        let mut spec = vec![("arm", Holds::Name), ("time_ms", Holds::Real), ("event", Holds::Name), ("phase", Holds::Name)];
         spec.extend(["cwnd", "ssthresh", "inflight"].map(|name| (name, Holds::Whole)));
         spec.extend(["pacing_mbps", "rtt_ms", "min_rtt_ms"].map(|name| (name, Holds::Real)));
-        spec.extend(
-            ["delivered_bytes", "lost_bytes", "queue_bytes"].map(|name| (name, Holds::Whole)),
-        );
+        spec.extend(["delivered_bytes", "lost_bytes", "queue_bytes"].map(|name| (name, Holds::Whole)));
         spec.extend(names.iter().map(|name| (*name, Holds::Whole)));
         let fixed = spec.len() - names.len();
         let mut table = Growing::new(spec);
@@ -233,22 +205,7 @@ impl Comparison {
             for moment in record.moments() {
                 let state = &moment.state;
                 let (own, signals) = table.columns.split_at_mut(fixed);
-                let [
-                    label,
-                    time,
-                    event,
-                    phase,
-                    cwnd,
-                    ssthresh,
-                    inflight,
-                    pacing,
-                    rtt,
-                    min_rtt,
-                    delivered,
-                    lost,
-                    queue,
-                ] = own
-                else {
+                let [label, time, event, phase, cwnd, ssthresh, inflight, pacing, rtt, min_rtt, delivered, lost, queue] = own else {
                     break;
                 };
                 label.text(Some(&arm.label));
@@ -266,9 +223,7 @@ impl Comparison {
                 queue.whole(Some(state.queue));
                 for (name, column) in names.iter().zip(signals) {
                     let index = record.names().iter().position(|known| known == name);
-                    column.whole(
-                        index.and_then(|index| moment.signals.get(index).copied().flatten()),
-                    );
+                    column.whole(index.and_then(|index| moment.signals.get(index).copied().flatten()));
                 }
             }
         }

@@ -50,8 +50,7 @@ mod engine {
     use super::compare::{Comparison, compare};
     #[pymodule_export]
     use super::lists::{
-        arm_full, default_arms, default_path, list_arms, list_paths, list_populations,
-        list_sources, path_facts, split_arms,
+        arm_full, default_arms, default_path, list_arms, list_paths, list_populations, list_sources, path_facts, split_arms,
     };
     #[pymodule_export]
     use super::population::Population;

@@ -59,15 +59,11 @@ pub fn supervised<T: Send>(
     let pool = match threads {
         None => None,
         Some(threads) if !(1..=1024).contains(&threads) => {
-            return Err(crate::refuse(format!(
-                "threads {threads}: is out of range; allowed: 1 to 1024"
-            )));
+            return Err(crate::refuse(format!("threads {threads}: is out of range; allowed: 1 to 1024")));
         }
         Some(threads) => {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            Some(pool.map_err(|error| {
-                crate::refuse(format!("cannot start {threads} threads: {error}"))
-            })?)
+            Some(pool.map_err(|error| crate::refuse(format!("cannot start {threads} threads: {error}")))?)
         }
     };
     let (slot, ready) = (Mutex::new(None), Condvar::new());

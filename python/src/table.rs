@@ -2,9 +2,7 @@
 //! Nobody copies.
 
 use crate::refuse;
-use arrow_array::builder::{
-    BooleanBuilder, Float64Builder, StringBuilder, StringDictionaryBuilder, UInt64Builder,
-};
+use arrow_array::builder::{BooleanBuilder, Float64Builder, StringBuilder, StringDictionaryBuilder, UInt64Builder};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
@@ -35,9 +33,7 @@ impl Holds {
     fn data_type(self) -> DataType {
         match self {
             Holds::Text => DataType::Utf8,
-            Holds::Name => {
-                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
-            }
+            Holds::Name => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
             Holds::Whole => DataType::UInt64,
             Holds::Real => DataType::Float64,
             Holds::Flag => DataType::Boolean,
@@ -52,9 +48,7 @@ pub fn holds(measure: measures::Holds) -> Holds {
         measures::Holds::Real => Holds::Real,
         measures::Holds::Flag => Holds::Flag,
         // Records and lists are no columns.
-        measures::Holds::Text | measures::Holds::Record(_) | measures::Holds::List(_) => {
-            Holds::Text
-        }
+        measures::Holds::Text | measures::Holds::Record(_) | measures::Holds::List(_) => Holds::Text,
     }
 }
 
@@ -161,14 +155,8 @@ impl Growing {
     /// No rows yet.
     pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Holds)>) -> Growing {
         let columns: Vec<(&str, Holds)> = columns.into_iter().collect();
-        let fields: Vec<Field> = columns
-            .iter()
-            .map(|(name, holds)| Field::new(*name, holds.data_type(), true))
-            .collect();
-        Growing {
-            schema: Arc::new(Schema::new(fields)),
-            columns: columns.iter().map(|(_, holds)| Column::new(*holds)).collect(),
-        }
+        let fields: Vec<Field> = columns.iter().map(|(name, holds)| Field::new(*name, holds.data_type(), true)).collect();
+        Growing { schema: Arc::new(Schema::new(fields)), columns: columns.iter().map(|(_, holds)| Column::new(*holds)).collect() }
     }
 
     /// What has grown as one batch; the columns are empty again.
@@ -177,8 +165,7 @@ impl Growing {
     /// If the columns are not equally long.
     pub fn batch(&mut self) -> PyResult<RecordBatch> {
         let columns = self.columns.iter_mut().map(Column::finish).collect();
-        RecordBatch::try_new(self.schema.clone(), columns)
-            .map_err(|error| refuse(format!("table: {error}")))
+        RecordBatch::try_new(self.schema.clone(), columns).map_err(|error| refuse(format!("table: {error}")))
     }
 
     /// All of it.
@@ -243,12 +230,8 @@ impl Batches {
     /// The tables one after the other; all have the same columns.
     #[staticmethod]
     fn concat(parts: Vec<PyRef<'_, Batches>>) -> PyResult<Batches> {
-        let batches: Vec<RecordBatch> =
-            parts.iter().flat_map(|part| part.batches.iter().cloned()).collect();
-        let schema = parts
-            .first()
-            .map(|part| part.schema.clone())
-            .ok_or_else(|| refuse("no table to join".into()))?;
+        let batches: Vec<RecordBatch> = parts.iter().flat_map(|part| part.batches.iter().cloned()).collect();
+        let schema = parts.first().map(|part| part.schema.clone()).ok_or_else(|| refuse("no table to join".into()))?;
         if parts.iter().any(|part| part.schema != schema) {
             return Err(refuse("tables with different columns cannot be joined".into()));
         }
@@ -256,26 +239,17 @@ impl Batches {
     }
 
     #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
+    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyCapsule>> {
         // The interface leaves it to the producer whether to follow a wish for other types; nobody
         // here would gain by a cast.
         drop(requested_schema);
         let batches: Vec<_> = self.batches.iter().cloned().map(Ok).collect();
         let reader = RecordBatchIterator::new(batches, self.schema.clone());
-        PyCapsule::new_with_value(
-            py,
-            FFI_ArrowArrayStream::new(Box::new(reader)),
-            c"arrow_array_stream",
-        )
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), c"arrow_array_stream")
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref())
-            .map_err(|error| refuse(format!("schema: {error}")))?;
+        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(|error| refuse(format!("schema: {error}")))?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
@@ -296,11 +270,7 @@ impl Batches {
 }
 
 /// Appends the values of an array.
-fn push<'py>(
-    py: Python<'py>,
-    array: &ArrayRef,
-    values: &mut Vec<Bound<'py, PyAny>>,
-) -> PyResult<()> {
+fn push<'py>(py: Python<'py>, array: &ArrayRef, values: &mut Vec<Bound<'py, PyAny>>) -> PyResult<()> {
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Float64Type, UInt64Type};
     use arrow_array::{Array, TypedDictionaryArray};
@@ -308,26 +278,16 @@ fn push<'py>(
     for index in 0..array.len() {
         values.push(match array.data_type() {
             _ if array.is_null(index) => py.None().into_bound(py),
-            DataType::Utf8 => {
-                any(array.as_string::<i32>().value(index).into_pyobject(py)?.into_any())
-            }
-            DataType::UInt64 => {
-                any(array.as_primitive::<UInt64Type>().value(index).into_pyobject(py)?.into_any())
-            }
-            DataType::Float64 => {
-                any(array.as_primitive::<Float64Type>().value(index).into_pyobject(py)?.into_any())
-            }
-            DataType::Boolean => {
-                any(array.as_boolean().value(index).into_pyobject(py)?.to_owned().into_any())
-            }
+            DataType::Utf8 => any(array.as_string::<i32>().value(index).into_pyobject(py)?.into_any()),
+            DataType::UInt64 => any(array.as_primitive::<UInt64Type>().value(index).into_pyobject(py)?.into_any()),
+            DataType::Float64 => any(array.as_primitive::<Float64Type>().value(index).into_pyobject(py)?.into_any()),
+            DataType::Boolean => any(array.as_boolean().value(index).into_pyobject(py)?.to_owned().into_any()),
             _ => {
                 let names: Option<TypedDictionaryArray<'_, Int32Type, arrow_array::StringArray>> =
                     array.as_dictionary::<Int32Type>().downcast_dict();
                 let key = array.as_dictionary::<Int32Type>().keys().value(index);
                 match names {
-                    Some(names) => {
-                        any(names.values().value(key as usize).into_pyobject(py)?.into_any())
-                    }
+                    Some(names) => any(names.values().value(key as usize).into_pyobject(py)?.into_any()),
                     None => py.None().into_bound(py),
                 }
             }

@@ -13,6 +13,8 @@
 //! other systems than Linux the crate is empty.
 #![cfg(target_os = "linux")]
 #![deny(unsafe_code)]
+// A library has no terminal.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 #![deny(clippy::float_arithmetic)]
 
 #[cfg(feature = "bpf")]

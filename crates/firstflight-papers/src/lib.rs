@@ -13,6 +13,8 @@
 //! measured says why.
 
 #![forbid(unsafe_code)]
+// A library has no terminal.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod best;
 mod chapter;

@@ -88,6 +88,8 @@
 //! [`Path::rate_bps`] and the BDP are those of the policer, the queue counts the link.
 
 #![forbid(unsafe_code)]
+// A library has no terminal.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 #![deny(clippy::float_arithmetic)]
 #![expect(
     clippy::missing_errors_doc,

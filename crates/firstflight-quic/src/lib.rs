@@ -23,6 +23,8 @@
 //! again from there if losses follow: each ACK reaches the algorithms exactly once, whole. State
 //! per path: under 4 KiB.
 #![forbid(unsafe_code)]
+// A library has no terminal.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 #[cfg(all(any(feature = "noq", feature = "quinn", feature = "s2n"), any(test, feature = "fuzz")))]
 #[doc(hidden)]

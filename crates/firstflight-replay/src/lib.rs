@@ -21,6 +21,8 @@
 //! assert_eq!(results.connections[0].min_rtt_ms, Some(40.2));
 //! ```
 #![forbid(unsafe_code)]
+// A library has no terminal.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod estimate;
 pub mod fault;

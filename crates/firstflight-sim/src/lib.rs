@@ -5,6 +5,8 @@
 //! direction is a sorted queue: a handful of event sources, no heap of events, no allocation per
 //! packet.
 #![forbid(unsafe_code)]
+// A library has no terminal.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 #![deny(clippy::float_arithmetic)]
 
 pub mod app;

@@ -76,6 +76,8 @@
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
+// A library has no terminal.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 #![deny(clippy::float_arithmetic)]
 
 pub mod arm;
