@@ -31,7 +31,7 @@ pub(super) fn follow(
     let mut replay = Replay::new(Settings { arms, paced: None, iw: None, lines: 2 });
     match read("file", bytes, &mut replay) {
         Ok(extent) => {
-            assert!(extent.connections > 0, "a file that is not refused holds a connection")
+            assert!(extent.connections > 0, "a file that is not refused holds a connection");
         }
         Err(fault) => assert!(!fault.to_string().contains('\n'), "a refusal is one line: {fault}"),
     }

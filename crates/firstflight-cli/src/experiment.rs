@@ -272,7 +272,7 @@ impl File {
                     }
                 },
                 None => {
-                    words.push(format!("--{key}={}", self.beside(key, &entry.values.join(","))))
+                    words.push(format!("--{key}={}", self.beside(key, &entry.values.join(","))));
                 }
             }
         }

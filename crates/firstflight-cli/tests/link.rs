@@ -255,7 +255,7 @@ fn a_link_whose_reaper_is_killed_ends_and_says_so() {
                 .status()
                 .expect("kill")
                 .success()
-        )
+        );
     };
     let (child, daemon, reaper) = job_with_daemon();
     kill(reaper);

@@ -56,7 +56,7 @@ impl Serving {
             match words[..] {
                 ["serving", url, ..] => listeners.push((authority(url), String::new())),
                 ["public", "key", pin] => {
-                    listeners.last_mut().expect("its listener came before").1 = pin.into()
+                    listeners.last_mut().expect("its listener came before").1 = pin.into();
                 }
                 ["metrics", "at", url] => metrics = Some(authority(url)),
                 ["memory", "limit", ..] => break,

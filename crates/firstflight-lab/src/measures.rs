@@ -162,7 +162,7 @@ pub fn columns(measures: &'static [Measure]) -> Vec<Column> {
                     name: format!("{}_{}", measure.name, column.name),
                     path: format!("{}.{}", measure.name, column.path),
                     ..column
-                }))
+                }));
             }
             Holds::List(_) => {}
             _ => columns.push(Column {

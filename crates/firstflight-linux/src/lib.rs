@@ -14,7 +14,7 @@
 #![cfg(target_os = "linux")]
 #![deny(unsafe_code)]
 // A library has no terminal.
-#![deny(clippy::print_stdout, clippy::print_stderr)]
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 #![deny(clippy::float_arithmetic)]
 
 #[cfg(feature = "bpf")]

@@ -185,7 +185,7 @@ fn a_control_group_is_given_the_arm_without_asking() {
     }
     let enter = |group: &PathBuf| {
         fs::write(group.join("cgroup.procs"), std::process::id().to_string())
-            .expect("the control group takes us")
+            .expect("the control group takes us");
     };
     enter(&group);
     let arm = arm("best").expect("an arm");

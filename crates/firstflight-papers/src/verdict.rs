@@ -361,6 +361,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table: a row for each verdict")]
     fn a_verdict_states_the_size() {
         let band = |low, high| [(G, Accept::Above(0.0)), (B, Accept::Within(low, high))];
         let short = Some(Published::up_to(39.0));

@@ -346,7 +346,7 @@ impl Effects {
                 value::TIME.check(key("codel"), interval, value::print_time)?;
             }
             Some(Aqm::Pie { target }) => {
-                value::TIME.check(key("pie"), target, value::print_time)?
+                value::TIME.check(key("pie"), target, value::print_time)?;
             }
             None => {}
         }

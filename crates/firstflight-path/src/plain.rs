@@ -1,7 +1,7 @@
 //! A link of constant rate with a drop-tail queue and independent loss.
 //!
-//! Within a busy period that started at `s` the k-th departure is at exactly `s + floor(bits so far
-//! * 1e9 / rate)` ns: the remainder of each division is carried to the next packet in units of
+//! Within a busy period that started at `s` the k-th departure is at exactly
+//! `s + floor(bits so far * 1e9 / rate)` ns: the remainder of each division is carried to the next packet in units of
 //! 1/rate ns, so nothing drifts however long the period is. This is the hot loop of the simulator:
 //! no allocation once the ring has grown, a division only when the packet length changes.
 

@@ -136,7 +136,7 @@ fn effects(f: &mut Formatter<'_>, prefix: &str, effects: &Effects) -> fmt::Resul
         None => {}
         Some(Aqm::CODEL) => write!(f, ",{prefix}codel")?,
         Some(Aqm::Codel { target, interval }) => {
-            write!(f, ",{prefix}codel={}:{}", print_time(target), print_time(interval))?
+            write!(f, ",{prefix}codel={}:{}", print_time(target), print_time(interval))?;
         }
         Some(Aqm::PIE) => write!(f, ",{prefix}pie")?,
         Some(Aqm::Pie { target }) => write!(f, ",{prefix}pie={}", print_time(target))?,
@@ -163,10 +163,10 @@ fn effects(f: &mut Formatter<'_>, prefix: &str, effects: &Effects) -> fmt::Resul
         None => {}
         Some(Jitter::Uniform(0, high)) => write!(f, ",{prefix}jitter={}", print_time(high))?,
         Some(Jitter::Uniform(low, high)) => {
-            write!(f, ",{prefix}jitter={}-{}", print_time(low), print_time(high))?
+            write!(f, ",{prefix}jitter={}-{}", print_time(low), print_time(high))?;
         }
         Some(Jitter::Normal(mean, sigma)) => {
-            write!(f, ",{prefix}jitter=normal:{}:{}", print_time(mean), print_time(sigma))?
+            write!(f, ",{prefix}jitter=normal:{}:{}", print_time(mean), print_time(sigma))?;
         }
     }
     if let Some(Reorder { first: (share, mean), second }) = effects.reorder {

@@ -123,7 +123,7 @@ impl ReturnPath {
                 Fate::Drop(cause) => return Err(cause),
                 Fate::Deliver { at, .. } => self.entering.push_back((at, ack)),
                 Fate::Duplicate { at, again, .. } => {
-                    self.entering.extend([(at, ack), (again, ack)])
+                    self.entering.extend([(at, ack), (again, ack)]);
                 }
             }
             return Ok(());

@@ -177,7 +177,7 @@ impl Followed {
     fn step(&mut self, step: &Step) {
         match step {
             Step::HandshakeRtt(now, rtt) => {
-                self.each(|run| run.controller.on_handshake_rtt(*now, *rtt))
+                self.each(|run| run.controller.on_handshake_rtt(*now, *rtt));
             }
             Step::Exit(recorded) => self.sender.recorded = *recorded,
             Step::Ready(ready) => self.each(|run| run.controller.before_send(ready)),

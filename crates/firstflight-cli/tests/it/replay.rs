@@ -193,7 +193,7 @@ fn the_acks_tell_a_policer_a_grid_and_grants_from_a_plain_path() {
                 .map(|finding| finding["value"].as_f64().expect("a number"));
             match (expected.iter().find(|(wanted, ..)| *wanted == kind), found) {
                 (Some((_, low, high)), Some(value)) => {
-                    assert!((*low..=*high).contains(&value), "{path}: {kind} of {value}")
+                    assert!((*low..=*high).contains(&value), "{path}: {kind} of {value}");
                 }
                 (None, None) => {}
                 (expected, found) => {

@@ -191,7 +191,7 @@ impl fmt::Display for Reordering {
             match mean {
                 LagMean::Ms(ms) => write!(f, "{comma}{{ weight = {weight:?}, mean_ms = {ms:?} }}")?,
                 LagMean::Rtt(share) => {
-                    write!(f, "{comma}{{ weight = {weight:?}, mean_rtt = {share:?} }}")?
+                    write!(f, "{comma}{{ weight = {weight:?}, mean_rtt = {share:?} }}")?;
                 }
             }
         }

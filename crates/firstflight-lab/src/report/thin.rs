@@ -88,7 +88,7 @@ pub fn thin_losses(losses: &[Loss], max: usize) -> Vec<Loss> {
     for loss in losses {
         match marks.last_mut() {
             Some(mark) if same_stretch(mark, loss, width) => {
-                mark.bytes = mark.bytes.saturating_add(loss.bytes)
+                mark.bytes = mark.bytes.saturating_add(loss.bytes);
             }
             _ => marks.push(*loss),
         }
@@ -121,7 +121,7 @@ pub fn thin_phases(phases: &[Phase], max: usize) -> Vec<Phase> {
         for phase in kept {
             match out.last_mut() {
                 Some(last) if last.name == phase.name || length(&phase) <= limit => {
-                    last.end_ms = phase.end_ms
+                    last.end_ms = phase.end_ms;
                 }
                 _ => out.push(phase),
             }

@@ -8,11 +8,12 @@ use crate::record::Recorder;
 use crate::scenario::Scenario;
 
 /// One that is not there.
+#[allow(unreachable_pub, reason = "reachable through a testbed that this build does not have")]
 #[cfg_attr(
     all(feature = "quic", feature = "linux", target_os = "linux"),
     expect(dead_code, reason = "this build has every testbed")
 )]
-pub(super) struct Absent {
+pub struct Absent {
     pub(super) info: Info,
     /// One line: what is missing, and what has it.
     pub(super) why: &'static str,

@@ -98,7 +98,7 @@ impl Tracer {
         let state = State { lost: 0, rtt: None, ..state };
         match (before, exit) {
             (_, Some(exit)) if before != Some(exit) => {
-                self.push(now, What::Exit(exit), Some(state), Vec::new())
+                self.push(now, What::Exit(exit), Some(state), Vec::new());
             }
             (Some(_), None) => self.push(now, What::ExitWithdrawn, Some(state), Vec::new()),
             _ => {}

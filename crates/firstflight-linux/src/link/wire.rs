@@ -193,7 +193,7 @@ impl Wire {
         while let Some(decision) = path.poll(now) {
             match decision {
                 Return::Deliver { id, at } => {
-                    decided.extend(parked.remove(&id).map(|packet| (at, packet)))
+                    decided.extend(parked.remove(&id).map(|packet| (at, packet)));
                 }
                 Return::Drop { id, cause } => {
                     self.tally.dropped(now, cause);

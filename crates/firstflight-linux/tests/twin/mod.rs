@@ -396,6 +396,10 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         self.limited = !lazy;
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "the record of one ACK, field by field, on both sides"
+    )]
     fn ack(&mut self) {
         self.account.acks += 1;
         let most = u64::from(self.pipe.min(self.course.stretch));

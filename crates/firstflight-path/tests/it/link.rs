@@ -194,7 +194,7 @@ fn a_lost_packet_has_used_the_bottleneck() {
         let (a, b) = (lossy.offer(k * 1000, DATA), clean.offer(k * 1000, DATA));
         match a {
             Fate::Deliver { .. } => {
-                assert_eq!(a, b, "packet {k} is where it would be without loss")
+                assert_eq!(a, b, "packet {k} is where it would be without loss");
             }
             _ => lost += 1,
         }

@@ -429,7 +429,7 @@ fn a_driven_plain_link_equals_the_link_that_knows_fates() {
         collect(&mut way, now);
         match (plain.offer(now, len), way.offer(now, Ack { id, len, flow: 0, pure: true })) {
             (firstflight_path::Fate::Drop(DropCause::Queue), Err(DropCause::Queue)) => {
-                rejected.push(id)
+                rejected.push(id);
             }
             (firstflight_path::Fate::Drop(cause), Ok(())) => expected.push((id, Err(cause))),
             (firstflight_path::Fate::Deliver { at, .. }, Ok(())) => expected.push((id, Ok(at))),

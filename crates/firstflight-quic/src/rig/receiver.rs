@@ -161,7 +161,7 @@ impl Receiver {
         loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) if chunk.offset == self.received => {
-                    self.received += chunk.bytes.len() as u64
+                    self.received += chunk.bytes.len() as u64;
                 }
                 Ok(Some(chunk)) => {
                     return Err(Fault(format!(

@@ -140,7 +140,7 @@ impl Capture {
             }
             match format {
                 Format::Pcap { big_endian, to_ns, link } => {
-                    self.packet(big_endian, to_ns, link, sink)?
+                    self.packet(big_endian, to_ns, link, sink)?;
                 }
                 Format::PcapNg { big_endian } => {
                     let big_endian = self.block(big_endian, &mut interfaces, sink)?;
@@ -240,7 +240,7 @@ impl Capture {
                                     .filter(|resolution| *resolution > 0)
                                     .unwrap_or(1_000_000),
                                 offset_s: described.ts_offset(),
-                            })
+                            });
                         }
                         Block::EnhancedPacket(packet) => {
                             is_packet = true;

@@ -173,7 +173,7 @@ impl<'de> Deserialize<'de> for Frame<'de> {
                 while let Some(key) = map.next_key::<Cow<'de, str>>()? {
                     match key.as_ref() {
                         "frame_type" | "type" => {
-                            frame.kind = map.next_value::<Text>()?.0.map(Cow::Owned)
+                            frame.kind = map.next_value::<Text>()?.0.map(Cow::Owned);
                         }
                         "acked_ranges" => frame.ranges = map.next_value::<Ranges>()?.0,
                         "length" => frame.length = map.next_value::<Count>()?.0.or(frame.length),

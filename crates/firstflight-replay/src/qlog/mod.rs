@@ -249,7 +249,7 @@ impl<'a, S: Sink> Log<'a, S> {
                 Packet::parse(text).map(|packet| self.on_packet(kind, now, group, &packet))
             }
             Kind::Metrics => serde_json::from_str::<Metrics>(text).map(|metrics| {
-                self.book.sender(group, 0, self.sink).on_metrics(now, &metrics, self.sink)
+                self.book.sender(group, 0, self.sink).on_metrics(now, &metrics, self.sink);
             }),
             Kind::Spurious => {
                 self.book.sender(group, 0, self.sink).on_spurious(self.sink);
@@ -359,10 +359,10 @@ impl<'a, S: Sink> Log<'a, S> {
         match kind {
             "packet-sent" => self.on_packet(Kind::Sent, now, group.as_ref(), &numbered(asks)),
             "packet-acked" => {
-                self.on_packet(Kind::Acked, now, group.as_ref(), &numbered(Frames::default()))
+                self.on_packet(Kind::Acked, now, group.as_ref(), &numbered(Frames::default()));
             }
             "packet-lost" => {
-                self.on_packet(Kind::Lost, now, group.as_ref(), &numbered(Frames::default()))
+                self.on_packet(Kind::Lost, now, group.as_ref(), &numbered(Frames::default()));
             }
             "cc-ack-received" | "cc-congestion" => {
                 let metrics = Metrics { congestion_window: event.cwnd, ..Metrics::default() };
@@ -393,7 +393,7 @@ impl<S: Sink> walk::Visitor for Log<'_, S> {
             "event_fields" => match serde_json::from_slice::<Vec<Text>>(value) {
                 Ok(fields) => {
                     self.fields =
-                        fields.into_iter().map(|field| field.0.unwrap_or_default()).collect()
+                        fields.into_iter().map(|field| field.0.unwrap_or_default()).collect();
                 }
                 Err(error) => self.spoil(place, &error),
             },

@@ -45,7 +45,7 @@ impl Observer for Seen {
         signals(&mut |name, value| match name {
             "best_set" => self.set = value,
             "best_decided_mbps" if value > 0 => {
-                _ = self.decided.get_or_insert((value, snapshot.delivered, now))
+                _ = self.decided.get_or_insert((value, snapshot.delivered, now));
             }
             _ => {}
         });

@@ -269,7 +269,7 @@ fn a_needless_recovery_is_undone_where_the_preset_can_prove_it() {
         let mut wire = Wire::new(host(name), "slowstart@(iw=40)", 200, overtaken);
         let before = wire.sender.controller().cwnd();
         wire.watch = Box::new(|sender| {
-            windows.push((sender.controller().stats().undone, sender.controller().cwnd()))
+            windows.push((sender.controller().stats().undone, sender.controller().cwnd()));
         });
         wire.run();
         let counters = wire.sender.counters();
@@ -426,7 +426,7 @@ fn a_needless_timeout_gives_the_window_back() {
     let mut wire = Wire::new(host("linux26"), "slowstart", 60, held);
     let before = wire.sender.controller().cwnd();
     wire.watch = Box::new(|sender| {
-        windows.push((sender.controller().stats().undone, sender.controller().cwnd()))
+        windows.push((sender.controller().stats().undone, sender.controller().cwnd()));
     });
     wire.run();
     assert_eq!(wire.sender.counters().undone, 1, "the timeout is undone");

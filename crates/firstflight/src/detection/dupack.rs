@@ -190,7 +190,7 @@ impl DupAck {
             }
             // LINUX fack-off: once reordering was seen, SACKed segments count and holes do not.
             Rule::Fack if reordering.seen() => {
-                self.evidence.detect(board, losses, |_, above| above.segments >= degree)
+                self.evidence.detect(board, losses, |_, above| above.segments >= degree);
             }
             Rule::Fack => {
                 // LINUX fack-mark: holes below the highest SACK count as evidence too, so its

@@ -568,9 +568,9 @@ impl Recovery for Prr {
                 }
             };
             return if forced {
-                self.grant(Stage::Forced, mss as i64, pipe)
+                self.grant(Stage::Forced, mss as i64, pipe);
             } else {
-                self.grant(Stage::Closed, 0, pipe)
+                self.grant(Stage::Closed, 0, pipe);
             };
         }
         self.delivered = self.delivered.saturating_add(d).min(MAX_SUM);

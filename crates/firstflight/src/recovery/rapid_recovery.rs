@@ -61,8 +61,8 @@ impl RapidRecovery {
     /// Charges the ACK that ends the episode.
     ///
     /// RAPID 3.3.1-flight: what was sent after entry is not charged. The factors are derived from
-    /// one flight, the `pre` bytes outstanding at entry, of which A arrive and L do not: `s*pre
-    /// - a*A - l*L` is `beta*A` for `A + L = pre`. What left since was permitted by the window that
+    /// one flight, the `pre` bytes outstanding at entry, of which A arrive and L do not:
+    /// `s*pre - a*A - l*L` is `beta*A` for `A + L = pre`. What left since was permitted by the window that
     /// this very rule shows; charged as well it would be paid for twice, and the window land below
     /// `beta*A`. TCP's record does not tell transmissions apart: there no more is charged than
     /// the flight at entry still has open (D5).

@@ -273,7 +273,7 @@ fn an_estimate_below_the_window_ends_slow_start_without_lowering_it() {
         let ssthresh = u64::from(threshold_packets(rate as u16, rtt_us as u32, 1448)) * MSS;
         match rig.rounds(5, 20, mbps(rate), (rtt_us, rtt_us)) {
             Verdict::Aim { ssthresh: found } => {
-                assert_eq!((true, ssthresh), (aims, found), "a window of {cwnd} may grow on")
+                assert_eq!((true, ssthresh), (aims, found), "a window of {cwnd} may grow on");
             }
             Verdict::Leave(Leave { reason, ssthresh: found, cwnd: set, .. }) => {
                 assert_eq!(

@@ -299,7 +299,7 @@ fn every_test_named_shows_its_rule_and_every_rule_shown_names_its_test() {
             match tests.get(file).map(|tests| tests.get(name)) {
                 None => wrong.push(format!("line {}: there is no tests/it/{file}", row.line)),
                 Some(None) => {
-                    wrong.push(format!("line {}: tests/it/{file} has no test `{name}`", row.line))
+                    wrong.push(format!("line {}: tests/it/{file} has no test `{name}`", row.line));
                 }
                 Some(Some(shows)) if !shows.contains(&row.id) => {
                     wrong.push(format!(

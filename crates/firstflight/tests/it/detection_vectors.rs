@@ -724,7 +724,7 @@ fn dsacks_widen_the_window_once_a_round_and_sixteen_recoveries_narrow_it() {
     rack.on_ack(&Facts { una: Seq(10), ..dsack });
     assert_eq!(rack.reordering_window(), ms(75), "a DSACK of the next round widens it again");
     (0..3).for_each(|round| {
-        rack.on_ack(&Facts { una: Seq(20 + 10 * round), nxt: Seq(20 + 10 * round), ..dsack })
+        rack.on_ack(&Facts { una: Seq(20 + 10 * round), nxt: Seq(20 + 10 * round), ..dsack });
     });
     assert_eq!(rack.reordering_window(), RTT, "the window never exceeds the smoothed RTT");
     let over = Facts { una: Seq(100), ends_recovery: true, ..facts };

@@ -713,7 +713,7 @@ fn timeouts_and_idle_rearm_and_losses_do_not() {
     let table: [(&str, bool, Event); 5] = [
         ("RTO", true, |s| s.on_timeout(Timeout::Rto, Time(0), Seq(0))),
         ("persistent congestion", true, |s| {
-            s.on_timeout(Timeout::PersistentCongestion, Time(0), Seq(0))
+            s.on_timeout(Timeout::PersistentCongestion, Time(0), Seq(0));
         }),
         ("idle", true, |s| s.on_idle(Time(0), Seq(0))),
         ("loss", false, |s| lose(s, Window { cwnd: MSS, ssthresh: MSS })),

@@ -169,7 +169,7 @@ impl Scribe<'_> {
         }
         let controller = &note.controller;
         tracer.note(told, packet, (ranges(&note.acked), ranges(&note.lost)), &snapshot, &|visit| {
-            controller.signals(visit)
+            controller.signals(visit);
         });
     }
 }

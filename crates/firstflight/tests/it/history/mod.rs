@@ -214,7 +214,7 @@ impl Connection<'_> {
             Operation::Wait(time) => self.now += time,
             Operation::Send { packets, backlog } => self.send(packets, backlog),
             Operation::Deliver { packets, skip, ce, rescue } => {
-                self.deliver(Delivery { packets, skip }, ce, rescue)
+                self.deliver(Delivery { packets, skip }, ce, rescue);
             }
             Operation::LossTimer { packets } => self.loss_timer(packets),
             Operation::Timeout(timeout) => self.timeout(timeout),
