@@ -47,7 +47,7 @@ pub(crate) struct Options {
 }
 
 #[cfg(not(feature = "quic"))]
-pub fn run(_options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(_options: &Options) -> Result<Done, Bad> {
     Err(Bad("`fetch` is not part of this build; `--features quic` adds it".into()))
 }
 

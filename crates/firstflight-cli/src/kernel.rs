@@ -60,7 +60,7 @@ struct Who {
 }
 
 #[cfg(not(feature = "bpf"))]
-pub fn run(_options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(_options: &Options) -> Result<Done, Bad> {
     Err(Bad("the kernel's controllers are not part of this build; `--features bpf` adds them (Debian: clang libelf-dev zlib1g-dev)".into()))
 }
 

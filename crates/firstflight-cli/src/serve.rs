@@ -70,7 +70,7 @@ pub(crate) struct Options {
 }
 
 #[cfg(not(feature = "quic"))]
-pub fn run(_options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(_options: &Options) -> Result<Done, Bad> {
     Err(Bad("`serve` is not part of this build; `--features quic` adds it".into()))
 }
 
