@@ -80,7 +80,7 @@ if [ "${BASH_SOURCE[0]}" = "$0" ]; then
         else
             echo "kernel: left out, not installed: ${missing[*]}" >&2
             [ "${CI:-}" != true ] || exit 1
-            echo --features firstflight-cli/quic,firstflight-cli/parquet,firstflight-quic/s2n-sockets,firstflight-quic/sockets,firstflight-quic/qlog
+            echo --features firstflight-cli/quic,firstflight-cli/parquet,firstflight-quic/s2n-sockets,firstflight-quic/sockets,firstflight-rig/qlog,firstflight-rig/quinn
         fi
         exit
     fi

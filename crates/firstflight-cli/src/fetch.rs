@@ -61,8 +61,8 @@ mod with_quic {
     use crate::progress::{Progress, Unit};
     use crate::serve::resolve;
     use crate::terminal::{CAUTION, say, whisper};
+    use firstflight_http::{Fetch, FetchError, Fetched, Trust, Verified, fetch};
     use firstflight_lab::table::figure;
-    use firstflight_quic::http::{Fetch, FetchError, Fetched, Trust, Verified, fetch};
     use serde_json::{Value, json};
     use std::io::Write as _;
     use std::time::Duration;

@@ -81,10 +81,8 @@ pub(crate) use with_quic::{resolve, run};
 mod with_quic {
     use super::{Bad, Done, Options};
     use crate::terminal::{QUIET, whisper};
+    use firstflight_http::{Certificate, Ended, Exporter, Limits, Meter, Server, ServerOptions};
     use firstflight_lab::table::figure;
-    use firstflight_quic::http::{
-        Certificate, Ended, Exporter, Limits, Meter, Server, ServerOptions,
-    };
     use firstflight_quic::{Plan, Refused};
     use std::net::{SocketAddr, ToSocketAddrs};
     use std::num::NonZeroU32;

@@ -5,7 +5,7 @@
 mod command;
 
 use command::{Run, run};
-use firstflight_quic::http::{Fetch, FetchError, Trust, Verified, content, fetch};
+use firstflight_http::{Fetch, FetchError, Trust, Verified, content, fetch};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,13 +1,10 @@
-//! The arms of firstflight as congestion controllers of QUIC stacks in Rust, and a rig that runs
-//! the real stack in virtual time.
+//! The arms of firstflight as congestion controllers of QUIC stacks in Rust.
 //!
 //! | feature | what it adds |
 //! |---|---|
 //! | `noq` | controllers for noq, every arm |
 //! | `quinn` | controllers for quinn, the arms that its interface can carry; the others are refused with a reason |
 //! | `s2n` | controllers for s2n-quic, every arm; what its interface does not tell is approximated |
-//! | `http` | a server and a client of HTTP/3 on real sockets, for any arm |
-//! | `rig` | a real sender and a real receiver without sockets, joined by an emulated path, in virtual time |
 //!
 //! ```
 //! # #[cfg(feature = "noq")] {
@@ -45,16 +42,10 @@ mod plan;
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
 mod tap;
 
-#[cfg(feature = "http")]
-pub mod http;
 #[cfg(feature = "noq")]
 pub mod noq;
 #[cfg(feature = "quinn")]
 pub mod quinn;
-#[cfg(all(feature = "http", feature = "rig"))]
-pub mod real;
-#[cfg(feature = "rig")]
-pub mod rig;
 #[cfg(feature = "s2n")]
 pub mod s2n;
 

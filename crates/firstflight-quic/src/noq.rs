@@ -42,8 +42,7 @@ pub fn account(controller: &dyn congestion::Controller) -> Option<Account> {
 }
 
 /// Tells the tap of the ACK that is still open, for a log that ends here.
-#[cfg(feature = "rig")]
-pub(crate) fn close_log(controller: &dyn congestion::Controller) {
+pub fn close_log(controller: &dyn congestion::Controller) {
     if let Ok(ours) = controller.clone_box().into_any().downcast::<Controller>() {
         ours.driver.tell_open();
     }

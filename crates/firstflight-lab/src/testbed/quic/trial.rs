@@ -9,8 +9,8 @@ use crate::testbed::{Info, Testbed};
 use crate::trace::{Packet, Received, ranges};
 use firstflight::controller::Stats;
 use firstflight::{Nanos, Time, Told};
-use firstflight_quic::rig::{self, Control, Note, Setup, Watch};
 use firstflight_quic::{Event as Happened, Plan};
+use firstflight_rig::{self as rig, Control, Note, Setup, Watch};
 use firstflight_sim::{Episode, Event, Observer, Snapshot, quic};
 
 /// Real QUIC stacks in virtual time.

@@ -1,0 +1,275 @@
+//! What a server counts, for Prometheus, and the plain HTTP/1 listener that tells it.
+
+use firstflight_quic::Account;
+use firstflight_quic::Refused;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus_client::encoding::{EncodeLabelSet, text::encode};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+/// Whoever reads metrics; more at a time wait.
+const READERS: usize = 16;
+/// The longest a reader may take to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Outcome {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Status {
+    status: u16,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Arm {
+    arm: Arc<str>,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Exit {
+    arm: Arc<str>,
+    reason: &'static str,
+}
+
+/// The counts of a server.
+#[derive(Debug)]
+pub(super) struct Metrics {
+    registry: Registry,
+    connections: Family<Outcome, Counter>,
+    pub(super) open: Gauge,
+    requests: Family<Status, Counter>,
+    aborted: Counter,
+    exits: Family<Exit, Counter>,
+    packets_sent: Counter,
+    packets_lost: Counter,
+    bytes_sent: Counter,
+    bytes_lost: Counter,
+    spurious: Counter,
+    ttlb: Family<Arm, Histogram>,
+    /// Who is asked for the newest counts.
+    servers: Mutex<Vec<Weak<dyn Counted>>>,
+}
+
+/// A server that is asked for its newest counts when the metrics are read.
+pub(super) trait Counted: std::fmt::Debug + Send + Sync {
+    /// Adds what every open connection has done since the last time.
+    fn count_open(&self);
+}
+
+/// What one connection has sent, as far as it was counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sent {
+    pub(super) packets: u64,
+    pub(super) packets_lost: u64,
+    pub(super) bytes: u64,
+    pub(super) bytes_lost: u64,
+    pub(super) spurious: u64,
+}
+
+/// From a millisecond to a little over two minutes, each half as long again as the one before.
+fn durations() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 1.5, 30))
+}
+
+impl Metrics {
+    pub(super) fn new() -> Metrics {
+        let mut registry = Registry::with_prefix("firstflight");
+        let connections = Family::<Outcome, Counter>::default();
+        registry.register("connections", "Connections by what became of them", connections.clone());
+        let open = Gauge::default();
+        registry.register("connections_open", "Connections open now", open.clone());
+        let requests = Family::<Status, Counter>::default();
+        registry.register("responses", "Responses by status", requests.clone());
+        let aborted = Counter::default();
+        registry.register(
+            "responses_aborted",
+            "Responses that were begun and not acknowledged whole",
+            aborted.clone(),
+        );
+        let exits = Family::<Exit, Counter>::default();
+        registry.register(
+            "startup_exits",
+            "Connections whose startup has ended, by arm and reason",
+            exits.clone(),
+        );
+        let mut counter = |name: &str, help: &str| {
+            let counter = Counter::default();
+            registry.register(name, help, counter.clone());
+            counter
+        };
+        let packets_sent = counter("packets_sent", "QUIC packets sent");
+        let packets_lost = counter("packets_lost", "QUIC packets declared lost");
+        let bytes_sent = counter("bytes_sent", "UDP payload bytes sent");
+        let bytes_lost = counter("bytes_lost", "UDP payload bytes declared lost");
+        let spurious = counter("spurious_congestion_events", "Loss episodes that were taken back");
+        let ttlb = Family::<Arm, Histogram>::new_with_constructor(durations);
+        let help = "From the first byte of a response until all of it was acknowledged, by arm";
+        registry.register_with_unit("time_to_last_byte", help, Unit::Seconds, ttlb.clone());
+        Metrics {
+            registry,
+            connections,
+            open,
+            requests,
+            aborted,
+            exits,
+            packets_sent,
+            packets_lost,
+            bytes_sent,
+            bytes_lost,
+            spurious,
+            ttlb,
+            servers: Mutex::default(),
+        }
+    }
+
+    pub(super) fn connection(&self, outcome: &'static str) {
+        self.connections.get_or_create(&Outcome { outcome }).inc();
+    }
+
+    pub(super) fn responded(&self, status: StatusCode) {
+        self.requests.get_or_create(&Status { status: status.as_u16() }).inc();
+    }
+
+    pub(super) fn aborted(&self) {
+        self.aborted.inc();
+    }
+
+    pub(super) fn completed(&self, arm: &Arc<str>, after: Duration) {
+        self.ttlb.get_or_create(&Arm { arm: Arc::clone(arm) }).observe(after.as_secs_f64());
+    }
+
+    pub(super) fn exited(&self, arm: &Arc<str>, account: &Account) {
+        if let Some(exit) = account.exit {
+            self.exits
+                .get_or_create(&Exit { arm: Arc::clone(arm), reason: exit.reason.name() })
+                .inc();
+        }
+    }
+
+    pub(super) fn sent(&self, before: Sent, now: Sent) {
+        self.packets_sent.inc_by(now.packets.saturating_sub(before.packets));
+        self.packets_lost.inc_by(now.packets_lost.saturating_sub(before.packets_lost));
+        self.bytes_sent.inc_by(now.bytes.saturating_sub(before.bytes));
+        self.bytes_lost.inc_by(now.bytes_lost.saturating_sub(before.bytes_lost));
+        self.spurious.inc_by(now.spurious.saturating_sub(before.spurious));
+    }
+
+    /// Counts what `server` does also while it does it: whenever the metrics are read.
+    pub(super) fn watch(&self, server: Weak<dyn Counted>) {
+        self.servers().push(server);
+    }
+
+    fn servers(&self) -> MutexGuard<'_, Vec<Weak<dyn Counted>>> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn text(&self) -> Option<String> {
+        let servers: Vec<Arc<dyn Counted>> =
+            self.servers().iter().filter_map(Weak::upgrade).collect();
+        for server in servers {
+            server.count_open();
+        }
+        let mut text = String::new();
+        encode(&mut text, &self.registry).ok().map(|()| text)
+    }
+}
+
+/// Where servers count what they do.
+#[derive(Clone, Debug)]
+pub struct Meter(pub(super) Arc<Metrics>);
+
+impl Default for Meter {
+    fn default() -> Meter {
+        Meter(Arc::new(Metrics::new()))
+    }
+}
+
+/// A plain HTTP/1 listener that tells, at `/metrics`, what a [`Meter`] shows.
+#[derive(Debug)]
+pub struct Exporter {
+    metrics: Arc<Metrics>,
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Exporter {
+    /// Listens at `address`; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// If the address cannot be used.
+    pub async fn bind(meter: &Meter, address: SocketAddr) -> Result<Exporter, Refused> {
+        let refused = |error| Refused(format!("metrics at {address}: {error}"));
+        let listener = TcpListener::bind(address).await.map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        Ok(Exporter { metrics: Arc::clone(&meter.0), listener, address })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers for as long as it is polled.
+    pub async fn run(self) {
+        let Exporter { metrics, listener, .. } = self;
+        let places = Arc::new(Semaphore::new(READERS));
+        loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let Ok((stream, _)) = listener.accept().await else {
+                // Out of descriptors, most likely: wait rather than spin.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            };
+            let metrics = Arc::clone(&metrics);
+            tokio::spawn(async move {
+                let service = service_fn(|request: Request<Incoming>| {
+                    let response = respond(&request, &metrics);
+                    async { Ok::<_, Infallible>(response) }
+                });
+                let connection = hyper::server::conn::http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(PATIENCE)
+                    .keep_alive(false)
+                    .serve_connection(TokioIo::new(stream), service);
+                // Whoever does not read its answer loses it.
+                let _ = tokio::time::timeout(2 * PATIENCE, connection).await;
+                drop(place);
+            });
+        }
+    }
+}
+
+fn respond(request: &Request<Incoming>, metrics: &Metrics) -> Response<Full<Bytes>> {
+    let empty = |status| {
+        let mut response = Response::new(Full::default());
+        *response.status_mut() = status;
+        response
+    };
+    if request.uri().path() != "/metrics" {
+        return empty(StatusCode::NOT_FOUND);
+    }
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return empty(StatusCode::METHOD_NOT_ALLOWED);
+    }
+    let Some(text) = metrics.text() else { return empty(StatusCode::INTERNAL_SERVER_ERROR) };
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Response::builder()
+        .header(header::CONTENT_TYPE, kind)
+        .body(Full::from(text))
+        .unwrap_or_else(|_| empty(StatusCode::INTERNAL_SERVER_ERROR))
+}

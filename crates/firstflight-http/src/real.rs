@@ -1,0 +1,336 @@
+//! A trial over real sockets: the server and the client of [`crate::http`], each on a thread of its
+//! own, and whatever path a caller puts between them. Measures what the [rig](crate::rig) measures,
+//! where the ends can know it; what the path dropped, its owner knows.
+//!
+//! The windows of the receiver and its tolerance of gaps are the rig's, and so are the sizes of
+//! packets. What differs is everything that a real machine adds: timers that fire late, system
+//! calls, and whoever else uses the processor.
+
+use crate::{Fetch, Limits, Server, ServerOptions, Trust, Verified, Watch, fetch_and};
+use firstflight::{Exit, Nanos, Time};
+use firstflight_quic::Account;
+use firstflight_quic::Plan;
+use firstflight_rig::{Episode, Fault, Logbook, Note};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+
+/// What the sender and the receiver are.
+pub const STACKS: &str = "HTTP/3 of noq 1.4 to iroh-quinn 0.16, over UDP sockets";
+
+/// How long both ends may say nothing.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// What a trial measured at its ends. Times count from the moment the first byte of the response
+/// was handed to the sender.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Every byte was acknowledged, and every byte was right.
+    pub complete: bool,
+    /// Until every byte was acknowledged at the sender, or until the end.
+    pub acked_after: Nanos,
+    /// Until the last byte was read at the receiver, if it was.
+    pub delivered_after: Option<Nanos>,
+    /// Object bytes read at the receiver.
+    pub delivered: u64,
+    /// Ack-eliciting packets sent.
+    pub packets_sent: u64,
+    /// Packets declared lost, whether they were or not.
+    pub packets_declared_lost: u64,
+    /// Packets that carried bytes declared lost before.
+    pub retransmissions: u64,
+    /// Object bytes in them.
+    pub retransmitted_bytes: u64,
+    /// Recovery episodes opened by loss with no more in flight at entry than the threshold allows.
+    pub recoveries_below_ssthresh: u64,
+    /// How startup ended, if it did.
+    pub exit: Option<Exit>,
+    /// Recovery episodes.
+    pub episodes: Vec<Episode>,
+    /// Largest window, bytes.
+    pub cwnd_max: u64,
+    /// The controller's own account at the end.
+    pub account: Option<Account>,
+    /// When the object began, on the controller's clock.
+    pub begin: Time,
+    /// Every event, on the controller's clock, and object bytes read at the receiver by then, if
+    /// the sender was told to keep them.
+    pub notes: Vec<(Note, u64)>,
+}
+
+/// What the two ends tell.
+#[derive(Debug)]
+struct Stopwatch {
+    logbook: Arc<Logbook>,
+    marks: Mutex<Marks>,
+}
+
+#[derive(Default)]
+struct Marks {
+    /// Called when the trial begins.
+    hook: Option<Box<dyn Fn() + Send>>,
+    begun: Option<Instant>,
+    ended: Option<(Instant, bool, Option<Account>)>,
+    told: Option<oneshot::Sender<()>>,
+}
+
+impl std::fmt::Debug for Marks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Marks")
+            .field("begun", &self.begun)
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Stopwatch {
+    fn marks(&self) -> MutexGuard<'_, Marks> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watch for Stopwatch {
+    fn begins(&self) {
+        let mut marks = self.marks();
+        self.logbook.begin();
+        if let Some(hook) = &marks.hook {
+            hook();
+        }
+        marks.begun = Some(Instant::now());
+    }
+
+    fn ends(&self, complete: bool, account: Option<Account>) {
+        let mut marks = self.marks();
+        marks.ended = Some((Instant::now(), complete, account));
+        if let Some(told) = marks.told.take() {
+            let _ = told.send(());
+        }
+    }
+}
+
+/// A sender that waits for its one request.
+#[derive(Debug)]
+pub struct Sender {
+    address: SocketAddr,
+    pin: String,
+    origin: Instant,
+    datagram: u16,
+    plan: Plan,
+    prepare: fn(),
+    stopwatch: Arc<Stopwatch>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+fn runtime() -> Result<Runtime, Fault> {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault(format!("a runtime: {error}")))
+}
+
+impl Sender {
+    /// A server on loopback that sends with `plan` in datagrams of `datagram` bytes. With `watched`
+    /// it keeps every event. Each thread of the trial calls `prepare` first, for whoever wants
+    /// them scheduled in another way.
+    ///
+    /// # Errors
+    /// If the system has no socket or thread for it.
+    pub fn start(plan: Plan, datagram: u16, watched: bool, prepare: fn()) -> Result<Sender, Fault> {
+        let origin = Instant::now();
+        let logbook = Arc::new(Logbook::new(datagram, watched));
+        let stopwatch =
+            Arc::new(Stopwatch { logbook: Arc::clone(&logbook), marks: Mutex::default() });
+        let options = ServerOptions {
+            origin,
+            datagram: Some(datagram),
+            limits: Limits { patience: SILENCE, ..Limits::default() },
+            tap: Some(logbook),
+            watch: Some(Arc::clone(&stopwatch) as Arc<dyn Watch>),
+            ..ServerOptions::new((Ipv4Addr::LOCALHOST, 0).into(), plan)
+        };
+        let runtime = runtime()?;
+        let server = {
+            let _inside = runtime.enter();
+            Server::bind(options).map_err(|refused| Fault(refused.0))?
+        };
+        let (address, pin) = (server.address(), server.pin().to_owned());
+        let (stop, stopped) = oneshot::channel();
+        let until = async { drop(stopped.await) };
+        let serve = move || {
+            prepare();
+            // What is not finished when it ends is cut off.
+            let _ = runtime.block_on(server.run(until, std::future::ready(())));
+        };
+        let thread = thread::Builder::new()
+            .name("sender".into())
+            .spawn(serve)
+            .map_err(|error| Fault(format!("a thread: {error}")))?;
+        Ok(Sender {
+            address,
+            pin,
+            origin,
+            datagram,
+            plan,
+            prepare,
+            stopwatch,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Fetches an object of `object` bytes, talking to `via` instead of the sender itself; `begin`
+    /// is called when its first byte is about to be sent.
+    ///
+    /// # Errors
+    /// If the object does not come, or comes with a wrong byte. One that is not finished within the
+    /// limit is no error.
+    pub fn trial(
+        mut self,
+        via: SocketAddr,
+        object: u64,
+        limit: Nanos,
+        begin: impl Fn() + Send + 'static,
+    ) -> Result<Measured, Fault> {
+        let (told, ended) = oneshot::channel();
+        {
+            let mut marks = self.stopwatch.marks();
+            marks.hook = Some(Box::new(begin));
+            marks.told = Some(told);
+        }
+        let url = format!("https://localhost:{}/bytes/{object}B", self.address.port());
+        let limit = Duration::from_nanos(limit.0);
+        let wanted = Fetch {
+            trust: Trust::Pin(self.pin.clone()),
+            connect_to: Some(via),
+            window: object.saturating_add(1_000_000),
+            idle: SILENCE,
+            limit: limit + Duration::from_secs(5),
+            datagram: Some(self.datagram),
+            ..Fetch::new(url.parse().map_err(|_| Fault(format!("{url} is no URL")))?)
+        };
+        let mut read: Vec<(Instant, u64)> = Vec::new();
+        let mut delivered = 0;
+        let take = |_: Option<u64>, piece: &[u8]| {
+            delivered += piece.len() as u64;
+            read.push((Instant::now(), delivered));
+            Ok(())
+        };
+        let prepare = self.prepare;
+        let receive = || {
+            prepare();
+            let race = async {
+                // Until the sender knows, too.
+                let known = async { drop(ended.await) };
+                tokio::select! {
+                    fetched = fetch_and(&wanted, take, known) => Some(fetched),
+                    () = tokio::time::sleep(limit) => None,
+                }
+            };
+            runtime().map(|runtime| runtime.block_on(race))
+        };
+        // A thread of its own: what it is prepared for must not stay behind.
+        let received = thread::scope(|scope| scope.spawn(receive).join())
+            .map_err(|_| Fault("the receiver panicked".into()))?;
+        let fetched = received?;
+        self.end();
+        match fetched.transpose().map_err(|error| Fault(error.to_string()))? {
+            Some(fetched) if fetched.verified != Verified::Content => {
+                return Err(Fault("the object could not be verified".into()));
+            }
+            Some(_) | None => {}
+        }
+        self.measured(object, &read)
+    }
+
+    fn end(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+
+    fn measured(&self, object: u64, read: &[(Instant, u64)]) -> Result<Measured, Fault> {
+        let marks = self.stopwatch.marks();
+        let begun =
+            marks.begun.ok_or_else(|| Fault("no request arrived within the limit".into()))?;
+        let since = |at: Instant| {
+            Nanos(u64::try_from(at.saturating_duration_since(begun).as_nanos()).unwrap_or(u64::MAX))
+        };
+        let (ended, complete, account) = marks.ended.unwrap_or((Instant::now(), false, None));
+        if account.is_some_and(|account| account.arm != self.plan.arm) {
+            return Err(Fault("the sender ran another controller".into()));
+        }
+        let offset = u64::try_from(begun.saturating_duration_since(self.origin).as_nanos())
+            .unwrap_or(u64::MAX);
+        let counted = |at: Time| Time(at.0.saturating_sub(offset));
+        let mut book = self.stopwatch.logbook.open();
+        let mut episodes = std::mem::take(&mut book.episodes);
+        for episode in &mut episodes {
+            (episode.start, episode.end) = (counted(episode.start), episode.end.map(counted));
+        }
+        if let Some(open) = episodes.last_mut().filter(|episode| episode.end.is_none()) {
+            open.cwnd_after = account.map_or(0, |account| account.cwnd);
+        }
+        let notes = book.take_notes();
+        Ok(Measured {
+            complete: complete && read.last().is_some_and(|(_, delivered)| *delivered == object),
+            acked_after: since(ended),
+            delivered_after: read
+                .last()
+                .filter(|(_, delivered)| *delivered == object)
+                .map(|(at, _)| since(*at)),
+            delivered: read.last().map_or(0, |(_, delivered)| *delivered),
+            packets_sent: book.packets_sent(),
+            packets_declared_lost: book.packets_lost + book.spurious,
+            retransmissions: book.repeats,
+            retransmitted_bytes: book.repeated_bytes,
+            recoveries_below_ssthresh: book.below_ssthresh,
+            // The controller's own clock began with the settings of HTTP/3, a round trip before the
+            // object.
+            exit: account.and_then(|account| account.exit).map(|exit| {
+                let at = counted(exit.at);
+                Exit { at, since_first_send: Nanos(at.0), ..exit }
+            }),
+            episodes,
+            cwnd_max: book.cwnd_max,
+            account,
+            begin: Time(offset),
+            notes: with_delivery(notes, read, since, counted),
+        })
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Beside each note what the receiver had read by then.
+fn with_delivery(
+    notes: Vec<Note>,
+    read: &[(Instant, u64)],
+    since: impl Fn(Instant) -> Nanos,
+    counted: impl Fn(Time) -> Time,
+) -> Vec<(Note, u64)> {
+    let mut read = read.iter().map(|(at, delivered)| (since(*at).0, *delivered)).peekable();
+    let mut delivered = 0;
+    let beside = |note: Note| {
+        while let Some((_, more)) = read.next_if(|(at, _)| *at <= counted(note.now).0) {
+            delivered = more;
+        }
+        (note, delivered)
+    };
+    notes.into_iter().map(beside).collect()
+}

@@ -1,0 +1,287 @@
+//! The server: who gets in, what becomes of a connection, and how everything ends.
+
+use super::limits::{Admission, CONTROL, FIELDS, Gate, ONE_WAY, Place, RECEIVE, REQUEST};
+use super::metrics::{Counted, Sent};
+use super::over_noq::binding::Connection;
+use super::respond::{Responder, answer};
+use super::shared::{Open, Peer, ServerOptions, Shared};
+use super::streams::{Allowance, Finish};
+use super::tls::identity;
+use bytes::Bytes;
+use firstflight_quic::Refused;
+use firstflight_quic::noq::{Choice, Factory};
+use noq::crypto::rustls::QuicServerConfig;
+use noq::{
+    Endpoint, EndpointConfig, IdleTimeout, Incoming, PathId, ServerConfig, TransportConfig, VarInt,
+};
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// The longest a handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How often who was here is forgotten.
+const TIDY: Duration = Duration::from_secs(10);
+/// Socket buffer that is asked for, bytes; the system may grant less.
+const BUFFER: usize = 4 << 20;
+/// Handshakes that may wait to be looked at, and bytes of each that are kept.
+const WAITING: (usize, u64) = (1 << 10, 8 << 10);
+
+/// How a server ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Every response that was begun was finished.
+    Drained,
+    /// So many connections were cut off when time was up.
+    CutOff(usize),
+}
+
+/// A server that listens.
+#[derive(Debug)]
+pub struct Server {
+    endpoint: Endpoint,
+    shared: Arc<Shared>,
+    pin: String,
+    address: SocketAddr,
+}
+
+impl Server {
+    /// Listens. To be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// If an address is taken, or the certificate or the folder cannot be used.
+    pub fn bind(options: ServerOptions) -> Result<Server, Refused> {
+        let folder = match &options.folder {
+            Some(folder) => {
+                let refused = |error| Refused(format!("{}: {error}", folder.display()));
+                let real = folder.canonicalize().map_err(refused)?;
+                if !real.is_dir() {
+                    return Err(Refused(format!("{}: is not a folder", folder.display())));
+                }
+                Some(real)
+            }
+            None => None,
+        };
+        let identity = identity(&options.certificate)?;
+        let crypto = QuicServerConfig::try_from(identity.config)
+            .map_err(|error| Refused(format!("TLS: {error}")))?;
+        let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+        config
+            .max_incoming(WAITING.0)
+            .incoming_buffer_size(WAITING.1)
+            .incoming_buffer_size_total(WAITING.0 as u64 * WAITING.1);
+        let endpoint = endpoint(options.listen, config.clone())?;
+        let address = endpoint
+            .local_addr()
+            .map_err(|error| Refused(format!("{}: {error}", options.listen)))?;
+        let shared = Shared {
+            folder,
+            metrics: Arc::clone(&options.meter.0),
+            gate: Arc::new(Gate::new(options.limits)),
+            config,
+            arm: options.plan.arm.to_string().into(),
+            open: Mutex::new(Open { share: options.limits.share(1), ..Open::default() }),
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            options,
+        };
+        let shared = Arc::new(shared);
+        let counted: Arc<dyn Counted> = Arc::<Shared>::clone(&shared);
+        shared.metrics.watch(Arc::downgrade(&counted));
+        Ok(Server { endpoint, shared, pin: identity.pin, address })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The hash of its public key, by which a client can know it: base64 of the SHA-256 of the
+    /// certificate's SubjectPublicKeyInfo.
+    pub fn pin(&self) -> &str {
+        &self.pin
+    }
+
+    /// Serves until `stop` resolves, then takes no new connections and no new requests and finishes
+    /// what was begun, until `enough`, which is asked from then on, resolves: what is left is
+    /// cut off.
+    pub async fn run(
+        self,
+        stop: impl Future<Output = ()>,
+        enough: impl Future<Output = ()>,
+    ) -> Ended {
+        let Server { endpoint, shared, .. } = self;
+        {
+            let mut stop = std::pin::pin!(stop);
+            let mut tidy = tokio::time::interval(TIDY);
+            loop {
+                tokio::select! {
+                    () = &mut stop => break,
+                    _ = tidy.tick() => shared.gate.tidy(),
+                    incoming = endpoint.accept() => match incoming {
+                        Some(incoming) => shared.take(incoming),
+                        None => return Ended::Drained,
+                    },
+                }
+            }
+        }
+        endpoint.set_server_config(None);
+        shared.stop.cancel();
+        shared.tasks.close();
+        let ended = tokio::select! {
+            () = shared.tasks.wait() => Ended::Drained,
+            () = enough => Ended::CutOff(shared.open().connections.len()),
+        };
+        endpoint.close(VarInt::from_u32(NO_ERROR), b"the server ends");
+        // Until every peer has been told, but not for ever.
+        let _ = timeout(Duration::from_secs(3), endpoint.wait_idle()).await;
+        ended
+    }
+}
+
+/// H3_NO_ERROR, RFC 9114 section 8.1.
+const NO_ERROR: u32 = 0x100;
+
+fn endpoint(listen: SocketAddr, config: ServerConfig) -> Result<Endpoint, Refused> {
+    let refused = |error| Refused(format!("{listen}: {error}"));
+    let socket =
+        socket2::Socket::new(socket2::Domain::for_address(listen), socket2::Type::DGRAM, None)
+            .map_err(refused)?;
+    // Less is no failure: then more is lost when the machine is busy.
+    let _ = socket.set_recv_buffer_size(BUFFER);
+    let _ = socket.set_send_buffer_size(BUFFER);
+    socket.bind(&listen.into()).map_err(refused)?;
+    let runtime =
+        noq::default_runtime().ok_or_else(|| Refused("a server needs a tokio runtime".into()))?;
+    Endpoint::new(EndpointConfig::default(), Some(config), socket.into(), runtime).map_err(refused)
+}
+
+impl Shared {
+    /// Somebody wants in.
+    fn take(self: &Arc<Self>, incoming: Incoming) {
+        let proven = incoming.remote_address_validated() || !incoming.may_retry();
+        match self.gate.admit(incoming.remote_address().ip(), proven) {
+            Admission::In(place) => {
+                let shared = Arc::clone(self);
+                self.tasks.spawn(async move { shared.serve(incoming, place).await });
+            }
+            Admission::Prove => {
+                self.metrics.connection("retried");
+                // Fails only for those that may not be asked again, which were not sent here.
+                let _ = incoming.retry();
+            }
+            Admission::Out => {
+                self.metrics.connection("refused");
+                incoming.refuse();
+            }
+        }
+    }
+
+    /// The configuration of one connection: its own controller, so that it can have its own arm.
+    fn config(&self, choice: &Choice) -> ServerConfig {
+        let mut factory = Factory::new(self.options.plan).with_origin(self.options.origin);
+        if self.options.choice {
+            factory = factory.with_choice(choice.clone());
+        }
+        if let Some(tap) = &self.options.tap {
+            factory = factory.with_tap(Arc::clone(tap));
+        }
+        let limits = &self.options.limits;
+        let mut transport = TransportConfig::default();
+        transport
+            .congestion_controller_factory(Arc::new(factory))
+            .max_concurrent_bidi_streams(VarInt::from_u32(limits.requests))
+            .max_concurrent_uni_streams(VarInt::from_u32(ONE_WAY))
+            .receive_window(VarInt::from_u32(RECEIVE))
+            .stream_receive_window(VarInt::from_u32(REQUEST as u32))
+            .send_window(self.open().share)
+            .datagram_receive_buffer_size(None)
+            .max_idle_timeout(IdleTimeout::try_from(limits.patience).ok());
+        if let Some(datagram) = self.options.datagram {
+            transport.initial_mtu(datagram).mtu_discovery_config(None);
+        }
+        let mut config = self.config.clone();
+        config.transport_config(Arc::new(transport));
+        config
+    }
+
+    /// A connection, from its first packet to its last.
+    async fn serve(self: Arc<Self>, incoming: Incoming, place: Place) {
+        let choice = Choice::default();
+        let accepted = incoming.accept_with(Arc::new(self.config(&choice)));
+        let connection = match accepted {
+            Ok(connecting) => timeout(HANDSHAKE, connecting).await.ok().and_then(Result::ok),
+            Err(_) => None,
+        };
+        let Some(quic) = connection else { return self.metrics.connection("failed") };
+        self.metrics.connection("accepted");
+        self.metrics.open.inc();
+        let number = quic.stable_id();
+        let peer = Arc::new(Peer {
+            quic: quic.clone(),
+            address: quic
+                .path(PathId::ZERO)
+                .and_then(|path| path.remote_address().ok())
+                .unwrap_or(self.options.listen),
+            choice,
+            asked: AtomicBool::new(false),
+            counted: Mutex::new((Sent::default(), false)),
+        });
+        self.enter(number, Arc::clone(&peer));
+        self.speak(&quic, &peer).await;
+        quic.close(VarInt::from_u32(NO_ERROR), b"");
+        self.count(&peer);
+        self.leave(number);
+        self.metrics.open.dec();
+        drop(place);
+    }
+
+    /// HTTP/3 with one peer, until it or we have had enough.
+    async fn speak(self: &Arc<Self>, quic: &noq::Connection, peer: &Arc<Peer>) {
+        let binding = Connection::new(
+            quic.clone(),
+            Finish::Acknowledged,
+            Allowance { request: REQUEST, control: CONTROL, push: false },
+        );
+        let mut settings = h3::server::builder();
+        settings.max_field_section_size(FIELDS);
+        let Ok(Ok(mut http)) = timeout(HANDSHAKE, settings.build::<_, Bytes>(binding)).await else {
+            return;
+        };
+        let responses = TaskTracker::new();
+        let mut stopping = false;
+        loop {
+            let next = tokio::select! {
+                next = timeout(self.options.limits.patience, http.accept()) => next,
+                () = self.stop.cancelled(), if !stopping => {
+                    stopping = true;
+                    responses.close();
+                    if http.shutdown(0).await.is_err() {
+                        break;
+                    }
+                    continue;
+                }
+                // What was begun is finished; a peer may stay connected for as long as it likes, and is not waited for.
+                () = responses.wait(), if stopping => break,
+            };
+            match next {
+                Ok(Ok(Some(resolver))) => {
+                    let responder = Responder { shared: Arc::clone(self), peer: Arc::clone(peer) };
+                    responses.spawn(answer(responder, resolver));
+                }
+                // Nobody asks: fine as long as somebody is answered.
+                Err(_) if !responses.is_empty() => {}
+                Ok(Ok(None) | Err(_)) | Err(_) => break,
+            }
+        }
+        responses.close();
+        if quic.close_reason().is_none() {
+            responses.wait().await;
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What the connections of a server share, and what it knows of each.
+
+use crate::limits::{Gate, Limits};
+use crate::metrics::{Counted, Meter, Metrics, Sent};
+use crate::tls::Certificate;
+use firstflight_quic::noq::{Choice, account};
+use firstflight_quic::{Account, Plan, Tap};
+use noq::{PathId, ServerConfig};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Somebody who follows every response, such as a trial. Called from within tasks: must be quick.
+pub trait Watch: std::fmt::Debug + Send + Sync {
+    /// The first byte of a response is about to be written.
+    fn begins(&self);
+    /// The response has ended; if `complete`, all of it was acknowledged.
+    fn ends(&self, complete: bool, account: Option<Account>);
+}
+
+/// What a server is made of.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Where it listens; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The arm that it sends with.
+    pub plan: Plan,
+    /// A client may choose another one with the header field [`crate::ARM`] of its first request.
+    pub choice: bool,
+    /// A folder whose files are served.
+    pub folder: Option<PathBuf>,
+    /// Also its files and folders whose names begin with a dot.
+    pub hidden: bool,
+    /// Who it says it is.
+    pub certificate: Certificate,
+    /// Where it counts what it does; several servers may share one.
+    pub meter: Meter,
+    /// What it does not do.
+    pub limits: Limits,
+    /// UDP payload of its largest packets from the first one on, bytes; `None` begins with 1200
+    /// and looks for more.
+    pub datagram: Option<u16>,
+    /// What its controllers' times count from.
+    pub origin: Instant,
+    /// What hears every event of every controller.
+    pub tap: Option<Arc<dyn Tap>>,
+    /// Who follows every response.
+    pub watch: Option<Arc<dyn Watch>>,
+}
+
+impl ServerOptions {
+    /// A server that sends with `plan`, a throw-away certificate for `localhost`, no folder.
+    pub fn new(listen: SocketAddr, plan: Plan) -> ServerOptions {
+        let names = vec!["localhost".into(), "127.0.0.1".into(), "::1".into()];
+        ServerOptions {
+            listen,
+            plan,
+            choice: false,
+            folder: None,
+            hidden: false,
+            certificate: Certificate::ThrowAway(names),
+            meter: Meter::default(),
+            limits: Limits::default(),
+            datagram: None,
+            origin: Instant::now(),
+            tap: None,
+            watch: None,
+        }
+    }
+}
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) options: ServerOptions,
+    /// The folder as the system knows it, without links.
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) config: ServerConfig,
+    /// Name of the listener's arm.
+    pub(crate) arm: Arc<str>,
+    pub(crate) open: Mutex<Open>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+}
+
+/// The connections that are open, and what each may keep.
+#[derive(Debug, Default)]
+pub(crate) struct Open {
+    pub(crate) connections: HashMap<usize, Arc<Peer>>,
+    pub(crate) share: u64,
+}
+
+impl Shared {
+    pub(crate) fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn enter(&self, number: usize, peer: Arc<Peer>) {
+        let mut open = self.open();
+        open.connections.insert(number, peer);
+        self.apportion(&mut open);
+    }
+
+    pub(crate) fn leave(&self, number: usize) {
+        let mut open = self.open();
+        open.connections.remove(&number);
+        self.apportion(&mut open);
+    }
+
+    /// The memory for repeats is divided anew when its shares change.
+    fn apportion(&self, open: &mut Open) {
+        let share = self.options.limits.share(open.connections.len());
+        if share != open.share {
+            open.share = share;
+            for peer in open.connections.values() {
+                peer.quic.set_send_window(share);
+            }
+        }
+    }
+
+    /// Adds what a connection has done since the last time to the metrics.
+    pub(crate) fn count(&self, peer: &Peer) {
+        let stats = peer.quic.path_stats(PathId::ZERO);
+        let mut counted = peer.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stats) = stats {
+            let now = Sent {
+                packets: stats.sent_packets,
+                packets_lost: stats.lost_packets,
+                bytes: stats.udp_tx.bytes,
+                bytes_lost: stats.lost_bytes,
+                spurious: stats.spurious_congestion_events,
+            };
+            self.metrics.sent(counted.0, now);
+            counted.0 = now;
+        }
+        if let Some(account) = peer.account().filter(|account| account.exit.is_some() && !counted.1)
+        {
+            self.metrics.exited(&self.label(&account), &account);
+            counted.1 = true;
+        }
+    }
+
+    /// An arm's name for metrics. What clients chose is one name, or they could make as many as
+    /// they like.
+    pub(crate) fn label(&self, account: &Account) -> Arc<str> {
+        if account.arm == self.options.plan.arm { Arc::clone(&self.arm) } else { "chosen".into() }
+    }
+}
+
+impl Counted for Shared {
+    fn count_open(&self) {
+        let peers: Vec<Arc<Peer>> = self.open().connections.values().cloned().collect();
+        for peer in peers {
+            self.count(&peer);
+        }
+    }
+}
+
+/// Who is at the other end.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) quic: noq::Connection,
+    pub(crate) address: SocketAddr,
+    pub(crate) choice: Choice,
+    /// It has made a request.
+    pub(crate) asked: AtomicBool,
+    /// What the metrics know, and whether they know how startup ended.
+    pub(crate) counted: Mutex<(Sent, bool)>,
+}
+
+impl Peer {
+    /// What the controller says of itself.
+    pub(crate) fn account(&self) -> Option<Account> {
+        account(self.quic.congestion_state(PathId::ZERO)?.as_ref())
+    }
+
+    /// Whether this is its first request.
+    pub(crate) fn first(&self) -> bool {
+        !self.asked.swap(true, Ordering::Relaxed)
+    }
+}

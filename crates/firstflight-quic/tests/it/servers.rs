@@ -1,0 +1,60 @@
+//! The example servers, run over loopback against a client of their own stack.
+
+#[allow(dead_code, reason = "the example's own main")]
+#[path = "../../examples/noq_server.rs"]
+mod noq_server;
+#[allow(dead_code, reason = "the example's own main")]
+#[path = "../../examples/quinn_server.rs"]
+mod quinn_server;
+
+use crate::anyone::tls;
+use std::sync::Arc;
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// A client of a stack gets an object from the example server of that stack: the stacks differ in
+/// their types, not in their names.
+macro_rules! serves {
+    ($test:ident, $stack:ident, $server:ident) => {
+        #[test]
+        fn $test() {
+            runtime().block_on(async {
+                let server = $server::listen("127.0.0.1:0".parse().unwrap()).unwrap();
+                let address = server.local_addr().unwrap();
+                tokio::spawn($server::serve(server));
+                let client = $stack::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+                let crypto = $stack::crypto::rustls::QuicClientConfig::try_from(tls()).unwrap();
+                let config = $stack::ClientConfig::new(Arc::new(crypto));
+                let connection =
+                    client.connect_with(config, address, "localhost").unwrap().await.unwrap();
+                let (mut send, mut receive) = connection.open_bi().await.unwrap();
+                send.write_all(b"object").await.unwrap();
+                assert_eq!(
+                    receive.read_to_end(2_000_000).await.unwrap().len(),
+                    1_000_000,
+                    "the whole object arrives"
+                );
+            });
+        }
+    };
+}
+
+serves!(a_noq_server_with_an_arm_serves, noq, noq_server);
+serves!(a_quinn_server_with_an_arm_serves, quinn, quinn_server);
+
+#[test]
+fn an_arm_costs_a_server_fewer_than_ten_lines() {
+    for source in [
+        include_str!("../../examples/noq_server.rs"),
+        include_str!("../../examples/quinn_server.rs"),
+    ] {
+        let changed = source.lines().filter(|line| line.ends_with("// firstflight")).count();
+        let used = source.lines().filter(|line| line.contains("firstflight_quic")).count();
+        assert!(
+            changed >= used && changed < 10,
+            "{changed} lines are marked, {used} name the crate"
+        );
+    }
+}

@@ -1,0 +1,628 @@
+//! The rig: real QUIC endpoints on an emulated path, in virtual time. No sockets, no threads, no
+//! clock.
+//!
+//! A noq (or quinn) server sends one object to a client over the same path state machine that the
+//! simulator uses. Nothing reads a clock and every random choice that could change a size or a time
+//! is seeded, so two runs give the same trial to the nanosecond, many times faster than real time.
+//! What the simulator models, the rig runs: packets with their headers, ACK frames, loss detection,
+//! pacing.
+//!
+//! What a result depends on beside path and arm:
+//! * datagrams are as large as [`Setup::datagram`] from the first one on, path MTU discovery is
+//!   off;
+//! * the receiver's windows cover the whole object ([`Outcome::stream_window`]) and its reassembly
+//!   has no limit on gaps;
+//! * the handshake crosses the path without its random loss and without what the return path does
+//!   to ACKs (`return=`, `thin=`), so that its RTT sample is that of the idle path; time, draws,
+//!   slots and traces start with the first byte of the object;
+//! * what the path's receiving host merges (`gro=`) reaches the stack in batches; how often it
+//!   acknowledges (`ack=`) is the stack's affair.
+
+#![forbid(unsafe_code)]
+// A library has no terminal.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+mod logbook;
+mod merge;
+mod noq_sender;
+#[cfg(feature = "qlog")]
+mod qlog;
+#[cfg(feature = "quinn")]
+mod quinn_sender;
+mod receiver;
+mod sender;
+mod tls;
+mod wire;
+
+pub use logbook::{Departure, Entries, Episode, Logbook, Note};
+
+use firstflight::{Exit, Nanos, Time};
+use firstflight_path::{Path, PathError, Release, Reverse};
+use firstflight_quic::Account;
+use firstflight_quic::Plan;
+use firstflight_quic::noq::Factory;
+use hdrhistogram::Histogram;
+use merge::Merge;
+use noq_proto::congestion::CubicConfig;
+use noq_sender::NoqSender;
+use receiver::Receiver;
+use sender::Sender;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use wire::{Offered, Wire};
+
+/// What the sender and the receiver are.
+pub const STACKS: &str = "noq-proto 1.4 to iroh-quinn-proto 0.15";
+
+/// A state machine that makes no progress fails after so many steps instead of hanging.
+const STEPS: u64 = 50_000_000;
+
+/// Why a trial could not be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault(pub String);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl From<PathError> for Fault {
+    fn from(error: PathError) -> Fault {
+        Fault(error.to_string())
+    }
+}
+
+impl From<rustls::Error> for Fault {
+    fn from(error: rustls::Error) -> Fault {
+        Fault(format!("TLS: {error}"))
+    }
+}
+
+/// Which stack sends, and what controls it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Control {
+    /// An arm on noq.
+    Noq(Plan),
+    /// noq with its own CUBIC.
+    NoqCubic,
+    /// An arm on quinn. quinn names no lost packets: dropped ones count as lost, and none as false
+    /// alarms.
+    #[cfg(feature = "quinn")]
+    Quinn(Plan),
+    /// quinn with its own CUBIC.
+    #[cfg(feature = "quinn")]
+    QuinnCubic,
+}
+
+/// What a trial runs on.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// The path.
+    pub path: &'a Path,
+    /// The sender.
+    pub control: Control,
+    /// Bytes of a full datagram (UDP payload), 1200 to 1472.
+    pub datagram: u16,
+    /// IP bytes of a packet that carries only an ACK: what the path's idle RTT counts with.
+    pub ack_packet: u32,
+    /// Object size, bytes; at least 1.
+    pub object: u64,
+    /// Virtual time after which an unfinished trial stops.
+    pub limit: Nanos,
+    /// Seed of every random draw, of the path and of the stacks.
+    pub seed: u64,
+    /// Which path of a population this is; keys the draws together with the seed.
+    pub path_index: u64,
+}
+
+/// What a trial measured. Times are counted from the first byte of the object.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Every byte was acknowledged.
+    pub complete: bool,
+    /// Until every byte was acknowledged at the sender, or until the stop.
+    pub acked_after: Nanos,
+    /// Until the last byte was read in order at the receiver; `None` if it was not.
+    pub delivered_after: Option<Nanos>,
+    /// Object bytes read in order at the receiver.
+    pub delivered: u64,
+    /// Ack-eliciting packets sent, repeats and probes included.
+    pub packets_sent: u64,
+    /// Packets declared lost that the path had dropped.
+    pub packets_lost: u64,
+    /// Packets that the path dropped.
+    pub packets_dropped: u64,
+    /// Packets declared lost that the path had not dropped.
+    pub spurious_losses: u64,
+    /// Packets that carried bytes declared lost before; told by the amount owed, since the stack
+    /// repeats first.
+    pub retransmissions: u64,
+    /// Object bytes in them, headers of the usual size assumed.
+    pub retransmitted_bytes: u64,
+    /// Of these packets, dropped by the path.
+    pub lost_retransmissions: u64,
+    /// Probe timeouts: sends after a timer when nothing had been sent for a round trip and nothing
+    /// was declared lost.
+    pub probe_timeouts: u64,
+    /// Recovery episodes opened by loss with no more in flight at entry than the threshold allows,
+    /// in whole datagrams.
+    pub recoveries_below_ssthresh: u64,
+    /// How startup ended, if it did.
+    pub exit: Option<Exit>,
+    /// Recovery episodes.
+    pub episodes: Vec<Episode>,
+    /// Waiting time of every datagram at the bottleneck, microseconds.
+    pub queue_us: Histogram<u32>,
+    /// Largest window, bytes.
+    pub cwnd_max: u64,
+    /// The controller's own account at the end; `None` if it is the stack's own.
+    pub account: Option<Account>,
+    /// Receive window of the stream and of the connection, bytes.
+    pub stream_window: u64,
+    /// RTT sample of the handshake, as the controller started with it.
+    pub handshake_rtt: Option<Nanos>,
+    /// Steps of the virtual clock.
+    pub steps: u64,
+}
+
+/// Someone who watches a trial.
+pub trait Watch {
+    /// One event: the note, object bytes read at the receiver, bytes waiting at the bottleneck.
+    /// Times are those of the trial's clock, on which the first byte left at `begin`; what the
+    /// controller heard of the handshake comes first.
+    fn on_note(&mut self, note: &Note, begin: Time, delivered: u64, queue: u64);
+
+    /// The receiver sends a datagram of `bytes` bytes with nothing but ACKs, as a rule.
+    fn on_answer(&mut self, now: Time, bytes: u64) {
+        let _ = (now, bytes);
+    }
+}
+
+/// Runs one trial.
+///
+/// # Errors
+/// If the path cannot carry the packets, or a stack fails or makes no progress.
+pub fn run<'a>(
+    setup: &'a Setup<'a>,
+    watch: Option<&'a mut (dyn Watch + 'a)>,
+) -> Result<Outcome, Fault> {
+    Rig::new(setup, watch, None)?.run()
+}
+
+/// Where the sending stack writes its own qlog.
+pub type StackLog = Box<dyn std::io::Write + Send + Sync>;
+
+/// Runs one trial and has the sending stack write its own qlog, in virtual time.
+///
+/// # Errors
+/// As [`run`].
+#[cfg(feature = "qlog")]
+pub fn run_logged<'a>(
+    setup: &'a Setup<'a>,
+    watch: Option<&'a mut (dyn Watch + 'a)>,
+    log: StackLog,
+) -> Result<Outcome, Fault> {
+    Rig::new(setup, watch, Some(log))?.run()
+}
+
+/// What the trial's clock was when.
+#[derive(Clone, Copy, Debug, Default)]
+struct Marks {
+    /// The first byte of the object was handed to the sender.
+    begin: Option<u64>,
+    delivered: Option<u64>,
+}
+
+struct Rig<'a> {
+    setup: &'a Setup<'a>,
+    watch: Option<&'a mut (dyn Watch + 'a)>,
+    epoch: Instant,
+    now: u64,
+    sender: Box<dyn Sender>,
+    receiver: Receiver,
+    down: Wire,
+    up: Wire,
+    /// What the receiving host merges, as soon as the trial has begun.
+    merge: Option<Merge>,
+    logbook: Arc<Logbook>,
+    marks: Marks,
+    queue_us: Histogram<u32>,
+    probe_timeouts: u64,
+    steps: u64,
+    /// Steps without the clock moving.
+    same_instant: u32,
+    stream_window: u64,
+}
+
+/// Without a tap a datagram counts as data if it is larger than a packet with nothing but an ACK,
+/// bytes.
+const ACK_AT_MOST: usize = 100;
+
+impl Control {
+    fn plan(&self) -> Option<&Plan> {
+        match self {
+            Control::Noq(plan) => Some(plan),
+            Control::NoqCubic => None,
+            #[cfg(feature = "quinn")]
+            Control::Quinn(plan) => Some(plan),
+            #[cfg(feature = "quinn")]
+            Control::QuinnCubic => None,
+        }
+    }
+
+    /// The stack names each packet that it declares lost.
+    fn names_losses(&self) -> bool {
+        matches!(self, Control::Noq(_))
+    }
+}
+
+fn sender(
+    setup: &Setup<'_>,
+    epoch: Instant,
+    logbook: &Arc<Logbook>,
+    seed: [u8; 32],
+    log: Option<StackLog>,
+) -> Result<Box<dyn Sender>, Fault> {
+    let object = setup.object.max(1);
+    let log = log.map(|log| (epoch, log));
+    let from_receiver = noq_proto::FourTuple::new(RECEIVER, Some(SENDER.ip()));
+    Ok(match setup.control {
+        Control::Noq(plan) => {
+            let factory = Factory::new(plan).with_origin(epoch).with_tap(logbook.clone());
+            Box::new(NoqSender::new(
+                object,
+                setup.datagram,
+                Arc::new(factory),
+                from_receiver,
+                seed,
+                log,
+            )?)
+        }
+        Control::NoqCubic => Box::new(NoqSender::new(
+            object,
+            setup.datagram,
+            Arc::new(CubicConfig::default()),
+            from_receiver,
+            seed,
+            log,
+        )?),
+        #[cfg(feature = "quinn")]
+        Control::Quinn(plan) => {
+            let factory =
+                firstflight_quic::quinn::Factory::new(plan).map_err(|refused| Fault(refused.0))?;
+            let factory = factory.with_origin(epoch).with_tap(logbook.clone());
+            Box::new(quinn_sender::QuinnSender::new(
+                object,
+                setup.datagram,
+                Arc::new(factory),
+                RECEIVER,
+                seed,
+                log,
+            )?)
+        }
+        #[cfg(feature = "quinn")]
+        Control::QuinnCubic => {
+            let factory = Arc::new(quinn_proto::congestion::CubicConfig::default());
+            Box::new(quinn_sender::QuinnSender::new(
+                object,
+                setup.datagram,
+                factory,
+                RECEIVER,
+                seed,
+                log,
+            )?)
+        }
+    })
+}
+
+const fn address(last: u8, port: u16) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)), port)
+}
+
+const SENDER: SocketAddr = address(1, 443);
+const RECEIVER: SocketAddr = address(2, 50_000);
+
+impl<'a> Rig<'a> {
+    fn new(
+        setup: &'a Setup<'a>,
+        watch: Option<&'a mut (dyn Watch + 'a)>,
+        log: Option<StackLog>,
+    ) -> Result<Rig<'a>, Fault> {
+        // The only look at a clock: an instant cannot be made up, so one is taken and everything is
+        // counted from it.
+        let epoch = Instant::now();
+        let packet = u32::from(setup.datagram) + wire::LOWER;
+        let idle = setup
+            .path
+            .clone()
+            .with_loss_ppb(0)
+            .with_up_loss_ppb(0)
+            .with_release(Release::Plain)
+            .with_thin(None);
+        let (down, up) = idle.links(packet, setup.ack_packet, setup.seed, setup.path_index)?;
+        let logbook = Arc::new(Logbook::new(setup.datagram, watch.is_some()));
+        let stream_window = setup.object.saturating_add(1_000_000);
+        let seeds = |which: u8| {
+            let mut seed = [which; 32];
+            seed[..8].copy_from_slice(&setup.seed.to_le_bytes());
+            seed[8..16].copy_from_slice(&setup.path_index.to_le_bytes());
+            seed
+        };
+        let from_sender =
+            iroh_quinn_proto::FourTuple { remote: SENDER, local_ip: Some(RECEIVER.ip()) };
+        Ok(Rig {
+            setup,
+            watch,
+            epoch,
+            now: 0,
+            sender: sender(setup, epoch, &logbook, seeds(1), log)?,
+            receiver: Receiver::new(epoch, stream_window, SENDER, from_sender, seeds(2))?,
+            down: Wire::new(down),
+            up: Wire::new(up),
+            merge: None,
+            logbook,
+            marks: Marks::default(),
+            // 1 us to 120 s at two significant digits: 0.8 % resolution in 20 kB.
+            queue_us: Histogram::new_with_bounds(1, 120_000_000, 2)
+                .map_err(|error| Fault(error.to_string()))?,
+            probe_timeouts: 0,
+            steps: 0,
+            same_instant: 0,
+            stream_window,
+        })
+    }
+
+    fn instant(&self, now: u64) -> Instant {
+        self.epoch + Duration::from_nanos(now)
+    }
+
+    fn time_of(&self, instant: Instant) -> u64 {
+        u64::try_from(instant.saturating_duration_since(self.epoch).as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn run(mut self) -> Result<Outcome, Fault> {
+        loop {
+            self.steps += 1;
+            if self.steps > STEPS {
+                return Err(Fault(format!(
+                    "no end after {STEPS} steps, at {} ms of virtual time",
+                    self.now / 1_000_000
+                )));
+            }
+            self.receiver_turn()?;
+            self.sender_turn()?;
+            if self.sender.done() && self.receiver.finished() {
+                return self.finish(true);
+            }
+            let timers = [self.receiver.timeout(), self.sender.timeout()]
+                .map(|timer| timer.map(|timer| self.time_of(timer)));
+            let merged = self.merge.as_ref().and_then(Merge::next);
+            let next = timers
+                .into_iter()
+                .chain([self.down.next(), self.up.next(), merged])
+                .flatten()
+                .min();
+            let Some(next) = next else {
+                return Err(Fault("nothing is on its way and no timer is set: a deadlock".into()));
+            };
+            let end = self.marks.begin.unwrap_or(0).saturating_add(self.setup.limit.0);
+            if next >= end {
+                self.now = end;
+                return self.finish(false);
+            }
+            self.advance(next);
+            self.deliver()?;
+            self.fire()?;
+        }
+    }
+
+    /// Moves the clock. A pacing delay below half a nanosecond is no delay to the stack's clock:
+    /// rather than ask again for ever at the same instant, the rig lets a nanosecond pass.
+    fn advance(&mut self, next: u64) {
+        const PATIENCE: u32 = 64;
+        if next > self.now {
+            (self.now, self.same_instant) = (next, 0);
+            return;
+        }
+        self.same_instant += 1;
+        if self.same_instant > PATIENCE {
+            self.now += 1;
+        }
+    }
+
+    fn deliver(&mut self) -> Result<(), Fault> {
+        let instant = self.instant(self.now);
+        while let Some((ecn, bytes)) = self.down.arrive(self.now) {
+            match &mut self.merge {
+                Some(merge) => merge.take(self.now, ecn, bytes),
+                None => self.receiver.handle(instant, self.now, ecn, bytes, &mut self.up),
+            }
+        }
+        for (ecn, bytes) in self.merge.as_mut().map_or_else(Vec::new, |merge| merge.flush(self.now))
+        {
+            self.receiver.handle(instant, self.now, ecn, bytes, &mut self.up);
+        }
+        if self.up.is_driven() {
+            // What is acknowledged at this instant is handed in before the return path decides.
+            if self.receiver.timeout().is_some_and(|due| due <= instant) {
+                self.receiver.handle_timeout(instant);
+            }
+            self.receiver_turn()?;
+        }
+        while let Some((ecn, bytes)) = self.up.arrive(self.now) {
+            self.sender.handle(instant, self.now, ecn, bytes, &mut self.down)?;
+        }
+        Ok(())
+    }
+
+    /// Timers that are due.
+    fn fire(&mut self) -> Result<(), Fault> {
+        let instant = self.instant(self.now);
+        if self.receiver.timeout().is_some_and(|due| due <= instant) {
+            self.receiver.handle_timeout(instant);
+        }
+        if self.sender.timeout().is_some_and(|due| due <= instant) {
+            // What arrived at this instant is answered first: only what the timer itself sends can
+            // be a probe.
+            self.sender_turn()?;
+            let before = {
+                let book = self.logbook.open();
+                (book.packets_sent(), book.packets_lost + book.spurious, book.last_sent())
+            };
+            self.sender.handle_timeout(instant);
+            self.sender_turn()?;
+            let book = self.logbook.open();
+            let quiet = before
+                .2
+                .is_some_and(|last| self.now.saturating_sub(last.0) >= self.setup.path.rtt());
+            if quiet
+                && book.packets_sent() > before.0
+                && book.packets_lost + book.spurious == before.1
+            {
+                self.probe_timeouts += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn receiver_turn(&mut self) -> Result<(), Fault> {
+        let instant = self.instant(self.now);
+        self.receiver.drive()?;
+        // The end of the stream may come behind its last byte; what counts is the byte.
+        if self.marks.delivered.is_none() && self.receiver.received() >= self.setup.object {
+            self.marks.delivered = Some(self.now);
+        }
+        while let Some((ecn, bytes)) = self.receiver.transmit(instant) {
+            self.up.offer(self.now, ecn, bytes);
+            if let Some(watch) = self.watch.as_deref_mut().filter(|_| self.marks.begin.is_some()) {
+                watch.on_answer(Time(self.now), bytes.len() as u64);
+            }
+        }
+        Ok(())
+    }
+
+    fn sender_turn(&mut self) -> Result<(), Fault> {
+        let instant = self.instant(self.now);
+        self.sender.drive()?;
+        if self.marks.begin.is_none() && self.sender.serving() {
+            self.begin()?;
+        }
+        loop {
+            let before = self.logbook.open().packets_sent();
+            let tapped = self.setup.control.plan().is_some();
+            let Some((ecn, bytes)) = self.sender.transmit(instant) else { break };
+            let fate = self.down.offer(self.now, ecn, bytes);
+            if self.marks.begin.is_none() {
+                continue;
+            }
+            let mut book = self.logbook.open();
+            if !tapped && bytes.len() > ACK_AT_MOST {
+                book.on_untold(Time(self.now));
+            }
+            let data = book.packets_sent() > before;
+            match fate {
+                Offered::Sent { waited, at } if data => {
+                    self.queue_us.saturating_record(waited / 1000);
+                    if self.watch.is_some() {
+                        book.settle_last(bytes.len() as u64, at.map(|at| at.map(Time)));
+                    }
+                }
+                Offered::Dropped if data => {
+                    book.drop_last();
+                    if self.watch.is_some() {
+                        book.settle_last(bytes.len() as u64, [None; 2]);
+                    }
+                }
+                Offered::Sent { .. } | Offered::Dropped | Offered::Later => {}
+            }
+        }
+        self.report();
+        Ok(())
+    }
+
+    /// The request is in: the trial begins.
+    fn begin(&mut self) -> Result<(), Fault> {
+        let packet = u32::from(self.setup.datagram) + wire::LOWER;
+        let path = self.setup.path;
+        let (down, up) =
+            path.open(packet, self.setup.ack_packet, self.setup.seed, self.setup.path_index)?;
+        self.down.replace(Reverse::Link(down), self.now);
+        self.up.replace(up, self.now);
+        self.merge = path
+            .receive_aggregation()
+            .map(|(window, bytes)| Merge::new(window, bytes, self.setup.datagram));
+        self.logbook.begin();
+        self.marks.begin = Some(self.now);
+        Ok(())
+    }
+
+    /// Passes on what was noted.
+    fn report(&mut self) {
+        let (Some(watch), Some(begin)) = (self.watch.as_deref_mut(), self.marks.begin) else {
+            return;
+        };
+        let notes = self.logbook.open().take_notes();
+        let queue = self.down.queued(self.now);
+        for note in notes {
+            watch.on_note(&note, Time(begin), self.receiver.received(), queue);
+        }
+    }
+
+    fn finish(mut self, complete: bool) -> Result<Outcome, Fault> {
+        if self.watch.is_some() {
+            self.sender.close_log();
+        }
+        self.report();
+        let begin = self
+            .marks
+            .begin
+            .ok_or_else(|| Fault("the handshake did not finish within the limit".into()))?;
+        let account = self.sender.account();
+        if account.map(|account| account.arm) != self.setup.control.plan().map(|plan| plan.arm) {
+            return Err(Fault("the sender ran another controller".into()));
+        }
+        let mut book = self.logbook.open();
+        let mut episodes = std::mem::take(&mut book.episodes);
+        for episode in &mut episodes {
+            episode.start = Time(episode.start.0.saturating_sub(begin));
+            episode.end = episode.end.map(|end| Time(end.0.saturating_sub(begin)));
+        }
+        if let Some(open) = episodes.last_mut().filter(|episode| episode.end.is_none()) {
+            open.cwnd_after = account.map_or(0, |account| account.cwnd);
+        }
+        Ok(Outcome {
+            complete,
+            acked_after: Nanos(self.now - begin),
+            delivered_after: self.marks.delivered.map(|at| Nanos(at - begin)),
+            delivered: self.receiver.received(),
+            packets_sent: book.packets_sent(),
+            packets_lost: if self.setup.control.names_losses() {
+                book.packets_lost
+            } else {
+                book.packets_dropped
+            },
+            packets_dropped: book.packets_dropped,
+            spurious_losses: book.spurious,
+            retransmissions: book.repeats,
+            retransmitted_bytes: book.repeated_bytes,
+            lost_retransmissions: book.lost_repeats,
+            probe_timeouts: self.probe_timeouts,
+            recoveries_below_ssthresh: book.below_ssthresh,
+            exit: account
+                .and_then(|account| account.exit)
+                .map(|exit| Exit { at: Time(exit.at.0.saturating_sub(begin)), ..exit }),
+            episodes,
+            queue_us: self.queue_us.clone(),
+            cwnd_max: book.cwnd_max,
+            account,
+            stream_window: self.stream_window,
+            handshake_rtt: account.and_then(|account| account.handshake_rtt),
+            steps: self.steps,
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! What the rig's watcher hears of a stack is all that the controller was told: told again, it
+//! leaves startup with the same record.
+
+use firstflight::arm::ArmController;
+use firstflight::{Exit, Nanos, Time};
+use firstflight_path::Path;
+use firstflight_quic::{Event, Plan};
+use firstflight_rig::{Control, Note, Setup, Watch, run};
+
+/// A controller that is told what the watcher hears.
+#[derive(Default)]
+struct Twin {
+    controller: Option<ArmController>,
+    told: u64,
+    strayed: Option<(Time, u64, u64)>,
+}
+
+impl Watch for Twin {
+    fn on_note(&mut self, note: &Note, _begin: Time, _delivered: u64, _queue: u64) {
+        if let Some(begin) = note.begin {
+            self.controller = Some(begin.plan.arm.controller(
+                begin.config,
+                begin.plan.oracle_exit,
+                note.now,
+                begin.nxt,
+            ));
+        }
+        let (Some(controller), Some(told)) = (&mut self.controller, &note.told) else { return };
+        assert_eq!(note.event, Event::Told);
+        self.told += 1;
+        controller.tell(told);
+        if controller.cwnd() != note.controller.cwnd() && self.strayed.is_none() {
+            self.strayed = Some((note.now, note.controller.cwnd(), controller.cwnd()));
+        }
+    }
+}
+
+fn exits(control: Control, path: &str) -> (Option<Exit>, Option<Exit>) {
+    let path = Path::parse(path).expect("a path");
+    let setup = Setup {
+        path: &path,
+        control,
+        datagram: 1472,
+        ack_packet: 64,
+        object: 3_000_000,
+        limit: Nanos::from_secs(60),
+        seed: 1,
+        path_index: 0,
+    };
+    let mut twin = Twin::default();
+    let outcome = run(&setup, Some(&mut twin)).expect("a trial");
+    assert!(twin.told > 2000, "{control:?}: the controller was told {} things", twin.told);
+    assert_eq!(twin.strayed, None, "{control:?}: the windows part (time, the stack's, the twin's)");
+    let controller = twin.controller.expect("a controller was built");
+    (outcome.account.and_then(|account| account.exit), controller.exit())
+}
+
+const PATHS: [&str; 2] = ["rapid-slide", "rate=20Mbit,rtt=60ms,queue=40ms,loss=0.2%"];
+const ARMS: [&str; 5] = ["slowstart", "hystart++", "best", "search", "rapid-nojump"];
+
+#[test]
+fn an_arm_on_noq_leaves_with_the_same_record_when_told_again() {
+    for (arm, path) in ARMS.iter().chain(&["rapid"]).flat_map(|arm| PATHS.map(|path| (arm, path))) {
+        let (real, twin) = exits(Control::Noq(Plan::parse(arm).expect("an arm")), path);
+        assert_eq!(real, twin, "{arm} on {path}");
+    }
+}
+
+#[cfg(feature = "quinn")]
+#[test]
+fn an_arm_on_quinn_leaves_with_the_same_record_when_told_again() {
+    for (arm, path) in ARMS.iter().flat_map(|arm| PATHS.map(|path| (arm, path))) {
+        let (real, twin) = exits(Control::Quinn(Plan::parse(arm).expect("an arm")), path);
+        assert_eq!(real, twin, "{arm} on {path}");
+    }
+}
