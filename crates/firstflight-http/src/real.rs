@@ -1,5 +1,5 @@
-//! A trial over real sockets: the server and the client of [`crate::http`], each on a thread of its
-//! own, and whatever path a caller puts between them. Measures what the [rig](crate::rig) measures,
+//! A trial over real sockets: the server and the client of [this crate](crate), each on a thread of its
+//! own, and whatever path a caller puts between them. Measures what the [rig](firstflight_rig) measures,
 //! where the ends can know it; what the path dropped, its owner knows.
 //!
 //! The windows of the receiver and its tolerance of gaps are the rig's, and so are the sizes of
