@@ -7,10 +7,10 @@
 //! calls, and whoever else uses the processor.
 
 use crate::{Fetch, Limits, Server, ServerOptions, Trust, Verified, Watch, fetch_and};
-use firstflight::{Exit, Nanos, Time};
+use firstflight::{Episode, Exit, Nanos, Time};
 use firstflight_quic::Account;
 use firstflight_quic::Plan;
-use firstflight_rig::{Episode, Fault, Logbook, Note};
+use firstflight_rig::{Fault, Logbook, Note};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -275,13 +275,7 @@ impl Sender {
             .unwrap_or(u64::MAX);
         let counted = |at: Time| Time(at.0.saturating_sub(offset));
         let mut book = self.stopwatch.logbook.open();
-        let mut episodes = std::mem::take(&mut book.episodes);
-        for episode in &mut episodes {
-            (episode.start, episode.end) = (counted(episode.start), episode.end.map(counted));
-        }
-        if let Some(open) = episodes.last_mut().filter(|episode| episode.end.is_none()) {
-            open.cwnd_after = account.map_or(0, |account| account.cwnd);
-        }
+        let episodes = book.episodes(Time(offset), account.map_or(0, |account| account.cwnd));
         let notes = book.take_notes();
         Ok(Measured {
             complete: complete && read.last().is_some_and(|(_, delivered)| *delivered == object),
@@ -295,7 +289,7 @@ impl Sender {
             packets_declared_lost: book.packets_lost + book.spurious,
             retransmissions: book.repeats,
             retransmitted_bytes: book.repeated_bytes,
-            recoveries_below_ssthresh: book.below_ssthresh,
+            recoveries_below_ssthresh: book.account.recoveries_below_ssthresh(),
             // The controller's own clock began with the settings of HTTP/3, a round trip before the
             // object.
             exit: account.and_then(|account| account.exit).map(|exit| {
@@ -303,7 +297,7 @@ impl Sender {
                 Exit { at, since_first_send: Nanos(at.0), ..exit }
             }),
             episodes,
-            cwnd_max: book.cwnd_max,
+            cwnd_max: book.account.cwnd_max(),
             account,
             begin: Time(offset),
             notes: with_delivery(notes, read, since, counted),

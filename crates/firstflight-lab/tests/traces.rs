@@ -10,6 +10,7 @@ use firstflight_lab::testbed::sim;
 #[cfg(feature = "quic")]
 use firstflight_lab::trace::Received;
 use firstflight_lab::trace::{Trace, What, csv, qlog, replay};
+use firstflight_lab::trial::{TrialRow, ms};
 use firstflight_lab::{Comparison, NamedArm, Plan, Scenario, Testbed, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;
 use std::io::BufReader;
@@ -100,6 +101,32 @@ fn replays(trace: &Trace, last: Option<&str>, what: &str) {
     assert_eq!(end, last, "{what}: the replay ends with the exit of the result");
 }
 
+/// The log is a witness as good as the testbed: folded, it gives the result's recovery episodes.
+#[track_caller]
+fn tells_the_same_story(row: &TrialRow, trace: &Trace) {
+    let replayed = replay(&trace.entries).expect("a whole log");
+    let (account, controller) = (&replayed.account, &replayed.controller);
+    let episodes: Vec<_> = account
+        .reported(controller.cwnd())
+        .map(|e| (e.cwnd_before, e.inflight, e.acked, e.lost, ms(e.silence.0), e.cwnd_after))
+        .collect();
+    let seen: Vec<_> = row
+        .episodes
+        .iter()
+        .flatten()
+        .map(|e| {
+            (e.cwnd_before, e.inflight, e.acked_bytes, e.lost_bytes, e.silence_ms, e.cwnd_after)
+        })
+        .collect();
+    assert_eq!(episodes, seen, "{}: the episodes of the log are those of the result", row.arm);
+    assert_eq!(
+        (Some(account.recoveries_below_ssthresh()), Some(account.recoveries_timed_out())),
+        (row.recoveries_below_ssthresh, row.recoveries_timed_out.or(Some(0))),
+        "{}: the counters of the log are those of the result",
+        row.arm
+    );
+}
+
 #[test]
 fn every_arm_leaves_at_the_same_ack_when_its_log_is_replayed() {
     for (name, scenario) in scenarios() {
@@ -108,6 +135,7 @@ fn every_arm_leaves_at_the_same_ack_when_its_log_is_replayed() {
         for (row, trace) in comparison.rows.iter().zip(&traces) {
             let reason = row.exit.as_ref().map(|exit| exit.reason);
             replays(trace, reason, &format!("{}, {name}", row.arm));
+            tells_the_same_story(row, trace);
         }
     }
 }
@@ -206,6 +234,7 @@ fn every_arm_on_a_real_quic_stack_leaves_at_the_same_ack_when_its_log_is_replaye
         for (row, trace) in comparison.rows.iter().zip(&traces) {
             let reason = row.exit.as_ref().map(|exit| exit.reason);
             replays(trace, reason, &format!("{} on noq, {path}", row.arm));
+            tells_the_same_story(row, trace);
             let start = trace.start().expect("a start");
             assert!(start.start.0 > 0, "{}: the handshake came before the trial", row.arm);
             let arrived = trace

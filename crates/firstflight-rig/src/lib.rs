@@ -34,9 +34,9 @@ mod sender;
 mod tls;
 mod wire;
 
-pub use logbook::{Departure, Entries, Episode, Logbook, Note};
+pub use logbook::{Departure, Entries, Logbook, Note};
 
-use firstflight::{Exit, Nanos, Time};
+use firstflight::{Episode, Exit, Nanos, Time};
 use firstflight_path::{Path, PathError, Release, Reverse};
 use firstflight_quic::Account;
 use firstflight_quic::Plan;
@@ -586,15 +586,8 @@ impl<'a> Rig<'a> {
         if account.map(|account| account.arm) != self.setup.control.plan().map(|plan| plan.arm) {
             return Err(Fault("the sender ran another controller".into()));
         }
-        let mut book = self.logbook.open();
-        let mut episodes = std::mem::take(&mut book.episodes);
-        for episode in &mut episodes {
-            episode.start = Time(episode.start.0.saturating_sub(begin));
-            episode.end = episode.end.map(|end| Time(end.0.saturating_sub(begin)));
-        }
-        if let Some(open) = episodes.last_mut().filter(|episode| episode.end.is_none()) {
-            open.cwnd_after = account.map_or(0, |account| account.cwnd);
-        }
+        let book = self.logbook.open();
+        let episodes = book.episodes(Time(begin), account.map_or(0, |account| account.cwnd));
         Ok(Outcome {
             complete,
             acked_after: Nanos(self.now - begin),
@@ -612,13 +605,13 @@ impl<'a> Rig<'a> {
             retransmitted_bytes: book.repeated_bytes,
             lost_retransmissions: book.lost_repeats,
             probe_timeouts: self.probe_timeouts,
-            recoveries_below_ssthresh: book.below_ssthresh,
+            recoveries_below_ssthresh: book.account.recoveries_below_ssthresh(),
             exit: account
                 .and_then(|account| account.exit)
                 .map(|exit| Exit { at: Time(exit.at.0.saturating_sub(begin)), ..exit }),
             episodes,
             queue_us: self.queue_us.clone(),
-            cwnd_max: book.cwnd_max,
+            cwnd_max: book.account.cwnd_max(),
             account,
             stream_window: self.stream_window,
             handshake_rtt: account.and_then(|account| account.handshake_rtt),

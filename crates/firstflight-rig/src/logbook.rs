@@ -3,31 +3,11 @@
 //! A tap cannot borrow from the trial, so it writes here and the trial reads. Packets are known by
 //! their position in the order of sending; the trial says which of them the path dropped.
 
+use firstflight::account::Kept;
 use firstflight::arm::ArmController;
-use firstflight::{Ack, Nanos, Time, Told};
+use firstflight::{Account, Ack, Episode, Time, Told};
 use firstflight_quic::{Begin, Event, Moment, Tap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// One recovery episode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Episode {
-    /// When it began.
-    pub start: Time,
-    /// When it ended; `None` if the trial ended first.
-    pub end: Option<Time>,
-    /// Window just before, bytes.
-    pub cwnd_before: u64,
-    /// Bytes in flight just before the ACK that opened it.
-    pub inflight: u64,
-    /// Bytes acknowledged in it, by the ACKs that opened and closed it included.
-    pub acked: u64,
-    /// Bytes declared lost in it, likewise.
-    pub lost: u64,
-    /// Longest time without sending in it.
-    pub silence: Nanos,
-    /// Window when it ended, or at the end of the trial.
-    pub cwnd_after: u64,
-}
 
 /// One event and the controller right after it, for whoever watches.
 #[derive(Clone, Debug)]
@@ -100,13 +80,9 @@ pub struct Entries {
     pub repeated_bytes: u64,
     /// Such packets that the path dropped.
     pub lost_repeats: u64,
-    /// Episodes opened by loss with no more in flight at entry than the threshold allows.
-    pub below_ssthresh: u64,
-    /// Largest window, bytes.
-    pub cwnd_max: u64,
-    /// Recovery episodes.
-    pub episodes: Vec<Episode>,
-    episodes_seen: u32,
+    /// What the controller has been through. Which bytes a packet repeats is the stack's secret, so
+    /// it does not know what is repaired.
+    pub account: Account<Vec<Kept>>,
     datagram: u64,
     watched: bool,
     notes: Vec<Note>,
@@ -122,6 +98,18 @@ impl Entries {
 
     pub(crate) fn last_sent(&self) -> Option<Time> {
         self.last_sent
+    }
+
+    /// The recovery episodes of a trial that began at `begin` and ended with a window of `cwnd`
+    /// bytes, in its own time.
+    pub fn episodes(&self, begin: Time, cwnd: u64) -> Vec<Episode> {
+        let since = |at: Time| Time(at.0.saturating_sub(begin.0));
+        let own = |episode: Episode| Episode {
+            start: since(episode.start),
+            end: episode.end.map(since),
+            ..episode
+        };
+        self.account.reported(cwnd).map(own).collect()
     }
 
     /// What became of the packet that was sent last.
@@ -162,10 +150,7 @@ impl Entries {
             self.repeated_bytes += bytes.saturating_sub(OVERHEAD);
         }
         self.packets.push(Packet { position, repeat, dropped: false });
-        if let Some(episode) = self.episodes.last_mut().filter(|episode| episode.end.is_none()) {
-            let quiet_since = self.last_sent.unwrap_or_default().max(episode.start);
-            episode.silence = episode.silence.max(now.since(quiet_since));
-        }
+        self.account.on_sent(now);
         self.last_sent = Some(now);
     }
 
@@ -182,38 +167,6 @@ impl Entries {
             self.spurious += 1;
         }
     }
-
-    fn on_ack(&mut self, ack: &Ack, cwnd_before: u64, controller: &ArmController) {
-        let datagram = self.datagram.max(1);
-        let seen = controller.stats().loss_episodes + controller.stats().ecn_episodes;
-        let opened = seen != self.episodes_seen;
-        if let Some(episode) = self.episodes.last_mut().filter(|episode| episode.end.is_none()) {
-            episode.acked += ack.acked;
-            episode.lost += ack.lost;
-            if opened || !controller.in_recovery() {
-                episode.end = Some(ack.now);
-                episode.cwnd_after = if opened { cwnd_before } else { controller.cwnd() };
-            }
-        }
-        if opened {
-            self.episodes_seen = seen;
-            if ack.lost > 0 {
-                let threshold = controller.ssthresh().unwrap_or(u64::MAX);
-                self.below_ssthresh +=
-                    u64::from(ack.inflight.div_ceil(datagram) <= threshold / datagram);
-            }
-            self.episodes.push(Episode {
-                start: ack.now,
-                end: None,
-                cwnd_before,
-                inflight: ack.inflight_before,
-                acked: ack.acked,
-                lost: ack.lost,
-                silence: Nanos::ZERO,
-                cwnd_after: controller.cwnd(),
-            });
-        }
-    }
 }
 
 /// The logbook: a [`Tap`] that trials read.
@@ -227,6 +180,7 @@ impl Logbook {
     pub fn new(datagram: u16, watched: bool) -> Logbook {
         Logbook {
             entries: Mutex::new(Entries {
+                account: Account::new(u64::from(datagram)),
                 datagram: u64::from(datagram),
                 watched,
                 ..Entries::default()
@@ -245,6 +199,7 @@ impl Logbook {
         // What the controller has heard of the handshake belongs to its log.
         let notes = std::mem::take(&mut entries.notes);
         *entries = Entries {
+            account: Account::new(entries.datagram),
             datagram: entries.datagram,
             watched: entries.watched,
             notes,
@@ -261,7 +216,10 @@ impl Tap for Logbook {
     fn on_event(&self, moment: &Moment<'_>) {
         let mut entries = self.open();
         match moment.event {
-            Event::Sent { position, bytes } => entries.on_sent(moment.now, position, bytes),
+            Event::Sent { position, bytes } => {
+                entries.account.on_ready(moment.controller);
+                entries.on_sent(moment.now, position, bytes);
+            }
             Event::Lost { position, bytes } => {
                 entries.on_lost(position, bytes);
                 if entries.watched {
@@ -270,16 +228,16 @@ impl Tap for Logbook {
             }
             Event::Ack | Event::Timer => {
                 if let Some(ack) = moment.ack {
-                    entries.on_ack(ack, moment.cwnd_before, moment.controller);
+                    entries.account.on_ack(ack, moment.controller);
                 }
             }
-            Event::Spurious | Event::Restart | Event::Begin | Event::Told => {}
+            Event::Spurious => entries.account.on_spurious(moment.controller),
+            Event::Restart | Event::Begin | Event::Told => {}
             Event::Acked { position } => {
                 entries.acked.push(position);
                 return;
             }
         }
-        entries.cwnd_max = entries.cwnd_max.max(moment.cwnd_before).max(moment.controller.cwnd());
         if entries.watched && !matches!(moment.event, Event::Lost { .. }) {
             if moment.begin.is_some() {
                 // Nothing before it matters any more.

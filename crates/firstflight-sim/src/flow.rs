@@ -11,6 +11,7 @@ use crate::outcome::{Drops, Outcome, Stop};
 use crate::pool::Plain;
 use crate::told::{Core, Tape};
 use crate::wire::{Arrives, NEVER, Wire};
+use firstflight::account::{Account, Kept};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time, Told};
 use firstflight_path::{Fate, Link, Purpose, Stream};
@@ -32,6 +33,8 @@ pub trait Ends {
     fn establish(&mut self, now: Time, handshake_rtt: Nanos, late: bool);
     /// The sender's controller.
     fn controller(&self) -> &Core<Self::Startup>;
+    /// What that has been through.
+    fn account(&self) -> &Account<Vec<Kept>>;
     /// What it was told since this was last asked, if somebody keeps that.
     fn tape(&mut self) -> Option<&mut Tape<Self::Startup>>;
     /// The next packet that may leave now, if any; asked again until it returns `None`.
@@ -538,14 +541,17 @@ impl<E: Ends> Flow<E> {
         outcome.delivered_after = self.delivered_at.map(|at| at.since(first));
         outcome.delivered = self.ends.delivered();
         outcome.drops = self.drops;
-        outcome.slow_starts_after_recovery =
-            u64::from(controller.stats().slow_starts_after_recovery);
+        let (stats, account) = (controller.stats(), self.ends.account());
+        outcome.recoveries = u64::from(stats.loss_episodes);
+        outcome.recoveries_below_ssthresh = account.recoveries_below_ssthresh();
+        outcome.recoveries_timed_out = account.recoveries_timed_out();
+        outcome.slow_starts_after_recovery = u64::from(stats.slow_starts_after_recovery);
+        outcome.undone = u64::from(stats.undone);
+        outcome.episodes = account.reported(controller.cwnd()).collect();
+        outcome.cwnd_max = account.cwnd_max();
         outcome.exit = controller.exit();
         outcome.parts = self.app.map_or_else(Vec::new, |app| app.into_parts());
         self.ends.count(&mut outcome);
-        if let Some(open) = outcome.episodes.last_mut().filter(|episode| episode.end.is_none()) {
-            open.cwnd_after = controller.cwnd();
-        }
         outcome
     }
 }

@@ -12,7 +12,6 @@
 pub mod app;
 pub mod back;
 pub mod flow;
-mod ledger;
 pub mod observe;
 mod opening;
 pub mod outcome;
@@ -27,7 +26,8 @@ pub mod trial;
 pub mod wire;
 
 pub use app::{App, Part, Response};
+pub use firstflight::Episode;
 pub use observe::{Event, Heard, Nobody, Observer, Packet, Snapshot};
-pub use outcome::{Drops, Episode, Outcome, Stop, fairness_ppm};
+pub use outcome::{Drops, Outcome, Stop, fairness_ppm};
 pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome, run_flows};
 pub use trial::{Hosts, Setup, run, run_unheard};

@@ -2,33 +2,9 @@
 //! of `docs/metrics.md`.
 
 use crate::app::Part;
-use firstflight::{Exit, Nanos, Time};
+use firstflight::{Episode, Exit, Nanos};
 use firstflight_path::DropCause;
 use hdrhistogram::Histogram;
-
-/// One recovery episode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Episode {
-    /// When it began.
-    pub start: Time,
-    /// When it ended; `None` if the trial ended first.
-    pub end: Option<Time>,
-    /// Window just before, bytes.
-    pub cwnd_before: u64,
-    /// Bytes in flight just before the ACK that opened it.
-    pub inflight: u64,
-    /// Bytes acknowledged in it, by the ACKs that opened and closed it included.
-    pub acked: u64,
-    /// Bytes declared lost in it, likewise.
-    pub lost: u64,
-    /// Longest time without sending in it, from its start on.
-    pub silence: Nanos,
-    /// Window when it ended, or at the end of the trial.
-    pub cwnd_after: u64,
-    /// When the last hole that was found since it began, and before the next one began, was filled
-    /// at the sender.
-    pub repaired: Option<Time>,
-}
 
 /// Data packets that the path dropped, by cause (ground truth): each is counted once, under the
 /// first thing that dropped it.

@@ -1,6 +1,7 @@
 //! Keeping what a sender tells its controller: a listener is a type parameter of the senders with a
 //! no-op default, so that a trial that nobody traces is compiled without it.
 
+use firstflight::account::{Account, Kept};
 use firstflight::avoidance::AnyAvoidance;
 use firstflight::controller::Controller;
 use firstflight::recovery::AnyRecovery;
@@ -100,9 +101,14 @@ impl<S: Startup + Clone + Debug> Listener<S> for Tape<S> {
     }
 }
 
-/// A controller that is only ever told things through here. Everything else about it can be read.
+/// A controller that is only ever told things through here, so that its account misses nothing.
+/// Everything else about it can be read.
+///
+/// Laid out by hand: what every packet touches stands first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Driven<S: Startup, L> {
+    account: Account<Vec<Kept>>,
     controller: Core<S>,
     listener: L,
 }
@@ -117,9 +123,28 @@ impl<S: Startup, L> Deref for Driven<S, L> {
 }
 
 impl<S: Startup, L: Listener<S>> Driven<S, L> {
-    /// A controller that has been told nothing.
-    pub fn new(controller: Core<S>) -> Driven<S, L> {
-        Driven { controller, listener: L::default() }
+    /// A controller that has been told nothing, of a sender of packets of `packet` bytes.
+    pub fn new(controller: Core<S>, packet: u64) -> Driven<S, L> {
+        Driven { account: Account::new(packet), controller, listener: L::default() }
+    }
+
+    /// What it has been through.
+    #[inline]
+    pub fn account(&self) -> &Account<Vec<Kept>> {
+        &self.account
+    }
+
+    /// Everything below `filled` is acknowledged, and since the last time something up to `hole`
+    /// was declared lost; 0 is nothing.
+    #[inline]
+    pub fn on_stream(&mut self, now: Time, hole: u64, filled: u64) {
+        self.account.on_hole(hole);
+        self.account.on_filled(now, filled);
+    }
+
+    /// Something up to `hole` was declared lost; 0 is nothing.
+    pub fn on_hole(&mut self, hole: u64) {
+        self.account.on_hole(hole);
     }
 
     /// Who listens.
@@ -151,6 +176,7 @@ impl<S: Startup, L: Listener<S>> Driven<S, L> {
     #[inline]
     pub fn before_send(&mut self, ready: &Ready) {
         self.controller.before_send(ready);
+        self.account.on_ready(&self.controller);
         self.heard(|| Told::Ready(*ready));
     }
 
@@ -158,25 +184,30 @@ impl<S: Startup, L: Listener<S>> Driven<S, L> {
     #[inline]
     pub fn on_sent(&mut self, sent: &Sent) {
         self.controller.on_sent(sent);
+        self.account.on_sent(sent.now);
         self.heard(|| Told::Sent(*sent));
     }
 
-    /// See [`Controller::on_ack`].
+    /// See [`Controller::on_ack`]. Returns whether an episode began.
     #[inline]
-    pub fn on_ack(&mut self, ack: &Ack) {
+    pub fn on_ack(&mut self, ack: &Ack) -> bool {
         self.controller.on_ack(ack);
+        let began = self.account.on_ack(ack, &self.controller);
         self.heard(|| Told::Ack(*ack));
+        began
     }
 
     /// See [`Controller::on_congestion`].
     pub fn on_congestion(&mut self, congestion: &Congestion) {
         self.controller.on_congestion(congestion);
+        self.account.on_congestion(congestion, &self.controller);
         self.heard(|| Told::Congestion(*congestion));
     }
 
     /// See [`Controller::on_spurious`].
     pub fn on_spurious(&mut self, now: Time) {
         self.controller.on_spurious();
+        self.account.on_spurious(&self.controller);
         self.heard(|| Told::Spurious { now });
     }
 }

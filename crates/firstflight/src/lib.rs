@@ -80,6 +80,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 #![deny(clippy::float_arithmetic)]
 
+pub mod account;
 pub mod arm;
 pub mod avoidance;
 pub mod controller;
@@ -94,6 +95,7 @@ pub mod startup;
 pub mod told;
 pub mod units;
 
+pub use account::{Account, Episode};
 pub use arm::Arm;
 pub use controller::{Config, Controller, Exit};
 pub use event::{Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout, Transport, Window};

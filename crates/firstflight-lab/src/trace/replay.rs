@@ -2,6 +2,7 @@
 
 use super::{Entry, Source, Start, What};
 use crate::error::Bad;
+use firstflight::account::{Account, Kept};
 use firstflight::arm::{Arm, ArmController};
 use firstflight::{Exit, Seq};
 
@@ -10,6 +11,8 @@ use firstflight::{Exit, Seq};
 pub struct Replayed {
     /// The controller after the last event.
     pub controller: ArmController,
+    /// What it has been through; the log does not say what is repaired.
+    pub account: Account<Vec<Kept>>,
     /// Every exit, with the entry that it came with; one that a false alarm took back stays in the
     /// list.
     pub exits: Vec<(usize, Exit)>,
@@ -42,13 +45,15 @@ pub fn replay(entries: &[Entry]) -> Result<Replayed, Bad> {
             (What::Start(start), _) => {
                 replayed = Some(Replayed {
                     controller: controller(start, entry)?,
+                    account: Account::new(start.config.map_or(1, |config| config.mss)),
                     exits: Vec::new(),
                     strayed: None,
                 });
             }
-            (What::Told { told, .. }, Some(Replayed { controller, exits, strayed })) => {
+            (What::Told { told, .. }, Some(Replayed { controller, account, exits, strayed })) => {
                 let before = controller.exit();
                 controller.tell(told);
+                account.take(told, controller);
                 if let Some(exit) = controller.exit().filter(|exit| before != Some(*exit)) {
                     exits.push((index, exit));
                 }

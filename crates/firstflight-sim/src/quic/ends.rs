@@ -4,6 +4,7 @@ use super::{AckPacket, Host, Receiver, Sender, Transmit};
 use crate::flow;
 use crate::outcome::Outcome;
 use crate::told::{Core, Listener, Silent, Tape};
+use firstflight::account::{Account, Kept};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
 use firstflight_path::Path;
@@ -123,6 +124,9 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     fn controller(&self) -> &Core<S> {
         self.sender.controller()
     }
+    fn account(&self) -> &Account<Vec<Kept>> {
+        self.sender.account()
+    }
     fn tape(&mut self) -> Option<&mut Tape<S>> {
         self.sender.listener().tape()
     }
@@ -221,7 +225,6 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
 
     fn count(&self, outcome: &mut Outcome) {
         let counters = self.sender.counters();
-        let stats = self.sender.controller().stats();
         outcome.packets_sent = counters.packets_sent;
         outcome.packets_lost = counters.packets_lost;
         outcome.packets_dropped = counters.packets_dropped;
@@ -230,11 +233,6 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
         outcome.lost_retransmissions = counters.lost_retransmissions;
         outcome.retransmissions = counters.retransmissions;
         outcome.rtos = counters.rtos;
-        outcome.recoveries = u64::from(stats.loss_episodes);
-        outcome.recoveries_below_ssthresh = counters.recoveries_below_ssthresh;
-        outcome.undone = u64::from(stats.undone);
-        outcome.episodes = self.sender.episodes().to_vec();
-        outcome.cwnd_max = counters.cwnd_max;
     }
 }
 

@@ -4,11 +4,10 @@ mod ack;
 
 use super::Host;
 use super::loss::{Carries, SentPacket, State};
-use crate::ledger::Ledger;
-use crate::outcome::Episode;
 use crate::pacer::Pacer;
 use crate::ring::{GapSet, Ring};
 use crate::told::{Core, Driven, Listener, Silent};
+use firstflight::account::{Account, Kept};
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::startup::Startup;
 use firstflight::{Nanos, Ready, Sent, Seq, Time};
@@ -51,11 +50,6 @@ pub struct Counters {
     pub lost_retransmissions: u64,
     /// Probe timeouts.
     pub rtos: u64,
-    /// Loss episodes with no more in flight at entry than the threshold allows, in whole
-    /// datagrams.
-    pub recoveries_below_ssthresh: u64,
-    /// Largest window, bytes.
-    pub cwnd_max: u64,
 }
 
 /// How the object is cut into packets.
@@ -117,7 +111,6 @@ pub struct Sender<S: Startup, L = Silent> {
     probes_owed: u32,
     probe_count: u32,
     app_limited: bool,
-    ledger: Ledger,
 
     acked: GapSet,
     log_seen: u64,
@@ -184,7 +177,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         let (pieces, now) = (Pieces::new(&host, object), Time(0));
         Sender {
             host,
-            controller: Driven::new(controller),
+            controller: Driven::new(controller, u64::from(host.datagram)),
             rtt: Rfc9002Rtt::new(INITIAL_RTT),
             pacer: Pacer::new(pacer_burst, now),
             sent: Ring::default(),
@@ -213,7 +206,6 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             losses: 0,
             losses_before_episode: 0,
             proven_in_episode: 0,
-            ledger: Ledger::default(),
             lost_this_pass: 0,
             hole_this_pass: 0,
             counters: Counters::default(),
@@ -256,9 +248,9 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         &self.counters
     }
 
-    /// Recovery episodes so far.
-    pub fn episodes(&self) -> &[Episode] {
-        self.ledger.episodes()
+    /// What its controller has been through.
+    pub fn account(&self) -> &Account<Vec<Kept>> {
+        self.controller.account()
     }
 
     /// Bytes in flight.
@@ -427,7 +419,6 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             self.counters.retransmissions += 1;
             self.counters.retransmitted_bytes += self.pieces.chunk(chunk);
         }
-        self.ledger.on_sent(now, self.last_sent_at);
         self.last_sent_at = now;
         self.controller.on_sent(&Sent {
             now,

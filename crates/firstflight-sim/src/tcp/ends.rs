@@ -6,6 +6,7 @@ use super::{
 use crate::flow;
 use crate::outcome::Outcome;
 use crate::told::{Core, Listener, Silent, Tape};
+use firstflight::account::{Account, Kept};
 use firstflight::detection::Scoreboard;
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
@@ -82,6 +83,9 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     #[inline]
     fn controller(&self) -> &Core<S> {
         self.sender.controller()
+    }
+    fn account(&self) -> &Account<Vec<Kept>> {
+        self.sender.account()
     }
     fn tape(&mut self) -> Option<&mut Tape<S>> {
         self.sender.listener().tape()
@@ -193,13 +197,7 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
         outcome.retransmissions = counters.retransmissions;
         outcome.rtos = counters.rtos;
         outcome.probes = counters.probes;
-        outcome.recoveries = counters.recoveries;
-        outcome.recoveries_below_ssthresh = counters.recoveries_below_ssthresh;
-        outcome.recoveries_timed_out = counters.recoveries_timed_out;
-        outcome.undone = counters.undone;
         outcome.early_retransmits = counters.early_retransmits;
         outcome.early_retransmits_spurious = counters.early_retransmits_spurious;
-        outcome.episodes = self.sender.episodes().to_vec();
-        outcome.cwnd_max = counters.cwnd_max;
     }
 }

@@ -274,7 +274,7 @@ fn three_packets_later_is_lost_and_two_only_after_nine_eighths_of_a_round_trip()
     let (mut sender, mut receiver) = (sender(20, 10), Receiver::new(&Host::default()));
     let flight = poll_all(&mut sender, at(0));
     deliver(&mut receiver, &mut sender, at(30), flight[2]);
-    assert_eq!(sender.episodes().len(), 0, "two packets later is no sign of loss yet");
+    assert_eq!(sender.account().episodes().len(), 0, "two packets later is no sign of loss yet");
     // RFC9002 6.1.2-1: 9/8 of 30 ms after the packets were sent.
     assert_eq!(
         sender.timer_at(),
@@ -282,7 +282,7 @@ fn three_packets_later_is_lost_and_two_only_after_nine_eighths_of_a_round_trip()
         "the loss timer waits for the time threshold"
     );
     deliver(&mut receiver, &mut sender, at(31), flight[3]);
-    let lost = sender.episodes().first().map(|episode| episode.lost);
+    let lost = sender.account().episodes().next().map(|episode| episode.lost);
     assert_eq!(
         lost,
         Some(DATAGRAM),

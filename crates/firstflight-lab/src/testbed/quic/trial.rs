@@ -11,7 +11,7 @@ use firstflight::controller::Stats;
 use firstflight::{Nanos, Time, Told};
 use firstflight_quic::{Event as Happened, Plan};
 use firstflight_rig::{self as rig, Control, Note, Setup, Watch};
-use firstflight_sim::{Episode, Event, Observer, Snapshot, quic};
+use firstflight_sim::{Event, Observer, Snapshot, quic};
 
 /// Real QUIC stacks in virtual time.
 pub struct Quic;
@@ -72,22 +72,6 @@ pub(in crate::testbed) fn plan(
     Ok((plan, host))
 }
 
-/// An episode under the simulator's name.
-pub(in crate::testbed) fn episode(episode: &rig::Episode) -> Episode {
-    Episode {
-        start: episode.start,
-        end: episode.end,
-        cwnd_before: episode.cwnd_before,
-        inflight: episode.inflight,
-        acked: episode.acked,
-        lost: episode.lost,
-        silence: episode.silence,
-        cwnd_after: episode.cwnd_after,
-        // Which bytes a packet repeats is the stack's secret.
-        repaired: None,
-    }
-}
-
 /// What only an endpoint of our own can count stays unknown.
 fn measured(outcome: &rig::Outcome) -> Outcome {
     let stats = outcome.account.map_or(Stats::default(), |account| account.stats);
@@ -108,7 +92,7 @@ fn measured(outcome: &rig::Outcome) -> Outcome {
         recoveries_below_ssthresh: Some(outcome.recoveries_below_ssthresh),
         slow_starts_after_recovery: Some(u64::from(stats.slow_starts_after_recovery)),
         exit: outcome.exit,
-        episodes: Some(outcome.episodes.iter().map(episode).collect()),
+        episodes: Some(outcome.episodes.clone()),
         queueing: Some(Queueing::of(&outcome.queue_us)),
         ..Outcome::default()
     }

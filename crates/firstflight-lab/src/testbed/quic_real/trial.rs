@@ -11,7 +11,7 @@ use crate::error::Bad;
 use crate::outcome::{Outcome, Queueing};
 use crate::record::Recorder;
 use crate::scenario::Scenario;
-use crate::testbed::quic::trial::{Scribe, episode, plan};
+use crate::testbed::quic::trial::{Scribe, plan};
 use crate::testbed::{Info, Testbed};
 use firstflight::controller::Stats;
 use firstflight_http::real::{self, Measured, Sender};
@@ -127,7 +127,7 @@ fn outcome(measured: &Measured, report: &RelayReport) -> Outcome {
         recoveries_below_ssthresh: Some(measured.recoveries_below_ssthresh),
         slow_starts_after_recovery: Some(u64::from(stats.slow_starts_after_recovery)),
         exit: measured.exit,
-        episodes: Some(measured.episodes.iter().map(episode).collect()),
+        episodes: Some(measured.episodes.clone()),
         queueing: Some(Queueing::of(&queue_us)),
         ..Outcome::default()
     }

@@ -172,11 +172,11 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         ack.sent = self.bytes_sent;
         ack.cwnd_limited = !self.app_limited;
         ack.app_limited = self.app_limited;
-        let cwnd_before = self.controller.cwnd();
-        self.controller.on_ack(ack);
-        self.counters.cwnd_max =
-            self.counters.cwnd_max.max(cwnd_before).max(self.controller.cwnd());
-        self.keep_episodes(ack, cwnd_before);
+        if self.controller.on_ack(ack) {
+            (self.losses_before_episode, self.proven_in_episode) =
+                (self.losses - self.lost_this_pass, 0);
+        }
+        self.controller.on_stream(ack.now, self.hole_this_pass, self.acked.low());
         // RFC9438 4.9: all losses of the episode came back.
         if self.proven_in_episode > 0
             && self.proven_in_episode >= self.losses - self.losses_before_episode
@@ -184,23 +184,6 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             self.controller.on_spurious(ack.now);
             (self.proven_in_episode, self.losses_before_episode) = (0, self.losses);
         }
-    }
-
-    /// Brings the ledger up to date; the controller has just heard of `ack`.
-    #[inline]
-    fn keep_episodes(&mut self, ack: &Ack, cwnd_before: u64) {
-        if self.ledger.on_ack(ack, cwnd_before, &self.controller) {
-            if ack.lost > 0 {
-                let (datagram, threshold) =
-                    (u64::from(self.host.datagram), self.controller.ssthresh().unwrap_or(u64::MAX));
-                self.counters.recoveries_below_ssthresh +=
-                    u64::from(ack.inflight.div_ceil(datagram) <= threshold / datagram);
-            }
-            (self.losses_before_episode, self.proven_in_episode) =
-                (self.losses - self.lost_this_pass, 0);
-        }
-        self.ledger.add_hole(self.hole_this_pass);
-        self.ledger.on_filled(ack.now, self.acked.low());
     }
 
     /// Drops settled packets from the front of the ring; lost ones are remembered for two probe

@@ -283,7 +283,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         }
         self.undo.discard();
         if self.episode == Episode::Timeout {
-            self.record.counters.spurious_timeouts += 1;
+            self.counters.spurious_timeouts += 1;
             self.board.remark(|flags| flags.without(Flags::LOST.with(Flags::REPEATED)));
             self.marker.rewind(&self.board);
             self.owed.head = false;
@@ -322,8 +322,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             Verdict::Spurious => {
                 // After the ACK that ends timeout recovery there are no marks to take back any
                 // more.
-                self.record.counters.spurious_timeouts +=
-                    u64::from(self.episode != Episode::Timeout);
+                self.counters.spurious_timeouts += u64::from(self.episode != Episode::Timeout);
                 self.take_back(now);
             }
             Verdict::Ordinary { cap: Some(segments) } => {
@@ -395,9 +394,9 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
     pub(super) fn mark_early(&mut self, losses: &mut Losses) {
         let head = self.board.first();
         mark_head(&mut self.board, losses);
-        self.record.early_head = Some(head);
-        self.record.counters.early_retransmits += 1;
-        self.record.counters.early_retransmits_spurious += u64::from(!self.board.was_dropped(head));
+        self.early_head = Some(head);
+        self.counters.early_retransmits += 1;
+        self.counters.early_retransmits_spurious += u64::from(!self.board.was_dropped(head));
     }
 
     /// The probe's fate. Returns the bytes of a loss that it repaired.
@@ -449,7 +448,6 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         }
         (ack.cwnd_limited, ack.app_limited) = (self.cwnd_limited, self.app_limited);
         self.name_losses();
-        let cwnd_before = self.controller.cwnd();
         self.controller.on_ack(ack);
         let opened = self.controller.stats().loss_episodes != self.loss_episodes;
         if opened || opens(losses, self.episode) {
@@ -460,7 +458,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             self.undo.discard();
         }
         let lost_end = self.board.take_lost_end();
-        self.record.on_ack(ack, cwnd_before, &self.controller, lost_end);
+        self.controller.on_stream(ack.now, lost_end, ack.una.0);
     }
 
     /// Tells the listener which transmissions were declared lost.
@@ -490,9 +488,6 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         }
         if by_controller && !losses.is_empty() {
             self.undo.open(ack.una);
-            let threshold = self.controller.ssthresh().unwrap_or(u64::MAX) / self.mss;
-            self.record.counters.recoveries_below_ssthresh +=
-                u64::from(ack.inflight.div_ceil(self.mss) <= threshold);
         } else {
             self.undo.discard();
         }

@@ -3,7 +3,7 @@
 //! An ACK is worked through in the order of [`firstflight::detection`]; what it means for the
 //! window is the controller's business, what to send next the detectors', how much the recovery
 //! policy's. The parts of this file: [`ack`] hears ACKs, [`timer`] the timer, [`send`] chooses and
-//! sends, [`record`] keeps what a trial reports.
+//! sends, [`counters`] is what a trial counts.
 //!
 //! Departures: D1 the RTT sample is that of the latest sent segment newly delivered that was sent
 //! once, to the nanosecond, as Linux gives it to congestion control; the estimator gets the same.
@@ -23,18 +23,18 @@
 //! needs a second repeat would otherwise not outlast it.
 
 mod ack;
+mod counters;
 mod marker;
-mod record;
 mod send;
 mod timer;
 
-pub use record::Counters;
+pub use counters::Counters;
 
 use super::buffers::SendWindow;
 use super::{Board, Host};
-use crate::outcome::Episode as EpisodeRecord;
 use crate::pacer::Pacer;
 use crate::told::{Core, Driven, Listener, Silent};
+use firstflight::account::{Account, Kept};
 use firstflight::detection::delivered::DuplicateCredit;
 use firstflight::detection::early_retransmit::{Counts, EarlyRetransmit};
 use firstflight::detection::f_rto::FRto;
@@ -48,7 +48,6 @@ use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
 use firstflight::startup::Startup;
 use firstflight::{Nanos, Time};
 use marker::{Marker, Repeats};
-use record::Record;
 
 /// A segment that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +137,9 @@ pub struct Sender<S: Startup, L = Silent> {
     first_sent: Option<Time>,
     delivered: u64,
     bytes_sent: u64,
-    record: Record,
+    counters: Counters,
+    /// The segment that early retransmit has just declared lost.
+    early_head: Option<Id>,
 }
 
 fn estimator(host: &Host) -> Rfc6298Rtt {
@@ -198,9 +199,9 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         pacer_burst: u64,
         object: u64,
     ) -> Sender<S, L> {
-        let controller = Driven::<S, L>::new(controller);
         let preset = &host.preset;
         let mss = u64::from(host.mss);
+        let controller = Driven::<S, L>::new(controller, mss);
         let (rtt, now) = (estimator(&host), Time(0));
         let early = host.early_retransmit.filter(|_| preset.early_retransmit == Early::ByArm);
         // The window that the receiver's SYN would have told.
@@ -250,7 +251,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             first_sent: None,
             delivered: 0,
             bytes_sent: 0,
-            record: Record::default(),
+            counters: Counters::default(),
+            early_head: None,
             host,
         }
     }
@@ -274,9 +276,10 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
     pub fn counters(&self) -> Counters {
         let stats = self.controller.stats();
         Counters {
+            rtos: u64::from(stats.timeouts),
             recoveries: u64::from(stats.loss_episodes),
             undone: u64::from(stats.undone),
-            ..self.record.counters
+            ..self.counters
         }
     }
 
@@ -285,9 +288,9 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         self.early.map_or_else(Counts::default, |early| early.counts())
     }
 
-    /// Recovery episodes so far.
-    pub fn episodes(&self) -> &[EpisodeRecord] {
-        self.record.ledger.episodes()
+    /// What its controller has been through.
+    pub fn account(&self) -> &Account<Vec<Kept>> {
+        self.controller.account()
     }
 
     /// The congestion state as the detectors see it.

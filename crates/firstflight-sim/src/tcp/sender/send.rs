@@ -80,7 +80,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
                 self.send(now, Choice::Unsure(last), Reason::Probe)
             }
         };
-        self.record.counters.probes += 1;
+        self.counters.probes += 1;
         (self.probe_start, self.probe_len) = (sent.segment.from, u64::from(sent.segment.len));
         self.tlp.on_sent(kind, Seq(self.board.nxt()));
         self.rto.restart(now, self.rtt.rto());
@@ -199,7 +199,6 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         self.rto.on_sent(now, self.rtt.rto());
         self.bytes_sent += len;
         self.first_sent.get_or_insert(now);
-        self.record.ledger.on_sent(now, self.last_sent_at);
         self.last_sent_at = now;
         self.idle_since = None;
         let sent = Sent {
@@ -229,17 +228,17 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         if self.episode == Episode::Fast && id == self.board.first() && self.is_linux() {
             self.rto.restart(now, self.rtt.rto());
         }
-        let early = core::mem::take(&mut self.record.early_head) == Some(id);
+        let early = core::mem::take(&mut self.early_head) == Some(id);
         self.repeats.add(Repeat { start, fack: self.board.ledger().fack().0, early });
-        self.record.counters.retransmissions += 1;
-        self.record.counters.retransmitted_bytes += self.board.len(id);
+        self.counters.retransmissions += 1;
+        self.counters.retransmitted_bytes += self.board.len(id);
     }
 
     /// The path dropped what [`Sender::poll`] gave (ground truth; the sender itself does not know).
     pub fn on_dropped(&mut self, sent: &Transmit) {
         self.board.on_dropped(sent.id);
-        self.record.counters.packets_dropped += 1;
-        self.record.counters.lost_retransmissions += u64::from(sent.repeat);
+        self.counters.packets_dropped += 1;
+        self.counters.lost_retransmissions += u64::from(sent.repeat);
     }
 
     /// Transmissions so far.

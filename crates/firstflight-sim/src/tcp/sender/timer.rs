@@ -84,7 +84,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         let response = self.rto.on_expiry(now, self.rtt.rto(), self.episode, sent);
         self.rto.mark(&mut self.board, self.marker.rack(), now);
         let lost_end = self.board.take_lost_end();
-        self.record.on_timeout(now, &self.controller, lost_end);
+        self.controller.on_hole(lost_end);
         let timeout = match response {
             Response::Cut => Timeout::Rto,
             // D5: an episode has cut already.
