@@ -28,10 +28,12 @@ lint: ## formatting and clippy over everything, and over the program as most peo
 	cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
 	cargo clippy --locked -p firstflight-cli -- -D warnings
 
+# Examples are compiled by `make lint`; the servers among them are part of the tests of their crate.
 unit: ## all Rust tests, with overflow checks: core, path, simulator, real QUIC stacks, the running kernel, every command
 	tests/needs.sh unit kernel
 	@mkdir -p $(TARGET)
-	cargo test --locked --workspace --no-fail-fast $(FEATURES) | tee $(TARGET)/test.log
+	cargo test --locked --workspace --no-fail-fast $(FEATURES) --lib --bins --tests | tee $(TARGET)/test.log
+	cargo test --locked --workspace --no-fail-fast $(FEATURES) --doc | tee -a $(TARGET)/test.log
 
 kernel: ## of these, only what needs the kernel: controllers equal to the core, loaded, unloaded; links
 	crates/firstflight-linux/test.sh

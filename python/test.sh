@@ -20,8 +20,6 @@ if ! cmp -s requirements.txt "$venv/requirements.txt"; then
     cp requirements.txt "$venv/requirements.txt"
 fi
 
-cargo fmt --check
-cargo clippy --quiet --locked -- -D warnings
 rm -rf "$target/wheels"
 "$venv/bin/maturin" build --quiet --locked --profile dev --out "$target/wheels"
 "$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$target"/wheels/*.whl

@@ -4,6 +4,9 @@
 //! objects, tables or sentences; a refusal of the lab is the exception `Refused` with the same
 //! sentence. Every run happens on a thread of its own without the interpreter's lock
 //! ([`supervise`]).
+// Everything is for Python, nothing for another crate.
+#![allow(unreachable_pub)]
+#![expect(clippy::needless_pass_by_value, reason = "what Python calls takes what Python gives")]
 
 mod ab;
 mod compare;

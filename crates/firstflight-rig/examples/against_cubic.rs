@@ -1,6 +1,6 @@
 //! Arms of firstflight beside the CUBIC that quinn brings, in virtual time, in one run.
 //!
-//! `cargo run --release -p firstflight-quic --features rig,quinn --example against_cubic [PATH
+//! `cargo run --release -p firstflight-rig --features quinn --example against_cubic [PATH
 //! [BYTES]]`
 //!
 //! Without a path: four duels, each arm against quinn's own CUBIC on the path it was made for, on

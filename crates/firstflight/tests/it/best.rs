@@ -725,7 +725,8 @@ fn on_the_cold_satellite_terminal_and_on_lte_it_never_sets() {
 
 /// Known exception: with one burst per round trip nothing shows that there is a slot, and a
 /// sixteenth of the RTT as chunk lies inside the burst. Slots longer than a quarter of the RTT
-/// therefore fool it, and the fallback has to catch that. Shows BEST chunk-1.
+/// therefore fool it, and the fallback has to catch that.
+/// Shows BEST chunk-1.
 #[test]
 fn slots_longer_than_a_quarter_rtt_defeat_the_chunks() {
     let back = Return::Batch { period: 40 * MS, cap: usize::MAX, lo: 30_000, hi: 30_000 };
@@ -735,7 +736,8 @@ fn slots_longer_than_a_quarter_rtt_defeat_the_chunks() {
 }
 
 /// The receiver's clock sees through the return path: where spacing disagrees, it still finds the
-/// link. Shows BEST agree-2.
+/// link.
+/// Shows BEST agree-2.
 #[test]
 fn with_receiver_time_stamps_a_slotted_path_is_no_obstacle() {
     let back = Return::Batch { period: 40 * MS, cap: usize::MAX, lo: 30_000, hi: 30_000 };

@@ -325,7 +325,8 @@ fn the_ack_that_ends_it_is_charged_for_the_flight_at_entry_alone() {
 }
 
 /// The landing is beta times what arrived of the flight, however much of the next one the closing
-/// ACK brings. Shows RAPID 3.3.1-flight.
+/// ACK brings.
+/// Shows RAPID 3.3.1-flight.
 #[test]
 fn what_the_closing_ack_brings_of_the_next_flight_does_not_move_the_landing() {
     for tcp in [false, true] {

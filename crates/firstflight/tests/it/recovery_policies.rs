@@ -400,7 +400,8 @@ mod proportional {
     }
 
     /// A kernel test of the CWR state expects no extra segment here; the rule as the kernel states
-    /// it gives one. We keep the rule. Shows LINUX prr-safe.
+    /// it gives one. We keep the rule.
+    /// Shows LINUX prr-safe.
     #[test]
     fn linux_after_marks_adds_the_extra_segment_like_anywhere() {
         let mut prr = Prr::new(Params::linux());

@@ -128,7 +128,8 @@ fn an_rtt_below_one_bin_decides_in_bin_eleven() {
 }
 
 /// Rows 1 and 4 to 6 fix look 2 and fraction 85, row 2 look 3 and fraction 71: with any other
-/// fraction one of the two neighbours flips. Shows SEARCH look-1, SEARCH look-2, SEARCH compare-3,
+/// fraction one of the two neighbours flips.
+/// Shows SEARCH look-1, SEARCH look-2, SEARCH compare-3,
 /// SEARCH thresh-1, SEARCH thresh-2.
 #[test]
 fn rows_2_and_4_to_7_the_window_one_rtt_ago_is_interpolated() {
@@ -402,7 +403,8 @@ fn row_18_both_counters_share_the_shift_of_the_larger() {
 }
 
 /// Rows 5 and 6 in units of a mebibyte: 268 GB pass, so the counters lose six bits, none of which
-/// matters here. Shows SEARCH shift-1.
+/// matters here.
+/// Shows SEARCH shift-1.
 #[test]
 fn counters_beyond_four_gigabytes_decide_the_same() {
     for (cur, exit) in [(120_620, true), (120_621, false)] {
