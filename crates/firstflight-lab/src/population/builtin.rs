@@ -1,4 +1,4 @@
-//! The populations that ship with the program, as files in `experiments/populations`, to be copied
+//! The populations that ship with the program, as files in `populations`, to be copied
 //! and changed.
 
 use super::Population;
@@ -8,7 +8,7 @@ macro_rules! files {
     ($($name:literal),* $(,)?) => {
         /// Name and text of every one.
         pub const FILES: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../../../../experiments/populations/", $name, ".toml")))),*];
+            &[$(($name, include_str!(concat!("../../populations/", $name, ".toml")))),*];
     };
 }
 
