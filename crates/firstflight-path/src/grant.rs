@@ -174,6 +174,7 @@ impl Grant {
         let outage = self.outages.as_mut().and_then(|outages| outages.at(t));
         self.credit += outage.unwrap_or(self.allowed);
         let n = (self.credit / 1000).min(queue.len() as u64);
+        debug_assert!(1000 * n <= self.credit, "released {n} ACKs for {} / 1000", self.credit);
         self.credit -= 1000 * n;
         if n == queue.len() as u64 {
             // Grants nobody uses are not saved.

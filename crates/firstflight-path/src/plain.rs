@@ -109,6 +109,8 @@ impl Plain {
             beyond -= self.rate;
             end = end.saturating_add(1);
         }
+        debug_assert!(start >= now && end >= self.busy, "departs at {end} ns out of order");
+        debug_assert!(beyond < self.rate, "{beyond} of 1/{} ns is a nanosecond", self.rate);
         (self.busy, self.beyond) = (end, beyond);
         if start > now {
             self.waiting.join(start, len);

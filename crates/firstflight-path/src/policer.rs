@@ -30,6 +30,7 @@ impl Policer {
         if passes {
             self.level -= need;
         }
+        debug_assert!(self.level <= self.size, "more tokens than the bucket holds");
         passes
     }
 }

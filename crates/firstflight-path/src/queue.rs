@@ -11,21 +11,36 @@ pub(crate) struct Waiting {
     count: usize,
     bytes: u64,
     capacity: u64,
+    /// When the queue was last looked at, and when the service of the last packet starts.
+    #[cfg(debug_assertions)]
+    last: (u64, u64),
 }
 
 impl Waiting {
     pub(crate) fn new(capacity: u64) -> Self {
-        Self { ring: vec![(0, 0); 16], head: 0, count: 0, bytes: 0, capacity }
+        Self { ring: vec![(0, 0); 16], capacity, ..Self::empty() }
     }
 
     /// A queue without memory, to stand in for one that is taken away.
     pub(crate) fn empty() -> Self {
-        Self { ring: Vec::new(), head: 0, count: 0, bytes: 0, capacity: 0 }
+        Self {
+            ring: Vec::new(),
+            head: 0,
+            count: 0,
+            bytes: 0,
+            capacity: 0,
+            #[cfg(debug_assertions)]
+            last: (0, 0),
+        }
     }
 
     /// Empties the queue and gives it another capacity.
     pub(crate) fn restart(&mut self, capacity: u64) {
         (self.head, self.count, self.bytes, self.capacity) = (0, 0, 0, capacity);
+        #[cfg(debug_assertions)]
+        {
+            self.last = (0, 0);
+        }
     }
 
     pub(crate) fn capacity(&self) -> u64 {
@@ -35,6 +50,11 @@ impl Waiting {
     /// Lets go of every packet whose service has started by `now`.
     #[inline]
     pub(crate) fn leave(&mut self, now: u64) {
+        #[cfg(debug_assertions)]
+        {
+            assert!(now >= self.last.0, "offered at {now} ns, after {} ns", self.last.0);
+            self.last.0 = now;
+        }
         let mask = self.ring.len() - 1;
         while self.count > 0 {
             let (start, len) = self.ring[self.head & mask];
@@ -45,6 +65,7 @@ impl Waiting {
             self.count -= 1;
             self.bytes -= u64::from(len);
         }
+        debug_assert!(self.count > 0 || self.bytes == 0, "{} bytes of no packet", self.bytes);
     }
 
     #[inline]
@@ -55,6 +76,11 @@ impl Waiting {
     /// Adds a packet whose service starts at `start`, not before those already waiting.
     #[inline]
     pub(crate) fn join(&mut self, start: u64, len: u32) {
+        #[cfg(debug_assertions)]
+        {
+            assert!(start >= self.last.1, "served at {start} ns, before {} ns", self.last.1);
+            self.last.1 = start;
+        }
         if self.count == self.ring.len() {
             self.grow();
         }
@@ -63,6 +89,12 @@ impl Waiting {
         self.ring[tail] = (start, len);
         self.count += 1;
         self.bytes += u64::from(len);
+        debug_assert!(
+            self.bytes <= self.capacity,
+            "{} bytes wait where {} may",
+            self.bytes,
+            self.capacity
+        );
     }
 
     #[inline]

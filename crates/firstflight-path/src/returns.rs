@@ -58,6 +58,17 @@ pub struct ReturnPath {
     thin: Option<u64>,
     /// Time of the last decision.
     decided_at: u64,
+    books: Books,
+}
+
+/// What came and went, kept in builds with debug assertions and for them only.
+#[derive(Clone, Copy, Debug, Default)]
+struct Books {
+    /// ACKs that came, each copy counted, and those that were named by a poll.
+    came: usize,
+    named: usize,
+    /// Arrival of the last that was delivered.
+    arrival: u64,
 }
 
 impl ReturnPath {
@@ -112,7 +123,29 @@ impl ReturnPath {
 
     fn around(engine: Engine, link: Option<Link>, propagation: u64, thin: Option<u64>) -> Self {
         let (entering, queue, decided) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        Self { link, entering, queue, engine, decided, propagation, thin, decided_at: 0 }
+        Self {
+            link,
+            entering,
+            queue,
+            engine,
+            decided,
+            propagation,
+            thin,
+            decided_at: 0,
+            books: Books::default(),
+        }
+    }
+
+    /// What came in has gone out or is here: nothing vanishes, nothing is invented.
+    fn verify(&mut self, named: Option<Return>) {
+        self.books.named += usize::from(named.is_some());
+        if let Some(Return::Deliver { at, .. }) = named {
+            let before = std::mem::replace(&mut self.books.arrival, at);
+            assert!(at >= before, "an ACK arrives at {at} ns, overtaking one of {before} ns");
+        }
+        let here = self.entering.len() + self.queue.len() + self.decided.len();
+        let Books { came, named, .. } = self.books;
+        assert_eq!(came, named + here, "{came} ACKs came, {named} were named, {here} are here");
     }
 
     /// Hands an ACK in at `now`. An error says why it is dropped at once; otherwise
@@ -121,9 +154,10 @@ impl ReturnPath {
         if let Some(link) = &mut self.link {
             match link.offer(now, ack.len) {
                 Fate::Drop(cause) => return Err(cause),
-                Fate::Deliver { at, .. } => self.entering.push_back((at, ack)),
+                Fate::Deliver { at, .. } => self.come(at, ack),
                 Fate::Duplicate { at, again, .. } => {
-                    self.entering.extend([(at, ack), (again, ack)]);
+                    self.come(at, ack);
+                    self.come(again, ack);
                 }
             }
             return Ok(());
@@ -137,11 +171,18 @@ impl ReturnPath {
             if !room {
                 return Err(DropCause::Queue);
             }
+            self.books.came += usize::from(cfg!(debug_assertions));
             self.enter(now, ack, lost);
         } else {
-            self.entering.push_back((now, ack));
+            self.come(now, ack);
         }
         Ok(())
+    }
+
+    /// An ACK is through the link at `at` and on its way to the engine.
+    fn come(&mut self, at: u64, ack: Ack) {
+        self.books.came += usize::from(cfg!(debug_assertions));
+        self.entering.push_back((at, ack));
     }
 
     /// When to poll next; nothing while no ACK waits.
@@ -171,7 +212,11 @@ impl ReturnPath {
         if self.decided.is_empty() {
             self.run(now);
         }
-        self.decided.pop_front()
+        let decided = self.decided.pop_front();
+        if cfg!(debug_assertions) {
+            self.verify(decided);
+        }
+        decided
     }
 
     /// ACKs that wait for their release.

@@ -86,6 +86,7 @@ impl Behind {
             }
         });
         at = at.max(self.latest);
+        debug_assert!(at >= departed, "arrives at {at} ns, before it departs at {departed} ns");
         if let Some(extra) = self.reorder.and_then(|reorder| self.overtaken(reorder, ordinal)) {
             return at.saturating_add(extra);
         }
@@ -186,6 +187,7 @@ impl Rich {
             self.waiting.join(u64::MAX, len);
             return Fate::Drop(DropCause::TraceEnd);
         };
+        debug_assert!(start >= now, "served at {start} ns, before it came at {now} ns");
         let waited = start - now;
         let verdict = match &mut self.manager {
             None => Verdict::Pass,
@@ -207,6 +209,7 @@ impl Rich {
             self.waiting.join(start, len);
         }
         let Some(end) = end else { return Fate::Drop(DropCause::TraceEnd) };
+        debug_assert!(end >= start, "departs at {end} ns, before its service at {start} ns");
         if let Some((boundaries, draws)) = &mut self.bursts {
             lost |=
                 boundaries.in_burst(end) && Coin::new(BURST_LOSS_PPB).falls(draws.value(ordinal));

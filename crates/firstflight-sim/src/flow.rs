@@ -5,6 +5,7 @@
 //! and QUIC. At one instant arrivals come before the application, the application before timers.
 
 use crate::app::{App, Application};
+use crate::audit::Audit;
 use crate::back::{Back, Leaving};
 use crate::observe::{Event, Heard, Observer, Packet, Snapshot};
 use crate::outcome::{Drops, Outcome, Stop};
@@ -89,6 +90,11 @@ pub trait Ends {
     fn first_sent(&self) -> Option<Time>;
     /// Fills in what the transport counted.
     fn count(&self, outcome: &mut Outcome);
+    /// Panics if the two ends contradict each other: what the sender believes the receiver to have,
+    /// it has. Called after every event of a build with debug assertions.
+    fn verify(&self, now: Time) {
+        _ = now;
+    }
 }
 
 /// Something under way, with its time of arrival.
@@ -175,6 +181,9 @@ pub struct Flow<E: Ends> {
     id: u32,
     delivered_at: Option<Time>,
     drops: Drops,
+    /// Bytes of the object; of an endless one, more than there is time for.
+    object: u64,
+    audit: Audit,
 }
 
 impl<E: Ends> Flow<E> {
@@ -198,7 +207,21 @@ impl<E: Ends> Flow<E> {
         };
         let (app, delivered_at, drops) = (None, None, Drops::default());
         let late = Late::new(Stream::new(0, 0, Purpose::FlowStart), Nanos::ZERO);
-        Flow { due, data, acks, ends, queue_us, app, extra: (0, 0), late, id, delivered_at, drops }
+        Flow {
+            due,
+            data,
+            acks,
+            ends,
+            queue_us,
+            app,
+            extra: (0, 0),
+            late,
+            id,
+            delivered_at,
+            drops,
+            object,
+            audit: Audit::default(),
+        }
     }
 
     /// This flow's round trip is so much longer than the path's.
@@ -273,8 +296,10 @@ impl<E: Ends> Flow<E> {
 
     /// The first packets leave.
     pub fn begin<O: Observer>(&mut self, now: u64, forward: &mut Link, observer: &mut O) {
+        self.audit.on_event(now);
         self.consult_app(Time(now));
         self.pump(now, forward, observer);
+        self.verify(now);
     }
 
     /// Everything that is due at `now`, and then what may be sent.
@@ -287,6 +312,7 @@ impl<E: Ends> Flow<E> {
         observer: &mut O,
     ) {
         let time = Time(now);
+        self.audit.on_event(now);
         if self.due.data <= now {
             self.take_data(now, back, observer);
         }
@@ -321,6 +347,23 @@ impl<E: Ends> Flow<E> {
         if timer || (!heard && self.due.release <= now) {
             self.pump(now, forward, observer);
         }
+        self.verify(now);
+    }
+
+    /// What holds after every event, in builds with debug assertions.
+    #[inline]
+    fn verify(&mut self, now: u64) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        let (delivered, acked) = (self.ends.delivered(), self.ends.acked());
+        self.audit.check(self.data.len(), delivered, acked, self.object);
+        debug_assert_eq!(
+            (self.due.data, self.due.acks),
+            (self.data.next(), self.acks.next()),
+            "what is due next is not what is first on the wire"
+        );
+        self.ends.verify(Time(now));
     }
 
     /// What the network delivers by `now` reaches the receiver.
@@ -332,6 +375,7 @@ impl<E: Ends> Flow<E> {
         observer: &mut O,
     ) {
         while let Some(data) = self.data.arrive(now) {
+            self.audit.on_arrived(data.at);
             let ack = self.ends.on_data(Time(now), &data.what);
             if self.due.missing.is_some_and(|object| self.ends.delivered() >= object) {
                 (self.due.missing, self.delivered_at) = (None, Some(Time(now)));
@@ -446,6 +490,7 @@ impl<E: Ends> Flow<E> {
     #[inline]
     fn send(&mut self, sent: &E::Sent, at: u64, marked: bool) {
         let at = at.saturating_add(self.extra.0);
+        self.audit.on_taken(at);
         self.due.data = self.due.data.min(at);
         self.data.send(Timed { at, what: self.ends.packet(sent, marked) });
     }
@@ -552,6 +597,24 @@ impl<E: Ends> Flow<E> {
         outcome.exit = controller.exit();
         outcome.parts = self.app.map_or_else(Vec::new, |app| app.into_parts());
         self.ends.count(&mut outcome);
+        debug_assert_eq!(
+            outcome.packets_dropped,
+            outcome.drops.total(),
+            "the sender's drops on the left, the path's on the right"
+        );
+        debug_assert!(
+            outcome.packets_lost <= outcome.packets_dropped
+                && outcome.packets_dropped <= outcome.packets_sent
+                && outcome.lost_retransmissions <= outcome.retransmissions
+                && outcome.retransmissions <= outcome.packets_sent,
+            "more packets were lost or repeated than there were: {outcome:?}"
+        );
+        debug_assert!(
+            outcome.delivered_after.is_none_or(|at| at <= outcome.acked_after),
+            "delivered after {:?}, acknowledged after {:?}",
+            outcome.delivered_after,
+            outcome.acked_after
+        );
         outcome
     }
 }

@@ -10,6 +10,7 @@
 #![deny(clippy::float_arithmetic)]
 
 pub mod app;
+mod audit;
 pub mod back;
 pub mod flow;
 pub mod observe;

@@ -27,6 +27,7 @@ impl Pacer {
     pub fn fill(&mut self, now: Time, rate: Rate) {
         let brought = rate.0.saturating_mul(now.since(self.filled).0);
         self.tokens = self.tokens.saturating_add(brought).min(self.burst);
+        debug_assert!(now >= self.filled, "filled at {now:?}, after {:?}", self.filled);
         self.filled = now;
     }
 

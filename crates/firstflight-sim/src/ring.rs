@@ -159,6 +159,7 @@ impl GapSet {
         }
         let word = self.word(number);
         self.words[word] |= 1 << (number & 63);
+        debug_assert!(number >= self.low, "{number} is a member");
         self.high = self.high.max(number + 1);
         while self.low < self.high {
             let word = self.word(self.low);
@@ -169,6 +170,7 @@ impl GapSet {
             self.words[word] &= !bit;
             self.low += 1;
         }
+        debug_assert!(!self.contains(self.low), "the lowest gap at {} is none", self.low);
         true
     }
 

@@ -221,6 +221,7 @@ fn drive<E: Ends, O: Observer>(
         }
         // A timer that shrank into the past fires at once.
         now = next.max(now);
+        debug_assert!(release >= now || own <= release, "an ACK was let go in the past");
         if own <= release {
             flow.step(now, &mut forward, &mut back, observer);
         } else {

@@ -55,6 +55,10 @@ impl<T: Arrives> Wire<T> {
             place -= 1;
             *self.ring.get_mut(place) = packet;
         }
+        debug_assert!(
+            place == self.ring.base() || self.ring.get(place - 1).at() <= packet.at(),
+            "packets under way are out of order"
+        );
     }
 }
 

@@ -253,6 +253,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     pub fn on_handshake_rtt(&mut self, now: Time, rtt: Nanos) {
         self.srtt = NonZero::new(rtt.0);
         self.startup.on_rtt(now, rtt, &self.cx);
+        self.verify();
     }
 
     /// The transport is about to send a burst.
@@ -282,12 +283,15 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         if before.in_slow_start() && self.episode.is_none() {
             self.note_threshold(ready.now, before.cwnd, ready.inflight.min(MAX_BYTES));
         }
+        self.verify();
     }
 
     /// The largest packet has another size from now on, in bytes (path MTU discovery). Windows stay
-    /// as they are.
+    /// as they are, but for those that are smaller than the smallest window of larger packets.
     pub fn set_mss(&mut self, mss: u64) {
         self.cx.mss = mss.clamp(1, MAX_MSS);
+        self.set_window(self.w);
+        self.verify();
     }
 
     /// A packet or burst left.
@@ -299,6 +303,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         if let Some(policy) = self.policy() {
             policy.on_sent(sent.bytes.min(MAX_BYTES));
         }
+        self.verify();
     }
 
     /// One ACK, or the loss timer (then `acked` is 0 and `rtt` is `None`).
@@ -306,11 +311,21 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     pub fn on_ack(&mut self, ack: &Ack) {
         // Copying the record to cut it costs more than all else that most ACKs do, and only
         // nonsense needs it.
-        if ack.is_bounded() { self.take(ack) } else { self.take(&ack.clamped()) }
+        if ack.is_bounded() {
+            self.take(ack);
+        } else {
+            self.take(&ack.clamped());
+        }
+        self.verify();
     }
 
     #[inline(never)]
     fn take(&mut self, ack: &Ack) {
+        debug_assert!(
+            ack.acked.max(ack.lost).max(ack.inflight_before).max(ack.inflight) <= MAX_BYTES
+                && ack.acked_fresh <= ack.acked,
+            "amounts that overflow in products: {ack:?}"
+        );
         self.note_srtt(ack.srtt);
         if let Some(rtt) = ack.rtt {
             let age = self.avoidance.epoch_start().map(|start| ack.now.since(start));
@@ -392,6 +407,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         if in_startup {
             self.record(ExitReason::Timeout, event.now, before.cwnd, inflight, None);
         }
+        self.verify();
     }
 
     /// Every packet declared lost in the last episode has now been acknowledged, or the timeout
@@ -408,7 +424,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         // always is: what a policy shows there is the pipe and what may be added to it,
         // which right after the first loss is as much as the old window.
         if episode.is_some() || self.w.cwnd < undo.window.cwnd {
-            self.w = undo.window;
+            self.set_window(undo.window);
             self.avoidance.restore(undo.avoidance);
             self.startup.restore(undo.startup);
             if self.exit_in_doubt {
@@ -418,6 +434,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         // OURS undo-mark: the period never was; what was sent before it may still be lost, and then
         // it is news.
         self.set_mark(None);
+        self.verify();
     }
 
     /// Congestion window in bytes.
@@ -868,6 +885,43 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             inflight,
             estimate: estimate.unwrap_or(0),
         });
+    }
+
+    /// A window and a threshold that may be from a time of smaller packets.
+    fn set_window(&mut self, window: Window) {
+        self.install(window.cwnd);
+        self.w.ssthresh = window.ssthresh.max(self.cx.minimum_window());
+    }
+
+    /// What holds between any two events, whatever a transport tells: every test and every fuzz run
+    /// of a build with debug assertions checks it, other builds have nothing of it.
+    #[inline]
+    fn verify(&self) {
+        let (Window { cwnd, ssthresh }, cx) = (self.w, &self.cx);
+        debug_assert!(
+            (least_window(cx.transport, cx.mss)..=MAX_BYTES).contains(&cwnd),
+            "the window is {cwnd} with packets of {}",
+            cx.mss
+        );
+        debug_assert!(
+            ssthresh >= cx.minimum_window(),
+            "the threshold is {ssthresh} with packets of {}",
+            cx.mss
+        );
+        debug_assert_eq!(
+            matches!(self.repairer, Repairer::Own(..)),
+            self.episode == Some(Episode::Own),
+            "who repairs is not whose episode it is"
+        );
+        debug_assert!(
+            self.episode.is_none() || (self.marked && self.ended.is_some()),
+            "an episode is open that has no mark, or inside a startup that goes on"
+        );
+        let Stats { loss_episodes, timeouts, undone, .. } = self.stats;
+        debug_assert!(
+            undone <= loss_episodes.saturating_add(timeouts),
+            "{undone} false alarms among {loss_episodes} episodes and {timeouts} timeouts"
+        );
     }
 
     /// Every window passes through here: never below the minimum, never above [`MAX_BYTES`].

@@ -222,6 +222,7 @@ impl Window {
         let room = self.ssthresh.min(MAX_BYTES).saturating_sub(self.cwnd);
         let used = bytes.min(room);
         self.cwnd += used;
+        debug_assert!(used == 0 || self.cwnd <= self.ssthresh, "opened past the threshold");
         bytes - used
     }
 }

@@ -234,6 +234,10 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
         outcome.retransmissions = counters.retransmissions;
         outcome.rtos = counters.rtos;
     }
+
+    fn verify(&self, _now: Time) {
+        self.sender.verify(&self.receiver);
+    }
 }
 
 #[cfg(test)]

@@ -69,6 +69,11 @@ impl Receiver {
         self.chunks.low()
     }
 
+    /// This chunk has arrived.
+    pub(super) fn has(&self, chunk: u64) -> bool {
+        self.chunks.contains(chunk)
+    }
+
     /// The largest packet number so far; 0 before there is one.
     #[inline]
     pub(super) fn largest(&self) -> u64 {

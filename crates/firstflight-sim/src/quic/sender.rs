@@ -2,8 +2,9 @@
 
 mod ack;
 
-use super::Host;
 use super::loss::{Carries, SentPacket, State};
+use super::{Host, Receiver};
+use crate::audit::walk_is_due;
 use crate::pacer::Pacer;
 use crate::ring::{GapSet, Ring};
 use crate::told::{Core, Driven, Listener, Silent};
@@ -428,6 +429,43 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             srtt: self.rtt.srtt(),
         });
         Transmit { number, chunk, bytes }
+    }
+
+    /// Panics if bytes in flight are not what was sent and neither acknowledged nor declared lost, or
+    /// if the receiver lacks what it is believed to have.
+    pub(super) fn verify(&self, receiver: &Receiver) {
+        let (acked, arrived) = (self.acked.low(), receiver.in_order_chunks());
+        assert!(
+            acked <= arrived && arrived <= self.next_chunk && self.next_chunk <= self.written,
+            "of {} written chunks {} were sent, {arrived} arrived, {acked} are acknowledged",
+            self.written,
+            self.next_chunk
+        );
+        assert!(
+            self.inflight.saturating_add(self.delivered) <= self.bytes_sent,
+            "{} bytes in flight and {} delivered are more than {} sent",
+            self.inflight,
+            self.delivered,
+            self.bytes_sent
+        );
+        let kept = self.sent.end() - self.oldest;
+        if !walk_is_due(self.sent.end() + receiver.packets(), kept) {
+            return;
+        }
+        let mut inflight = 0;
+        for number in self.oldest..self.sent.end() {
+            let packet = self.sent.get(number);
+            let chunk = packet.chunk(self.next_chunk);
+            match packet.state() {
+                State::InFlight => inflight += self.pieces.datagram(chunk),
+                State::Acked => {
+                    assert!(receiver.has(chunk), "packet {number} is acknowledged and lost");
+                    assert!(self.acked.contains(chunk), "chunk {chunk} is acknowledged");
+                }
+                State::Lost => {}
+            }
+        }
+        assert_eq!(self.inflight, inflight, "bytes in flight on the left, a walk's on the right");
     }
 
     /// The path dropped packet `number` (ground truth; the sender itself does not know).

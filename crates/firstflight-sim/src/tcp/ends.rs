@@ -3,11 +3,12 @@
 use super::{
     AckEvery, AckPacket, Buffer, Host, Receiver, SackCompression, Segment, Sender, Transmit,
 };
+use crate::audit::walk_is_due;
 use crate::flow;
 use crate::outcome::Outcome;
 use crate::told::{Core, Listener, Silent, Tape};
 use firstflight::account::{Account, Kept};
-use firstflight::detection::Scoreboard;
+use firstflight::detection::{Flags, Id, Scoreboard, SendOrder};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
 use firstflight_path::Path;
@@ -199,5 +200,24 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
         outcome.probes = counters.probes;
         outcome.early_retransmits = counters.early_retransmits;
         outcome.early_retransmits_spurious = counters.early_retransmits_spurious;
+    }
+
+    fn verify(&self, now: Time) {
+        let (board, receiver) = (self.sender.board(), &self.receiver);
+        let (una, arrived, nxt) = (board.una(), receiver.delivered(), board.nxt());
+        assert!(
+            una <= arrived && arrived <= nxt,
+            "{nxt} bytes were sent, {arrived} arrived in order, {una} are acknowledged"
+        );
+        if walk_is_due(now.0 ^ board.next_sent(), board.segments()) {
+            assert!(board.is_consistent(), "totals and marks disagree: {:?}", board.ledger());
+            for id in (board.first().0..board.next().0).map(Id) {
+                assert!(
+                    !board.flags(id).has(Flags::SACKED)
+                        || receiver.has(board.start(id).0, board.end(id).0),
+                    "{id:?} is SACKed and the receiver has it not"
+                );
+            }
+        }
     }
 }

@@ -94,6 +94,10 @@ impl Reassembly {
             let next = self.next;
             self.forget(|range| range.to <= next);
             self.remember_lowest();
+            debug_assert!(
+                self.ahead.front().is_none_or(|front| front.from > next),
+                "what is in order up to {next} waits beyond a gap"
+            );
             return Arrival::Fills;
         }
         let Some(whole) = self.merge(segment) else { return Arrival::Duplicate };
@@ -130,6 +134,12 @@ impl Reassembly {
             whole = Range { from: whole.from.min(range.from), to: whole.to.max(range.to) };
             self.ahead.remove(place);
         }
+        debug_assert!(
+            (place == 0 || self.ahead[place - 1].to < whole.from)
+                && self.ahead.get(place).is_none_or(|above| whole.to < above.from),
+            "ranges touch: {whole:?} among {:?}",
+            self.ahead
+        );
         self.ahead.insert(place, whole);
         Some(whole)
     }

@@ -61,6 +61,12 @@ impl Receiver {
         self.data.next()
     }
 
+    /// Every byte from `from` up to `to` has arrived.
+    pub(super) fn has(&self, from: u64, to: u64) -> bool {
+        to <= self.data.next()
+            || self.data.holding(from.max(self.data.next())).is_some_and(|held| to <= held.to)
+    }
+
     /// When a held-back ACK must leave.
     #[inline]
     pub fn ack_due(&self) -> Option<Time> {

@@ -213,9 +213,21 @@ impl Ledger {
             .saturating_add(self.repeated)
     }
 
+    /// No byte is counted that is not outstanding, and none as SACKed and as lost or repeated too.
+    fn is_sound(&self) -> bool {
+        let marked = self.lost.max(self.repeated);
+        self.sacked.saturating_add(marked) <= self.outstanding
+            && (self.sacked_segments > 0 || self.sacked == 0)
+    }
+
     /// Takes what the marks of an un-SACKed segment contribute out of the totals.
     #[inline]
     fn forget_marks(&mut self, flags: Flags, len: u64) {
+        debug_assert!(!flags.has(Flags::LOST) || self.lost >= len, "more lost than was marked");
+        debug_assert!(
+            !flags.has(Flags::REPEATED) || self.repeated >= len,
+            "more repeats gone than were sent"
+        );
         if flags.has(Flags::LOST) {
             self.lost = self.lost.saturating_sub(len);
             if !flags.has(Flags::REPEATED) {
@@ -324,6 +336,7 @@ pub trait Scoreboard {
         let len = self.len(id);
         let ledger = self.ledger_mut();
         ledger.outstanding = ledger.outstanding.saturating_add(len);
+        debug_assert!(self.ledger().is_sound(), "after {id:?} was sent: {:?}", self.ledger());
     }
 
     /// A segment is cumulatively acknowledged: call before it leaves the storage, in ascending
@@ -331,7 +344,9 @@ pub trait Scoreboard {
     #[inline]
     fn acked(&mut self, id: Id) {
         let (flags, len, end) = (self.flags(id), self.len(id), self.end(id));
+        debug_assert!(self.holds(id), "{id:?} is acknowledged and not outstanding");
         let ledger = self.ledger_mut();
+        debug_assert!(ledger.outstanding >= len, "{id:?} was never counted: {ledger:?}");
         ledger.outstanding = ledger.outstanding.saturating_sub(len);
         ledger.fack = ledger.fack.max(end);
         if flags.has(Flags::SACKED) {
@@ -343,11 +358,17 @@ pub trait Scoreboard {
         // An acknowledgement clears `lost`; what is left says only whether the bytes were known to
         // be there before.
         self.set_flags(id, flags.without(Flags::LOST.with(Flags::REPEATED)));
+        debug_assert!(
+            self.ledger().is_sound(),
+            "after {id:?} was acknowledged: {:?}",
+            self.ledger()
+        );
     }
 
     /// The receiver has the segment. `false` if that was known before.
     #[inline]
     fn mark_sacked(&mut self, id: Id) -> bool {
+        debug_assert!(self.holds(id), "{id:?} is SACKed and not outstanding");
         let flags = self.flags(id);
         if flags.has(Flags::SACKED) {
             return false;
@@ -360,6 +381,7 @@ pub trait Scoreboard {
         ledger.highest_sacked = Some(ledger.highest_sacked().map_or(id, |highest| highest.max(id)));
         ledger.sacked_segments = ledger.sacked_segments.saturating_add(1);
         self.set_flags(id, flags.without(Flags::LOST.with(Flags::REPEATED)).with(Flags::SACKED));
+        debug_assert!(self.ledger().is_sound(), "after {id:?} was SACKed: {:?}", self.ledger());
         true
     }
 
@@ -419,10 +441,45 @@ pub trait Scoreboard {
     #[inline]
     fn change(&mut self, id: Id, flags: Flags) {
         let (before, len) = (self.flags(id), self.len(id));
+        debug_assert!(self.holds(id), "{id:?} is marked and not outstanding");
+        debug_assert!(
+            !before.has(Flags::SACKED) && !flags.has(Flags::SACKED),
+            "{id:?} is SACKed: nothing is believed about it"
+        );
         let ledger = self.ledger_mut();
         ledger.forget_marks(before, len);
         ledger.count_marks(id, flags, len);
         self.set_flags(id, flags);
+        debug_assert!(self.ledger().is_sound(), "after {id:?} was marked: {:?}", self.ledger());
+    }
+
+    /// The totals are those of a walk over all outstanding segments, no segment is SACKed and
+    /// believed lost, and nothing lies beyond what the ledger says is the highest or the lowest of
+    /// its kind. For assertions and tests: it walks.
+    fn is_consistent(&self) -> bool {
+        let (mut walk, ledger) = (Ledger::new(self.ledger().rule), self.ledger());
+        let mut bounded = true;
+        let mut id = self.first();
+        while id < self.next() {
+            let (flags, len) = (self.flags(id), self.len(id));
+            walk.outstanding = walk.outstanding.saturating_add(len);
+            let marked = flags.has(Flags::LOST) || flags.has(Flags::REPEATED);
+            if flags.has(Flags::SACKED) {
+                walk.sacked = walk.sacked.saturating_add(len);
+                walk.sacked_segments = walk.sacked_segments.saturating_add(1);
+                bounded &=
+                    !marked && ledger.highest_sacked >= Some(id) && ledger.fack >= self.end(id);
+            } else if marked {
+                let waits = flags.has(Flags::LOST) && !flags.has(Flags::REPEATED);
+                bounded &= !waits || ledger.lowest_waiting <= id;
+                walk.count_marks(id, flags, len);
+            }
+            id = id.next();
+        }
+        let totals = |of: &Ledger| {
+            (of.outstanding, of.sacked, of.sacked_segments, of.lost, of.repeated, of.waiting)
+        };
+        bounded && totals(&walk) == totals(ledger)
     }
 
     /// The lowest segment that is lost and was not repeated since.
@@ -441,6 +498,7 @@ pub trait Scoreboard {
             }
             id = id.next();
         }
+        debug_assert!(false, "something waits for its repeat and is not found");
         self.ledger_mut().lowest_waiting = next;
         None
     }

@@ -44,6 +44,26 @@ fn timeout(flow: &Usual<SlowStart>, timeout: Timeout) -> Congestion {
     Congestion { now: Time(flow.now), timeout, nxt: Seq(flow.nxt), inflight_before: flow.c.cwnd() }
 }
 
+#[test]
+fn larger_packets_lift_a_window_that_is_smaller_than_two_of_them() {
+    let mut flow = at_hundred(false);
+    flow.c.on_congestion(&timeout(&flow, Timeout::PersistentCongestion));
+    assert_eq!(flow.c.cwnd(), 2 * MSS, "the smallest window");
+    flow.c.set_mss(2 * MSS);
+    assert_eq!(flow.c.cwnd(), 4 * MSS, "the smallest window of packets twice as large");
+    flow.c.set_mss(MSS);
+    assert_eq!(flow.c.cwnd(), 4 * MSS, "smaller packets take nothing away");
+}
+
+#[test]
+fn packets_of_another_size_leave_a_larger_window_as_it_is() {
+    let mut flow = at_hundred(false);
+    lose(&mut flow);
+    let before = (flow.c.cwnd(), flow.c.ssthresh());
+    flow.c.set_mss(2 * MSS);
+    assert_eq!((flow.c.cwnd(), flow.c.ssthresh()), before, "window and threshold");
+}
+
 /// Shows RFC5681 3.2-2: what stands in for it.
 #[test]
 fn fast_retransmit_halves_the_window_and_inflates_nothing() {

@@ -97,6 +97,7 @@ fn check_totals(board: &mut Board) {
         (sacked_segments, waiting, highest),
         "counts on the left, a walk's on the right"
     );
+    assert!(board.is_consistent(), "what this walk found right, the board's own finds wrong");
     assert_eq!(
         board.next_lost(),
         lowest,

@@ -59,6 +59,11 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
     /// is what the losses add up to.
     fn settle(&mut self, now: Time, ack: &mut Ack) {
         let persistent = self.find_losses(now, ack);
+        debug_assert_eq!(
+            self.inflight + ack.acked + ack.lost,
+            ack.inflight_before,
+            "what left the flight was acknowledged or lost: {ack:?}"
+        );
         self.report(ack);
         if persistent {
             self.rtt.on_persistent_congestion();
