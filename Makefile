@@ -10,7 +10,7 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target; a minute finds what is careless.
 export SECONDS_EACH ?= 60
 
-.PHONY: help test night lint unit docs report browser bare fuzz kernel kernels python bench fresh
+.PHONY: help test night lint unit docs report browser bare fuzz mutants kernel kernels python bench fresh
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -38,8 +38,9 @@ unit: ## all Rust tests, with overflow checks: core, path, simulator, real QUIC 
 kernel: ## of these, only what needs the kernel: controllers equal to the core, loaded, unloaded; links
 	crates/firstflight-linux/test.sh
 
-night: ## what takes hours: fuzzing, every controller in other kernels, every published result in full, make test in a bare Debian
+night: ## what takes hours: fuzzing, mutants, every controller in other kernels, every published result in full, make test in a bare Debian
 	SECONDS_EACH=1800 $(MAKE) fuzz
+	$(MAKE) mutants
 	$(MAKE) kernels
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html
 	FULL=1 $(MAKE) fresh
@@ -70,6 +71,12 @@ bare: ## the core crate without std and without alloc
 
 fuzz: ## every fuzz target for SECONDS_EACH seconds
 	@if [ -x fuzz/run-short.sh ]; then fuzz/run-short.sh; else echo "fuzz: skipped, no fuzz/run-short.sh"; fi
+
+# A mutant that no test notices is a finding to read, no failure: exit codes 2 (missed) and 3 (too slow).
+mutants: ## one operator of core or path changed at a time: does a test notice? hours; SHARD=7/47 tries every 47th (docs/testing.md)
+	@if cargo mutants --version >/dev/null 2>&1; then \
+		cargo mutants -p firstflight -p firstflight-path -o $(TARGET) --colors never $(if $(SHARD),--shard $(SHARD) --sharding round-robin) || [ $$? -le 3 ]; \
+	else echo "mutants: skipped, no cargo-mutants (cargo install cargo-mutants --locked)"; fi
 
 fresh: ## a bare Debian root, made and thrown away: every part of `make test` installs what it needs (FULL=1: all of it runs there)
 	tests/fresh.sh

@@ -1,6 +1,6 @@
 //! Queue management and marks. CoDel at the offer is held against a queue that is really run.
 
-use firstflight_path::{DropCause, Fate, Link, Path};
+use firstflight_path::{DropCause, Fate, Link, Path, Purpose, Stream};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -199,6 +199,115 @@ fn pie_spares_the_first_burst_and_then_holds_the_delay_near_its_target() {
         (10 * MS..20 * MS).contains(&mean),
         "the delay settles at {mean} ns, the target is 15 ms"
     );
+}
+
+/// PIE as RFC 8033 writes it (section 4 and the pseudocode of its appendix A), in floating point, in
+/// front of a link of 8 Mbit/s, where a packet of 1500 bytes takes 1.5 ms.
+struct ReferencePie {
+    target: f64,
+    marks: bool,
+    p: f64,
+    /// Seconds.
+    delay_before: f64,
+    burst: f64,
+    updates: u64,
+    /// When the link is through, ns.
+    busy: u64,
+}
+
+impl ReferencePie {
+    const SERVICE: u64 = 1_500_000;
+    const UPDATE: u64 = 15 * MS;
+
+    fn new(marks: bool) -> Self {
+        Self { target: 0.015, marks, p: 0.0, delay_before: 0.0, burst: 0.15, updates: 0, busy: 0 }
+    }
+
+    fn update(&mut self, delay: f64) {
+        let change = 0.125 * (delay - self.target) + 1.25 * (delay - self.delay_before);
+        // RFC8033 4.2: auto-tuning.
+        let tuning = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (0.01, 8.0)];
+        let scale = tuning
+            .iter()
+            .find(|(below, _)| self.p < *below)
+            .map_or_else(|| if self.p < 0.1 { 2.0 } else { 1.0 }, |(_, scale)| *scale);
+        let change = change / scale;
+        self.p += if self.p >= 0.1 { change.min(0.02) } else { change };
+        self.p = self.p.clamp(0.0, 1.0);
+        if delay == 0.0 && self.delay_before == 0.0 {
+            self.p *= 0.98;
+        }
+        self.burst = (self.burst - 0.015).max(0.0);
+        if self.p == 0.0 && delay < self.target / 2.0 && self.delay_before < self.target / 2.0 {
+            self.burst = 0.15;
+        }
+        self.delay_before = delay;
+    }
+
+    /// A packet arrives, `u` is its draw. What is expected: whether it passes, and marked or not.
+    fn offer(&mut self, now: u64, waiting: u64, u: f64) -> (bool, bool) {
+        while (self.updates + 1) * Self::UPDATE <= now {
+            self.updates += 1;
+            let delay = self.busy.saturating_sub(self.updates * Self::UPDATE);
+            self.update(delay as f64 / 1e9);
+        }
+        let safe = self.burst > 1e-9
+            || (self.delay_before < self.target / 2.0 && self.p < 0.2)
+            || waiting <= 3_000;
+        let hit = !safe && u < self.p;
+        let (passes, marked) = (!hit || (self.marks && self.p < 0.1), hit && self.marks);
+        if passes {
+            self.busy = self.busy.max(now) + Self::SERVICE;
+        }
+        (passes, passes && marked)
+    }
+}
+
+#[test]
+fn pie_decides_about_every_packet_as_the_text_does() {
+    let draws = Stream::new(1, 0, Purpose::Aqm);
+    for marks in [false, true] {
+        let ecn = if marks { ",ecn" } else { "" };
+        let mut link = forward(&format!("rate=8Mbit,rtt=30ms,queue=unlimited,pie{ecn}"));
+        let mut reference = ReferencePie::new(marks);
+        let (mut now, mut ordinal, mut hits) = (0, 0, [0_u32; 2]);
+        // So many packets, so far apart: overload of all sizes, rests, near balance, bursts.
+        for (packets, gap) in [
+            (1_500, 1_000_000),
+            (300, 3_000_000),
+            (3_000, 600_000),
+            (1, 700 * MS),
+            (4_000, 1_450_000),
+            (200, 10_000),
+            (2_000, 1_600_000),
+            (1, 40 * SECOND),
+            (2_500, 1_200_000),
+            (3_000, 300_000),
+            (3_000, 1_300_000),
+        ] {
+            for _ in 0..packets {
+                now += gap;
+                let u = ((draws.value(ordinal) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+                let (passes, marked) = reference.offer(now, link.queued_bytes(now), u);
+                let fate = link.offer(now, DATA);
+                let found = match fate {
+                    Fate::Deliver { marked, .. } => (true, marked),
+                    _ => (false, false),
+                };
+                assert_eq!(
+                    found,
+                    (passes, marked),
+                    "packet {ordinal} at {now} ns with ecn {marks}: {fate:?}, p is {}",
+                    reference.p
+                );
+                hits[0] += u32::from(!passes);
+                hits[1] += u32::from(marked);
+                ordinal += 1;
+            }
+        }
+        assert!(hits[0] > 500, "{} drops are hardly a test", hits[0]);
+        assert_eq!(hits[1] > 100, marks, "{} marks", hits[1]);
+    }
 }
 
 #[test]

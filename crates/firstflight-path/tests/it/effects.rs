@@ -1,6 +1,7 @@
 //! What a direction can do beyond rate, queue and independent loss, one effect after the other.
 
-use firstflight_path::{DropCause, Fate, Link, Path, Queue, Rate, Steps};
+use firstflight_path::random::normal;
+use firstflight_path::{DropCause, Fate, Link, Path, Purpose, Queue, Rate, Steps, Stream};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -104,6 +105,28 @@ proptest! {
     }
 }
 
+/// One step per 100 ms of the logarithm: x' = exp(-step / tau) x + sd sqrt(1 - exp(-2 step / tau)) z,
+/// begun in the stationary distribution.
+#[test]
+fn a_wandering_rate_takes_the_steps_of_its_process() {
+    let mut link = forward("rate=100Mbit,wander=0.3:500ms,rtt=100ms,queue=unlimited");
+    let draws = Stream::new(1, 0, Purpose::ForwardRate);
+    let keep = (-0.2_f64).exp();
+    let mut x = 0.0;
+    for step in 0..50 {
+        let z = normal(draws.value(step));
+        x = if step == 0 { 0.3 * z } else { keep * x + 0.3 * (1.0 - keep * keep).sqrt() * z };
+        let rate = 100e6 * x.exp().clamp(0.2, 5.0);
+        let now = step * 100 * MS;
+        let took = arrival(link.offer(now, DATA)) - now - link.propagation();
+        let expected = 12_000.0 * 1e9 / rate;
+        assert!(
+            (took as f64 - expected).abs() <= 2.0,
+            "a packet of step {step} takes {took} ns, {expected} at {rate} bit/s"
+        );
+    }
+}
+
 #[test]
 fn a_wandering_rate_stays_around_its_median_with_the_stated_spread() {
     let mut link = forward("rate=100Mbit,wander=0.3:1s,rtt=100ms,queue=unlimited");
@@ -195,6 +218,17 @@ fn both_directions_of_a_poisson_path_have_slots_of_their_own() {
 }
 
 // T7: policer
+
+#[test]
+fn a_policer_may_hold_a_packet_and_no_less() {
+    // At 12 Mbit/s a millisecond is 1500 bytes.
+    assert_eq!(
+        path("rate=1Gbit,rtt=10ms,queue=10ms,policer=12Mbit:1ms").rate().bps(),
+        1_000_000_000
+    );
+    let refused = Path::parse("rate=1Gbit,rtt=10ms,queue=10ms,policer=12Mbit:999us");
+    assert!(refused.is_err(), "1498 bytes never hold a packet: {refused:?}");
+}
 
 #[test]
 fn a_saturated_policer_passes_its_bucket_and_its_rate() {

@@ -242,6 +242,15 @@ fn a_trace_above_12_megabit_hides_pacing_unless_it_is_spread() {
 }
 
 #[test]
+fn random_opportunities_hide_pacing_where_several_share_a_slot() {
+    let hides =
+        |rate: &str| Path::parse(&format!("{rate},rtt=20ms")).expect("a path").hides_pacing();
+    assert!(hides("rate=poisson:13Mbit,ms_slots"), "more than one packet per slot");
+    assert!(!hides("rate=poisson:12Mbit,ms_slots"), "12 Mbit/s is one packet per slot");
+    assert!(!hides("rate=poisson:13Mbit"), "no slots");
+}
+
+#[test]
 fn the_reverse_direction_may_play_a_trace_of_its_own() {
     let trace = Trace::parse("10\n", "test").expect("a trace");
     let options = TraceOptions { start: TraceStart::At(4 * MS), ..TraceOptions::default() };
