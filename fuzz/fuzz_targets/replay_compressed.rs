@@ -5,9 +5,9 @@
 mod replayed;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    if let Ok(plain) = firstflight_replay::input::decompress(std::io::Cursor::new(bytes.to_vec())) {
+    if let Ok(plain) = firstflight_log::input::decompress(std::io::Cursor::new(bytes.to_vec())) {
         replayed::follow(plain, |file, bytes, sink| {
-            firstflight_replay::read::from(file, bytes, sink)
+            firstflight_log::read::from(file, bytes, sink)
         });
     }
 });

@@ -5,5 +5,5 @@
 mod replayed;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| replayed::check(bytes, |file, bytes, sink| {
-    firstflight_replay::qlog::read(file, bytes, sink)
+    firstflight_log::qlog::read(file, bytes, sink)
 }));

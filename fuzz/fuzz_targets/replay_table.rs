@@ -5,5 +5,5 @@
 mod replayed;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| replayed::check(bytes, |file, bytes, sink| {
-    firstflight_replay::table::read(file, bytes, sink)
+    firstflight_log::table::read(file, bytes, sink)
 }));

@@ -2,9 +2,9 @@
 #![allow(dead_code, reason = "each target uses its part")]
 
 use firstflight::arm::Arm;
+use firstflight_log::{Extent, Fault};
 use firstflight_replay::replay::{Named, Replay, Settings};
 use firstflight_replay::results::Results;
-use firstflight_replay::{Extent, Fault};
 use std::io::{Cursor, Read};
 
 /// Reads bytes as a file.

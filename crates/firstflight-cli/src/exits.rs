@@ -4,9 +4,9 @@ use crate::files::Growing;
 use crate::traces::{Format, write_traces};
 use firstflight::{Nanos, Time};
 use firstflight_lab::Bad;
-use firstflight_lab::trace::exits::Report;
-use firstflight_lab::trace::{Trace, csv, qlog};
 use firstflight_linux::kernel::Exit;
+use firstflight_log::trace::exits::Report;
+use firstflight_log::trace::{Trace, csv, qlog};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 

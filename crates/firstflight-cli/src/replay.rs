@@ -10,10 +10,11 @@ use crate::terminal::{CAUTION, say, whisper};
 use crate::{Done, size};
 use clap::{Args, ValueEnum};
 use firstflight_lab::{Bad, NamedArm, parse_arms};
+use firstflight_log::{Fault, Place, input, read};
 use firstflight_path::input::open;
 use firstflight_replay::replay::{Named, Replay, Settings};
+use firstflight_replay::report;
 use firstflight_replay::results::{FileRow, Results};
-use firstflight_replay::{Fault, Place, input, read, report};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -188,7 +189,7 @@ fn follow(
 }
 
 /// Reads a file, with a progress bar once that has taken a second.
-fn read_one(file: &str, replay: &mut Replay) -> Result<firstflight_replay::Extent, Fault> {
+fn read_one(file: &str, replay: &mut Replay) -> Result<firstflight_log::Extent, Fault> {
     if file == "-" {
         return read::read(file, replay);
     }
@@ -224,10 +225,10 @@ fn parquet(
     file: &str,
     opened: File,
     replay: &mut Replay,
-) -> Result<firstflight_replay::Extent, Fault> {
-    use firstflight_lab::trace;
+) -> Result<firstflight_log::Extent, Fault> {
+    use firstflight_log::{Error, trace};
     let fault = |what: String| Fault::new(file, Place::File, what);
-    let traces = trace::parquet::read(opened).map_err(|Bad(what)| fault(what))?;
+    let traces = trace::parquet::read(opened).map_err(|Error(what)| fault(what))?;
     let mut table = Vec::new();
     trace::csv::write(&traces.iter().collect::<Vec<_>>(), &mut table)
         .map_err(|error| fault(error.to_string()))?;
@@ -236,7 +237,7 @@ fn parquet(
 
 /// A Parquet trace, which this build cannot read.
 #[cfg(not(feature = "parquet"))]
-fn parquet(file: &str, _: File, _: &mut Replay) -> Result<firstflight_replay::Extent, Fault> {
+fn parquet(file: &str, _: File, _: &mut Replay) -> Result<firstflight_log::Extent, Fault> {
     let what = "a Parquet file; this build reads none (`--features parquet`), but the same trace as .csv or .sqlog";
     Err(Fault::new(file, Place::File, what))
 }

@@ -2,9 +2,9 @@
 
 use crate::Failed;
 use crate::files::{check_file, check_folder_of_ours, make_folder, tame, write_whole};
-use firstflight_lab::trace::qlog::{self, End};
-use firstflight_lab::trace::{Trace, csv};
 use firstflight_lab::{Bad, Plan};
+use firstflight_log::trace::qlog::{self, End};
+use firstflight_log::trace::{Trace, csv};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -67,7 +67,7 @@ pub(crate) fn write_traces(file: &Path, format: Format, traces: &[&Trace]) -> Re
 #[cfg(feature = "parquet")]
 fn write_parquet(file: &Path, traces: &[&Trace]) -> Result<(), Bad> {
     let grown = crate::files::Growing::open(file)?;
-    firstflight_lab::trace::parquet::write(traces, grown)
+    firstflight_log::trace::parquet::write(traces, grown)
         .map_err(|error| Bad(format!("{}: {error}", file.display())))?
         .finish()
 }

@@ -20,7 +20,6 @@ pub mod size;
 pub mod stats;
 pub mod table;
 pub mod testbed;
-pub mod trace;
 pub mod trial;
 
 pub use arms::{DEFAULT_ARMS, NamedArm, Sender, parse_arms};

@@ -1,9 +1,9 @@
 //! Keeps every event of a trial, for reports, and writes its log, for traces.
 
-use crate::trace::{Start, Trace, Tracer};
 use firstflight::{Phase, Time};
+use firstflight_log::trace::{Packet, Start, State, Trace, Tracer, ranges};
 use firstflight_sim::observe::Signals;
-use firstflight_sim::{Event, Heard, Observer, Snapshot};
+use firstflight_sim::{Cause, Heard, Observer, Snapshot};
 
 /// One event and the algorithm's inner signals at that moment.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl Observer for Recorder {
             return;
         }
         let mut values = Vec::new();
-        if self.with_signals && snapshot.event != Event::Sent {
+        if self.with_signals && snapshot.event != Cause::Sent {
             signals(&mut |name, value| {
                 let index =
                     self.names.iter().position(|known| *known == name).unwrap_or_else(|| {
@@ -106,7 +106,19 @@ impl Observer for Recorder {
 
     fn on_told(&mut self, heard: &Heard<'_>, snapshot: &Snapshot, signals: &Signals<'_>) {
         if let Some(trace) = &mut self.trace {
-            trace.told(heard, snapshot, signals);
+            let packet = heard.packet.map(|packet| {
+                let kept = Packet {
+                    number: packet.number,
+                    bytes: u64::from(packet.len),
+                    stream: Some((packet.offset, u64::from(packet.payload))),
+                    repeat: Some(packet.repeat),
+                    dropped: packet.arrives[0].is_none(),
+                };
+                trace.departs(&kept, packet.arrives);
+                kept
+            });
+            let numbers = (ranges(heard.acked), ranges(heard.lost));
+            trace.note(*heard.event, packet, numbers, (state(snapshot), snapshot.exit), signals);
         }
     }
 
@@ -114,5 +126,21 @@ impl Observer for Recorder {
         if let Some(trace) = &mut self.trace {
             trace.acknowledges(now, u64::from(len));
         }
+    }
+}
+
+/// What a log has of a snapshot.
+pub(crate) fn state(snapshot: &Snapshot) -> State {
+    State {
+        cwnd: snapshot.cwnd,
+        ssthresh: snapshot.ssthresh,
+        inflight: snapshot.inflight,
+        pacing_rate: snapshot.pacing_rate,
+        rtt: snapshot.rtt,
+        min_rtt: snapshot.min_rtt,
+        delivered: snapshot.delivered,
+        lost: snapshot.lost,
+        queue: snapshot.queue,
+        phase: snapshot.phase,
     }
 }

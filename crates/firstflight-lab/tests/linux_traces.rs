@@ -2,11 +2,11 @@
 //! root; says what is missing and passes where that is not given.
 #![cfg(target_os = "linux")]
 
-use firstflight::Told;
+use firstflight::Event;
 use firstflight_lab::compare::{Keep, Takes};
 use firstflight_lab::testbed::linux;
-use firstflight_lab::trace::{Received, Source, Trace, What};
 use firstflight_lab::{Plan, Scenario, TrialRow, hosts_of_tcp, parse_arms};
+use firstflight_log::trace::{Received, Source, Trace, What};
 use firstflight_path::Path;
 use std::sync::Mutex;
 
@@ -57,8 +57,8 @@ fn the_log_of_a_kernel_sender_agrees_with_its_trial_and_its_path() {
         let (mut sent, mut acked, mut lost, mut smallest) = (0, 0, 0, u64::MAX);
         for entry in &trace.entries {
             match &entry.what {
-                What::Told { told: Told::Sent(_), .. } => sent += 1,
-                What::Told { told: Told::Ack(ack), .. } => {
+                What::Event { event: Event::Sent(_), .. } => sent += 1,
+                What::Event { event: Event::Ack(ack), .. } => {
                     acked += ack.acked;
                     lost += ack.lost;
                     smallest = ack.rtt.map_or(smallest, |rtt| rtt.0.min(smallest));
@@ -79,7 +79,7 @@ fn the_log_of_a_kernel_sender_agrees_with_its_trial_and_its_path() {
             trace.receiver.iter().filter(|(_, what)| matches!(what, Received::Data { .. })).count()
                 as u64;
         let dropped =
-            trace.entries.iter().filter(|entry| matches!(&entry.what, What::Told { packet: Some(packet), .. } if packet.dropped)).count()
+            trace.entries.iter().filter(|entry| matches!(&entry.what, What::Event { packet: Some(packet), .. } if packet.dropped)).count()
                 as u64;
         assert_eq!(arrived + dropped, sent, "{arm}: what is sent arrives or is dropped");
         let delivered =

@@ -2,9 +2,9 @@
 //! drops nothing, and what a viewer needs to draw a congestion graph is there.
 
 use firstflight_lab::compare::{Keep, Takes};
-use firstflight_lab::trace::qlog::{End, write_contained, write_sequence};
-use firstflight_lab::trace::{COLUMNS, Trace};
 use firstflight_lab::{Plan, Scenario, hosts_of_tcp, parse_arms};
+use firstflight_log::trace::qlog::{End, write_contained, write_sequence};
+use firstflight_log::trace::{COLUMNS, Trace};
 use firstflight_path::Path;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -219,7 +219,7 @@ fn the_fields_of_our_events_are_the_columns_of_the_table() {
 #[test]
 fn every_column_and_event_is_in_the_documentation() {
     let text = include_str!("../../../docs/traces.md");
-    for column in COLUMNS {
+    for column in COLUMNS.iter() {
         assert!(
             text.contains(&format!("`{}`", column.name)),
             "docs/traces.md does not name `{}`",

@@ -9,7 +9,7 @@ use firstflight_lab::compare::Keep;
 use firstflight_lab::record::Recorder;
 use firstflight_lab::{DEFAULT_ARMS, Plan, Scenario};
 use firstflight_path::{Path, builtins};
-use firstflight_sim::{Event, Outcome};
+use firstflight_sim::{Cause, Outcome};
 
 /// Window bytes in a packet and its bytes on the wire.
 const DATAGRAM: u64 = 1472;
@@ -168,7 +168,7 @@ fn on_the_long_path(arm: &str) -> Long {
             .find(|&state| found(state))
             .map(|state| state.now.0)
     };
-    let full_at = first(&|state| state.event == Event::Sent && state.queue + WIRE > capacity)
+    let full_at = first(&|state| state.event == Cause::Sent && state.queue + WIRE > capacity)
         .unwrap_or(u64::MAX);
     let css_at = first(&|state| state.phase == Phase::Css);
     let exit = outcome.exit.unwrap_or_else(|| panic!("{arm} leaves startup"));

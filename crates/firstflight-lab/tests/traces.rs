@@ -7,11 +7,11 @@ use firstflight_lab::compare::{Keep, Takes};
 #[cfg(feature = "quic")]
 use firstflight_lab::testbed::quic;
 use firstflight_lab::testbed::sim;
-#[cfg(feature = "quic")]
-use firstflight_lab::trace::Received;
-use firstflight_lab::trace::{Trace, What, csv, qlog, replay};
 use firstflight_lab::trial::{TrialRow, ms};
 use firstflight_lab::{Comparison, NamedArm, Plan, Scenario, Testbed, hosts_of_tcp, parse_arms};
+#[cfg(feature = "quic")]
+use firstflight_log::trace::Received;
+use firstflight_log::trace::{Trace, What, csv, qlog, replay};
 use firstflight_path::Path;
 use std::io::BufReader;
 use std::sync::Mutex;
@@ -78,7 +78,7 @@ fn scenarios() -> Vec<(&'static str, Scenario)> {
 /// The exits that a log records, with the entry that each came with.
 fn recorded(trace: &Trace) -> Vec<(usize, Exit)> {
     let told = |index: usize| {
-        (0..index).rev().find(|&before| matches!(trace.entries[before].what, What::Told { .. }))
+        (0..index).rev().find(|&before| matches!(trace.entries[before].what, What::Event { .. }))
     };
     let exit = |(index, what): (usize, &What)| {
         if let What::Exit(exit) = what { Some((told(index)?, *exit)) } else { None }
@@ -255,7 +255,7 @@ fn every_arm_on_a_real_quic_stack_leaves_at_the_same_ack_when_its_log_is_replaye
 #[cfg(feature = "parquet")]
 #[test]
 fn a_log_read_back_from_parquet_replays_to_the_same_exit() {
-    use firstflight_lab::trace::parquet;
+    use firstflight_log::trace::parquet;
     let folder = tempfile::tempdir().expect("a folder");
     for (name, scenario) in scenarios() {
         let (comparison, traces) = traced(

@@ -23,11 +23,11 @@
 //!   something was lost.
 
 use crate::plan::Plan;
-use crate::tap::{Begin, Event, Moment, Tap};
+use crate::tap::{Begin, Happened, Moment, Tap};
 use firstflight::arm::{Arm, ArmController};
 use firstflight::controller::Stats;
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
-use firstflight::{Ack, Congestion, Exit, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Told};
+use firstflight::{Ack, Congestion, Event, Exit, Nanos, Phase, Ready, Sent, Seq, Time, Timeout};
 use std::sync::Arc;
 
 /// RFC 9000 section 18.2: the longest ACK delay of a peer that announces none; part of the probe
@@ -195,7 +195,7 @@ impl Driver {
         };
         driver.refresh();
         if driver.listens {
-            driver.tell_begin(now, Event::Begin);
+            driver.tell_begin(now, Happened::Begin);
         }
         driver
     }
@@ -248,9 +248,9 @@ impl Driver {
         }
         self.before = self.core;
         self.refresh();
-        self.tell_begin(now, Event::Restart);
+        self.tell_begin(now, Happened::Restart);
         if let Some(rtt) = self.handshake_rtt {
-            self.tell_told(&Told::HandshakeRtt { now, rtt });
+            self.tell_told(&Event::HandshakeRtt { now, rtt });
         }
     }
 
@@ -292,14 +292,14 @@ impl Driver {
             timeout: self.rtt.pto(MAX_ACK_DELAY),
         };
         self.core.before_send(&ready);
-        self.tell_told(&Told::Ready(ready));
+        self.tell_told(&Event::Ready(ready));
         self.next = self.next.max(position.saturating_add(1));
         let sent =
             Sent { now, bytes, nxt: Seq(self.next), inflight: self.inflight, srtt: self.srtt };
         self.core.on_sent(&sent);
         self.refresh();
-        self.tell_told(&Told::Sent(sent));
-        self.tell(now, Event::Sent { position, bytes }, cwnd_before, None);
+        self.tell_told(&Event::Sent(sent));
+        self.tell(now, Happened::Sent { position, bytes }, cwnd_before, None);
     }
 
     /// One newly acknowledged packet. `srtt` is the stack's estimate before this ACK.
@@ -314,7 +314,7 @@ impl Driver {
         self.ack.tx_acked = self.ack.tx_acked.max(packet.position);
         self.newest = Some((packet.sent, packet.position));
         if let Some(position) = packet.position.filter(|_| self.listens) {
-            self.tell(now, Event::Acked { position }, self.core.cwnd(), None);
+            self.tell(now, Happened::Acked { position }, self.core.cwnd(), None);
         }
         if self.srtt.is_some() {
             self.srtt = Some(srtt);
@@ -409,7 +409,7 @@ impl Driver {
     /// The stack declares one packet lost; what it means for the window comes with
     /// [`Driver::damage`].
     pub(crate) fn lost(&mut self, now: Time, bytes: u64, position: u64) {
-        self.tell(now, Event::Lost { position, bytes }, self.core.cwnd(), None);
+        self.tell(now, Happened::Lost { position, bytes }, self.core.cwnd(), None);
     }
 
     /// The last loss declarations were false.
@@ -418,8 +418,8 @@ impl Driver {
         let cwnd_before = self.core.cwnd();
         self.core.on_spurious();
         self.refresh();
-        self.tell_told(&Told::Spurious { now });
-        self.tell(now, Event::Spurious, cwnd_before, None);
+        self.tell_told(&Event::Spurious { now });
+        self.tell(now, Happened::Spurious, cwnd_before, None);
     }
 
     /// The largest packet has another size. May come in the middle of an ACK and does not end it.
@@ -481,7 +481,7 @@ impl Driver {
     /// Nothing can belong to the open ACK any more.
     pub(crate) fn settle(&mut self) {
         if self.stage == Stage::Open {
-            let event = if self.timer { Event::Timer } else { Event::Ack };
+            let event = if self.timer { Happened::Timer } else { Happened::Ack };
             self.tell_open();
             self.tell(self.ack.now, event, self.before.cwnd(), Some(&self.ack));
             self.tell_size();
@@ -492,9 +492,9 @@ impl Driver {
     /// The ACK that is open, as far as it is complete: the last one of a log is never settled.
     pub(crate) fn tell_open(&self) {
         if self.stage == Stage::Open {
-            self.tell_told(&Told::Ack(self.ack));
+            self.tell_told(&Event::Ack(self.ack));
             if self.persistent {
-                self.tell_told(&Told::Congestion(self.persistent_congestion()));
+                self.tell_told(&Event::Congestion(self.persistent_congestion()));
             }
         }
     }
@@ -563,7 +563,7 @@ impl Driver {
         }
     }
 
-    fn tell(&self, now: Time, event: Event, cwnd_before: u64, ack: Option<&Ack>) {
+    fn tell(&self, now: Time, event: Happened, cwnd_before: u64, ack: Option<&Ack>) {
         if let Some(tap) = &self.tap {
             let (told, begin) = (None, None);
             tap.on_event(&Moment {
@@ -580,20 +580,20 @@ impl Driver {
     }
 
     #[inline]
-    fn tell_told(&self, told: &Told) {
+    fn tell_told(&self, told: &Event) {
         if self.listens {
             self.pass_on(told);
         }
     }
 
     #[cold]
-    fn pass_on(&self, told: &Told) {
+    fn pass_on(&self, told: &Event) {
         if let Some(tap) = &self.tap {
             let (controller, inflight, cwnd_before) = (&self.core, self.inflight, self.core.cwnd());
             let (now, told) = (told.now(), Some(told));
             tap.on_event(&Moment {
                 now,
-                event: Event::Told,
+                event: Happened::Told,
                 controller,
                 inflight,
                 cwnd_before,
@@ -604,7 +604,7 @@ impl Driver {
         }
     }
 
-    fn tell_begin(&self, now: Time, event: Event) {
+    fn tell_begin(&self, now: Time, event: Happened) {
         if let Some(tap) = &self.tap {
             let config = self.plan.arm.configure(self.plan.config(self.mss));
             let begin = Some(Begin { plan: self.plan, config, nxt: Seq(self.next) });
@@ -626,7 +626,7 @@ impl Driver {
     /// controller was told.
     fn tell_size(&mut self) {
         if std::mem::take(&mut self.resized) {
-            self.tell_told(&Told::Mss { now: self.ack.now, mss: self.mss });
+            self.tell_told(&Event::Mss { now: self.ack.now, mss: self.mss });
         }
     }
 }

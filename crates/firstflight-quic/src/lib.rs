@@ -53,4 +53,4 @@ pub mod s2n;
 pub use driver::Account;
 pub use plan::{Plan, Refused};
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
-pub use tap::{Begin, Event, Moment, Tap};
+pub use tap::{Begin, Happened, Moment, Tap};

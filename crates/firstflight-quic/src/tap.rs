@@ -3,12 +3,12 @@
 
 use crate::plan::Plan;
 use firstflight::arm::ArmController;
-use firstflight::{Ack, Config, Seq, Time, Told};
+use firstflight::{Ack, Config, Event, Seq, Time};
 use std::fmt::Debug;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum Happened {
     /// An ack-eliciting packet (quinn: a batch of packets) left.
     Sent {
         /// Its position in the order of sending; of a batch, the last.
@@ -63,18 +63,18 @@ pub struct Moment<'a> {
     /// that it is complete, with the time of its arrival.
     pub now: Time,
     /// After what.
-    pub event: Event,
+    pub event: Happened,
     /// The controller.
     pub controller: &'a ArmController,
     /// Bytes in flight.
     pub inflight: u64,
     /// Window just before, bytes.
     pub cwnd_before: u64,
-    /// The record that the controller was given, for [`Event::Ack`] and [`Event::Timer`].
+    /// The record that the controller was given, for [`Happened::Ack`] and [`Happened::Timer`].
     pub ack: Option<&'a Ack>,
-    /// What it was told, for [`Event::Told`].
-    pub told: Option<&'a Told>,
-    /// What it was built from, for [`Event::Begin`] and [`Event::Restart`].
+    /// What it was told, for [`Happened::Told`].
+    pub told: Option<&'a Event>,
+    /// What it was built from, for [`Happened::Begin`] and [`Happened::Restart`].
     pub begin: Option<Begin>,
 }
 

@@ -3,7 +3,7 @@
 //! writes it: two packets with a stream frame, one ACK of both.
 
 use firstflight::arm::Arm;
-use firstflight_replay::read;
+use firstflight_log::read;
 use firstflight_replay::replay::{Named, Replay, Settings};
 use std::fmt::Write as _;
 use std::fs;

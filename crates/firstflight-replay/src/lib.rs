@@ -1,11 +1,11 @@
 //! Replay: ACKs that were really seen, fed to every startup. When would each have left slow start,
 //! and how far from what the path turned out to carry?
 //!
-//! [`read`](read::read) tells the format of a file and streams it into a [`Sink`];
-//! [`replay::Replay`] is one, which drives an arm of `firstflight` per startup and keeps what the
-//! ACKs say about the path. [`results::Results`] is what comes of it, as rows that serialize,
-//! [`report`] the page, [`population`] a population file. What is read, and what the words mean:
-//! `docs/replay.md`.
+//! [`replay::Replay`] listens to the readers of `firstflight_log`
+//! ([`read`](firstflight_log::read::read)): it drives an arm of `firstflight` per startup and keeps
+//! what the ACKs say about the path. [`results::Results`] is what comes of it, as rows that
+//! serialize, [`report`] the page, [`population`] a population file. What is read, and what the words
+//! mean: `docs/replay.md`.
 //!
 //! ```
 //! use firstflight::arm::Arm;
@@ -16,7 +16,7 @@
 //!     + &(0..200).map(|k| format!("{},2896,40.2,{}\n", 40 + k, 14_480 + 1448 * k)).collect::<String>();
 //! let arms = vec![Named { label: "hystart++".into(), arm: Arm::parse("hystart++").expect("an arm") }];
 //! let mut replay = Replay::new(Settings { arms, paced: None, iw: None, lines: 0 });
-//! firstflight_replay::read::from("acks.csv", Box::new(std::io::Cursor::new(table)), &mut replay).expect("a table");
+//! firstflight_log::read::from("acks.csv", Box::new(std::io::Cursor::new(table)), &mut replay).expect("a table");
 //! let results = Results::new(&replay, Vec::new());
 //! assert_eq!(results.connections[0].min_rtt_ms, Some(40.2));
 //! ```
@@ -24,17 +24,10 @@
 // A library has no terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
-pub mod estimate;
-pub mod fault;
 pub mod findings;
-pub mod input;
 pub mod line;
 pub mod meter;
-pub mod own;
-pub mod pcap;
 pub mod population;
-pub mod qlog;
-pub mod read;
 pub mod replay;
 pub mod report;
 pub mod results;
@@ -43,9 +36,3 @@ pub mod shown;
 pub mod signals;
 pub mod spread;
 pub mod summary;
-pub mod table;
-pub mod trace;
-mod window;
-
-pub use fault::{Fault, Place};
-pub use trace::{Extent, Id, Opening, Ran, Sink, Step};

@@ -4,16 +4,16 @@
 //! shown ACKs of a flight that is smaller than its window; it grows as long as at least half of its
 //! window is in flight (the rule of the controller itself) and then stands.
 
-use crate::fault::Fault;
 use crate::line::Line;
 use crate::meter::Meter;
 use crate::run::guessed;
 pub use crate::run::{Aim, Left, Named, Run, Settings};
 use crate::signals::Signals;
 use crate::spread::Spread;
-use crate::trace::{Id, Opening, Recorded, Sink, Step};
 use firstflight::arm::Arm;
 use firstflight::{Ack, Nanos, Sent, Time};
+use firstflight_log::Fault;
+use firstflight_log::step::{Id, Opening, Recorded, Sink, Step};
 use std::collections::HashMap;
 
 /// What the real sender said about its own window.

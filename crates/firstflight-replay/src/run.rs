@@ -1,11 +1,11 @@
 //! One startup on one connection.
 
 use crate::meter::Meter;
-use crate::trace::Opening;
 use firstflight::arm::{Arm, ArmController};
 use firstflight::event::{Phase, Ready, Transport};
 use firstflight::startup::ExitReason;
 use firstflight::{Ack, Config, Exit, Nanos, Time};
+use firstflight_log::step::Opening;
 
 /// An arm with the name it was asked for by.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@
 
 use firstflight::account::Kept;
 use firstflight::arm::ArmController;
-use firstflight::{Account, Ack, Episode, Time, Told};
-use firstflight_quic::{Begin, Event, Moment, Tap};
+use firstflight::{Account, Ack, Episode, Event, Time};
+use firstflight_quic::{Begin, Happened, Moment, Tap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One event and the controller right after it, for whoever watches.
@@ -15,20 +15,20 @@ pub struct Note {
     /// When.
     pub now: Time,
     /// What.
-    pub event: Event,
+    pub event: Happened,
     /// Bytes in flight.
     pub inflight: u64,
     /// The record of an ACK or timer.
     pub ack: Option<Ack>,
     /// The controller.
     pub controller: ArmController,
-    /// What it was told, for [`Event::Told`].
-    pub told: Option<Told>,
-    /// What it was built from, for [`Event::Begin`] and [`Event::Restart`].
+    /// What it was told, for [`Happened::Told`].
+    pub told: Option<Event>,
+    /// What it was built from, for [`Happened::Begin`] and [`Happened::Restart`].
     pub begin: Option<Begin>,
-    /// The packet behind [`Told::Sent`].
+    /// The packet behind [`Event::Sent`].
     pub packet: Option<Departure>,
-    /// Positions newly acknowledged and newly declared lost, for [`Told::Ack`].
+    /// Positions newly acknowledged and newly declared lost, for [`Event::Ack`].
     pub acked: Vec<u64>,
     /// See `acked`.
     pub lost: Vec<u64>,
@@ -117,7 +117,7 @@ impl Entries {
         let Some(packet) = self.packets.last() else { return };
         let departure =
             Departure { position: packet.position, bytes, repeat: packet.repeat, arrives };
-        let sent = |note: &&mut Note| matches!(note.told, Some(Told::Sent(_)));
+        let sent = |note: &&mut Note| matches!(note.told, Some(Event::Sent(_)));
         if let Some(note) = self.notes.iter_mut().rev().find(sent) {
             note.packet = Some(departure);
         }
@@ -216,34 +216,34 @@ impl Tap for Logbook {
     fn on_event(&self, moment: &Moment<'_>) {
         let mut entries = self.open();
         match moment.event {
-            Event::Sent { position, bytes } => {
+            Happened::Sent { position, bytes } => {
                 entries.account.on_ready(moment.controller);
                 entries.on_sent(moment.now, position, bytes);
             }
-            Event::Lost { position, bytes } => {
+            Happened::Lost { position, bytes } => {
                 entries.on_lost(position, bytes);
                 if entries.watched {
                     entries.lost.push(position);
                 }
             }
-            Event::Ack | Event::Timer => {
+            Happened::Ack | Happened::Timer => {
                 if let Some(ack) = moment.ack {
                     entries.account.on_ack(ack, moment.controller);
                 }
             }
-            Event::Spurious => entries.account.on_spurious(moment.controller),
-            Event::Restart | Event::Begin | Event::Told => {}
-            Event::Acked { position } => {
+            Happened::Spurious => entries.account.on_spurious(moment.controller),
+            Happened::Restart | Happened::Begin | Happened::Told => {}
+            Happened::Acked { position } => {
                 entries.acked.push(position);
                 return;
             }
         }
-        if entries.watched && !matches!(moment.event, Event::Lost { .. }) {
+        if entries.watched && !matches!(moment.event, Happened::Lost { .. }) {
             if moment.begin.is_some() {
                 // Nothing before it matters any more.
                 entries.notes.clear();
             }
-            let of_ack = matches!(moment.told, Some(Told::Ack(_)));
+            let of_ack = matches!(moment.told, Some(Event::Ack(_)));
             let entries = &mut *entries;
             let packets = |of: &mut Vec<u64>| if of_ack { std::mem::take(of) } else { Vec::new() };
             let (acked, lost) = (packets(&mut entries.acked), packets(&mut entries.lost));

@@ -7,14 +7,14 @@
 use crate::app::{App, Application};
 use crate::audit::Audit;
 use crate::back::{Back, Leaving};
-use crate::observe::{Event, Heard, Observer, Packet, Snapshot};
+use crate::observe::{Cause, Heard, Observer, Packet, Snapshot};
 use crate::outcome::{Drops, Outcome, Stop};
 use crate::pool::Plain;
 use crate::told::{Core, Tape};
 use crate::wire::{Arrives, NEVER, Wire};
 use firstflight::account::{Account, Kept};
 use firstflight::startup::Startup;
-use firstflight::{Ack, Nanos, Time, Told};
+use firstflight::{Ack, Event, Nanos, Time};
 use firstflight_path::{Fate, Link, Purpose, Stream};
 use hdrhistogram::Histogram;
 
@@ -320,7 +320,7 @@ impl<E: Ends> Flow<E> {
         if heard {
             while let Some(ack) = self.acks.arrive(now) {
                 if let Some(record) = self.ends.on_ack(time, &ack.what) {
-                    self.watch::<O>(time, Event::Ack, Some(&record), forward, observer);
+                    self.watch::<O>(time, Cause::Ack, Some(&record), forward, observer);
                 }
             }
             self.due.acks = self.acks.next();
@@ -342,7 +342,7 @@ impl<E: Ends> Flow<E> {
         let timer = self.due.timer <= now;
         if timer {
             let record = self.ends.on_timer(time);
-            self.watch::<O>(time, Event::Timer, record.as_ref(), forward, observer);
+            self.watch::<O>(time, Cause::Timer, record.as_ref(), forward, observer);
         }
         if timer || (!heard && self.due.release <= now) {
             self.pump(now, forward, observer);
@@ -446,7 +446,7 @@ impl<E: Ends> Flow<E> {
                 };
                 self.pass_on(Time(now), Some(packet), forward, observer);
             }
-            self.watch::<O>(Time(now), Event::Sent, None, forward, observer);
+            self.watch::<O>(Time(now), Cause::Sent, None, forward, observer);
         }
         if O::LISTENS {
             self.pass_on(Time(now), None, forward, observer);
@@ -466,12 +466,12 @@ impl<E: Ends> Flow<E> {
         let lines = self.ends.tape().map_or_else(Vec::new, Tape::take);
         for line in lines {
             let (told, controller) = (&line.told, &line.controller);
-            let ack = if let Told::Ack(ack) = told { Some(ack) } else { None };
+            let ack = if let Event::Ack(ack) = told { Some(ack) } else { None };
             let inflight = match told {
-                Told::Ready(ready) => ready.inflight,
-                Told::Sent(sent) => sent.inflight,
-                Told::Ack(ack) => ack.inflight,
-                Told::HandshakeRtt { .. } => 0,
+                Event::Ready(ready) => ready.inflight,
+                Event::Sent(sent) => sent.inflight,
+                Event::Ack(ack) => ack.inflight,
+                Event::HandshakeRtt { .. } => 0,
                 _ => self.ends.inflight(),
             };
             let state = State {
@@ -480,9 +480,9 @@ impl<E: Ends> Flow<E> {
                 delivered: self.delivered(),
                 queue: forward.queued_bytes(now.0),
             };
-            let snapshot = self.snapshot(told.now(), Event::Told, ack, &state);
-            let packet = packet.filter(|_| matches!(told, Told::Sent(_)));
-            let heard = Heard { told, packet, acked: &line.acked, lost: &line.lost };
+            let snapshot = self.snapshot(told.now(), Cause::Told, ack, &state);
+            let packet = packet.filter(|_| matches!(told, Event::Sent(_)));
+            let heard = Heard { event: told, packet, acked: &line.acked, lost: &line.lost };
             observer.on_told(&heard, &snapshot, &|visit| controller.signals(visit));
         }
     }
@@ -528,7 +528,7 @@ impl<E: Ends> Flow<E> {
     fn watch<O: Observer>(
         &mut self,
         now: Time,
-        event: Event,
+        event: Cause,
         ack: Option<&Ack>,
         forward: &mut Link,
         observer: &mut O,
@@ -554,7 +554,7 @@ impl<E: Ends> Flow<E> {
     fn snapshot(
         &self,
         now: Time,
-        event: Event,
+        event: Cause,
         ack: Option<&Ack>,
         state: &State<'_, E::Startup>,
     ) -> Snapshot {

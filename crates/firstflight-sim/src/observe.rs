@@ -1,11 +1,11 @@
 //! Watching a trial: an observer is a type parameter with a no-op default, so a trial that nobody
 //! watches pays nothing.
 
-use firstflight::{Exit, Nanos, Phase, Time, Told};
+use firstflight::{Event, Exit, Nanos, Phase, Time};
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum Cause {
     /// A packet left the sender.
     Sent,
     /// An ACK was processed at the sender.
@@ -16,14 +16,14 @@ pub enum Event {
     Told,
 }
 
-impl Event {
+impl Cause {
     /// The name used in traces.
     pub const fn name(self) -> &'static str {
         match self {
-            Event::Sent => "sent",
-            Event::Ack => "ack",
-            Event::Timer => "timer",
-            Event::Told => "told",
+            Cause::Sent => "sent",
+            Cause::Ack => "ack",
+            Cause::Timer => "timer",
+            Cause::Told => "told",
         }
     }
 }
@@ -36,7 +36,7 @@ pub struct Snapshot {
     /// When, on the trial's clock.
     pub now: Time,
     /// After what.
-    pub event: Event,
+    pub event: Cause,
     /// Congestion window, bytes.
     pub cwnd: u64,
     /// Slow-start threshold, bytes; `None` while never set.
@@ -82,12 +82,12 @@ pub struct Packet {
 #[derive(Clone, Copy, Debug)]
 pub struct Heard<'a> {
     /// What.
-    pub told: &'a Told,
-    /// What left, for [`Told::Sent`].
+    pub event: &'a Event,
+    /// What left, for [`Event::Sent`].
     pub packet: Option<Packet>,
-    /// Packets newly acknowledged, for [`Told::Ack`].
+    /// Packets newly acknowledged, for [`Event::Ack`].
     pub acked: &'a [u64],
-    /// Packets newly declared lost, for [`Told::Ack`] and [`Told::Congestion`]: numbers as in
+    /// Packets newly declared lost, for [`Event::Ack`] and [`Event::Congestion`]: numbers as in
     /// [`Packet::number`].
     pub lost: &'a [u64],
 }

@@ -6,7 +6,7 @@ use firstflight::avoidance::AnyAvoidance;
 use firstflight::controller::Controller;
 use firstflight::recovery::AnyRecovery;
 use firstflight::startup::Startup;
-use firstflight::{Ack, Congestion, Nanos, Ready, Sent, Seq, Time, Told};
+use firstflight::{Ack, Congestion, Event, Nanos, Ready, Sent, Seq, Time};
 use std::fmt::Debug;
 use std::ops::Deref;
 
@@ -18,7 +18,7 @@ pub trait Listener<S: Startup>: Clone + Debug + Default {
     /// False removes every trace of listening at compile time.
     const LISTENS: bool;
     /// The controller was told this, and is now like this.
-    fn heard(&mut self, told: Told, controller: &Core<S>);
+    fn heard(&mut self, told: Event, controller: &Core<S>);
     /// Packet `number` was newly acknowledged; the record that it belongs to follows.
     fn acked(&mut self, number: u64);
     /// Packet `number` was declared lost; the record that it belongs to follows.
@@ -34,7 +34,7 @@ pub struct Silent;
 impl<S: Startup> Listener<S> for Silent {
     const LISTENS: bool = false;
     #[inline]
-    fn heard(&mut self, _told: Told, _controller: &Core<S>) {}
+    fn heard(&mut self, _told: Event, _controller: &Core<S>) {}
     #[inline]
     fn acked(&mut self, _number: u64) {}
     #[inline]
@@ -49,7 +49,7 @@ impl<S: Startup> Listener<S> for Silent {
 #[derive(Clone, Debug)]
 pub struct Line<S: Startup> {
     /// What.
-    pub told: Told,
+    pub told: Event,
     /// The controller.
     pub controller: Core<S>,
     /// Packets newly acknowledged by an ACK, in the order of the ACK.
@@ -82,8 +82,8 @@ impl<S: Startup> Tape<S> {
 impl<S: Startup + Clone + Debug> Listener<S> for Tape<S> {
     const LISTENS: bool = true;
 
-    fn heard(&mut self, told: Told, controller: &Core<S>) {
-        let of_ack = matches!(told, Told::Ack(_) | Told::Congestion(_));
+    fn heard(&mut self, told: Event, controller: &Core<S>) {
+        let of_ack = matches!(told, Event::Ack(_) | Event::Congestion(_));
         let mut packets = |of: fn(&mut Tape<S>) -> &mut Vec<u64>| {
             if of_ack { std::mem::take(of(self)) } else { Vec::new() }
         };
@@ -154,7 +154,7 @@ impl<S: Startup, L: Listener<S>> Driven<S, L> {
     }
 
     #[inline]
-    fn heard(&mut self, told: impl FnOnce() -> Told) {
+    fn heard(&mut self, told: impl FnOnce() -> Event) {
         if L::LISTENS {
             self.listener.heard(told(), &self.controller);
         }
@@ -169,7 +169,7 @@ impl<S: Startup, L: Listener<S>> Driven<S, L> {
     /// See [`Controller::on_handshake_rtt`].
     pub fn on_handshake_rtt(&mut self, now: Time, rtt: Nanos) {
         self.controller.on_handshake_rtt(now, rtt);
-        self.heard(|| Told::HandshakeRtt { now, rtt });
+        self.heard(|| Event::HandshakeRtt { now, rtt });
     }
 
     /// See [`Controller::before_send`].
@@ -177,7 +177,7 @@ impl<S: Startup, L: Listener<S>> Driven<S, L> {
     pub fn before_send(&mut self, ready: &Ready) {
         self.controller.before_send(ready);
         self.account.on_ready(&self.controller);
-        self.heard(|| Told::Ready(*ready));
+        self.heard(|| Event::Ready(*ready));
     }
 
     /// See [`Controller::on_sent`].
@@ -185,7 +185,7 @@ impl<S: Startup, L: Listener<S>> Driven<S, L> {
     pub fn on_sent(&mut self, sent: &Sent) {
         self.controller.on_sent(sent);
         self.account.on_sent(sent.now);
-        self.heard(|| Told::Sent(*sent));
+        self.heard(|| Event::Sent(*sent));
     }
 
     /// See [`Controller::on_ack`]. Returns whether an episode began.
@@ -193,7 +193,7 @@ impl<S: Startup, L: Listener<S>> Driven<S, L> {
     pub fn on_ack(&mut self, ack: &Ack) -> bool {
         self.controller.on_ack(ack);
         let began = self.account.on_ack(ack, &self.controller);
-        self.heard(|| Told::Ack(*ack));
+        self.heard(|| Event::Ack(*ack));
         began
     }
 
@@ -201,13 +201,13 @@ impl<S: Startup, L: Listener<S>> Driven<S, L> {
     pub fn on_congestion(&mut self, congestion: &Congestion) {
         self.controller.on_congestion(congestion);
         self.account.on_congestion(congestion, &self.controller);
-        self.heard(|| Told::Congestion(*congestion));
+        self.heard(|| Event::Congestion(*congestion));
     }
 
     /// See [`Controller::on_spurious`].
     pub fn on_spurious(&mut self, now: Time) {
         self.controller.on_spurious();
         self.account.on_spurious(&self.controller);
-        self.heard(|| Told::Spurious { now });
+        self.heard(|| Event::Spurious { now });
     }
 }

@@ -11,10 +11,9 @@
 
 use crate::avoidance::Avoidance;
 use crate::controller::Controller;
-use crate::event::{Ack, Congestion, Timeout};
+use crate::event::{Ack, Congestion, Event, Timeout};
 use crate::recovery::Policy;
 use crate::startup::Startup;
-use crate::told::Told;
 use crate::units::{Nanos, Time};
 
 /// One recovery episode.
@@ -126,15 +125,17 @@ impl<E: AsRef<[Kept]> + AsMut<[Kept]> + Extend<Kept>> Account<E> {
     /// One event, and the controller right after it. Returns whether an episode began.
     pub fn take<S: Startup, A: Avoidance, R: Policy>(
         &mut self,
-        told: &Told,
+        event: &Event,
         after: &Controller<S, A, R>,
     ) -> bool {
-        match told {
-            Told::Ready(_) | Told::HandshakeRtt { .. } | Told::Mss { .. } => self.on_ready(after),
-            Told::Sent(sent) => self.on_sent(sent.now),
-            Told::Ack(ack) => return self.on_ack(ack, after),
-            Told::Congestion(congestion) => self.on_congestion(congestion, after),
-            Told::Spurious { .. } => self.on_spurious(after),
+        match event {
+            Event::Ready(_) | Event::HandshakeRtt { .. } | Event::Mss { .. } => {
+                self.on_ready(after);
+            }
+            Event::Sent(sent) => self.on_sent(sent.now),
+            Event::Ack(ack) => return self.on_ack(ack, after),
+            Event::Congestion(congestion) => self.on_congestion(congestion, after),
+            Event::Spurious { .. } => self.on_spurious(after),
         }
         false
     }

@@ -334,7 +334,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             self.startup.on_rtt(ack.now, rtt, &self.cx);
         }
         self.count_round(ack);
-        if self.episode.is_none() && self.w.in_slow_start() && !is_timer(ack) {
+        if self.episode.is_none() && self.w.in_slow_start() && !ack.is_timer() {
             self.sample(ack);
         }
         let (mut may_grow, mut replaced) = (true, false);
@@ -692,7 +692,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             repeat_lost: ack.lost_again,
             pipe: ack.inflight,
             mss,
-            timer: is_timer(ack),
+            timer: ack.is_timer(),
         });
         let cwnd = policy.cwnd();
         self.install(cwnd);
@@ -751,7 +751,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             self.episode = Some(Episode::Own);
         } else {
             self.w.ssthresh = reduced.ssthresh;
-            let timer = is_timer(ack);
+            let timer = ack.is_timer();
             self.episode = Some(Episode::Policy);
             let mss = self.cx.mss;
             let entry = Entry {
@@ -936,9 +936,4 @@ const fn least_window(transport: Transport, mss: u64) -> u64 {
         Transport::Quic => 2 * mss,
         Transport::Tcp => mss,
     }
-}
-
-/// The record is of a loss timer, not of an ACK.
-fn is_timer(ack: &Ack) -> bool {
-    ack.acked == 0 && !ack.advanced && ack.tx_acked.is_none()
 }

@@ -13,7 +13,11 @@
 //!
 //! Steps 2 to 5 are [`Controller::on_ack`](crate::controller::Controller::on_ack).
 
+use crate::avoidance::Avoidance;
+use crate::controller::Controller;
 use crate::named::named;
+use crate::recovery::Policy;
+use crate::startup::Startup;
 use crate::units::{MAX_BYTES, Nanos, Rate, Seq, Time};
 
 named! {
@@ -135,6 +139,12 @@ pub struct Ack {
 }
 
 impl Ack {
+    /// The record is of a loss timer, not of an ACK.
+    #[inline]
+    pub const fn is_timer(&self) -> bool {
+        self.acked == 0 && !self.advanced && self.tx_acked.is_none()
+    }
+
     /// Cutting would change nothing that every ACK computes with; what only an episode's opening
     /// looks at is cut there.
     #[inline]
@@ -195,6 +205,103 @@ pub struct Congestion {
     pub nxt: Seq,
     /// Bytes outstanding just before.
     pub inflight_before: u64,
+}
+
+/// One thing that a controller is told: what a log keeps and a replay gives back. A controller built
+/// anew and told the same events in the same order is the same controller. Its fields by name:
+/// [`EVENT`](crate::fields::EVENT).
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// [`Controller::on_handshake_rtt`].
+    HandshakeRtt {
+        /// The moment.
+        now: Time,
+        /// The sample.
+        rtt: Nanos,
+    },
+    /// [`Controller::before_send`].
+    Ready(Ready),
+    /// [`Controller::on_sent`].
+    Sent(Sent),
+    /// [`Controller::on_ack`]: an ACK or a loss timer.
+    Ack(Ack),
+    /// [`Controller::on_congestion`].
+    Congestion(Congestion),
+    /// [`Controller::on_spurious`].
+    Spurious {
+        /// The moment; the controller itself does not ask for it.
+        now: Time,
+    },
+    /// [`Controller::set_mss`].
+    Mss {
+        /// The moment; the controller itself does not ask for it.
+        now: Time,
+        /// The largest packet, bytes.
+        mss: u64,
+    },
+}
+
+impl Event {
+    /// When.
+    pub const fn now(&self) -> Time {
+        match self {
+            Event::HandshakeRtt { now, .. } | Event::Spurious { now } | Event::Mss { now, .. } => {
+                *now
+            }
+            Event::Ready(ready) => ready.now,
+            Event::Sent(sent) => sent.now,
+            Event::Ack(ack) => ack.now,
+            Event::Congestion(congestion) => congestion.now,
+        }
+    }
+
+    /// The name in logs; that of an ACK which only reports what a loss timer found is `timer`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Event::HandshakeRtt { .. } => "handshake_rtt",
+            Event::Ready(_) => "ready",
+            Event::Sent(_) => "sent",
+            Event::Ack(ack) if ack.is_timer() && ack.lost > 0 => "timer",
+            Event::Ack(_) => "ack",
+            Event::Congestion(_) => "timeout",
+            Event::Spurious { .. } => "spurious",
+            Event::Mss { .. } => "mss",
+        }
+    }
+
+    /// The event of this name at this moment, with nothing else in it; `None` if none has it.
+    pub fn blank(name: &str, now: Time) -> Option<Event> {
+        Some(match name {
+            "handshake_rtt" => Event::HandshakeRtt { now, rtt: Nanos::ZERO },
+            "ready" => Event::Ready(Ready { now, ..Ready::default() }),
+            "sent" => Event::Sent(Sent { now, ..Sent::default() }),
+            "ack" | "timer" => Event::Ack(Ack { now, ..Ack::default() }),
+            "timeout" => Event::Congestion(Congestion {
+                now,
+                timeout: Timeout::Rto,
+                nxt: Seq(0),
+                inflight_before: 0,
+            }),
+            "spurious" => Event::Spurious { now },
+            "mss" => Event::Mss { now, mss: 0 },
+            _ => return None,
+        })
+    }
+}
+
+impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
+    /// Tells it one thing.
+    pub fn tell(&mut self, event: &Event) {
+        match event {
+            Event::HandshakeRtt { now, rtt } => self.on_handshake_rtt(*now, *rtt),
+            Event::Ready(ready) => self.before_send(ready),
+            Event::Sent(sent) => self.on_sent(sent),
+            Event::Ack(ack) => self.on_ack(ack),
+            Event::Congestion(congestion) => self.on_congestion(congestion),
+            Event::Spurious { .. } => self.on_spurious(),
+            Event::Mss { mss, .. } => self.set_mss(*mss),
+        }
+    }
 }
 
 /// The congestion window and the slow-start threshold, in bytes: all that startup, avoidance and

@@ -87,18 +87,19 @@ pub mod controller;
 pub mod detection;
 pub mod event;
 pub mod exit;
+pub mod fields;
 pub mod named;
 pub mod options;
 pub mod recovery;
 pub mod signal;
 pub mod startup;
-pub mod told;
 pub mod units;
 
 pub use account::{Account, Episode};
 pub use arm::Arm;
 pub use controller::{Config, Controller, Exit};
-pub use event::{Ack, Congestion, Context, Phase, Ready, Sent, Signal, Timeout, Transport, Window};
+pub use event::{
+    Ack, Congestion, Context, Event, Phase, Ready, Sent, Signal, Timeout, Transport, Window,
+};
 pub use exit::ExitReason;
-pub use told::Told;
 pub use units::{Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};

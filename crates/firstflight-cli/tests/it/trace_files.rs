@@ -4,7 +4,7 @@
 use crate::command;
 
 use command::{inside, run_in};
-use firstflight_lab::trace::{Trace, What, csv, qlog, replay};
+use firstflight_log::trace::{Trace, What, csv, qlog, replay};
 use serde_json::Value;
 use std::fs;
 use std::io::BufReader;
@@ -109,7 +109,7 @@ fn a_contained_qlog_is_one_document_with_two_traces_per_trial() {
 fn one_parquet_file_holds_every_trial() {
     let (folder, results) = well(&[&ARMS[..], &["--trace", "all.parquet"]].concat());
     let file = fs::File::open(folder.path().join("all.parquet")).expect("a file");
-    let traces = firstflight_lab::trace::parquet::read(file).expect("it can be read");
+    let traces = firstflight_log::trace::parquet::read(file).expect("it can be read");
     let results = results.as_array().expect("results");
     assert_eq!(traces.len(), results.len());
     traces.iter().zip(results).for_each(|(trace, result)| agrees(trace, result));

@@ -4,6 +4,8 @@ use super::{Info, Speaks};
 
 #[cfg(all(feature = "linux", target_os = "linux"))]
 mod trial;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod wire;
 
 /// TCP of the running kernel.
 #[cfg(all(feature = "linux", target_os = "linux"))]

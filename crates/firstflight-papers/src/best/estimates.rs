@@ -8,7 +8,7 @@ use crate::{Effort, Measured, Values};
 use firstflight_lab::error::Bad;
 use firstflight_lab::scenario::Scenario;
 use firstflight_sim::observe::Signals;
-use firstflight_sim::{Event, Observer, Snapshot};
+use firstflight_sim::{Cause, Observer, Snapshot};
 use rayon::prelude::*;
 
 /// The median of each round as it stood when the round ended: the last one seen while samples were
@@ -22,7 +22,7 @@ struct Medians {
 
 impl Observer for Medians {
     fn on_event(&mut self, snapshot: &Snapshot, signals: &Signals<'_>) {
-        if snapshot.event != Event::Ack {
+        if snapshot.event != Cause::Ack {
             return;
         }
         let (mut samples, mut median) = (0, 0);

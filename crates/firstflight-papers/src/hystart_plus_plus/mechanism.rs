@@ -10,7 +10,7 @@ use crate::sample::bootstrap;
 use firstflight::{Nanos, Time};
 use firstflight_lab::error::Bad;
 use firstflight_sim::observe::Signals;
-use firstflight_sim::{App, Event, Observer, Snapshot};
+use firstflight_sim::{App, Cause, Observer, Snapshot};
 use rayon::prelude::*;
 
 /// What the recoveries of each flow do.
@@ -32,10 +32,10 @@ impl Observer for Entry {
         let Some(flow) = self.flows.get_mut(snapshot.flow as usize) else { return };
         let now = snapshot.now;
         match (snapshot.event, flow.sent) {
-            (Event::Sent, _) => {
+            (Cause::Sent, _) => {
                 flow.sent = Some(now);
             }
-            (Event::Timer, Some(sent)) => flow.silence = flow.silence.max(now.since(sent).0),
+            (Cause::Timer, Some(sent)) => flow.silence = flow.silence.max(now.since(sent).0),
             _ => {}
         }
     }

@@ -16,7 +16,7 @@ use firstflight::{Ack, Context, Phase, Ratio, Seq, Time, Window};
 use firstflight_lab::record::Recorder;
 use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
-use firstflight_sim::Event;
+use firstflight_sim::Cause;
 
 const RAPID: &[Kind] = &[Kind::NoJump, Kind::Jump];
 const BASELINE: &[Kind] = &[Kind::HalfCut, Kind::BetaCut];
@@ -65,7 +65,7 @@ fn growth_steps(run: &Run) -> Vec<(Phase, u64, u64, Option<u64>)> {
     run.moments()
         .windows(2)
         .take_while(|pair| pair[1].state.phase != Phase::Recovery)
-        .filter(|pair| pair[1].state.event == Event::Ack)
+        .filter(|pair| pair[1].state.event == Cause::Ack)
         .map(|pair| {
             let (before, after) = (&pair[0].state, &pair[1]);
             let floor = floor_at.and_then(|index| after.signals.get(index).copied().flatten());

@@ -6,7 +6,7 @@ use firstflight_lab::arms::{NamedArm, parse_arms};
 use firstflight_lab::record::{Moment, Recorder};
 use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
-use firstflight_sim::{Episode, Event, Observer, Outcome, Setup, run};
+use firstflight_sim::{Cause, Episode, Observer, Outcome, Setup, run};
 use rayon::prelude::*;
 
 /// Idle round trip of the plotted path, and the round trip when its queue is full, ns.
@@ -158,7 +158,7 @@ impl Run {
 
 /// When packets left, ns.
 pub(super) fn sends(moments: &[Moment]) -> Vec<u64> {
-    moments.iter().filter(|m| m.state.event == Event::Sent).map(|m| m.state.now.0).collect()
+    moments.iter().filter(|m| m.state.event == Cause::Sent).map(|m| m.state.now.0).collect()
 }
 
 /// The longest time without sending that begins in `[from, to)`: its begin and end, ns.

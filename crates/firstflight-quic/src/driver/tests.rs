@@ -3,7 +3,7 @@
 use super::{AckedPacket, Damage, Driver, EndOfAcks};
 use crate::numbers::Numbers;
 use crate::plan::Plan;
-use crate::tap::{Event, Moment, Tap};
+use crate::tap::{Happened, Moment, Tap};
 use firstflight::{Ack, Nanos, Time};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ const RTT: Nanos = Nanos::from_millis(30);
 
 /// Keeps every event with its record.
 #[derive(Debug, Default)]
-struct Ear(Mutex<Vec<(Event, Option<Ack>, u64)>>);
+struct Ear(Mutex<Vec<(Happened, Option<Ack>, u64)>>);
 
 impl Tap for Ear {
     fn on_event(&self, moment: &Moment<'_>) {
@@ -22,7 +22,7 @@ impl Tap for Ear {
 }
 
 impl Ear {
-    fn records(&self) -> Vec<(Event, Ack)> {
+    fn records(&self) -> Vec<(Happened, Ack)> {
         self.0
             .lock()
             .unwrap()
@@ -88,7 +88,7 @@ fn an_ack_reaches_the_core_once_with_the_losses_that_follow_it() {
     let records = ear.records();
     assert_eq!(records.len(), 1, "one ACK is one record, not {}", records.len());
     let (event, ack) = records[0];
-    assert_eq!(event, Event::Ack);
+    assert_eq!(event, Happened::Ack);
     assert_eq!(
         (ack.acked, ack.lost),
         (2 * MSS, 2 * MSS),
@@ -164,8 +164,8 @@ fn a_loss_timer_is_a_record_without_an_ack() {
     ack(&mut driver, ms(60), &[(4, ms(30))], 3 * MSS);
     driver.damage(ms(64), loss(3 * MSS, 3));
     driver.settle();
-    let events: Vec<Event> = ear.records().iter().map(|(event, _)| *event).collect();
-    assert_eq!(events, [Event::Ack, Event::Timer]);
+    let events: Vec<Happened> = ear.records().iter().map(|(event, _)| *event).collect();
+    assert_eq!(events, [Happened::Ack, Happened::Timer]);
     let timer = ear.records()[1].1;
     assert_eq!(
         (timer.acked, timer.rtt, timer.advanced, timer.tx_acked),
@@ -238,7 +238,7 @@ fn the_controller_starts_afresh_behind_the_handshake() {
     driver.sent(ms(0), MSS, 0);
     ack(&mut driver, ms(30), &[(0, ms(0))], 0);
     assert_eq!(driver.account().handshake_rtt, Some(RTT), "with the sample of the handshake");
-    assert_eq!(ear.0.lock().unwrap().last().map(|(event, ..)| *event), Some(Event::Restart));
+    assert_eq!(ear.0.lock().unwrap().last().map(|(event, ..)| *event), Some(Happened::Restart));
     let rate = driver.rate().unwrap();
     let window = driver.core().cwnd();
     assert_eq!(

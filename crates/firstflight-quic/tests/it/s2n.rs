@@ -4,7 +4,7 @@
 #[path = "../../examples/s2n_server.rs"]
 mod s2n_server;
 
-use firstflight_quic::{Event, Moment, Plan, Tap, s2n};
+use firstflight_quic::{Happened, Moment, Plan, Tap, s2n};
 use s2n_quic::Client;
 use s2n_quic::client::Connect;
 use std::collections::BTreeSet;
@@ -39,11 +39,11 @@ impl Tap for Heard {
             account.initial_window = begin.config.initial_window;
         }
         match moment.event {
-            Event::Ack => {
+            Happened::Ack => {
                 account.acks += 1;
                 account.lost += moment.ack.map_or(0, |ack| ack.lost);
             }
-            Event::Sent { bytes, .. } => account.sent += bytes,
+            Happened::Sent { bytes, .. } => account.sent += bytes,
             _ => {}
         }
         account.cwnd = account.cwnd.max(moment.controller.cwnd());

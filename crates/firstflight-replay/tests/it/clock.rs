@@ -3,7 +3,7 @@
 //! is decided here at the same ACK.
 
 use firstflight::arm::Arm;
-use firstflight_replay::read;
+use firstflight_log::read;
 use firstflight_replay::replay::{Named, Replay, Settings};
 use firstflight_replay::results::Results;
 use firstflight_replay::summary::{ConnectionRow, StartupRow};

@@ -4,7 +4,7 @@
 #[path = "../../../../fuzz/fuzz_targets/replayed.rs"]
 mod replayed;
 
-use firstflight_replay::{input, pcap, qlog, read, table};
+use firstflight_log::{input, pcap, qlog, read, table};
 use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};

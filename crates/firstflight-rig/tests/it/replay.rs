@@ -2,9 +2,9 @@
 
 use firstflight::Nanos;
 use firstflight::arm::Arm;
+use firstflight_log::read;
 use firstflight_path::Path;
 use firstflight_quic::Plan;
-use firstflight_replay::read;
 use firstflight_replay::replay::{Named, Replay, Settings};
 use firstflight_replay::results::Results;
 use firstflight_replay::summary::ConnectionRow;

@@ -4,7 +4,7 @@
 use firstflight::arm::ArmController;
 use firstflight::{Exit, Nanos, Time};
 use firstflight_path::Path;
-use firstflight_quic::{Event, Plan};
+use firstflight_quic::{Happened, Plan};
 use firstflight_rig::{Control, Note, Setup, Watch, run};
 
 /// A controller that is told what the watcher hears.
@@ -26,7 +26,7 @@ impl Watch for Twin {
             ));
         }
         let (Some(controller), Some(told)) = (&mut self.controller, &note.told) else { return };
-        assert_eq!(note.event, Event::Told);
+        assert_eq!(note.event, Happened::Told);
         self.told += 1;
         controller.tell(told);
         if controller.cwnd() != note.controller.cwnd() && self.strayed.is_none() {

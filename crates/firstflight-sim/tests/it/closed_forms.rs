@@ -5,7 +5,7 @@ use crate::rig;
 
 use firstflight_path::Path;
 use firstflight_sim::quic::Host;
-use firstflight_sim::{Event, Stop};
+use firstflight_sim::{Cause, Stop};
 use rig::{DATAGRAM, PAYLOAD, Trial, WIRE, Watch, path};
 
 /// Time that `bytes` take at `rate` bits per second, as a busy link counts: rounded down once, at
@@ -89,7 +89,7 @@ fn a_burst_queues_behind_the_packet_in_service() {
     let trial = one_burst("rate=100Mbit,rtt=30ms,queue=unlimited", 300 * PAYLOAD);
     let mut watch = Watch::default();
     let outcome = trial.observe(&mut watch);
-    for (k, sent) in watch.0.iter().filter(|snapshot| snapshot.event == Event::Sent).enumerate() {
+    for (k, sent) in watch.0.iter().filter(|snapshot| snapshot.event == Cause::Sent).enumerate() {
         assert_eq!(sent.queue, k as u64 * WIRE, "after packet {k} all but the first wait");
     }
     // Packet k waits k * 120 us: the histogram has two digits, so its values are right to 1 %.
@@ -152,7 +152,7 @@ fn a_paced_first_window_leaves_at_two_windows_per_round_trip() {
     let mut watch = Watch::default();
     trial.observe(&mut watch);
     let times: Vec<u64> =
-        watch.0.iter().filter(|s| s.event == Event::Sent).map(|s| s.now.0).take(30).collect();
+        watch.0.iter().filter(|s| s.event == Cause::Sent).map(|s| s.now.0).take(30).collect();
     // Gain 2: a packet every RTT / 60. The pacer works with whole bytes per second, which is exact
     // here to well below a microsecond.
     for (k, at) in times.iter().enumerate() {

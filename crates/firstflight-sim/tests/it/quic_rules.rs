@@ -6,7 +6,7 @@ use firstflight::Time;
 use firstflight::startup::AnyStartup;
 use firstflight_path::Path;
 use firstflight_sim::quic::{Host, Receiver, Sender, Transmit};
-use firstflight_sim::{Event, Stop};
+use firstflight_sim::{Cause, Stop};
 use rig::{DATAGRAM, PAYLOAD, Trial, Watch, path};
 
 const MS: u64 = 1_000_000;
@@ -112,7 +112,7 @@ fn a_burst_of_21_packets_is_answered_by_11_acks() {
     let mut watch = Watch::default();
     trial.observe(&mut watch);
     assert_eq!(
-        watch.0.iter().filter(|snapshot| snapshot.event == Event::Ack).count(),
+        watch.0.iter().filter(|snapshot| snapshot.event == Cause::Ack).count(),
         11,
         "ten pairs and the odd one"
     );
@@ -134,14 +134,14 @@ fn probe_timeouts_double_from_three_deviations_of_the_handshake_sample() {
     let mut watch = Watch::default();
     let outcome = trial.observe(&mut watch);
     let fired: Vec<u64> =
-        watch.0.iter().filter(|s| s.event == Event::Timer).map(|s| s.now.0).collect();
+        watch.0.iter().filter(|s| s.event == Cause::Timer).map(|s| s.now.0).collect();
     // RFC9002 6.2.1-1: 30 + max(4 * 15, 1) + 25 ms after the last packet; 6.2.1-9: twice as long
     // with each. The paced first flight of ten packets ends 8/20 of a round trip after a burst
     // of two.
     let last = watch
         .0
         .iter()
-        .rfind(|s| s.event == Event::Sent && s.now.0 < fired[0])
+        .rfind(|s| s.event == Cause::Sent && s.now.0 < fired[0])
         .map_or(0, |s| s.now.0);
     let mut due = last;
     for (k, at) in fired.iter().enumerate() {

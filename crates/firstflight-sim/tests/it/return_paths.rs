@@ -5,7 +5,7 @@ use crate::hosts;
 
 use firstflight::{Exit, ExitReason, Nanos, Phase};
 use firstflight_sim::observe::Signals;
-use firstflight_sim::{Event, Hosts, Observer, Outcome, Setup, Snapshot, run, tcp};
+use firstflight_sim::{Cause, Hosts, Observer, Outcome, Setup, Snapshot, run, tcp};
 use hosts::{SECOND, controller, path, tcp_every};
 
 /// Full packets of 1348 bytes, one ACK for each.
@@ -30,7 +30,7 @@ struct Seen {
 
 impl Observer for Seen {
     fn on_event(&mut self, snapshot: &Snapshot, signals: &Signals<'_>) {
-        if snapshot.event != Event::Ack {
+        if snapshot.event != Cause::Ack {
             return;
         }
         let now = snapshot.now.0;

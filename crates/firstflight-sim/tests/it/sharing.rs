@@ -5,7 +5,7 @@ use crate::hosts;
 use firstflight::Nanos;
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{
-    App, Event, Hosts, JITTER, Nobody, Observer, Response, Setup, Shared, Snapshot, Stop,
+    App, Cause, Hosts, JITTER, Nobody, Observer, Response, Setup, Shared, Snapshot, Stop,
     fairness_ppm, quic, run, run_flows, tcp,
 };
 use hosts::{MS, SECOND, controller, digest, path, plan, shared, together};
@@ -60,7 +60,7 @@ struct FirstSent(Vec<(u32, u64)>);
 
 impl Observer for FirstSent {
     fn on_event(&mut self, snapshot: &Snapshot, _signals: &Signals<'_>) {
-        if snapshot.event == Event::Sent && self.0.iter().all(|(flow, _)| *flow != snapshot.flow) {
+        if snapshot.event == Cause::Sent && self.0.iter().all(|(flow, _)| *flow != snapshot.flow) {
             self.0.push((snapshot.flow, snapshot.now.0));
         }
     }
@@ -222,7 +222,7 @@ struct FirstRtt(Vec<(u32, u64, u64)>);
 
 impl Observer for FirstRtt {
     fn on_event(&mut self, snapshot: &Snapshot, _signals: &Signals<'_>) {
-        if snapshot.event == Event::Sent && self.0.iter().all(|(flow, ..)| *flow != snapshot.flow) {
+        if snapshot.event == Cause::Sent && self.0.iter().all(|(flow, ..)| *flow != snapshot.flow) {
             self.0.push((snapshot.flow, snapshot.now.0, snapshot.min_rtt.unwrap_or_default().0));
         }
     }

@@ -4,19 +4,20 @@
 //! the kernel's own. Trials run one at a time, because two of them would disturb each other's
 //! clock, and are repeated when the link was late.
 
+use super::wire;
 use crate::arms::{NamedArm, Sender};
 use crate::error::Bad;
 use crate::outcome::{Outcome, Queueing};
 use crate::record::Recorder;
 use crate::scenario::Scenario;
 use crate::testbed::{self, Testbed};
-use crate::trace::{Source, State, Tracer, wire};
 use firstflight::arm::Arm;
 use firstflight::{Config, Exit, ExitReason, Nanos, Phase, Time};
 use firstflight_linux::kernel::{self, ARMS, KernelArm, Loaded};
 use firstflight_linux::trial::{self, Info, Measured, Trial};
 use firstflight_linux::{LinkOptions, Refusal};
-use firstflight_sim::{Event, Observer, Snapshot};
+use firstflight_log::trace::{Source, State, Tracer};
+use firstflight_sim::{Cause, Observer, Snapshot};
 use hdrhistogram::Histogram;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -209,7 +210,7 @@ impl Seen {
             let snapshot = Snapshot {
                 flow: 0,
                 now,
-                event: Event::Ack,
+                event: Cause::Ack,
                 cwnd: state.cwnd,
                 ssthresh: state.ssthresh,
                 inflight: state.inflight,

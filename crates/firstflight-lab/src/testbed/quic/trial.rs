@@ -3,15 +3,15 @@
 use crate::arms::NamedArm;
 use crate::error::Bad;
 use crate::outcome::{Outcome, Queueing};
-use crate::record::Recorder;
+use crate::record::{Recorder, state};
 use crate::scenario::{Hosts, Scenario};
 use crate::testbed::{Info, Testbed};
-use crate::trace::{Packet, Received, ranges};
 use firstflight::controller::Stats;
-use firstflight::{Nanos, Time, Told};
-use firstflight_quic::{Event as Happened, Plan};
+use firstflight::{Event, Nanos, Time};
+use firstflight_log::trace::{Packet, ranges};
+use firstflight_quic::{Happened, Plan};
 use firstflight_rig::{self as rig, Control, Note, Setup, Watch};
-use firstflight_sim::{Event, Observer, Snapshot, quic};
+use firstflight_sim::{Cause, Observer, Snapshot, quic};
 
 /// Real QUIC stacks in virtual time.
 pub struct Quic;
@@ -105,8 +105,8 @@ pub(in crate::testbed) struct Scribe<'a> {
 }
 
 impl Scribe<'_> {
-    fn snapshot(&mut self, note: &Note, now: Time, event: Event, seen: (u64, u64)) -> Snapshot {
-        let told = if let Some(Told::Ack(ack)) = &note.told { Some(ack) } else { None };
+    fn snapshot(&mut self, note: &Note, now: Time, event: Cause, seen: (u64, u64)) -> Snapshot {
+        let told = if let Some(Event::Ack(ack)) = &note.told { Some(ack) } else { None };
         let ack = note.ack.as_ref().or(told);
         self.min_rtt = ack.and_then(|ack| ack.min_rtt).or(self.min_rtt);
         let controller = &note.controller;
@@ -134,25 +134,21 @@ impl Scribe<'_> {
             tracer.begin_with(note.now, built.config, built.nxt.0, built.plan.oracle_exit, begin);
         }
         let Some(told) = note.told else { return };
-        let snapshot = self.snapshot(note, note.now, Event::Told, seen);
+        let snapshot = self.snapshot(note, note.now, Cause::Told, seen);
         let Some(tracer) = self.recorder.tracer() else { return };
-        let packet = note.packet.map(|packet| Packet {
-            number: packet.position,
-            bytes: packet.bytes,
-            stream: None,
-            repeat: Some(packet.repeat),
-            dropped: packet.arrives[0].is_none(),
+        let packet = note.packet.map(|packet| {
+            let kept = Packet {
+                number: packet.position,
+                bytes: packet.bytes,
+                stream: None,
+                repeat: Some(packet.repeat),
+                dropped: packet.arrives[0].is_none(),
+            };
+            tracer.departs(&kept, packet.arrives);
+            kept
         });
-        if let Some(packet) = note.packet {
-            for at in packet.arrives.into_iter().flatten() {
-                tracer.receives(
-                    at,
-                    Received::Data { number: packet.position, bytes: packet.bytes, stream: None },
-                );
-            }
-        }
-        let controller = &note.controller;
-        tracer.note(told, packet, (ranges(&note.acked), ranges(&note.lost)), &snapshot, &|visit| {
+        let (numbers, controller) = ((ranges(&note.acked), ranges(&note.lost)), &note.controller);
+        tracer.note(told, packet, numbers, (state(&snapshot), snapshot.exit), &|visit| {
             controller.signals(visit);
         });
     }
@@ -164,9 +160,9 @@ impl Watch for Scribe<'_> {
             Happened::Begin | Happened::Restart | Happened::Told => {
                 return self.log(note, begin, (delivered, queue));
             }
-            Happened::Sent { .. } => Event::Sent,
-            Happened::Ack => Event::Ack,
-            Happened::Timer => Event::Timer,
+            Happened::Sent { .. } => Cause::Sent,
+            Happened::Ack => Cause::Ack,
+            Happened::Timer => Cause::Timer,
             Happened::Lost { .. } | Happened::Acked { .. } | Happened::Spurious => return,
         };
         if note.now < begin {

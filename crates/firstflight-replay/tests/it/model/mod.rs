@@ -3,10 +3,10 @@
 #![allow(dead_code, reason = "each test file uses its part of it")]
 
 use firstflight::arm::Arm;
+use firstflight_log::{Extent, Fault, read};
 use firstflight_replay::replay::{Named, Replay, Settings};
 use firstflight_replay::results::Results;
 use firstflight_replay::summary::ConnectionRow;
-use firstflight_replay::{Extent, Fault, read};
 use std::collections::BTreeSet;
 use std::io::Cursor;
 
@@ -129,7 +129,7 @@ pub(crate) fn replayed(file: &str, bytes: impl Into<Vec<u8>>) -> (Result<Extent,
         .to_vec();
     let mut replay = Replay::new(Settings { arms, paced: None, iw: None, lines: 0 });
     let bytes =
-        firstflight_replay::input::decompress(Cursor::new(bytes.into())).expect("bytes in memory");
+        firstflight_log::input::decompress(Cursor::new(bytes.into())).expect("bytes in memory");
     let extent = read::from(file, bytes, &mut replay);
     (extent, replay)
 }

@@ -5,12 +5,13 @@
 //! `firstflight:*` with all its fields: what viewers do not know they skip, and a replay needs
 //! nothing else.
 
-use super::fields::{Cell, Row, SIGNAL, since_ms};
+use super::fields::{Cell, Row, since_ms};
 use super::{Entry, Packet, Ranges, Received, State, Trace, What};
-use crate::error::Bad;
-use firstflight::{Phase, Time, Told};
+use crate::Error;
+use firstflight::{Event, Phase, Time};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::io::{self, BufRead, Write};
 
 const VERSION: &str = "0.3";
@@ -70,7 +71,7 @@ struct Head {
 }
 
 #[derive(Serialize)]
-struct Event<'a> {
+struct Record<'a> {
     time: f64,
     name: &'a str,
     data: Value,
@@ -192,7 +193,7 @@ pub fn write_contained(traces: &[&Trace], out: &mut dyn Write) -> io::Result<()>
     out.write_all(b"]}\n")
 }
 
-type Sink<'s> = dyn FnMut(&Event<'_>) -> io::Result<()> + 's;
+type Sink<'s> = dyn FnMut(&Record<'_>) -> io::Result<()> + 's;
 
 fn events(trace: &Trace, end: End, sink: &mut Sink<'_>) -> io::Result<()> {
     match end {
@@ -221,10 +222,10 @@ fn sender(trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
     for entry in &trace.entries {
         let time = since_ms(entry.now, origin);
         let name = format!("{OURS}{}", entry.what.name());
-        sink(&Event { time, name: &name, data: own_data(entry) })?;
+        sink(&Record { time, name: &name, data: own_data(entry) })?;
         standard(entry, time, &mut known, sink)?;
         // Being about to send changes nothing that is drawn.
-        let drawn = !matches!(&entry.what, What::Told { told: Told::Ready(_), .. });
+        let drawn = !matches!(&entry.what, What::Event { event: Event::Ready(_), .. });
         if let Some(state) =
             entry.state.as_ref().filter(|state| drawn || known.phase != Some(state.phase))
         {
@@ -259,21 +260,21 @@ fn standard(entry: &Entry, time: f64, known: &mut Known, sink: &mut Sink<'_>) ->
         What::Start(start) => {
             if let Some(config) = &start.config {
                 let data = json!({"initial_congestion_window": config.initial_window, "max_datagram_size": config.mss});
-                sink(&Event { time, name: "recovery:parameters_set", data })?;
+                sink(&Record { time, name: "recovery:parameters_set", data })?;
             }
         }
-        What::Told { told, packet, acked, lost } => {
-            if let (Told::Sent(_), Some(packet)) = (told, packet) {
-                sink(&Event { time, name: "transport:packet_sent", data: data_packet(packet) })?;
+        What::Event { event, packet, acked, lost } => {
+            if let (Event::Sent(_), Some(packet)) = (event, packet) {
+                sink(&Record { time, name: "transport:packet_sent", data: data_packet(packet) })?;
             }
             if !acked.is_empty() {
                 let data = ack_packet(known.acks, acked, None);
                 known.acks += 1;
-                sink(&Event { time, name: "transport:packet_received", data })?;
+                sink(&Record { time, name: "transport:packet_received", data })?;
             }
             for number in lost.iter().flat_map(|(from, to)| *from..=*to) {
                 let data = json!({"header": {"packet_type": "1RTT", "packet_number": number}});
-                sink(&Event { time, name: "recovery:packet_lost", data })?;
+                sink(&Record { time, name: "recovery:packet_lost", data })?;
             }
         }
         What::Exit(_) | What::ExitWithdrawn => {}
@@ -329,11 +330,11 @@ fn tell_state(
             data["old"] = state_name(old).into();
         }
         known.phase = Some(state.phase);
-        sink(&Event { time, name: "recovery:congestion_state_updated", data })?;
+        sink(&Record { time, name: "recovery:congestion_state_updated", data })?;
     }
     let srtt = match &entry.what {
-        What::Told { told: Told::Ack(ack), .. } => ack.srtt,
-        What::Told { told: Told::HandshakeRtt { rtt, .. }, .. } => Some(*rtt),
+        What::Event { event: Event::Ack(ack), .. } => ack.srtt,
+        What::Event { event: Event::HandshakeRtt { rtt, .. }, .. } => Some(*rtt),
         _ => None,
     };
     let ms =
@@ -357,7 +358,7 @@ fn tell_state(
     if changed.is_empty() {
         return Ok(());
     }
-    sink(&Event { time, name: "recovery:metrics_updated", data: Value::Object(changed) })
+    sink(&Record { time, name: "recovery:metrics_updated", data: Value::Object(changed) })
 }
 
 fn tell_signals(
@@ -380,7 +381,7 @@ fn tell_signals(
     if changed.is_empty() {
         return Ok(());
     }
-    sink(&Event { time, name: "firstflight:signals", data: Value::Object(changed) })
+    sink(&Record { time, name: "firstflight:signals", data: Value::Object(changed) })
 }
 
 fn receiver(trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
@@ -392,7 +393,7 @@ fn receiver(trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
             Received::Data { number, bytes, stream } => {
                 let packet =
                     Packet { number: *number, bytes: *bytes, stream: *stream, ..Packet::default() };
-                sink(&Event {
+                sink(&Record {
                     time,
                     name: "transport:packet_received",
                     data: data_packet(&packet),
@@ -401,7 +402,7 @@ fn receiver(trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
             Received::Acknowledged { bytes, packets } => {
                 let data = ack_packet(acks, packets, Some(*bytes));
                 acks += 1;
-                sink(&Event { time, name: "transport:packet_sent", data })?;
+                sink(&Record { time, name: "transport:packet_sent", data })?;
             }
         }
     }
@@ -412,10 +413,10 @@ fn receiver(trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
 ///
 /// # Errors
 /// One line with the number of the record that cannot be read.
-pub fn read_sequence(text: &mut dyn BufRead) -> Result<Trace, Bad> {
+pub fn read_sequence(text: &mut dyn BufRead) -> Result<Trace, Error> {
     let mut trace = Trace::default();
     for (line, number) in text.lines().zip(1_u64..) {
-        let bad = |what: String| Bad(format!("record {number}: {what}"));
+        let bad = |what: String| Error(format!("record {number}: {what}"));
         let line = line.map_err(|error| bad(error.to_string()))?;
         let record: Value = serde_json::from_str(line.trim_start_matches(char::from(RECORD)))
             .map_err(|error| bad(error.to_string()))?;
@@ -436,17 +437,28 @@ pub fn read_sequence(text: &mut dyn BufRead) -> Result<Trace, Bad> {
             }
             continue;
         }
-        let get = |name: &str| match data.get(name)? {
-            Value::String(text) => Some(text.clone()),
-            other => Some(other.to_string()),
-        };
         // Signals come with an event of their own.
         let names = std::mem::take(&mut trace.names);
-        let entry = Row(&|name| if name.starts_with(SIGNAL) { None } else { get(name) })
-            .entry(event, &trace)
-            .map_err(bad);
+        let entry = read_data(data.as_object(), event, &trace).map_err(bad);
         trace.names = names;
-        trace.entries.push(entry?);
+        trace.entries.extend(entry?);
     }
     Ok(trace)
+}
+
+/// The event of ours of this name with these members; `None` for one that a later version added.
+///
+/// # Errors
+/// What is missing or makes no sense, in a few words.
+pub fn read_data(
+    data: Option<&Map<String, Value>>,
+    event: &str,
+    trace: &Trace,
+) -> Result<Option<Entry>, String> {
+    let get = |name: &str| match data?.get(name)? {
+        Value::Null => None,
+        Value::String(text) => Some(Cow::Borrowed(text.as_str())),
+        other => Some(Cow::Owned(other.to_string())),
+    };
+    Row(&get).entry(event, trace)
 }

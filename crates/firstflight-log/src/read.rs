@@ -1,7 +1,7 @@
 //! Which reader a file is for: told by its first bytes, never by its name.
 
 use crate::fault::{Fault, Place};
-use crate::trace::{Extent, Sink};
+use crate::step::{Extent, Sink};
 use crate::{input, pcap, qlog, table};
 use std::io::{Cursor, Read};
 

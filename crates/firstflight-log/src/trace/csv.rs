@@ -2,7 +2,8 @@
 
 use super::fields::{COLUMNS, Cell, Row, SIGNAL};
 use super::{Entry, Trace};
-use crate::error::Bad;
+use crate::Error;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
 
@@ -107,7 +108,7 @@ fn write_row(
 
 pub(crate) fn owned(cell: Cell<'_>) -> Cell<'static> {
     match cell {
-        Cell::Name(text) => Cell::Name(std::borrow::Cow::Owned(text.into_owned())),
+        Cell::Name(text) => Cell::Name(Cow::Owned(text.into_owned())),
         Cell::Whole(number) => Cell::Whole(number),
         Cell::Real(number) => Cell::Real(number),
         Cell::Flag(flag) => Cell::Flag(flag),
@@ -137,24 +138,24 @@ fn split(line: &str) -> Vec<String> {
 ///
 /// # Errors
 /// One line with the number of the line that cannot be read.
-pub fn read(text: &mut dyn BufRead) -> Result<Vec<Trace>, Bad> {
+pub fn read(text: &mut dyn BufRead) -> Result<Vec<Trace>, Error> {
     let mut lines = text.lines().zip(1_u64..);
-    let head = lines.next().ok_or_else(|| Bad("line 1: a header is missing".into()))?;
-    let head = split(&head.0.map_err(|error| Bad(format!("line 1: {error}")))?);
+    let head = lines.next().ok_or_else(|| Error("line 1: a header is missing".into()))?;
+    let head = split(&head.0.map_err(|error| Error(format!("line 1: {error}")))?);
     let place: HashMap<&str, usize> =
         head.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
     let names: Vec<String> =
         head.iter().filter_map(|name| name.strip_prefix(SIGNAL)).map(str::to_owned).collect();
     let mut traces: Vec<Trace> = Vec::new();
     for (line, number) in lines {
-        let bad = |what: String| Bad(format!("line {number}: {what}"));
+        let bad = |what: String| Error(format!("line {number}: {what}"));
         let cells = split(&line.map_err(|error| bad(error.to_string()))?);
         let get = |name: &str| {
             place
                 .get(name)
                 .and_then(|place| cells.get(*place))
                 .filter(|cell| !cell.is_empty())
-                .cloned()
+                .map(|cell| Cow::Borrowed(cell.as_str()))
         };
         let connection: usize = get("connection")
             .and_then(|text| text.parse().ok())
@@ -166,8 +167,7 @@ pub fn read(text: &mut dyn BufRead) -> Result<Vec<Trace>, Bad> {
             .get_mut(connection)
             .ok_or_else(|| bad(format!("connection {connection} has no start")))?;
         let event = get("event").unwrap_or_default();
-        let entry = Row(&get).entry(&event, trace).map_err(bad)?;
-        trace.entries.push(entry);
+        trace.entries.extend(Row(&get).entry(&event, trace).map_err(bad)?);
     }
     Ok(traces)
 }

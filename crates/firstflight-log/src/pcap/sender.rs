@@ -6,7 +6,7 @@
 
 use super::frame::Segment;
 use crate::estimate::{Demand, Rtt};
-use crate::trace::{Id, Opening, Sink, Step};
+use crate::step::{Id, Opening, Sink, Step};
 use firstflight::event::{Timeout, Transport};
 use firstflight::{Ack, Congestion, Nanos, Sent, Seq, Time};
 use std::collections::BTreeMap;

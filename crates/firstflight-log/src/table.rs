@@ -3,8 +3,9 @@
 
 use crate::estimate::Rtt;
 use crate::fault::{Fault, Place};
-use crate::own::{self, Own};
-use crate::trace::{Extent, Id, Opening, Sink, Step};
+use crate::own::Own;
+use crate::step::{Extent, Id, Opening, Sink, Step};
+use crate::trace::{Row, Trace};
 use csv::{ByteRecord, ErrorKind, ReaderBuilder};
 use firstflight::event::Transport;
 use firstflight::units::MAX_BYTES;
@@ -36,7 +37,7 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
     let mut table: Box<dyn Rows<_>> = if has("event") && has("now_ns") {
         Box::new(OwnRows {
             file: file.into(),
-            header: header.clone(),
+            places: (0..).zip(&names).map(|(place, name)| (name.clone(), place)).collect(),
             own: Own::default(),
             connection: None,
         })
@@ -126,24 +127,28 @@ trait Rows<S> {
 
 struct OwnRows {
     file: String,
-    header: ByteRecord,
+    places: HashMap<String, usize>,
     own: Own,
     connection: Option<u64>,
 }
 
 impl<S: Sink> Rows<S> for OwnRows {
     fn take(&mut self, record: &ByteRecord, sink: &mut S) -> Result<(), String> {
-        let row: own::Row =
-            record.deserialize(Some(&self.header)).map_err(|error| match error.kind() {
-                ErrorKind::Deserialize { err, .. } => err.to_string(),
-                _ => error.to_string(),
-            })?;
+        let get = |name: &str| {
+            let cell = record.get(*self.places.get(name)?).filter(|cell| !cell.is_empty())?;
+            Some(String::from_utf8_lossy(cell))
+        };
+        let event = get("event").unwrap_or_default();
+        let connection = get("connection").and_then(|text| text.parse().ok());
         // Connections stand one after the other.
-        if self.connection != row.connection && row.event != "start" && self.connection.is_some() {
+        if self.connection != connection && event != "start" && self.connection.is_some() {
             return Err("a row of another connection before its `start`".into());
         }
-        self.connection = row.connection;
-        self.own.take(&self.file, &row, sink)
+        // Signals are what the algorithm thought, not what it was told: no column of them is asked
+        // for.
+        let entry = Row(&get).entry(&event, &Trace::default())?;
+        self.connection = connection;
+        entry.map_or(Ok(()), |entry| self.own.take(&self.file, &entry, sink))
     }
 
     fn end(&mut self, sink: &mut S) -> u64 {

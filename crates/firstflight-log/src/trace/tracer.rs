@@ -1,14 +1,15 @@
 //! Writes the log of one connection while it runs.
 
 use super::{Entry, Packet, Ranges, Received, Start, State, Trace, What, ranges};
-use firstflight::{Config, Exit, Time, Told};
-use firstflight_sim::observe::Signals;
-use firstflight_sim::{Heard, Snapshot};
+use firstflight::{Config, Event, Exit, Time};
 use std::collections::VecDeque;
+
+/// Visits inner signals by name and value.
+pub type Signals<'a> = dyn Fn(&mut dyn FnMut(&'static str, u64)) + 'a;
 
 /// A log that grows.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tracer {
+pub struct Tracer {
     trace: Trace,
     /// All that is known before the controller is built.
     start: Start,
@@ -18,12 +19,13 @@ pub(crate) struct Tracer {
 }
 
 impl Tracer {
-    pub(crate) fn new(start: Start) -> Tracer {
+    /// Nothing has happened yet; `start` is what is known before a controller is built.
+    pub fn new(start: Start) -> Tracer {
         Tracer { start, ..Tracer::default() }
     }
 
     /// A controller was built, at `now` and from this.
-    pub(crate) fn begin(&mut self, now: Time, start: impl FnOnce(&mut Start)) {
+    pub fn begin(&mut self, now: Time, start: impl FnOnce(&mut Start)) {
         let mut own = self.start.clone();
         start(&mut own);
         self.exit = None;
@@ -31,7 +33,7 @@ impl Tracer {
     }
 
     /// The same for a controller of ours.
-    pub(crate) fn begin_with(
+    pub fn begin_with(
         &mut self,
         now: Time,
         config: Config,
@@ -45,54 +47,36 @@ impl Tracer {
         });
     }
 
-    pub(crate) fn told(&mut self, heard: &Heard<'_>, snapshot: &Snapshot, signals: &Signals<'_>) {
-        let packet = heard.packet.map(|packet| Packet {
-            number: packet.number,
-            bytes: u64::from(packet.len),
-            stream: Some((packet.offset, u64::from(packet.payload))),
-            repeat: Some(packet.repeat),
-            dropped: packet.arrives[0].is_none(),
-        });
-        if let Some(packet) = heard.packet {
-            for at in packet.arrives.into_iter().flatten() {
-                let stream = Some((packet.offset, u64::from(packet.payload)));
-                self.receives(
-                    at,
-                    Received::Data { number: packet.number, bytes: u64::from(packet.len), stream },
-                );
-            }
+    /// A packet left that will arrive, and its duplicate, at these times; none if the path drops it.
+    pub fn departs(&mut self, packet: &Packet, arrives: [Option<Time>; 2]) {
+        let &Packet { number, bytes, stream, .. } = packet;
+        for at in arrives.into_iter().flatten() {
+            self.receives(at, Received::Data { number, bytes, stream });
         }
-        self.note(
-            *heard.told,
-            packet,
-            (ranges(heard.acked), ranges(heard.lost)),
-            snapshot,
-            signals,
-        );
     }
 
     /// One event, and the exit if that is what it changed.
-    pub(crate) fn note(
+    pub fn note(
         &mut self,
-        told: Told,
+        event: Event,
         packet: Option<Packet>,
         (acked, lost): (Ranges, Ranges),
-        snapshot: &Snapshot,
+        (state, exit): (State, Option<Exit>),
         signals: &Signals<'_>,
     ) {
-        let now = told.now();
-        let state = state(snapshot);
+        let now = event.now();
         // What the algorithm measures changes with what it hears; a send tells it nothing.
-        let values = if matches!(told, Told::Sent(_) | Told::Ready(_)) {
+        let values = if matches!(event, Event::Sent(_) | Event::Ready(_)) {
             Vec::new()
         } else {
             self.values(signals)
         };
-        self.push(now, What::Told { told, packet, acked, lost }, Some(state), values);
-        self.note_exit(now, snapshot.exit, state);
+        self.push(now, What::Event { event, packet, acked, lost }, Some(state), values);
+        self.note_exit(now, exit, state);
     }
 
-    pub(crate) fn note_exit(&mut self, now: Time, exit: Option<Exit>, state: State) {
+    /// How startup ended may have changed.
+    pub fn note_exit(&mut self, now: Time, exit: Option<Exit>, state: State) {
         let before = std::mem::replace(&mut self.exit, exit);
         // What the event before it lost and sampled is not lost and sampled again.
         let state = State { lost: 0, rtt: None, ..state };
@@ -106,8 +90,7 @@ impl Tracer {
     }
 
     /// An exit that was heard of afterwards, put where it belongs.
-    #[cfg(all(feature = "linux", target_os = "linux"))]
-    pub(crate) fn insert_exit(&mut self, exit: Exit, state: State) {
+    pub fn insert_exit(&mut self, exit: Exit, state: State) {
         let place = self.trace.entries.partition_point(|entry| entry.now <= exit.at);
         let state = State { lost: 0, rtt: None, ..state };
         self.trace.entries.insert(
@@ -132,18 +115,13 @@ impl Tracer {
         values
     }
 
-    pub(crate) fn push(
-        &mut self,
-        now: Time,
-        what: What,
-        state: Option<State>,
-        signals: Vec<Option<u64>>,
-    ) {
+    /// One entry as it is.
+    pub fn push(&mut self, now: Time, what: What, state: Option<State>, signals: Vec<Option<u64>>) {
         self.trace.entries.push(Entry { now, what, state, signals });
     }
 
     /// The receiver sees something at `at`, in any order.
-    pub(crate) fn receives(&mut self, at: Time, what: Received) {
+    pub fn receives(&mut self, at: Time, what: Received) {
         if let Received::Data { number, .. } = what {
             // Links deliver in order unless the path reorders: look from the end.
             let place = self
@@ -157,7 +135,7 @@ impl Tracer {
     }
 
     /// The receiver acknowledges everything that has arrived.
-    pub(crate) fn acknowledges(&mut self, now: Time, bytes: u64) {
+    pub fn acknowledges(&mut self, now: Time, bytes: u64) {
         let mut packets = Vec::new();
         while let Some((_, number)) = self.arriving.front().copied().filter(|(at, _)| *at <= now) {
             self.arriving.pop_front();
@@ -168,7 +146,9 @@ impl Tracer {
             .push((now, Received::Acknowledged { bytes, packets: ranges(&packets) }));
     }
 
-    pub(crate) fn finish(mut self) -> Trace {
+    /// The log, in order.
+    #[must_use]
+    pub fn finish(mut self) -> Trace {
         // What was seen at one instant stays in the order in which it was noted: a packet is noted
         // as it leaves, before what answers it.
         self.trace.receiver.sort_by_key(|(at, _)| *at);
@@ -176,20 +156,5 @@ impl Tracer {
         // What had not arrived when the trial ended never did.
         self.trace.receiver.retain(|(at, _)| *at <= last);
         self.trace
-    }
-}
-
-pub(crate) fn state(snapshot: &Snapshot) -> State {
-    State {
-        cwnd: snapshot.cwnd,
-        ssthresh: snapshot.ssthresh,
-        inflight: snapshot.inflight,
-        pacing_rate: snapshot.pacing_rate,
-        rtt: snapshot.rtt,
-        min_rtt: snapshot.min_rtt,
-        delivered: snapshot.delivered,
-        lost: snapshot.lost,
-        queue: snapshot.queue,
-        phase: snapshot.phase,
     }
 }

@@ -6,7 +6,7 @@
 use super::csv::{SCHEMA, owned, places, signals};
 use super::fields::{COLUMNS, Cell, Kind, SIGNAL};
 use super::{Entry, Trace};
-use crate::error::Bad;
+use crate::Error;
 use firstflight::Time;
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical, ZstdLevel};
 use parquet::column::writer::ColumnWriter;
@@ -16,6 +16,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -23,15 +24,15 @@ use std::sync::Arc;
 /// Rows in a group.
 const GROUP: usize = 65_536;
 
-fn bad(error: &ParquetError) -> Bad {
-    Bad(format!("parquet: {error}"))
+fn bad(error: &ParquetError) -> Error {
+    Error(format!("parquet: {error}"))
 }
 
 /// Writes traces one after the other, the first as connection 0.
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write<W: Write + Send>(traces: &[&Trace], out: W) -> Result<W, Bad> {
+pub fn write<W: Write + Send>(traces: &[&Trace], out: W) -> Result<W, Error> {
     try_write(traces, out).map_err(|error| bad(&error))
 }
 
@@ -189,7 +190,7 @@ fn write_group<W: Write + Send>(
 ///
 /// # Errors
 /// One line: of the file, or with the number of the row that makes no sense.
-pub fn read(file: std::fs::File) -> Result<Vec<Trace>, Bad> {
+pub fn read(file: std::fs::File) -> Result<Vec<Trace>, Error> {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
     let reader = SerializedFileReader::new(file).map_err(|error| bad(&error))?;
@@ -217,8 +218,8 @@ pub fn read(file: std::fs::File) -> Result<Vec<Trace>, Bad> {
                 Some((name.as_str(), text))
             })
             .collect();
-        let bad = |what: String| Bad(format!("row {number}: {what}"));
-        let get = |name: &str| cells.get(name).cloned();
+        let bad = |what: String| Error(format!("row {number}: {what}"));
+        let get = |name: &str| cells.get(name).map(|text| Cow::Borrowed(text.as_str()));
         let connection: usize = get("connection")
             .and_then(|text| text.parse().ok())
             .ok_or_else(|| bad("connection is missing".into()))?;
@@ -229,8 +230,7 @@ pub fn read(file: std::fs::File) -> Result<Vec<Trace>, Bad> {
             .get_mut(connection)
             .ok_or_else(|| bad(format!("connection {connection} has no start")))?;
         let event = get("event").unwrap_or_default();
-        let entry = super::fields::Row(&get).entry(&event, trace).map_err(bad)?;
-        trace.entries.push(entry);
+        trace.entries.extend(super::fields::Row(&get).entry(&event, trace).map_err(bad)?);
     }
     Ok(traces)
 }

@@ -4,15 +4,15 @@
 //! The kernel's own bookkeeping cannot be asked once per ACK, but everything that it is told
 //! crosses the link. What is known exactly: times, bytes, SACK blocks, RTT samples of data sent
 //! once, the receiver's clock, what was dropped. What is inferred, and why the log says that it is
-//! from the [wire](super::Source::Wire):
+//! from the [wire](firstflight_log::trace::Source::Wire):
 //! * a segment counts as lost with the last ACK before it was sent again, because then at the
 //!   latest the sender thought so;
 //! * the window is the limit of an ACK if less than one segment more would have fitted into it.
 
-use super::{Packet, Ranges, Received, State, Tracer, What, ranges};
 use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
-use firstflight::{Ack, Nanos, Sent, Seq, Time, Told};
+use firstflight::{Ack, Event, Nanos, Sent, Seq, Time};
 use firstflight_linux::link::{Place, Segment, Sight};
+use firstflight_log::trace::{Packet, Ranges, Received, State, Tracer, What, ranges};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// The window and all that goes with it at a time, as far as it is known.
@@ -122,8 +122,8 @@ pub(crate) fn read(
         }
     }
     for (what, state) in reader.entries {
-        if let What::Told { told, .. } = &what {
-            tracer.push(told.now(), what, Some(state), Vec::new());
+        if let What::Event { event, .. } = &what {
+            tracer.push(event.now(), what, Some(state), Vec::new());
         }
     }
     Some(begin)
@@ -170,7 +170,7 @@ impl Reader<'_> {
         self.nxt = self.nxt.max(seq + len);
         self.inflight += len;
         self.sent += len;
-        let told = Told::Sent(Sent {
+        let sent = Event::Sent(Sent {
             now,
             bytes: len,
             nxt: Seq(self.nxt),
@@ -184,7 +184,7 @@ impl Reader<'_> {
             repeat: Some(repeat),
             dropped,
         };
-        self.note(told, Some(packet), (Vec::new(), Vec::new()), None, 0);
+        self.note(sent, Some(packet), (Vec::new(), Vec::new()), None, 0);
         number as u64
     }
 
@@ -200,7 +200,7 @@ impl Reader<'_> {
             }
             self.inflight = self.inflight.saturating_sub(sending.len);
             let (bytes, number, again) = (sending.len, piece.sending as u64, !sending.once);
-            let (What::Told { told: Told::Ack(ack), lost, .. }, state) = &mut self.entries[last]
+            let (What::Event { event: Event::Ack(ack), lost, .. }, state) = &mut self.entries[last]
             else {
                 continue;
             };
@@ -309,7 +309,7 @@ impl Reader<'_> {
             ..Ack::default()
         };
         self.last_ack = Some(self.entries.len());
-        self.note(Told::Ack(ack), None, (ranges(&numbers), Vec::new()), rtt, 0);
+        self.note(Event::Ack(ack), None, (ranges(&numbers), Vec::new()), rtt, 0);
     }
 
     /// A data segment reaches the receiver.
@@ -328,14 +328,14 @@ impl Reader<'_> {
 
     fn note(
         &mut self,
-        told: Told,
+        event: Event,
         packet: Option<Packet>,
         (acked, lost): (Ranges, Ranges),
         rtt: Option<Nanos>,
         bytes: u64,
     ) {
-        let state = self.state(told.now(), rtt, bytes);
-        self.entries.push((What::Told { told, packet, acked, lost }, state));
+        let state = self.state(event.now(), rtt, bytes);
+        self.entries.push((What::Event { event, packet, acked, lost }, state));
     }
 }
 

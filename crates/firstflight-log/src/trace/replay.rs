@@ -1,7 +1,7 @@
 //! Driving a controller with a log instead of a network.
 
 use super::{Entry, Source, Start, What};
-use crate::error::Bad;
+use crate::Error;
 use firstflight::account::{Account, Kept};
 use firstflight::arm::{Arm, ArmController};
 use firstflight::{Exit, Seq};
@@ -24,12 +24,12 @@ pub struct Replayed {
 ///
 /// # Errors
 /// If the log is not of a controller of ours, or its arm is unknown.
-pub fn controller(start: &Start, entry: &Entry) -> Result<ArmController, Bad> {
+pub fn controller(start: &Start, entry: &Entry) -> Result<ArmController, Error> {
     let config = start.config.filter(|_| start.source == Source::Controller);
     let config = config.ok_or_else(|| {
-        Bad(format!("trace of {}: what its controller was told is not known", start.arm))
+        Error(format!("trace of {}: what its controller was told is not known", start.arm))
     })?;
-    let arm = Arm::parse(&start.arm_full).map_err(|error| Bad(format!("trace: {error}")))?;
+    let arm = Arm::parse(&start.arm_full).map_err(|error| Error(format!("trace: {error}")))?;
     // The sender's options are in the configuration already; applied twice they are the same.
     Ok(arm.controller(config, start.oracle_exit_bytes, entry.now, Seq(start.nxt)))
 }
@@ -38,7 +38,7 @@ pub fn controller(start: &Start, entry: &Entry) -> Result<ArmController, Bad> {
 ///
 /// # Errors
 /// If the log does not begin with the start of a controller of ours.
-pub fn replay(entries: &[Entry]) -> Result<Replayed, Bad> {
+pub fn replay(entries: &[Entry]) -> Result<Replayed, Error> {
     let mut replayed: Option<Replayed> = None;
     for (index, entry) in entries.iter().enumerate() {
         match (&entry.what, &mut replayed) {
@@ -50,10 +50,10 @@ pub fn replay(entries: &[Entry]) -> Result<Replayed, Bad> {
                     strayed: None,
                 });
             }
-            (What::Told { told, .. }, Some(Replayed { controller, account, exits, strayed })) => {
+            (What::Event { event, .. }, Some(Replayed { controller, account, exits, strayed })) => {
                 let before = controller.exit();
-                controller.tell(told);
-                account.take(told, controller);
+                controller.tell(event);
+                account.take(event, controller);
                 if let Some(exit) = controller.exit().filter(|exit| before != Some(*exit)) {
                     exits.push((index, exit));
                 }
@@ -62,11 +62,11 @@ pub fn replay(entries: &[Entry]) -> Result<Replayed, Bad> {
                     *strayed = Some((index, seen, controller.cwnd()));
                 }
             }
-            (What::Told { .. }, None) => {
-                return Err(Bad("trace: it does not begin with a start".into()));
+            (What::Event { .. }, None) => {
+                return Err(Error("trace: it does not begin with a start".into()));
             }
             (What::Exit(_) | What::ExitWithdrawn, _) => {}
         }
     }
-    replayed.ok_or_else(|| Bad("trace: it is empty".into()))
+    replayed.ok_or_else(|| Error("trace: it is empty".into()))
 }

@@ -10,8 +10,9 @@ mod sender;
 mod walk;
 
 use crate::fault::{Fault, Place};
-use crate::own::{Own, Row};
-use crate::trace::{Extent, Sink};
+use crate::own::Own;
+use crate::step::{Extent, Sink};
+use crate::trace::{Trace, qlog};
 use crate::window::Window;
 use event::{Kind, Metrics, Object, Packet, Space, TraceHeader};
 use firstflight::Time;
@@ -19,6 +20,7 @@ use loose::{Frames, Number, Text};
 use sender::Sender;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::io::Read;
 
@@ -266,16 +268,16 @@ impl<'a, S: Sink> Log<'a, S> {
         self.is_own = true;
         // Signals are what the algorithm thought, not what it was told.
         let Some(text) = data.map(RawValue::get).filter(|_| event != "signals") else { return };
-        match serde_json::from_str::<Row>(text) {
-            Err(error) => self.spoil(place, &error),
-            Ok(row) => {
-                let row = Row { event: event.into(), ..row };
-                if let Err(what) = self.own.take(&self.book.file, &row, self.sink) {
-                    let what =
-                        format!("firstflight:{event}: {what}; it and others like it are left out");
-                    self.broken.get_or_insert(Fault::new(&self.book.file, place, what));
-                }
-            }
+        let data = match serde_json::from_str::<Map<String, Value>>(text) {
+            Err(error) => return self.spoil(place, &error),
+            Ok(data) => data,
+        };
+        let taken = qlog::read_data(Some(&data), event, &Trace::default()).and_then(|entry| {
+            entry.map_or(Ok(()), |entry| self.own.take(&self.book.file, &entry, self.sink))
+        });
+        if let Err(what) = taken {
+            let what = format!("firstflight:{event}: {what}; it and others like it are left out");
+            self.broken.get_or_insert(Fault::new(&self.book.file, place, what));
         }
     }
 

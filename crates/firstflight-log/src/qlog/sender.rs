@@ -8,7 +8,7 @@
 use super::event::{Metrics, Packet, Space};
 use super::loose::Frames;
 use crate::estimate::{Demand, Rtt};
-use crate::trace::{Id, Opening, Sink, Step};
+use crate::step::{Id, Opening, Sink, Step};
 use firstflight::event::Transport;
 use firstflight::{Ack, Nanos, Sent, Seq, Time};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Segments as a link sees them, and what the log makes of them.
 
-use super::super::{Start, Trace};
 use super::*;
+use firstflight_log::trace::{Start, Trace};
 
 const MS: u64 = 1_000_000;
 const FIRST: u32 = u32::MAX - 1500;
@@ -53,7 +53,7 @@ fn log(sights: &[(u64, Place, Segment)]) -> Trace {
 
 fn acks(trace: &Trace) -> Vec<(Ack, Ranges, Ranges)> {
     let told = |what: &What| match what {
-        What::Told { told: Told::Ack(ack), acked, lost, .. } => {
+        What::Event { event: Event::Ack(ack), acked, lost, .. } => {
             Some((*ack, acked.clone(), lost.clone()))
         }
         _ => None,
@@ -149,7 +149,7 @@ fn the_receivers_end_has_what_arrived_and_what_it_acknowledged() {
         .entries
         .iter()
         .filter_map(|entry| {
-            if let What::Told { packet: Some(packet), .. } = &entry.what {
+            if let What::Event { packet: Some(packet), .. } = &entry.what {
                 Some(packet.dropped)
             } else {
                 None

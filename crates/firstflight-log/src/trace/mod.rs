@@ -12,14 +12,13 @@ pub mod parquet;
 pub mod qlog;
 pub mod replay;
 mod tracer;
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) mod wire;
 
-pub use fields::{COLUMNS, Cell, Column, Kind};
+pub use fields::{COLUMNS, Cell, Column, Kind, Row};
 pub use replay::{Replayed, replay};
-pub(crate) use tracer::Tracer;
+pub use tracer::{Signals, Tracer};
 
-use firstflight::{Config, Exit, Nanos, Phase, Time, Told};
+use firstflight::named::Named;
+use firstflight::{Config, Event, Exit, Nanos, Phase, Time};
 
 /// How the records came about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -41,6 +40,20 @@ impl Source {
             Source::Wire => "wire",
             Source::Kernel => "kernel",
         }
+    }
+}
+
+impl Named for Source {
+    const NAMES: &'static str = "controller, wire, kernel";
+
+    fn to_name(self) -> &'static str {
+        self.name()
+    }
+
+    fn of_name(name: &str) -> Option<Source> {
+        [Source::Controller, Source::Wire, Source::Kernel]
+            .into_iter()
+            .find(|source| source.name() == name)
     }
 }
 
@@ -115,9 +128,9 @@ pub enum What {
     /// A connection begins, or its controller started afresh.
     Start(Box<Start>),
     /// The controller was told something.
-    Told {
+    Event {
         /// What.
-        told: Told,
+        event: Event,
         /// What left.
         packet: Option<Packet>,
         /// What was newly acknowledged.
@@ -138,23 +151,7 @@ impl What {
             What::Start(_) => "start",
             What::Exit(_) => "exit",
             What::ExitWithdrawn => "exit_withdrawn",
-            What::Told { told, .. } => match told {
-                Told::HandshakeRtt { .. } => "handshake_rtt",
-                Told::Ready(_) => "ready",
-                Told::Sent(_) => "sent",
-                Told::Ack(ack)
-                    if ack.acked == 0
-                        && !ack.advanced
-                        && ack.tx_acked.is_none()
-                        && ack.lost > 0 =>
-                {
-                    "timer"
-                }
-                Told::Ack(_) => "ack",
-                Told::Congestion(_) => "timeout",
-                Told::Spurious { .. } => "spurious",
-                Told::Mss { .. } => "mss",
-            },
+            What::Event { event, .. } => event.name(),
         }
     }
 }
@@ -239,7 +236,7 @@ impl Trace {
 }
 
 /// Sorted numbers as ranges.
-pub(crate) fn ranges(numbers: &[u64]) -> Ranges {
+pub fn ranges(numbers: &[u64]) -> Ranges {
     let mut sorted = numbers.to_vec();
     sorted.sort_unstable();
     let mut ranges = Ranges::new();

@@ -5,7 +5,7 @@ mod frame;
 mod sender;
 
 use crate::fault::{Fault, Place};
-use crate::trace::{Extent, Sink};
+use crate::step::{Extent, Sink};
 use crate::window::{LARGEST, Window};
 use firstflight::Time;
 use frame::{Endpoint, Segment};

@@ -1,0 +1,40 @@
+//! Logs of connections: what a controller was told and what it answered, event by event.
+//!
+//! [`trace`] is the log that testbeds of firstflight keep, with its writers and readers (CSV, Parquet,
+//! qlog; `docs/traces.md`) and its replay. [`read`](read::read) tells the format of any file (qlog of
+//! many stacks, packet captures, tables, logs of our own) and streams it into a [`Sink`], by keeping
+//! the books of the sender again where the format does not (`docs/replay.md`; feature `readers`).
+//!
+//! A log knows no algorithm but through the core, and no testbed; whoever listens knows no format.
+#![forbid(unsafe_code)]
+// A library has no terminal.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+mod error;
+#[cfg(feature = "readers")]
+pub mod estimate;
+#[cfg(feature = "readers")]
+pub mod fault;
+#[cfg(feature = "readers")]
+pub mod input;
+#[cfg(feature = "readers")]
+pub mod own;
+#[cfg(feature = "readers")]
+pub mod pcap;
+#[cfg(feature = "readers")]
+pub mod qlog;
+#[cfg(feature = "readers")]
+pub mod read;
+#[cfg(feature = "readers")]
+pub mod step;
+#[cfg(feature = "readers")]
+pub mod table;
+pub mod trace;
+#[cfg(feature = "readers")]
+mod window;
+
+pub use error::Error;
+#[cfg(feature = "readers")]
+pub use fault::{Fault, Place};
+#[cfg(feature = "readers")]
+pub use step::{Extent, Id, Opening, Ran, Sink, Step};

@@ -1,0 +1,126 @@
+//! Logs of our own (`docs/traces.md`) as steps: every call a controller got, so that the arm that ran
+//! can be replayed to the same ACK. The same fields stand in the columns of a table and in
+//! `firstflight:*` events of a qlog; what reads them is [`trace::fields`](crate::trace::fields).
+
+use crate::step::{Id, Opening, Ran, Recorded, Sink, Step};
+use crate::trace::{Entry, Packet, Source, Start, What};
+use firstflight::event::Transport;
+use firstflight::named::Named;
+use firstflight::{Event, Seq, Time};
+
+/// IP and UDP or TCP headers of a packet whose size the log does not tell.
+const fn lower(transport: Transport) -> u64 {
+    match transport {
+        Transport::Quic => 28,
+        Transport::Tcp => 52,
+    }
+}
+
+/// The connection that entries are of.
+#[derive(Debug, Default)]
+pub struct Own {
+    id: Option<Id>,
+    opened: u64,
+    lower: u64,
+}
+
+impl Own {
+    /// Connections so far.
+    pub fn connections(&self) -> u64 {
+        self.opened
+    }
+
+    /// One entry, of the connection at hand. `name` is the file's, or what tells the connection
+    /// apart in it.
+    ///
+    /// # Errors
+    /// In words, if something that the replay needs is missing.
+    pub fn take(&mut self, name: &str, entry: &Entry, sink: &mut impl Sink) -> Result<(), String> {
+        if let What::Start(start) = &entry.what {
+            return self.start(name, entry.now, start, sink);
+        }
+        let Some(id) = self.id else { return Err("before the `start` of its connection".into()) };
+        sink.step(id, &step(&entry.what, self.lower));
+        Ok(())
+    }
+
+    fn start(
+        &mut self,
+        name: &str,
+        now: Time,
+        start: &Start,
+        sink: &mut impl Sink,
+    ) -> Result<(), String> {
+        self.close(sink);
+        let transport = Transport::of_name(&start.transport)
+            .ok_or_else(|| wrong("transport", &start.transport, Transport::NAMES))?;
+        let config = start.config.ok_or("the field `mss` is missing")?;
+        let arm = [&start.arm_full, &start.arm].into_iter().find(|arm| !arm.is_empty());
+        let arm = arm.ok_or("the field `arm_full` is missing")?;
+        let called = if start.arm.is_empty() { arm } else { &start.arm };
+        let testbed =
+            if start.testbed.is_empty() { "unknown testbed" } else { start.testbed.as_str() };
+        self.lower = lower(transport);
+        self.opened += 1;
+        self.id = Some(sink.open(Opening {
+            name: format!("{name} {called} seed {}", start.seed),
+            group: Some(start.path_name.clone()).filter(|name| !name.is_empty()),
+            origin: format!("own trace, {testbed}"),
+            transport,
+            made: now,
+            start: start.start,
+            mss: config.mss,
+            first_flight: 0,
+            nxt: Seq(start.nxt),
+            paced: Some(config.paced),
+            handshake_rtt: None,
+            ran: Some(Ran {
+                arm: arm.clone(),
+                config,
+                oracle_exit: start.oracle_exit_bytes,
+                complete: start.source == Source::Controller,
+                path: (start.rate_bps > 0).then_some((start.rate_bps, start.rtt.0)),
+            }),
+        }));
+        Ok(())
+    }
+
+    /// The connection is over.
+    pub fn close(&mut self, sink: &mut impl Sink) {
+        if let Some(id) = self.id.take() {
+            sink.close(id);
+        }
+    }
+}
+
+fn wrong(field: &str, text: &str, allowed: &str) -> String {
+    if text.is_empty() {
+        format!("the field `{field}` is missing")
+    } else {
+        format!("{field} `{text}`; allowed: {allowed}")
+    }
+}
+
+/// What an entry says to a controller, or of the one that ran.
+fn step(what: &What, lower: u64) -> Step {
+    let (event, packet) = match what {
+        What::Event { event, packet, .. } => (event, packet),
+        What::Exit(exit) => {
+            let (reason, at, detect_cwnd) = (exit.reason, exit.at, exit.detect_cwnd);
+            return Step::Exit(Some(Recorded { reason, at, detect_cwnd }));
+        }
+        What::Start(_) | What::ExitWithdrawn => return Step::Exit(None),
+    };
+    match *event {
+        Event::HandshakeRtt { now, rtt } => Step::HandshakeRtt(now, rtt),
+        Event::Ready(ready) => Step::Ready(ready),
+        Event::Sent(sent) => {
+            let wire = packet.map_or(sent.bytes + lower, |packet: Packet| packet.bytes);
+            Step::Sent(sent, wire)
+        }
+        Event::Ack(ack) => Step::Ack(ack),
+        Event::Congestion(congestion) => Step::Timeout(congestion),
+        Event::Spurious { .. } => Step::Spurious,
+        Event::Mss { mss, .. } => Step::Mss(mss),
+    }
+}
