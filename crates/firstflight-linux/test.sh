@@ -6,4 +6,4 @@ cd "$(dirname "$0")/../.."
 
 . tests/needs.sh
 needs kernel
-cargo test --locked --workspace --all-features --test equality --test kernel --test trial --test link --test linux --test linux_traces
+cargo test --locked --workspace --all-features --test equality --test kernel --test trial --test link --test linux

@@ -218,7 +218,7 @@ fn the_fields_of_our_events_are_the_columns_of_the_table() {
 
 #[test]
 fn every_column_and_event_is_in_the_documentation() {
-    let text = include_str!("../../../docs/traces.md");
+    let text = include_str!("../../../../docs/traces.md");
     for column in COLUMNS.iter() {
         assert!(
             text.contains(&format!("`{}`", column.name)),

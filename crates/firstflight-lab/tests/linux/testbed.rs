@@ -1,6 +1,5 @@
 //! The testbed `linux`: real TCP beside the simulator. Needs root; says what is missing and passes
 //! where that is not given.
-#![cfg(target_os = "linux")]
 
 use firstflight_lab::compare::Keep;
 use firstflight_lab::testbed::{linux, sim};

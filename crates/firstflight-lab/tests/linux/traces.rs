@@ -1,6 +1,5 @@
 //! Traces of real Linux TCP: what crossed the link agrees with the trial and with the path. Needs
 //! root; says what is missing and passes where that is not given.
-#![cfg(target_os = "linux")]
 
 use firstflight::Event;
 use firstflight_lab::compare::{Keep, Takes};

@@ -1,0 +1,17 @@
+//! The tests of the lab, one program that links once. What drives the running kernel or counts on
+//! real time has a program of its own: beside others it would compete with them for the processor.
+
+mod bindings;
+mod completion;
+mod detection;
+mod measures;
+mod population;
+mod qlog_schema;
+#[cfg(feature = "quic")]
+mod quic;
+mod report;
+mod sharing;
+mod takeoff;
+mod testbeds;
+mod traces;
+mod traps;
