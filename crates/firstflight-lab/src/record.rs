@@ -1,7 +1,7 @@
 //! Keeps every event of a trial, for reports, and writes its log, for traces.
 
 use firstflight::{Phase, Time};
-use firstflight_log::trace::{Packet, Start, State, Trace, Tracer, ranges};
+use firstflight_log::trace::{Start, Trace, Tracer, ranges};
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{Cause, Heard, Observer, Snapshot};
 
@@ -106,19 +106,12 @@ impl Observer for Recorder {
 
     fn on_told(&mut self, heard: &Heard<'_>, snapshot: &Snapshot, signals: &Signals<'_>) {
         if let Some(trace) = &mut self.trace {
-            let packet = heard.packet.map(|packet| {
-                let kept = Packet {
-                    number: packet.number,
-                    bytes: u64::from(packet.len),
-                    stream: Some((packet.offset, u64::from(packet.payload))),
-                    repeat: Some(packet.repeat),
-                    dropped: packet.arrives[0].is_none(),
-                };
-                trace.departs(&kept, packet.arrives);
-                kept
-            });
+            if let Some(packet) = &heard.packet {
+                trace.departs(packet, heard.arrives);
+            }
             let numbers = (ranges(heard.acked), ranges(heard.lost));
-            trace.note(*heard.event, packet, numbers, (state(snapshot), snapshot.exit), signals);
+            let seen = (snapshot.state, snapshot.exit);
+            trace.note(*heard.event, heard.packet, numbers, seen, signals);
         }
     }
 
@@ -126,21 +119,5 @@ impl Observer for Recorder {
         if let Some(trace) = &mut self.trace {
             trace.acknowledges(now, u64::from(len));
         }
-    }
-}
-
-/// What a log has of a snapshot.
-pub(crate) fn state(snapshot: &Snapshot) -> State {
-    State {
-        cwnd: snapshot.cwnd,
-        ssthresh: snapshot.ssthresh,
-        inflight: snapshot.inflight,
-        pacing_rate: snapshot.pacing_rate,
-        rtt: snapshot.rtt,
-        min_rtt: snapshot.min_rtt,
-        delivered: snapshot.delivered,
-        lost: snapshot.lost,
-        queue: snapshot.queue,
-        phase: snapshot.phase,
     }
 }

@@ -111,16 +111,9 @@ fn step(what: &What, lower: u64) -> Step {
         }
         What::Start(_) | What::ExitWithdrawn => return Step::Exit(None),
     };
-    match *event {
-        Event::HandshakeRtt { now, rtt } => Step::HandshakeRtt(now, rtt),
-        Event::Ready(ready) => Step::Ready(ready),
-        Event::Sent(sent) => {
-            let wire = packet.map_or(sent.bytes + lower, |packet: Packet| packet.bytes);
-            Step::Sent(sent, wire)
-        }
-        Event::Ack(ack) => Step::Ack(ack),
-        Event::Congestion(congestion) => Step::Timeout(congestion),
-        Event::Spurious { .. } => Step::Spurious,
-        Event::Mss { mss, .. } => Step::Mss(mss),
-    }
+    let wire = match event {
+        Event::Sent(sent) => packet.map_or(sent.bytes + lower, |packet: Packet| packet.bytes),
+        _ => 0,
+    };
+    Step::Event(*event, wire)
 }

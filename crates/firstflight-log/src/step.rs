@@ -6,7 +6,7 @@
 use crate::fault::Fault;
 use firstflight::event::Transport;
 use firstflight::startup::ExitReason;
-use firstflight::{Ack, Config, Congestion, Nanos, Ready, Sent, Seq, Time};
+use firstflight::{Config, Event, Nanos, Seq, Time};
 
 /// A connection within one run, in order of opening.
 pub type Id = usize;
@@ -70,22 +70,11 @@ pub struct Recorded {
 /// One thing that happened.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// An RTT sample from before the first data.
-    HandshakeRtt(Time, Nanos),
+    /// Something that a controller is told (`Ready` and a new size only by logs of our own), with the
+    /// bytes that a packet which left takes on the wire, IP header included; 0 for all else.
+    Event(Event, u64),
     /// How the startup that really ran left; none: a false alarm took it back.
     Exit(Option<Recorded>),
-    /// The transport asked before a burst (own traces only: no other says so).
-    Ready(Ready),
-    /// A packet left; with the bytes it takes on the wire, IP header included.
-    Sent(Sent, u64),
-    /// An ACK, or a loss timer.
-    Ack(Ack),
-    /// A timeout.
-    Timeout(Congestion),
-    /// The whole last episode was a false alarm.
-    Spurious,
-    /// Packets have another size from now on, bytes.
-    Mss(u64),
     /// What the real sender said of itself.
     Window {
         /// When.

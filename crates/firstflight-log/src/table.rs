@@ -9,7 +9,7 @@ use crate::trace::{Row, Trace};
 use csv::{ByteRecord, ErrorKind, ReaderBuilder};
 use firstflight::event::Transport;
 use firstflight::units::MAX_BYTES;
-use firstflight::{Ack, Nanos, Sent, Seq, Time};
+use firstflight::{Ack, Event, Nanos, Sent, Seq, Time};
 use std::collections::HashMap;
 use std::io::{self, Read};
 
@@ -390,7 +390,7 @@ impl AckRows {
         self.opened += 1;
         let nxt = first.saturating_add(before);
         let sent = Sent { now: start, bytes: before, nxt: Seq(nxt), inflight: before, srtt: None };
-        sink.step(id, &Step::Sent(sent, before + before.div_ceil(mss) * HEADERS));
+        sink.step(id, &Step::Event(Event::Sent(sent), before + before.div_ceil(mss) * HEADERS));
         let sender = Sender {
             id,
             shift,
@@ -417,7 +417,7 @@ impl Sender {
         self.last = now;
         if mss != self.mss {
             self.mss = mss;
-            sink.step(self.id, &Step::Mss(mss));
+            sink.step(self.id, &Step::Event(Event::Mss { now, mss }, 0));
         }
         if let Some(cwnd) = row.cwnd {
             sink.step(self.id, &Step::Window { now, cwnd, ssthresh: None });
@@ -440,7 +440,10 @@ impl Sender {
                 inflight: before,
                 srtt: self.rtt.srtt(),
             };
-            sink.step(self.id, &Step::Sent(sent, sent_now + sent_now.div_ceil(mss) * HEADERS));
+            sink.step(
+                self.id,
+                &Step::Event(Event::Sent(sent), sent_now + sent_now.div_ceil(mss) * HEADERS),
+            );
         }
         let advanced = una > self.una;
         self.una = self.una.max(una);
@@ -470,7 +473,7 @@ impl Sender {
             receiver_ts: row.receiver_ts,
             ..Ack::default()
         };
-        sink.step(self.id, &Step::Ack(ack));
+        sink.step(self.id, &Step::Event(Event::Ack(ack), 0));
         Ok(())
     }
 }

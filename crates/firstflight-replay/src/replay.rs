@@ -11,7 +11,7 @@ pub use crate::run::{Aim, Left, Named, Run, Settings};
 use crate::signals::Signals;
 use crate::spread::Spread;
 use firstflight::arm::Arm;
-use firstflight::{Ack, Nanos, Sent, Time};
+use firstflight::{Ack, Event, Nanos, Sent, Time};
 use firstflight_log::Fault;
 use firstflight_log::step::{Id, Opening, Recorded, Sink, Step};
 use std::collections::HashMap;
@@ -176,27 +176,8 @@ impl Followed {
 
     fn step(&mut self, step: &Step) {
         match step {
-            Step::HandshakeRtt(now, rtt) => {
-                self.each(|run| run.controller.on_handshake_rtt(*now, *rtt));
-            }
+            Step::Event(event, wire) => self.tell(event, *wire),
             Step::Exit(recorded) => self.sender.recorded = *recorded,
-            Step::Ready(ready) => self.each(|run| run.controller.before_send(ready)),
-            Step::Sent(sent, wire) => self.on_sent(sent, *wire),
-            Step::Ack(ack) => self.on_ack(ack),
-            Step::Timeout(event) => {
-                self.timeouts += 1;
-                self.end = self.end.max(event.now);
-                self.each(|run| run.controller.on_congestion(event));
-                self.note(event.now);
-            }
-            Step::Spurious => {
-                self.each(|run| run.controller.on_spurious());
-                self.note(self.end);
-            }
-            Step::Mss(mss) => {
-                self.mss = *mss;
-                self.each(|run| run.controller.set_mss(*mss));
-            }
             Step::Window { now, cwnd, ssthresh } => {
                 self.sender.cwnd_most = self.sender.cwnd_most.max(*cwnd);
                 if ssthresh.is_some() && self.sender.left.is_none() {
@@ -207,6 +188,25 @@ impl Followed {
                 }
             }
             Step::ReceiverLimited(_) => self.signals.receiver_limit(),
+        }
+    }
+
+    fn tell(&mut self, event: &Event, wire: u64) {
+        match event {
+            Event::Ack(ack) => return self.on_ack(ack),
+            Event::Sent(sent) => self.on_sent(sent, wire),
+            Event::Congestion(timeout) => {
+                self.timeouts += 1;
+                self.end = self.end.max(timeout.now);
+            }
+            Event::Mss { mss, .. } => self.mss = *mss,
+            Event::HandshakeRtt { .. } | Event::Ready(_) | Event::Spurious { .. } => {}
+        }
+        self.each(|run| run.controller.tell(event));
+        match event {
+            Event::Congestion(timeout) => self.note(timeout.now),
+            Event::Spurious { .. } => self.note(self.end),
+            _ => {}
         }
     }
 
@@ -232,7 +232,6 @@ impl Followed {
         self.wire += wire;
         self.end = self.end.max(sent.now);
         self.inflight_most = self.inflight_most.max(sent.inflight);
-        self.each(|run| run.controller.on_sent(sent));
     }
 
     fn on_ack(&mut self, ack: &Ack) {

@@ -34,7 +34,7 @@ mod sender;
 mod tls;
 mod wire;
 
-pub use logbook::{Departure, Entries, Logbook, Note};
+pub use logbook::{Entries, Logbook, Note};
 
 use firstflight::{Episode, Exit, Nanos, Time};
 use firstflight_path::{Path, PathError, Release, Reverse};

@@ -5,6 +5,7 @@
 
 use firstflight::account::Kept;
 use firstflight::arm::ArmController;
+use firstflight::state::Packet;
 use firstflight::{Account, Ack, Episode, Event, Time};
 use firstflight_quic::{Begin, Happened, Moment, Tap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,29 +28,18 @@ pub struct Note {
     /// What it was built from, for [`Happened::Begin`] and [`Happened::Restart`].
     pub begin: Option<Begin>,
     /// The packet behind [`Event::Sent`].
-    pub packet: Option<Departure>,
+    pub packet: Option<Packet>,
+    /// When it and its duplicate will arrive; none if the path drops it.
+    pub arrives: [Option<Time>; 2],
     /// Positions newly acknowledged and newly declared lost, for [`Event::Ack`].
     pub acked: Vec<u64>,
     /// See `acked`.
     pub lost: Vec<u64>,
 }
 
-/// A packet as it left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Departure {
-    /// Its position in the order of sending.
-    pub position: u64,
-    /// Bytes of the datagram.
-    pub bytes: u64,
-    /// It carries bytes that were declared lost before.
-    pub repeat: bool,
-    /// When it and its duplicate will arrive; none if the path drops it.
-    pub arrives: [Option<Time>; 2],
-}
-
 /// One packet that was sent.
 #[derive(Clone, Copy, Debug)]
-struct Packet {
+struct Sent {
     position: u64,
     /// Carries bytes that were declared lost before.
     repeat: bool,
@@ -63,7 +53,7 @@ const OVERHEAD: u64 = 34;
 /// What is written in the logbook.
 #[derive(Debug, Default)]
 pub struct Entries {
-    packets: Vec<Packet>,
+    packets: Vec<Sent>,
     last_sent: Option<Time>,
     /// Bytes declared lost that wait to be sent again. The stack repeats before it sends anything
     /// new.
@@ -115,11 +105,16 @@ impl Entries {
     /// What became of the packet that was sent last.
     pub(super) fn settle_last(&mut self, bytes: u64, arrives: [Option<Time>; 2]) {
         let Some(packet) = self.packets.last() else { return };
-        let departure =
-            Departure { position: packet.position, bytes, repeat: packet.repeat, arrives };
+        let left = Packet {
+            number: packet.position,
+            bytes,
+            stream: None,
+            repeat: Some(packet.repeat),
+            dropped: arrives[0].is_none(),
+        };
         let sent = |note: &&mut Note| matches!(note.told, Some(Event::Sent(_)));
         if let Some(note) = self.notes.iter_mut().rev().find(sent) {
-            note.packet = Some(departure);
+            (note.packet, note.arrives) = (Some(left), arrives);
         }
     }
 
@@ -149,7 +144,7 @@ impl Entries {
             self.repeats += 1;
             self.repeated_bytes += bytes.saturating_sub(OVERHEAD);
         }
-        self.packets.push(Packet { position, repeat, dropped: false });
+        self.packets.push(Sent { position, repeat, dropped: false });
         self.account.on_sent(now);
         self.last_sent = Some(now);
     }
@@ -256,6 +251,7 @@ impl Tap for Logbook {
                 told: moment.told.copied(),
                 begin: moment.begin,
                 packet: None,
+                arrives: [None; 2],
                 acked,
                 lost,
             });

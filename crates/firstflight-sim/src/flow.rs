@@ -7,14 +7,15 @@
 use crate::app::{App, Application};
 use crate::audit::Audit;
 use crate::back::{Back, Leaving};
-use crate::observe::{Cause, Heard, Observer, Packet, Snapshot};
+use crate::observe::{Cause, Heard, Observer, Snapshot};
 use crate::outcome::{Drops, Outcome, Stop};
 use crate::pool::Plain;
 use crate::told::{Core, Tape};
 use crate::wire::{Arrives, NEVER, Wire};
 use firstflight::account::{Account, Kept};
 use firstflight::startup::Startup;
-use firstflight::{Ack, Event, Nanos, Time};
+use firstflight::state::{Packet, State};
+use firstflight::{Ack, Event, Exit, Nanos, Time};
 use firstflight_path::{Fate, Link, Purpose, Stream};
 use hdrhistogram::Histogram;
 
@@ -47,7 +48,7 @@ pub trait Ends {
     /// The place of its first byte in the stream.
     fn offset(&self, sent: &Self::Sent) -> u64;
     /// Bytes of the stream in it.
-    fn payload(&self, sent: &Self::Sent) -> u32;
+    fn payload(&self, sent: &Self::Sent) -> u64;
     /// Its packet number (QUIC) or the ordinal of the transmission (TCP).
     fn number(&self, sent: &Self::Sent) -> u64;
     /// It was sent before.
@@ -109,14 +110,6 @@ impl<T: Plain> Arrives for Timed<T> {
     fn at(&self) -> u64 {
         self.at
     }
-}
-
-/// What a snapshot is taken of.
-struct State<'a, S: Startup> {
-    controller: &'a Core<S>,
-    inflight: u64,
-    delivered: u64,
-    queue: u64,
 }
 
 /// What decides a flow's next turn, in one cache line: of many flows that take turns this is all
@@ -436,15 +429,16 @@ impl<E: Ends> Flow<E> {
                     Fate::Duplicate { at, again, .. } => [Some(at), Some(again)],
                     Fate::Drop(_) => [None; 2],
                 };
+                let arrives = arrives.map(|at| at.map(|at| Time(at.saturating_add(self.extra.0))));
+                let ends = &self.ends;
                 let packet = Packet {
-                    number: self.ends.number(&sent),
-                    offset: self.ends.offset(&sent),
-                    payload: self.ends.payload(&sent),
-                    len: self.ends.data_len(&sent),
-                    repeat: self.ends.is_repeat(&sent),
-                    arrives: arrives.map(|at| at.map(|at| Time(at.saturating_add(self.extra.0)))),
+                    number: ends.number(&sent),
+                    bytes: u64::from(ends.data_len(&sent)),
+                    stream: Some((ends.offset(&sent), ends.payload(&sent))),
+                    repeat: Some(ends.is_repeat(&sent)),
+                    dropped: arrives[0].is_none(),
                 };
-                self.pass_on(Time(now), Some(packet), forward, observer);
+                self.pass_on(Time(now), Some((packet, arrives)), forward, observer);
             }
             self.watch::<O>(Time(now), Cause::Sent, None, forward, observer);
         }
@@ -459,7 +453,7 @@ impl<E: Ends> Flow<E> {
     fn pass_on<O: Observer>(
         &mut self,
         now: Time,
-        packet: Option<Packet>,
+        left: Option<(Packet, [Option<Time>; 2])>,
         forward: &mut Link,
         observer: &mut O,
     ) {
@@ -475,14 +469,15 @@ impl<E: Ends> Flow<E> {
                 _ => self.ends.inflight(),
             };
             let state = State {
-                controller,
                 inflight,
-                delivered: self.delivered(),
                 queue: forward.queued_bytes(now.0),
+                ..State::of(controller, ack)
             };
-            let snapshot = self.snapshot(told.now(), Cause::Told, ack, &state);
-            let packet = packet.filter(|_| matches!(told, Event::Sent(_)));
-            let heard = Heard { event: told, packet, acked: &line.acked, lost: &line.lost };
+            let snapshot = self.snapshot(told.now(), Cause::Told, controller.exit(), state);
+            let left = left.filter(|_| matches!(told, Event::Sent(_)));
+            let (packet, arrives) = left.map_or((None, [None; 2]), |(p, at)| (Some(p), at));
+            let heard =
+                Heard { event: told, packet, arrives, acked: &line.acked, lost: &line.lost };
             observer.on_told(&heard, &snapshot, &|visit| controller.signals(visit));
         }
     }
@@ -541,40 +536,19 @@ impl<E: Ends> Flow<E> {
         }
         let controller = self.ends.controller();
         let state = State {
-            controller,
             inflight: self.ends.inflight(),
-            delivered: self.delivered(),
             queue: forward.queued_bytes(now.0),
+            ..State::of(controller, ack)
         };
-        let snapshot = self.snapshot(now, event, ack, &state);
+        let snapshot = self.snapshot(now, event, controller.exit(), state);
         observer.on_event(&snapshot, &|visit| controller.signals(visit));
     }
 
+    /// With what the flow knows beside its controller.
     #[inline]
-    fn snapshot(
-        &self,
-        now: Time,
-        event: Cause,
-        ack: Option<&Ack>,
-        state: &State<'_, E::Startup>,
-    ) -> Snapshot {
-        let &State { controller, inflight, delivered, queue } = state;
-        Snapshot {
-            flow: self.id,
-            now,
-            event,
-            cwnd: controller.cwnd(),
-            ssthresh: controller.ssthresh(),
-            inflight,
-            pacing_rate: controller.pacing_rate().map(|rate| rate.0),
-            rtt: ack.and_then(|ack| ack.rtt),
-            min_rtt: self.ends.min_rtt(),
-            delivered,
-            lost: ack.map_or(0, |ack| ack.lost),
-            queue,
-            phase: controller.phase(),
-            exit: controller.exit(),
-        }
+    fn snapshot(&self, now: Time, event: Cause, exit: Option<Exit>, state: State) -> Snapshot {
+        let (min_rtt, delivered) = (self.ends.min_rtt(), self.delivered());
+        Snapshot { flow: self.id, now, event, state: State { min_rtt, delivered, ..state }, exit }
     }
 
     /// The result, when the trial stopped at `now`.

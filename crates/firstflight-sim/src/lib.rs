@@ -28,7 +28,7 @@ pub mod wire;
 
 pub use app::{App, Part, Response};
 pub use firstflight::Episode;
-pub use observe::{Cause, Heard, Nobody, Observer, Packet, Snapshot};
+pub use observe::{Cause, Heard, Nobody, Observer, Snapshot};
 pub use outcome::{Drops, Outcome, Stop, fairness_ppm};
 pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome, run_flows};
 pub use trial::{Hosts, Setup, run, run_unheard};

@@ -1,7 +1,9 @@
 //! Watching a trial: an observer is a type parameter with a no-op default, so a trial that nobody
 //! watches pays nothing.
 
-use firstflight::{Event, Exit, Nanos, Phase, Time};
+use firstflight::state::Packet;
+use firstflight::{Event, Exit, State, Time};
+use std::ops::Deref;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +30,7 @@ impl Cause {
     }
 }
 
-/// The state of one flow right after an event.
+/// One flow right after an event; its [`State`] can be read off it.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot {
     /// Which flow.
@@ -37,45 +39,18 @@ pub struct Snapshot {
     pub now: Time,
     /// After what.
     pub event: Cause,
-    /// Congestion window, bytes.
-    pub cwnd: u64,
-    /// Slow-start threshold, bytes; `None` while never set.
-    pub ssthresh: Option<u64>,
-    /// Bytes in flight.
-    pub inflight: u64,
-    /// Pacing rate in bytes per second, if the sender is paced.
-    pub pacing_rate: Option<u64>,
-    /// The RTT sample of this ACK.
-    pub rtt: Option<Nanos>,
-    /// Smallest RTT so far.
-    pub min_rtt: Option<Nanos>,
-    /// Object bytes delivered in order at the receiver.
-    pub delivered: u64,
-    /// Bytes declared lost by this event.
-    pub lost: u64,
-    /// Bytes waiting at the bottleneck.
-    pub queue: u64,
-    /// What the sender is doing.
-    pub phase: Phase,
+    /// The sender.
+    pub state: State,
     /// How startup ended, once it has.
     pub exit: Option<Exit>,
 }
 
-/// A data packet as it left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet {
-    /// Packet number (QUIC) or ordinal of the transmission (TCP).
-    pub number: u64,
-    /// Place of its first byte in the stream.
-    pub offset: u64,
-    /// Bytes of the stream in it.
-    pub payload: u32,
-    /// Its IP bytes.
-    pub len: u32,
-    /// It was sent before.
-    pub repeat: bool,
-    /// When it and its duplicate will arrive (ground truth); none if the path drops it.
-    pub arrives: [Option<Time>; 2],
+impl Deref for Snapshot {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
+    }
 }
 
 /// Something that the controller was told, and what is known of the packets behind it.
@@ -85,6 +60,8 @@ pub struct Heard<'a> {
     pub event: &'a Event,
     /// What left, for [`Event::Sent`].
     pub packet: Option<Packet>,
+    /// When it and its duplicate will arrive (ground truth).
+    pub arrives: [Option<Time>; 2],
     /// Packets newly acknowledged, for [`Event::Ack`].
     pub acked: &'a [u64],
     /// Packets newly declared lost, for [`Event::Ack`] and [`Event::Congestion`]: numbers as in

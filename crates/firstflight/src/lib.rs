@@ -93,6 +93,7 @@ pub mod options;
 pub mod recovery;
 pub mod signal;
 pub mod startup;
+pub mod state;
 pub mod units;
 
 pub use account::{Account, Episode};
@@ -102,4 +103,5 @@ pub use event::{
     Ack, Congestion, Context, Event, Phase, Ready, Sent, Signal, Timeout, Transport, Window,
 };
 pub use exit::ExitReason;
+pub use state::State;
 pub use units::{Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};

@@ -8,7 +8,7 @@ use super::frame::Segment;
 use crate::estimate::{Demand, Rtt};
 use crate::step::{Id, Opening, Sink, Step};
 use firstflight::event::{Timeout, Transport};
-use firstflight::{Ack, Congestion, Nanos, Sent, Seq, Time};
+use firstflight::{Ack, Congestion, Event, Nanos, Sent, Seq, Time};
 use std::collections::BTreeMap;
 
 /// Pieces that are remembered while they are out.
@@ -257,7 +257,7 @@ impl Sender {
         };
         let sent =
             Sent { now, bytes, nxt: Seq(self.nxt), inflight: self.inflight, srtt: self.rtt.srtt() };
-        sink.step(id, &Step::Sent(sent, wire));
+        sink.step(id, &Step::Event(Event::Sent(sent), wire));
     }
 
     /// Makes a piece begin at `at`, if one goes across.
@@ -319,15 +319,9 @@ impl Sender {
         (self.repeated, self.needless, self.episode_end) = (0, 0, self.nxt);
         let timeout = if self.timeouts_in_a_row > 1 { Timeout::RtoAgain } else { Timeout::Rto };
         if let Some(id) = self.id {
-            sink.step(
-                id,
-                &Step::Timeout(Congestion {
-                    now,
-                    timeout,
-                    nxt: Seq(self.nxt),
-                    inflight_before: self.inflight,
-                }),
-            );
+            let timeout =
+                Congestion { now, timeout, nxt: Seq(self.nxt), inflight_before: self.inflight };
+            sink.step(id, &Step::Event(Event::Congestion(timeout), 0));
         }
     }
 
@@ -399,7 +393,7 @@ impl Sender {
             self.rtt.add(rtt);
         }
         if news.bytes == 0 && !marked {
-            self.see_needless(duplicate, sink);
+            self.see_needless(now, duplicate, sink);
             return;
         }
         let limit = self.window;
@@ -420,7 +414,7 @@ impl Sender {
             sink.step(id, &Step::ReceiverLimited(now));
         }
         self.window = u64::from(segment.window) << if self.scaling { self.scale } else { 0 };
-        self.see_needless(duplicate, sink);
+        self.see_needless(now, duplicate, sink);
     }
 
     /// Books the SACK blocks. Returns the bytes that the receiver reports as having had already
@@ -455,13 +449,13 @@ impl Sender {
     }
 
     /// Everything that was repeated proved needless: the episode was a false alarm.
-    fn see_needless(&mut self, duplicate: u64, sink: &mut impl Sink) {
+    fn see_needless(&mut self, now: Time, duplicate: u64, sink: &mut impl Sink) {
         self.needless += duplicate;
         if duplicate > 0 && self.repeated > 0 && self.needless >= self.repeated {
             (self.repeated, self.needless) = (0, 0);
             self.flush(sink);
             if let Some(id) = self.id {
-                sink.step(id, &Step::Spurious);
+                sink.step(id, &Step::Event(Event::Spurious { now }, 0));
             }
         }
     }
@@ -480,7 +474,7 @@ impl Sender {
         ack.delivered = self.delivered;
         ack.sent = self.sent;
         ack.app_limited = self.demand.is_missing(ack.now, ack.inflight_before, ack.srtt);
-        sink.step(id, &Step::Ack(ack));
+        sink.step(id, &Step::Event(Event::Ack(ack), 0));
     }
 
     fn opened(&mut self, sink: &mut impl Sink) -> Id {
@@ -511,7 +505,7 @@ impl Sender {
             inflight: self.inflight,
             srtt: self.handshake,
         };
-        sink.step(id, &Step::Sent(sent, self.wire_before));
+        sink.step(id, &Step::Event(Event::Sent(sent), self.wire_before));
         self.id = Some(id);
         id
     }

@@ -254,7 +254,7 @@ impl<'a, S: Sink> Log<'a, S> {
                 self.book.sender(group, 0, self.sink).on_metrics(now, &metrics, self.sink);
             }),
             Kind::Spurious => {
-                self.book.sender(group, 0, self.sink).on_spurious(self.sink);
+                self.book.sender(group, 0, self.sink).on_spurious(now, self.sink);
                 Ok(())
             }
             Kind::Other => Ok(()),

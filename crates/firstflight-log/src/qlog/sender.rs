@@ -10,7 +10,7 @@ use super::loose::Frames;
 use crate::estimate::{Demand, Rtt};
 use crate::step::{Id, Opening, Sink, Step};
 use firstflight::event::Transport;
-use firstflight::{Ack, Nanos, Sent, Seq, Time};
+use firstflight::{Ack, Event, Nanos, Sent, Seq, Time};
 use std::collections::BTreeMap;
 
 /// Packets that are remembered while they are out. Ten times what fills a path of 10 Gbit/s and 30
@@ -172,7 +172,7 @@ impl Sender {
                 inflight: self.inflight,
                 srtt: self.rtt.srtt(),
             };
-            sink.step(id, &Step::Sent(sent, bytes + LOWER));
+            sink.step(id, &Step::Event(Event::Sent(sent), bytes + LOWER));
         }
     }
 
@@ -239,7 +239,7 @@ impl Sender {
             // Everything that was given up came back: the episode was a false alarm.
             self.flush(sink);
             if let Some(id) = self.id {
-                sink.step(id, &Step::Spurious);
+                sink.step(id, &Step::Event(Event::Spurious { now }, 0));
             }
         }
     }
@@ -394,11 +394,11 @@ impl Sender {
     }
 
     /// The log says that a loss was a false alarm.
-    pub(super) fn on_spurious(&mut self, sink: &mut impl Sink) {
+    pub(super) fn on_spurious(&mut self, now: Time, sink: &mut impl Sink) {
         self.flush(sink);
         self.lost.clear();
         if let Some(id) = self.id {
-            sink.step(id, &Step::Spurious);
+            sink.step(id, &Step::Event(Event::Spurious { now }, 0));
         }
     }
 
@@ -411,7 +411,7 @@ impl Sender {
         let id = self.opened(sink);
         if self.largest_packet > self.mss {
             self.mss = self.largest_packet;
-            sink.step(id, &Step::Mss(self.mss));
+            sink.step(id, &Step::Event(Event::Mss { now: ack.now, mss: self.mss }, 0));
         }
         ack.una = Seq(self.largest.map_or(0, |largest| largest + 1));
         ack.nxt = Seq(self.next);
@@ -426,7 +426,7 @@ impl Sender {
             Some(cwnd) => ack.inflight_before < cwnd / 2,
             None => self.demand.is_missing(ack.now, ack.inflight_before, ack.srtt),
         };
-        sink.step(id, &Step::Ack(ack));
+        sink.step(id, &Step::Event(Event::Ack(ack), 0));
     }
 
     fn opened(&mut self, sink: &mut impl Sink) -> Id {
@@ -461,7 +461,7 @@ impl Sender {
             srtt: self.handshake_rtt,
         };
         let packets = self.sent.div_ceil(self.mss.max(1));
-        sink.step(id, &Step::Sent(sent, self.sent + packets * LOWER));
+        sink.step(id, &Step::Event(Event::Sent(sent), self.sent + packets * LOWER));
         self.id = Some(id);
         id
     }

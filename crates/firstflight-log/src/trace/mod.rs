@@ -14,11 +14,12 @@ pub mod replay;
 mod tracer;
 
 pub use fields::{COLUMNS, Cell, Column, Kind, Row};
+pub use firstflight::state::{Packet, State};
 pub use replay::{Replayed, replay};
 pub use tracer::{Signals, Tracer};
 
 use firstflight::named::Named;
-use firstflight::{Config, Event, Exit, Nanos, Phase, Time};
+use firstflight::{Config, Event, Exit, Nanos, Time};
 
 /// How the records came about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -103,21 +104,6 @@ pub struct Start {
     pub endpoints: String,
 }
 
-/// A packet as it left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Packet {
-    /// Packet number (QUIC) or ordinal of the transmission (TCP).
-    pub number: u64,
-    /// Its IP bytes.
-    pub bytes: u64,
-    /// Place of its first byte in the stream and how many there are, where that is known.
-    pub stream: Option<(u64, u64)>,
-    /// It was sent before, where that is known.
-    pub repeat: Option<bool>,
-    /// The path dropped it.
-    pub dropped: bool,
-}
-
 /// Ranges of packet numbers, both ends included.
 pub type Ranges = Vec<(u64, u64)>;
 
@@ -154,31 +140,6 @@ impl What {
             What::Event { event, .. } => event.name(),
         }
     }
-}
-
-/// The sender right after an event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct State {
-    /// Congestion window, bytes.
-    pub cwnd: u64,
-    /// Slow-start threshold, bytes; `None` while never set.
-    pub ssthresh: Option<u64>,
-    /// Bytes in flight.
-    pub inflight: u64,
-    /// Pacing rate, bytes per second.
-    pub pacing_rate: Option<u64>,
-    /// The RTT sample of the event.
-    pub rtt: Option<Nanos>,
-    /// Smallest RTT so far.
-    pub min_rtt: Option<Nanos>,
-    /// Object bytes delivered in order at the receiver.
-    pub delivered: u64,
-    /// Declared lost by this event.
-    pub lost: u64,
-    /// Bytes waiting at the bottleneck.
-    pub queue: u64,
-    /// What the sender is doing.
-    pub phase: Phase,
 }
 
 /// One event.

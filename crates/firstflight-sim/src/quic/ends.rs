@@ -145,8 +145,8 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     fn offset(&self, sent: &Transmit) -> u64 {
         sent.chunk * self.payload
     }
-    fn payload(&self, sent: &Transmit) -> u32 {
-        sent.bytes - self.sender.overhead()
+    fn payload(&self, sent: &Transmit) -> u64 {
+        u64::from(sent.bytes - self.sender.overhead())
     }
     fn number(&self, sent: &Transmit) -> u64 {
         sent.number

@@ -106,8 +106,8 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     fn offset(&self, sent: &Transmit) -> u64 {
         sent.segment.from
     }
-    fn payload(&self, sent: &Transmit) -> u32 {
-        sent.segment.len
+    fn payload(&self, sent: &Transmit) -> u64 {
+        u64::from(sent.segment.len)
     }
     fn number(&self, sent: &Transmit) -> u64 {
         self.sender.board().ordinal(sent.id)

@@ -17,6 +17,7 @@ mod cubic_properties;
 mod detection_board;
 mod detection_properties;
 mod detection_vectors;
+mod fields;
 mod hand_fed;
 mod history;
 mod hystart;

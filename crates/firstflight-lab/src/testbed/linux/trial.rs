@@ -211,16 +211,7 @@ impl Seen {
                 flow: 0,
                 now,
                 event: Cause::Ack,
-                cwnd: state.cwnd,
-                ssthresh: state.ssthresh,
-                inflight: state.inflight,
-                pacing_rate: state.pacing_rate,
-                rtt: state.rtt,
-                min_rtt: state.min_rtt,
-                delivered: state.delivered,
-                lost: 0,
-                queue: 0,
-                phase: state.phase,
+                state,
                 exit: exit.filter(|exit| exit.at <= now),
             };
             recorder.on_event(&snapshot, &|_| {});

@@ -3,12 +3,12 @@
 use crate::arms::NamedArm;
 use crate::error::Bad;
 use crate::outcome::{Outcome, Queueing};
-use crate::record::{Recorder, state};
+use crate::record::Recorder;
 use crate::scenario::{Hosts, Scenario};
 use crate::testbed::{Info, Testbed};
 use firstflight::controller::Stats;
 use firstflight::{Event, Nanos, Time};
-use firstflight_log::trace::{Packet, ranges};
+use firstflight_log::trace::{State, ranges};
 use firstflight_quic::{Happened, Plan};
 use firstflight_rig::{self as rig, Control, Note, Setup, Watch};
 use firstflight_sim::{Cause, Observer, Snapshot, quic};
@@ -114,16 +114,13 @@ impl Scribe<'_> {
             flow: 0,
             now,
             event,
-            cwnd: controller.cwnd(),
-            ssthresh: controller.ssthresh(),
-            inflight: note.inflight,
-            pacing_rate: controller.pacing_rate().map(|rate| rate.0),
-            rtt: ack.and_then(|ack| ack.rtt),
-            min_rtt: self.min_rtt,
-            delivered: seen.0,
-            lost: ack.map_or(0, |ack| ack.lost),
-            queue: seen.1,
-            phase: controller.phase(),
+            state: State {
+                inflight: note.inflight,
+                min_rtt: self.min_rtt,
+                delivered: seen.0,
+                queue: seen.1,
+                ..State::of(controller, ack)
+            },
             exit: controller.exit(),
         }
     }
@@ -136,19 +133,11 @@ impl Scribe<'_> {
         let Some(told) = note.told else { return };
         let snapshot = self.snapshot(note, note.now, Cause::Told, seen);
         let Some(tracer) = self.recorder.tracer() else { return };
-        let packet = note.packet.map(|packet| {
-            let kept = Packet {
-                number: packet.position,
-                bytes: packet.bytes,
-                stream: None,
-                repeat: Some(packet.repeat),
-                dropped: packet.arrives[0].is_none(),
-            };
-            tracer.departs(&kept, packet.arrives);
-            kept
-        });
+        if let Some(packet) = &note.packet {
+            tracer.departs(packet, note.arrives);
+        }
         let (numbers, controller) = ((ranges(&note.acked), ranges(&note.lost)), &note.controller);
-        tracer.note(told, packet, numbers, (state(&snapshot), snapshot.exit), &|visit| {
+        tracer.note(told, note.packet, numbers, (snapshot.state, snapshot.exit), &|visit| {
             controller.signals(visit);
         });
     }
