@@ -5,13 +5,13 @@
 //!
 //! 1. the transport does its own bookkeeping (RTT estimator, bytes in flight, loss detection) and
 //!    fills an [`Ack`];
-//! 2. a valid RTT sample goes to the startup ([`Startup::on_rtt`](crate::startup::Startup::on_rtt))
+//! 2. a valid RTT sample goes to the startup ([`Startup::on_rtt`])
 //!    in every phase;
 //! 3. the startup's sample hook runs, only below the threshold and outside recovery;
 //! 4. loss and ECN marks are answered, at most one reduction per recovery period;
 //! 5. the growth hook runs, only outside recovery and only if something was acknowledged.
 //!
-//! Steps 2 to 5 are [`Controller::on_ack`](crate::controller::Controller::on_ack).
+//! Steps 2 to 5 are [`Controller::on_ack`].
 
 use crate::avoidance::Avoidance;
 use crate::controller::Controller;
@@ -77,7 +77,7 @@ pub struct Ack {
     /// packets that were in flight (QUIC).
     pub acked: u64,
     /// Of `acked`, the bytes sent at or after
-    /// [`Controller::recovery_mark`](crate::controller::Controller::recovery_mark)
+    /// [`Controller::recovery_mark`]
     /// (RFC 9002 7.3.2: packets sent before recovery grow no window). Read in QUIC only; a
     /// transport that cannot tell reports `acked`.
     pub acked_fresh: u64,
