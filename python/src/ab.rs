@@ -4,10 +4,11 @@ use crate::compare::{count, hosts, json, time_limit};
 use crate::population::Population;
 use crate::startup::{AnyArm, Fault, arms};
 use crate::supervise::{Run, supervised};
-use crate::table::{Batches, Growing, Holds, Spec, of_json};
+use crate::table::{Batches, Growing};
 use crate::{refuse, refused};
 use firstflight_lab::Bad;
-use firstflight_lab::ab::rows::{Kind, Row, Value, columns};
+use firstflight_lab::ab::analysis::{Entry, PercentileRow};
+use firstflight_lab::ab::rows::{ConnectionRow, Row};
 use firstflight_lab::ab::{self, Analysis, Clock, Experiment, MOST_FLOWS, MOST_SECONDS, Tallies, Watch, shard};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -127,30 +128,11 @@ impl Test {
 
 /// The rows of a block.
 fn table(test: &ab::Test, rows: &[Row]) -> PyResult<Batches> {
-    let Some(first) = rows.first() else {
-        return Err(refuse("a block without connections".into()));
-    };
-    let holds = |value: &Value<'_>| match value {
-        Value::Name(_) | Value::Missing(Kind::Name) => Holds::Name,
-        Value::Whole(_) | Value::Missing(Kind::Whole) => Holds::Whole,
-        Value::Real(_) | Value::Missing(Kind::Real) => Holds::Real,
-        Value::Flag(_) => Holds::Flag,
-    };
-    let spec: Vec<(&str, Holds)> = columns(test, first).iter().map(|(name, value)| (*name, holds(value))).collect();
-    let mut table = Growing::new(spec);
+    let mut table = Growing::of(ConnectionRow::MEASURES);
     for row in rows {
-        for ((_, value), column) in columns(test, row).iter().zip(&mut table.columns) {
-            match value {
-                Value::Name(name) => column.text(Some(name)),
-                Value::Whole(number) => column.whole(Some(*number)),
-                Value::Real(number) => column.real(Some(*number)),
-                Value::Flag(flag) => column.flag(Some(*flag)),
-                Value::Missing(_) => column.missing(),
-            }
-        }
+        table.row([], &ConnectionRow::of((test, row)));
     }
-    let batch = table.batch()?;
-    Batches::of(vec![batch]).ok_or_else(|| refuse("a block without connections".into()))
+    table.finish()
 }
 
 /// The sums of some blocks of a test.
@@ -208,23 +190,19 @@ impl Shard {
 
     /// One row per part of the connections and arm.
     fn results(&self) -> PyResult<Batches> {
-        of_json(RESULTS, self.analysis()?.results.iter().map(|entry| serde_json::to_value(entry).unwrap_or_default()))
+        let mut table = Growing::of(Entry::MEASURES);
+        for entry in self.analysis()?.results {
+            table.row([], &entry);
+        }
+        table.finish()
     }
 
     /// One row per percentile and arm.
     fn percentiles(&self) -> PyResult<Batches> {
-        let real = ["percentile", "ttlb_ms", "reduction_pct", "loss_pct"].map(|name| (name, Holds::Real));
-        let mut table = Growing::new([("arm", Holds::Text)].into_iter().chain(real));
-        for curve in self.analysis()?.percentiles {
-            for (index, ttlb) in curve.ttlb_ms.iter().enumerate() {
-                let [arm, percentile, time, reduction, loss] = &mut table.columns[..] else {
-                    break;
-                };
-                arm.text(Some(&curve.arm));
-                percentile.real(Some(index as f64 + 1.0));
-                time.real(Some(*ttlb));
-                reduction.real(curve.reduction_pct.as_ref().map(|curve| curve[index]));
-                loss.real(Some(curve.loss_pct[index]));
+        let mut table = Growing::of(PercentileRow::MEASURES);
+        for curves in self.analysis()?.percentiles {
+            for row in curves.rows() {
+                table.row([], &row);
             }
         }
         table.finish()
@@ -252,45 +230,3 @@ pub fn join(shards: Vec<(String, PyRef<'_, Shard>)>) -> PyResult<Shard> {
     let (experiment, tallies) = shard::join(parts).map_err(|bad| refused(&bad))?;
     Ok(Shard { experiment, tallies })
 }
-
-const RESULTS: &[Spec] = &[
-    ("part", "/part", Holds::Text),
-    ("name", "/name", Holds::Text),
-    ("arm", "/arm", Holds::Text),
-    ("flows", "/flows", Holds::Whole),
-    ("ttlb_ms_p50", "/ttlb_ms/p50/value", Holds::Real),
-    ("ttlb_ms_p95", "/ttlb_ms/p95/value", Holds::Real),
-    ("ttlb_ms_p99", "/ttlb_ms/p99/value", Holds::Real),
-    ("ttlb_ms_mean", "/ttlb_ms/mean", Holds::Real),
-    ("ttlb_ms_p90", "/ttlb_ms/p90/value", Holds::Real),
-    ("incomplete", "/incomplete", Holds::Whole),
-    ("vs_ideal", "/vs_ideal", Holds::Real),
-    ("loss_pct_mean", "/loss_pct/mean", Holds::Real),
-    ("loss_pct_p50", "/loss_pct/p50/value", Holds::Real),
-    ("loss_pct_p90", "/loss_pct/p90/value", Holds::Real),
-    ("loss_pct_p99", "/loss_pct/p99/value", Holds::Real),
-    ("pooled_loss_pct", "/pooled_loss_pct", Holds::Real),
-    ("retransmitted_pct", "/retransmitted_pct", Holds::Real),
-    ("lost_again_pct", "/lost_again_pct", Holds::Real),
-    ("spurious_pct", "/spurious_pct", Holds::Real),
-    ("rtos_per_1000", "/rtos_per_1000", Holds::Real),
-    ("recoveries", "/recoveries", Holds::Real),
-    ("queue_p99_ms", "/queue_p99_ms", Holds::Real),
-    ("front", "/front", Holds::Flag),
-    ("reduction_pct", "/versus_baseline/reduction_pct/mean/value", Holds::Real),
-    ("reduction_pct_low", "/versus_baseline/reduction_pct/mean/low", Holds::Real),
-    ("reduction_pct_high", "/versus_baseline/reduction_pct/mean/high", Holds::Real),
-    ("reduction_pct_percentiles", "/versus_baseline/reduction_pct/percentiles", Holds::Real),
-    ("reduction_pct_median", "/versus_baseline/reduction_pct/median", Holds::Real),
-    ("significant", "/versus_baseline/significant", Holds::Flag),
-    ("loss_points", "/versus_baseline/loss_points/value", Holds::Real),
-    ("loss_points_low", "/versus_baseline/loss_points/low", Holds::Real),
-    ("loss_points_high", "/versus_baseline/loss_points/high", Holds::Real),
-    ("queue_p99_ms_more", "/versus_baseline/queue_p99_ms/value", Holds::Real),
-    ("paired_geometric_mean", "/versus_baseline/paired/geometric_mean", Holds::Real),
-    ("paired_p50", "/versus_baseline/paired/p50/value", Holds::Real),
-    ("paired_p95", "/versus_baseline/paired/p95/value", Holds::Real),
-    ("worse_pct", "/versus_baseline/paired/worse_pct", Holds::Real),
-    ("better_pct", "/versus_baseline/paired/better_pct", Holds::Real),
-    ("same_pct", "/versus_baseline/paired/same_pct", Holds::Real),
-];

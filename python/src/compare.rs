@@ -2,11 +2,11 @@
 
 use crate::startup::{AnyArm, Fault, arms};
 use crate::supervise::{Run, supervised};
-use crate::table::{Batches, Growing, Holds, holds};
+use crate::table::{Batches, Growing, Holds};
 use crate::{refuse, refused};
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;
-use firstflight_lab::measures::{Cell, Field, columns};
+use firstflight_lab::measures::Cell;
 use firstflight_lab::report::Value;
 use firstflight_lab::table::{figure, table};
 use firstflight_lab::trial::{EpisodeRow, TrialRow, ms};
@@ -137,26 +137,19 @@ impl Comparison {
 
     /// One row per trial.
     fn rows(&self) -> PyResult<Batches> {
-        let columns = columns(TrialRow::MEASURES);
-        let mut table = Growing::new(columns.iter().map(|column| (column.name.as_str(), holds(column.measure.holds))));
+        let mut table = Growing::of(TrialRow::MEASURES);
         for row in &self.inner.rows {
-            for (column, values) in columns.iter().zip(&mut table.columns) {
-                values.cell(row.cell(&column.path));
-            }
+            table.row([], row);
         }
         table.finish()
     }
 
     /// One row per recovery episode.
     fn episodes(&self) -> PyResult<Batches> {
-        let columns = columns(EpisodeRow::MEASURES);
-        let of_measures = columns.iter().map(|column| (column.name.as_str(), holds(column.measure.holds)));
-        let mut table = Growing::new([("arm", Holds::Text), ("seed", Holds::Whole)].into_iter().chain(of_measures));
+        let mut table = Growing::beside([("arm", Holds::Text), ("seed", Holds::Whole)], EpisodeRow::MEASURES);
         for row in &self.inner.rows {
             for episode in row.episodes.iter().flatten() {
-                let cells = [Cell::Text(&row.arm), Cell::Whole(row.seed)].into_iter();
-                let cells = cells.chain(columns.iter().map(|column| episode.cell(&column.path)));
-                cells.zip(&mut table.columns).for_each(|(cell, values)| values.cell(cell));
+                table.row([Cell::Text(&row.arm), Cell::Whole(row.seed)], episode);
             }
         }
         table.finish()

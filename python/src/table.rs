@@ -8,47 +8,22 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use firstflight_lab::measures::{self, Cell};
+pub use firstflight_lab::measures::Holds;
+use firstflight_lab::measures::{self, Cell, Measure};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What a column holds; every column may be null.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
-    /// Text.
-    Text,
-    /// Text of few different values.
-    Name,
-    /// A whole number, not negative.
-    Whole,
-    /// A number.
-    Real,
-    /// Yes or no.
-    Flag,
-}
-
-impl Holds {
-    fn data_type(self) -> DataType {
-        match self {
-            Holds::Text => DataType::Utf8,
-            Holds::Name => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
-            Holds::Whole => DataType::UInt64,
-            Holds::Real => DataType::Float64,
-            Holds::Flag => DataType::Boolean,
-        }
-    }
-}
-
-/// What a column of such measures holds.
-pub fn holds(measure: measures::Holds) -> Holds {
-    match measure {
-        measures::Holds::Whole => Holds::Whole,
-        measures::Holds::Real => Holds::Real,
-        measures::Holds::Flag => Holds::Flag,
-        // Records and lists are no columns.
-        measures::Holds::Text | measures::Holds::Record(_) | measures::Holds::List(_) => Holds::Text,
+/// The type of a column; every column may be null.
+fn data_type(holds: Holds) -> DataType {
+    match holds {
+        Holds::Name => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+        Holds::Whole => DataType::UInt64,
+        Holds::Real => DataType::Float64,
+        Holds::Flag => DataType::Boolean,
+        // What is left is text: records and several values have no column.
+        _ => DataType::Utf8,
     }
 }
 
@@ -70,11 +45,11 @@ impl Column {
     /// An empty one.
     pub fn new(holds: Holds) -> Column {
         match holds {
-            Holds::Text => Column::Text(StringBuilder::new()),
             Holds::Name => Column::Name(StringDictionaryBuilder::new()),
             Holds::Whole => Column::Whole(UInt64Builder::new()),
             Holds::Real => Column::Real(Float64Builder::new()),
             Holds::Flag => Column::Flag(BooleanBuilder::new()),
+            _ => Column::Text(StringBuilder::new()),
         }
     }
 
@@ -114,6 +89,8 @@ impl Column {
     /// One more value of a measure.
     pub fn cell(&mut self, cell: Cell<'_>) {
         match cell {
+            // As in JSON: a number that is none, such as a ratio to nothing, is null.
+            Cell::Real(number) if !number.is_finite() => self.missing(),
             Cell::Missing => self.missing(),
             Cell::Text(text) => self.text(Some(text)),
             Cell::Whole(number) => self.whole(Some(number)),
@@ -155,8 +132,32 @@ impl Growing {
     /// No rows yet.
     pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Holds)>) -> Growing {
         let columns: Vec<(&str, Holds)> = columns.into_iter().collect();
-        let fields: Vec<Field> = columns.iter().map(|(name, holds)| Field::new(*name, holds.data_type(), true)).collect();
+        let fields: Vec<Field> = columns.iter().map(|(name, holds)| Field::new(*name, data_type(*holds), true)).collect();
         Growing { schema: Arc::new(Schema::new(fields)), columns: columns.iter().map(|(_, holds)| Column::new(*holds)).collect() }
+    }
+
+    /// No rows of these measures yet.
+    pub fn of(measures: &'static [Measure]) -> Growing {
+        Growing::beside([], measures)
+    }
+
+    /// The same with columns of its own in front.
+    pub fn beside<const N: usize>(own: [(&str, Holds); N], measures: &'static [Measure]) -> Growing {
+        let columns = measures::columns(measures);
+        let of_measures = columns.iter().map(|column| (column.name.as_str(), column.measure.holds));
+        Growing::new(own.into_iter().chain(of_measures))
+    }
+
+    /// One more row: `own` cells in front, then those of a record.
+    pub fn row<'a>(&mut self, own: impl IntoIterator<Item = Cell<'a>>, record: &impl measures::Field) {
+        let mut columns = self.columns.iter_mut();
+        let mut put = |cell: Cell<'_>| {
+            if let Some(column) = columns.next() {
+                column.cell(cell);
+            }
+        };
+        own.into_iter().for_each(&mut put);
+        record.each(&mut put);
     }
 
     /// What has grown as one batch; the columns are empty again.
@@ -191,10 +192,10 @@ pub fn of_json(spec: &[Spec], rows: impl IntoIterator<Item = Value>) -> PyResult
         for ((_, pointer, holds), column) in spec.iter().zip(&mut table.columns) {
             let value = row.pointer(pointer).unwrap_or(&Value::Null);
             match holds {
-                Holds::Text | Holds::Name => column.text(value.as_str()),
                 Holds::Whole => column.whole(value.as_u64()),
                 Holds::Real => column.real(value.as_f64()),
                 Holds::Flag => column.flag(value.as_bool()),
+                _ => column.text(value.as_str()),
             }
         }
     }

@@ -189,7 +189,8 @@ fn test(options: &TestOptions) -> Result<Done, Bad> {
     let tallies = if options.cluster.is_ray() {
         cluster::run(options, &experiment)?
     } else {
-        let sink = options.out.as_deref().map(Sink::open).transpose()?;
+        let open = |file| Sink::open(file, &test, options.shard);
+        let sink = options.out.as_deref().map(open).transpose()?;
         run_with_progress(&test, options, sink)?
     };
     if let Some(file) = &options.save {
@@ -289,15 +290,23 @@ fn shard_files(path: &Path) -> Result<Vec<PathBuf>, Bad> {
 enum Sink {
     Csv(Growing),
     #[cfg(feature = "parquet")]
-    Parquet(ParquetSink),
+    Parquet(Box<firstflight_lab::ab::parquet::Rows<Growing>>),
 }
 
 impl Sink {
-    fn open(file: &Path) -> Result<Sink, Bad> {
+    #[cfg_attr(
+        not(feature = "parquet"),
+        expect(unused_variables, reason = "a CSV file has no place to say what it belongs to")
+    )]
+    fn open(file: &Path, test: &Test, shard: Option<(u64, u64)>) -> Result<Sink, Bad> {
         match file.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Ok(Sink::Csv(Growing::open(file)?)),
             #[cfg(feature = "parquet")]
-            Some("parquet") => Ok(Sink::Parquet(ParquetSink::Empty(Growing::open(file)?))),
+            Some("parquet") => {
+                let rows =
+                    firstflight_lab::ab::parquet::Rows::new(test, shard, Growing::open(file)?)?;
+                Ok(Sink::Parquet(Box::new(rows)))
+            }
             #[cfg(not(feature = "parquet"))]
             Some("parquet") => Err(Bad(format!(
                 "--out {}: this build writes no Parquet (`--features parquet` does); allowed: a .csv file",
@@ -310,21 +319,11 @@ impl Sink {
         }
     }
 
-    #[cfg_attr(
-        not(feature = "parquet"),
-        expect(unused_variables, reason = "a CSV file has no place to say which shard it is")
-    )]
-    fn write(
-        &mut self,
-        test: &Test,
-        shard: Option<(u64, u64)>,
-        rows: &[Row],
-        first: bool,
-    ) -> Result<(), Bad> {
+    fn write(&mut self, test: &Test, rows: &[Row], first: bool) -> Result<(), Bad> {
         match self {
             Sink::Csv(file) => file.more(|out| write_csv(test, rows, first, out)),
             #[cfg(feature = "parquet")]
-            Sink::Parquet(file) => file.write(test, shard, rows),
+            Sink::Parquet(file) => file.write(test, rows),
         }
     }
 
@@ -332,39 +331,7 @@ impl Sink {
         match self {
             Sink::Csv(file) => file.finish(),
             #[cfg(feature = "parquet")]
-            Sink::Parquet(file) => file.finish(),
-        }
-    }
-}
-
-/// A Parquet file: its columns are known when the first rows come.
-#[cfg(feature = "parquet")]
-enum ParquetSink {
-    Empty(Growing),
-    Begun(Box<firstflight_lab::ab::parquet::Rows<Growing>>),
-    Broken,
-}
-
-#[cfg(feature = "parquet")]
-impl ParquetSink {
-    fn write(&mut self, test: &Test, shard: Option<(u64, u64)>, rows: &[Row]) -> Result<(), Bad> {
-        let Some(row) = rows.first() else { return Ok(()) };
-        *self = match std::mem::replace(self, ParquetSink::Broken) {
-            ParquetSink::Empty(file) => ParquetSink::Begun(Box::new(
-                firstflight_lab::ab::parquet::Rows::new(test, row, shard, file)?,
-            )),
-            begun => begun,
-        };
-        match self {
-            ParquetSink::Begun(file) => file.write(test, rows),
-            ParquetSink::Empty(_) | ParquetSink::Broken => Ok(()),
-        }
-    }
-
-    fn finish(self) -> Result<(), Bad> {
-        match self {
-            ParquetSink::Begun(file) => file.finish()?.finish(),
-            ParquetSink::Empty(_) | ParquetSink::Broken => Ok(()),
+            Sink::Parquet(file) => file.finish()?.finish(),
         }
     }
 }
@@ -391,7 +358,7 @@ fn run_with_progress(
     let mut first = true;
     let mut keep = |rows: &[Row]| {
         let Some(sink) = &mut sink else { return Ok(()) };
-        sink.write(test, options.shard, rows, std::mem::take(&mut first) || rows.is_empty())
+        sink.write(test, rows, std::mem::take(&mut first) || rows.is_empty())
     };
     let with_rows = options.out.is_some();
     let run = Run { shard: options.shard, resume: options.resume.clone() };

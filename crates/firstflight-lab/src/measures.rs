@@ -2,10 +2,12 @@
 //! definition, which end is good, and how it is read.
 //!
 //! A line of `record!` is all that there is of a measure. The fields of the row and so the JSON,
-//! the columns of the table for people and of the report ([`crate::table`]), the columns of
-//! Python's tables and the table in `docs/metrics.md` are made from it.
+//! the columns of the table for people and of the report ([`crate::table`]), the columns of CSV,
+//! Parquet and Python's tables and the tables in `docs/metrics.md` and `docs/ab-tests.md` are made
+//! from it.
 
 use crate::report::Better;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// What a measure holds; every one may be missing.
@@ -13,12 +15,16 @@ use std::fmt::Write;
 pub enum Holds {
     /// Text.
     Text,
+    /// Text of few different values.
+    Name,
     /// A whole number, not negative.
     Whole,
     /// A number.
     Real,
     /// Yes or no.
     Flag,
+    /// Several values in one, in the data only.
+    Several,
     /// A record of measures.
     Record(&'static [Measure]),
     /// A list of such records.
@@ -30,6 +36,9 @@ pub enum Holds {
 pub struct Measure {
     /// Its name in JSON; a unit stands at its end.
     pub name: &'static str,
+    /// What it adds to the name of a column, where that is another: a record without a part of its
+    /// own in the names of its columns has none.
+    pub part: &'static str,
     /// What it holds.
     pub holds: Holds,
     /// The unit of the value; empty for a plain number, a word and a record.
@@ -91,6 +100,11 @@ impl Cell<'_> {
     }
 }
 
+/// A text of few different values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(transparent)]
+pub struct Name<'a>(pub &'a str);
+
 /// What can stand in a record.
 pub trait Field {
     /// What it holds.
@@ -98,6 +112,11 @@ pub trait Field {
 
     /// The value; of a record that of the measure `path`, such as `time_ms`.
     fn cell(&self, path: &str) -> Cell<'_>;
+
+    /// Every value that has a column, in the order of [`columns`].
+    fn each<'s>(&'s self, take: &mut dyn FnMut(Cell<'s>)) {
+        take(self.cell(""));
+    }
 }
 
 macro_rules! plain {
@@ -106,7 +125,7 @@ macro_rules! plain {
             const HOLDS: Holds = Holds::$kind;
 
             fn cell(&self, _path: &str) -> Cell<'_> {
-                let of: for<'a> fn(&'a $Type) -> Cell<'a> = $of;
+                let of: for<'s> fn(&'s $Type) -> Cell<'s> = $of;
                 of(self)
             }
         })+)+
@@ -114,7 +133,8 @@ macro_rules! plain {
 }
 
 plain! {
-    Text: String &'static str = |text| Cell::Text(text);
+    Text: String &str = |text| Cell::Text(text);
+    Name: Name<'_> = |name| Cell::Text(name.0);
     Whole: u64 = |whole| Cell::Whole(*whole);
     Whole: u32 = |whole| Cell::Whole(u64::from(*whole));
     Real: f64 = |real| Cell::Real(*real);
@@ -127,18 +147,46 @@ impl<F: Field> Field for Option<F> {
     fn cell(&self, path: &str) -> Cell<'_> {
         self.as_ref().map_or(Cell::Missing, |field| field.cell(path))
     }
+
+    fn each<'s>(&'s self, take: &mut dyn FnMut(Cell<'s>)) {
+        match self {
+            Some(field) => field.each(take),
+            None => (0..width(F::HOLDS)).for_each(|_| take(Cell::Missing)),
+        }
+    }
 }
 
-/// A list has no one value: its records make a table of their own.
-impl<F: Field> Field for Vec<F> {
-    const HOLDS: Holds = match F::HOLDS {
-        Holds::Record(measures) => Holds::List(measures),
-        plain => plain,
-    };
-
-    fn cell(&self, _path: &str) -> Cell<'_> {
-        Cell::Missing
+/// How many columns it has in a flat table.
+fn width(holds: Holds) -> usize {
+    match holds {
+        Holds::Record(measures) => measures.iter().map(|measure| width(measure.holds)).sum(),
+        Holds::List(_) | Holds::Several => 0,
+        _ => 1,
     }
+}
+
+/// Several values have no column: records of a list make a table of their own.
+macro_rules! several {
+    ($($Type:ty: $($generic:ident: $bound:ident)? = $holds:expr;)+) => {
+        $(impl $(<$generic: $bound>)? Field for $Type {
+            const HOLDS: Holds = $holds;
+
+            fn cell(&self, _path: &str) -> Cell<'_> {
+                Cell::Missing
+            }
+
+            fn each<'s>(&'s self, _take: &mut dyn FnMut(Cell<'s>)) {}
+        })+
+    };
+}
+
+several! {
+    Vec<F>: F: Field = match F::HOLDS {
+        Holds::Record(measures) => Holds::List(measures),
+        _ => Holds::Several,
+    };
+    [f64; 2]: = Holds::Several;
+    BTreeMap<&'static str, f64>: = Holds::Several;
 }
 
 /// A column of a flat table: a measure, or a measure of a record in the record.
@@ -152,21 +200,25 @@ pub struct Column {
     pub measure: &'static Measure,
 }
 
-/// The columns of measures, in order; lists are left out.
+/// The columns of measures, in order; what holds several values is left out.
 pub fn columns(measures: &'static [Measure]) -> Vec<Column> {
+    let joined = |outer: &str, inner: &str| match (outer, inner) {
+        ("", only) | (only, "") => only.to_owned(),
+        (outer, inner) => format!("{outer}_{inner}"),
+    };
     let mut columns = Vec::new();
     for measure in measures {
         match measure.holds {
             Holds::Record(inner) => {
                 columns.extend(self::columns(inner).into_iter().map(|column| Column {
-                    name: format!("{}_{}", measure.name, column.name),
+                    name: joined(measure.part, &column.name),
                     path: format!("{}.{}", measure.name, column.path),
                     ..column
                 }));
             }
-            Holds::List(_) => {}
+            Holds::List(_) | Holds::Several => {}
             _ => columns.push(Column {
-                name: measure.name.into(),
+                name: measure.part.into(),
                 path: measure.name.into(),
                 measure,
             }),
@@ -176,9 +228,9 @@ pub fn columns(measures: &'static [Measure]) -> Vec<Column> {
 }
 
 /// The table of measures as documentation, in Markdown: name, unit, which end is good, definition;
-/// those of a record follow it.
-pub fn markdown(measures: &'static [Measure]) -> String {
-    fn rows(measures: &'static [Measure], outer: &str, text: &mut String) {
+/// those of a record follow it, unless they are `told` before.
+pub fn markdown(measures: &'static [Measure], told: &[&[Measure]]) -> String {
+    fn rows(measures: &[Measure], told: &[&[Measure]], outer: &str, text: &mut String) {
         for measure in measures {
             let good = match measure.better {
                 Better::Low => "low",
@@ -192,53 +244,61 @@ pub fn markdown(measures: &'static [Measure]) -> String {
                 measure.unit,
                 measure.definition()
             );
-            if let Holds::Record(inner) | Holds::List(inner) = measure.holds {
-                rows(inner, &format!("{outer}{}.", measure.name), text);
+            if let Holds::Record(inner) | Holds::List(inner) = measure.holds
+                && !told.contains(&inner)
+            {
+                rows(inner, told, &format!("{outer}{}.", measure.name), text);
             }
         }
     }
     let mut text = "| field | unit | good | definition |\n|---|---|---|---|\n".to_owned();
-    rows(measures, "", &mut text);
+    rows(measures, told, "", &mut text);
     text
 }
 
 /// A record and the table of its measures. `Name of (pattern = type)` is what it is read from, then
 /// each measure: `name: type, "unit", good end = how it is read`, and where people see it `=> (key,
-/// label, unit)`.
+/// label, unit)`. `as "part"` behind the good end is its part in the names of columns, if that is
+/// not its name.
 macro_rules! record {
     (
         $(#[$meta:meta])*
-        $Record:ident of ($from:pat_param = $From:ty);
+        $Record:ident $(<$life:lifetime>)? of ($from:pat_param = $From:ty);
         $(
             $(#[doc = $doc:literal])+
-            $name:ident: $Type:ty, $unit:literal, $better:ident = $read:expr $(=> ($key:literal, $label:literal, $as:literal))?;
+            $(#[serde($($serde:tt)+)])*
+            $name:ident: $Type:ty, $unit:literal, $better:ident $(as $part:literal)? = $read:expr
+                $(=> ($key:literal, $label:literal, $as:literal))?;
         )+
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-        pub struct $Record {
-            $($(#[doc = $doc])+ pub $name: $Type,)+
+        pub struct $Record $(<$life>)? {
+            $($(#[doc = $doc])+ $(#[serde($($serde)+)])* pub $name: $Type,)+
         }
 
-        impl $Record {
+        impl $(<$life>)? $Record $(<$life>)? {
             /// Its measures, in order.
-            pub const MEASURES: &'static [$crate::measures::Measure] = &[$($crate::measures::Measure {
-                name: stringify!($name),
-                holds: <$Type as $crate::measures::Field>::HOLDS,
-                unit: $unit,
-                better: $crate::report::Better::$better,
-                doc: &[$($doc),+],
-                shown: $crate::measures::record!(@shown $($key, $label, $as)?),
-            }),+];
+            pub const MEASURES: &'static [$crate::measures::Measure] =
+                &[$($crate::measures::Measure {
+                    name: stringify!($name),
+                    part: $crate::measures::record!(@part $name $($part)?),
+                    holds: <$Type as $crate::measures::Field>::HOLDS,
+                    unit: $unit,
+                    better: $crate::report::Better::$better,
+                    doc: &[$($doc),+],
+                    shown: $crate::measures::record!(@shown $($key, $label, $as)?),
+                }),+];
 
             /// Reads every measure.
-            pub fn of($from: $From) -> $Record {
+            pub fn of($from: $From) -> Self {
                 $Record { $($name: $read,)+ }
             }
         }
 
-        impl $crate::measures::Field for $Record {
-            const HOLDS: $crate::measures::Holds = $crate::measures::Holds::Record($Record::MEASURES);
+        impl $(<$life>)? $crate::measures::Field for $Record $(<$life>)? {
+            const HOLDS: $crate::measures::Holds =
+                $crate::measures::Holds::Record($Record::MEASURES);
 
             fn cell(&self, path: &str) -> $crate::measures::Cell<'_> {
                 let (name, rest) = path.split_once('.').unwrap_or((path, ""));
@@ -247,8 +307,14 @@ macro_rules! record {
                     _ => $crate::measures::Cell::Missing,
                 }
             }
+
+            fn each<'s>(&'s self, take: &mut dyn FnMut($crate::measures::Cell<'s>)) {
+                $($crate::measures::Field::each(&self.$name, take);)+
+            }
         }
     };
+    (@part $name:ident) => { stringify!($name) };
+    (@part $name:ident $part:literal) => { $part };
     (@shown) => { None };
     (@shown $key:literal, $label:literal, $as:literal) => {
         Some($crate::measures::Shown { key: $key, label: $label, unit: $as })

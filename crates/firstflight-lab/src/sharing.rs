@@ -4,17 +4,19 @@
 use crate::arms::{NamedArm, Sender};
 use crate::compare::{ExperimentRow, Plan};
 use crate::error::Bad;
+use crate::measures::record;
 use crate::outcome::Outcome;
-use crate::report::{Better, Column, Row, Spread, Table, Value};
+use crate::report::Table;
 use crate::scenario::Scenario;
 use crate::stats::Summary;
+use crate::table::table_of;
 use crate::testbed::{self, Testbed};
 use crate::trial::{Trial, TrialRow, ms};
 use firstflight::startup::AnyStartup;
 use firstflight::{Nanos, Seq, Time};
 pub use firstflight_sim::JITTER;
 pub use firstflight_sim::{App, Response, SharedOutcome, fairness_ppm};
-use firstflight_sim::{FlowPlan, Nobody, Shared, run_flows};
+use firstflight_sim::{FlowPlan, Nobody, Part, Shared, run_flows};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -127,44 +129,141 @@ struct SharingExperiment {
     cross: Vec<String>,
 }
 
-/// One flow of a trial, as in `--json`.
-#[derive(Clone, Debug, Serialize)]
-pub struct SharedFlowRow {
-    /// `arm`, or `cross` for cross traffic.
-    pub role: &'static str,
-    /// When its first data left. Other times count from then. Null if the trial stopped before.
-    pub start_ms: Option<f64>,
-    /// What it carried per time while all flows were under way (M16's interval); null without such
-    /// a time.
-    pub share_mbps: Option<f64>,
-    /// Of an application of several parts: from the first byte of each sent to its last delivered
-    /// at the receiver; null if it was not.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub parts_ms: Vec<Option<f64>>,
-    /// What any trial tells of its flow.
-    #[serde(flatten)]
-    pub flow: TrialRow,
+/// What a row of one flow is read from.
+#[derive(Clone, Copy, Debug)]
+pub struct OfFlow<'a> {
+    trial: &'a Trial<'a>,
+    start: Option<Time>,
+    share_mbps: Option<f64>,
+    parts: &'a [Part],
+    of_cross: bool,
 }
 
-/// One trial of several flows, as in `--json`.
-#[derive(Clone, Debug, Serialize)]
-pub struct SharingRow {
-    /// Name the arm was asked for by.
-    pub arm: String,
-    /// Seed of the path's draws.
-    pub seed: u64,
-    /// Every flow of the arm was through within the limit.
-    pub complete: bool,
-    /// M16: Jain's index of what the flows, cross traffic included, carried while all of them were
-    /// under way; null without such a time.
-    pub jain: Option<f64>,
-    /// That time: from the last start to the first end, to a round trip; counted from the start of
-    /// the trial.
-    pub shared_ms: Option<[f64; 2]>,
-    /// What all of them carried then, object bytes.
-    pub goodput_mbps: Option<f64>,
-    /// One by one, cross traffic first.
-    pub flows: Vec<SharedFlowRow>,
+record! {
+    /// One flow of a trial, as in `--json`.
+    SharedFlowRow of (of = &OfFlow<'_>);
+
+    /// `arm`, or `cross` for cross traffic
+    role: &'static str, "", None = if of.of_cross { "cross" } else { "arm" };
+    /// when its first data left, since the start of the trial. Other times count from then. Null if the trial stopped before
+    start_ms: Option<f64>, "ms", None = of.start.map(|start| ms(start.0));
+    /// object bytes that it delivered in order per time while all flows were under way; null without such a time
+    share_mbps: Option<f64>, "Mbit/s", High = of.share_mbps;
+    /// of `web`, `video` and `blocks`: completion time of each part, from its first byte sent until its last is delivered
+    /// in order at the receiver; null if it did not arrive
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts_ms: Vec<Option<f64>>, "ms", Low = of.parts.iter().map(|part| part.delivered_after().map(|time| ms(time.0))).collect();
+    /// the fields that any trial has, those of its flow
+    #[serde(flatten)]
+    flow: TrialRow, "", None as "" = of.flow();
+}
+
+impl OfFlow<'_> {
+    fn flow(&self) -> TrialRow {
+        let mut row = TrialRow::of(self.trial);
+        if self.of_cross {
+            // It has no object that could be complete.
+            row.goodput_mbps = None;
+        }
+        row
+    }
+}
+
+/// What the flows delivered while all of them were under way.
+#[derive(Debug)]
+struct Shares {
+    bytes: Vec<u64>,
+    /// Between two samples.
+    every: Nanos,
+    /// That time, in samples.
+    from: usize,
+    to: usize,
+}
+
+impl Shares {
+    /// A share of that many bytes, Mbit/s.
+    fn mbps(&self, bytes: u64) -> f64 {
+        let seconds = (self.to - self.from) as f64 * self.every.0 as f64 / 1e9;
+        bytes as f64 * 8e-6 / seconds
+    }
+
+    fn interval_ms(&self) -> [f64; 2] {
+        [self.from, self.to].map(|sample| ms(self.every.0) * sample as f64)
+    }
+}
+
+/// What a row of a trial is read from.
+#[derive(Debug)]
+pub struct OfTrial<'a> {
+    arm: &'a NamedArm,
+    seed: u64,
+    /// None if the flows were never all under way.
+    shares: Option<Shares>,
+    flows: Vec<SharedFlowRow>,
+}
+
+record! {
+    /// One trial of several flows, as in `--json`.
+    SharingRow of (of = OfTrial<'_>);
+
+    /// name the arm was asked for by
+    arm: String, "", None = of.arm.label.clone();
+    /// seed of the path's draws
+    seed: u64, "", None = of.seed;
+    /// every flow of the arm was through within the limit.
+    /// Cross traffic has no end: it is not waited for, and never complete
+    complete: bool, "", High = of.flows.iter().filter(|flow| flow.role == "arm").all(|flow| flow.flow.complete);
+    /// Jain's index of the shares, cross traffic included: 1 if all are equal, 1/n if one has everything
+    jain: Option<f64>, "", High = of.shares.as_ref().map(|shares| f64::from(fairness_ppm(&shares.bytes)) / 1e6);
+    /// while all flows were under way: from the last start to the first end, to a round trip. Null if there was no such time
+    shared_ms: Option<[f64; 2]>, "ms", None = of.shares.as_ref().map(Shares::interval_ms);
+    /// the sum of the shares
+    goodput_mbps: Option<f64>, "Mbit/s", High = of.shares.as_ref().map(|shares| shares.mbps(shares.bytes.iter().sum()));
+    /// the flows one by one, cross traffic first
+    flows: Vec<SharedFlowRow>, "", None = of.flows;
+}
+
+record! {
+    /// A trial of several flows in the numbers that people are shown.
+    SharingFigures of (row = &SharingRow);
+
+    /// Jain's index of what the flows carried while all were under way; 1 is equal
+    jain: Option<f64>, "", High = row.jain => ("jain", "Jain", "");
+    /// what all flows carried in that time, cross traffic included
+    goodput_mbps: Option<f64>, "Mbit/s", High = row.goodput_mbps => ("goodput_mbps", "all flows", "Mbit/s");
+    /// from the first byte of the quickest flow sent until its last is delivered at the receiver
+    ttlb_first_ms: Option<f64>, "ms", Low = row.ttlbs().map(|all| all.low) => ("ttlb_first_ms", "completion time, first", "ms");
+    /// median over the flows
+    ttlb_ms: Option<f64>, "ms", Low = row.ttlbs().map(|all| all.median) => ("ttlb_ms", "median", "ms");
+    /// of the slowest; `-` if one was not through within the limit
+    ttlb_last_ms: Option<f64>, "ms", Low = row.ttlbs().filter(|_| row.complete).map(|all| all.high) => ("ttlb_last_ms", "last", "ms");
+    /// packets declared lost and truly dropped, of all packets sent by the arm's flows
+    loss_ratio: Option<f64>, "", Low = row.loss_ratio() => ("loss_ratio", "loss", "%");
+    /// retransmission or probe timeouts of the arm's flows
+    rtos: Option<u64>, "", Low = row.sum(|flow| flow.rtos) => ("rtos", "timeouts", "");
+    /// the longest of the flows' 99th percentiles of waiting time
+    queue_p99_ms: Option<f64>, "ms", Low = row.ours().filter_map(|flow| flow.queue_ms.p99).reduce(f64::max) => ("queue_p99_ms", "queueing delay p99", "ms");
+}
+
+impl SharingRow {
+    /// The flows of the arm, without cross traffic.
+    fn ours(&self) -> impl Iterator<Item = &TrialRow> {
+        self.flows.iter().filter(|flow| flow.role == "arm").map(|flow| &flow.flow)
+    }
+
+    fn ttlbs(&self) -> Option<Summary> {
+        Summary::of(self.ours().filter_map(|flow| flow.ttlb_ms))
+    }
+
+    fn sum(&self, what: fn(&TrialRow) -> Option<u64>) -> Option<u64> {
+        self.ours().map(what).sum()
+    }
+
+    fn loss_ratio(&self) -> Option<f64> {
+        let (lost, sent) =
+            (self.sum(|flow| flow.packets_lost)?, self.sum(|flow| flow.packets_sent)?);
+        Some(lost as f64 / (sent as f64).max(1.0))
+    }
 }
 
 /// What became of it.
@@ -251,140 +350,31 @@ impl SharingPlan {
         let first_end = ends.min().unwrap_or(0);
         let (from, to) = (last_start.div_ceil(every.0) as usize, (first_end / every.0) as usize);
         let to = to.min(outcome.delivered.len().saturating_sub(1));
-        let shared = (from < to).then(|| outcome.between(from, to));
-        let seconds = to.saturating_sub(from) as f64 * every.0 as f64 / 1e9;
-        let mbps = |bytes: u64| bytes as f64 * 8e-6 / seconds;
-        let each = flows.iter().zip(&outcome.flows).zip(&outcome.starts);
-        let rows = each.enumerate().map(|(place, ((flow, outcome), outcome_start))| {
+        let shares =
+            (from < to).then(|| Shares { bytes: outcome.between(from, to), every, from, to });
+        let each = flows.iter().zip(&outcome.flows).zip(&outcome.starts).enumerate();
+        let rows = each.map(|(place, ((flow, outcome), start))| {
             let of_cross = place < self.cross.len();
-            let measured = &Outcome::from(outcome.clone());
             let trial = Trial {
                 testbed: self.plan.testbed.info().name,
                 scenario,
                 arm: &flow.arm,
                 seed,
                 ideal: None,
-                outcome: measured,
+                outcome: &Outcome::from(outcome.clone()),
             };
-            let mut row = TrialRow::of(&trial);
-            if of_cross {
-                // It has no object that could be complete.
-                row.goodput_mbps = None;
-            }
-            let parts = if of_cross { &[] } else { outcome.parts.as_slice() };
-            SharedFlowRow {
-                role: if of_cross { "cross" } else { "arm" },
-                start_ms: outcome_start.map(|start| ms(start.0)),
-                share_mbps: shared.as_ref().map(|shares| mbps(shares[place])),
-                parts_ms: parts
-                    .iter()
-                    .map(|part| part.delivered_after().map(|time| ms(time.0)))
-                    .collect(),
-                flow: row,
-            }
+            SharedFlowRow::of(&OfFlow {
+                trial: &trial,
+                start: *start,
+                share_mbps: shares.as_ref().map(|shares| shares.mbps(shares.bytes[place])),
+                parts: if of_cross { &[] } else { &outcome.parts },
+                of_cross,
+            })
         });
-        let rows: Vec<SharedFlowRow> = rows.collect();
-        SharingRow {
-            arm: arm.label.clone(),
-            seed,
-            complete: rows[self.cross.len()..].iter().all(|row| row.flow.complete),
-            jain: shared.as_ref().map(|shares| f64::from(fairness_ppm(shares)) / 1e6),
-            shared_ms: shared
-                .as_ref()
-                .map(|_| [ms(every.0) * from as f64, ms(every.0) * to as f64]),
-            goodput_mbps: shared.as_ref().map(|shares| mbps(shares.iter().sum())),
-            flows: rows,
-        }
+        let flows = rows.collect();
+        SharingRow::of(OfTrial { arm, seed, shares, flows })
     }
 }
-
-/// A column: key, heading, unit, which end is good, what it is, and how it is read off a trial.
-type Metric = (
-    &'static str,
-    &'static str,
-    &'static str,
-    Better,
-    &'static str,
-    fn(&SharingRow) -> Option<f64>,
-);
-
-/// The flows of the arm, without cross traffic.
-fn ours(row: &SharingRow) -> impl Iterator<Item = &TrialRow> {
-    row.flows.iter().filter(|flow| flow.role == "arm").map(|flow| &flow.flow)
-}
-
-fn ttlbs(row: &SharingRow) -> Option<Summary> {
-    Summary::of(ours(row).filter_map(|flow| flow.ttlb_ms))
-}
-
-const METRICS: &[Metric] = &[
-    (
-        "jain",
-        "Jain",
-        "",
-        Better::High,
-        "Jain's index of what the flows carried while all were under way; 1 is equal",
-        |row| row.jain,
-    ),
-    (
-        "goodput_mbps",
-        "all flows",
-        "Mbit/s",
-        Better::High,
-        "what all flows carried in that time, cross traffic included",
-        |row| row.goodput_mbps,
-    ),
-    (
-        "ttlb_first_ms",
-        "completion time, first",
-        "ms",
-        Better::Low,
-        "from the first byte of the quickest flow sent until its last is delivered at the receiver",
-        |row| ttlbs(row).map(|all| all.low),
-    ),
-    ("ttlb_ms", "median", "ms", Better::Low, "median over the flows", |row| {
-        ttlbs(row).map(|all| all.median)
-    }),
-    (
-        "ttlb_last_ms",
-        "last",
-        "ms",
-        Better::Low,
-        "of the slowest; `-` if one was not through within the limit",
-        |row| row.complete.then(|| ttlbs(row).map(|all| all.high)).flatten(),
-    ),
-    (
-        "loss_ratio",
-        "loss",
-        "%",
-        Better::Low,
-        "packets declared lost and truly dropped, of all packets sent by the arm's flows",
-        |row| {
-            let sum = |what: fn(&TrialRow) -> Option<u64>| {
-                ours(row).map(what).sum::<Option<u64>>().map(|sum| sum as f64)
-            };
-            sum(|flow| flow.packets_lost)
-                .zip(sum(|flow| flow.packets_sent))
-                .map(|(lost, sent)| lost / sent.max(1.0) * 100.0)
-        },
-    ),
-    (
-        "rtos",
-        "timeouts",
-        "",
-        Better::Low,
-        "retransmission or probe timeouts of the arm's flows",
-        |row| ours(row).map(|flow| flow.rtos).sum::<Option<u64>>().map(|rtos| rtos as f64),
-    ),
-    (
-        "queue_p99_ms",
-        "queueing delay p99",
-        "ms",
-        Better::Low,
-        "the longest of the flows' 99th percentiles of waiting time",
-        |row| ours(row).filter_map(|flow| flow.queue_ms.p99).reduce(f64::max),
-    ),
-];
 
 impl Sharing {
     /// Every flow that ends was through within the limit.
@@ -394,40 +384,11 @@ impl Sharing {
 
     /// One line per arm; of repeats the median, and the extremes.
     pub fn table(&self) -> Table {
-        let columns = METRICS.iter().map(|&(key, label, unit, better, explanation, _)| Column {
-            key: key.into(),
-            label: label.into(),
-            unit: unit.into(),
-            better,
-            explanation: explanation.into(),
-        });
-        let per_arm = self.rows.chunks(self.plan.plan.repeat as usize);
-        let rows = self.plan.plan.arms.iter().zip(per_arm).map(|(arm, trials)| {
-            let summaries: Vec<Option<Summary>> = METRICS
-                .iter()
-                .map(|metric| Summary::of(trials.iter().filter_map(metric.5)))
-                .collect();
-            let value = |summary: &Option<Summary>| {
-                summary.map_or(Value::Missing, |summary| Value::Number(summary.median))
-            };
-            let extremes = |summary: &Option<Summary>| {
-                summary.map(|summary| Spread { low: summary.low, high: summary.high })
-            };
-            Row {
-                arm: arm.label.clone(),
-                arm_full: arm.full(),
-                values: summaries.iter().map(value).collect(),
-                spread: if trials.len() > 1 {
-                    summaries.iter().map(extremes).collect()
-                } else {
-                    Vec::new()
-                },
-                best: Vec::new(),
-            }
-        });
-        let mut table = Table { columns: columns.collect(), rows: rows.collect() };
-        table.mark_best();
-        table
+        let figures: Vec<SharingFigures> = self.rows.iter().map(SharingFigures::of).collect();
+        table_of(
+            SharingFigures::MEASURES,
+            self.plan.plan.arms.iter().zip(figures.chunks(self.plan.plan.repeat as usize)),
+        )
     }
 
     /// All of it as JSON, one object, the same bytes for the same plan.

@@ -1,8 +1,9 @@
 //! The table of a comparison, for terminal and report: the measures that people are shown, medians
 //! over the repeats.
 
+use crate::arms::NamedArm;
 use crate::compare::Comparison;
-use crate::measures::{self, Cell, Field, Holds, Shown};
+use crate::measures::{self, Cell, Field, Holds, Measure, Shown};
 use crate::report::{Column, Row, Spread, Table, Value};
 use crate::stats::Summary;
 use crate::trial::TrialRow;
@@ -15,7 +16,7 @@ struct Of {
 
 impl Of {
     /// The values that are known, in the unit shown.
-    fn numbers<'a>(&'a self, trials: &'a [TrialRow]) -> impl Iterator<Item = f64> + 'a {
+    fn numbers<'a>(&'a self, trials: &'a [impl Field]) -> impl Iterator<Item = f64> + 'a {
         let percent = self.shown.unit == "%" && self.column.measure.unit != "%";
         trials
             .iter()
@@ -24,7 +25,7 @@ impl Of {
     }
 
     /// The cell of an arm: the median with its extremes, or the words by how often they occur.
-    fn cell(&self, trials: &[TrialRow]) -> (Value, Option<Spread>) {
+    fn cell(&self, trials: &[impl Field]) -> (Value, Option<Spread>) {
         if self.column.measure.holds == Holds::Text {
             return (words(trials, &self.column.path).map_or(Value::Missing, Value::Text), None);
         }
@@ -35,14 +36,23 @@ impl Of {
 }
 
 /// The measures that people are shown, in the order of the rows.
-fn shown() -> Vec<Of> {
+fn shown(measures: &'static [Measure]) -> Vec<Of> {
     let shown = |column: measures::Column| column.measure.shown.map(|shown| Of { column, shown });
-    measures::columns(TrialRow::MEASURES).into_iter().filter_map(shown).collect()
+    measures::columns(measures).into_iter().filter_map(shown).collect()
 }
 
 /// The table of a comparison: medians over the repeats with their extremes, best values marked.
 pub fn table(comparison: &Comparison) -> Table {
-    let shown = shown();
+    let arms = comparison.plan.arms.iter().enumerate();
+    table_of(TrialRow::MEASURES, arms.map(|(index, arm)| (arm, comparison.trials(index))))
+}
+
+/// The same of other records: each arm with its trials.
+pub(crate) fn table_of<'a, R: Field + 'a>(
+    measures: &'static [Measure],
+    arms: impl Iterator<Item = (&'a NamedArm, &'a [R])>,
+) -> Table {
+    let shown = shown(measures);
     let columns = shown.iter().map(|Of { column, shown }| Column {
         key: shown.key.into(),
         label: shown.label.into(),
@@ -51,8 +61,7 @@ pub fn table(comparison: &Comparison) -> Table {
         explanation: column.measure.summary().into(),
     });
     let mut table = Table { columns: columns.collect(), rows: Vec::new() };
-    for (index, arm) in comparison.plan.arms.iter().enumerate() {
-        let trials = comparison.trials(index);
+    for (arm, trials) in arms {
         let (values, mut spread): (Vec<Value>, Vec<Option<Spread>>) =
             shown.iter().map(|of| of.cell(trials)).unzip();
         if trials.len() == 1 {
@@ -71,7 +80,7 @@ pub fn table(comparison: &Comparison) -> Table {
 }
 
 /// The words of the trials, the commonest first.
-fn words(trials: &[TrialRow], path: &str) -> Option<String> {
+fn words(trials: &[impl Field], path: &str) -> Option<String> {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for row in trials {
         let Cell::Text(word) = row.cell(path) else { continue };

@@ -9,8 +9,11 @@
 use super::sensitivity::{self, Sensitivity};
 use super::tally::{ArmTally, Cell, Mean, Sum};
 use super::{Experiment, Tallies};
+use crate::measures::{self, Field, Holds, record};
 use crate::stats::bootstrap::{Estimate, plain, ratio};
 use crate::stats::front::{Versus, front};
+use crate::stats::ratio::Ratios;
+use crate::stats::sketch::Sketch;
 use crate::stats::{Interval, Z_95, Z_99, holm};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -118,109 +121,196 @@ pub enum Part {
     GroupSize,
 }
 
-/// One arm in one part.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Entry {
-    /// What the part is.
-    pub part: Part,
-    /// Which one.
-    pub name: String,
-    /// The arm.
-    pub arm: String,
-    /// Connections.
-    pub flows: u64,
-    /// Completion time: p50, p95 and p99 first.
-    pub ttlb_ms: Distribution,
-    /// Connections that did not finish within the limit; they count with the limit.
-    pub incomplete: u64,
-    /// Mean of completion time over the bound.
-    pub vs_ideal: f64,
-    /// Loss ratio of a connection, percent.
-    pub loss_pct: Distribution,
-    /// All packets lost of all packets sent, percent.
-    pub pooled_loss_pct: f64,
-    /// Bytes sent again per byte of object, percent.
-    pub retransmitted_pct: f64,
-    /// Repeats that were lost again, of all repeats, percent.
-    pub lost_again_pct: f64,
-    /// Declared lost and acknowledged later, of all packets, percent.
-    pub spurious_pct: f64,
-    /// Timeouts per thousand connections.
-    pub rtos_per_1000: f64,
-    /// Recovery episodes per connection.
-    pub recoveries: f64,
-    /// Mean over connections of the 99th percentile of the waiting time at the bottleneck.
-    pub queue_p99_ms: f64,
-    /// How startup ended, share of connections by reason; `none` where the transfer ended first.
-    pub exits: BTreeMap<&'static str, f64>,
-    /// No other arm is better in time or loss without being worse in the other.
-    pub front: bool,
-    /// Beside the baseline; null for the baseline itself.
-    pub versus_baseline: Option<Difference>,
+impl Part {
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::All => "all",
+            Part::Group => "group",
+            Part::Size => "size",
+            Part::Bdp => "bdp",
+            Part::Buffer => "buffer",
+            Part::Fill => "fill",
+            Part::GroupSize => "group_size",
+        }
+    }
 }
 
-/// Mean and quantiles.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Distribution {
-    /// Median.
-    pub p50: Interval,
-    /// 95th percentile.
-    pub p95: Interval,
-    /// 99th percentile.
-    pub p99: Interval,
-    /// Mean over connections.
-    pub mean: f64,
-    /// 90th percentile.
-    pub p90: Interval,
+impl Field for Part {
+    const HOLDS: Holds = Holds::Text;
+
+    fn cell(&self, _path: &str) -> measures::Cell<'_> {
+        measures::Cell::Text(self.name())
+    }
 }
 
-/// An arm beside the baseline on the same connections.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Difference {
-    /// Reduction of the completion time, percent, in the three forms in use.
-    pub reduction_pct: Reduction,
-    /// Whether the reduction of the mean stands when all parts and arms are judged together.
-    pub significant: bool,
-    /// Mean loss ratio less the baseline's, percentage points.
-    pub loss_points: Interval,
-    /// Mean loss ratio over the baseline's; null if the baseline lost nothing.
-    pub loss_times: Option<Interval>,
-    /// Mean queue p99 less the baseline's.
-    pub queue_p99_ms: Interval,
-    /// Completion time over the baseline's on the same connection.
-    pub paired: Paired,
+/// What an entry is read from.
+#[derive(Clone, Copy, Debug)]
+pub struct OfPart<'a> {
+    experiment: &'a Experiment,
+    part: Part,
+    name: &'a str,
+    cell: &'a Cell,
+    arm: usize,
+    front: bool,
+    versus: Option<&'a Difference>,
 }
 
-/// Reduction of the completion time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Reduction {
-    /// Of the mean.
-    pub mean: Interval,
-    /// Mean over the percentiles 1 to 99 of the reduction of each.
-    pub percentiles: f64,
-    /// Of the median.
-    pub median: f64,
+impl OfPart<'_> {
+    fn sum(&self, what: Sum) -> u128 {
+        self.cell.arms[self.arm].sum(what)
+    }
+
+    /// Per connection.
+    fn each(&self, what: Sum) -> f64 {
+        of(self.sum(what), self.cell.flows)
+    }
+
+    fn share(&self, part: Sum, whole: Sum) -> f64 {
+        share(self.sum(part), self.sum(whole))
+    }
+
+    /// How startup ended, share of connections by reason.
+    fn exits(&self) -> BTreeMap<&'static str, f64> {
+        let n = self.cell.flows.max(1) as f64;
+        let exits = self.cell.arms[self.arm].exits().filter(|(_, count)| *count > 0);
+        exits.map(|(name, count)| (name, count as f64 / n)).collect()
+    }
 }
 
-/// Ratios of pairs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Paired {
-    /// Geometric mean.
-    pub geometric_mean: f64,
-    /// Median.
-    pub p50: Interval,
-    /// 75th percentile.
-    pub p75: Interval,
-    /// 90th percentile.
-    pub p90: Interval,
-    /// 95th percentile: the unlucky.
-    pub p95: Interval,
-    /// Share of connections that take more than 5 % longer, percent.
-    pub worse_pct: f64,
-    /// Share of connections that take more than 5 % less, percent.
-    pub better_pct: f64,
-    /// Share of connections that take exactly as long, percent.
-    pub same_pct: f64,
+record! {
+    /// One arm in one part.
+    Entry of (of = &OfPart<'_>);
+
+    /// what the part is: `all`, `group`, `size`, `bdp`, `buffer`, `fill`, `group_size`
+    part: Part, "", None = of.part;
+    /// which one
+    name: String, "", None = of.name.to_owned();
+    /// the arm
+    arm: String, "", None = of.experiment.arms[of.arm].clone();
+    /// connections
+    flows: u64, "", None = of.cell.flows;
+    /// completion time over connections
+    ttlb_ms: Distribution, "ms", Low = Distribution::of((of.each(Sum::Ttlb) / 1e6, &of.cell.arms[of.arm].ttlb, 1e3));
+    /// connections that did not finish within the limit; they count with the limit
+    incomplete: u64, "", Low = of.sum(Sum::Incomplete) as u64;
+    /// mean of completion time over the bound that no sender beats; where none is known it counts as 1
+    vs_ideal: f64, "", Low = of.each(Sum::VsIdeal) / 1e6;
+    /// loss ratio of a connection: packets declared lost and truly dropped, of packets sent
+    loss_pct: Distribution, "%", Low = Distribution::of((of.each(Sum::Loss) / 1e7, &of.cell.arms[of.arm].loss, 1e4));
+    /// all packets lost of all packets sent
+    pooled_loss_pct: f64, "%", Low = of.share(Sum::Lost, Sum::Sent);
+    /// bytes retransmitted per byte of object
+    retransmitted_pct: f64, "%", Low = share(of.sum(Sum::RetransmittedBytes), of.cell.bytes);
+    /// repeats that were lost again, of all repeats
+    lost_again_pct: f64, "%", Low = of.share(Sum::LostRetransmissions, Sum::Retransmissions);
+    /// declared lost and acknowledged later, of all packets
+    spurious_pct: f64, "%", Low = of.share(Sum::Spurious, Sum::Sent);
+    /// timeouts per thousand connections
+    rtos_per_1000: f64, "", Low = of.each(Sum::Rtos) * 1e3;
+    /// recovery episodes per connection
+    recoveries: f64, "", Low = of.each(Sum::Recoveries);
+    /// mean over connections of the 99th percentile of the waiting time at the bottleneck
+    queue_p99_ms: f64, "ms", Low = of.each(Sum::QueueP99) / 1e3;
+    /// how startup ended, share of connections by reason; `none` where the transfer ended first
+    exits: BTreeMap<&'static str, f64>, "", None = of.exits();
+    /// Pareto-optimal: no other arm is better in mean time or mean loss without being worse in the other, beyond chance
+    front: bool, "", High = of.front;
+    /// beside the baseline on the same connections; null for the baseline itself
+    versus_baseline: Option<Difference>, "", None as "" = of.versus.cloned();
+}
+
+record! {
+    /// Mean and quantiles.
+    #[derive(Copy)]
+    Distribution of ((mean, sketch, unit) = (f64, &Sketch, f64));
+
+    /// median
+    p50: Interval, "", None = at(sketch, 0.5, unit);
+    /// 95th percentile
+    p95: Interval, "", None = at(sketch, 0.95, unit);
+    /// 99th percentile
+    p99: Interval, "", None = at(sketch, 0.99, unit);
+    /// mean over connections
+    mean: f64, "", None = mean;
+    /// 90th percentile
+    p90: Interval, "", None = at(sketch, 0.9, unit);
+}
+
+/// What a difference is read from: one arm and the baseline, which is the first.
+#[derive(Clone, Copy, Debug)]
+pub struct OfPair<'a> {
+    cell: &'a Cell,
+    arm: usize,
+    /// Mean completion time over the baseline's.
+    time: &'a Estimate,
+}
+
+impl OfPair<'_> {
+    fn less(&self, what: Mean) -> Interval {
+        less(self.cell, self.arm, 0, what, Z_95).interval
+    }
+
+    /// Mean loss over the baseline's, if both lost something.
+    fn loss_times(&self) -> Option<Interval> {
+        (self.cell.arms[0].sum(Sum::Loss) > 0)
+            .then(|| times(self.cell, self.arm, 0, Mean::Loss, Z_95).interval)
+            .filter(|times| times.value > 0.0)
+    }
+}
+
+record! {
+    /// An arm beside the baseline on the same connections.
+    Difference of (of = &OfPair<'_>);
+
+    /// reduction of the completion time in the three forms in use
+    reduction_pct: Reduction, "%", High = Reduction::of((of.time, &reductions(&of.cell.arms[of.arm], &of.cell.arms[0])));
+    /// whether the reduction of the mean stands when all parts and arms are judged together (Holm)
+    significant: bool, "", None = false;
+    /// mean loss ratio less the baseline's, percentage points
+    loss_points: Interval, "points", Low = of.less(Mean::Loss).map(|ppb| ppb / 1e7);
+    /// mean loss ratio over the baseline's; null if either lost nothing
+    loss_times: Option<Interval>, "", Low = of.loss_times();
+    /// mean `queue_p99_ms` less the baseline's
+    queue_p99_ms: Interval, "ms", Low as "queue_p99_ms_more" = of.less(Mean::QueueP99).map(|us| us / 1e3);
+    /// completion time over the baseline's on the same connection
+    paired: Paired, "", Low as "" = Paired::of(&of.cell.arms[of.arm].ratios);
+}
+
+record! {
+    /// Reduction of the completion time.
+    #[derive(Copy)]
+    Reduction of ((time, curve) = (&Estimate, &[f64]));
+
+    /// 1 - mean / mean of the baseline
+    mean: Interval, "%", High as "" = reduction(time.interval);
+    /// mean over the percentiles 1 to 99 of the reduction of each
+    percentiles: f64, "%", High = curve.iter().sum::<f64>() / curve.len() as f64;
+    /// reduction of the median
+    median: f64, "%", High = curve[49];
+}
+
+record! {
+    /// Ratios of pairs.
+    #[derive(Copy)]
+    Paired of (ratios = &Ratios);
+
+    /// geometric mean
+    geometric_mean: f64, "", Low as "paired_geometric_mean" = ratios.geometric_mean();
+    /// median
+    p50: Interval, "", Low as "paired_p50" = ratios.quantile_interval(0.5, Z_95);
+    /// 75th percentile
+    p75: Interval, "", Low as "paired_p75" = ratios.quantile_interval(0.75, Z_95);
+    /// 90th percentile
+    p90: Interval, "", Low as "paired_p90" = ratios.quantile_interval(0.9, Z_95);
+    /// 95th percentile: the unlucky
+    p95: Interval, "", Low as "paired_p95" = ratios.quantile_interval(0.95, Z_95);
+    /// share of connections that take more than 5 % longer
+    worse_pct: f64, "%", Low = ratios.worse_share() * 100.0;
+    /// share of connections that take more than 5 % less
+    better_pct: f64, "%", High = ratios.better_share() * 100.0;
+    /// share of connections that take exactly as long
+    same_pct: f64, "%", None = ratios.same() as f64 / ratios.total().max(1) as f64 * 100.0;
 }
 
 /// Curves over all connections, percentiles 1 to 99.
@@ -236,6 +326,29 @@ pub struct Percentiles {
     pub loss_pct: Vec<f64>,
     /// Loss ratio at 99.5 and 99.9 %.
     pub loss_tail_pct: [f64; 2],
+}
+
+record! {
+    /// One percentile of the curves of an arm, as a row.
+    PercentileRow<'a> of ((curves, index) = (&'a Percentiles, usize));
+
+    /// the arm
+    arm: &'a str, "", None = &curves.arm;
+    /// which percentile over connections, 1 to 99
+    percentile: f64, "%", None = index as f64 + 1.0;
+    /// completion time
+    ttlb_ms: f64, "ms", Low = curves.ttlb_ms[index];
+    /// reduction of this percentile of the completion time; null for the baseline
+    reduction_pct: Option<f64>, "%", High = curves.reduction_pct.as_ref().map(|curve| curve[index]);
+    /// loss ratio
+    loss_pct: f64, "%", Low = curves.loss_pct[index];
+}
+
+impl Percentiles {
+    /// The curves as rows, percentile by percentile.
+    pub fn rows(&self) -> impl Iterator<Item = PercentileRow<'_>> {
+        (0..self.ttlb_ms.len()).map(|index| PercentileRow::of((self, index)))
+    }
 }
 
 fn of(sum: u128, n: u64) -> f64 {
@@ -304,43 +417,11 @@ pub fn fronts(cell: &Cell) -> Vec<bool> {
     front(cell.arms.len(), |a, b| [versus(a, b, Mean::Ttlb), versus(a, b, Mean::Loss)])
 }
 
-fn distribution(mean: f64, sketch: &crate::stats::sketch::Sketch, unit: f64) -> Distribution {
-    let at = |p: f64| sketch.quantile_interval(p, Z_95).map(|value| value / unit);
-    Distribution { p50: at(0.5), p95: at(0.95), p99: at(0.99), mean, p90: at(0.9) }
+fn at(sketch: &Sketch, p: f64, unit: f64) -> Interval {
+    sketch.quantile_interval(p, Z_95).map(|value| value / unit)
 }
 
-fn difference(cell: &Cell, arm: usize) -> (Difference, f64) {
-    let (own, baseline) = (&cell.arms[arm], &cell.arms[0]);
-    let time = times(cell, arm, 0, Mean::Ttlb, Z_95);
-    let curve = reductions(own, baseline);
-    let pair = |p: f64| own.ratios.quantile_interval(p, Z_95);
-    let pairs = own.ratios.total().max(1) as f64;
-    let difference = Difference {
-        reduction_pct: Reduction {
-            mean: reduction(time.interval),
-            percentiles: curve.iter().sum::<f64>() / curve.len() as f64,
-            median: curve[49],
-        },
-        significant: false,
-        loss_points: less(cell, arm, 0, Mean::Loss, Z_95).interval.map(|ppb| ppb / 1e7),
-        loss_times: (baseline.sum(Sum::Loss) > 0)
-            .then(|| times(cell, arm, 0, Mean::Loss, Z_95).interval)
-            .filter(|times| times.value > 0.0),
-        queue_p99_ms: less(cell, arm, 0, Mean::QueueP99, Z_95).interval.map(|us| us / 1e3),
-        paired: Paired {
-            geometric_mean: own.ratios.geometric_mean(),
-            p50: pair(0.5),
-            p75: pair(0.75),
-            p90: pair(0.9),
-            p95: pair(0.95),
-            worse_pct: own.ratios.worse_share() * 100.0,
-            better_pct: own.ratios.better_share() * 100.0,
-            same_pct: own.ratios.same() as f64 / pairs * 100.0,
-        },
-    };
-    (difference, time.p)
-}
-
+/// An arm in a part, and by what chance its mean completion time would differ that much.
 fn entry(
     experiment: &Experiment,
     part: Part,
@@ -349,34 +430,13 @@ fn entry(
     arm: usize,
     front: bool,
 ) -> (Entry, f64) {
-    let tally = &cell.arms[arm];
-    let n = cell.flows;
-    let versus = (arm > 0).then(|| difference(cell, arm));
-    let entry = Entry {
-        part,
-        name: name.to_owned(),
-        arm: experiment.arms[arm].clone(),
-        flows: n,
-        incomplete: tally.sum(Sum::Incomplete) as u64,
-        ttlb_ms: distribution(of(tally.sum(Sum::Ttlb), n) / 1e6, &tally.ttlb, 1e3),
-        vs_ideal: of(tally.sum(Sum::VsIdeal), n) / 1e6,
-        loss_pct: distribution(of(tally.sum(Sum::Loss), n) / 1e7, &tally.loss, 1e4),
-        pooled_loss_pct: share(tally.sum(Sum::Lost), tally.sum(Sum::Sent)),
-        retransmitted_pct: share(tally.sum(Sum::RetransmittedBytes), cell.bytes),
-        lost_again_pct: share(tally.sum(Sum::LostRetransmissions), tally.sum(Sum::Retransmissions)),
-        spurious_pct: share(tally.sum(Sum::Spurious), tally.sum(Sum::Sent)),
-        rtos_per_1000: of(tally.sum(Sum::Rtos), n) * 1e3,
-        recoveries: of(tally.sum(Sum::Recoveries), n),
-        queue_p99_ms: of(tally.sum(Sum::QueueP99), n) / 1e3,
-        exits: tally
-            .exits()
-            .filter(|(_, count)| *count > 0)
-            .map(|(name, count)| (name, count as f64 / n.max(1) as f64))
-            .collect(),
-        front,
-        versus_baseline: versus.as_ref().map(|versus| versus.0.clone()),
-    };
-    (entry, versus.map_or(f64::NAN, |versus| versus.1))
+    let versus = (arm > 0).then(|| {
+        let time = times(cell, arm, 0, Mean::Ttlb, Z_95);
+        (Difference::of(&OfPair { cell, arm, time: &time }), time.p)
+    });
+    let difference = versus.as_ref().map(|versus| &versus.0);
+    let of = OfPart { experiment, part, name, cell, arm, front, versus: difference };
+    (Entry::of(&of), versus.as_ref().map_or(f64::NAN, |versus| versus.1))
 }
 
 /// The parts of a test that have connections, in the order shown.

@@ -5,8 +5,9 @@
 //! belongs to: version, hash of the experiment and the experiment itself stand in its metadata.
 
 use super::Test;
-use super::rows::{Kind, Row, Value, columns};
+use super::rows::{ConnectionRow, Row};
 use crate::error::Bad;
+use crate::measures::{Cell, Column, Field, Holds, columns};
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical, ZstdLevel};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -30,44 +31,34 @@ fn bad(error: &ParquetError) -> Bad {
     Bad(format!("parquet: {error}"))
 }
 
-/// What a column holds; yes or no is a kind of its own.
-#[derive(Clone, Copy, PartialEq)]
-enum Holds {
-    Name,
-    Whole,
-    Real,
-    Flag,
+/// The values that there are.
+fn known<T>(cells: &[Cell<'_>], read: impl Fn(Cell<'_>) -> Option<T>) -> Vec<T> {
+    cells.iter().filter_map(|cell| read(*cell)).collect()
 }
 
-fn holds(value: &Value<'_>) -> Holds {
-    match value {
-        Value::Name(_) | Value::Missing(Kind::Name) => Holds::Name,
-        Value::Whole(_) | Value::Missing(Kind::Whole) => Holds::Whole,
-        Value::Real(_) | Value::Missing(Kind::Real) => Holds::Real,
-        Value::Flag(_) => Holds::Flag,
-    }
+/// The type of a column.
+fn field(column: &Column) -> Result<Arc<Type>, ParquetError> {
+    let (physical, converted) = match column.measure.holds {
+        Holds::Whole => (Physical::INT64, ConvertedType::UINT_64),
+        Holds::Real => (Physical::DOUBLE, ConvertedType::NONE),
+        Holds::Flag => (Physical::BOOLEAN, ConvertedType::NONE),
+        // What is left is text: records and several values have no column.
+        _ => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
+    };
+    Type::primitive_type_builder(&column.name, physical)
+        .with_repetition(Repetition::OPTIONAL)
+        .with_converted_type(converted)
+        .build()
+        .map(Arc::new)
 }
 
 impl<W: Write + Send> Rows<W> {
-    /// Begins a file; the columns are those of `row`.
+    /// Begins a file; the columns are those of [`ConnectionRow`].
     ///
     /// # Errors
     /// Those of the writer.
-    pub fn new(test: &Test, row: &Row, shard: Option<(u64, u64)>, out: W) -> Result<Rows<W>, Bad> {
-        let field = |(name, value): &(&'static str, Value<'_>)| {
-            let (physical, converted) = match holds(value) {
-                Holds::Name => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
-                Holds::Whole => (Physical::INT64, ConvertedType::UINT_64),
-                Holds::Real => (Physical::DOUBLE, ConvertedType::NONE),
-                Holds::Flag => (Physical::BOOLEAN, ConvertedType::NONE),
-            };
-            let built = Type::primitive_type_builder(name, physical)
-                .with_repetition(Repetition::OPTIONAL)
-                .with_converted_type(converted)
-                .build();
-            built.map(Arc::new)
-        };
-        let fields = columns(test, row)
+    pub fn new(test: &Test, shard: Option<(u64, u64)>, out: W) -> Result<Rows<W>, Bad> {
+        let fields = columns(ConnectionRow::MEASURES)
             .iter()
             .map(field)
             .collect::<Result<Vec<_>, _>>()
@@ -100,57 +91,59 @@ impl<W: Write + Send> Rows<W> {
     /// # Errors
     /// Those of the writer.
     pub fn write(&mut self, test: &Test, rows: &[Row]) -> Result<(), Bad> {
-        let table: Vec<Vec<(&'static str, Value<'_>)>> =
-            rows.iter().map(|row| columns(test, row)).collect();
-        self.group(&table).map_err(|error| bad(&error))
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let rows: Vec<ConnectionRow<'_>> =
+            rows.iter().map(|row| ConnectionRow::of((test, row))).collect();
+        self.group(&rows).map_err(|error| bad(&error))
     }
 
-    fn group(&mut self, table: &[Vec<(&'static str, Value<'_>)>]) -> Result<(), ParquetError> {
+    fn group(&mut self, rows: &[ConnectionRow<'_>]) -> Result<(), ParquetError> {
+        let mut cells: Vec<Vec<Cell<'_>>> = Vec::new();
+        for row in rows {
+            let mut place = 0;
+            row.each(&mut |cell| {
+                if place == cells.len() {
+                    cells.push(Vec::with_capacity(rows.len()));
+                }
+                cells[place].push(cell);
+                place += 1;
+            });
+        }
+        let mut cells = cells.iter();
         let mut group = self.file.next_row_group()?;
-        let mut index = 0;
         while let Some(mut column) = group.next_column()? {
-            let cells = || table.iter().map(|row| &row[index].1);
+            let cells: &[Cell<'_>] = cells.next().map_or(&[], Vec::as_slice);
             let levels: Vec<i16> =
-                cells().map(|value| i16::from(!matches!(value, Value::Missing(_)))).collect();
+                cells.iter().map(|cell| i16::from(*cell != Cell::Missing)).collect();
             match column.untyped() {
                 ColumnWriter::ByteArrayColumnWriter(writer) => {
-                    let values: Vec<ByteArray> = cells()
-                        .filter_map(|value| {
-                            if let Value::Name(name) = value {
-                                Some(ByteArray::from(*name))
-                            } else {
-                                None
-                            }
-                        })
-                        .collect();
+                    let values = known(cells, |cell| match cell {
+                        Cell::Text(text) => Some(ByteArray::from(text)),
+                        _ => None,
+                    });
                     writer.write_batch(&values, Some(&levels), None)?;
                 }
                 ColumnWriter::Int64ColumnWriter(writer) => {
-                    let values: Vec<i64> = cells()
-                        .filter_map(|value| {
-                            if let Value::Whole(number) = value {
-                                Some(*number as i64)
-                            } else {
-                                None
-                            }
-                        })
-                        .collect();
+                    let values = known(cells, |cell| match cell {
+                        Cell::Whole(number) => Some(number as i64),
+                        _ => None,
+                    });
                     writer.write_batch(&values, Some(&levels), None)?;
                 }
                 ColumnWriter::DoubleColumnWriter(writer) => {
-                    let values: Vec<f64> = cells()
-                        .filter_map(|value| {
-                            if let Value::Real(number) = value { Some(*number) } else { None }
-                        })
-                        .collect();
+                    let values = known(cells, |cell| match cell {
+                        Cell::Real(number) => Some(number),
+                        _ => None,
+                    });
                     writer.write_batch(&values, Some(&levels), None)?;
                 }
                 ColumnWriter::BoolColumnWriter(writer) => {
-                    let values: Vec<bool> = cells()
-                        .filter_map(
-                            |value| if let Value::Flag(flag) = value { Some(*flag) } else { None },
-                        )
-                        .collect();
+                    let values = known(cells, |cell| match cell {
+                        Cell::Flag(flag) => Some(flag),
+                        _ => None,
+                    });
                     writer.write_batch(&values, Some(&levels), None)?;
                 }
                 _ => {
@@ -158,7 +151,6 @@ impl<W: Write + Send> Rows<W> {
                 }
             }
             column.close()?;
-            index += 1;
         }
         group.close()?;
         Ok(())

@@ -2,7 +2,10 @@
 
 use super::Test;
 use super::flow::{Connection, FlowResult};
+use crate::measures::{Cell, Field, Name, columns, record};
 use crate::population::Drawn;
+use crate::trial::ms;
+use firstflight::Exit;
 use std::io::{self, Write};
 
 /// One connection under one arm.
@@ -33,93 +36,101 @@ impl Row {
     }
 }
 
-/// A cell of a row.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value<'a> {
-    /// A name, of few different ones.
-    Name(&'a str),
-    /// A whole number.
-    Whole(u64),
-    /// A number.
-    Real(f64),
-    /// Yes or no.
-    Flag(bool),
-    /// Does not apply.
-    Missing(Kind),
+record! {
+    /// One connection under one arm as it is written: CSV, Parquet, a row of Python's table.
+    ConnectionRow<'a> of ((test, row) = (&'a Test, &'a Row));
+
+    /// where it ran
+    testbed: Name<'static>, "", None = Name("sim");
+    /// name of the population
+    population: Name<'a>, "", None = Name(&test.population.name);
+    /// its group
+    group: Name<'a>, "", None = Name(&test.population.groups[row.drawn.group].name);
+    /// number of the connection: the same path and object under every arm
+    path_index: u64, "", None = row.path_index;
+    /// seed of every random draw
+    seed: u64, "", None = test.seed;
+    /// name the arm was asked for by
+    arm: Name<'a>, "", None = Name(&test.arms[row.arm].label);
+    /// rate of the bottleneck
+    rate_mbps: f64, "Mbit/s", None = row.drawn.rate_kbps as f64 / 1e3;
+    /// idle round trip
+    rtt_ms: f64, "ms", None = row.drawn.rtt_us as f64 / 1e3;
+    /// capacity of the queue at the bottleneck
+    queue_bytes: u64, "bytes", None = row.drawn.queue_bytes;
+    /// rate times idle round trip
+    bdp_bytes: u64, "bytes", None = row.drawn.bdp_bytes();
+    /// capacity of the queue over `bdp_bytes`
+    queue_bdp: f64, "", None = row.bdps(row.drawn.queue_bytes);
+    /// chance of independent loss per packet
+    random_loss: f64, "", None = row.drawn.loss_ppb as f64 / 1e9;
+    /// size of the object
+    object_bytes: u64, "bytes", None = row.drawn.bytes;
+    /// every byte was delivered within the limit
+    complete: bool, "", High = row.result.complete;
+    /// completion time: from the first byte sent until the last one is delivered in order at the receiver
+    ttlb_ms: Option<f64>, "ms", Low = row.finished_ns().map(ms);
+    /// the sender's view: until every byte is acknowledged there
+    acked_ms: Option<f64>, "ms", Low = row.result.acked_ns.map(ms);
+    /// completion time over the bound that no sender beats
+    vs_ideal: Option<f64>, "", Low = row.finished_ns().zip(row.ideal_ns).map(|(ttlb, ideal)| ttlb as f64 / ideal.max(1) as f64);
+    /// object bytes delivered in order at the receiver by the end of the trial
+    delivered_bytes: u64, "bytes", High = row.result.delivered;
+    /// these bytes over the time until the last of them was delivered, or until the limit
+    goodput_mbps: f64, "Mbit/s", High = row.result.delivered as f64 * 8e3 / row.result.delivered_after_ns.unwrap_or(test.limit.0).max(1) as f64;
+    /// packets declared lost and truly dropped, of all packets sent
+    loss_ratio: f64, "", Low = row.result.packets_lost as f64 / row.result.packets_sent.max(1) as f64;
+    /// data packets sent, repeats and probes included
+    sent_packets: u64, "", Low = row.result.packets_sent;
+    /// packets declared lost and truly dropped
+    lost_packets: u64, "", Low = row.result.packets_lost;
+    /// packets declared lost and acknowledged later
+    spurious_losses: u64, "", Low = row.result.spurious_losses;
+    /// packets that carried a repeat
+    retransmissions: u64, "", Low = row.result.retransmissions;
+    /// object bytes retransmitted
+    retransmitted_bytes: u64, "bytes", Low = row.result.retransmitted_bytes;
+    /// repeats that the path dropped
+    lost_retransmissions: u64, "", Low = row.result.lost_retransmissions;
+    /// probe timeouts (QUIC) or retransmission timeouts (TCP)
+    rtos: u64, "", Low = row.result.rtos;
+    /// recovery episodes
+    recoveries: u64, "", Low = row.result.recoveries;
+    /// waiting time of the median packet at the bottleneck
+    queue_ms_p50: f64, "ms", Low = row.result.queue_p50_us as f64 / 1e3;
+    /// waiting time that 99 % of the packets do not exceed
+    queue_ms_p99: f64, "ms", Low = row.result.queue_p99_us as f64 / 1e3;
+    /// why startup ended; empty if the object ended first
+    exit_reason: Option<Name<'static>>, "", None = row.exit().map(|exit| Name(exit.reason.name()));
+    /// when startup ended, since the first byte was sent
+    exit_ms: Option<f64>, "ms", None = row.exit().map(|exit| ms(exit.since_first_send.0));
+    /// round trips completed by then
+    exit_rounds: Option<u64>, "", None = row.exit().map(|exit| u64::from(exit.rounds));
+    /// window when the end was detected, before any reduction
+    exit_detect_cwnd: Option<u64>, "bytes", None = row.exit().map(|exit| exit.detect_cwnd);
+    /// window right after
+    exit_cwnd: Option<u64>, "bytes", None = row.exit().map(|exit| exit.cwnd);
+    /// bytes in flight just before
+    exit_inflight: Option<u64>, "bytes", None = row.exit().map(|exit| exit.inflight);
+    /// `exit_detect_cwnd` over `bdp_bytes`
+    exit_cwnd_bdp: Option<f64>, "", None = row.exit().map(|exit| row.bdps(exit.detect_cwnd));
+    /// largest window
+    cwnd_max: u64, "bytes", None = row.result.cwnd_max;
 }
 
-/// What a column holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Names.
-    Name,
-    /// Whole numbers.
-    Whole,
-    /// Numbers.
-    Real,
-}
+impl Row {
+    /// Completion time, of a transfer that is complete.
+    fn finished_ns(&self) -> Option<u64> {
+        self.result.complete.then_some(self.result.ttlb_ns)
+    }
 
-/// The columns of a row, units in their names, in order.
-pub fn columns<'a>(test: &'a Test, row: &'a Row) -> Vec<(&'static str, Value<'a>)> {
-    let Row { drawn, result, .. } = row;
-    let ms = |ns: u64| Value::Real(ns as f64 / 1e6);
-    let exit = result.exit.as_ref();
-    let whole = |value: Option<u64>| value.map_or(Value::Missing(Kind::Whole), Value::Whole);
-    let real = |value: Option<f64>| value.map_or(Value::Missing(Kind::Real), Value::Real);
-    let bdp = drawn.bdp_bytes();
-    let finished = result.complete.then_some(result.ttlb_ns);
-    vec![
-        ("testbed", Value::Name("sim")),
-        ("population", Value::Name(&test.population.name)),
-        ("group", Value::Name(&test.population.groups[drawn.group].name)),
-        ("path_index", Value::Whole(row.path_index)),
-        ("seed", Value::Whole(test.seed)),
-        ("arm", Value::Name(&test.arms[row.arm].label)),
-        ("rate_mbps", Value::Real(drawn.rate_kbps as f64 / 1e3)),
-        ("rtt_ms", Value::Real(drawn.rtt_us as f64 / 1e3)),
-        ("queue_bytes", Value::Whole(drawn.queue_bytes)),
-        ("bdp_bytes", Value::Whole(bdp)),
-        ("queue_bdp", Value::Real(drawn.queue_bytes as f64 / bdp.max(1) as f64)),
-        ("random_loss", Value::Real(drawn.loss_ppb as f64 / 1e9)),
-        ("object_bytes", Value::Whole(drawn.bytes)),
-        ("complete", Value::Flag(result.complete)),
-        ("ttlb_ms", finished.map_or(Value::Missing(Kind::Real), ms)),
-        ("acked_ms", real(result.acked_ns.map(|ns| ns as f64 / 1e6))),
-        (
-            "vs_ideal",
-            real(finished.zip(row.ideal_ns).map(|(ttlb, ideal)| ttlb as f64 / ideal.max(1) as f64)),
-        ),
-        ("delivered_bytes", Value::Whole(result.delivered)),
-        (
-            "goodput_mbps",
-            Value::Real(
-                result.delivered as f64 * 8e3
-                    / result.delivered_after_ns.unwrap_or(test.limit.0).max(1) as f64,
-            ),
-        ),
-        ("loss_ratio", Value::Real(result.packets_lost as f64 / result.packets_sent.max(1) as f64)),
-        ("sent_packets", Value::Whole(result.packets_sent)),
-        ("lost_packets", Value::Whole(result.packets_lost)),
-        ("spurious_losses", Value::Whole(result.spurious_losses)),
-        ("retransmissions", Value::Whole(result.retransmissions)),
-        ("retransmitted_bytes", Value::Whole(result.retransmitted_bytes)),
-        ("lost_retransmissions", Value::Whole(result.lost_retransmissions)),
-        ("rtos", Value::Whole(result.rtos)),
-        ("recoveries", Value::Whole(result.recoveries)),
-        ("queue_ms_p50", Value::Real(result.queue_p50_us as f64 / 1e3)),
-        ("queue_ms_p99", Value::Real(result.queue_p99_us as f64 / 1e3)),
-        (
-            "exit_reason",
-            exit.map_or(Value::Missing(Kind::Name), |exit| Value::Name(exit.reason.name())),
-        ),
-        ("exit_ms", exit.map_or(Value::Missing(Kind::Real), |exit| ms(exit.since_first_send.0))),
-        ("exit_rounds", whole(exit.map(|exit| u64::from(exit.rounds)))),
-        ("exit_detect_cwnd", whole(exit.map(|exit| exit.detect_cwnd))),
-        ("exit_cwnd", whole(exit.map(|exit| exit.cwnd))),
-        ("exit_inflight", whole(exit.map(|exit| exit.inflight))),
-        ("exit_cwnd_bdp", real(exit.map(|exit| exit.detect_cwnd as f64 / bdp.max(1) as f64))),
-        ("cwnd_max", Value::Whole(result.cwnd_max)),
-    ]
+    fn exit(&self) -> Option<&Exit> {
+        self.result.exit.as_ref()
+    }
+
+    fn bdps(&self, bytes: u64) -> f64 {
+        bytes as f64 / self.drawn.bdp_bytes().max(1) as f64
+    }
 }
 
 /// Writes rows as CSV, the header first where `first` says so. What does not apply is empty.
@@ -127,33 +138,30 @@ pub fn columns<'a>(test: &'a Test, row: &'a Row) -> Vec<(&'static str, Value<'a>
 /// # Errors
 /// Those of the writer.
 pub fn write_csv(test: &Test, rows: &[Row], first: bool, out: &mut dyn Write) -> io::Result<()> {
-    for (index, row) in rows.iter().enumerate() {
-        let columns = columns(test, row);
-        if first && index == 0 {
-            writeln!(
-                out,
-                "{}",
-                columns.iter().map(|column| column.0).collect::<Vec<_>>().join(",")
-            )?;
-        }
+    if first && !rows.is_empty() {
+        let names: Vec<String> =
+            columns(ConnectionRow::MEASURES).into_iter().map(|column| column.name).collect();
+        writeln!(out, "{}", names.join(","))?;
+    }
+    for row in rows {
+        let row = ConnectionRow::of((test, row));
         let mut line = String::with_capacity(300);
-        for (place, (_, value)) in columns.iter().enumerate() {
+        row.each(&mut |cell| {
             use std::fmt::Write as _;
-            if place > 0 {
-                line.push(',');
-            }
             // Writing to a string cannot fail.
-            let _ = match value {
-                Value::Name(name) if name.contains([',', '"']) => {
+            let _ = match cell {
+                Cell::Text(name) if name.contains([',', '"']) => {
                     write!(line, "\"{}\"", name.replace('"', "\"\""))
                 }
-                Value::Name(name) => write!(line, "{name}"),
-                Value::Whole(number) => write!(line, "{number}"),
-                Value::Real(number) => write!(line, "{number}"),
-                Value::Flag(flag) => write!(line, "{flag}"),
-                Value::Missing(_) => Ok(()),
+                Cell::Text(name) => write!(line, "{name}"),
+                Cell::Whole(number) => write!(line, "{number}"),
+                Cell::Real(number) => write!(line, "{number}"),
+                Cell::Flag(flag) => write!(line, "{flag}"),
+                Cell::Missing => Ok(()),
             };
-        }
+            line.push(',');
+        });
+        line.pop();
         line.push('\n');
         out.write_all(line.as_bytes())?;
     }

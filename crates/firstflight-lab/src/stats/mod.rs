@@ -15,17 +15,19 @@ mod summary;
 
 pub use summary::{Summary, jain};
 
-use serde::Serialize;
+use crate::measures::record;
 
-/// A value and the interval around it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Interval {
-    /// The value itself.
-    pub value: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
+record! {
+    /// A value and the interval around it.
+    #[derive(Copy)]
+    Interval of ((value, low, high) = (f64, f64, f64));
+
+    /// the value itself
+    value: f64, "", None as "" = value;
+    /// lower end of the interval
+    low: f64, "", None = low;
+    /// upper end
+    high: f64, "", None = high;
 }
 
 impl Interval {
