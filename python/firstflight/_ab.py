@@ -9,32 +9,34 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from . import _engine
-from ._arm import ArmLike, arms_of
+from ._arm import ArmLike
 from ._engine import Refused
 from ._options import Number, folder_of, write_whole
 from ._population import Population, engine_test, population_of
 from ._progress import progress as progress_bar
+from ._request import request
 from ._table import Table
 from ._text import grid, html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-DEFAULT_ARMS = "jumpstart,rapid-nojump,rapid"
 Part = Literal["all", "group", "size", "bdp", "buffer", "group_size"]
 
 
 def ab(
+    # Options, written by `WRITE_DOCS=1 cargo test -p firstflight-lab --features request the_keyword_arguments_of_python`.
     population: str | os.PathLike[str] | Population = "cdn",
-    arms: ArmLike | Sequence[ArmLike] = DEFAULT_ARMS,
+    arms: ArmLike | Sequence[ArmLike] = "jumpstart,rapid-nojump,rapid",
     *,
+    flows: Number = 20000,
     baseline: ArmLike = "slowstart",
-    flows: Number = 20_000,
-    seed: Number = 1,
-    iw: Number | None = None,
-    limit: Number = 600,
     transport: str = "quic",
     detection: str | None = None,
+    seed: Number = 1,
+    iw: Number | None = None,
+    limit: Number = "600s",
+    # End of options.
     keep_rows: bool = False,
     resume: str | os.PathLike[str] | None = None,
     threads: int | None = None,
@@ -52,10 +54,8 @@ def ab(
     `keep_rows` keeps a row per connection and arm in `rows` (about 250 bytes each). `resume` is a folder for finished blocks that are not
     run again. Ctrl-C ends the test; with `resume` nothing of it is lost but a block.
     """
-    base = arms_of(baseline)
-    if len(base) != 1:
-        raise Refused(f"baseline {baseline}: {len(base)} arms; allowed: one")
-    test = engine_test(population_of(population), [*base, *arms_of(arms)], flows, seed, iw, limit, transport, detection)
+    options, objects = request(locals(), "population", "keep_rows", "resume", "threads", "progress")
+    test = engine_test(population_of(population), options, objects)
     folder = None if resume is None else os.fspath(resume)
     if keep_rows and folder is not None:
         raise Refused("keep_rows: goes without resume: blocks that are there already have no rows any more")
@@ -82,7 +82,7 @@ class AbResult:
 
     @cached_property
     def results(self) -> Table:
-        """One row per part of the connections (all, group, size, BDP, buffer) and arm: the columns of `docs/ab-tests.md`."""
+        """One row per part of the connections (all, group, size, BDP, buffer) and arm: the measures of `docs/ab-tests.md`."""
         return Table(self._shard.results())
 
     @cached_property

@@ -9,10 +9,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
 from . import _engine
-from ._arm import ArmLike, arms_of
-from ._options import Number, folder_of, number, size, write_whole
+from ._arm import ArmLike
+from ._options import Number, folder_of, write_whole
 from ._path import Path
 from ._progress import progress as progress_bar
+from ._request import request
 from ._table import Table
 from ._text import grid, html
 
@@ -21,17 +22,25 @@ if TYPE_CHECKING:
 
 
 def compare(
-    path: str | os.PathLike[str] | Path | None = None,
-    arms: ArmLike | Sequence[ArmLike] | None = None,
+    # Options, written by `WRITE_DOCS=1 cargo test -p firstflight-lab --features request the_keyword_arguments_of_python`.
+    path: str | os.PathLike[str] | Path = "rapid-slide",
+    arms: ArmLike | Sequence[ArmLike] = "slowstart,hystart,hystart++,rapid-nojump,rapid,oracle",
     *,
+    on: str = "sim",
+    real: bool = False,
+    transport: str = "quic",
+    detection: str | None = None,
     bytes: Number = "10MB",
     seed: Number = 1,
     repeat: Number = 1,
     iw: Number = 10,
-    limit: Number = 600,
-    on: str = "sim",
-    transport: str = "quic",
-    detection: str | None = None,
+    limit: Number = "600s",
+    flows: Number | None = None,
+    apart: Number | None = None,
+    jitter: Number = "1ms",
+    cross: ArmLike | Sequence[ArmLike] | None = None,
+    app: str | None = None,
+    # End of options.
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Comparison:
@@ -45,28 +54,18 @@ def compare(
     firstflight.Refused: bytes 10 bananas: unknown unit; allowed: 1B to 1024GiB, with the unit B, kB, MB, GB, KiB, MiB or GiB
 
     `path` is a name, a text, a TOML file or a `Path`; `arms` a text or a list of texts, `Arm`s and `Startup`s. With `repeat`, further trials
-    have the next seeds and up to half a millisecond more round trip. The result does not depend on `threads`. `progress` shows a bar on
-    anything over a second; `None` where somebody watches and tqdm is installed. Ctrl-C ends it between trials.
+    have the next seeds and up to half a millisecond more round trip. `flows`, `apart`, `cross` and `app` let several flows share the path:
+    `rows` then has a row per flow. The result does not depend on `threads`. `progress` shows a bar on anything over a second; `None` where
+    somebody watches and tqdm is installed. Ctrl-C ends it between trials.
+
+    >>> shared = ff.compare("rapid-slide", "slowstart", bytes="2MB", flows=2, cross="rapid")
+    >>> shared.rows.column("role"), shared.trials.column("arm")
+    (['cross', 'arm', 'arm'], ['slowstart'])
     """
-    given = arms_of(_engine.default_arms() if arms is None else arms)
-    where = _engine.default_path() if path is None else os.fspath(path) if isinstance(path, os.PathLike) else str(path)
-    total = len(given) * (repeat if isinstance(repeat, int) else 1)
-    with progress_bar(progress, total, "trials") as bar:
-        inner = _engine.compare(
-            given,
-            where,
-            size(bytes),
-            number(seed),
-            number(repeat),
-            number(iw),
-            number(limit),
-            on,
-            transport,
-            detection,
-            threads,
-            bar,
-        )
-    return Comparison(inner)
+    options, objects = request(locals(), "threads", "progress")
+    plan = _engine.Plan(options, objects.get("arms"))
+    with progress_bar(progress, plan.trials, "trials") as bar:
+        return Comparison(plan.run(threads, bar))
 
 
 @final
@@ -78,8 +77,13 @@ class Comparison:
 
     @cached_property
     def rows(self) -> Table:
-        """One row per trial: arms in order, seeds in order within each."""
+        """One row per trial: arms in order, seeds in order within each. Of several flows one per flow, cross traffic first."""
         return Table(self._inner.rows())
+
+    @cached_property
+    def trials(self) -> Table:
+        """One row per trial: of several flows what they share, else the same as `rows`."""
+        return Table(self._inner.trials())
 
     @cached_property
     def episodes(self) -> Table:

@@ -6,12 +6,16 @@ import csv
 import io
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
 
 from . import _engine
 from ._engine import Refused
-from ._options import Number, Value, number, with_options
+from ._options import Value, with_options
 from ._table import Table
+
+if TYPE_CHECKING:
+    from ._arm import Own
+    from ._request import Pairs
 
 
 @runtime_checkable
@@ -143,16 +147,6 @@ def population_of(given: str | os.PathLike[str] | Population) -> Population:
     return given if isinstance(given, Population) else Population(given)
 
 
-def engine_test(
-    population: Population,
-    arms: Sequence[Any],
-    flows: Number,
-    seed: Number,
-    iw: Number | None,
-    limit: Number,
-    transport: str,
-    detection: str | None,
-) -> _engine.Test:
-    """An A/B test of the engine; the first arm is the baseline."""
-    window = None if iw is None else number(iw)
-    return _engine.Test(population._inner, arms, number(flows), number(seed), window, number(limit), transport, detection)
+def engine_test(population: Population, options: Pairs, objects: Mapping[str, list[str | Own]]) -> _engine.Test:
+    """An A/B test of the engine, on a population in place of that of the options."""
+    return _engine.Test(population._inner, options, objects.get("baseline", [None])[0], objects.get("arms"))

@@ -27,12 +27,13 @@ from urllib.parse import quote
 import ray
 
 from . import _engine
-from ._ab import DEFAULT_ARMS, AbResult
+from ._ab import AbResult
 from ._arm import ArmLike, as_text
 from ._engine import Refused
 from ._options import Number, folder_of, write_whole
 from ._population import Population, engine_test, population_of
 from ._progress import progress as progress_bar
+from ._request import request
 
 if TYPE_CHECKING:
     import pyarrow
@@ -55,16 +56,10 @@ class _Spec:
     """What a worker needs to know: picklable, and the same on every machine."""
 
     population: Population
-    arms: tuple[str, ...]
-    flows: int
-    seed: Number
-    iw: Number | None
-    limit: Number
-    transport: str
-    detection: str | None
+    options: tuple[tuple[str, str], ...]
 
     def test(self) -> _engine.Test:
-        return engine_test(self.population, self.arms, self.flows, self.seed, self.iw, self.limit, self.transport, self.detection)
+        return engine_test(self.population, list(self.options), {})
 
 
 @dataclass(frozen=True, order=True)
@@ -234,16 +229,18 @@ class _Checkpoint:
 
 
 def ab(
+    # Options, written by `WRITE_DOCS=1 cargo test -p firstflight-lab --features request the_keyword_arguments_of_python`.
     population: str | os.PathLike[str] | Population = "cdn",
-    arms: ArmLike | Sequence[ArmLike] = DEFAULT_ARMS,
+    arms: ArmLike | Sequence[ArmLike] = "jumpstart,rapid-nojump,rapid",
     *,
     baseline: ArmLike = "slowstart",
-    flows: int = 1_000_000,
-    seed: Number = 1,
-    iw: Number | None = None,
-    limit: Number = 600,
     transport: str = "quic",
     detection: str | None = None,
+    seed: Number = 1,
+    iw: Number | None = None,
+    limit: Number = "600s",
+    # End of options.
+    flows: Number = 1_000_000,
     shards: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -256,12 +253,13 @@ def ab(
     this machine is started and ended again. `shards` defaults to four per core. `checkpoint` is a folder of the driver: what is in it is not
     run again. `out` is a dataset of rows, Parquet files partitioned by arm and group.
     """
+    given = dict(locals())
+    # Machines of a cluster have no Python of the user's: arms travel as text.
+    given.update(arms=",".join(as_text(arms)), baseline=",".join(as_text(baseline)))
+    options, _ = request(given, "population", "shards", "checkpoint", "out", "address", "progress")
     if shards is not None and not 1 <= shards <= 1_000_000:
         raise Refused(f"shards {shards}: is out of range; allowed: 1 to 1000000")
-    base = as_text(baseline)
-    if len(base) != 1:
-        raise Refused(f"baseline {baseline}: {len(base)} arms; allowed: one")
-    spec = _Spec(population_of(population), (*base, *as_text(arms)), flows, seed, iw, limit, transport, detection)
+    spec = _Spec(population_of(population), tuple(options))
     test = spec.test()
     kept = _Checkpoint(None if checkpoint is None else os.fspath(checkpoint), test)
     rows = None if out is None else os.fspath(out)
@@ -313,16 +311,19 @@ def _main(arguments: Sequence[str]) -> int:
     """What `firstflight ab --engine ray` starts; the sums go to a file, from which the command makes its tables and reports."""
     parser = argparse.ArgumentParser(prog="python -m firstflight.ray", description=_main.__doc__)
     parser.add_argument("--save", required=True, help="file for the sums")
-    for name in ("population", "arms", "baseline", "seed", "limit", "transport"):
-        parser.add_argument(f"--{name}", required=True)
-    parser.add_argument("--flows", type=int, required=True)
-    for name in ("iw", "detection", "resume", "out", "address"):
+    parser.add_argument("--population", required=True)
+    for name in ("resume", "out", "address"):
         parser.add_argument(f"--{name}")
     parser.add_argument("--shards", type=int)
-    given = vars(parser.parse_args(arguments))
+    known, options = parser.parse_known_args(arguments)
+    given = vars(known)
+    # What is left says what is tested; the engine reads it.
+    for option in options:
+        name, _, value = option.removeprefix("--").partition("=")
+        given[name] = value
     save, resume = given.pop("save"), given.pop("resume")
     try:
-        result = ab(given.pop("population"), given.pop("arms"), checkpoint=resume, **given)
+        result = ab(checkpoint=resume, **given)
         result.save(save)
     except Refused as refused:
         # The command that waits for this prints it.

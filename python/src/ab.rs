@@ -1,15 +1,16 @@
 //! A/B tests: whole ones, and ranges of their connections.
 
-use crate::compare::{count, hosts, json, time_limit};
+use crate::compare::json;
 use crate::population::Population;
 use crate::startup::{AnyArm, Fault, arms};
 use crate::supervise::{Run, supervised};
 use crate::table::{Batches, Growing};
-use crate::{refuse, refused};
+use crate::{refuse, refused, refused_option};
 use firstflight_lab::Bad;
 use firstflight_lab::ab::analysis::{Entry, PercentileRow};
 use firstflight_lab::ab::rows::{ConnectionRow, Row};
-use firstflight_lab::ab::{self, Analysis, Clock, Experiment, MOST_FLOWS, MOST_SECONDS, Tallies, Watch, shard};
+use firstflight_lab::ab::{self, Analysis, Experiment, Tallies, Watch, shard};
+use firstflight_lab::request::{AbRequest, from_pairs};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -23,38 +24,22 @@ pub struct Test {
 
 #[pymethods]
 impl Test {
-    /// Numbers come as text, as on the command line; the first arm is the baseline.
+    /// Options and their values as text, read as those of the command line; `baseline` and `given`
+    /// are arms in place of theirs.
     #[new]
-    #[expect(clippy::too_many_arguments, reason = "the options of a command")]
+    #[pyo3(signature = (population, options, baseline = None, given = None))]
     fn new(
         population: &Population,
-        given: Vec<AnyArm>,
-        flows: &str,
-        seed: &str,
-        iw: Option<&str>,
-        limit: &str,
-        transport: &str,
-        detection: Option<&str>,
+        options: Vec<(String, String)>,
+        baseline: Option<AnyArm>,
+        given: Option<Vec<AnyArm>>,
     ) -> PyResult<Test> {
         let fault = Fault::default();
-        let population = population.inner.clone();
-        let iw = match iw {
-            Some(packets) => count("iw", packets, 1..=1000, "packets")? as u32,
-            None => population.initial_window.unwrap_or(10),
-        };
-        let inner = ab::Test {
-            population,
-            arms: arms(given, &fault)?,
-            flows: count("flows", flows, 1..=MOST_FLOWS, "connections")?,
-            seed: count("seed", seed, 0..=u64::MAX, "")?,
-            iw,
-            burst: 2,
-            limit: time_limit(limit, MOST_SECONDS)?,
-            host: hosts(transport, detection)?,
-            detection: detection.map(ToOwned::to_owned),
-            clock: Clock::Receiver,
-        };
-        inner.check().map_err(|bad| refused(&bad))?;
+        let baseline = baseline.map(|arm| arms(vec![arm], &fault)).transpose()?.and_then(|mut arms| arms.pop());
+        let given = given.map(|given| arms(given, &fault)).transpose()?;
+        let population = Some(population.inner.clone());
+        let request = from_pairs::<AbRequest>(&options);
+        let inner = request.and_then(|request| request.test_of(population, baseline, given)).map_err(|bad| refused_option(&bad))?;
         Ok(Test { inner, fault })
     }
 

@@ -3,102 +3,65 @@
 use crate::startup::{AnyArm, Fault, arms};
 use crate::supervise::{Run, supervised};
 use crate::table::{Batches, Growing, Holds};
-use crate::{refuse, refused};
-use firstflight::Nanos;
+use crate::{refuse, refused, refused_option};
+use firstflight_lab as lab;
+use firstflight_lab::Bad;
 use firstflight_lab::compare::Keep;
 use firstflight_lab::measures::Cell;
 use firstflight_lab::report::Value;
-use firstflight_lab::table::{figure, table};
+use firstflight_lab::request::{Answer, Asked, CompareRequest, from_pairs};
+use firstflight_lab::sharing::{SharedFlowRow, SharingRow};
+use firstflight_lab::table::figure;
 use firstflight_lab::trial::{EpisodeRow, TrialRow, ms};
-use firstflight_lab::{Bad, Hosts, Plan, Scenario, Testbeds, hosts_of_tcp, size};
-use firstflight_path::Path;
 use pyo3::prelude::*;
-use std::ops::RangeInclusive;
 
-/// A whole number of a range, refused in the words of the command line.
-///
-/// # Errors
-/// One line that names the option.
-pub fn count(option: &str, text: &str, range: RangeInclusive<u64>, unit: &str) -> PyResult<u64> {
-    size::count(text, range, unit).map_err(|line| refuse(format!("{option} {text}: {line}")))
+/// What is to be compared.
+#[pyclass(frozen, module = "firstflight._engine")]
+pub struct Plan {
+    asked: Asked,
+    fault: Fault,
 }
 
-/// How long something may take, as the command line reads it.
-///
-/// # Errors
-/// One line.
-pub fn time_limit(text: &str, most: u64) -> PyResult<Nanos> {
-    size::limit(text, most).map_err(|line| refuse(format!("limit {text}: {line}")))
-}
+#[pymethods]
+impl Plan {
+    /// Options and their values as text, read as those of the command line; `given` are arms in
+    /// place of theirs.
+    #[new]
+    #[pyo3(signature = (options, given = None))]
+    fn new(options: Vec<(String, String)>, given: Option<Vec<AnyArm>>) -> PyResult<Plan> {
+        let fault = Fault::default();
+        let given = given.map(|given| arms(given, &fault)).transpose()?;
+        let request = from_pairs::<CompareRequest>(&options);
+        let asked = request.and_then(|request| request.asked_of(given)).map_err(|bad| refused_option(&bad))?;
+        Ok(Plan { asked, fault })
+    }
 
-/// The hosts that transport and loss detection name.
-///
-/// # Errors
-/// One line.
-pub fn hosts(transport: &str, detection: Option<&str>) -> PyResult<Hosts> {
-    match (transport, detection) {
-        ("quic", None) => Ok(Hosts::default()),
-        ("quic", Some(_)) => Err(refuse("detection: QUIC has its own; it goes with transport `tcp`".into())),
-        ("tcp", name) => hosts_of_tcp(name.unwrap_or("rack")).map_err(|bad| refused(&bad)),
-        (other, _) => Err(refuse(format!("transport {other}: unknown value; allowed: quic, tcp"))),
+    /// How many trials it takes.
+    #[getter]
+    fn trials(&self) -> u64 {
+        self.asked.trials()
+    }
+
+    /// Runs every trial.
+    #[pyo3(signature = (threads = None, progress = None))]
+    fn run(&self, py: Python<'_>, threads: Option<usize>, progress: Option<Py<PyAny>>) -> PyResult<Comparison> {
+        let run = Run::default();
+        let work = || self.asked.run(Keep::Rows, &|| run.tick(1), &run.stop);
+        let inner = self.fault.or(supervised(py, &run, threads, progress.as_ref(), work))?;
+        Ok(Comparison { inner, fault: self.fault.clone(), threads })
     }
 }
 
-/// Compares arms on a path. Numbers come as text, as on the command line.
-#[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "the options of a command")]
-pub fn compare(
-    py: Python<'_>,
-    given: Vec<AnyArm>,
-    path: &str,
-    bytes: &str,
-    seed: &str,
-    repeat: &str,
-    iw: &str,
-    limit: &str,
-    on: &str,
-    transport: &str,
-    detection: Option<&str>,
-    threads: Option<usize>,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<Comparison> {
-    let fault = Fault::default();
-    let testbed = Testbeds::default().find(on).map_err(|bad| refused(&bad))?;
-    let plan = Plan {
-        arms: arms(given, &fault)?,
-        testbed,
-        scenario: Scenario {
-            iw: count("iw", iw, 1..=1000, "packets")? as u32,
-            limit: time_limit(limit, 86_400)?,
-            host: testbed.info().only_hosts().map_or_else(|| hosts(transport, detection), Ok)?,
-            ..Scenario::new(
-                Path::parse(path).map_err(|error| refuse(error.to_string()))?,
-                size::parse(bytes).map_err(|line| refuse(format!("bytes {bytes}: {line}")))?,
-            )
-        },
-        seed: count("seed", seed, 0..=u64::MAX, "")?,
-        repeat: count("repeat", repeat, 1..=100_000, "")? as u32,
-    };
-    let inner = run(py, &plan, Keep::Rows, &fault, threads, progress.as_ref())?;
-    Ok(Comparison { inner, fault, threads })
-}
-
-fn run(
-    py: Python<'_>,
-    plan: &Plan,
-    keep: Keep,
-    fault: &Fault,
-    threads: Option<usize>,
-    progress: Option<&Py<PyAny>>,
-) -> PyResult<firstflight_lab::Comparison> {
+/// Once more, of one flow at a time, with its events.
+fn again(py: Python<'_>, plan: &lab::Plan, keep: Keep, fault: &Fault, threads: Option<usize>) -> PyResult<lab::Comparison> {
     let run = Run::default();
-    fault.or(supervised(py, &run, threads, progress, || plan.run_until(keep, None, &|| run.tick(1), &run.stop)))
+    fault.or(supervised(py, &run, threads, None, || plan.run_until(keep, None, &|| run.tick(1), &run.stop)))
 }
 
 /// A comparison that has run.
 #[pyclass(frozen, module = "firstflight._engine")]
 pub struct Comparison {
-    inner: firstflight_lab::Comparison,
+    inner: Answer,
     fault: Fault,
     threads: Option<usize>,
 }
@@ -117,7 +80,7 @@ impl Comparison {
 
     #[getter]
     fn warnings(&self) -> Vec<String> {
-        self.inner.warnings.clone()
+        self.inner.warnings()
     }
 
     #[getter]
@@ -127,27 +90,61 @@ impl Comparison {
 
     #[getter]
     fn arms(&self) -> Vec<String> {
-        self.inner.plan.arms.iter().map(|arm| arm.label.clone()).collect()
+        self.plan().arms.iter().map(|arm| arm.label.clone()).collect()
     }
 
     /// What was compared, as JSON.
     fn experiment(&self) -> PyResult<String> {
-        serde_json::to_string(&self.inner.plan.resolved()).map_err(|error| refuse(error.to_string()))
+        match &self.inner {
+            Answer::Alone(comparison) => json(&comparison.plan.resolved()),
+            Answer::Together(sharing) => json(&sharing.plan.resolved()),
+        }
+    }
+
+    /// One row per trial; of several flows one per flow, with the arm of its trial in front.
+    fn rows(&self) -> PyResult<Batches> {
+        match &self.inner {
+            Answer::Alone(_) => self.trials(),
+            Answer::Together(sharing) => {
+                let mut table = Growing::beside([("trial_arm", Holds::Text)], SharedFlowRow::MEASURES);
+                for trial in &sharing.rows {
+                    for flow in &trial.flows {
+                        table.row([Cell::Text(&trial.arm)], flow);
+                    }
+                }
+                table.finish()
+            }
+        }
     }
 
     /// One row per trial.
-    fn rows(&self) -> PyResult<Batches> {
-        let mut table = Growing::of(TrialRow::MEASURES);
-        for row in &self.inner.rows {
-            table.row([], row);
+    fn trials(&self) -> PyResult<Batches> {
+        match &self.inner {
+            Answer::Alone(comparison) => {
+                let mut table = Growing::of(TrialRow::MEASURES);
+                for row in &comparison.rows {
+                    table.row([], row);
+                }
+                table.finish()
+            }
+            Answer::Together(sharing) => {
+                let mut table = Growing::of(SharingRow::MEASURES);
+                for row in &sharing.rows {
+                    table.row([], row);
+                }
+                table.finish()
+            }
         }
-        table.finish()
     }
 
     /// One row per recovery episode.
     fn episodes(&self) -> PyResult<Batches> {
         let mut table = Growing::beside([("arm", Holds::Text), ("seed", Holds::Whole)], EpisodeRow::MEASURES);
-        for row in &self.inner.rows {
+        let flows: Vec<&TrialRow> = match &self.inner {
+            Answer::Alone(comparison) => comparison.rows.iter().collect(),
+            Answer::Together(sharing) => sharing.rows.iter().flat_map(|trial| &trial.flows).map(|flow| &flow.flow).collect(),
+        };
+        for row in flows {
             for episode in row.episodes.iter().flatten() {
                 table.row([Cell::Text(&row.arm), Cell::Whole(row.seed)], episode);
             }
@@ -157,7 +154,7 @@ impl Comparison {
 
     /// The table for people: columns, and rows of cells.
     fn shown(&self) -> (Vec<Shown>, Vec<ShownRow>) {
-        let table = table(&self.inner);
+        let table = self.inner.table();
         let columns = table.columns.iter().map(|column| (column.label.clone(), column.unit.clone(), column.explanation.clone())).collect();
         let rows = table.rows.iter().map(|row| {
             let cells = table.columns.iter().enumerate().map(|(index, column)| {
@@ -175,14 +172,15 @@ impl Comparison {
 
     /// The report, one self-contained HTML page; `command` is what it says made it.
     fn report(&self, py: Python<'_>, command: &str) -> PyResult<String> {
-        let kept = run(py, &self.inner.plan, Keep::Events, &self.fault, self.threads, None)?;
+        let plan = &self.alone("report")?.plan;
+        let kept = again(py, plan, Keep::Events, &self.fault, self.threads)?;
         Ok(kept.report(command).to_html())
     }
 
     /// Every event of each arm's first trial, with the algorithms' inner signals.
     fn trace(&self, py: Python<'_>) -> PyResult<Batches> {
-        let plan = Plan { repeat: 1, ..self.inner.plan.clone() };
-        let kept = run(py, &plan, Keep::Signals, &self.fault, self.threads, None)?;
+        let plan = lab::Plan { repeat: 1, ..self.alone("trace")?.plan.clone() };
+        let kept = again(py, &plan, Keep::Signals, &self.fault, self.threads)?;
         let mut names: Vec<&'static str> = Vec::new();
         for record in &kept.records {
             names.extend(record.names().iter().filter(|name| !names.contains(name)).copied().collect::<Vec<_>>());
@@ -226,7 +224,25 @@ impl Comparison {
     /// What the bound is: when the first byte can arrive, ms, and how fast the rest follows,
     /// Mbit/s; nothing for a rate that varies.
     fn ideal(&self) -> Option<(f64, f64)> {
-        self.inner.ideal().map(|(start, rate)| (ms(start.0), rate as f64 / 1e6))
+        let Answer::Alone(comparison) = &self.inner else { return None };
+        comparison.ideal().map(|(start, rate)| (ms(start.0), rate as f64 / 1e6))
+    }
+}
+
+impl Comparison {
+    fn plan(&self) -> &lab::Plan {
+        match &self.inner {
+            Answer::Alone(comparison) => &comparison.plan,
+            Answer::Together(sharing) => &sharing.plan.plan,
+        }
+    }
+
+    /// The comparison for what shows one flow alone.
+    fn alone(&self, what: &str) -> PyResult<&lab::Comparison> {
+        match &self.inner {
+            Answer::Alone(comparison) => Ok(comparison),
+            Answer::Together(_) => Err(refuse(format!("{what}: shows one flow alone; leave out flows, apart, cross and app"))),
+        }
     }
 }
 

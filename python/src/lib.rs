@@ -18,6 +18,7 @@ mod supervise;
 mod table;
 
 use firstflight_lab::Bad;
+use firstflight_lab::error::printable;
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -31,12 +32,12 @@ create_exception!(
 
 /// A refusal of the lab as an exception.
 fn refused(bad: &Bad) -> PyErr {
-    // One line, whatever it quotes, and not much of that.
-    let line: String = firstflight_path::input::shortened(&bad.0)
-        .chars()
-        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
-        .collect();
-    Refused::new_err(line)
+    Refused::new_err(printable(&bad.0))
+}
+
+/// A refusal of an option: a keyword here, without dashes in front.
+fn refused_option(bad: &Bad) -> PyErr {
+    Refused::new_err(printable(bad.0.strip_prefix("--").unwrap_or(&bad.0)))
 }
 
 /// A refusal in our own words.
@@ -50,11 +51,9 @@ mod engine {
     #[pymodule_export]
     use super::ab::{Shard, Test, join};
     #[pymodule_export]
-    use super::compare::{Comparison, compare};
+    use super::compare::{Comparison, Plan};
     #[pymodule_export]
-    use super::lists::{
-        arm_full, default_arms, default_path, list_arms, list_paths, list_populations, list_sources, path_facts, split_arms,
-    };
+    use super::lists::{arm_full, list_arms, list_paths, list_populations, list_sources, path_facts, split_arms};
     #[pymodule_export]
     use super::population::Population;
     #[pymodule_export]

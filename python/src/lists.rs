@@ -3,9 +3,9 @@
 use crate::{refuse, refused};
 use firstflight::arm::SenderParams;
 use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, SHORT_NAMES, STARTUPS, split_list};
-use firstflight_lab::{DEFAULT_ARMS, Population, parse_arms};
+use firstflight_lab::{Population, parse_arms};
 use firstflight_papers::SOURCES;
-use firstflight_path::{DEFAULT, Path, builtins};
+use firstflight_path::{Path, builtins};
 use pyo3::prelude::*;
 
 use crate::table::{Batches, Growing, Holds};
@@ -24,18 +24,6 @@ pub fn arm_full(text: &str) -> PyResult<String> {
 #[pyfunction]
 pub fn split_arms(text: &str) -> Vec<String> {
     split_list(text).map(|arm| arm.trim().to_owned()).collect()
-}
-
-/// The arms that are compared when none are named.
-#[pyfunction]
-pub fn default_arms() -> &'static str {
-    DEFAULT_ARMS
-}
-
-/// The path that is used when none is named.
-#[pyfunction]
-pub fn default_path() -> &'static str {
-    DEFAULT
 }
 
 /// A path's canonical text, name, source, rate in bit/s, idle round trip in ns, queue in bytes, and

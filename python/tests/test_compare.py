@@ -26,7 +26,27 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
         {"transport": "tcp", "detection": "sack3517", "bytes": 1_000_000, "limit": 100},
         ["--transport", "tcp", "--detection", "sack3517", "--bytes", "1MB", "--limit", "100"],
     ),
+    (
+        {"arms": "rapid", "bytes": "1MB", "flows": 2, "apart": "100ms", "cross": [ff.Arm("slowstart")], "jitter": "0ms"},
+        ["--arms", "rapid", "--bytes", "1MB", "--flows", "2", "--apart", "100ms", "--cross", "slowstart", "--jitter", "0ms"],
+    ),
+    ({"app": "web:3:50ms", "bytes": "200kB", "arms": "slowstart"}, ["--app", "web:3:50ms", "--bytes", "200kB", "--arms", "slowstart"]),
 ]
+
+
+def test_several_flows_have_a_row_each_and_share_a_trial() -> None:
+    shared = ff.compare(arms="slowstart,rapid", bytes="1MB", flows=2, cross="hystart", repeat=2)
+    trials = json.loads(shared.to_json())["results"]
+    flows = [(trial["arm"], flow) for trial in trials for flow in trial["flows"]]
+    rows = shared.rows.to_dicts()
+    assert len(rows) == len(flows) == 2 * 2 * 3
+    for row, (arm, flow) in zip(rows, flows, strict=True):
+        assert row["trial_arm"] == arm and row["arm"] == flow["arm"] and row["role"] == flow["role"]
+        assert row["share_mbps"] == flow["share_mbps"] and row["exit_reason"] == (flow["exit"] or {}).get("reason")
+    assert shared.trials.column("jain") == [trial["jain"] for trial in trials]
+    assert "all flows" in str(shared) and shared.experiment["flows"] == 2
+    with pytest.raises(ff.Refused, match="shows one flow alone"):
+        _ = shared.trace
 
 
 @pytest.mark.parametrize(("given", "words"), CASES, ids=[" ".join(words) or "defaults" for _, words in CASES])

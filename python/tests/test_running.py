@@ -35,7 +35,7 @@ def test_other_threads_go_on_while_it_simulates() -> None:
 
 def test_progress_adds_up() -> None:
     told: list[int] = []
-    test = engine_test(ff.Population("cdn"), ["slowstart", "rapid"], 300, 1, None, 600, "quic", None)
+    test = engine_test(ff.Population("cdn"), [("arms", "rapid"), ("flows", "300")], {})
     test.run(None, None, told.append)
     assert sum(told) == 300
     ff.compare(repeat=3, progress=True, bytes="20kB")
@@ -45,7 +45,7 @@ def test_what_progress_raises_ends_the_run() -> None:
     def enough(done: int) -> None:
         raise RuntimeError("enough")
 
-    test = engine_test(ff.Population("cdn"), ["slowstart", "rapid"], 1_000_000, 1, None, 600, "quic", None)
+    test = engine_test(ff.Population("cdn"), [("arms", "rapid"), ("flows", "1000000")], {})
     with pytest.raises(RuntimeError, match="enough"):
         test.run(None, None, enough)
 
@@ -54,7 +54,7 @@ def test_what_takes_the_rows_may_fail() -> None:
     def full(rows: _engine.Batches) -> None:
         raise OSError("disk full")
 
-    test = engine_test(ff.Population("cdn"), ["slowstart", "rapid"], 1_000_000, 1, None, 600, "quic", None)
+    test = engine_test(ff.Population("cdn"), [("arms", "rapid"), ("flows", "1000000")], {})
     with pytest.raises(OSError, match="disk full"):
         test.run(None, None, None, full)
 

@@ -1,19 +1,16 @@
 //! `firstflight ab`.
 
+use crate::Done;
 use crate::files::{Growing, check_folder, check_outputs, to_stdout, write_whole};
 use crate::progress::{Progress, Unit};
-use crate::run::{Speech, command_line, on_threads, threads};
+use crate::run::{command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper};
-use crate::{Done, size};
 use clap::{Args, Subcommand};
-use firstflight::Nanos;
 use firstflight_lab::ab::rows::{Row, write_csv};
 use firstflight_lab::ab::sensitivity::Sensitivity;
-use firstflight_lab::ab::{
-    Analysis, Clock, Experiment, MOST_FLOWS, MOST_SECONDS, Run, Tallies, Test, Watch, run as files,
-    shard,
-};
-use firstflight_lab::{Bad, Population, parse_arms};
+use firstflight_lab::ab::{Analysis, Experiment, Run, Tallies, Test, Watch, run as files, shard};
+use firstflight_lab::request::{AbRequest, Typed};
+use firstflight_lab::{Bad, Population};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,31 +35,8 @@ enum Command {
 
 #[derive(Args, Debug)]
 struct TestOptions {
-    /// Population: a name of `firstflight populations`, a TOML or CSV file; knobs in parentheses,
-    /// as in `cdn(q=0.8)`
-    #[arg(long, default_value = "cdn")]
-    population: String,
-    /// Connections; every arm meets the same ones
-    #[arg(long, default_value_t = 20_000, value_parser = |text: &str| size::count(text, 1..=MOST_FLOWS, "connections"), allow_negative_numbers = true)]
-    flows: u64,
-    /// The arm that the others are compared with
-    #[arg(long, default_value = "slowstart")]
-    baseline: String,
-    /// Arms, separated by commas
-    #[arg(long, default_value = "jumpstart,rapid-nojump,rapid")]
-    arms: String,
     #[command(flatten)]
-    speech: Speech,
-    /// Seed of every random draw
-    #[arg(long, default_value_t = 1, value_parser = |text: &str| size::count(text, 0..=u64::MAX, ""), allow_negative_numbers = true)]
-    seed: u64,
-    /// Initial window in packets, for arms that do not name one [default: the population's, else
-    /// 10]
-    #[arg(long, value_parser = |text: &str| size::count(text, 1..=1000, "packets"), allow_negative_numbers = true)]
-    iw: Option<u64>,
-    /// Stop a transfer after this much simulated time: 30s, 500ms, 2min, or a number of seconds
-    #[arg(long, value_name = "TIME", default_value = "600s", value_parser = |text: &str| size::limit(text, MOST_SECONDS), allow_negative_numbers = true)]
-    limit: Nanos,
+    request: Typed<AbRequest>,
     #[command(flatten)]
     outputs: Outputs,
     /// Write a row per connection and arm: a .csv file, or .parquet where that is built in; with
@@ -153,30 +127,7 @@ fn test(options: &TestOptions) -> Result<Done, Bad> {
     let rows = options.out.as_deref().filter(|_| !options.cluster.is_ray());
     options.outputs.check(&[("--out", rows), ("--save", options.save.as_deref())])?;
     cluster::check(options)?;
-    let mut arms = parse_arms(&options.baseline)?;
-    if arms.len() != 1 {
-        return Err(Bad(format!(
-            "--baseline {}: {} arms; allowed: one",
-            options.baseline,
-            arms.len()
-        )));
-    }
-    arms.extend(parse_arms(&options.arms)?);
-    let population = Population::parse(&options.population)?;
-    let iw = options.iw.map_or(population.initial_window.unwrap_or(10), |packets| packets as u32);
-    let test = Test {
-        population,
-        arms,
-        flows: options.flows,
-        seed: options.seed,
-        iw,
-        burst: 2,
-        limit: options.limit,
-        host: options.speech.hosts()?,
-        detection: options.speech.detection.clone(),
-        clock: Clock::Receiver,
-    };
-    test.check()?;
+    let test = options.request.request.test()?;
     if options.shard.is_some() && options.save.is_none() && options.resume.is_none() {
         return Err(Bad(
             "--shard: needs --save FILE or --resume FOLDER, or nothing of it is left".into()

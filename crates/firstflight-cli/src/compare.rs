@@ -2,55 +2,22 @@
 
 use crate::files::{check_outputs, to_stdout, write_whole};
 use crate::progress::{Progress, Unit};
-use crate::run::{Speech, command_line, on_threads, threads};
+use crate::run::{command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
 use crate::traces::Outputs;
-use crate::{Done, sharing, size};
+use crate::{Done, sharing};
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use firstflight::Nanos;
 use firstflight_lab::compare::{Keep, Takes};
+use firstflight_lab::request::{Asked, CompareRequest};
 use firstflight_lab::sharing::SharingPlan;
 use firstflight_lab::table::{figure, table};
-use firstflight_lab::testbed::{BUILT_IN, quic_real};
-use firstflight_lab::{Bad, Comparison, DEFAULT_ARMS, Plan, Scenario, Testbed, parse_arms};
-use firstflight_path::{DEFAULT, Path};
+use firstflight_lab::{Bad, Comparison, Plan};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Testbed
-    #[arg(long, value_parser = testbeds(), default_value = "sim")]
-    on: &'static dyn Testbed,
-    /// With --on quic: over real sockets and a relay, in real time, one trial after the other:
-    /// `--on quic-real`
-    #[arg(long)]
-    real: bool,
     #[command(flatten)]
-    speech: Speech,
-    /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML
-    /// file
-    #[arg(long, default_value = DEFAULT)]
-    path: String,
-    /// Object size with its unit
-    #[arg(long, default_value = "10MB", value_parser = size::parse, allow_hyphen_values = true)]
-    bytes: u64,
-    /// Arms, separated by commas
-    #[arg(long, default_value = DEFAULT_ARMS)]
-    arms: String,
-    /// Seed of every random draw
-    #[arg(long, default_value_t = 1, value_parser = |text: &str| size::count(text, 0..=u64::MAX, ""), allow_negative_numbers = true)]
-    seed: u64,
-    /// Trials per arm, each with the next seed and up to 0.5 ms more round trip; shows median and
-    /// extremes
-    #[arg(long, default_value_t = 1, value_parser = repeats, allow_negative_numbers = true)]
-    repeat: u32,
-    /// Initial window in packets, for arms that do not name one
-    #[arg(long, default_value_t = 10, value_parser = packets, allow_negative_numbers = true)]
-    iw: u32,
-    /// Stop a trial after this much simulated time: 30s, 500ms, 2min, or a number of seconds
-    #[arg(long, value_name = "TIME", default_value = "600s", value_parser = |text: &str| size::limit(text, 86_400), allow_negative_numbers = true)]
-    limit: Nanos,
+    request: CompareRequest,
     /// Write the results as JSON to a file, `-` for standard output instead of the table
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -64,69 +31,14 @@ pub(crate) struct Options {
     /// Write qlog into this folder, one file for each end of each trial; `NAME/` makes it
     #[arg(long, value_name = "FOLDER")]
     qlog: Option<PathBuf>,
-    #[command(flatten)]
-    sharing: sharing::Together,
     /// Worker threads; results do not depend on it
     #[arg(long, value_parser = threads, allow_negative_numbers = true)]
     threads: Option<u16>,
 }
 
-fn repeats(text: &str) -> Result<u32, String> {
-    size::count(text, 1..=100_000, "").map(|count| count as u32)
-}
-
-fn packets(text: &str) -> Result<u32, String> {
-    size::count(text, 1..=1000, "packets").map(|count| count as u32)
-}
-
-/// What the options ask for.
-#[derive(Debug)]
-pub(crate) enum Asked {
-    /// One flow at a time.
-    Alone(Plan),
-    /// Several.
-    Together(SharingPlan),
-}
-
-impl Asked {
-    /// Arms, path and object.
-    pub(crate) fn plan(&self) -> &Plan {
-        match self {
-            Asked::Alone(plan) => plan,
-            Asked::Together(sharing) => &sharing.plan,
-        }
-    }
-}
-
-/// Reads what the options ask for.
-///
-/// # Errors
-/// One line.
-pub(crate) fn asked(options: &Options) -> Result<Asked, Bad> {
-    let testbed = testbed(options.on, options.real)?;
-    let info = testbed.info();
-    let plan = Plan {
-        arms: parse_arms(if options.arms == DEFAULT_ARMS { info.arms } else { &options.arms })?,
-        testbed,
-        scenario: Scenario {
-            iw: options.iw,
-            limit: options.limit,
-            host: info.only_hosts().map_or_else(|| options.speech.hosts(), Ok)?,
-            ..Scenario::new(Path::parse(&options.path)?, options.bytes)
-        },
-        seed: options.seed,
-        repeat: options.repeat,
-    };
-    if options.sharing.are_given() {
-        options.sharing.plan(plan).map(Asked::Together)
-    } else {
-        Ok(Asked::Alone(plan))
-    }
-}
-
 pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     let to_stdout = to_stdout(options.json.as_ref());
-    let asked = asked(options)?;
+    let asked = options.request.asked()?;
     let trace =
         options.trace.as_deref().filter(|trace| !trace.is_dir() && trace.extension().is_some());
     check_outputs(options.json.as_ref(), options.report.as_ref(), &[("--trace", trace)])?;
@@ -173,28 +85,7 @@ fn run_together(options: &Options, plan: &SharingPlan, to_stdout: bool) -> Resul
         }
         say(&sharing::as_text(&shared))?;
     }
-    Ok(sharing::unfinished(&shared).map_or(Done::Well, Done::Because))
-}
-
-/// What `--on` takes, with a line for help on each.
-pub(crate) fn testbeds() -> impl TypedValueParser<Value = &'static dyn Testbed> {
-    let values = BUILT_IN
-        .iter()
-        .map(|testbed| PossibleValue::new(testbed.info().name).help(testbed.info().summary));
-    let by_name = |name: String| {
-        BUILT_IN.into_iter().find(|testbed| testbed.info().name == name).ok_or("no such testbed")
-    };
-    PossibleValuesParser::new(values).try_map(by_name)
-}
-
-/// The testbed that the options name, if this build has it.
-fn testbed(named: &'static dyn Testbed, real: bool) -> Result<&'static dyn Testbed, Bad> {
-    let testbed: &'static dyn Testbed = match named.info().name {
-        "sim" if real => return Err(Bad("--real: real sockets are those of `--on quic`".into())),
-        "quic" if real => &quic_real::BED,
-        _ => named,
-    };
-    testbed.available().map(|()| testbed)
+    Ok(shared.unfinished().map_or(Done::Well, Done::Because))
 }
 
 /// Shows a progress bar once a run has taken a second; a quick one never flickers.

@@ -4,19 +4,21 @@
 //! read by the same parser, so that both mean the same and refuse the same. `path` and `bytes` may
 //! be lists; then every path meets every size.
 
-use crate::compare::{self, Asked, testbeds};
+use crate::compare;
 use crate::files::{
     check_folder_of_ours, check_outputs, make_folder, tame, to_stdout, write_whole,
 };
 use crate::run::{command_line, on_threads, quoted, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
-use crate::{Done, Failed, ab, refusal, sharing};
-use clap::{Arg, Args, Command, CommandFactory, Parser};
+use crate::{Done, Failed, ab, sharing};
+use clap::{Args, Parser};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::report::{Column, Row, Table};
-use firstflight_lab::sharing::Sharing;
-use firstflight_lab::table::{figure, table};
-use firstflight_lab::{Bad, Comparison, Testbed, nearest};
+use firstflight_lab::request::{
+    AbRequest, Answer, Asked, CompareRequest, Key, keys, line, parse, testbeds,
+};
+use firstflight_lab::table::figure;
+use firstflight_lab::{Bad, Testbed, nearest};
 use firstflight_path::input::{self, MOST_TEXT};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -48,15 +50,7 @@ pub(crate) struct Options {
     threads: Option<u16>,
 }
 
-/// A comparison as the file asks for it, parsed as if it had been typed.
-#[derive(Debug, Parser)]
-#[command(name = "compare", no_binary_name = true)]
-struct Typed {
-    #[command(flatten)]
-    options: compare::Options,
-}
-
-/// The same for a test.
+/// A test as the file asks for it, parsed as if it had been typed.
 #[derive(Debug, Parser)]
 #[command(name = "ab", no_binary_name = true)]
 struct TypedTest {
@@ -65,29 +59,10 @@ struct TypedTest {
 }
 
 const TITLE_KEY: &str = "title";
-/// Options that say on what a command runs. With those whose value is a file or a folder, where
-/// results go, they are no keys: an experiment says what is compared.
-const HOW: [&str; 5] = ["threads", "shard", "engine", "address", "shards"];
 /// Keys that may be lists, of which every combination is run.
 const GRID: [&str; 2] = ["path", "bytes"];
 /// Lists of arms are what the command line has with commas.
 const ARM_LISTS: [&str; 2] = ["arms", "cross"];
-
-/// The keys of an experiment: the options of the command that it stands for, so that a new one is a
-/// key without another word.
-fn keys(command: &Command) -> Vec<&str> {
-    let file = |option: &Arg| {
-        option
-            .get_value_names()
-            .is_some_and(|names| names.iter().any(|name| name == "FILE" || name == "FOLDER"))
-    };
-    command
-        .get_arguments()
-        .filter(|option| !file(option))
-        .filter_map(Arg::get_long)
-        .filter(|name| !HOW.contains(name))
-        .collect()
-}
 
 /// One key with its value or values.
 #[derive(Clone, Debug)]
@@ -192,14 +167,20 @@ impl File {
         Ok(file)
     }
 
+    /// The keys that it may have: the options of what it stands for, so that a new one is a key
+    /// without another word.
+    fn keys(&self) -> Vec<Key> {
+        if self.entry("population").is_some() {
+            keys::<AbRequest>()
+        } else {
+            keys::<CompareRequest>()
+        }
+    }
+
     /// Every key is known, and only those are lists that may be.
     fn check(&self) -> Result<(), Bad> {
-        let command = if self.entry("population").is_some() {
-            TypedTest::command()
-        } else {
-            Typed::command()
-        };
-        let known = keys(&command);
+        let known = self.keys();
+        let known: Vec<&str> = known.iter().map(|key| key.name.as_str()).collect();
         for Entry { key, line, values } in &self.entries {
             let place = format!("{}:{line}: {key}", self.name.display());
             if key != TITLE_KEY && !known.contains(&key.as_str()) {
@@ -257,24 +238,15 @@ impl File {
 
     /// Words of a command line, with these values in place of the grid's lists.
     fn words(&self, chosen: &[(&str, &str)]) -> Result<Vec<String>, Bad> {
+        let keys = self.keys();
         let mut words = Vec::new();
         for entry in self.entries.iter().filter(|entry| entry.key != TITLE_KEY) {
             let key = entry.key.as_str();
-            match chosen.iter().find(|(name, _)| *name == key) {
-                Some((_, value)) => words.push(format!("--{key}={}", self.beside(key, value))),
-                None if key == "real" => match entry.values[0].as_str() {
-                    "true" => words.push("--real".into()),
-                    "false" => {}
-                    other => {
-                        return Err(
-                            self.at(&Bad(format!("--real {other}: allowed: true or false")))
-                        );
-                    }
-                },
-                None => {
-                    words.push(format!("--{key}={}", self.beside(key, &entry.values.join(","))));
-                }
-            }
+            let chosen = chosen.iter().find(|(name, _)| *name == key);
+            let value = chosen.map_or_else(|| entry.values.join(","), |(_, value)| (*value).into());
+            let known = keys.iter().find(|known| known.name == key);
+            let word = known.map(|known| known.word(&self.beside(key, &value))).transpose();
+            words.extend(word.map_err(|bad| self.at(&bad))?.flatten());
         }
         Ok(words)
     }
@@ -292,9 +264,9 @@ impl File {
                     .filter_map(|(key, value)| Some((key, value?.as_str())))
                     .collect();
                 let words = self.words(&chosen)?;
-                let typed = Typed::try_parse_from(&words)
-                    .map_err(|error| self.at(&Bad(refusal::line(&error))))?;
-                let asked = compare::asked(&typed.options).map_err(|bad| self.at(&bad))?;
+                let asked = parse::<CompareRequest>(&words)
+                    .and_then(|request| request.asked())
+                    .map_err(|bad| self.at(&bad))?;
                 cells.push(Cell { asked, words });
             }
         }
@@ -317,8 +289,8 @@ impl File {
         for (option, file) in [("json", &options.json), ("report", &options.report)] {
             words.extend(file.as_ref().map(|file| format!("--{option}={}", file.display())));
         }
-        let typed = TypedTest::try_parse_from(&words)
-            .map_err(|error| self.at(&Bad(refusal::line(&error))))?;
+        let typed =
+            TypedTest::try_parse_from(&words).map_err(|error| self.at(&Bad(line(&error))))?;
         if let Some(title) = self.title().filter(|_| !to_stdout(options.json.as_ref())) {
             say(&format!("{TITLE}{title}{TITLE:#}\n\n"))?;
         }
@@ -375,45 +347,10 @@ impl Cell {
     }
 }
 
-enum Answer {
-    Alone(Comparison),
-    Together(Sharing),
-}
-
-impl Answer {
-    fn complete(&self) -> bool {
-        match self {
-            Answer::Alone(comparison) => comparison.complete(),
-            Answer::Together(sharing) => sharing.complete(),
-        }
-    }
-
-    fn json(&self) -> String {
-        match self {
-            Answer::Alone(comparison) => comparison.to_json(),
-            Answer::Together(sharing) => sharing.to_json(),
-        }
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        match self {
-            Answer::Alone(comparison) => comparison.warnings.clone(),
-            Answer::Together(sharing) => sharing::unfinished(sharing).into_iter().collect(),
-        }
-    }
-
-    fn text(&self) -> String {
-        match self {
-            Answer::Alone(comparison) => compare::as_text(comparison),
-            Answer::Together(sharing) => sharing::as_text(sharing),
-        }
-    }
-
-    fn table(&self) -> Table {
-        match self {
-            Answer::Alone(comparison) => table(comparison),
-            Answer::Together(sharing) => sharing.table(),
-        }
+fn text_of_answer(answer: &Answer) -> String {
+    match answer {
+        Answer::Alone(comparison) => compare::as_text(comparison),
+        Answer::Together(sharing) => sharing::as_text(sharing),
     }
 }
 
@@ -458,7 +395,7 @@ fn write_reports(report: &Path, cells: &[Cell], answers: &[Answer]) -> Result<()
 fn json(title: Option<&str>, answers: &[Answer]) -> String {
     let title = serde_json::Value::from(title);
     let comparisons: Vec<String> =
-        answers.iter().map(|answer| answer.json().trim_end().replace('\n', "\n    ")).collect();
+        answers.iter().map(|answer| answer.to_json().trim_end().replace('\n', "\n    ")).collect();
     format!(
         "{{\n  \"firstflight\": \"{}\",\n  \"title\": {title},\n  \"comparisons\": [\n    {}\n  ]\n}}\n",
         env!("CARGO_PKG_VERSION"),
@@ -469,7 +406,7 @@ fn json(title: Option<&str>, answers: &[Answer]) -> String {
 /// Every table, and one over all of them.
 fn as_text(title: Option<&str>, cells: &[Cell], answers: &[Answer]) -> String {
     let mut text = title.map_or_else(String::new, |title| format!("{TITLE}{title}{TITLE:#}\n\n"));
-    text.push_str(&answers.iter().map(Answer::text).collect::<Vec<_>>().join("\n"));
+    text.push_str(&answers.iter().map(text_of_answer).collect::<Vec<_>>().join("\n"));
     if answers.len() > 1 {
         let (metric, overview) = overview(cells, answers);
         let _ = write!(
@@ -515,20 +452,4 @@ fn overview(cells: &[Cell], answers: &[Answer]) -> (String, Table) {
     let mut overview = Table { columns: columns.collect(), rows: rows.collect() };
     overview.mark_best();
     (format!("{} of all", first.label), overview)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{CommandFactory, Typed, TypedTest, keys};
-
-    #[test]
-    fn the_keys_of_an_experiment_are_the_options_that_say_what_is_compared() {
-        let (compare, test) = (Typed::command(), TypedTest::command());
-        let of_compare = "on real transport detection path bytes arms seed repeat iw limit flows apart jitter cross app";
-        assert_eq!(keys(&compare).join(" "), of_compare);
-        assert_eq!(
-            keys(&test).join(" "),
-            "population flows baseline arms transport detection seed iw limit"
-        );
-    }
 }

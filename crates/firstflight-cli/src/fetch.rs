@@ -1,9 +1,10 @@
 //! `firstflight fetch`.
 
-use crate::{Done, size};
+use crate::Done;
 use clap::Args;
 use firstflight::Nanos;
 use firstflight_lab::Bad;
+use firstflight_lab::size;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]

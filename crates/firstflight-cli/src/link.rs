@@ -1,10 +1,10 @@
 //! `firstflight link`.
 
 use crate::Done;
-use crate::size;
 use crate::terminal::{CAUTION, QUIET, whisper};
 use clap::Args;
 use firstflight_lab::Bad;
+use firstflight_lab::size;
 use firstflight_linux::relay::{Relay, RelayOptions};
 use firstflight_linux::supervise::{self, Interrupts, Job};
 use firstflight_linux::{LinkOptions, Refusal};

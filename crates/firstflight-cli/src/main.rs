@@ -17,20 +17,19 @@ mod link;
 mod list;
 mod populations;
 mod progress;
-mod refusal;
 #[cfg(feature = "replay")]
 mod replay;
 mod reproduce;
 mod run;
 mod serve;
 mod sharing;
-mod size;
 mod terminal;
 mod traces;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-use firstflight_lab::Bad;
+use firstflight_lab::error::printable;
+use firstflight_lab::{Bad, request};
 use std::process::ExitCode;
 
 /// See how TCP and QUIC connections take off: every startup and loss recovery on the same path,
@@ -105,7 +104,7 @@ fn main() -> ExitCode {
             let _ = error.print();
             return ExitCode::from(EXIT_BAD_INPUT);
         }
-        Err(error) => return refuse(&refusal::line(&error)),
+        Err(error) => return refuse(&request::line(&error)),
     };
     let result = match cli.command {
         Command::Compare(options) => compare::run(&options),
@@ -144,7 +143,7 @@ fn refuse(line: &str) -> ExitCode {
 
 /// Whoever ends with a code above 0 says why, in one line.
 fn say_why(line: &str) {
-    terminal::whisper(&format!("firstflight: {}", refusal::printable(line)));
+    terminal::whisper(&format!("firstflight: {}", printable(line)));
 }
 
 impl From<std::io::Error> for Failed {

@@ -3,7 +3,6 @@
 use crate::Done;
 use crate::progress::{Progress, Unit};
 use crate::run::{on_threads, threads};
-use crate::size;
 use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper};
 use clap::{Args, Subcommand};
 use firstflight_lab::ab::MOST_FLOWS;
@@ -12,6 +11,7 @@ use firstflight_lab::population::calibrate::{
 };
 use firstflight_lab::population::describe::{DRAWS, Description, SHARES, describe};
 use firstflight_lab::population::{Assumption, builtin};
+use firstflight_lab::size;
 use firstflight_lab::{Bad, Population};
 use std::fmt::Write as _;
 

@@ -3,12 +3,13 @@
 pub(crate) mod population;
 mod text;
 
+use crate::Done;
 use crate::files::{check_outputs, to_stdout, write_whole};
 use crate::progress::{Progress, Unit};
 use crate::run::command_line;
 use crate::terminal::{CAUTION, say, whisper};
-use crate::{Done, size};
 use clap::{Args, ValueEnum};
+use firstflight_lab::size;
 use firstflight_lab::{Bad, NamedArm, parse_arms};
 use firstflight_log::{Fault, Place, input, read};
 use firstflight_path::input::open;

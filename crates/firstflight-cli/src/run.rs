@@ -1,44 +1,6 @@
-//! What commands that run trials share: transport, threads and the command line that was typed.
+//! What commands that run trials share: threads and the command line that was typed.
 
-use crate::size;
-use clap::{Args, ValueEnum};
-use firstflight_lab::{Bad, Hosts, hosts_of_tcp};
-
-/// What the senders speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Transport {
-    /// QUIC: packet numbers, paced
-    Quic,
-    /// TCP: SACK and time stamps, not paced
-    Tcp,
-}
-
-/// Transport and loss detection.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Speech {
-    /// Transport
-    #[arg(long, value_enum, default_value = "quic")]
-    pub transport: Transport,
-    /// Loss detection of TCP: rack (default), linux26, sack6675, sack3517, reno, windows
-    #[arg(long, value_name = "PRESET")]
-    pub detection: Option<String>,
-}
-
-impl Speech {
-    /// The hosts that the options name.
-    ///
-    /// # Errors
-    /// One line.
-    pub(crate) fn hosts(&self) -> Result<Hosts, Bad> {
-        match (self.transport, &self.detection) {
-            (Transport::Quic, None) => Ok(Hosts::default()),
-            (Transport::Quic, Some(_)) => {
-                Err(Bad("--detection: QUIC has its own; it goes with `--transport tcp`".into()))
-            }
-            (Transport::Tcp, name) => hosts_of_tcp(name.as_deref().unwrap_or("rack")),
-        }
-    }
-}
+use firstflight_lab::{Bad, size};
 
 /// Reads `--threads`.
 ///

@@ -1,8 +1,9 @@
 //! `firstflight serve`.
 
-use crate::{Done, size};
+use crate::Done;
 use clap::Args;
 use firstflight_lab::Bad;
+use firstflight_lab::size;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]

@@ -1,5 +1,6 @@
 //! Bad input, as one clear line.
 
+use firstflight_path::input::shortened;
 use std::fmt;
 
 /// Something the user can mend: one line that says what is wrong, where, and what is allowed.
@@ -32,4 +33,13 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .min()?;
     // A third of the letters wrong is still a typing error; more is another word.
     (best.0 <= 1 + name.chars().count() / 3).then_some(best.1)
+}
+
+/// One line, whatever it quotes: line breaks and other control characters of a value are shown, not
+/// obeyed, and long values are cut short.
+pub fn printable(line: &str) -> String {
+    shortened(line)
+        .chars()
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+        .collect()
 }

@@ -14,6 +14,8 @@ pub mod page;
 pub mod population;
 pub mod record;
 pub mod report;
+#[cfg(feature = "request")]
+pub mod request;
 pub mod scenario;
 pub mod sharing;
 pub mod size;

@@ -19,6 +19,7 @@ pub use firstflight_sim::{App, Response, SharedOutcome, fairness_ppm};
 use firstflight_sim::{FlowPlan, Nobody, Part, Shared, run_flows};
 use rayon::prelude::*;
 use serde::Serialize;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One flow of several.
 #[derive(Clone, Debug)]
@@ -119,7 +120,7 @@ pub struct SharingPlan {
 
 /// What several flows share, as in `--json`.
 #[derive(Clone, Debug, Serialize)]
-struct SharingExperiment {
+pub struct SharingExperiment {
     #[serde(flatten)]
     plain: ExperimentRow,
     flows: u32,
@@ -283,6 +284,14 @@ impl SharingPlan {
     /// If there is nothing to run, or the path cannot carry the host's packets, or the testbed is
     /// not the simulator.
     pub fn run(&self) -> Result<Sharing, Bad> {
+        self.run_until(&|| (), &AtomicBool::new(false))
+    }
+
+    /// The same with a tick after every trial, until somebody sets `stop`.
+    ///
+    /// # Errors
+    /// Those of [`SharingPlan::run`], and one line if it was stopped.
+    pub fn run_until(&self, tick: &(impl Fn() + Sync), stop: &AtomicBool) -> Result<Sharing, Bad> {
         if self.plan.arms.is_empty() || self.plan.repeat == 0 || self.flows == 0 {
             return Err(Bad(
                 "nothing to run: at least one arm, one flow and one trial are needed".into()
@@ -299,9 +308,30 @@ impl SharingPlan {
             .collect();
         let rows = trials
             .into_par_iter()
-            .map(|(arm, round)| self.trial(arm, round))
+            .map(|(arm, round)| {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Bad("stopped before every trial had run".into()));
+                }
+                let row = self.trial(arm, round);
+                tick();
+                row
+            })
             .collect::<Result<_, Bad>>()?;
         Ok(Sharing { plan: self.clone(), rows })
+    }
+
+    /// The plan with every default filled in.
+    pub fn resolved(&self) -> SharingExperiment {
+        let SharingPlan { plan, flows, cross, apart, jitter, app_name, .. } = self;
+        SharingExperiment {
+            plain: plan.resolved(),
+            flows: *flows,
+            apart_ms: ms(apart.0),
+            // A flow alone has none.
+            jitter_ms: if *flows as usize + cross.len() > 1 { ms(jitter.0) } else { 0.0 },
+            app: app_name.clone(),
+            cross: cross.iter().map(NamedArm::full).collect(),
+        }
     }
 
     fn trial(&self, arm: &NamedArm, round: u32) -> Result<SharingRow, Bad> {
@@ -382,6 +412,20 @@ impl Sharing {
         self.rows.iter().all(|row| row.complete)
     }
 
+    /// How many flows the limit stopped, if any.
+    pub fn unfinished(&self) -> Option<String> {
+        let flows =
+            || self.rows.iter().flat_map(|row| &row.flows).filter(|flow| flow.role == "arm");
+        let stopped = flows().filter(|flow| !flow.flow.complete).count();
+        let limit = self.plan.plan.scenario.limit.0 as f64 / 1e9;
+        (!self.complete()).then(|| {
+            format!(
+                "{stopped} of {} flows did not finish within the limit of {limit} s of simulated time; `--limit` allows more",
+                flows().count()
+            )
+        })
+    }
+
     /// One line per arm; of repeats the median, and the extremes.
     pub fn table(&self) -> Table {
         let figures: Vec<SharingFigures> = self.rows.iter().map(SharingFigures::of).collect();
@@ -402,18 +446,9 @@ impl Sharing {
             experiment: SharingExperiment,
             results: &'a [SharingRow],
         }
-        let SharingPlan { plan, flows, cross, apart, jitter, app_name, .. } = &self.plan;
         let document = Document {
             firstflight: env!("CARGO_PKG_VERSION"),
-            experiment: SharingExperiment {
-                plain: plan.resolved(),
-                flows: *flows,
-                apart_ms: ms(apart.0),
-                // A flow alone has none.
-                jitter_ms: if *flows as usize + cross.len() > 1 { ms(jitter.0) } else { 0.0 },
-                app: app_name.clone(),
-                cross: cross.iter().map(NamedArm::full).collect(),
-            },
+            experiment: self.plan.resolved(),
             results: &self.rows,
         };
         let mut text =

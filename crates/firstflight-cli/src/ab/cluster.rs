@@ -5,11 +5,9 @@
 //! they had been computed here.
 
 use super::TestOptions;
-use crate::run::Transport;
-use crate::size;
 use clap::{Args, ValueEnum};
-use firstflight_lab::Bad;
 use firstflight_lab::ab::{Experiment, Tallies, run as files};
+use firstflight_lab::{Bad, size};
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -137,18 +135,11 @@ fn words(options: &TestOptions, sums: &Path) -> Vec<OsString> {
         both.push(value);
         words.push(both);
     };
-    let transport = if options.speech.transport == Transport::Quic { "quic" } else { "tcp" };
     word("save", sums.into());
-    word("population", options.population.as_str().into());
-    word("flows", options.flows.to_string().into());
-    word("baseline", options.baseline.as_str().into());
-    word("arms", options.arms.as_str().into());
-    word("seed", options.seed.to_string().into());
-    word("limit", format!("{}us", options.limit.0 / 1_000).into());
-    word("transport", transport.into());
+    for (name, value) in &options.request.pairs {
+        word(name, value.into());
+    }
     let optional = [
-        ("iw", options.iw.map(|iw| iw.to_string().into())),
-        ("detection", options.speech.detection.clone().map(Into::into)),
         ("resume", options.resume.clone().map(Into::into)),
         ("out", options.out.clone().map(Into::into)),
         ("address", options.cluster.address.clone().map(Into::into)),

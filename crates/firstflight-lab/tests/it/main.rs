@@ -10,6 +10,8 @@ mod qlog_schema;
 #[cfg(feature = "quic")]
 mod quic;
 mod report;
+#[cfg(feature = "request")]
+mod request;
 mod sharing;
 mod takeoff;
 mod testbeds;

@@ -2,11 +2,10 @@
 //! value and what is allowed.
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
-use firstflight_path::input::shortened;
 use std::error::Error as _;
 
 /// The line for an error of the argument parser.
-pub(crate) fn line(error: &Error) -> String {
+pub fn line(error: &Error) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => texts.first().cloned(),
@@ -71,13 +70,4 @@ fn first_sentence(message: &str) -> String {
         .map(str::trim)
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
     told.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
-/// One line, whatever it quotes: line breaks and other control characters of a value are shown, not
-/// obeyed, and long values are cut short.
-pub(crate) fn printable(line: &str) -> String {
-    shortened(line)
-        .chars()
-        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
-        .collect()
 }

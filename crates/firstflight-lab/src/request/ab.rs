@@ -1,0 +1,102 @@
+//! What a test on a population tests.
+
+use super::{HostArgs, packets, seed};
+use crate::ab::{Clock, MOST_FLOWS, MOST_SECONDS, Test};
+use crate::arms::{NamedArm, parse_arms};
+use crate::error::Bad;
+use crate::population::Population;
+use crate::size;
+use clap::Args;
+use firstflight::Nanos;
+
+/// What `ab` tests.
+#[derive(Args, Clone, Debug)]
+pub struct AbRequest {
+    /// Population: a name of `firstflight populations`, a TOML or CSV file; knobs in parentheses,
+    /// as in `cdn(q=0.8)`
+    #[arg(long, default_value = "cdn")]
+    population: String,
+    /// Connections; every arm meets the same ones
+    #[arg(long, default_value_t = 20_000, value_parser = connections, allow_negative_numbers = true)]
+    flows: u64,
+    /// The arm that the others are compared with
+    #[arg(long, default_value = "slowstart")]
+    baseline: String,
+    /// Arms, separated by commas
+    #[arg(long, default_value = "jumpstart,rapid-nojump,rapid")]
+    arms: String,
+    #[command(flatten)]
+    hosts: HostArgs,
+    /// Seed of every random draw
+    #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
+    seed: u64,
+    /// Initial window in packets, for arms that do not name one [default: the population's, else
+    /// 10]
+    #[arg(long, value_parser = packets, allow_negative_numbers = true)]
+    iw: Option<u32>,
+    /// Stop a transfer after this much simulated time: 30s, 500ms, 2min, or a number of seconds
+    #[arg(long, value_name = "TIME", default_value = "600s", value_parser = limit, allow_negative_numbers = true)]
+    limit: Nanos,
+}
+
+fn connections(text: &str) -> Result<u64, String> {
+    size::count(text, 1..=MOST_FLOWS, "connections")
+}
+
+fn limit(text: &str) -> Result<Nanos, String> {
+    size::limit(text, MOST_SECONDS)
+}
+
+/// The only one of `arms`, which were asked for as `text`.
+fn one(text: &str, mut arms: Vec<NamedArm>) -> Result<NamedArm, Bad> {
+    let count = arms.len();
+    let only = arms.pop().filter(|_| count == 1);
+    only.ok_or_else(|| Bad(format!("--baseline {text}: {count} arms; allowed: one")))
+}
+
+impl AbRequest {
+    /// The test that it asks for.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn test(&self) -> Result<Test, Bad> {
+        self.test_of(None, None, None)
+    }
+
+    /// The same with this population, baseline and arms in place of its own, if they are given.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn test_of(
+        &self,
+        population: Option<Population>,
+        baseline: Option<NamedArm>,
+        arms: Option<Vec<NamedArm>>,
+    ) -> Result<Test, Bad> {
+        let baseline = match baseline {
+            Some(arm) => arm,
+            None => one(&self.baseline, parse_arms(&self.baseline)?)?,
+        };
+        let others = arms.map_or_else(|| parse_arms(&self.arms), Ok)?;
+        let population = population.map_or_else(|| Population::parse(&self.population), Ok)?;
+        let test = Test {
+            iw: self.iw.or(population.initial_window).unwrap_or(10),
+            population,
+            arms: std::iter::once(baseline).chain(others).collect(),
+            flows: self.flows,
+            seed: self.seed,
+            burst: 2,
+            limit: self.limit,
+            host: self.hosts.hosts()?,
+            detection: self.hosts.detection.clone(),
+            clock: Clock::Receiver,
+        };
+        test.check()?;
+        Ok(test)
+    }
+
+    /// Connections of the test.
+    pub fn flows(&self) -> u64 {
+        self.flows
+    }
+}

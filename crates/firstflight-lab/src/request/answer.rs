@@ -1,0 +1,49 @@
+//! What came out of a request.
+
+use crate::compare::Comparison;
+use crate::report::Table;
+use crate::sharing::Sharing;
+use crate::table::table;
+
+/// What became of what was [`Asked`](super::Asked).
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// Of one flow at a time.
+    Alone(Comparison),
+    /// Of several.
+    Together(Sharing),
+}
+
+impl Answer {
+    /// Every trial was through within the limit.
+    pub fn complete(&self) -> bool {
+        match self {
+            Answer::Alone(comparison) => comparison.complete(),
+            Answer::Together(sharing) => sharing.complete(),
+        }
+    }
+
+    /// All of it as JSON.
+    pub fn to_json(&self) -> String {
+        match self {
+            Answer::Alone(comparison) => comparison.to_json(),
+            Answer::Together(sharing) => sharing.to_json(),
+        }
+    }
+
+    /// What to know before believing a number.
+    pub fn warnings(&self) -> Vec<String> {
+        match self {
+            Answer::Alone(comparison) => comparison.warnings.clone(),
+            Answer::Together(sharing) => sharing.unfinished().into_iter().collect(),
+        }
+    }
+
+    /// The table for people.
+    pub fn table(&self) -> Table {
+        match self {
+            Answer::Alone(comparison) => table(comparison),
+            Answer::Together(sharing) => sharing.table(),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What a comparison compares.
+
+use super::{HostArgs, SharingArgs, packets, seed};
+use crate::arms::{DEFAULT_ARMS, NamedArm, parse_arms};
+use crate::compare::{Keep, Plan};
+use crate::error::Bad;
+use crate::request::Answer;
+use crate::scenario::Scenario;
+use crate::sharing::SharingPlan;
+use crate::size;
+use crate::testbed::{BUILT_IN, Testbed, quic_real};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use firstflight::Nanos;
+use firstflight_path::{DEFAULT, Path};
+use std::sync::atomic::AtomicBool;
+
+/// What `compare` compares.
+#[derive(Args, Clone, Debug)]
+pub struct CompareRequest {
+    /// Testbed
+    #[arg(long, value_parser = testbeds(), default_value = "sim")]
+    on: &'static dyn Testbed,
+    /// With --on quic: over real sockets and a relay, in real time, one trial after the other:
+    /// `--on quic-real`
+    #[arg(long)]
+    real: bool,
+    #[command(flatten)]
+    hosts: HostArgs,
+    /// Path: a built-in name, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms`, or a TOML
+    /// file
+    #[arg(long, default_value = DEFAULT)]
+    path: String,
+    /// Object size with its unit
+    #[arg(long, default_value = "10MB", value_parser = size::parse, allow_hyphen_values = true)]
+    bytes: u64,
+    /// Arms, separated by commas
+    #[arg(long, default_value = DEFAULT_ARMS)]
+    arms: String,
+    /// Seed of every random draw
+    #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
+    seed: u64,
+    /// Trials per arm, each with the next seed and up to 0.5 ms more round trip; shows median and
+    /// extremes
+    #[arg(long, default_value_t = 1, value_parser = repeats, allow_negative_numbers = true)]
+    repeat: u32,
+    /// Initial window in packets, for arms that do not name one
+    #[arg(long, default_value_t = 10, value_parser = packets, allow_negative_numbers = true)]
+    iw: u32,
+    /// Stop a trial after this much simulated time: 30s, 500ms, 2min, or a number of seconds
+    #[arg(long, value_name = "TIME", default_value = "600s", value_parser = limit, allow_negative_numbers = true)]
+    limit: Nanos,
+    #[command(flatten)]
+    sharing: SharingArgs,
+}
+
+fn repeats(text: &str) -> Result<u32, String> {
+    size::count(text, 1..=100_000, "").map(|count| count as u32)
+}
+
+fn limit(text: &str) -> Result<Nanos, String> {
+    size::limit(text, 86_400)
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub enum Asked {
+    /// One flow at a time.
+    Alone(Plan),
+    /// Several.
+    Together(SharingPlan),
+}
+
+impl Asked {
+    /// Arms, path and object.
+    pub fn plan(&self) -> &Plan {
+        match self {
+            Asked::Alone(plan) => plan,
+            Asked::Together(sharing) => &sharing.plan,
+        }
+    }
+
+    /// How many trials it takes.
+    pub fn trials(&self) -> u64 {
+        self.plan().arms.len() as u64 * u64::from(self.plan().repeat)
+    }
+
+    /// Runs it, with a tick after every trial, until somebody sets `stop`.
+    ///
+    /// # Errors
+    /// Those of [`Plan::run_until`] and [`SharingPlan::run_until`].
+    pub fn run(
+        &self,
+        keep: Keep,
+        tick: &(impl Fn() + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Answer, Bad> {
+        match self {
+            Asked::Alone(plan) => plan.run_until(keep, None, tick, stop).map(Answer::Alone),
+            Asked::Together(plan) => plan.run_until(tick, stop).map(Answer::Together),
+        }
+    }
+}
+
+impl CompareRequest {
+    /// What it asks for.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn asked(&self) -> Result<Asked, Bad> {
+        self.asked_of(None)
+    }
+
+    /// The same with these arms in place of its own, if there are any.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn asked_of(&self, arms: Option<Vec<NamedArm>>) -> Result<Asked, Bad> {
+        let testbed = testbed(self.on, self.real)?;
+        let info = testbed.info();
+        let named = if self.arms == DEFAULT_ARMS { info.arms } else { &self.arms };
+        let plan = Plan {
+            arms: arms.map_or_else(|| parse_arms(named), Ok)?,
+            testbed,
+            scenario: Scenario {
+                iw: self.iw,
+                limit: self.limit,
+                host: info.only_hosts().map_or_else(|| self.hosts.hosts(), Ok)?,
+                ..Scenario::new(Path::parse(&self.path)?, self.bytes)
+            },
+            seed: self.seed,
+            repeat: self.repeat,
+        };
+        if self.sharing.are_given() {
+            self.sharing.plan(plan).map(Asked::Together)
+        } else {
+            Ok(Asked::Alone(plan))
+        }
+    }
+}
+
+/// What `--on` takes, with a line for help on each.
+pub fn testbeds() -> impl TypedValueParser<Value = &'static dyn Testbed> {
+    let values = BUILT_IN
+        .iter()
+        .map(|testbed| PossibleValue::new(testbed.info().name).help(testbed.info().summary));
+    let by_name = |name: String| {
+        BUILT_IN.into_iter().find(|testbed| testbed.info().name == name).ok_or("no such testbed")
+    };
+    PossibleValuesParser::new(values).try_map(by_name)
+}
+
+/// The testbed that the options name, if this build has it.
+fn testbed(named: &'static dyn Testbed, real: bool) -> Result<&'static dyn Testbed, Bad> {
+    let testbed: &'static dyn Testbed = match named.info().name {
+        "sim" if real => return Err(Bad("--real: real sockets are those of `--on quic`".into())),
+        "quic" if real => &quic_real::BED,
+        _ => named,
+    };
+    testbed.available().map(|()| testbed)
+}

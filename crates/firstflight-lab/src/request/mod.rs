@@ -1,0 +1,172 @@
+//! What can be asked for: the options that say what a comparison compares and what a test tests.
+//!
+//! A field of [`CompareRequest`] or [`AbRequest`] is all that there is of an option. Flags of the
+//! command line with their help, keys of experiments in TOML and keyword arguments of the Python
+//! package are read off it ([`keys`]) and parsed by it ([`parse`]), so that an option means the
+//! same everywhere and is refused with the same sentence. Where results go is not asked here: that
+//! is for whoever takes them.
+
+mod ab;
+mod answer;
+mod compare;
+mod hosts;
+mod refusal;
+mod sharing;
+
+pub use ab::AbRequest;
+pub use answer::Answer;
+pub use compare::{Asked, CompareRequest, testbeds};
+pub use hosts::{HostArgs, Transport};
+pub use refusal::line;
+pub use sharing::SharingArgs;
+
+use crate::error::Bad;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+
+/// What an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// A text.
+    Text,
+    /// A number, with or without a unit.
+    Number,
+    /// An amount of bytes.
+    Size,
+    /// Yes or no.
+    Flag,
+    /// Arms.
+    Arms,
+    /// A path.
+    Path,
+    /// A population.
+    Population,
+}
+
+/// An option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Its name, as on the command line without the dashes.
+    pub name: String,
+    /// What it takes.
+    pub takes: Takes,
+    /// Its default, as it would be typed; `None` where nothing is the default.
+    pub default: Option<String>,
+    /// What it means.
+    pub help: String,
+}
+
+impl Key {
+    fn of(option: &Arg, name: &str) -> Key {
+        let default = option.get_default_values().first();
+        Key {
+            name: name.to_owned(),
+            takes: match name {
+                "arms" | "baseline" | "cross" => Takes::Arms,
+                "path" => Takes::Path,
+                "population" => Takes::Population,
+                "bytes" => Takes::Size,
+                _ if matches!(option.get_action(), ArgAction::SetTrue) => Takes::Flag,
+                _ if option.is_allow_negative_numbers_set() => Takes::Number,
+                _ => Takes::Text,
+            },
+            default: default.map(|value| value.to_string_lossy().into_owned()),
+            help: option.get_help().map(ToString::to_string).unwrap_or_default(),
+        }
+    }
+
+    /// The word of a command line that gives it this value; a flag that is off has none.
+    ///
+    /// # Errors
+    /// One line if a flag is neither `true` nor `false`.
+    pub fn word(&self, value: &str) -> Result<Option<String>, Bad> {
+        match (self.takes, value) {
+            (Takes::Flag, "true") => Ok(Some(format!("--{}", self.name))),
+            (Takes::Flag, "false") => Ok(None),
+            (Takes::Flag, other) => {
+                Err(Bad(format!("--{} {other}: allowed: true or false", self.name)))
+            }
+            // With the sign, a value that begins with a dash is still a value.
+            _ => Ok(Some(format!("--{}={value}", self.name))),
+        }
+    }
+}
+
+/// The options of a request, in their order.
+pub fn keys<R: Args>() -> Vec<Key> {
+    let command = R::augment_args(Command::new("request"));
+    let key = |option: &Arg| option.get_long().map(|name| Key::of(option, name));
+    command.get_arguments().filter_map(key).collect()
+}
+
+/// Reads a request out of the words of a command line.
+///
+/// # Errors
+/// One line that begins with the option.
+pub fn parse<R: Args>(words: &[String]) -> Result<R, Bad> {
+    let command = Command::new("request").no_binary_name(true).disable_help_flag(true);
+    R::augment_args(command)
+        .try_get_matches_from(words)
+        .and_then(|matches| R::from_arg_matches(&matches))
+        .map_err(|error| Bad(line(&error)))
+}
+
+/// Reads a request out of options and their values.
+///
+/// # Errors
+/// Those of [`parse`], and one line for an option that there is not.
+pub fn from_pairs<R: Args>(pairs: &[(String, String)]) -> Result<R, Bad> {
+    let keys = keys::<R>();
+    let mut words = Vec::with_capacity(pairs.len());
+    for (name, value) in pairs {
+        let known = keys.iter().find(|key| key.name == *name);
+        let key = known.ok_or_else(|| Bad(format!("--{name}: unknown option")))?;
+        words.extend(key.word(value)?);
+    }
+    parse(&words)
+}
+
+/// A request with its options as they were typed, or as their defaults would be: for whoever hands
+/// it on.
+#[derive(Clone, Debug)]
+pub struct Typed<R> {
+    /// The request.
+    pub request: R,
+    /// Options and their values.
+    pub pairs: Vec<(String, String)>,
+}
+
+impl<R: Args> FromArgMatches for Typed<R> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Typed<R>, Error> {
+        let pair = |key: Key| {
+            let value = matches.get_raw(&key.name)?.next()?;
+            Some((key.name, value.to_string_lossy().into_owned()))
+        };
+        let pairs = keys::<R>().into_iter().filter_map(pair).collect();
+        Ok(Typed { request: R::from_arg_matches(matches)?, pairs })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Typed::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl<R: Args> Args for Typed<R> {
+    fn augment_args(command: Command) -> Command {
+        R::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        R::augment_args_for_update(command)
+    }
+}
+
+/// An initial window.
+fn packets(text: &str) -> Result<u32, String> {
+    crate::size::count(text, 1..=1000, "packets").map(|count| count as u32)
+}
+
+/// A seed.
+fn seed(text: &str) -> Result<u64, String> {
+    crate::size::count(text, 0..=u64::MAX, "")
+}
