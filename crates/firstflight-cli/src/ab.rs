@@ -7,6 +7,7 @@ use crate::run::{command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper};
 use clap::{Args, Subcommand};
 use firstflight_lab::ab::rows::{Row, write_csv};
+use firstflight_lab::ab::run::Sink as RowSink;
 use firstflight_lab::ab::sensitivity::Sensitivity;
 use firstflight_lab::ab::{Analysis, Experiment, Run, Tallies, Test, Watch, run as files, shard};
 use firstflight_lab::request::{AbRequest, Typed};
@@ -142,7 +143,7 @@ fn test(options: &TestOptions) -> Result<Done, Bad> {
     } else {
         let open = |file| Sink::open(file, &test, options.shard);
         let sink = options.out.as_deref().map(open).transpose()?;
-        run_with_progress(&test, options, sink)?
+        run_with_rows(&test, options, sink)?
     };
     if let Some(file) = &options.save {
         write_whole(file, |out| out.write_all(&shard::encode(&experiment, &tallies)))?;
@@ -287,12 +288,33 @@ impl Sink {
     }
 }
 
-/// Runs the test with a progress bar once it has taken a second; Ctrl-C ends it with what is done
-/// so far, a second one at once.
-fn run_with_progress(
+/// Runs the test and keeps its rows.
+fn run_with_rows(
     test: &Test,
     options: &TestOptions,
     mut sink: Option<Sink>,
+) -> Result<Tallies, Bad> {
+    let mut first = true;
+    let mut keep = |rows: &[Row]| {
+        let Some(sink) = &mut sink else { return Ok(()) };
+        sink.write(test, rows, std::mem::take(&mut first) || rows.is_empty())
+    };
+    let run = Run { shard: options.shard, resume: options.resume.clone() };
+    let rows: Option<&mut RowSink<'_>> = if options.out.is_some() { Some(&mut keep) } else { None };
+    let tallies = run_with_progress(test, &run, options.threads, rows)?;
+    if let Some(sink) = sink {
+        sink.finish()?;
+    }
+    Ok(tallies)
+}
+
+/// Runs the test with a progress bar once it has taken a second; Ctrl-C ends it with what is done
+/// so far, a second one at once.
+pub(crate) fn run_with_progress(
+    test: &Test,
+    run: &Run,
+    threads: Option<u16>,
+    rows: Option<&mut RowSink<'_>>,
 ) -> Result<Tallies, Bad> {
     static STOP: AtomicBool = AtomicBool::new(false);
     let handler = || {
@@ -302,31 +324,14 @@ fn run_with_progress(
     };
     // Without a handler Ctrl-C still ends the program, only without a result.
     let _ = ctrlc::set_handler(handler);
-    let total = options.shard.map_or(test.flows, |(_, n)| test.flows.div_ceil(n));
+    let total = run.shard.map_or(test.flows, |(_, n)| test.flows.div_ceil(n));
     let style = "{bar:40} {human_pos}/{human_len} connections, {per_sec}, {eta} left";
     let progress = Progress::begin(style, Unit::Count("connections"), Some(total));
     let tick = |done| progress.inc(done);
-    let mut first = true;
-    let mut keep = |rows: &[Row]| {
-        let Some(sink) = &mut sink else { return Ok(()) };
-        sink.write(test, rows, std::mem::take(&mut first) || rows.is_empty())
-    };
-    let with_rows = options.out.is_some();
-    let run = Run { shard: options.shard, resume: options.resume.clone() };
-    let result = on_threads(options.threads, || {
-        let mut watch = Watch {
-            tick: &tick,
-            stop: &STOP,
-            rows: if with_rows { Some(&mut keep) } else { None },
-        };
-        test.run(&run, &mut watch)
-    });
-    drop(progress);
-    let tallies = result?;
-    if let Some(sink) = sink {
-        sink.finish()?;
-    }
-    Ok(tallies)
+    on_threads(threads, move || {
+        let rows = rows.map(|rows| -> &mut RowSink<'_> { rows });
+        test.run(run, &mut Watch { tick: &tick, stop: &STOP, rows })
+    })
 }
 
 /// What the sensitivity runs were.

@@ -4,6 +4,8 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod ab;
+#[cfg(feature = "replay")]
+mod advise;
 mod compare;
 #[cfg(all(target_os = "linux", feature = "bpf"))]
 mod exits;
@@ -43,6 +45,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Which startup to deploy on the paths of your own captures: qlog, packet captures, CSV
+    #[cfg(feature = "replay")]
+    Advise(Box<advise::Options>),
     /// Compare arms on one path: who reached its speed when, who overshot, what it cost
     Compare(compare::Options),
     /// Load startups and recoveries into the running kernel as TCP congestion controllers
@@ -107,6 +112,8 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&request::line(&error)),
     };
     let result = match cli.command {
+        #[cfg(feature = "replay")]
+        Command::Advise(options) => advise::run(&options),
         Command::Compare(options) => compare::run(&options),
         Command::Reproduce(options) => reproduce::run(&options),
         #[cfg(target_os = "linux")]

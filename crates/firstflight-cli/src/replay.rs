@@ -109,7 +109,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
 }
 
 /// The arms, which must be arms of ours.
-fn named(text: &str) -> Result<Vec<Named>, Bad> {
+pub(crate) fn named(text: &str) -> Result<Vec<Named>, Bad> {
     let outside = |arm: &NamedArm| {
         Bad(format!(
             "arm `{}`: the kernel's own controllers cannot be replayed outside of it",
@@ -124,7 +124,7 @@ fn named(text: &str) -> Result<Vec<Named>, Bad> {
 }
 
 /// Says what was wrong with files, and ends as they deserve.
-fn finish(files: &[FileRow]) -> Done {
+pub(crate) fn finish(files: &[FileRow]) -> Done {
     for fault in files.iter().filter_map(|file| file.fault.as_ref()) {
         whisper(&format!("{CAUTION}partial:{CAUTION:#} {fault}"));
     }
@@ -135,7 +135,7 @@ fn finish(files: &[FileRow]) -> Done {
 ///
 /// # Errors
 /// The first fault if nothing could be told from any file.
-fn follow(
+pub(crate) fn follow(
     files: &[String],
     settings: Settings,
     group_by: GroupBy,

@@ -36,6 +36,42 @@ pub(crate) fn say(text: &str) -> Result<(), Bad> {
     }
 }
 
+/// The width that text has to fit, in columns: what `COLUMNS` says, else that of the terminal.
+/// `None` where standard output is neither: a pipe or a file takes lines of any length, and cutting
+/// them would only lose what `grep` looks for.
+pub(crate) fn width() -> Option<usize> {
+    let told = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let width = told.or_else(|| Grid::new().width().map(usize::from));
+    width.filter(|width| *width >= LEAST_WIDTH)
+}
+
+/// Nothing can be laid out in less.
+const LEAST_WIDTH: usize = 20;
+
+/// Breaks text at spaces so that its lines fit `width` with `indent` spaces before all but the
+/// first, which begins behind as much. A word that is longer stands alone on its line.
+pub(crate) fn wrap(text: &str, indent: usize, width: Option<usize>) -> String {
+    let Some(room) = width.map(|width| width.saturating_sub(indent).max(LEAST_WIDTH)) else {
+        return text.to_owned();
+    };
+    let mut out = String::new();
+    let mut used = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > room {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', indent));
+            used = 0;
+        } else if used > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += length;
+    }
+    out
+}
+
 /// Prints a line to standard error, if anybody listens there.
 pub(crate) fn whisper(line: &str) {
     let _ = writeln!(anstream::stderr(), "{line}");

@@ -188,7 +188,7 @@ struct Place {
 }
 
 impl Place {
-    /// A folder with what pages assume: the experiments of the checkout, and traces.
+    /// A folder with what pages assume: the experiments and samples of the checkout, and traces.
     fn make(checkout: &Path) -> Place {
         let folder = tempfile::tempdir().expect("a folder");
         let programs = folder.path().join(".programs");
@@ -196,6 +196,7 @@ impl Place {
         let link = |to: &Path, name: PathBuf| std::os::unix::fs::symlink(to, name).expect("a link");
         link(Path::new(env!("CARGO_BIN_EXE_firstflight")), programs.join("firstflight"));
         link(&checkout.join("experiments"), folder.path().join("experiments"));
+        link(&checkout.join("samples"), folder.path().join("samples"));
         // What cargo would run was built for this test.
         let cargo = "#!/bin/sh\n[ \"$1\" = run ] || exit 99\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec firstflight \"$@\"\n";
         fs::write(programs.join("cargo"), cargo).expect("a file");

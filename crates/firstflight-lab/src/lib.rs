@@ -4,6 +4,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod ab;
+pub mod advise;
 pub mod arms;
 pub mod compare;
 pub mod error;

@@ -1,6 +1,8 @@
 //! A population out of recorded connections: quantiles of round trip, rate, buffer, loss and size
 //! by group, as a file that `ab` takes. What could not be inferred stands in its comments.
 
+pub mod own;
+
 use crate::replay::Followed;
 use crate::shown::{Shown, mbps};
 use std::collections::BTreeMap;
@@ -16,6 +18,7 @@ const ASSUMED_BUFFER: &str = "{ lognormal = { median_ms = 24.0, sigma = 0.6 } }"
 /// What one connection adds.
 #[derive(Clone, Debug)]
 pub struct Entry {
+    name: String,
     group: String,
     rtt_ms: f64,
     rate_mbps: f64,
@@ -25,6 +28,14 @@ pub struct Entry {
     loss: f64,
     bytes: u64,
     grid_ms: Option<f64>,
+    /// Within a burst of the grid, us.
+    gap_us: f64,
+    /// The most that a queue was seen to add.
+    queue_ms: f64,
+    /// `buffer_ms`, where losses leave no doubt that they came from a full queue.
+    full_ms: Option<f64>,
+    /// Lost, of what was sent, whatever the queue was.
+    lost: f64,
 }
 
 impl Entry {
@@ -33,6 +44,7 @@ impl Entry {
         let shown = Shown::of(followed);
         let full = shown.buffer_ms.is_some();
         Some(Entry {
+            name: followed.opening.name.clone(),
             group: followed.opening.group.clone().unwrap_or_else(|| "traces".into()),
             rtt_ms: shown.min_rtt_ms.filter(|rtt| *rtt > 0.0)?,
             rate_mbps: mbps(shown.rate? * shown.wire).max(0.001),
@@ -44,6 +56,10 @@ impl Entry {
                 .min_rtt
                 .and_then(|min| followed.signals.grid(min))
                 .map(|(period, _)| period as f64 / 1e6),
+            gap_us: followed.signals.gaps.quantile(0.5).unwrap_or(0.0) / 1e3,
+            queue_ms: shown.queue_max_ms.unwrap_or(0.0),
+            full_ms: own::full(followed, &shown),
+            lost: followed.lost as f64 / followed.sent.max(1) as f64,
         })
     }
 }

@@ -2,6 +2,7 @@
 //! time has programs of its own.
 
 mod ab;
+mod advise;
 #[path = "../command/mod.rs"]
 mod command;
 mod compare;

@@ -20,6 +20,7 @@ pub mod words;
 
 pub use analysis::Analysis;
 pub use flow::FlowResult;
+pub use recommend::Decision;
 pub use run::{Run, Watch};
 pub use tally::Tallies;
 

@@ -12,58 +12,104 @@ use super::sensitivity::{Depends, SMALLEST_LOSS_POINTS, SMALLEST_TIME_PCT};
 use crate::stats::Interval;
 use std::fmt::Write as _;
 
+/// What an answer comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Nothing is recommended, for this reason.
+    Nothing(String),
+    /// The baseline: every other arm is slower.
+    Keep,
+    /// This arm: no other is faster or loses noticeably less.
+    Deploy(String),
+    /// One arm is fastest, and another loses noticeably less.
+    Trade {
+        /// The fastest arm.
+        fast: String,
+        /// The one that loses least.
+        gentle: String,
+    },
+}
+
+/// The ends of the front over all connections: the fastest arm and the one that loses least.
+fn ends(analysis: &Analysis) -> Option<(&Entry, &Entry)> {
+    let front = || analysis.of(Part::All).filter(|entry| entry.front);
+    let fast = front().min_by(|a, b| a.ttlb_ms.mean.total_cmp(&b.ttlb_ms.mean))?;
+    let gentle = front().min_by(|a, b| a.loss_pct.mean.total_cmp(&b.loss_pct.mean))?;
+    Some((fast, gentle))
+}
+
+/// The fastest arm loses noticeably more than the one that loses least.
+fn priced(fast: &Entry, gentle: &Entry) -> bool {
+    fast.loss_pct.mean - gentle.loss_pct.mean >= SMALLEST_LOSS_POINTS
+}
+
+/// What the answer of this test comes to.
+pub(super) fn decide(analysis: &Analysis) -> Decision {
+    if let Some(reason) = unusable(analysis) {
+        return Decision::Nothing(reason);
+    }
+    let all: Vec<&Entry> = analysis.of(Part::All).collect();
+    let (Some(baseline), Some((fast, gentle))) = (all.first().copied(), ends(analysis)) else {
+        return Decision::Nothing("there is no result".to_owned());
+    };
+    if fast.arm != baseline.arm && counts(fast) {
+        return match unmeasured(analysis, fast, &baseline.arm) {
+            Some(reason) => Decision::Nothing(reason),
+            None if priced(fast, gentle) => {
+                Decision::Trade { fast: fast.arm.clone(), gentle: gentle.arm.clone() }
+            }
+            None => Decision::Deploy(fast.arm.clone()),
+        };
+    }
+    let slower = |entry: &&Entry| {
+        counts(entry)
+            && entry
+                .versus_baseline
+                .as_ref()
+                .is_some_and(|versus| versus.reduction_pct.mean.value < 0.0)
+    };
+    if let Some(reason) = signs(analysis, &all) {
+        Decision::Nothing(reason)
+    } else if all[1..].iter().all(slower) {
+        Decision::Keep
+    } else {
+        Decision::Nothing(format!(
+            "no arm is faster than {} by more than chance and {SMALLEST_TIME_PCT:.0} % of the completion time",
+            baseline.arm
+        ))
+    }
+}
+
 pub(super) fn sentences(analysis: &Analysis) -> Vec<String> {
     let all: Vec<&Entry> = analysis.of(Part::All).collect();
-    let Some(baseline) = all.first().copied() else { return Vec::new() };
-    let none = |reason: String| format!("No recommendation: {reason}.");
-    if let Some(reason) = unusable(analysis) {
-        return vec![none(reason)];
-    }
-    let front: Vec<&Entry> = all.iter().copied().filter(|entry| entry.front).collect();
-    let fast = front.iter().copied().min_by(|a, b| a.ttlb_ms.mean.total_cmp(&b.ttlb_ms.mean));
-    let gentle = front.iter().copied().min_by(|a, b| a.loss_pct.mean.total_cmp(&b.loss_pct.mean));
-    let (Some(fast), Some(gentle)) = (fast, gentle) else {
+    let (Some(baseline), decision) = (all.first().copied(), decide(analysis)) else {
         return Vec::new();
     };
-    let mut lines = Vec::new();
+    if unusable(analysis).is_some() {
+        return first(&decision, &baseline.arm).into_iter().collect();
+    }
+    let Some((fast, gentle)) = ends(analysis) else { return Vec::new() };
+    let mut lines: Vec<String> = first(&decision, &baseline.arm).into_iter().collect();
     if fast.arm == baseline.arm || !counts(fast) {
-        let slower = |entry: &&Entry| {
-            counts(entry)
-                && entry
-                    .versus_baseline
-                    .as_ref()
-                    .is_some_and(|versus| versus.reduction_pct.mean.value < 0.0)
-        };
-        lines.push(if let Some(reason) = signs(analysis, &all) {
-            none(reason)
-        } else if all[1..].iter().all(slower) {
-            format!("Keep {}: every other arm of this test is slower.", baseline.arm)
-        } else {
-            none(format!("no arm is faster than {} by more than chance and {SMALLEST_TIME_PCT:.0} % of the completion time", baseline.arm))
-        });
         lines.extend(twins(&all));
         return lines;
     }
     let more = fast.loss_pct.mean - gentle.loss_pct.mean;
-    let priced = more >= SMALLEST_LOSS_POINTS;
     let trade = format!("Trade-off: {} is fastest, {} loses least.", fast.arm, gentle.arm);
     let gain = gain(fast, &baseline.arm);
-    if let Some(reason) = unmeasured(analysis, fast, &baseline.arm) {
-        lines.push(none(reason));
-        if priced {
-            lines.push(format!("{trade} As assumed: {gain}."));
+    match &decision {
+        Decision::Trade { .. } => {
+            let (ms, of) = (gentle.ttlb_ms.mean - fast.ttlb_ms.mean, gentle.ttlb_ms.mean);
+            lines.push(format!(
+                "{trade} {gain}; against {} {ms:.0} ms of {of:.0} ms on average for {more:.2} percentage points more loss.",
+                gentle.arm
+            ));
         }
-    } else if priced {
-        let (ms, of) = (gentle.ttlb_ms.mean - fast.ttlb_ms.mean, gentle.ttlb_ms.mean);
-        lines.push(format!(
-            "{trade} {gain}; against {} {ms:.0} ms of {of:.0} ms on average for {more:.2} percentage points more loss.",
-            gentle.arm
-        ));
-    } else {
-        lines.push(format!(
-            "Deploy {}: no other arm of this test is faster or loses noticeably less. {gain}.",
-            fast.arm
-        ));
+        Decision::Deploy(arm) => lines.push(format!(
+            "Deploy {arm}: no other arm of this test is faster or loses noticeably less. {gain}."
+        )),
+        _ if priced(fast, gentle) => lines.push(format!("{trade} As assumed: {gain}.")),
+        _ => {}
     }
     lines.extend(waiting(fast, baseline));
     lines.extend(by_size(analysis, &fast.arm));
@@ -71,6 +117,15 @@ pub(super) fn sentences(analysis: &Analysis) -> Vec<String> {
     lines.extend(next(&all, fast));
     lines.extend(twins(&all));
     lines
+}
+
+/// The sentence of a decision that needs no numbers.
+fn first(decision: &Decision, baseline: &str) -> Option<String> {
+    match decision {
+        Decision::Nothing(reason) => Some(format!("No recommendation: {reason}.")),
+        Decision::Keep => Some(format!("Keep {baseline}: every other arm of this test is slower.")),
+        Decision::Deploy(_) | Decision::Trade { .. } => None,
+    }
 }
 
 /// Why nothing can be said at all.

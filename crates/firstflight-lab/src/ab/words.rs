@@ -1,7 +1,8 @@
 //! What the numbers say, in sentences; and what they do not.
 
 use super::analysis::{Analysis, Entry, FEW_FLOWS, LEAST_FLOWS, Part};
-use super::{Experiment, Tallies, recommend};
+use super::recommend::{self, Decision};
+use super::{Experiment, Tallies};
 use crate::stats::Interval;
 
 impl Analysis {
@@ -10,6 +11,11 @@ impl Analysis {
         let mut analysis = Analysis::numbers(experiment, tallies, warnings);
         fill(&mut analysis);
         analysis
+    }
+
+    /// What the answer comes to.
+    pub fn decision(&self) -> Decision {
+        recommend::decide(self)
     }
 }
 

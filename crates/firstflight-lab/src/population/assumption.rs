@@ -31,18 +31,29 @@ pub struct Setting {
     pub k: f64,
     /// Standard deviation of its logarithm.
     pub s: f64,
+    /// Factor on rates that are lower bounds.
+    pub r: f64,
+}
+
+/// The factor on rates that are lower bounds changes nothing.
+pub(super) fn as_seen(r: f64) -> bool {
+    r.to_bits() == 1.0_f64.to_bits()
 }
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "q={:?}, k={:?}, s={:?}", self.q, self.k, self.s)
+        let Setting { q, k, s, r } = self;
+        write!(f, "q={q:?}, k={k:?}, s={s:?}")?;
+        // Few populations have rates that are lower bounds; the others are spared the word.
+        if as_seen(*r) { Ok(()) } else { write!(f, ", r={r:?}") }
     }
 }
 
 impl Setting {
     /// The population with these knobs, and no range of its own.
     pub fn of(self, population: &Population) -> Population {
-        let knobs = Knobs { q: self.q, k: self.k, s: self.s, ..population.knobs.clone() };
+        let knobs =
+            Knobs { q: self.q, k: self.k, s: self.s, r: self.r, ..population.knobs.clone() };
         Population { knobs, assumptions: Vec::new(), ..population.clone() }
     }
 }
@@ -62,7 +73,7 @@ pub(super) fn read(top: &Section<'_>, population: &mut Population) -> Result<(),
     population.assumptions.clear();
     let knobs = population.knobs.clone();
     let setting = |field: &Field<'_>| -> Result<Setting, Bad> {
-        let section = field.section(&["q", "k", "s"])?;
+        let section = field.section(&["q", "k", "s", "r"])?;
         let or = |key: &str, low: f64, high: f64, usual: f64| {
             let field = section.get(key);
             field.map_or(Ok(usual), |field| {
@@ -73,6 +84,7 @@ pub(super) fn read(top: &Section<'_>, population: &mut Population) -> Result<(),
             q: or("q", 0.001, 1000.0, knobs.q)?,
             k: or("k", 0.0, 0.9, knobs.k)?,
             s: or("s", 0.0, 5.0, knobs.s)?,
+            r: or("r", 0.001, 1000.0, knobs.r)?,
         })
     };
     let entries = field.list()?;

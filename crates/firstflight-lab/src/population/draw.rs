@@ -110,8 +110,9 @@ impl Population {
         let mut clipped = Clipped::default();
         let mut rtt_us =
             clip(plain(Variable::Rtt, &chances[0], 1.0) * 1e3, (1e3, 0), (2e6, 1), &mut clipped);
+        let faster = if group.rate_is_lower_bound { self.knobs.r } else { 1.0 };
         let rate_kbps = clip(
-            plain(Variable::RateDown, &chances[1], 1.0) * 1e3,
+            plain(Variable::RateDown, &chances[1], 1.0) * faster * 1e3,
             (100.0, 2),
             (1e7, 3),
             &mut clipped,

@@ -31,10 +31,11 @@ const TOP: &[&str] = &[
     "group",
 ];
 const SOURCE: &[&str] = &["value", "status", "ref"];
-const CALIBRATION: &[&str] = &["q", "k", "s", "status", "calibrated"];
+const CALIBRATION: &[&str] = &["q", "k", "s", "r", "status", "calibrated"];
 pub(super) const VALUES: &[&str] = &[
     "rtt",
     "rate_down",
+    "rate_down_is",
     "rate_up",
     "buffer",
     "loss",
@@ -359,6 +360,11 @@ fn read_top(top: &Section<'_>, population: &mut Population) -> Result<(), Bad> {
                 .map(|s| s.number_that(|s| (0.0..=5.0).contains(&s), "0 to 5"))
                 .transpose()?
                 .unwrap_or(0.0),
+            r: section
+                .get("r")
+                .map(|r| r.number_that(|r| (0.001..=1000.0).contains(&r), "0.001 to 1000"))
+                .transpose()?
+                .unwrap_or(1.0),
             status: section.text("status")?.unwrap_or_default(),
             calibrated: match section.text("calibrated")?.as_deref() {
                 None => None,
@@ -404,6 +410,7 @@ fn read_groups(
             floor_packets: 10,
             return_path: "plain".into(),
             path: String::new(),
+            rate_is_lower_bound: false,
             rows: None,
             correlation: Correlation::default(),
             bursts: None,
@@ -477,6 +484,17 @@ fn fill(group: &mut Group, section: &Section<'_>, reader: &Reader<'_>) -> Result
     }
     if let Some(field) = section.get("rows") {
         group.rows = Some(reader.rows(&field)?);
+    }
+    if let Some(field) = section.get("rate_down_is") {
+        group.rate_is_lower_bound = match field.text()? {
+            "measured" => false,
+            "lower bound" => true,
+            other => {
+                return Err(
+                    field.bad(format_args!("`{other}` is unknown; allowed: measured, lower bound"))
+                );
+            }
+        };
     }
     for (key, back) in [("return_path", true), ("path", false)] {
         let Some(field) = section.get(key) else { continue };

@@ -79,6 +79,8 @@ pub struct Knobs {
     /// Standard deviation of the logarithm of that loss over the connections; 0 gives all the
     /// same.
     pub s: f64,
+    /// Factor on the rate of groups whose rate is a lower bound ([`Group::rate_is_lower_bound`]).
+    pub r: f64,
     /// What is known about them: how they were fitted, or that they were not.
     pub status: String,
     /// Whether all fitted columns lie in their bands; `None` for a population that has no target.
@@ -87,7 +89,7 @@ pub struct Knobs {
 
 impl Default for Knobs {
     fn default() -> Knobs {
-        Knobs { q: 1.0, k: 0.0, s: 0.0, status: String::new(), calibrated: None }
+        Knobs { q: 1.0, k: 0.0, s: 0.0, r: 1.0, status: String::new(), calibrated: None }
     }
 }
 
@@ -104,6 +106,8 @@ pub struct Group {
     pub return_path: String,
     /// What else all its paths have, as keys of a path: `wander=0.3:1s`, `ecn=1pkt`.
     pub path: String,
+    /// Its paths never showed a full bottleneck: they may be faster than `rate_down` says.
+    pub rate_is_lower_bound: bool,
     /// Measured paths, one of which each connection takes; they go before the distributions.
     pub rows: Option<Rows>,
     /// What hangs together.

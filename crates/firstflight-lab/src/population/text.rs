@@ -1,5 +1,6 @@
 //! Printing a population as a file again, everything filled in: what stands beside results.
 
+use super::assumption::as_seen;
 use super::{Assumption, Group, Knobs, Population, Setting, Variable};
 use std::fmt::{self, Write as _};
 
@@ -26,18 +27,23 @@ impl fmt::Display for Population {
                 source.status
             )?;
         }
-        let Knobs { q, k, s, status, .. } = &self.knobs;
+        let Knobs { q, k, s, r, status, .. } = &self.knobs;
         writeln!(
             f,
             "\n[calibration]\nq = {q:?}\nk = {k:?}\ns = {s:?}\nstatus = {}",
             quoted(status)
         )?;
+        if !as_seen(*r) {
+            writeln!(f, "r = {r:?}")?;
+        }
         if let Some(calibrated) = self.knobs.calibrated {
             writeln!(f, "calibrated = \"{}\"", if calibrated { "yes" } else { "no" })?;
         }
         for Assumption { value, low, high, reference } in &self.assumptions {
-            let end =
-                |end: &Setting| format!("{{ q = {:?}, k = {:?}, s = {:?} }}", end.q, end.k, end.s);
+            let end = |Setting { q, k, s, r }: &Setting| {
+                let r = if as_seen(*r) { String::new() } else { format!(", r = {r:?}") };
+                format!("{{ q = {q:?}, k = {k:?}, s = {s:?}{r} }}")
+            };
             let (value, reference) = (quoted(value), quoted(reference));
             writeln!(
                 f,
@@ -72,6 +78,9 @@ impl fmt::Display for Group {
                 String::new()
             };
             writeln!(f, "{} = {}", variable.name(), distribution.show(&floor))?;
+        }
+        if self.rate_is_lower_bound {
+            writeln!(f, "rate_down_is = \"lower bound\"")?;
         }
         writeln!(f, "return_path = \"{}\"", self.return_path)?;
         if !self.path.is_empty() {

@@ -1,7 +1,8 @@
 //! The page of an A/B test: what to deploy, where it gains, what it costs, and how far to trust it.
 
-use super::html::AB;
+use super::html::{AB, ADVICE};
 use crate::ab::Analysis;
+use crate::advise::{Advice, Evidence};
 use crate::population::Population;
 use serde::Serialize;
 
@@ -13,6 +14,10 @@ struct Data<'a> {
     about: String,
     sources: Vec<SourceRow>,
     analysis: &'a Analysis,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<&'a Advice>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<&'a Evidence>,
 }
 
 /// Where a number of the population comes from.
@@ -27,6 +32,25 @@ impl Analysis {
     /// The page; `command` is the command line that makes it again.
     pub fn page(&self, command: &str) -> String {
         let experiment = &self.experiment;
+        let others = match &experiment.arms[1..] {
+            few if few.len() <= 3 => few.join(", "),
+            many => format!("{} arms", many.len()),
+        };
+        let title = format!("{others} against {} on {}", experiment.arms[0], experiment.population);
+        let data = self.data(command);
+        AB.fill(&title, &data.version, &serde_json::to_string(&data).unwrap_or_default())
+    }
+
+    /// The page of an answer for recorded paths: the finding, this test, and what was read and
+    /// assumed.
+    pub fn advice_page(&self, command: &str, advice: &Advice, evidence: &Evidence) -> String {
+        let data = Data { advice: Some(advice), evidence: Some(evidence), ..self.data(command) };
+        let json = serde_json::to_string(&data).unwrap_or_default();
+        ADVICE.fill(&advice.finding, &data.version, &json)
+    }
+
+    fn data<'a>(&'a self, command: &'a str) -> Data<'a> {
+        let experiment = &self.experiment;
         // What was written can be read; a reader of another version gets a page without sources.
         let population =
             Population::from_toml("population", &experiment.population_toml, None).ok();
@@ -35,19 +59,15 @@ impl Analysis {
             status: source.status,
             reference: source.reference.clone(),
         };
-        let data = Data {
+        Data {
             command,
             version: format!("firstflight {}", self.firstflight),
             about: population.as_ref().map_or(String::new(), |population| population.about.clone()),
             sources: population
                 .map_or(Vec::new(), |population| population.sources.iter().map(row).collect()),
             analysis: self,
-        };
-        let others = match &experiment.arms[1..] {
-            few if few.len() <= 3 => few.join(", "),
-            many => format!("{} arms", many.len()),
-        };
-        let title = format!("{others} against {} on {}", experiment.arms[0], experiment.population);
-        AB.fill(&title, &data.version, &serde_json::to_string(&data).unwrap_or_default())
+            advice: None,
+            evidence: None,
+        }
     }
 }

@@ -69,6 +69,21 @@ pub(super) const AB: Page<'_> = Page {
     scripts: &[include_str!("ab_charts.js"), include_str!("ab.js")],
 };
 
+/// The page of an answer for recorded paths: that of an A/B test, with the answer above it and
+/// below it what was read.
+pub(super) const ADVICE: Page<'_> = Page {
+    kind: "advice",
+    skip: "answer",
+    styles: AB.styles,
+    body: concat!(
+        include_str!("advice_answer.html"),
+        include_str!("ab.html"),
+        include_str!("advice_evidence.html")
+    ),
+    common: STILL_SCRIPTS,
+    scripts: &[include_str!("ab_charts.js"), include_str!("ab.js"), include_str!("advice.js")],
+};
+
 impl Report {
     /// The page. Series are thinned as [`Report::bounded`] says, so any trace may go in.
     pub fn to_html(&self) -> String {

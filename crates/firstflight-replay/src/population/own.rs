@@ -1,0 +1,271 @@
+//! Recorded connections as a population of their own, for an A/B test that shall say what to do
+//! about exactly them.
+//!
+//! Beside [`to_toml`](super::to_toml), which tells how a large sample is distributed, every
+//! connection keeps what belongs together: it is a group of its own, or shares one with those most
+//! alike. So the effect on each can be told, and how far the effects differ from connection to
+//! connection. Paths behind a grid of ACKs get one, buffers that no loss showed are assumed from
+//! the round trip, and what was assumed is said, with the range between which an answer has to
+//! hold.
+
+use super::{Entry, four, quantile, quoted, table};
+use crate::replay::Followed;
+use crate::shown::Shown;
+use std::fmt::Write as _;
+
+/// Groups at most: as many effects are enough to see how they spread, and each still gets enough
+/// of the simulated connections.
+const MOST_GROUPS: usize = 24;
+/// Nothing says what a transfer does after so many bytes; startup is over by then, B.
+const MOST_BYTES: u64 = 20_000_000;
+/// A buffer that no loss showed holds a round trip, and no less than the wired access lines of the
+/// built-in populations, ms.
+const LEAST_BUFFER_MS: f64 = 24.0;
+/// Slots of return links are this long at least, ms.
+const LEAST_GRID_MS: f64 = 5.0;
+/// Fewer ACKs that found losses are no overshoot.
+const LEAST_LOSSES: u64 = 10;
+
+/// Something that the traces do not tell.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Assumed {
+    /// What it is.
+    pub value: String,
+    /// What stands in for it, and why.
+    pub text: String,
+}
+
+/// The connections as a population.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    /// The population file.
+    pub toml: String,
+    /// What it assumes.
+    pub assumed: Vec<Assumed>,
+    /// Connections that are in it.
+    pub connections: usize,
+    /// Bytes of an object on average, after the bound on them.
+    pub mean_bytes: f64,
+    /// Median and extremes of round trip in ms, rate in Mbit/s, buffer in ms where losses showed
+    /// one, and loss where no queue stood: smallest, median, largest.
+    pub rtt_ms: [f64; 3],
+    /// Rates.
+    pub rate_mbps: [f64; 3],
+    /// Buffers; `None` if no loss came with a queue.
+    pub buffer_ms: Option<[f64; 3]>,
+    /// Loss without a queue, of packets sent.
+    pub loss: [f64; 3],
+    /// Connections whose rate is a lower bound.
+    pub lower_bounds: usize,
+    /// Periods of ACK grids in ms, and how many connections have one.
+    pub grids: Vec<(f64, usize)>,
+}
+
+/// Smallest, median and largest.
+fn range(mut values: Vec<f64>) -> Option<[f64; 3]> {
+    values.sort_by(f64::total_cmp);
+    Some([*values.first()?, quantile(&values, 0.5), *values.last()?])
+}
+
+/// Connections that are described together: alike in group, grid and how well their rate is known,
+/// next to each other by round trip.
+fn clusters(entries: &[Entry]) -> Vec<Vec<&Entry>> {
+    let mut sorted: Vec<&Entry> = entries.iter().collect();
+    if sorted.len() <= MOST_GROUPS {
+        return sorted.into_iter().map(|entry| vec![entry]).collect();
+    }
+    let key = |entry: &Entry| {
+        let grid = grid(entry).map_or(0, |period| (period * 1e3) as u64);
+        (entry.group.clone(), grid, entry.lower_bound)
+    };
+    sorted.sort_by(|a, b| key(a).cmp(&key(b)).then(a.rtt_ms.total_cmp(&b.rtt_ms)));
+    let size = sorted.len().div_ceil(MOST_GROUPS);
+    let strata = sorted.chunk_by(|a, b| key(a) == key(b));
+    // At most one part of a stratum is shorter than `size`; too many small strata are no harm.
+    strata.flat_map(|stratum| stratum.chunks(size).map(<[&Entry]>::to_vec)).collect()
+}
+
+/// What a full queue adds, ms, where losses leave no doubt: many, at about the same RTT, and near
+/// the largest RTT that was seen. Losses by chance come at any RTT, and few at a time.
+pub(super) fn full(followed: &Followed, shown: &Shown) -> Option<f64> {
+    let losses = &followed.signals.loss_rtt;
+    let min = shown.min_rtt_ms?;
+    let queue = |share: f64| losses.quantile(share).map(|rtt| rtt / 1e6 - min);
+    let alike = queue(0.25)? >= 0.6 * queue(0.75)?;
+    // An ACK that was delayed adds its wait to the largest RTT.
+    let near = |buffer: &f64| shown.queue_max_ms.is_none_or(|most| most <= 2.0 * buffer);
+    shown.buffer_ms.filter(|buffer| losses.len() >= LEAST_LOSSES && alike && near(buffer))
+}
+
+/// A value as one trace shows it, varied by how well it is known; more of them as they spread.
+fn values(mut of: Vec<f64>, suffix: &str, sigma: f64) -> String {
+    match of.as_slice() {
+        [one] => {
+            let one = four(*one);
+            format!("{{ lognormal = {{ median{suffix} = {one:?}, sigma = {sigma:?} }} }}")
+        }
+        few if few.len() < 4 => {
+            let shown: Vec<String> =
+                few.iter().map(|value| format!("{:?}", four(*value))).collect();
+            let weights = vec!["1.0"; few.len()].join(", ");
+            format!(
+                "{{ choice = {{ values{suffix} = [{}], weights = [{weights}] }} }}",
+                shown.join(", ")
+            )
+        }
+        _ => table(&mut of, suffix),
+    }
+}
+
+/// The grid that its ACKs came on, ms. A faster one than this is the rhythm of the packets.
+fn grid(entry: &Entry) -> Option<f64> {
+    entry.grid_ms.filter(|period| *period >= LEAST_GRID_MS)
+}
+
+fn buffer(entry: &Entry) -> f64 {
+    let assumed = entry.rtt_ms.max(entry.queue_ms).max(LEAST_BUFFER_MS);
+    entry.full_ms.unwrap_or(assumed)
+}
+
+/// Lost where no queue stood: of a connection that overshot, losses tell nothing else.
+fn loss(entry: &Entry) -> f64 {
+    if entry.full_ms.is_some() { 0.0 } else { entry.lost }
+}
+
+fn size(entry: &Entry) -> f64 {
+    entry.bytes.min(MOST_BYTES) as f64
+}
+
+/// The name of a group, one of its own.
+fn name(members: &[&Entry], index: usize) -> String {
+    let clean = |text: &str| text.chars().filter(|c| !c.is_control()).take(100).collect::<String>();
+    match members {
+        [one] => clean(&one.name),
+        [first, .., last] => {
+            let group =
+                if first.group == "traces" { String::new() } else { clean(&first.group) + ", " };
+            let grid =
+                grid(first).map_or(String::new(), |period| format!(", ACK grid {period} ms"));
+            let rtt = format!("RTT {:.1} to {:.1} ms", first.rtt_ms, last.rtt_ms);
+            format!("{group}{rtt}{grid} ({})", index + 1)
+        }
+        [] => String::new(),
+    }
+}
+
+fn group(text: &mut String, name: &str, weight: f64, members: &[&Entry]) {
+    let first = members[0];
+    let all = |of: &dyn Fn(&Entry) -> f64| members.iter().map(|entry| of(entry)).collect();
+    let rtt = values(all(&|entry| entry.rtt_ms), "_ms", 0.03);
+    let rate = values(all(&|entry| entry.rate_mbps), "_mbps", 0.1);
+    let buffer = values(all(&buffer), "_ms", 0.25);
+    let size = values(all(&size), "_bytes", 0.3);
+    let mut loss: Vec<f64> = all(&|entry| loss(entry).clamp(0.0, 0.5));
+    let loss = table(&mut loss, "");
+    let _ = write!(
+        text,
+        "\n[[group]]\nname = {}\nweight = {weight:?}\nrtt = {rtt}\nrate_down = {rate}\n\
+         buffer = {buffer}\nloss = {loss}\nsize = {size}\n",
+        quoted(name)
+    );
+    if first.lower_bound {
+        text.push_str("rate_down_is = \"lower bound\"\n");
+    }
+    if let Some(period) = grid(first) {
+        let gap = first.gap_us.clamp(1.0, 1_000.0);
+        let _ = writeln!(text, "return_path = \"batch:{period}ms:1000:{gap:.0}us\"");
+    }
+}
+
+/// Where values come from, and between which ends an answer has to hold.
+fn assumptions(entries: &[Entry]) -> (String, Vec<Assumed>) {
+    let n = entries.len();
+    let count = |what: &dyn Fn(&Entry) -> bool| entries.iter().filter(|entry| what(entry)).count();
+    let (unseen, bounds) = (count(&|entry| entry.full_ms.is_none()), count(&|e| e.lower_bound));
+    let cut = count(&|entry| entry.bytes > MOST_BYTES);
+    let mut text = String::new();
+    let mut assumed = Vec::new();
+    let mut tried = |value: &str, low: &str, high: &str, why: String| {
+        let _ = write!(
+            text,
+            "\n[[assumption]]\nvalue = \"{value}\"\nlow = {{ {low} }}\nhigh = {{ {high} }}\nref = {}\n",
+            quoted(&why)
+        );
+        assumed.push(Assumed { value: value.to_owned(), text: why });
+    };
+    if unseen == 0 {
+        let why = "RTT at losses less the smallest RTT; 0.67 to 1.5 times that is tried".to_owned();
+        tried("exact buffers", "q = 0.67", "q = 1.5", why);
+    } else {
+        let why = format!(
+            "losses of {unseen} of {n} show no full queue: one round trip there, 24 ms or more; \
+             0.22 to 4.5 times that is tried"
+        );
+        tried("buffers", "q = 0.22", "q = 4.5", why);
+    }
+    if bounds > 0 {
+        let why = format!("{bounds} of {n} never filled their path; up to 4 times is tried");
+        tried("rates beyond those seen", "r = 1", "r = 4", why);
+    }
+    let mut also = |value: &str, text: String| {
+        assumed.push(Assumed { value: value.to_owned(), text });
+    };
+    also(
+        "losses",
+        "packets that were not lost to a full queue are lost independently of each other".into(),
+    );
+    also("way back", "a plain delay, or the ACK grid that was found; no loss of ACKs".into());
+    also("competing traffic", "none: what shared the path is in its rate and its losses".into());
+    let bound = MOST_BYTES / 1_000_000;
+    let cut = if cut > 0 { format!("; {cut} of {n} cut at {bound} MB") } else { String::new() };
+    also("object size", format!("the bytes each connection delivered in the capture{cut}"));
+    (text, assumed)
+}
+
+impl Paths {
+    /// Out of these connections; `about` says what they are. `None` without any.
+    pub fn of(entries: &[Entry], about: &str) -> Option<Paths> {
+        let all = |of: &dyn Fn(&Entry) -> f64| range(entries.iter().map(of).collect());
+        let (rtt_ms, rate_mbps) = (all(&|entry| entry.rtt_ms)?, all(&|entry| entry.rate_mbps)?);
+        let (assumptions, assumed) = assumptions(entries);
+        let mut toml = format!(
+            "schema = 1\nname = \"your paths\"\nversion = \"1\"\nabout = {}\n\n\
+             [[source]]\nvalue = \"rtt, rate_down, buffer, loss, size\"\nstatus = \"D\"\n\
+             ref = \"the captures, as docs/replay.md says\"\n{assumptions}",
+            quoted(about)
+        );
+        let clusters = clusters(entries);
+        let (mut left, mut names) = (1.0, Vec::<String>::new());
+        for (index, members) in clusters.iter().enumerate() {
+            let share = members.len() as f64 / entries.len() as f64;
+            // The last weight is what is left: they sum to 1 whatever their roundings.
+            let weight = if index + 1 == clusters.len() { left } else { share };
+            left -= weight;
+            let mut name = name(members, index);
+            if name.is_empty() || names.contains(&name) {
+                name = format!("{name} ({})", index + 1);
+            }
+            group(&mut toml, &name, weight, members);
+            names.push(name);
+        }
+        let mut grids: Vec<(f64, usize)> = Vec::new();
+        for period in entries.iter().filter_map(grid) {
+            match grids.iter_mut().find(|(known, _)| known.total_cmp(&period).is_eq()) {
+                Some((_, count)) => *count += 1,
+                None => grids.push((period, 1)),
+            }
+        }
+        Some(Paths {
+            toml,
+            assumed,
+            connections: entries.len(),
+            mean_bytes: entries.iter().map(size).sum::<f64>() / entries.len() as f64,
+            rtt_ms,
+            rate_mbps,
+            buffer_ms: range(entries.iter().filter_map(|entry| entry.full_ms).collect()),
+            loss: all(&loss)?,
+            lower_bounds: entries.iter().filter(|entry| entry.lower_bound).count(),
+            grids,
+        })
+    }
+}
