@@ -5,10 +5,11 @@ from html import escape
 
 
 def grid(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """A table with a rule above, under the header and below; the first `left` columns stand left, the others right."""
+    """A table with a rule above, under the header and below; the first `left` columns stand left, the others right:
+    byte for byte the grid of the command, which `tests/grid.txt` holds for both."""
     lines = [[cell.split("\n") for cell in row] for row in [header, *rows]]
     widths = [max(len(part) for row in lines for part in row[index]) for index in range(len(header))]
-    rule = "─" * (sum(widths) + 2 * (len(widths) - 1))
+    rule = "─" * (sum(widths) + 3 * len(widths) - 1)
 
     def laid_out(row: Sequence[Sequence[str]]) -> str:
         height = max(len(cell) for cell in row)
@@ -18,7 +19,7 @@ def grid(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) ->
             for index, cell in enumerate(row):
                 part = cell[number] if number < len(cell) else ""
                 cells.append(part.ljust(widths[index]) if index < left else part.rjust(widths[index]))
-            text.append("  ".join(cells).rstrip())
+            text.append(f" {'   '.join(cells)} ")
         return "\n".join(text)
 
     return "\n".join([rule, laid_out(lines[0]), rule, *map(laid_out, lines[1:]), rule])

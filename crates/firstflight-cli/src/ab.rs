@@ -4,7 +4,7 @@ use crate::Done;
 use crate::files::{Growing, check_folder, check_outputs, to_stdout, write_whole};
 use crate::progress::{Progress, Unit};
 use crate::run::{command_line, on_threads, threads};
-use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper};
+use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper, width, wrap};
 use clap::{Args, Subcommand};
 use firstflight_lab::ab::rows::{Row, write_csv};
 use firstflight_lab::ab::run::Sink as RowSink;
@@ -352,8 +352,9 @@ fn as_text(analysis: &Analysis) -> String {
     } else {
         format!(" {CAUTION}incomplete: {} of {}{CAUTION:#}", analysis.flows, experiment.flows)
     };
-    let lines =
-        |lines: &[String]| lines.iter().fold(String::new(), |text, line| text + "  " + line + "\n");
+    let lines = |lines: &[String]| {
+        lines.iter().fold(String::new(), |text, line| text + "  " + &wrap(line, 2, width()) + "\n")
+    };
     format!(
         "{TITLE}{}: {} connections{TITLE:#}{state}\n\
          {QUIET}baseline {}; initial window {} packets, seed {}; every arm met the same paths and objects{QUIET:#}\n\
@@ -365,7 +366,11 @@ fn as_text(analysis: &Analysis) -> String {
         experiment.seed,
         tables::overall(analysis),
         tables::by_part(analysis),
-        "intervals are 95 %; ° not significant when all cells are judged together; · Pareto-optimal: no other arm is better in time or loss without being worse in the other",
+        wrap(
+            "intervals are 95 %; ° not significant when all cells are judged together; · Pareto-optimal: no other arm is better in time or loss without being worse in the other",
+            0,
+            width()
+        ),
         lines(&analysis.sentences),
         lines(&analysis.recommendation),
         lines(&analysis.advice),

@@ -3,7 +3,7 @@
 use crate::files::{check_outputs, to_stdout, write_whole};
 use crate::progress::{Progress, Unit};
 use crate::run::{command_line, on_threads, threads};
-use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
+use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper, width, wrap};
 use crate::traces::Outputs;
 use crate::{Done, sharing};
 use clap::Args;
@@ -138,17 +138,21 @@ pub(crate) fn as_text(comparison: &Comparison) -> String {
     } else {
         String::new()
     };
-    format!(
-        "{TITLE}{title}{TITLE:#}\n\
-         {QUIET}{} at {} Mbit/s, RTT {} ms, {queue}, BDP {}; initial window {} packets, seed {}{repeats}{QUIET:#}\n\
-         {}\n\
-         {QUIET}* best of its column; cwnd at exit in BDPs of the idle path{QUIET:#}\n",
+    let about = format!(
+        "{} at {} Mbit/s, RTT {} ms, {queue}, BDP {}; initial window {} packets, seed {}{repeats}",
         figure(plan.bytes as f64, "bytes"),
         plan.rate_mbps,
         plan.rtt_ms,
         figure(plan.bdp_bytes as f64, "bytes"),
         plan.iw,
         plan.seed,
+    );
+    format!(
+        "{TITLE}{title}{TITLE:#}\n\
+         {QUIET}{}{QUIET:#}\n\
+         {}\n\
+         {QUIET}* best of its column; cwnd at exit in BDPs of the idle path{QUIET:#}\n",
+        wrap(&about, 0, width()),
         lay_out(&table(comparison)),
     )
 }

@@ -12,6 +12,7 @@ mod exits;
 mod experiment;
 mod fetch;
 mod files;
+mod fit;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
@@ -41,6 +42,8 @@ use std::process::ExitCode;
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    layout: fit::Layout,
 }
 
 #[derive(Debug, Subcommand)]
@@ -111,6 +114,7 @@ fn main() -> ExitCode {
         }
         Err(error) => return refuse(&request::line(&error)),
     };
+    fit::ask(cli.layout);
     let result = match cli.command {
         #[cfg(feature = "replay")]
         Command::Advise(options) => advise::run(&options),

@@ -4,7 +4,7 @@ use crate::Done;
 use crate::files::{check_outputs, to_stdout, write_whole};
 use crate::progress::{Progress, Unit};
 use crate::run::{command_line, on_threads, threads};
-use crate::terminal::{CAUTION, QUIET, RULES, TITLE, say, whisper};
+use crate::terminal::{CAUTION, QUIET, RULES, TITLE, say, whisper, width};
 use clap::Args;
 use comfy_table::{Cell, Color, ContentArrangement, Table as Grid};
 use firstflight_lab::Bad;
@@ -158,9 +158,7 @@ fn list(sources: &[&Source], file: Option<&Path>, to_stdout: bool) -> Result<Don
 fn table(chapter: &Chapter) -> String {
     let mut grid = Grid::new();
     grid.load_style(RULES).set_content_arrangement(ContentArrangement::Dynamic);
-    if grid.width().is_none() {
-        grid.set_width(180);
-    }
+    grid.set_width(width().and_then(|width| u16::try_from(width).ok()).unwrap_or(180));
     grid.set_header(["row", "", "published", "measured", "ours [95 %]", "accepted", "verdict"]);
     let mut before = "";
     for row in &chapter.rows {

@@ -1,5 +1,6 @@
 //! Tables for people.
 
+use crate::fit::fitted;
 use anstyle::{AnsiColor, Style};
 use comfy_table::{
     Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table as Grid, TableStyle,
@@ -77,6 +78,11 @@ pub(crate) fn whisper(line: &str) {
     let _ = writeln!(anstream::stderr(), "{line}");
 }
 
+/// Columns of results that go first where they do not all fit: what follows from the others, then
+/// how startup ended, then what it did to the path.
+const FIRST_TO_GO: &[&str] =
+    &["goodput", "retransmitted", "vs ideal", "exit time", "queueing delay p99", "cwnd at exit"];
+
 /// Lays a table of results out: one row per arm, the best value of each column marked with `*`.
 pub(crate) fn lay_out(table: &Table) -> String {
     let mut grid = Grid::new();
@@ -94,7 +100,7 @@ pub(crate) fn lay_out(table: &Table) -> String {
         let cells = (0..table.columns.len()).map(|index| cell(table, row, index));
         grid.add_row(std::iter::once(Cell::new(&row.arm)).chain(cells));
     }
-    grid.to_string()
+    fitted(grid, 1, FIRST_TO_GO)
 }
 
 fn cell(table: &Table, row: &Row, index: usize) -> Cell {

@@ -1,6 +1,7 @@
 //! The tables of an A/B test for the terminal.
 
-use crate::terminal::{QUIET, RULES};
+use crate::fit::fitted;
+use crate::terminal::{QUIET, RULES, width, wrap};
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table as Grid};
 use firstflight_lab::ab::Analysis;
 use firstflight_lab::ab::analysis::{Entry, Part};
@@ -37,6 +38,24 @@ fn two_lines(value: Interval, digits: usize, sign: bool) -> String {
     };
     format!("{}\n{}..{}", show(value.value), show(value.low), show(value.high))
 }
+
+/// Columns that go first where they do not all fit: finer quantiles and second forms of the same
+/// number before the means that decide.
+const FIRST_TO_GO: &[&str] = &[
+    "loss p50",
+    "loss p90",
+    "median",
+    "pair p50",
+    "shorter by p1-p99",
+    "completion mean",
+    "retransmitted",
+    "pair p95",
+    "loss p99",
+    "completion p99",
+    "over 5 %",
+    "queueing delay",
+    "completion p95",
+];
 
 /// One row per arm over all connections.
 pub(super) fn overall(analysis: &Analysis) -> String {
@@ -86,7 +105,7 @@ pub(super) fn overall(analysis: &Analysis) -> String {
             right(format!("{:.1}", entry.queue_p99_ms)),
         ]);
     }
-    grid.to_string()
+    fitted(grid, 1, FIRST_TO_GO)
 }
 
 /// Reduction of every arm by group, size, BDP and buffer.
@@ -125,7 +144,7 @@ pub(super) fn by_part(analysis: &Analysis) -> String {
             let first = [Cell::new(&arms[0].name), right(arms[0].flows.to_string())];
             grid.add_row(first.into_iter().chain(cells));
         }
-        text.push_str(&grid.to_string());
+        text.push_str(&fitted(grid, 1, &["connections"]));
         text.push('\n');
     }
     text
@@ -138,14 +157,15 @@ pub(super) fn self_check(analysis: &Analysis) -> String {
         Some(Interval { value, low, high }) => format!("{value:+.3} [{low:+.3}, {high:+.3}]"),
         None => "too few pairs".into(),
     };
-    format!(
-        "{QUIET}A/A: the baseline against itself under other seeds on {} connections: {} % shorter, {} points more loss: {}; \
-         with the same seed on {} connections: {} differ{QUIET:#}",
+    let line = format!(
+        "A/A: the baseline against itself under other seeds on {} connections: {} % shorter, {} points more loss: {}; \
+         with the same seed on {} connections: {} differ",
         aa.pairs,
         range(aa.reduction_pct),
         range(aa.loss_points),
         if aa.covers_zero { "covers zero" } else { "DOES NOT COVER ZERO" },
         aa.repeated,
         if aa.differed == 0 { "none".into() } else { aa.differed.to_string() },
-    )
+    );
+    format!("{QUIET}{}{QUIET:#}", wrap(&line, 0, width()))
 }

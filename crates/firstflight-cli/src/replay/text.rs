@@ -1,6 +1,7 @@
 //! The results of a replay for the terminal.
 
-use crate::terminal::{CAUTION, QUIET, RULES, TITLE};
+use crate::fit::fitted;
+use crate::terminal::{CAUTION, QUIET, RULES, TITLE, width, wrap};
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table as Grid};
 use firstflight_lab::table::figure;
 use firstflight_replay::results::Results;
@@ -70,6 +71,10 @@ fn estimate(row: &StartupRow) -> String {
     }
 }
 
+/// Columns of a connection that go first where they do not all fit.
+const OF_ONE_TO_GO: &[&str] =
+    &["ack", "of best", "rate then", "estimate", "aims at", "in flight", "used"];
+
 /// One connection, startup by startup.
 fn one(text: &mut String, connection: &ConnectionRow) {
     let _ =
@@ -135,7 +140,7 @@ fn one(text: &mut String, connection: &ConnectionRow) {
             right(number(row.aim_ratio, "")),
         ]);
     }
-    let _ = writeln!(text, "{grid}");
+    let _ = writeln!(text, "{}", fitted(grid, 2, OF_ONE_TO_GO));
     if connection.startups.iter().any(|row| row.exact) {
         let _ = writeln!(
             text,
@@ -143,7 +148,7 @@ fn one(text: &mut String, connection: &ConnectionRow) {
         );
     }
     for finding in &connection.findings {
-        let _ = writeln!(text, "{CAUTION}*{CAUTION:#} {}", finding.text);
+        let _ = writeln!(text, "{CAUTION}*{CAUTION:#} {}", wrap(&finding.text, 2, width()));
     }
     text.push('\n');
 }
@@ -173,7 +178,7 @@ fn many(text: &mut String, results: &Results) {
         }));
         lines.add_row(cells);
     }
-    let _ = writeln!(text, "{lines}");
+    let _ = writeln!(text, "{}", fitted(lines, 1, &["bdp", "lost"]));
     if results.connections.len() > MOST_LINES {
         let _ = writeln!(
             text,
@@ -207,6 +212,7 @@ fn many(text: &mut String, results: &Results) {
             right(number(spread.bdp_ratio_p90, "")),
         ]);
     }
+    let shares = fitted(shares, 1, &["p50", "p90", "window"]);
     let _ = writeln!(text, "{TITLE}{} connections{TITLE:#}\n{shares}", results.connections.len());
     for (kind, count, example) in results.findings() {
         let _ = writeln!(
