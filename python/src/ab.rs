@@ -35,11 +35,16 @@ impl Test {
         given: Option<Vec<AnyArm>>,
     ) -> PyResult<Test> {
         let fault = Fault::default();
-        let baseline = baseline.map(|arm| arms(vec![arm], &fault)).transpose()?.and_then(|mut arms| arms.pop());
+        let baseline = baseline
+            .map(|arm| arms(vec![arm], &fault))
+            .transpose()?
+            .and_then(|mut arms| arms.pop());
         let given = given.map(|given| arms(given, &fault)).transpose()?;
         let population = Some(population.inner.clone());
         let request = from_pairs::<AbRequest>(&options);
-        let inner = request.and_then(|request| request.test_of(population, baseline, given)).map_err(|bad| refused_option(&bad))?;
+        let inner = request
+            .and_then(|request| request.test_of(population, baseline, given))
+            .map_err(|bad| refused_option(&bad))?;
         Ok(Test { inner, fault })
     }
 
@@ -97,7 +102,11 @@ impl Test {
         let with_rows = rows.is_some();
         let result = supervised(py, &run, threads, progress.as_ref(), || {
             let tick = |steps| run.tick(steps);
-            let mut watch = Watch { tick: &tick, stop: &run.stop, rows: if with_rows { Some(&mut sink) } else { None } };
+            let mut watch = Watch {
+                tick: &tick,
+                stop: &run.stop,
+                rows: if with_rows { Some(&mut sink) } else { None },
+            };
             match blocks {
                 Some(blocks) => test.run_blocks(blocks, resume.as_deref(), &mut watch),
                 None => test.run_blocks(0..test.blocks(), resume.as_deref(), &mut watch),
@@ -202,7 +211,8 @@ impl Shard {
         // As the command does it: a shard needs no file but its own, and one whose population names
         // files says less about them.
         let toml = &self.experiment.population_toml;
-        let population = firstflight_lab::Population::from_toml("population of the test", toml, None);
+        let population =
+            firstflight_lab::Population::from_toml("population of the test", toml, None);
         let warnings = population.map(|population| population.warnings()).unwrap_or_default();
         Ok(Analysis::new(&self.experiment, &self.tallies, &warnings))
     }
@@ -210,8 +220,11 @@ impl Shard {
 
 /// Joins shards of one test, whatever their order.
 #[pyfunction]
-pub fn join(shards: Vec<(String, PyRef<'_, Shard>)>) -> PyResult<Shard> {
-    let parts = shards.iter().map(|(name, shard)| (name.clone(), shard.experiment.clone(), shard.tallies.clone())).collect();
+pub(crate) fn join(shards: Vec<(String, PyRef<'_, Shard>)>) -> PyResult<Shard> {
+    let parts = shards
+        .iter()
+        .map(|(name, shard)| (name.clone(), shard.experiment.clone(), shard.tallies.clone()))
+        .collect();
     let (experiment, tallies) = shard::join(parts).map_err(|bad| refused(&bad))?;
     Ok(Shard { experiment, tallies })
 }

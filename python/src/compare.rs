@@ -32,7 +32,9 @@ impl Plan {
         let fault = Fault::default();
         let given = given.map(|given| arms(given, &fault)).transpose()?;
         let request = from_pairs::<CompareRequest>(&options);
-        let asked = request.and_then(|request| request.asked_of(given)).map_err(|bad| refused_option(&bad))?;
+        let asked = request
+            .and_then(|request| request.asked_of(given))
+            .map_err(|bad| refused_option(&bad))?;
         Ok(Plan { asked, fault })
     }
 
@@ -44,7 +46,12 @@ impl Plan {
 
     /// Runs every trial.
     #[pyo3(signature = (threads = None, progress = None))]
-    fn run(&self, py: Python<'_>, threads: Option<usize>, progress: Option<Py<PyAny>>) -> PyResult<Comparison> {
+    fn run(
+        &self,
+        py: Python<'_>,
+        threads: Option<usize>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Comparison> {
         let run = Run::default();
         let work = || self.asked.run(Keep::Rows, &|| run.tick(1), &run.stop);
         let inner = self.fault.or(supervised(py, &run, threads, progress.as_ref(), work))?;
@@ -53,9 +60,17 @@ impl Plan {
 }
 
 /// Once more, of one flow at a time, with its events.
-fn again(py: Python<'_>, plan: &lab::Plan, keep: Keep, fault: &Fault, threads: Option<usize>) -> PyResult<lab::Comparison> {
+fn again(
+    py: Python<'_>,
+    plan: &lab::Plan,
+    keep: Keep,
+    fault: &Fault,
+    threads: Option<usize>,
+) -> PyResult<lab::Comparison> {
     let run = Run::default();
-    fault.or(supervised(py, &run, threads, None, || plan.run_until(keep, None, &|| run.tick(1), &run.stop)))
+    fault.or(supervised(py, &run, threads, None, || {
+        plan.run_until(keep, None, &|| run.tick(1), &run.stop)
+    }))
 }
 
 /// A comparison that has run.
@@ -106,7 +121,8 @@ impl Comparison {
         match &self.inner {
             Answer::Alone(_) => self.trials(),
             Answer::Together(sharing) => {
-                let mut table = Growing::beside([("trial_arm", Holds::Text)], SharedFlowRow::MEASURES);
+                let mut table =
+                    Growing::beside([("trial_arm", Holds::Text)], SharedFlowRow::MEASURES);
                 for trial in &sharing.rows {
                     for flow in &trial.flows {
                         table.row([Cell::Text(&trial.arm)], flow);
@@ -139,10 +155,13 @@ impl Comparison {
 
     /// One row per recovery episode.
     fn episodes(&self) -> PyResult<Batches> {
-        let mut table = Growing::beside([("arm", Holds::Text), ("seed", Holds::Whole)], EpisodeRow::MEASURES);
+        let mut table =
+            Growing::beside([("arm", Holds::Text), ("seed", Holds::Whole)], EpisodeRow::MEASURES);
         let flows: Vec<&TrialRow> = match &self.inner {
             Answer::Alone(comparison) => comparison.rows.iter().collect(),
-            Answer::Together(sharing) => sharing.rows.iter().flat_map(|trial| &trial.flows).map(|flow| &flow.flow).collect(),
+            Answer::Together(sharing) => {
+                sharing.rows.iter().flat_map(|trial| &trial.flows).map(|flow| &flow.flow).collect()
+            }
         };
         for row in flows {
             for episode in row.episodes.iter().flatten() {
@@ -155,7 +174,11 @@ impl Comparison {
     /// The table for people: columns, and rows of cells.
     fn shown(&self) -> (Vec<Shown>, Vec<ShownRow>) {
         let table = self.inner.table();
-        let columns = table.columns.iter().map(|column| (column.label.clone(), column.unit.clone(), column.explanation.clone())).collect();
+        let columns = table
+            .columns
+            .iter()
+            .map(|column| (column.label.clone(), column.unit.clone(), column.explanation.clone()))
+            .collect();
         let rows = table.rows.iter().map(|row| {
             let cells = table.columns.iter().enumerate().map(|(index, column)| {
                 let text = match &row.values[index] {
@@ -183,12 +206,26 @@ impl Comparison {
         let kept = again(py, &plan, Keep::Signals, &self.fault, self.threads)?;
         let mut names: Vec<&'static str> = Vec::new();
         for record in &kept.records {
-            names.extend(record.names().iter().filter(|name| !names.contains(name)).copied().collect::<Vec<_>>());
+            names.extend(
+                record
+                    .names()
+                    .iter()
+                    .filter(|name| !names.contains(name))
+                    .copied()
+                    .collect::<Vec<_>>(),
+            );
         }
-        let mut spec = vec![("arm", Holds::Name), ("time_ms", Holds::Real), ("event", Holds::Name), ("phase", Holds::Name)];
+        let mut spec = vec![
+            ("arm", Holds::Name),
+            ("time_ms", Holds::Real),
+            ("event", Holds::Name),
+            ("phase", Holds::Name),
+        ];
         spec.extend(["cwnd", "ssthresh", "inflight"].map(|name| (name, Holds::Whole)));
         spec.extend(["pacing_mbps", "rtt_ms", "min_rtt_ms"].map(|name| (name, Holds::Real)));
-        spec.extend(["delivered_bytes", "lost_bytes", "queue_bytes"].map(|name| (name, Holds::Whole)));
+        spec.extend(
+            ["delivered_bytes", "lost_bytes", "queue_bytes"].map(|name| (name, Holds::Whole)),
+        );
         spec.extend(names.iter().map(|name| (*name, Holds::Whole)));
         let fixed = spec.len() - names.len();
         let mut table = Growing::new(spec);
@@ -196,7 +233,22 @@ impl Comparison {
             for moment in record.moments() {
                 let state = &moment.state;
                 let (own, signals) = table.columns.split_at_mut(fixed);
-                let [label, time, event, phase, cwnd, ssthresh, inflight, pacing, rtt, min_rtt, delivered, lost, queue] = own else {
+                let [
+                    label,
+                    time,
+                    event,
+                    phase,
+                    cwnd,
+                    ssthresh,
+                    inflight,
+                    pacing,
+                    rtt,
+                    min_rtt,
+                    delivered,
+                    lost,
+                    queue,
+                ] = own
+                else {
                     break;
                 };
                 label.text(Some(&arm.label));
@@ -214,7 +266,9 @@ impl Comparison {
                 queue.whole(Some(state.queue));
                 for (name, column) in names.iter().zip(signals) {
                     let index = record.names().iter().position(|known| known == name);
-                    column.whole(index.and_then(|index| moment.signals.get(index).copied().flatten()));
+                    column.whole(
+                        index.and_then(|index| moment.signals.get(index).copied().flatten()),
+                    );
                 }
             }
         }
@@ -241,7 +295,9 @@ impl Comparison {
     fn alone(&self, what: &str) -> PyResult<&lab::Comparison> {
         match &self.inner {
             Answer::Alone(comparison) => Ok(comparison),
-            Answer::Together(_) => Err(refuse(format!("{what}: shows one flow alone; leave out flows, apart, cross and app"))),
+            Answer::Together(_) => Err(refuse(format!(
+                "{what}: shows one flow alone; leave out flows, apart, cross and app"
+            ))),
         }
     }
 }
@@ -250,6 +306,6 @@ impl Comparison {
 ///
 /// # Errors
 /// Never for objects of the lab.
-pub fn json(value: &impl serde::Serialize) -> PyResult<String> {
+pub(crate) fn json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| refused(&Bad(error.to_string())))
 }

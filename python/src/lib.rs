@@ -4,8 +4,6 @@
 //! objects, tables or sentences; a refusal of the lab is the exception `Refused` with the same
 //! sentence. Every run happens on a thread of its own without the interpreter's lock
 //! ([`supervise`]).
-// Everything is for Python, nothing for another crate.
-#![allow(unreachable_pub)]
 #![expect(clippy::needless_pass_by_value, reason = "what Python calls takes what Python gives")]
 
 mod ab;
@@ -53,7 +51,9 @@ mod engine {
     #[pymodule_export]
     use super::compare::{Comparison, Plan};
     #[pymodule_export]
-    use super::lists::{arm_full, list_arms, list_paths, list_populations, list_sources, path_facts, split_arms};
+    use super::lists::{
+        arm_full, list_arms, list_paths, list_populations, list_sources, path_facts, split_arms,
+    };
     #[pymodule_export]
     use super::population::Population;
     #[pymodule_export]

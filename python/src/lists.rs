@@ -12,7 +12,7 @@ use crate::table::{Batches, Growing, Holds};
 
 /// One arm in full: every part, and the options that differ from their defaults.
 #[pyfunction]
-pub fn arm_full(text: &str) -> PyResult<String> {
+pub(crate) fn arm_full(text: &str) -> PyResult<String> {
     let arms = parse_arms(text).map_err(|bad| refused(&bad))?;
     match arms.as_slice() {
         [arm] => Ok(arm.full()),
@@ -22,7 +22,7 @@ pub fn arm_full(text: &str) -> PyResult<String> {
 
 /// The arms of a list separated by commas outside parentheses.
 #[pyfunction]
-pub fn split_arms(text: &str) -> Vec<String> {
+pub(crate) fn split_arms(text: &str) -> Vec<String> {
     split_list(text).map(|arm| arm.trim().to_owned()).collect()
 }
 
@@ -30,15 +30,25 @@ pub fn split_arms(text: &str) -> Vec<String> {
 /// bandwidth-delay product in bytes.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "seven facts, named where Python unpacks them")]
-pub fn path_facts(text: &str) -> PyResult<(String, String, String, u64, u64, Option<u64>, u64)> {
+pub(crate) fn path_facts(
+    text: &str,
+) -> PyResult<(String, String, String, u64, u64, Option<u64>, u64)> {
     let path = Path::parse(text).map_err(|error| refuse(error.to_string()))?;
     let (name, source) = (path.name().to_owned(), path.source().to_owned());
-    Ok((path.to_string(), name, source, path.rate_bps(), path.rtt(), path.queue_bytes(), path.bdp_bytes()))
+    Ok((
+        path.to_string(),
+        name,
+        source,
+        path.rate_bps(),
+        path.rtt(),
+        path.queue_bytes(),
+        path.bdp_bytes(),
+    ))
 }
 
 /// Everything an arm can be made of.
 #[pyfunction]
-pub fn list_arms() -> PyResult<Batches> {
+pub(crate) fn list_arms() -> PyResult<Batches> {
     let names = ["kind", "name", "summary", "source", "options"].map(|name| (name, Holds::Text));
     let mut table = Growing::new(names);
     let mut row = |cells: [&str; 5]| {
@@ -46,8 +56,16 @@ pub fn list_arms() -> PyResult<Batches> {
             column.text(Some(cell));
         }
     };
-    let options = |part: &Part| part.options.iter().map(|doc| format!("{}={}", doc.key, doc.values)).collect::<Vec<_>>().join("; ");
-    for (kind, parts) in [("startup", STARTUPS), ("avoidance", AVOIDANCES), ("recovery", RECOVERIES)] {
+    let options = |part: &Part| {
+        part.options
+            .iter()
+            .map(|doc| format!("{}={}", doc.key, doc.values))
+            .collect::<Vec<_>>()
+            .join("; ")
+    };
+    for (kind, parts) in
+        [("startup", STARTUPS), ("avoidance", AVOIDANCES), ("recovery", RECOVERIES)]
+    {
         for part in parts {
             row([kind, part.name, part.summary, part.source, &options(part)]);
         }
@@ -63,10 +81,13 @@ pub fn list_arms() -> PyResult<Batches> {
 
 /// The built-in paths.
 #[pyfunction]
-pub fn list_paths() -> PyResult<Batches> {
-    let mut table = Growing::new(["name", "path", "about", "source"].map(|name| (name, Holds::Text)));
+pub(crate) fn list_paths() -> PyResult<Batches> {
+    let mut table =
+        Growing::new(["name", "path", "about", "source"].map(|name| (name, Holds::Text)));
     for path in builtins() {
-        for (column, cell) in table.columns.iter_mut().zip([path.name, path.text, path.about, path.source]) {
+        for (column, cell) in
+            table.columns.iter_mut().zip([path.name, path.text, path.about, path.source])
+        {
             column.text(Some(cell));
         }
     }
@@ -75,12 +96,23 @@ pub fn list_paths() -> PyResult<Batches> {
 
 /// The built-in populations.
 #[pyfunction]
-pub fn list_populations() -> PyResult<Batches> {
-    let mut table = Growing::new(["name", "about", "groups", "calibration"].map(|name| (name, Holds::Text)));
+pub(crate) fn list_populations() -> PyResult<Batches> {
+    let mut table =
+        Growing::new(["name", "about", "groups", "calibration"].map(|name| (name, Holds::Text)));
     for name in firstflight_lab::population::builtin::names() {
         let population = Population::parse(name).map_err(|bad| refused(&bad))?;
-        let groups = population.groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>().join(", ");
-        for (column, cell) in table.columns.iter_mut().zip([name, &population.about, &groups, &population.knobs.status]) {
+        let groups = population
+            .groups
+            .iter()
+            .map(|group| group.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ");
+        for (column, cell) in table.columns.iter_mut().zip([
+            name,
+            &population.about,
+            &groups,
+            &population.knobs.status,
+        ]) {
             column.text(Some(cell));
         }
     }
@@ -89,11 +121,19 @@ pub fn list_populations() -> PyResult<Batches> {
 
 /// The published documents and their rows.
 #[pyfunction]
-pub fn list_sources() -> PyResult<Batches> {
-    let mut table = Growing::new(["document", "reference", "row", "gates", "published"].map(|name| (name, Holds::Text)));
+pub(crate) fn list_sources() -> PyResult<Batches> {
+    let mut table = Growing::new(
+        ["document", "reference", "row", "gates", "published"].map(|name| (name, Holds::Text)),
+    );
     for source in SOURCES.iter() {
         for item in &source.items {
-            for (column, cell) in table.columns.iter_mut().zip([source.name, source.document, item.id, item.gates, item.published]) {
+            for (column, cell) in table.columns.iter_mut().zip([
+                source.name,
+                source.document,
+                item.id,
+                item.gates,
+                item.published,
+            ]) {
                 column.text(Some(cell));
             }
         }

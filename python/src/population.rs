@@ -25,11 +25,15 @@ impl Population {
     fn parse(text: &str) -> PyResult<Population> {
         let inner = firstflight_lab::Population::parse(text).map_err(|bad| refused(&bad))?;
         let name = text.trim().split('(').next().unwrap_or_default();
-        let folder = File::new(name).parent().filter(|_| File::new(name).extension().is_some_and(|kind| kind == "toml"));
+        let folder = File::new(name)
+            .parent()
+            .filter(|_| File::new(name).extension().is_some_and(|kind| kind == "toml"));
         let mut files = BTreeMap::new();
         for rows in inner.groups.iter().filter_map(|group| group.rows.as_ref()) {
-            let file = folder.map_or_else(|| rows.file.clone().into(), |folder| folder.join(&rows.file));
-            let text = input::read_text(&file, MOST_DATA).map_err(|error| refuse(format!("{}: {error}", file.display())))?;
+            let file =
+                folder.map_or_else(|| rows.file.clone().into(), |folder| folder.join(&rows.file));
+            let text = input::read_text(&file, MOST_DATA)
+                .map_err(|error| refuse(format!("{}: {error}", file.display())))?;
             files.insert(rows.file.clone(), text);
         }
         Ok(Population { inner, files })
@@ -38,15 +42,21 @@ impl Population {
     /// Of a resolved file and the files it names.
     #[staticmethod]
     fn from_parts(toml: &str, files: BTreeMap<String, String>) -> PyResult<Population> {
-        let inner = firstflight_lab::Population::from_parts("population", toml, &files).map_err(|bad| refused(&bad))?;
+        let inner = firstflight_lab::Population::from_parts("population", toml, &files)
+            .map_err(|bad| refused(&bad))?;
         Ok(Population { inner, files })
     }
 
     /// Of the text of a CSV file called `name`.
     #[staticmethod]
     fn from_csv(name: &str, text: &str) -> PyResult<Population> {
-        let inner = firstflight_lab::Population::from_csv(name, text).map_err(|bad| refused(&bad))?;
-        let measured = inner.groups.iter().filter_map(|group| group.rows.as_ref()).map(|rows| (rows.file.clone(), text.to_owned()));
+        let inner =
+            firstflight_lab::Population::from_csv(name, text).map_err(|bad| refused(&bad))?;
+        let measured = inner
+            .groups
+            .iter()
+            .filter_map(|group| group.rows.as_ref())
+            .map(|rows| (rows.file.clone(), text.to_owned()));
         let files = measured.collect();
         Ok(Population { inner, files })
     }
@@ -73,7 +83,11 @@ impl Population {
 
     #[getter]
     fn sources(&self) -> Vec<(String, char, String)> {
-        self.inner.sources.iter().map(|source| (source.value.clone(), source.status, source.reference.clone())).collect()
+        self.inner
+            .sources
+            .iter()
+            .map(|source| (source.value.clone(), source.status, source.reference.clone()))
+            .collect()
     }
 
     #[getter]
@@ -109,8 +123,12 @@ impl Population {
             }
             Ok(drawn)
         })?;
-        let whole = ["rtt_us", "rate_kbps", "queue_bytes", "bdp_bytes", "object_bytes"].map(|name| (name, Holds::Whole));
-        let columns = [("path_index", Holds::Whole), ("group", Holds::Name)].into_iter().chain(whole).chain([("random_loss", Holds::Real)]);
+        let whole = ["rtt_us", "rate_kbps", "queue_bytes", "bdp_bytes", "object_bytes"]
+            .map(|name| (name, Holds::Whole));
+        let columns = [("path_index", Holds::Whole), ("group", Holds::Name)]
+            .into_iter()
+            .chain(whole)
+            .chain([("random_loss", Holds::Real)]);
         let mut table = Growing::new(columns);
         for one in drawn {
             let [index, group, rtt, rate, queue, bdp, object, loss] = &mut table.columns[..] else {
@@ -130,10 +148,15 @@ impl Population {
 
     /// Quantiles of everything it gives, by group.
     fn describe(&self, py: Python<'_>, seed: u64, draws: u64) -> PyResult<Batches> {
-        let description = supervised(py, &Run::default(), None, None, || Ok(describe(&self.inner, seed, draws)))?;
+        let description =
+            supervised(py, &Run::default(), None, None, || Ok(describe(&self.inner, seed, draws)))?;
         let shares = SHARES.map(|share| format!("p{}", (share * 100.0).round()));
         let shares = shares.iter().map(|name| (name.as_str(), Holds::Real));
-        let mut table = Growing::new([("group", Holds::Text), ("share", Holds::Real), ("quantity", Holds::Text)].into_iter().chain(shares));
+        let mut table = Growing::new(
+            [("group", Holds::Text), ("share", Holds::Real), ("quantity", Holds::Text)]
+                .into_iter()
+                .chain(shares),
+        );
         for group in description.groups {
             for quantity in group.quantities {
                 table.columns[0].text(Some(&group.group));

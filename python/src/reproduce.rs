@@ -12,15 +12,22 @@ use std::sync::{Mutex, PoisonError};
 /// Runs the named documents, all if there are none: JSON as `--json -` prints it, and the rows.
 /// `tell` hears what is being measured.
 #[pyfunction]
-pub fn reproduce(
+pub(crate) fn reproduce(
     py: Python<'_>,
     names: Vec<String>,
     quick: bool,
     threads: Option<usize>,
     tell: Option<Py<PyAny>>,
 ) -> PyResult<(String, Batches)> {
-    let named = names.iter().map(|name| source(name)).collect::<Result<Vec<_>, Bad>>().map_err(|bad| refused(&bad))?;
-    let chosen: Vec<_> = SOURCES.iter().filter(|source| named.is_empty() || named.iter().any(|name| name.name == source.name)).collect();
+    let named = names
+        .iter()
+        .map(|name| source(name))
+        .collect::<Result<Vec<_>, Bad>>()
+        .map_err(|bad| refused(&bad))?;
+    let chosen: Vec<_> = SOURCES
+        .iter()
+        .filter(|source| named.is_empty() || named.iter().any(|name| name.name == source.name))
+        .collect();
     let run = Run::default();
     let raised: Mutex<Option<PyErr>> = Mutex::new(None);
     let result = supervised(py, &run, threads, None, || {
@@ -38,7 +45,9 @@ pub fn reproduce(
         };
         let scale = if quick { Scale::Quick } else { Scale::Full };
         let effort = Effort { scale, tell: &tell };
-        let work = || chosen.iter().map(|source| source.run(&effort)).collect::<Result<Vec<Chapter>, Bad>>();
+        let work = || {
+            chosen.iter().map(|source| source.run(&effort)).collect::<Result<Vec<Chapter>, Bad>>()
+        };
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(chapters) => Ok(Reproduction::new(quick, chapters?)),
             Err(payload) if payload.is::<Interrupted>() => Err(Bad("stopped".into())),

@@ -7,7 +7,9 @@
 use crate::refuse;
 use firstflight::event::{self, Phase, Signal, Timeout, Transport};
 use firstflight::recovery::OwnRecovery;
-use firstflight::startup::{ExitReason, Grown, Handover, Leave, Saved, SlowStart, Startup, Verdict};
+use firstflight::startup::{
+    ExitReason, Grown, Handover, Leave, Saved, SlowStart, Startup, Verdict,
+};
 use firstflight::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH};
 use firstflight_lab::{Bad, NamedArm, OwnStartup, nearest, parse_arms};
 use pyo3::exceptions::PyTypeError;
@@ -20,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The first thing that went wrong in a startup of a run.
 #[derive(Clone, Default)]
-pub struct Fault {
+pub(crate) struct Fault {
     error: Arc<Mutex<Option<PyErr>>>,
     broken: Arc<AtomicBool>,
 }
@@ -35,7 +37,7 @@ impl Fault {
     ///
     /// # Errors
     /// What a startup raised, else those of the result.
-    pub fn or<T>(&self, result: PyResult<T>) -> PyResult<T> {
+    pub(crate) fn or<T>(&self, result: PyResult<T>) -> PyResult<T> {
         self.broken.store(false, Ordering::Relaxed);
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(result, Err)
     }
@@ -44,7 +46,7 @@ impl Fault {
 /// An arm as Python hands it over: a text; or a label, what follows the startup, what makes one,
 /// and the hooks it has.
 #[derive(FromPyObject)]
-pub enum AnyArm {
+pub(crate) enum AnyArm {
     /// What `--arms` takes, one of it.
     #[pyo3(transparent)]
     Text(String),
@@ -57,7 +59,7 @@ pub enum AnyArm {
 ///
 /// # Errors
 /// One line for the first that is none.
-pub fn arms(given: Vec<AnyArm>, fault: &Fault) -> PyResult<Vec<NamedArm>> {
+pub(crate) fn arms(given: Vec<AnyArm>, fault: &Fault) -> PyResult<Vec<NamedArm>> {
     let read = |arm| match arm {
         AnyArm::Text(text) => {
             let mut arms = parse_arms(&text)?;
@@ -71,7 +73,12 @@ pub fn arms(given: Vec<AnyArm>, fault: &Fault) -> PyResult<Vec<NamedArm>> {
             let broken = fault.broken.clone();
             let own = OwnStartup::new(&label, broken, move || -> Box<dyn Startup> {
                 match Python::attach(|py| make.call0(py)) {
-                    Ok(object) => Box::new(InPython { object, hooks: hooks.clone(), fault: fault.clone(), saved: RefCell::new(None) }),
+                    Ok(object) => Box::new(InPython {
+                        object,
+                        hooks: hooks.clone(),
+                        fault: fault.clone(),
+                        saved: RefCell::new(None),
+                    }),
                     Err(error) => {
                         fault.set(error);
                         Box::new(SlowStart)
@@ -98,8 +105,11 @@ fn amount(value: &Bound<'_, PyAny>) -> PyResult<u64> {
 
 /// Everything one acknowledgement says. Times in ns, amounts in bytes.
 #[pyclass(frozen, get_all, module = "firstflight")]
-#[expect(clippy::struct_excessive_bools, reason = "what an acknowledgement says is many independent facts")]
-pub struct Ack {
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "what an acknowledgement says is many independent facts"
+)]
+pub(crate) struct Ack {
     now: u64,
     acked: u64,
     lost: u64,
@@ -156,7 +166,7 @@ impl From<&event::Ack> for Ack {
 
 /// The sender is about to send a burst. Times in ns, amounts in bytes.
 #[pyclass(frozen, get_all, module = "firstflight")]
-pub struct Ready {
+pub(crate) struct Ready {
     now: u64,
     nxt: u64,
     inflight: u64,
@@ -312,16 +322,25 @@ fn verdict(value: &Bound<'_, PyAny>) -> PyResult<Verdict> {
             let reason = reason(&value.getattr("reason")?.extract::<String>()?)?;
             // No threshold is the highest: it comes down to the window itself.
             let ssthresh = maybe("ssthresh")?.unwrap_or(u64::MAX);
-            Verdict::Leave(Leave { reason, ssthresh, cwnd: maybe("cwnd")?, handover: Handover::LossFree, estimate: maybe("estimate")? })
+            Verdict::Leave(Leave {
+                reason,
+                ssthresh,
+                cwnd: maybe("cwnd")?,
+                handover: Handover::LossFree,
+                estimate: maybe("estimate")?,
+            })
         }
         _ => {
-            return Err(PyTypeError::new_err(format!("a startup answers None, Aim, Hold or Leave, not {value}")));
+            return Err(PyTypeError::new_err(format!(
+                "a startup answers None, Aim, Hold or Leave, not {value}"
+            )));
         }
     })
 }
 
 fn reason(name: &str) -> PyResult<ExitReason> {
-    ExitReason::from_name(name).ok_or_else(|| unknown("reason", name, &ExitReason::ALL.map(ExitReason::name)))
+    ExitReason::from_name(name)
+        .ok_or_else(|| unknown("reason", name, &ExitReason::ALL.map(ExitReason::name)))
 }
 
 /// The ratio that a number between 0.001 and 1000 was meant to be: 1.65 is 33/20.
@@ -339,7 +358,8 @@ fn phase(name: &str) -> PyResult<Phase> {
 }
 
 fn unknown(what: &str, name: &str, known: &[&str]) -> PyErr {
-    let near = nearest(name, known.iter().copied()).map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+    let near = nearest(name, known.iter().copied())
+        .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
     refuse(format!("{what} `{name}`: unknown{near}; allowed: {}", known.join(", ")))
 }
 
@@ -361,7 +381,9 @@ impl Startup for InPython {
     }
 
     fn on_rtt(&mut self, now: Time, rtt: Nanos, cx: &event::Context) {
-        self.call("on_rtt", |object| object.call_method1("on_rtt", (now.0, rtt.0, Context::from(cx))).map(drop));
+        self.call("on_rtt", |object| {
+            object.call_method1("on_rtt", (now.0, rtt.0, Context::from(cx))).map(drop)
+        });
     }
 
     fn before_send(&mut self, ready: &event::Ready, w: &mut event::Window, cx: &event::Context) {
@@ -387,27 +409,48 @@ impl Startup for InPython {
         found.map(|found| found.0).unwrap_or_default()
     }
 
-    fn grow(&mut self, ack: &event::Ack, acked: u64, w: &mut event::Window, cx: &event::Context) -> Grown {
+    fn grow(
+        &mut self,
+        ack: &event::Ack,
+        acked: u64,
+        w: &mut event::Window,
+        cx: &event::Context,
+    ) -> Grown {
         if !self.hooks.contains("grow") {
             return SlowStart.grow(ack, acked, w, cx);
         }
         let grown = self.with_window("grow", w, |object, window| {
-            verdict(&object.call_method1("grow", (Ack::from(ack), acked, window, Context::from(cx)))?)
+            verdict(
+                &object.call_method1("grow", (Ack::from(ack), acked, window, Context::from(cx)))?,
+            )
         });
-        grown.map(|(verdict, leftover)| Grown { leftover: leftover.min(acked), verdict }).unwrap_or_default()
+        grown
+            .map(|(verdict, leftover)| Grown { leftover: leftover.min(acked), verdict })
+            .unwrap_or_default()
     }
 
-    fn beside_avoidance(&mut self, ack: &event::Ack, acked: u64, w: event::Window, cx: &event::Context) -> Option<u64> {
+    fn beside_avoidance(
+        &mut self,
+        ack: &event::Ack,
+        acked: u64,
+        w: event::Window,
+        cx: &event::Context,
+    ) -> Option<u64> {
         let mut copy = w;
         let floor = self.with_window("beside_avoidance", &mut copy, |object, window| {
-            let floor = object.call_method1("beside_avoidance", (Ack::from(ack), acked, window, Context::from(cx)))?;
+            let floor = object.call_method1(
+                "beside_avoidance",
+                (Ack::from(ack), acked, window, Context::from(cx)),
+            )?;
             if floor.is_none() { Ok(None) } else { amount(&floor).map(Some) }
         });
         floor.and_then(|floor| floor.0)
     }
 
     fn reached(&mut self) -> ExitReason {
-        let told = self.call("reached", |object| reason(&object.call_method0("reached")?.extract::<String>()?));
+        let told = self.call("reached", |object| {
+            reason(&object.call_method0("reached")?.extract::<String>()?)
+        });
         told.unwrap_or(ExitReason::Threshold)
     }
 
@@ -422,13 +465,17 @@ impl Startup for InPython {
         let mut copy = w;
         self.with_window("on_congestion", &mut copy, |object, window| {
             let name = if signal == Signal::Loss { "loss" } else { "ecn" };
-            object.call_method1("on_congestion", (name, Ack::from(ack), window, Context::from(cx))).map(drop)
+            object
+                .call_method1("on_congestion", (name, Ack::from(ack), window, Context::from(cx)))
+                .map(drop)
         });
         None
     }
 
     fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
-        self.call("on_timeout", |object| object.call_method1("on_timeout", (timeout.name(), now.0, nxt.0)).map(drop));
+        self.call("on_timeout", |object| {
+            object.call_method1("on_timeout", (timeout.name(), now.0, nxt.0)).map(drop)
+        });
     }
 
     fn on_idle(&mut self, now: Time, nxt: Seq) {
@@ -436,7 +483,9 @@ impl Startup for InPython {
     }
 
     fn save(&self) -> Saved {
-        if let Some(saved) = self.call("save", |object| object.call_method0("save").map(Bound::unbind)) {
+        if let Some(saved) =
+            self.call("save", |object| object.call_method0("save").map(Bound::unbind))
+        {
             *self.saved.borrow_mut() = Some(saved);
         }
         Saved::default()
@@ -444,7 +493,9 @@ impl Startup for InPython {
 
     fn restore(&mut self, _saved: Saved) {
         let Some(saved) = self.saved.borrow_mut().take() else { return };
-        self.call("restore", |object| object.call_method1("restore", PyTuple::new(object.py(), [saved])?).map(drop));
+        self.call("restore", |object| {
+            object.call_method1("restore", PyTuple::new(object.py(), [saved])?).map(drop)
+        });
     }
 
     fn pacing_gain(&self) -> Ratio {
@@ -460,12 +511,14 @@ impl Startup for InPython {
     }
 
     fn phase(&self) -> Phase {
-        let told = self.call("phase", |object| phase(&object.call_method0("phase")?.extract::<String>()?));
+        let told =
+            self.call("phase", |object| phase(&object.call_method0("phase")?.extract::<String>()?));
         told.unwrap_or_default()
     }
 
     fn rounds(&self) -> Option<u32> {
-        self.call("rounds", |object| object.call_method0("rounds")?.extract::<Option<u32>>()).flatten()
+        self.call("rounds", |object| object.call_method0("rounds")?.extract::<Option<u32>>())
+            .flatten()
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

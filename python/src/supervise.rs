@@ -15,7 +15,7 @@ const PULSE: Duration = Duration::from_millis(50);
 
 /// What a run and whoever waits for it share.
 #[derive(Default)]
-pub struct Run {
+pub(crate) struct Run {
     /// The run is to end.
     pub stop: AtomicBool,
     /// Steps done so far.
@@ -23,16 +23,16 @@ pub struct Run {
 }
 
 /// Thrown through a run that has no other way to end early.
-pub struct Interrupted;
+pub(crate) struct Interrupted;
 
 impl Run {
     /// One or more steps are done.
-    pub fn tick(&self, steps: u64) {
+    pub(crate) fn tick(&self, steps: u64) {
         self.done.fetch_add(steps, Ordering::Relaxed);
     }
 
     /// Ends a run that knows no stop: unwinds through it if it is to end.
-    pub fn unwind_if_stopped(&self) {
+    pub(crate) fn unwind_if_stopped(&self) {
         if self.stop.load(Ordering::Relaxed) {
             resume_unwind(Box::new(Interrupted));
         }
@@ -49,7 +49,7 @@ fn locked<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
 /// # Errors
 /// What the work refuses; what `progress` raises; `KeyboardInterrupt` on Ctrl-C, once the work has
 /// ended.
-pub fn supervised<T: Send>(
+pub(crate) fn supervised<T: Send>(
     py: Python<'_>,
     run: &Run,
     threads: Option<usize>,
@@ -59,11 +59,15 @@ pub fn supervised<T: Send>(
     let pool = match threads {
         None => None,
         Some(threads) if !(1..=1024).contains(&threads) => {
-            return Err(crate::refuse(format!("threads {threads}: is out of range; allowed: 1 to 1024")));
+            return Err(crate::refuse(format!(
+                "threads {threads}: is out of range; allowed: 1 to 1024"
+            )));
         }
         Some(threads) => {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            Some(pool.map_err(|error| crate::refuse(format!("cannot start {threads} threads: {error}")))?)
+            Some(pool.map_err(|error| {
+                crate::refuse(format!("cannot start {threads} threads: {error}"))
+            })?)
         }
     };
     let (slot, ready) = (Mutex::new(None), Condvar::new());

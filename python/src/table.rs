@@ -2,13 +2,15 @@
 //! Nobody copies.
 
 use crate::refuse;
-use arrow_array::builder::{BooleanBuilder, Float64Builder, StringBuilder, StringDictionaryBuilder, UInt64Builder};
+use arrow_array::builder::{
+    BooleanBuilder, Float64Builder, StringBuilder, StringDictionaryBuilder, UInt64Builder,
+};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-pub use firstflight_lab::measures::Holds;
+pub(crate) use firstflight_lab::measures::Holds;
 use firstflight_lab::measures::{self, Cell, Measure};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -28,7 +30,7 @@ fn data_type(holds: Holds) -> DataType {
 }
 
 /// A column that grows.
-pub enum Column {
+pub(crate) enum Column {
     /// Text.
     Text(StringBuilder),
     /// Text of few different values.
@@ -43,7 +45,7 @@ pub enum Column {
 
 impl Column {
     /// An empty one.
-    pub fn new(holds: Holds) -> Column {
+    pub(crate) fn new(holds: Holds) -> Column {
         match holds {
             Holds::Name => Column::Name(StringDictionaryBuilder::new()),
             Holds::Whole => Column::Whole(UInt64Builder::new()),
@@ -54,7 +56,7 @@ impl Column {
     }
 
     /// One more text; nothing in a column that holds none.
-    pub fn text(&mut self, text: Option<&str>) {
+    pub(crate) fn text(&mut self, text: Option<&str>) {
         match self {
             Column::Text(column) => column.append_option(text),
             Column::Name(column) => column.append_option(text),
@@ -63,7 +65,7 @@ impl Column {
     }
 
     /// One more whole number.
-    pub fn whole(&mut self, number: Option<u64>) {
+    pub(crate) fn whole(&mut self, number: Option<u64>) {
         match self {
             Column::Whole(column) => column.append_option(number),
             _ => self.missing(),
@@ -71,7 +73,7 @@ impl Column {
     }
 
     /// One more number.
-    pub fn real(&mut self, number: Option<f64>) {
+    pub(crate) fn real(&mut self, number: Option<f64>) {
         match self {
             Column::Real(column) => column.append_option(number),
             _ => self.missing(),
@@ -79,7 +81,7 @@ impl Column {
     }
 
     /// One more yes or no.
-    pub fn flag(&mut self, flag: Option<bool>) {
+    pub(crate) fn flag(&mut self, flag: Option<bool>) {
         match self {
             Column::Flag(column) => column.append_option(flag),
             _ => self.missing(),
@@ -87,7 +89,7 @@ impl Column {
     }
 
     /// One more value of a measure.
-    pub fn cell(&mut self, cell: Cell<'_>) {
+    pub(crate) fn cell(&mut self, cell: Cell<'_>) {
         match cell {
             // As in JSON: a number that is none, such as a ratio to nothing, is null.
             Cell::Real(number) if !number.is_finite() => self.missing(),
@@ -100,7 +102,7 @@ impl Column {
     }
 
     /// One more that does not apply.
-    pub fn missing(&mut self) {
+    pub(crate) fn missing(&mut self) {
         match self {
             Column::Text(column) => column.append_null(),
             Column::Name(column) => column.append_null(),
@@ -122,7 +124,7 @@ impl Column {
 }
 
 /// Rows that grow, by columns.
-pub struct Growing {
+pub(crate) struct Growing {
     schema: SchemaRef,
     /// The columns, in order.
     pub columns: Vec<Column>,
@@ -130,26 +132,39 @@ pub struct Growing {
 
 impl Growing {
     /// No rows yet.
-    pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Holds)>) -> Growing {
+    pub(crate) fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Holds)>) -> Growing {
         let columns: Vec<(&str, Holds)> = columns.into_iter().collect();
-        let fields: Vec<Field> = columns.iter().map(|(name, holds)| Field::new(*name, data_type(*holds), true)).collect();
-        Growing { schema: Arc::new(Schema::new(fields)), columns: columns.iter().map(|(_, holds)| Column::new(*holds)).collect() }
+        let fields: Vec<Field> = columns
+            .iter()
+            .map(|(name, holds)| Field::new(*name, data_type(*holds), true))
+            .collect();
+        Growing {
+            schema: Arc::new(Schema::new(fields)),
+            columns: columns.iter().map(|(_, holds)| Column::new(*holds)).collect(),
+        }
     }
 
     /// No rows of these measures yet.
-    pub fn of(measures: &'static [Measure]) -> Growing {
+    pub(crate) fn of(measures: &'static [Measure]) -> Growing {
         Growing::beside([], measures)
     }
 
     /// The same with columns of its own in front.
-    pub fn beside<const N: usize>(own: [(&str, Holds); N], measures: &'static [Measure]) -> Growing {
+    pub(crate) fn beside<const N: usize>(
+        own: [(&str, Holds); N],
+        measures: &'static [Measure],
+    ) -> Growing {
         let columns = measures::columns(measures);
         let of_measures = columns.iter().map(|column| (column.name.as_str(), column.measure.holds));
         Growing::new(own.into_iter().chain(of_measures))
     }
 
     /// One more row: `own` cells in front, then those of a record.
-    pub fn row<'a>(&mut self, own: impl IntoIterator<Item = Cell<'a>>, record: &impl measures::Field) {
+    pub(crate) fn row<'a>(
+        &mut self,
+        own: impl IntoIterator<Item = Cell<'a>>,
+        record: &impl measures::Field,
+    ) {
         let mut columns = self.columns.iter_mut();
         let mut put = |cell: Cell<'_>| {
             if let Some(column) = columns.next() {
@@ -164,29 +179,30 @@ impl Growing {
     ///
     /// # Errors
     /// If the columns are not equally long.
-    pub fn batch(&mut self) -> PyResult<RecordBatch> {
+    pub(crate) fn batch(&mut self) -> PyResult<RecordBatch> {
         let columns = self.columns.iter_mut().map(Column::finish).collect();
-        RecordBatch::try_new(self.schema.clone(), columns).map_err(|error| refuse(format!("table: {error}")))
+        RecordBatch::try_new(self.schema.clone(), columns)
+            .map_err(|error| refuse(format!("table: {error}")))
     }
 
     /// All of it.
     ///
     /// # Errors
     /// If the columns are not equally long.
-    pub fn finish(mut self) -> PyResult<Batches> {
+    pub(crate) fn finish(mut self) -> PyResult<Batches> {
         let batch = self.batch()?;
         Ok(Batches { schema: self.schema, batches: vec![batch] })
     }
 }
 
 /// A column out of JSON: its name, where it stands in each object, and what it holds.
-pub type Spec = (&'static str, &'static str, Holds);
+pub(crate) type Spec = (&'static str, &'static str, Holds);
 
 /// A table of JSON objects. What a pointer does not find is null.
 ///
 /// # Errors
 /// Never for objects of the lab.
-pub fn of_json(spec: &[Spec], rows: impl IntoIterator<Item = Value>) -> PyResult<Batches> {
+pub(crate) fn of_json(spec: &[Spec], rows: impl IntoIterator<Item = Value>) -> PyResult<Batches> {
     let mut table = Growing::new(spec.iter().map(|(name, _, holds)| (*name, *holds)));
     for row in rows {
         for ((_, pointer, holds), column) in spec.iter().zip(&mut table.columns) {
@@ -231,8 +247,12 @@ impl Batches {
     /// The tables one after the other; all have the same columns.
     #[staticmethod]
     fn concat(parts: Vec<PyRef<'_, Batches>>) -> PyResult<Batches> {
-        let batches: Vec<RecordBatch> = parts.iter().flat_map(|part| part.batches.iter().cloned()).collect();
-        let schema = parts.first().map(|part| part.schema.clone()).ok_or_else(|| refuse("no table to join".into()))?;
+        let batches: Vec<RecordBatch> =
+            parts.iter().flat_map(|part| part.batches.iter().cloned()).collect();
+        let schema = parts
+            .first()
+            .map(|part| part.schema.clone())
+            .ok_or_else(|| refuse("no table to join".into()))?;
         if parts.iter().any(|part| part.schema != schema) {
             return Err(refuse("tables with different columns cannot be joined".into()));
         }
@@ -240,17 +260,26 @@ impl Batches {
     }
 
     #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyCapsule>> {
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
         // The interface leaves it to the producer whether to follow a wish for other types; nobody
         // here would gain by a cast.
         drop(requested_schema);
         let batches: Vec<_> = self.batches.iter().cloned().map(Ok).collect();
         let reader = RecordBatchIterator::new(batches, self.schema.clone());
-        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), c"arrow_array_stream")
+        PyCapsule::new_with_value(
+            py,
+            FFI_ArrowArrayStream::new(Box::new(reader)),
+            c"arrow_array_stream",
+        )
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(|error| refuse(format!("schema: {error}")))?;
+        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref())
+            .map_err(|error| refuse(format!("schema: {error}")))?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
@@ -271,7 +300,11 @@ impl Batches {
 }
 
 /// Appends the values of an array.
-fn push<'py>(py: Python<'py>, array: &ArrayRef, values: &mut Vec<Bound<'py, PyAny>>) -> PyResult<()> {
+fn push<'py>(
+    py: Python<'py>,
+    array: &ArrayRef,
+    values: &mut Vec<Bound<'py, PyAny>>,
+) -> PyResult<()> {
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Float64Type, UInt64Type};
     use arrow_array::{Array, TypedDictionaryArray};
@@ -279,16 +312,26 @@ fn push<'py>(py: Python<'py>, array: &ArrayRef, values: &mut Vec<Bound<'py, PyAn
     for index in 0..array.len() {
         values.push(match array.data_type() {
             _ if array.is_null(index) => py.None().into_bound(py),
-            DataType::Utf8 => any(array.as_string::<i32>().value(index).into_pyobject(py)?.into_any()),
-            DataType::UInt64 => any(array.as_primitive::<UInt64Type>().value(index).into_pyobject(py)?.into_any()),
-            DataType::Float64 => any(array.as_primitive::<Float64Type>().value(index).into_pyobject(py)?.into_any()),
-            DataType::Boolean => any(array.as_boolean().value(index).into_pyobject(py)?.to_owned().into_any()),
+            DataType::Utf8 => {
+                any(array.as_string::<i32>().value(index).into_pyobject(py)?.into_any())
+            }
+            DataType::UInt64 => {
+                any(array.as_primitive::<UInt64Type>().value(index).into_pyobject(py)?.into_any())
+            }
+            DataType::Float64 => {
+                any(array.as_primitive::<Float64Type>().value(index).into_pyobject(py)?.into_any())
+            }
+            DataType::Boolean => {
+                any(array.as_boolean().value(index).into_pyobject(py)?.to_owned().into_any())
+            }
             _ => {
                 let names: Option<TypedDictionaryArray<'_, Int32Type, arrow_array::StringArray>> =
                     array.as_dictionary::<Int32Type>().downcast_dict();
                 let key = array.as_dictionary::<Int32Type>().keys().value(index);
                 match names {
-                    Some(names) => any(names.values().value(key as usize).into_pyobject(py)?.into_any()),
+                    Some(names) => {
+                        any(names.values().value(key as usize).into_pyobject(py)?.into_any())
+                    }
                     None => py.None().into_bound(py),
                 }
             }

@@ -5,14 +5,14 @@ use crate::Done;
 use crate::ab::run_with_progress;
 use crate::files::{check_outputs, to_stdout, write_whole};
 use crate::replay::{GroupBy, finish, follow, named};
-use crate::run::{Speech, Transport, command_line, threads};
-use crate::size;
+use crate::run::{command_line, threads};
 use crate::terminal::{QUIET, TITLE, say, width, wrap};
 use clap::Args;
 use firstflight::Nanos;
 use firstflight_lab::ab::{Analysis, Clock, MOST_FLOWS, MOST_SECONDS, Run, Test};
 use firstflight_lab::advise::{Advice, Answer, Evidence, FileRow, PathRow, advise};
-use firstflight_lab::{Bad, NamedArm, Population, parse_arms};
+use firstflight_lab::request::{HostArgs, Transport};
+use firstflight_lab::{Bad, NamedArm, Population, parse_arms, size};
 use firstflight_replay::population::Entry;
 use firstflight_replay::population::own::Paths;
 use firstflight_replay::replay::Settings;
@@ -197,7 +197,7 @@ fn test(options: &Options, arms: Vec<NamedArm>, captured: &Captured) -> Result<T
     let connections = &captured.replay.connections;
     let tcp = connections.iter().filter(|connection| connection.transport == "tcp").count();
     let most = if 2 * tcp > connections.len() { Transport::Tcp } else { Transport::Quic };
-    let speech = Speech { transport: options.transport.unwrap_or(most), detection: None };
+    let speech = HostArgs { transport: options.transport.unwrap_or(most), detection: None };
     let flows = options.flows.unwrap_or_else(|| {
         affordable(captured.paths.mean_bytes, arms.len(), population.assumptions.len())
     });
