@@ -78,7 +78,7 @@ fn the_satellite_sample_is_simulated_with_its_grid_of_acks() {
     assert!(answer.2.contains("ACKs every 40 ms on 5 of 5"), "{}", answer.2);
     let assumptions = answer.0["ab"]["experiment"]["assumptions"].as_array().expect("a list");
     let values: Vec<&str> = assumptions.iter().filter_map(|one| one["value"].as_str()).collect();
-    assert_eq!(values, ["exact buffers"], "slow start filled every queue");
+    assert_eq!(values, ["the exact size of buffers"], "slow start filled every queue");
 }
 
 #[test]

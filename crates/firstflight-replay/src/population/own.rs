@@ -195,7 +195,7 @@ fn assumptions(entries: &[Entry]) -> (String, Vec<Assumed>) {
     };
     if unseen == 0 {
         let why = "RTT at losses less the smallest RTT; 0.67 to 1.5 times that is tried".to_owned();
-        tried("exact buffers", "q = 0.67", "q = 1.5", why);
+        tried("the exact size of buffers", "q = 0.67", "q = 1.5", why);
     } else {
         let why = format!(
             "losses of {unseen} of {n} show no full queue: one round trip there, 24 ms or more; \
