@@ -15,10 +15,13 @@ fn main() {
 fn bpf() {
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
     println!("cargo::rerun-if-changed=bpf");
-    // The table of the arms is C and a macro call at once.
-    let table = std::fs::read_to_string("bpf/arms.def").expect("it is beside this file");
-    std::fs::write(out.join("arms.rs"), format!("arms! {{\n{table}\n}}\n"))
-        .expect("cargo's directory can be written");
+    // A table is C and a call of the macro of its name at once.
+    for name in ["arms", "hystart_record"] {
+        let table = std::fs::read_to_string(format!("bpf/{name}.def"));
+        let table = table.expect("it is beside this file");
+        std::fs::write(out.join(format!("{name}.rs")), format!("{name}! {{\n{table}\n}}\n"))
+            .expect("cargo's directory can be written");
+    }
     for object in ["firstflight", "hystart_trace"] {
         libbpf_cargo::SkeletonBuilder::new()
             .source(format!("bpf/{object}.bpf.c"))

@@ -9,15 +9,16 @@
 
 enum record_kind { BEGUN, ACKED, TIMED_OUT };
 
-/* Layout of kernel/hystart_trace.rs. */
+#define MEMBER(type, name, about) type name;
 struct hystart_record {
-	u64 socket, at_us, pacing_rate;
-	s32 rtt_us;
-	u32 cwnd, ssthresh, una, nxt, packets_out, srtt_us, mss, gso_max_size, pacing_status;
-	u8 kind, state, found, epoch;
-	u32 pad;
+#include "hystart_record.def"
 };
-_Static_assert(sizeof(struct hystart_record) == 72, "the layout that user space reads");
+#undef MEMBER
+#define MEMBER(type, name, about) + sizeof(type)
+_Static_assert(sizeof(struct hystart_record) == 0
+#include "hystart_record.def"
+	, "user space reads one member after the other");
+#undef MEMBER
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -39,20 +40,20 @@ static __always_inline void note(struct sock *sk, u8 kind, s32 rtt_us)
 	r->socket = (u64)(long)sk;
 	r->at_us = tp->tcp_mstamp;
 	r->pacing_rate = sk->sk_pacing_rate;
-	r->rtt_us = rtt_us;
+	r->rtt_sample_us = rtt_us;
 	r->cwnd = tp->snd_cwnd;
 	r->ssthresh = tp->snd_ssthresh;
 	r->una = tp->snd_una;
 	r->nxt = tp->snd_nxt;
 	r->packets_out = tp->packets_out;
-	r->srtt_us = tp->srtt_us;
+	r->srtt_x8 = tp->srtt_us;
 	r->mss = tp->mss_cache;
 	r->gso_max_size = sk->sk_gso_max_size;
 	r->pacing_status = sk->sk_pacing_status;
-	r->kind = kind;
+	r->kind_number = kind;
 	r->state = CA_STATE(sk);
-	r->found = CUBIC_FOUND(sk);
-	r->epoch = *(u32 *)CUBIC_AT(sk, epoch_start) != 0;
+	r->found_flag = CUBIC_FOUND(sk);
+	r->epoch_flag = *(u32 *)CUBIC_AT(sk, epoch_start) != 0;
 	r->pad = 0;
 	bpf_ringbuf_submit(r, 0);
 }

@@ -99,13 +99,13 @@ fn connected((address, port): (Ipv4Addr, u16)) -> TcpStream {
 
 fn row(record: &Record) -> Row {
     Row {
-        kind: match record.kind {
+        kind: match record.kind().expect("a kind of record") {
             kernel::Kind::Begun => Kind::Begun,
             kernel::Kind::Acked => Kind::Acked,
             kernel::Kind::TimedOut => Kind::TimedOut,
         },
         at_us: record.at_us,
-        rtt_us: record.rtt_us,
+        rtt_us: record.rtt_us(),
         una: record.una,
         nxt: record.nxt,
         packets_out: record.packets_out,
@@ -113,8 +113,8 @@ fn row(record: &Record) -> Row {
         cwnd: record.cwnd,
         ssthresh: record.ssthresh,
         pacing_rate: record.pacing_rate,
-        found: record.found,
-        epoch: record.epoch,
+        found: record.found(),
+        epoch: record.epoch(),
         state: record.state,
     }
 }
@@ -148,7 +148,7 @@ fn connection(
     assert_eq!(lost, 0, "every ACK was recorded");
     let begun = records
         .iter()
-        .position(|record| record.kind == kernel::Kind::Begun)
+        .position(|record| record.kind() == Some(kernel::Kind::Begun))
         .expect("CUBIC was set up");
     let socket = records[begun].socket;
     let ours: Vec<&Record> =
@@ -159,7 +159,7 @@ fn connection(
         about: format!("{path}, {bytes} bytes, paced: {paced}"),
         mss: last.mss,
         gso_max_size: last.gso_max_size,
-        paced: last.paced,
+        paced: last.paced(),
         trains,
         delays,
         rows: ours.iter().map(|record| row(record)).collect(),

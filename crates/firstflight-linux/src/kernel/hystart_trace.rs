@@ -2,16 +2,12 @@
 //! core's: a controller that only calls CUBIC's functions and notes what they left.
 
 use super::features::Features;
+use super::hearing::{Heard, hearing};
 use crate::refusal::Refusal;
-use libbpf_rs::{
-    Link, MapCore, MapFlags, Object, ObjectBuilder, PrintLevel, RingBufferBuilder, set_print,
-};
+use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, RingBufferBuilder};
 use std::time::Duration;
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hystart_trace.bpf.o"));
-/// Bytes of `struct hystart_record`.
-const SIZE: usize = 72;
-
 /// Why there is a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -24,71 +20,73 @@ pub enum Kind {
     TimedOut,
 }
 
-/// One of them. Windows in packets, as the kernel has them at that moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
-    /// Why.
-    pub kind: Kind,
-    /// Which socket: the same number, the same socket, while it lives.
-    pub socket: u64,
-    /// The kernel's time of the ACK, microseconds.
-    pub at_us: u64,
-    /// `sk_pacing_rate` in bytes per second: that of the ACK before, since it is set later in the
-    /// work on an ACK.
-    pub pacing_rate: u64,
-    /// RTT sample, microseconds; `None` without one.
-    pub rtt_us: Option<u32>,
-    /// Congestion window.
-    pub cwnd: u32,
-    /// Threshold; 0x7fffffff while it was never set.
-    pub ssthresh: u32,
-    /// First sequence number not acknowledged.
-    pub una: u32,
-    /// Next new sequence number.
-    pub nxt: u32,
-    /// Outstanding packets, those SACKed or lost included.
-    pub packets_out: u32,
-    /// Eight times the smoothed RTT, microseconds, with this sample.
-    pub srtt_x8: u32,
-    /// Segment size, bytes.
-    pub mss: u32,
-    /// The most handed to the device at once, bytes.
-    pub gso_max_size: u32,
-    /// The socket is paced, by TCP's timer or an fq qdisc.
-    pub paced: bool,
-    /// State of the socket: 0 open, 1 disorder, 2 window reduced, 3 recovery, 4 loss.
-    pub state: u8,
-    /// HyStart has found something.
-    pub found: bool,
-    /// A CUBIC epoch is running.
-    pub epoch: bool,
+/// A member of a record.
+trait Member: Sized {
+    /// Takes it off the front.
+    fn take(bytes: &mut &[u8]) -> Option<Self>;
 }
 
+macro_rules! members {
+    ($($Type:ident)+) => {
+        $(impl Member for $Type {
+            fn take(bytes: &mut &[u8]) -> Option<$Type> {
+                let (head, rest) = bytes.split_first_chunk()?;
+                *bytes = rest;
+                Some($Type::from_ne_bytes(*head))
+            }
+        })+
+    };
+}
+
+members! { u64 u32 i32 u8 }
+
+/// As C calls it in the kernel.
+#[expect(non_camel_case_types, reason = "the table of the record is C, too")]
+type s32 = i32;
+
+macro_rules! hystart_record {
+    ($(MEMBER($Type:ident, $name:ident, $about:literal))*) => {
+        /// One of them, as the kernel had it at that moment.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Record {
+            $(#[doc = $about] pub $name: $Type,)*
+        }
+
+        impl Record {
+            fn parse(mut bytes: &[u8]) -> Option<Record> {
+                Some(Record { $($name: Member::take(&mut bytes)?,)* })
+            }
+        }
+    };
+}
+
+// `bpf/hystart_record.def` as one call of the macro.
+include!(concat!(env!("OUT_DIR"), "/hystart_record.rs"));
+
 impl Record {
-    fn parse(bytes: &[u8]) -> Option<Record> {
-        let bytes: &[u8; SIZE] = bytes.get(..SIZE)?.try_into().ok()?;
-        let long = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
-        let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
-        let kind = *[Kind::Begun, Kind::Acked, Kind::TimedOut].get(usize::from(bytes[64]))?;
-        Some(Record {
-            kind,
-            socket: long(0),
-            at_us: long(8),
-            pacing_rate: long(16),
-            rtt_us: u32::try_from(word(24).cast_signed()).ok(),
-            cwnd: word(28),
-            ssthresh: word(32),
-            una: word(36),
-            nxt: word(40),
-            packets_out: word(44),
-            srtt_x8: word(48),
-            mss: word(52),
-            gso_max_size: word(56),
-            paced: word(60) != 0,
-            state: bytes[65],
-            found: bytes[66] != 0,
-            epoch: bytes[67] != 0,
-        })
+    /// Why there is a record; `None` if it is none of ours.
+    pub fn kind(&self) -> Option<Kind> {
+        [Kind::Begun, Kind::Acked, Kind::TimedOut].get(usize::from(self.kind_number)).copied()
+    }
+
+    /// RTT sample, microseconds; `None` without one.
+    pub fn rtt_us(&self) -> Option<u32> {
+        u32::try_from(self.rtt_sample_us).ok()
+    }
+
+    /// The socket is paced, by TCP's timer or an fq qdisc.
+    pub fn paced(&self) -> bool {
+        self.pacing_status != 0
+    }
+
+    /// HyStart has found something.
+    pub fn found(&self) -> bool {
+        self.found_flag != 0
+    }
+
+    /// A CUBIC epoch is running.
+    pub fn epoch(&self) -> bool {
+        self.epoch_flag != 0
     }
 }
 
@@ -112,19 +110,15 @@ impl HystartTrace {
         if !Features::detect()?.links() {
             return Err(Refusal::new("tracing the kernel's CUBIC needs Linux 6.4 or newer"));
         }
-        let failed = |error: libbpf_rs::Error| {
-            Refusal::new(format!("tracing the kernel's CUBIC needs root: {error}"))
+        let failed = |heard: Heard| {
+            Refusal::new(format!("tracing the kernel's CUBIC needs root: {}", heard.error))
         };
-        set_print(Some((PrintLevel::Warn, |_, _| {})));
-        let mut object = ObjectBuilder::default()
-            .open_memory(OBJECT)
-            .and_then(libbpf_rs::OpenObject::load)
-            .map_err(failed)?;
+        let mut object =
+            hearing(|| ObjectBuilder::default().open_memory(OBJECT).and_then(OpenObject::load))
+                .map_err(failed)?;
         let map = object.maps_mut().find(|map| map.name() == "cubic_trace");
-        let link = map
-            .ok_or_else(|| Refusal::new("the tracing object has no controller"))?
-            .attach_struct_ops()
-            .map_err(failed)?;
+        let mut map = map.ok_or_else(|| Refusal::new("the tracing object has no controller"))?;
+        let link = hearing(|| map.attach_struct_ops()).map_err(failed)?;
         Ok(HystartTrace { _link: link, object })
     }
 

@@ -3,15 +3,15 @@
 use super::arms::KernelArm;
 use super::exits::Exit;
 use super::features::Features;
+use super::hearing::{Heard, hearing};
 use super::pins;
 use super::ring;
 use super::selection::Selection;
 use crate::refusal::Refusal;
-use libbpf_rs::{Link, MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, set_print};
+use libbpf_rs::{Link, MapCore, MapType, Object, ObjectBuilder, OpenObject};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 /// All arms, compiled for any kernel.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/firstflight.bpf.o"));
@@ -22,8 +22,6 @@ const EXITS: &str = "exits";
 /// The program for control groups, and the kernel's longest name of a controller with its end.
 const CHOOSER: &str = "choose";
 const NAME_LEN: usize = 16;
-/// The last lines that libbpf said.
-static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// An arm in the kernel. Dropping it takes it out, unless it was pinned.
 #[derive(Debug)]
@@ -71,18 +69,17 @@ impl Loaded {
             }));
         }
         pins::undo_leftover(arm)?;
-        set_print(Some((PrintLevel::Warn, remember)));
-        SAID.lock().map(|mut said| said.clear()).ok();
-        let mut open =
-            ObjectBuilder::default().open_memory(OBJECT).map_err(|error| refusal(arm, &error))?;
-        prepare(&mut open, arm, features, !cgroups.is_empty())
-            .map_err(|error| refusal(arm, &error))?;
-        let mut object = open.load().map_err(|error| refusal(arm, &error))?;
+        let mut object = hearing(|| {
+            let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
+            prepare(&mut open, arm, features, !cgroups.is_empty())?;
+            open.load()
+        })
+        .map_err(|heard| refusal(arm, &heard))?;
         let mut maps = object.maps_mut();
         let map = maps.find(|map| map.name() == arm.map);
         let mut map =
             map.ok_or_else(|| Refusal::new(format!("{}: not in the object", arm.name)))?;
-        let link = map.attach_struct_ops().map_err(|error| refusal(arm, &error))?;
+        let link = hearing(|| map.attach_struct_ops()).map_err(|heard| refusal(arm, &heard))?;
         drop(maps);
         let choosers =
             cgroups.iter().map(|cgroup| choose(&object, cgroup)).collect::<Result<_, _>>()?;
@@ -205,14 +202,7 @@ const CALLBACKS: [&str; 9] = [
     "_pkts_acked",
 ];
 
-fn remember(_level: PrintLevel, line: String) {
-    if let Ok(mut said) = SAID.lock() {
-        said.push(line);
-    }
-}
-
-fn refusal(arm: &KernelArm, error: &libbpf_rs::Error) -> Refusal {
-    let said = SAID.lock().map(|said| said.concat()).unwrap_or_default();
+fn refusal(arm: &KernelArm, Heard { error, said }: &Heard) -> Refusal {
     // The verifier's refusals look like missing permission, too; but it gives its reasons.
     if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !said.contains("PROG LOAD LOG") {
         return Refusal::new(

@@ -8,6 +8,7 @@
 mod arms;
 mod exits;
 mod features;
+mod hearing;
 mod hystart_trace;
 mod loader;
 mod pins;
