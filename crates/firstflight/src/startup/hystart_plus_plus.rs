@@ -20,171 +20,23 @@
 //!
 //! Departure from the draft: D4 `K` is a fraction and remainders are kept ([`Params::int_k`]).
 
+mod params;
+
+pub use params::{Baseline, FreshSamples, Mode, Params, Rearm, RoundEnd};
+
 use super::hystart::rise;
 use super::limited_slow_start::{K, PerRoundTrip};
 use super::{
     ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Saved, Startup, Verdict,
 };
 use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
-use crate::named::named;
-use crate::options::{Listed, OptionValue, params};
 use crate::recovery::OwnRecovery;
 use crate::units::{Nanos, Ratio, Seq, Time};
-use core::fmt;
 
 /// RTT samples that a test needs (RFC9406 4.3-3: N_RTT_SAMPLE).
 const N_RTT_SAMPLE: u32 = 8;
 /// LSS divisor-1: it grows by a quarter of the threshold per round trip (LSS_DIVISOR 0.25).
 const LSS_DIVISOR: u64 = 4;
-
-named! {
-    /// What follows when the RTT has risen.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-    pub enum Mode {
-        /// Conservative slow start, which can go back (RFC 9406).
-        #[default]
-        Css = "css",
-        /// The threshold is set and limited slow start runs beside avoidance (draft-03).
-        Lss = "lss",
-    }
-}
-
-named! {
-    /// Below which RTT conservative slow start was a false alarm.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-    pub enum Baseline {
-        /// The round's minimum on entry (RFC 9406). A jittering RTT may go in and out.
-        #[default]
-        CurrentRoundMin = "round",
-        /// What the RTT had to reach to get in: an RTT that would lead back in cannot lead out.
-        EntryThreshold = "entry",
-    }
-}
-
-named! {
-    /// After which changes between slow start and CSS the next test waits for eight new samples.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-    pub enum FreshSamples {
-        /// After both.
-        #[default]
-        Always = "on",
-        /// After the way in only (as neqo): going back counts the samples that led out.
-        OnEntry = "entry",
-        /// After none: the samples of the round count on, which is the literal reading.
-        Never = "off",
-    }
-}
-
-named! {
-    /// What it means that windowEnd "is ACKed" (RFC 9406 section 4.2).
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-    pub enum RoundEnd {
-        /// Everything below it is acknowledged. windowEnd is set to SND.NXT, which names the next byte to be sent just as an acknowledgement number
-        /// names the next byte expected: an ACK with the number windowEnd says that all that was outstanding when the round began has arrived.
-        /// That is the round trip which rounds shall approximate, and a sender that falls silent ends it all the same.
-        #[default]
-        Reached = "reached",
-        /// It is acknowledged itself (as neqo and msquic, where the mark is the number of the next packet): one packet later, and never while
-        /// nothing more is sent.
-        Passed = "passed",
-    }
-}
-
-named! {
-    /// In which later slow starts HyStart++ runs again. Mode `Lss` never runs again after a sign of congestion.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-    pub enum Rearm {
-        /// Initial slow start only (RFC 9406 section 4.3).
-        #[default]
-        Never = "never",
-        /// After a long idle time, which RFC 9406 permits.
-        Idle = "idle",
-        /// After a retransmission timeout or persistent congestion (as ngtcp2).
-        Rto = "rto",
-        /// In every slow start (as neqo).
-        Always = "always",
-    }
-}
-
-params! {
-    /// The options of HyStart++.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Params {
-        /// RFC 9406 or the draft.
-        pub mode: Mode = Mode::Css;
-        /// Rounds in CSS before avoidance, the one of the entry included: CSS_ROUNDS (RFC9406 4.3-5). 0 switches CSS off: the first rise ends
-        /// startup.
-        pub css_rounds: u8 = 5;
-        /// Growth in CSS is divided by this: CSS_GROWTH_DIVISOR, at least 2 (RFC9406 4.3-4; 0 counts as 1).
-        pub css_divisor: u32 = 4, "divisor" [2..=64] "growth in conservative slow start is divided by this";
-        /// What CSS compares with.
-        pub baseline: Baseline = Baseline::CurrentRoundMin, "baseline" [] "what ends conservative slow start; entry cannot oscillate";
-        /// After which changes between slow start and CSS the next test waits for eight new samples.
-        pub fresh_samples: FreshSamples = FreshSamples::Always, "fresh" [] "eight new samples after each change of phase, or only into CSS";
-        /// When a round ends.
-        pub round_end: RoundEnd = RoundEnd::Reached, "end" [] "a round ends when all below its mark is acknowledged, or the mark itself";
-        /// A round without any sample leaves the minimum of the round before in force; otherwise the round after it cannot be judged.
-        pub keep_last_min: bool = false, "keep" [] "a round without samples keeps the minimum of the one before";
-        /// Nothing is judged before the first flight is acknowledged in full: below about 3 Mbit/s the packets of one flight queue
-        /// behind each other for more than 4 ms.
-        pub skip_first_flight: bool = false, "skip" [] "judge nothing before the first flight is acknowledged";
-        /// Segments below which the RTT is not judged; 0 for none.
-        pub low_cwnd: u64 = 0, "low" [0..=10_000 "segments"] "no detection below this window";
-        /// `L`, the segments that one ACK may count when unpaced, if not the 8 of RFC 9406 (RFC 3465 has 2).
-        pub l: Option<u64> = None, "cap" [off or 1..=64 "segments"] "most that one ACK may count when unpaced (L)";
-        /// LSS rounds `K` down to an integer (as quiche's): faster until the window has grown by a quarter.
-        pub int_k: bool = false, "int" [] "limited slow start rounds K down";
-        /// When it runs again.
-        pub rearm: Rearm = Rearm::Never, "rearm" [] "when it runs again";
-        /// A round in CSS counts only if the window was the limit at least once in it.
-        pub css_count_limited: bool = false, "limited" [] "count a conservative round only if the window was the limit in it";
-    }
-    preset "mode": Mode [] "RFC 9406, or draft-03's limited slow start until the next congestion",
-        of |params| params.mode,
-        make Params::of;
-    option "css": CssRounds [] "rounds of conservative slow start; off leaves at the first rise",
-        get |params| Some(CssRounds(params.css_rounds)),
-        set |params, rounds| {
-            params.css_rounds = rounds.0;
-            true
-        };
-}
-
-impl Params {
-    /// RFC 9406.
-    pub const RFC9406: Params = Params::DEFAULT;
-    /// The individual draft -03 with limited slow start; it judges nothing below 16 segments (LSS
-    /// low-cwnd).
-    pub const DRAFT03: Params = Params { mode: Mode::Lss, low_cwnd: 16, ..Params::RFC9406 };
-
-    fn of(mode: Mode) -> Params {
-        match mode {
-            Mode::Css => Params::RFC9406,
-            Mode::Lss => Params::DRAFT03,
-        }
-    }
-}
-
-/// Rounds of conservative slow start, as an option: `off` is none at all.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct CssRounds(u8);
-
-impl OptionValue for CssRounds {
-    fn parse(text: &str) -> Option<CssRounds> {
-        if text == "off" {
-            Some(CssRounds(0))
-        } else {
-            <u8 as OptionValue>::parse(text).filter(|&n| n >= 1).map(CssRounds)
-        }
-    }
-    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == 0 { f.write_str("off") } else { self.0.show(f) }
-    }
-}
-
-impl Listed for CssRounds {
-    const VALUES: &'static str = "off, or 1 to 255";
-}
 
 /// Counters since the connection began. Entries into CSS, plus resumptions, are returns, plus
 /// exits, plus interruptions, plus one while in CSS.

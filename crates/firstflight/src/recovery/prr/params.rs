@@ -1,0 +1,203 @@
+//! Which document's proportional rate reduction, and the readings that are left open.
+//!
+//! Follows: see [`super`], to whose departures D1 to D5 the options refer.
+
+use crate::named::named;
+use crate::options::params;
+use crate::recovery::LostRepeat;
+
+/// RFC 6937: how fast the pipe may climb back to the target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Bound {
+    /// Conservation: never more sent than delivered.
+    Crb,
+    /// Slow start: what was delivered and one segment more per ACK.
+    #[default]
+    Ssrb,
+    /// None: jump to the target, as RFC 6675 does. For measurements.
+    Ub,
+}
+
+/// What an episode grants that opens with nothing delivered, as a loss timer opens it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TimerEntry {
+    /// One segment (ours; D3).
+    #[default]
+    Forced,
+    /// Nothing before the next delivery (the letter of RFC 9937).
+    Strict,
+    /// What one delivered segment would grant (Linux).
+    Linux,
+}
+
+named! {
+    /// Which ACKs are safe: those that allow one segment more at or below the target.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum SafeAck {
+        /// Those that show progress and no further loss (RFC 9937; in Linux' rules without the clause about the rescue).
+        #[default]
+        Progress = "9937",
+        /// The first definition, Linux of 2015: those that acknowledge a repeat, so not in the first round, while none is found lost.
+        Repeat = "2015",
+    }
+}
+
+/// Which document rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rules {
+    /// RFC 6937.
+    Rfc6937 {
+        /// The bound at or below the target.
+        bound: Bound,
+        /// An ACK that delivers nothing changes nothing. The text recomputes, and SSRB may then
+        /// send its extra segment.
+        ignore_zero_delivery: bool,
+        /// Force the first repeat (D2).
+        force_first: bool,
+    },
+    /// RFC 9937.
+    Rfc9937 {
+        /// An opening without a delivery.
+        timer: TimerEntry,
+        /// Which ACKs are safe.
+        safe_ack: SafeAck,
+    },
+    /// Linux since 4.3: slope from the window at entry, no rescue clause.
+    Linux {
+        /// Which ACKs are safe.
+        safe_ack: SafeAck,
+    },
+}
+
+named! {
+    /// The rules by the name that an arm gives them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Mode {
+        /// RFC 9937.
+        Rfc9937 = "9937",
+        /// RFC 6937, bound by conservation.
+        Crb = "crb",
+        /// RFC 6937, bound by slow start.
+        Ssrb = "ssrb",
+        /// RFC 6937 without a bound.
+        Ub = "ub",
+        /// Linux since 4.3.
+        Linux = "linux",
+    }
+}
+
+/// How a segment is fitted into what is due in the proportional branch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Rounding {
+    /// A whole segment goes while anything is due (D1).
+    #[default]
+    WholeSegment,
+    /// A segment goes only if all of it is due: FreeBSD's base stack, and hosts that cut segments
+    /// to the window shown.
+    Exact,
+}
+
+/// What the deliveries reported on this connection are worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Evidence {
+    /// SACK or packet numbers: exact.
+    #[default]
+    Exact,
+    /// Duplicate ACKs, one segment each.
+    Duplicates,
+    /// Duplicate ACKs, of which no more than the flight at entry is believed in an episode: forged
+    /// ones gain nothing (RFC 9937).
+    DuplicatesCapped,
+}
+
+params! {
+    /// Parameters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// Which document rules.
+        pub rules: Rules = Rules::Rfc9937 { timer: TimerEntry::Forced, safe_ack: SafeAck::Progress };
+        /// How segments are fitted.
+        pub rounding: Rounding = Rounding::WholeSegment;
+        /// How deliveries are known.
+        pub evidence: Evidence = Evidence::Exact;
+        /// At most one extra segment (SSRB, SafeACK) per segment delivered: splitting ACKs gains nothing.
+        pub split_guard: bool = false, "guard" [] "splitting ACKs gains no extra segments";
+        /// What a lost repeat does.
+        pub lost_repeat: LostRepeat = LostRepeat::CutAgain, "lost" [] "what a lost repeat does";
+    }
+    preset "mode": Mode [] "RFC 9937, a bound of RFC 6937, or the kernel's", of |params| params.mode(), make Params::of_mode;
+    option "safeack": SafeAck ["9937, 2015 (modes 9937 and linux)"]
+        "which ACKs earn a segment more: progress without loss, or a repeat's as in Linux of 2015",
+        get |params| params.safe_ack(),
+        set |params, safe_ack| params.set_safe_ack(safe_ack);
+}
+
+impl Params {
+    /// RFC 6937 with this bound, as its text has it but for D2.
+    pub const fn rfc6937(bound: Bound) -> Params {
+        Params::of(
+            Rules::Rfc6937 { bound, ignore_zero_delivery: false, force_first: true },
+            LostRepeat::CutAgain,
+        )
+    }
+
+    /// RFC 9937.
+    pub const fn rfc9937() -> Params {
+        Params::DEFAULT
+    }
+
+    /// Linux since 4.3.
+    pub const fn linux() -> Params {
+        Params::of(Rules::Linux { safe_ack: SafeAck::Progress }, LostRepeat::Ignore)
+    }
+
+    const fn of(rules: Rules, lost_repeat: LostRepeat) -> Params {
+        Params { rules, lost_repeat, ..Params::DEFAULT }
+    }
+
+    fn of_mode(mode: Mode) -> Params {
+        match mode {
+            Mode::Rfc9937 => Params::rfc9937(),
+            Mode::Crb => Params::rfc6937(Bound::Crb),
+            Mode::Ssrb => Params::rfc6937(Bound::Ssrb),
+            Mode::Ub => Params::rfc6937(Bound::Ub),
+            Mode::Linux => Params::linux(),
+        }
+    }
+
+    fn mode(self) -> Mode {
+        match self.rules {
+            Rules::Rfc9937 { .. } => Mode::Rfc9937,
+            Rules::Rfc6937 { bound: Bound::Crb, .. } => Mode::Crb,
+            Rules::Rfc6937 { bound: Bound::Ssrb, .. } => Mode::Ssrb,
+            Rules::Rfc6937 { bound: Bound::Ub, .. } => Mode::Ub,
+            Rules::Linux { .. } => Mode::Linux,
+        }
+    }
+
+    /// RFC 6937 knows no safe ACKs.
+    fn safe_ack(self) -> Option<SafeAck> {
+        match self.rules {
+            Rules::Rfc9937 { safe_ack, .. } | Rules::Linux { safe_ack } => Some(safe_ack),
+            Rules::Rfc6937 { .. } => None,
+        }
+    }
+
+    fn set_safe_ack(&mut self, wanted: SafeAck) -> bool {
+        match &mut self.rules {
+            Rules::Rfc9937 { safe_ack, .. } | Rules::Linux { safe_ack } => {
+                *safe_ack = wanted;
+                true
+            }
+            Rules::Rfc6937 { .. } => false,
+        }
+    }
+
+    pub(super) fn forces_first(self) -> bool {
+        !matches!(self.rules, Rules::Rfc6937 { force_first: false, .. })
+    }
+
+    pub(super) fn ignores_zero_delivery(self) -> bool {
+        !matches!(self.rules, Rules::Rfc6937 { ignore_zero_delivery: false, .. })
+    }
+}
