@@ -84,14 +84,15 @@ class Table:
 
     def __repr__(self) -> str:
         names, rows, more = self._head()
-        widths = [max(len(row[index]) for row in [names, *rows]) + 2 for index in range(len(names))]
-        # What does not fit on a screen makes no table: the columns that do, and how many are left out.
-        fit, total = 0, 0
-        while fit < len(names) and total + min(widths[fit], _WIDEST) <= _SCREEN:
-            total += min(widths[fit], _WIDEST)
+        lengths = [max(len(row[index]) for row in [names, *rows]) for index in range(len(names))]
+        # What does not fit on a screen makes no table: the columns that do, and how many are left out. The grid has three spaces between
+        # columns and one at either end.
+        fit, total = 0, -1
+        while fit < len(names) and total + min(lengths[fit], _WIDEST) + 3 <= _SCREEN:
+            total += min(lengths[fit], _WIDEST) + 3
             fit += 1
         fit = max(fit, 1)
-        cells = [[cell if len(cell) < _WIDEST else cell[: _WIDEST - 3] + "..." for cell in row[:fit]] for row in rows]
+        cells = [[cell if len(cell) <= _WIDEST else cell[: _WIDEST - 3] + "..." for cell in row[:fit]] for row in rows]
         if fit < len(names):
             more += f"; {len(names) - fit} more columns: {', '.join(names[fit:])}"
         return f"{grid(names[:fit], cells)}\n{more}"
