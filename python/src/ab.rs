@@ -6,7 +6,7 @@ use crate::startup::{AnyArm, Fault, arms};
 use crate::supervise::{Run, supervised};
 use crate::table::{Batches, Growing};
 use crate::{refuse, refused, refused_option};
-use firstflight_lab::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::ab::analysis::{Entry, PercentileRow};
 use firstflight_lab::ab::rows::{ConnectionRow, Row};
 use firstflight_lab::ab::{self, Analysis, Experiment, Tallies, Watch, shard};
@@ -91,12 +91,12 @@ impl Test {
         let run = Run::default();
         let test = &self.inner;
         let raised: Mutex<Option<PyErr>> = Mutex::new(None);
-        let mut sink = |batch: &[Row]| -> Result<(), Bad> {
+        let mut sink = |batch: &[Row]| -> Result<(), Error> {
             let Some(rows) = &rows else { return Ok(()) };
             let told = Python::attach(|py| rows.call1(py, (table(test, batch)?,)).map(|_| ()));
             told.map_err(|error| {
                 *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                Bad("whoever takes the rows has failed".into())
+                Error::new("whoever takes the rows has failed")
             })
         };
         let with_rows = rows.is_some();

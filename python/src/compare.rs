@@ -5,7 +5,7 @@ use crate::supervise::{Run, supervised};
 use crate::table::{Batches, Growing, Holds};
 use crate::{refuse, refused, refused_option};
 use firstflight_lab as lab;
-use firstflight_lab::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::compare::Keep;
 use firstflight_lab::measures::Cell;
 use firstflight_lab::report::Value;
@@ -307,5 +307,5 @@ impl Comparison {
 /// # Errors
 /// Never for objects of the lab.
 pub(crate) fn json(value: &impl serde::Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| refused(&Bad(error.to_string())))
+    serde_json::to_string(value).map_err(|error| refused(&Error::new(error.to_string())))
 }

@@ -15,7 +15,7 @@ mod startup;
 mod supervise;
 mod table;
 
-use firstflight_lab::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::error::printable;
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
@@ -29,18 +29,18 @@ create_exception!(
 );
 
 /// A refusal of the lab as an exception.
-fn refused(bad: &Bad) -> PyErr {
-    Refused::new_err(printable(&bad.0))
+fn refused(bad: &Error) -> PyErr {
+    Refused::new_err(printable(bad.as_str()))
 }
 
 /// A refusal of an option: a keyword here, without dashes in front.
-fn refused_option(bad: &Bad) -> PyErr {
-    Refused::new_err(printable(bad.0.strip_prefix("--").unwrap_or(&bad.0)))
+fn refused_option(bad: &Error) -> PyErr {
+    Refused::new_err(printable(bad.as_str().strip_prefix("--").unwrap_or(bad.as_str())))
 }
 
 /// A refusal in our own words.
 fn refuse(line: String) -> PyErr {
-    refused(&Bad(line))
+    refused(&Error::new(line))
 }
 
 /// The engine of the package; use `firstflight` itself.

@@ -3,7 +3,7 @@
 use crate::refused;
 use crate::supervise::{Interrupted, Run, supervised};
 use crate::table::{Batches, Holds, Spec, of_json};
-use firstflight_lab::Bad;
+use firstflight_lab::Error;
 use firstflight_papers::{Chapter, Effort, Reproduction, SOURCES, Scale, source};
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -22,7 +22,7 @@ pub(crate) fn reproduce(
     let named = names
         .iter()
         .map(|name| source(name))
-        .collect::<Result<Vec<_>, Bad>>()
+        .collect::<Result<Vec<_>, Error>>()
         .map_err(|bad| refused(&bad))?;
     let chosen: Vec<_> = SOURCES
         .iter()
@@ -46,11 +46,11 @@ pub(crate) fn reproduce(
         let scale = if quick { Scale::Quick } else { Scale::Full };
         let effort = Effort { scale, tell: &tell };
         let work = || {
-            chosen.iter().map(|source| source.run(&effort)).collect::<Result<Vec<Chapter>, Bad>>()
+            chosen.iter().map(|source| source.run(&effort)).collect::<Result<Vec<Chapter>, Error>>()
         };
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(chapters) => Ok(Reproduction::new(quick, chapters?)),
-            Err(payload) if payload.is::<Interrupted>() => Err(Bad("stopped".into())),
+            Err(payload) if payload.is::<Interrupted>() => Err(Error::new("stopped")),
             Err(payload) => resume_unwind(payload),
         }
     });

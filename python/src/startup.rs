@@ -11,7 +11,7 @@ use firstflight::startup::{
     ExitReason, Grown, Handover, Leave, Saved, SlowStart, Startup, Verdict,
 };
 use firstflight::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH};
-use firstflight_lab::{Bad, NamedArm, OwnStartup, nearest, parse_arms};
+use firstflight_lab::{Error, NamedArm, OwnStartup, nearest, parse_arms};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -65,7 +65,7 @@ pub(crate) fn arms(given: Vec<AnyArm>, fault: &Fault) -> PyResult<Vec<NamedArm>>
             let mut arms = parse_arms(&text)?;
             match (arms.pop(), arms.len()) {
                 (Some(arm), 0) => Ok(arm),
-                (_, more) => Err(Bad(format!("`{text}`: {} arms; allowed: one", more + 1))),
+                (_, more) => Err(Error::new(format!("`{text}`: {} arms; allowed: one", more + 1))),
             }
         }
         AnyArm::Own((label, rest, make, hooks)) => {

@@ -2,7 +2,7 @@
 //! for Ctrl-C and reports progress.
 
 use crate::refused;
-use firstflight_lab::Bad;
+use firstflight_lab::Error;
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -54,7 +54,7 @@ pub(crate) fn supervised<T: Send>(
     run: &Run,
     threads: Option<usize>,
     progress: Option<&Py<PyAny>>,
-    work: impl FnOnce() -> Result<T, Bad> + Send,
+    work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     let pool = match threads {
         None => None,

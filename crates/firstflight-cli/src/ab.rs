@@ -11,7 +11,7 @@ use firstflight_lab::ab::run::Sink as RowSink;
 use firstflight_lab::ab::sensitivity::Sensitivity;
 use firstflight_lab::ab::{Analysis, Experiment, Run, Tallies, Test, Watch, run as files, shard};
 use firstflight_lab::request::{AbRequest, Typed};
-use firstflight_lab::{Bad, Population};
+use firstflight_lab::{Error, Population};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -87,7 +87,7 @@ fn part(text: &str) -> Result<(u64, u64), String> {
     if (1..=part.1).contains(&part.0) && part.1 <= 10_000 { Ok(part) } else { Err(wrong()) }
 }
 
-pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     match &options.command {
         Some(Command::Merge(options)) => merge(options),
         None => test(&options.test),
@@ -99,11 +99,11 @@ impl Outputs {
         to_stdout(self.json.as_ref())
     }
 
-    fn check(&self, others: &[(&str, Option<&Path>)]) -> Result<(), Bad> {
+    fn check(&self, others: &[(&str, Option<&Path>)]) -> Result<(), Error> {
         check_outputs(self.json.as_ref(), self.report.as_ref(), others)
     }
 
-    fn give(&self, analysis: &Analysis) -> Result<(), Bad> {
+    fn give(&self, analysis: &Analysis) -> Result<(), Error> {
         if let Some(file) = self.json.as_ref().filter(|_| !self.to_stdout()) {
             write_whole(file, |out| out.write_all(analysis.to_json().as_bytes()))?;
         }
@@ -123,15 +123,15 @@ impl Outputs {
     }
 }
 
-fn test(options: &TestOptions) -> Result<Done, Bad> {
+fn test(options: &TestOptions) -> Result<Done, Error> {
     // Rows of a cluster go into a folder, or to an address that only the cluster knows.
     let rows = options.out.as_deref().filter(|_| !options.cluster.is_ray());
     options.outputs.check(&[("--out", rows), ("--save", options.save.as_deref())])?;
     cluster::check(options)?;
     let test = options.request.request.test()?;
     if options.shard.is_some() && options.save.is_none() && options.resume.is_none() {
-        return Err(Bad(
-            "--shard: needs --save FILE or --resume FOLDER, or nothing of it is left".into()
+        return Err(Error::new(
+            "--shard: needs --save FILE or --resume FOLDER, or nothing of it is left",
         ));
     }
     if let Some(folder) = &options.resume {
@@ -159,14 +159,14 @@ fn test(options: &TestOptions) -> Result<Done, Bad> {
                 ));
                 Ok(Done::Well)
             }
-            _ => Err(Bad("nothing ran: there is no result".into())),
+            _ => Err(Error::new("nothing ran: there is no result")),
         };
     }
     finish(&options.outputs, &experiment, &tallies, options.shard.is_some())
 }
 
 /// The folder exists, or its parent does and it is made.
-fn prepare(folder: &Path) -> Result<(), Bad> {
+fn prepare(folder: &Path) -> Result<(), Error> {
     if folder.is_dir() {
         return check_folder(folder);
     }
@@ -174,7 +174,7 @@ fn prepare(folder: &Path) -> Result<(), Bad> {
         Some(parent) if !parent.as_os_str().is_empty() => check_folder(parent)?,
         _ => {}
     }
-    fs::create_dir(folder).map_err(|error| Bad(format!("{}: {error}", folder.display())))
+    fs::create_dir(folder).map_err(|error| Error::new(format!("{}: {error}", folder.display())))
 }
 
 fn finish(
@@ -182,7 +182,7 @@ fn finish(
     experiment: &Experiment,
     tallies: &Tallies,
     part_wanted: bool,
-) -> Result<Done, Bad> {
+) -> Result<Done, Error> {
     // The population is read back from the result itself: a shard needs no file but its own.
     let population =
         Population::from_toml("population of the test", &experiment.population_toml, None);
@@ -201,7 +201,7 @@ fn finish(
     Ok(Done::Because(format!("incomplete: {} of {} connections", analysis.flows, experiment.flows)))
 }
 
-fn merge(options: &MergeOptions) -> Result<Done, Bad> {
+fn merge(options: &MergeOptions) -> Result<Done, Error> {
     options.outputs.check(&[])?;
     let mut shards = Vec::new();
     for path in &options.shards {
@@ -212,17 +212,17 @@ fn merge(options: &MergeOptions) -> Result<Done, Bad> {
     }
     let (experiment, tallies) = shard::join(shards)?;
     if tallies.flows() == 0 {
-        return Err(Bad("the shards are empty: there is no result".into()));
+        return Err(Error::new("the shards are empty: there is no result"));
     }
     finish(&options.outputs, &experiment, &tallies, false)
 }
 
 /// The file itself, or the shards in a folder.
-fn shard_files(path: &Path) -> Result<Vec<PathBuf>, Bad> {
+fn shard_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let bad = |error: std::io::Error| Bad(format!("{}: {error}", path.display()));
+    let bad = |error: std::io::Error| Error::new(format!("{}: {error}", path.display()));
     let mut files = Vec::new();
     for entry in fs::read_dir(path).map_err(bad)? {
         let file = entry.map_err(bad)?.path();
@@ -232,7 +232,7 @@ fn shard_files(path: &Path) -> Result<Vec<PathBuf>, Bad> {
     }
     files.sort();
     if files.is_empty() {
-        Err(Bad(format!("{}: holds no shard", path.display())))
+        Err(Error::new(format!("{}: holds no shard", path.display())))
     } else {
         Ok(files)
     }
@@ -250,7 +250,7 @@ impl Sink {
         not(feature = "parquet"),
         expect(unused_variables, reason = "a CSV file has no place to say what it belongs to")
     )]
-    fn open(file: &Path, test: &Test, shard: Option<(u64, u64)>) -> Result<Sink, Bad> {
+    fn open(file: &Path, test: &Test, shard: Option<(u64, u64)>) -> Result<Sink, Error> {
         match file.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Ok(Sink::Csv(Growing::open(file)?)),
             #[cfg(feature = "parquet")]
@@ -260,18 +260,18 @@ impl Sink {
                 Ok(Sink::Parquet(Box::new(rows)))
             }
             #[cfg(not(feature = "parquet"))]
-            Some("parquet") => Err(Bad(format!(
+            Some("parquet") => Err(Error::new(format!(
                 "--out {}: this build writes no Parquet (`--features parquet` does); allowed: a .csv file",
                 file.display()
             ))),
-            _ => Err(Bad(format!(
+            _ => Err(Error::new(format!(
                 "--out {}: unknown kind of file; allowed: .csv or .parquet",
                 file.display()
             ))),
         }
     }
 
-    fn write(&mut self, test: &Test, rows: &[Row], first: bool) -> Result<(), Bad> {
+    fn write(&mut self, test: &Test, rows: &[Row], first: bool) -> Result<(), Error> {
         match self {
             Sink::Csv(file) => file.more(|out| write_csv(test, rows, first, out)),
             #[cfg(feature = "parquet")]
@@ -279,7 +279,7 @@ impl Sink {
         }
     }
 
-    fn finish(self) -> Result<(), Bad> {
+    fn finish(self) -> Result<(), Error> {
         match self {
             Sink::Csv(file) => file.finish(),
             #[cfg(feature = "parquet")]
@@ -293,7 +293,7 @@ fn run_with_rows(
     test: &Test,
     options: &TestOptions,
     mut sink: Option<Sink>,
-) -> Result<Tallies, Bad> {
+) -> Result<Tallies, Error> {
     let mut first = true;
     let mut keep = |rows: &[Row]| {
         let Some(sink) = &mut sink else { return Ok(()) };
@@ -315,7 +315,7 @@ pub(crate) fn run_with_progress(
     run: &Run,
     threads: Option<u16>,
     rows: Option<&mut RowSink<'_>>,
-) -> Result<Tallies, Bad> {
+) -> Result<Tallies, Error> {
     static STOP: AtomicBool = AtomicBool::new(false);
     let handler = || {
         if STOP.swap(true, Ordering::Relaxed) {

@@ -12,7 +12,7 @@ use firstflight::Nanos;
 use firstflight_lab::ab::{Analysis, Clock, MOST_FLOWS, MOST_SECONDS, Run, Test};
 use firstflight_lab::advise::{Advice, Answer, Evidence, FileRow, PathRow, advise};
 use firstflight_lab::request::{HostArgs, Transport};
-use firstflight_lab::{Bad, NamedArm, Population, parse_arms, size};
+use firstflight_lab::{Error, NamedArm, Population, parse_arms, size};
 use firstflight_replay::population::Entry;
 use firstflight_replay::population::own::Paths;
 use firstflight_replay::replay::Settings;
@@ -79,7 +79,7 @@ struct Captured {
     evidence: Evidence,
 }
 
-pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let piped = to_stdout(options.json.as_ref());
     let page = match (&options.report, piped) {
         (Some(file), _) => Some(file.clone()),
@@ -126,11 +126,11 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
 }
 
 /// The arms, the baseline first.
-fn arms(options: &Options) -> Result<Vec<NamedArm>, Bad> {
+fn arms(options: &Options) -> Result<Vec<NamedArm>, Error> {
     let mut arms = parse_arms(&options.baseline)?;
     if arms.len() != 1 {
         let (text, count) = (&options.baseline, arms.len());
-        return Err(Bad(format!("--baseline {text}: {count} arms; allowed: one")));
+        return Err(Error::new(format!("--baseline {text}: {count} arms; allowed: one")));
     }
     let others = parse_arms(&options.arms)?;
     arms.extend(others.into_iter().filter(|arm| arm.label != options.baseline));
@@ -138,7 +138,7 @@ fn arms(options: &Options) -> Result<Vec<NamedArm>, Bad> {
 }
 
 /// Reads the captures.
-fn read(options: &Options) -> Result<Captured, Bad> {
+fn read(options: &Options) -> Result<Captured, Error> {
     let asked = format!("{},{}", options.baseline, options.arms);
     let mut arms = named(&asked)?;
     let mut seen = Vec::new();
@@ -152,7 +152,7 @@ fn read(options: &Options) -> Result<Captured, Bad> {
     let entries: Vec<Entry> = replay.done.iter().filter_map(Entry::of).collect();
     let about = format!("{} recorded connections: {}", entries.len(), options.files.join(", "));
     let paths = Paths::of(&entries, &about).ok_or_else(|| {
-        Bad(format!(
+        Error::new(format!(
             "{}: no connection long enough to show a rate and a round trip; capture transfers of a second or more, where the sender stands",
             options.files.join(", ")
         ))
@@ -192,7 +192,7 @@ fn path_row(of: &ConnectionRow) -> PathRow {
 }
 
 /// The test that the captures ask for.
-fn test(options: &Options, arms: Vec<NamedArm>, captured: &Captured) -> Result<Test, Bad> {
+fn test(options: &Options, arms: Vec<NamedArm>, captured: &Captured) -> Result<Test, Error> {
     let population = Population::from_toml("the captures", &captured.paths.toml, None)?;
     let connections = &captured.replay.connections;
     let tcp = connections.iter().filter(|connection| connection.transport == "tcp").count();

@@ -11,7 +11,7 @@ use firstflight_lab::compare::{Keep, Takes};
 use firstflight_lab::request::{Asked, CompareRequest};
 use firstflight_lab::sharing::SharingPlan;
 use firstflight_lab::table::{figure, table};
-use firstflight_lab::{Bad, Comparison, Plan};
+use firstflight_lab::{Comparison, Error, Plan};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -36,7 +36,7 @@ pub(crate) struct Options {
     threads: Option<u16>,
 }
 
-pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let to_stdout = to_stdout(options.json.as_ref());
     let asked = options.request.asked()?;
     let trace =
@@ -64,14 +64,14 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
 }
 
 /// Several flows at a time.
-fn run_together(options: &Options, plan: &SharingPlan, to_stdout: bool) -> Result<Done, Bad> {
+fn run_together(options: &Options, plan: &SharingPlan, to_stdout: bool) -> Result<Done, Error> {
     for (given, name) in [
         (options.report.is_some(), "--report"),
         (options.trace.is_some(), "--trace"),
         (options.qlog.is_some(), "--qlog"),
     ] {
         if given {
-            return Err(Bad(format!(
+            return Err(Error::new(format!(
                 "{name}: shows one flow alone; leave out --flows, --apart, --cross and --app"
             )));
         }
@@ -96,7 +96,7 @@ pub(crate) fn run_with_progress(
     plan: &Plan,
     keep: Keep,
     outputs: Option<&Outputs<'_>>,
-) -> Result<Comparison, Bad> {
+) -> Result<Comparison, Error> {
     let total = plan.arms.len() as u64 * u64::from(plan.repeat);
     let progress = Progress::begin(
         "{bar:40} {pos}/{len} trials, {per_sec}, {eta} left",
@@ -114,7 +114,7 @@ fn write_files(
     options: &Options,
     comparison: &Comparison,
     json_to_stdout: bool,
-) -> Result<(), Bad> {
+) -> Result<(), Error> {
     if let Some(file) = &options.report {
         let page = comparison.report(&command_line()).to_html();
         write_whole(file, |out| out.write_all(page.as_bytes()))?;

@@ -3,7 +3,7 @@
 use crate::files::Growing;
 use crate::traces::{Format, write_traces};
 use firstflight::{Nanos, Time};
-use firstflight_lab::Bad;
+use firstflight_lab::Error;
 use firstflight_linux::kernel::Exit;
 use firstflight_log::trace::exits::Report;
 use firstflight_log::trace::{Trace, csv, qlog};
@@ -32,7 +32,7 @@ impl Exits {
     ///
     /// # Errors
     /// One line.
-    pub(crate) fn open(file: &Path, arm: &str) -> Result<Exits, Bad> {
+    pub(crate) fn open(file: &Path, arm: &str) -> Result<Exits, Error> {
         let format = Format::of("--out", file)?;
         crate::files::check_file(file)?;
         let sink = match format {
@@ -64,7 +64,7 @@ impl Exits {
     ///
     /// # Errors
     /// One line with the file's name.
-    pub(crate) fn add(&mut self, exit: &Exit) -> Result<(), Bad> {
+    pub(crate) fn add(&mut self, exit: &Exit) -> Result<(), Error> {
         let report = report(exit, Time(self.began.elapsed().as_nanos() as u64));
         let endpoints = report.endpoints.clone();
         let trace = report.into_trace();
@@ -84,7 +84,7 @@ impl Exits {
     ///
     /// # Errors
     /// One line with the file's name.
-    pub(crate) fn finish(self) -> Result<(), Bad> {
+    pub(crate) fn finish(self) -> Result<(), Error> {
         match self.sink {
             Sink::Csv(out) | Sink::Sqlog(out) => out.finish(),
             Sink::Later(file, format, all) => {

@@ -10,7 +10,7 @@ use crate::files::{
 };
 use crate::run::{command_line, on_threads, quoted, threads};
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
-use crate::{Done, Failed, ab, sharing};
+use crate::{Done, ab, failed, sharing};
 use clap::{Args, Parser};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::report::{Column, Row, Table};
@@ -18,7 +18,7 @@ use firstflight_lab::request::{
     AbRequest, Answer, Asked, CompareRequest, Key, keys, line, parse, testbeds,
 };
 use firstflight_lab::table::figure;
-use firstflight_lab::{Bad, Testbed, nearest};
+use firstflight_lab::{Error, Testbed, nearest};
 use firstflight_path::input::{self, MOST_TEXT};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ struct File {
     entries: Vec<Entry>,
 }
 
-pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let mut file = File::read(&options.file)?;
     if file.entry("population").is_some() {
         return file.test(options);
@@ -103,7 +103,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
         cells
             .iter()
             .map(|cell| cell.run(options.report.is_some()))
-            .collect::<Result<Vec<Answer>, Bad>>()
+            .collect::<Result<Vec<Answer>, Error>>()
     })
     .map_err(|bad| file.at(&bad))?;
     if let Some(report) = &options.report {
@@ -128,13 +128,12 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
 }
 
 impl File {
-    fn read(name: &Path) -> Result<File, Bad> {
-        let text =
-            input::read_text(name, MOST_TEXT).map_err(|error| Failed::from(error).at(name))?;
+    fn read(name: &Path) -> Result<File, Error> {
+        let text = input::read_text(name, MOST_TEXT).map_err(|error| failed(name, &error))?;
         let line =
             |offset: usize| text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1;
         let table = DeTable::parse(&text).map_err(|error| {
-            Bad(format!(
+            Error::new(format!(
                 "{}:{}: {}",
                 name.display(),
                 line(error.span().map_or(0, |span| span.start)),
@@ -145,7 +144,7 @@ impl File {
         for (key, value) in table.get_ref() {
             let line = line(key.span().start);
             let wrong = |found: &str| {
-                Bad(format!(
+                Error::new(format!(
                     "{}:{line}: {}: found {found}; allowed: text, a number, true or false, or a list of those",
                     name.display(),
                     key.get_ref()
@@ -156,7 +155,7 @@ impl File {
                     let texts = list.iter().map(|value| {
                         text_of(value.get_ref()).ok_or_else(|| wrong(value.get_ref().type_str()))
                     });
-                    texts.collect::<Result<Vec<String>, Bad>>()?
+                    texts.collect::<Result<Vec<String>, Error>>()?
                 }
                 value => vec![text_of(value).ok_or_else(|| wrong(value.type_str()))?],
             };
@@ -178,7 +177,7 @@ impl File {
     }
 
     /// Every key is known, and only those are lists that may be.
-    fn check(&self) -> Result<(), Bad> {
+    fn check(&self) -> Result<(), Error> {
         let known = self.keys();
         let known: Vec<&str> = known.iter().map(|key| key.name.as_str()).collect();
         for Entry { key, line, values } in &self.entries {
@@ -187,13 +186,13 @@ impl File {
                 let meant = nearest(key, known.iter().copied())
                     .map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"));
                 let known = known.join(", ");
-                return Err(Bad(format!(
+                return Err(Error::new(format!(
                     "{place}: unknown key{meant}; allowed: {TITLE_KEY}, {known}"
                 )));
             }
             let may_be_a_list = ARM_LISTS.contains(&key.as_str()) || GRID.contains(&key.as_str());
             if values.is_empty() || values.len() > 1 && !may_be_a_list {
-                return Err(Bad(format!(
+                return Err(Error::new(format!(
                     "{place}: a list of {}; allowed: one value",
                     values.len()
                 )));
@@ -211,12 +210,17 @@ impl File {
     }
 
     /// The same line, and which file it speaks of.
-    fn at(&self, bad: &Bad) -> Bad {
+    fn at(&self, bad: &Error) -> Error {
         // What the parser says begins with the option, whose line in the file is known.
-        let option = bad.0.strip_prefix("--").and_then(|rest| rest.split([' ', ':']).next());
+        let option = bad.as_str().strip_prefix("--").and_then(|rest| rest.split([' ', ':']).next());
         match option.and_then(|option| self.entry(option)).filter(|entry| entry.line > 0) {
-            Some(entry) => Bad(format!("{}:{}: {}", self.name.display(), entry.line, &bad.0[2..])),
-            None => Bad(format!("{}: {}", self.name.display(), bad.0)),
+            Some(entry) => Error::new(format!(
+                "{}:{}: {}",
+                self.name.display(),
+                entry.line,
+                &bad.as_str()[2..]
+            )),
+            None => Error::new(format!("{}: {}", self.name.display(), bad)),
         }
     }
 
@@ -237,7 +241,7 @@ impl File {
     }
 
     /// Words of a command line, with these values in place of the grid's lists.
-    fn words(&self, chosen: &[(&str, &str)]) -> Result<Vec<String>, Bad> {
+    fn words(&self, chosen: &[(&str, &str)]) -> Result<Vec<String>, Error> {
         let keys = self.keys();
         let mut words = Vec::new();
         for entry in self.entries.iter().filter(|entry| entry.key != TITLE_KEY) {
@@ -252,7 +256,7 @@ impl File {
     }
 
     /// Every path with every size.
-    fn cells(&self) -> Result<Vec<Cell>, Bad> {
+    fn cells(&self) -> Result<Vec<Cell>, Error> {
         let values = |key| {
             self.entry(key).map_or(vec![None], |entry| entry.values.iter().map(Some).collect())
         };
@@ -274,11 +278,10 @@ impl File {
     }
 
     /// Runs the test on a population: `ab` does, with everything that it writes.
-    fn test(&self, options: &Options) -> Result<Done, Bad> {
+    fn test(&self, options: &Options) -> Result<Done, Error> {
         if options.on.is_some_and(|on| on.info().name != "sim") {
-            return Err(Bad(
-                "--on: a population is met in the simulator; choose paths for the other testbeds"
-                    .into(),
+            return Err(Error::new(
+                "--on: a population is met in the simulator; choose paths for the other testbeds",
             ));
         }
         let mut words = self.words(&[])?;
@@ -289,8 +292,8 @@ impl File {
         for (option, file) in [("json", &options.json), ("report", &options.report)] {
             words.extend(file.as_ref().map(|file| format!("--{option}={}", file.display())));
         }
-        let typed =
-            TypedTest::try_parse_from(&words).map_err(|error| self.at(&Bad(line(&error))))?;
+        let typed = TypedTest::try_parse_from(&words)
+            .map_err(|error| self.at(&Error::new(line(&error))))?;
         if let Some(title) = self.title().filter(|_| !to_stdout(options.json.as_ref())) {
             say(&format!("{TITLE}{title}{TITLE:#}\n\n"))?;
         }
@@ -326,7 +329,7 @@ struct Cell {
 }
 
 impl Cell {
-    fn run(&self, events: bool) -> Result<Answer, Bad> {
+    fn run(&self, events: bool) -> Result<Answer, Error> {
         match &self.asked {
             Asked::Alone(plan) => compare::run_with_progress(
                 plan,
@@ -355,13 +358,13 @@ fn text_of_answer(answer: &Answer) -> String {
 }
 
 /// Every output has a place to go, before anything runs.
-fn check_places(options: &Options, cells: &[Cell]) -> Result<(), Bad> {
+fn check_places(options: &Options, cells: &[Cell]) -> Result<(), Error> {
     let page = options.report.as_ref().filter(|_| cells.len() == 1);
     check_outputs(options.json.as_ref(), page, &[])?;
     let Some(report) = &options.report else { return Ok(()) };
     if cells.iter().any(|cell| matches!(cell.asked, Asked::Together(_))) {
-        return Err(Bad(
-            "--report: shows one flow alone; leave out flows, apart, cross and app".into()
+        return Err(Error::new(
+            "--report: shows one flow alone; leave out flows, apart, cross and app",
         ));
     }
     if page.is_some() {
@@ -371,13 +374,13 @@ fn check_places(options: &Options, cells: &[Cell]) -> Result<(), Bad> {
         return check_folder_of_ours(report).and_then(|()| make_folder(report));
     }
     let pages = cells.len();
-    Err(Bad(format!(
+    Err(Error::new(format!(
         "--report {}: {pages} paths and sizes make {pages} pages; name a folder that exists",
         report.display()
     )))
 }
 
-fn write_reports(report: &Path, cells: &[Cell], answers: &[Answer]) -> Result<(), Bad> {
+fn write_reports(report: &Path, cells: &[Cell], answers: &[Answer]) -> Result<(), Error> {
     for (number, (cell, answer)) in cells.iter().zip(answers).enumerate() {
         let Answer::Alone(comparison) = answer else { continue };
         let file = if cells.len() == 1 {

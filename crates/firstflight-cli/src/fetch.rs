@@ -3,7 +3,7 @@
 use crate::Done;
 use clap::Args;
 use firstflight::Nanos;
-use firstflight_lab::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::size;
 use std::path::PathBuf;
 
@@ -48,8 +48,8 @@ pub(crate) struct Options {
 }
 
 #[cfg(not(feature = "quic"))]
-pub(crate) fn run(_options: &Options) -> Result<Done, Bad> {
-    Err(Bad("`fetch` is not part of this build; `--features quic` adds it".into()))
+pub(crate) fn run(_options: &Options) -> Result<Done, Error> {
+    Err(Error::new("`fetch` is not part of this build; `--features quic` adds it"))
 }
 
 #[cfg(feature = "quic")]
@@ -57,7 +57,7 @@ pub(crate) use with_quic::run;
 
 #[cfg(feature = "quic")]
 mod with_quic {
-    use super::{Bad, Done, Options};
+    use super::{Done, Error, Options};
     use crate::files::{Growing, check_outputs, write_whole};
     use crate::progress::{Progress, Unit};
     use crate::serve::resolve;
@@ -68,20 +68,23 @@ mod with_quic {
     use std::io::Write as _;
     use std::time::Duration;
 
-    pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
+    pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         let to_stdout = options.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
         check_outputs(options.json.as_ref(), None, &[("--output", options.output.as_deref())])?;
-        let wanted =
-            options.urls.iter().map(|url| wanted(options, url)).collect::<Result<Vec<_>, Bad>>()?;
+        let wanted = options
+            .urls
+            .iter()
+            .map(|url| wanted(options, url))
+            .collect::<Result<Vec<_>, Error>>()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| Bad(format!("threads: {error}")))?;
+        let runtime = runtime.map_err(|error| Error::new(format!("threads: {error}")))?;
         let mut output = options.output.as_deref().map(Growing::open).transpose()?;
         let mut rows = Vec::new();
         let mut well = true;
         for wanted in &wanted {
             let result = runtime.block_on(download(wanted, output.as_mut()));
             if let Err(FetchError::Bad(line)) = result {
-                return Err(Bad(line));
+                return Err(Error::new(line));
             }
             well &= result.as_ref().is_ok_and(|fetched| fetched.status.is_success());
             rows.push(row(wanted, &result));
@@ -116,10 +119,10 @@ mod with_quic {
         Ok(if well { Done::Well } else { Done::Short })
     }
 
-    fn wanted(options: &Options, url: &str) -> Result<Fetch, Bad> {
-        let parsed = url
-            .parse()
-            .map_err(|error| Bad(format!("{url}: {error}; allowed: https://HOST[:PORT]/PATH")))?;
+    fn wanted(options: &Options, url: &str) -> Result<Fetch, Error> {
+        let parsed = url.parse().map_err(|error| {
+            Error::new(format!("{url}: {error}; allowed: https://HOST[:PORT]/PATH"))
+        })?;
         let trust = match (&options.pin, &options.ca) {
             (Some(pin), _) => Trust::Pin(pin.clone()),
             (None, Some(file)) => Trust::Authority(file.clone()),
@@ -140,7 +143,7 @@ mod with_quic {
             limit: Duration::from_nanos(options.limit.0),
             ..Fetch::new(parsed)
         };
-        fetch.target().map_err(|error| Bad(error.to_string()))?;
+        fetch.target().map_err(|error| Error::new(error.to_string()))?;
         Ok(fetch)
     }
 

@@ -1,7 +1,7 @@
 //! Output files: checked before anything runs, written whole or not at all.
 
-use crate::Failed;
-use firstflight_lab::Bad;
+use crate::failed;
+use firstflight_lab::Error;
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// One line.
-pub(crate) fn check_file(file: &Path) -> Result<(), Bad> {
+pub(crate) fn check_file(file: &Path) -> Result<(), Error> {
     let folder = match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
     if file.is_dir() {
-        return Err(Bad(format!("{}: is a folder, not a file", file.display())));
+        return Err(Error::new(format!("{}: is a folder, not a file", file.display())));
     }
     if !is_device(file) {
         return check_folder(folder);
@@ -26,11 +26,7 @@ pub(crate) fn check_file(file: &Path) -> Result<(), Bad> {
     if is_pipe(file) {
         return Ok(());
     }
-    fs::File::options()
-        .write(true)
-        .open(file)
-        .map(drop)
-        .map_err(|error| Failed::from(error).at(file))
+    fs::File::options().write(true).open(file).map(drop).map_err(|error| failed(file, &error))
 }
 
 /// Results go to standard output, as `--json -` says.
@@ -48,10 +44,10 @@ pub(crate) fn check_outputs(
     json: Option<&PathBuf>,
     report: Option<&PathBuf>,
     others: &[(&str, Option<&Path>)],
-) -> Result<(), Bad> {
+) -> Result<(), Error> {
     if report.is_some_and(|report| report.as_os_str() == "-") {
-        return Err(Bad(
-            "--report -: a report goes to a file; `--json -` goes to standard output".into()
+        return Err(Error::new(
+            "--report -: a report goes to a file; `--json -` goes to standard output",
         ));
     }
     let json = json.filter(|_| !to_stdout(json)).map(PathBuf::as_path);
@@ -63,7 +59,10 @@ pub(crate) fn check_outputs(
         check_file(file)?;
         if let Some((other, _)) = known.iter().find(|(_, other)| *other == file && !is_device(file))
         {
-            return Err(Bad(format!("{option} {}: {other} names the same file", file.display())));
+            return Err(Error::new(format!(
+                "{option} {}: {other} names the same file",
+                file.display()
+            )));
         }
         known.push((option, file));
     }
@@ -74,15 +73,15 @@ pub(crate) fn check_outputs(
 ///
 /// # Errors
 /// One line.
-pub(crate) fn check_folder(folder: &Path) -> Result<(), Bad> {
+pub(crate) fn check_folder(folder: &Path) -> Result<(), Error> {
     if !folder.is_dir() {
-        return Err(Bad(format!("output folder {} does not exist", folder.display())));
+        return Err(Error::new(format!("output folder {} does not exist", folder.display())));
     }
     // Permissions alone do not tell: the file system may be read-only, or make no files. Under this
     // name it would be written, too.
     let probe = folder.join(format!(".firstflight.{}.part", std::process::id()));
     let made = fs::File::create(&probe).and_then(|_| fs::remove_file(&probe));
-    made.map_err(|error| Bad(format!("output folder {}: {error}", folder.display())))
+    made.map_err(|error| Error::new(format!("output folder {}: {error}", folder.display())))
 }
 
 /// As [`check_folder`]; a name that ends in `/` says that it is a folder, and one is made of it by
@@ -90,7 +89,7 @@ pub(crate) fn check_folder(folder: &Path) -> Result<(), Bad> {
 ///
 /// # Errors
 /// One line.
-pub(crate) fn check_folder_of_ours(folder: &Path) -> Result<(), Bad> {
+pub(crate) fn check_folder_of_ours(folder: &Path) -> Result<(), Error> {
     if folder.is_dir() || !folder.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return check_folder(folder);
     }
@@ -103,11 +102,11 @@ pub(crate) fn check_folder_of_ours(folder: &Path) -> Result<(), Bad> {
 ///
 /// # Errors
 /// One line.
-pub(crate) fn make_folder(folder: &Path) -> Result<(), Bad> {
+pub(crate) fn make_folder(folder: &Path) -> Result<(), Error> {
     if folder.is_dir() {
         return Ok(());
     }
-    fs::create_dir(folder).map_err(|error| Failed::from(error).at(folder))
+    fs::create_dir(folder).map_err(|error| failed(folder, &error))
 }
 
 /// A pipe with a name.
@@ -137,11 +136,11 @@ fn is_device(file: &Path) -> bool {
 pub(crate) fn write_whole(
     file: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), Bad> {
+) -> Result<(), Error> {
     if is_device(file) {
         let written =
             fs::File::options().write(true).open(file).and_then(|mut device| write(&mut device));
-        return written.map_err(|error| Failed::from(error).at(file));
+        return written.map_err(|error| failed(file, &error));
     }
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let partial = file.with_file_name(format!(".{name}.{}.part", std::process::id()));
@@ -153,7 +152,7 @@ pub(crate) fn write_whole(
     })();
     written.map_err(|error| {
         let _ = fs::remove_file(&partial);
-        Failed::from(error).at(file)
+        failed(file, &error)
     })
 }
 
@@ -169,13 +168,13 @@ impl Growing {
     ///
     /// # Errors
     /// One line with the file's name.
-    pub(crate) fn open(file: &Path) -> Result<Growing, Bad> {
+    pub(crate) fn open(file: &Path) -> Result<Growing, Error> {
         if is_device(file) {
-            return Err(Bad(format!("{}: not an ordinary file", file.display())));
+            return Err(Error::new(format!("{}: not an ordinary file", file.display())));
         }
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let partial = file.with_file_name(format!(".{name}.{}.part", std::process::id()));
-        let out = fs::File::create(&partial).map_err(|error| Failed::from(error).at(file))?;
+        let out = fs::File::create(&partial).map_err(|error| failed(file, &error))?;
         Ok(Growing { file: file.to_owned(), partial, out: BufWriter::new(out) })
     }
 
@@ -186,21 +185,21 @@ impl Growing {
     pub(crate) fn more(
         &mut self,
         write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>,
-    ) -> Result<(), Bad> {
-        write(&mut self.out).map_err(|error| Failed::from(error).at(&self.file))
+    ) -> Result<(), Error> {
+        write(&mut self.out).map_err(|error| failed(&self.file, &error))
     }
 
     /// Gives it its name.
     ///
     /// # Errors
     /// One line with the file's name.
-    pub(crate) fn finish(mut self) -> Result<(), Bad> {
+    pub(crate) fn finish(mut self) -> Result<(), Error> {
         let done = self
             .out
             .flush()
             .and_then(|()| self.out.get_ref().sync_all())
             .and_then(|()| fs::rename(&self.partial, &self.file));
-        done.map_err(|error| Failed::from(error).at(&self.file))
+        done.map_err(|error| failed(&self.file, &error))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Done;
 use clap::{Args, Subcommand};
-use firstflight_lab::Bad;
+use firstflight_lab::Error;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -60,8 +60,10 @@ struct Who {
 }
 
 #[cfg(not(feature = "bpf"))]
-pub(crate) fn run(_options: &Options) -> Result<Done, Bad> {
-    Err(Bad("the kernel's controllers are not part of this build; `--features bpf` adds them (Debian: clang libelf-dev zlib1g-dev)".into()))
+pub(crate) fn run(_options: &Options) -> Result<Done, Error> {
+    Err(Error::new(
+        "the kernel's controllers are not part of this build; `--features bpf` adds them (Debian: clang libelf-dev zlib1g-dev)",
+    ))
 }
 
 #[cfg(feature = "bpf")]
@@ -69,54 +71,45 @@ pub(crate) use with_bpf::run;
 
 #[cfg(feature = "bpf")]
 mod with_bpf {
-    use super::{Action, Bad, Done, Options, Who};
+    use super::{Action, Done, Error, Options, Who};
     use crate::exits::Exits;
     use crate::terminal::{QUIET, TITLE, say, whisper};
     use firstflight::ExitReason;
-    use firstflight_linux::Refusal;
     use firstflight_linux::kernel::{self, ARMS, Exit, KernelArm, Loaded, Selection};
     use firstflight_linux::supervise::Interrupts;
     use std::fmt::Write;
     use std::process::Command;
 
-    fn bad(refusal: &Refusal) -> Bad {
-        Bad(refusal.to_string())
-    }
-
-    pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
+    pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         match &options.action {
             Action::Load { arm, pin, who } => load(named(arm)?, *pin, who),
             Action::Undo => undo(),
             Action::Unload { arm } if arm == "all" => {
-                kernel::pinned()
-                    .into_iter()
-                    .try_for_each(|arm| kernel::unload(arm).map_err(|refusal| bad(&refusal)))?;
+                kernel::pinned().into_iter().try_for_each(kernel::unload)?;
                 Ok(Done::Well)
             }
-            Action::Unload { arm } => {
-                kernel::unload(named(arm)?).map(|()| Done::Well).map_err(|refusal| bad(&refusal))
-            }
+            Action::Unload { arm } => kernel::unload(named(arm)?).map(|()| Done::Well),
             Action::List => list(),
             Action::Trace { arm, out } => trace(named(arm)?, out.as_deref()),
         }
     }
 
-    fn named(name: &str) -> Result<&'static KernelArm, Bad> {
-        kernel::arm(name).map_err(|refusal| bad(&refusal))
+    fn named(name: &str) -> Result<&'static KernelArm, Error> {
+        kernel::arm(name)
     }
 
-    fn load(arm: &'static KernelArm, pin: bool, who: &Who) -> Result<Done, Bad> {
+    fn load(arm: &'static KernelArm, pin: bool, who: &Who) -> Result<Done, Error> {
         let selection = Selection {
             default: who.default,
             routes: who.routes.clone(),
             cgroups: who.cgroups.clone(),
         };
-        let interrupts = Interrupts::block().map_err(|refusal| bad(&refusal))?;
-        selection.check(arm).map_err(|refusal| bad(&refusal))?;
-        let loaded = Loaded::load_for(arm, &selection.cgroups).map_err(|refusal| bad(&refusal))?;
+        let interrupts = Interrupts::block()?;
+        selection.check(arm)?;
+        let loaded = Loaded::load_for(arm, &selection.cgroups)?;
         let (name, used_by) = (arm.kernel_name, used_by(&selection));
         if pin {
-            loaded.pin(&selection).map_err(|refusal| bad(&refusal))?;
+            loaded.pin(&selection)?;
             whisper(&format!(
                 "{name} is loaded and stays{used_by}; `firstflight kernel unload '{}'` takes it out",
                 arm.name
@@ -124,19 +117,20 @@ mod with_bpf {
             return Ok(Done::Well);
         }
         let mut keeper = Command::new(
-            std::env::current_exe().map_err(|error| Bad(format!("our own file: {error}")))?,
+            std::env::current_exe()
+                .map_err(|error| Error::new(format!("our own file: {error}")))?,
         );
         keeper.args(["kernel", "undo"]);
         // Dropped before the arm is: what names it goes first.
-        let mut keeper = selection.apply(arm, keeper).map_err(|refusal| bad(&refusal))?;
+        let mut keeper = selection.apply(arm, keeper)?;
         whisper(&format!("{name} is loaded until Ctrl-C{used_by}"));
-        let watched: Result<(), Refusal> = interrupts.wait_watching(|| {
+        let watched: Result<(), Error> = interrupts.wait_watching(|| {
             if keeper.renew()? {
                 whisper("the process that puts things back was killed; there is another one now");
             }
             Ok(())
         });
-        watched.map(|()| Done::Well).map_err(|refusal| bad(&refusal))
+        watched.map(|()| Done::Well)
     }
 
     fn used_by(selection: &Selection) -> String {
@@ -156,14 +150,14 @@ mod with_bpf {
 
     /// Waits for the end of `kernel load`, whatever that is, and puts back what it said it would
     /// change.
-    fn undo() -> Result<Done, Bad> {
-        let _interrupts = Interrupts::block().map_err(|refusal| bad(&refusal))?;
-        let words =
-            std::io::read_to_string(std::io::stdin()).map_err(|error| Bad(error.to_string()))?;
-        kernel::undo_and_forget(&words).map(|()| Done::Well).map_err(|refusal| bad(&refusal))
+    fn undo() -> Result<Done, Error> {
+        let _interrupts = Interrupts::block()?;
+        let words = std::io::read_to_string(std::io::stdin())
+            .map_err(|error| Error::new(error.to_string()))?;
+        kernel::undo_and_forget(&words).map(|()| Done::Well)
     }
 
-    fn list() -> Result<Done, Bad> {
+    fn list() -> Result<Done, Error> {
         let (registered, pinned) = (kernel::registered(), kernel::pinned());
         let mut text = String::new();
         for arm in ARMS {
@@ -196,9 +190,9 @@ mod with_bpf {
         Ok(Done::Well)
     }
 
-    fn trace(arm: &'static KernelArm, out: Option<&std::path::Path>) -> Result<Done, Bad> {
+    fn trace(arm: &'static KernelArm, out: Option<&std::path::Path>) -> Result<Done, Error> {
         let mut file = out.map(|out| Exits::open(out, arm.name)).transpose()?;
-        let interrupts = Interrupts::block().map_err(|refusal| bad(&refusal))?;
+        let interrupts = Interrupts::block()?;
         say(HEAD)?;
         let mut failed = None;
         let take = |exit: Exit| {
@@ -210,7 +204,7 @@ mod with_bpf {
         } else {
             Loaded::load(arm).and_then(|loaded| loaded.watch(take, || !interrupts.came()))
         };
-        result.map_err(|refusal| bad(&refusal))?;
+        result?;
         file.map_or(Ok(()), Exits::finish)?;
         failed.map_or(Ok(Done::Well), Err)
     }

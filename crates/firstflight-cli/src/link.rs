@@ -3,11 +3,11 @@
 use crate::Done;
 use crate::terminal::{CAUTION, QUIET, whisper};
 use clap::Args;
-use firstflight_lab::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::size;
+use firstflight_linux::LinkOptions;
 use firstflight_linux::relay::{Relay, RelayOptions};
 use firstflight_linux::supervise::{self, Interrupts, Job};
-use firstflight_linux::{LinkOptions, Refusal};
 use firstflight_path::{DEFAULT, Path};
 use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -51,15 +51,14 @@ pub(crate) struct Options {
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(options: Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: Options) -> Result<Done, Error> {
     let path = Path::parse(&options.path)?;
     if let (Some(listen), Some(to)) = (&options.udp, &options.to) {
         return relay(&path, &options, resolve("--udp", listen)?, resolve("--to", to)?);
     }
     let settings = LinkOptions { mtu: options.mtu, seed: options.seed, ..LinkOptions::default() };
     let job = Job { command: options.command, server: options.server, uploads: options.upload };
-    let ended = supervise::run(&path, settings, &job)
-        .map_err(|refusal: Refusal| Bad(refusal.to_string()))?;
+    let ended = supervise::run(&path, settings, &job)?;
     if !options.quiet {
         tell(&ended.report.to_string(), &ended.report.doubts());
     }
@@ -67,7 +66,12 @@ pub(crate) fn run(options: Options) -> Result<Done, Bad> {
 }
 
 /// Relays until a signal comes.
-fn relay(path: &Path, options: &Options, listen: SocketAddr, to: SocketAddr) -> Result<Done, Bad> {
+fn relay(
+    path: &Path,
+    options: &Options,
+    listen: SocketAddr,
+    to: SocketAddr,
+) -> Result<Done, Error> {
     let settings = RelayOptions {
         uploads: options.upload,
         mtu: options.mtu,
@@ -75,9 +79,8 @@ fn relay(path: &Path, options: &Options, listen: SocketAddr, to: SocketAddr) -> 
         clients: options.clients,
         ..RelayOptions::new(listen, to)
     };
-    let bad = |refusal: Refusal| Bad(refusal.to_string());
-    let interrupts = Interrupts::block().map_err(bad)?;
-    let relay = Relay::start(path, settings).map_err(bad)?;
+    let interrupts = Interrupts::block()?;
+    let relay = Relay::start(path, settings)?;
     whisper(&format!("relaying {} to {to} until Ctrl-C; {path}", relay.address()));
     interrupts.wait();
     let report = relay.stop();
@@ -97,9 +100,9 @@ fn tell(report: &str, doubts: &[String]) {
 }
 
 /// The address behind `HOST:PORT`, the first if it has several.
-fn resolve(option: &str, text: &str) -> Result<SocketAddr, Bad> {
+fn resolve(option: &str, text: &str) -> Result<SocketAddr, Error> {
     let wrong = |why: &str| {
-        Bad(format!(
+        Error::new(format!(
             "{option} {text}: {why}; allowed: HOST:PORT, such as 127.0.0.1:4433 or [::1]:4433"
         ))
     };

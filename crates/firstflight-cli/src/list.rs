@@ -5,11 +5,11 @@ use crate::terminal::{QUIET, TITLE, say};
 use firstflight::arm::SenderParams;
 use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, SHORT_NAMES, STARTUPS, ShortName};
 use firstflight::options::OptionDoc;
-use firstflight_lab::Bad;
+use firstflight_lab::Error;
 use firstflight_path::{Builtin, Path, builtins};
 
 /// `firstflight arms`.
-pub(crate) fn arms() -> Result<Done, Bad> {
+pub(crate) fn arms() -> Result<Done, Error> {
     let short =
         |short: &ShortName| format!("  {:<20} {:<28} {}\n", short.name, short.arm, short.summary);
     say(&format!(
@@ -55,7 +55,7 @@ fn options(docs: &[OptionDoc]) -> String {
 }
 
 /// `firstflight paths`.
-pub(crate) fn paths() -> Result<Done, Bad> {
+pub(crate) fn paths() -> Result<Done, Error> {
     for builtin in builtins() {
         // Parsing every one here means that the list can never show a path that does not work.
         Path::parse(builtin.name)?;

@@ -32,7 +32,7 @@ mod traces;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use firstflight_lab::error::printable;
-use firstflight_lab::{Bad, request};
+use firstflight_lab::{Error, request};
 use std::process::ExitCode;
 
 /// See how TCP and QUIC connections take off: every startup and loss recovery on the same path,
@@ -143,7 +143,7 @@ fn main() -> ExitCode {
         }
         #[cfg(target_os = "linux")]
         Ok(Done::With(code)) => ExitCode::from(code),
-        Err(bad) => refuse(&bad.0),
+        Err(bad) => refuse(bad.as_str()),
     }
 }
 
@@ -157,17 +157,7 @@ fn say_why(line: &str) {
     terminal::whisper(&format!("firstflight: {}", printable(line)));
 }
 
-impl From<std::io::Error> for Failed {
-    fn from(error: std::io::Error) -> Failed {
-        Failed(error.to_string())
-    }
-}
-
-/// An operation on files that failed, before it is said which file.
-struct Failed(String);
-
-impl Failed {
-    fn at(self, what: &std::path::Path) -> Bad {
-        Bad(format!("{}: {}", what.display(), self.0))
-    }
+/// An operation on a file that failed.
+fn failed(file: &std::path::Path, error: &std::io::Error) -> Error {
+    Error::new(format!("{}: {error}", file.display()))
 }

@@ -12,7 +12,7 @@ use firstflight_lab::population::calibrate::{
 use firstflight_lab::population::describe::{DRAWS, Description, SHARES, describe};
 use firstflight_lab::population::{Assumption, builtin};
 use firstflight_lab::size;
-use firstflight_lab::{Bad, Population};
+use firstflight_lab::{Error, Population};
 use std::fmt::Write as _;
 
 #[derive(Args, Debug)]
@@ -81,7 +81,7 @@ fn factor(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "allowed: 0.05 to 50".to_owned())
 }
 
-pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     match &options.command {
         None => list(),
         Some(Command::Show { population }) => {
@@ -94,7 +94,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     }
 }
 
-fn list() -> Result<Done, Bad> {
+fn list() -> Result<Done, Error> {
     let mut text = format!(
         "A population is a name from this list, a TOML file ({TITLE}firstflight populations show NAME{TITLE:#} prints one to copy), or a CSV\n\
          file of quantiles (variable,unit,q,value) or of measured paths (rtt_ms,rate_mbps,...). Knobs stand in parentheses: {TITLE}cdn(q=0.8){TITLE:#}.\n\
@@ -117,7 +117,7 @@ fn list() -> Result<Done, Bad> {
     say(&text).map(|()| Done::Well)
 }
 
-fn show(options: &DescribeOptions) -> Result<Done, Bad> {
+fn show(options: &DescribeOptions) -> Result<Done, Error> {
     let population = Population::parse(&options.population)?;
     let description =
         on_threads(options.threads, || Ok(describe(&population, options.seed, DRAWS)))?;
@@ -134,7 +134,7 @@ fn show(options: &DescribeOptions) -> Result<Done, Bad> {
     Ok(Done::Well)
 }
 
-fn calibrate(options: &CalibrateOptions) -> Result<Done, Bad> {
+fn calibrate(options: &CalibrateOptions) -> Result<Done, Error> {
     let population = Population::parse(&options.population)?;
     let family = if options.common_loss { Family::Common } else { Family::Spread };
     let calibration = Calibration {

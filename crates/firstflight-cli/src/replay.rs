@@ -10,7 +10,7 @@ use crate::run::command_line;
 use crate::terminal::{CAUTION, say, whisper};
 use clap::{Args, ValueEnum};
 use firstflight_lab::size;
-use firstflight_lab::{Bad, NamedArm, parse_arms};
+use firstflight_lab::{Error, NamedArm, parse_arms};
 use firstflight_log::{Fault, Place, input, read};
 use firstflight_path::input::open;
 use firstflight_replay::replay::{Named, Replay, Settings};
@@ -71,7 +71,7 @@ pub(crate) struct Options {
 /// Connections whose course over time a report shows.
 const LINES: usize = 24;
 
-pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
     let to_stdout = to_stdout(options.json.as_ref());
     let json = options.json.as_ref().filter(|_| !to_stdout);
@@ -94,7 +94,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     let as_json = || {
         serde_json::to_string_pretty(&results)
             .map(|text| text + "\n")
-            .map_err(|error| Bad(error.to_string()))
+            .map_err(|error| Error::new(error.to_string()))
     };
     if let Some(file) = json {
         let text = as_json()?;
@@ -109,9 +109,9 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
 }
 
 /// The arms, which must be arms of ours.
-pub(crate) fn named(text: &str) -> Result<Vec<Named>, Bad> {
+pub(crate) fn named(text: &str) -> Result<Vec<Named>, Error> {
     let outside = |arm: &NamedArm| {
-        Bad(format!(
+        Error::new(format!(
             "arm `{}`: the kernel's own controllers cannot be replayed outside of it",
             arm.label
         ))
@@ -139,7 +139,7 @@ pub(crate) fn follow(
     files: &[String],
     settings: Settings,
     group_by: GroupBy,
-) -> Result<(Replay, Vec<FileRow>), Bad> {
+) -> Result<(Replay, Vec<FileRow>), Error> {
     let mut replay = Replay::new(settings);
     let mut rows = Vec::new();
     let mut first = None;
@@ -179,8 +179,10 @@ pub(crate) fn follow(
         rows.push(row);
     }
     match first {
-        Some(fault) if rows.iter().all(|row| row.connections == 0) => Err(Bad(fault.to_string())),
-        _ if replay.done.is_empty() => Err(Bad(format!(
+        Some(fault) if rows.iter().all(|row| row.connections == 0) => {
+            Err(Error::new(fault.to_string()))
+        }
+        _ if replay.done.is_empty() => Err(Error::new(format!(
             "{}: {} connections, none of them with 10 ACKs or more: too short to tell anything",
             files.join(", "),
             replay.short
@@ -227,9 +229,9 @@ fn parquet(
     opened: File,
     replay: &mut Replay,
 ) -> Result<firstflight_log::Extent, Fault> {
-    use firstflight_log::{Error, trace};
+    use firstflight_log::trace;
     let fault = |what: String| Fault::new(file, Place::File, what);
-    let traces = trace::parquet::read(opened).map_err(|Error(what)| fault(what))?;
+    let traces = trace::parquet::read(opened).map_err(|why| fault(why.to_string()))?;
     let mut table = Vec::new();
     trace::csv::write(&traces.iter().collect::<Vec<_>>(), &mut table)
         .map_err(|error| fault(error.to_string()))?;

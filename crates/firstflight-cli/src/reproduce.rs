@@ -7,7 +7,7 @@ use crate::run::{command_line, on_threads, threads};
 use crate::terminal::{CAUTION, QUIET, RULES, TITLE, say, whisper, width};
 use clap::Args;
 use comfy_table::{Cell, Color, ContentArrangement, Table as Grid};
-use firstflight_lab::Bad;
+use firstflight_lab::Error;
 use firstflight_papers::{Chapter, Effort, Item, Reproduction, SOURCES, Scale, Source, Verdict};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub(crate) struct Options {
     threads: Option<u16>,
 }
 
-pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let sources = chosen(options)?;
     let to_stdout = to_stdout(options.json.as_ref());
     check_outputs(
@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
     )?;
     if options.list {
         if options.markdown.is_some() || options.csv.is_some() || options.report.is_some() {
-            return Err(Bad("--list: goes with --json only; there are no results to show".into()));
+            return Err(Error::new("--list: goes with --json only; there are no results to show"));
         }
         return list(&sources, options.json.as_deref().filter(|_| !to_stdout), to_stdout);
     }
@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
         tell: &|what| progress.tell(what),
     };
     let done = on_threads(options.threads, || {
-        sources.iter().map(|source| source.run(&effort)).collect::<Result<Vec<Chapter>, Bad>>()
+        sources.iter().map(|source| source.run(&effort)).collect::<Result<Vec<Chapter>, Error>>()
     });
     drop(progress);
     let all = Reproduction::new(options.quick, done?);
@@ -98,18 +98,18 @@ pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
 }
 
 /// The documents that were asked for, in the order of the list.
-fn chosen(options: &Options) -> Result<Vec<&'static Source>, Bad> {
+fn chosen(options: &Options) -> Result<Vec<&'static Source>, Error> {
     let named = options
         .names
         .iter()
         .map(|name| firstflight_papers::source(name))
-        .collect::<Result<Vec<_>, Bad>>()?;
+        .collect::<Result<Vec<_>, Error>>()?;
     if options.all && !named.is_empty() {
-        return Err(Bad("--all: goes without names".into()));
+        return Err(Error::new("--all: goes without names"));
     }
     if named.is_empty() && !options.all && !options.list {
         let all: Vec<&str> = SOURCES.iter().map(|source| source.name).collect();
-        return Err(Bad(format!("what to reproduce: --all, or some of {}", all.join(", "))));
+        return Err(Error::new(format!("what to reproduce: --all, or some of {}", all.join(", "))));
     }
     Ok(SOURCES
         .iter()
@@ -129,7 +129,7 @@ fn as_json(sources: &[&Source]) -> String {
     format!("{document:#}\n")
 }
 
-fn list(sources: &[&Source], file: Option<&Path>, to_stdout: bool) -> Result<Done, Bad> {
+fn list(sources: &[&Source], file: Option<&Path>, to_stdout: bool) -> Result<Done, Error> {
     if let Some(file) = file {
         write_whole(file, |out| out.write_all(as_json(sources).as_bytes()))?;
     }

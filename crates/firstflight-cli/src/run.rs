@@ -1,6 +1,6 @@
 //! What commands that run trials share: threads and the command line that was typed.
 
-use firstflight_lab::{Bad, size};
+use firstflight_lab::{Error, size};
 
 /// Reads `--threads`.
 ///
@@ -16,13 +16,13 @@ pub(crate) fn threads(text: &str) -> Result<u16, String> {
 /// Those of the work, or one line if there are no threads to be had.
 pub(crate) fn on_threads<T: Send>(
     threads: Option<u16>,
-    work: impl FnOnce() -> Result<T, Bad> + Send,
-) -> Result<T, Bad> {
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> Result<T, Error> {
     let Some(threads) = threads else { return work() };
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(usize::from(threads))
         .build()
-        .map_err(|error| Bad(format!("cannot start {threads} threads: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot start {threads} threads: {error}")))?;
     pool.install(work)
 }
 

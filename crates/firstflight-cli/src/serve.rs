@@ -2,7 +2,7 @@
 
 use crate::Done;
 use clap::Args;
-use firstflight_lab::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::size;
 use std::path::PathBuf;
 
@@ -71,8 +71,8 @@ pub(crate) struct Options {
 }
 
 #[cfg(not(feature = "quic"))]
-pub(crate) fn run(_options: &Options) -> Result<Done, Bad> {
-    Err(Bad("`serve` is not part of this build; `--features quic` adds it".into()))
+pub(crate) fn run(_options: &Options) -> Result<Done, Error> {
+    Err(Error::new("`serve` is not part of this build; `--features quic` adds it"))
 }
 
 #[cfg(feature = "quic")]
@@ -80,11 +80,11 @@ pub(crate) use with_quic::{resolve, run};
 
 #[cfg(feature = "quic")]
 mod with_quic {
-    use super::{Bad, Done, Options};
+    use super::{Done, Error, Options};
     use crate::terminal::{QUIET, whisper};
     use firstflight_http::{Certificate, Ended, Exporter, Limits, Meter, Server, ServerOptions};
     use firstflight_lab::table::figure;
-    use firstflight_quic::{Plan, Refused};
+    use firstflight_quic::Plan;
     use std::net::{SocketAddr, ToSocketAddrs};
     use std::num::NonZeroU32;
     use std::time::Duration;
@@ -92,28 +92,22 @@ mod with_quic {
     use tokio::sync::watch;
     use tokio::task::JoinSet;
 
-    fn bad(refused: Refused) -> Bad {
-        Bad(refused.0)
-    }
-
-    pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
+    pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-        runtime.map_err(|error| Bad(format!("threads: {error}")))?.block_on(serve(options))
+        runtime.map_err(|error| Error::new(format!("threads: {error}")))?.block_on(serve(options))
     }
 
-    async fn serve(options: &Options) -> Result<Done, Bad> {
+    async fn serve(options: &Options) -> Result<Done, Error> {
         let meter = Meter::default();
         // Everything is opened before anything is served.
         let servers = options
             .listen
             .iter()
             .map(|listen| listener(options, listen, &meter))
-            .collect::<Result<Vec<_>, Bad>>()?;
+            .collect::<Result<Vec<_>, Error>>()?;
         let mut told = signals()?;
         let exporter = match &options.metrics {
-            Some(text) => {
-                Some(Exporter::bind(&meter, resolve("--metrics", text)?).await.map_err(bad)?)
-            }
+            Some(text) => Some(Exporter::bind(&meter, resolve("--metrics", text)?).await?),
             None => None,
         };
         let mut running = JoinSet::new();
@@ -149,7 +143,7 @@ mod with_quic {
             match ended {
                 Ok(Ended::Drained) => {}
                 Ok(Ended::CutOff(connections)) => cut += connections,
-                Err(error) => return Err(Bad(format!("a listener failed: {error}"))),
+                Err(error) => return Err(Error::new(format!("a listener failed: {error}"))),
             }
         }
         if cut > 0 {
@@ -164,8 +158,8 @@ mod with_quic {
     }
 
     /// Counts SIGINT and SIGTERM.
-    fn signals() -> Result<watch::Receiver<u32>, Bad> {
-        let open = |kind| signal(kind).map_err(|error| Bad(format!("signals: {error}")));
+    fn signals() -> Result<watch::Receiver<u32>, Error> {
+        let open = |kind| signal(kind).map_err(|error| Error::new(format!("signals: {error}")));
         let (mut interrupt, mut terminate) =
             (open(SignalKind::interrupt())?, open(SignalKind::terminate())?);
         let (count, told) = watch::channel(0);
@@ -195,10 +189,13 @@ mod with_quic {
         }
     }
 
-    fn listener(options: &Options, listen: &str, meter: &Meter) -> Result<(Server, String), Bad> {
+    fn listener(options: &Options, listen: &str, meter: &Meter) -> Result<(Server, String), Error> {
         // An address has no `=`; an arm may have several.
         let (address, arm) = listen.split_once('=').unwrap_or((listen, &options.arm));
-        let plan = Plan { initial_window: Some(options.iw), ..Plan::parse(arm).map_err(bad)? };
+        let plan = Plan {
+            initial_window: Some(options.iw),
+            ..Plan::parse(arm).map_err(|why| Error::new(why.0))?
+        };
         let certificate = match (&options.cert, &options.key) {
             (Some(chain), Some(key)) => {
                 Certificate::Files { chain: chain.clone(), key: key.clone() }
@@ -214,13 +211,13 @@ mod with_quic {
             limits: limits(options),
             ..ServerOptions::new(resolve("--listen", address)?, plan)
         });
-        Ok((server.map_err(bad)?, plan.arm.to_string()))
+        Ok((server?, plan.arm.to_string()))
     }
 
     /// The address behind `HOST:PORT`, the first if it has several.
-    pub(crate) fn resolve(option: &str, text: &str) -> Result<SocketAddr, Bad> {
+    pub(crate) fn resolve(option: &str, text: &str) -> Result<SocketAddr, Error> {
         let wrong = |why: &str| {
-            Bad(format!(
+            Error::new(format!(
                 "{option} {text}: {why}; allowed: HOST:PORT, such as 127.0.0.1:4433 or [::1]:4433"
             ))
         };

@@ -5,7 +5,7 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{
     Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table as Grid, TableStyle,
 };
-use firstflight_lab::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::report::{Row, Table, Value};
 use firstflight_lab::table::figure;
 use std::io::{ErrorKind, Write};
@@ -27,11 +27,11 @@ pub(crate) const RULES: TableStyle = TableStyle::new()
 ///
 /// # Errors
 /// One line if the output cannot take the text, such as a full disk.
-pub(crate) fn say(text: &str) -> Result<(), Bad> {
+pub(crate) fn say(text: &str) -> Result<(), Error> {
     let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Bad(format!("standard output: {error}")))
+            Err(Error::new(format!("standard output: {error}")))
         }
         _ => Ok(()),
     }

@@ -1,11 +1,9 @@
 //! Where traces go: the file's extension decides what they look like.
 
-use crate::Failed;
 use crate::files::{check_file, check_folder_of_ours, make_folder, tame, write_whole};
-use firstflight_lab::{Bad, Plan};
+use firstflight_lab::{Error, Plan};
 use firstflight_log::trace::qlog::{self, End};
 use firstflight_log::trace::{Trace, csv};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -27,18 +25,18 @@ impl Format {
     ///
     /// # Errors
     /// If it is none of ours, or this build cannot write it.
-    pub(crate) fn of(option: &str, file: &Path) -> Result<Format, Bad> {
+    pub(crate) fn of(option: &str, file: &Path) -> Result<Format, Error> {
         let extension = file.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         match extension.as_str() {
             "csv" => Ok(Format::Csv),
             "qlog" => Ok(Format::Qlog),
             "sqlog" => Ok(Format::Sqlog),
             "parquet" if cfg!(feature = "parquet") => Ok(Format::Parquet),
-            "parquet" => Err(Bad(format!(
+            "parquet" => Err(Error::new(format!(
                 "{option} {}: Parquet is not part of this build; `cargo run --release --features parquet -- ...` has it, .csv always works",
                 file.display()
             ))),
-            _ => Err(Bad(format!(
+            _ => Err(Error::new(format!(
                 "{option} {}: a trace ends in .csv, .parquet, .qlog or .sqlog",
                 file.display()
             ))),
@@ -50,13 +48,13 @@ impl Format {
 ///
 /// # Errors
 /// One line with the file's name.
-pub(crate) fn write_traces(file: &Path, format: Format, traces: &[&Trace]) -> Result<(), Bad> {
+pub(crate) fn write_traces(file: &Path, format: Format, traces: &[&Trace]) -> Result<(), Error> {
     match format {
         Format::Csv => write_whole(file, |out| csv::write(traces, out)),
         Format::Qlog => write_whole(file, |out| qlog::write_contained(traces, out)),
         Format::Sqlog => {
             let only = traces.first().ok_or_else(|| {
-                Failed::from(io::Error::other("there is nothing to write")).at(file)
+                Error::new(format!("{}: there is nothing to write", file.display()))
             })?;
             write_whole(file, |out| qlog::write_sequence(only, End::Sender, out))
         }
@@ -65,15 +63,15 @@ pub(crate) fn write_traces(file: &Path, format: Format, traces: &[&Trace]) -> Re
 }
 
 #[cfg(feature = "parquet")]
-fn write_parquet(file: &Path, traces: &[&Trace]) -> Result<(), Bad> {
+fn write_parquet(file: &Path, traces: &[&Trace]) -> Result<(), Error> {
     let grown = crate::files::Growing::open(file)?;
     firstflight_log::trace::parquet::write(traces, grown)
-        .map_err(|error| Bad(format!("{}: {error}", file.display())))?
+        .map_err(|error| Error::new(format!("{}: {error}", file.display())))?
         .finish()
 }
 
 #[cfg(not(feature = "parquet"))]
-fn write_parquet(file: &Path, _traces: &[&Trace]) -> Result<(), Bad> {
+fn write_parquet(file: &Path, _traces: &[&Trace]) -> Result<(), Error> {
     Format::of("--trace", file).map(|_| ())
 }
 
@@ -104,7 +102,7 @@ impl<'a> Outputs<'a> {
         trace: Option<&Path>,
         qlog: Option<&'a Path>,
         plan: &'a Plan,
-    ) -> Result<Outputs<'a>, Bad> {
+    ) -> Result<Outputs<'a>, Error> {
         qlog.map_or(Ok(()), check_folder_of_ours)?;
         let trace = match trace {
             None => None,
@@ -117,7 +115,7 @@ impl<'a> Outputs<'a> {
                 check_file(file)?;
                 let trials = plan.arms.len() as u64 * u64::from(plan.repeat);
                 if format == Format::Sqlog && trials != 1 {
-                    return Err(Bad(format!(
+                    return Err(Error::new(format!(
                         "--trace {}: a file of this kind holds one trace and there are {trials} trials; --qlog FOLDER writes one file for each, \
                          .qlog holds all",
                         file.display()
@@ -147,7 +145,7 @@ impl<'a> Outputs<'a> {
     ///
     /// # Errors
     /// One line with the name of the file that cannot be written.
-    pub(crate) fn take(&self, arm: usize, round: u32, trace: Trace) -> Result<(), Bad> {
+    pub(crate) fn take(&self, arm: usize, round: u32, trace: Trace) -> Result<(), Error> {
         let seed = self.plan.seed.wrapping_add(u64::from(round));
         let label = tame(&self.plan.arms[arm].label);
         if let Some(folder) = self.qlog {
@@ -189,7 +187,7 @@ impl<'a> Outputs<'a> {
     ///
     /// # Errors
     /// One line with the name of the file that cannot be written.
-    pub(crate) fn finish(&self) -> Result<(), Bad> {
+    pub(crate) fn finish(&self) -> Result<(), Error> {
         let Some(Wanted::File(file, format)) = &self.trace else { return Ok(()) };
         let mut kept =
             std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));

@@ -266,7 +266,7 @@ async fn whereto(wanted: &Fetch) -> Result<(String, SocketAddr), FetchError> {
 }
 
 fn client(wanted: &Fetch) -> Result<ClientConfig, FetchError> {
-    let tls = tls::client(&wanted.trust).map_err(|refused| FetchError::Bad(refused.0))?;
+    let tls = tls::client(&wanted.trust).map_err(|refused| FetchError::Bad(refused.to_string()))?;
     let crypto = QuicClientConfig::try_from(tls)
         .map_err(|error| FetchError::Bad(format!("TLS: {error}")))?;
     let mut transport = TransportConfig::default();

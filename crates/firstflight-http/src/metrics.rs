@@ -1,7 +1,7 @@
 //! What a server counts, for Prometheus, and the plain HTTP/1 listener that tells it.
 
+use firstflight_path::Error;
 use firstflight_quic::Account;
-use firstflight_quic::Refused;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -212,8 +212,8 @@ impl Exporter {
     ///
     /// # Errors
     /// If the address cannot be used.
-    pub async fn bind(meter: &Meter, address: SocketAddr) -> Result<Exporter, Refused> {
-        let refused = |error| Refused(format!("metrics at {address}: {error}"));
+    pub async fn bind(meter: &Meter, address: SocketAddr) -> Result<Exporter, Error> {
+        let refused = |error| Error::new(format!("metrics at {address}: {error}"));
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         Ok(Exporter { metrics: Arc::clone(&meter.0), listener, address })

@@ -8,9 +8,10 @@
 
 use crate::{Fetch, Limits, Server, ServerOptions, Trust, Verified, Watch, fetch_and};
 use firstflight::{Episode, Exit, Nanos, Time};
+use firstflight_path::Error;
 use firstflight_quic::Account;
 use firstflight_quic::Plan;
-use firstflight_rig::{Fault, Logbook, Note};
+use firstflight_rig::{Logbook, Note};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -125,11 +126,11 @@ pub struct Sender {
     thread: Option<thread::JoinHandle<()>>,
 }
 
-fn runtime() -> Result<Runtime, Fault> {
+fn runtime() -> Result<Runtime, Error> {
     Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Fault(format!("a runtime: {error}")))
+        .map_err(|error| Error::new(format!("a runtime: {error}")))
 }
 
 impl Sender {
@@ -139,7 +140,7 @@ impl Sender {
     ///
     /// # Errors
     /// If the system has no socket or thread for it.
-    pub fn start(plan: Plan, datagram: u16, watched: bool, prepare: fn()) -> Result<Sender, Fault> {
+    pub fn start(plan: Plan, datagram: u16, watched: bool, prepare: fn()) -> Result<Sender, Error> {
         let origin = Instant::now();
         let logbook = Arc::new(Logbook::new(datagram, watched));
         let stopwatch =
@@ -155,7 +156,7 @@ impl Sender {
         let runtime = runtime()?;
         let server = {
             let _inside = runtime.enter();
-            Server::bind(options).map_err(|refused| Fault(refused.0))?
+            Server::bind(options)?
         };
         let (address, pin) = (server.address(), server.pin().to_owned());
         let (stop, stopped) = oneshot::channel();
@@ -168,7 +169,7 @@ impl Sender {
         let thread = thread::Builder::new()
             .name("sender".into())
             .spawn(serve)
-            .map_err(|error| Fault(format!("a thread: {error}")))?;
+            .map_err(|error| Error::new(format!("a thread: {error}")))?;
         Ok(Sender {
             address,
             pin,
@@ -199,7 +200,7 @@ impl Sender {
         object: u64,
         limit: Nanos,
         begin: impl Fn() + Send + 'static,
-    ) -> Result<Measured, Fault> {
+    ) -> Result<Measured, Error> {
         let (told, ended) = oneshot::channel();
         {
             let mut marks = self.stopwatch.marks();
@@ -215,7 +216,7 @@ impl Sender {
             idle: SILENCE,
             limit: limit + Duration::from_secs(5),
             datagram: Some(self.datagram),
-            ..Fetch::new(url.parse().map_err(|_| Fault(format!("{url} is no URL")))?)
+            ..Fetch::new(url.parse().map_err(|_| Error::new(format!("{url} is no URL")))?)
         };
         let mut read: Vec<(Instant, u64)> = Vec::new();
         let mut delivered = 0;
@@ -239,12 +240,12 @@ impl Sender {
         };
         // A thread of its own: what it is prepared for must not stay behind.
         let received = thread::scope(|scope| scope.spawn(receive).join())
-            .map_err(|_| Fault("the receiver panicked".into()))?;
+            .map_err(|_| Error::new("the receiver panicked"))?;
         let fetched = received?;
         self.end();
-        match fetched.transpose().map_err(|error| Fault(error.to_string()))? {
+        match fetched.transpose().map_err(|error| Error::new(error.to_string()))? {
             Some(fetched) if fetched.verified != Verified::Content => {
-                return Err(Fault("the object could not be verified".into()));
+                return Err(Error::new("the object could not be verified"));
             }
             Some(_) | None => {}
         }
@@ -260,16 +261,15 @@ impl Sender {
         }
     }
 
-    fn measured(&self, object: u64, read: &[(Instant, u64)]) -> Result<Measured, Fault> {
+    fn measured(&self, object: u64, read: &[(Instant, u64)]) -> Result<Measured, Error> {
         let marks = self.stopwatch.marks();
-        let begun =
-            marks.begun.ok_or_else(|| Fault("no request arrived within the limit".into()))?;
+        let begun = marks.begun.ok_or_else(|| Error::new("no request arrived within the limit"))?;
         let since = |at: Instant| {
             Nanos(u64::try_from(at.saturating_duration_since(begun).as_nanos()).unwrap_or(u64::MAX))
         };
         let (ended, complete, account) = marks.ended.unwrap_or((Instant::now(), false, None));
         if account.is_some_and(|account| account.arm != self.plan.arm) {
-            return Err(Fault("the sender ran another controller".into()));
+            return Err(Error::new("the sender ran another controller"));
         }
         let offset = u64::try_from(begun.saturating_duration_since(self.origin).as_nanos())
             .unwrap_or(u64::MAX);

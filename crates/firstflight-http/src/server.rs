@@ -8,7 +8,7 @@ use super::shared::{Open, Peer, ServerOptions, Shared};
 use super::streams::{Allowance, Finish};
 use super::tls::identity;
 use bytes::Bytes;
-use firstflight_quic::Refused;
+use firstflight_path::Error;
 use firstflight_quic::noq::{Choice, Factory};
 use noq::crypto::rustls::QuicServerConfig;
 use noq::{
@@ -55,13 +55,13 @@ impl Server {
     ///
     /// # Errors
     /// If an address is taken, or the certificate or the folder cannot be used.
-    pub fn bind(options: ServerOptions) -> Result<Server, Refused> {
+    pub fn bind(options: ServerOptions) -> Result<Server, Error> {
         let folder = match &options.folder {
             Some(folder) => {
-                let refused = |error| Refused(format!("{}: {error}", folder.display()));
+                let refused = |error| Error::new(format!("{}: {error}", folder.display()));
                 let real = folder.canonicalize().map_err(refused)?;
                 if !real.is_dir() {
-                    return Err(Refused(format!("{}: is not a folder", folder.display())));
+                    return Err(Error::new(format!("{}: is not a folder", folder.display())));
                 }
                 Some(real)
             }
@@ -69,7 +69,7 @@ impl Server {
         };
         let identity = identity(&options.certificate)?;
         let crypto = QuicServerConfig::try_from(identity.config)
-            .map_err(|error| Refused(format!("TLS: {error}")))?;
+            .map_err(|error| Error::new(format!("TLS: {error}")))?;
         let mut config = ServerConfig::with_crypto(Arc::new(crypto));
         config
             .max_incoming(WAITING.0)
@@ -78,7 +78,7 @@ impl Server {
         let endpoint = endpoint(options.listen, config.clone())?;
         let address = endpoint
             .local_addr()
-            .map_err(|error| Refused(format!("{}: {error}", options.listen)))?;
+            .map_err(|error| Error::new(format!("{}: {error}", options.listen)))?;
         let shared = Shared {
             folder,
             metrics: Arc::clone(&options.meter.0),
@@ -147,8 +147,8 @@ impl Server {
 /// H3_NO_ERROR, RFC 9114 section 8.1.
 const NO_ERROR: u32 = 0x100;
 
-fn endpoint(listen: SocketAddr, config: ServerConfig) -> Result<Endpoint, Refused> {
-    let refused = |error| Refused(format!("{listen}: {error}"));
+fn endpoint(listen: SocketAddr, config: ServerConfig) -> Result<Endpoint, Error> {
+    let refused = |error| Error::new(format!("{listen}: {error}"));
     let socket =
         socket2::Socket::new(socket2::Domain::for_address(listen), socket2::Type::DGRAM, None)
             .map_err(refused)?;
@@ -157,7 +157,7 @@ fn endpoint(listen: SocketAddr, config: ServerConfig) -> Result<Endpoint, Refuse
     let _ = socket.set_send_buffer_size(BUFFER);
     socket.bind(&listen.into()).map_err(refused)?;
     let runtime =
-        noq::default_runtime().ok_or_else(|| Refused("a server needs a tokio runtime".into()))?;
+        noq::default_runtime().ok_or_else(|| Error::new("a server needs a tokio runtime"))?;
     Endpoint::new(EndpointConfig::default(), Some(config), socket.into(), runtime).map_err(refused)
 }
 

@@ -3,15 +3,15 @@
 use ::ring::digest::{SHA256, digest};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use firstflight_path::Error;
 use firstflight_path::input::{self, MOST_TEXT};
-use firstflight_quic::Refused;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig,
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig,
     SignatureScheme, version::TLS13,
 };
 use std::path::{Path, PathBuf};
@@ -41,20 +41,20 @@ pub(super) struct Identity {
     pub(super) pin: String,
 }
 
-fn refused(what: impl std::fmt::Display) -> impl Fn(rustls::pki_types::pem::Error) -> Refused {
-    move |error| Refused(format!("{what}: {error}"))
+fn refused(what: impl std::fmt::Display) -> impl Fn(rustls::pki_types::pem::Error) -> Error {
+    move |error| Error::new(format!("{what}: {error}"))
 }
 
 /// A file in PEM.
-fn text(file: &Path) -> Result<Vec<u8>, Refused> {
-    input::read(file, MOST_TEXT).map_err(|error| Refused(format!("{}: {error}", file.display())))
+fn text(file: &Path) -> Result<Vec<u8>, Error> {
+    input::read(file, MOST_TEXT).map_err(|error| Error::new(format!("{}: {error}", file.display())))
 }
 
-pub(super) fn identity(certificate: &Certificate) -> Result<Identity, Refused> {
+pub(super) fn identity(certificate: &Certificate) -> Result<Identity, Error> {
     let (chain, key) = match certificate {
         Certificate::ThrowAway(names) => {
             let own = rcgen::generate_simple_self_signed(names.clone())
-                .map_err(|error| Refused(format!("a certificate: {error}")))?;
+                .map_err(|error| Error::new(format!("a certificate: {error}")))?;
             let key = PrivateKeyDer::Pkcs8(own.signing_key.serialize_der().into());
             (vec![CertificateDer::from(own.cert)], key)
         }
@@ -71,11 +71,11 @@ pub(super) fn identity(certificate: &Certificate) -> Result<Identity, Refused> {
     let pin = chain
         .first()
         .and_then(pin)
-        .ok_or_else(|| Refused("the certificate's chain is empty or cannot be read".into()))?;
+        .ok_or_else(|| Error::new("the certificate's chain is empty or cannot be read"))?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(&[&TLS13])
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
-        .map_err(|error| Refused(format!("the certificate: {error}")))?;
+        .map_err(|error| Error::new(format!("the certificate: {error}")))?;
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     Ok(Identity { config, pin })
 }
@@ -100,7 +100,7 @@ pub enum Trust {
     Anyone,
 }
 
-pub(super) fn client(trust: &Trust) -> Result<ClientConfig, Refused> {
+pub(super) fn client(trust: &Trust) -> Result<ClientConfig, Error> {
     let provider = Arc::new(ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
         Trust::System => {
@@ -118,7 +118,7 @@ pub(super) fn client(trust: &Trust) -> Result<ClientConfig, Refused> {
     };
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
-        .map_err(|error| Refused(format!("TLS: {error}")))?
+        .map_err(|error| Error::new(format!("TLS: {error}")))?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
@@ -126,11 +126,13 @@ pub(super) fn client(trust: &Trust) -> Result<ClientConfig, Refused> {
     Ok(config)
 }
 
-fn roots_of(file: &Path) -> Result<RootCertStore, Refused> {
+fn roots_of(file: &Path) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(&text(file)?) {
         let certificate = certificate.map_err(refused(file.display()))?;
-        roots.add(certificate).map_err(|error| Refused(format!("{}: {error}", file.display())))?;
+        roots
+            .add(certificate)
+            .map_err(|error| Error::new(format!("{}: {error}", file.display())))?;
     }
     Ok(roots)
 }
@@ -139,10 +141,10 @@ fn by_roots(
     roots: RootCertStore,
     provider: &Arc<CryptoProvider>,
     what: &str,
-) -> Result<Arc<WebPkiServerVerifier>, Refused> {
+) -> Result<Arc<WebPkiServerVerifier>, Error> {
     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
         .build()
-        .map_err(|error| Refused(format!("{what}: {error}")))
+        .map_err(|error| Error::new(format!("{what}: {error}")))
 }
 
 /// Accepts the holder of one key, or of any.
@@ -160,11 +162,11 @@ impl ServerCertVerifier for Pinned {
         _name: &ServerName<'_>,
         _ocsp: &[u8],
         _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
+    ) -> Result<ServerCertVerified, rustls::Error> {
         match &self.pin {
-            Some(expected) if pin(certificate).as_ref() != Some(expected) => {
-                Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
-            }
+            Some(expected) if pin(certificate).as_ref() != Some(expected) => Err(
+                rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure),
+            ),
             _ => Ok(ServerCertVerified::assertion()),
         }
     }
@@ -174,8 +176,8 @@ impl ServerCertVerifier for Pinned {
         _message: &[u8],
         _certificate: &CertificateDer<'_>,
         _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::PeerIncompatible(rustls::PeerIncompatible::Tls12NotOffered))
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::Error::PeerIncompatible(rustls::PeerIncompatible::Tls12NotOffered))
     }
 
     fn verify_tls13_signature(
@@ -183,7 +185,7 @@ impl ServerCertVerifier for Pinned {
         message: &[u8],
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
         verify_tls13_signature(
             message,
             certificate,

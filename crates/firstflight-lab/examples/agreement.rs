@@ -12,7 +12,7 @@ mod real;
 
 use firstflight_lab::compare::Keep;
 use firstflight_lab::testbed::{quic, sim};
-use firstflight_lab::{Bad, Plan, Scenario, Testbed, TrialRow, parse_arms};
+use firstflight_lab::{Error, Plan, Scenario, Testbed, TrialRow, parse_arms};
 use firstflight_path::Path;
 
 /// Path, object in bytes, what it is for.
@@ -95,7 +95,7 @@ fn trials(
     bytes: u64,
     testbed: &'static dyn Testbed,
     burst: u32,
-) -> Result<Vec<TrialRow>, Bad> {
+) -> Result<Vec<TrialRow>, Error> {
     let scenario = Scenario { burst, ..Scenario::new(Path::parse(path)?, bytes) };
     Ok(Plan { testbed, ..Plan::new(parse_arms(ARMS)?, scenario) }.run(Keep::Rows, &|| {})?.rows)
 }
@@ -106,7 +106,7 @@ fn off(a: f64, b: f64) -> String {
     if percent.abs() > 5.0 { format!("**{percent:+.1} %**") } else { format!("{percent:+.1} %") }
 }
 
-fn main() -> Result<(), Bad> {
+fn main() -> Result<(), Error> {
     print!("{INTRODUCTION}");
     for (path, bytes, what) in GROUNDS {
         println!("\n## {what}: `{path}`, {} MB\n", bytes / 1_000_000);
@@ -145,6 +145,6 @@ fn main() -> Result<(), Bad> {
     match (words.next().as_deref(), words.next().map(|count| count.parse())) {
         (None, _) => Ok(()),
         (Some("--real"), Some(Ok(count @ 1..=100))) => real::table(count),
-        _ => Err(Bad("allowed: nothing, or `--real N`, N from 1 to 100".into())),
+        _ => Err(Error::new("allowed: nothing, or `--real N`, N from 1 to 100")),
     }
 }

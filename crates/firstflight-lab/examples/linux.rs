@@ -8,7 +8,7 @@
 
 use firstflight_lab::compare::Keep;
 use firstflight_lab::testbed::{linux, sim};
-use firstflight_lab::{Bad, Plan, Scenario, Testbed, TrialRow, hosts_of_tcp, parse_arms};
+use firstflight_lab::{Error, Plan, Scenario, Testbed, TrialRow, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;
 use std::fs;
 
@@ -65,7 +65,7 @@ fn trials(
     receiver: &[(&str, &str)],
     arms: &[&str],
     repeat: u32,
-) -> Result<Vec<Vec<TrialRow>>, Bad> {
+) -> Result<Vec<Vec<TrialRow>>, Error> {
     eprintln!("{} {path}, {} MB", testbed.info().name, bytes as f64 / 1e6);
     let in_kernel = testbed.info().kernel_receiver;
     let settings = receiver
@@ -137,7 +137,7 @@ fn load() -> String {
         .to_owned()
 }
 
-fn geo(wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
+fn geo(wanted: &dyn Fn(&str) -> bool) -> Result<(), Error> {
     println!("\n## Downloads over a geostationary satellite\n");
     println!(
         "150 Mbit/s, 600 ms, a queue of one BDP. *Clean*: ACKs return as they come. *Grid*: the return path of a satellite terminal, frames of 40 ms\n\
@@ -154,7 +154,7 @@ fn geo(wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
     Ok(())
 }
 
-fn download(name: &str, path: &str, megabytes: u64) -> Result<(), Bad> {
+fn download(name: &str, path: &str, megabytes: u64) -> Result<(), Error> {
     let rows =
         trials(&linux::BED, (path, megabytes * 1_000_000), COLLECTED, &kernel(&STARTUPS), REPEAT)?;
     let model =
@@ -224,7 +224,7 @@ const LOSSY: [(&str, &str, u64, &str); 5] = [
 ];
 const SEEDS: u32 = 5;
 
-fn recovery(wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
+fn recovery(wanted: &dyn Fn(&str) -> bool) -> Result<(), Error> {
     println!("\n## Recoveries under bursts of loss and policers\n");
     println!(
         "The experiment of section 5 of RFC 6937 and the kernel's change of 2015, on kernel TCP: the same connections with rate halving, RFC 6675 and the\n\
@@ -279,7 +279,7 @@ const AGREEMENT: [(&str, u64); 4] = [
     ("rate=50Mbit,rtt=40ms,queue=40ms,loss=0.1%", 5_000_000),
 ];
 
-fn agreement(_wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
+fn agreement(_wanted: &dyn Fn(&str) -> bool) -> Result<(), Error> {
     println!("\n## Agreement with the simulator\n");
     println!(
         "The same path, object and seeds by kernel TCP (median of {REPEAT}) and by the simulator's TCP, with the kernel's CUBIC and its rule that a repeat\n\
@@ -318,9 +318,9 @@ fn agreement(_wanted: &dyn Fn(&str) -> bool) -> Result<(), Bad> {
     Ok(())
 }
 
-type Part = fn(&dyn Fn(&str) -> bool) -> Result<(), Bad>;
+type Part = fn(&dyn Fn(&str) -> bool) -> Result<(), Error>;
 
-fn main() -> Result<(), Bad> {
+fn main() -> Result<(), Error> {
     let asked: Vec<String> = std::env::args().skip(1).collect();
     // `a-b-c` is a part of `a-b`, and that of `a`.
     let within = |part: &str, whole: &str| {

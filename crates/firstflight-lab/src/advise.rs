@@ -12,8 +12,8 @@
 use crate::ab::analysis::{Entry, LEAST_FLOWS, Part};
 use crate::ab::sensitivity::{SMALLEST_LOSS_POINTS, SMALLEST_TIME_PCT};
 use crate::ab::{Analysis, Decision};
-use crate::error::Bad;
 use crate::stats::Interval;
+use firstflight_path::Error;
 use serde::Serialize;
 
 /// With fewer recorded connections nothing is recommended: how far the next one differs from them
@@ -143,8 +143,9 @@ impl<'a, R: Serialize> Answer<'a, R> {
     ///
     /// # Errors
     /// One line if the replay is nothing that JSON can hold.
-    pub fn to_json(&self) -> Result<String, Bad> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| Bad(error.to_string()))?;
+    pub fn to_json(&self) -> Result<String, Error> {
+        let text =
+            serde_json::to_string_pretty(self).map_err(|error| Error::new(error.to_string()))?;
         Ok(text + "\n")
     }
 }

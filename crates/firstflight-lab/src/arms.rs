@@ -1,8 +1,9 @@
 //! Arms as users write them: a label, what it stands for, and a helpful refusal.
 
-use crate::error::{Bad, nearest};
+use crate::error::nearest;
 use crate::own::OwnStartup;
 use firstflight::arm::{AVOIDANCES, Arm, ArmError, RECOVERIES, SHORT_NAMES, STARTUPS, split_list};
+use firstflight_path::Error;
 
 /// Who sends.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,18 +56,18 @@ impl NamedArm {
     ///
     /// # Errors
     /// One line for a controller of the kernel and for a foreign startup.
-    pub fn arm(&self) -> Result<&Arm, Bad> {
+    pub fn arm(&self) -> Result<&Arm, Error> {
         match &self.sender {
             Sender::Arm(arm) => Ok(arm),
             Sender::Kernel(_) => Err(self.kernel_only()),
             Sender::Own { .. } => {
-                Err(Bad(format!("arm `{}`: its startup is not one of ours", self.label)))
+                Err(Error::new(format!("arm `{}`: its startup is not one of ours", self.label)))
             }
         }
     }
 
-    pub(crate) fn kernel_only(&self) -> Bad {
-        Bad(format!(
+    pub(crate) fn kernel_only(&self) -> Error {
+        Error::new(format!(
             "arm `{}`: the kernel's own controllers run on the testbed `linux` only",
             self.label
         ))
@@ -77,9 +78,9 @@ impl NamedArm {
     ///
     /// # Errors
     /// One line if the rest is not the rest of an arm.
-    pub fn with_own(label: &str, startup: OwnStartup, rest: &str) -> Result<NamedArm, Bad> {
+    pub fn with_own(label: &str, startup: OwnStartup, rest: &str) -> Result<NamedArm, Error> {
         if !(rest.is_empty() || rest.starts_with(['/', '@'])) {
-            return Err(Bad(format!(
+            return Err(Error::new(format!(
                 "arm `{label}`: `{rest}` cannot follow a startup; allowed: /avoidance/recovery@(options)"
             )));
         }
@@ -101,16 +102,18 @@ pub const DEFAULT_ARMS: &str = "slowstart,hystart,hystart++,rapid-nojump,rapid,o
 ///
 /// # Errors
 /// One line for the first arm that cannot be read, with the nearest known name where there is one.
-pub fn parse_arms(text: &str) -> Result<Vec<NamedArm>, Bad> {
+pub fn parse_arms(text: &str) -> Result<Vec<NamedArm>, Error> {
     split_list(text).map(parse_arm).collect()
 }
 
-fn parse_arm(text: &str) -> Result<NamedArm, Bad> {
+fn parse_arm(text: &str) -> Result<NamedArm, Error> {
     let label = text.trim().to_owned();
     if let Some(name) = label.strip_prefix(KERNEL) {
         let name = Some(name.to_owned()).filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| {
-            Bad(format!("arm `{label}`: a controller's name follows, such as `kernel:cubic`"))
+            Error::new(format!(
+                "arm `{label}`: a controller's name follows, such as `kernel:cubic`"
+            ))
         })?;
         return Ok(NamedArm { label, sender: Sender::Kernel(name) });
     }
@@ -136,7 +139,7 @@ fn parse_arm(text: &str) -> Result<NamedArm, Bad> {
                 }
                 _ => None,
             };
-            Err(Bad(match near {
+            Err(Error::new(match near {
                 Some(near) => {
                     format!("{error}; did you mean `{near}`? (`firstflight arms` lists all)")
                 }

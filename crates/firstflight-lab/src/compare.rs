@@ -1,7 +1,6 @@
 //! A comparison: every arm on the same path, the same object and the same seeds, side by side.
 
 use crate::arms::NamedArm;
-use crate::error::Bad;
 use crate::record::Recorder;
 use crate::scenario::Scenario;
 use crate::testbed::{self, Testbed};
@@ -9,6 +8,7 @@ use crate::trial::{Trial, TrialRow, ms};
 use firstflight::Nanos;
 use firstflight::arm::{Arm, StartupSpec};
 use firstflight_log::trace::{Start, Trace};
+use firstflight_path::Error;
 use firstflight_path::Rate;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -47,7 +47,7 @@ pub struct Takes<'a> {
     /// Those of repeats, too, not only of the first seed.
     pub repeats: bool,
     /// Takes the log of arm and repeat number so many.
-    pub take: &'a (dyn Fn(usize, u32, Trace) -> Result<(), Bad> + Sync),
+    pub take: &'a (dyn Fn(usize, u32, Trace) -> Result<(), Error> + Sync),
 }
 
 /// The resolved experiment, as in `--json`.
@@ -138,7 +138,7 @@ impl Plan {
     /// # Errors
     /// If the plan is empty or the path cannot carry the host's packets, or nothing was delivered
     /// by any trial within the limit.
-    pub fn run(&self, keep: Keep, tick: &(impl Fn() + Sync)) -> Result<Comparison, Bad> {
+    pub fn run(&self, keep: Keep, tick: &(impl Fn() + Sync)) -> Result<Comparison, Error> {
         self.run_traced(keep, None, tick)
     }
 
@@ -151,7 +151,7 @@ impl Plan {
         keep: Keep,
         takes: Option<&Takes<'_>>,
         tick: &(impl Fn() + Sync),
-    ) -> Result<Comparison, Bad> {
+    ) -> Result<Comparison, Error> {
         self.run_until(keep, takes, tick, &AtomicBool::new(false))
     }
 
@@ -166,10 +166,10 @@ impl Plan {
         takes: Option<&Takes<'_>>,
         tick: &(impl Fn() + Sync),
         stop: &AtomicBool,
-    ) -> Result<Comparison, Bad> {
+    ) -> Result<Comparison, Error> {
         if self.arms.is_empty() || self.repeat == 0 || self.scenario.bytes == 0 {
-            return Err(Bad(
-                "nothing to compare: at least one arm, one trial and one byte are needed".into(),
+            return Err(Error::new(
+                "nothing to compare: at least one arm, one trial and one byte are needed",
             ));
         }
         self.testbed.available()?;
@@ -182,13 +182,13 @@ impl Plan {
             .into_par_iter()
             .map(|(arm, round)| {
                 if stop.load(Ordering::Relaxed) {
-                    return Err(Bad("stopped before every trial had run".into()));
+                    return Err(Error::new("stopped before every trial had run"));
                 }
                 let result = self.trial((arm, round), keep, takes, &arrived);
                 tick();
                 result
             })
-            .collect::<Result<_, Bad>>()?;
+            .collect::<Result<_, Error>>()?;
         if !arrived.into_inner() {
             return Err(self.nothing_arrives());
         }
@@ -203,8 +203,8 @@ impl Plan {
         Ok(Comparison { plan: self.clone(), rows, records, warnings })
     }
 
-    fn nothing_arrives(&self) -> Bad {
-        Bad(format!(
+    fn nothing_arrives(&self) -> Error {
+        Error::new(format!(
             "path {}: nothing was delivered within the limit of {}",
             self.scenario.path,
             self.limit_in_words()
@@ -226,7 +226,7 @@ impl Plan {
         keep: Keep,
         takes: Option<&Takes<'_>>,
         arrived: &AtomicBool,
-    ) -> Result<Done, Bad> {
+    ) -> Result<Done, Error> {
         let arm = &self.arms[index];
         let seed = self.seed.wrapping_add(u64::from(round));
         let jittered;

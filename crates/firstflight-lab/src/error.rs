@@ -1,25 +1,6 @@
-//! Bad input, as one clear line.
+//! What goes into an error line: the nearest known name, and text that is shown, not obeyed.
 
 use firstflight_path::input::shortened;
-use std::fmt;
-
-/// Something the user can mend: one line that says what is wrong, where, and what is allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bad(pub String);
-
-impl fmt::Display for Bad {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Bad {}
-
-impl From<firstflight_path::PathError> for Bad {
-    fn from(error: firstflight_path::PathError) -> Bad {
-        Bad(error.to_string())
-    }
-}
 
 /// The known name nearest to `name`, if one is near enough to have been meant.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -27,7 +27,8 @@ pub mod trial;
 
 pub use arms::{DEFAULT_ARMS, NamedArm, Sender, parse_arms};
 pub use compare::{Comparison, Plan};
-pub use error::{Bad, nearest};
+pub use error::nearest;
+pub use firstflight_path::Error;
 pub use outcome::Outcome;
 pub use own::OwnStartup;
 pub use population::Population;

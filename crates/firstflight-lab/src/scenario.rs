@@ -1,10 +1,10 @@
 //! What is transferred over what: the path, the object and the hosts, as plain data that every
 //! testbed reads.
 
-use crate::error::Bad;
 use firstflight::Nanos;
 use firstflight::controller::Config;
 use firstflight::detection::presets::{Marking, PRESETS};
+use firstflight_path::Error;
 use firstflight_path::{
     Effects, Fate, HandoverSettings, Path, Purpose, Queue, Rate, Release, Stream,
 };
@@ -37,12 +37,13 @@ pub struct Scenario {
 ///
 /// # Errors
 /// If TCP has no such preset.
-pub fn hosts_of_tcp(detection: &str) -> Result<Hosts, Bad> {
+pub fn hosts_of_tcp(detection: &str) -> Result<Hosts, Error> {
     let presets = || PRESETS.iter().filter(|preset| preset.marking != Marking::Quic);
     let found = presets().find(|preset| preset.name == detection);
     let names = || presets().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
-    let preset = found
-        .ok_or_else(|| Bad(format!("unknown detection `{detection}`; TCP has {}", names())))?;
+    let preset = found.ok_or_else(|| {
+        Error::new(format!("unknown detection `{detection}`; TCP has {}", names()))
+    })?;
     Ok(tcp::Host::with_preset(*preset).into())
 }
 
@@ -83,7 +84,7 @@ impl Scenario {
     ///
     /// # Errors
     /// If the path cannot carry the host's packets.
-    pub fn ideal(&self, seed: u64) -> Result<Option<Nanos>, Bad> {
+    pub fn ideal(&self, seed: u64) -> Result<Option<Nanos>, Error> {
         if self.path.link_bps() != self.path.rate_bps() {
             return Ok(None);
         }

@@ -3,7 +3,6 @@
 
 use crate::arms::{NamedArm, Sender};
 use crate::compare::{ExperimentRow, Plan};
-use crate::error::Bad;
 use crate::measures::record;
 use crate::outcome::Outcome;
 use crate::report::Table;
@@ -14,6 +13,7 @@ use crate::testbed::{self, Testbed};
 use crate::trial::{Trial, TrialRow, ms};
 use firstflight::startup::AnyStartup;
 use firstflight::{Nanos, Seq, Time};
+use firstflight_path::Error;
 pub use firstflight_sim::JITTER;
 pub use firstflight_sim::{App, Response, SharedOutcome, fairness_ppm};
 use firstflight_sim::{FlowPlan, Nobody, Part, Shared, run_flows};
@@ -46,7 +46,7 @@ impl Scenario {
         flows: &[SharingFlow],
         seed: u64,
         sample: Option<Nanos>,
-    ) -> Result<SharedOutcome, Bad> {
+    ) -> Result<SharedOutcome, Error> {
         self.run_flows_late(flows, seed, sample, JITTER)
     }
 
@@ -61,15 +61,15 @@ impl Scenario {
         seed: u64,
         sample: Option<Nanos>,
         jitter: Nanos,
-    ) -> Result<SharedOutcome, Bad> {
-        let plans = flows.iter().map(|flow| self.flow_plan(flow)).collect::<Result<_, Bad>>()?;
+    ) -> Result<SharedOutcome, Error> {
+        let plans = flows.iter().map(|flow| self.flow_plan(flow)).collect::<Result<_, Error>>()?;
         let &Scenario { ref path, host, limit, path_index, .. } = self;
         let shared = Shared { path, host, limit, seed, path_index, sample, jitter };
-        Ok(run_flows(&shared, plans, &mut Nobody)?)
+        run_flows(&shared, plans, &mut Nobody)
     }
 
-    fn flow_plan(&self, flow: &SharingFlow) -> Result<FlowPlan<AnyStartup>, Bad> {
-        let refused = |why: &str| Err(Bad(format!("arm `{}`: {why}", flow.arm.label)));
+    fn flow_plan(&self, flow: &SharingFlow) -> Result<FlowPlan<AnyStartup>, Error> {
+        let refused = |why: &str| Err(Error::new(format!("arm `{}`: {why}", flow.arm.label)));
         let arm = match &flow.arm.sender {
             Sender::Arm(arm) => arm,
             Sender::Kernel(_) => {
@@ -283,7 +283,7 @@ impl SharingPlan {
     /// # Errors
     /// If there is nothing to run, or the path cannot carry the host's packets, or the testbed is
     /// not the simulator.
-    pub fn run(&self) -> Result<Sharing, Bad> {
+    pub fn run(&self) -> Result<Sharing, Error> {
         self.run_until(&|| (), &AtomicBool::new(false))
     }
 
@@ -291,14 +291,18 @@ impl SharingPlan {
     ///
     /// # Errors
     /// Those of [`SharingPlan::run`], and one line if it was stopped.
-    pub fn run_until(&self, tick: &(impl Fn() + Sync), stop: &AtomicBool) -> Result<Sharing, Bad> {
+    pub fn run_until(
+        &self,
+        tick: &(impl Fn() + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Sharing, Error> {
         if self.plan.arms.is_empty() || self.plan.repeat == 0 || self.flows == 0 {
-            return Err(Bad(
-                "nothing to run: at least one arm, one flow and one trial are needed".into()
+            return Err(Error::new(
+                "nothing to run: at least one arm, one flow and one trial are needed",
             ));
         }
         if self.plan.testbed.info().name != testbed::sim::BED.info().name {
-            return Err(Bad("several flows at a time run in the simulator only".into()));
+            return Err(Error::new("several flows at a time run in the simulator only"));
         }
         let trials: Vec<(&NamedArm, u32)> = self
             .plan
@@ -310,13 +314,13 @@ impl SharingPlan {
             .into_par_iter()
             .map(|(arm, round)| {
                 if stop.load(Ordering::Relaxed) {
-                    return Err(Bad("stopped before every trial had run".into()));
+                    return Err(Error::new("stopped before every trial had run"));
                 }
                 let row = self.trial(arm, round);
                 tick();
                 row
             })
-            .collect::<Result<_, Bad>>()?;
+            .collect::<Result<_, Error>>()?;
         Ok(Sharing { plan: self.clone(), rows })
     }
 
@@ -334,7 +338,7 @@ impl SharingPlan {
         }
     }
 
-    fn trial(&self, arm: &NamedArm, round: u32) -> Result<SharingRow, Bad> {
+    fn trial(&self, arm: &NamedArm, round: u32) -> Result<SharingRow, Error> {
         let seed = self.plan.seed.wrapping_add(u64::from(round));
         let mut scenario = Scenario { bytes: self.app.bytes(), ..self.plan.scenario.clone() };
         if round > 0 {

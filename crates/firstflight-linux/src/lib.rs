@@ -9,7 +9,8 @@
 //! * [`trial`]: one object from sender to receiver through a link, measured.
 //! * [`supervise`]: run a command at one end, a server at the other, and end both whatever happens.
 //!
-//! Everything but the relay needs privilege; what is missing is said in one line ([`Refusal`]). On
+//! Everything but the relay needs privilege; what is missing is said in one line
+//! ([`firstflight_path::Error`]). On
 //! other systems than Linux the crate is empty.
 #![cfg(target_os = "linux")]
 #![deny(unsafe_code)]
@@ -35,7 +36,6 @@ mod tun;
 
 pub use link::{LinkEmulator, LinkOptions, Report};
 pub use namespace::Namespace;
-pub use refusal::Refusal;
 
 /// From now on the calling thread runs before every ordinary one, and after the links of this
 /// crate, where that is permitted; where it is not, nothing changes. For the ends of a link whose

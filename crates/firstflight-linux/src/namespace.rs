@@ -1,8 +1,9 @@
 //! Network namespaces without names: they live as long as somebody holds their descriptor or runs
 //! inside.
 
-use crate::refusal::Refusal;
+use crate::refusal::refused;
 use crate::sys::prepare_child;
+use firstflight_path::Error;
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
 use std::net::Ipv4Addr;
@@ -39,17 +40,16 @@ impl Namespace {
     /// its own namespace.
     pub(crate) fn create<T: Send>(
         address: Ipv4Addr,
-        inside: impl FnOnce() -> Result<T, Refusal> + Send,
-    ) -> Result<(Namespace, T), Refusal> {
+        inside: impl FnOnce() -> Result<T, Error> + Send,
+    ) -> Result<(Namespace, T), Error> {
         on_thread(move || {
             unshare(CloneFlags::CLONE_NEWNET).map_err(|error| {
                 let need = "CAP_SYS_ADMIN; run as root or under `unshare --map-root-user`";
-                Refusal::from_io("network namespaces", need, &error.into())
+                refused("network namespaces", need, &error.into())
             })?;
             let open = File::open("/proc/thread-self/ns/net");
-            let file = open.map_err(|error| {
-                Refusal::from_io("/proc/thread-self/ns/net", "a mounted /proc", &error)
-            })?;
+            let file = open
+                .map_err(|error| refused("/proc/thread-self/ns/net", "a mounted /proc", &error))?;
             for (name, value) in SYSCTLS {
                 let _ = fs::write(format!("/proc/sys/{name}"), value);
             }
@@ -66,10 +66,10 @@ impl Namespace {
     ///
     /// # Errors
     /// If the kernel does not tell it.
-    pub(crate) fn number(&self) -> Result<u64, Refusal> {
+    pub(crate) fn number(&self) -> Result<u64, Error> {
         let told = self.file.metadata();
         told.map(|of| of.ino())
-            .map_err(|error| Refusal::new(format!("the number of a network namespace: {error}")))
+            .map_err(|error| Error::new(format!("the number of a network namespace: {error}")))
     }
 
     /// A path by which other processes can enter as long as this process lives: `nsenter --net=PATH
@@ -90,12 +90,11 @@ impl Namespace {
     ///
     /// # Errors
     /// If the namespace cannot be entered.
-    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Refusal> {
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
         on_thread(move || {
             let entered = setns(&self.file, CloneFlags::CLONE_NEWNET);
-            entered.map_err(|error| {
-                Refusal::from_io("network namespaces", "CAP_SYS_ADMIN", &error.into())
-            })?;
+            entered
+                .map_err(|error| refused("network namespaces", "CAP_SYS_ADMIN", &error.into()))?;
             Ok(work())
         })
     }
@@ -104,18 +103,17 @@ impl Namespace {
     ///
     /// # Errors
     /// If the kernel has no such setting, or not this value.
-    pub fn set_sysctl(&self, name: &str, value: &str) -> Result<(), Refusal> {
-        self.run(|| fs::write(format!("/proc/sys/{name}"), value))?.map_err(|error| {
-            Refusal::from_io(&format!("sysctl {name}={value}"), "CAP_NET_ADMIN", &error)
-        })
+    pub fn set_sysctl(&self, name: &str, value: &str) -> Result<(), Error> {
+        self.run(|| fs::write(format!("/proc/sys/{name}"), value))?
+            .map_err(|error| refused(&format!("sysctl {name}={value}"), "CAP_NET_ADMIN", &error))
     }
 }
 
-fn on_thread<T: Send>(work: impl FnOnce() -> Result<T, Refusal> + Send) -> Result<T, Refusal> {
+fn on_thread<T: Send>(work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
     thread::scope(|scope| {
         match thread::Builder::new().name("namespace".into()).spawn_scoped(scope, work) {
             Ok(handle) => handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            Err(error) => Err(Refusal::new(format!("a thread: {error}"))),
+            Err(error) => Err(Error::new(format!("a thread: {error}"))),
         }
     })
 }

@@ -5,7 +5,7 @@
 use crate::link::{LinkEmulator, LinkOptions, Report};
 use crate::namespace::Namespace;
 use crate::reaper::{Reaper, kill_inside};
-use crate::refusal::Refusal;
+use firstflight_path::Error;
 use firstflight_path::Path;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, killpg};
@@ -50,14 +50,14 @@ pub struct Ended {
 ///
 /// # Errors
 /// If the link cannot be made, or a program not be started.
-pub fn run(path: &Path, options: LinkOptions, job: &Job) -> Result<Ended, Refusal> {
+pub fn run(path: &Path, options: LinkOptions, job: &Job) -> Result<Ended, Error> {
     let [program, arguments @ ..] = job.command.as_slice() else {
-        return Err(Refusal::new("no command to run behind the link"));
+        return Err(Error::new("no command to run behind the link"));
     };
     // Before any other thread: the reaper must be a copy of a quiet process, and every thread has
     // to leave signals to this one.
     let mut reaper =
-        Reaper::start().map_err(|error| Refusal::new(format!("a reaper process: {error}")))?;
+        Reaper::start().map_err(|error| Error::new(format!("a reaper process: {error}")))?;
     let signals = Signals::block()?;
     let link = LinkEmulator::start(path, options)?;
     let namespaces = [link.sender().number()?, link.receiver().number()?];
@@ -97,7 +97,7 @@ pub fn run(path: &Path, options: LinkOptions, job: &Job) -> Result<Ended, Refusa
     drop(inside);
     let report = link.stop();
     if reaper.has_died() {
-        return Err(Refusal::new(
+        return Err(Error::new(
             "the reaper, which ends the command should we be killed, was killed itself: the link and what ran in it are ended",
         ));
     }
@@ -125,16 +125,14 @@ impl Running {
         here: &Namespace,
         there: &Namespace,
         reaper: &Reaper,
-    ) -> Result<Running, Refusal> {
+    ) -> Result<Running, Error> {
         command.env("FIRSTFLIGHT_LOCAL", here.address().to_string());
         command.env("FIRSTFLIGHT_PEER", there.address().to_string());
         command.env("FIRSTFLIGHT_PEER_NS", there.path());
         let name = command.get_program().to_string_lossy().into_owned();
         reaper.adopt(command);
-        let child = here
-            .enter(command)
-            .spawn()
-            .map_err(|error| Refusal::new(format!("{name}: {error}")))?;
+        let child =
+            here.enter(command).spawn().map_err(|error| Error::new(format!("{name}: {error}")))?;
         Ok(Running { group: Pid::from_raw(child.id().cast_signed()) })
     }
 
@@ -170,8 +168,8 @@ struct Signals {
 }
 
 impl Signals {
-    fn block() -> Result<Signals, Refusal> {
-        let refused = |error: nix::Error| Refusal::new(format!("signals: {error}"));
+    fn block() -> Result<Signals, Error> {
+        let refused = |error: nix::Error| Error::new(format!("signals: {error}"));
         let before = SigSet::thread_get_mask().map_err(refused)?;
         let mut set = SigSet::empty();
         // SIGTTOU would stop us when we take the terminal back.
@@ -231,7 +229,7 @@ impl Interrupts {
     ///
     /// # Errors
     /// If the kernel has no descriptor for signals.
-    pub fn block() -> Result<Interrupts, Refusal> {
+    pub fn block() -> Result<Interrupts, Error> {
         Signals::block().map(Interrupts)
     }
 
@@ -292,20 +290,20 @@ impl Drop for Terminal {
 }
 
 /// Until something in the server's namespace listens on TCP or has bound UDP.
-fn wait_until_listening(server: &Running) -> Result<(), Refusal> {
+fn wait_until_listening(server: &Running) -> Result<(), Error> {
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
         if listens(server.group) {
             return Ok(());
         }
         if let Some(code) = server.ended() {
-            return Err(Refusal::new(format!(
+            return Err(Error::new(format!(
                 "the server ended before it listened, with code {code}"
             )));
         }
         thread::sleep(Duration::from_millis(5));
     }
-    Err(Refusal::new(format!("the server does not listen after {} s", PATIENCE.as_secs())))
+    Err(Error::new(format!("the server does not listen after {} s", PATIENCE.as_secs())))
 }
 
 fn listens(process: Pid) -> bool {

@@ -6,8 +6,8 @@
 //! written, with the connection established.
 
 use crate::link::{LinkEmulator, LinkOptions, Report};
-use crate::refusal::Refusal;
 use crate::sys::tcp_info;
+use firstflight_path::Error;
 use firstflight_path::Path;
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrIn, connect, getsockopt, setsockopt, socket,
@@ -178,8 +178,8 @@ pub struct Measured {
 ///
 /// # Errors
 /// If the link or the controller is not to be had.
-pub fn run(trial: &Trial<'_>, mut observe: impl FnMut(&Info)) -> Result<Measured, Refusal> {
-    let failed = |what: &str, error: &io::Error| Refusal::new(format!("{what}: {error}"));
+pub fn run(trial: &Trial<'_>, mut observe: impl FnMut(&Info)) -> Result<Measured, Error> {
+    let failed = |what: &str, error: &io::Error| Error::new(format!("{what}: {error}"));
     let link = LinkEmulator::start(trial.path, trial.options)?;
     for (name, value) in trial.receiver {
         link.receiver().set_sysctl(name, value)?;
@@ -236,17 +236,17 @@ pub fn run(trial: &Trial<'_>, mut observe: impl FnMut(&Info)) -> Result<Measured
 }
 
 /// A connection from the calling thread's namespace with this controller from its first packet on.
-fn establish(controller: &str, to: Ipv4Addr) -> Result<TcpStream, Refusal> {
-    let failed = |error: nix::Error| Refusal::new(format!("connecting through the link: {error}"));
+fn establish(controller: &str, to: Ipv4Addr) -> Result<TcpStream, Error> {
+    let failed = |error: nix::Error| Error::new(format!("connecting through the link: {error}"));
     let fd: OwnedFd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
         .map_err(failed)?;
     let name = OsString::from(controller);
     setsockopt(&fd, TcpCongestion, &name).map_err(|_| {
-        Refusal::new(format!("controller `{controller}`: not available in this kernel"))
+        Error::new(format!("controller `{controller}`: not available in this kernel"))
     })?;
     let chosen = getsockopt(&fd, TcpCongestion).map_err(failed)?;
     if chosen.to_string_lossy().trim_end_matches('\0') != controller {
-        return Err(Refusal::new(format!(
+        return Err(Error::new(format!(
             "controller `{controller}`: the socket has `{}` instead",
             chosen.to_string_lossy()
         )));

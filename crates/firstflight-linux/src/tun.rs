@@ -1,7 +1,8 @@
 //! One end of an emulated link: a TUN device that lives exactly as long as its descriptor.
 
-use crate::refusal::Refusal;
+use crate::refusal::refused;
 use crate::sys::{Interfaces, open_tun};
+use firstflight_path::Error;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::Ipv4Addr;
@@ -19,13 +20,13 @@ pub(crate) struct Tun(File);
 
 impl Tun {
     /// Makes the device in the namespace of the calling thread and brings it up.
-    pub(crate) fn create(address: Ipv4Addr, prefix: u32, mtu: u32) -> Result<Tun, Refusal> {
+    pub(crate) fn create(address: Ipv4Addr, prefix: u32, mtu: u32) -> Result<Tun, Error> {
         let need = "CAP_NET_ADMIN in the namespace; run as root or under `unshare --map-root-user`";
         let file = open_tun(NAME).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
-                Refusal::new("no TUN devices here: /dev/net/tun is missing; `modprobe tun`, or give the container the device")
+                Error::new("no TUN devices here: /dev/net/tun is missing; `modprobe tun`, or give the container the device")
             }
-            _ => Refusal::from_io("TUN device (/dev/net/tun)", need, &error),
+            _ => refused("TUN device (/dev/net/tun)", need, &error),
         })?;
         let configure = || {
             let interfaces = Interfaces::open()?;
@@ -33,7 +34,7 @@ impl Tun {
             interfaces.configure(NAME, address, prefix, mtu, RING)?;
             interfaces.up(NAME)
         };
-        configure().map_err(|error| Refusal::from_io("interface settings", need, &error))?;
+        configure().map_err(|error| refused("interface settings", need, &error))?;
         Ok(Tun(file))
     }
 

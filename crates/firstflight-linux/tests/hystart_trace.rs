@@ -125,7 +125,7 @@ fn connection(
     path: &str,
     bytes: usize,
     paced: bool,
-) -> Result<Recording, firstflight_linux::Refusal> {
+) -> Result<Recording, firstflight_path::Error> {
     let link = LinkEmulator::start(&Path::parse(path).expect("a path"), LinkOptions::default())?;
     let address = (link.receiver().address(), 5001);
     let listener = link.receiver().run(|| TcpListener::bind(address))?.expect("a listener");

@@ -10,7 +10,6 @@
 // A library has no terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
-mod error;
 #[cfg(feature = "readers")]
 pub mod estimate;
 #[cfg(feature = "readers")]
@@ -33,8 +32,8 @@ pub mod trace;
 #[cfg(feature = "readers")]
 mod window;
 
-pub use error::Error;
 #[cfg(feature = "readers")]
 pub use fault::{Fault, Place};
+pub use firstflight_path::Error;
 #[cfg(feature = "readers")]
 pub use step::{Extent, Id, Opening, Ran, Sink, Step};

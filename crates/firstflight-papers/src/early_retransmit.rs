@@ -5,7 +5,7 @@ use super::sample::{Interval, bootstrap, quantile};
 use super::servers::{Counted, Knobs, Server, Service, calibrate, fit_web, serve, total};
 use super::{Effort, Measured, Source, Values};
 use firstflight::detection::early_retransmit::{Act, Clock, EarlyRetransmit, Flight, Options};
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 
 /// The arm of every server; Early Retransmit is loss detection, not part of an arm.
 pub(crate) const ARMS: &[&str] = &[RECOVERY];
@@ -37,7 +37,7 @@ fn per_thousand(all: &[Counted]) -> f64 {
 }
 
 /// Measures what the document claims.
-pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured, Bad> {
+pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured, Error> {
     let mut values = unit_values();
     let mut figures = Vec::new();
     let connections = effort.connections(4_000, 60_000);

@@ -5,8 +5,8 @@ use super::Effort;
 use firstflight::arm::ArmController;
 use firstflight::controller::Config;
 use firstflight::{Nanos, Seq, Time};
+use firstflight_lab::Error;
 use firstflight_lab::arms::{NamedArm, parse_arms};
-use firstflight_lab::error::Bad;
 use firstflight_lab::scenario::{Scenario, rtt_jitter};
 use firstflight_path::Path;
 use firstflight_sim::{
@@ -15,17 +15,17 @@ use firstflight_sim::{
 use rayon::prelude::*;
 
 /// One arm by its text.
-pub(crate) fn arm(text: &str) -> Result<NamedArm, Bad> {
-    parse_arms(text)?.pop().ok_or_else(|| Bad(format!("`{text}` is no arm")))
+pub(crate) fn arm(text: &str) -> Result<NamedArm, Error> {
+    parse_arms(text)?.pop().ok_or_else(|| Error::new(format!("`{text}` is no arm")))
 }
 
-fn controller(ground: &Scenario, arm: &NamedArm, start: Nanos) -> Result<ArmController, Bad> {
+fn controller(ground: &Scenario, arm: &NamedArm, start: Nanos) -> Result<ArmController, Error> {
     let config =
         Config { initial_window: u64::from(ground.iw) * ground.host.mss(), ..ground.host.config() };
     Ok(arm.arm()?.controller(config, ground.oracle_exit(), Time(start.0), Seq(0)))
 }
 
-fn burst(ground: &Scenario, arm: &NamedArm) -> Result<u64, Bad> {
+fn burst(ground: &Scenario, arm: &NamedArm) -> Result<u64, Error> {
     Ok(u64::from(arm.arm()?.sender.burst.unwrap_or(ground.burst)) * ground.host.mss())
 }
 
@@ -42,12 +42,12 @@ pub(crate) fn watch(
     arm: &NamedArm,
     seed: u64,
     observer: &mut impl Observer,
-) -> Result<Outcome, Bad> {
+) -> Result<Outcome, Error> {
     let path = &jittered(ground, seed);
     let &Scenario { host, bytes: object, limit, .. } = ground;
     let setup =
         Setup { path, host, pacer_burst: burst(ground, arm)?, object, limit, seed, path_index: 0 };
-    Ok(run(&setup, controller(ground, arm, Nanos::ZERO)?, observer)?)
+    run(&setup, controller(ground, arm, Nanos::ZERO)?, observer)
 }
 
 /// A flow among others.
@@ -76,7 +76,7 @@ pub(crate) fn together(
     seed: u64,
     vary: Vary,
     sample: Option<Nanos>,
-) -> Result<SharedOutcome, Bad> {
+) -> Result<SharedOutcome, Error> {
     together_watched(ground, senders, seed, vary, sample, &mut Nobody)
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn together_watched(
     vary: Vary,
     sample: Option<Nanos>,
     observer: &mut impl Observer,
-) -> Result<SharedOutcome, Bad> {
+) -> Result<SharedOutcome, Error> {
     let (path, path_index) = match vary {
         Vary::Rtt => (jittered(ground, seed), 0),
         Vary::Nothing(index) => (ground.path.clone(), index),
@@ -105,7 +105,7 @@ pub(crate) fn together_watched(
             rtt_extra: Nanos::ZERO,
         })
     });
-    Ok(run_flows(&shared, plans.collect::<Result<_, Bad>>()?, observer)?)
+    run_flows(&shared, plans.collect::<Result<_, Error>>()?, observer)
 }
 
 /// What trials gave, by cell, arm and seed.
@@ -131,9 +131,9 @@ pub(crate) fn grid<T: Send>(
     arms: &[&str],
     seeds: u32,
     read: impl Fn(&Scenario, &Outcome) -> T + Sync,
-) -> Result<Grid<T>, Bad> {
+) -> Result<Grid<T>, Error> {
     effort.tell(what);
-    let named: Vec<NamedArm> = arms.iter().map(|text| arm(text)).collect::<Result<_, Bad>>()?;
+    let named: Vec<NamedArm> = arms.iter().map(|text| arm(text)).collect::<Result<_, Error>>()?;
     let jobs: Vec<(usize, usize, u64)> = (0..cells.len())
         .flat_map(|cell| {
             (0..named.len())
@@ -147,15 +147,15 @@ pub(crate) fn grid<T: Send>(
             watch(&cells[cell], &named[arm], seed, &mut Nobody)
                 .map(|outcome| read(&cells[cell], &outcome))
         })
-        .collect::<Result<Vec<T>, Bad>>()?;
+        .collect::<Result<Vec<T>, Error>>()?;
     Ok(Grid { arms: named.len(), seeds: seeds as usize, values })
 }
 
 /// Runs something once per seed, side by side, and keeps the order.
 pub(crate) fn each_seed<T: Send>(
     seeds: u32,
-    run: impl Fn(u64) -> Result<T, Bad> + Send + Sync,
-) -> Result<Vec<T>, Bad> {
+    run: impl Fn(u64) -> Result<T, Error> + Send + Sync,
+) -> Result<Vec<T>, Error> {
     let seeds: Vec<u64> = (1..=u64::from(seeds)).collect();
     seeds.into_par_iter().with_max_len(1).map(run).collect()
 }

@@ -3,7 +3,7 @@
 use super::lab::grid;
 use super::sample::mean;
 use super::{Effort, Measured, Source, Values};
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
 use firstflight_sim::Outcome;
@@ -24,7 +24,7 @@ fn seen(ground: &Scenario, outcome: &Outcome) -> (f64, f64) {
 }
 
 /// Measures what the document claims.
-pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured, Bad> {
+pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured, Error> {
     let seeds = effort.either(1, 5);
     let (mut points, mut orders) = (Vec::new(), 0_usize);
     let mut nearest: Option<(f64, String)> = None;

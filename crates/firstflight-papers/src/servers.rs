@@ -5,7 +5,7 @@ use super::lab::{Sender, Vary, arm, together};
 use firstflight::Nanos;
 use firstflight::detection::early_retransmit;
 use firstflight::detection::presets::Preset;
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::population::{Distribution, Population, Shape, Unit, Variable, builtin};
 use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_path::random::{Purpose, Stream, uniform};
@@ -46,14 +46,14 @@ pub(crate) enum Service {
 
 impl Service {
     /// The file with these knobs.
-    fn population(self, knobs: Knobs) -> Result<Population, Bad> {
+    fn population(self, knobs: Knobs) -> Result<Population, Error> {
         let name = match self {
             Service::Web => "us-web",
             Service::Small => "us-small",
             Service::Video => "in-video",
         };
         let mut population = builtin::population(name)
-            .ok_or_else(|| Bad(format!("the population `{name}` is missing")))??;
+            .ok_or_else(|| Error::new(format!("the population `{name}` is missing")))??;
         for group in &mut population.groups {
             if let Some(bursts) = &mut group.bursts {
                 bursts.g = knobs.g;
@@ -167,10 +167,11 @@ pub(crate) fn serve(
     knobs: Knobs,
     server: Server,
     connections: u32,
-) -> Result<Vec<Counted>, Bad> {
+) -> Result<Vec<Counted>, Error> {
     let named = arm(server.arm)?;
-    let preset =
-        |name: &str| Preset::named(name).copied().ok_or_else(|| Bad(format!("no preset `{name}`")));
+    let preset = |name: &str| {
+        Preset::named(name).copied().ok_or_else(|| Error::new(format!("no preset `{name}`")))
+    };
     let (sack, plain) = (preset(server.preset)?, preset("reno")?);
     let population = service.population(knobs)?;
     (0..u64::from(connections))
@@ -206,8 +207,8 @@ pub(crate) fn calibrate(
     bounds: (f64, f64),
     target: f64,
     steps: u32,
-    mut measure: impl FnMut(f64) -> Result<f64, Bad>,
-) -> Result<f64, Bad> {
+    mut measure: impl FnMut(f64) -> Result<f64, Error>,
+) -> Result<f64, Error> {
     let (mut low, mut high) = (bounds.0.ln(), bounds.1.ln());
     for _ in 0..steps {
         let middle = f64::midpoint(low, high);
@@ -238,12 +239,12 @@ pub(crate) const HIT_TARGET: f64 = 6.1;
 pub(crate) const LINUX: Server = Server::linux26("slowstart/cubic/halving");
 
 /// The fitted loss, and the residual of the fit.
-pub(crate) fn fit_web(connections: u32) -> Result<(Knobs, f64), Bad> {
+pub(crate) fn fit_web(connections: u32) -> Result<(Knobs, f64), Error> {
     fit_web_from(FILE, connections)
 }
 
 /// The same from other bursts.
-pub(crate) fn fit_web_from(base: Knobs, connections: u32) -> Result<(Knobs, f64), Bad> {
+pub(crate) fn fit_web_from(base: Knobs, connections: u32) -> Result<(Knobs, f64), Error> {
     let measure = |g: f64| {
         serve(Service::Web, Knobs { g, ..base }, LINUX, connections).map(|all| hit_share(&all))
     };

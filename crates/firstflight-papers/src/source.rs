@@ -5,7 +5,7 @@ use crate::chapter::numbered;
 use crate::values::{Measured, Value, Values, What};
 use crate::{Accept, Chapter, Effort, Gate, Published, Row};
 use crate::{best, early_retransmit, gvisor, hystart_plus_plus, neqo, prr, rapid_start};
-use firstflight_lab::error::{Bad, nearest};
+use firstflight_lab::{Error, nearest};
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
@@ -183,7 +183,7 @@ struct Paper {
 }
 
 /// Measures a document.
-type Measure = fn(&Effort<'_>, &Source) -> Result<Measured, Bad>;
+type Measure = fn(&Effort<'_>, &Source) -> Result<Measured, Error>;
 
 /// A document with published numbers.
 #[derive(Clone, Debug)]
@@ -233,14 +233,14 @@ pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
 ///
 /// # Errors
 /// One line with the nearest known name.
-pub fn source(name: &str) -> Result<&'static Source, Bad> {
+pub fn source(name: &str) -> Result<&'static Source, Error> {
     SOURCES.iter().find(|source| source.name == name).ok_or_else(|| {
         let all = SOURCES.iter().map(|source| source.name).collect::<Vec<_>>().join(", ");
         match nearest(name, SOURCES.iter().map(|source| source.name)) {
-            Some(near) => {
-                Bad(format!("unknown document `{name}`; did you mean `{near}`? There are {all}"))
-            }
-            None => Bad(format!("unknown document `{name}`; there are {all}")),
+            Some(near) => Error::new(format!(
+                "unknown document `{name}`; did you mean `{near}`? There are {all}"
+            )),
+            None => Error::new(format!("unknown document `{name}`; there are {all}")),
         }
     })
 }
@@ -304,7 +304,7 @@ impl Source {
     ///
     /// # Errors
     /// If a path or an arm of the table is refused.
-    pub fn run(&'static self, effort: &Effort<'_>) -> Result<Chapter, Bad> {
+    pub fn run(&'static self, effort: &Effort<'_>) -> Result<Chapter, Error> {
         let Measured { values, figures, findings } = (self.measure)(effort, self)?;
         let unmatched = self.unmatched(&values);
         let mut rows: Vec<Row> =

@@ -3,7 +3,7 @@
 //! A table: name, text, a line about it with our assumptions, and the public source of the numbers.
 //! Names are `set/member`; the bare names are single paths of published talks.
 
-use crate::error::{PathError, suggestion};
+use crate::error::{Error, suggestion};
 
 /// A named path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,10 +124,10 @@ pub fn builtins() -> &'static [Builtin] {
     &BUILTINS
 }
 
-pub(crate) fn find(name: &str) -> Result<&'static Builtin, PathError> {
+pub(crate) fn find(name: &str) -> Result<&'static Builtin, Error> {
     BUILTINS.iter().find(|builtin| builtin.name == name).ok_or_else(|| {
         let nearest = suggestion(name, BUILTINS.iter().map(|builtin| builtin.name));
-        PathError::new(format!(
+        Error::new(format!(
             "`{name}` is no known path{nearest}; allowed: a name of `firstflight paths`, key=value items, or a .toml file"
         ))
     })

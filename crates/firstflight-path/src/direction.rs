@@ -1,7 +1,7 @@
 //! What one direction of a path consists of: its rate, its queue, and what else happens to packets
 //! on it. Plain values with their limits.
 
-use crate::error::{Key, PathError};
+use crate::error::{Error, Key};
 use crate::trace::{Schedule, Trace, TraceOptions, TraceStart};
 use crate::value;
 use std::sync::Arc;
@@ -80,10 +80,10 @@ impl PlayedTrace {
         file: impl Into<String>,
         trace: Arc<Trace>,
         options: TraceOptions,
-    ) -> Result<Self, PathError> {
+    ) -> Result<Self, Error> {
         let file: Arc<str> = Arc::from(file.into());
         if file.contains(',') || file.is_empty() {
-            return Err(PathError::at(
+            return Err(Error::at(
                 "rate",
                 &format!("trace:{file}"),
                 "cannot be printed in a list of keys",
@@ -94,7 +94,7 @@ impl PlayedTrace {
         let period = trace.period_ms();
         let Some(schedule) = Schedule::new(&trace, &options) else {
             let skip = value::print_time(options.skip_ms * 1_000_000);
-            return Err(PathError::at(
+            return Err(Error::at(
                 "skip",
                 &skip,
                 format!("leaves nothing of {file}"),
@@ -105,7 +105,7 @@ impl PlayedTrace {
             && ns >= schedule.period_ms * 1_000_000
         {
             let allowed = format!("less than the {} ms that are played", schedule.period_ms);
-            return Err(PathError::at(
+            return Err(Error::at(
                 "start",
                 &value::print_time(ns),
                 format!("is behind the end of {file}"),
@@ -158,7 +158,7 @@ impl Rate {
         }
     }
 
-    pub(crate) fn check(&self, prefix: &'static str) -> Result<(), PathError> {
+    pub(crate) fn check(&self, prefix: &'static str) -> Result<(), Error> {
         let rate = if prefix.is_empty() { "rate" } else { "up" };
         if !matches!(self, Rate::Trace(_)) {
             value::RATE.check(rate, self.bps(), value::print_rate)?;
@@ -178,9 +178,9 @@ impl Rate {
 }
 
 impl Steps {
-    fn check(&self, key: Key) -> Result<(), PathError> {
+    fn check(&self, key: Key) -> Result<(), Error> {
         let refuse =
-            |what: &str, allowed: &str| Err(PathError::at(key, &self.to_string(), what, allowed));
+            |what: &str, allowed: &str| Err(Error::at(key, &self.to_string(), what, allowed));
         let Some((_, last)) = self.then.last() else {
             return refuse("has no step", "TIME:RATE, several separated by `/`");
         };
@@ -335,7 +335,7 @@ pub struct Reorder {
 
 impl Effects {
     /// Refuses what is out of range; `prefix` is that of the direction's keys.
-    pub(crate) fn check(&self, prefix: &'static str, rate: &Rate) -> Result<(), PathError> {
+    pub(crate) fn check(&self, prefix: &'static str, rate: &Rate) -> Result<(), Error> {
         let key = |name: &'static str| Key(prefix, name);
         if let Some(policer) = self.policer {
             policer.check(key("policer"), rate.bps())?;
@@ -353,7 +353,7 @@ impl Effects {
         match (self.ecn, self.aqm) {
             (Some(Ecn::InsteadOfDrop), None) => {
                 let wrong = "there is no queue management that could mark instead of drop";
-                return Err(PathError::at(
+                return Err(Error::at(
                     key("ecn"),
                     "true",
                     wrong,
@@ -362,7 +362,7 @@ impl Effects {
             }
             (Some(Ecn::Above(at)), Some(_)) => {
                 let wrong = "the queue management decides what is marked";
-                return Err(PathError::at(
+                return Err(Error::at(
                     key("ecn"),
                     &at.to_string(),
                     wrong,
@@ -405,7 +405,7 @@ impl Effects {
 }
 
 impl Policer {
-    fn check(&self, key: Key, link: u64) -> Result<(), PathError> {
+    fn check(&self, key: Key, link: u64) -> Result<(), Error> {
         value::RATE.check(key, self.bps, value::print_rate)?;
         value::TIME.check(key, self.bucket, value::print_time)?;
         if self.bucket_bytes() < PACKET {
@@ -413,17 +413,12 @@ impl Policer {
                 "has a bucket of {} B that never holds a packet of 1500 B",
                 self.bucket_bytes()
             );
-            return Err(PathError::at(key, &self.to_string(), wrong, "a bucket of 1500B or more"));
+            return Err(Error::at(key, &self.to_string(), wrong, "a bucket of 1500B or more"));
         }
         if self.bps >= link {
             let wrong =
                 format!("never acts, because the link itself sends {}", value::print_rate(link));
-            return Err(PathError::at(
-                key,
-                &self.to_string(),
-                wrong,
-                "a rate below that of the link",
-            ));
+            return Err(Error::at(key, &self.to_string(), wrong, "a rate below that of the link"));
         }
         Ok(())
     }

@@ -1,14 +1,18 @@
-//! The one error of this crate: a line that names the key, the value that was given and what is
-//! allowed.
+//! The one error of everything above the core: a line that says what is wrong and what would be
+//! right.
 
 use std::fmt;
 
-/// Why a path is refused. Displayed as one line without a final full stop, ready to follow `error:
-/// `.
+/// Something the user can mend, or that the system does not allow: one line that names what is
+/// wrong, where, and what is allowed. Displayed without a final full stop, ready to follow
+/// `error: `.
+///
+/// Callers that must tell failures apart have types of their own: `ArmError` in the core,
+/// `FetchError` of the HTTP client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PathError(String);
+pub struct Error(String);
 
-impl PathError {
+impl Error {
     /// An error in its own words; line breaks are flattened so that it stays one line.
     pub fn new(line: impl Into<String>) -> Self {
         let line: String = line.into();
@@ -40,13 +44,13 @@ impl PathError {
     }
 }
 
-impl fmt::Display for PathError {
+impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for PathError {}
+impl std::error::Error for Error {}
 
 /// The name of a key, with the prefix of its direction; text only when an error needs it.
 #[derive(Clone, Copy)]

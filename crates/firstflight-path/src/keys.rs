@@ -5,7 +5,7 @@ use crate::direction::{
     Aqm, Ecn, Effects, GilbertElliott, Jitter, PlayedTrace, Poisson, Policer, Queue, Rate, Reorder,
     Steps, WanderingRate,
 };
-use crate::error::{Key, PathError, suggestion};
+use crate::error::{Error, Key, suggestion};
 use crate::path::{Delay, Path};
 use crate::release::Release;
 use crate::trace::{Trace, TraceOptions, TraceStart};
@@ -85,7 +85,7 @@ impl Keys {
         self.values.is_empty()
     }
 
-    pub(crate) fn insert(&mut self, key: &str, value: &str) -> Result<(), PathError> {
+    pub(crate) fn insert(&mut self, key: &str, value: &str) -> Result<(), Error> {
         if !WHOLE.contains(&key) && !DIRECTION.contains(&key.strip_prefix("up_").unwrap_or(key)) {
             let nearest = nearest_key(key);
             let allowed = format!(
@@ -93,15 +93,13 @@ impl Keys {
                 WHOLE.join(", "),
                 DIRECTION.join(", ")
             );
-            return Err(PathError::at(key, value, format!("unknown key{nearest}"), allowed));
+            return Err(Error::at(key, value, format!("unknown key{nearest}"), allowed));
         }
         if value.is_empty() {
-            return Err(PathError::new(format!("{key}=: the value is missing")));
+            return Err(Error::new(format!("{key}=: the value is missing")));
         }
         match self.values.insert(key.to_owned(), value.to_owned()) {
-            Some(before) => {
-                Err(PathError::new(format!("{key}={value}: given twice, {before} before")))
-            }
+            Some(before) => Err(Error::new(format!("{key}={value}: given twice, {before} before"))),
             None => Ok(()),
         }
     }
@@ -113,13 +111,13 @@ impl Keys {
         }
     }
 
-    pub(crate) fn build(mut self) -> Result<Path, PathError> {
+    pub(crate) fn build(mut self) -> Result<Path, Error> {
         let rate = self
             .rate("rate", "")?
-            .ok_or_else(|| PathError::new("rate is missing; give for example rate=100Mbit"))?;
+            .ok_or_else(|| Error::new("rate is missing; give for example rate=100Mbit"))?;
         let rtt = self
             .parsed(Key("", "rtt"), &value::TIME)?
-            .ok_or_else(|| PathError::new("rtt is missing; give for example rtt=30ms"))?;
+            .ok_or_else(|| Error::new("rtt is missing; give for example rtt=30ms"))?;
         let up = self.rate("up", "up_")?;
         let mut path = Path::with_rate(rate, rtt).with_up(up);
         if let Some(given) = self.queue(Key("", "queue"))? {
@@ -143,29 +141,29 @@ impl Keys {
         self.values.remove(&key.to_string())
     }
 
-    fn parsed(&mut self, key: Key, quantity: &value::Quantity) -> Result<Option<u64>, PathError> {
+    fn parsed(&mut self, key: Key, quantity: &value::Quantity) -> Result<Option<u64>, Error> {
         self.take(key).map(|text| quantity.parse(key, &text)).transpose()
     }
 
-    fn counted(&mut self, key: Key, max: u64) -> Result<Option<u64>, PathError> {
+    fn counted(&mut self, key: Key, max: u64) -> Result<Option<u64>, Error> {
         self.take(key).map(|text| value::count(key, &text, 1, max)).transpose()
     }
 
-    fn queue(&mut self, key: Key) -> Result<Option<Queue>, PathError> {
+    fn queue(&mut self, key: Key) -> Result<Option<Queue>, Error> {
         self.take(key).map(|text| queue(key, &text)).transpose()
     }
 
-    fn flag(&mut self, key: Key) -> Result<bool, PathError> {
+    fn flag(&mut self, key: Key) -> Result<bool, Error> {
         match self.take(key).as_deref() {
             None | Some("false") => Ok(false),
             Some("true") => Ok(true),
-            Some(other) => Err(PathError::at(key, other, "is neither", "true or false")),
+            Some(other) => Err(Error::at(key, other, "is neither", "true or false")),
         }
     }
 
     /// The rate of a direction with the keys that belong to its kind; those of another kind stay
     /// behind and are refused in the end.
-    fn rate(&mut self, key: &'static str, prefix: &'static str) -> Result<Option<Rate>, PathError> {
+    fn rate(&mut self, key: &'static str, prefix: &'static str) -> Result<Option<Rate>, Error> {
         let Some(text) = self.take(Key("", key)) else { return Ok(None) };
         if let Some(file) = text.strip_prefix("trace:") {
             let options = self.trace_options(prefix)?;
@@ -199,7 +197,7 @@ impl Keys {
             (None, Some(text)) => {
                 wandering(Key(prefix, "wander"), &text, bps).map(|rate| Some(Rate::Wander(rate)))
             }
-            (Some(_), Some(text)) => Err(PathError::at(
+            (Some(_), Some(text)) => Err(Error::at(
                 Key(prefix, "wander"),
                 &text,
                 "the rate has steps already",
@@ -208,7 +206,7 @@ impl Keys {
         }
     }
 
-    fn trace_options(&mut self, prefix: &'static str) -> Result<TraceOptions, PathError> {
+    fn trace_options(&mut self, prefix: &'static str) -> Result<TraceOptions, Error> {
         let key = |name| Key(prefix, name);
         let start = match self.take(key("start")).as_deref() {
             None => TraceStart::At(0),
@@ -226,7 +224,7 @@ impl Keys {
         })
     }
 
-    fn effects(&mut self, prefix: &'static str) -> Result<Effects, PathError> {
+    fn effects(&mut self, prefix: &'static str) -> Result<Effects, Error> {
         let key = |name| Key(prefix, name);
         let mut effects = Effects { aqm: self.aqm(prefix)?, ..Effects::default() };
         effects.policer =
@@ -247,7 +245,7 @@ impl Keys {
         Ok(effects)
     }
 
-    fn aqm(&mut self, prefix: &'static str) -> Result<Option<Aqm>, PathError> {
+    fn aqm(&mut self, prefix: &'static str) -> Result<Option<Aqm>, Error> {
         let pie_key = Key(prefix, "pie");
         let codel = match self.take(Key(prefix, "codel")).as_deref() {
             None | Some("false") => None,
@@ -260,7 +258,7 @@ impl Keys {
             Some(text) => Some(Aqm::Pie { target: value::TIME.parse(pie_key, text)? }),
         };
         if codel.is_some() && pie.is_some() {
-            return Err(PathError::at(
+            return Err(Error::at(
                 pie_key,
                 "...",
                 "the queue has codel already",
@@ -271,14 +269,14 @@ impl Keys {
     }
 
     /// What belongs to no direction.
-    fn whole(&mut self, mut path: Path) -> Result<Path, PathError> {
+    fn whole(&mut self, mut path: Path) -> Result<Path, Error> {
         if let Some(text) = self.take(Key("", "delay")) {
             path = path.with_delay(match text.as_str() {
                 "even" => Delay::Even,
                 "before" => Delay::Before,
                 "behind" => Delay::Behind,
                 _ => {
-                    return Err(PathError::at(
+                    return Err(Error::at(
                         "delay",
                         &text,
                         "is no place of the propagation delay",
@@ -314,32 +312,32 @@ impl Keys {
 }
 
 /// A key whose kind of rate is not there.
-fn homeless(key: &str, value: &str) -> PathError {
+fn homeless(key: &str, value: &str) -> Error {
     let (rate, bare) = key.strip_prefix("up_").map_or(("rate", key), |bare| ("up", bare));
     let (who, example) = match bare {
         "steps" | "wander" => ("a constant rate", "=100Mbit"),
         "lead_in" | "ms_slots" => ("a Poisson process", "=poisson:3Mbit"),
         _ => ("a trace", "=trace:FILE"),
     };
-    PathError::new(format!("{key}={value}: only {who} has it; give {rate}{example} as well"))
+    Error::new(format!("{key}={value}: only {who} has it; give {rate}{example} as well"))
 }
 
-fn whole_ms(key: Key, text: &str) -> Result<u64, PathError> {
+fn whole_ms(key: Key, text: &str) -> Result<u64, Error> {
     let ns = value::TIME_OR_ZERO.parse(key, text)?;
     if ns % 1_000_000 == 0 {
         Ok(ns / 1_000_000)
     } else {
-        Err(PathError::at(key, text, "cuts a millisecond of the trace", "whole milliseconds"))
+        Err(Error::at(key, text, "cuts a millisecond of the trace", "whole milliseconds"))
     }
 }
 
-fn queue(key: Key, text: &str) -> Result<Queue, PathError> {
+fn queue(key: Key, text: &str) -> Result<Queue, Error> {
     let (number, unit) = value::split(text);
     match unit {
         "unlimited" if number.is_empty() => Ok(Queue::Unlimited),
-        "pkt" => value::count(key, number, 1, 1_000_000_000).map(Queue::Packets).map_err(|_| {
-            PathError::at(key, text, "is no count of packets", "1pkt to 1000000000pkt")
-        }),
+        "pkt" => value::count(key, number, 1, 1_000_000_000)
+            .map(Queue::Packets)
+            .map_err(|_| Error::at(key, text, "is no count of packets", "1pkt to 1000000000pkt")),
         "bdp" => value::BDP.parse(key, text).map(Queue::Bdp),
         "us" | "ms" | "s" => value::TIME.parse(key, text).map(Queue::Time),
         "B" | "kB" | "MB" => value::SIZE.parse(key, text).map(Queue::Bytes),
@@ -350,7 +348,7 @@ fn queue(key: Key, text: &str) -> Result<Queue, PathError> {
                 (.., true) => "the unit is missing",
                 _ => "unknown unit",
             };
-            Err(PathError::at(
+            Err(Error::at(
                 key,
                 text,
                 wrong,
@@ -361,20 +359,20 @@ fn queue(key: Key, text: &str) -> Result<Queue, PathError> {
 }
 
 /// `TIME:RATE/TIME:RATE`.
-fn steps(key: Key, text: &str) -> Result<Arc<[(u64, u64)]>, PathError> {
+fn steps(key: Key, text: &str) -> Result<Arc<[(u64, u64)]>, Error> {
     let step = |part: &str| {
         let parts = value::fields(key, part, &["TIME", "RATE"], 2)?;
         let build = || {
             let rate = if parts[1] == "off" { 0 } else { value::RATE.parse("RATE", parts[1])? };
             Ok((value::TIME_OR_ZERO.parse("TIME", parts[0])?, rate))
         };
-        build().map_err(|e: PathError| e.within(format!("{key}={text}")))
+        build().map_err(|e: Error| e.within(format!("{key}={text}")))
     };
     text.split('/').map(|part| step(part.trim())).collect()
 }
 
 /// `SD` or `SD:TAU`.
-fn wandering(key: Key, text: &str, bps: u64) -> Result<WanderingRate, PathError> {
+fn wandering(key: Key, text: &str, bps: u64) -> Result<WanderingRate, Error> {
     let parts = value::fields(key, text, &["SD", "TAU"], 1)?;
     let sd = value::SPREAD.parse("SD", parts[0]).map_err(|e| e.within(format!("{key}={text}")))?;
     let tau = parts
@@ -385,7 +383,7 @@ fn wandering(key: Key, text: &str, bps: u64) -> Result<WanderingRate, PathError>
 }
 
 /// `RATE:BUCKET`.
-fn policer(key: Key, text: &str) -> Result<Policer, PathError> {
+fn policer(key: Key, text: &str) -> Result<Policer, Error> {
     let parts = value::fields(key, text, &["RATE", "BUCKET"], 2)?;
     let build = || {
         Ok(Policer {
@@ -393,11 +391,11 @@ fn policer(key: Key, text: &str) -> Result<Policer, PathError> {
             bucket: value::TIME.parse("BUCKET", parts[1])?,
         })
     };
-    build().map_err(|e: PathError| e.within(format!("{key}={text}")))
+    build().map_err(|e: Error| e.within(format!("{key}={text}")))
 }
 
 /// `TARGET:INTERVAL`.
-fn codel(key: Key, text: &str) -> Result<Aqm, PathError> {
+fn codel(key: Key, text: &str) -> Result<Aqm, Error> {
     let parts = value::fields(key, text, &["TARGET", "INTERVAL"], 2)?;
     let build = || {
         Ok(Aqm::Codel {
@@ -405,11 +403,11 @@ fn codel(key: Key, text: &str) -> Result<Aqm, PathError> {
             interval: value::TIME.parse("INTERVAL", parts[1])?,
         })
     };
-    build().map_err(|e: PathError| e.within(format!("{key}={text}")))
+    build().map_err(|e: Error| e.within(format!("{key}={text}")))
 }
 
 /// `G:BURST:H:K`, `K` may be left out.
-fn gilbert_elliott(key: Key, text: &str) -> Result<GilbertElliott, PathError> {
+fn gilbert_elliott(key: Key, text: &str) -> Result<GilbertElliott, Error> {
     let parts = value::fields(key, text, &["G", "BURST", "H", "K"], 3)?;
     let build = || {
         Ok(GilbertElliott {
@@ -419,11 +417,11 @@ fn gilbert_elliott(key: Key, text: &str) -> Result<GilbertElliott, PathError> {
             k: parts.get(3).map_or(Ok(0), |k| value::SHARE.parse("K", k))?,
         })
     };
-    build().map_err(|e: PathError| e.within(format!("{key}={text}")))
+    build().map_err(|e: Error| e.within(format!("{key}={text}")))
 }
 
 /// `MAX`, `MIN-MAX` or `normal:MEAN:SIGMA`.
-fn jitter(key: Key, text: &str) -> Result<Jitter, PathError> {
+fn jitter(key: Key, text: &str) -> Result<Jitter, Error> {
     if text.starts_with("normal") {
         let parts = value::fields(key, text, &["normal", "MEAN", "SIGMA"], 3)?;
         let build = || {
@@ -432,14 +430,14 @@ fn jitter(key: Key, text: &str) -> Result<Jitter, PathError> {
                 value::EXTRA.parse("SIGMA", parts[2])?,
             ))
         };
-        return build().map_err(|e: PathError| e.within(format!("{key}={text}")));
+        return build().map_err(|e: Error| e.within(format!("{key}={text}")));
     }
     let (low, high) = value::range(key, text, &value::EXTRA)?;
     Ok(if text.contains('-') { Jitter::Uniform(low, high) } else { Jitter::Uniform(0, high) })
 }
 
 /// `SHARE:MEAN` or `SHARE:MEAN:SHARE:MEAN`.
-fn reorder(key: Key, text: &str) -> Result<Reorder, PathError> {
+fn reorder(key: Key, text: &str) -> Result<Reorder, Error> {
     let parts = value::fields(key, text, &["SHARE", "MEAN", "SHARE", "MEAN"], 2)?;
     let pair = |share: &str, mean: &str| {
         Ok((value::SHARE.parse("SHARE", share)?, value::TIME.parse("MEAN", mean)?))
@@ -449,7 +447,7 @@ fn reorder(key: Key, text: &str) -> Result<Reorder, PathError> {
         [share, mean, other, its_mean] => {
             Ok(Reorder { first: pair(share, mean)?, second: Some(pair(other, its_mean)?) })
         }
-        _ => Err(PathError::at(key, text, "has 3 fields", "SHARE:MEAN or SHARE:MEAN:SHARE:MEAN")),
+        _ => Err(Error::at(key, text, "has 3 fields", "SHARE:MEAN or SHARE:MEAN:SHARE:MEAN")),
     };
-    build().map_err(|e: PathError| e.within(format!("{key}={text}")))
+    build().map_err(|e: Error| e.within(format!("{key}={text}")))
 }

@@ -10,7 +10,7 @@
 //!     Fate::Deliver { at, .. } => println!("arrives after {at} ns"),
 //!     fate => println!("{fate:?}"),
 //! }
-//! # Ok::<(), firstflight_path::PathError>(())
+//! # Ok::<(), firstflight_path::Error>(())
 //! ```
 //!
 //! # Writing a path
@@ -93,7 +93,7 @@
 #![deny(clippy::float_arithmetic)]
 #![expect(
     clippy::missing_errors_doc,
-    reason = "every fallible function answers with a `PathError`, whose line says what is wrong"
+    reason = "every fallible function answers with a `Error`, whose line says what is wrong"
 )]
 
 mod aqm;
@@ -132,7 +132,7 @@ pub use direction::{
     Aqm, Ecn, Effects, GilbertElliott, Jitter, PACKET, PlayedTrace, Poisson, Policer, Queue, Rate,
     Reorder, Steps, WanderingRate,
 };
-pub use error::PathError;
+pub use error::Error;
 pub use fate::{DropCause, Fate};
 pub use held::Ack;
 pub use link::Link;

@@ -1,7 +1,7 @@
 //! From a path to its links and its return path.
 
 use crate::direction::{Ecn, Effects, Queue, Rate};
-use crate::error::PathError;
+use crate::error::Error;
 use crate::link::{Kind, Link};
 use crate::path::Path;
 use crate::plain::{self, Plain};
@@ -37,7 +37,7 @@ impl Path {
         ack_len: u32,
         seed: u64,
         path_index: u64,
-    ) -> Result<(Link, Link), PathError> {
+    ) -> Result<(Link, Link), Error> {
         self.refuse_driven()?;
         let (forward, reverse) = self.directions(data_len, ack_len)?;
         Ok((forward.link(seed, path_index), reverse.link(seed, path_index)))
@@ -52,7 +52,7 @@ impl Path {
         seed: u64,
         path_index: u64,
         links: &mut (Link, Link),
-    ) -> Result<(), PathError> {
+    ) -> Result<(), Error> {
         self.refuse_driven()?;
         let (forward, reverse) = self.directions(data_len, ack_len)?;
         forward.link_into(seed, path_index, &mut links.0);
@@ -67,7 +67,7 @@ impl Path {
         ack_len: u32,
         seed: u64,
         path_index: u64,
-    ) -> Result<(Link, Reverse), PathError> {
+    ) -> Result<(Link, Reverse), Error> {
         let (forward, mut reverse) = self.directions(data_len, ack_len)?;
         let there = forward.link(seed, path_index);
         if !self.is_driven() {
@@ -90,11 +90,11 @@ impl Path {
         ))
     }
 
-    fn refuse_driven(&self) -> Result<(), PathError> {
+    fn refuse_driven(&self) -> Result<(), Error> {
         if !self.is_driven() {
             return Ok(());
         }
-        Err(PathError::new(format!(
+        Err(Error::new(format!(
             "{self}: decides about ACKs after they are sent, which a plain reverse link cannot; open the path instead"
         )))
     }
@@ -103,7 +103,7 @@ impl Path {
         &self,
         data_len: u32,
         ack_len: u32,
-    ) -> Result<(Direction<'_>, Direction<'_>), PathError> {
+    ) -> Result<(Direction<'_>, Direction<'_>), Error> {
         self.check()?;
         let [before, behind, back] = self.propagation(u64::from(data_len), u64::from(ack_len))?;
         let handover =

@@ -1,7 +1,7 @@
 //! A path as a value: what it consists of and what follows from it.
 
 use crate::direction::{Effects, PACKET, Queue, Rate};
-use crate::error::{Key, PathError};
+use crate::error::{Error, Key};
 use crate::release::{BatchSettings, Release};
 use crate::value;
 use std::borrow::Cow;
@@ -391,7 +391,7 @@ impl Path {
 
     /// Refuses what no link can be made of, and combinations that contradict themselves. Text is
     /// checked when it is parsed; a path built by hand when its links are made.
-    pub fn check(&self) -> Result<(), PathError> {
+    pub fn check(&self) -> Result<(), Error> {
         value::TIME.check("rtt", self.rtt, value::print_time)?;
         let forward = ("", &self.forward, Cow::Borrowed(self.rate()), self.queue_bytes());
         let reverse = ("up_", &self.reverse, self.up_rate(), self.up_queue_bytes());
@@ -402,7 +402,7 @@ impl Path {
             value::LOSS.check(Key(prefix, "loss"), side.loss_ppb, value::print_percent)?;
             if let Some(bytes) = queue.filter(|bytes| *bytes < PACKET) {
                 let wrong = format!("comes to {bytes} B and holds no packet of 1500 B");
-                return Err(PathError::at(
+                return Err(Error::at(
                     Key(prefix, "queue"),
                     &side.queue.to_string(),
                     wrong,
@@ -412,7 +412,7 @@ impl Path {
             side.effects.check(prefix, &rate)?;
             if side.loss_ppb != 0 && side.effects.ge.is_some() {
                 let wrong = "two loss processes";
-                return Err(PathError::at(
+                return Err(Error::at(
                     Key(prefix, "ge"),
                     "...",
                     wrong,
@@ -426,11 +426,11 @@ impl Path {
     }
 
     /// What a release engine or thinning cannot be combined with.
-    fn check_return(&self) -> Result<(), PathError> {
+    fn check_return(&self) -> Result<(), Error> {
         self.release.check()?;
         let engine = matches!(self.release, Release::Grant(_) | Release::Batch(_));
         if engine && self.reverse.effects.reorder.is_some() {
-            return Err(PathError::at(
+            return Err(Error::at(
                 "up_reorder",
                 "...",
                 format!("return={} keeps the order of ACKs", self.release),
@@ -441,7 +441,7 @@ impl Path {
             for (key, rate) in [("rate", self.forward.rate.as_ref()), ("up", self.up())] {
                 if let Some(rate) = rate.filter(|rate| !matches!(rate, Rate::Constant(_))) {
                     let wrong = format!("return={} varies the rate itself", self.release);
-                    return Err(PathError::at(
+                    return Err(Error::at(
                         key,
                         &value::print_rate(rate.bps()),
                         wrong,
@@ -456,7 +456,7 @@ impl Path {
                 && self.reverse.effects == Effects::default();
             if !engine && (!plain || self.release != Release::Plain) {
                 let wrong = "needs to know which ACKs wait";
-                return Err(PathError::at(
+                return Err(Error::at(
                     "thin",
                     &limit.to_string(),
                     wrong,
@@ -471,7 +471,7 @@ impl Path {
         if let Some((time, count)) = self.comp_sack {
             value::TIME.check("comp_sack", time, value::print_time)?;
             if !(1..=MOST_COMPRESSED).contains(&count) {
-                return Err(PathError::at(
+                return Err(Error::at(
                     "comp_sack",
                     &count.to_string(),
                     "is out of range",
@@ -480,7 +480,7 @@ impl Path {
             }
         }
         if let Some(packets) = self.ack.filter(|packets| !(1..=MOST_PER_ACK).contains(packets)) {
-            return Err(PathError::at(
+            return Err(Error::at(
                 "ack",
                 &packets.to_string(),
                 "is out of range",
@@ -492,7 +492,7 @@ impl Path {
 
     /// Propagation in front of the forward bottleneck, behind it, and in reverse, in ns: the idle
     /// RTT less one data and one ACK serialization.
-    pub(crate) fn propagation(&self, data_len: u64, ack_len: u64) -> Result<[u64; 3], PathError> {
+    pub(crate) fn propagation(&self, data_len: u64, ack_len: u64) -> Result<[u64; 3], Error> {
         let data = self.rate().serialization(data_len.saturating_add(self.overhead));
         let ack = self.up_rate().serialization(ack_len.saturating_add(self.overhead));
         let Some(propagation) = self.rtt.checked_sub(data.saturating_add(ack)) else {
@@ -500,7 +500,7 @@ impl Path {
                 "leaves no time to send a packet of {data_len} B and an ACK of {ack_len} B"
             );
             let least = format!("{} or more", value::print_time(data.saturating_add(ack)));
-            return Err(PathError::at("rtt", &value::print_time(self.rtt), wrong, least));
+            return Err(Error::at("rtt", &value::print_time(self.rtt), wrong, least));
         };
         Ok(match self.delay {
             // The forward half is rounded down.

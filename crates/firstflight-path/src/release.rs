@@ -1,7 +1,7 @@
 //! How acknowledgements are let go on the return path: the settings of the release engines and
 //! their presets. Plain values with their limits.
 
-use crate::error::PathError;
+use crate::error::Error;
 use crate::value;
 
 /// How the return path releases acknowledgements.
@@ -111,7 +111,7 @@ pub(crate) const PRESETS: &[(&str, Release)] = &[
 ];
 
 impl Release {
-    pub(crate) fn check(&self) -> Result<(), PathError> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         const KEY: &str = "return";
         match self {
             Release::Plain => Ok(()),
@@ -144,12 +144,12 @@ impl Release {
     }
 
     /// From text: a preset, or an engine with its settings.
-    pub(crate) fn parse(text: &str) -> Result<Self, PathError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         if let Some((_, release)) = PRESETS.iter().find(|(name, _)| *name == text) {
             return Ok(*release);
         }
         let engine = text.split(':').next().unwrap_or_default();
-        let within = |e: PathError| e.within(format!("return={text}"));
+        let within = |e: Error| e.within(format!("return={text}"));
         match engine {
             "geo" => Self::parse_grant(text).map_err(within),
             "batch" | "first" => Self::parse_batch(text, engine == "first").map_err(within),
@@ -161,23 +161,18 @@ impl Release {
                     "{}, or geo:..., batch:..., first:..., leo:...",
                     names.collect::<Vec<_>>().join(", ")
                 );
-                Err(PathError::at("return", text, format!("unknown release{nearest}"), allowed))
+                Err(Error::at("return", text, format!("unknown release{nearest}"), allowed))
             }
         }
     }
 
-    fn parse_grant(text: &str) -> Result<Self, PathError> {
+    fn parse_grant(text: &str) -> Result<Self, Error> {
         let parts = value::fields("return", text, &["geo", "GRANT", "GROWTH", "outages"], 3)?;
         let outages = match parts.get(3) {
             None => false,
             Some(&"outages") => true,
             Some(other) => {
-                return Err(PathError::at(
-                    "outages",
-                    other,
-                    "is not the word",
-                    "`outages` or nothing",
-                ));
+                return Err(Error::at("outages", other, "is not the word", "`outages` or nothing"));
             }
         };
         Ok(Release::Grant(GrantSettings {
@@ -187,7 +182,7 @@ impl Release {
         }))
     }
 
-    fn parse_batch(text: &str, on_first: bool) -> Result<Self, PathError> {
+    fn parse_batch(text: &str, on_first: bool) -> Result<Self, Error> {
         let engine = if on_first { "first" } else { "batch" };
         let parts = value::fields("return", text, &[engine, "PERIOD", "CAP", "SPACING"], 3)?;
         Ok(Release::Batch(BatchSettings {
@@ -200,7 +195,7 @@ impl Release {
         }))
     }
 
-    fn parse_handover(text: &str) -> Result<Self, PathError> {
+    fn parse_handover(text: &str) -> Result<Self, Error> {
         let parts =
             value::fields("return", text, &["leo", "STEP", "FACTOR", "LOSS", "DATA", "ACK"], 2)?;
         let mut handover = HandoverSettings {

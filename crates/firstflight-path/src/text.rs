@@ -5,26 +5,20 @@
 //! [`crate::Trace::load`], nowhere else.
 
 use crate::builtin;
-use crate::error::PathError;
+use crate::error::Error;
 use crate::input::{self, MOST_TEXT};
 use crate::keys::{Keys, is_flag, nearest_key};
 use crate::path::Path;
 use std::path::Path as File;
 use std::str::FromStr;
 
-fn insert_items<'a>(
-    keys: &mut Keys,
-    items: impl Iterator<Item = &'a str>,
-) -> Result<(), PathError> {
+fn insert_items<'a>(keys: &mut Keys, items: impl Iterator<Item = &'a str>) -> Result<(), Error> {
     for item in items.map(str::trim) {
         match item.split_once('=') {
             Some((key, value)) => keys.insert(key.trim(), value.trim())?,
             None if is_flag(item) => keys.insert(item, "true")?,
             None => {
-                return Err(PathError::new(format!(
-                    "`{item}` is not key=value{}",
-                    nearest_key(item)
-                )));
+                return Err(Error::new(format!("`{item}` is not key=value{}", nearest_key(item))));
             }
         }
     }
@@ -32,7 +26,7 @@ fn insert_items<'a>(
 }
 
 /// Puts a built-in path underneath the keys. Its name is kept only if nothing is changed.
-fn insert_base(keys: &mut Keys, name: &str) -> Result<(), PathError> {
+fn insert_base(keys: &mut Keys, name: &str) -> Result<(), Error> {
     let found = builtin::find(name)?;
     let mut below = Keys::default();
     insert_items(&mut below, found.text.split(','))?;
@@ -50,10 +44,10 @@ impl Path {
     /// The keys are listed on the crate's first page.
     ///
     /// Reads a file only for `.toml` and for `rate=trace:FILE`.
-    pub fn parse(text: &str) -> Result<Self, PathError> {
+    pub fn parse(text: &str) -> Result<Self, Error> {
         let text = text.trim();
         if text.is_empty() {
-            return Err(PathError::new(
+            return Err(Error::new(
                 "empty path; give a name such as `geo`, or rate=100Mbit,rtt=30ms,queue=30ms",
             ));
         }
@@ -79,16 +73,15 @@ impl Path {
 
 /// Reads a path from a TOML file. Keys as in the inline text, and `base` for a built-in path
 /// underneath; unknown keys are errors.
-fn toml_file(file: &File) -> Result<Path, PathError> {
+fn toml_file(file: &File) -> Result<Path, Error> {
     let text = input::read_text(file, MOST_TEXT)
-        .map_err(|e| PathError::new(format!("{}: cannot read the path: {e}", file.display())))?;
+        .map_err(|e| Error::new(format!("{}: cannot read the path: {e}", file.display())))?;
     let line = |offset: usize| {
         let lines_before = text.bytes().take(offset).filter(|b| *b == b'\n').count();
         format!("{}:{}", file.display(), lines_before + 1)
     };
-    let table = toml::de::DeTable::parse(&text).map_err(|e| {
-        PathError::new(e.message()).within(line(e.span().map_or(0, |span| span.start)))
-    })?;
+    let table = toml::de::DeTable::parse(&text)
+        .map_err(|e| Error::new(e.message()).within(line(e.span().map_or(0, |span| span.start))))?;
     let mut keys = Keys::beside(file);
     let mut base = None;
     for (key, value) in table.get_ref() {
@@ -104,7 +97,7 @@ fn toml_file(file: &File) -> Result<Path, PathError> {
                     key.get_ref(),
                     other.type_str()
                 );
-                return Err(PathError::new(wrong).within(place));
+                return Err(Error::new(wrong).within(place));
             }
         };
         match key.get_ref().as_ref() {
@@ -119,9 +112,9 @@ fn toml_file(file: &File) -> Result<Path, PathError> {
 }
 
 impl FromStr for Path {
-    type Err = PathError;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, PathError> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         Self::parse(text)
     }
 }

@@ -6,7 +6,7 @@
 //! period. Kept as (millisecond, count) pairs: a minute at 115 Mbit/s has 573 400 lines but at most
 //! 60 000 pairs. Reading a file happens in [`Trace::load`] and nowhere else.
 
-use crate::error::PathError;
+use crate::error::Error;
 use crate::input::{self, MOST_DATA};
 use std::path::Path as File;
 
@@ -26,18 +26,17 @@ pub struct Trace {
 
 impl Trace {
     /// Reads a trace file. Errors name file, line and reason.
-    pub fn load(file: &File) -> Result<Self, PathError> {
-        let text = input::read_text(file, MOST_DATA).map_err(|e| {
-            PathError::new(format!("{}: cannot read the trace: {e}", file.display()))
-        })?;
+    pub fn load(file: &File) -> Result<Self, Error> {
+        let text = input::read_text(file, MOST_DATA)
+            .map_err(|e| Error::new(format!("{}: cannot read the trace: {e}", file.display())))?;
         Self::parse(&text, &file.display().to_string())
     }
 
     /// Reads a trace from text; `name` stands in front of errors.
-    pub fn parse(text: &str, name: &str) -> Result<Self, PathError> {
+    pub fn parse(text: &str, name: &str) -> Result<Self, Error> {
         let mut slots: Vec<(u64, u64)> = Vec::new();
         for (index, line) in text.lines().enumerate() {
-            let refuse = |why: &str| PathError::new(format!("{name}:{}: {why}", index + 1));
+            let refuse = |why: &str| Error::new(format!("{name}:{}: {why}", index + 1));
             if line.trim().is_empty() {
                 return Err(refuse("empty line in a trace"));
             }
@@ -62,8 +61,8 @@ impl Trace {
             }
         }
         match slots.last() {
-            None => Err(PathError::new(format!("{name}:1: empty trace"))),
-            Some((0, _)) => Err(PathError::new(format!(
+            None => Err(Error::new(format!("{name}:1: empty trace"))),
+            Some((0, _)) => Err(Error::new(format!(
                 "{name}:{}: the last value is 0, so the trace has no length",
                 text.lines().count()
             ))),

@@ -4,7 +4,7 @@
 //! multiples). Text is decimal with a unit; what is finer than the smallest unit is rounded to the
 //! nearest, so that printing and parsing again changes nothing.
 
-use crate::error::PathError;
+use crate::error::Error;
 use std::fmt::Display;
 
 /// One way to write a quantity: its units and the range that is allowed.
@@ -106,17 +106,17 @@ impl Quantity {
         key: impl Display,
         value: u64,
         print: impl Fn(u64) -> String,
-    ) -> Result<(), PathError> {
+    ) -> Result<(), Error> {
         if (self.min..=self.max).contains(&value) {
             return Ok(());
         }
         let wrong = if value < self.min { "is too small" } else { "is too large" };
-        Err(PathError::at(key, &print(value), wrong, self.allowed))
+        Err(Error::at(key, &print(value), wrong, self.allowed))
     }
 
     /// The value of `text` in the smallest unit.
-    pub(crate) fn parse(&self, key: impl Display, text: &str) -> Result<u64, PathError> {
-        let wrong = |what: &str| PathError::at(&key, text, what, self.allowed);
+    pub(crate) fn parse(&self, key: impl Display, text: &str) -> Result<u64, Error> {
+        let wrong = |what: &str| Error::at(&key, text, what, self.allowed);
         if text.starts_with('-') {
             return Err(wrong("is negative"));
         }
@@ -211,11 +211,11 @@ pub(crate) fn check_range(
     key: impl Display,
     (low, high): (u64, u64),
     print: impl Fn(u64) -> String,
-) -> Result<(), PathError> {
+) -> Result<(), Error> {
     if low <= high {
         return Ok(());
     }
-    Err(PathError::at(
+    Err(Error::at(
         key,
         &print_range((low, high), print),
         "is upside down",
@@ -224,9 +224,9 @@ pub(crate) fn check_range(
 }
 
 /// A whole number from `min` to `max`.
-pub(crate) fn count(key: impl Display, text: &str, min: u64, max: u64) -> Result<u64, PathError> {
+pub(crate) fn count(key: impl Display, text: &str, min: u64, max: u64) -> Result<u64, Error> {
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(PathError::at(
+        return Err(Error::at(
             key,
             text,
             "is not a whole number",
@@ -239,22 +239,12 @@ pub(crate) fn count(key: impl Display, text: &str, min: u64, max: u64) -> Result
 }
 
 /// Refuses a count outside its range.
-pub(crate) fn check_count(
-    key: impl Display,
-    number: u64,
-    min: u64,
-    max: u64,
-) -> Result<(), PathError> {
+pub(crate) fn check_count(key: impl Display, number: u64, min: u64, max: u64) -> Result<(), Error> {
     if (min..=max).contains(&number) {
         return Ok(());
     }
     let wrong = if number < min { "is too small" } else { "is too large" };
-    Err(PathError::at(
-        key,
-        &number.to_string(),
-        wrong,
-        format!("a whole number from {min} to {max}"),
-    ))
+    Err(Error::at(key, &number.to_string(), wrong, format!("a whole number from {min} to {max}")))
 }
 
 /// One value, or two with a dash between them: `5ms`, `1ms-10ms`.
@@ -262,13 +252,13 @@ pub(crate) fn range(
     key: impl Display,
     text: &str,
     quantity: &Quantity,
-) -> Result<(u64, u64), PathError> {
+) -> Result<(u64, u64), Error> {
     let Some((low, high)) = text.split_once('-').filter(|(low, _)| !low.is_empty()) else {
         return quantity.parse(key, text).map(|value| (value, value));
     };
     let (low, high) = (quantity.parse(&key, low)?, quantity.parse(&key, high)?);
     if low > high {
-        Err(PathError::at(key, text, "is upside down", "the smaller value first"))
+        Err(Error::at(key, text, "is upside down", "the smaller value first"))
     } else {
         Ok((low, high))
     }
@@ -285,7 +275,7 @@ pub(crate) fn fields<'a>(
     text: &'a str,
     names: &[&str],
     required: usize,
-) -> Result<Vec<&'a str>, PathError> {
+) -> Result<Vec<&'a str>, Error> {
     let parts: Vec<&str> = text.split(':').map(str::trim).collect();
     if (required..=names.len()).contains(&parts.len()) {
         return Ok(parts);
@@ -297,7 +287,7 @@ pub(crate) fn fields<'a>(
         form(names.len())
     };
     let fields = if parts.len() == 1 { "field" } else { "fields" };
-    Err(PathError::at(key, text, format!("has {} {fields}", parts.len()), allowed))
+    Err(Error::at(key, text, format!("has {} {fields}", parts.len()), allowed))
 }
 
 pub(crate) fn print_count_e3(thousandths: u64) -> String {

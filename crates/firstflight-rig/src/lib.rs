@@ -37,7 +37,7 @@ mod wire;
 pub use logbook::{Entries, Logbook, Note};
 
 use firstflight::{Episode, Exit, Nanos, Time};
-use firstflight_path::{Path, PathError, Release, Reverse};
+use firstflight_path::{Error, Path, Release, Reverse};
 use firstflight_quic::Account;
 use firstflight_quic::Plan;
 use firstflight_quic::noq::Factory;
@@ -47,7 +47,6 @@ use noq_proto::congestion::CubicConfig;
 use noq_sender::NoqSender;
 use receiver::Receiver;
 use sender::Sender;
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -58,30 +57,6 @@ pub const STACKS: &str = "noq-proto 1.4 to iroh-quinn-proto 0.15";
 
 /// A state machine that makes no progress fails after so many steps instead of hanging.
 const STEPS: u64 = 50_000_000;
-
-/// Why a trial could not be run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault(pub String);
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Fault {}
-
-impl From<PathError> for Fault {
-    fn from(error: PathError) -> Fault {
-        Fault(error.to_string())
-    }
-}
-
-impl From<rustls::Error> for Fault {
-    fn from(error: rustls::Error) -> Fault {
-        Fault(format!("TLS: {error}"))
-    }
-}
 
 /// Which stack sends, and what controls it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -190,7 +165,7 @@ pub trait Watch {
 pub fn run<'a>(
     setup: &'a Setup<'a>,
     watch: Option<&'a mut (dyn Watch + 'a)>,
-) -> Result<Outcome, Fault> {
+) -> Result<Outcome, Error> {
     Rig::new(setup, watch, None)?.run()
 }
 
@@ -206,7 +181,7 @@ pub fn run_logged<'a>(
     setup: &'a Setup<'a>,
     watch: Option<&'a mut (dyn Watch + 'a)>,
     log: StackLog,
-) -> Result<Outcome, Fault> {
+) -> Result<Outcome, Error> {
     Rig::new(setup, watch, Some(log))?.run()
 }
 
@@ -267,7 +242,7 @@ fn sender(
     logbook: &Arc<Logbook>,
     seed: [u8; 32],
     log: Option<StackLog>,
-) -> Result<Box<dyn Sender>, Fault> {
+) -> Result<Box<dyn Sender>, Error> {
     let object = setup.object.max(1);
     let log = log.map(|log| (epoch, log));
     let from_receiver = noq_proto::FourTuple::new(RECEIVER, Some(SENDER.ip()));
@@ -293,8 +268,8 @@ fn sender(
         )?),
         #[cfg(feature = "quinn")]
         Control::Quinn(plan) => {
-            let factory =
-                firstflight_quic::quinn::Factory::new(plan).map_err(|refused| Fault(refused.0))?;
+            let factory = firstflight_quic::quinn::Factory::new(plan)
+                .map_err(|refused| Error::new(refused.0))?;
             let factory = factory.with_origin(epoch).with_tap(logbook.clone());
             Box::new(quinn_sender::QuinnSender::new(
                 object,
@@ -332,7 +307,7 @@ impl<'a> Rig<'a> {
         setup: &'a Setup<'a>,
         watch: Option<&'a mut (dyn Watch + 'a)>,
         log: Option<StackLog>,
-    ) -> Result<Rig<'a>, Fault> {
+    ) -> Result<Rig<'a>, Error> {
         // The only look at a clock: an instant cannot be made up, so one is taken and everything is
         // counted from it.
         let epoch = Instant::now();
@@ -369,7 +344,7 @@ impl<'a> Rig<'a> {
             marks: Marks::default(),
             // 1 us to 120 s at two significant digits: 0.8 % resolution in 20 kB.
             queue_us: Histogram::new_with_bounds(1, 120_000_000, 2)
-                .map_err(|error| Fault(error.to_string()))?,
+                .map_err(|error| Error::new(error.to_string()))?,
             probe_timeouts: 0,
             steps: 0,
             same_instant: 0,
@@ -385,11 +360,11 @@ impl<'a> Rig<'a> {
         u64::try_from(instant.saturating_duration_since(self.epoch).as_nanos()).unwrap_or(u64::MAX)
     }
 
-    fn run(mut self) -> Result<Outcome, Fault> {
+    fn run(mut self) -> Result<Outcome, Error> {
         loop {
             self.steps += 1;
             if self.steps > STEPS {
-                return Err(Fault(format!(
+                return Err(Error::new(format!(
                     "no end after {STEPS} steps, at {} ms of virtual time",
                     self.now / 1_000_000
                 )));
@@ -408,7 +383,7 @@ impl<'a> Rig<'a> {
                 .flatten()
                 .min();
             let Some(next) = next else {
-                return Err(Fault("nothing is on its way and no timer is set: a deadlock".into()));
+                return Err(Error::new("nothing is on its way and no timer is set: a deadlock"));
             };
             let end = self.marks.begin.unwrap_or(0).saturating_add(self.setup.limit.0);
             if next >= end {
@@ -435,7 +410,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    fn deliver(&mut self) -> Result<(), Fault> {
+    fn deliver(&mut self) -> Result<(), Error> {
         let instant = self.instant(self.now);
         while let Some((ecn, bytes)) = self.down.arrive(self.now) {
             match &mut self.merge {
@@ -461,7 +436,7 @@ impl<'a> Rig<'a> {
     }
 
     /// Timers that are due.
-    fn fire(&mut self) -> Result<(), Fault> {
+    fn fire(&mut self) -> Result<(), Error> {
         let instant = self.instant(self.now);
         if self.receiver.timeout().is_some_and(|due| due <= instant) {
             self.receiver.handle_timeout(instant);
@@ -490,7 +465,7 @@ impl<'a> Rig<'a> {
         Ok(())
     }
 
-    fn receiver_turn(&mut self) -> Result<(), Fault> {
+    fn receiver_turn(&mut self) -> Result<(), Error> {
         let instant = self.instant(self.now);
         self.receiver.drive()?;
         // The end of the stream may come behind its last byte; what counts is the byte.
@@ -506,7 +481,7 @@ impl<'a> Rig<'a> {
         Ok(())
     }
 
-    fn sender_turn(&mut self) -> Result<(), Fault> {
+    fn sender_turn(&mut self) -> Result<(), Error> {
         let instant = self.instant(self.now);
         self.sender.drive()?;
         if self.marks.begin.is_none() && self.sender.serving() {
@@ -546,7 +521,7 @@ impl<'a> Rig<'a> {
     }
 
     /// The request is in: the trial begins.
-    fn begin(&mut self) -> Result<(), Fault> {
+    fn begin(&mut self) -> Result<(), Error> {
         let packet = u32::from(self.setup.datagram) + wire::LOWER;
         let path = self.setup.path;
         let (down, up) =
@@ -573,7 +548,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    fn finish(mut self, complete: bool) -> Result<Outcome, Fault> {
+    fn finish(mut self, complete: bool) -> Result<Outcome, Error> {
         if self.watch.is_some() {
             self.sender.close_log();
         }
@@ -581,10 +556,10 @@ impl<'a> Rig<'a> {
         let begin = self
             .marks
             .begin
-            .ok_or_else(|| Fault("the handshake did not finish within the limit".into()))?;
+            .ok_or_else(|| Error::new("the handshake did not finish within the limit"))?;
         let account = self.sender.account();
         if account.map(|account| account.arm) != self.setup.control.plan().map(|plan| plan.arm) {
-            return Err(Fault("the sender ran another controller".into()));
+            return Err(Error::new("the sender ran another controller"));
         }
         let book = self.logbook.open();
         let episodes = book.episodes(Time(begin), account.map_or(0, |account| account.cwnd));

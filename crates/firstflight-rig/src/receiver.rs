@@ -5,7 +5,7 @@
 //! has no such limit. It acknowledges every second packet, and at once what is out of order.
 
 use super::wire::{Ecn, Wire};
-use super::{Fault, tls};
+use super::{Error, tls};
 use bytes::BytesMut;
 use iroh_quinn_proto::crypto::rustls::QuicClientConfig;
 use iroh_quinn_proto::{
@@ -37,7 +37,7 @@ impl Receiver {
         remote: SocketAddr,
         peer: FourTuple,
         seed: [u8; 32],
-    ) -> Result<Receiver, Fault> {
+    ) -> Result<Receiver, Error> {
         let window = VarInt::from_u64(window).unwrap_or(VarInt::MAX);
         let mut transport = TransportConfig::default();
         transport
@@ -45,8 +45,8 @@ impl Receiver {
             .stream_receive_window(window)
             .receive_window(window)
             .max_idle_timeout(None);
-        let crypto =
-            QuicClientConfig::try_from(tls::client()?).map_err(|error| Fault(error.to_string()))?;
+        let crypto = QuicClientConfig::try_from(tls::client()?)
+            .map_err(|error| Error::new(error.to_string()))?;
         let mut client = ClientConfig::new(Arc::new(crypto));
         client.transport_config(Arc::new(transport));
         let mut config = EndpointConfig::default();
@@ -54,7 +54,7 @@ impl Receiver {
         let mut endpoint = Endpoint::new(Arc::new(config), None, false);
         let (handle, connection) = endpoint
             .connect(now, client, remote, tls::NAME)
-            .map_err(|error| Fault(format!("the receiver cannot connect: {error}")))?;
+            .map_err(|error| Error::new(format!("the receiver cannot connect: {error}")))?;
         Ok(Receiver {
             endpoint,
             handle,
@@ -111,7 +111,7 @@ impl Receiver {
     }
 
     /// Everything the stack and the application have to say to each other.
-    pub(super) fn drive(&mut self) -> Result<(), Fault> {
+    pub(super) fn drive(&mut self) -> Result<(), Error> {
         while let Some(event) = self.connection.poll_endpoint_events() {
             if let Some(answer) = self.endpoint.handle_event(self.handle, event) {
                 self.connection.handle_event(answer);
@@ -123,7 +123,7 @@ impl Receiver {
                 Event::Connected => self.ask()?,
                 Event::Stream(StreamEvent::Readable { .. }) => readable = true,
                 Event::ConnectionLost { reason } => {
-                    return Err(Fault(format!("the receiver lost its connection: {reason}")));
+                    return Err(Error::new(format!("the receiver lost its connection: {reason}")));
                 }
                 _ => {}
             }
@@ -138,33 +138,34 @@ impl Receiver {
         Some((bits(&transmit), &self.buffer[..transmit.size]))
     }
 
-    fn ask(&mut self) -> Result<(), Fault> {
+    fn ask(&mut self) -> Result<(), Error> {
         let stream = self
             .connection
             .streams()
             .open(Dir::Bi)
-            .ok_or_else(|| Fault("the receiver may not open a stream".into()))?;
+            .ok_or_else(|| Error::new("the receiver may not open a stream"))?;
         let mut send = self.connection.send_stream(stream);
         send.write(b"object")
-            .map_err(|error| Fault(format!("the request cannot be written: {error}")))?;
-        send.finish().map_err(|error| Fault(format!("the request cannot be finished: {error}")))?;
+            .map_err(|error| Error::new(format!("the request cannot be written: {error}")))?;
+        send.finish()
+            .map_err(|error| Error::new(format!("the request cannot be finished: {error}")))?;
         self.stream = Some(stream);
         Ok(())
     }
 
-    fn read(&mut self) -> Result<(), Fault> {
+    fn read(&mut self) -> Result<(), Error> {
         let Some(stream) = self.stream.filter(|_| !self.finished) else { return Ok(()) };
         let mut receive = self.connection.recv_stream(stream);
         let mut chunks = receive
             .read(true)
-            .map_err(|error| Fault(format!("the object cannot be read: {error}")))?;
+            .map_err(|error| Error::new(format!("the object cannot be read: {error}")))?;
         loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) if chunk.offset == self.received => {
                     self.received += chunk.bytes.len() as u64;
                 }
                 Ok(Some(chunk)) => {
-                    return Err(Fault(format!(
+                    return Err(Error::new(format!(
                         "byte {} was read where {} is due",
                         chunk.offset, self.received
                     )));
@@ -174,7 +175,9 @@ impl Receiver {
                     break;
                 }
                 Err(ReadError::Blocked) => break,
-                Err(error) => return Err(Fault(format!("the object cannot be read: {error}"))),
+                Err(error) => {
+                    return Err(Error::new(format!("the object cannot be read: {error}")));
+                }
             }
         }
         let _ = chunks.finalize();

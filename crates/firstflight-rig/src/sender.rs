@@ -1,6 +1,6 @@
 //! The sending end: a server that answers one request with one object, whichever stack it is.
 
-use super::Fault;
+use super::Error;
 use super::wire::{Ecn, Wire};
 use bytes::BytesMut;
 use firstflight_quic::Account;
@@ -27,9 +27,9 @@ pub(super) trait Sender {
         ecn: Ecn,
         bytes: BytesMut,
         down: &mut Wire,
-    ) -> Result<(), Fault>;
+    ) -> Result<(), Error>;
     /// Everything the stack and the application have to say to each other.
-    fn drive(&mut self) -> Result<(), Fault>;
+    fn drive(&mut self) -> Result<(), Error>;
     /// The next datagram that may leave.
     fn transmit(&mut self, now: Instant) -> Option<(Ecn, &[u8])>;
     /// What the controller says of itself, if it is one of ours.

@@ -8,7 +8,7 @@ use super::stack::{
 };
 use crate::sender::{CONTENT, Sender, Stage};
 use crate::wire::{Ecn, Wire};
-use crate::{Fault, StackLog, tls};
+use crate::{Error, StackLog, tls};
 use bytes::{Bytes, BytesMut};
 use firstflight_quic::Account;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl StackSender {
         peer: Peer,
         seed: [u8; 32],
         log: Option<(Instant, StackLog)>,
-    ) -> Result<StackSender, Fault> {
+    ) -> Result<StackSender, Error> {
         let mut transport = TransportConfig::default();
         transport
             .initial_mtu(datagram)
@@ -47,8 +47,8 @@ impl StackSender {
         }
         #[cfg(not(feature = "qlog"))]
         drop(log);
-        let crypto =
-            QuicServerConfig::try_from(tls::server()?).map_err(|error| Fault(error.to_string()))?;
+        let crypto = QuicServerConfig::try_from(tls::server()?)
+            .map_err(|error| Error::new(error.to_string()))?;
         let mut server = ServerConfig::with_crypto(Arc::new(crypto));
         server.transport_config(Arc::new(transport));
         let mut config = EndpointConfig::default();
@@ -101,12 +101,13 @@ impl Sender for StackSender {
         ecn: Ecn,
         bytes: BytesMut,
         down: &mut Wire,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         self.buffer.clear();
         match stack::handle(&mut self.endpoint, now, self.peer, ecn, bytes, &mut self.buffer) {
             Some(DatagramEvent::NewConnection(incoming)) => {
                 let accepted = self.endpoint.accept(incoming, now, &mut self.buffer, None);
-                self.connection = Some(accepted.map_err(|error| Fault(error.cause.to_string()))?);
+                self.connection =
+                    Some(accepted.map_err(|error| Error::new(error.cause.to_string()))?);
             }
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, connection)) = &mut self.connection {
@@ -121,7 +122,7 @@ impl Sender for StackSender {
         Ok(())
     }
 
-    fn drive(&mut self) -> Result<(), Fault> {
+    fn drive(&mut self) -> Result<(), Error> {
         let Some((handle, connection)) = &mut self.connection else { return Ok(()) };
         while let Some(event) = connection.poll_endpoint_events() {
             if let Some(answer) = self.endpoint.handle_event(*handle, event) {
@@ -132,7 +133,7 @@ impl Sender for StackSender {
             match event {
                 Event::Stream(StreamEvent::Finished { .. }) => self.stage = Stage::Done,
                 Event::ConnectionLost { reason } => {
-                    return Err(Fault(format!("the sender lost its connection: {reason}")));
+                    return Err(Error::new(format!("the sender lost its connection: {reason}")));
                 }
                 _ => {}
             }
@@ -158,7 +159,7 @@ impl Sender for StackSender {
 }
 
 /// The stream of a complete request, if there is one.
-fn request(connection: &mut Connection) -> Result<Option<StreamId>, Fault> {
+fn request(connection: &mut Connection) -> Result<Option<StreamId>, Error> {
     let Some(stream) = connection.streams().accept(Dir::Bi) else { return Ok(None) };
     let mut receive = connection.recv_stream(stream);
     let Ok(mut chunks) = receive.read(true) else { return Ok(None) };
@@ -167,7 +168,7 @@ fn request(connection: &mut Connection) -> Result<Option<StreamId>, Fault> {
             Ok(Some(_)) => {}
             // The request is one packet; what it says does not matter.
             Ok(None) | Err(ReadError::Blocked) => break,
-            Err(error) => return Err(Fault(format!("the request cannot be read: {error}"))),
+            Err(error) => return Err(Error::new(format!("the request cannot be read: {error}"))),
         }
     }
     let _ = chunks.finalize();
@@ -175,18 +176,18 @@ fn request(connection: &mut Connection) -> Result<Option<StreamId>, Fault> {
 }
 
 /// Hands over what the stack takes.
-fn serve(connection: &mut Connection, stream: StreamId, left: &mut u64) -> Result<(), Fault> {
+fn serve(connection: &mut Connection, stream: StreamId, left: &mut u64) -> Result<(), Error> {
     let mut send = connection.send_stream(stream);
     while *left > 0 {
         let piece = (*left).min(CONTENT.len() as u64) as usize;
         match stack::write(&mut send, Bytes::from_static(&CONTENT[..piece])) {
             Ok(written) => *left -= written,
             Err(WriteError::Blocked) => return Ok(()),
-            Err(error) => return Err(Fault(format!("the object cannot be written: {error}"))),
+            Err(error) => return Err(Error::new(format!("the object cannot be written: {error}"))),
         }
         if *left == 0 {
             send.finish()
-                .map_err(|error| Fault(format!("the object cannot be finished: {error}")))?;
+                .map_err(|error| Error::new(format!("the object cannot be finished: {error}")))?;
         }
     }
     Ok(())

@@ -21,7 +21,21 @@ const PROTOCOL: &[u8] = b"firstflight-rig";
 pub(super) const NAME: &str = "rig";
 
 /// The configuration of the sender.
-pub(super) fn server() -> Result<ServerConfig, Error> {
+pub(super) fn server() -> Result<ServerConfig, firstflight_path::Error> {
+    config_of_server().map_err(failed)
+}
+
+/// The configuration of the receiver.
+pub(super) fn client() -> Result<ClientConfig, firstflight_path::Error> {
+    config_of_client().map_err(failed)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
+fn failed(error: Error) -> firstflight_path::Error {
+    firstflight_path::Error::new(format!("TLS: {error}"))
+}
+
+fn config_of_server() -> Result<ServerConfig, Error> {
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(KEY));
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(&[&TLS13])?
@@ -31,8 +45,7 @@ pub(super) fn server() -> Result<ServerConfig, Error> {
     Ok(config)
 }
 
-/// The configuration of the receiver.
-pub(super) fn client() -> Result<ClientConfig, Error> {
+fn config_of_client() -> Result<ClientConfig, Error> {
     let provider = Arc::new(ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&TLS13])?

@@ -18,7 +18,7 @@ use firstflight::controller::Controller;
 use firstflight::recovery::AnyRecovery;
 use firstflight::startup::Startup;
 use firstflight::{Nanos, Time};
-use firstflight_path::{Link, Path, PathError, Purpose, Stream};
+use firstflight_path::{Error, Link, Path, Purpose, Stream};
 
 /// What all flows of a trial share.
 #[derive(Clone, Copy, Debug)]
@@ -105,7 +105,7 @@ pub fn run_flows<S: Startup, O: Observer>(
     shared: &Shared<'_>,
     plans: Vec<FlowPlan<S>>,
     observer: &mut O,
-) -> Result<SharedOutcome, PathError> {
+) -> Result<SharedOutcome, Error> {
     let path = shared.path;
     let (forward, reverse) = path.open(
         shared.host.packet_bytes(),

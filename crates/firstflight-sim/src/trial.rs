@@ -11,7 +11,7 @@ use firstflight::controller::Config;
 use firstflight::signal::rtt::INITIAL_RTT;
 use firstflight::startup::Startup;
 use firstflight::{Nanos, Time};
-use firstflight_path::{Link, Path, PathError};
+use firstflight_path::{Error, Link, Path};
 use std::fmt::Debug;
 
 /// The hosts of a trial: which transport, and its sizes and timers.
@@ -147,7 +147,7 @@ pub fn run<S: Startup + Clone + Debug, O: Observer>(
     setup: &Setup<'_>,
     controller: Core<S>,
     observer: &mut O,
-) -> Result<Outcome, PathError> {
+) -> Result<Outcome, Error> {
     // Other types: a sender that nobody listens to has nothing to ask whether somebody does.
     if O::LISTENS {
         run_heard::<S, Tape<S>, O>(setup, controller, observer)
@@ -164,7 +164,7 @@ pub fn run_unheard<S: Startup, O: Observer>(
     setup: &Setup<'_>,
     controller: Core<S>,
     observer: &mut O,
-) -> Result<Outcome, PathError> {
+) -> Result<Outcome, Error> {
     run_heard::<S, Silent, O>(setup, controller, observer)
 }
 
@@ -172,7 +172,7 @@ fn run_heard<S: Startup, L: Listener<S>, O: Observer>(
     setup: &Setup<'_>,
     controller: Core<S>,
     observer: &mut O,
-) -> Result<Outcome, PathError> {
+) -> Result<Outcome, Error> {
     let &Setup { path, pacer_burst, object, limit, .. } = setup;
     let (forward, reverse) =
         path.open(setup.host.packet_bytes(), setup.host.ack_bytes(), setup.seed, setup.path_index)?;

@@ -7,7 +7,7 @@
 use super::TestOptions;
 use clap::{Args, ValueEnum};
 use firstflight_lab::ab::{Experiment, Tallies, run as files};
-use firstflight_lab::{Bad, size};
+use firstflight_lab::{Error, size};
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ impl ClusterOptions {
 ///
 /// # Errors
 /// One line.
-pub(super) fn check(options: &TestOptions) -> Result<(), Bad> {
+pub(super) fn check(options: &TestOptions) -> Result<(), Error> {
     let wrong = if options.cluster.is_ray() {
         let engine = "goes without `--engine ray`: the cluster decides that";
         [
@@ -70,7 +70,7 @@ pub(super) fn check(options: &TestOptions) -> Result<(), Bad> {
         ]
     };
     match wrong.iter().find(|(_, given, _)| *given) {
-        Some((option, _, why)) => Err(Bad(format!("{option}: {why}"))),
+        Some((option, _, why)) => Err(Error::new(format!("{option}: {why}"))),
         None => Ok(()),
     }
 }
@@ -82,7 +82,7 @@ const PYTHON: &str = "FIRSTFLIGHT_PYTHON";
 ///
 /// # Errors
 /// One line if the package is not there, if it refuses, or if the cluster fails.
-pub(super) fn run(options: &TestOptions, experiment: &Experiment) -> Result<Tallies, Bad> {
+pub(super) fn run(options: &TestOptions, experiment: &Experiment) -> Result<Tallies, Error> {
     let python = env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
     find_package(&python)?;
     let sums = Sums(env::temp_dir().join(format!("firstflight-{}.ffab", std::process::id())));
@@ -101,16 +101,21 @@ pub(super) fn run(options: &TestOptions, experiment: &Experiment) -> Result<Tall
     }
     let (known, tallies) = files::read(&sums.0)?;
     if known != *experiment {
-        return Err(Bad("--engine ray: the package ran another test than this command means; allowed: the same version of both".into()));
+        return Err(Error::new(
+            "--engine ray: the package ran another test than this command means; allowed: the same version of both",
+        ));
     }
     Ok(tallies)
 }
 
-fn cannot_start(python: &OsString, error: &std::io::Error) -> Bad {
-    Bad(format!("--engine ray: {}: {error}; {PYTHON} names another Python", python.display()))
+fn cannot_start(python: &OsString, error: &std::io::Error) -> Error {
+    Error::new(format!(
+        "--engine ray: {}: {error}; {PYTHON} names another Python",
+        python.display()
+    ))
 }
 
-fn find_package(python: &OsString) -> Result<(), Bad> {
+fn find_package(python: &OsString) -> Result<(), Error> {
     let look = "import sys\nfrom importlib.util import find_spec\nsys.exit(0 if find_spec('firstflight') and find_spec('ray') else 3)";
     let found = Command::new(python)
         .args(["-c", look])
@@ -120,7 +125,7 @@ fn find_package(python: &OsString) -> Result<(), Bad> {
     if found.status.success() {
         return Ok(());
     }
-    Err(Bad(format!(
+    Err(Error::new(format!(
         "--engine ray: {} has no package `firstflight` with Ray; `pip install './python[ray]'` in a checkout installs it, {PYTHON} names another Python",
         python.display()
     )))
@@ -158,14 +163,17 @@ const REFUSED: i32 = 2;
 /// Exit code of the runner after Ctrl-C.
 const INTERRUPTED: i32 = 130;
 
-fn failure(status: ExitStatus, said: &str) -> Bad {
+fn failure(status: ExitStatus, said: &str) -> Error {
     match status.code() {
-        Some(REFUSED) => Bad(said.lines().next().unwrap_or("--engine ray: refused").to_owned()),
-        Some(INTERRUPTED) => {
-            Bad("--engine ray: interrupted; what is in the folder of --resume need not run again"
-                .into())
+        Some(REFUSED) => {
+            Error::new(said.lines().next().unwrap_or("--engine ray: refused").to_owned())
         }
-        _ => Bad(format!("--engine ray: the runner failed ({status}); what it said stands above")),
+        Some(INTERRUPTED) => Error::new(
+            "--engine ray: interrupted; what is in the folder of --resume need not run again",
+        ),
+        _ => Error::new(format!(
+            "--engine ray: the runner failed ({status}); what it said stands above"
+        )),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::Done;
 use crate::run::command_line;
 use crate::terminal::{CAUTION, say, whisper};
 use clap::Args;
-use firstflight_lab::Bad;
+use firstflight_lab::Error;
 use firstflight_replay::population::{Entry, to_toml};
 use firstflight_replay::replay::Settings;
 
@@ -19,12 +19,12 @@ pub(crate) struct Options {
     group_by: GroupBy,
 }
 
-pub(crate) fn run(options: &Options) -> Result<Done, Bad> {
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let settings = Settings { arms: Vec::new(), paced: None, iw: None, lines: 0 };
     let (replay, files) = follow(&options.files, settings, options.group_by)?;
     let entries: Vec<Entry> = replay.done.iter().filter_map(Entry::of).collect();
     let text = to_toml(&entries, &command_line()).ok_or_else(|| {
-        Bad(format!(
+        Error::new(format!(
             "{}: no connection long enough to show a rate and a round trip",
             options.files.join(", ")
         ))

@@ -4,7 +4,7 @@
 use super::{ARMS, cells, off, trials};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::testbed::{quic, quic_real, sim};
-use firstflight_lab::{Bad, Comparison, Plan, Scenario, parse_arms};
+use firstflight_lab::{Comparison, Error, Plan, Scenario, parse_arms};
 use firstflight_path::Path;
 
 const PATH: &str = "rate=100Mbit,rtt=30ms,queue=30ms";
@@ -33,7 +33,7 @@ fn load() -> String {
 }
 
 /// Prints the table of `count` trials each.
-pub(crate) fn table(count: usize) -> Result<(), Bad> {
+pub(crate) fn table(count: usize) -> Result<(), Error> {
     let burst = Scenario::new(Path::parse(PATH)?, BYTES).burst;
     let sim = trials(PATH, BYTES, &sim::BED, burst)?;
     let rig = trials(PATH, BYTES, &quic::BED, burst)?;
@@ -41,7 +41,7 @@ pub(crate) fn table(count: usize) -> Result<(), Bad> {
     let scenario = Scenario::new(Path::parse(PATH)?, BYTES);
     let plan = Plan { testbed: &quic_real::BED, ..Plan::new(parse_arms(ARMS)?, scenario) };
     let real: Vec<Comparison> =
-        (0..count).map(|_| plan.run(Keep::Rows, &|| {})).collect::<Result<_, Bad>>()?;
+        (0..count).map(|_| plan.run(Keep::Rows, &|| {})).collect::<Result<_, Error>>()?;
     // A doubt names its trial.
     let doubts = real
         .iter()

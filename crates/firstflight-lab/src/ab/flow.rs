@@ -2,10 +2,10 @@
 //! the same seed, and against itself under other seeds.
 
 use super::{Clock, Test};
-use crate::error::Bad;
 use crate::population::{Drawn, Population};
 use crate::scenario::Scenario;
 use firstflight::Exit;
+use firstflight_path::Error;
 use firstflight_path::random::mix;
 use firstflight_sim::{App, Outcome, Part, Stop};
 
@@ -126,7 +126,11 @@ const JITTER_NS: u64 = 500_001;
 
 impl Test {
     /// The scenario of connection number `index` of a population.
-    fn scenario(&self, population: &Population, index: u64) -> Result<(Drawn, Scenario, App), Bad> {
+    fn scenario(
+        &self,
+        population: &Population,
+        index: u64,
+    ) -> Result<(Drawn, Scenario, App), Error> {
         let drawn = population.draw(self.seed, index);
         let scenario = Scenario {
             iw: self.iw,
@@ -145,7 +149,7 @@ impl Test {
         &self,
         index: u64,
         settings: &[Population],
-    ) -> Result<Connection, Bad> {
+    ) -> Result<Connection, Error> {
         let (drawn, scenario, app) = self.scenario(&self.population, index)?;
         let with = |scenario: &Scenario, app: &App, arm: usize, seed: u64| match app {
             App::Bulk(_) => scenario

@@ -25,10 +25,10 @@ pub use run::{Run, Watch};
 pub use tally::Tallies;
 
 use crate::arms::NamedArm;
-use crate::error::Bad;
 use crate::population::{Assumption, Population};
 use crate::scenario::Hosts;
 use firstflight::Nanos;
+use firstflight_path::Error;
 use firstflight_path::random::mix;
 use serde::{Deserialize, Serialize};
 
@@ -161,10 +161,10 @@ impl Test {
     ///
     /// # Errors
     /// One line.
-    pub fn check(&self) -> Result<(), Bad> {
+    pub fn check(&self) -> Result<(), Error> {
         if self.arms.len() < 2 {
-            return Err(Bad(
-                "nothing to test: a baseline and at least one other arm are needed".into()
+            return Err(Error::new(
+                "nothing to test: a baseline and at least one other arm are needed",
             ));
         }
         for (index, arm) in self.arms.iter().enumerate() {
@@ -172,20 +172,20 @@ impl Test {
                 .iter()
                 .find(|other| other.label == arm.label || other.sender == arm.sender)
             {
-                return Err(Bad(format!(
+                return Err(Error::new(format!(
                     "arms `{}` and `{}` are the same; allowed: each once, the baseline included",
                     twin.label, arm.label
                 )));
             }
         }
         if self.arms.len() > 32 {
-            return Err(Bad(format!("{} arms; allowed: at most 32", self.arms.len())));
+            return Err(Error::new(format!("{} arms; allowed: at most 32", self.arms.len())));
         }
         if !(1..=MOST_FLOWS).contains(&self.flows) {
-            return Err(Bad(format!("{} flows; allowed: 1 to {MOST_FLOWS}", self.flows)));
+            return Err(Error::new(format!("{} flows; allowed: 1 to {MOST_FLOWS}", self.flows)));
         }
         if self.limit.0 == 0 || self.limit.0 > MOST_SECONDS * 1_000_000_000 {
-            return Err(Bad(format!(
+            return Err(Error::new(format!(
                 "limit of {} s; allowed: more than 0 and at most {MOST_SECONDS}",
                 self.limit.0 / 1_000_000_000
             )));

@@ -6,8 +6,8 @@
 
 use super::Test;
 use super::rows::{ConnectionRow, Row};
-use crate::error::Bad;
 use crate::measures::{Cell, Column, Field, Holds, columns};
+use firstflight_path::Error;
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical, ZstdLevel};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -27,8 +27,8 @@ pub struct Rows<W: Write + Send> {
     file: SerializedFileWriter<W>,
 }
 
-fn bad(error: &ParquetError) -> Bad {
-    Bad(format!("parquet: {error}"))
+fn bad(error: &ParquetError) -> Error {
+    Error::new(format!("parquet: {error}"))
 }
 
 /// The values that there are.
@@ -57,7 +57,7 @@ impl<W: Write + Send> Rows<W> {
     ///
     /// # Errors
     /// Those of the writer.
-    pub fn new(test: &Test, shard: Option<(u64, u64)>, out: W) -> Result<Rows<W>, Bad> {
+    pub fn new(test: &Test, shard: Option<(u64, u64)>, out: W) -> Result<Rows<W>, Error> {
         let fields = columns(ConnectionRow::MEASURES)
             .iter()
             .map(field)
@@ -90,7 +90,7 @@ impl<W: Write + Send> Rows<W> {
     ///
     /// # Errors
     /// Those of the writer.
-    pub fn write(&mut self, test: &Test, rows: &[Row]) -> Result<(), Bad> {
+    pub fn write(&mut self, test: &Test, rows: &[Row]) -> Result<(), Error> {
         if rows.is_empty() {
             return Ok(());
         }
@@ -160,7 +160,7 @@ impl<W: Write + Send> Rows<W> {
     ///
     /// # Errors
     /// Those of the writer.
-    pub fn finish(self) -> Result<W, Bad> {
+    pub fn finish(self) -> Result<W, Error> {
         self.file.into_inner().map_err(|error| bad(&error))
     }
 }

@@ -4,8 +4,8 @@
 use super::flow::Connection;
 use super::rows::Row;
 use super::{Tallies, Test, shard};
-use crate::error::Bad;
 use crate::population::Population;
+use firstflight_path::Error;
 use firstflight_path::input::{self, MOST_DATA};
 use rayon::prelude::*;
 use std::fs;
@@ -23,7 +23,7 @@ pub struct Run {
 }
 
 /// Takes rows, in order.
-pub type Sink<'r> = dyn FnMut(&[Row]) -> Result<(), Bad> + Send + 'r;
+pub type Sink<'r> = dyn FnMut(&[Row]) -> Result<(), Error> + Send + 'r;
 
 /// Who watches a run.
 pub struct Watch<'a> {
@@ -52,7 +52,7 @@ impl Test {
     /// # Errors
     /// If this is no test, if a file of the folder to resume belongs to another, or cannot be
     /// written.
-    pub fn run(&self, run: &Run, watch: &mut Watch<'_>) -> Result<Tallies, Bad> {
+    pub fn run(&self, run: &Run, watch: &mut Watch<'_>) -> Result<Tallies, Error> {
         let blocks =
             (0..self.blocks()).filter(|block| run.shard.is_none_or(|(i, n)| block % n == i - 1));
         self.run_blocks(blocks, run.resume.as_deref(), watch)
@@ -68,7 +68,7 @@ impl Test {
         blocks: impl IntoIterator<Item = u64>,
         resume: Option<&File>,
         watch: &mut Watch<'_>,
-    ) -> Result<Tallies, Bad> {
+    ) -> Result<Tallies, Error> {
         self.check()?;
         let (experiment, settings) = (self.experiment(), self.settings());
         let mut total = Tallies::new(&experiment);
@@ -77,7 +77,7 @@ impl Test {
         let workers: Vec<Mutex<Worker>> = (0..threads).map(|_| worker()).collect();
         for block in blocks {
             if block >= self.blocks() {
-                return Err(Bad(format!(
+                return Err(Error::new(format!(
                     "block {block}: there are {}, counted from 0",
                     self.blocks()
                 )));
@@ -87,7 +87,7 @@ impl Test {
             if let Some(file) = file.as_deref().filter(|file| file.exists()) {
                 let (known, tallies) = read(file)?;
                 if known != experiment || tallies.blocks != [block] {
-                    return Err(Bad(format!(
+                    return Err(Error::new(format!(
                         "{}: belongs to another test; allowed: an empty folder, or one of this very test",
                         file.display()
                     )));
@@ -120,7 +120,7 @@ impl Test {
         workers: &[Mutex<Worker>],
         watch: &mut Watch<'_>,
         done: &mut Tallies,
-    ) -> Result<bool, Bad> {
+    ) -> Result<bool, Error> {
         let (tick, stop, with_rows) = (watch.tick, watch.stop, watch.rows.is_some());
         let chunks = (flows.end - flows.start).div_ceil(CHUNK);
         (0..chunks).into_par_iter().try_for_each(|chunk| {
@@ -139,7 +139,7 @@ impl Test {
                 }
                 tick(1);
             }
-            Ok::<(), Bad>(())
+            Ok::<(), Error>(())
         })?;
         let mut rows = Vec::new();
         for worker in workers {
@@ -160,17 +160,17 @@ impl Test {
 ///
 /// # Errors
 /// One line.
-pub fn read(file: &File) -> Result<(super::Experiment, Tallies), Bad> {
+pub fn read(file: &File) -> Result<(super::Experiment, Tallies), Error> {
     let bytes = input::read(file, MOST_DATA)
-        .map_err(|error| Bad(format!("{}: {error}", file.display())))?;
+        .map_err(|error| Error::new(format!("{}: {error}", file.display())))?;
     shard::decode(&file.display().to_string(), &bytes)
 }
 
 /// Writes under another name and renames: a file is whole or not there.
-fn write(file: &File, bytes: &[u8]) -> Result<(), Bad> {
+fn write(file: &File, bytes: &[u8]) -> Result<(), Error> {
     let partial = file.with_extension(format!("{}.part", std::process::id()));
     fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, file)).map_err(|error| {
         let _ = fs::remove_file(&partial);
-        Bad(format!("{}: {error}", file.display()))
+        Error::new(format!("{}: {error}", file.display()))
     })
 }

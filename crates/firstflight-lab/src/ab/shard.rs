@@ -5,8 +5,8 @@
 //! last eight bytes are a checksum.
 
 use super::{Experiment, Tallies};
-use crate::error::Bad;
 use crate::stats::codec::{Reader, Writer};
+use firstflight_path::Error;
 use firstflight_path::random::mix;
 use serde::{Deserialize, Serialize};
 
@@ -32,9 +32,9 @@ pub fn encode(experiment: &Experiment, tallies: &Tallies) -> Vec<u8> {
 ///
 /// # Errors
 /// One line that says what the file is not; `name` is its name.
-pub fn decode(name: &str, bytes: &[u8]) -> Result<(Experiment, Tallies), Bad> {
+pub fn decode(name: &str, bytes: &[u8]) -> Result<(Experiment, Tallies), Error> {
     let bad = |what: &str| {
-        Bad(format!(
+        Error::new(format!(
             "{name}: {what}; allowed: a file that `firstflight ab --shard` or `--resume` wrote"
         ))
     };
@@ -72,7 +72,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 /// # Errors
 /// One line if there are none, if they belong to different tests, or if a block stands in two of
 /// them.
-pub fn join(shards: Vec<(String, Experiment, Tallies)>) -> Result<(Experiment, Tallies), Bad> {
+pub fn join(shards: Vec<(String, Experiment, Tallies)>) -> Result<(Experiment, Tallies), Error> {
     let mut whole: Option<(String, Experiment, Tallies)> = None;
     for (name, experiment, tallies) in shards {
         let Some((first, known, sum)) = &mut whole else {
@@ -80,14 +80,14 @@ pub fn join(shards: Vec<(String, Experiment, Tallies)>) -> Result<(Experiment, T
             continue;
         };
         if *known != experiment {
-            return Err(Bad(format!(
+            return Err(Error::new(format!(
                 "{name}: belongs to another test than {first}; allowed: shards of one test"
             )));
         }
         if let Some(block) =
             tallies.blocks.iter().find(|block| sum.blocks.binary_search(block).is_ok())
         {
-            return Err(Bad(format!(
+            return Err(Error::new(format!(
                 "{name}: holds block {block}, which another shard holds too; allowed: every block once"
             )));
         }
@@ -95,5 +95,5 @@ pub fn join(shards: Vec<(String, Experiment, Tallies)>) -> Result<(Experiment, T
     }
     whole
         .map(|(_, experiment, tallies)| (experiment, tallies))
-        .ok_or_else(|| Bad("nothing to merge: no shard was given".into()))
+        .ok_or_else(|| Error::new("nothing to merge: no shard was given"))
 }

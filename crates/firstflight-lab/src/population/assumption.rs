@@ -4,7 +4,7 @@
 use super::file::VALUES;
 use super::place::{Field, Section};
 use super::{Knobs, Population};
-use crate::error::Bad;
+use firstflight_path::Error;
 use std::fmt;
 
 const ASSUMPTION: &[&str] = &["value", "low", "high", "ref"];
@@ -60,7 +60,7 @@ impl Setting {
 
 /// Reads what was never measured. A file with buffers of its own does not inherit what its base
 /// says of other ones.
-pub(super) fn read(top: &Section<'_>, population: &mut Population) -> Result<(), Bad> {
+pub(super) fn read(top: &Section<'_>, population: &mut Population) -> Result<(), Error> {
     let own_buffers = top.get("group").is_some()
         || top.get("calibration").is_some()
         || top.get("defaults").is_some_and(|field| {
@@ -72,7 +72,7 @@ pub(super) fn read(top: &Section<'_>, population: &mut Population) -> Result<(),
     let Some(field) = top.get("assumption") else { return Ok(()) };
     population.assumptions.clear();
     let knobs = population.knobs.clone();
-    let setting = |field: &Field<'_>| -> Result<Setting, Bad> {
+    let setting = |field: &Field<'_>| -> Result<Setting, Error> {
         let section = field.section(&["q", "k", "s", "r"])?;
         let or = |key: &str, low: f64, high: f64, usual: f64| {
             let field = section.get(key);

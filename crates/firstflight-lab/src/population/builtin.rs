@@ -2,7 +2,7 @@
 //! and changed.
 
 use super::Population;
-use crate::error::Bad;
+use firstflight_path::Error;
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
@@ -32,7 +32,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// One by name; `None` if there is none.
-pub fn population(name: &str) -> Option<Result<Population, Bad>> {
+pub fn population(name: &str) -> Option<Result<Population, Error>> {
     let (name, text) = FILES.iter().find(|(known, _)| *known == name)?;
     Some(Population::from_toml(&format!("{name}.toml"), text, None))
 }

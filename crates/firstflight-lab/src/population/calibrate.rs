@@ -23,9 +23,9 @@ use super::describe::quantile;
 use crate::ab::analysis::{Entry, Part};
 use crate::ab::{Analysis, Clock, Run, Test, Watch};
 use crate::arms::{NamedArm, parse_arms};
-use crate::error::Bad;
 use crate::scenario::{Hosts, Scenario};
 use firstflight::Nanos;
+use firstflight_path::Error;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
@@ -216,10 +216,10 @@ impl Calibration {
 
     /// Sum of the squared residuals of slow start's four columns at one setting of the knobs, on so
     /// many connections.
-    fn squares(&self, knobs: [f64; 3], arm: &NamedArm, flows: u64) -> Result<f64, Bad> {
+    fn squares(&self, knobs: [f64; 3], arm: &NamedArm, flows: u64) -> Result<f64, Error> {
         let population = self.turned(knobs);
         let iw = population.initial_window.unwrap_or(10);
-        let trial = |index: u64| -> Result<f64, Bad> {
+        let trial = |index: u64| -> Result<f64, Error> {
             let drawn = population.draw(self.seed, index);
             let scenario = Scenario {
                 iw,
@@ -230,7 +230,7 @@ impl Calibration {
             Ok(100.0 * outcome.packets_lost as f64 / outcome.packets_sent.max(1) as f64)
         };
         let mut losses =
-            (0..flows).into_par_iter().map(trial).collect::<Result<Vec<f64>, Bad>>()?;
+            (0..flows).into_par_iter().map(trial).collect::<Result<Vec<f64>, Error>>()?;
         losses.sort_unstable_by(f64::total_cmp);
         let mean = losses.iter().sum::<f64>() / losses.len().max(1) as f64;
         let measured =
@@ -254,7 +254,7 @@ impl Calibration {
     }
 
     /// k and s for one factor on buffers, from slow start alone.
-    fn fit_loss(&self, q: f64, tick: &mut dyn FnMut([f64; 3], f64)) -> Result<[f64; 3], Bad> {
+    fn fit_loss(&self, q: f64, tick: &mut dyn FnMut([f64; 3], f64)) -> Result<[f64; 3], Error> {
         let slow_start = parse_arms("slowstart")?.swap_remove(0);
         // The coarse grid only has to find the valley.
         let mut best = (Vec::new(), f64::INFINITY);
@@ -294,15 +294,15 @@ impl Calibration {
     ///
     /// # Errors
     /// If the population is none that the target fits, or too few connections were asked for.
-    pub fn fit(&self, tick: &mut dyn FnMut([f64; 3], f64)) -> Result<Profile, Bad> {
+    pub fn fit(&self, tick: &mut dyn FnMut([f64; 3], f64)) -> Result<Profile, Error> {
         if NOT_FITTED.contains(&self.population.name.as_str()) {
             let name = &self.population.name;
-            return Err(Bad(format!(
+            return Err(Error::new(format!(
                 "population {name}: is not fitted, the target is a terrestrial content network's; allowed: terrestrial ones"
             )));
         }
         if self.flows < LEAST_FLOWS {
-            return Err(Bad(format!(
+            return Err(Error::new(format!(
                 "{} flows; allowed: at least {LEAST_FLOWS}, or P99 rests on a handful",
                 self.flows
             )));
@@ -329,7 +329,7 @@ impl Calibration {
     ///
     /// # Errors
     /// If a path cannot be simulated.
-    pub fn measure(&self, [q, k, s]: [f64; 3]) -> Result<Point, Bad> {
+    pub fn measure(&self, [q, k, s]: [f64; 3]) -> Result<Point, Error> {
         let population = self.turned([q, k, s]);
         let mut buffers: Vec<[f64; 2]> = (0..20_000)
             .map(|index| {
@@ -365,7 +365,7 @@ impl Calibration {
         let found = Analysis::new(&test.experiment(), &tallies, &[]);
         let all: Vec<&Entry> = found.of(Part::All).collect();
         let [base, .., rapid] = all[..] else {
-            return Err(Bad("the four groups are not all there".into()));
+            return Err(Error::new("the four groups are not all there"));
         };
         let own = [
             base.loss_pct.mean,

@@ -7,7 +7,7 @@ use super::normal::{inverse_normal, normal_cdf};
 use super::place::{Field, Section};
 use super::quantiles::QuantileTable;
 use super::variable::{Unit, Variable};
-use crate::error::Bad;
+use firstflight_path::Error;
 use std::cell::Cell;
 use std::fmt;
 
@@ -166,7 +166,7 @@ impl Shape {
 
 /// Fetches a file of quantile tables.
 pub(super) type ReadTable<'r> =
-    dyn Fn(&Field<'_>, Variable) -> Result<(QuantileTable, Unit), Bad> + 'r;
+    dyn Fn(&Field<'_>, Variable) -> Result<(QuantileTable, Unit), Error> + 'r;
 
 /// The names of the shapes, as they are written.
 pub(super) const SHAPES: &[&str] = &[
@@ -193,7 +193,7 @@ impl<'a> Params<'a> {
         variable: Variable,
         with_unit: &[&str],
         plain: &[&str],
-    ) -> Result<Params<'a>, Bad> {
+    ) -> Result<Params<'a>, Error> {
         let spelt = with_unit.iter().flat_map(|name| {
             variable.suffixes().map(move |(suffix, ..)| format!("{name}{suffix}"))
         });
@@ -203,7 +203,7 @@ impl<'a> Params<'a> {
     }
 
     /// A parameter with its unit, if it is there.
-    fn find(&self, name: &str) -> Result<Option<(Field<'a>, Unit, f64)>, Bad> {
+    fn find(&self, name: &str) -> Result<Option<(Field<'a>, Unit, f64)>, Error> {
         let mut found = self.variable.suffixes().filter_map(|(suffix, unit, factor)| {
             Some((self.section.get(&format!("{name}{suffix}"))?, unit, factor))
         });
@@ -215,7 +215,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    fn optional(&self, name: &str) -> Result<Option<(f64, Unit)>, Bad> {
+    fn optional(&self, name: &str) -> Result<Option<(f64, Unit)>, Error> {
         let Some((field, unit, factor)) = self.find(name)? else { return Ok(None) };
         let number = field.number()? * factor;
         if !number.is_finite() || number < 0.0 {
@@ -225,7 +225,7 @@ impl<'a> Params<'a> {
     }
 
     /// A value that can be drawn itself.
-    fn value(&self, name: &str) -> Result<(f64, Unit), Bad> {
+    fn value(&self, name: &str) -> Result<(f64, Unit), Error> {
         let missing = || {
             let spelt: Vec<String> =
                 self.variable.suffixes().map(|(suffix, ..)| format!("{name}{suffix}")).collect();
@@ -235,7 +235,7 @@ impl<'a> Params<'a> {
         Ok((drawable(&field, self.variable, factor)?, unit))
     }
 
-    fn bounds(&self) -> Result<(f64, f64, Unit), Bad> {
+    fn bounds(&self) -> Result<(f64, f64, Unit), Error> {
         let ((min, unit), (max, other)) = (self.value("min")?, self.value("max")?);
         if unit != other {
             return Err(self.section.bad("min and max", "are in two kinds of units; allowed: one"));
@@ -249,7 +249,7 @@ impl<'a> Params<'a> {
         Ok((min, max, unit))
     }
 
-    fn same(&self, unit: Unit, other: Option<(f64, Unit)>) -> Result<Option<f64>, Bad> {
+    fn same(&self, unit: Unit, other: Option<(f64, Unit)>) -> Result<Option<f64>, Error> {
         match other {
             Some((_, other)) if other != unit => {
                 Err(self.section.bad("its parameters", "are in two kinds of units; allowed: one"))
@@ -259,7 +259,7 @@ impl<'a> Params<'a> {
     }
 }
 
-fn drawable(field: &Field<'_>, variable: Variable, factor: f64) -> Result<f64, Bad> {
+fn drawable(field: &Field<'_>, variable: Variable, factor: f64) -> Result<f64, Error> {
     let value = field.number()? * factor;
     if variable.allows(value) {
         Ok(value)
@@ -273,7 +273,7 @@ fn drawable(field: &Field<'_>, variable: Variable, factor: f64) -> Result<f64, B
 }
 
 /// Weights that sum to 1 within 1e-9, none negative.
-pub(super) fn check_weights(field: &Field<'_>, weights: &[f64]) -> Result<(), Bad> {
+pub(super) fn check_weights(field: &Field<'_>, weights: &[f64]) -> Result<(), Error> {
     if let Some(weight) = weights.iter().find(|weight| !(0.0..=1.0).contains(*weight)) {
         return Err(field.bad(format_args!("{weight} is out of range; allowed: 0 to 1")));
     }
@@ -292,7 +292,7 @@ impl Distribution {
         variable: Variable,
         besides: &[&str],
         read_table: &ReadTable<'_>,
-    ) -> Result<Distribution, Bad> {
+    ) -> Result<Distribution, Error> {
         // What has no unit can stand alone.
         let plain = matches!(variable, Variable::Loss | Variable::PolicerRate);
         if !field.is_table() && plain {
@@ -431,7 +431,7 @@ impl fmt::Display for Distribution {
     }
 }
 
-fn parse_lognormal(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit), Bad> {
+fn parse_lognormal(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit), Error> {
     let params = Params::new(chosen, variable, &["median", "shift", "min", "max"], &["sigma"])?;
     let (median, unit) = params.value("median")?;
     let sigma = params
@@ -451,7 +451,7 @@ fn parse_lognormal(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Uni
     Ok((Shape::Lognormal { median, sigma, shift, min, max }, unit))
 }
 
-fn parse_pareto(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit), Bad> {
+fn parse_pareto(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit), Error> {
     let params = Params::new(chosen, variable, &["min", "max"], &["alpha"])?;
     let (min, unit) = params.value("min")?;
     if min <= 0.0 {
@@ -469,7 +469,7 @@ fn parse_pareto(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit),
 }
 
 /// The values of a list whose key carries the unit.
-fn values(params: &Params<'_>, variable: Variable) -> Result<(Vec<f64>, Unit), Bad> {
+fn values(params: &Params<'_>, variable: Variable) -> Result<(Vec<f64>, Unit), Error> {
     let Some((field, unit, factor)) = params.find("values")? else {
         return Err(params.section.bad("values", "is missing, with its unit"));
     };
@@ -483,7 +483,7 @@ fn values(params: &Params<'_>, variable: Variable) -> Result<(Vec<f64>, Unit), B
     ))
 }
 
-fn parse_choice(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit), Bad> {
+fn parse_choice(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit), Error> {
     let params = Params::new(chosen, variable, &["values"], &["weights"])?;
     let (values, unit) = values(&params, variable)?;
     let Some(field) = params.section.get("weights") else {
@@ -502,7 +502,7 @@ fn parse_choice(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit),
     Ok((Shape::Choice { values, weights }, unit))
 }
 
-fn parse_table(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit), Bad> {
+fn parse_table(chosen: &Field<'_>, variable: Variable) -> Result<(Shape, Unit), Error> {
     let params = Params::new(chosen, variable, &["values"], &["q"])?;
     let (values, unit) = values(&params, variable)?;
     let field = params.section.need("q")?;
@@ -523,7 +523,7 @@ fn parse_mixture(
     chosen: &Field<'_>,
     variable: Variable,
     read_table: &ReadTable<'_>,
-) -> Result<(Shape, Unit), Bad> {
+) -> Result<(Shape, Unit), Error> {
     let section = chosen.section(&["weights", "of"])?;
     let field = section.need("weights")?;
     let weights: Vec<f64> = field.list()?.iter().map(Field::number).collect::<Result<_, _>>()?;

@@ -13,7 +13,7 @@ use super::distribution::{Chance, pick};
 use super::normal::{inverse_normal, uniform};
 use super::variable::{Unit, Variable};
 use super::{Bursts, Correlation, Group, Population};
-use crate::error::Bad;
+use firstflight_path::Error;
 use firstflight_path::{Effects, PACKET, Path, Policer, Purpose, Queue, Rate, Stream};
 
 /// One drawn connection.
@@ -194,7 +194,7 @@ impl Population {
     ///
     /// # Errors
     /// If the path keys of its group do not go with what was drawn.
-    pub fn path(&self, drawn: &Drawn) -> Result<Path, Bad> {
+    pub fn path(&self, drawn: &Drawn) -> Result<Path, Error> {
         let group = &self.groups[drawn.group];
         let path = Population::plain_path(drawn, &group.path_keys())?;
         let ge = group.bursts.and_then(Bursts::of_path);
@@ -214,16 +214,16 @@ impl Population {
         Ok(path.with_effects(effects))
     }
 
-    fn plain_path(drawn: &Drawn, keys: &str) -> Result<Path, Bad> {
+    fn plain_path(drawn: &Drawn, keys: &str) -> Result<Path, Error> {
         if !keys.is_empty() {
             let up = drawn.up_kbps.map_or(String::new(), |kbps| format!(",up={kbps}kbit"));
             let loss =
                 format!("{}.{:09}", drawn.loss_ppb / 1_000_000_000, drawn.loss_ppb % 1_000_000_000);
             let loss = if drawn.loss_ppb == 0 { String::new() } else { format!(",loss={loss}") };
             let (rate, rtt, queue) = (drawn.rate_kbps, drawn.rtt_us, drawn.queue_bytes);
-            return Ok(Path::parse(&format!(
+            return Path::parse(&format!(
                 "rate={rate}kbit,rtt={rtt}us,queue={queue}B{up}{loss},{keys}"
-            ))?);
+            ));
         }
         Ok(Path::new(drawn.rate_kbps * 1_000, drawn.rtt_us * 1_000)
             .with_queue(Queue::Bytes(drawn.queue_bytes))

@@ -4,7 +4,7 @@
 use super::distribution::{Chance, Distribution, ReadTable};
 use super::place::Field;
 use super::variable::Variable;
-use crate::error::Bad;
+use firstflight_path::Error;
 use firstflight_path::{GilbertElliott, PACKET, Policer, Reorder};
 use std::fmt;
 
@@ -61,12 +61,12 @@ pub struct Policing {
     pub bucket: Distribution,
 }
 
-fn share_of(field: &Field<'_>) -> Result<f64, Bad> {
+fn share_of(field: &Field<'_>) -> Result<f64, Error> {
     field.number_that(|share| (0.0..=1.0).contains(&share), "0 to 1")
 }
 
 impl Bursts {
-    pub(super) fn parse(field: &Field<'_>) -> Result<Bursts, Bad> {
+    pub(super) fn parse(field: &Field<'_>) -> Result<Bursts, Error> {
         let section = field.section(&["g", "packets", "h", "k"])?;
         Ok(Bursts {
             g: share_of(&section.need("g")?)?,
@@ -92,11 +92,11 @@ impl Bursts {
 }
 
 impl Reordering {
-    pub(super) fn parse(field: &Field<'_>) -> Result<Reordering, Bad> {
+    pub(super) fn parse(field: &Field<'_>) -> Result<Reordering, Error> {
         let section = field.section(&["share", "parts"])?;
         let share = share_of(&section.need("share")?)?;
         let list = section.need("parts")?;
-        let parts = list.list()?.iter().map(Lag::parse).collect::<Result<Vec<Lag>, Bad>>()?;
+        let parts = list.list()?.iter().map(Lag::parse).collect::<Result<Vec<Lag>, Error>>()?;
         if !(1..=2).contains(&parts.len()) {
             return Err(list.bad(format_args!("has {} parts; allowed: one or two", parts.len())));
         }
@@ -125,7 +125,7 @@ impl Reordering {
 }
 
 impl Lag {
-    fn parse(field: &Field<'_>) -> Result<Lag, Bad> {
+    fn parse(field: &Field<'_>) -> Result<Lag, Error> {
         let section = field.section(&["weight", "mean_ms", "mean_rtt"])?;
         let weight = share_of(&section.need("weight")?)?;
         let mean = match (section.get("mean_ms"), section.get("mean_rtt")) {
@@ -148,7 +148,7 @@ impl Lag {
 }
 
 impl Policing {
-    pub(super) fn parse(field: &Field<'_>, read_table: &ReadTable<'_>) -> Result<Policing, Bad> {
+    pub(super) fn parse(field: &Field<'_>, read_table: &ReadTable<'_>) -> Result<Policing, Error> {
         let section = field.section(&["share", "rate_share", "bucket"])?;
         let of = |variable: Variable| {
             Distribution::parse(&section.need(variable.name())?, variable, &[], read_table)

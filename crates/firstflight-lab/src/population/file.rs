@@ -8,7 +8,8 @@ use super::{
     Bursts, Correlation, Group, Knobs, Policing, Population, Reordering, SIZE_BINS, Shape, Source,
     Unit, Variable, Workload, assumption, builtin,
 };
-use crate::error::{Bad, nearest};
+use crate::error::nearest;
+use firstflight_path::Error;
 use firstflight_path::Path;
 use firstflight_path::input::{self, MOST_DATA};
 use std::collections::BTreeMap;
@@ -57,9 +58,10 @@ const SCHEMA: f64 = 1.0;
 /// What fills in the variables that a CSV file does not have.
 const CSV_BASE: &str = "fixed-2025";
 
-fn read(file: &File) -> Result<String, Bad> {
-    input::read_text(file, MOST_DATA)
-        .map_err(|error| Bad(format!("{}: cannot read the population: {error}", file.display())))
+fn read(file: &File) -> Result<String, Error> {
+    input::read_text(file, MOST_DATA).map_err(|error| {
+        Error::new(format!("{}: cannot read the population: {error}", file.display()))
+    })
 }
 
 impl Population {
@@ -69,12 +71,12 @@ impl Population {
     ///
     /// # Errors
     /// One line.
-    pub fn parse(text: &str) -> Result<Population, Bad> {
+    pub fn parse(text: &str) -> Result<Population, Error> {
         let text = text.trim();
         let (name, options) = match text.split_once('(') {
             Some((name, rest)) => {
                 let inner = rest.strip_suffix(')').ok_or_else(|| {
-                    Bad(format!("population `{text}`: the closing parenthesis is missing"))
+                    Error::new(format!("population `{text}`: the closing parenthesis is missing"))
                 })?;
                 (name, inner)
             }
@@ -87,14 +89,14 @@ impl Population {
         Ok(population)
     }
 
-    fn named_or_file(name: &str) -> Result<Population, Bad> {
+    fn named_or_file(name: &str) -> Result<Population, Error> {
         let file = File::new(name);
         match file.extension().and_then(|extension| extension.to_str()) {
             Some("toml") => Population::from_toml(name, &read(file)?, file.parent()),
             Some("csv") => Population::from_csv(name, &read(file)?),
             _ => builtin::population(name).unwrap_or_else(|| {
                 let near = nearest(name, builtin::names()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-                Err(Bad(format!(
+                Err(Error::new(format!(
                     "`{name}` is no known population{near} Allowed: a name of `firstflight populations`, a .toml or a .csv file"
                 )))
             }),
@@ -102,8 +104,8 @@ impl Population {
     }
 
     /// Applies one option in parentheses.
-    fn turn(&mut self, text: &str, option: &str) -> Result<(), Bad> {
-        let bad = |message: String| Bad(format!("population `{text}`: {message}"));
+    fn turn(&mut self, text: &str, option: &str) -> Result<(), Error> {
+        let bad = |message: String| Error::new(format!("population `{text}`: {message}"));
         let (key, value) = option
             .split_once('=')
             .ok_or_else(|| bad(format!("`{option}` has no value; allowed: key=value")))?;
@@ -169,7 +171,7 @@ impl Population {
     ///
     /// # Errors
     /// One line.
-    pub fn from_csv(file: &str, text: &str) -> Result<Population, Bad> {
+    pub fn from_csv(file: &str, text: &str) -> Result<Population, Error> {
         let base = Population::named_or_file(CSV_BASE)?;
         let stem = File::new(file)
             .file_stem()
@@ -229,7 +231,7 @@ impl Population {
     ///
     /// # Errors
     /// One line with file, line and key.
-    pub fn from_toml(file: &str, text: &str, folder: Option<&File>) -> Result<Population, Bad> {
+    pub fn from_toml(file: &str, text: &str, folder: Option<&File>) -> Result<Population, Error> {
         Population::read_toml(file, text, Files::In(folder))
     }
 
@@ -242,11 +244,11 @@ impl Population {
         file: &str,
         text: &str,
         files: &BTreeMap<String, String>,
-    ) -> Result<Population, Bad> {
+    ) -> Result<Population, Error> {
         Population::read_toml(file, text, Files::Given(files))
     }
 
-    fn read_toml(file: &str, text: &str, files: Files<'_>) -> Result<Population, Bad> {
+    fn read_toml(file: &str, text: &str, files: Files<'_>) -> Result<Population, Error> {
         let place = Place { file, text };
         let table = DeTable::parse(text).map_err(|error| {
             let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -256,9 +258,7 @@ impl Population {
         top.need("schema")?.number_that(|schema| schema.total_cmp(&SCHEMA).is_eq(), "1")?;
         let reader = Reader { files };
         let mut population = match top.text("base")? {
-            Some(name) => {
-                Population::named_or_file(&name).map_err(|Bad(line)| top.bad("base", line))?
-            }
+            Some(name) => Population::named_or_file(&name).map_err(|why| top.bad("base", why))?,
             None => Population {
                 name: String::new(),
                 version: String::new(),
@@ -310,7 +310,7 @@ impl Population {
     }
 }
 
-fn read_top(top: &Section<'_>, population: &mut Population) -> Result<(), Bad> {
+fn read_top(top: &Section<'_>, population: &mut Population) -> Result<(), Error> {
     if let Some(field) = top.get("initial_window") {
         population.initial_window = Some(field.number_that(
             |packets| (1.0..=1000.0).contains(&packets) && packets.fract() == 0.0,
@@ -384,7 +384,7 @@ fn read_groups(
     field: &Field<'_>,
     defaults: Option<&Section<'_>>,
     reader: &Reader<'_>,
-) -> Result<Vec<Group>, Bad> {
+) -> Result<Vec<Group>, Error> {
     let entries = field.list()?;
     if entries.is_empty() {
         return Err(field.bad("is empty; allowed: at least one group"));
@@ -441,7 +441,7 @@ fn read_groups(
 }
 
 /// Refuses what a group cannot have at once.
-fn check_together(group: &Group, section: &Section<'_>) -> Result<(), Bad> {
+fn check_together(group: &Group, section: &Section<'_>) -> Result<(), Error> {
     let lossless = group.get(Variable::Loss).is_none_or(|loss| loss.shape == Shape::Constant(0.0));
     if group.bursts.is_some() && !lossless {
         return Err(section.bad(
@@ -466,7 +466,7 @@ fn check_together(group: &Group, section: &Section<'_>) -> Result<(), Bad> {
 }
 
 /// Sets what a table of values says.
-fn fill(group: &mut Group, section: &Section<'_>, reader: &Reader<'_>) -> Result<(), Bad> {
+fn fill(group: &mut Group, section: &Section<'_>, reader: &Reader<'_>) -> Result<(), Error> {
     for variable in Variable::ALL {
         let Some(field) = section.get(variable.name()) else { continue };
         let besides: &[&str] = if variable == Variable::Buffer { &["floor_packets"] } else { &[] };
@@ -553,7 +553,7 @@ fn fill(group: &mut Group, section: &Section<'_>, reader: &Reader<'_>) -> Result
     Ok(())
 }
 
-fn read_pair(entry: &Field<'_>, of_rank: bool) -> Result<(Variable, Variable, f64), Bad> {
+fn read_pair(entry: &Field<'_>, of_rank: bool) -> Result<(Variable, Variable, f64), Error> {
     let parts = entry.list()?;
     let [a, b, r] = &parts[..] else {
         return Err(entry.bad("allowed: [\"rtt\", \"rate_down\", -0.2]"));
@@ -583,7 +583,7 @@ enum Files<'a> {
 }
 
 impl Reader<'_> {
-    fn fetch(&self, field: &Field<'_>, name: &str) -> Result<String, Bad> {
+    fn fetch(&self, field: &Field<'_>, name: &str) -> Result<String, Error> {
         let folder = match self.files {
             Files::Given(texts) => {
                 return texts
@@ -602,7 +602,7 @@ impl Reader<'_> {
         &self,
         field: &Field<'_>,
         variable: Variable,
-    ) -> Result<(QuantileTable, Unit), Bad> {
+    ) -> Result<(QuantileTable, Unit), Error> {
         let name = field.text()?;
         let mut tables = quantiles::parse(name, &self.fetch(field, name)?)?;
         tables
@@ -610,7 +610,7 @@ impl Reader<'_> {
             .ok_or_else(|| field.bad(format_args!("{name} has no rows of {}", variable.name())))
     }
 
-    fn rows(&self, field: &Field<'_>) -> Result<Rows, Bad> {
+    fn rows(&self, field: &Field<'_>) -> Result<Rows, Error> {
         let section = field.section(&["file", "group", "jitter"])?;
         let file = section.need("file")?;
         let name = file.text()?;

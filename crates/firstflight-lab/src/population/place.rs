@@ -1,7 +1,8 @@
 //! Reading TOML key by key, so that every refusal names file, line, key and what is allowed, in one
 //! line.
 
-use crate::error::{Bad, nearest};
+use crate::error::nearest;
+use firstflight_path::Error;
 use toml::de::{DeTable, DeValue};
 
 /// A file and its text.
@@ -13,11 +14,11 @@ pub(super) struct Place<'a> {
 
 impl Place<'_> {
     /// `file:line: message`.
-    pub(super) fn bad(&self, offset: usize, message: impl std::fmt::Display) -> Bad {
+    pub(super) fn bad(&self, offset: usize, message: impl std::fmt::Display) -> Error {
         let line =
             self.text[..offset.min(self.text.len())].bytes().filter(|byte| *byte == b'\n').count()
                 + 1;
-        Bad(format!("{}:{line}: {message}", self.file))
+        Error::new(format!("{}:{line}: {message}", self.file))
     }
 }
 
@@ -47,7 +48,7 @@ impl<'a> Section<'a> {
         offset: usize,
         table: &'a DeTable<'a>,
         known: &[&str],
-    ) -> Result<Section<'a>, Bad> {
+    ) -> Result<Section<'a>, Error> {
         let prefix = if name.is_empty() { String::new() } else { format!("{name}.") };
         // The first in the file, not in the alphabet.
         let strange = table
@@ -81,22 +82,22 @@ impl<'a> Section<'a> {
         })
     }
 
-    pub(super) fn need(&self, key: &str) -> Result<Field<'a>, Bad> {
+    pub(super) fn need(&self, key: &str) -> Result<Field<'a>, Error> {
         self.get(key).ok_or_else(|| self.bad(key, "is missing"))
     }
 
     /// A refusal of the whole table for the sake of `key`.
-    pub(super) fn bad(&self, key: &str, message: impl std::fmt::Display) -> Bad {
+    pub(super) fn bad(&self, key: &str, message: impl std::fmt::Display) -> Error {
         self.place.bad(self.offset, format_args!("{}{key}: {message}", self.prefix))
     }
 
-    pub(super) fn text(&self, key: &str) -> Result<Option<String>, Bad> {
+    pub(super) fn text(&self, key: &str) -> Result<Option<String>, Error> {
         self.get(key).map(|field| field.text().map(str::to_owned)).transpose()
     }
 }
 
 impl<'a> Field<'a> {
-    pub(super) fn bad(&self, message: impl std::fmt::Display) -> Bad {
+    pub(super) fn bad(&self, message: impl std::fmt::Display) -> Error {
         self.place.bad(self.offset, format_args!("{}: {message}", self.name))
     }
 
@@ -105,16 +106,16 @@ impl<'a> Field<'a> {
         Field { place: self.place, name: name.to_owned(), offset: self.offset, value: self.value }
     }
 
-    fn other(&self, allowed: &str) -> Bad {
+    fn other(&self, allowed: &str) -> Error {
         self.bad(format_args!("found {}; allowed: {allowed}", self.value.type_str()))
     }
 
-    pub(super) fn text(&self) -> Result<&'a str, Bad> {
+    pub(super) fn text(&self) -> Result<&'a str, Error> {
         self.value.as_str().ok_or_else(|| self.other("text in quotes"))
     }
 
     /// A finite number.
-    pub(super) fn number(&self) -> Result<f64, Bad> {
+    pub(super) fn number(&self) -> Result<f64, Error> {
         let text = match self.value {
             DeValue::Integer(number) => number.to_string(),
             DeValue::Float(number) => number.as_str().to_owned(),
@@ -134,7 +135,7 @@ impl<'a> Field<'a> {
         &self,
         fits: impl Fn(f64) -> bool,
         allowed: &str,
-    ) -> Result<f64, Bad> {
+    ) -> Result<f64, Error> {
         let number = self.number()?;
         if fits(number) {
             Ok(number)
@@ -144,7 +145,7 @@ impl<'a> Field<'a> {
     }
 
     /// A list; every entry as a field of its own.
-    pub(super) fn list(&self) -> Result<Vec<Field<'a>>, Bad> {
+    pub(super) fn list(&self) -> Result<Vec<Field<'a>>, Error> {
         let list = self.value.as_array().ok_or_else(|| self.other("a list in brackets"))?;
         let entry = |(index, value): (usize, &'a toml::Spanned<DeValue<'a>>)| Field {
             place: self.place,
@@ -155,7 +156,7 @@ impl<'a> Field<'a> {
         Ok(list.iter().enumerate().map(entry).collect())
     }
 
-    pub(super) fn section(&self, known: &[&str]) -> Result<Section<'a>, Bad> {
+    pub(super) fn section(&self, known: &[&str]) -> Result<Section<'a>, Error> {
         let table = self.value.as_table().ok_or_else(|| self.other("a table in braces"))?;
         Section::new(self.place, &self.name, self.offset, table, known)
     }
@@ -165,7 +166,7 @@ impl<'a> Field<'a> {
     }
 
     /// The single key of a table in braces, for choices such as distributions.
-    pub(super) fn choice(&self, known: &[&str], besides: &[&str]) -> Result<Field<'a>, Bad> {
+    pub(super) fn choice(&self, known: &[&str], besides: &[&str]) -> Result<Field<'a>, Error> {
         let all: Vec<&str> = known.iter().chain(besides).copied().collect();
         let section = self.section(&all)?;
         let mut found = section.names().into_iter().filter(|name| known.contains(name));

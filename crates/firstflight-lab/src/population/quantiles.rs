@@ -5,7 +5,7 @@
 //! nobody measured is not invented.
 
 use super::variable::{Unit, Variable};
-use crate::error::Bad;
+use firstflight_path::Error;
 use std::collections::BTreeMap;
 
 /// A table of quantiles. At least three rows, shares strictly rising within (0, 1), values never
@@ -102,8 +102,8 @@ pub const HEADER: &str = "variable,unit,q,value";
 ///
 /// # Errors
 /// One line with file and line.
-pub fn parse(file: &str, text: &str) -> Result<BTreeMap<Variable, (QuantileTable, Unit)>, Bad> {
-    let bad = |line: usize, message: String| Bad(format!("{file}:{line}: {message}"));
+pub fn parse(file: &str, text: &str) -> Result<BTreeMap<Variable, (QuantileTable, Unit)>, Error> {
+    let bad = |line: usize, message: String| Error::new(format!("{file}:{line}: {message}"));
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     match lines.next() {
         Some((_, HEADER)) => {}

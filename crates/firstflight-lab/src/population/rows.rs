@@ -2,7 +2,7 @@
 //! the data stays together.
 
 use super::variable::{Unit, Variable};
-use crate::error::Bad;
+use firstflight_path::Error;
 use firstflight_path::random::mix;
 
 /// One measured path, in the units that are kept; `None` where the file has no such column.
@@ -48,8 +48,8 @@ impl Rows {
     ///
     /// # Errors
     /// One line with file and line.
-    pub fn parse(file: &str, text: &str) -> Result<Rows, Bad> {
-        let bad = |line: usize, message: String| Bad(format!("{file}:{line}: {message}"));
+    pub fn parse(file: &str, text: &str) -> Result<Rows, Error> {
+        let bad = |line: usize, message: String| Error::new(format!("{file}:{line}: {message}"));
         let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
         let header: Vec<&str> =
             lines.next().map_or("", |(_, line)| line).split(',').map(str::trim).collect();

@@ -6,8 +6,8 @@ use super::draw::Drawn;
 use super::place::Field;
 use super::variable::Variable;
 use super::{Group, Population};
-use crate::error::Bad;
 use firstflight::Nanos;
+use firstflight_path::Error;
 use firstflight_path::random::{Purpose, Stream, uniform};
 use firstflight_sim::{App, Response};
 use std::fmt;
@@ -45,7 +45,7 @@ impl Workload {
     pub(super) fn responses(
         field: &Field<'_>,
         read_table: &ReadTable<'_>,
-    ) -> Result<Workload, Bad> {
+    ) -> Result<Workload, Error> {
         let section = field.section(&["more", "most", "gap"])?;
         let whole = |most: f64| (1.0..=1000.0).contains(&most) && most.fract() == 0.0;
         Ok(Workload::Responses {
@@ -57,7 +57,7 @@ impl Workload {
         })
     }
 
-    pub(super) fn video(field: &Field<'_>, read_table: &ReadTable<'_>) -> Result<Workload, Bad> {
+    pub(super) fn video(field: &Field<'_>, read_table: &ReadTable<'_>) -> Result<Workload, Error> {
         let section = field.section(&["playback", "coding_rate", "write_bytes", "ahead"])?;
         let of = |variable: Variable| {
             Distribution::parse(&section.need(variable.name())?, variable, &[], read_table)

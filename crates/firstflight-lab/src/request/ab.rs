@@ -3,11 +3,11 @@
 use super::{HostArgs, packets, seed};
 use crate::ab::{Clock, MOST_FLOWS, MOST_SECONDS, Test};
 use crate::arms::{NamedArm, parse_arms};
-use crate::error::Bad;
 use crate::population::Population;
 use crate::size;
 use clap::Args;
 use firstflight::Nanos;
+use firstflight_path::Error;
 
 /// What `ab` tests.
 #[derive(Args, Clone, Debug)]
@@ -48,10 +48,10 @@ fn limit(text: &str) -> Result<Nanos, String> {
 }
 
 /// The only one of `arms`, which were asked for as `text`.
-fn one(text: &str, mut arms: Vec<NamedArm>) -> Result<NamedArm, Bad> {
+fn one(text: &str, mut arms: Vec<NamedArm>) -> Result<NamedArm, Error> {
     let count = arms.len();
     let only = arms.pop().filter(|_| count == 1);
-    only.ok_or_else(|| Bad(format!("--baseline {text}: {count} arms; allowed: one")))
+    only.ok_or_else(|| Error::new(format!("--baseline {text}: {count} arms; allowed: one")))
 }
 
 impl AbRequest {
@@ -59,7 +59,7 @@ impl AbRequest {
     ///
     /// # Errors
     /// One line.
-    pub fn test(&self) -> Result<Test, Bad> {
+    pub fn test(&self) -> Result<Test, Error> {
         self.test_of(None, None, None)
     }
 
@@ -72,7 +72,7 @@ impl AbRequest {
         population: Option<Population>,
         baseline: Option<NamedArm>,
         arms: Option<Vec<NamedArm>>,
-    ) -> Result<Test, Bad> {
+    ) -> Result<Test, Error> {
         let baseline = match baseline {
             Some(arm) => arm,
             None => one(&self.baseline, parse_arms(&self.baseline)?)?,

@@ -3,7 +3,6 @@
 use super::{HostArgs, SharingArgs, packets, seed};
 use crate::arms::{DEFAULT_ARMS, NamedArm, parse_arms};
 use crate::compare::{Keep, Plan};
-use crate::error::Bad;
 use crate::request::Answer;
 use crate::scenario::Scenario;
 use crate::sharing::SharingPlan;
@@ -12,6 +11,7 @@ use crate::testbed::{BUILT_IN, Testbed, quic_real};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use firstflight::Nanos;
+use firstflight_path::Error;
 use firstflight_path::{DEFAULT, Path};
 use std::sync::atomic::AtomicBool;
 
@@ -94,7 +94,7 @@ impl Asked {
         keep: Keep,
         tick: &(impl Fn() + Sync),
         stop: &AtomicBool,
-    ) -> Result<Answer, Bad> {
+    ) -> Result<Answer, Error> {
         match self {
             Asked::Alone(plan) => plan.run_until(keep, None, tick, stop).map(Answer::Alone),
             Asked::Together(plan) => plan.run_until(tick, stop).map(Answer::Together),
@@ -107,7 +107,7 @@ impl CompareRequest {
     ///
     /// # Errors
     /// One line.
-    pub fn asked(&self) -> Result<Asked, Bad> {
+    pub fn asked(&self) -> Result<Asked, Error> {
         self.asked_of(None)
     }
 
@@ -115,7 +115,7 @@ impl CompareRequest {
     ///
     /// # Errors
     /// One line.
-    pub fn asked_of(&self, arms: Option<Vec<NamedArm>>) -> Result<Asked, Bad> {
+    pub fn asked_of(&self, arms: Option<Vec<NamedArm>>) -> Result<Asked, Error> {
         let testbed = testbed(self.on, self.real)?;
         let info = testbed.info();
         let named = if self.arms == DEFAULT_ARMS { info.arms } else { &self.arms };
@@ -151,9 +151,11 @@ pub fn testbeds() -> impl TypedValueParser<Value = &'static dyn Testbed> {
 }
 
 /// The testbed that the options name, if this build has it.
-fn testbed(named: &'static dyn Testbed, real: bool) -> Result<&'static dyn Testbed, Bad> {
+fn testbed(named: &'static dyn Testbed, real: bool) -> Result<&'static dyn Testbed, Error> {
     let testbed: &'static dyn Testbed = match named.info().name {
-        "sim" if real => return Err(Bad("--real: real sockets are those of `--on quic`".into())),
+        "sim" if real => {
+            return Err(Error::new("--real: real sockets are those of `--on quic`"));
+        }
         "quic" if real => &quic_real::BED,
         _ => named,
     };

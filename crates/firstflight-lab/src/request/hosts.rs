@@ -1,8 +1,8 @@
 //! Transport and loss detection.
 
-use crate::error::Bad;
 use crate::scenario::{Hosts, hosts_of_tcp};
 use clap::{Args, ValueEnum};
+use firstflight_path::Error;
 
 /// What the senders speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -29,11 +29,11 @@ impl HostArgs {
     ///
     /// # Errors
     /// One line.
-    pub fn hosts(&self) -> Result<Hosts, Bad> {
+    pub fn hosts(&self) -> Result<Hosts, Error> {
         match (self.transport, &self.detection) {
             (Transport::Quic, None) => Ok(Hosts::default()),
             (Transport::Quic, Some(_)) => {
-                Err(Bad("--detection: QUIC has its own; it goes with `--transport tcp`".into()))
+                Err(Error::new("--detection: QUIC has its own; it goes with `--transport tcp`"))
             }
             (Transport::Tcp, name) => hosts_of_tcp(name.as_deref().unwrap_or("rack")),
         }

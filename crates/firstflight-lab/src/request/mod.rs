@@ -20,8 +20,8 @@ pub use hosts::{HostArgs, Transport};
 pub use refusal::line;
 pub use sharing::SharingArgs;
 
-use crate::error::Bad;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use firstflight_path::Error;
 
 /// What an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,12 +78,12 @@ impl Key {
     ///
     /// # Errors
     /// One line if a flag is neither `true` nor `false`.
-    pub fn word(&self, value: &str) -> Result<Option<String>, Bad> {
+    pub fn word(&self, value: &str) -> Result<Option<String>, Error> {
         match (self.takes, value) {
             (Takes::Flag, "true") => Ok(Some(format!("--{}", self.name))),
             (Takes::Flag, "false") => Ok(None),
             (Takes::Flag, other) => {
-                Err(Bad(format!("--{} {other}: allowed: true or false", self.name)))
+                Err(Error::new(format!("--{} {other}: allowed: true or false", self.name)))
             }
             // With the sign, a value that begins with a dash is still a value.
             _ => Ok(Some(format!("--{}={value}", self.name))),
@@ -102,24 +102,24 @@ pub fn keys<R: Args>() -> Vec<Key> {
 ///
 /// # Errors
 /// One line that begins with the option.
-pub fn parse<R: Args>(words: &[String]) -> Result<R, Bad> {
+pub fn parse<R: Args>(words: &[String]) -> Result<R, Error> {
     let command = Command::new("request").no_binary_name(true).disable_help_flag(true);
     R::augment_args(command)
         .try_get_matches_from(words)
         .and_then(|matches| R::from_arg_matches(&matches))
-        .map_err(|error| Bad(line(&error)))
+        .map_err(|error| Error::new(line(&error)))
 }
 
 /// Reads a request out of options and their values.
 ///
 /// # Errors
 /// Those of [`parse`], and one line for an option that there is not.
-pub fn from_pairs<R: Args>(pairs: &[(String, String)]) -> Result<R, Bad> {
+pub fn from_pairs<R: Args>(pairs: &[(String, String)]) -> Result<R, Error> {
     let keys = keys::<R>();
     let mut words = Vec::with_capacity(pairs.len());
     for (name, value) in pairs {
         let known = keys.iter().find(|key| key.name == *name);
-        let key = known.ok_or_else(|| Bad(format!("--{name}: unknown option")))?;
+        let key = known.ok_or_else(|| Error::new(format!("--{name}: unknown option")))?;
         words.extend(key.word(value)?);
     }
     parse(&words)
@@ -136,7 +136,7 @@ pub struct Typed<R> {
 }
 
 impl<R: Args> FromArgMatches for Typed<R> {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Typed<R>, Error> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Typed<R>, clap::Error> {
         let pair = |key: Key| {
             let value = matches.get_raw(&key.name)?.next()?;
             Some((key.name, value.to_string_lossy().into_owned()))
@@ -145,7 +145,7 @@ impl<R: Args> FromArgMatches for Typed<R> {
         Ok(Typed { request: R::from_arg_matches(matches)?, pairs })
     }
 
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         *self = Typed::from_arg_matches(matches)?;
         Ok(())
     }

@@ -2,11 +2,11 @@
 
 use crate::arms::parse_arms;
 use crate::compare::Plan;
-use crate::error::Bad;
 use crate::sharing::{App, Response, SharingPlan};
 use crate::size;
 use clap::Args;
 use firstflight::Nanos;
+use firstflight_path::Error;
 
 /// Several flows at a time, cross traffic, or an application.
 #[derive(Args, Clone, Debug)]
@@ -44,10 +44,10 @@ impl SharingArgs {
     ///
     /// # Errors
     /// One line.
-    pub fn plan(&self, plan: Plan) -> Result<SharingPlan, Bad> {
+    pub fn plan(&self, plan: Plan) -> Result<SharingPlan, Error> {
         let app_name = self.app.clone().unwrap_or_else(|| "bulk".into());
         let app = parse_app(&app_name, plan.scenario.bytes)
-            .map_err(|what| Bad(format!("--app {app_name}: {what}")))?;
+            .map_err(|what| Error::new(format!("--app {app_name}: {what}")))?;
         let cross = self.cross.as_deref().map_or(Ok(Vec::new()), parse_arms)?;
         Ok(SharingPlan {
             plan,

@@ -2,10 +2,10 @@
 
 use super::{Info, Testbed};
 use crate::arms::NamedArm;
-use crate::error::Bad;
 use crate::outcome::Outcome;
 use crate::record::Recorder;
 use crate::scenario::Scenario;
+use firstflight_path::Error;
 
 /// One that is not there.
 #[allow(unreachable_pub, reason = "reachable through a testbed that this build does not have")]
@@ -24,11 +24,11 @@ impl Testbed for Absent {
         &self.info
     }
 
-    fn available(&self) -> Result<(), Bad> {
-        Err(Bad(self.why.into()))
+    fn available(&self) -> Result<(), Error> {
+        Err(Error::new(self.why))
     }
 
-    fn check(&self, _scenario: &Scenario, _arm: &NamedArm) -> Result<(), Bad> {
+    fn check(&self, _scenario: &Scenario, _arm: &NamedArm) -> Result<(), Error> {
         self.available()
     }
 
@@ -38,7 +38,7 @@ impl Testbed for Absent {
         _arm: &NamedArm,
         _seed: u64,
         _recorder: Option<&mut Recorder>,
-    ) -> Result<Outcome, Bad> {
-        Err(Bad(self.why.into()))
+    ) -> Result<Outcome, Error> {
+        Err(Error::new(self.why))
     }
 }

@@ -11,10 +11,11 @@ pub mod quic_real;
 pub mod sim;
 
 use crate::arms::{DEFAULT_ARMS, NamedArm, Sender};
-use crate::error::{Bad, nearest};
+use crate::error::nearest;
 use crate::outcome::Outcome;
 use crate::record::Recorder;
 use crate::scenario::{Hosts, Scenario};
+use firstflight_path::Error;
 use firstflight_sim::tcp;
 use std::fmt;
 
@@ -89,8 +90,8 @@ impl Info {
     ///
     /// # Errors
     /// One line.
-    pub fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Bad> {
-        let refused = |why: &str| Err(Bad(format!("arm `{}`: {why}", arm.label)));
+    pub fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Error> {
+        let refused = |why: &str| Err(Error::new(format!("arm `{}`: {why}", arm.label)));
         let detects = arm
             .parts()
             .is_some_and(|arm| arm.sender.detection.is_some() || arm.sender.early.is_some());
@@ -107,24 +108,24 @@ impl Info {
             _ => {}
         }
         if scenario.path.ack_every().is_some() && !self.obeys_ack_every {
-            return Err(Bad(format!(
+            return Err(Error::new(format!(
                 "path `{}`: `ack=` is for the simulator's receiver; on the testbed `{}` the stack acknowledges as it does",
                 scenario.path, self.name
             )));
         }
         if !scenario.receiver.is_empty() && !self.kernel_receiver {
-            return Err(Bad(format!(
+            return Err(Error::new(format!(
                 "testbed `{}`: its receiver is no kernel and has no settings",
                 self.name
             )));
         }
         match (self.speaks, &scenario.host) {
-            (Speaks::Quic, Hosts::Tcp(_)) => Err(Bad(format!(
+            (Speaks::Quic, Hosts::Tcp(_)) => Err(Error::new(format!(
                 "testbed `{}` speaks QUIC: leave `--transport tcp` out, or use `--on sim`",
                 self.name
             ))),
             (Speaks::Tcp, Hosts::Quic(_)) => {
-                Err(Bad(format!("testbed `{}` speaks TCP", self.name)))
+                Err(Error::new(format!("testbed `{}` speaks TCP", self.name)))
             }
             _ => Ok(()),
         }
@@ -141,7 +142,7 @@ pub trait Testbed: Send + Sync {
     ///
     /// # Errors
     /// One line that says what is missing and how to get it.
-    fn available(&self) -> Result<(), Bad> {
+    fn available(&self) -> Result<(), Error> {
         Ok(())
     }
 
@@ -149,7 +150,7 @@ pub trait Testbed: Send + Sync {
     ///
     /// # Errors
     /// One line.
-    fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Bad> {
+    fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Error> {
         self.info().check(scenario, arm)
     }
 
@@ -170,7 +171,7 @@ pub trait Testbed: Send + Sync {
         arm: &NamedArm,
         seed: u64,
         recorder: Option<&mut Recorder>,
-    ) -> Result<Outcome, Bad>;
+    ) -> Result<Outcome, Error>;
 }
 
 impl fmt::Debug for dyn Testbed {
@@ -194,10 +195,10 @@ impl Testbeds {
     ///
     /// # Errors
     /// One line if there is one of that name.
-    pub fn add(&mut self, testbed: &'static dyn Testbed) -> Result<(), Bad> {
+    pub fn add(&mut self, testbed: &'static dyn Testbed) -> Result<(), Error> {
         let name = testbed.info().name;
         if self.names().any(|known| known == name) {
-            return Err(Bad(format!("testbed `{name}`: there is one of that name")));
+            return Err(Error::new(format!("testbed `{name}`: there is one of that name")));
         }
         self.0.push(testbed);
         Ok(())
@@ -217,11 +218,11 @@ impl Testbeds {
     ///
     /// # Errors
     /// One line.
-    pub fn find(&self, name: &str) -> Result<&'static dyn Testbed, Bad> {
+    pub fn find(&self, name: &str) -> Result<&'static dyn Testbed, Error> {
         let Some(testbed) = self.iter().find(|testbed| testbed.info().name == name) else {
             let near = nearest(name, self.names())
                 .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            return Err(Bad(format!(
+            return Err(Error::new(format!(
                 "on {name}: unknown value; allowed: {}{near}",
                 self.names().collect::<Vec<_>>().join(", ")
             )));

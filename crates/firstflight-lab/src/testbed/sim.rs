@@ -3,7 +3,6 @@
 
 use super::{Info, Testbed};
 use crate::arms::{NamedArm, Sender};
-use crate::error::Bad;
 use crate::outcome::Outcome;
 use crate::record::Recorder;
 use crate::scenario::{Hosts, Scenario};
@@ -14,6 +13,7 @@ use firstflight::detection::presets::Early;
 use firstflight::recovery::AnyRecovery;
 use firstflight::startup::Startup;
 use firstflight::{Nanos, Seq, Time};
+use firstflight_path::Error;
 use firstflight_sim::{App, FlowPlan, Nobody, Setup, Shared, run, run_flows, run_unheard, tcp};
 
 /// The simulator.
@@ -37,7 +37,7 @@ impl Testbed for Sim {
         &INFO
     }
 
-    fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Bad> {
+    fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Error> {
         INFO.check(scenario, arm)?;
         scenario.hosts_of(arm).map(|_| ())
     }
@@ -48,7 +48,7 @@ impl Testbed for Sim {
         arm: &NamedArm,
         seed: u64,
         recorder: Option<&mut Recorder>,
-    ) -> Result<Outcome, Bad> {
+    ) -> Result<Outcome, Error> {
         scenario.simulate(arm, seed, recorder).map(Outcome::from)
     }
 }
@@ -58,7 +58,7 @@ impl Scenario {
     ///
     /// # Errors
     /// If these hosts have no such thing.
-    pub fn hosts_of(&self, arm: &NamedArm) -> Result<Hosts, Bad> {
+    pub fn hosts_of(&self, arm: &NamedArm) -> Result<Hosts, Error> {
         let Some(sender) = arm
             .parts()
             .map(|arm| arm.sender)
@@ -66,7 +66,7 @@ impl Scenario {
         else {
             return Ok(self.host);
         };
-        let refused = |why: &str| Err(Bad(format!("arm `{}`: {why}", arm.label)));
+        let refused = |why: &str| Err(Error::new(format!("arm `{}`: {why}", arm.label)));
         let Hosts::Tcp(host) = self.host else {
             return refused("`detection` and `early` are TCP's: they go with `--transport tcp`");
         };
@@ -97,7 +97,7 @@ impl Scenario {
         arm: &NamedArm,
         seed: u64,
         recorder: Option<&mut Recorder>,
-    ) -> Result<firstflight_sim::Outcome, Bad> {
+    ) -> Result<firstflight_sim::Outcome, Error> {
         INFO.check(self, arm)?;
         let host = self.hosts_of(arm)?;
         let parts = arm.parts().ok_or_else(|| arm.kernel_only())?;
@@ -147,9 +147,9 @@ impl Scenario {
         arm: &NamedArm,
         app: App,
         seed: u64,
-    ) -> Result<firstflight_sim::Outcome, Bad> {
+    ) -> Result<firstflight_sim::Outcome, Error> {
         let carried = || {
-            Bad(format!(
+            Error::new(format!(
                 "arm `{}`: responses and videos are carried by the simulator only",
                 arm.label
             ))
@@ -174,7 +174,7 @@ impl Scenario {
         arm: &Arm,
         app: App,
         controller: Controller<S, AnyAvoidance, AnyRecovery>,
-    ) -> Result<firstflight_sim::Outcome, Bad> {
+    ) -> Result<firstflight_sim::Outcome, Error> {
         let plan = FlowPlan {
             controller,
             pacer_burst: self.pacer_burst(arm),
@@ -187,6 +187,6 @@ impl Scenario {
     }
 }
 
-fn broke(arm: &NamedArm) -> Bad {
-    Bad(format!("arm `{}`: its startup broke", arm.label))
+fn broke(arm: &NamedArm) -> Error {
+    Error::new(format!("arm `{}`: its startup broke", arm.label))
 }

@@ -9,7 +9,7 @@ use firstflight_lab::compare::Keep;
 use firstflight_lab::sharing::{App, Response, SharingFlow};
 use firstflight_lab::testbed::BUILT_IN;
 use firstflight_lab::{
-    Bad, NamedArm, OwnStartup, Plan, Population, Scenario, TrialRow, parse_arms,
+    Error, NamedArm, OwnStartup, Plan, Population, Scenario, TrialRow, parse_arms,
 };
 use firstflight_path::Path;
 use std::collections::BTreeMap;
@@ -124,7 +124,7 @@ fn responses_and_videos_are_carried_by_the_startup_that_was_asked_for() {
             scenario
                 .run_app(&breaks, app.clone(), 1)
                 .expect_err("it broke")
-                .0
+                .to_string()
                 .contains("its startup broke")
         );
 
@@ -132,12 +132,12 @@ fn responses_and_videos_are_carried_by_the_startup_that_was_asked_for() {
         let refused = scenario
             .run_app(&arm("slowstart@(detection=reno)"), app.clone(), 1)
             .expect_err("QUIC has no such detection")
-            .0;
+            .to_string();
         assert!(refused.contains("--transport tcp"), "`{refused}` should say what it goes with");
         let kernel = scenario
             .run_app(&arm("kernel:cubic"), app.clone(), 1)
             .expect_err("not in the simulator")
-            .0;
+            .to_string();
         assert!(kernel.contains("kernel:cubic") && kernel.lines().count() == 1, "{kernel}");
         let flow = SharingFlow {
             arm: arm("kernel:cubic"),
@@ -170,7 +170,10 @@ fn a_startup_that_broke_ends_the_comparison() {
     };
     let foreign =
         NamedArm::with_own("mine", OwnStartup::new("foreign", broken, make), "").expect("an arm");
-    let line = plan(vec![foreign], "rapid-slide").run(Keep::Rows, &|| ()).expect_err("it broke").0;
+    let line = plan(vec![foreign], "rapid-slide")
+        .run(Keep::Rows, &|| ())
+        .expect_err("it broke")
+        .to_string();
     assert!(line.contains("its startup broke"), "`{line}` should say so");
 }
 
@@ -228,7 +231,7 @@ fn a_receiver_that_the_path_describes_is_the_simulators() {
     {
         let plan =
             Plan { testbed, ..Plan::new(vec![arm("slowstart")], Scenario::new(path(), 1_000_000)) };
-        let refused = plan.run(Keep::Rows, &|| ()).expect_err("not here").0;
+        let refused = plan.run(Keep::Rows, &|| ()).expect_err("not here").to_string();
         assert!(
             refused.contains("ack=")
                 && refused.contains(testbed.info().name)
@@ -242,8 +245,10 @@ fn a_receiver_that_the_path_describes_is_the_simulators() {
 fn a_comparison_that_is_stopped_has_no_result() {
     let plan = plan(vec![arm("slowstart")], "rapid-slide");
     assert!(plan.run_until(Keep::Rows, None, &|| (), &AtomicBool::new(false)).is_ok());
-    let stopped =
-        plan.run_until(Keep::Rows, None, &|| (), &AtomicBool::new(true)).expect_err("stopped").0;
+    let stopped = plan
+        .run_until(Keep::Rows, None, &|| (), &AtomicBool::new(true))
+        .expect_err("stopped")
+        .to_string();
     assert!(stopped.contains("stopped"), "`{stopped}` should say so");
 }
 
@@ -262,7 +267,7 @@ fn test() -> Test {
     }
 }
 
-fn blocks(test: &Test, blocks: impl IntoIterator<Item = u64>) -> Result<Tallies, Bad> {
+fn blocks(test: &Test, blocks: impl IntoIterator<Item = u64>) -> Result<Tallies, Error> {
     let stop = AtomicBool::new(false);
     test.run_blocks(blocks, None, &mut Watch { tick: &|_| (), stop: &stop, rows: None })
 }
@@ -286,7 +291,7 @@ fn ranges_of_blocks_add_up_to_the_whole_test() {
     let json = |tallies: &Tallies| Analysis::new(&experiment, tallies, &[]).to_json();
     assert_eq!(json(&joined), json(&whole), "ranges joined in any order are one run");
     assert_eq!(
-        blocks(&test, [7]).expect_err("no such block").0,
+        blocks(&test, [7]).expect_err("no such block").to_string(),
         "block 7: there are 7, counted from 0"
     );
 }
@@ -304,7 +309,7 @@ fn a_population_travels_with_its_files() {
     );
     let line = Population::from_parts("elsewhere", &here.to_string(), &BTreeMap::new())
         .expect_err("a file is missing")
-        .0;
+        .to_string();
     assert!(line.contains("measured.csv was not given along"), "`{line}` should name the file");
 }
 

@@ -261,12 +261,11 @@ fn knobs_turn_in_parentheses() {
         "cnd",
         "nofile.toml",
     ] {
-        let Bad(line) = Population::parse(wrong).expect_err(wrong);
+        let line = Population::parse(wrong).expect_err(wrong).to_string();
         assert!(!line.contains('\n'), "one line for {wrong}: {line}");
     }
 }
 
-use firstflight_lab::Bad;
 use firstflight_sim::App;
 
 const GOOD: &str = r#"schema = 1
@@ -287,7 +286,7 @@ fn refuse(rows: &[(&str, &str, &str)]) {
     for (from, to, expected) in rows {
         let text = GOOD.replacen(from, to, 1);
         assert_ne!(text, GOOD, "the row `{from}` spoils something");
-        let Bad(line) = Population::from_toml("t.toml", &text, None).expect_err(to);
+        let line = Population::from_toml("t.toml", &text, None).expect_err(to).to_string();
         assert!(
             line.starts_with(expected),
             "`{to}` is refused with\n  {line}\ninstead of\n  {expected}"
@@ -467,10 +466,11 @@ fn bad_files_are_refused_with_file_line_and_key() {
 #[test]
 fn a_file_without_a_group_is_refused() {
     let empty = "schema = 1\nname = \"t\"\nversion = \"1\"\n";
-    let Bad(line) = Population::from_toml("t.toml", empty, None).expect_err("no group");
+    let line = Population::from_toml("t.toml", empty, None).expect_err("no group").to_string();
     assert_eq!(line, "t.toml:1: group: is missing; allowed: one or more [[group]], or `base`");
-    let Bad(line) = Population::from_toml("t.toml", &format!("{empty}group = []\n"), None)
-        .expect_err("no group");
+    let line = Population::from_toml("t.toml", &format!("{empty}group = []\n"), None)
+        .expect_err("no group")
+        .to_string();
     assert_eq!(line, "t.toml:4: group: is empty; allowed: at least one group");
 }
 
@@ -519,7 +519,8 @@ fn quantile_tables_drive_a_population_and_bad_ones_name_their_line() {
         ("rtt,ms,0.9,200", "rtt,ms,1.0,200", "4: rtt: q = 1 is out of range"),
     ];
     for (from, to, expected) in rows {
-        let Bad(line) = Population::from_csv("mine.csv", &good.replace(from, to)).expect_err(to);
+        let line =
+            Population::from_csv("mine.csv", &good.replace(from, to)).expect_err(to).to_string();
         assert!(
             line.starts_with(&format!("mine.csv:{expected}")),
             "`{to}` is refused with\n  {line}\ninstead of\n  mine.csv:{expected}"
@@ -569,7 +570,7 @@ fn measured_paths_keep_what_hangs_together() {
         ),
         ("rtt_ms,rate_mbps\n", "mine.csv:1: no row below the header"),
     ] {
-        let Bad(line) = Population::from_csv("mine.csv", text).expect_err(text);
+        let line = Population::from_csv("mine.csv", text).expect_err(text).to_string();
         assert!(
             line.starts_with(expected),
             "{text:?} is refused with\n  {line}\ninstead of\n  {expected}"

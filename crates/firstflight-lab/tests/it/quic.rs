@@ -167,5 +167,5 @@ fn tcp_hosts_are_refused() {
         Plan { testbed: &quic::BED, ..Plan::new(parse_arms("slowstart").unwrap(), scenario) }
             .run(Keep::Rows, &|| {})
             .unwrap_err();
-    assert!(refused.0.contains("--transport tcp"), "{refused}");
+    assert!(refused.as_str().contains("--transport tcp"), "{refused}");
 }

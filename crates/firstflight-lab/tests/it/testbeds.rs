@@ -7,7 +7,7 @@ use firstflight_lab::compare::Keep;
 use firstflight_lab::record::Recorder;
 use firstflight_lab::testbed::{BUILT_IN, Info};
 use firstflight_lab::{
-    Bad, Comparison, NamedArm, Outcome, Plan, Scenario, Sender, Testbed, Testbeds, parse_arms,
+    Comparison, Error, NamedArm, Outcome, Plan, Scenario, Sender, Testbed, Testbeds, parse_arms,
 };
 use firstflight_path::{Fate, Path};
 use std::sync::Barrier;
@@ -37,7 +37,7 @@ impl Testbed for Counter {
         _arm: &NamedArm,
         seed: u64,
         _recorder: Option<&mut Recorder>,
-    ) -> Result<Outcome, Bad> {
+    ) -> Result<Outcome, Error> {
         let wire = scenario.host.packet_bytes();
         let packets = scenario.bytes.div_ceil(scenario.host.mss());
         let (mut forward, _) =
@@ -108,7 +108,7 @@ fn a_testbed_has_a_name_of_its_own_and_an_unknown_one_is_refused_with_those_that
     let mut testbeds = Testbeds::default();
     testbeds.add(&COUNTER).expect("a new name");
     assert!(testbeds.add(&COUNTER).is_err(), "twice the same name");
-    let line = testbeds.find("conter").expect_err("there is none").0;
+    let line = testbeds.find("conter").expect_err("there is none").to_string();
     assert!(
         line.contains("sim, quic, quic-real, linux, counter")
             && line.contains("did you mean `counter`?"),
@@ -131,7 +131,8 @@ fn what_a_testbed_does_not_run_is_refused_before_the_first_trial() {
             testbed: &COUNTER,
             ..Plan::new(parse_arms(arm).expect("an arm"), scenario("rapid-slide"))
         };
-        let line = plan.run(Keep::Rows, &|| panic!("a trial ran")).expect_err("refused").0;
+        let line =
+            plan.run(Keep::Rows, &|| panic!("a trial ran")).expect_err("refused").to_string();
         assert!(line.contains(why), "`{line}` should say `{why}`");
     }
     let settings = vec![("net/ipv4/tcp_sack".to_owned(), "0".to_owned())];
@@ -139,7 +140,7 @@ fn what_a_testbed_does_not_run_is_refused_before_the_first_trial() {
     let line = Plan::new(parse_arms("slowstart").expect("an arm"), elsewhere)
         .run(Keep::Rows, &|| ())
         .expect_err("refused")
-        .0;
+        .to_string();
     assert!(line.contains("no kernel"), "{line}");
 }
 
@@ -162,7 +163,7 @@ impl Testbed for Doubting {
         arm: &NamedArm,
         seed: u64,
         _recorder: Option<&mut Recorder>,
-    ) -> Result<Outcome, Bad> {
+    ) -> Result<Outcome, Error> {
         self.meet.wait();
         assert!(matches!(arm.sender, Sender::Arm(_)));
         let doubt = format!("{}, seed {seed}: {} bytes", arm.label, scenario.bytes);

@@ -3,10 +3,10 @@
 
 use firstflight_lab::compare::Keep;
 use firstflight_lab::testbed::{linux, sim};
-use firstflight_lab::{Bad, Comparison, Plan, Scenario, Testbed, hosts_of_tcp, parse_arms};
+use firstflight_lab::{Comparison, Error, Plan, Scenario, Testbed, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;
 
-fn compare(testbed: &'static dyn Testbed, arms: &str) -> Result<Comparison, Bad> {
+fn compare(testbed: &'static dyn Testbed, arms: &str) -> Result<Comparison, Error> {
     let path = Path::parse("rate=50Mbit,rtt=40ms,queue=20ms").expect("a path");
     let scenario =
         Scenario { host: hosts_of_tcp("rack").expect("hosts"), ..Scenario::new(path, 3_000_000) };

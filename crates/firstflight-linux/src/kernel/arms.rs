@@ -1,6 +1,6 @@
 //! The arms that exist as kernel controllers.
 
-use crate::refusal::Refusal;
+use firstflight_path::Error;
 
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +41,9 @@ include!(concat!(env!("OUT_DIR"), "/arms.rs"));
 ///
 /// # Errors
 /// If there is none.
-pub fn arm(name: &str) -> Result<&'static KernelArm, Refusal> {
+pub fn arm(name: &str) -> Result<&'static KernelArm, Error> {
     ARMS.iter().find(|arm| arm.name == name || arm.kernel_name == name).ok_or_else(|| {
         let all: Vec<&str> = ARMS.iter().map(|arm| arm.name).collect();
-        Refusal::new(format!("arm `{name}`: not a kernel arm; there are {}", all.join(", ")))
+        Error::new(format!("arm `{name}`: not a kernel arm; there are {}", all.join(", ")))
     })
 }

@@ -1,6 +1,6 @@
 //! What the running kernel can do.
 
-use crate::refusal::Refusal;
+use firstflight_path::Error;
 use std::fs;
 
 /// Facts about the running kernel that decide how a controller is loaded.
@@ -21,31 +21,31 @@ impl Features {
     ///
     /// # Errors
     /// In one line what is missing for BPF congestion control.
-    pub fn detect() -> Result<Features, Refusal> {
+    pub fn detect() -> Result<Features, Error> {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let mut numbers =
             release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
         let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         let about = format!("kernel {}", release.trim());
         if version < (6, 1) {
-            return Err(Refusal::new(format!(
+            return Err(Error::new(format!(
                 "{about}: BPF congestion control needs Linux 6.1 or newer"
             )));
         }
         let vmlinux = fs::read("/sys/kernel/btf/vmlinux")
-            .map_err(|_| Refusal::new(format!("{about}: no type information (/sys/kernel/btf/vmlinux); needs CONFIG_DEBUG_INFO_BTF")))?;
+            .map_err(|_| Error::new(format!("{about}: no type information (/sys/kernel/btf/vmlinux); needs CONFIG_DEBUG_INFO_BTF")))?;
         // CUBIC may be a module with type information of its own.
         let module = fs::read("/sys/kernel/btf/tcp_cubic").unwrap_or_default();
         let knows = |name: &str| has_string(&vmlinux, name) || has_string(&module, name);
         if !knows("tcp_congestion_ops")
             || !knows("bpf_struct_ops_tcp_congestion_ops") && !knows("bpf_struct_ops_common")
         {
-            return Err(Refusal::new(format!(
+            return Err(Error::new(format!(
                 "{about}: no BPF congestion control; needs CONFIG_BPF_JIT and CONFIG_BPF_SYSCALL"
             )));
         }
         if !knows("cubictcp_cong_avoid") {
-            return Err(Refusal::new(format!(
+            return Err(Error::new(format!(
                 "{about}: the kernel's CUBIC is missing; `modprobe tcp_cubic`"
             )));
         }

@@ -3,7 +3,7 @@
 
 use super::features::Features;
 use super::hearing::{Heard, hearing};
-use crate::refusal::Refusal;
+use firstflight_path::Error;
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, RingBufferBuilder};
 use std::time::Duration;
 
@@ -106,18 +106,18 @@ impl HystartTrace {
     ///
     /// # Errors
     /// If the kernel or our privilege does not allow it, or somebody else has registered it.
-    pub fn attach() -> Result<HystartTrace, Refusal> {
+    pub fn attach() -> Result<HystartTrace, Error> {
         if !Features::detect()?.links() {
-            return Err(Refusal::new("tracing the kernel's CUBIC needs Linux 6.4 or newer"));
+            return Err(Error::new("tracing the kernel's CUBIC needs Linux 6.4 or newer"));
         }
         let failed = |heard: Heard| {
-            Refusal::new(format!("tracing the kernel's CUBIC needs root: {}", heard.error))
+            Error::new(format!("tracing the kernel's CUBIC needs root: {}", heard.error))
         };
         let mut object =
             hearing(|| ObjectBuilder::default().open_memory(OBJECT).and_then(OpenObject::load))
                 .map_err(failed)?;
         let map = object.maps_mut().find(|map| map.name() == "cubic_trace");
-        let mut map = map.ok_or_else(|| Refusal::new("the tracing object has no controller"))?;
+        let mut map = map.ok_or_else(|| Error::new("the tracing object has no controller"))?;
         let link = hearing(|| map.attach_struct_ops()).map_err(failed)?;
         Ok(HystartTrace { _link: link, object })
     }
@@ -127,9 +127,9 @@ impl HystartTrace {
     ///
     /// # Errors
     /// If the buffer cannot be read.
-    pub fn take(&self, mut each: impl FnMut(Record)) -> Result<u64, Refusal> {
-        let failed = |error: libbpf_rs::Error| Refusal::new(format!("ring buffer: {error}"));
-        let missing = || Refusal::new("the tracing object has no such map");
+    pub fn take(&self, mut each: impl FnMut(Record)) -> Result<u64, Error> {
+        let failed = |error: libbpf_rs::Error| Error::new(format!("ring buffer: {error}"));
+        let missing = || Error::new("the tracing object has no such map");
         let ring = self.object.maps().find(|map| map.name() == "records").ok_or_else(missing)?;
         let mut builder = RingBufferBuilder::new();
         builder

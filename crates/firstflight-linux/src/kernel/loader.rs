@@ -7,7 +7,7 @@ use super::hearing::{Heard, hearing};
 use super::pins;
 use super::ring;
 use super::selection::Selection;
-use crate::refusal::Refusal;
+use firstflight_path::Error;
 use libbpf_rs::{Link, MapCore, MapType, Object, ObjectBuilder, OpenObject};
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -40,7 +40,7 @@ impl Loaded {
     /// # Errors
     /// If the kernel or our privilege does not allow it, or something of this name is registered
     /// already.
-    pub fn load(arm: &'static KernelArm) -> Result<Loaded, Refusal> {
+    pub fn load(arm: &'static KernelArm) -> Result<Loaded, Error> {
         Loaded::load_for(arm, &[])
     }
 
@@ -48,11 +48,11 @@ impl Loaded {
     ///
     /// # Errors
     /// As [`Loaded::load`], or if a control group takes no program.
-    pub fn load_for(arm: &'static KernelArm, cgroups: &[PathBuf]) -> Result<Loaded, Refusal> {
+    pub fn load_for(arm: &'static KernelArm, cgroups: &[PathBuf]) -> Result<Loaded, Error> {
         let features = Features::detect()?;
         if pins::is_registered(arm) {
             let name = arm.kernel_name;
-            return Err(Refusal::new(if pins::pinned().contains(&arm) {
+            return Err(Error::new(if pins::pinned().contains(&arm) {
                 format!(
                     "{name} is loaded already, and pinned; `firstflight kernel unload '{}'` takes it out",
                     arm.name
@@ -77,8 +77,7 @@ impl Loaded {
         .map_err(|heard| refusal(arm, &heard))?;
         let mut maps = object.maps_mut();
         let map = maps.find(|map| map.name() == arm.map);
-        let mut map =
-            map.ok_or_else(|| Refusal::new(format!("{}: not in the object", arm.name)))?;
+        let mut map = map.ok_or_else(|| Error::new(format!("{}: not in the object", arm.name)))?;
         let link = hearing(|| map.attach_struct_ops()).map_err(|heard| refusal(arm, &heard))?;
         drop(maps);
         let choosers =
@@ -96,13 +95,12 @@ impl Loaded {
     /// # Errors
     /// If the kernel cannot (before 6.4), there is no place to pin to, or the selection's default
     /// or routes cannot be set.
-    pub fn pin(mut self, selection: &Selection) -> Result<(), Refusal> {
+    pub fn pin(mut self, selection: &Selection) -> Result<(), Error> {
         if !Features::detect()?.links() {
-            return Err(Refusal::new("pinning needs Linux 6.4 or newer"));
+            return Err(Error::new("pinning needs Linux 6.4 or newer"));
         }
         let folder = pins::make_folder(self.arm)?;
-        let failed =
-            |error: libbpf_rs::Error| Refusal::new(format!("{}: {error}", folder.display()));
+        let failed = |error: libbpf_rs::Error| Error::new(format!("{}: {error}", folder.display()));
         if let Some(mut exits) = self.object.maps_mut().find(|map| map.name() == EXITS) {
             exits.pin(folder.join(EXITS)).map_err(failed)?;
         }
@@ -122,13 +120,9 @@ impl Loaded {
     ///
     /// # Errors
     /// If the ring buffer cannot be read.
-    pub fn watch(
-        &self,
-        take: impl FnMut(Exit),
-        go_on: impl FnMut() -> bool,
-    ) -> Result<(), Refusal> {
+    pub fn watch(&self, take: impl FnMut(Exit), go_on: impl FnMut() -> bool) -> Result<(), Error> {
         let exits = self.object.maps().find(|map| map.name() == EXITS);
-        let exits = exits.ok_or_else(|| Refusal::new("no ring buffer"))?;
+        let exits = exits.ok_or_else(|| Error::new("no ring buffer"))?;
         ring::watch(&exits, take, go_on)
     }
 }
@@ -180,12 +174,12 @@ fn prepare(
 }
 
 /// Lets the sockets of a control group choose the arm.
-fn choose(object: &Object, cgroup: &Path) -> Result<Link, Refusal> {
+fn choose(object: &Object, cgroup: &Path) -> Result<Link, Error> {
     let failed =
-        |error: &dyn std::fmt::Display| Refusal::new(format!("{}: {error}", cgroup.display()));
+        |error: &dyn std::fmt::Display| Error::new(format!("{}: {error}", cgroup.display()));
     let folder = File::open(cgroup).map_err(|error| failed(&error))?;
     let program = object.progs_mut().find(|program| program.name() == CHOOSER);
-    let program = program.ok_or_else(|| Refusal::new("no program for control groups"))?;
+    let program = program.ok_or_else(|| Error::new("no program for control groups"))?;
     program.attach_cgroup(folder.as_raw_fd()).map_err(|error| failed(&error))
 }
 
@@ -202,17 +196,17 @@ const CALLBACKS: [&str; 9] = [
     "_pkts_acked",
 ];
 
-fn refusal(arm: &KernelArm, Heard { error, said }: &Heard) -> Refusal {
+fn refusal(arm: &KernelArm, Heard { error, said }: &Heard) -> Error {
     // The verifier's refusals look like missing permission, too; but it gives its reasons.
     if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !said.contains("PROG LOAD LOG") {
-        return Refusal::new(
+        return Error::new(
             "BPF congestion control: not permitted; needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; run as root",
         );
     }
     // Its log ends with what it did not like.
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = lines[lines.len().saturating_sub(8)..].join("; ");
-    Refusal::new(format!(
+    Error::new(format!(
         "{}: the kernel refuses it: {error}{}{last}",
         arm.name,
         if last.is_empty() { "" } else { ": " }

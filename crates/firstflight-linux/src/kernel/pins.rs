@@ -5,7 +5,8 @@ use super::exits::Exit;
 use super::features::Features;
 use super::ring;
 use super::selection::undo_file_of;
-use crate::refusal::Refusal;
+use crate::refusal::refused;
+use firstflight_path::Error;
 use libbpf_rs::query::MapInfoIter;
 use libbpf_rs::{MapCore, MapHandle, MapType};
 use nix::mount::{MsFlags, mount, umount};
@@ -58,7 +59,7 @@ pub(super) fn forget_undo(arm: &KernelArm) {
 ///
 /// # Errors
 /// If it cannot be put back.
-pub(super) fn undo_leftover(arm: &KernelArm) -> Result<bool, Refusal> {
+pub(super) fn undo_leftover(arm: &KernelArm) -> Result<bool, Error> {
     let left = !folder(arm).exists() && !is_registered(arm) && undo_file(arm).exists();
     if left {
         undo_file_of(&undo_file(arm))?;
@@ -77,8 +78,8 @@ pub fn pinned() -> Vec<&'static KernelArm> {
 }
 
 /// The arm's folder.
-pub(super) fn make_folder(arm: &KernelArm) -> Result<PathBuf, Refusal> {
-    let failed = |error: &std::io::Error| Refusal::from_io(PIN_FOLDER, "root", error);
+pub(super) fn make_folder(arm: &KernelArm) -> Result<PathBuf, Error> {
+    let failed = |error: &std::io::Error| refused(PIN_FOLDER, "root", error);
     fs::create_dir_all(PIN_FOLDER).map_err(|error| failed(&error))?;
     if statfs(PIN_FOLDER).map(|fs| fs.filesystem_type()) != Ok(BPF_FS_MAGIC) {
         mount(Some("bpf"), PIN_FOLDER, Some("bpf"), MsFlags::empty(), None::<&str>)
@@ -95,12 +96,11 @@ pub(super) fn make_folder(arm: &KernelArm) -> Result<PathBuf, Refusal> {
 ///
 /// # Errors
 /// If it is not loaded, or another process holds it.
-pub fn unload(arm: &KernelArm) -> Result<(), Refusal> {
+pub fn unload(arm: &KernelArm) -> Result<(), Error> {
     let folder = folder(arm);
     if folder.exists() {
         undo_file_of(&undo_file(arm))?;
-        let failed =
-            |error: &std::io::Error| Refusal::from_io(&folder.display().to_string(), "root", error);
+        let failed = |error: &std::io::Error| refused(&folder.display().to_string(), "root", error);
         for pin in fs::read_dir(&folder).map_err(|error| failed(&error))?.flatten() {
             fs::remove_file(pin.path()).map_err(|error| failed(&error))?;
         }
@@ -124,7 +124,7 @@ pub fn unload(arm: &KernelArm) -> Result<(), Refusal> {
     if undo_leftover(arm)? {
         return Ok(());
     }
-    Err(Refusal::new(if is_registered(arm) {
+    Err(Error::new(if is_registered(arm) {
         format!(
             "{} is held by a process that runs, `kernel load` or `kernel trace`; end that",
             arm.kernel_name
@@ -158,9 +158,9 @@ pub fn watch_pinned(
     arm: &KernelArm,
     take: impl FnMut(Exit),
     go_on: impl FnMut() -> bool,
-) -> Result<(), Refusal> {
+) -> Result<(), Error> {
     let path = folder(arm).join(EXITS);
     let exits = MapHandle::from_pinned_path(&path)
-        .map_err(|error| Refusal::new(format!("{}: {error}", path.display())))?;
+        .map_err(|error| Error::new(format!("{}: {error}", path.display())))?;
     ring::watch(&exits, take, go_on)
 }

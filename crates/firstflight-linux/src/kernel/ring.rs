@@ -1,7 +1,7 @@
 //! The ring buffer through which the controllers report.
 
 use super::exits::Exit;
-use crate::refusal::Refusal;
+use firstflight_path::Error;
 use libbpf_rs::{MapCore, RingBufferBuilder};
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ pub(super) fn watch(
     ring: &dyn MapCore,
     mut take: impl FnMut(Exit),
     mut go_on: impl FnMut() -> bool,
-) -> Result<(), Refusal> {
-    let failed = |error: libbpf_rs::Error| Refusal::new(format!("ring buffer: {error}"));
+) -> Result<(), Error> {
+    let failed = |error: libbpf_rs::Error| Error::new(format!("ring buffer: {error}"));
     let mut builder = RingBufferBuilder::new();
     builder
         .add(ring, |bytes| {

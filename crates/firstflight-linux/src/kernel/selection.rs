@@ -9,7 +9,8 @@
 
 use super::arms::{ARMS, KernelArm};
 use super::pins;
-use crate::refusal::Refusal;
+use crate::refusal::refused;
+use firstflight_path::Error;
 use nix::sys::statfs::{CGROUP2_SUPER_MAGIC, statfs};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -49,14 +50,14 @@ impl Selection {
     }
 
     /// What has to be changed.
-    fn changes(&self, arm: &KernelArm) -> Result<Vec<Change>, Refusal> {
+    fn changes(&self, arm: &KernelArm) -> Result<Vec<Change>, Error> {
         let mut changes = Vec::new();
         if self.default {
             let before = default()?;
             // Outside the first namespace not every name may be set: what is there now must be
             // possible again.
             set_default(&before).map_err(|_| {
-                Refusal::new(format!(
+                Error::new(format!(
                     "the default of this namespace: not permitted; needs CAP_NET_ADMIN, and that {before} may be put back: in namespaces but the \
                      first it has to be in net.ipv4.tcp_allowed_congestion_control"
                 ))
@@ -74,15 +75,14 @@ impl Selection {
     ///
     /// # Errors
     /// If a prefix has no route of its own or a folder is not a control group of version 2.
-    pub fn check(&self, arm: &KernelArm) -> Result<(), Refusal> {
+    pub fn check(&self, arm: &KernelArm) -> Result<(), Error> {
         pins::undo_leftover(arm)?;
         self.changes(arm)?;
         for cgroup in &self.cgroups {
-            let kind = statfs(cgroup).map_err(|error| {
-                Refusal::from_io(&cgroup.display().to_string(), "root", &error.into())
-            })?;
+            let kind = statfs(cgroup)
+                .map_err(|error| refused(&cgroup.display().to_string(), "root", &error.into()))?;
             if kind.filesystem_type() != CGROUP2_SUPER_MAGIC {
-                return Err(Refusal::new(format!(
+                return Err(Error::new(format!(
                     "{}: not a control group of version 2 (mount -t cgroup2)",
                     cgroup.display()
                 )));
@@ -96,7 +96,7 @@ impl Selection {
     ///
     /// # Errors
     /// If something cannot be changed; what was changed before is put back.
-    pub fn apply(&self, arm: &KernelArm, keeper: Command) -> Result<Keeper, Refusal> {
+    pub fn apply(&self, arm: &KernelArm, keeper: Command) -> Result<Keeper, Error> {
         let changes = self.changes(arm)?;
         if changes.is_empty() {
             return Ok(Keeper { child: None, command: keeper, words: String::new() });
@@ -115,14 +115,13 @@ impl Selection {
     ///
     /// # Errors
     /// If something cannot be changed; what was changed before is put back.
-    pub(super) fn apply_pinned(&self, arm: &KernelArm, undo_file: &Path) -> Result<(), Refusal> {
+    pub(super) fn apply_pinned(&self, arm: &KernelArm, undo_file: &Path) -> Result<(), Error> {
         let changes = self.changes(arm)?;
         if changes.is_empty() {
             return Ok(());
         }
-        let failed = |error: &std::io::Error| {
-            Refusal::from_io(&undo_file.display().to_string(), "root", error)
-        };
+        let failed =
+            |error: &std::io::Error| refused(&undo_file.display().to_string(), "root", error);
         let new = undo_file.with_extension("new");
         fs::write(&new, words(arm, &changes))
             .and_then(|()| fs::rename(&new, undo_file))
@@ -134,7 +133,7 @@ impl Selection {
 }
 
 impl Change {
-    fn make(&self, arm: &KernelArm) -> Result<(), Refusal> {
+    fn make(&self, arm: &KernelArm) -> Result<(), Error> {
         match self {
             Change::Default(_) => set_default(arm.kernel_name),
             Change::Route { family, after, .. } => {
@@ -144,7 +143,7 @@ impl Change {
     }
 
     /// Unless somebody else has changed it since.
-    fn undo(&self, arm: &KernelArm) -> Result<(), Refusal> {
+    fn undo(&self, arm: &KernelArm) -> Result<(), Error> {
         match self {
             Change::Default(before) if default()? == arm.kernel_name => set_default(before),
             Change::Route { family, before, after } => {
@@ -197,7 +196,7 @@ fn words(arm: &KernelArm, changes: &[Change]) -> String {
 ///
 /// # Errors
 /// What could not be put back; the rest was.
-pub fn undo_from(words: &str) -> Result<(), Refusal> {
+pub fn undo_from(words: &str) -> Result<(), Error> {
     let mut lines = words.lines();
     let Some(arm) = lines.next().and_then(|name| ARMS.iter().find(|arm| arm.kernel_name == name))
     else {
@@ -210,14 +209,14 @@ pub fn undo_from(words: &str) -> Result<(), Refusal> {
         .filter_map(|change| change.undo(arm).err())
         .map(|refusal| refusal.to_string())
         .collect();
-    if failed.is_empty() { Ok(()) } else { Err(Refusal::new(failed.join("; "))) }
+    if failed.is_empty() { Ok(()) } else { Err(Error::new(failed.join("; "))) }
 }
 
 /// The same, and forgets what was noted of it.
 ///
 /// # Errors
 /// Those of [`undo_from`]; then it stays noted.
-pub fn undo_and_forget(words: &str) -> Result<(), Refusal> {
+pub fn undo_and_forget(words: &str) -> Result<(), Error> {
     undo_from(words)?;
     let arm = words.lines().next().and_then(|name| ARMS.iter().find(|arm| arm.kernel_name == name));
     arm.into_iter().for_each(pins::forget_undo);
@@ -225,15 +224,15 @@ pub fn undo_and_forget(words: &str) -> Result<(), Refusal> {
 }
 
 /// Undoes what a pinned arm has changed, if anything, and forgets it.
-pub(super) fn undo_file_of(undo_file: &Path) -> Result<(), Refusal> {
+pub(super) fn undo_file_of(undo_file: &Path) -> Result<(), Error> {
     match fs::read_to_string(undo_file) {
         Ok(words) => {
             undo_from(&words)?;
             fs::remove_file(undo_file)
-                .map_err(|error| Refusal::from_io(&undo_file.display().to_string(), "root", &error))
+                .map_err(|error| refused(&undo_file.display().to_string(), "root", &error))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Refusal::from_io(&undo_file.display().to_string(), "root", &error)),
+        Err(error) => Err(refused(&undo_file.display().to_string(), "root", &error)),
     }
 }
 
@@ -247,9 +246,9 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    fn start(&mut self) -> Result<(), Refusal> {
+    fn start(&mut self) -> Result<(), Error> {
         let failed = |error: &std::io::Error| {
-            Refusal::new(format!("a process that puts things back: {error}"))
+            Error::new(format!("a process that puts things back: {error}"))
         };
         // In a group of its own: Ctrl-C is for us.
         let child = self
@@ -269,7 +268,7 @@ impl Keeper {
     ///
     /// # Errors
     /// If no other can be started: then everything is put back already.
-    pub fn renew(&mut self) -> Result<bool, Refusal> {
+    pub fn renew(&mut self) -> Result<bool, Error> {
         let Some(child) = &mut self.child else { return Ok(false) };
         if matches!(child.try_wait(), Ok(None)) {
             return Ok(false);
@@ -294,9 +293,9 @@ impl Drop for Keeper {
     }
 }
 
-fn default() -> Result<String, Refusal> {
-    let text = fs::read_to_string(DEFAULT)
-        .map_err(|error| Refusal::from_io(DEFAULT, "a mounted /proc", &error))?;
+fn default() -> Result<String, Error> {
+    let text =
+        fs::read_to_string(DEFAULT).map_err(|error| refused(DEFAULT, "a mounted /proc", &error))?;
     Ok(text.trim().to_owned())
 }
 
@@ -305,29 +304,29 @@ pub fn is_default(arm: &KernelArm) -> bool {
     default().is_ok_and(|name| name == arm.kernel_name)
 }
 
-fn set_default(name: &str) -> Result<(), Refusal> {
+fn set_default(name: &str) -> Result<(), Error> {
     // Neither created nor cut off: it is a setting, not a file.
     let written = File::options()
         .write(true)
         .open(DEFAULT)
         .and_then(|mut file| file.write_all(name.as_bytes()));
     written.map_err(|error| {
-        Refusal::from_io("the default of this namespace", "CAP_NET_ADMIN; run as root", &error)
+        refused("the default of this namespace", "CAP_NET_ADMIN; run as root", &error)
     })
 }
 
 /// The route to `prefix` itself, and with the arm on it.
-fn route(prefix: &str, arm: &KernelArm) -> Result<Change, Refusal> {
+fn route(prefix: &str, arm: &KernelArm) -> Result<Change, Error> {
     let family = if prefix.contains(':') { '6' } else { '4' };
     let listed = ip(family, &["route", "show", "exact"], prefix)?;
     let mut routes = listed.lines().filter(|line| !line.trim().is_empty());
     let Some(line) = routes.next() else {
-        return Err(Refusal::new(format!(
+        return Err(Error::new(format!(
             "route {prefix}: none of exactly this prefix in the main table; `ip route add {prefix} ...` first"
         )));
     };
     if routes.next().is_some() {
-        return Err(Refusal::new(format!(
+        return Err(Error::new(format!(
             "route {prefix}: more than one, or with several next hops; set `congctl {}` by hand",
             arm.kernel_name
         )));
@@ -362,15 +361,15 @@ fn same(line: &str, route: &str) -> bool {
 }
 
 /// Runs `ip -FAMILY ARGUMENTS words-of-`route``.
-fn ip(family: char, arguments: &[&str], route: &str) -> Result<String, Refusal> {
+fn ip(family: char, arguments: &[&str], route: &str) -> Result<String, Error> {
     let output = Command::new("ip")
         .arg(format!("-{family}"))
         .args(arguments)
         .args(route.split_whitespace())
         .output();
     let output = output.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Refusal::new("routes need the command `ip` (Debian: iproute2)"),
-        _ => Refusal::new(format!("ip: {error}")),
+        ErrorKind::NotFound => Error::new("routes need the command `ip` (Debian: iproute2)"),
+        _ => Error::new(format!("ip: {error}")),
     })?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -379,7 +378,7 @@ fn ip(family: char, arguments: &[&str], route: &str) -> Result<String, Refusal> 
     let said = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("failed").trim();
     let need =
         if said.contains("not permitted") { "; needs CAP_NET_ADMIN; run as root" } else { "" };
-    Err(Refusal::new(format!("ip {} {route}: {said}{need}", arguments.join(" "))))
+    Err(Error::new(format!("ip {} {route}: {said}{need}", arguments.join(" "))))
 }
 
 #[cfg(test)]

@@ -18,9 +18,9 @@ pub use report::{Report, Tally};
 pub use sights::{Place, Segment, Sight};
 
 use crate::namespace::Namespace;
-use crate::refusal::Refusal;
 use crate::tun::{Tun, transmitted};
 use engine::{Ends, Engine};
+use firstflight_path::Error;
 use firstflight_path::Path;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -64,9 +64,9 @@ pub struct LinkEmulator {
 }
 
 /// Refuses what a path says of a receiver that is not ours.
-pub(crate) fn refuse_receiver(path: &Path) -> Result<(), Refusal> {
+pub(crate) fn refuse_receiver(path: &Path) -> Result<(), Error> {
     match path.ack_every() {
-        Some(packets) => Err(Refusal::new(format!(
+        Some(packets) => Err(Error::new(format!(
             "ack={packets}: is for the simulator's receiver; behind an emulated link the hosts acknowledge as they do (Linux: `ip route ... quickack 1`)"
         ))),
         None => Ok(()),
@@ -78,10 +78,10 @@ impl LinkEmulator {
     ///
     /// # Errors
     /// If privilege or a device is missing, or the path cannot carry packets of this size.
-    pub fn start(path: &Path, options: LinkOptions) -> Result<LinkEmulator, Refusal> {
+    pub fn start(path: &Path, options: LinkOptions) -> Result<LinkEmulator, Error> {
         let mtu = options.mtu;
         if mtu < 576 {
-            return Err(Refusal::new(format!(
+            return Err(Error::new(format!(
                 "mtu={mtu}: a link carries packets of at least 576 bytes"
             )));
         }
@@ -100,7 +100,7 @@ impl LinkEmulator {
         let thread = thread::Builder::new()
             .name("link".into())
             .spawn(move || engine.run())
-            .map_err(|error| Refusal::new(format!("a thread for the link: {error}")))?;
+            .map_err(|error| Error::new(format!("a thread for the link: {error}")))?;
         Ok(LinkEmulator { sender, receiver, stop, thread: Some(thread) })
     }
 

@@ -6,7 +6,7 @@
 
 use super::packet::{self, Packet, Pool};
 use super::report::Tally;
-use crate::refusal::Refusal;
+use firstflight_path::Error;
 use firstflight_path::{Ack, DropCause, Ecn, Effects, Fate, Link, Return, ReturnPath, Reverse};
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
@@ -67,11 +67,11 @@ impl Wire {
     }
 
     /// The way back.
-    pub(crate) fn reverse(reverse: Reverse, effects: &Effects) -> Result<Wire, Refusal> {
+    pub(crate) fn reverse(reverse: Reverse, effects: &Effects) -> Result<Wire, Error> {
         let way = match reverse {
             Reverse::Link(link) => Way::Link(link),
             Reverse::Driven(_) if effects.dup_ppb > 0 => {
-                return Err(Refusal::new(
+                return Err(Error::new(
                     "up_dup: a return path with a release engine does not duplicate on emulated links",
                 ));
             }

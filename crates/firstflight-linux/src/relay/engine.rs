@@ -6,7 +6,7 @@ use crate::link::Report;
 use crate::link::engine::{BATCH, NAP, become_first};
 use crate::link::packet::Pool;
 use crate::link::wire::Wire;
-use crate::refusal::Refusal;
+use firstflight_path::Error;
 use firstflight_path::Path;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -96,9 +96,9 @@ impl Engine {
         options: RelayOptions,
         wires: (Wire, Wire),
         (stop, begin): (Arc<AtomicBool>, Arc<AtomicBool>),
-    ) -> Result<Engine, Refusal> {
+    ) -> Result<Engine, Error> {
         let backs = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
-            .map_err(|error| Refusal::new(format!("epoll: {error}")))?;
+            .map_err(|error| Error::new(format!("epoll: {error}")))?;
         let clients = Clients {
             by_number: HashMap::new(),
             by_address: HashMap::new(),

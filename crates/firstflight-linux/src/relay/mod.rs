@@ -16,8 +16,8 @@ mod tests;
 
 use crate::link::wire::Wire;
 use crate::link::{Report, refuse_receiver};
-use crate::refusal::Refusal;
 use engine::Engine;
+use firstflight_path::Error;
 use firstflight_path::Path;
 use socket::Socket;
 use std::fmt;
@@ -83,15 +83,15 @@ impl Relay {
     ///
     /// # Errors
     /// If an address cannot be used, or the path cannot carry packets of this size.
-    pub fn start(path: &Path, options: RelayOptions) -> Result<Relay, Refusal> {
+    pub fn start(path: &Path, options: RelayOptions) -> Result<Relay, Error> {
         if options.mtu < 576 {
-            return Err(Refusal::new(format!(
+            return Err(Error::new(format!(
                 "mtu={}: a link carries packets of at least 576 bytes",
                 options.mtu
             )));
         }
         if options.listen.is_ipv4() != options.to.is_ipv4() {
-            return Err(Refusal::new(format!(
+            return Err(Error::new(format!(
                 "{} and {}: one is IPv4 and one is IPv6",
                 options.listen, options.to
             )));
@@ -103,10 +103,10 @@ impl Relay {
             wires = self::wires(&path.clone().with_loss_ppb(0).with_up_loss_ppb(0), &options)?;
         }
         let front = Socket::bind(options.listen)
-            .map_err(|error| Refusal::new(format!("{}: {error}", options.listen)))?;
+            .map_err(|error| Error::new(format!("{}: {error}", options.listen)))?;
         let address = front
             .local_addr()
-            .map_err(|error| Refusal::new(format!("{}: {error}", options.listen)))?;
+            .map_err(|error| Error::new(format!("{}: {error}", options.listen)))?;
         let (stop, begin) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let engine = Engine::new(
             front,
@@ -118,7 +118,7 @@ impl Relay {
         let thread = thread::Builder::new()
             .name("relay".into())
             .spawn(move || engine.run())
-            .map_err(|error| Refusal::new(format!("a thread for the relay: {error}")))?;
+            .map_err(|error| Error::new(format!("a thread for the relay: {error}")))?;
         Ok(Relay { address, stop, begin, thread: Some(thread) })
     }
 
@@ -164,7 +164,7 @@ impl Drop for Relay {
 }
 
 /// The two directions at time zero.
-fn wires(path: &Path, options: &RelayOptions) -> Result<(Wire, Wire), Refusal> {
+fn wires(path: &Path, options: &RelayOptions) -> Result<(Wire, Wire), Error> {
     let (forward, reverse) =
         path.open(u32::from(options.mtu), ACK, options.seed, options.path_index)?;
     Ok((Wire::forward(forward, path.effects()), Wire::reverse(reverse, path.up_effects())?))

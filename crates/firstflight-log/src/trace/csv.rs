@@ -140,15 +140,15 @@ fn split(line: &str) -> Vec<String> {
 /// One line with the number of the line that cannot be read.
 pub fn read(text: &mut dyn BufRead) -> Result<Vec<Trace>, Error> {
     let mut lines = text.lines().zip(1_u64..);
-    let head = lines.next().ok_or_else(|| Error("line 1: a header is missing".into()))?;
-    let head = split(&head.0.map_err(|error| Error(format!("line 1: {error}")))?);
+    let head = lines.next().ok_or_else(|| Error::new("line 1: a header is missing"))?;
+    let head = split(&head.0.map_err(|error| Error::new(format!("line 1: {error}")))?);
     let place: HashMap<&str, usize> =
         head.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
     let names: Vec<String> =
         head.iter().filter_map(|name| name.strip_prefix(SIGNAL)).map(str::to_owned).collect();
     let mut traces: Vec<Trace> = Vec::new();
     for (line, number) in lines {
-        let bad = |what: String| Error(format!("line {number}: {what}"));
+        let bad = |what: String| Error::new(format!("line {number}: {what}"));
         let cells = split(&line.map_err(|error| bad(error.to_string()))?);
         let get = |name: &str| {
             place

@@ -25,7 +25,7 @@ use std::sync::Arc;
 const GROUP: usize = 65_536;
 
 fn bad(error: &ParquetError) -> Error {
-    Error(format!("parquet: {error}"))
+    Error::new(format!("parquet: {error}"))
 }
 
 /// Writes traces one after the other, the first as connection 0.
@@ -218,7 +218,7 @@ pub fn read(file: std::fs::File) -> Result<Vec<Trace>, Error> {
                 Some((name.as_str(), text))
             })
             .collect();
-        let bad = |what: String| Error(format!("row {number}: {what}"));
+        let bad = |what: String| Error::new(format!("row {number}: {what}"));
         let get = |name: &str| cells.get(name).map(|text| Cow::Borrowed(text.as_str()));
         let connection: usize = get("connection")
             .and_then(|text| text.parse().ok())

@@ -416,7 +416,7 @@ fn receiver(trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
 pub fn read_sequence(text: &mut dyn BufRead) -> Result<Trace, Error> {
     let mut trace = Trace::default();
     for (line, number) in text.lines().zip(1_u64..) {
-        let bad = |what: String| Error(format!("record {number}: {what}"));
+        let bad = |what: String| Error::new(format!("record {number}: {what}"));
         let line = line.map_err(|error| bad(error.to_string()))?;
         let record: Value = serde_json::from_str(line.trim_start_matches(char::from(RECORD)))
             .map_err(|error| bad(error.to_string()))?;

@@ -27,9 +27,9 @@ pub struct Replayed {
 pub fn controller(start: &Start, entry: &Entry) -> Result<ArmController, Error> {
     let config = start.config.filter(|_| start.source == Source::Controller);
     let config = config.ok_or_else(|| {
-        Error(format!("trace of {}: what its controller was told is not known", start.arm))
+        Error::new(format!("trace of {}: what its controller was told is not known", start.arm))
     })?;
-    let arm = Arm::parse(&start.arm_full).map_err(|error| Error(format!("trace: {error}")))?;
+    let arm = Arm::parse(&start.arm_full).map_err(|error| Error::new(format!("trace: {error}")))?;
     // The sender's options are in the configuration already; applied twice they are the same.
     Ok(arm.controller(config, start.oracle_exit_bytes, entry.now, Seq(start.nxt)))
 }
@@ -63,10 +63,10 @@ pub fn replay(entries: &[Entry]) -> Result<Replayed, Error> {
                 }
             }
             (What::Event { .. }, None) => {
-                return Err(Error("trace: it does not begin with a start".into()));
+                return Err(Error::new("trace: it does not begin with a start"));
             }
             (What::Exit(_) | What::ExitWithdrawn, _) => {}
         }
     }
-    replayed.ok_or_else(|| Error("trace: it is empty".into()))
+    replayed.ok_or_else(|| Error::new("trace: it is empty"))
 }

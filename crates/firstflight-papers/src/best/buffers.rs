@@ -3,7 +3,7 @@
 use super::{LINKS, arm, ground, watch};
 use crate::{Effort, Scale, Values};
 use firstflight::Nanos;
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_sim::observe::Signals;
 use firstflight_sim::tcp::{Buffer, Host};
@@ -33,7 +33,7 @@ impl Observer for Between {
 }
 
 /// Delivery rate between two moments over what the link carries of payload.
-fn share(path: &str, buffers: [Buffer; 2], seconds: [u64; 2]) -> Result<f64, Bad> {
+fn share(path: &str, buffers: [Buffer; 2], seconds: [u64; 2]) -> Result<f64, Error> {
     let host = Host { receive_buffer: buffers[0], send_buffer: buffers[1], ..Host::default() };
     let plain = ground(path, "unlimited", 1 << 42)?;
     let limit = Nanos::from_secs(seconds[1]);
@@ -46,7 +46,7 @@ fn share(path: &str, buffers: [Buffer; 2], seconds: [u64; 2]) -> Result<f64, Bad
 }
 
 /// What is delivered with the default and with the recommended buffers.
-pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Bad> {
+pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Error> {
     effort.tell("best: socket buffers");
     let default = [Buffer::LINUX_RECEIVE, Buffer::LINUX_SEND];
     let recommended = [
@@ -70,7 +70,7 @@ pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Bad> {
                 share(LINKS[link].path, if by_default { default } else { recommended }, seconds)?;
             Ok((link, by_default, seconds, share))
         })
-        .collect::<Result<Vec<_>, Bad>>()?;
+        .collect::<Result<Vec<_>, Error>>()?;
     let mut values = Values::default();
     for (link, by_default, seconds, share) in measured {
         let (name, buffers) =

@@ -5,7 +5,7 @@ use crate::figure::{Figure, Series, Shape, axis};
 use crate::lab::{arm, grid, watch};
 use crate::sample::{Interval, bootstrap, mean};
 use crate::{Effort, Measured, Values};
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::scenario::Scenario;
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{Cause, Observer, Snapshot};
@@ -41,7 +41,7 @@ impl Observer for Medians {
 /// A round that BEST can end: the fifth one at the earliest has all its samples at every link.
 const ROUNDS: usize = 5;
 
-pub(super) fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
+pub(super) fn measured(effort: &Effort<'_>) -> Result<Measured, Error> {
     effort.tell("best: estimates by round");
     let named = arm("best-published(set=off)")?;
     let mut values = Values::default();
@@ -60,7 +60,7 @@ pub(super) fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
                 watch(&ground, &named, seed, &mut medians)?;
                 Ok(medians.ended)
             })
-            .collect::<Result<Vec<Vec<u64>>, Bad>>()?;
+            .collect::<Result<Vec<Vec<u64>>, Error>>()?;
         let payload = ground.path.rate_bps() as f64 / 1e6 * 1448.0 / 1500.0;
         let ratio = |round: usize| -> Interval {
             bootstrap(medians.len(), |units| {
@@ -94,7 +94,7 @@ pub(super) fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
 }
 
 /// Download time of 30 MB on GEO with a queue of half a BDP, for other rounds and percentiles.
-fn rounds_and_percentiles(effort: &Effort<'_>) -> Result<Values, Bad> {
+fn rounds_and_percentiles(effort: &Effort<'_>) -> Result<Values, Error> {
     let cells = [ground(LINKS[0].path, "0.5bdp", 30_000_000)?];
     let settings: Vec<(u32, u32)> = [2, 3, 4, 5]
         .into_iter()

@@ -7,7 +7,7 @@ use crate::lab::{Grid, grid};
 use crate::sample::{Interval, bootstrap, mean};
 use crate::{Effort, Measured, Source, Try, Values};
 use firstflight::detection::presets::Preset;
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::scenario::Hosts;
 use firstflight_lab::scenario::Scenario;
 use firstflight_sim::tcp::{Buffer, Host};
@@ -39,7 +39,7 @@ fn seen(ground: &Scenario, outcome: &Outcome) -> Seen {
     }
 }
 
-fn cells() -> Result<Vec<Scenario>, Bad> {
+fn cells() -> Result<Vec<Scenario>, Error> {
     let all =
         QUEUES.iter().flat_map(|(queue, _)| SIZES.map(|bytes| ground(LINKS[0].path, queue, bytes)));
     all.collect()
@@ -60,7 +60,7 @@ struct Best {
     curve: Vec<[f64; 2]>,
 }
 
-fn search(effort: &Effort<'_>, cells: &[Scenario]) -> Result<Vec<Best>, Bad> {
+fn search(effort: &Effort<'_>, cells: &[Scenario]) -> Result<Vec<Best>, Error> {
     let bdp = cells[0].path.bdp_bytes() as f64;
     let step = effort.either(1.15, 1.05);
     let mut thresholds = Vec::new();
@@ -121,9 +121,9 @@ fn other_hosts(
     arm: &str,
     over: &str,
     flips: impl Fn(f64) -> bool,
-) -> Result<Vec<Try>, Bad> {
+) -> Result<Vec<Try>, Error> {
     let buffer = |default| Buffer::Linux { default, max: 26_214_400 };
-    let preset = |name: &str| Preset::named(name).copied().ok_or_else(|| Bad(name.to_owned()));
+    let preset = |name: &str| Preset::named(name).copied().ok_or_else(|| Error::new(name));
     let hosts = [
         (
             "recommended buffers",
@@ -151,7 +151,7 @@ fn other_hosts(
         let time = |text: &str| {
             let outcome =
                 watch(&ground, &crate::lab::arm(&format!("{text}{rest}"))?, 1, &mut Nobody)?;
-            Ok::<f64, Bad>(seen(&ground, &outcome).ms)
+            Ok::<f64, Error>(seen(&ground, &outcome).ms)
         };
         let (a, b) = (time(arm)?, time(over)?);
         let limit = cell.limit.0 as f64 / 1e6;
@@ -162,7 +162,7 @@ fn other_hosts(
     Ok(points)
 }
 
-pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
+pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let cells = cells()?;
     let seeds = effort.either(4, 30);
     let what = format!("best: exits on GEO, {} trials", cells.len() * ARMS.len() * seeds as usize);
@@ -295,12 +295,12 @@ fn compared(cell: usize, trials: &Grid<Seen>) -> Values {
 }
 
 /// The same on A2, where HyStart leaves in the slots of the return path.
-fn granted(effort: &Effort<'_>, source: &Source) -> Result<(Values, Grid<Seen>), Bad> {
+fn granted(effort: &Effort<'_>, source: &Source) -> Result<(Values, Grid<Seen>), Error> {
     let path = format!("{},return=geo_cold", LINKS[0].path);
     let cells = QUEUES
         .iter()
         .flat_map(|(queue, _)| SIZES.map(|bytes| ground(&path, queue, bytes)))
-        .collect::<Result<Vec<_>, Bad>>()?;
+        .collect::<Result<Vec<_>, Error>>()?;
     let seeds = effort.either(4, 30);
     let what = format!(
         "best: exits on GEO with a cold terminal, {} trials",
@@ -337,7 +337,7 @@ fn near_optimum(
     trials: &Grid<Seen>,
     seeds: u32,
     best: &[Best],
-) -> Result<Values, Bad> {
+) -> Result<Values, Error> {
     let mut values = Values::default();
     for (cell, best) in best.iter().enumerate() {
         let text = format!("oracle(exit={})", best.threshold);

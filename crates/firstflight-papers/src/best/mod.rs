@@ -9,7 +9,7 @@ mod returns;
 use super::lab::{arm, watch};
 use super::{Effort, Measured, Source};
 use firstflight::Nanos;
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_path::Path;
 use firstflight_sim::tcp;
@@ -28,7 +28,7 @@ const LINKS: [LinkCase; 4] = [
 ];
 
 /// A ground of TCP hosts on a link with this queue.
-fn ground(path: &str, queue: &str, bytes: u64) -> Result<Scenario, Bad> {
+fn ground(path: &str, queue: &str, bytes: u64) -> Result<Scenario, Error> {
     let path = Path::parse(&format!("{path},queue={queue}"))?;
     Ok(Scenario {
         host: Hosts::from(tcp::Host::default()),
@@ -38,7 +38,7 @@ fn ground(path: &str, queue: &str, bytes: u64) -> Result<Scenario, Bad> {
 }
 
 /// Measures what the document claims.
-pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
+pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let mut measured = Measured::from(buffers::values(effort)?);
     measured.values.extend(returns::values(effort, source)?);
     measured.extend(exits::measured(effort, source)?);

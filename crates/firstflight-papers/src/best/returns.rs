@@ -4,7 +4,7 @@ use super::{LINKS, arm, ground, watch};
 use crate::lab::{Grid, grid};
 use crate::sample::{Interval, bootstrap, mean};
 use crate::{Effort, Source, Values};
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_sim::observe::Signals;
 use firstflight_sim::tcp::{Buffer, Host};
@@ -14,7 +14,7 @@ use rayon::prelude::*;
 /// Return paths by the names of the rows.
 const RETURNS: [(&str, &str); 3] = [("A0", "plain"), ("A1", "geo_warm"), ("A2", "geo_cold")];
 
-fn geo(release: &str, bytes: u64) -> Result<Scenario, Bad> {
+fn geo(release: &str, bytes: u64) -> Result<Scenario, Error> {
     ground(&format!("{},return={release}", LINKS[0].path), "1bdp", bytes)
 }
 
@@ -27,7 +27,7 @@ fn recommended(plain: Scenario) -> Scenario {
 }
 
 /// Downloads, exits and estimates on return paths.
-pub(super) fn values(effort: &Effort<'_>, source: &Source) -> Result<Values, Bad> {
+pub(super) fn values(effort: &Effort<'_>, source: &Source) -> Result<Values, Error> {
     let mut values = downloads(effort)?;
     values.extend(exits(effort, source)?);
     values.extend(uplink(effort)?);
@@ -35,7 +35,7 @@ pub(super) fn values(effort: &Effort<'_>, source: &Source) -> Result<Values, Bad
 }
 
 /// Download times with HyStart over those without.
-fn downloads(effort: &Effort<'_>) -> Result<Values, Bad> {
+fn downloads(effort: &Effort<'_>) -> Result<Values, Error> {
     let sizes = [1_000_000, 5_000_000];
     let mut cells = Vec::new();
     for (_, release) in RETURNS {
@@ -106,7 +106,7 @@ fn reasons(exits: &[Exit]) -> String {
 }
 
 /// Windows at the exit.
-fn exits(effort: &Effort<'_>, source: &Source) -> Result<Values, Bad> {
+fn exits(effort: &Effort<'_>, source: &Source) -> Result<Values, Error> {
     let leo = ground(&format!("{},return=leo", LINKS[1].path), "1bdp", 100_000_000)?;
     let cells = [
         geo("plain", 100_000_000)?,
@@ -170,7 +170,7 @@ impl Observer for Decided {
 }
 
 /// Estimates on return paths.
-fn uplink(effort: &Effort<'_>) -> Result<Values, Bad> {
+fn uplink(effort: &Effort<'_>) -> Result<Values, Error> {
     effort.tell("best: estimates on return paths");
     let lte = |bytes| ground("rate=150Mbit,rtt=60ms,return=lte", "1bdp", bytes);
     let cells = [
@@ -187,7 +187,7 @@ fn uplink(effort: &Effort<'_>) -> Result<Values, Bad> {
                 let mut decided = Decided::default();
                 watch(&ground, arm, seed, &mut decided).map(|_| decided)
             };
-            seeds.par_iter().map(run).collect::<Result<Vec<Decided>, Bad>>()
+            seeds.par_iter().map(run).collect::<Result<Vec<Decided>, Error>>()
         };
         let rates: Vec<f64> = decided(&published)?
             .iter()

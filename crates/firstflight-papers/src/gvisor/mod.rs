@@ -4,7 +4,7 @@ mod near;
 mod upload;
 
 use super::{Effort, Measured, Source, Values};
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 
 /// gVisor's CUBIC and repair, without and with HyStart.
 const OFF: &str = "slowstart/cubic/sack(inflate=3)";
@@ -13,7 +13,7 @@ const ON: &str = "hystart-gvisor/cubic/sack(inflate=3)";
 pub(crate) const ARMS: &[&str] = &[OFF, ON];
 
 /// Measures what the document claims.
-pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
+pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let mut measured = upload::measured(effort, source)?;
     measured.values.extend(near::values(effort)?);
     Ok(measured)
@@ -23,6 +23,6 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
 ///
 /// # Errors
 /// If the rig's path is refused.
-pub fn unit_values() -> Result<Values, Bad> {
+pub fn unit_values() -> Result<Values, Error> {
     near::integers()
 }

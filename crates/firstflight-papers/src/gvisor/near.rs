@@ -5,7 +5,7 @@ use crate::lab::{Sender, Vary, arm, together};
 use crate::sample::{Interval, bootstrap, mean, sum};
 use crate::{Effort, Values};
 use firstflight::Nanos;
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_path::Path;
 use firstflight_path::random::{Purpose, Stream};
@@ -34,7 +34,7 @@ impl Rig {
         )
     }
 
-    fn ground(self, ms: u64) -> Result<Scenario, Bad> {
+    fn ground(self, ms: u64) -> Result<Scenario, Error> {
         let offload = if self.tick_us > 0 {
             format!(",return=first:{0}us:1000,gro={0}us:64kB", self.tick_us)
         } else {
@@ -52,7 +52,7 @@ impl Rig {
 
 /// Goodput of all flows together in Gbit/s, and exits by delay or train while the link was not
 /// full.
-fn run(rig: Rig, text: &str, ms: u64, seed: u64) -> Result<(f64, u64), Bad> {
+fn run(rig: Rig, text: &str, ms: u64, seed: u64) -> Result<(f64, u64), Error> {
     let ground = rig.ground(ms)?;
     let named = arm(text)?;
     // Flows of a benchmark do not start at the same nanosecond.
@@ -81,7 +81,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn run(rigs: &[Rig], arms: &[&str], ms: u64, seeds: u32) -> Result<Bench, Bad> {
+    fn run(rigs: &[Rig], arms: &[&str], ms: u64, seeds: u32) -> Result<Bench, Error> {
         let jobs: Vec<(usize, usize, u64)> = (0..rigs.len())
             .flat_map(|rig| {
                 (0..arms.len())
@@ -92,7 +92,7 @@ impl Bench {
             .into_par_iter()
             .with_max_len(1)
             .map(|(rig, arm, seed)| run(rigs[rig], arms[arm], ms, seed))
-            .collect::<Result<_, Bad>>()?;
+            .collect::<Result<_, Error>>()?;
         Ok(Bench { arms: arms.len(), seeds: seeds as usize, all })
     }
 
@@ -110,7 +110,7 @@ impl Bench {
     }
 }
 
-pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Bad> {
+pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Error> {
     effort.tell("gvisor: benchmarks of one flow");
     let (ms, seeds) = effort.either((200, 3), (1000, 10));
     let mut rigs = Vec::new();
@@ -160,7 +160,7 @@ pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Bad> {
 }
 
 /// Row 4.2.3.
-fn sixteen(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Bad> {
+fn sixteen(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Error> {
     effort.tell("gvisor: benchmarks of sixteen flows");
     let mut rigs = Vec::new();
     for rtt_us in [50, 500] {
@@ -196,7 +196,7 @@ fn sixteen(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Bad> {
 }
 
 /// Row 4.2.4.
-fn reno(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Bad> {
+fn reno(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Error> {
     effort.tell("gvisor: CUBIC and Reno below 5 ms");
     let rigs: Vec<Rig> = effort
         .either(vec![500, 5000], vec![100, 500, 1000, 2000, 5000])
@@ -219,7 +219,7 @@ fn reno(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Bad> {
 
 /// Row 4.2.5: the algorithms compute in integers (the lint against floats is an error in the core
 /// and the simulator), so that the same ACKs give the same window wherever they run.
-pub(super) fn integers() -> Result<Values, Bad> {
+pub(super) fn integers() -> Result<Values, Error> {
     let rig = Rig { rtt_us: 500, buffer_kb: 256, tick_us: 20, flows: 4 };
     let twice = [1, 2].map(|_| run(rig, ON, 20, 1));
     let [first, second] = twice;

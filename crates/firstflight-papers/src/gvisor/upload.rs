@@ -6,7 +6,7 @@ use crate::lab::{Sender, Vary, arm, each_seed, together};
 use crate::sample::{Interval, bootstrap, mean};
 use crate::{Effort, Measured, Source, Try, Value, Values};
 use firstflight::{Nanos, Time};
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_path::Path;
 use firstflight_sim::app::intervals;
@@ -76,9 +76,9 @@ impl Upload {
     }
 }
 
-fn run(queue: &str, stack: Stack, with: bool, seconds: u64, seed: u64) -> Result<Upload, Bad> {
+fn run(queue: &str, stack: Stack, with: bool, seconds: u64, seed: u64) -> Result<Upload, Error> {
     let preset = *firstflight::detection::presets::Preset::named(stack.preset)
-        .ok_or_else(|| Bad(stack.preset.into()))?;
+        .ok_or_else(|| Error::new(stack.preset))?;
     let host = tcp::Host {
         mss: stack.mss,
         send_buffer: tcp::Buffer::Payload(stack.buffer),
@@ -117,7 +117,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn run(queue: &str, stack: Stack, seconds: u64, seeds: u32) -> Result<Pair, Bad> {
+    fn run(queue: &str, stack: Stack, seconds: u64, seeds: u32) -> Result<Pair, Error> {
         let all = |with| each_seed(seeds, |seed| run(queue, stack, with, seconds, seed));
         Ok(Pair { off: all(false)?, on: all(true)? })
     }
@@ -187,7 +187,7 @@ struct Fitted {
 }
 
 impl Fitted {
-    fn new(repair: &str, queue: &'static str, stack: Stack, seeds: u32) -> Result<Fitted, Bad> {
+    fn new(repair: &str, queue: &'static str, stack: Stack, seeds: u32) -> Result<Fitted, Error> {
         let case = setting(repair, queue, stack);
         Ok(Fitted {
             stack,
@@ -198,7 +198,7 @@ impl Fitted {
     }
 }
 
-pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
+pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     effort.tell("gvisor: the fit on the off run");
     let seeds = effort.seeds();
     let mut tried = Vec::new();
@@ -262,7 +262,7 @@ fn setting(repair: &str, queue: &str, stack: Stack) -> String {
 }
 
 /// Other ways to repair and other hosts at some depths, each with all values; fewer seeds.
-fn others(effort: &Effort<'_>, fitted: Stack) -> Result<Vec<(String, Values)>, Bad> {
+fn others(effort: &Effort<'_>, fitted: Stack) -> Result<Vec<(String, Values)>, Error> {
     let stacks =
         REPAIRS.map(|(name, preset)| (name, Stack { preset, ..fitted })).into_iter().chain([
             ("MSS 1228 (tunnel of 1280 bytes)", Stack { mss: 1228, ..fitted }),

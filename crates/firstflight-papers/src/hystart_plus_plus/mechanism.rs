@@ -8,7 +8,7 @@ use crate::figure::{Figure, Series, Shape, axis};
 use crate::lab::{Sender, Vary, arm, together_watched};
 use crate::sample::bootstrap;
 use firstflight::{Nanos, Time};
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{App, Cause, Observer, Snapshot};
 use rayon::prelude::*;
@@ -42,7 +42,7 @@ impl Observer for Entry {
 }
 
 /// Lost repeats and silence at 100 ms, 3 MB, under each recovery.
-pub(super) fn figures(effort: &Effort<'_>) -> Result<Vec<Figure>, Bad> {
+pub(super) fn figures(effort: &Effort<'_>) -> Result<Vec<Figure>, Error> {
     effort.tell("hystart++: what recovery does");
     let draws = effort.either(2, 10);
     let jobs: Vec<(usize, usize, u64)> = (0..HOSTS.len())
@@ -76,7 +76,7 @@ pub(super) fn figures(effort: &Effort<'_>) -> Result<Vec<Figure>, Bad> {
         Ok(entry.flows)
     };
     let all: Vec<Vec<Flow>> =
-        jobs.into_par_iter().with_max_len(1).map(watched).collect::<Result<_, Bad>>()?;
+        jobs.into_par_iter().with_max_len(1).map(watched).collect::<Result<_, Error>>()?;
     let draws = draws as usize;
     let value = |hosts: usize, startup: usize, read: &dyn Fn(&[&Flow]) -> f64| {
         let from = (hosts * STARTUPS.len() + startup) * draws;

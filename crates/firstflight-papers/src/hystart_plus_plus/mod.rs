@@ -11,7 +11,7 @@ use super::{Effort, Measured, Source, Values};
 use firstflight::startup::hystart_plus_plus::{HyStartPlusPlus, Params};
 use firstflight::startup::{Startup, Verdict as Concluded};
 use firstflight::{Ack, Config, Context, Nanos, Seq, Time, Window};
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::scenario::{Scenario, hosts_of_tcp};
 use firstflight_path::Path;
 use firstflight_sim::Outcome;
@@ -76,7 +76,7 @@ struct Gain {
 }
 
 impl Lab {
-    fn run(effort: &Effort<'_>, detection: &str, arms: &[&str]) -> Result<Lab, Bad> {
+    fn run(effort: &Effort<'_>, detection: &str, arms: &[&str]) -> Result<Lab, Error> {
         let host = hosts_of_tcp(detection)?;
         let mut cells = Vec::new();
         for rtt in RTTS {
@@ -176,14 +176,16 @@ fn megabytes(bytes: u64) -> String {
 }
 
 /// Measures what the document claims.
-pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
+pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let mut measured = together::measured(effort)?;
     // One flow: for the reader. No such set-up shows the published pattern.
     let single = Lab::run(effort, "windows", ARMS)?;
     let second = Lab::run(effort, "rack", ARMS)?;
     let capped = Lab::run(effort, "windows", CAPPED)?;
-    let fine =
-        RTTS.into_iter().map(|rtt| several::finer(effort, rtt)).collect::<Result<Vec<_>, Bad>>()?;
+    let fine = RTTS
+        .into_iter()
+        .map(|rtt| several::finer(effort, rtt))
+        .collect::<Result<Vec<_>, Error>>()?;
     let values = &mut measured.values;
     values.extend(goodput(&single, &fine));
     values.extend(repair(&single));

@@ -6,7 +6,7 @@ use crate::sample::{Interval, bootstrap, mean, sum};
 use crate::servers::{Counted, Server, Service, fit_web, serve};
 use crate::{Effort, Source, Try, Values};
 use firstflight::Nanos;
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::scenario::{Scenario, hosts_of_tcp};
 use firstflight_path::Path;
 use firstflight_path::random::{Purpose, Stream, uniform};
@@ -16,7 +16,7 @@ const PLAIN: &str = "slowstart";
 const DRAFT03: &str = "hystart++-draft03";
 
 /// Shares of flows of both arms on one path.
-pub(super) fn fairness(effort: &Effort<'_>, source: &Source) -> Result<Values, Bad> {
+pub(super) fn fairness(effort: &Effort<'_>, source: &Source) -> Result<Values, Error> {
     effort.tell("hystart++: fairness, 60 s");
     let (seeds, few) = (effort.either(3, 30), effort.either(2, 8));
     let mut values = Values::default();
@@ -45,7 +45,7 @@ pub(super) fn fairness(effort: &Effort<'_>, source: &Source) -> Result<Values, B
 }
 
 /// Other paths, hosts and durations for a case that is less fair than accepted.
-fn less_fair_elsewhere(case: Shared, seeds: u32) -> Result<Vec<Try>, Bad> {
+fn less_fair_elsewhere(case: Shared, seeds: u32) -> Result<Vec<Try>, Error> {
     let mut tries = Vec::new();
     for (name, case) in [
         ("RACK and PRR", Shared { preset: "rack", ..case }),
@@ -71,7 +71,7 @@ fn less_fair_elsewhere(case: Shared, seeds: u32) -> Result<Vec<Try>, Bad> {
 const LESS: f64 = -0.03;
 
 /// The Jain index of both arms together less that of plain slow start alone, and both in words.
-fn less_fair(case: Shared, seeds: u32) -> Result<(Interval, String), Bad> {
+fn less_fair(case: Shared, seeds: u32) -> Result<(Interval, String), Error> {
     let index = |mixed: bool| each_seed(seeds, |seed| jain(case, mixed, seed));
     let (mixed, plain) = (index(true)?, index(false)?);
     let all: Vec<usize> = (0..mixed.len()).collect();
@@ -103,7 +103,7 @@ struct Shared {
 }
 
 /// Jain index of what the flows deliver in that time.
-fn jain(case: Shared, mixed: bool, seed: u64) -> Result<f64, Bad> {
+fn jain(case: Shared, mixed: bool, seed: u64) -> Result<f64, Error> {
     let Shared { rtt, each, seconds, queue, apart, preset, recovery } = case;
     let path = Path::parse(&format!("hystart++-{rtt}ms,queue={queue}"))?;
     let ground = Scenario {
@@ -159,7 +159,7 @@ pub(super) const SETUPS: [SetUp; 5] = [
 ];
 
 impl Pool {
-    fn run(setup: SetUp, text: &str, seeds: u32) -> Result<Pool, Bad> {
+    fn run(setup: SetUp, text: &str, seeds: u32) -> Result<Pool, Error> {
         let named = arm(text)?;
         let one = |seed: u64| {
             let mut all = [0.0; 5];
@@ -217,7 +217,7 @@ fn ratio(ours: &Pool, plain: &Pool, what: usize) -> Interval {
 }
 
 /// What set-ups with starts seconds apart give, for the reader.
-pub(super) fn others(effort: &Effort<'_>) -> Result<Values, Bad> {
+pub(super) fn others(effort: &Effort<'_>) -> Result<Values, Error> {
     effort.tell("hystart++: flows seconds apart, no SACK, random loss");
     let seeds = effort.either(2, 10);
     let mut all = Values::default();
@@ -273,7 +273,7 @@ pub(super) fn told(gains: &Gains) -> Vec<(String, String)> {
 
 /// Gain of mean goodput by size on a finer grid, one flow: which size is hit by the overshoot
 /// differs from RTT to RTT.
-pub(super) fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Bad> {
+pub(super) fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Error> {
     effort.tell("hystart++: a finer grid of sizes");
     let (host, seeds) = (hosts_of_tcp("windows")?, effort.either(2, 6));
     let sizes = [
@@ -304,7 +304,7 @@ pub(super) fn finer(effort: &Effort<'_>, rtt: u64) -> Result<Gains, Bad> {
 }
 
 /// Timeouts of connections of ours: the histogram of timeouts has to shift down.
-pub(super) fn histogram(effort: &Effort<'_>) -> Result<Values, Bad> {
+pub(super) fn histogram(effort: &Effort<'_>) -> Result<Values, Error> {
     let connections = effort.connections(4_000, 60_000);
     effort.tell(&format!("hystart++: timeouts of {connections} web connections"));
     let (knobs, _) = fit_web(connections / 2)?;

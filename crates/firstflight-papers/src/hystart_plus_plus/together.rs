@@ -10,7 +10,7 @@ use crate::lab::{Sender, Vary, arm, together};
 use crate::sample::{Interval, bootstrap, mean, quantile, sum};
 use crate::{Effort, Measured, Scale, Values};
 use firstflight::Nanos;
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::scenario::{Scenario, hosts_of_tcp};
 use firstflight_path::Path;
 use firstflight_path::random::{Purpose, Stream};
@@ -122,7 +122,7 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    pub(super) fn ground(self) -> Result<Scenario, Bad> {
+    pub(super) fn ground(self) -> Result<Scenario, Error> {
         let path = Path::parse(&format!("hystart++-{}ms", self.rtt))?;
         let limit = Nanos::from_secs(300);
         Ok(Scenario {
@@ -137,7 +137,7 @@ impl Cell {
         format!("{}/cubic/{}", STARTUPS[startup], self.hosts.recovery)
     }
 
-    fn run(self, startup: usize, seed: u64) -> Result<Vec<Seen>, Bad> {
+    fn run(self, startup: usize, seed: u64) -> Result<Vec<Seen>, Error> {
         let named = arm(&self.arm(startup))?;
         let sender =
             |start| Sender { arm: &named, app: App::Bulk(self.bytes), start: Nanos(start) };
@@ -155,7 +155,7 @@ struct Lab {
 }
 
 impl Lab {
-    fn run(cells: Vec<Cell>, draws: usize) -> Result<Lab, Bad> {
+    fn run(cells: Vec<Cell>, draws: usize) -> Result<Lab, Error> {
         let jobs: Vec<(usize, usize, u64)> = (0..cells.len())
             .flat_map(|cell| {
                 (0..STARTUPS.len()).flat_map(move |startup| {
@@ -164,7 +164,7 @@ impl Lab {
             })
             .collect();
         let run = |(cell, startup, seed): (usize, usize, u64)| cells[cell].run(startup, seed);
-        let all = jobs.into_par_iter().with_max_len(1).map(run).collect::<Result<_, Bad>>()?;
+        let all = jobs.into_par_iter().with_max_len(1).map(run).collect::<Result<_, Error>>()?;
         Ok(Lab { cells, draws, all })
     }
 
@@ -295,7 +295,7 @@ fn cells() -> Vec<Cell> {
 ///
 /// # Errors
 /// If a path or an arm of the table is refused.
-pub fn measured(effort: &Effort<'_>) -> Result<Measured, Bad> {
+pub fn measured(effort: &Effort<'_>) -> Result<Measured, Error> {
     let draws = draws(effort);
     effort.tell(&format!("hystart++: flows together, {draws} draws"));
     let lab = Lab::run(cells(), draws)?;
@@ -445,7 +445,7 @@ fn finding(
 }
 
 /// Other ways to start, at 100 ms: what moves the size.
-fn other_starts(effort: &Effort<'_>) -> Result<Vec<(String, String)>, Bad> {
+fn other_starts(effort: &Effort<'_>) -> Result<Vec<(String, String)>, Error> {
     effort.tell("hystart++: other starts");
     let draws = effort.either(2, 12);
     let mut points = Vec::new();
@@ -534,7 +534,7 @@ fn by_rtt(lab: &Lab, of: &impl Fn(usize, u64, &[u64]) -> Vec<usize>) -> Figure {
 ///
 /// # Errors
 /// If a path or an arm is refused.
-pub fn short_gains(draws: u32) -> Result<Vec<(&'static str, f64)>, Bad> {
+pub fn short_gains(draws: u32) -> Result<Vec<(&'static str, f64)>, Error> {
     let cells = HOSTS
         .into_iter()
         .flat_map(|hosts| {

@@ -6,10 +6,10 @@ mod video;
 pub(crate) mod web;
 
 use super::{Effort, Measured, Source, Values};
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 
 /// Measures what the document claims.
-pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
+pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let mut measured = web::measured(effort, source)?;
     measured.values.extend(unit_values());
     measured.extend(video::measured(effort, source)?);

@@ -6,7 +6,7 @@ use crate::sample::{bootstrap, sum};
 use crate::servers::{Counted, FILE, Knobs, Server, Service, serve, total};
 use crate::{Effort, Measured, Source, Values};
 use firstflight::Nanos;
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 use firstflight_lab::scenario::{Scenario, hosts_of_tcp};
 use firstflight_path::Path;
 use firstflight_sim::Outcome;
@@ -57,7 +57,7 @@ struct Bulk {
 }
 
 impl Bulk {
-    fn run(effort: &Effort<'_>) -> Result<Bulk, Bad> {
+    fn run(effort: &Effort<'_>) -> Result<Bulk, Error> {
         let (mut cells, mut cases) = (Vec::new(), Vec::new());
         for rtt in [50, 150] {
             for share in [0.2, 0.5, 0.8] {
@@ -103,7 +103,7 @@ impl Bulk {
     }
 }
 
-pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
+pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let bulk = Bulk::run(effort)?;
     let mut values = order(&bulk, source);
     values.extend(best_cell(&bulk, source));
@@ -218,7 +218,7 @@ fn rounds(bulk: &Bulk) -> Values {
 }
 
 /// Videos of which every one meets a policer, no other loss.
-fn video(effort: &Effort<'_>) -> Result<Values, Bad> {
+fn video(effort: &Effort<'_>) -> Result<Values, Error> {
     let connections = effort.connections(150, 2_000);
     let knobs = Knobs { policed: 1.0, ..FILE };
     let mut served: Vec<Vec<Counted>> = Vec::new();

@@ -4,7 +4,7 @@ use crate::figure::{Figure, Series, Shape, axis};
 use crate::sample::{Interval, bootstrap};
 use crate::servers::{Counted, FILE, Knobs, LINUX, Server, Service, calibrate, serve, total};
 use crate::{Effort, Measured, Source, Values};
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 
 const SERVERS: [(&str, Server); 3] = [
     ("Linux", LINUX),
@@ -63,7 +63,7 @@ fn pool(units: &[usize], pairs: &[(f64, f64)]) -> f64 {
 }
 
 /// Fits burst probability and share of policed paths on the Standard arm.
-fn fit(effort: &Effort<'_>) -> Result<(Knobs, String, Vec<Knobs>), Bad> {
+fn fit(effort: &Effort<'_>) -> Result<(Knobs, String, Vec<Knobs>), Error> {
     let connections = effort.connections(150, 800);
     let standard = |knobs: Knobs| serve(Service::Video, knobs, SERVERS[STANDARD].1, connections);
     let mut best: Option<(f64, Knobs, f64, f64)> = None;
@@ -98,7 +98,7 @@ fn fit(effort: &Effort<'_>) -> Result<(Knobs, String, Vec<Knobs>), Bad> {
     Ok((knobs, told, tried))
 }
 
-pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
+pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let (knobs, fit, tried) = fit(effort)?;
     let connections = effort.connections(400, 6_000);
     let served = run(effort, knobs, connections)?;
@@ -167,7 +167,7 @@ fn explain(
     values: &mut Values,
     fit: &str,
     tried: &[Knobs],
-) -> Result<(), Bad> {
+) -> Result<(), Error> {
     for value in values.named_mut("video.m5.prr_over_linux") {
         value.note(fit);
     }
@@ -194,7 +194,7 @@ fn explain(
 }
 
 /// The second run with an initial window of three segments.
-fn three_segments(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Bad> {
+fn three_segments(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Error> {
     let connections = effort.connections(150, 2_000);
     effort.tell("prr: video, initial window 3");
     let serve = |arm| serve(Service::Video, knobs, Server::linux26(arm), connections);
@@ -223,7 +223,7 @@ struct Shared {
 }
 
 /// The ratios of M5 for other shares of policed paths, the loss fitted for each.
-fn by_share(effort: &Effort<'_>, tried: &[Knobs]) -> Result<Vec<Shared>, Bad> {
+fn by_share(effort: &Effort<'_>, tried: &[Knobs]) -> Result<Vec<Shared>, Error> {
     let mut points = Vec::new();
     for &knobs in tried {
         let served = run(effort, knobs, effort.connections(150, 1_000))?;
@@ -258,7 +258,7 @@ fn by_share(effort: &Effort<'_>, tried: &[Knobs]) -> Result<Vec<Shared>, Bad> {
     Ok(points)
 }
 
-fn run(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result<Vec<Vec<Counted>>, Bad> {
+fn run(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result<Vec<Vec<Counted>>, Error> {
     let one = |(name, server): (&str, Server)| {
         effort.tell(&format!("prr: {connections} video connections, {name}"));
         serve(Service::Video, knobs, server, connections)
@@ -268,7 +268,7 @@ fn run(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result<Vec<Vec<Co
 
 /// Independent loss of the same rate of repeats, deep queues, no policer: nothing may be left of
 /// the differences in M6.
-fn control(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Bad> {
+fn control(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Error> {
     let connections = effort.connections(200, 2_000);
     let flat = Knobs { independent: true, ..knobs };
     let fitted = effort.connections(100, 400);

@@ -6,7 +6,7 @@ use crate::servers::{
     Counted, FILE, Knobs, LINUX, Server, Service, fit_web, fit_web_from, serve, total,
 };
 use crate::{Effort, Measured, Source, Try, Values};
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 
 const SERVERS: [(&str, Server); 6] = [
     ("Linux", LINUX),
@@ -66,7 +66,7 @@ fn ratio(ours: &[Counted], base: &[Counted], read: fn(&Counted) -> f64) -> Inter
     })
 }
 
-pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
+pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     let connections = effort.connections(16_000, 60_000);
     effort.tell("prr: fitting the loss of web paths");
     let (knobs, residual) = fit_web(connections / 2)?;
@@ -134,7 +134,7 @@ fn ranges(all: &[Under]) -> String {
 /// How many recoveries of the Linux arm start with no more in flight than the threshold allows,
 /// under other shapes of the loss bursts and other sizes of the responses, the frequency of bursts
 /// fitted anew for each.
-fn pipe_under(effort: &Effort<'_>) -> Result<Vec<Under>, Bad> {
+fn pipe_under(effort: &Effort<'_>) -> Result<Vec<Under>, Error> {
     let connections = effort.connections(2_000, 8_000);
     let bursts = [(1.0, 1.0), (2.0, 1.0), (2.0, 0.7), (3.0, 0.5), (6.0, 0.5), (10.0, 0.3)].map(
         |(packets, h)| {
@@ -224,7 +224,7 @@ fn exit_windows(served: &[Vec<Counted>]) -> Values {
 }
 
 /// The second run with an initial window of three segments: the same numbers without gates.
-fn three_segments(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result<Values, Bad> {
+fn three_segments(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result<Values, Error> {
     let arms = [
         "slowstart/cubic/halving@(iw=3)",
         "slowstart/cubic/sack(lost=ignore)@(iw=3)",
@@ -248,7 +248,7 @@ fn three_segments(effort: &Effort<'_>, knobs: Knobs, connections: u32) -> Result
 }
 
 /// The latency on other paths and with other first windows, the loss fitted anew for each.
-fn other_paths(effort: &Effort<'_>, source: &Source, connections: u32) -> Result<Vec<Try>, Bad> {
+fn other_paths(effort: &Effort<'_>, source: &Source, connections: u32) -> Result<Vec<Try>, Error> {
     let other = |packets, h| Knobs { bursts: Some((packets, h)), ..FILE };
     let three = |arm| Server::linux26(arm);
     let mut points = Vec::new();

@@ -6,11 +6,11 @@ pub(crate) mod production;
 mod runs;
 
 use super::{Effort, Measured, Source, Values};
-use firstflight_lab::error::Bad;
+use firstflight_lab::Error;
 use runs::Runs;
 
 /// Measures what the document claims.
-pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Bad> {
+pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured, Error> {
     effort.tell("rapid-start: the plotted path");
     let all = Runs::all();
     let mut measured =

@@ -2,10 +2,10 @@
 
 use crate::{Effort, Interval, Source, Values};
 use firstflight::Nanos;
+use firstflight_lab::Error;
 use firstflight_lab::ab::analysis::{Entry, Part};
 use firstflight_lab::ab::{Analysis, Clock, Run, Test, Watch};
 use firstflight_lab::arms::parse_arms;
-use firstflight_lab::error::Bad;
 use firstflight_lab::population::calibrate::TARGETS;
 use firstflight_lab::population::{Population, Setting, Variable, builtin};
 use firstflight_lab::scenario::Hosts;
@@ -64,12 +64,12 @@ impl Found {
     }
 }
 
-fn population() -> Result<Population, Bad> {
-    builtin::population("cdn").ok_or_else(|| Bad("the population `cdn` is missing".into()))?
+fn population() -> Result<Population, Error> {
+    builtin::population("cdn").ok_or_else(|| Error::new("the population `cdn` is missing"))?
 }
 
 /// The population as it stands in its file, or turned.
-fn run(effort: &Effort<'_>, flows: u64, turn: &dyn Fn(&mut Population)) -> Result<Found, Bad> {
+fn run(effort: &Effort<'_>, flows: u64, turn: &dyn Fn(&mut Population)) -> Result<Found, Error> {
     let mut population = population()?;
     turn(&mut population);
     // The sweep runs the ends of the range as tests of their own.
@@ -97,7 +97,7 @@ fn run(effort: &Effort<'_>, flows: u64, turn: &dyn Fn(&mut Population)) -> Resul
 }
 
 /// What the production experiment gained and lost, and what it was read from.
-pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<(Values, Found), Bad> {
+pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<(Values, Found), Error> {
     let found = run(effort, effort.connections(14_000, 140_000), &|_| {})?;
     let mut values = times(&found);
     values.extend(by_group(&found));
@@ -167,7 +167,7 @@ struct Turned {
 
 /// The production experiment at both ends of the range that fits nearly as well, and with one knob
 /// turned away from the best fit.
-fn other_assumptions(effort: &Effort<'_>) -> Result<Vec<Turned>, Bad> {
+fn other_assumptions(effort: &Effort<'_>) -> Result<Vec<Turned>, Error> {
     let population = population()?;
     let [q, k, s] = [population.knobs.q, population.knobs.k, population.knobs.s];
     let ends = population.assumptions.iter().flat_map(|one| {

@@ -6,17 +6,17 @@
 
 use super::wire;
 use crate::arms::{NamedArm, Sender};
-use crate::error::Bad;
 use crate::outcome::{Outcome, Queueing};
 use crate::record::Recorder;
 use crate::scenario::Scenario;
 use crate::testbed::{self, Testbed};
 use firstflight::arm::Arm;
 use firstflight::{Config, Exit, ExitReason, Nanos, Phase, Time};
+use firstflight_linux::LinkOptions;
 use firstflight_linux::kernel::{self, ARMS, KernelArm, Loaded};
 use firstflight_linux::trial::{self, Info, Measured, Trial};
-use firstflight_linux::{LinkOptions, Refusal};
 use firstflight_log::trace::{Source, State, Tracer};
+use firstflight_path::Error;
 use firstflight_sim::{Cause, Observer, Snapshot};
 use hdrhistogram::Histogram;
 use std::sync::Mutex;
@@ -49,12 +49,12 @@ impl Testbed for Linux {
         &super::INFO
     }
 
-    fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Bad> {
+    fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Error> {
         super::INFO.check(scenario, arm)?;
         if scenario.iw != INITIAL_WINDOW
             || arm.parts().and_then(|arm| arm.sender.iw).is_some_and(|iw| iw != INITIAL_WINDOW)
         {
-            return Err(Bad(format!(
+            return Err(Error::new(format!(
                 "arm {}: the kernel starts with {INITIAL_WINDOW} packets; leave `iw` out",
                 arm.label
             )));
@@ -74,7 +74,7 @@ impl Testbed for Linux {
         arm: &NamedArm,
         seed: u64,
         recorder: Option<&mut Recorder>,
-    ) -> Result<Outcome, Bad> {
+    ) -> Result<Outcome, Error> {
         let _alone = self.alone.lock();
         run(scenario, arm, seed, recorder)
     }
@@ -85,9 +85,10 @@ fn run(
     arm: &NamedArm,
     seed: u64,
     mut recorder: Option<&mut Recorder>,
-) -> Result<Outcome, Bad> {
+) -> Result<Outcome, Error> {
     let (name, ours) = controller(arm)?;
-    let refused = |refusal: Refusal| Bad(format!("testbed `linux`, arm {}: {refusal}", arm.label));
+    let refused =
+        |refusal: Error| Error::new(format!("testbed `linux`, arm {}: {refusal}", arm.label));
     let traced = recorder.as_deref_mut().is_some_and(|recorder| recorder.tracer().is_some());
     // A pinned arm is used as it is; its reports belong to whoever traces it.
     let loaded = ours
@@ -147,7 +148,7 @@ fn run(
 }
 
 /// The kernel's name for the arm, and the arm if it is one of ours.
-fn controller(arm: &NamedArm) -> Result<(String, Option<&'static KernelArm>), Bad> {
+fn controller(arm: &NamedArm) -> Result<(String, Option<&'static KernelArm>), Error> {
     if let Sender::Kernel(stock) = &arm.sender {
         // Ours may bear such a name: the kernel's CUBIC without HyStart.
         let ours = ARMS.iter().find(|ours| ours.name == arm.label);
@@ -157,7 +158,7 @@ fn controller(arm: &NamedArm) -> Result<(String, Option<&'static KernelArm>), Ba
     let ours = ARMS.iter().find(|ours| Arm::parse(ours.name).is_ok_and(|known| known == *wanted));
     let ours = ours.ok_or_else(|| {
         let all: Vec<&str> = ARMS.iter().map(|arm| arm.name).collect();
-        Bad(format!(
+        Error::new(format!(
             "arm {}: not a kernel arm; there are {}, kernel:cubic, kernel:reno, ...",
             arm.label,
             all.join(", ")

@@ -1,7 +1,6 @@
 //! A trial on a real QUIC stack in virtual time, measured as the simulator measures it.
 
 use crate::arms::NamedArm;
-use crate::error::Bad;
 use crate::outcome::{Outcome, Queueing};
 use crate::record::Recorder;
 use crate::scenario::{Hosts, Scenario};
@@ -9,6 +8,7 @@ use crate::testbed::{Info, Testbed};
 use firstflight::controller::Stats;
 use firstflight::{Event, Nanos, Time};
 use firstflight_log::trace::{State, ranges};
+use firstflight_path::Error;
 use firstflight_quic::{Happened, Plan};
 use firstflight_rig::{self as rig, Control, Note, Setup, Watch};
 use firstflight_sim::{Cause, Observer, Snapshot, quic};
@@ -29,7 +29,7 @@ impl Testbed for Quic {
         arm: &NamedArm,
         seed: u64,
         recorder: Option<&mut Recorder>,
-    ) -> Result<Outcome, Bad> {
+    ) -> Result<Outcome, Error> {
         let (plan, host) = plan(scenario, arm)?;
         let setup = Setup {
             path: &scenario.path,
@@ -45,8 +45,8 @@ impl Testbed for Quic {
             Some(recorder) => rig::run(&setup, Some(&mut Scribe { recorder, min_rtt: None })),
             None => rig::run(&setup, None),
         };
-        let outcome =
-            outcome.map_err(|fault| Bad(format!("testbed `quic`, arm {}: {fault}", arm.label)))?;
+        let outcome = outcome
+            .map_err(|fault| Error::new(format!("testbed `quic`, arm {}: {fault}", arm.label)))?;
         Ok(measured(&outcome))
     }
 }
@@ -58,10 +58,10 @@ impl Testbed for Quic {
 pub(in crate::testbed) fn plan(
     scenario: &Scenario,
     arm: &NamedArm,
-) -> Result<(Plan, quic::Host), Bad> {
+) -> Result<(Plan, quic::Host), Error> {
     let Hosts::Quic(host) = scenario.host else {
-        return Err(Bad(
-            "testbed `quic` speaks QUIC: leave `--transport tcp` out, or use `--on sim`".into(),
+        return Err(Error::new(
+            "testbed `quic` speaks QUIC: leave `--transport tcp` out, or use `--on sim`",
         ));
     };
     let plan = Plan {

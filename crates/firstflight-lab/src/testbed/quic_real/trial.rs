@@ -7,7 +7,6 @@
 //! was late.
 
 use crate::arms::NamedArm;
-use crate::error::Bad;
 use crate::outcome::{Outcome, Queueing};
 use crate::record::Recorder;
 use crate::scenario::Scenario;
@@ -15,9 +14,10 @@ use crate::testbed::quic::trial::{Scribe, plan};
 use crate::testbed::{Info, Testbed};
 use firstflight::controller::Stats;
 use firstflight_http::real::{self, Measured, Sender};
+use firstflight_linux::hurry;
 use firstflight_linux::relay::{Relay, RelayOptions, RelayReport};
-use firstflight_linux::{Refusal, hurry};
-use firstflight_rig::{Fault, Watch};
+use firstflight_path::Error;
+use firstflight_rig::Watch;
 use hdrhistogram::Histogram;
 use std::net::Ipv4Addr;
 use std::sync::Mutex;
@@ -53,7 +53,7 @@ impl Testbed for QuicReal {
         arm: &NamedArm,
         seed: u64,
         recorder: Option<&mut Recorder>,
-    ) -> Result<Outcome, Bad> {
+    ) -> Result<Outcome, Error> {
         let _alone = self.alone.lock();
         run(scenario, arm, seed, recorder)
     }
@@ -64,14 +64,13 @@ fn run(
     arm: &NamedArm,
     seed: u64,
     recorder: Option<&mut Recorder>,
-) -> Result<Outcome, Bad> {
+) -> Result<Outcome, Error> {
     let (plan, host) = plan(scenario, arm)?;
-    let fault = |fault: Fault| Bad(format!("testbed `quic`, arm {}: {fault}", arm.label));
-    let refused = |refusal: Refusal| Bad(format!("testbed `quic`, arm {}: {refusal}", arm.label));
+    let failed = |why: Error| Error::new(format!("testbed `quic`, arm {}: {why}", arm.label));
     let mut attempt = 1;
     loop {
         let sender =
-            Sender::start(plan, host.datagram as u16, recorder.is_some(), hurry).map_err(fault)?;
+            Sender::start(plan, host.datagram as u16, recorder.is_some(), hurry).map_err(failed)?;
         let options = RelayOptions {
             mtu: (host.datagram + HEADERS) as u16,
             seed,
@@ -79,10 +78,10 @@ fn run(
             gentle_start: true,
             ..RelayOptions::new((Ipv4Addr::LOCALHOST, 0).into(), sender.address())
         };
-        let relay = Relay::start(&scenario.path, options).map_err(refused)?;
+        let relay = Relay::start(&scenario.path, options).map_err(failed)?;
         let measured = sender
             .trial(relay.address(), scenario.bytes, scenario.limit, relay.beginner())
-            .map_err(fault)?;
+            .map_err(failed)?;
         let report = relay.stop();
         let doubts = report.doubts();
         if !doubts.is_empty() && attempt < ATTEMPTS {
