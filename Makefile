@@ -10,12 +10,12 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target; a minute finds what is careless.
 export SECONDS_EACH ?= 60
 
-.PHONY: help test night lint unit docs report browser bare fuzz mutants kernel kernels python bench fresh
+.PHONY: help test night lint package unit docs report browser bare fuzz mutants kernel kernels python bench fresh
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-test: lint unit python docs browser bare ## everything we claim, checked; installs what it needs on Debian
+test: lint package unit python docs browser bare ## everything we claim, checked; installs what it needs on Debian
 	@awk '/^test result: ok/ { passed += $$4; ignored += $$8 } END { printf "make test: %d Rust tests passed, %d ignored; lints, documentation, python, browser and bare parts as above\n", passed, ignored }' $(TARGET)/test.log
 
 # One set of features for all that is compiled here, so that each crate is built once: everything, or all but the kernel's where clang and
@@ -28,6 +28,10 @@ lint: ## formatting and clippy over everything, and over the program as most peo
 	cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
 	cargo clippy --locked -p firstflight-cli -- -D warnings
 
+# What is compiled for `make lint` is used again; `make night` builds each crate alone, as the registry's client does.
+package: ## the crates as they would be published, checked outside this checkout
+	packaging/package.sh
+
 # Examples are compiled by `make lint`; the servers among them are part of the tests of their crate.
 unit: ## all Rust tests, with overflow checks: core, path, simulator, real QUIC stacks, the running kernel, every command
 	tests/needs.sh unit kernel
@@ -38,8 +42,9 @@ unit: ## all Rust tests, with overflow checks: core, path, simulator, real QUIC 
 kernel: ## of these, only what needs the kernel: controllers equal to the core, loaded, unloaded; links
 	crates/firstflight-linux/test.sh
 
-night: ## what takes hours: fuzzing, mutants, every controller in other kernels, every published result in full, make test in a bare Debian
+night: ## what takes hours: fuzzing, each crate built alone, mutants, every controller in other kernels, every published result in full, make test in a bare Debian
 	SECONDS_EACH=1800 $(MAKE) fuzz
+	packaging/package.sh --verify
 	$(MAKE) mutants
 	$(MAKE) kernels
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html
