@@ -2,20 +2,29 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-# One thing after the other: cargo already uses every core.
+# One thing after the other, since cargo already uses every core; but for `make test`, below.
+ifndef LANES
 .NOTPARALLEL:
+endif
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target; a minute finds what is careless.
 export SECONDS_EACH ?= 60
 
-.PHONY: help test night lint package unit docs report browser bare fuzz mutants kernel kernels python bench fresh
+.PHONY: help test built night lint package unit docs report browser bare fuzz mutants kernel kernels python bench fresh
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-test: lint package unit python docs browser bare ## everything we claim, checked; installs what it needs on Debian
+# Servers, links and kernels are tested in real time, minutes in which no core has work: Python, documentation and pages go on beside them,
+# after everything is built. What fails does not keep the rest from being seen.
+test: ## everything we claim, checked; installs what it needs on Debian
+	@failed=; \
+	$(MAKE) --no-print-directory lint || failed=1; \
+	$(MAKE) --no-print-directory built || failed=1; \
+	LANES=2 $(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target unit python package docs browser bare || failed=1; \
+	[ -z "$$failed" ]
 	@awk '/^test result: ok/ { passed += $$4; ignored += $$8 } END { printf "make test: %d Rust tests passed, %d ignored; lints, documentation, python, browser and bare parts as above\n", passed, ignored }' $(TARGET)/test.log
 
 # One set of features for all that is compiled here, so that each crate is built once: everything, or all but the kernel's where clang and
@@ -31,6 +40,10 @@ lint: ## formatting and clippy over everything, and over the program as most peo
 # What is compiled for `make lint` is used again; `make night` builds each crate alone, as the registry's client does.
 package: ## the crates as they would be published, checked outside this checkout
 	packaging/package.sh
+
+built:
+	tests/needs.sh unit kernel python browser
+	cargo test --locked --workspace $(FEATURES) --lib --bins --tests --no-run
 
 # Examples are compiled by `make lint`; the servers among them are part of the tests of their crate.
 unit: ## all Rust tests, with overflow checks: core, path, simulator, real QUIC stacks, the running kernel, every command
