@@ -10,8 +10,8 @@ use crate::terminal::{QUIET, TITLE, say, width, wrap};
 use clap::Args;
 use firstflight::Nanos;
 use firstflight_lab::ab::{Analysis, Clock, MOST_FLOWS, MOST_SECONDS, Run, Test};
-use firstflight_lab::advise::{Advice, Answer, Evidence, FileRow, PathRow, advise};
-use firstflight_lab::request::{HostArgs, Transport};
+use firstflight_lab::advise::{Advice, Answer, Evidence, PathRow, advise};
+use firstflight_lab::request::{self, HostArgs, Transport};
 use firstflight_lab::{Error, NamedArm, Population, parse_arms, size};
 use firstflight_replay::population::Entry;
 use firstflight_replay::population::own::Paths;
@@ -127,14 +127,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
 
 /// The arms, the baseline first.
 fn arms(options: &Options) -> Result<Vec<NamedArm>, Error> {
-    let mut arms = parse_arms(&options.baseline)?;
-    if arms.len() != 1 {
-        let (text, count) = (&options.baseline, arms.len());
-        return Err(Error::new(format!("--baseline {text}: {count} arms; allowed: one")));
-    }
+    let baseline = request::baseline(&options.baseline)?;
     let others = parse_arms(&options.arms)?;
-    arms.extend(others.into_iter().filter(|arm| arm.label != options.baseline));
-    Ok(arms)
+    let others = others.into_iter().filter(|arm| arm.label != baseline.label);
+    Ok(std::iter::once(baseline.clone()).chain(others).collect())
 }
 
 /// Reads the captures.
@@ -160,18 +156,12 @@ fn read(options: &Options) -> Result<Captured, Error> {
     let left_out = replay.short + (replay.done.len() - entries.len()) as u64;
     let results = Results::new(&replay, files);
     let evidence = Evidence {
-        files: results.files.iter().map(file_row).collect(),
+        files: results.files.clone(),
         paths: results.connections.iter().map(path_row).collect(),
         assumed: paths.assumed.iter().map(|one| (one.value.clone(), one.text.clone())).collect(),
         left_out,
     };
     Ok(Captured { replay: results, paths, evidence })
-}
-
-fn file_row(of: &firstflight_replay::results::FileRow) -> FileRow {
-    let firstflight_replay::results::FileRow { file, bytes, records, connections, fault } =
-        of.clone();
-    FileRow { file, bytes, records, connections, fault }
 }
 
 fn path_row(of: &ConnectionRow) -> PathRow {

@@ -6,13 +6,14 @@
 //! more, and the effect stands when it is averaged over them, with the interval that their
 //! differences give (Student). One rule goes beyond the test's: where nothing can be said about
 //! time, an arm that loses less at both ends of every assumption and is nowhere slower by what
-//! counts is better than the baseline all the same ([`Verdict::Gentler`]). Each group of the population is one recorded connection, or those
-//! most alike.
+//! counts is better than the baseline all the same ([`Verdict::Gentler`]). Each group of the
+//! population is one recorded connection, or those most alike.
 
 use crate::ab::analysis::{Entry, LEAST_FLOWS, Part};
 use crate::ab::sensitivity::{SMALLEST_LOSS_POINTS, SMALLEST_TIME_PCT};
 use crate::ab::{Analysis, Decision};
 use crate::stats::Interval;
+pub use firstflight_log::FileRow;
 use firstflight_path::Error;
 use serde::Serialize;
 
@@ -72,21 +73,6 @@ pub struct Evidence {
     pub assumed: Vec<(String, String)>,
     /// Connections that show no rate and no round trip.
     pub left_out: u64,
-}
-
-/// A file.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FileRow {
-    /// Its name.
-    pub file: String,
-    /// Bytes read, after decompression.
-    pub bytes: u64,
-    /// Events, packets or rows.
-    pub records: u64,
-    /// Connections found.
-    pub connections: u64,
-    /// What is wrong with it, if anything.
-    pub fault: Option<String>,
 }
 
 /// A connection: the path as its ACKs show it.
@@ -236,7 +222,8 @@ fn time(ms: f64) -> String {
 /// What the baseline does on these paths.
 fn today(baseline: &Entry) -> String {
     format!(
-        "{}, simulated on them, takes {} at the median, {} at p95 ({:.2} times the bound), loses {:.2} % of its packets and lets them wait up to {} (p99)",
+        "{}, simulated on them, takes {} at the median, {} at p95 ({:.2} times the bound), loses \
+         {:.2} % of its packets and lets them wait up to {} (p99)",
         baseline.arm,
         time(baseline.ttlb_ms.p50.value),
         time(baseline.ttlb_ms.p95.value),
@@ -250,10 +237,12 @@ fn today(baseline: &Entry) -> String {
 fn too_few(connections: usize) -> Option<String> {
     match connections {
         0 | 1 => Some(format!(
-            "one connection shows one path, and not how others differ from it; {LEAST_CONNECTIONS} or more are needed"
+            "one connection shows one path, and not how others differ from it; \
+             {LEAST_CONNECTIONS} or more are needed"
         )),
         few if few < LEAST_CONNECTIONS => Some(format!(
-            "{few} connections are too few to know how the next ones differ; {LEAST_CONNECTIONS} or more are needed"
+            "{few} connections are too few to know how the next ones differ; {LEAST_CONNECTIONS} \
+             or more are needed"
         )),
         _ => None,
     }
@@ -313,7 +302,8 @@ fn decide(analysis: &Analysis, effects: &[Effect], connections: usize) -> Decisi
         Some(effect) if !effect.stands() => {
             let Interval { value, low, high } = effect.reduction_pct;
             Decision::Nothing(format!(
-                "what {arm} gains differs too much from connection to connection: {value:.1} % on average, 95 % interval [{low:.1}, {high:.1}]"
+                "what {arm} gains differs too much from connection to connection: {value:.1} % on \
+                 average, 95 % interval [{low:.1}, {high:.1}]"
             ))
         }
         _ => decision,
@@ -343,7 +333,8 @@ fn hangs_on(analysis: &Analysis, effect: Option<&Effect>, assumed: &[(String, St
             let why = assumed.iter().find(|(value, _)| *value == one.value);
             let why = why.map_or(String::new(), |(_, text)| format!(" ({text})"));
             Some(format!(
-                "{}{why}: {low:.1} to {high:.1} % less time, {:+.2} to {:+.2} points of loss with {}",
+                "{}{why}: {low:.1} to {high:.1} % less time, {:+.2} to {:+.2} points of loss with \
+                 {}",
                 one.value, points[0], points[1], effect.arm
             ))
         })
@@ -368,7 +359,8 @@ pub fn advise(analysis: &Analysis, connections: usize, paths: &str, evidence: &E
     let (finding, deploy, trade_off, main) = match verdict {
         Verdict::Gentler(arm, reason) => (
             format!(
-                "Deploy {arm}: it loses less than {baseline} and is not slower. Downloads take {}. Which arm is fastest cannot be said: {reason}.",
+                "Deploy {arm}: it loses less than {baseline} and is not slower. Downloads take \
+                 {}. Which arm is fastest cannot be said: {reason}.",
                 told(&arm)
             ),
             Some(arm.clone()),

@@ -14,6 +14,7 @@
 pub mod estimate;
 #[cfg(feature = "readers")]
 pub mod fault;
+mod file;
 #[cfg(feature = "readers")]
 pub mod input;
 #[cfg(feature = "readers")]
@@ -34,6 +35,7 @@ mod window;
 
 #[cfg(feature = "readers")]
 pub use fault::{Fault, Place};
+pub use file::FileRow;
 pub use firstflight_path::Error;
 #[cfg(feature = "readers")]
 pub use step::{Extent, Id, Opening, Ran, Sink, Step};

@@ -2,23 +2,9 @@
 
 use crate::replay::Replay;
 use crate::summary::{ConnectionRow, Verdict};
+pub use firstflight_log::FileRow;
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// One file.
-#[derive(Clone, Debug, Serialize)]
-pub struct FileRow {
-    /// As named.
-    pub file: String,
-    /// Bytes read, after decompression.
-    pub bytes: u64,
-    /// Events, packets or rows.
-    pub records: u64,
-    /// Connections found.
-    pub connections: u64,
-    /// What is wrong with it, if anything: then its results are partial.
-    pub fault: Option<String>,
-}
 
 /// How the verdicts on one startup spread over all connections.
 #[derive(Clone, Debug, Serialize)]

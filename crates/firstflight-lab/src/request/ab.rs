@@ -47,8 +47,12 @@ fn limit(text: &str) -> Result<Nanos, String> {
     size::limit(text, MOST_SECONDS)
 }
 
-/// The only one of `arms`, which were asked for as `text`.
-fn one(text: &str, mut arms: Vec<NamedArm>) -> Result<NamedArm, Error> {
+/// The one arm that others are compared with.
+///
+/// # Errors
+/// One line, if the text is no arm or several.
+pub fn baseline(text: &str) -> Result<NamedArm, Error> {
+    let mut arms = parse_arms(text)?;
     let count = arms.len();
     let only = arms.pop().filter(|_| count == 1);
     only.ok_or_else(|| Error::new(format!("--baseline {text}: {count} arms; allowed: one")))
@@ -75,7 +79,7 @@ impl AbRequest {
     ) -> Result<Test, Error> {
         let baseline = match baseline {
             Some(arm) => arm,
-            None => one(&self.baseline, parse_arms(&self.baseline)?)?,
+            None => self::baseline(&self.baseline)?,
         };
         let others = arms.map_or_else(|| parse_arms(&self.arms), Ok)?;
         let population = population.map_or_else(|| Population::parse(&self.population), Ok)?;

@@ -13,7 +13,7 @@ mod hosts;
 mod refusal;
 mod sharing;
 
-pub use ab::AbRequest;
+pub use ab::{AbRequest, baseline};
 pub use answer::Answer;
 pub use compare::{Asked, CompareRequest, testbeds};
 pub use hosts::{HostArgs, Transport};
