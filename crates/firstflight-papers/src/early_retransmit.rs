@@ -4,6 +4,7 @@ use super::figure::{Figure, Series, Shape, axis};
 use super::sample::{Interval, bootstrap, quantile};
 use super::servers::{Counted, Knobs, Server, Service, calibrate, fit_web, serve, total};
 use super::{Effort, Measured, Source, Values};
+use crate::source::published;
 use firstflight::detection::early_retransmit::{Act, Clock, EarlyRetransmit, Flight, Options};
 use firstflight_lab::Error;
 
@@ -96,7 +97,10 @@ fn quantiles(served: &[Vec<Counted>], name: &str) -> Figure {
     )
     .how("Each arm's own responses of two packets and more that a loss hit. Below zero is quicker.")
     .with(series)
-    .with([Series::published("published, mitigated", vec![[0.0, -5.6], [1.0, -8.0], [2.0, -3.3]])])
+    .with([Series::published(
+        "published, mitigated",
+        published("early-retransmit", "mitigated").points(),
+    )])
 }
 
 /// Values of a service, under its name in front.

@@ -3,6 +3,7 @@
 use super::lab::grid;
 use super::sample::mean;
 use super::{Effort, Measured, Source, Values};
+use crate::source::published;
 use firstflight_lab::Error;
 use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
@@ -13,7 +14,6 @@ pub(crate) const ARMS: &[&str] =
     &["slowstart/cubic(first=0.7)", "slowstart/cubic(first=0.5)", "slowstart/cubic(first=0.4)"];
 /// The three cuts.
 const CUTS: [&str; 3] = ["0.7", "0.5", "0.4"];
-const PUBLISHED: [f64; 3] = [25.48, 23.0, 35.32];
 
 /// Goodput in Mbit/s and recoveries.
 fn seen(ground: &Scenario, outcome: &Outcome) -> (f64, f64) {
@@ -26,6 +26,7 @@ fn seen(ground: &Scenario, outcome: &Outcome) -> (f64, f64) {
 /// Measures what the document claims.
 pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured, Error> {
     let seeds = effort.either(1, 5);
+    let published = &published("neqo", "goodput").values;
     let (mut points, mut orders) = (Vec::new(), 0_usize);
     let mut nearest: Option<(f64, String)> = None;
     for recovery in ["prr", "sack", "immediate"] {
@@ -50,7 +51,7 @@ pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured
             let (rates, rounds) = (of(|one| one.0), of(|one| one.1));
             orders += usize::from(rates[2] > rates[0] && rates[0] > rates[1]);
             let error: f64 =
-                rates.iter().zip(PUBLISHED).map(|(ours, due)| (ours / due).ln().powi(2)).sum();
+                rates.iter().zip(published).map(|(ours, due)| (ours / due).ln().powi(2)).sum();
             let told = format!(
                 "{:.2}, {:.2}, {:.2} Mbit/s; recoveries {:.1}, {:.1}, {:.1}",
                 rates[0], rates[1], rates[2], rounds[0], rounds[1], rounds[2]

@@ -169,6 +169,28 @@ pub struct Assumption {
     pub value: &'static str,
 }
 
+/// Points that the document gives beside its claims.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Points {
+    /// The name that experiments ask for.
+    pub name: &'static str,
+    /// What they are, with their unit.
+    pub what: &'static str,
+    /// Where each lies; 0, 1, 2, ... where nothing is said.
+    at: Option<Vec<f64>>,
+    /// Each.
+    pub values: Vec<f64>,
+}
+
+impl Points {
+    /// Where each lies, and its value.
+    pub fn points(&self) -> Vec<[f64; 2]> {
+        let at = |i: usize| self.at.as_ref().map_or(i as f64, |at| at[i]);
+        self.values.iter().enumerate().map(|(i, value)| [at(i), *value]).collect()
+    }
+}
+
 /// A document as it stands in its file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -178,6 +200,8 @@ struct Paper {
     stated: &'static str,
     #[serde(rename = "assumption")]
     assumptions: Vec<Assumption>,
+    #[serde(default)]
+    points: Vec<Points>,
     #[serde(rename = "claim")]
     claims: Vec<Item>,
 }
@@ -198,6 +222,8 @@ pub struct Source {
     pub items: Vec<Item>,
     /// What it leaves unsaid.
     pub assumptions: Vec<Assumption>,
+    /// Published points.
+    pub points: Vec<Points>,
     /// Arms that our experiments compare.
     pub arms: &'static [&'static str],
     measure: Measure,
@@ -245,11 +271,19 @@ pub fn source(name: &str) -> Result<&'static Source, Error> {
     })
 }
 
+/// The points of that name in a document.
+pub(crate) fn published(document: &str, name: &str) -> &'static Points {
+    let source = SOURCES.iter().find(|source| source.name == document);
+    source
+        .and_then(|source| source.points.iter().find(|points| points.name == name))
+        .unwrap_or_else(|| panic!("papers/ has no points `{name}` of {document}"))
+}
+
 impl Source {
     fn read(text: &'static str, measure: Measure, arms: &'static [&'static str]) -> Source {
-        let Paper { name, document, stated, assumptions, claims } =
+        let Paper { name, document, stated, assumptions, points, claims } =
             toml::from_str(text).expect("every file in papers/ can be read");
-        Source { name, document, stated, items: claims, assumptions, arms, measure }
+        Source { name, document, stated, items: claims, assumptions, points, arms, measure }
     }
 
     /// The claim of that number.

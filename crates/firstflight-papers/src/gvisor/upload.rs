@@ -4,6 +4,7 @@ use super::{OFF, ON};
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::lab::{Sender, Vary, arm, each_seed, together};
 use crate::sample::{Interval, bootstrap, mean};
+use crate::source::published;
 use crate::{Effort, Measured, Source, Try, Value, Values};
 use firstflight::{Nanos, Time};
 use firstflight_lab::Error;
@@ -13,8 +14,6 @@ use firstflight_sim::app::intervals;
 use firstflight_sim::{App, tcp};
 
 const QUEUES: [&str; 5] = ["0.25bdp", "0.5bdp", "1bdp", "1.5bdp", "2bdp"];
-/// What the tool printed with HyStart off, Mbit/s.
-const PRINTED: [f64; 4] = [44.1423, 48.9794, 21.96, 40.9907];
 /// What is delivered is looked at this often.
 const SAMPLE: Nanos = Nanos::from_millis(250);
 
@@ -147,7 +146,10 @@ fn average(runs: &[Upload], read: impl Fn(&Upload) -> f64) -> f64 {
 /// Sum of squared relative errors of an off run against what was printed.
 fn error(runs: &[Upload]) -> f64 {
     let ours = [0, 1, 2].map(|interval| average(runs, |run| run.rate(interval)));
-    let each = ours.into_iter().chain([average(runs, |run| run.total)]).zip(PRINTED);
+    let [intervals, total] =
+        ["printed.off", "printed.off.total"].map(|name| &published("gvisor", name).values);
+    let printed = intervals.iter().take(3).chain(total);
+    let each = ours.into_iter().chain([average(runs, |run| run.total)]).zip(printed);
     // A run that prints fewer intervals misses one entirely.
     each.map(|(ours, printed)| if ours.is_nan() { 1.0 } else { (ours / printed - 1.0).powi(2) })
         .sum()
@@ -299,11 +301,6 @@ fn tries(source: &Source, value: &Value, others: &[(String, Values)]) -> Vec<Try
     others.iter().filter_map(one).collect()
 }
 
-/// What the tool printed, as throughput over time.
-const PRINTED_OFF: [[f64; 2]; 4] = [[0.0, 44.1423], [1.14, 48.9794], [2.51, 21.96], [3.27, 21.96]];
-const PRINTED_ON: [[f64; 2]; 4] =
-    [[0.0, 44.7275], [1.13, 84.6852], [2.31, 85.4545], [3.10, 85.4545]];
-
 fn picture(of: &Fitted) -> Figure {
     let delivered = |runs: &[Upload]| -> Vec<[f64; 2]> {
         let quarters = runs.iter().map(|run| run.quarters.len()).max().unwrap_or(0);
@@ -331,8 +328,10 @@ fn picture(of: &Fitted) -> Figure {
         .with([
             Series::ours("without HyStart", delivered(&of.ten.off)),
             Series::ours("with HyStart", delivered(&of.ten.on)),
-            Series::published("printed, without", PRINTED_OFF.to_vec()).dots(false).hue(0),
-            Series::published("printed, with", PRINTED_ON.to_vec()).dots(false).hue(1),
+            Series::published("printed, without", published("gvisor", "printed.off").points())
+                .dots(false).hue(0),
+            Series::published("printed, with", published("gvisor", "printed.on").points())
+                .dots(false).hue(1),
         ])
 }
 

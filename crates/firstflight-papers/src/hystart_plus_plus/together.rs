@@ -8,6 +8,7 @@ use super::{NAMES, RTTS, mechanism};
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::lab::{Sender, Vary, arm, together};
 use crate::sample::{Interval, bootstrap, mean, quantile, sum};
+use crate::source::published;
 use crate::{Effort, Measured, Scale, Values};
 use firstflight::Nanos;
 use firstflight_lab::Error;
@@ -499,8 +500,14 @@ fn by_recovery(all: &[[Interval; 3]], long: [Interval; 3]) -> Figure {
     .with(short)
     .with([Series::with_intervals("50 MB, RFC 6675", rows(long))])
     .with([
-        Series::published("published, short flows, up to", vec![[0.0, 39.0], [1.0, 0.0], [2.0, 0.0]]),
-        Series::published("published, long flows, up to", vec![[0.0, 14.0]]),
+        Series::published(
+            "published, short flows, up to",
+            published("hystart++", "gain.short").points(),
+        ),
+        Series::published(
+            "published, long flows, up to",
+            published("hystart++", "gain.long").points(),
+        ),
     ])
 }
 

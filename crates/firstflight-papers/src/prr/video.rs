@@ -3,6 +3,7 @@
 use crate::figure::{Figure, Series, Shape, axis};
 use crate::sample::{Interval, bootstrap};
 use crate::servers::{Counted, FILE, Knobs, LINUX, Server, Service, calibrate, serve, total};
+use crate::source::published;
 use crate::{Effort, Measured, Source, Values};
 use firstflight_lab::Error;
 
@@ -102,7 +103,8 @@ pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     let (knobs, fit, tried) = fit(effort)?;
     let connections = effort.connections(400, 6_000);
     let served = run(effort, knobs, connections)?;
-    let cells = |share: Share, published: [f64; 3]| -> Vec<(String, String)> {
+    let cells = |share: Share, name: &str| -> Vec<(String, String)> {
+        let published = &published("prr", name).values;
         let one = |arm: usize| {
             (
                 SERVERS[arm].0.to_owned(),
@@ -113,7 +115,7 @@ pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     };
     let (linux, standard, prr) = (&served[HALVING], &served[STANDARD], &served[PRR]);
     let mut values = Values::default();
-    for (name, share, published) in [("m5", M5, [5.0, 6.6, 5.6]), ("m6", M6, [2.4, 16.4, 4.8])] {
+    for (name, share, published) in [("m5", M5, "video.m5"), ("m6", M6, "video.m6")] {
         for (ours, base, which) in
             [(prr, linux, "prr_over_linux"), (standard, prr, "standard_over_prr")]
         {
@@ -123,7 +125,7 @@ pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
         }
     }
     let others = M7.of(standard).max(M7.of(prr));
-    values.number("video.m7.linux", M7.interval(linux)).sweep(cells(M7, [56.0, 1.0, 0.0]));
+    values.number("video.m7.linux", M7.interval(linux)).sweep(cells(M7, "video.m7"));
     values.number("video.m7.linux_over_others", M7.of(linux) / (10.0 * others).max(0.01));
     values.number("video.m7.standard", M7.interval(standard));
     values.number("video.m7.prr", M7.interval(prr));
@@ -131,25 +133,22 @@ pub(super) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     values.extend(control(effort, knobs)?);
     values.extend(three_segments(effort, knobs)?);
     let figures = [
-        ("Segments that are repeats", "5.2 M5", M5, [5.0, 6.6, 5.6], FITTED),
-        ("Repeats that are lost again", "5.2 M6", M6, [2.4, 16.4, 4.8], FITTED),
+        ("Segments that are repeats", "5.2 M5", M5, "video.m5", FITTED),
+        ("Repeats that are lost again", "5.2 M6", M6, "video.m6", FITTED),
         (
             "Slow start after recovery",
             "5.2 M7",
             M7,
-            [56.0, 1.0, 0.0],
+            "video.m7",
             "Video in India. All three are predictions.",
         ),
     ]
-    .map(|(name, id, share, published, how)| {
+    .map(|(name, id, share, points, how)| {
         let ours = Series::with_intervals(
             "ours",
             (0..SERVERS.len()).map(|arm| (arm as f64, share.interval(&served[arm]))),
         );
-        let theirs = Series::published(
-            "published",
-            published.iter().enumerate().map(|(arm, value)| [arm as f64, *value]).collect(),
-        );
+        let theirs = Series::published("published", published("prr", points).points());
         let names =
             SERVERS.iter().enumerate().map(|(arm, (name, _))| (arm as f64, (*name).to_owned()));
         Figure::new(name, &[id], Shape::Rows, axis("%").from_zero(), axis("").named(names))

@@ -4,6 +4,7 @@
 use super::production::{Found, NAMES, NO_JUMP, RAPID};
 use super::runs::{FULL_BDP, Kind, Run, Runs, rate};
 use crate::figure::{Axis, Figure, Series, Shape, axis, sampled};
+use crate::source::published;
 use firstflight_lab::ab::analysis::Part;
 
 /// The plotted arms: factor 0.7 and Reno, as the slides' text has them.
@@ -138,22 +139,22 @@ fn by_part(found: &Found, part: Part) -> Figure {
     .how(how)
     .with(series);
     if part == Part::Group {
-        figure = figure.band("published, rapidstart", 10.8, 21.5);
+        let places = &published("rapid-start", "shorter.places").values;
+        figure = figure.band("published, rapidstart", places[0], places[1]);
     }
     if part == Part::Size {
         let at = |label: &str| names.iter().position(|name| name == label).map(|row| row as f64);
-        let points = [("200 kB to 400 kB", 14.9), ("1.6 MB to 3.2 MB", 10.6)]
-            .into_iter()
-            .filter_map(|(label, value)| Some([at(label)?, value]));
+        let bins =
+            [("200 kB to 400 kB", "shorter.smallest"), ("1.6 MB to 3.2 MB", "shorter.largest")];
+        let points = bins.into_iter().filter_map(|(label, bin)| {
+            let value = published("rapid-start", bin).values[0];
+            Some([at(label)?, value])
+        });
         figure =
             figure.with([Series::published("published, rapidstart", points.collect()).hue(RAPID)]);
     }
     figure
 }
-
-/// Published percentiles of the loss ratio, percent, by arm: P50, P90, P99.
-const LOSS: [[f64; 3]; 4] =
-    [[0.62, 4.36, 13.80], [0.62, 4.57, 14.22], [0.90, 4.99, 14.97], [0.85, 5.06, 15.55]];
 
 /// Percentiles stretched towards the tail: p50, p90 and p99 lie about as far apart as readers care.
 fn tail(p: f64) -> f64 {
@@ -172,18 +173,14 @@ fn losses(found: &Found) -> Figure {
                 .collect(),
         )
     });
-    let published =
-        [(0, "published, slow start"), (3, "published, rapidstart")].map(|(arm, name)| {
-            Series::published(
-                name,
-                [0.5, 0.9, 0.99]
-                    .iter()
-                    .zip(LOSS[arm])
-                    .map(|(p, value)| [tail(*p), value])
-                    .collect(),
-            )
-            .hue(arm)
-        });
+    let published = [
+        (0, "loss.slowstart", "published, slow start"),
+        (RAPID, "loss.rapidstart", "published, rapidstart"),
+    ]
+    .map(|(arm, points, name)| {
+        let points = published("rapid-start", points).points().into_iter();
+        Series::published(name, points.map(|[p, value]| [tail(p), value]).collect()).hue(arm)
+    });
     let names = [0.25, 0.5, 0.75, 0.9, 0.95, 0.99].map(|p| (tail(p), format!("p{:.0}", 100.0 * p)));
     Figure::new(
         "Loss per connection, by percentile",

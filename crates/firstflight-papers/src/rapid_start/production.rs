@@ -1,5 +1,6 @@
 //! The production experiment, on the population `cdn` through the engine of `firstflight ab`.
 
+use crate::source::published;
 use crate::{Effort, Interval, Source, Values};
 use firstflight::Nanos;
 use firstflight_lab::Error;
@@ -19,8 +20,6 @@ pub(crate) const NAMES: [&str; 4] = ["slow start", "jumpstart", "rapid-no-jump",
 const JUMP: usize = 1;
 pub(crate) const NO_JUMP: usize = 2;
 pub(crate) const RAPID: usize = 3;
-/// Published loss of the four groups, percent.
-const LOSS_MEAN: [f64; 4] = [1.52, 1.61, 1.92, 1.98];
 
 impl From<stats::Interval> for Interval {
     fn from(of: stats::Interval) -> Interval {
@@ -385,6 +384,7 @@ fn losses(found: &Found) -> Values {
             .as_ref()
             .map_or(Interval::from(0.0), |versus| versus.loss_points.into())
     };
+    let published = &published("rapid-start", "loss.mean").values;
     let told: Vec<(String, String)> = (0..4)
         .map(|arm| {
             (
@@ -392,7 +392,7 @@ fn losses(found: &Found) -> Values {
                 format!(
                     "{:.2} % (published {:.2} %)",
                     found.all(arm).loss_pct.mean,
-                    LOSS_MEAN[arm]
+                    published[arm]
                 ),
             )
         })

@@ -213,3 +213,29 @@ fn a_glance_measures_every_row_of_the_list_and_leaves_none_out() {
         );
     }
 }
+
+/// A published point that nothing shows or is held against would go stale unseen.
+#[test]
+fn every_published_point_is_used() {
+    fn sources(folder: &std::path::Path, text: &mut String) {
+        for entry in std::fs::read_dir(folder).expect("the sources are there") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                sources(&path, text);
+            } else {
+                text.push_str(&std::fs::read_to_string(path).expect("text"));
+            }
+        }
+    }
+    let mut code = String::new();
+    sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut code);
+    let mut seen = 0;
+    for source in SOURCES.iter() {
+        for points in &source.points {
+            assert!(code.contains(&format!("\"{}\"", points.name)), "{}", points.name);
+            assert_eq!(points.points().len(), points.values.len(), "{}", points.name);
+            seen += 1;
+        }
+    }
+    assert!(seen > 10, "the papers have points");
+}
