@@ -15,8 +15,8 @@ busybox=$(command -v busybox)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-tests=$(cargo test --locked -p firstflight-linux --features bpf --test kernel --no-run --message-format=json |
-    sed -nE 's/.*"name":"kernel".*"executable":"([^"]+)".*/\1/p' | tail -1)
+tests=$(cargo test --locked -p firstflight-linux --features bpf --test it --no-run --message-format=json |
+    sed -nE 's/.*"name":"it".*"executable":"([^"]+)".*/\1/p' | tail -1)
 # The newest kernel of a Debian suite. Since 7.x the image is in a package `linux-binary`.
 newest() {
     local files file

@@ -6,4 +6,6 @@ cd "$(dirname "$0")/../.."
 
 . tests/needs.sh
 needs kernel
-cargo test --locked --workspace --all-features --test equality --test kernel --test trial --test link --test linux
+cargo test --locked -p firstflight-linux --all-features --test it
+cargo test --locked -p firstflight-cli --all-features --test real kernel:: link::
+cargo test --locked -p firstflight-lab --all-features --test real

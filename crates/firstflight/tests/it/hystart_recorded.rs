@@ -1,6 +1,6 @@
 //! HyStart against recordings of the kernel's own (Linux 6.18): connections over emulated paths,
 //! paced and not. Made by `FIRSTFLIGHT_RECORD=DIR cargo test -p firstflight-linux --features bpf
-//! --test hystart_trace`, cut off twenty ACKs after the exit.
+//! --test it hystart_trace::`, cut off twenty ACKs after the exit.
 
 use crate::recorded_hystart;
 

@@ -1,6 +1,6 @@
 //! What the kernel's CUBIC did on every ACK of a connection, and the core's HyStart on the same
 //! ACKs. The records were made by a controller that calls the kernel's own functions and notes what
-//! they left (`firstflight-linux`, `tests/hystart_trace.rs`).
+//! they left (`firstflight-linux`, `tests/it/hystart_trace.rs`).
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use firstflight::event::{Ack, Context, Timeout, Transport, Window};

@@ -29,6 +29,7 @@ fn measure(path: &str, bytes: u64, limit: Duration) -> Option<(Measured, u32)> {
 
 #[test]
 fn cubic_takes_the_time_of_the_path_and_its_counts_add_up() {
+    let _one = crate::ONE.lock();
     let Some((measured, largest)) =
         measure("rate=50Mbit,rtt=30ms,queue=30ms", 2_000_000, Duration::from_secs(20))
     else {
@@ -65,6 +66,7 @@ fn cubic_takes_the_time_of_the_path_and_its_counts_add_up() {
 
 #[test]
 fn a_trial_that_does_not_finish_says_so_in_time() {
+    let _one = crate::ONE.lock();
     let Some((measured, _)) =
         measure("rate=1Mbit,rtt=30ms,queue=100ms", 2_000_000, Duration::from_millis(500))
     else {

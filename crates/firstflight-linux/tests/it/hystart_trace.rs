@@ -2,14 +2,14 @@
 //! by ACK by a controller that only calls the kernel's CUBIC and notes what it left, replayed
 //! through the core. Needs root; says what is missing and passes where that is not given.
 //!
-//! `FIRSTFLIGHT_TRACES=240 cargo test -p firstflight-linux --features bpf --test hystart_trace --
-//! --nocapture` runs as many connections (12 by default); `FIRSTFLIGHT_RECORD=DIR` keeps each
+//! `FIRSTFLIGHT_TRACES=240 cargo test -p firstflight-linux --features bpf --test it hystart_trace::
+//! -- --nocapture` runs as many connections (12 by default); `FIRSTFLIGHT_RECORD=DIR` keeps each
 //! recording there.
-#![cfg(feature = "bpf")]
 
-#[path = "../../firstflight/tests/it/recorded_hystart/mod.rs"]
+#[path = "../../../firstflight/tests/it/recorded_hystart/mod.rs"]
 mod recorded_hystart;
 
+use self::recorded_hystart::{Kind, Recording, Row, replay};
 use firstflight::startup::ExitReason;
 use firstflight_linux::kernel::{self, HystartTrace, Record};
 use firstflight_linux::link::{LinkEmulator, LinkOptions};
@@ -18,7 +18,6 @@ use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrIn, connect, setsockopt, socket,
     sockopt::TcpCongestion,
 };
-use recorded_hystart::{Kind, Recording, Row, replay};
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
@@ -168,6 +167,7 @@ fn connection(
 
 #[test]
 fn the_kernels_hystart_and_ours_leave_on_the_same_ack() {
+    let _one = crate::ONE.lock();
     let trace = match HystartTrace::attach() {
         Ok(trace) => trace,
         Err(refusal) => return println!("skipped: {refusal}"),

@@ -1,7 +1,5 @@
 //! `firstflight link --udp`: datagrams of several clients pass the path in both directions, without
 //! privilege.
-#![cfg(target_os = "linux")]
-
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};

@@ -95,6 +95,7 @@ fn assert_conserved(report: &Report) {
 
 #[test]
 fn a_transfer_takes_the_time_of_the_path_and_every_packet_is_accounted_for() {
+    let _one = crate::ONE.lock();
     let Some(link) = link("rate=20Mbit,rtt=40ms,queue=100ms") else { return };
     let took = transfer(&link, 1_000_000);
     let report = link.stop();
@@ -113,6 +114,7 @@ fn a_transfer_takes_the_time_of_the_path_and_every_packet_is_accounted_for() {
 
 #[test]
 fn what_the_path_loses_is_repeated_by_tcp() {
+    let _one = crate::ONE.lock();
     let Some(link) = link("rate=50Mbit,rtt=10ms,queue=100ms,loss=2%") else { return };
     transfer(&link, 2_000_000);
     let report = link.stop();
@@ -123,6 +125,7 @@ fn what_the_path_loses_is_repeated_by_tcp() {
 
 #[test]
 fn a_satellite_return_path_delays_acks_and_keeps_them_all() {
+    let _one = crate::ONE.lock();
     let Some(link) = link("rate=20Mbit,rtt=600ms,queue=600ms,return=geo_cold") else { return };
     let took = transfer(&link, 50_000);
     let report = link.stop();
@@ -135,6 +138,7 @@ fn a_satellite_return_path_delays_acks_and_keeps_them_all() {
 
 #[test]
 fn nothing_is_left_when_a_link_is_dropped() {
+    let _one = crate::ONE.lock();
     let Some(link) = link("rate=20Mbit,rtt=10ms") else { return };
     let names = [name(link.sender()), name(link.receiver())];
     assert_ne!(names[0], names[1], "two ends, two namespaces");
@@ -152,6 +156,7 @@ fn nothing_is_left_when_a_link_is_dropped() {
 
 #[test]
 fn the_machine_itself_sees_no_device_and_no_address() {
+    let _one = crate::ONE.lock();
     let Some(link) = link("rate=20Mbit,rtt=10ms") else { return };
     let before = fs::read_to_string("/proc/net/dev").expect("/proc/net/dev");
     assert!(!before.contains("tun0"), "the devices are in their namespaces only:\n{before}");

@@ -4,22 +4,15 @@
 //!
 //! What the comparison leaves to the kernel is the same for both: recovery holds the window at the
 //! threshold, avoidance adds one packet per window acknowledged.
-#![cfg(feature = "native")]
 
-use firstflight_linux as _;
-
-mod native;
-mod stand_in;
-mod twin;
-mod whole_packets;
-
+use crate::native;
+use crate::twin::{self, Course, Mode, Twin};
+use crate::whole_packets::WholePackets;
 use firstflight::recovery::{Immediate, Policy, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use firstflight::startup::{
     Best, BestPublished, HyStart, HyStartPlusPlus, RapidStart, Search, SlowStart, Startup,
     best_published, hystart, hystart_plus_plus, rapid_start, search,
 };
-use twin::{Course, Mode, Twin};
-use whole_packets::WholePackets;
 
 /// ACKs per arm: six million.
 const SEEDS: u64 = 1_500;

@@ -1,7 +1,5 @@
 //! Controllers in the running kernel. Needs root; says what is missing and passes where that is not
 //! given.
-#![cfg(feature = "bpf")]
-
 use firstflight_linux::kernel::{
     ARMS, Exit, Features, KernelArm, Loaded, Selection, arm, is_registered, pinned, registered,
     unload,
@@ -14,12 +12,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// Names are global to the machine, so one test at a time.
-static ONE: Mutex<()> = Mutex::new(());
 
 fn load(arm: &'static KernelArm) -> Option<Loaded> {
     match Loaded::load(arm) {
@@ -83,7 +77,7 @@ fn transfer(loaded: &Loaded, path: &str, bytes: usize) -> (Duration, Vec<Exit>) 
 
 #[test]
 fn every_arm_loads_moves_data_and_leaves_nothing() {
-    let _one = ONE.lock();
+    let _one = crate::ONE.lock();
     for arm in ARMS {
         let Some(loaded) = load(arm) else { return };
         assert!(
@@ -110,7 +104,7 @@ fn every_arm_loads_moves_data_and_leaves_nothing() {
 #[test]
 fn every_arm_carries_a_connection_over_loopback() {
     const BYTES: usize = 5_000_000;
-    let _one = ONE.lock();
+    let _one = crate::ONE.lock();
     for arm in ARMS {
         let Some(loaded) = load(arm) else { return };
         let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
@@ -160,7 +154,7 @@ fn groups() -> Option<(PathBuf, PathBuf)> {
 /// Before 6.4 there are no links that vanish with their owner; since, there is nothing to take out.
 #[test]
 fn what_a_killed_loader_left_is_taken_out_by_name() {
-    let _one = ONE.lock();
+    let _one = crate::ONE.lock();
     if Features::detect().is_ok_and(|features| features.links()) {
         return println!("this kernel leaves nothing");
     }
@@ -175,7 +169,7 @@ fn what_a_killed_loader_left_is_taken_out_by_name() {
 
 #[test]
 fn a_control_group_is_given_the_arm_without_asking() {
-    let _one = ONE.lock();
+    let _one = crate::ONE.lock();
     let Some((root, before)) = groups() else {
         return println!("no control groups of version 2 here");
     };
@@ -211,7 +205,7 @@ fn a_control_group_is_given_the_arm_without_asking() {
 
 #[test]
 fn a_pinned_arm_outlives_its_loader_and_is_taken_out_by_name() {
-    let _one = ONE.lock();
+    let _one = crate::ONE.lock();
     let arm = arm("hystart++").expect("an arm");
     let Some(loaded) = load(arm) else { return };
     loaded.pin(&Selection::default()).expect("pinned");

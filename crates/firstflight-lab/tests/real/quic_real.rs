@@ -1,6 +1,5 @@
 //! The testbed `quic` over real sockets: complete, of its arm, and about as fast as in virtual
 //! time. How fast exactly is a measurement and no test: the machine may be busy.
-#![cfg(target_os = "linux")]
 
 use firstflight::Phase;
 use firstflight_lab::compare::Keep;

@@ -1,10 +1,7 @@
 //! `firstflight serve` and `firstflight fetch` as programs: objects, files, refusals, signals, and
 //! a crowd that behaves badly.
-#![cfg(all(feature = "quic", unix))]
 
-mod command;
-
-use command::{Run, run};
+use crate::command::{Run, run};
 use firstflight_http::{Fetch, FetchError, Trust, Verified, content, fetch};
 use serde_json::Value;
 use std::fs;

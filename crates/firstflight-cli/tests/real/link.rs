@@ -1,7 +1,5 @@
 //! `firstflight link`: exit codes, and that nothing is left however it ends. Needs root; says what
 //! is missing and passes where that is not given.
-#![cfg(target_os = "linux")]
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};

@@ -1,7 +1,5 @@
 //! `firstflight kernel`: what it says without the feature, and with it that nothing is left however
 //! the command ends. Needs root; says what is missing and passes where that is not given.
-#![cfg(target_os = "linux")]
-
 use std::process::{Command, Output};
 
 fn kernel(arguments: &[&str]) -> Output {

@@ -1,0 +1,14 @@
+//! Commands in real time: servers, links, relays, the kernel. What needs root says what is missing,
+//! and passes, where that is not given.
+
+#[cfg(all(feature = "quic", unix))]
+#[path = "../command/mod.rs"]
+mod command;
+#[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(target_os = "linux")]
+mod link;
+#[cfg(target_os = "linux")]
+mod relay;
+#[cfg(all(feature = "quic", unix))]
+mod serve;

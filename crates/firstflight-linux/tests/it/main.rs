@@ -1,0 +1,26 @@
+//! The crate as a program sees it: the kernel's controllers, links, namespaces. Most of it needs
+//! root; what is missing is said in a line, and the test passes.
+
+#[cfg(feature = "native")]
+mod equality;
+#[cfg(feature = "bpf")]
+mod hystart_trace;
+#[cfg(feature = "bpf")]
+mod kernel;
+#[cfg(target_os = "linux")]
+mod link;
+#[cfg(feature = "native")]
+mod native;
+#[cfg(feature = "native")]
+mod stand_in;
+#[cfg(target_os = "linux")]
+mod trial;
+#[cfg(feature = "native")]
+mod twin;
+#[cfg(feature = "native")]
+mod whole_packets;
+
+/// Controllers are registered once in a kernel, and a trace sees every connection: whoever loads or
+/// connects holds this.
+#[cfg(target_os = "linux")]
+static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
