@@ -1,11 +1,15 @@
 //! `firstflight ab`.
 
-use crate::Done;
-use crate::files::{Growing, check_folder, check_outputs, to_stdout, write_whole};
+use crate::files::{Growing, check_folder, check_outputs, write_whole};
+use crate::output::{Output, check_before, fitted, give};
 use crate::progress::{Progress, Unit};
+use crate::rows::Rows;
 use crate::run::{command_line, on_threads, threads};
-use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper, width, wrap};
+use crate::sheet::Sheet;
+use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
+use crate::{Done, fit};
 use clap::{Args, Subcommand};
+use firstflight_lab::ab::analysis::Entry;
 use firstflight_lab::ab::rows::{Row, write_csv};
 use firstflight_lab::ab::run::Sink as RowSink;
 use firstflight_lab::ab::sensitivity::Sensitivity;
@@ -94,28 +98,50 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     }
 }
 
-impl Outputs {
-    fn to_stdout(&self) -> bool {
-        to_stdout(self.json.as_ref())
+impl Output for Analysis {
+    fn text(&self) -> String {
+        as_text(self)
     }
 
+    fn sheets(&self) -> Vec<Sheet> {
+        std::iter::once(tables::overall(self)).chain(tables::by_part(self)).collect()
+    }
+
+    fn rows(&self) -> Rows {
+        Rows::of(Entry::MEASURES, &self.results)
+    }
+
+    fn json(&self) -> Result<String, Error> {
+        Ok(self.to_json())
+    }
+}
+
+/// Names of all columns that tables of a test of these arms may have.
+fn shown_columns<'a>(arms: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut names = Sheet::of_numbers("", tables::OVERALL, 1).names();
+    names.extend(tables::PARTS.iter().map(|(_, title)| title.to_lowercase()));
+    names.push("connections".into());
+    names.extend(arms.map(str::to_lowercase));
+    names
+}
+
+impl Outputs {
     fn check(&self, others: &[(&str, Option<&Path>)]) -> Result<(), Error> {
         check_outputs(self.json.as_ref(), self.report.as_ref(), others)
     }
 
+    /// What is asked of the tables of a test of these arms can be had.
+    fn check_columns<'a>(&self, arms: impl Iterator<Item = &'a str>) -> Result<(), Error> {
+        let raw = Rows::names_of(Entry::MEASURES);
+        check_before(self.json.as_ref(), &shown_columns(arms), &raw)
+    }
+
     fn give(&self, analysis: &Analysis) -> Result<(), Error> {
-        if let Some(file) = self.json.as_ref().filter(|_| !self.to_stdout()) {
-            write_whole(file, |out| out.write_all(analysis.to_json().as_bytes()))?;
-        }
         if let Some(file) = &self.report {
             let page = analysis.page(&command_line());
             write_whole(file, |out| out.write_all(page.as_bytes()))?;
         }
-        if self.to_stdout() {
-            say(&analysis.to_json())?;
-        } else {
-            say(&as_text(analysis))?;
-        }
+        give(self.json.as_ref(), analysis)?;
         for warning in &analysis.warnings {
             whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
         }
@@ -129,6 +155,7 @@ fn test(options: &TestOptions) -> Result<Done, Error> {
     options.outputs.check(&[("--out", rows), ("--save", options.save.as_deref())])?;
     cluster::check(options)?;
     let test = options.request.request.test()?;
+    options.outputs.check_columns(test.arms.iter().map(|arm| arm.label.as_str()))?;
     if options.shard.is_some() && options.save.is_none() && options.resume.is_none() {
         return Err(Error::new(
             "--shard: needs --save FILE or --resume FOLDER, or nothing of it is left",
@@ -211,6 +238,7 @@ fn merge(options: &MergeOptions) -> Result<Done, Error> {
         }
     }
     let (experiment, tallies) = shard::join(shards)?;
+    options.outputs.check_columns(experiment.arms.iter().map(String::as_str))?;
     if tallies.flows() == 0 {
         return Err(Error::new("the shards are empty: there is no result"));
     }
@@ -352,20 +380,22 @@ fn as_text(analysis: &Analysis) -> String {
     } else {
         format!(" {CAUTION}incomplete: {} of {}{CAUTION:#}", analysis.flows, experiment.flows)
     };
+    let about = format!(
+        "baseline {}; initial window {} packets, seed {}; every arm met the same paths and objects",
+        experiment.arms[0], experiment.iw, experiment.seed
+    );
     let lines = |lines: &[String]| {
         lines.iter().fold(String::new(), |text, line| text + "  " + &wrap(line, 2, width()) + "\n")
     };
     format!(
         "{TITLE}{}: {} connections{TITLE:#}{state}\n\
-         {QUIET}baseline {}; initial window {} packets, seed {}; every arm met the same paths and objects{QUIET:#}\n\
+         {QUIET}{}{QUIET:#}\n\
          {}\n{}{QUIET}{}{QUIET:#}\n\n{TITLE}In words{TITLE:#}\n{}\n{TITLE}Recommendation{TITLE:#} {QUIET}(Pareto-optimal arms){QUIET:#}\n{}{}{}\n{}\n",
         experiment.population,
         analysis.flows,
-        experiment.arms[0],
-        experiment.iw,
-        experiment.seed,
-        tables::overall(analysis),
-        tables::by_part(analysis),
+        wrap(&about, 0, width()),
+        fit::fitted(&tables::overall(analysis)),
+        fitted(&tables::by_part(analysis)),
         wrap(
             "intervals are 95 %; ° not significant when all cells are judged together; · Pareto-optimal: no other arm is better in time or loss without being worse in the other",
             0,

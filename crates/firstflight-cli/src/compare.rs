@@ -1,9 +1,12 @@
 //! `firstflight compare`.
 
-use crate::files::{check_outputs, to_stdout, write_whole};
+use crate::files::{check_outputs, write_whole};
+use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
+use crate::rows::Rows;
 use crate::run::{command_line, on_threads, threads};
-use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper, width, wrap};
+use crate::sheet::Sheet;
+use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, sheet, whisper, width, wrap};
 use crate::traces::Outputs;
 use crate::{Done, sharing};
 use clap::Args;
@@ -11,7 +14,7 @@ use firstflight_lab::compare::{Keep, Takes};
 use firstflight_lab::request::{Asked, CompareRequest};
 use firstflight_lab::sharing::SharingPlan;
 use firstflight_lab::table::{figure, table};
-use firstflight_lab::{Comparison, Error, Plan};
+use firstflight_lab::{Comparison, Error, Plan, TrialRow};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -37,26 +40,25 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    let to_stdout = to_stdout(options.json.as_ref());
     let asked = options.request.asked()?;
+    check_columns(options.json.as_ref(), &asked)?;
     let trace =
         options.trace.as_deref().filter(|trace| !trace.is_dir() && trace.extension().is_some());
     check_outputs(options.json.as_ref(), options.report.as_ref(), &[("--trace", trace)])?;
     let plan = match asked {
         Asked::Alone(plan) => plan,
-        Asked::Together(plan) => return run_together(options, &plan, to_stdout),
+        Asked::Together(plan) => return run_together(options, &plan),
     };
     let outputs = Outputs::check(options.trace.as_deref(), options.qlog.as_deref(), &plan)?;
     let keep = if options.report.is_some() { Keep::Events } else { Keep::Rows };
     let comparison =
         on_threads(options.threads, || run_with_progress(&plan, keep, Some(&outputs)))?;
     outputs.finish()?;
-    write_files(options, &comparison, to_stdout)?;
-    if to_stdout {
-        say(&comparison.to_json())?;
-    } else {
-        say(&as_text(&comparison))?;
+    if let Some(file) = &options.report {
+        let page = comparison.report(&command_line()).to_html();
+        write_whole(file, |out| out.write_all(page.as_bytes()))?;
     }
+    give(options.json.as_ref(), &comparison)?;
     for warning in &comparison.warnings {
         whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
     }
@@ -64,7 +66,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
 }
 
 /// Several flows at a time.
-fn run_together(options: &Options, plan: &SharingPlan, to_stdout: bool) -> Result<Done, Error> {
+fn run_together(options: &Options, plan: &SharingPlan) -> Result<Done, Error> {
     for (given, name) in [
         (options.report.is_some(), "--report"),
         (options.trace.is_some(), "--trace"),
@@ -77,14 +79,7 @@ fn run_together(options: &Options, plan: &SharingPlan, to_stdout: bool) -> Resul
         }
     }
     let shared = on_threads(options.threads, || plan.run())?;
-    if to_stdout {
-        say(&shared.to_json())?;
-    } else {
-        if let Some(file) = &options.json {
-            write_whole(file, |out| out.write_all(shared.to_json().as_bytes()))?;
-        }
-        say(&sharing::as_text(&shared))?;
-    }
+    give(options.json.as_ref(), &shared)?;
     Ok(shared.unfinished().map_or(Done::Well, Done::Because))
 }
 
@@ -110,19 +105,52 @@ pub(crate) fn run_with_progress(
     plan.run_traced(keep, takes.as_ref(), &|| progress.inc(1))
 }
 
-fn write_files(
-    options: &Options,
-    comparison: &Comparison,
-    json_to_stdout: bool,
-) -> Result<(), Error> {
-    if let Some(file) = &options.report {
-        let page = comparison.report(&command_line()).to_html();
-        write_whole(file, |out| out.write_all(page.as_bytes()))?;
+impl Output for Comparison {
+    fn text(&self) -> String {
+        as_text(self)
     }
-    if let Some(file) = options.json.as_ref().filter(|_| !json_to_stdout) {
-        write_whole(file, |out| out.write_all(comparison.to_json().as_bytes()))?;
+
+    fn sheets(&self) -> Vec<Sheet> {
+        vec![sheet(&title(self), &table(self))]
     }
-    Ok(())
+
+    fn rows(&self) -> Rows {
+        Rows::of(TrialRow::MEASURES, &self.rows)
+    }
+
+    fn json(&self) -> Result<String, Error> {
+        Ok(self.to_json())
+    }
+}
+
+/// Names of the columns of a comparison, for people and in data.
+fn columns(plan: &Plan) -> (Vec<String>, Vec<String>) {
+    let none = Comparison {
+        plan: Plan { arms: Vec::new(), ..plan.clone() },
+        rows: Vec::new(),
+        records: Vec::new(),
+        warnings: Vec::new(),
+    };
+    (names(&[sheet("", &table(&none))]), none.rows().names)
+}
+
+/// What the options ask of tables can be had of what they ask to compare.
+///
+/// # Errors
+/// One line.
+pub(crate) fn check_columns(json: Option<&PathBuf>, asked: &Asked) -> Result<(), Error> {
+    let (shown, raw) = match asked {
+        Asked::Alone(plan) => columns(plan),
+        Asked::Together(plan) => sharing::columns(plan),
+    };
+    check_before(json, &shown, &raw)
+}
+
+/// The path, by its name if it has one.
+pub(crate) fn title(comparison: &Comparison) -> String {
+    let plan = comparison.plan.resolved();
+    let name = plan.path_name.filter(|name| *name != plan.path);
+    name.map_or_else(|| plan.path.clone(), |name| format!("{name}: {}", plan.path))
 }
 
 /// The table with what it is about.
@@ -131,8 +159,7 @@ pub(crate) fn as_text(comparison: &Comparison) -> String {
     let queue = plan.queue_bytes.map_or("unlimited queue".into(), |bytes| {
         format!("queue {}", figure(bytes as f64, "bytes"))
     });
-    let name = plan.path_name.filter(|name| *name != plan.path);
-    let title = name.map_or_else(|| plan.path.clone(), |name| format!("{name}: {}", plan.path));
+    let title = title(comparison);
     let repeats = if plan.repeat > 1 {
         format!(", median of {} trials (smallest..largest)", plan.repeat)
     } else {

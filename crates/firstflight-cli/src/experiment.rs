@@ -5,12 +5,13 @@
 //! be lists; then every path meets every size.
 
 use crate::compare;
-use crate::files::{
-    check_folder_of_ours, check_outputs, make_folder, tame, to_stdout, write_whole,
-};
+use crate::files::{check_folder_of_ours, check_outputs, make_folder, tame, write_whole};
+use crate::output::{Output, give, is_for_people};
+use crate::rows::Rows;
 use crate::run::{command_line, on_threads, quoted, threads};
-use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, whisper};
-use crate::{Done, ab, failed, sharing};
+use crate::sheet::Sheet;
+use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, say, sheet, whisper};
+use crate::{Done, ab, failed};
 use clap::{Args, Parser};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::report::{Column, Row, Table};
@@ -97,8 +98,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         return say(&cells.iter().map(|cell| command("compare", &cell.words)).collect::<String>())
             .map(|()| Done::Well);
     }
-    let to_stdout = to_stdout(options.json.as_ref());
     check_places(options, &cells)?;
+    cells.iter().try_for_each(|cell| compare::check_columns(options.json.as_ref(), &cell.asked))?;
     let answers = on_threads(options.threads, || {
         cells
             .iter()
@@ -109,15 +110,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     if let Some(report) = &options.report {
         write_reports(report, &cells, &answers)?;
     }
-    let json = || json(file.title(), &answers);
-    if to_stdout {
-        say(&json())?;
-    } else {
-        if let Some(file) = &options.json {
-            write_whole(file, |out| out.write_all(json().as_bytes()))?;
-        }
-        say(&as_text(file.title(), &cells, &answers))?;
-    }
+    let done = Experiment { title: file.title(), cells: &cells, answers: &answers };
+    give(options.json.as_ref(), &done)?;
     for (cell, answer) in cells.iter().zip(&answers) {
         let whose = if cells.len() > 1 { format!("{}: ", cell.name()) } else { String::new() };
         for warning in answer.warnings() {
@@ -220,7 +214,7 @@ impl File {
                 entry.line,
                 &bad.as_str()[2..]
             )),
-            None => Error::new(format!("{}: {}", self.name.display(), bad)),
+            None => Error::new(format!("{}: {}", self.name.display(), bad.as_str())),
         }
     }
 
@@ -294,7 +288,7 @@ impl File {
         }
         let typed = TypedTest::try_parse_from(&words)
             .map_err(|error| self.at(&Error::new(line(&error))))?;
-        if let Some(title) = self.title().filter(|_| !to_stdout(options.json.as_ref())) {
+        if let Some(title) = self.title().filter(|_| is_for_people(options.json.as_ref())) {
             say(&format!("{TITLE}{title}{TITLE:#}\n\n"))?;
         }
         ab::run(&typed.options).map_err(|bad| self.at(&bad))
@@ -350,13 +344,6 @@ impl Cell {
     }
 }
 
-fn text_of_answer(answer: &Answer) -> String {
-    match answer {
-        Answer::Alone(comparison) => compare::as_text(comparison),
-        Answer::Together(sharing) => sharing::as_text(sharing),
-    }
-}
-
 /// Every output has a place to go, before anything runs.
 fn check_places(options: &Options, cells: &[Cell]) -> Result<(), Error> {
     let page = options.report.as_ref().filter(|_| cells.len() == 1);
@@ -394,6 +381,55 @@ fn write_reports(report: &Path, cells: &[Cell], answers: &[Answer]) -> Result<()
     Ok(())
 }
 
+/// What became of all paths and sizes.
+struct Experiment<'a> {
+    title: Option<&'a str>,
+    cells: &'a [Cell],
+    answers: &'a [Answer],
+}
+
+fn output_of(answer: &Answer) -> &dyn Output {
+    match answer {
+        Answer::Alone(comparison) => comparison,
+        Answer::Together(sharing) => sharing,
+    }
+}
+
+impl Output for Experiment<'_> {
+    fn text(&self) -> String {
+        as_text(self.title, self.cells, self.answers)
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let of_cell = |(cell, answer): (&Cell, &Answer)| {
+            let name = cell.name();
+            let titled = move |sheet: Sheet| sheet.titled(&name);
+            output_of(answer).sheets().into_iter().map(titled).collect::<Vec<_>>()
+        };
+        let mut sheets: Vec<Sheet> =
+            self.cells.iter().zip(self.answers).flat_map(of_cell).collect();
+        if self.answers.len() > 1 {
+            let (metric, table) = overview(self.cells, self.answers);
+            sheets.push(sheet(&metric, &table));
+        }
+        sheets
+    }
+
+    /// Rows of all paths and sizes, one below the other; their own columns name the path.
+    fn rows(&self) -> Rows {
+        let mut rows = Rows::default();
+        for (cell, answer) in self.cells.iter().zip(self.answers) {
+            let bytes = cell.asked.plan().scenario.bytes;
+            rows.extend(&[("object_bytes", bytes.into())], output_of(answer).rows());
+        }
+        rows
+    }
+
+    fn json(&self) -> Result<String, Error> {
+        Ok(json(self.title, self.answers))
+    }
+}
+
 /// One object: the title, and of each path and size the object that `compare --json` gives.
 fn json(title: Option<&str>, answers: &[Answer]) -> String {
     let title = serde_json::Value::from(title);
@@ -409,7 +445,8 @@ fn json(title: Option<&str>, answers: &[Answer]) -> String {
 /// Every table, and one over all of them.
 fn as_text(title: Option<&str>, cells: &[Cell], answers: &[Answer]) -> String {
     let mut text = title.map_or_else(String::new, |title| format!("{TITLE}{title}{TITLE:#}\n\n"));
-    text.push_str(&answers.iter().map(text_of_answer).collect::<Vec<_>>().join("\n"));
+    let texts = answers.iter().map(|answer| output_of(answer).text());
+    text.push_str(&texts.collect::<Vec<_>>().join("\n"));
     if answers.len() > 1 {
         let (metric, overview) = overview(cells, answers);
         let _ = write!(

@@ -4,22 +4,28 @@
 //! table states, until it fits; a line below says which. The first column stays. Into a pipe or a
 //! file every column goes ([`crate::terminal::width`]), unless `--columns` names some.
 
-use crate::terminal::{CAUTION, QUIET, width, wrap};
+use crate::output::Format;
+use crate::sheet::{Sheet, Side};
+use crate::terminal::{QUIET, width, wrap};
 use clap::Args;
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table as Grid};
+use comfy_table::Table as Grid;
+use firstflight_lab::{Error, nearest};
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 /// What is asked of the tables of any command.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Layout {
+    /// What standard output is: a table for people, Markdown, LaTeX, CSV with raw values, or JSON
+    #[arg(long, global = true, value_enum, value_name = "FORMAT", help_heading = "Tables")]
+    pub(crate) format: Option<Format>,
     /// Show every column of a table, however wide the terminal is
     #[arg(long, global = true, conflicts_with = "columns", help_heading = "Tables")]
     wide: bool,
     /// Show only these columns of a table, by the words of their headers, such as `loss,exit time`
     #[arg(long, global = true, value_name = "NAMES", value_delimiter = ',')]
     #[arg(help_heading = "Tables")]
-    columns: Vec<String>,
+    pub(crate) columns: Vec<String>,
 }
 
 /// What the command line said; a program has one.
@@ -30,67 +36,88 @@ pub(crate) fn ask(layout: Layout) {
     let _ = ASKED.set(layout);
 }
 
-/// A header as a name: one line, in small letters.
-fn name(header: &str) -> String {
-    header.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+/// What the command line asked of tables.
+pub(crate) fn asked() -> Layout {
+    ASKED.get().cloned().unwrap_or_default()
 }
 
-fn headers(grid: &Grid) -> Vec<String> {
-    grid.header().map_or(Vec::new(), |row| row.cell_iter().map(Cell::content).collect())
+/// A name of a column as it is compared: in small letters, words apart by one blank.
+fn plain(name: &str) -> String {
+    name.replace('_', " ").split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// The columns that `asked` names: each by the beginning of its name. With them the words that name
-/// none.
-fn chosen<'a>(names: &[String], asked: &'a [String]) -> (Vec<bool>, Vec<&'a str>) {
-    let meant = |column: &str, word: &str| column.starts_with(&name(word));
-    let keep = |(index, column): (usize, &String)| {
-        index == 0 || asked.iter().any(|word| meant(column, word))
+/// Whether somebody who types `word` means this column: its name begins with it.
+fn meant(column: &str, word: &str) -> bool {
+    plain(column).starts_with(&plain(word))
+}
+
+/// The columns among `names` that `asked` names, the first one always; all if nothing is asked.
+pub(crate) fn chosen(names: &[String], asked: &[String]) -> Vec<usize> {
+    let keep = |index: &usize| {
+        *index == 0 || asked.is_empty() || asked.iter().any(|word| meant(&names[*index], word))
     };
-    let unknown = asked.iter().filter(|word| !names.iter().any(|column| meant(column, word)));
-    (names.iter().enumerate().map(keep).collect(), unknown.map(String::as_str).collect())
+    (0..names.len()).filter(keep).collect()
 }
 
-/// Headers over as many lines as make them no wider than what stands below them.
-fn wrapped(grid: &mut Grid, headers: &[String], left: usize) {
-    let below = |index: usize| {
-        let cells = grid.column_cells_iter(index).flatten();
-        let lines = cells
-            .map(|cell| cell.content().lines().map(|line| line.chars().count()).max().unwrap_or(0));
-        lines.max().unwrap_or(0)
-    };
-    let cells: Vec<Cell> = headers
+/// Every column that `asked` names is among `names`.
+///
+/// # Errors
+/// One line with the nearest name and all of them.
+pub(crate) fn check(names: &[String], asked: &[String]) -> Result<(), Error> {
+    let unknown = |word: &&String| !names.iter().any(|column| meant(column, word));
+    let Some(word) = asked.iter().find(unknown) else { return Ok(()) };
+    // A name of several words is meant by its first ones, too.
+    let starts: Vec<String> = names
         .iter()
-        .enumerate()
-        .map(|(index, header)| {
-            let lines: Vec<String> =
-                header.lines().map(|line| packed(line, below(index))).collect();
-            let side = if index < left { CellAlignment::Left } else { CellAlignment::Right };
-            Cell::new(lines.join("\n")).set_alignment(side)
+        .flat_map(|name| {
+            let words: Vec<String> = plain(name).split(' ').map(str::to_owned).collect();
+            (1..=words.len()).map(move |count| words[..count].join(" "))
         })
         .collect();
-    grid.set_header(cells);
+    let near = nearest(&plain(word), starts.iter().map(String::as_str))
+        .map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
+    let all = names.join(", ");
+    Err(Error::new(format!("--columns {word}: no column of this name{near}; allowed: {all}")))
 }
 
 /// Words over lines of this width, or of the longest word.
 fn packed(line: &str, width: usize) -> String {
+    filled(line.split_whitespace().map(|word| (word, true)), width)
+}
+
+/// The same, and words that are longer are broken behind a comma, a dash or a slash.
+fn broken(line: &str, width: usize) -> String {
+    let pieces = line.split_whitespace().flat_map(|word| {
+        let short = word.chars().count() <= width;
+        let pieces: Vec<&str> =
+            if short { vec![word] } else { word.split_inclusive([',', '-', '/']).collect() };
+        pieces.into_iter().enumerate().map(|(index, piece)| (piece, index == 0))
+    });
+    filled(pieces, width)
+}
+
+/// Pieces of text over lines of this width; with each whether a word begins with it.
+fn filled<'a>(pieces: impl Iterator<Item = (&'a str, bool)>, width: usize) -> String {
     let (mut out, mut used) = (String::new(), 0);
-    for word in line.split_whitespace() {
-        let length = word.chars().count();
-        if used > 0 {
-            let fits = used + 1 + length <= width;
-            out.push(if fits { ' ' } else { '\n' });
-            used = if fits { used + 1 } else { 0 };
+    for (piece, begins) in pieces {
+        let length = piece.chars().count();
+        let blank = usize::from(begins);
+        if used > 0 && used + blank + length > width {
+            out.push('\n');
+            used = 0;
+        } else if used > 0 && begins {
+            out.push(' ');
+            used += 1;
         }
-        out.push_str(word);
+        out.push_str(piece);
         used += length;
     }
     out
 }
 
-fn hide(grid: &mut Grid, index: usize) {
-    if let Some(column) = grid.column_mut(index) {
-        column.set_constraint(ColumnConstraint::Hidden);
-    }
+/// The widest of some lines.
+fn widest(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
 }
 
 /// How wide it is: as its first line, a rule.
@@ -98,52 +125,117 @@ fn extent(grid: &Grid) -> usize {
     grid.lines().next().map_or(0, |line| line.chars().count())
 }
 
-/// The table as it fits; its first `left` columns stand left. Columns whose names begin with a word
-/// of `first_to_go` are left out in its order, then the others from the right.
-pub(crate) fn fitted(grid: Grid, left: usize, first_to_go: &[&str]) -> String {
-    let asked = ASKED.get().cloned().unwrap_or_default();
-    shown(grid, left, first_to_go, &asked, width())
+/// Prose is not broken into columns narrower than this: columns go first.
+const LEAST_PROSE: usize = 24;
+
+/// A way to lay a table out: which columns, whether headers are broken over lines, and how wide
+/// prose may be.
+struct Plan<'a> {
+    sheet: &'a Sheet,
+    keep: Vec<usize>,
+    /// Widths of what stands below the headers, if these are to be broken to them.
+    below: Option<Vec<usize>>,
+    /// Room of each column of prose.
+    room: Vec<Option<usize>>,
 }
 
-fn shown(
-    mut grid: Grid,
-    left: usize,
-    first_to_go: &[&str],
-    asked: &Layout,
-    width: Option<usize>,
-) -> String {
-    let headers = headers(&grid);
-    let names: Vec<String> = headers.iter().map(|header| name(header)).collect();
-    if !asked.columns.is_empty() {
-        let (keep, unknown) = chosen(&names, &asked.columns);
-        (0..names.len()).filter(|index| !keep[*index]).for_each(|index| hide(&mut grid, index));
-        let mut text = grid.to_string();
-        if !unknown.is_empty() {
-            let (unknown, all) = (unknown.join("`, `"), names.join(", "));
-            let line = format!("no column `{unknown}` in this table; it has: {all}");
-            let _ = write!(text, "\n{CAUTION}note:{CAUTION:#} {}", wrap(&line, 6, width));
-        }
-        return text;
+impl Plan<'_> {
+    fn of(sheet: &Sheet, keep: Vec<usize>) -> Plan<'_> {
+        Plan { sheet, keep, below: None, room: vec![None; sheet.names().len()] }
     }
-    let Some(room) = width.filter(|room| !asked.wide && extent(&grid) > *room) else {
-        return grid.to_string();
+
+    fn grid(&self) -> Grid {
+        self.sheet.grid(&self.keep, |column, text, header| {
+            let room = match (&self.below, header) {
+                (Some(below), true) => {
+                    Some(below[column].min(self.room[column].unwrap_or(usize::MAX)))
+                }
+                (_, false) => self.room[column],
+                (None, true) => None,
+            };
+            let Some(room) = room else { return text.to_owned() };
+            let fold = if header { packed } else { packed_in };
+            text.lines().map(|line| fold(line, room)).collect::<Vec<_>>().join("\n")
+        })
+    }
+
+    /// Breaks headers to what stands below them.
+    fn break_headers(&mut self) {
+        let below = |column: usize| {
+            let cells = self.sheet.rows().iter().filter_map(|row| row.get(column));
+            cells.map(|field| widest(&self.sheet.shown(field, column))).max().unwrap_or(0)
+        };
+        self.below = Some((0..self.room.len()).map(below).collect());
+    }
+
+    /// Makes prose as narrow as it takes for the table to fit `width`, the widest first.
+    fn squeeze(&mut self, width: usize) {
+        let prose: Vec<usize> =
+            self.keep.iter().copied().filter(|at| self.sheet.side(*at) == Side::Prose).collect();
+        for column in &prose {
+            self.room[*column] = None;
+        }
+        let mut over = extent(&self.grid()).saturating_sub(width);
+        let cells = |column: usize| self.sheet.rows().iter().map(move |row| &row[column].text);
+        let natural = |column: &usize| (*column, cells(*column).map(|text| widest(text)).max());
+        let mut widths: Vec<(usize, usize)> =
+            prose.iter().map(natural).map(|(column, width)| (column, width.unwrap_or(0))).collect();
+        while over > 0 {
+            let Some(most) = widths.iter_mut().max_by_key(|(_, width)| *width) else { return };
+            if most.1 <= LEAST_PROSE {
+                return;
+            }
+            most.1 -= 1;
+            over -= 1;
+            self.room[most.0] = Some(most.1);
+        }
+    }
+}
+
+/// Prose over lines of this width; the blanks that it begins with stay before each of them, so that
+/// an entry below another one stays below it.
+fn packed_in(line: &str, room: usize) -> String {
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    if indent == 0 {
+        return broken(line, room);
+    }
+    let blank = " ".repeat(indent);
+    let lines = broken(line, room.saturating_sub(indent));
+    lines.lines().map(|line| format!("{blank}{line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// The table as it fits the terminal.
+pub(crate) fn fitted(sheet: &Sheet) -> String {
+    shown(sheet, &asked(), width())
+}
+
+fn shown(sheet: &Sheet, asked: &Layout, width: Option<usize>) -> String {
+    let names = sheet.names();
+    let mut plan = Plan::of(sheet, chosen(&names, &asked.columns));
+    let whole = plan.grid();
+    let Some(room) = width.filter(|room| !asked.wide && extent(&whole) > *room) else {
+        return whole.to_string();
     };
-    wrapped(&mut grid, &headers, left);
+    plan.break_headers();
+    plan.squeeze(room);
     let mut gone = Vec::new();
-    for index in order(&names, first_to_go) {
-        if extent(&grid) <= room || gone.len() + 2 == names.len() {
-            break;
+    if asked.columns.is_empty() {
+        for index in order(&names, sheet.first_to_go) {
+            if extent(&plan.grid()) <= room || gone.len() + 2 == names.len() {
+                break;
+            }
+            plan.keep.retain(|kept| *kept != index);
+            gone.push(index);
+            plan.squeeze(room);
         }
-        hide(&mut grid, index);
-        gone.push(index);
     }
-    let mut text = grid.to_string();
+    let mut text = plan.grid().to_string();
     if !gone.is_empty() {
         gone.sort_unstable();
         let left_out: Vec<&str> = gone.iter().map(|index| names[*index].as_str()).collect();
+        let (count, columns) = (gone.len(), if gone.len() == 1 { "column" } else { "columns" });
         let line = format!(
-            "{} columns left out to fit {room}: {}; `--wide` shows all, `--columns {}` some",
-            gone.len(),
+            "{count} {columns} left out to fit {room}: {}; `--wide` shows all, `--columns {}` some",
             left_out.join(", "),
             quoted(left_out[0])
         );
@@ -155,10 +247,14 @@ fn shown(
 /// The columns but the first, in the order in which they go.
 fn order(names: &[String], first_to_go: &[&str]) -> Vec<usize> {
     let mut order: Vec<usize> = Vec::new();
-    for word in first_to_go.iter().copied().chain([""]) {
-        // Every name begins with nothing: what no word names goes last, from the right.
+    let begins = |name: &str, words: &str| {
+        name.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    for words in first_to_go.iter().copied().chain([""]) {
+        // What no words name goes last, from the right.
         for index in (1..names.len()).rev() {
-            if names[index].starts_with(word) && !order.contains(&index) {
+            let named = words.is_empty() || begins(&names[index], words);
+            if named && !order.contains(&index) {
                 order.push(index);
             }
         }
@@ -175,35 +271,68 @@ fn quoted(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sheet::Field;
     use crate::terminal::RULES;
-    use comfy_table::ContentArrangement;
+    use comfy_table::{Cell, CellAlignment, ContentArrangement};
 
-    fn grid() -> Grid {
-        let mut grid = Grid::new();
-        grid.load_style(RULES);
-        grid.set_header(["arm", "completion time\nms", "loss\n%", "queueing delay p99\nms"]);
-        grid.add_row(["slowstart", "964.0", "9.28", "30.1"]);
-        grid
+    fn sheet() -> Sheet {
+        let headers = ["arm", "completion time\nms", "loss\n%", "queueing delay p99\nms"];
+        let mut sheet = Sheet::of_numbers("", &headers, 1).dropping(&["queueing"]);
+        sheet.row(["slowstart", "964.0", "9.28", "30.1"]);
+        sheet
+    }
+
+    fn whole(sheet: &Sheet) -> String {
+        shown(sheet, &Layout { wide: true, ..Layout::default() }, None)
     }
 
     fn all(layout: &Layout, width: Option<usize>) -> String {
-        shown(grid(), 1, &["queueing"], layout, width)
+        shown(&sheet(), layout, width)
+    }
+
+    /// The widest line; styles are no columns.
+    fn extent(text: &str) -> usize {
+        widest(&text.replace(&format!("{QUIET}"), "").replace(&format!("{QUIET:#}"), ""))
     }
 
     #[test]
     fn a_table_fits_every_width_and_says_what_it_left_out() {
-        let whole = all(&Layout::default(), None);
-        assert_eq!(whole, grid().to_string(), "a pipe gets all of it");
+        assert_eq!(all(&Layout::default(), None), whole(&sheet()), "a pipe gets all of it");
         for width in 30..80 {
             let text = all(&Layout::default(), Some(width));
-            let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-            // The styles of the last line are no columns.
-            assert!(widest <= width + 8, "{widest} of {width}:\n{text}");
+            assert!(extent(&text) <= width, "{} of {width}:\n{text}", extent(&text));
             assert!(text.contains("slowstart"), "the first column stays:\n{text}");
             let missing = !text.contains("30.1");
             assert_eq!(missing, text.contains("left out"), "{text}");
             assert!(missing || text.contains("964.0"), "columns go in the stated order:\n{text}");
         }
+    }
+
+    #[test]
+    fn prose_is_broken_at_words_before_a_column_goes() {
+        let columns = [("name", Side::Left), ("what", Side::Prose), ("source", Side::Prose)];
+        let mut sheet = Sheet::new("", columns);
+        let what = "Slow start that leaves when the round trip grows\n    css=  on or off, which \
+                    is the default of the document";
+        sheet.row([Field::from("hystart++"), what.into(), "RFC 9406".into()]);
+        let words = |text: &str| {
+            let mut words: Vec<String> = text
+                .split(|c: char| c.is_whitespace() || c == '─')
+                .filter(|word| !word.is_empty())
+                .map(str::to_owned)
+                .collect();
+            words.sort_unstable();
+            words
+        };
+        for width in 60..140 {
+            let text = shown(&sheet, &Layout::default(), Some(width));
+            assert!(extent(&text) <= width, "{} of {width}:\n{text}", extent(&text));
+            assert_eq!(words(&text), words(&whole(&sheet)), "{text}");
+        }
+        let narrow = shown(&sheet, &Layout::default(), Some(60));
+        let below =
+            narrow.lines().filter(|line| line.contains("     css=") || line.contains("     is"));
+        assert!(below.count() >= 1, "an entry below another stays below it:\n{narrow}");
     }
 
     #[test]
@@ -218,18 +347,37 @@ mod tests {
         let shared = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/tests/grid.txt");
         let shared = std::fs::read_to_string(shared).expect("the file beside Python's test");
         assert_eq!(format!("{grid}\n"), shared, "python/tests/test_text.py reads the same file");
+        let mut sheet = Sheet::of_numbers("", &["arm", "completion time\nms", "loss\n%"], 1);
+        sheet.row(["slowstart", "964.0\n960..970", "9.28"]);
+        sheet.row(["rapid ·", "909.8", "-"]);
+        assert_eq!(whole(&sheet) + "\n", shared, "and so do our own tables");
     }
 
     #[test]
     fn wide_shows_all_and_columns_those_that_are_named() {
-        let wide = Layout { wide: true, columns: Vec::new() };
-        assert_eq!(all(&wide, Some(30)), grid().to_string());
-        let some = Layout { wide: false, columns: vec!["Loss".into(), "colour".into()] };
+        let wide = Layout { wide: true, ..Layout::default() };
+        assert_eq!(all(&wide, Some(30)), whole(&sheet()));
+        let some = Layout { columns: vec!["Loss".into()], ..Layout::default() };
         let text = all(&some, Some(30));
         assert!(text.contains("9.28") && !text.contains("964.0"), "{text}");
-        assert!(
-            text.contains("no column `colour`") && text.contains("queueing delay p99 ms"),
-            "{text}"
+    }
+
+    #[test]
+    fn an_unknown_column_is_refused_with_the_nearest_one() {
+        let names = sheet().names();
+        let refusal = |word: &str| check(&names, &[word.to_owned()]).map_err(|bad| bad.to_string());
+        for word in ["loss", "Queueing Delay", "queueing_delay", "completion"] {
+            assert_eq!(refusal(word), Ok(()), "{word}");
+        }
+        assert_eq!(
+            refusal("queing delay"),
+            Err(
+                "--columns queing delay: no column of this name (did you mean `queueing delay`?); \
+                 allowed: arm, completion time ms, loss %, queueing delay p99 ms"
+                    .into()
+            )
         );
+        let line = refusal("colour").expect_err("there is none");
+        assert!(line.contains("of this name; allowed: arm,"), "{line}");
     }
 }

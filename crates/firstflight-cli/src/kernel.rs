@@ -73,11 +73,13 @@ pub(crate) use with_bpf::run;
 mod with_bpf {
     use super::{Action, Done, Error, Options, Who};
     use crate::exits::Exits;
-    use crate::terminal::{QUIET, TITLE, say, whisper};
+    use crate::output::{self, Output, fitted};
+    use crate::rows::Rows;
+    use crate::sheet::{Sheet, Side};
+    use crate::terminal::{QUIET, say, whisper, width, wrap};
     use firstflight::ExitReason;
     use firstflight_linux::kernel::{self, ARMS, Exit, KernelArm, Loaded, Selection};
     use firstflight_linux::supervise::Interrupts;
-    use std::fmt::Write;
     use std::process::Command;
 
     pub(crate) fn run(options: &Options) -> Result<Done, Error> {
@@ -158,36 +160,71 @@ mod with_bpf {
     }
 
     fn list() -> Result<Done, Error> {
-        let (registered, pinned) = (kernel::registered(), kernel::pinned());
-        let mut text = String::new();
-        for arm in ARMS {
-            let state = match (
-                registered.iter().any(|name| name == arm.kernel_name),
-                pinned.contains(&arm),
-            ) {
+        output::show(&Listed { registered: kernel::registered(), pinned: kernel::pinned() })
+            .map(|()| Done::Well)
+    }
+
+    /// Our arms, and what the kernel says of them.
+    struct Listed {
+        registered: Vec<String>,
+        pinned: Vec<&'static KernelArm>,
+    }
+
+    impl Listed {
+        fn is_loaded(&self, arm: &KernelArm) -> bool {
+            self.registered.iter().any(|name| name == arm.kernel_name)
+        }
+
+        fn state(&self, arm: &KernelArm) -> String {
+            let state = match (self.is_loaded(arm), self.pinned.contains(&arm)) {
                 (true, true) => "pinned",
                 (true, false) => "loaded",
                 (false, _) => "",
             };
-            let state = if kernel::is_default(arm) {
-                format!("{state} default").trim_start().to_owned()
-            } else {
-                state.to_owned()
-            };
-            let _ = writeln!(
-                text,
-                "{TITLE}{:<29}{TITLE:#} {:<16} {state:<14} {}",
-                arm.name, arm.kernel_name, arm.about
-            );
+            let default = if kernel::is_default(arm) { " default" } else { "" };
+            format!("{state}{default}").trim_start().to_owned()
         }
-        let theirs: Vec<&str> = registered
-            .iter()
-            .map(String::as_str)
-            .filter(|name| !ARMS.iter().any(|arm| arm.kernel_name == *name))
-            .collect();
-        let _ = writeln!(text, "{QUIET}The kernel's own: {}{QUIET:#}", theirs.join(" "));
-        say(&text)?;
-        Ok(Done::Well)
+    }
+
+    impl Output for Listed {
+        fn text(&self) -> String {
+            let ours = |name: &&str| ARMS.iter().any(|arm| arm.kernel_name == *name);
+            let names = self.registered.iter().map(String::as_str);
+            let theirs: Vec<&str> = names.filter(|name| !ours(name)).collect();
+            let line = format!("The kernel's own: {}", theirs.join(" "));
+            let line = wrap(&line, 0, width());
+            format!("{}{QUIET}{line}{QUIET:#}\n", fitted(&self.sheets()))
+        }
+
+        fn sheets(&self) -> Vec<Sheet> {
+            let columns = [
+                ("arm\n  name in the kernel", Side::Left),
+                ("state", Side::Left),
+                ("what it is", Side::Prose),
+            ];
+            let mut sheet = Sheet::new("arms of the kernel", columns);
+            for arm in ARMS {
+                let names = format!("{}\n  {}", arm.name, arm.kernel_name);
+                sheet.row([names, self.state(arm), arm.about.to_owned()]);
+            }
+            vec![sheet]
+        }
+
+        fn rows(&self) -> Rows {
+            let mut rows =
+                Rows::new(&["arm", "kernel_name", "loaded", "pinned", "default", "about"]);
+            for arm in ARMS {
+                rows.row([
+                    arm.name.into(),
+                    arm.kernel_name.into(),
+                    self.is_loaded(arm).into(),
+                    self.pinned.contains(&arm).into(),
+                    kernel::is_default(arm).into(),
+                    arm.about.into(),
+                ]);
+            }
+            rows
+        }
     }
 
     fn trace(arm: &'static KernelArm, out: Option<&std::path::Path>) -> Result<Done, Error> {

@@ -1,57 +1,98 @@
 //! What there is: arms and paths, with a line each and its source.
 
 use crate::Done;
-use crate::terminal::{QUIET, TITLE, say};
+use crate::output::{Output, fitted, show};
+use crate::rows::Rows;
+use crate::sheet::{Field, Sheet, Side};
+use crate::terminal::{width, wrap};
 use firstflight::arm::SenderParams;
-use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, SHORT_NAMES, STARTUPS, ShortName};
+use firstflight::arm::{AVOIDANCES, Part, RECOVERIES, SHORT_NAMES, STARTUPS};
 use firstflight::options::OptionDoc;
 use firstflight_lab::Error;
-use firstflight_path::{Builtin, Path, builtins};
+use firstflight_path::{Path, builtins};
+
+/// Parts of an arm: what their table is called, and the kind of part in data.
+const KINDS: [(&str, &str, &[Part]); 3] = [
+    ("startups", "startup", STARTUPS),
+    ("congestion avoidance", "avoidance", AVOIDANCES),
+    ("recovery", "recovery", RECOVERIES),
+];
 
 /// `firstflight arms`.
 pub(crate) fn arms() -> Result<Done, Error> {
-    let short =
-        |short: &ShortName| format!("  {:<20} {:<28} {}\n", short.name, short.arm, short.summary);
-    say(&format!(
-        "An arm is {TITLE}startup(options)/avoidance(options)/recovery(options)@(sender options){TITLE:#};\n\
-         only the startup is needed, the rest defaults to cubic/prr.\n\n\
-         {TITLE}Startups{TITLE:#}\n{}\n\
-         {TITLE}Congestion avoidance{TITLE:#}\n{}\n\
-         {TITLE}Recovery{TITLE:#}\n{}\n\
-         {TITLE}Sender{TITLE:#}\n{}\n\
-         {TITLE}Short names{TITLE:#}\n{}",
-        parts(STARTUPS),
-        parts(AVOIDANCES),
-        parts(RECOVERIES),
-        options(SenderParams::DOCS),
-        SHORT_NAMES.iter().map(short).collect::<String>(),
-    ))?;
-    Ok(Done::Well)
+    show(&Arms).map(|()| Done::Well)
 }
 
-fn parts(parts: &[Part]) -> String {
-    let line = |part: &Part| {
-        format!(
-            "  {:<20} {} {QUIET}[{}]{QUIET:#}\n{}",
-            part.name,
-            part.summary,
-            part.source,
-            options(part.options)
-        )
-    };
-    parts.iter().map(line).collect()
+struct Arms;
+
+impl Output for Arms {
+    fn text(&self) -> String {
+        let about = [
+            "An arm is startup(options)/avoidance(options)/recovery(options)@(sender options); only the startup is needed, the rest defaults to cubic/prr.",
+            "Such as: rapid, hystart++(css=off)/reno, slowstart/cubic/immediate@(iw=30,pace=on).",
+        ];
+        let about = about.map(|line| wrap(line, 0, width()) + "\n").concat();
+        format!("{about}\n{}", fitted(&self.sheets()))
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let of = |(title, kind, parts): (&str, &str, &[Part])| {
+            let mut sheet = parts_sheet(title, kind);
+            for part in parts {
+                sheet.row([part.name, part.summary, part.source]);
+                options(&mut sheet, part.options);
+            }
+            sheet
+        };
+        let mut sheets: Vec<Sheet> = KINDS.into_iter().map(of).collect();
+        let mut sender = parts_sheet("sender", "sender");
+        options(&mut sender, SenderParams::DOCS);
+        let columns =
+            [("short name", Side::Left), ("arm", Side::Prose), ("what it is", Side::Prose)];
+        let mut short = Sheet::new("short names", columns);
+        for name in SHORT_NAMES {
+            short.row([name.name, name.arm, name.summary]);
+        }
+        sheets.extend([sender, short]);
+        sheets
+    }
+
+    /// A row for each part, each option and each short name.
+    fn rows(&self) -> Rows {
+        let mut rows = Rows::new(&["kind", "name", "option", "values", "arm", "summary", "source"]);
+        let mut row = |cells: [&str; 7]| {
+            let value = |text: &str| Some(text).filter(|text| !text.is_empty()).into();
+            rows.row(cells.map(value));
+        };
+        for (_, kind, parts) in KINDS {
+            for part in parts {
+                row([kind, part.name, "", "", part.name, part.summary, part.source]);
+                for doc in part.options {
+                    row([kind, part.name, doc.key, doc.values, "", doc.meaning, part.source]);
+                }
+            }
+        }
+        for doc in SenderParams::DOCS {
+            row(["sender", "", doc.key, doc.values, "", doc.meaning, ""]);
+        }
+        for short in SHORT_NAMES {
+            row(["short name", short.name, "", "", short.arm, short.summary, ""]);
+        }
+        rows
+    }
 }
 
-fn options(docs: &[OptionDoc]) -> String {
-    let line = |doc: &OptionDoc| {
-        format!(
-            "      {QUIET}{:<16}{QUIET:#} {}: {}\n",
-            format!("{}=", doc.key),
-            doc.values,
-            doc.meaning
-        )
-    };
-    docs.iter().map(line).collect()
+fn parts_sheet(title: &str, kind: &str) -> Sheet {
+    let columns = [(kind, Side::Left), ("what it is", Side::Prose), ("source", Side::Prose)];
+    Sheet::new(title, columns)
+}
+
+/// Options below the part that they belong to.
+fn options(sheet: &mut Sheet, docs: &[OptionDoc]) {
+    for doc in docs {
+        let what = format!("{}: {}", doc.values, doc.meaning);
+        sheet.row([Field::from(format!("  {}=", doc.key)), what.into(), "".into()]);
+    }
 }
 
 /// `firstflight paths`.
@@ -60,16 +101,36 @@ pub(crate) fn paths() -> Result<Done, Error> {
         // Parsing every one here means that the list can never show a path that does not work.
         Path::parse(builtin.name)?;
     }
-    let lines = |path: &Builtin| {
-        format!(
-            "{TITLE}{:<30}{TITLE:#} {}\n{:<30} {} {QUIET}[{}]{QUIET:#}\n",
-            path.name, path.text, "", path.about, path.source
-        )
-    };
-    say(&format!(
-        "A path is a name from this list, inline text such as {TITLE}rate=100Mbit,rtt=30ms,queue=30ms,loss=0.1%{TITLE:#},\n\
-         or a TOML file with the same keys; keys follow a name, too: {TITLE}geo,return=geo_cold{TITLE:#}, {TITLE}geo,ack=1{TITLE:#} (an ACK for every packet).\n\n{}",
-        builtins().iter().map(lines).collect::<String>(),
-    ))?;
-    Ok(Done::Well)
+    show(&Paths).map(|()| Done::Well)
+}
+
+struct Paths;
+
+impl Output for Paths {
+    fn text(&self) -> String {
+        let about = [
+            "A path is a name from this list, inline text such as `rate=100Mbit,rtt=30ms,queue=30ms,loss=0.1%`, or a TOML file with the same keys.",
+            "Keys follow a name, too: `geo,return=geo_cold`, `geo,ack=1` (an ACK for every packet).",
+        ];
+        let about = about.map(|line| wrap(line, 0, width()) + "\n").concat();
+        format!("{about}\n{}", fitted(&self.sheets()))
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let columns = [("path", Side::Left), ("what it is", Side::Prose), ("source", Side::Prose)];
+        let mut sheet = Sheet::new("built-in paths", columns);
+        for path in builtins() {
+            let what = format!("{}\n{}", path.about, path.text);
+            sheet.row([Field::from(path.name), what.into(), path.source.into()]);
+        }
+        vec![sheet]
+    }
+
+    fn rows(&self) -> Rows {
+        let mut rows = Rows::new(&["name", "path", "about", "source"]);
+        for path in builtins() {
+            rows.row([path.name, path.text, path.about, path.source].map(Into::into));
+        }
+        rows
+    }
 }

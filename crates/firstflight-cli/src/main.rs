@@ -18,14 +18,18 @@ mod kernel;
 #[cfg(target_os = "linux")]
 mod link;
 mod list;
+mod markup;
+mod output;
 mod populations;
 mod progress;
 #[cfg(feature = "replay")]
 mod replay;
 mod reproduce;
+mod rows;
 mod run;
 mod serve;
 mod sharing;
+mod sheet;
 mod terminal;
 mod traces;
 
@@ -115,7 +119,26 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&request::line(&error)),
     };
     fit::ask(cli.layout);
-    let result = match cli.command {
+    match cli
+        .command
+        .without_tables()
+        .map_or(Ok(()), output::no_tables)
+        .and_then(|()| run(cli.command))
+    {
+        Ok(Done::Well) => ExitCode::SUCCESS,
+        Ok(Done::Short) => ExitCode::from(EXIT_SHORT),
+        Ok(Done::Because(why)) => {
+            say_why(&why);
+            ExitCode::from(EXIT_SHORT)
+        }
+        #[cfg(target_os = "linux")]
+        Ok(Done::With(code)) => ExitCode::from(code),
+        Err(bad) => refuse(bad.as_str()),
+    }
+}
+
+fn run(command: Command) -> Result<Done, Error> {
+    match command {
         #[cfg(feature = "replay")]
         Command::Advise(options) => advise::run(&options),
         Command::Compare(options) => compare::run(&options),
@@ -133,17 +156,21 @@ fn main() -> ExitCode {
         Command::Run(options) => experiment::run(&options),
         Command::Arms => list::arms(),
         Command::Paths => list::paths(),
-    };
-    match result {
-        Ok(Done::Well) => ExitCode::SUCCESS,
-        Ok(Done::Short) => ExitCode::from(EXIT_SHORT),
-        Ok(Done::Because(why)) => {
-            say_why(&why);
-            ExitCode::from(EXIT_SHORT)
+    }
+}
+
+impl Command {
+    /// Its name, if it shows no table that could have another format.
+    fn without_tables(&self) -> Option<&'static str> {
+        match self {
+            #[cfg(feature = "replay")]
+            Command::Advise(_) => Some("advise"),
+            #[cfg(target_os = "linux")]
+            Command::Link(_) => Some("link"),
+            Command::Serve(_) => Some("serve"),
+            Command::Fetch(_) => Some("fetch"),
+            _ => None,
         }
-        #[cfg(target_os = "linux")]
-        Ok(Done::With(code)) => ExitCode::from(code),
-        Err(bad) => refuse(bad.as_str()),
     }
 }
 

@@ -1,19 +1,26 @@
 //! `firstflight populations`: what there is, what it gives, and how it is fitted.
 
+mod fit;
+
 use crate::Done;
+use crate::output::{self, Output, fitted};
 use crate::progress::{Progress, Unit};
+use crate::rows::Rows;
 use crate::run::{on_threads, threads};
-use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper};
+use crate::sheet::{Field, Sheet, Side};
+use crate::terminal::{CAUTION, QUIET, TITLE, say, whisper, width, wrap};
 use clap::{Args, Subcommand};
 use firstflight_lab::ab::MOST_FLOWS;
-use firstflight_lab::population::calibrate::{
-    Calibration, Family, Fitted, LEAST_FLOWS, MEASURED_MS, NEARLY, Profile,
+use firstflight_lab::population::calibrate::{Calibration, Family, LEAST_FLOWS};
+use firstflight_lab::population::describe::{
+    DRAWS, Description, GroupDescription, SHARES, describe,
 };
-use firstflight_lab::population::describe::{DRAWS, Description, SHARES, describe};
-use firstflight_lab::population::{Assumption, builtin};
+use firstflight_lab::population::{Assumption, Group, builtin};
 use firstflight_lab::size;
 use firstflight_lab::{Error, Population};
-use std::fmt::Write as _;
+use fit::Fit;
+use serde_json::Value;
+use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -95,33 +102,67 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
 }
 
 fn list() -> Result<Done, Error> {
-    let mut text = format!(
-        "A population is a name from this list, a TOML file ({TITLE}firstflight populations show NAME{TITLE:#} prints one to copy), or a CSV\n\
-         file of quantiles (variable,unit,q,value) or of measured paths (rtt_ms,rate_mbps,...). Knobs stand in parentheses: {TITLE}cdn(q=0.8){TITLE:#}.\n\
-         {QUIET}S stated by the source, C read in public code, D derived by us, U remembered and unconfirmed, A our assumption{QUIET:#}\n\n"
-    );
-    for name in builtin::names() {
-        let population = Population::parse(name)?;
-        let _ = writeln!(text, "{TITLE}{name:<16}{TITLE:#} {}", population.about);
-        for source in &population.sources {
-            let _ = writeln!(
-                text,
-                "    {} {:<32} {QUIET}{}{QUIET:#}",
-                source.status, source.value, source.reference
-            );
-        }
-        if population.knobs.calibrated.is_some() {
-            let _ = writeln!(text, "    {QUIET}calibration: {}{QUIET:#}", population.knobs.status);
-        }
+    let all: Result<Vec<Population>, Error> = builtin::names().map(Population::parse).collect();
+    output::show(&All(all?)).map(|()| Done::Well)
+}
+
+/// The built-in populations.
+struct All(Vec<Population>);
+
+/// What stands in the first column of a source.
+const STATUS: &str = "S stated by the source, C read in public code, D derived by us, U not confirmed, A our assumption";
+
+impl Output for All {
+    fn text(&self) -> String {
+        let about = [
+            "A population is a name from this list, a TOML file (`firstflight populations show NAME` prints one to copy), or a CSV file of quantiles (variable,unit,q,value) or of measured paths (rtt_ms,rate_mbps,...).",
+            "Knobs stand in parentheses: cdn(q=0.8).",
+        ];
+        let about = about.map(|line| wrap(line, 0, width()) + "\n").concat();
+        let status = wrap(STATUS, 0, width());
+        format!("{about}\n{}{QUIET}{status}{QUIET:#}\n", fitted(&self.sheets()))
     }
-    say(&text).map(|()| Done::Well)
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let columns =
+            [("population", Side::Left), ("what it gives", Side::Prose), ("source", Side::Prose)];
+        let mut sheet = Sheet::new("built-in populations", columns);
+        for population in &self.0 {
+            let name = Field::from(population.name.as_str()).bold(true);
+            sheet.row([name, population.about.as_str().into(), "".into()]);
+            for source in &population.sources {
+                let status = Field::from(format!("  {}", source.status));
+                sheet.row([status, source.value.as_str().into(), source.reference.as_str().into()]);
+            }
+            if population.knobs.calibrated.is_some() {
+                let status = population.knobs.status.as_str();
+                sheet.row([Field::from("  calibration"), status.into(), "".into()]);
+            }
+        }
+        vec![sheet]
+    }
+
+    /// A row for each source.
+    fn rows(&self) -> Rows {
+        let mut rows =
+            Rows::new(&["population", "version", "about", "status", "value", "reference"]);
+        for population in &self.0 {
+            let Population { name, version, about, .. } = population;
+            for source in &population.sources {
+                let status = source.status.to_string();
+                let of = [name.as_str(), version, about, &status, &source.value, &source.reference];
+                rows.row(of.map(Into::into));
+            }
+        }
+        rows
+    }
 }
 
 fn show(options: &DescribeOptions) -> Result<Done, Error> {
     let population = Population::parse(&options.population)?;
     let description =
         on_threads(options.threads, || Ok(describe(&population, options.seed, DRAWS)))?;
-    say(&as_text(&population, &description))?;
+    output::show(&Described { population: &population, description: &description })?;
     for warning in population.warnings() {
         whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
     }
@@ -144,6 +185,9 @@ fn calibrate(options: &CalibrateOptions) -> Result<Done, Error> {
         family,
         held_q: options.buffers,
     };
+    let shown = Sheet::new("", fit::columns()).names();
+    let to_stdout = options.json.then(|| PathBuf::from("-"));
+    output::check_before(to_stdout.as_ref(), &shown, &Rows::new(&fit::RAW).names)?;
     let progress = Progress::begin("{spinner} {elapsed} {msg}", Unit::Words, None);
     let profile = on_threads(options.threads, || {
         calibration.fit(&mut |[q, k, s], misfit| {
@@ -156,11 +200,8 @@ fn calibrate(options: &CalibrateOptions) -> Result<Done, Error> {
     });
     drop(progress);
     let profile = profile?;
-    if options.json {
-        say(&format!("{}\n", serde_json::to_string_pretty(&profile).unwrap_or_default()))?;
-    } else {
-        say(&profile_text(&calibration.population, &profile))?;
-    }
+    let fit = Fit { population: &calibration.population, profile: &profile };
+    output::give(to_stdout.as_ref(), &fit)?;
     if profile.points.get(profile.best).is_some_and(|best| best.inside) {
         return Ok(Done::Well);
     }
@@ -168,87 +209,6 @@ fn calibrate(options: &CalibrateOptions) -> Result<Done, Error> {
         "{}: no fit, the best row leaves a band that is accepted",
         calibration.population.name
     )))
-}
-
-fn profile_text(population: &Population, profile: &Profile) -> String {
-    let mut text = format!(
-        "{TITLE}{}{TITLE:#}: random loss fitted for every factor q on the buffers {QUIET}{} connections per row{QUIET:#}\n\n{:>6}{:>14}{:>9}{:>8}",
-        population.name, profile.flows, "q", "buffer p50", "k %", "s"
-    );
-    for name in ["mean %", "P50 %", "P90 %", "P99 %", "rapid x", "rapid +pt", "misfit"] {
-        let _ = write!(text, "{name:>10}");
-    }
-    let published: Vec<&Fitted> =
-        profile.points.first().map_or(Vec::new(), |point| point.columns.iter().collect());
-    let _ = write!(text, "\n{QUIET}{:>37}", "published");
-    for column in &published {
-        _ = write!(text, "{:>10.2}", column.target.target);
-    }
-    let _ = write!(text, "{:>+10.2}\n{:>37}", 0.46, "accepted");
-    for column in &published {
-        _ = write!(text, "{:>10}", format!("{}-{}", column.target.low, column.target.high));
-    }
-    let _ = writeln!(text, "{QUIET:#}");
-    for (index, point) in profile.points.iter().enumerate() {
-        let buffer = format!("{:.0} ms {:.1} BDP", point.buffer_ms, point.buffer_bdp);
-        let _ = write!(text, "{:>6}{buffer:>14}{:>9.3}{:>8.3}", point.q, point.k * 100.0, point.s);
-        point.columns.iter().for_each(|column| {
-            let _ = write!(
-                text,
-                "{:>10}",
-                format!("{:.2}{}", column.measured, if column.inside { " " } else { "!" })
-            );
-        });
-        let verdict = match (index == profile.best, point.accepted) {
-            (true, _) => "best",
-            (_, true) => "fits nearly as well",
-            (_, false) => "",
-        };
-        let _ =
-            writeln!(text, "{:>+10.2}{:>10.2}  {verdict}", point.more_loss_points, point.misfit);
-    }
-    let (low, high) = MEASURED_MS;
-    let _ = writeln!(
-        text,
-        "\n{QUIET}! outside its band. k and s: least squares over slow start's four columns. misfit: sum over the five columns and the median buffer\n\
-         (measured ones lie between {low:.0} and {high:.0} ms) of (ln(measured / published) / half the accepted band in the logarithm) squared;\n\
-         a row fits nearly as well up to {NEARLY} above the least.{QUIET:#}"
-    );
-    let _ = writeln!(
-        text,
-        "range of q that fits nearly as well: {} to {}",
-        profile.range.0, profile.range.1
-    );
-    let ends = [profile.range.0, profile.range.1];
-    let shown: Vec<_> = profile
-        .points
-        .iter()
-        .enumerate()
-        .filter(|(index, point)| *index == profile.best || ends.contains(&point.q))
-        .collect();
-    let _ = write!(
-        text,
-        "\n{TITLE}{:<44}{TITLE:#}{:>10}",
-        "Held out: published, not fitted", "published"
-    );
-    for (_, point) in &shown {
-        _ = write!(text, "{:>16}", format!("q = {}", point.q));
-    }
-    text.push('\n');
-    for row in 0..shown.first().map_or(0, |(_, point)| point.held_out.len()) {
-        let Fitted { target, .. } = shown[0].1.held_out[row];
-        let _ = write!(text, "{:<44}{:>10.2}", target.name, target.target);
-        for (_, point) in &shown {
-            let one = &point.held_out[row];
-            let _ = write!(
-                text,
-                "{:>16}",
-                format!("{:.2}{}", one.measured, if one.inside { "       " } else { " MISSED" })
-            );
-        }
-        text.push('\n');
-    }
-    text
 }
 
 /// Four digits that matter.
@@ -262,67 +222,100 @@ fn figure(value: f64) -> String {
     }
 }
 
-fn as_text(population: &Population, description: &Description) -> String {
-    let mut text = format!(
-        "{TITLE}{}{TITLE:#} {} {QUIET}version {}{QUIET:#}\n",
-        population.name, population.about, population.version
-    );
-    for group in &population.groups {
-        let mut more = vec![
-            format!("carries {}", group.workload.name()),
-            format!("return path {}", group.return_path),
-        ];
-        more.extend(group.bursts.map(|bursts| format!("bursts {bursts}")));
-        more.extend(
-            group
-                .reordering
-                .as_ref()
-                .map(|reordering| format!("{} % of packets overtaken", reordering.share * 100.0)),
-        );
-        more.extend(
-            group
-                .policer
-                .as_ref()
-                .map(|policer| format!("policers on {} % of the paths", policer.share * 100.0)),
-        );
-        let _ = writeln!(text, "{QUIET}{}: {}{QUIET:#}", group.name, more.join(", "));
+struct Described<'a> {
+    population: &'a Population,
+    description: &'a Description,
+}
+
+/// Quantiles that go first where not all fit: the outermost, and those between others.
+const QUANTILES_TO_GO: &[&str] = &["p1", "p99", "p5", "p95", "p25", "p75"];
+
+impl Described<'_> {
+    /// What each group carries, a line each.
+    fn carried(&self) -> Vec<String> {
+        let of = |group: &Group| {
+            let mut more = vec![
+                format!("carries {}", group.workload.name()),
+                format!("return path {}", group.return_path),
+            ];
+            more.extend(group.bursts.map(|bursts| format!("bursts {bursts}")));
+            let percent = |share: f64| share * 100.0;
+            let reordering = group.reordering.as_ref();
+            more.extend(
+                reordering.map(|of| format!("{} % of packets overtaken", percent(of.share))),
+            );
+            let policer = group.policer.as_ref();
+            more.extend(
+                policer.map(|of| format!("policers on {} % of the paths", percent(of.share))),
+            );
+            format!("{}: {}", group.name, more.join(", "))
+        };
+        self.population.groups.iter().map(of).collect()
     }
-    for group in &description.groups {
-        let _ = write!(
-            text,
-            "\n{TITLE}{:<16}{TITLE:#}{QUIET}",
-            format!("{} {:.1} %", group.group, group.share * 100.0)
-        );
-        for share in SHARES {
-            let _ = write!(text, "{:>11}", format!("p{}", share * 100.0));
+
+    /// What else there is to know, below the tables.
+    fn remarks(&self) -> Vec<String> {
+        let Described { population, description } = self;
+        let mut remarks = vec![format!(
+            "rank correlation of round trip and rate as drawn: {:.3}; {} connections",
+            description.rank_correlation, description.draws
+        )];
+        remarks.extend(description.clipped.iter().map(|(bound, share)| {
+            format!("bound `{bound}` held back {:.3} % of the connections", share * 100.0)
+        }));
+        remarks.extend(population.assumptions.iter().map(|assumption| {
+            let Assumption { value, low, high, reference } = assumption;
+            format!("nobody measured: {value}, from {low} to {high}: {reference}")
+        }));
+        let knobs = &population.knobs;
+        if knobs.calibrated.is_some() || knobs.k > 0.0 {
+            let (q, k, s, status) = (knobs.q, knobs.k, knobs.s, &knobs.status);
+            remarks.push(format!("calibration: q={q}, k={k}, s={s}: {status}"));
         }
-        let _ = writeln!(text, "{QUIET:#}");
-        for quantity in &group.quantities {
-            let _ = write!(text, "{:<16}", quantity.name);
-            quantity.quantiles.iter().for_each(|value| {
-                let _ = write!(text, "{:>11}", figure(*value));
-            });
-            text.push('\n');
+        remarks
+    }
+}
+
+impl Output for Described<'_> {
+    fn text(&self) -> String {
+        let Population { name, about, version, .. } = self.population;
+        let lines = |lines: &[String]| {
+            lines.iter().map(|line| wrap(line, 2, width()) + "\n").collect::<String>()
+        };
+        let about = wrap(&format!("{about}; version {version}"), 0, width());
+        format!(
+            "{TITLE}{name}{TITLE:#}\n{about}\n{QUIET}{}{QUIET:#}\n{}\n{}",
+            lines(&self.carried()),
+            fitted(&self.sheets()),
+            lines(&self.remarks())
+        )
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let of = |group: &GroupDescription| {
+            let title = format!("{} {:.1} %", group.group, group.share * 100.0);
+            let quantiles = SHARES.map(|share| (format!("p{}", share * 100.0), Side::Right));
+            let columns = std::iter::once((title.clone(), Side::Left)).chain(quantiles);
+            let mut sheet = Sheet::new(title, columns).dropping(QUANTILES_TO_GO);
+            for quantity in &group.quantities {
+                let values = quantity.quantiles.iter().map(|value| Field::from(figure(*value)));
+                sheet.row(std::iter::once(Field::from(quantity.name)).chain(values));
+            }
+            sheet
+        };
+        self.description.groups.iter().map(of).collect()
+    }
+
+    fn rows(&self) -> Rows {
+        let mut rows = Rows::new(&["group", "share", "quantity"]);
+        rows.names.extend(SHARES.map(|share| format!("p{}", share * 100.0)));
+        for group in &self.description.groups {
+            for quantity in &group.quantities {
+                let of: [Value; 3] =
+                    [group.group.as_str().into(), group.share.into(), quantity.name.into()];
+                rows.row(of.into_iter().chain(quantity.quantiles.iter().map(|q| (*q).into())));
+            }
         }
+        rows
     }
-    let _ = writeln!(
-        text,
-        "\nrank correlation of round trip and rate as drawn: {:.3}; {} connections",
-        description.rank_correlation, description.draws
-    );
-    for (bound, share) in &description.clipped {
-        let _ =
-            writeln!(text, "bound `{bound}` held back {:.3} % of the connections", share * 100.0);
-    }
-    for Assumption { value, low, high, reference } in &population.assumptions {
-        let _ = writeln!(text, "nobody measured: {value}, from {low} to {high}: {reference}");
-    }
-    if population.knobs.calibrated.is_some() || population.knobs.k > 0.0 {
-        let _ = writeln!(
-            text,
-            "calibration: q={}, k={}, s={}: {}",
-            population.knobs.q, population.knobs.k, population.knobs.s, population.knobs.status
-        );
-    }
-    text
 }

@@ -4,10 +4,12 @@ pub(crate) mod population;
 mod text;
 
 use crate::Done;
-use crate::files::{check_outputs, to_stdout, write_whole};
+use crate::files::{check_outputs, write_whole};
+use crate::output::{check_before, give};
 use crate::progress::{Progress, Unit};
+use crate::rows::Rows;
 use crate::run::command_line;
-use crate::terminal::{CAUTION, say, whisper};
+use crate::terminal::{CAUTION, whisper};
 use clap::{Args, ValueEnum};
 use firstflight_lab::size;
 use firstflight_lab::{Error, NamedArm, parse_arms};
@@ -73,8 +75,6 @@ const LINES: usize = 24;
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
-    let to_stdout = to_stdout(options.json.as_ref());
-    let json = options.json.as_ref().filter(|_| !to_stdout);
     let settings = Settings {
         arms: named(&options.arms)?,
         paced: match options.pace {
@@ -85,26 +85,15 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         iw: options.iw.map(|packets| packets as u32),
         lines: if options.report.is_some() { LINES } else { 0 },
     };
+    let shown = text::columns(settings.arms.iter().map(|arm| arm.label.as_str()));
+    check_before(options.json.as_ref(), &shown, &Rows::new(text::RAW).names)?;
     let (replay, files) = follow(&options.files, settings, GroupBy::Trace)?;
     let results = Results::new(&replay, files);
     if let Some(file) = &options.report {
         let page = report::to_html(&replay, &results, &command_line());
         write_whole(file, |out| out.write_all(page.as_bytes()))?;
     }
-    let as_json = || {
-        serde_json::to_string_pretty(&results)
-            .map(|text| text + "\n")
-            .map_err(|error| Error::new(error.to_string()))
-    };
-    if let Some(file) = json {
-        let text = as_json()?;
-        write_whole(file, |out| out.write_all(text.as_bytes()))?;
-    }
-    if to_stdout {
-        say(&as_json()?)?;
-    } else {
-        say(&text::of(&results))?;
-    }
+    give(options.json.as_ref(), &results)?;
     Ok(finish(&results.files))
 }
 

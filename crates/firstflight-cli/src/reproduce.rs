@@ -1,16 +1,20 @@
 //! `firstflight reproduce`.
 
 use crate::Done;
-use crate::files::{check_outputs, to_stdout, write_whole};
+use crate::files::{check_outputs, write_whole};
+use crate::fit::fitted;
+use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
+use crate::rows::Rows;
 use crate::run::{command_line, on_threads, threads};
-use crate::terminal::{CAUTION, QUIET, RULES, TITLE, say, whisper, width};
+use crate::sheet::{Field, Sheet, Side};
+use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
 use clap::Args;
-use comfy_table::{Cell, Color, ContentArrangement, Table as Grid};
+use comfy_table::Color;
 use firstflight_lab::Error;
 use firstflight_papers::{Chapter, Effort, Item, Reproduction, SOURCES, Scale, Source, Verdict};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -44,7 +48,6 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let sources = chosen(options)?;
-    let to_stdout = to_stdout(options.json.as_ref());
     check_outputs(
         options.json.as_ref(),
         options.report.as_ref(),
@@ -54,8 +57,12 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         if options.markdown.is_some() || options.csv.is_some() || options.report.is_some() {
             return Err(Error::new("--list: goes with --json only; there are no results to show"));
         }
-        return list(&sources, options.json.as_deref().filter(|_| !to_stdout), to_stdout);
+        let list = List(sources);
+        check_before(options.json.as_ref(), &names(&list.sheets()), &list.rows().names)?;
+        return give(options.json.as_ref(), &list).map(|()| Done::Well);
     }
+    let shown = Sheet::new("", COLUMNS).names();
+    check_before(options.json.as_ref(), &shown, &Rows::new(&RAW).names)?;
     let progress = Progress::begin("{spinner} {elapsed} {msg}", Unit::Words, None);
     let effort = Effort {
         scale: if options.quick { Scale::Quick } else { Scale::Full },
@@ -71,22 +78,15 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         write_whole(file, |out| out.write_all(page.as_bytes()))?;
     }
     if let Some(file) = &options.csv {
-        let table = all.to_csv();
+        let rows = all.rows();
+        let table = rows.to_csv(&(0..rows.names.len()).collect::<Vec<_>>());
         write_whole(file, |out| out.write_all(table.as_bytes()))?;
     }
     if let Some(file) = &options.report {
         let page = all.to_html(&command_line());
         write_whole(file, |out| out.write_all(page.as_bytes()))?;
     }
-    match &options.json {
-        Some(_) if to_stdout => say(&all.to_json())?,
-        Some(file) => write_whole(file, |out| out.write_all(all.to_json().as_bytes()))?,
-        None => {}
-    }
-    if !to_stdout {
-        say(&all.sources.iter().map(table).collect::<String>())?;
-        say(&format!("{}\n", summary(&all)))?;
-    }
+    give(options.json.as_ref(), &all)?;
     if all.sound() {
         return Ok(Done::Well);
     }
@@ -117,49 +117,139 @@ fn chosen(options: &Options) -> Result<Vec<&'static Source>, Error> {
         .collect())
 }
 
-/// The list as it stands in JSON.
-fn as_json(sources: &[&Source]) -> String {
-    let item =
-        |item: &Item| json!({ "id": item.id, "gates": item.gates, "published": item.published });
-    let source = |source: &&Source| {
-        let items: Vec<Value> = source.items.iter().map(item).collect();
-        json!({ "name": source.name, "document": source.document, "stated": source.stated, "items": items })
-    };
-    let document = json!({ "firstflight": env!("CARGO_PKG_VERSION"), "sources": sources.iter().map(source).collect::<Vec<_>>() });
-    format!("{document:#}\n")
+/// Documents with their items, not run.
+struct List(Vec<&'static Source>);
+
+impl Output for List {
+    fn text(&self) -> String {
+        let sheets = self.sheets();
+        let about = |(source, sheet): (&&Source, &Sheet)| {
+            let document = wrap(source.document, 0, width());
+            format!("{TITLE}{}{TITLE:#}\n{document}\n{}\n", source.name, fitted(sheet))
+        };
+        let keys = "U must hold by algebra, G a direction, B a band around the published size, Q quoted only";
+        let all: Vec<String> = self.0.iter().zip(&sheets).map(about).collect();
+        format!("{}\n{QUIET}{}{QUIET:#}\n", all.join("\n"), wrap(keys, 0, width()))
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let sheet = |source: &&Source| {
+            let title = format!("{}: {}", source.name, source.document);
+            let columns = [("row", Side::Left), ("kind", Side::Left), ("published", Side::Prose)];
+            let mut sheet = Sheet::new(title, columns);
+            for item in &source.items {
+                sheet.row([item.id, item.gates, item.published]);
+            }
+            sheet
+        };
+        self.0.iter().map(sheet).collect()
+    }
+
+    fn rows(&self) -> Rows {
+        let mut rows = Rows::new(&["name", "document", "id", "gates", "published"]);
+        for source in &self.0 {
+            for item in &source.items {
+                let cells = [source.name, source.document, item.id, item.gates, item.published];
+                rows.row(cells.map(Value::from));
+            }
+        }
+        rows
+    }
+
+    fn json(&self) -> Result<String, Error> {
+        let item = |item: &Item| json!({ "id": item.id, "gates": item.gates, "published": item.published });
+        let source = |source: &&Source| {
+            let items: Vec<Value> = source.items.iter().map(item).collect();
+            json!({ "name": source.name, "document": source.document, "stated": source.stated, "items": items })
+        };
+        let sources = self.0.iter().map(source).collect::<Vec<_>>();
+        let document = json!({ "firstflight": env!("CARGO_PKG_VERSION"), "sources": sources });
+        Ok(format!("{document:#}\n"))
+    }
 }
 
-fn list(sources: &[&Source], file: Option<&Path>, to_stdout: bool) -> Result<Done, Error> {
-    if let Some(file) = file {
-        write_whole(file, |out| out.write_all(as_json(sources).as_bytes()))?;
+impl Output for Reproduction {
+    fn text(&self) -> String {
+        let chapters: String = self.sources.iter().map(chapter_text).collect();
+        format!("{chapters}{}\n", wrap(&summary(self), 0, width()))
     }
-    if to_stdout {
-        return say(&as_json(sources)).map(|()| Done::Well);
+
+    fn sheets(&self) -> Vec<Sheet> {
+        self.sources.iter().map(sheet).collect()
     }
-    let lines = |source: &&Source| {
-        let items = source
-            .items
-            .iter()
-            .map(|item| format!("  {:<12} {:<4} {}\n", item.id, item.gates, item.published));
-        format!(
-            "{TITLE}{:<18}{TITLE:#} {}\n{}",
-            source.name,
-            source.document,
-            items.collect::<String>()
-        )
-    };
-    say(&format!(
-        "{}\n{QUIET}U must hold by algebra, G a direction, B a band around the published size, Q quoted only{QUIET:#}\n",
-        sources.iter().map(lines).collect::<Vec<_>>().join("\n")
-    ))?;
-    Ok(Done::Well)
+
+    fn rows(&self) -> Rows {
+        let mut rows = Rows::new(&RAW);
+        for chapter in &self.sources {
+            for row in &chapter.rows {
+                let [low, high] = row.interval.map_or([None; 2], |ends| ends.map(Some));
+                rows.row([
+                    chapter.name.into(),
+                    row.key.as_str().into(),
+                    row.gates.as_str().into(),
+                    row.claim.into(),
+                    row.measure.as_str().into(),
+                    row.case.as_str().into(),
+                    row.published.map(|published| published.value).into(),
+                    row.measured.into(),
+                    low.into(),
+                    high.into(),
+                    row.unit.into(),
+                    row.ratio.into(),
+                    row.ours.as_str().into(),
+                    row.accepted.as_str().into(),
+                    row.verdict.key().into(),
+                    row.says.as_str().into(),
+                    row.assumptions.join(" ").into(),
+                    row.note.as_str().into(),
+                ]);
+            }
+        }
+        rows
+    }
+
+    fn json(&self) -> Result<String, Error> {
+        Ok(self.to_json())
+    }
 }
 
-fn table(chapter: &Chapter) -> String {
-    let mut grid = Grid::new();
-    grid.load_style(RULES).set_content_arrangement(ContentArrangement::Dynamic);
-    grid.set_width(width().and_then(|width| u16::try_from(width).ok()).unwrap_or(180));
-    grid.set_header(["row", "", "published", "measured", "ours [95 %]", "accepted", "verdict"]);
+/// Columns of a document's table.
+const COLUMNS: [(&str, Side); 7] = [
+    ("row", Side::Left),
+    ("kind", Side::Left),
+    ("published", Side::Prose),
+    ("measured", Side::Prose),
+    ("ours [95 %]", Side::Prose),
+    ("accepted", Side::Prose),
+    ("verdict", Side::Prose),
+];
+
+/// Columns of every row in data: `docs/results.csv`.
+const RAW: [&str; 18] = [
+    "document",
+    "row",
+    "gates",
+    "claim",
+    "measure",
+    "case",
+    "published",
+    "measured",
+    "low",
+    "high",
+    "unit",
+    "ratio",
+    "ours",
+    "accepted",
+    "verdict",
+    "says",
+    "assumptions",
+    "note",
+];
+
+/// A document, row by row.
+fn sheet(chapter: &Chapter) -> Sheet {
+    let title = format!("{}: {}", chapter.name, chapter.document);
+    let mut sheet = Sheet::new(title, COLUMNS).dropping(&["kind", "accepted"]);
     let mut before = "";
     for row in &chapter.rows {
         let published = if row.id == before { "" } else { row.claim };
@@ -171,19 +261,24 @@ fn table(chapter: &Chapter) -> String {
             format!("{}{case}", row.measure)
         };
         let colour = match row.verdict {
-            Verdict::Confirmed | Verdict::WithinBound | Verdict::Exact => Color::Green,
-            Verdict::NotSeen | Verdict::Opposite | Verdict::Fails => Color::Red,
-            Verdict::Smaller | Verdict::Larger | Verdict::SameDirection => Color::Yellow,
+            Verdict::Confirmed | Verdict::WithinBound | Verdict::Exact => Some(Color::Green),
+            Verdict::NotSeen | Verdict::Opposite | Verdict::Fails => Some(Color::Red),
+            Verdict::Smaller | Verdict::Larger | Verdict::SameDirection => Some(Color::Yellow),
             Verdict::Reported
             | Verdict::QuotedOnly
             | Verdict::NotReproducible
-            | Verdict::NotRun => Color::Reset,
+            | Verdict::NotRun => None,
         };
-        let verdict = Cell::new(&row.says).fg(colour);
-        let cells = [row.key.as_str(), &row.gates, published, &measured, &row.ours, &row.accepted]
-            .map(Cell::new);
-        grid.add_row(cells.into_iter().chain([verdict]));
+        let verdict = Field { colour, ..Field::from(row.says.as_str()) };
+        let cells = [row.key.as_str(), &row.gates, published, &measured, &row.ours, &row.accepted];
+        sheet.row(cells.map(Field::from).into_iter().chain([verdict]));
     }
+    sheet
+}
+
+/// A document for people: its table, and remarks on rows that do not come out.
+fn chapter_text(chapter: &Chapter) -> String {
+    let wrapped = |indent, text: &str| wrap(text, indent, width());
     let remarks: Vec<String> = chapter
         .rows
         .iter()
@@ -199,25 +294,25 @@ fn table(chapter: &Chapter) -> String {
                 .collect();
             let sweep =
                 if points.is_empty() { String::new() } else { format!(" [{}]", points.join("; ")) };
-            format!("  {} {}: {}{note}{sweep}\n", row.key, row.measure, row.says)
+            let remark = format!("{} {}: {}{note}{sweep}", row.key, row.measure, row.says);
+            format!("  {}\n", wrapped(2, &remark))
         })
         .collect();
     let assumed: Vec<String> = chapter
         .assumptions
         .iter()
-        .map(|assumed| format!("  {}: {}\n", assumed.name, assumed.value))
+        .map(|assumed| {
+            format!("  {}\n", wrapped(2, &format!("{}: {}", assumed.name, assumed.value)))
+        })
         .collect();
-    let findings = chapter
-        .findings
-        .iter()
-        .map(|finding| [finding, "\n"].concat())
-        .collect::<Vec<_>>()
-        .concat();
+    let findings =
+        chapter.findings.iter().map(|finding| wrapped(0, finding) + "\n").collect::<String>();
     format!(
-        "{TITLE}{}{TITLE:#} {}\n{QUIET}{}{QUIET:#}\n{findings}{grid}\n{}{QUIET}assumed\n{}{QUIET:#}\n",
+        "{TITLE}{}{TITLE:#}\n{}\n{QUIET}{}{QUIET:#}\n{findings}{}\n{}{QUIET}assumed\n{}{QUIET:#}\n",
         chapter.name,
-        chapter.document,
-        chapter.stated,
+        wrapped(0, chapter.document),
+        wrapped(0, chapter.stated),
+        fitted(&sheet(chapter)),
         remarks.concat(),
         assumed.concat()
     )

@@ -1,12 +1,11 @@
 //! Tables for people.
 
 use crate::fit::fitted;
+use crate::sheet::{Field, Sheet, Side};
 use anstyle::{AnsiColor, Style};
-use comfy_table::{
-    Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table as Grid, TableStyle,
-};
+use comfy_table::{LineStyle, Table as Grid, TableStyle};
 use firstflight_lab::Error;
-use firstflight_lab::report::{Row, Table, Value};
+use firstflight_lab::report::{Column, Row, Table, Value};
 use firstflight_lab::table::figure;
 use std::io::{ErrorKind, Write};
 
@@ -83,43 +82,45 @@ pub(crate) fn whisper(line: &str) {
 const FIRST_TO_GO: &[&str] =
     &["goodput", "retransmitted", "vs ideal", "exit time", "queueing delay p99", "cwnd at exit"];
 
-/// Lays a table of results out: one row per arm, the best value of each column marked with `*`.
-pub(crate) fn lay_out(table: &Table) -> String {
-    let mut grid = Grid::new();
-    grid.load_style(RULES).set_content_arrangement(ContentArrangement::Disabled);
-    let header = table.columns.iter().map(|column| {
-        let unit = if column.unit.is_empty() || column.unit == "bytes" {
-            String::new()
-        } else {
-            format!("\n{}", column.unit)
-        };
-        Cell::new(format!("{}{unit}", column.label)).set_alignment(CellAlignment::Right)
-    });
-    grid.set_header(std::iter::once(Cell::new("arm")).chain(header));
-    for row in &table.rows {
-        let cells = (0..table.columns.len()).map(|index| cell(table, row, index));
-        grid.add_row(std::iter::once(Cell::new(&row.arm)).chain(cells));
+/// The header of a column of results.
+fn header(column: &Column) -> String {
+    if column.unit.is_empty() || column.unit == "bytes" {
+        return column.label.clone();
     }
-    fitted(grid, 1, FIRST_TO_GO)
+    format!("{}\n{}", column.label, column.unit)
 }
 
-fn cell(table: &Table, row: &Row, index: usize) -> Cell {
+/// A table of results as it is laid out: one row per arm, the best value of each column marked.
+pub(crate) fn sheet(title: &str, table: &Table) -> Sheet {
+    let headers = table.columns.iter().map(|column| (header(column), Side::Right));
+    let headers = std::iter::once(("arm".to_owned(), Side::Left)).chain(headers);
+    let mut sheet = Sheet::new(title, headers).dropping(FIRST_TO_GO).marked();
+    for row in &table.rows {
+        let cells = (0..table.columns.len()).map(|index| cell(table, row, index));
+        sheet.row(std::iter::once(Field::from(row.arm.as_str())).chain(cells));
+    }
+    sheet
+}
+
+/// Lays a table of results out.
+pub(crate) fn lay_out(table: &Table) -> String {
+    fitted(&sheet("", table))
+}
+
+fn cell(table: &Table, row: &Row, index: usize) -> Field {
     let column = &table.columns[index];
-    let best = row.best.contains(&column.key);
-    let mark = if best { "*" } else { " " };
     let text = match &row.values[index] {
-        Value::Number(value) => format!("{}{mark}", figure(*value, &column.unit)),
-        Value::Text(text) => format!("{text} "),
-        Value::Missing => "- ".into(),
+        Value::Number(value) => figure(*value, &column.unit),
+        Value::Text(text) => text.clone(),
+        Value::Missing => "-".into(),
     };
     let text = match row.spread.get(index).copied().flatten() {
         Some(spread) => format!(
-            "{text}\n{}..{} ",
+            "{text}\n{}..{}",
             figure(spread.low, &column.unit),
             figure(spread.high, &column.unit)
         ),
         None => text,
     };
-    let cell = Cell::new(text).set_alignment(CellAlignment::Right);
-    if best { cell.add_attribute(Attribute::Bold) } else { cell }
+    Field::from(text).bold(row.best.contains(&column.key))
 }

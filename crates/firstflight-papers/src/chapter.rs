@@ -1,6 +1,6 @@
 //! What came out: the rows of each document, and how many ended how.
 
-use crate::{Assumption, Figure, Row, Verdict, csv, html, markdown};
+use crate::{Assumption, Figure, Row, Verdict, html, markdown};
 use serde::Serialize;
 
 /// Gives every row a key of its own: the number alone where it has one row, else with its place
@@ -111,11 +111,6 @@ impl Reproduction {
         let mut text = serde_json::to_string_pretty(self).expect("numbers and strings serialise");
         text.push('\n');
         text
-    }
-
-    /// Every row as CSV.
-    pub fn to_csv(&self) -> String {
-        csv::table(self)
     }
 
     /// The page for the documentation, a line per claim; `command` is what made it.

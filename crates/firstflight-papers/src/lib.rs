@@ -18,7 +18,6 @@
 
 mod best;
 mod chapter;
-mod csv;
 pub mod early_retransmit;
 mod effort;
 pub mod figure;

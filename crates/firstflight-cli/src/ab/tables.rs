@@ -1,29 +1,10 @@
 //! The tables of an A/B test for the terminal.
 
-use crate::fit::fitted;
-use crate::terminal::{QUIET, RULES, width, wrap};
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table as Grid};
+use crate::sheet::{Field, Sheet};
+use crate::terminal::{QUIET, width, wrap};
 use firstflight_lab::ab::Analysis;
 use firstflight_lab::ab::analysis::{Entry, Part};
 use firstflight_lab::stats::Interval;
-
-fn grid(header: &[&str]) -> Grid {
-    let mut grid = Grid::new();
-    grid.load_style(RULES).set_content_arrangement(ContentArrangement::Disabled);
-    let cell = |(index, text): (usize, &&str)| {
-        Cell::new(text).set_alignment(if index == 0 {
-            CellAlignment::Left
-        } else {
-            CellAlignment::Right
-        })
-    };
-    grid.set_header(header.iter().enumerate().map(cell));
-    grid
-}
-
-fn right(text: impl Into<String>) -> Cell {
-    Cell::new(text.into()).set_alignment(CellAlignment::Right)
-}
 
 /// Value over its interval.
 fn two_lines(value: Interval, digits: usize, sign: bool) -> String {
@@ -57,97 +38,101 @@ const FIRST_TO_GO: &[&str] = &[
     "completion p95",
 ];
 
+/// Columns of the table over all connections.
+pub(super) const OVERALL: &[&str] = &[
+    "arm",
+    "completion\np50 ms",
+    "completion\np95 ms",
+    "completion\np99 ms",
+    "completion\nmean ms",
+    "shorter by\nmean %",
+    "shorter by\np1-p99 %",
+    "median\n%",
+    "pair p50\nratio",
+    "pair p95\nratio",
+    "over 5 %\nlonger",
+    "loss\nmean %",
+    "loss p50\n%",
+    "loss p90\n%",
+    "loss p99\n%",
+    "more loss\npoints",
+    "retransmitted\n%",
+    "queueing delay\np99 ms",
+];
+
 /// One row per arm over all connections.
-pub(super) fn overall(analysis: &Analysis) -> String {
-    let header = [
-        "arm",
-        "completion\np50 ms",
-        "completion\np95 ms",
-        "completion\np99 ms",
-        "completion\nmean ms",
-        "shorter by\nmean %",
-        "shorter by\np1-p99 %",
-        "median\n%",
-        "pair p50\nratio",
-        "pair p95\nratio",
-        "over 5 %\nlonger",
-        "loss\nmean %",
-        "loss p50\n%",
-        "loss p90\n%",
-        "loss p99\n%",
-        "more loss\npoints",
-        "retransmitted\n%",
-        "queueing delay\np99 ms",
-    ];
-    let mut grid = grid(&header);
+pub(super) fn overall(analysis: &Analysis) -> Sheet {
+    let mut sheet = Sheet::of_numbers("all connections", OVERALL, 1).dropping(FIRST_TO_GO);
     for entry in analysis.of(Part::All) {
         let versus = entry.versus_baseline.as_ref();
-        let or_dash = |text: Option<String>| right(text.unwrap_or_else(|| "-".into()));
-        grid.add_row([
-            Cell::new(format!("{}{}", entry.arm, if entry.front { " ·" } else { "" })),
-            right(two_lines(entry.ttlb_ms.p50, 0, false)),
-            right(two_lines(entry.ttlb_ms.p95, 0, false)),
-            right(two_lines(entry.ttlb_ms.p99, 0, false)),
-            right(format!("{:.1}", entry.ttlb_ms.mean)),
-            or_dash(versus.map(|versus| two_lines(versus.reduction_pct.mean, 1, false)))
-                .add_attribute(Attribute::Bold),
+        let or_dash = |text: Option<String>| Field::from(text.unwrap_or_else(|| "-".into()));
+        sheet.row([
+            Field::from(format!("{}{}", entry.arm, if entry.front { " ·" } else { "" })),
+            Field::from(two_lines(entry.ttlb_ms.p50, 0, false)),
+            Field::from(two_lines(entry.ttlb_ms.p95, 0, false)),
+            Field::from(two_lines(entry.ttlb_ms.p99, 0, false)),
+            Field::from(format!("{:.1}", entry.ttlb_ms.mean)),
+            or_dash(versus.map(|versus| two_lines(versus.reduction_pct.mean, 1, false))).bold(true),
             or_dash(versus.map(|versus| format!("{:.1}", versus.reduction_pct.percentiles))),
             or_dash(versus.map(|versus| format!("{:.1}", versus.reduction_pct.median))),
             or_dash(versus.map(|versus| two_lines(versus.paired.p50, 3, false))),
             or_dash(versus.map(|versus| two_lines(versus.paired.p95, 3, false))),
             or_dash(versus.map(|versus| format!("{:.1} %", versus.paired.worse_pct))),
-            right(format!("{:.2}", entry.loss_pct.mean)),
-            right(two_lines(entry.loss_pct.p50, 2, false)),
-            right(two_lines(entry.loss_pct.p90, 2, false)),
-            right(two_lines(entry.loss_pct.p99, 1, false)),
+            Field::from(format!("{:.2}", entry.loss_pct.mean)),
+            Field::from(two_lines(entry.loss_pct.p50, 2, false)),
+            Field::from(two_lines(entry.loss_pct.p90, 2, false)),
+            Field::from(two_lines(entry.loss_pct.p99, 1, false)),
             or_dash(versus.map(|versus| two_lines(versus.loss_points, 2, true))),
-            right(format!("{:.2}", entry.retransmitted_pct)),
-            right(format!("{:.1}", entry.queue_p99_ms)),
+            Field::from(format!("{:.2}", entry.retransmitted_pct)),
+            Field::from(format!("{:.1}", entry.queue_p99_ms)),
         ]);
     }
-    fitted(grid, 1, FIRST_TO_GO)
+    sheet
 }
 
+/// Kinds of parts with a table, and what its first column is called.
+pub(super) const PARTS: [(Part, &str); 4] = [
+    (Part::Group, "group"),
+    (Part::Size, "object"),
+    (Part::Bdp, "BDP"),
+    (Part::Buffer, "buffer in BDP"),
+];
+
 /// Reduction of every arm by group, size, BDP and buffer.
-pub(super) fn by_part(analysis: &Analysis) -> String {
-    let arms = &analysis.experiment.arms;
-    let mut header = vec!["shorter downloads, %", "connections"];
-    header.extend(arms[1..].iter().map(String::as_str));
-    let mut text = String::new();
-    for (part, title) in [
-        (Part::Group, "group"),
-        (Part::Size, "object"),
-        (Part::Bdp, "BDP"),
-        (Part::Buffer, "buffer in BDP"),
-    ] {
-        let entries: Vec<&Entry> = analysis.of(part).collect();
-        let parts: Vec<&[&Entry]> = entries.chunk_by(|a, b| a.name == b.name).collect();
-        if parts.len() < 2 {
-            continue;
-        }
-        header[0] = title;
-        let mut grid = grid(&header);
-        for arms in parts {
-            let cells = arms
-                .iter()
-                .filter_map(|entry| Some((entry, entry.versus_baseline.as_ref()?)))
-                .map(|(entry, versus)| {
-                    let marks = format!(
-                        "{}{}",
-                        if versus.significant { "" } else { "°" },
-                        if entry.front { " ·" } else { "  " }
-                    );
-                    let Interval { value, low, high } = versus.reduction_pct.mean;
-                    let loss = versus.loss_points.value;
-                    right(format!("{value:.1} [{low:.1}, {high:.1}]{marks}\n{loss:+.2} pt loss  "))
-                });
-            let first = [Cell::new(&arms[0].name), right(arms[0].flows.to_string())];
-            grid.add_row(first.into_iter().chain(cells));
-        }
-        text.push_str(&fitted(grid, 1, &["connections"]));
-        text.push('\n');
+pub(super) fn by_part(analysis: &Analysis) -> Vec<Sheet> {
+    PARTS.iter().filter_map(|(part, title)| of_part(analysis, *part, title)).collect()
+}
+
+fn of_part(analysis: &Analysis, part: Part, title: &str) -> Option<Sheet> {
+    let entries: Vec<&Entry> = analysis.of(part).collect();
+    let parts: Vec<&[&Entry]> = entries.chunk_by(|a, b| a.name == b.name).collect();
+    if parts.len() < 2 {
+        return None;
     }
-    text
+    let mut header = vec![title, "connections"];
+    header.extend(analysis.experiment.arms[1..].iter().map(String::as_str));
+    let heading = format!("shorter downloads in %, by {title}");
+    let mut sheet = Sheet::of_numbers(heading, &header, 1).dropping(&["connections"]);
+    for arms in parts {
+        let cells = arms
+            .iter()
+            .filter_map(|entry| Some((entry, entry.versus_baseline.as_ref()?)))
+            .map(|(entry, versus)| {
+                let marks = format!(
+                    "{}{}",
+                    if versus.significant { "" } else { "°" },
+                    if entry.front { " ·" } else { "  " }
+                );
+                let Interval { value, low, high } = versus.reduction_pct.mean;
+                let loss = versus.loss_points.value;
+                Field::from(format!(
+                    "{value:.1} [{low:.1}, {high:.1}]{marks}\n{loss:+.2} pt loss  "
+                ))
+            });
+        let first = [Field::from(arms[0].name.as_str()), arms[0].flows.to_string().into()];
+        sheet.row(first.into_iter().chain(cells));
+    }
+    Some(sheet)
 }
 
 /// The baseline against itself, in a line.

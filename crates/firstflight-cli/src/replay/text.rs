@@ -1,11 +1,15 @@
 //! The results of a replay for the terminal.
 
 use crate::fit::fitted;
-use crate::terminal::{CAUTION, QUIET, RULES, TITLE, width, wrap};
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table as Grid};
+use crate::output::Output;
+use crate::rows::Rows;
+use crate::sheet::{Field, Sheet};
+use crate::terminal::{CAUTION, QUIET, TITLE, width, wrap};
+use firstflight_lab::Error;
 use firstflight_lab::table::figure;
 use firstflight_replay::results::Results;
 use firstflight_replay::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE, StartupRow, Verdict};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Connections that are shown startup by startup; more go into one table.
@@ -13,8 +17,88 @@ const FEW: usize = 4;
 /// Lines of that table.
 const MOST_LINES: usize = 40;
 
-/// All of it.
-pub(super) fn of(results: &Results) -> String {
+impl Output for Results {
+    fn text(&self) -> String {
+        text(self)
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        if self.connections.len() <= FEW {
+            return self.connections.iter().map(startups).collect();
+        }
+        vec![connections(self, usize::MAX), shares(self)]
+    }
+
+    /// A row per connection and startup.
+    fn rows(&self) -> Rows {
+        let mut rows = Rows::new(RAW);
+        for connection in &self.connections {
+            let before = [
+                ("connection", connection.name.as_str().into()),
+                ("transport", connection.transport.into()),
+                ("min_rtt_ms", connection.min_rtt_ms.into()),
+                ("best_rate_mbps", connection.best_rate_mbps.into()),
+                ("bdp_bytes", connection.bdp_bytes.into()),
+                ("loss_ratio", connection.loss_ratio.into()),
+            ];
+            for startup in &connection.startups {
+                rows.record(&before, serde_json::to_value(startup).unwrap_or_default());
+            }
+        }
+        rows
+    }
+
+    fn json(&self) -> Result<String, Error> {
+        serde_json::to_string_pretty(self)
+            .map(|text| text + "\n")
+            .map_err(|error| Error::new(error.to_string()))
+    }
+}
+
+/// Columns of the data: of the connection, then those of a startup in `--json`.
+pub(super) const RAW: &[&str] = &[
+    "connection",
+    "transport",
+    "min_rtt_ms",
+    "best_rate_mbps",
+    "bdp_bytes",
+    "loss_ratio",
+    "arm",
+    "arm_full",
+    "verdict",
+    "exact",
+    "reason",
+    "time_ms",
+    "ack",
+    "rounds",
+    "cwnd",
+    "bdp_ratio",
+    "inflight",
+    "used_ratio",
+    "estimate",
+    "estimate_unit",
+    "rate_then_mbps",
+    "rate_ratio",
+    "aim_bytes",
+    "aim_ratio",
+    "aim_ms",
+    "cwnd_end",
+];
+
+/// Names of all columns that tables of these startups may have.
+pub(super) fn columns<'a>(startups: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut names: Vec<String> = [STARTUPS, CONNECTIONS, SHARES]
+        .iter()
+        .flat_map(|headers| Sheet::of_numbers("", headers, 1).names())
+        .collect();
+    names.extend(startups.map(str::to_lowercase));
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
+}
+
+/// All of it for people.
+fn text(results: &Results) -> String {
     let mut text = String::new();
     if results.connections.len() <= FEW {
         results.connections.iter().for_each(|connection| one(&mut text, connection));
@@ -28,11 +112,12 @@ pub(super) fn of(results: &Results) -> String {
             results.short
         );
     }
-    let _ = writeln!(
-        text,
-        "{QUIET}Open loop: the sender did not obey these startups; `used` is what it had in flight of the window each would have had.\n\
-         early: left below {EARLY_BELOW} BDP; right: up to {LATE_ABOVE} BDP; late: above, or only at a loss; silent: not within the trace. BDP: best sustained rate times smallest RTT{QUIET:#}"
-    );
+    for line in [
+        "Open loop: the sender did not obey these startups; `used` is what it had in flight of the window each would have had.".to_owned(),
+        format!("early: left below {EARLY_BELOW} BDP; right: up to {LATE_ABOVE} BDP; late: above, or only at a loss; silent: not within the trace. BDP: best sustained rate times smallest RTT"),
+    ] {
+        let _ = writeln!(text, "{QUIET}{}{QUIET:#}", wrap(&line, 0, width()));
+    }
     text
 }
 
@@ -40,25 +125,8 @@ fn number(value: Option<f64>, unit: &str) -> String {
     value.map_or_else(|| "-".into(), |value| figure(value, unit))
 }
 
-fn right(text: impl Into<String>) -> Cell {
-    Cell::new(text.into()).set_alignment(CellAlignment::Right)
-}
-
-fn grid(header: &[&str], left: usize) -> Grid {
-    let mut grid = Grid::new();
-    grid.load_style(RULES).set_content_arrangement(ContentArrangement::Disabled);
-    grid.set_header(
-        header
-            .iter()
-            .enumerate()
-            .map(|(index, text)| if index < left { Cell::new(text) } else { right(*text) }),
-    );
-    grid
-}
-
-fn verdict(row: &StartupRow) -> Cell {
-    let cell = Cell::new(row.verdict.name());
-    if row.verdict == Verdict::Right { cell.add_attribute(Attribute::Bold) } else { cell }
+fn verdict(row: &StartupRow) -> Field {
+    Field::from(row.verdict.name()).bold(row.verdict == Verdict::Right)
 }
 
 fn estimate(row: &StartupRow) -> String {
@@ -75,12 +143,52 @@ fn estimate(row: &StartupRow) -> String {
 const OF_ONE_TO_GO: &[&str] =
     &["ack", "of best", "rate then", "estimate", "aims at", "in flight", "used"];
 
+/// Columns of a connection, startup by startup.
+const STARTUPS: &[&str] = &[
+    "startup",
+    "verdict",
+    "exit",
+    "at\nms",
+    "ACK",
+    "window\nBDP",
+    "in flight",
+    "used\n%",
+    "rate then\nMbit/s",
+    "of best\n%",
+    "estimate",
+    "aims at\nBDP",
+];
+
+/// A connection, startup by startup.
+fn startups(connection: &ConnectionRow) -> Sheet {
+    let mut sheet = Sheet::of_numbers(&connection.name, STARTUPS, 2).dropping(OF_ONE_TO_GO);
+    for row in &connection.startups {
+        let percent = |share: Option<f64>| {
+            share.map_or_else(|| "-".into(), |share| format!("{:.0}", share * 100.0))
+        };
+        sheet.row([
+            Field::from(if row.exact { format!("{} =", row.arm) } else { row.arm.clone() }),
+            verdict(row),
+            Field::from(row.reason.unwrap_or("-")),
+            Field::from(number(row.time_ms, "ms")),
+            Field::from(row.ack.map_or_else(|| "-".into(), |ack| ack.to_string())),
+            Field::from(number(row.bdp_ratio, "")),
+            Field::from(number(row.inflight.map(|bytes| bytes as f64), "bytes")),
+            Field::from(percent(row.used_ratio)),
+            Field::from(number(row.rate_then_mbps, "Mbit/s")),
+            Field::from(percent(row.rate_ratio)),
+            Field::from(estimate(row)),
+            Field::from(number(row.aim_ratio, "")),
+        ]);
+    }
+    sheet
+}
+
 /// One connection, startup by startup.
 fn one(text: &mut String, connection: &ConnectionRow) {
     let _ =
         writeln!(text, "{TITLE}{}{TITLE:#} {QUIET}{}{QUIET:#}", connection.name, connection.origin);
-    let _ = writeln!(
-        text,
+    let about = format!(
         "{} over {} in {} ms, {} ACKs; RTT {} ms at least, {} at the median; best sustained rate {} Mbit/s ({} on the wire{}); BDP {}; {:.2} % lost",
         figure(connection.bytes as f64, "bytes"),
         connection.transport,
@@ -94,53 +202,18 @@ fn one(text: &mut String, connection: &ConnectionRow) {
         number(connection.bdp_bytes.map(|bytes| bytes as f64), "bytes"),
         connection.loss_ratio * 100.0,
     );
+    let _ = writeln!(text, "{}", wrap(&about, 0, width()));
     let sender = &connection.sender;
     if let Some(time) = sender.time_ms {
         let arm = sender.arm.as_ref().map_or(String::new(), |arm| format!(" ({arm})"));
         let why =
             sender.reason.map_or("set a threshold".into(), |reason| format!("left by {reason}"));
         let window = number(sender.cwnd.map(|bytes| bytes as f64), "bytes");
-        let _ = writeln!(
-            text,
-            "The sender itself{arm} {why} at {} ms with a window of {window}",
-            figure(time, "ms")
-        );
+        let time = figure(time, "ms");
+        let line = format!("The sender itself{arm} {why} at {time} ms with a window of {window}");
+        let _ = writeln!(text, "{}", wrap(&line, 0, width()));
     }
-    let header = [
-        "startup",
-        "verdict",
-        "exit",
-        "at\nms",
-        "ACK",
-        "window\nBDP",
-        "in flight",
-        "used\n%",
-        "rate then\nMbit/s",
-        "of best\n%",
-        "estimate",
-        "aims at\nBDP",
-    ];
-    let mut grid = grid(&header, 2);
-    for row in &connection.startups {
-        let percent = |share: Option<f64>| {
-            share.map_or_else(|| "-".into(), |share| format!("{:.0}", share * 100.0))
-        };
-        grid.add_row([
-            Cell::new(if row.exact { format!("{} =", row.arm) } else { row.arm.clone() }),
-            verdict(row),
-            right(row.reason.unwrap_or("-")),
-            right(number(row.time_ms, "ms")),
-            right(row.ack.map_or_else(|| "-".into(), |ack| ack.to_string())),
-            right(number(row.bdp_ratio, "")),
-            right(number(row.inflight.map(|bytes| bytes as f64), "bytes")),
-            right(percent(row.used_ratio)),
-            right(number(row.rate_then_mbps, "Mbit/s")),
-            right(percent(row.rate_ratio)),
-            right(estimate(row)),
-            right(number(row.aim_ratio, "")),
-        ]);
-    }
-    let _ = writeln!(text, "{}", fitted(grid, 2, OF_ONE_TO_GO));
+    let _ = writeln!(text, "{}", fitted(&startups(connection)));
     if connection.startups.iter().any(|row| row.exact) {
         let _ = writeln!(
             text,
@@ -153,22 +226,25 @@ fn one(text: &mut String, connection: &ConnectionRow) {
     text.push('\n');
 }
 
-/// Many connections: a line each, and how the verdicts spread.
-fn many(text: &mut String, results: &Results) {
-    let mut header = vec!["connection", "RTT\nms", "rate\nMbit/s", "BDP", "lost\n%"];
-    header.extend(results.arms.iter().map(String::as_str));
-    let mut lines = grid(&header, 1);
-    for connection in results.connections.iter().take(MOST_LINES) {
+/// Columns of many connections, beside one for each startup.
+const CONNECTIONS: &[&str] = &["connection", "RTT\nms", "rate\nMbit/s", "BDP", "lost\n%"];
+
+/// A line for each connection, so many at most.
+fn connections(results: &Results, most: usize) -> Sheet {
+    let headers: Vec<&str> =
+        CONNECTIONS.iter().copied().chain(results.arms.iter().map(String::as_str)).collect();
+    let mut sheet = Sheet::of_numbers("connections", &headers, 1).dropping(&["bdp", "lost"]);
+    for connection in results.connections.iter().take(most) {
         let mut cells = vec![
-            Cell::new(&connection.name),
-            right(number(connection.min_rtt_ms, "ms")),
-            right(number(connection.best_rate_wire_mbps, "Mbit/s")),
-            right(number(connection.bdp_bytes.map(|bytes| bytes as f64), "bytes")),
-            right(format!("{:.2}", connection.loss_ratio * 100.0)),
+            Field::from(connection.name.as_str()),
+            number(connection.min_rtt_ms, "ms").into(),
+            number(connection.best_rate_wire_mbps, "Mbit/s").into(),
+            number(connection.bdp_bytes.map(|bytes| bytes as f64), "bytes").into(),
+            format!("{:.2}", connection.loss_ratio * 100.0).into(),
         ];
         cells.extend(results.arms.iter().map(|arm| {
             let row = connection.startups.iter().find(|row| row.arm == *arm);
-            right(row.map_or_else(
+            Field::from(row.map_or_else(
                 || "-".into(),
                 |row| match row.bdp_ratio {
                     Some(ratio) => format!("{} {}", row.verdict.name(), figure(ratio, "")),
@@ -176,9 +252,48 @@ fn many(text: &mut String, results: &Results) {
                 },
             ))
         }));
-        lines.add_row(cells);
+        sheet.row(cells);
     }
-    let _ = writeln!(text, "{}", fitted(lines, 1, &["bdp", "lost"]));
+    sheet
+}
+
+/// Columns of how verdicts spread.
+const SHARES: &[&str] = &[
+    "startup",
+    "early\n%",
+    "right\n%",
+    "late\n%",
+    "silent\n%",
+    "window p10\nBDP",
+    "p50\nBDP",
+    "p90\nBDP",
+];
+
+/// How the verdicts on each startup spread.
+fn shares(results: &Results) -> Sheet {
+    let title = format!("{} connections", results.connections.len());
+    let mut sheet = Sheet::of_numbers(title, SHARES, 1).dropping(&["p50", "p90", "window"]);
+    for spread in &results.verdicts {
+        let percent = |count: u64| {
+            Field::from(format!("{:.1}", count as f64 * 100.0 / spread.connections.max(1) as f64))
+        };
+        sheet.row([
+            Field::from(spread.arm.as_str()),
+            percent(spread.early),
+            percent(spread.right),
+            percent(spread.late),
+            percent(spread.silent),
+            number(spread.bdp_ratio_p10, "").into(),
+            number(spread.bdp_ratio_p50, "").into(),
+            number(spread.bdp_ratio_p90, "").into(),
+        ]);
+    }
+    sheet
+}
+
+/// Many connections: a line each, and how the verdicts spread.
+fn many(text: &mut String, results: &Results) {
+    let _ = writeln!(text, "{}", fitted(&connections(results, MOST_LINES)));
     if results.connections.len() > MOST_LINES {
         let _ = writeln!(
             text,
@@ -186,40 +301,14 @@ fn many(text: &mut String, results: &Results) {
             results.connections.len() - MOST_LINES
         );
     }
-    let header = [
-        "startup",
-        "early\n%",
-        "right\n%",
-        "late\n%",
-        "silent\n%",
-        "window p10\nBDP",
-        "p50\nBDP",
-        "p90\nBDP",
-    ];
-    let mut shares = grid(&header, 1);
-    for spread in &results.verdicts {
-        let percent = |count: u64| {
-            right(format!("{:.1}", count as f64 * 100.0 / spread.connections.max(1) as f64))
-        };
-        shares.add_row([
-            Cell::new(&spread.arm),
-            percent(spread.early),
-            percent(spread.right),
-            percent(spread.late),
-            percent(spread.silent),
-            right(number(spread.bdp_ratio_p10, "")),
-            right(number(spread.bdp_ratio_p50, "")),
-            right(number(spread.bdp_ratio_p90, "")),
-        ]);
-    }
-    let shares = fitted(shares, 1, &["p50", "p90", "window"]);
-    let _ = writeln!(text, "{TITLE}{} connections{TITLE:#}\n{shares}", results.connections.len());
+    let shares = shares(results);
+    let _ = writeln!(text, "{TITLE}{}{TITLE:#}\n{}", shares.title, fitted(&shares));
     for (kind, count, example) in results.findings() {
-        let _ = writeln!(
-            text,
-            "{CAUTION}*{CAUTION:#} {kind}, {count} of {} connections, such as: {example}",
+        let line = format!(
+            "{kind}, {count} of {} connections, such as: {example}",
             results.connections.len()
         );
+        let _ = writeln!(text, "{CAUTION}*{CAUTION:#} {}", wrap(&line, 2, width()));
     }
     text.push('\n');
 }

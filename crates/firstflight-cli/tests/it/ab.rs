@@ -545,7 +545,7 @@ fn populations_are_listed_and_described() {
         "in-video",
         "best-links",
     ] {
-        assert!(list.contains(&format!("\n{name} ")), "{name} is listed");
+        assert!(list.contains(&format!("\n {name} ")), "{name} is listed");
         let text = well(&["populations", "describe", name]).stdout;
         assert!(
             ["rtt_ms", "bdp_bytes", "buffer_bdp", "p99"].iter().all(|word| text.contains(word)),

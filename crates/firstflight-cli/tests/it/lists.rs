@@ -7,7 +7,8 @@ use command::{run, well};
 use firstflight::arm::{AVOIDANCES, RECOVERIES, SHORT_NAMES, STARTUPS};
 use firstflight_path::builtins;
 
-/// The first words of the lines that are indented by so many blanks.
+/// The first words of the lines that are indented by so many blanks; cells of a table begin with
+/// one.
 fn words(text: &str, indent: usize) -> Vec<&str> {
     text.lines()
         .filter(|line| line.len() - line.trim_start().len() == indent && !line.is_empty())
@@ -17,13 +18,11 @@ fn words(text: &str, indent: usize) -> Vec<&str> {
 
 #[test]
 fn every_listed_path_carries_an_object() {
-    let list = well(&["paths"]).stdout;
-    // Names stand at the start of a line that goes on with the text of the path.
-    let listed: Vec<(&str, &str)> = list
-        .lines()
-        .filter(|line| !line.starts_with(' '))
-        .filter_map(|line| line.split_once(' ').map(|(name, text)| (name, text.trim())))
-        .filter(|(_, text)| text.starts_with("rate="))
+    let list = well(&["paths", "--format", "json"]).json();
+    let rows = list.as_array().expect("a list");
+    let listed: Vec<(&str, &str)> = rows
+        .iter()
+        .map(|row| (row["name"].as_str().expect("a name"), row["path"].as_str().expect("a path")))
         .collect();
     assert_eq!(listed.len(), builtins().len(), "every built-in path is listed: {list}");
     for (name, text) in listed {
@@ -77,22 +76,26 @@ fn a_way_back_that_grants_capacity_on_demand_makes_hystart_leave_early() {
 fn every_path_is_listed_with_its_source() {
     let list = well(&["paths"]).stdout;
     for builtin in builtins() {
+        let line = list.lines().find(|line| line.split_whitespace().next() == Some(builtin.name));
+        let line = line.unwrap_or_else(|| panic!("{} is listed", builtin.name));
+        assert!(line.contains(builtin.about), "{} is explained: {line}", builtin.name);
         assert!(
-            list.contains(&format!("{} [{}]", builtin.about, builtin.source)),
-            "{} has its source in {list}",
+            line.trim_end().ends_with(builtin.source),
+            "{} has its source: {line}",
             builtin.name
         );
+        assert!(list.contains(&format!(" {} ", builtin.text)), "{} has its text", builtin.name);
     }
 }
 
 #[test]
 fn every_listed_part_makes_an_arm_that_takes_off() {
     let list = well(&["arms"]).stdout;
-    let listed = words(&list, 2);
+    let listed = words(&list, 1);
     for part in STARTUPS.iter().chain(AVOIDANCES).chain(RECOVERIES) {
         assert!(listed.contains(&part.name), "{} is listed", part.name);
         assert!(
-            list.contains(&format!("[{}]", part.source)),
+            list.lines().any(|line| line.trim_end().ends_with(part.source)),
             "{} is listed with its source",
             part.name
         );
@@ -132,7 +135,7 @@ fn every_short_name_stands_for_the_arm_beside_it() {
 #[test]
 fn every_option_is_listed_with_its_values() {
     let list = well(&["arms"]).stdout;
-    let listed = words(&list, 6);
+    let listed = words(&list, 3);
     for doc in STARTUPS.iter().chain(AVOIDANCES).chain(RECOVERIES).flat_map(|part| part.options) {
         assert!(listed.contains(&format!("{}=", doc.key).as_str()), "{} is listed", doc.key);
         assert!(

@@ -7,6 +7,7 @@ mod advise;
 mod command;
 mod compare;
 mod experiments;
+mod formats;
 mod inputs;
 mod lists;
 mod outputs;

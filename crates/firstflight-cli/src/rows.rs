@@ -1,0 +1,153 @@
+//! The data of an answer as rows: raw values, with units in the names, for CSV and JSON.
+
+use firstflight_lab::Error;
+use firstflight_lab::measures::{Cell, Field, Measure, columns};
+use serde_json::{Map, Value};
+
+/// Rows with the names of their columns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Rows {
+    pub(crate) names: Vec<String>,
+    rows: Vec<Vec<Value>>,
+}
+
+impl Rows {
+    /// No rows yet.
+    pub(crate) fn new(names: &[&str]) -> Rows {
+        Rows { names: names.iter().map(|name| (*name).to_owned()).collect(), rows: Vec::new() }
+    }
+
+    /// Records with a table of measures.
+    pub(crate) fn of<'a, R: Field + 'a>(
+        measures: &'static [Measure],
+        records: impl IntoIterator<Item = &'a R>,
+    ) -> Rows {
+        let names = columns(measures).into_iter().map(|column| column.name).collect();
+        Rows { names, rows: records.into_iter().map(values).collect() }
+    }
+
+    /// The names of the columns that records with this table have.
+    pub(crate) fn names_of(measures: &'static [Measure]) -> Vec<String> {
+        Rows::of::<u64>(measures, []).names
+    }
+
+    /// One more row.
+    pub(crate) fn row(&mut self, values: impl IntoIterator<Item = Value>) {
+        self.rows.push(values.into_iter().collect());
+    }
+
+    /// A record as serialised, behind what else its row says; the first one names the columns.
+    /// Fields with several values in them are left out.
+    pub(crate) fn record(&mut self, before: &[(&str, Value)], record: Value) {
+        let Value::Object(fields) = record else { return };
+        let plain = fields.into_iter().filter(|(_, value)| !value.is_array() && !value.is_object());
+        let before = before.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        let (names, values): (Vec<String>, Vec<Value>) = before.chain(plain).unzip();
+        if self.names.is_empty() {
+            self.names = names;
+        } else {
+            debug_assert_eq!(self.names, names, "all records of a table have the same fields");
+        }
+        self.rows.push(values);
+    }
+
+    /// Other rows below, with these columns in front.
+    pub(crate) fn extend(&mut self, before: &[(&str, Value)], others: Rows) {
+        if self.names.is_empty() {
+            self.names = before.iter().map(|(name, _)| (*name).to_owned()).collect();
+            self.names.extend(others.names);
+        }
+        let row = |row: Vec<Value>| {
+            before.iter().map(|(_, value)| value.clone()).chain(row).collect::<Vec<_>>()
+        };
+        self.rows.extend(others.rows.into_iter().map(row));
+    }
+
+    /// As CSV (RFC 4180): the names, then a line per row. What is not known is empty.
+    pub(crate) fn to_csv(&self, keep: &[usize]) -> String {
+        let line = |cells: Vec<String>| cells.join(",") + "\n";
+        let names = line(keep.iter().map(|index| quoted(&self.names[*index])).collect());
+        let row = |row: &Vec<Value>| line(keep.iter().map(|index| csv(&row[*index])).collect());
+        std::iter::once(names).chain(self.rows.iter().map(row)).collect()
+    }
+
+    /// As JSON: a list of objects.
+    ///
+    /// # Errors
+    /// One line; never with values of ours.
+    pub(crate) fn to_json(&self) -> Result<String, Error> {
+        let object = |row: &Vec<Value>| {
+            let fields = self.names.iter().cloned().zip(row.iter().cloned());
+            Value::Object(fields.collect::<Map<String, Value>>())
+        };
+        let all: Vec<Value> = self.rows.iter().map(object).collect();
+        let text =
+            serde_json::to_string_pretty(&all).map_err(|error| Error::new(error.to_string()))?;
+        Ok(text + "\n")
+    }
+}
+
+/// The values of a record that have a column.
+fn values(record: &impl Field) -> Vec<Value> {
+    let mut values = Vec::new();
+    record.each(&mut |cell| {
+        values.push(match cell {
+            Cell::Missing => Value::Null,
+            Cell::Text(text) => text.into(),
+            Cell::Whole(number) => number.into(),
+            Cell::Real(number) => number.into(),
+            Cell::Flag(flag) => flag.into(),
+        });
+    });
+    values
+}
+
+fn csv(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => quoted(text),
+        // As every CSV of ours writes numbers: without a point where there is nothing behind it.
+        Value::Number(number) if number.is_f64() => {
+            number.as_f64().map_or_else(String::new, |number| number.to_string())
+        }
+        other => other.to_string(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn csv_quotes_what_it_must_and_leaves_the_unknown_empty() {
+        let mut rows = Rows::new(&["arm", "ttlb_ms", "complete"]);
+        rows.row([json!("rapid(k=1,j=\"2\")"), json!(964.0), json!(true)]);
+        rows.row([json!("best"), Value::Null, json!(false)]);
+        assert_eq!(
+            rows.to_csv(&[0, 1, 2]),
+            "arm,ttlb_ms,complete\n\"rapid(k=1,j=\"\"2\"\")\",964,true\nbest,,false\n"
+        );
+        assert_eq!(rows.to_csv(&[1]), "ttlb_ms\n964\n\n");
+    }
+
+    #[test]
+    fn records_name_the_columns_and_lists_have_none() {
+        let mut rows = Rows::default();
+        rows.record(
+            &[("file", json!("a.pcap"))],
+            json!({ "arm": "best", "all": [1, 2], "ms": 1.5 }),
+        );
+        assert_eq!(rows.to_csv(&[0, 1, 2]), "file,arm,ms\na.pcap,best,1.5\n");
+        let json: Value = serde_json::from_str(&rows.to_json().expect("JSON")).expect("JSON");
+        assert_eq!(json, json!([{ "file": "a.pcap", "arm": "best", "ms": 1.5 }]));
+    }
+}

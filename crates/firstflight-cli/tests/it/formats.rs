@@ -1,0 +1,147 @@
+//! `--format`: every answer that is a table is one in every format, and says the same in all.
+
+use crate::command;
+use command::{Run, command as bare, run, well};
+use serde_json::Value;
+
+/// Commands that answer with tables, quick ones.
+const TABLES: &[&[&str]] = &[
+    &["compare", "--bytes", "100kB", "--arms", "slowstart,rapid(k=11/18)"],
+    &["compare", "--bytes", "100kB", "--arms", "slowstart", "--flows", "2"],
+    &["ab", "--population", "geo", "--flows", "40", "--arms", "rapid"],
+    &["arms"],
+    &["paths"],
+    &["populations"],
+    &["populations", "describe", "geo"],
+    &["reproduce", "--list", "rapid-start"],
+];
+
+fn in_format(words: &[&str], format: &str) -> Run {
+    well(&[words, &["--format", format]].concat())
+}
+
+/// Lines of CSV as cells.
+fn cells(line: &str) -> Vec<String> {
+    let (mut cells, mut quoted) = (vec![String::new()], false);
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            _ => cells.last_mut().expect("one at least").push(c),
+        }
+    }
+    cells
+}
+
+#[test]
+fn csv_has_a_value_for_every_name() {
+    for words in TABLES {
+        let text = in_format(words, "csv").stdout;
+        let names = cells(text.lines().next().expect("names"));
+        assert!(names.iter().all(|name| !name.is_empty() && !name.contains(' ')), "{names:?}");
+        assert!(text.lines().count() > 1, "{words:?} has rows");
+        for line in text.lines() {
+            assert_eq!(cells(line).len(), names.len(), "{words:?}: {line}");
+        }
+    }
+}
+
+#[test]
+fn csv_of_a_comparison_is_its_json_with_the_same_names() {
+    let json = in_format(TABLES[0], "json").json();
+    let text = in_format(TABLES[0], "csv").stdout;
+    let names = cells(text.lines().next().expect("names"));
+    let rows = json["results"].as_array().expect("results");
+    assert_eq!(text.lines().count(), 1 + rows.len());
+    for (line, row) in text.lines().skip(1).zip(rows) {
+        for (name, cell) in names.iter().zip(cells(line)) {
+            let Some(value) = row.get(name).filter(|value| !value.is_object()) else { continue };
+            let same = match value {
+                Value::Null => cell.is_empty(),
+                Value::String(text) => *text == cell,
+                Value::Number(number) => {
+                    // The reader of JSON may be off by the last bit.
+                    let number = number.as_f64().expect("a number");
+                    let read: f64 = cell.parse().expect("a number");
+                    (read - number).abs() <= number.abs() * 1e-15
+                }
+                Value::Bool(flag) => cell.parse() == Ok(*flag),
+                other => panic!("{name} is {other}"),
+            };
+            assert!(same, "{name}: {cell} in CSV, {value} in JSON");
+        }
+    }
+    assert!(names.contains(&"exit_reason".to_owned()) && names.contains(&"ttlb_ms".to_owned()));
+}
+
+#[test]
+fn json_is_what_the_option_gives() {
+    for words in &TABLES[..3] {
+        let option = well(&[words, &["--json", "-"][..]].concat());
+        assert_eq!(in_format(words, "json").stdout, option.stdout, "{words:?}");
+    }
+}
+
+#[test]
+fn markdown_and_latex_have_every_column_and_row_of_the_table() {
+    for words in TABLES {
+        let markdown = in_format(words, "md").stdout;
+        let (mut width, mut rows) = (0, 0);
+        for line in markdown.lines().filter(|line| line.starts_with('|')) {
+            let columns = line.replace("\\|", "").matches('|').count();
+            if line.starts_with("| ---") {
+                assert_eq!(columns, width, "{words:?}: {line}");
+            } else if rows == 0 {
+                width = columns;
+            }
+            rows += 1;
+        }
+        let latex = in_format(words, "tex").stdout;
+        let begun = latex.matches("\\begin{tabular}").count();
+        assert!(begun > 0 && begun == latex.matches("\\end{tabular}").count(), "{latex}");
+        assert_eq!(latex.matches("\\midrule").count(), begun, "{words:?}");
+        // Every row of Markdown but its rules is one here.
+        assert_eq!(latex.matches(" \\\\\n").count(), rows - begun, "{words:?}");
+        assert!(!latex.contains('\u{1b}') && !markdown.contains('\u{1b}'), "no colours");
+    }
+}
+
+#[test]
+fn every_table_fits_80_columns_and_120() {
+    for words in TABLES {
+        for width in [80, 120] {
+            let mut command = bare(words);
+            let output = command.env("COLUMNS", width.to_string()).output().expect("it starts");
+            let text = String::from_utf8(output.stdout).expect("UTF-8");
+            let widest = text.lines().max_by_key(|line| line.chars().count()).expect("lines");
+            assert!(widest.chars().count() <= width, "{words:?} at {width}: {widest}");
+        }
+    }
+}
+
+#[test]
+fn columns_are_chosen_in_every_format_and_unknown_ones_refused_before_anything_runs() {
+    let compare = ["compare", "--bytes", "100kB", "--arms", "slowstart", "--columns"];
+    let chosen = |columns: &str, format: &str| {
+        well(&[&compare[..], &[columns, "--format", format]].concat()).stdout
+    };
+    assert!(chosen("loss,exit time", "md").contains("| arm | loss (%) | exit time (ms) |\n"));
+    assert!(chosen("loss_ratio,ttlb", "csv").starts_with("arm,ttlb_ms,loss_ratio\nslowstart,"));
+    let refused = |words: &[&str]| {
+        let run = run(words);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{words:?}: {}", run.stderr);
+        run.stderr
+    };
+    // It would take hours.
+    let long = ["compare", "--repeat", "100000", "--columns", "queing delay"];
+    let line = refused(&long);
+    assert!(line.contains("did you mean `queueing delay`?") && line.contains("goodput"), "{line}");
+    let line = refused(&[&compare[..], &["lossratio", "--format", "csv"]].concat());
+    assert!(line.contains("loss_ratio"), "{line}");
+    let line = refused(&["compare", "--columns", "loss", "--json", "-"]);
+    assert!(line.contains("JSON has every field"), "{line}");
+    let line = refused(&["compare", "--format", "csv", "--json", "-"]);
+    assert!(line.contains("leave out `--format csv`"), "{line}");
+    let line = refused(&["fetch", "https://localhost:1/", "--format", "csv"]);
+    assert!(line.contains("`fetch` shows no table"), "{line}");
+}
