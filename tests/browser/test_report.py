@@ -277,3 +277,39 @@ def test_it_prints_light_without_controls(page):
         assert len(pdf["data"]) > 10_000
     finally:
         page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_the_finding_stands_above_the_table(page):
+    finding = page.one("#finding")
+    assert finding.text == " ".join(page.data["finding"].split())
+    assert finding.location["y"] < page.one("#table-box").location["y"]
+
+
+def test_the_deficit_is_zero_for_nobody_and_grows_while_the_path_is_idle(page):
+    # At the time of the exit everybody has delivered less than the ideal sender.
+    page.script("document.querySelector('[data-chart=delivered]').focus()")
+    heading = page.one("#delivered h3").text
+    assert heading == ("Behind the ideal" if page.data["ideal"] else "Delivered bytes")
+    paths = page.script("return [...document.querySelectorAll('#delivered [data-arm] path')].map((p) => p.getAttribute('d'))")
+    assert len(paths) == len(page.arms) and all(path and "NaN" not in path for path in paths)
+
+
+def test_every_chart_and_the_data_can_be_saved(page):
+    page.script(
+        "window.saved = [];"
+        "const make = URL.createObjectURL; URL.createObjectURL = (blob) => { blob.text().then((text) => saved.push(['blob', text])); return make(blob); };"
+        "HTMLAnchorElement.prototype.click = function () { saved.push([this.download, this.href.slice(0, 40)]); };"
+    )
+    for kind in ["SVG", "PNG"]:
+        buttons = [button for button in page.all("button.save") if button.text == kind]
+        assert len(buttons) == len(CHARTS)
+        page.script("arguments[0].click()", buttons[0])
+    page.script("document.getElementById('save-data').click()")
+    page.browser.implicitly_wait(0)
+    saved = page.browser.execute_async_script("const done = arguments[0]; setTimeout(() => done(saved), 1500)")
+    names = [name for name, _ in saved]
+    svg = next(text for name, text in saved if name == "blob" and text.startswith("<svg"))
+    assert "var(--" not in svg and 'xmlns="http://www.w3.org/2000/svg"' in svg and " stroke=\"rgb(" in svg
+    assert any(json.loads(text)["command"] == page.data["command"] for name, text in saved if name == "blob" and text.startswith("{"))
+    assert any(name.endswith(".png") and href.startswith("data:image/png") for name, href in saved)
+    assert any(name.endswith(".svg") for name in names) and "firstflight.json" in names

@@ -8,6 +8,7 @@ pub mod advise;
 pub mod arms;
 pub mod compare;
 pub mod error;
+mod finding;
 pub mod measures;
 pub mod outcome;
 pub mod own;

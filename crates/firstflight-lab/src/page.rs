@@ -3,7 +3,7 @@
 use crate::compare::{Comparison, ExperimentRow};
 use crate::record::Recorder;
 use crate::report::{
-    Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Series,
+    Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Series, looks,
 };
 use crate::table::table;
 use crate::trial::ms;
@@ -34,6 +34,7 @@ impl Comparison {
                 "{} over {what}",
                 crate::table::figure(plan.scenario.bytes as f64, "bytes")
             ),
+            finding: self.finding(),
             command: command.to_owned(),
             version: format!("firstflight {}", env!("CARGO_PKG_VERSION")),
             testbed: resolved.testbed.into(),
@@ -57,7 +58,8 @@ impl Comparison {
                 .records
                 .iter()
                 .enumerate()
-                .map(|(arm, record)| self.series(arm, record))
+                .zip(looks(plan.arms.iter().map(|arm| arm.label.as_str())))
+                .map(|((arm, record), look)| Series { look, ..self.series(arm, record) })
                 .collect(),
             ideal: self
                 .ideal()
@@ -106,6 +108,7 @@ impl Comparison {
         let losses = record.moments().iter().filter(|moment| moment.state.lost > 0);
         Series {
             arm: self.plan.arms[arm].label.clone(),
+            look: 0,
             points,
             phases: record
                 .phases()

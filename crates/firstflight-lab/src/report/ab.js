@@ -185,4 +185,5 @@ reductionCurve();
 forests();
 lossCurve();
 keepDrawn();
+saves();
 root.ready = "";

@@ -1,6 +1,7 @@
 //! The page of an A/B test: what to deploy, where it gains, what it costs, and how far to trust it.
 
 use super::html::{AB, ADVICE};
+use super::looks;
 use crate::ab::Analysis;
 use crate::advise::{Advice, Evidence};
 use crate::population::Population;
@@ -14,6 +15,7 @@ struct Data<'a> {
     about: String,
     sources: Vec<SourceRow>,
     analysis: &'a Analysis,
+    looks: Vec<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<&'a Advice>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,6 +68,7 @@ impl Analysis {
             sources: population
                 .map_or(Vec::new(), |population| population.sources.iter().map(row).collect()),
             analysis: self,
+            looks: looks(experiment.arms.iter().map(String::as_str)),
             advice: None,
             evidence: None,
         }

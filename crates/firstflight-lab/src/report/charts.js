@@ -17,14 +17,19 @@ const charts = [
     height: (width) => (width < 560 ? 230 : 320),
     below: () => (view.layers.losses ? shownArms().filter((arm) => arm.losses.length).length * RUG : 0),
     draw: drawWindow,
+    value: (arm, i) => arm.points.cwnd[i],
     says: (arm) => `${arm.arm} peaks at ${bytes(Math.max(0, ...arm.points.cwnd))}` + (arm.exit ? ` and left startup at ${time(arm.exit.time_ms)}` : ""),
   },
   {
     id: "delivered",
-    title: "Delivered bytes",
-    how: "What the receiver holds in order: the closer to the dashed ideal line the better, and a flat stretch is a receiver that waits.",
+    title: report.ideal ? "Behind the ideal" : "Delivered bytes",
+    how: report.ideal
+      ? "What the receiver could hold by then, at the full rate from the first moment, less what it holds in order: rising while the path " +
+        "is not used, level while it is, falling when a hole is filled. How high it is when the ideal is done is what startup and repair cost."
+      : "What the receiver holds in order: a flat stretch is a receiver that waits.",
     height: (width) => (width < 560 ? 190 : 230),
-    draw: drawDelivered,
+    draw: report.ideal ? drawBehind : drawDelivered,
+    value: report.ideal ? behind : (arm, i) => arm.points.delivered_bytes[i],
     says: (arm) => `${arm.arm} ends with ${bytes(arm.points.delivered_bytes.at(-1) ?? 0)} at ${time(endOf(arm))}`,
   },
   {
@@ -33,6 +38,7 @@ const charts = [
     how: "What waits in front of the bottleneck: everyone who shares it waits as long, and at the capacity line packets drop.",
     height: (width) => (width < 560 ? 160 : 180),
     draw: drawQueue,
+    value: (arm, i) => arm.points.queue_bytes[i],
     says: (arm) => `${arm.arm} fills at most ${bytes(Math.max(0, ...arm.points.queue_bytes))}`,
   },
   {
@@ -157,7 +163,7 @@ function drawWindow(g, frame, chart) {
     const lines = group(arm, chart.id);
     if (view.layers.inflight) lines.append(svg("path", { d: staircase(t_ms, inflight, frame.x, y), stroke: arm.colour, class: "line inflight" }));
     if (view.layers.ssthresh) lines.append(svg("path", { d: staircase(t_ms, ssthresh, frame.x, y), stroke: arm.colour, class: "line ssthresh" }));
-    lines.append(svg("path", { d: staircase(t_ms, cwnd, frame.x, y), stroke: arm.colour, class: `line window${arm.index >= COLOURS ? " again" : ""}` }));
+    lines.append(svg("path", { d: staircase(t_ms, cwnd, frame.x, y), stroke: arm.colour, class: `line window${arm.look >= COLOURS ? " again" : ""}` }));
     g.append(lines);
     if (view.layers.losses && arm.losses.length) {
       g.append(rug(arm, frame, lane));
@@ -188,25 +194,50 @@ function rug(arm, frame, lane) {
   return holder;
 }
 
-function drawDelivered(g, frame, chart) {
-  const { ideal } = report;
-  const bound = (t) => Math.min(report.workload_bytes, Math.max(0, ((t - ideal.t0_ms) * ideal.rate_mbps * 1000) / 8));
-  let [low, high] = zoomed() ? extent("delivered_bytes") : [0, report.workload_bytes];
-  if (zoomed() && ideal) {
-    low = Math.min(low, bound(view.from));
-    high = Math.max(high, bound(view.to));
+// What could be at the receiver by then, if the bottleneck had never been idle nor lost anything.
+function bound(t) {
+  const { t0_ms, rate_mbps } = report.ideal;
+  return Math.min(report.workload_bytes, Math.max(0, ((t - t0_ms) * rate_mbps * 1000) / 8));
+}
+function behind(arm, i, t) {
+  return Math.max(0, bound(t) - (i < 0 ? 0 : arm.points.delivered_bytes[i]));
+}
+
+// The bound rises in between two samples and falls back with each: a corner before and one after every sample.
+function deficit(arm, x, y) {
+  const { t_ms } = arm.points;
+  const [first, last] = inside(t_ms, x.from, x.to);
+  let d = "";
+  for (let i = first; i <= last; i++) {
+    const px = round(Math.min(x(x.to) + 4, Math.max(x(x.from) - 4, x(t_ms[i]))));
+    d += `${d ? "L" : "M"}${px} ${round(y(behind(arm, i - 1, t_ms[i])))}V${round(y(behind(arm, i, t_ms[i])))}`;
   }
+  return d;
+}
+
+function drawBehind(g, frame, chart) {
+  let high = 1;
+  for (const arm of shownArms()) {
+    const { t_ms } = arm.points;
+    if (!t_ms.length) continue;
+    const [first, last] = inside(t_ms, view.from, view.to);
+    for (let i = first; i <= last; i++) high = Math.max(high, behind(arm, i - 1, Math.min(t_ms[i], view.to)));
+  }
+  const y = byteAxis(g, frame, 0, high * 1.07);
+  chart.y = y;
+  for (const arm of shownArms()) {
+    const lines = group(arm, chart.id);
+    lines.append(svg("path", { d: deficit(arm, frame.x, y), stroke: arm.colour, class: "line" }));
+    g.append(lines);
+  }
+}
+
+// Where the rate changes there is no such bound.
+function drawDelivered(g, frame, chart) {
+  let [low, high] = zoomed() ? extent("delivered_bytes") : [0, report.workload_bytes];
   if (!(high > low)) [low, high] = [0, report.workload_bytes || 1];
   const y = byteAxis(g, frame, low, high + (high - low) * 0.05);
   chart.y = y;
-  if (ideal) {
-    const done = ideal.t0_ms + (report.workload_bytes * 8) / (ideal.rate_mbps * 1000);
-    const corners = [view.from, ideal.t0_ms, done, view.to].filter((t) => t >= view.from && t <= view.to);
-    const d = corners.map((t, i) => `${i ? "L" : "M"}${round(frame.x(t))} ${round(y(bound(t)))}`).join("");
-    g.append(svg("path", { d, class: "reference ideal" }));
-    const middle = (Math.max(view.from, ideal.t0_ms) + Math.min(view.to, done)) / 2;
-    if (middle > view.from && middle < view.to) g.append(svg("text", { x: round(frame.x(middle)) - 8, y: round(y(bound(middle))), class: "reference-name", "text-anchor": "end" }, "ideal"));
-  }
   for (const arm of shownArms()) {
     const lines = group(arm, chart.id);
     lines.append(svg("path", { d: staircase(arm.points.t_ms, arm.points.delivered_bytes, frame.x, y), stroke: arm.colour, class: "line" }));

@@ -60,3 +60,70 @@ function tips() {
   for (const name of ["focusout", "scroll"]) document.addEventListener(name, hide, { passive: true });
   document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
 }
+
+// --- Saving ----------------------------------------------------------------------------------------------------
+
+// What a chart's looks hang on, besides its attributes.
+const DRAWN = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "opacity", "font-family", "font-size", "font-weight", "text-anchor", "paint-order", "visibility"];
+
+function download(name, href) {
+  const link = html("a", { download: name, href });
+  document.body.append(link);
+  link.click();
+  link.remove();
+}
+
+function downloadText(name, type, text) {
+  const href = URL.createObjectURL(new Blob([text], { type }));
+  download(name, href);
+  setTimeout(() => URL.revokeObjectURL(href), 10000);
+}
+
+// A picture as a file of its own: with the colours that the page gives it, on the card's background.
+function standalone(picture) {
+  const copied = picture.cloneNode(true);
+  const [from, to] = [picture, copied].map((one) => [one, ...one.querySelectorAll("*")]);
+  from.forEach((element, i) => {
+    const style = getComputedStyle(element);
+    for (const name of DRAWN) to[i].setAttribute(name, style.getPropertyValue(name));
+    to[i].removeAttribute("class");
+    to[i].removeAttribute("style");
+  });
+  copied.setAttribute("xmlns", SVG);
+  copied.prepend(svg("rect", { width: "100%", height: "100%", fill: getComputedStyle(picture.closest(".plot")).backgroundColor }));
+  return new XMLSerializer().serializeToString(copied);
+}
+
+function savePng(name, picture) {
+  const image = new Image();
+  image.addEventListener("load", () => {
+    const canvas = html("canvas", {});
+    const times = Math.max(2, devicePixelRatio);
+    canvas.width = picture.clientWidth * times;
+    canvas.height = picture.clientHeight * times;
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    download(name, canvas.toDataURL("image/png"));
+  });
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(standalone(picture))}`;
+}
+
+// Buttons at every chart, and one for the data of the page, which is what it was drawn from.
+function saves() {
+  for (const figure of document.querySelectorAll("main figure")) {
+    const picture = figure.querySelector(".plot svg");
+    const title = figure.querySelector("h3, h4");
+    if (!picture || !title) continue;
+    const name = `firstflight-${title.textContent.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "")}`;
+    const button = (kind, act) => {
+      const made = html("button", { type: "button", class: "save", "aria-label": `Save “${title.textContent}” as ${kind}` }, kind);
+      made.addEventListener("click", act);
+      return made;
+    };
+    figure.querySelector("figcaption").append(html("span", { class: "saves no-print" },
+      button("SVG", () => downloadText(`${name}.svg`, "image/svg+xml", standalone(picture))),
+      button("PNG", () => savePng(`${name}.png`, picture))));
+  }
+  const data = html("button", { type: "button", class: "quiet no-print", id: "save-data" }, "Save data (JSON)");
+  data.addEventListener("click", () => downloadText("firstflight.json", "application/json", byId("data").textContent));
+  byId("copy").after(data);
+}

@@ -2,15 +2,16 @@
 
 const report = JSON.parse(document.getElementById("data").textContent);
 
-// Eight shapes and six colours: the pair repeats after 24 arms, and shape alone tells arms apart in black and white.
+// Eight shapes and six colours: which pair an arm has is the same on every page, and shape alone tells arms apart in
+// black and white.
 const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "wedge", "bar", "plus"];
 const COLOURS = 6;
 
 const arms = report.series.map((series, index) => ({
   ...series,
   index,
-  colour: `var(--arm-${index % COLOURS})`,
-  shape: SHAPES[index % SHAPES.length],
+  colour: `var(--arm-${series.look % COLOURS})`,
+  shape: SHAPES[series.look % SHAPES.length],
   shown: true,
 }));
 const shownArms = () => arms.filter((arm) => arm.shown);

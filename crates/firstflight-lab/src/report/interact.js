@@ -62,18 +62,16 @@ function read(t, where, spoken = "off") {
   place(panel, where);
 }
 
-const FIELDS = { window: "cwnd", delivered: "delivered_bytes", queue: "queue_bytes" };
-
 function crosshair(chart, t) {
   const { frame, overlay, y } = chart;
   const x = round(frame.x(t));
   overlay.append(svg("path", { d: `M${x} ${frame.top - 6}V${frame.bottom + (chart.below?.() ?? 0)}`, class: "crosshair" }));
-  const field = FIELDS[chart.id];
-  if (!field) return;
+  if (!chart.value) return;
   for (const arm of shownArms()) {
     const i = at(arm.points.t_ms, t);
-    const value = arm.points[field][i];
-    if (i < 0 || value > y.to || value < y.from) continue;
+    if (i < 0) continue;
+    const value = chart.value(arm, i, t);
+    if (value === null || value > y.to || value < y.from) continue;
     overlay.append(svg("circle", { cx: x, cy: round(y(value)), r: 3.2, fill: arm.colour, class: "dot" }));
   }
 }
@@ -187,6 +185,7 @@ words();
 theme();
 copy();
 tips();
+saves();
 charts.forEach(pointer);
 byId("reset").addEventListener("click", showAll);
 change();

@@ -8,8 +8,10 @@
 
 mod ab;
 pub mod html;
+mod look;
 mod thin;
 
+pub use look::looks;
 pub use thin::{MAX_LOSSES, MAX_POINTS, MAX_SPANS, thin, thin_losses, thin_phases};
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +21,9 @@ use serde::{Deserialize, Serialize};
 pub struct Report {
     /// The heading, for people: what was compared on what.
     pub title: String,
+    /// What it comes to, in a sentence or two.
+    #[serde(default)]
+    pub finding: String,
     /// The command line that makes this report again.
     pub command: String,
     /// Name and version of the tool that wrote it.
@@ -179,6 +184,9 @@ pub struct Spread {
 pub struct Series {
     /// The name of the arm; the same as in [`Row::arm`].
     pub arm: String,
+    /// Its colour and shape ([`looks`]).
+    #[serde(default)]
+    pub look: usize,
     /// The samples, times never decreasing. Each holds until the next; the last one ends the
     /// transfer.
     #[serde(with = "columns")]

@@ -3,6 +3,7 @@
 function lead() {
   const { path } = report;
   const where = path.name ? `the path “${path.name}”` : "one path";
+  byId("finding").textContent = report.finding;
   byId("lead").textContent =
     `${plural(report.table.rows.length || arms.length, "arm")}, each sending ${bytes(report.workload_bytes)} over ${where} ` +
     `(${path.rate_mbps === null ? "a changing rate" : rate(path.rate_mbps)}, ${time(path.rtt_ms)} round trip) ` +

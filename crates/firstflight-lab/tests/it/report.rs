@@ -36,6 +36,7 @@ fn row(arm: &str, values: &[f64]) -> Row {
 
 fn small_report() -> Report {
     let mut report = Report {
+        finding: "slowstart takes 1.0 ms.".into(),
         title: "A & B".into(),
         command: "firstflight compare --arms 'a,b'".into(),
         version: "firstflight 0".into(),
@@ -57,6 +58,7 @@ fn small_report() -> Report {
             rows: vec![row("a", &[1.5]), row("b", &[2.5])],
         },
         series: vec![Series {
+            look: 0,
             arm: "a".into(),
             points: vec![
                 Point {

@@ -9,4 +9,5 @@ theme();
 copy();
 tips();
 keepDrawn();
+saves();
 root.ready = "";
