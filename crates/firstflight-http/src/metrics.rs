@@ -1,7 +1,7 @@
 //! What a server counts, for Prometheus, and the plain HTTP/1 listener that tells it.
 
 use firstflight_path::Error;
-use firstflight_quic::Account;
+use firstflight_quic::Status as Controller;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -153,8 +153,8 @@ impl Metrics {
         self.ttlb.get_or_create(&Arm { arm: Arc::clone(arm) }).observe(after.as_secs_f64());
     }
 
-    pub(super) fn exited(&self, arm: &Arc<str>, account: &Account) {
-        if let Some(exit) = account.exit {
+    pub(super) fn exited(&self, arm: &Arc<str>, controller: &Controller) {
+        if let Some(exit) = controller.exit {
             self.exits
                 .get_or_create(&Exit { arm: Arc::clone(arm), reason: exit.reason.name() })
                 .inc();

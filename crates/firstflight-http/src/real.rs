@@ -9,9 +9,8 @@
 use crate::{Fetch, Limits, Server, ServerOptions, Trust, Verified, Watch, fetch_and};
 use firstflight::{Episode, Exit, Nanos, Time};
 use firstflight_path::Error;
-use firstflight_quic::Account;
-use firstflight_quic::Plan;
-use firstflight_rig::{Logbook, Note};
+use firstflight_quic::{Plan, Status};
+use firstflight_rig::{Logbook, Observer, open};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -53,19 +52,35 @@ pub struct Measured {
     pub episodes: Vec<Episode>,
     /// Largest window, bytes.
     pub cwnd_max: u64,
-    /// The controller's own account at the end.
-    pub account: Option<Account>,
+    /// What the controller says of itself at the end.
+    pub status: Option<Status>,
     /// When the object began, on the controller's clock.
-    pub begin: Time,
-    /// Every event, on the controller's clock, and object bytes read at the receiver by then, if
-    /// the sender was told to keep them.
-    pub notes: Vec<(Note, u64)>,
+    begin: Time,
+    logbook: Arc<Mutex<Logbook>>,
+    /// When how many object bytes had been read at the receiver, ns since the object began.
+    read: Vec<(u64, u64)>,
+}
+
+impl Measured {
+    /// Every event reaches `observer`, once, if the sender was told to keep them.
+    pub fn read_to(&self, observer: &mut dyn Observer) {
+        let mut read = self.read.iter().peekable();
+        let mut delivered = 0;
+        let by = |at: Time| {
+            let at = at.0.saturating_sub(self.begin.0);
+            while let Some((_, more)) = read.next_if(|(read_at, _)| *read_at <= at) {
+                delivered = *more;
+            }
+            delivered
+        };
+        open(&self.logbook).read_to(observer, self.begin, by, 0);
+    }
 }
 
 /// What the two ends tell.
 #[derive(Debug)]
 struct Stopwatch {
-    logbook: Arc<Logbook>,
+    logbook: Arc<Mutex<Logbook>>,
     marks: Mutex<Marks>,
 }
 
@@ -74,7 +89,7 @@ struct Marks {
     /// Called when the trial begins.
     hook: Option<Box<dyn Fn() + Send>>,
     begun: Option<Instant>,
-    ended: Option<(Instant, bool, Option<Account>)>,
+    ended: Option<(Instant, bool, Option<Status>)>,
     told: Option<oneshot::Sender<()>>,
 }
 
@@ -96,16 +111,16 @@ impl Stopwatch {
 impl Watch for Stopwatch {
     fn begins(&self) {
         let mut marks = self.marks();
-        self.logbook.begin();
+        open(&self.logbook).begin();
         if let Some(hook) = &marks.hook {
             hook();
         }
         marks.begun = Some(Instant::now());
     }
 
-    fn ends(&self, complete: bool, account: Option<Account>) {
+    fn ends(&self, complete: bool, status: Option<Status>) {
         let mut marks = self.marks();
-        marks.ended = Some((Instant::now(), complete, account));
+        marks.ended = Some((Instant::now(), complete, status));
         if let Some(told) = marks.told.take() {
             let _ = told.send(());
         }
@@ -142,14 +157,14 @@ impl Sender {
     /// If the system has no socket or thread for it.
     pub fn start(plan: Plan, datagram: u16, watched: bool, prepare: fn()) -> Result<Sender, Error> {
         let origin = Instant::now();
-        let logbook = Arc::new(Logbook::new(datagram, watched));
+        let logbook = Arc::new(Mutex::new(Logbook::new(datagram, watched)));
         let stopwatch =
             Arc::new(Stopwatch { logbook: Arc::clone(&logbook), marks: Mutex::default() });
         let options = ServerOptions {
             origin,
             datagram: Some(datagram),
             limits: Limits { patience: SILENCE, ..Limits::default() },
-            tap: Some(logbook),
+            recorder: Some(logbook),
             watch: Some(Arc::clone(&stopwatch) as Arc<dyn Watch>),
             ..ServerOptions::new((Ipv4Addr::LOCALHOST, 0).into(), plan)
         };
@@ -267,16 +282,15 @@ impl Sender {
         let since = |at: Instant| {
             Nanos(u64::try_from(at.saturating_duration_since(begun).as_nanos()).unwrap_or(u64::MAX))
         };
-        let (ended, complete, account) = marks.ended.unwrap_or((Instant::now(), false, None));
-        if account.is_some_and(|account| account.arm != self.plan.arm) {
+        let (ended, complete, status) = marks.ended.unwrap_or((Instant::now(), false, None));
+        if status.is_some_and(|status| status.arm != self.plan.arm) {
             return Err(Error::new("the sender ran another controller"));
         }
         let offset = u64::try_from(begun.saturating_duration_since(self.origin).as_nanos())
             .unwrap_or(u64::MAX);
         let counted = |at: Time| Time(at.0.saturating_sub(offset));
-        let mut book = self.stopwatch.logbook.open();
-        let episodes = book.episodes(Time(offset), account.map_or(0, |account| account.cwnd));
-        let notes = book.take_notes();
+        let book = open(&self.stopwatch.logbook);
+        let episodes = book.episodes(Time(offset), status.map_or(0, |status| status.cwnd));
         Ok(Measured {
             complete: complete && read.last().is_some_and(|(_, delivered)| *delivered == object),
             acked_after: since(ended),
@@ -292,15 +306,16 @@ impl Sender {
             recoveries_below_ssthresh: book.account.recoveries_below_ssthresh(),
             // The controller's own clock began with the settings of HTTP/3, a round trip before the
             // object.
-            exit: account.and_then(|account| account.exit).map(|exit| {
+            exit: status.and_then(|status| status.exit).map(|exit| {
                 let at = counted(exit.at);
                 Exit { at, since_first_send: Nanos(at.0), ..exit }
             }),
             episodes,
             cwnd_max: book.account.cwnd_max(),
-            account,
+            status,
             begin: Time(offset),
-            notes: with_delivery(notes, read, since, counted),
+            logbook: Arc::clone(&self.stopwatch.logbook),
+            read: read.iter().map(|(at, delivered)| (since(*at).0, *delivered)).collect(),
         })
     }
 }
@@ -309,22 +324,4 @@ impl Drop for Sender {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// Beside each note what the receiver had read by then.
-fn with_delivery(
-    notes: Vec<Note>,
-    read: &[(Instant, u64)],
-    since: impl Fn(Instant) -> Nanos,
-    counted: impl Fn(Time) -> Time,
-) -> Vec<(Note, u64)> {
-    let mut read = read.iter().map(|(at, delivered)| (since(*at).0, *delivered)).peekable();
-    let mut delivered = 0;
-    let beside = |note: Note| {
-        while let Some((_, more)) = read.next_if(|(at, _)| *at <= counted(note.now).0) {
-            delivered = more;
-        }
-        (note, delivered)
-    };
-    notes.into_iter().map(beside).collect()
 }

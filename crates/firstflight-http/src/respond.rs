@@ -120,13 +120,17 @@ impl Responder {
     fn choose(&self, plan: Option<Plan>, first: bool) -> Result<(), Refusal> {
         let Some(plan) = plan else { return Ok(()) };
         let late = Refusal::from(StatusCode::CONFLICT);
-        let Some(account) = self.peer.account() else { return Err(late) };
-        if account.arm == plan.arm {
+        let Some(controller) = self.peer.controller() else { return Err(late) };
+        if controller.arm == plan.arm {
             return Ok(());
         }
         let ours = &self.shared.options.plan;
         let plan = Plan { arm: plan.arm, ..*ours };
-        if first && account.pristine && self.peer.choice.choose(plan) { Ok(()) } else { Err(late) }
+        if first && controller.pristine && self.peer.choice.choose(plan) {
+            Ok(())
+        } else {
+            Err(late)
+        }
     }
 
     async fn find(&self, ask: &Ask) -> Result<Reply, Refusal> {
@@ -201,11 +205,11 @@ impl Responder {
         }
         let begun = Instant::now();
         let sent = self.write(stream, response, ask, reply).await;
-        let account = self.peer.account();
+        let controller = self.peer.controller();
         match &sent {
             Ok(()) => {
-                if let Some(account) = account.as_ref().filter(|_| !ask.head) {
-                    self.shared.metrics.completed(&self.shared.label(account), begun.elapsed());
+                if let Some(controller) = controller.as_ref().filter(|_| !ask.head) {
+                    self.shared.metrics.completed(&self.shared.label(controller), begun.elapsed());
                 }
             }
             Err(cut) => {
@@ -214,13 +218,13 @@ impl Responder {
             }
         }
         if let Some(watch) = watch {
-            watch.ends(sent.is_ok(), account);
+            watch.ends(sent.is_ok(), controller);
         }
     }
 
     fn head(&self, status: StatusCode, ask: &Ask, reply: &Reply) -> Option<Response<()>> {
         let Part { range, total } = &reply.part;
-        let arm = ask.arm.map_or(self.peer.account()?.arm, |plan| plan.arm).to_string();
+        let arm = ask.arm.map_or(self.peer.controller()?.arm, |plan| plan.arm).to_string();
         let mut response = Response::builder()
             .status(status)
             .header(header::CONTENT_LENGTH, range.end - range.start)
@@ -263,7 +267,7 @@ impl Responder {
         let patience = self.shared.options.limits.patience;
         let least = Limits::SLOWEST * patience.as_secs().max(1);
         let mut work = std::pin::pin!(work);
-        let acked = || self.peer.account().map_or(0, |account| account.bytes_acked);
+        let acked = || self.peer.controller().map_or(0, |controller| controller.bytes_acked);
         let mut before = None;
         loop {
             // Asked only if the first wait was in vain: most never are.

@@ -188,8 +188,8 @@ impl Shared {
         if self.options.choice {
             factory = factory.with_choice(choice.clone());
         }
-        if let Some(tap) = &self.options.tap {
-            factory = factory.with_tap(Arc::clone(tap));
+        if let Some(recorder) = &self.options.recorder {
+            factory = factory.with_recorder(Arc::clone(recorder));
         }
         let limits = &self.options.limits;
         let mut transport = TransportConfig::default();

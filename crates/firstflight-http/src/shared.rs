@@ -3,8 +3,8 @@
 use crate::limits::{Gate, Limits};
 use crate::metrics::{Counted, Meter, Metrics, Sent};
 use crate::tls::Certificate;
-use firstflight_quic::noq::{Choice, account};
-use firstflight_quic::{Account, Plan, Tap};
+use firstflight_quic::noq::{self as controller, Choice};
+use firstflight_quic::{Plan, SharedRecorder, Status};
 use noq::{PathId, ServerConfig};
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ pub trait Watch: std::fmt::Debug + Send + Sync {
     /// The first byte of a response is about to be written.
     fn begins(&self);
     /// The response has ended; if `complete`, all of it was acknowledged.
-    fn ends(&self, complete: bool, account: Option<Account>);
+    fn ends(&self, complete: bool, status: Option<Status>);
 }
 
 /// What a server is made of.
@@ -47,8 +47,8 @@ pub struct ServerOptions {
     pub datagram: Option<u16>,
     /// What its controllers' times count from.
     pub origin: Instant,
-    /// What hears every event of every controller.
-    pub tap: Option<Arc<dyn Tap>>,
+    /// What hears everything that every controller is told.
+    pub recorder: Option<SharedRecorder>,
     /// Who follows every response.
     pub watch: Option<Arc<dyn Watch>>,
 }
@@ -68,7 +68,7 @@ impl ServerOptions {
             limits: Limits::default(),
             datagram: None,
             origin: Instant::now(),
-            tap: None,
+            recorder: None,
             watch: None,
         }
     }
@@ -140,17 +140,17 @@ impl Shared {
             self.metrics.sent(counted.0, now);
             counted.0 = now;
         }
-        if let Some(account) = peer.account().filter(|account| account.exit.is_some() && !counted.1)
+        if let Some(status) = peer.controller().filter(|status| status.exit.is_some() && !counted.1)
         {
-            self.metrics.exited(&self.label(&account), &account);
+            self.metrics.exited(&self.label(&status), &status);
             counted.1 = true;
         }
     }
 
     /// An arm's name for metrics. What clients chose is one name, or they could make as many as
     /// they like.
-    pub(crate) fn label(&self, account: &Account) -> Arc<str> {
-        if account.arm == self.options.plan.arm { Arc::clone(&self.arm) } else { "chosen".into() }
+    pub(crate) fn label(&self, status: &Status) -> Arc<str> {
+        if status.arm == self.options.plan.arm { Arc::clone(&self.arm) } else { "chosen".into() }
     }
 }
 
@@ -177,8 +177,8 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// What the controller says of itself.
-    pub(crate) fn account(&self) -> Option<Account> {
-        account(self.quic.congestion_state(PathId::ZERO)?.as_ref())
+    pub(crate) fn controller(&self) -> Option<Status> {
+        controller::status(self.quic.congestion_state(PathId::ZERO)?.as_ref())
     }
 
     /// Whether this is its first request.

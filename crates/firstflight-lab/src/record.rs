@@ -1,9 +1,9 @@
 //! Keeps every event of a trial, for reports, and writes its log, for traces.
 
-use firstflight::{Phase, Time};
+use firstflight::{Begin, Phase, Time};
 use firstflight_log::trace::{Start, Trace, Tracer, ranges};
 use firstflight_sim::observe::Signals;
-use firstflight_sim::{Cause, Heard, Observer, Snapshot};
+use firstflight_sim::{Cause, Observer, Record, Snapshot};
 
 /// One event and the algorithm's inner signals at that moment.
 #[derive(Clone, Debug)]
@@ -42,8 +42,8 @@ impl Recorder {
         Recorder { trace: Some(Box::new(Tracer::new(start))), ..self }
     }
 
-    /// The log that is being written.
-    pub(crate) fn tracer(&mut self) -> Option<&mut Tracer> {
+    /// The log that is being written, for a testbed that is told no events.
+    pub fn tracer(&mut self) -> Option<&mut Tracer> {
         self.trace.as_deref_mut()
     }
 
@@ -81,7 +81,9 @@ impl Recorder {
 }
 
 impl Observer for Recorder {
-    const LISTENS: bool = true;
+    fn listens() -> bool {
+        true
+    }
 
     fn on_event(&mut self, snapshot: &Snapshot, signals: &Signals<'_>) {
         if self.bare {
@@ -104,14 +106,20 @@ impl Observer for Recorder {
         self.moments.push(Moment { state: *snapshot, signals: values });
     }
 
-    fn on_told(&mut self, heard: &Heard<'_>, snapshot: &Snapshot, signals: &Signals<'_>) {
+    fn on_begin(&mut self, begin: &Begin, started: Time) {
         if let Some(trace) = &mut self.trace {
-            if let Some(packet) = &heard.packet {
-                trace.departs(packet, heard.arrives);
+            trace.begin_with(begin, started);
+        }
+    }
+
+    fn on_told(&mut self, record: Record) {
+        if let Some(trace) = &mut self.trace {
+            if let Some(packet) = &record.packet {
+                trace.departs(packet, record.arrives);
             }
-            let numbers = (ranges(heard.acked), ranges(heard.lost));
-            let seen = (snapshot.state, snapshot.exit);
-            trace.note(*heard.event, heard.packet, numbers, seen, signals);
+            let numbers = (ranges(&record.acked), ranges(&record.lost));
+            let seen = (record.state, record.exit);
+            trace.note(record.event, record.packet, numbers, seen, &record.signals);
         }
     }
 

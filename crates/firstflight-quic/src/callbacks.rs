@@ -133,7 +133,7 @@ fn noq(source: &mut Source<'_>) {
             controller.window() > 0 && metrics.congestion_window > 0,
             "a window of 0: {controller:?}"
         );
-        assert!(controller.account().cwnd > 0, "an account of 0: {controller:?}");
+        assert!(controller.status().cwnd > 0, "an account of 0: {controller:?}");
         assert_ne!(metrics.pacing_rate, Some(0), "a pacing rate of 0 never sends: {controller:?}");
         if source.byte() == 255 {
             *controller = (*controller).clone();
@@ -229,7 +229,7 @@ fn s2n(source: &mut Source<'_>) {
             _ => controller.resized(source.number() as u16),
         }
         assert!(
-            controller.congestion_window() > 0 && controller.account().cwnd > 0,
+            controller.congestion_window() > 0 && controller.status().cwnd > 0,
             "a window of 0: {controller:?}"
         );
         assert!(

@@ -23,12 +23,19 @@
 //!   something was lost.
 
 use crate::plan::Plan;
-use crate::tap::{Begin, Happened, Moment, Tap};
 use firstflight::arm::{Arm, ArmController};
 use firstflight::controller::Stats;
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
-use firstflight::{Ack, Congestion, Event, Exit, Nanos, Phase, Ready, Sent, Seq, Time, Timeout};
-use std::sync::Arc;
+use firstflight::{
+    Ack, Begin, Congestion, Event, Exit, Nanos, Phase, Ready, Recorder, Sent, Seq, Time, Timeout,
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A recorder that the controllers of a factory tell everything: each [`Event`] when it is complete,
+/// an ACK therefore when the next event shows that nothing more belongs to it, with the time of its
+/// arrival. Numbers are positions in the order of sending, over all packet number spaces; quinn
+/// names neither acknowledged nor lost packets.
+pub type SharedRecorder = Arc<Mutex<dyn Recorder<ArmController> + Send>>;
 
 /// RFC 9000 section 18.2: the longest ACK delay of a peer that announces none; part of the probe
 /// timeout that idle rules compare with.
@@ -36,7 +43,7 @@ const MAX_ACK_DELAY: Nanos = Nanos::from_millis(25);
 
 /// What a controller says of itself: the proof that an arm ran.
 #[derive(Clone, Copy, Debug)]
-pub struct Account {
+pub struct Status {
     /// The arm.
     pub arm: Arm,
     /// What it is doing.
@@ -123,7 +130,6 @@ pub(crate) struct Driver {
     before: ArmController,
     ack: Ack,
     persistent: bool,
-    timer: bool,
     stage: Stage,
     /// Sending time and position of the latest packet of the ACK that is being collected.
     newest: Option<(Time, Option<u64>)>,
@@ -144,9 +150,7 @@ pub(crate) struct Driver {
     space_began: u64,
     window: u64,
     rate: Option<u64>,
-    tap: Option<Arc<dyn Tap>>,
-    /// The tap wants to hear everything.
-    listens: bool,
+    recorder: Option<SharedRecorder>,
     /// The largest packet changed its size after the open ACK was answered.
     resized: bool,
 }
@@ -162,7 +166,12 @@ struct Counts {
 }
 
 impl Driver {
-    pub(crate) fn new(plan: Plan, datagram: u16, now: Time, tap: Option<Arc<dyn Tap>>) -> Driver {
+    pub(crate) fn new(
+        plan: Plan,
+        datagram: u16,
+        now: Time,
+        recorder: Option<SharedRecorder>,
+    ) -> Driver {
         let mss = u64::from(datagram.max(1));
         let core = plan.arm.controller(plan.config(mss), plan.oracle_exit, now, Seq(0));
         let mut driver = Driver {
@@ -172,7 +181,6 @@ impl Driver {
             before: core,
             ack: Ack::default(),
             persistent: false,
-            timer: false,
             stage: Stage::Quiet,
             newest: None,
             inflight: 0,
@@ -189,14 +197,11 @@ impl Driver {
             space_began: 0,
             window: 0,
             rate: None,
-            listens: tap.as_ref().is_some_and(|tap| tap.listens()),
+            recorder,
             resized: false,
-            tap,
         };
         driver.refresh();
-        if driver.listens {
-            driver.tell_begin(now, Happened::Begin);
-        }
+        driver.record_begin(now);
         driver
     }
 
@@ -248,9 +253,9 @@ impl Driver {
         }
         self.before = self.core;
         self.refresh();
-        self.tell_begin(now, Happened::Restart);
+        self.record_begin(now);
         if let Some(rtt) = self.handshake_rtt {
-            self.tell_told(&Event::HandshakeRtt { now, rtt });
+            self.record(&Event::HandshakeRtt { now, rtt });
         }
     }
 
@@ -281,7 +286,6 @@ impl Driver {
         };
         self.inflight = self.inflight.saturating_add(bytes);
         self.counts.sent = self.counts.sent.saturating_add(bytes);
-        let cwnd_before = self.core.cwnd();
         let ready = Ready {
             now,
             nxt: Seq(first),
@@ -292,14 +296,13 @@ impl Driver {
             timeout: self.rtt.pto(MAX_ACK_DELAY),
         };
         self.core.before_send(&ready);
-        self.tell_told(&Event::Ready(ready));
+        self.record(&Event::Ready(ready));
         self.next = self.next.max(position.saturating_add(1));
         let sent =
             Sent { now, bytes, nxt: Seq(self.next), inflight: self.inflight, srtt: self.srtt };
         self.core.on_sent(&sent);
         self.refresh();
-        self.tell_told(&Event::Sent(sent));
-        self.tell(now, Happened::Sent { position, bytes }, cwnd_before, None);
+        self.record(&Event::Sent(sent));
     }
 
     /// One newly acknowledged packet. `srtt` is the stack's estimate before this ACK.
@@ -313,8 +316,8 @@ impl Driver {
         }
         self.ack.tx_acked = self.ack.tx_acked.max(packet.position);
         self.newest = Some((packet.sent, packet.position));
-        if let Some(position) = packet.position.filter(|_| self.listens) {
-            self.tell(now, Happened::Acked { position }, self.core.cwnd(), None);
+        if let (Some(recorder), Some(position)) = (&self.recorder, packet.position) {
+            locked(recorder).on_acked(position);
         }
         if self.srtt.is_some() {
             self.srtt = Some(srtt);
@@ -381,12 +384,11 @@ impl Driver {
         if self.stage == Stage::Open && self.ack.now == now {
             self.core = self.before;
             // The answer that counts is the one of the new size.
-            self.tell_size();
+            self.record_size();
             self.recovery_began = self.recovery_began_before;
             self.counts.replays = self.counts.replays.saturating_add(1);
         } else {
             self.begin(now, self.app_limited);
-            self.timer = true;
             self.ack.una = Seq(self.largest.map_or(0, |largest| largest.saturating_add(1)));
             (self.ack.inflight_before, self.ack.flight, self.ack.inflight) =
                 (self.inflight, self.inflight, self.inflight);
@@ -408,18 +410,18 @@ impl Driver {
 
     /// The stack declares one packet lost; what it means for the window comes with
     /// [`Driver::damage`].
-    pub(crate) fn lost(&mut self, now: Time, bytes: u64, position: u64) {
-        self.tell(now, Happened::Lost { position, bytes }, self.core.cwnd(), None);
+    pub(crate) fn lost(&self, position: u64) {
+        if let Some(recorder) = &self.recorder {
+            locked(recorder).on_lost(position);
+        }
     }
 
     /// The last loss declarations were false.
     pub(crate) fn spurious(&mut self, now: Time) {
         self.settle();
-        let cwnd_before = self.core.cwnd();
         self.core.on_spurious();
         self.refresh();
-        self.tell_told(&Event::Spurious { now });
-        self.tell(now, Happened::Spurious, cwnd_before, None);
+        self.record(&Event::Spurious { now });
     }
 
     /// The largest packet has another size. May come in the middle of an ACK and does not end it.
@@ -430,7 +432,7 @@ impl Driver {
         self.refresh();
         self.resized = true;
         if self.stage != Stage::Open {
-            self.tell_size();
+            self.record_size();
         }
     }
 
@@ -459,8 +461,8 @@ impl Driver {
         self.mss
     }
 
-    pub(crate) fn account(&self) -> Account {
-        Account {
+    pub(crate) fn status(&self) -> Status {
+        Status {
             arm: self.plan.arm,
             phase: self.core.phase(),
             cwnd: self.core.cwnd(),
@@ -481,20 +483,18 @@ impl Driver {
     /// Nothing can belong to the open ACK any more.
     pub(crate) fn settle(&mut self) {
         if self.stage == Stage::Open {
-            let event = if self.timer { Happened::Timer } else { Happened::Ack };
-            self.tell_open();
-            self.tell(self.ack.now, event, self.before.cwnd(), Some(&self.ack));
-            self.tell_size();
+            self.record_open();
+            self.record_size();
         }
         self.stage = Stage::Quiet;
     }
 
     /// The ACK that is open, as far as it is complete: the last one of a log is never settled.
-    pub(crate) fn tell_open(&self) {
+    pub(crate) fn record_open(&self) {
         if self.stage == Stage::Open {
-            self.tell_told(&Event::Ack(self.ack));
+            self.record(&Event::Ack(self.ack));
             if self.persistent {
-                self.tell_told(&Event::Congestion(self.persistent_congestion()));
+                self.record(&Event::Congestion(self.persistent_congestion()));
             }
         }
     }
@@ -505,7 +505,7 @@ impl Driver {
         self.ack = Ack { now, app_limited, cwnd_limited: !app_limited, ..Ack::default() };
         self.before = self.core;
         self.recovery_began_before = self.recovery_began;
-        (self.persistent, self.timer) = (false, false);
+        self.persistent = false;
         self.newest = None;
         self.stage = Stage::Collecting;
     }
@@ -563,72 +563,41 @@ impl Driver {
         }
     }
 
-    fn tell(&self, now: Time, event: Happened, cwnd_before: u64, ack: Option<&Ack>) {
-        if let Some(tap) = &self.tap {
-            let (told, begin) = (None, None);
-            tap.on_event(&Moment {
-                now,
-                event,
-                controller: &self.core,
-                inflight: self.inflight,
-                cwnd_before,
-                ack,
-                told,
-                begin,
-            });
-        }
-    }
-
     #[inline]
-    fn tell_told(&self, told: &Event) {
-        if self.listens {
-            self.pass_on(told);
+    fn record(&self, event: &Event) {
+        if let Some(recorder) = &self.recorder {
+            locked(recorder).on_event(event, &self.core);
         }
     }
 
-    #[cold]
-    fn pass_on(&self, told: &Event) {
-        if let Some(tap) = &self.tap {
-            let (controller, inflight, cwnd_before) = (&self.core, self.inflight, self.core.cwnd());
-            let (now, told) = (told.now(), Some(told));
-            tap.on_event(&Moment {
-                now,
-                event: Happened::Told,
-                controller,
-                inflight,
-                cwnd_before,
-                ack: None,
-                told,
-                begin: None,
-            });
-        }
-    }
-
-    fn tell_begin(&self, now: Time, event: Happened) {
-        if let Some(tap) = &self.tap {
+    fn record_begin(&self, now: Time) {
+        if let Some(recorder) = &self.recorder {
             let config = self.plan.arm.configure(self.plan.config(self.mss));
-            let begin = Some(Begin { plan: self.plan, config, nxt: Seq(self.next) });
-            let (controller, inflight, cwnd_before) = (&self.core, self.inflight, self.core.cwnd());
-            tap.on_event(&Moment {
+            let Plan { arm, oracle_exit, .. } = self.plan;
+            locked(recorder).on_begin(&Begin {
                 now,
-                event,
-                controller,
-                inflight,
-                cwnd_before,
-                ack: None,
-                told: None,
-                begin,
+                arm,
+                config,
+                nxt: Seq(self.next),
+                oracle_exit,
             });
         }
     }
 
     /// The size that the largest packet has got, where it belongs in the order of what the
     /// controller was told.
-    fn tell_size(&mut self) {
+    fn record_size(&mut self) {
         if std::mem::take(&mut self.resized) {
-            self.tell_told(&Event::Mss { now: self.ack.now, mss: self.mss });
+            self.record(&Event::Mss { now: self.ack.now, mss: self.mss });
         }
     }
+}
+
+/// One that panicked on another connection still records this one.
+fn locked(
+    recorder: &SharedRecorder,
+) -> MutexGuard<'_, dyn Recorder<ArmController> + Send + 'static> {
+    recorder.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

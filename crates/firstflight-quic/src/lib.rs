@@ -39,8 +39,6 @@ mod driver;
 )]
 mod numbers;
 mod plan;
-#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
-mod tap;
 
 #[cfg(feature = "noq")]
 pub mod noq;
@@ -50,7 +48,5 @@ pub mod quinn;
 pub mod s2n;
 
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
-pub use driver::Account;
+pub use driver::{SharedRecorder, Status};
 pub use plan::{Plan, Refused};
-#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
-pub use tap::{Begin, Happened, Moment, Tap};

@@ -5,10 +5,9 @@
 //! pacer's bucket is 2 ms of the rate (10 to 256 packets), so bursts after a pause are larger than
 //! the two packets of our own pacer; `@(burst=n)` bounds a single send call, not the bucket.
 
-use crate::driver::{Account, AckedPacket, Damage, Driver, EndOfAcks};
+use crate::driver::{AckedPacket, Damage, Driver, EndOfAcks, SharedRecorder, Status};
 use crate::numbers::Numbers;
 use crate::plan::{Plan, Refused, since};
-use crate::tap::Tap;
 use firstflight::{Nanos, Time};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
@@ -32,25 +31,20 @@ pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
 
 /// What the controller of a connection says of itself; `None` if it is not one of ours. An ACK
 /// whose losses may still follow counts.
-pub fn account(controller: &dyn congestion::Controller) -> Option<Account> {
-    controller
-        .clone_box()
-        .into_any()
-        .downcast::<Controller>()
-        .ok()
-        .map(|ours| ours.driver.account())
+pub fn status(controller: &dyn congestion::Controller) -> Option<Status> {
+    controller.clone_box().into_any().downcast::<Controller>().ok().map(|ours| ours.driver.status())
 }
 
-/// Tells the tap of the ACK that is still open, for a log that ends here.
+/// Tells the recorder of the ACK that is still open, for a log that ends here.
 pub fn close_log(controller: &dyn congestion::Controller) {
     if let Ok(ours) = controller.clone_box().into_any().downcast::<Controller>() {
-        ours.driver.tell_open();
+        ours.driver.record_open();
     }
 }
 
 /// Another arm for a connection that has begun: whoever answers its first request may choose. Heard
 /// with the next packet that is sent, and only while the controller is
-/// [pristine](Account::pristine).
+/// [pristine](Status::pristine).
 #[derive(Clone, Debug, Default)]
 pub struct Choice(Arc<OnceLock<Plan>>);
 
@@ -66,14 +60,14 @@ impl Choice {
 pub struct Factory {
     plan: Plan,
     origin: Instant,
-    tap: Option<Arc<dyn Tap>>,
+    recorder: Option<SharedRecorder>,
     choice: Option<Choice>,
 }
 
 impl Factory {
     /// A factory of this recipe. Times are counted from now.
     pub fn new(plan: Plan) -> Factory {
-        Factory { plan, origin: Instant::now(), tap: None, choice: None }
+        Factory { plan, origin: Instant::now(), recorder: None, choice: None }
     }
 
     /// Listens to `choice`: for a factory that serves one connection.
@@ -88,10 +82,10 @@ impl Factory {
         Factory { origin, ..self }
     }
 
-    /// Reports every event of every controller to `tap`.
+    /// Tells `recorder` everything that every controller is told.
     #[must_use]
-    pub fn with_tap(self, tap: Arc<dyn Tap>) -> Factory {
-        Factory { tap: Some(tap), ..self }
+    pub fn with_recorder(self, recorder: SharedRecorder) -> Factory {
+        Factory { recorder: Some(recorder), ..self }
     }
 }
 
@@ -102,7 +96,7 @@ impl congestion::ControllerFactory for Factory {
             *chosen.unwrap_or(&self.plan),
             current_mtu,
             since(self.origin, now),
-            self.tap.clone(),
+            self.recorder.clone(),
         );
         let choice = if chosen.is_none() { self.choice.clone() } else { None };
         let now = since(self.origin, now);
@@ -136,8 +130,8 @@ pub struct Controller {
 
 impl Controller {
     /// What it says of itself.
-    pub fn account(&self) -> Account {
-        self.driver.account()
+    pub fn status(&self) -> Status {
+        self.driver.status()
     }
 
     /// `on_ack` with the estimate taken out of its estimator, which nobody but noq can make.
@@ -217,9 +211,9 @@ impl congestion::Controller for Controller {
     }
 
     fn on_packet_lost(&mut self, bytes: u16, pn: u64, now: Instant) {
-        let now = self.at(now);
+        self.at(now);
         if bytes > 0 {
-            self.driver.lost(now, u64::from(bytes), self.numbers.here(pn));
+            self.driver.lost(self.numbers.here(pn));
         }
     }
 

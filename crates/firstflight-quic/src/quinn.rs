@@ -12,10 +12,9 @@
 //!   ACKs included, so that recovery by delivered bytes (PRR) counts a little too much as sent.
 //! * False alarms: nothing takes a reduction back.
 
-use crate::driver::{Account, AckedPacket, Damage, Driver, EndOfAcks};
+use crate::driver::{AckedPacket, Damage, Driver, EndOfAcks, SharedRecorder, Status};
 use crate::numbers::Numbers;
 use crate::plan::{Plan, Refused, since};
-use crate::tap::Tap;
 use firstflight::Nanos;
 use firstflight::arm::StartupSpec;
 use quinn_proto::RttEstimator;
@@ -35,19 +34,14 @@ pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
 
 /// What the controller of a connection says of itself; `None` if it is not one of ours. An ACK
 /// whose losses may still follow counts.
-pub fn account(controller: &dyn congestion::Controller) -> Option<Account> {
-    controller
-        .clone_box()
-        .into_any()
-        .downcast::<Controller>()
-        .ok()
-        .map(|ours| ours.driver.account())
+pub fn status(controller: &dyn congestion::Controller) -> Option<Status> {
+    controller.clone_box().into_any().downcast::<Controller>().ok().map(|ours| ours.driver.status())
 }
 
-/// Tells the tap of the ACK that is still open, for a log that ends here.
+/// Tells the recorder of the ACK that is still open, for a log that ends here.
 pub fn close_log(controller: &dyn congestion::Controller) {
     if let Ok(ours) = controller.clone_box().into_any().downcast::<Controller>() {
-        ours.driver.tell_open();
+        ours.driver.record_open();
     }
 }
 
@@ -80,7 +74,7 @@ fn refusal(plan: &Plan) -> Option<&'static str> {
 pub struct Factory {
     plan: Plan,
     origin: Instant,
-    tap: Option<Arc<dyn Tap>>,
+    recorder: Option<SharedRecorder>,
 }
 
 impl Factory {
@@ -91,7 +85,7 @@ impl Factory {
     pub fn new(plan: Plan) -> Result<Factory, Refused> {
         match refusal(&plan) {
             Some(why) => Err(Refused(format!("arm `{}`: {why}", plan.arm))),
-            None => Ok(Factory { plan, origin: Instant::now(), tap: None }),
+            None => Ok(Factory { plan, origin: Instant::now(), recorder: None }),
         }
     }
 
@@ -101,16 +95,17 @@ impl Factory {
         Factory { origin, ..self }
     }
 
-    /// Reports every event of every controller to `tap`.
+    /// Tells `recorder` everything that every controller is told.
     #[must_use]
-    pub fn with_tap(self, tap: Arc<dyn Tap>) -> Factory {
-        Factory { tap: Some(tap), ..self }
+    pub fn with_recorder(self, recorder: SharedRecorder) -> Factory {
+        Factory { recorder: Some(recorder), ..self }
     }
 }
 
 impl congestion::ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
-        let driver = Driver::new(self.plan, current_mtu, since(self.origin, now), self.tap.clone());
+        let driver =
+            Driver::new(self.plan, current_mtu, since(self.origin, now), self.recorder.clone());
         Box::new(Controller {
             origin: self.origin,
             driver,
@@ -135,8 +130,8 @@ pub struct Controller {
 
 impl Controller {
     /// What it says of itself.
-    pub fn account(&self) -> Account {
-        self.driver.account()
+    pub fn status(&self) -> Status {
+        self.driver.status()
     }
 
     /// `on_ack` with the estimate taken out of its estimator, which nobody but quinn can make.

@@ -12,7 +12,7 @@
 //!   state from before, and answers again from there when the ACK follows at the same instant.
 //! * Packet number spaces: only the step from the handshake to application data shows.
 //! * A way back to the controller: a connection does not hand it out. Give the [`Endpoint`] a
-//!   [tap](Endpoint::with_tap) instead.
+//!   [recorder](Endpoint::with_recorder) instead.
 //! * A fine clock: times are whole microseconds, and a departure counts as due up to a millisecond
 //!   early.
 //!
@@ -20,15 +20,13 @@
 //! by 2 ms or one packet, whichever is longer, or by the packets that `@(burst=n)` lets leave at
 //! once; the same number bounds a single send call.
 
-use crate::driver::{Account, AckedPacket, Damage, Driver, EndOfAcks};
+use crate::driver::{AckedPacket, Damage, Driver, EndOfAcks, SharedRecorder, Status};
 use crate::plan::{Plan, Refused};
-use crate::tap::Tap;
 use firstflight::{Nanos, Time};
 use s2n_quic_core::random;
 use s2n_quic_core::recovery::congestion_controller::{self, PathInfo, Publisher};
 use s2n_quic_core::recovery::{CongestionController, RttEstimator};
 use s2n_quic_core::time::Timestamp;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How far the departures may lag behind the clock, so that a late timer costs no rate.
@@ -47,19 +45,19 @@ pub fn endpoint(text: &str) -> Result<Endpoint, Refused> {
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     plan: Plan,
-    tap: Option<Arc<dyn Tap>>,
+    recorder: Option<SharedRecorder>,
 }
 
 impl Endpoint {
     /// A provider of this recipe.
     pub fn new(plan: Plan) -> Endpoint {
-        Endpoint { plan, tap: None }
+        Endpoint { plan, recorder: None }
     }
 
-    /// Reports every event of every controller to `tap`.
+    /// Tells `recorder` everything that every controller is told.
     #[must_use]
-    pub fn with_tap(self, tap: Arc<dyn Tap>) -> Endpoint {
-        Endpoint { tap: Some(tap), ..self }
+    pub fn with_recorder(self, recorder: SharedRecorder) -> Endpoint {
+        Endpoint { recorder: Some(recorder), ..self }
     }
 
     /// A controller for datagrams of that many bytes.
@@ -67,7 +65,7 @@ impl Endpoint {
         Controller {
             origin: None,
             now: Time(0),
-            driver: Driver::new(self.plan, datagram, Time(0), self.tap.clone()),
+            driver: Driver::new(self.plan, datagram, Time(0), self.recorder.clone()),
             pending: None,
             inflight: 0,
             next: 0,
@@ -127,8 +125,8 @@ pub struct Controller {
 
 impl Controller {
     /// What it says of itself.
-    pub fn account(&self) -> Account {
-        self.driver.account()
+    pub fn status(&self) -> Status {
+        self.driver.status()
     }
 
     fn at(&mut self, now: Timestamp) -> Time {
@@ -227,7 +225,7 @@ impl Controller {
         self.inflight = self.inflight.saturating_sub(bytes);
         let largest_lost = self.present(info);
         self.damage(now, Damage { lost: bytes, ce: false, persistent, largest_lost });
-        self.driver.lost(now, bytes, info.position);
+        self.driver.lost(info.position);
     }
 
     pub(crate) fn marked(&mut self, now: Timestamp) {

@@ -34,13 +34,13 @@ mod sender;
 mod tls;
 mod wire;
 
-pub use logbook::{Entries, Logbook, Note};
+pub use firstflight_sim::Observer;
+pub use logbook::Logbook;
 
 use firstflight::{Episode, Exit, Nanos, Time};
 use firstflight_path::{Error, Path, Release, Reverse};
-use firstflight_quic::Account;
-use firstflight_quic::Plan;
 use firstflight_quic::noq::Factory;
+use firstflight_quic::{Plan, Status};
 use hdrhistogram::Histogram;
 use merge::Merge;
 use noq_proto::congestion::CubicConfig;
@@ -48,7 +48,7 @@ use noq_sender::NoqSender;
 use receiver::Receiver;
 use sender::Sender;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use wire::{Offered, Wire};
 
@@ -135,8 +135,8 @@ pub struct Outcome {
     pub queue_us: Histogram<u32>,
     /// Largest window, bytes.
     pub cwnd_max: u64,
-    /// The controller's own account at the end; `None` if it is the stack's own.
-    pub account: Option<Account>,
+    /// What the controller says of itself at the end; `None` if it is the stack's own.
+    pub status: Option<Status>,
     /// Receive window of the stream and of the connection, bytes.
     pub stream_window: u64,
     /// RTT sample of the handshake, as the controller started with it.
@@ -145,28 +145,16 @@ pub struct Outcome {
     pub steps: u64,
 }
 
-/// Someone who watches a trial.
-pub trait Watch {
-    /// One event: the note, object bytes read at the receiver, bytes waiting at the bottleneck.
-    /// Times are those of the trial's clock, on which the first byte left at `begin`; what the
-    /// controller heard of the handshake comes first.
-    fn on_note(&mut self, note: &Note, begin: Time, delivered: u64, queue: u64);
-
-    /// The receiver sends a datagram of `bytes` bytes with nothing but ACKs, as a rule.
-    fn on_answer(&mut self, now: Time, bytes: u64) {
-        let _ = (now, bytes);
-    }
-}
-
-/// Runs one trial.
+/// Runs one trial. An observer hears what the controller is told on the clock of the controller, on
+/// which the handshake comes before the trial.
 ///
 /// # Errors
 /// If the path cannot carry the packets, or a stack fails or makes no progress.
 pub fn run<'a>(
     setup: &'a Setup<'a>,
-    watch: Option<&'a mut (dyn Watch + 'a)>,
+    observer: Option<&'a mut (dyn Observer + 'a)>,
 ) -> Result<Outcome, Error> {
-    Rig::new(setup, watch, None)?.run()
+    Rig::new(setup, observer, None)?.run()
 }
 
 /// Where the sending stack writes its own qlog.
@@ -179,10 +167,15 @@ pub type StackLog = Box<dyn std::io::Write + Send + Sync>;
 #[cfg(feature = "qlog")]
 pub fn run_logged<'a>(
     setup: &'a Setup<'a>,
-    watch: Option<&'a mut (dyn Watch + 'a)>,
+    observer: Option<&'a mut (dyn Observer + 'a)>,
     log: StackLog,
 ) -> Result<Outcome, Error> {
-    Rig::new(setup, watch, Some(log))?.run()
+    Rig::new(setup, observer, Some(log))?.run()
+}
+
+/// What is written in a logbook that a stack's controller shares.
+pub fn open(logbook: &Mutex<Logbook>) -> MutexGuard<'_, Logbook> {
+    logbook.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the trial's clock was when.
@@ -195,7 +188,7 @@ struct Marks {
 
 struct Rig<'a> {
     setup: &'a Setup<'a>,
-    watch: Option<&'a mut (dyn Watch + 'a)>,
+    observer: Option<&'a mut (dyn Observer + 'a)>,
     epoch: Instant,
     now: u64,
     sender: Box<dyn Sender>,
@@ -204,7 +197,7 @@ struct Rig<'a> {
     up: Wire,
     /// What the receiving host merges, as soon as the trial has begun.
     merge: Option<Merge>,
-    logbook: Arc<Logbook>,
+    logbook: Arc<Mutex<Logbook>>,
     marks: Marks,
     queue_us: Histogram<u32>,
     probe_timeouts: u64,
@@ -214,7 +207,7 @@ struct Rig<'a> {
     stream_window: u64,
 }
 
-/// Without a tap a datagram counts as data if it is larger than a packet with nothing but an ACK,
+/// Without a recorder a datagram counts as data if it is larger than a packet with nothing but an ACK,
 /// bytes.
 const ACK_AT_MOST: usize = 100;
 
@@ -239,7 +232,7 @@ impl Control {
 fn sender(
     setup: &Setup<'_>,
     epoch: Instant,
-    logbook: &Arc<Logbook>,
+    logbook: &Arc<Mutex<Logbook>>,
     seed: [u8; 32],
     log: Option<StackLog>,
 ) -> Result<Box<dyn Sender>, Error> {
@@ -248,7 +241,7 @@ fn sender(
     let from_receiver = noq_proto::FourTuple::new(RECEIVER, Some(SENDER.ip()));
     Ok(match setup.control {
         Control::Noq(plan) => {
-            let factory = Factory::new(plan).with_origin(epoch).with_tap(logbook.clone());
+            let factory = Factory::new(plan).with_origin(epoch).with_recorder(logbook.clone());
             Box::new(NoqSender::new(
                 object,
                 setup.datagram,
@@ -270,7 +263,7 @@ fn sender(
         Control::Quinn(plan) => {
             let factory = firstflight_quic::quinn::Factory::new(plan)
                 .map_err(|refused| Error::new(refused.0))?;
-            let factory = factory.with_origin(epoch).with_tap(logbook.clone());
+            let factory = factory.with_origin(epoch).with_recorder(logbook.clone());
             Box::new(quinn_sender::QuinnSender::new(
                 object,
                 setup.datagram,
@@ -305,7 +298,7 @@ const RECEIVER: SocketAddr = address(2, 50_000);
 impl<'a> Rig<'a> {
     fn new(
         setup: &'a Setup<'a>,
-        watch: Option<&'a mut (dyn Watch + 'a)>,
+        observer: Option<&'a mut (dyn Observer + 'a)>,
         log: Option<StackLog>,
     ) -> Result<Rig<'a>, Error> {
         // The only look at a clock: an instant cannot be made up, so one is taken and everything is
@@ -320,7 +313,7 @@ impl<'a> Rig<'a> {
             .with_release(Release::Plain)
             .with_thin(None);
         let (down, up) = idle.links(packet, setup.ack_packet, setup.seed, setup.path_index)?;
-        let logbook = Arc::new(Logbook::new(setup.datagram, watch.is_some()));
+        let logbook = Arc::new(Mutex::new(Logbook::new(setup.datagram, observer.is_some())));
         let stream_window = setup.object.saturating_add(1_000_000);
         let seeds = |which: u8| {
             let mut seed = [which; 32];
@@ -332,7 +325,7 @@ impl<'a> Rig<'a> {
             iroh_quinn_proto::FourTuple { remote: SENDER, local_ip: Some(RECEIVER.ip()) };
         Ok(Rig {
             setup,
-            watch,
+            observer,
             epoch,
             now: 0,
             sender: sender(setup, epoch, &logbook, seeds(1), log)?,
@@ -446,12 +439,12 @@ impl<'a> Rig<'a> {
             // be a probe.
             self.sender_turn()?;
             let before = {
-                let book = self.logbook.open();
+                let book = open(&self.logbook);
                 (book.packets_sent(), book.packets_lost + book.spurious, book.last_sent())
             };
             self.sender.handle_timeout(instant);
             self.sender_turn()?;
-            let book = self.logbook.open();
+            let book = open(&self.logbook);
             let quiet = before
                 .2
                 .is_some_and(|last| self.now.saturating_sub(last.0) >= self.setup.path.rtt());
@@ -474,8 +467,9 @@ impl<'a> Rig<'a> {
         }
         while let Some((ecn, bytes)) = self.receiver.transmit(instant) {
             self.up.offer(self.now, ecn, bytes);
-            if let Some(watch) = self.watch.as_deref_mut().filter(|_| self.marks.begin.is_some()) {
-                watch.on_answer(Time(self.now), bytes.len() as u64);
+            let begun = self.marks.begin.is_some();
+            if let Some(observer) = self.observer.as_deref_mut().filter(|_| begun) {
+                observer.on_acknowledgement(0, Time(self.now), bytes.len() as u32);
             }
         }
         Ok(())
@@ -488,30 +482,25 @@ impl<'a> Rig<'a> {
             self.begin()?;
         }
         loop {
-            let before = self.logbook.open().packets_sent();
-            let tapped = self.setup.control.plan().is_some();
+            let before = open(&self.logbook).packets_sent();
+            let recorded = self.setup.control.plan().is_some();
             let Some((ecn, bytes)) = self.sender.transmit(instant) else { break };
             let fate = self.down.offer(self.now, ecn, bytes);
             if self.marks.begin.is_none() {
                 continue;
             }
-            let mut book = self.logbook.open();
-            if !tapped && bytes.len() > ACK_AT_MOST {
+            let mut book = open(&self.logbook);
+            if !recorded && bytes.len() > ACK_AT_MOST {
                 book.on_untold(Time(self.now));
             }
             let data = book.packets_sent() > before;
             match fate {
                 Offered::Sent { waited, at } if data => {
                     self.queue_us.saturating_record(waited / 1000);
-                    if self.watch.is_some() {
-                        book.settle_last(bytes.len() as u64, at.map(|at| at.map(Time)));
-                    }
+                    book.settle_last(bytes.len() as u64, at.map(|at| at.map(Time)));
                 }
                 Offered::Dropped if data => {
-                    book.drop_last();
-                    if self.watch.is_some() {
-                        book.settle_last(bytes.len() as u64, [None; 2]);
-                    }
+                    book.settle_last(bytes.len() as u64, [None; 2]);
                 }
                 Offered::Sent { .. } | Offered::Dropped | Offered::Later => {}
             }
@@ -531,38 +520,33 @@ impl<'a> Rig<'a> {
         self.merge = path
             .receive_aggregation()
             .map(|(window, bytes)| Merge::new(window, bytes, self.setup.datagram));
-        self.logbook.begin();
+        open(&self.logbook).begin();
         self.marks.begin = Some(self.now);
         Ok(())
     }
 
     /// Passes on what was noted.
     fn report(&mut self) {
-        let (Some(watch), Some(begin)) = (self.watch.as_deref_mut(), self.marks.begin) else {
+        let (Some(observer), Some(begin)) = (self.observer.as_deref_mut(), self.marks.begin) else {
             return;
         };
-        let notes = self.logbook.open().take_notes();
-        let queue = self.down.queued(self.now);
-        for note in notes {
-            watch.on_note(&note, Time(begin), self.receiver.received(), queue);
-        }
+        let (received, queue) = (self.receiver.received(), self.down.queued(self.now));
+        open(&self.logbook).read_to(observer, Time(begin), |_| received, queue);
     }
 
     fn finish(mut self, complete: bool) -> Result<Outcome, Error> {
-        if self.watch.is_some() {
-            self.sender.close_log();
-        }
+        self.sender.close_log();
         self.report();
         let begin = self
             .marks
             .begin
             .ok_or_else(|| Error::new("the handshake did not finish within the limit"))?;
-        let account = self.sender.account();
-        if account.map(|account| account.arm) != self.setup.control.plan().map(|plan| plan.arm) {
+        let status = self.sender.status();
+        if status.map(|status| status.arm) != self.setup.control.plan().map(|plan| plan.arm) {
             return Err(Error::new("the sender ran another controller"));
         }
-        let book = self.logbook.open();
-        let episodes = book.episodes(Time(begin), account.map_or(0, |account| account.cwnd));
+        let book = open(&self.logbook);
+        let episodes = book.episodes(Time(begin), status.map_or(0, |status| status.cwnd));
         Ok(Outcome {
             complete,
             acked_after: Nanos(self.now - begin),
@@ -581,15 +565,15 @@ impl<'a> Rig<'a> {
             lost_retransmissions: book.lost_repeats,
             probe_timeouts: self.probe_timeouts,
             recoveries_below_ssthresh: book.account.recoveries_below_ssthresh(),
-            exit: account
-                .and_then(|account| account.exit)
+            exit: status
+                .and_then(|status| status.exit)
                 .map(|exit| Exit { at: Time(exit.at.0.saturating_sub(begin)), ..exit }),
             episodes,
             queue_us: self.queue_us.clone(),
             cwnd_max: book.account.cwnd_max(),
-            account,
+            status,
             stream_window: self.stream_window,
-            handshake_rtt: account.and_then(|account| account.handshake_rtt),
+            handshake_rtt: status.and_then(|status| status.handshake_rtt),
             steps: self.steps,
         })
     }

@@ -1,46 +1,20 @@
 //! The logbook of a trial: what the controller did, and what truly became of its packets.
 //!
-//! A tap cannot borrow from the trial, so it writes here and the trial reads. Packets are known by
-//! their position in the order of sending; the trial says which of them the path dropped.
+//! The stack owns its controller, which tells the logbook everything; the trial reads in it. Packets
+//! are known by their position in the order of sending; the trial says which of them the path
+//! dropped.
 
 use firstflight::account::Kept;
 use firstflight::arm::ArmController;
-use firstflight::state::Packet;
-use firstflight::{Account, Ack, Episode, Event, Time};
-use firstflight_quic::{Begin, Happened, Moment, Tap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// One event and the controller right after it, for whoever watches.
-#[derive(Clone, Debug)]
-pub struct Note {
-    /// When.
-    pub now: Time,
-    /// What.
-    pub event: Happened,
-    /// Bytes in flight.
-    pub inflight: u64,
-    /// The record of an ACK or timer.
-    pub ack: Option<Ack>,
-    /// The controller.
-    pub controller: ArmController,
-    /// What it was told, for [`Happened::Told`].
-    pub told: Option<Event>,
-    /// What it was built from, for [`Happened::Begin`] and [`Happened::Restart`].
-    pub begin: Option<Begin>,
-    /// The packet behind [`Event::Sent`].
-    pub packet: Option<Packet>,
-    /// When it and its duplicate will arrive; none if the path drops it.
-    pub arrives: [Option<Time>; 2],
-    /// Positions newly acknowledged and newly declared lost, for [`Event::Ack`].
-    pub acked: Vec<u64>,
-    /// See `acked`.
-    pub lost: Vec<u64>,
-}
+use firstflight::state::{Packet, State};
+use firstflight::{Account, Begin, Episode, Event, Nanos, Recorder, Time};
+use firstflight_sim::{Cause, Observer, Record, Snapshot, Tape};
 
 /// One packet that was sent.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     position: u64,
+    bytes: u64,
     /// Carries bytes that were declared lost before.
     repeat: bool,
     dropped: bool,
@@ -50,9 +24,9 @@ struct Sent {
 /// bytes. The mean over noq's packets: 10 MB without loss are 6952 datagrams of 1472 bytes.
 const OVERHEAD: u64 = 34;
 
-/// What is written in the logbook.
+/// What is written in the logbook: a [`Recorder`] that trials read.
 #[derive(Debug, Default)]
-pub struct Entries {
+pub struct Logbook {
     packets: Vec<Sent>,
     last_sent: Option<Time>,
     /// Bytes declared lost that wait to be sent again. The stack repeats before it sends anything
@@ -74,13 +48,40 @@ pub struct Entries {
     /// it does not know what is repaired.
     pub account: Account<Vec<Kept>>,
     datagram: u64,
-    watched: bool,
-    notes: Vec<Note>,
-    acked: Vec<u64>,
-    lost: Vec<u64>,
+    seen: Option<Seen>,
 }
 
-impl Entries {
+/// What an observer is to hear.
+#[derive(Debug, Default)]
+struct Seen {
+    begin: Option<Begin>,
+    tape: Tape,
+    inflight: u64,
+    min_rtt: Option<Nanos>,
+}
+
+impl Logbook {
+    /// An empty one for packets of `datagram` bytes; with `watched` it keeps every event.
+    pub fn new(datagram: u16, watched: bool) -> Logbook {
+        Logbook {
+            account: Account::new(u64::from(datagram)),
+            datagram: u64::from(datagram),
+            seen: watched.then(Seen::default),
+            ..Logbook::default()
+        }
+    }
+
+    /// The trial begins: what came before was the handshake. What the controller has heard of that
+    /// belongs to its log.
+    pub fn begin(&mut self) {
+        *self = Logbook {
+            account: Account::new(self.datagram),
+            datagram: self.datagram,
+            seen: self.seen.take(),
+            ..Logbook::default()
+        };
+    }
+
     /// Packets sent.
     pub fn packets_sent(&self) -> u64 {
         self.packets.len() as u64
@@ -102,38 +103,53 @@ impl Entries {
         self.account.reported(cwnd).map(own).collect()
     }
 
-    /// What became of the packet that was sent last.
+    /// What became of the packet that was sent last: when it and its duplicate arrive, none if the
+    /// path dropped it.
     pub(super) fn settle_last(&mut self, bytes: u64, arrives: [Option<Time>; 2]) {
-        let Some(packet) = self.packets.last() else { return };
+        let Some(packet) = self.packets.last_mut() else { return };
+        packet.dropped = arrives[0].is_none();
+        self.packets_dropped += u64::from(packet.dropped);
+        self.lost_repeats += u64::from(packet.dropped && packet.repeat);
         let left = Packet {
             number: packet.position,
             bytes,
             stream: None,
             repeat: Some(packet.repeat),
-            dropped: arrives[0].is_none(),
+            dropped: packet.dropped,
         };
-        let sent = |note: &&mut Note| matches!(note.told, Some(Event::Sent(_)));
-        if let Some(note) = self.notes.iter_mut().rev().find(sent) {
-            (note.packet, note.arrives) = (Some(left), arrives);
+        if let Some(record) = self.seen.as_mut().and_then(|seen| seen.tape.last_sent()) {
+            (record.packet, record.arrives) = (Some(left), arrives);
         }
     }
 
-    /// The path dropped the packet that was sent last.
-    pub(crate) fn drop_last(&mut self) {
-        let Some(packet) = self.packets.last_mut() else { return };
-        packet.dropped = true;
-        self.packets_dropped += 1;
-        self.lost_repeats += u64::from(packet.repeat);
+    /// What was noted since the last call reaches `observer`, of a trial that began at `begin` on
+    /// the controller's clock. `delivered`: object bytes read at the receiver by then; `queue`:
+    /// bytes waiting at the bottleneck.
+    pub fn read_to(
+        &mut self,
+        observer: &mut dyn Observer,
+        begin: Time,
+        mut delivered: impl FnMut(Time) -> u64,
+        queue: u64,
+    ) {
+        let Some(seen) = &mut self.seen else { return };
+        if let Some(built) = seen.begin.take() {
+            observer.on_begin(&built, begin);
+        }
+        for record in &mut seen.tape {
+            let delivered = delivered(record.event.now());
+            tell(
+                Record { state: State { delivered, queue, ..record.state }, ..record },
+                begin,
+                observer,
+            );
+        }
     }
 
-    /// What was noted since the last call.
-    pub fn take_notes(&mut self) -> Vec<Note> {
-        std::mem::take(&mut self.notes)
-    }
-
-    /// A packet left of which no tap tells.
+    /// A packet left of which no recorder hears.
     pub(crate) fn on_untold(&mut self, now: Time) {
         let position = self.packets.last().map_or(0, |packet| packet.position + 1);
+        self.account.on_sent(now);
         self.on_sent(now, position, 0);
     }
 
@@ -144,117 +160,70 @@ impl Entries {
             self.repeats += 1;
             self.repeated_bytes += bytes.saturating_sub(OVERHEAD);
         }
-        self.packets.push(Sent { position, repeat, dropped: false });
-        self.account.on_sent(now);
+        self.packets.push(Sent { position, bytes, repeat, dropped: false });
         self.last_sent = Some(now);
     }
+}
 
-    fn on_lost(&mut self, position: u64, bytes: u64) {
+/// One record, and the state after a send or an ACK on the trial's clock.
+fn tell(record: Record, begin: Time, observer: &mut dyn Observer) {
+    let cause = match &record.event {
+        Event::Sent(_) => Some(Cause::Sent),
+        Event::Ack(ack) if ack.is_timer() => Some(Cause::Timer),
+        Event::Ack(_) => Some(Cause::Ack),
+        _ => None,
+    };
+    let now = record.event.now();
+    if let Some(event) = cause.filter(|_| now >= begin) {
+        let now = Time(now.0 - begin.0);
+        let snapshot = Snapshot { flow: 0, now, event, state: record.state, exit: record.exit };
+        observer.on_event(&snapshot, &|visit| {
+            record.signals.iter().for_each(|(name, value)| visit(name, *value));
+        });
+    }
+    observer.on_told(record);
+}
+
+impl Recorder<ArmController> for Logbook {
+    fn on_begin(&mut self, begin: &Begin) {
+        if let Some(seen) = &mut self.seen {
+            seen.tape.clear();
+            seen.begin = Some(*begin);
+        }
+    }
+
+    fn on_event(&mut self, event: &Event, after: &ArmController) {
+        self.account.take(event, after);
+        if let Event::Sent(sent) = event {
+            self.on_sent(sent.now, sent.nxt.0.saturating_sub(1), sent.bytes);
+        }
+        let Some(seen) = &mut self.seen else { return };
+        seen.inflight = event.inflight().unwrap_or(seen.inflight);
+        if let Event::Ack(ack) = event {
+            seen.min_rtt = ack.min_rtt.or(seen.min_rtt);
+        }
+        seen.tape.on_event(event, after);
+        if let Some(record) = seen.tape.newest() {
+            (record.state.inflight, record.state.min_rtt) = (seen.inflight, seen.min_rtt);
+        }
+    }
+
+    fn on_acked(&mut self, number: u64) {
+        if let Some(seen) = &mut self.seen {
+            Recorder::<ArmController>::on_acked(&mut seen.tape, number);
+        }
+    }
+
+    fn on_lost(&mut self, number: u64) {
         // Positions ascend; packet numbers are skipped at random, so they have holes.
-        let Ok(index) = self.packets.binary_search_by_key(&position, |packet| packet.position)
-        else {
-            return;
-        };
-        self.owed += bytes;
-        if self.packets[index].dropped {
-            self.packets_lost += 1;
-        } else {
-            self.spurious += 1;
+        if let Ok(index) = self.packets.binary_search_by_key(&number, |packet| packet.position) {
+            let packet = self.packets[index];
+            self.owed += packet.bytes;
+            self.packets_lost += u64::from(packet.dropped);
+            self.spurious += u64::from(!packet.dropped);
         }
-    }
-}
-
-/// The logbook: a [`Tap`] that trials read.
-#[derive(Debug, Default)]
-pub struct Logbook {
-    entries: Mutex<Entries>,
-}
-
-impl Logbook {
-    /// An empty one for packets of `datagram` bytes; with `watched` every event is noted.
-    pub fn new(datagram: u16, watched: bool) -> Logbook {
-        Logbook {
-            entries: Mutex::new(Entries {
-                account: Account::new(u64::from(datagram)),
-                datagram: u64::from(datagram),
-                watched,
-                ..Entries::default()
-            }),
-        }
-    }
-
-    /// What is written in it.
-    pub fn open(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The trial begins: what came before was the handshake.
-    pub fn begin(&self) {
-        let mut entries = self.open();
-        // What the controller has heard of the handshake belongs to its log.
-        let notes = std::mem::take(&mut entries.notes);
-        *entries = Entries {
-            account: Account::new(entries.datagram),
-            datagram: entries.datagram,
-            watched: entries.watched,
-            notes,
-            ..Entries::default()
-        };
-    }
-}
-
-impl Tap for Logbook {
-    fn listens(&self) -> bool {
-        self.open().watched
-    }
-
-    fn on_event(&self, moment: &Moment<'_>) {
-        let mut entries = self.open();
-        match moment.event {
-            Happened::Sent { position, bytes } => {
-                entries.account.on_ready(moment.controller);
-                entries.on_sent(moment.now, position, bytes);
-            }
-            Happened::Lost { position, bytes } => {
-                entries.on_lost(position, bytes);
-                if entries.watched {
-                    entries.lost.push(position);
-                }
-            }
-            Happened::Ack | Happened::Timer => {
-                if let Some(ack) = moment.ack {
-                    entries.account.on_ack(ack, moment.controller);
-                }
-            }
-            Happened::Spurious => entries.account.on_spurious(moment.controller),
-            Happened::Restart | Happened::Begin | Happened::Told => {}
-            Happened::Acked { position } => {
-                entries.acked.push(position);
-                return;
-            }
-        }
-        if entries.watched && !matches!(moment.event, Happened::Lost { .. }) {
-            if moment.begin.is_some() {
-                // Nothing before it matters any more.
-                entries.notes.clear();
-            }
-            let of_ack = matches!(moment.told, Some(Event::Ack(_)));
-            let entries = &mut *entries;
-            let packets = |of: &mut Vec<u64>| if of_ack { std::mem::take(of) } else { Vec::new() };
-            let (acked, lost) = (packets(&mut entries.acked), packets(&mut entries.lost));
-            entries.notes.push(Note {
-                now: moment.now,
-                event: moment.event,
-                inflight: moment.inflight,
-                ack: moment.ack.copied(),
-                controller: *moment.controller,
-                told: moment.told.copied(),
-                begin: moment.begin,
-                packet: None,
-                arrives: [None; 2],
-                acked,
-                lost,
-            });
+        if let Some(seen) = &mut self.seen {
+            Recorder::<ArmController>::on_lost(&mut seen.tape, number);
         }
     }
 }

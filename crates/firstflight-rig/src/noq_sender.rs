@@ -14,7 +14,7 @@ mod stack {
     pub(super) use crate::qlog::on_noq as write_qlog;
     use crate::wire::Ecn;
     use bytes::{Bytes, BytesMut};
-    use firstflight_quic::Account;
+    use firstflight_quic::Status;
     pub(super) use noq_proto::congestion::ControllerFactory;
     pub(super) use noq_proto::crypto::rustls::QuicServerConfig;
     pub(super) use noq_proto::{
@@ -37,8 +37,8 @@ mod stack {
         Endpoint::new(Arc::new(config), Some(Arc::new(server)), false)
     }
 
-    pub(super) fn account(connection: &Connection) -> Option<Account> {
-        firstflight_quic::noq::account(connection.congestion_state(PathId::ZERO)?)
+    pub(super) fn status(connection: &Connection) -> Option<Status> {
+        firstflight_quic::noq::status(connection.congestion_state(PathId::ZERO)?)
     }
 
     pub(super) fn close_log(connection: &Connection) {

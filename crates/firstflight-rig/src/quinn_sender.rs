@@ -14,7 +14,7 @@ mod stack {
     pub(super) use crate::qlog::on_quinn as write_qlog;
     use crate::wire::Ecn;
     use bytes::{Bytes, BytesMut};
-    use firstflight_quic::Account;
+    use firstflight_quic::Status;
     pub(super) use quinn_proto::congestion::ControllerFactory;
     pub(super) use quinn_proto::crypto::rustls::QuicServerConfig;
     pub(super) use quinn_proto::{
@@ -37,8 +37,8 @@ mod stack {
         Endpoint::new(Arc::new(config), Some(Arc::new(server)), false, Some(seed))
     }
 
-    pub(super) fn account(connection: &Connection) -> Option<Account> {
-        firstflight_quic::quinn::account(connection.congestion_state())
+    pub(super) fn status(connection: &Connection) -> Option<Status> {
+        firstflight_quic::quinn::status(connection.congestion_state())
     }
 
     pub(super) fn close_log(connection: &Connection) {

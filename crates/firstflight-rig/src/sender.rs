@@ -3,7 +3,7 @@
 use super::Error;
 use super::wire::{Ecn, Wire};
 use bytes::BytesMut;
-use firstflight_quic::Account;
+use firstflight_quic::Status;
 use std::time::Instant;
 
 /// Content of the object; written by reference, again and again.
@@ -33,8 +33,8 @@ pub(super) trait Sender {
     /// The next datagram that may leave.
     fn transmit(&mut self, now: Instant) -> Option<(Ecn, &[u8])>;
     /// What the controller says of itself, if it is one of ours.
-    fn account(&self) -> Option<Account>;
-    /// The trial is over: the tap hears of the last ACK.
+    fn status(&self) -> Option<Status>;
+    /// The trial is over: the recorder hears of the last ACK.
     fn close_log(&self);
 }
 

@@ -10,7 +10,7 @@ use crate::sender::{CONTENT, Sender, Stage};
 use crate::wire::{Ecn, Wire};
 use crate::{Error, StackLog, tls};
 use bytes::{Bytes, BytesMut};
-use firstflight_quic::Account;
+use firstflight_quic::Status;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -84,8 +84,8 @@ impl Sender for StackSender {
         }
     }
 
-    fn account(&self) -> Option<Account> {
-        stack::account(&self.connection.as_ref()?.1)
+    fn status(&self) -> Option<Status> {
+        stack::status(&self.connection.as_ref()?.1)
     }
 
     fn close_log(&self) {

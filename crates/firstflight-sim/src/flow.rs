@@ -7,10 +7,10 @@
 use crate::app::{App, Application};
 use crate::audit::Audit;
 use crate::back::{Back, Leaving};
-use crate::observe::{Cause, Heard, Observer, Snapshot};
+use crate::instrumented::Core;
+use crate::observe::{Cause, Observer, Record, Snapshot};
 use crate::outcome::{Drops, Outcome, Stop};
 use crate::pool::Plain;
-use crate::told::{Core, Tape};
 use crate::wire::{Arrives, NEVER, Wire};
 use firstflight::account::{Account, Kept};
 use firstflight::startup::Startup;
@@ -37,8 +37,8 @@ pub trait Ends {
     fn controller(&self) -> &Core<Self::Startup>;
     /// What that has been through.
     fn account(&self) -> &Account<Vec<Kept>>;
-    /// What it was told since this was last asked, if somebody keeps that.
-    fn tape(&mut self) -> Option<&mut Tape<Self::Startup>>;
+    /// The next thing that it was told since this was last asked, if somebody keeps that.
+    fn next_record(&mut self) -> Option<Record>;
     /// The next packet that may leave now, if any; asked again until it returns `None`.
     fn poll(&mut self, now: Time) -> Option<Self::Sent>;
     /// What travels of it.
@@ -423,7 +423,7 @@ impl<E: Ends> Flow<E> {
                     self.ends.on_dropped(&sent);
                 }
             }
-            if O::LISTENS {
+            if O::listens() {
                 let arrives = match fate {
                     Fate::Deliver { at, .. } => [Some(at), None],
                     Fate::Duplicate { at, again, .. } => [Some(at), Some(again)],
@@ -442,7 +442,7 @@ impl<E: Ends> Flow<E> {
             }
             self.watch::<O>(Time(now), Cause::Sent, None, forward, observer);
         }
-        if O::LISTENS {
+        if O::listens() {
             self.pass_on(Time(now), None, forward, observer);
         }
         self.note_sender();
@@ -457,28 +457,24 @@ impl<E: Ends> Flow<E> {
         forward: &mut Link,
         observer: &mut O,
     ) {
-        let lines = self.ends.tape().map_or_else(Vec::new, Tape::take);
-        for line in lines {
-            let (told, controller) = (&line.told, &line.controller);
-            let ack = if let Event::Ack(ack) = told { Some(ack) } else { None };
-            let inflight = match told {
-                Event::Ready(ready) => ready.inflight,
-                Event::Sent(sent) => sent.inflight,
-                Event::Ack(ack) => ack.inflight,
-                Event::HandshakeRtt { .. } => 0,
-                _ => self.ends.inflight(),
+        while let Some(mut record) = self.ends.next_record() {
+            let inflight = match record.event {
+                Event::Congestion(_) | Event::Spurious { .. } | Event::Mss { .. } => {
+                    self.ends.inflight()
+                }
+                _ => record.state.inflight,
             };
-            let state = State {
+            record.state = State {
                 inflight,
                 queue: forward.queued_bytes(now.0),
-                ..State::of(controller, ack)
+                min_rtt: self.ends.min_rtt(),
+                delivered: self.delivered(),
+                ..record.state
             };
-            let snapshot = self.snapshot(told.now(), Cause::Told, controller.exit(), state);
-            let left = left.filter(|_| matches!(told, Event::Sent(_)));
-            let (packet, arrives) = left.map_or((None, [None; 2]), |(p, at)| (Some(p), at));
-            let heard =
-                Heard { event: told, packet, arrives, acked: &line.acked, lost: &line.lost };
-            observer.on_told(&heard, &snapshot, &|visit| controller.signals(visit));
+            if let (Some((packet, arrives)), Event::Sent(_)) = (left, &record.event) {
+                (record.packet, record.arrives) = (Some(packet), arrives);
+            }
+            observer.on_told(record);
         }
     }
 
@@ -498,7 +494,7 @@ impl<E: Ends> Flow<E> {
         back: &mut B,
         observer: &mut O,
     ) {
-        if O::LISTENS {
+        if O::listens() {
             observer.on_acknowledgement(self.id, Time(now), self.ends.ack_len(&packet));
         }
         let leaving = Leaving {
@@ -528,10 +524,10 @@ impl<E: Ends> Flow<E> {
         forward: &mut Link,
         observer: &mut O,
     ) {
-        if !O::WATCHES {
+        if !O::watches() {
             return;
         }
-        if O::LISTENS {
+        if O::listens() {
             self.pass_on(now, None, forward, observer);
         }
         let controller = self.ends.controller();

@@ -1,8 +1,13 @@
 //! Watching a trial: an observer is a type parameter with a no-op default, so a trial that nobody
 //! watches pays nothing.
 
+use firstflight::avoidance::Avoidance;
+use firstflight::recovery::Policy;
+use firstflight::startup::Startup;
 use firstflight::state::Packet;
-use firstflight::{Event, Exit, State, Time};
+use firstflight::{Begin, Controller, Event, Exit, Recorder, State, Time};
+use std::collections::VecDeque;
+use std::mem::take;
 use std::ops::Deref;
 
 /// What happened.
@@ -14,8 +19,6 @@ pub enum Cause {
     Ack,
     /// A loss or probe timer fired at the sender.
     Timer,
-    /// The controller was told something (see [`Observer::on_told`]).
-    Told,
 }
 
 impl Cause {
@@ -25,7 +28,6 @@ impl Cause {
             Cause::Sent => "sent",
             Cause::Ack => "ack",
             Cause::Timer => "timer",
-            Cause::Told => "told",
         }
     }
 }
@@ -53,36 +55,62 @@ impl Deref for Snapshot {
     }
 }
 
-/// Something that the controller was told, and what is known of the packets behind it.
-#[derive(Clone, Copy, Debug)]
-pub struct Heard<'a> {
-    /// What.
-    pub event: &'a Event,
+/// One thing that a controller was told, the sender right after it, and what is known of the packets
+/// behind it.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// What; its times are those of the controller's clock.
+    pub event: Event,
+    /// The sender.
+    pub state: State,
+    /// How startup ended, once it has.
+    pub exit: Option<Exit>,
+    /// The algorithm's inner signals by name; of a send none, which changes nothing that an
+    /// algorithm measures.
+    pub signals: Vec<(&'static str, u64)>,
     /// What left, for [`Event::Sent`].
     pub packet: Option<Packet>,
-    /// When it and its duplicate will arrive (ground truth).
+    /// When it and its duplicate will arrive (ground truth); none if the path drops it.
     pub arrives: [Option<Time>; 2],
-    /// Packets newly acknowledged, for [`Event::Ack`].
-    pub acked: &'a [u64],
+    /// Packets newly acknowledged, for [`Event::Ack`], in its order.
+    pub acked: Vec<u64>,
     /// Packets newly declared lost, for [`Event::Ack`] and [`Event::Congestion`]: numbers as in
     /// [`Packet::number`].
-    pub lost: &'a [u64],
+    pub lost: Vec<u64>,
 }
 
 /// Visits inner signals by name and value.
 pub type Signals<'a> = dyn Fn(&mut dyn FnMut(&'static str, u64)) + 'a;
 
-/// Somebody who watches.
+/// Somebody who watches a trial.
 pub trait Observer {
     /// False removes every trace of watching at compile time.
-    const WATCHES: bool = true;
+    #[inline]
+    fn watches() -> bool
+    where
+        Self: Sized,
+    {
+        true
+    }
     /// True asks for everything that the controller is told, too.
-    const LISTENS: bool = false;
-    /// One event. `signals` visits the algorithm's inner signals by name and value.
+    #[inline]
+    fn listens() -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+    /// The state after one event at the sender. `signals` visits the algorithm's inner signals by
+    /// name and value.
     fn on_event(&mut self, snapshot: &Snapshot, signals: &Signals<'_>);
-    /// The controller was told something; `snapshot` is of right after it.
-    fn on_told(&mut self, heard: &Heard<'_>, snapshot: &Snapshot, signals: &Signals<'_>) {
-        let _ = (heard, snapshot, signals);
+    /// The controller was built, as far as the testbed does that; the trial began at `started` of
+    /// the controller's clock.
+    fn on_begin(&mut self, begin: &Begin, started: Time) {
+        let _ = (begin, started);
+    }
+    /// The controller was told something.
+    fn on_told(&mut self, record: Record) {
+        let _ = record;
     }
     /// The receiver of `flow` acknowledges everything that has arrived, in a packet of `len` IP
     /// bytes.
@@ -91,11 +119,96 @@ pub trait Observer {
     }
 }
 
-/// Nobody watches.
-#[derive(Clone, Copy, Debug, Default)]
+/// Nobody watches, and nobody hears what a controller is told.
+#[derive(Clone, Debug, Default)]
 pub struct Nobody;
 
 impl Observer for Nobody {
-    const WATCHES: bool = false;
+    #[inline]
+    fn watches() -> bool {
+        false
+    }
     fn on_event(&mut self, _snapshot: &Snapshot, _signals: &Signals<'_>) {}
+}
+
+impl<C> Recorder<C> for Nobody {
+    #[inline]
+    fn records() -> bool {
+        false
+    }
+    #[inline]
+    fn on_event(&mut self, _event: &Event, _after: &C) {}
+}
+
+impl Iterator for Nobody {
+    type Item = Record;
+    #[inline]
+    fn next(&mut self) -> Option<Record> {
+        None
+    }
+}
+
+/// A recorder that keeps what it hears until somebody who knows the rest of it takes it, as an
+/// iterator: what a testbed sees of its packets and of the receiver comes later than the event.
+#[derive(Clone, Debug, Default)]
+pub struct Tape {
+    records: VecDeque<Record>,
+    acked: Vec<u64>,
+    lost: Vec<u64>,
+}
+
+impl Tape {
+    /// The last packet that left, if nobody has taken it yet.
+    pub fn last_sent(&mut self) -> Option<&mut Record> {
+        self.records.iter_mut().rev().find(|record| matches!(record.event, Event::Sent(_)))
+    }
+
+    /// The newest record.
+    pub fn newest(&mut self) -> Option<&mut Record> {
+        self.records.back_mut()
+    }
+
+    /// Forgets every record.
+    pub fn clear(&mut self) {
+        self.records.clear();
+    }
+}
+
+impl<S: Startup, A: Avoidance, R: Policy> Recorder<Controller<S, A, R>> for Tape {
+    fn on_event(&mut self, event: &Event, after: &Controller<S, A, R>) {
+        let (mut acked, mut lost, mut signals) = (Vec::new(), Vec::new(), Vec::new());
+        if matches!(event, Event::Ack(_) | Event::Congestion(_)) {
+            (acked, lost) = (take(&mut self.acked), take(&mut self.lost));
+        }
+        if !matches!(event, Event::Sent(_) | Event::Ready(_)) {
+            after.signals(&mut |name, value| signals.push((name, value)));
+        }
+        let ack = if let Event::Ack(ack) = event { Some(ack) } else { None };
+        self.records.push_back(Record {
+            event: *event,
+            state: State { inflight: event.inflight().unwrap_or(0), ..State::of(after, ack) },
+            exit: after.exit(),
+            signals,
+            packet: None,
+            arrives: [None; 2],
+            acked,
+            lost,
+        });
+    }
+
+    fn on_acked(&mut self, number: u64) {
+        self.acked.push(number);
+    }
+
+    fn on_lost(&mut self, number: u64) {
+        self.lost.push(number);
+    }
+}
+
+impl Iterator for Tape {
+    type Item = Record;
+    #[inline]
+    fn next(&mut self) -> Option<Record> {
+        self.records.pop_front()
+    }
 }

@@ -3,16 +3,15 @@
 
 use crate::back::Way;
 use crate::flow::{Ends, Flow};
-use crate::observe::Observer;
+use crate::instrumented::Core;
+use crate::observe::{Nobody, Observer, Record, Tape};
 use crate::outcome::{Outcome, Stop};
-use crate::told::{Core, Listener, Silent, Tape};
 use crate::{quic, tcp};
 use firstflight::controller::Config;
 use firstflight::signal::rtt::INITIAL_RTT;
 use firstflight::startup::Startup;
-use firstflight::{Nanos, Time};
+use firstflight::{Nanos, Recorder, Time};
 use firstflight_path::{Error, Link, Path};
-use std::fmt::Debug;
 
 /// The hosts of a trial: which transport, and its sizes and timers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -143,36 +142,27 @@ pub struct Setup<'a> {
 ///
 /// # Errors
 /// If the path cannot carry the host's packets (see [`Path::open`]).
-pub fn run<S: Startup + Clone + Debug, O: Observer>(
+pub fn run<S: Startup, O: Observer>(
     setup: &Setup<'_>,
     controller: Core<S>,
     observer: &mut O,
 ) -> Result<Outcome, Error> {
     // Other types: a sender that nobody listens to has nothing to ask whether somebody does.
-    if O::LISTENS {
-        run_heard::<S, Tape<S>, O>(setup, controller, observer)
+    if O::listens() {
+        run_recorded::<S, Tape, O>(setup, controller, observer)
     } else {
-        run_heard::<S, Silent, O>(setup, controller, observer)
+        run_recorded::<S, Nobody, O>(setup, controller, observer)
     }
 }
 
-/// The same for a startup that cannot be copied. What its controller was told is kept for nobody.
-///
-/// # Errors
-/// Those of [`run`].
-pub fn run_unheard<S: Startup, O: Observer>(
+fn run_recorded<S: Startup, L, O: Observer>(
     setup: &Setup<'_>,
     controller: Core<S>,
     observer: &mut O,
-) -> Result<Outcome, Error> {
-    run_heard::<S, Silent, O>(setup, controller, observer)
-}
-
-fn run_heard<S: Startup, L: Listener<S>, O: Observer>(
-    setup: &Setup<'_>,
-    controller: Core<S>,
-    observer: &mut O,
-) -> Result<Outcome, Error> {
+) -> Result<Outcome, Error>
+where
+    L: Recorder<Core<S>> + Default + Iterator<Item = Record>,
+{
     let &Setup { path, pacer_burst, object, limit, .. } = setup;
     let (forward, reverse) =
         path.open(setup.host.packet_bytes(), setup.host.ack_bytes(), setup.seed, setup.path_index)?;
@@ -180,7 +170,7 @@ fn run_heard<S: Startup, L: Listener<S>, O: Observer>(
     Ok(match setup.host {
         Hosts::Quic(host) => {
             let sender =
-                quic::Sender::<S, L>::heard(host, controller, pacer_burst, object, rtt, start);
+                quic::Sender::<S, L>::recorded(host, controller, pacer_burst, object, rtt, start);
             drive(
                 quic::Flow::new(0, host.receiving(path), sender, object),
                 forward,
@@ -191,7 +181,7 @@ fn run_heard<S: Startup, L: Listener<S>, O: Observer>(
         }
         Hosts::Tcp(host) => {
             let sender =
-                tcp::Sender::<S, L>::heard(host, controller, pacer_burst, object, rtt, start);
+                tcp::Sender::<S, L>::recorded(host, controller, pacer_burst, object, rtt, start);
             drive(
                 tcp::Flow::new(0, host.receiving(path), sender, object),
                 forward,

@@ -255,6 +255,16 @@ impl Event {
         }
     }
 
+    /// Bytes in flight right after it, where it says so.
+    pub const fn inflight(&self) -> Option<u64> {
+        match self {
+            Event::Ready(ready) => Some(ready.inflight),
+            Event::Sent(sent) => Some(sent.inflight),
+            Event::Ack(ack) => Some(ack.inflight),
+            _ => None,
+        }
+    }
+
     /// The name in logs; that of an ACK which only reports what a loss timer found is `timer`.
     pub const fn name(&self) -> &'static str {
         match self {

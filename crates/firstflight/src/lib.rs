@@ -90,6 +90,7 @@ pub mod exit;
 pub mod fields;
 pub mod named;
 pub mod options;
+pub mod recorder;
 pub mod recovery;
 pub mod signal;
 pub mod startup;
@@ -103,5 +104,6 @@ pub use event::{
     Ack, Congestion, Context, Event, Phase, Ready, Sent, Signal, Timeout, Transport, Window,
 };
 pub use exit::ExitReason;
+pub use recorder::{Begin, Recorder};
 pub use state::State;
 pub use units::{Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};

@@ -12,9 +12,9 @@ use firstflight::controller::Controller;
 use firstflight::detection::presets::Early;
 use firstflight::recovery::AnyRecovery;
 use firstflight::startup::Startup;
-use firstflight::{Nanos, Seq, Time};
+use firstflight::{Begin, Nanos, Seq, Time};
 use firstflight_path::Error;
-use firstflight_sim::{App, FlowPlan, Nobody, Setup, Shared, run, run_flows, run_unheard, tcp};
+use firstflight_sim::{App, FlowPlan, Nobody, Observer, Setup, Shared, run, run_flows, tcp};
 
 /// The simulator.
 pub struct Sim;
@@ -102,14 +102,11 @@ impl Scenario {
         let host = self.hosts_of(arm)?;
         let parts = arm.parts().ok_or_else(|| arm.kernel_only())?;
         let mut recorder = recorder;
-        if let Some(tracer) = recorder.as_deref_mut().and_then(Recorder::tracer) {
-            tracer.begin_with(
-                Time(0),
-                parts.configure(self.config()),
-                0,
-                self.oracle_exit(),
-                Time(0),
-            );
+        if let Some(recorder) = recorder.as_deref_mut() {
+            let (arm, config) = (*parts, parts.configure(self.config()));
+            let oracle_exit = self.oracle_exit();
+            recorder
+                .on_begin(&Begin { now: Time(0), arm, config, nxt: Seq(0), oracle_exit }, Time(0));
         }
         let &Scenario { ref path, bytes: object, limit, path_index, .. } = self;
         let setup = Setup {
@@ -124,8 +121,8 @@ impl Scenario {
         if let Sender::Own { startup, rest } = &arm.sender {
             let controller = rest.controller_with(startup.make(), self.config(), Time(0), Seq(0));
             let outcome = match recorder {
-                Some(recorder) => run_unheard(&setup, controller, recorder)?,
-                None => run_unheard(&setup, controller, &mut Nobody)?,
+                Some(recorder) => run(&setup, controller, recorder)?,
+                None => run(&setup, controller, &mut Nobody)?,
             };
             return if startup.is_broken() { Err(broke(arm)) } else { Ok(outcome) };
         }

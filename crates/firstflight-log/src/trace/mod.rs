@@ -16,7 +16,7 @@ mod tracer;
 pub use fields::{COLUMNS, Cell, Column, Kind, Row};
 pub use firstflight::state::{Packet, State};
 pub use replay::{Replayed, replay};
-pub use tracer::{Signals, Tracer};
+pub use tracer::Tracer;
 
 use firstflight::named::Named;
 use firstflight::{Config, Event, Exit, Nanos, Time};

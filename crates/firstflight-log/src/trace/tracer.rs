@@ -1,11 +1,8 @@
 //! Writes the log of one connection while it runs.
 
 use super::{Entry, Packet, Ranges, Received, Start, State, Trace, What, ranges};
-use firstflight::{Config, Event, Exit, Time};
+use firstflight::{Begin, Event, Exit, Time};
 use std::collections::VecDeque;
-
-/// Visits inner signals by name and value.
-pub type Signals<'a> = dyn Fn(&mut dyn FnMut(&'static str, u64)) + 'a;
 
 /// A log that grows.
 #[derive(Clone, Debug, Default)]
@@ -32,18 +29,11 @@ impl Tracer {
         self.push(now, What::Start(Box::new(own)), None, Vec::new());
     }
 
-    /// The same for a controller of ours.
-    pub fn begin_with(
-        &mut self,
-        now: Time,
-        config: Config,
-        nxt: u64,
-        oracle_exit: u64,
-        started: Time,
-    ) {
-        self.begin(now, |start| {
+    /// The same for a controller of ours, on whose clock the trial began at `started`.
+    pub fn begin_with(&mut self, begin: &Begin, started: Time) {
+        self.begin(begin.now, |start| {
             (start.config, start.nxt, start.oracle_exit_bytes, start.start) =
-                (Some(config), nxt, oracle_exit, started);
+                (Some(begin.config), begin.nxt.0, begin.oracle_exit, started);
         });
     }
 
@@ -62,15 +52,10 @@ impl Tracer {
         packet: Option<Packet>,
         (acked, lost): (Ranges, Ranges),
         (state, exit): (State, Option<Exit>),
-        signals: &Signals<'_>,
+        signals: &[(&'static str, u64)],
     ) {
         let now = event.now();
-        // What the algorithm measures changes with what it hears; a send tells it nothing.
-        let values = if matches!(event, Event::Sent(_) | Event::Ready(_)) {
-            Vec::new()
-        } else {
-            self.values(signals)
-        };
+        let values = self.values(signals);
         self.push(now, What::Event { event, packet, acked, lost }, Some(state), values);
         self.note_exit(now, exit, state);
     }
@@ -99,10 +84,10 @@ impl Tracer {
         );
     }
 
-    fn values(&mut self, signals: &Signals<'_>) -> Vec<Option<u64>> {
+    fn values(&mut self, signals: &[(&'static str, u64)]) -> Vec<Option<u64>> {
         let names = &mut self.trace.names;
-        let mut values = Vec::with_capacity(names.len());
-        signals(&mut |name, value| {
+        let mut values = Vec::with_capacity(if signals.is_empty() { 0 } else { names.len() });
+        for &(name, value) in signals {
             let index = names.iter().position(|known| known == name).unwrap_or_else(|| {
                 names.push(name.to_owned());
                 names.len() - 1
@@ -111,7 +96,7 @@ impl Tracer {
                 values.resize(index + 1, None);
             }
             values[index] = Some(value);
-        });
+        }
         values
     }
 

@@ -3,52 +3,50 @@
 use super::{AckedPacket, Damage, Driver, EndOfAcks};
 use crate::numbers::Numbers;
 use crate::plan::Plan;
-use crate::tap::{Happened, Moment, Tap};
-use firstflight::{Ack, Nanos, Time};
+use firstflight::arm::ArmController;
+use firstflight::{Ack, Begin, Event, Nanos, Recorder, Time};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
 const MSS: u64 = 1000;
 const RTT: Nanos = Nanos::from_millis(30);
 
-/// Keeps every event with its record.
+/// Keeps every event; `None` is a controller that was built.
 #[derive(Debug, Default)]
-struct Ear(Mutex<Vec<(Happened, Option<Ack>, u64)>>);
+struct Ear(Vec<Option<Event>>);
 
-impl Tap for Ear {
-    fn on_event(&self, moment: &Moment<'_>) {
-        self.0.lock().unwrap().push((moment.event, moment.ack.copied(), moment.controller.cwnd()));
+impl Recorder<ArmController> for Ear {
+    fn on_begin(&mut self, _begin: &Begin) {
+        self.0.push(None);
+    }
+
+    fn on_event(&mut self, event: &Event, _after: &ArmController) {
+        self.0.push(Some(*event));
     }
 }
 
-impl Ear {
-    fn records(&self) -> Vec<(Happened, Ack)> {
-        self.0
-            .lock()
-            .unwrap()
-            .iter()
-            .filter_map(|(event, ack, _)| Some((*event, (*ack)?)))
-            .collect()
-    }
+fn records(ear: &Mutex<Ear>) -> Vec<Ack> {
+    let ack =
+        |event: &Option<Event>| if let Some(Event::Ack(ack)) = event { Some(*ack) } else { None };
+    ear.lock().unwrap().0.iter().filter_map(ack).collect()
 }
 
 fn ms(ms: u64) -> Time {
     Time(ms * 1_000_000)
 }
 
-fn driver(arm: &str) -> (Driver, Arc<Ear>) {
-    let ear = Arc::new(Ear::default());
-    let tap: Arc<dyn Tap> = ear.clone();
-    (Driver::new(Plan::parse(arm).unwrap(), MSS as u16, Time(0), Some(tap)), ear)
+fn driver(arm: &str) -> (Driver, Arc<Mutex<Ear>>) {
+    let ear = Arc::new(Mutex::new(Ear::default()));
+    (Driver::new(Plan::parse(arm).unwrap(), MSS as u16, Time(0), Some(ear.clone())), ear)
 }
 
 /// A driver behind its handshake, which took 30 ms: position 0 was acknowledged.
-fn connected(arm: &str) -> (Driver, Arc<Ear>) {
+fn connected(arm: &str) -> (Driver, Arc<Mutex<Ear>>) {
     let (mut driver, ear) = driver(arm);
     driver.sent(ms(0), MSS, 0);
     ack(&mut driver, ms(30), &[(0, ms(0))], 0);
     driver.settle();
-    ear.0.lock().unwrap().clear();
+    ear.lock().unwrap().0.clear();
     (driver, ear)
 }
 
@@ -85,10 +83,9 @@ fn an_ack_reaches_the_core_once_with_the_losses_that_follow_it() {
     ack(&mut driver, ms(60), &[(5, ms(30)), (6, ms(30))], 6 * MSS);
     driver.damage(ms(60), loss(2 * MSS, 3));
     send(&mut driver, ms(60), 1);
-    let records = ear.records();
+    let records = records(&ear);
     assert_eq!(records.len(), 1, "one ACK is one record, not {}", records.len());
-    let (event, ack) = records[0];
-    assert_eq!(event, Happened::Ack);
+    let ack = records[0];
     assert_eq!(
         (ack.acked, ack.lost),
         (2 * MSS, 2 * MSS),
@@ -100,7 +97,7 @@ fn an_ack_reaches_the_core_once_with_the_losses_that_follow_it() {
         "in flight before, between and after"
     );
     assert_eq!((ack.una.0, ack.nxt.0, ack.tx_lost), (7, 9, Some(3)));
-    assert_eq!(driver.account().stats.loss_episodes, 1, "the loss opens one episode");
+    assert_eq!(driver.status().stats.loss_episodes, 1, "the loss opens one episode");
 }
 
 #[test]
@@ -111,14 +108,14 @@ fn marks_behind_losses_join_the_same_ack() {
     driver.damage(ms(60), loss(2 * MSS, 2));
     driver.damage(ms(60), Damage { lost: 0, ce: true, persistent: false, largest_lost: None });
     driver.settle();
-    let records = ear.records();
+    let records = records(&ear);
     assert_eq!(records.len(), 1, "one ACK is one record, not {}", records.len());
     assert!(
-        records[0].1.ce && records[0].1.lost == 2 * MSS,
+        records[0].ce && records[0].lost == 2 * MSS,
         "marks and losses stand in it: {:?}",
-        records[0].1
+        records[0]
     );
-    let stats = driver.account().stats;
+    let stats = driver.status().stats;
     assert_eq!(
         stats.loss_episodes + stats.ecn_episodes,
         1,
@@ -146,7 +143,7 @@ fn an_answer_given_twice_leaves_the_state_of_one_answer() {
         // The same ACK as one record, straight into the core.
         ack(&mut whole, ms(60), &[(7, ms(30))], 9 * MSS);
         whole.settle();
-        let record = ear.records()[0].1;
+        let record = records(&ear)[0];
         let mut core = whole.before;
         core.on_ack(&Ack { lost: 3 * MSS, inflight: 6 * MSS, tx_lost: Some(4), ..record });
         assert_eq!(
@@ -164,9 +161,9 @@ fn a_loss_timer_is_a_record_without_an_ack() {
     ack(&mut driver, ms(60), &[(4, ms(30))], 3 * MSS);
     driver.damage(ms(64), loss(3 * MSS, 3));
     driver.settle();
-    let events: Vec<Happened> = ear.records().iter().map(|(event, _)| *event).collect();
-    assert_eq!(events, [Happened::Ack, Happened::Timer]);
-    let timer = ear.records()[1].1;
+    let timers: Vec<bool> = records(&ear).iter().map(Ack::is_timer).collect();
+    assert_eq!(timers, [false, true]);
+    let timer = records(&ear)[1];
     assert_eq!(
         (timer.acked, timer.rtt, timer.advanced, timer.tx_acked),
         (0, None, false, None),
@@ -190,7 +187,7 @@ fn a_loss_of_what_was_sent_before_the_episode_opens_no_second_one() {
         send(&mut driver, ms(61), 2);
         ack(&mut driver, ms(91), &[(12, ms(61))], 9 * MSS);
         driver.damage(ms(91), loss(MSS, lost));
-        let seen = driver.account().stats.loss_episodes;
+        let seen = driver.status().stats.loss_episodes;
         assert_eq!(
             seen, episodes,
             "loss of position {lost}, mark at 11: {episodes} episodes expected, {seen} counted"
@@ -226,7 +223,7 @@ fn an_rtt_sample_needs_the_largest_acknowledged_to_be_newly_acknowledged() {
             EndOfAcks { inflight: 7 * MSS, app_limited: false, largest, older: false },
         );
         driver.settle();
-        let rtt = ear.records()[0].1.rtt;
+        let rtt = records(&ear)[0].rtt;
         let expected = sampled.then_some(Nanos::from_millis(31));
         assert_eq!(rtt, expected, "newest {newest:?}, largest {largest:?}");
     }
@@ -237,8 +234,11 @@ fn the_controller_starts_afresh_behind_the_handshake() {
     let (mut driver, ear) = driver("slowstart");
     driver.sent(ms(0), MSS, 0);
     ack(&mut driver, ms(30), &[(0, ms(0))], 0);
-    assert_eq!(driver.account().handshake_rtt, Some(RTT), "with the sample of the handshake");
-    assert_eq!(ear.0.lock().unwrap().last().map(|(event, ..)| *event), Some(Happened::Restart));
+    assert_eq!(driver.status().handshake_rtt, Some(RTT), "with the sample of the handshake");
+    assert!(
+        matches!(ear.lock().unwrap().0[..], [.., None, Some(Event::HandshakeRtt { rtt: RTT, .. })]),
+        "it is built anew and told the sample"
+    );
     let rate = driver.rate().unwrap();
     let window = driver.core().cwnd();
     assert_eq!(
@@ -254,7 +254,7 @@ fn a_flow_that_carries_data_is_not_started_afresh() {
     send(&mut driver, ms(0), 10);
     ack(&mut driver, ms(30), &[(0, ms(0)), (1, ms(0))], 8 * MSS);
     driver.settle();
-    assert_eq!(driver.account().handshake_rtt, None, "half an initial window is no handshake");
+    assert_eq!(driver.status().handshake_rtt, None, "half an initial window is no handshake");
     assert_eq!(driver.core().cwnd(), 12 * MSS, "and its ACKs grow the window");
 }
 
@@ -285,7 +285,7 @@ fn a_false_alarm_gives_the_window_back() {
         "window {} after the false alarm, {before} before",
         driver.core().cwnd()
     );
-    assert_eq!(driver.account().stats.undone, 1);
+    assert_eq!(driver.status().stats.undone, 1);
 }
 
 #[test]
@@ -296,8 +296,8 @@ fn a_new_packet_size_in_the_middle_of_an_ack_does_not_end_it() {
     driver.resize(1400);
     driver.damage(ms(60), loss(MSS, 2));
     driver.settle();
-    assert_eq!(ear.records().len(), 1);
-    assert_eq!(ear.records()[0].1.lost, MSS, "the loss still belongs to the ACK");
+    assert_eq!(records(&ear).len(), 1);
+    assert_eq!(records(&ear)[0].lost, MSS, "the loss still belongs to the ACK");
 }
 
 #[test]
@@ -414,7 +414,7 @@ proptest! {
             if let Some((position, _)) = lost.last() {
                 driver.damage(now, loss(lost.len() as u64 * MSS, *position));
             }
-            let account = driver.account();
+            let account = driver.status();
             prop_assert_eq!(account.bytes_sent - account.bytes_acked - account.bytes_lost, driver.inflight, "what was sent is acknowledged, lost or in flight");
         }
     }

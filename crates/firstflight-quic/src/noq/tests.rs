@@ -32,17 +32,17 @@ fn ack_of_the_handshake(controller: &mut Controller, origin: Instant, millis: u6
 fn the_handshake_gives_its_rtt_also_when_data_was_sent_before_it_was_acknowledged() {
     let (mut controller, origin) = served("rapid");
     ack_of_the_handshake(&mut controller, origin, 30, 0);
-    assert_eq!(controller.account().handshake_rtt, Some(Nanos::from_millis(30)));
+    assert_eq!(controller.status().handshake_rtt, Some(Nanos::from_millis(30)));
     ack_of_the_handshake(&mut controller, origin, 35, 0);
     assert_eq!(
-        controller.account().handshake_rtt,
+        controller.status().handshake_rtt,
         Some(Nanos::from_millis(30)),
         "the first sample only"
     );
     for pn in 1..=9 {
         controller.on_packet_sent(origin + Duration::from_millis(40), PACKET, pn);
     }
-    let account = controller.account();
+    let account = controller.status();
     assert_eq!(
         (account.phase, account.cwnd),
         (Phase::Jump, 20 * u64::from(PACKET)),
@@ -54,5 +54,5 @@ fn the_handshake_gives_its_rtt_also_when_data_was_sent_before_it_was_acknowledge
 fn a_packet_of_an_older_space_that_is_not_the_largest_acknowledged_gives_no_rtt() {
     let (mut controller, origin) = served("rapid");
     ack_of_the_handshake(&mut controller, origin, 30, 1);
-    assert_eq!(controller.account().handshake_rtt, None, "RFC 9002 section 5.1");
+    assert_eq!(controller.status().handshake_rtt, None, "RFC 9002 section 5.1");
 }

@@ -20,5 +20,5 @@ fn the_handshake_gives_its_rtt_also_when_data_was_sent_before_it_was_acknowledge
     let now = origin + Duration::from_millis(30);
     controller.acked(now, origin, 900, true, Duration::from_millis(333));
     controller.on_end_acks(now, 90, true, Some(0));
-    assert_eq!(controller.account().handshake_rtt, Some(Nanos::from_millis(30)));
+    assert_eq!(controller.status().handshake_rtt, Some(Nanos::from_millis(30)));
 }

@@ -22,11 +22,11 @@ fn ten_sent(arm: &str) -> (Controller, Vec<PacketInfo>) {
 fn an_ack_with_losses_reaches_the_arm_once() {
     let (mut controller, sent) = ten_sent("slowstart/reno/immediate");
     controller.acked(at(30), at(0), PACKET, sent[0], Duration::from_millis(30));
-    let before = controller.account();
+    let before = controller.status();
     controller.lost(at(40), PACKET, sent[1], false);
     controller.lost(at(40), PACKET, sent[2], false);
     controller.acked(at(40), at(0), 3 * PACKET, sent[5], Duration::from_millis(31));
-    let after = controller.account();
+    let after = controller.status();
     assert_eq!(
         (after.acks, after.timers),
         (before.acks + 1, before.timers),
@@ -45,9 +45,9 @@ fn an_ack_with_losses_reaches_the_arm_once() {
 fn losses_without_an_ack_are_answered_at_once() {
     let (mut controller, sent) = ten_sent("slowstart/reno/immediate");
     controller.acked(at(30), at(0), PACKET, sent[0], Duration::from_millis(30));
-    let window = controller.account().cwnd;
+    let window = controller.status().cwnd;
     controller.lost(at(90), PACKET, sent[1], false);
-    let account = controller.account();
+    let account = controller.status();
     assert_eq!((account.timers, account.stats.loss_episodes), (1, 1), "{account:?}");
     assert!(account.cwnd < window, "a loss shrinks the window of {window}: {}", account.cwnd);
 }
@@ -73,7 +73,7 @@ fn packets_that_carry_only_acks_are_not_counted() {
     let info = controller.sent(at(1), 0, Some(true));
     assert_eq!(info.position, 10, "they have a place in the order of sending");
     assert_eq!(
-        (u64::from(controller.bytes_in_flight()), controller.account().bytes_sent),
+        (u64::from(controller.bytes_in_flight()), controller.status().bytes_sent),
         (10 * PACKET, 10 * PACKET)
     );
 }
@@ -108,7 +108,7 @@ fn the_handshake_gives_its_rtt_also_when_data_was_sent_before_it_was_acknowledge
     let handshake = controller.sent(at(10), PACKET, None);
     controller.sent(at(11), 90, Some(true));
     controller.acked(at(40), at(10), PACKET, handshake, Duration::from_millis(30));
-    let rtt = controller.account().handshake_rtt.expect("a sample of the handshake");
+    let rtt = controller.status().handshake_rtt.expect("a sample of the handshake");
     assert!(
         rtt.0.abs_diff(30_000_000) <= 1_000,
         "{} ns, times of this stack are whole microseconds",
@@ -118,7 +118,7 @@ fn the_handshake_gives_its_rtt_also_when_data_was_sent_before_it_was_acknowledge
         controller.sent(at(50), PACKET, Some(false));
     }
     assert_eq!(
-        controller.account().phase,
+        controller.status().phase,
         firstflight::Phase::Jump,
         "the jump takes off with the first flight"
     );

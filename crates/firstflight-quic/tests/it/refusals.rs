@@ -43,13 +43,13 @@ fn every_other_startup_is_built_with_the_standard_window() {
             12_001,
             "{arm}: quinn holds back what would reach the window"
         );
-        let account = quinn::account(controller.as_ref()).expect("the controller is ours");
-        assert_eq!(account.cwnd, 12_000, "{arm}: the account shows the window itself");
+        let status = quinn::status(controller.as_ref()).expect("the controller is ours");
+        assert_eq!(status.cwnd, 12_000, "{arm}: it shows the window itself");
     }
 }
 
 #[test]
-fn a_controller_of_another_maker_has_no_account() {
+fn a_controller_of_another_maker_says_nothing_of_itself() {
     let factory = std::sync::Arc::new(quinn_proto::congestion::CubicConfig::default());
-    assert!(quinn::account(factory.build(Instant::now(), 1200).as_ref()).is_none());
+    assert!(quinn::status(factory.build(Instant::now(), 1200).as_ref()).is_none());
 }

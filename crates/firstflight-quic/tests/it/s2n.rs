@@ -4,7 +4,9 @@
 #[path = "../../examples/s2n_server.rs"]
 mod s2n_server;
 
-use firstflight_quic::{Happened, Moment, Plan, Tap, s2n};
+use firstflight::arm::ArmController;
+use firstflight::{Begin, Event, Recorder};
+use firstflight_quic::{Plan, s2n};
 use s2n_quic::Client;
 use s2n_quic::client::Connect;
 use std::collections::BTreeSet;
@@ -16,10 +18,7 @@ const OBJECT: usize = 1_000_000;
 
 /// What the controllers of a server did.
 #[derive(Debug, Default)]
-struct Heard(Mutex<Account>);
-
-#[derive(Debug, Default)]
-struct Account {
+struct Heard {
     arms: BTreeSet<String>,
     acks: u64,
     sent: u64,
@@ -31,27 +30,23 @@ struct Account {
     initial_window: u64,
 }
 
-impl Tap for Heard {
-    fn on_event(&self, moment: &Moment<'_>) {
-        let mut account = self.0.lock().unwrap();
-        if let Some(begin) = moment.begin {
-            account.arms.insert(begin.plan.arm.to_string());
-            account.initial_window = begin.config.initial_window;
-        }
-        match moment.event {
-            Happened::Ack => {
-                account.acks += 1;
-                account.lost += moment.ack.map_or(0, |ack| ack.lost);
-            }
-            Happened::Sent { bytes, .. } => account.sent += bytes,
-            _ => {}
-        }
-        account.cwnd = account.cwnd.max(moment.controller.cwnd());
-        account.loss_episodes = u64::from(moment.controller.stats().loss_episodes);
+impl Recorder<ArmController> for Heard {
+    fn on_begin(&mut self, begin: &Begin) {
+        self.arms.insert(begin.arm.to_string());
+        self.initial_window = begin.config.initial_window;
     }
 
-    fn listens(&self) -> bool {
-        true
+    fn on_event(&mut self, event: &Event, after: &ArmController) {
+        match event {
+            Event::Ack(ack) if !ack.is_timer() => {
+                self.acks += 1;
+                self.lost += ack.lost;
+            }
+            Event::Sent(sent) => self.sent += sent.bytes,
+            _ => {}
+        }
+        self.cwnd = self.cwnd.max(after.cwnd());
+        self.loss_episodes = u64::from(after.stats().loss_episodes);
     }
 }
 
@@ -76,9 +71,9 @@ async fn drop_some(relay: UdpSocket, server: SocketAddr, period: usize) {
 }
 
 /// Downloads one object from a server with this arm; every `dropped`th datagram of it is lost.
-fn download(arm: &str, dropped: Option<usize>) -> Arc<Heard> {
-    let heard = Arc::new(Heard::default());
-    let controllers = s2n::Endpoint::new(Plan::parse(arm).unwrap()).with_tap(heard.clone());
+fn download(arm: &str, dropped: Option<usize>) -> Arc<Mutex<Heard>> {
+    let heard = Arc::new(Mutex::new(Heard::default()));
+    let controllers = s2n::Endpoint::new(Plan::parse(arm).unwrap()).with_recorder(heard.clone());
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
         let own = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
         let pair = (own.cert.der().as_ref(), &*own.signing_key.serialize_der());
@@ -111,7 +106,7 @@ fn download(arm: &str, dropped: Option<usize>) -> Arc<Heard> {
 fn an_s2n_server_with_an_arm_serves_and_the_arm_decides() {
     for arm in ["hystart++/cubic/prr", "rapid", "slowstart/reno/halving@(iw=20)"] {
         let heard = download(arm, None);
-        let account = heard.0.lock().unwrap();
+        let account = heard.lock().unwrap();
         let named = Plan::parse(arm).unwrap().arm.to_string();
         assert_eq!(
             account.arms.iter().collect::<Vec<_>>(),
@@ -131,7 +126,7 @@ fn an_s2n_server_with_an_arm_serves_and_the_arm_decides() {
 #[test]
 fn losses_reach_the_arm_with_the_acks_that_reveal_them() {
     let heard = download("hystart++/cubic/prr", Some(50));
-    let account = heard.0.lock().unwrap();
+    let account = heard.lock().unwrap();
     assert!(
         account.lost > 0 && account.loss_episodes > 0,
         "ACKs bring losses, and the arm answers them: {account:?}"

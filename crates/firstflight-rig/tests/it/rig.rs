@@ -3,7 +3,9 @@
 use firstflight::{Nanos, Phase, Time};
 use firstflight_path::Path;
 use firstflight_quic::Plan;
-use firstflight_rig::{Control, Note, Outcome, Setup, Watch, run};
+use firstflight_rig::{Control, Outcome, Setup, run};
+use firstflight_sim::observe::Signals;
+use firstflight_sim::{Observer, Snapshot};
 
 fn trial(path: &str, arm: &str, object: u64) -> Outcome {
     let path = Path::parse(path).unwrap();
@@ -63,14 +65,10 @@ fn a_trial_adds_up() {
 #[test]
 fn the_controller_accounts_for_its_arm() {
     let outcome = trial(SLIDE, "hystart++/reno/immediate", 10_000_000);
-    assert_eq!(outcome.account.unwrap().arm.to_string(), "hystart++/reno/immediate");
-    assert!(
-        outcome.account.unwrap().acks > 1000 && outcome.exit.is_some(),
-        "{:?}",
-        outcome.account
-    );
+    assert_eq!(outcome.status.unwrap().arm.to_string(), "hystart++/reno/immediate");
+    assert!(outcome.status.unwrap().acks > 1000 && outcome.exit.is_some(), "{:?}", outcome.status);
     assert_ne!(
-        outcome.account.unwrap().phase,
+        outcome.status.unwrap().phase,
         Phase::Startup,
         "the object is long enough to leave startup"
     );
@@ -146,10 +144,10 @@ fn a_path_that_delivers_nothing_stops_at_the_limit() {
 #[derive(Default)]
 struct Answers(u64);
 
-impl Watch for Answers {
-    fn on_note(&mut self, _note: &Note, _begin: Time, _delivered: u64, _queue: u64) {}
+impl Observer for Answers {
+    fn on_event(&mut self, _snapshot: &Snapshot, _signals: &Signals<'_>) {}
 
-    fn on_answer(&mut self, _now: Time, _bytes: u64) {
+    fn on_acknowledgement(&mut self, _flow: u32, _now: Time, _len: u32) {
         self.0 += 1;
     }
 }
@@ -247,16 +245,16 @@ mod quinn {
                 format!("{:?}", runs[0]) == format!("{:?}", runs[1]),
                 "{arm}: the second run differs"
             );
-            let account = runs[0].account.unwrap();
+            let status = runs[0].status.unwrap();
             assert!(
                 runs[0].complete && runs[0].delivered == 3_000_000,
                 "{arm}: {} bytes were read",
                 runs[0].delivered
             );
-            assert_eq!(account.arm, Plan::parse(arm).unwrap().arm);
+            assert_eq!(status.arm, Plan::parse(arm).unwrap().arm);
             assert!(
-                account.stats.loss_episodes > 0 && account.replays > 0,
-                "{arm}: the loss reached the controller: {account:?}"
+                status.stats.loss_episodes > 0 && status.replays > 0,
+                "{arm}: the loss reached the controller: {status:?}"
             );
         }
     }
@@ -266,7 +264,7 @@ mod quinn {
         // quinn reports every pass that finds losses: hundreds of them in one overshoot.
         let outcome = on(Control::Quinn(Plan::parse("slowstart").unwrap()), SLIDE, 5_000_000);
         let (episodes, reports) =
-            (outcome.account.unwrap().stats.loss_episodes, outcome.account.unwrap().replays);
+            (outcome.status.unwrap().stats.loss_episodes, outcome.status.unwrap().replays);
         assert!(
             reports > 100 && episodes < 6,
             "{reports} reports of loss made {episodes} episodes"

@@ -2,12 +2,14 @@
 //! leaves startup with the same record.
 
 use firstflight::arm::ArmController;
-use firstflight::{Exit, Nanos, Time};
+use firstflight::{Begin, Exit, Nanos, Time};
 use firstflight_path::Path;
-use firstflight_quic::{Happened, Plan};
-use firstflight_rig::{Control, Note, Setup, Watch, run};
+use firstflight_quic::Plan;
+use firstflight_rig::{Control, Setup, run};
+use firstflight_sim::observe::Signals;
+use firstflight_sim::{Observer, Record, Snapshot};
 
-/// A controller that is told what the watcher hears.
+/// A controller that is told what the observer hears.
 #[derive(Default)]
 struct Twin {
     controller: Option<ArmController>,
@@ -15,22 +17,19 @@ struct Twin {
     strayed: Option<(Time, u64, u64)>,
 }
 
-impl Watch for Twin {
-    fn on_note(&mut self, note: &Note, _begin: Time, _delivered: u64, _queue: u64) {
-        if let Some(begin) = note.begin {
-            self.controller = Some(begin.plan.arm.controller(
-                begin.config,
-                begin.plan.oracle_exit,
-                note.now,
-                begin.nxt,
-            ));
-        }
-        let (Some(controller), Some(told)) = (&mut self.controller, &note.told) else { return };
-        assert_eq!(note.event, Happened::Told);
+impl Observer for Twin {
+    fn on_event(&mut self, _snapshot: &Snapshot, _signals: &Signals<'_>) {}
+
+    fn on_begin(&mut self, begin: &Begin, _started: Time) {
+        self.controller = Some(begin.controller());
+    }
+
+    fn on_told(&mut self, record: Record) {
+        let controller = self.controller.as_mut().expect("a controller was built");
         self.told += 1;
-        controller.tell(told);
-        if controller.cwnd() != note.controller.cwnd() && self.strayed.is_none() {
-            self.strayed = Some((note.now, note.controller.cwnd(), controller.cwnd()));
+        controller.tell(&record.event);
+        if controller.cwnd() != record.state.cwnd && self.strayed.is_none() {
+            self.strayed = Some((record.event.now(), record.state.cwnd, controller.cwnd()));
         }
     }
 }
@@ -52,7 +51,7 @@ fn exits(control: Control, path: &str) -> (Option<Exit>, Option<Exit>) {
     assert!(twin.told > 2000, "{control:?}: the controller was told {} things", twin.told);
     assert_eq!(twin.strayed, None, "{control:?}: the windows part (time, the stack's, the twin's)");
     let controller = twin.controller.expect("a controller was built");
-    (outcome.account.and_then(|account| account.exit), controller.exit())
+    (outcome.status.and_then(|status| status.exit), controller.exit())
 }
 
 const PATHS: [&str; 2] = ["rapid-slide", "rate=20Mbit,rtt=60ms,queue=40ms,loss=0.2%"];

@@ -2,8 +2,10 @@
 
 use super::{AckPacket, Host, Receiver, Sender, Transmit};
 use crate::flow;
+use crate::instrumented::Core;
+use crate::observe::{Nobody, Record};
 use crate::outcome::Outcome;
-use crate::told::{Core, Listener, Silent, Tape};
+use firstflight::Recorder;
 use firstflight::account::{Account, Kept};
 use firstflight::startup::Startup;
 use firstflight::{Ack, Nanos, Time};
@@ -12,7 +14,7 @@ use firstflight_path::Path;
 /// Sender and receiver.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Ends<S: Startup, L = Silent> {
+pub struct Ends<S: Startup, L = Nobody> {
     receiver: Receiver,
     object: u64,
     /// Object bytes of a packet.
@@ -24,7 +26,7 @@ pub struct Ends<S: Startup, L = Silent> {
 }
 
 /// One QUIC flow.
-pub type Flow<S, L = Silent> = flow::Flow<Ends<S, L>>;
+pub type Flow<S, L = Nobody> = flow::Flow<Ends<S, L>>;
 
 /// A data packet on its way, in as many bits as it takes to tell it from others under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,7 +63,7 @@ impl Packet {
     }
 }
 
-impl<S: Startup, L: Listener<S>> Flow<S, L> {
+impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> Flow<S, L> {
     /// A flow of `object` bytes between two hosts.
     pub fn new(id: u32, host: Host, sender: Sender<S, L>, object: u64) -> Flow<S, L> {
         let Host { lower, ack_packet, .. } = host;
@@ -111,7 +113,9 @@ impl Host {
     }
 }
 
-impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
+impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow::Ends
+    for Ends<S, L>
+{
     type Startup = S;
     type Data = Packet;
     type Ack = AckPacket;
@@ -127,8 +131,8 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     fn account(&self) -> &Account<Vec<Kept>> {
         self.sender.account()
     }
-    fn tape(&mut self) -> Option<&mut Tape<S>> {
-        self.sender.listener().tape()
+    fn next_record(&mut self) -> Option<Record> {
+        self.sender.recorder().next()
     }
     #[inline]
     fn poll(&mut self, now: Time) -> Option<Transmit> {

@@ -5,9 +5,11 @@ mod ack;
 use super::loss::{Carries, SentPacket, State};
 use super::{Host, Receiver};
 use crate::audit::walk_is_due;
+use crate::instrumented::{Core, Instrumented};
+use crate::observe::Nobody;
 use crate::pacer::Pacer;
 use crate::ring::{GapSet, Ring};
-use crate::told::{Core, Driven, Listener, Silent};
+use firstflight::Recorder;
 use firstflight::account::{Account, Kept};
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::startup::Startup;
@@ -94,7 +96,7 @@ impl Pieces {
 /// it, then the rest.
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub struct Sender<S: Startup, L = Silent> {
+pub struct Sender<S: Startup, L = Nobody> {
     inflight: u64,
     next_chunk: u64,
     /// Chunks that the application has written.
@@ -130,7 +132,7 @@ pub struct Sender<S: Startup, L = Silent> {
     /// One past the highest chunk that this pass declared lost; 0 if there is none.
     hole_this_pass: u64,
     counters: Counters,
-    controller: Driven<S, L>,
+    controller: Instrumented<S, L>,
 
     host: Host,
     object: u64,
@@ -148,13 +150,13 @@ impl<S: Startup> Sender<S> {
         handshake_rtt: Nanos,
         now: Time,
     ) -> Sender<S> {
-        Sender::heard(host, controller, pacer_burst, object, handshake_rtt, now)
+        Sender::recorded(host, controller, pacer_burst, object, handshake_rtt, now)
     }
 }
 
-impl<S: Startup, L: Listener<S>> Sender<S, L> {
+impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
     /// The same with somebody who hears what its controller is told.
-    pub fn heard(
+    pub fn recorded(
         host: Host,
         controller: Core<S>,
         pacer_burst: u64,
@@ -178,7 +180,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         let (pieces, now) = (Pieces::new(&host, object), Time(0));
         Sender {
             host,
-            controller: Driven::new(controller, u64::from(host.datagram)),
+            controller: Instrumented::new(controller, u64::from(host.datagram)),
             rtt: Rfc9002Rtt::new(INITIAL_RTT),
             pacer: Pacer::new(pacer_burst, now),
             sent: Ring::default(),
@@ -230,8 +232,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
     }
 
     /// Who hears what it is told.
-    pub fn listener(&mut self) -> &mut L {
-        self.controller.listener()
+    pub fn recorder(&mut self) -> &mut L {
+        self.controller.recorder()
     }
 
     /// What a datagram adds to the object bytes in it.

@@ -5,8 +5,10 @@ use super::{
 };
 use crate::audit::walk_is_due;
 use crate::flow;
+use crate::instrumented::Core;
+use crate::observe::{Nobody, Record};
 use crate::outcome::Outcome;
-use crate::told::{Core, Listener, Silent, Tape};
+use firstflight::Recorder;
 use firstflight::account::{Account, Kept};
 use firstflight::detection::{Flags, Id, Scoreboard, SendOrder};
 use firstflight::startup::Startup;
@@ -15,7 +17,7 @@ use firstflight_path::Path;
 
 /// Sender and receiver.
 #[derive(Debug)]
-pub struct Ends<S: Startup, L = Silent> {
+pub struct Ends<S: Startup, L = Nobody> {
     header: u32,
     buffer: Buffer,
     sender: Sender<S, L>,
@@ -23,9 +25,9 @@ pub struct Ends<S: Startup, L = Silent> {
 }
 
 /// One TCP flow.
-pub type Flow<S, L = Silent> = flow::Flow<Ends<S, L>>;
+pub type Flow<S, L = Nobody> = flow::Flow<Ends<S, L>>;
 
-impl<S: Startup, L: Listener<S>> Flow<S, L> {
+impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> Flow<S, L> {
     /// A flow of `object` bytes between two hosts.
     pub fn new(id: u32, host: Host, sender: Sender<S, L>, object: u64) -> Flow<S, L> {
         let receiver = Receiver::new(&host);
@@ -72,7 +74,9 @@ impl Host {
     }
 }
 
-impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
+impl<S: Startup, L: Recorder<Core<S>> + Default + Iterator<Item = Record>> flow::Ends
+    for Ends<S, L>
+{
     type Startup = S;
     type Data = Segment;
     type Ack = AckPacket;
@@ -88,8 +92,8 @@ impl<S: Startup, L: Listener<S>> flow::Ends for Ends<S, L> {
     fn account(&self) -> &Account<Vec<Kept>> {
         self.sender.account()
     }
-    fn tape(&mut self) -> Option<&mut Tape<S>> {
-        self.sender.listener().tape()
+    fn next_record(&mut self) -> Option<Record> {
+        self.sender.recorder().next()
     }
     #[inline]
     fn poll(&mut self, now: Time) -> Option<Transmit> {

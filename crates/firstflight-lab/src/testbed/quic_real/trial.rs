@@ -10,14 +10,13 @@ use crate::arms::NamedArm;
 use crate::outcome::{Outcome, Queueing};
 use crate::record::Recorder;
 use crate::scenario::Scenario;
-use crate::testbed::quic::trial::{Scribe, plan};
+use crate::testbed::quic::trial::plan;
 use crate::testbed::{Info, Testbed};
 use firstflight::controller::Stats;
 use firstflight_http::real::{self, Measured, Sender};
 use firstflight_linux::hurry;
 use firstflight_linux::relay::{Relay, RelayOptions, RelayReport};
 use firstflight_path::Error;
-use firstflight_rig::Watch;
 use hdrhistogram::Histogram;
 use std::net::Ipv4Addr;
 use std::sync::Mutex;
@@ -93,10 +92,7 @@ fn run(
             .map(|doubt| format!("{}, seed {seed}: {doubt}", arm.label))
             .collect();
         if let Some(recorder) = recorder {
-            let mut scribe = Scribe { recorder, min_rtt: None };
-            for (note, delivered) in &measured.notes {
-                scribe.on_note(note, measured.begin, *delivered, 0);
-            }
+            measured.read_to(recorder);
         }
         return Ok(Outcome { warnings, ..outcome(&measured, &report) });
     }
@@ -104,7 +100,7 @@ fn run(
 
 /// What nobody sees from outside stays unknown: which packet was dropped, and what a timer sent.
 fn outcome(measured: &Measured, report: &RelayReport) -> Outcome {
-    let stats = measured.account.map_or(Stats::default(), |account| account.stats);
+    let stats = measured.status.map_or(Stats::default(), |status| status.stats);
     let forward = &report.link.forward;
     let dropped = forward.dropped_packets();
     let mut queue_us = Histogram::new_with_bounds(1, 120_000_000, 2).expect("constant bounds");

@@ -2,13 +2,14 @@
 //! it.
 
 use super::Sender;
+use crate::instrumented::Core;
 use crate::quic::loss::{Carries, State, detect};
 use crate::quic::{AckPacket, Receiver};
-use crate::told::Listener;
+use firstflight::Recorder;
 use firstflight::startup::Startup;
 use firstflight::{Ack, Congestion, Nanos, Seq, Time, Timeout};
 
-impl<S: Startup, L: Listener<S>> Sender<S, L> {
+impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
     /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing
     /// new.
     pub fn on_ack(&mut self, now: Time, packet: AckPacket, receiver: &mut Receiver) -> Option<Ack> {
@@ -105,7 +106,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             }
         }
         self.acked.insert(chunk);
-        self.controller.listener().acked(number);
+        self.controller.recorder().on_acked(number);
     }
 
     /// RFC 9002 section 6.1 over what is in flight below the largest acknowledged. Returns whether
@@ -139,7 +140,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
                 let bytes = pieces.datagram(chunk);
                 ack.lost += bytes;
                 ack.tx_lost = Some(number);
-                controller.listener().lost(number);
+                controller.recorder().on_lost(number);
                 *inflight -= bytes;
                 packet.set_losses_before(*losses);
                 *losses += 1;

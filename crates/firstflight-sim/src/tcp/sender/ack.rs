@@ -2,8 +2,9 @@
 
 use super::marker::{Delivered, Heard, opens};
 use super::{Episode, Sender};
+use crate::instrumented::Core;
 use crate::tcp::{AckPacket, tick_start};
-use crate::told::Listener;
+use firstflight::Recorder;
 use firstflight::detection::delivered::DuplicateCredit;
 use firstflight::detection::dupack::Header;
 use firstflight::detection::early_retransmit::{Act, Clock, Flight};
@@ -44,7 +45,7 @@ struct Before {
     loss_end: Option<Seq>,
 }
 
-impl<S: Startup, L: Listener<S>> Sender<S, L> {
+impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
     /// An ACK arrives. Returns the record given to the controller, or `None` if it said nothing
     /// new.
     #[inline]
@@ -165,7 +166,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         }
         let ordinal = self.board.ordinal(id);
         news.ordinal = news.ordinal.max(Some(ordinal));
-        self.controller.listener().acked(ordinal);
+        self.controller.recorder().on_acked(ordinal);
         if let Some(end) = before.loss_end {
             let old = self.board.start(id) < end;
             news.fresh |= old;
@@ -461,12 +462,12 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
         self.controller.on_stream(ack.now, lost_end, ack.una.0);
     }
 
-    /// Tells the listener which transmissions were declared lost.
+    /// Tells the recorder which transmissions were declared lost.
     #[inline]
     pub(super) fn name_losses(&mut self) {
-        if L::LISTENS {
+        if L::records() {
             for ordinal in self.board.take_losses() {
-                self.controller.listener().lost(ordinal);
+                self.controller.recorder().on_lost(ordinal);
             }
         }
     }

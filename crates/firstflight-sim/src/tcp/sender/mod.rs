@@ -32,8 +32,10 @@ pub use counters::Counters;
 
 use super::buffers::SendWindow;
 use super::{Board, Host};
+use crate::instrumented::{Core, Instrumented};
+use crate::observe::Nobody;
 use crate::pacer::Pacer;
-use crate::told::{Core, Driven, Listener, Silent};
+use firstflight::Recorder;
 use firstflight::account::{Account, Kept};
 use firstflight::detection::delivered::DuplicateCredit;
 use firstflight::detection::early_retransmit::{Counts, EarlyRetransmit};
@@ -84,13 +86,13 @@ struct Owed {
 
 /// The sending end of one TCP flow that carries one object.
 #[derive(Clone, Debug)]
-pub struct Sender<S: Startup, L = Silent> {
+pub struct Sender<S: Startup, L = Nobody> {
     host: Host,
     mss: u64,
     object: u64,
     /// Of it, what the application has written.
     written: u64,
-    controller: Driven<S, L>,
+    controller: Instrumented<S, L>,
     rtt: Rfc6298Rtt,
     pacer: Pacer,
     board: Board,
@@ -161,13 +163,13 @@ impl<S: Startup> Sender<S> {
         handshake_rtt: Nanos,
         now: Time,
     ) -> Sender<S> {
-        Sender::heard(host, controller, pacer_burst, object, handshake_rtt, now)
+        Sender::recorded(host, controller, pacer_burst, object, handshake_rtt, now)
     }
 }
 
-impl<S: Startup, L: Listener<S>> Sender<S, L> {
+impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
     /// The same with somebody who hears what its controller is told.
-    pub fn heard(
+    pub fn recorded(
         host: Host,
         controller: Core<S>,
         pacer_burst: u64,
@@ -201,7 +203,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
     ) -> Sender<S, L> {
         let preset = &host.preset;
         let mss = u64::from(host.mss);
-        let controller = Driven::<S, L>::new(controller, mss);
+        let controller = Instrumented::<S, L>::new(controller, mss);
         let (rtt, now) = (estimator(&host), Time(0));
         let early = host.early_retransmit.filter(|_| preset.early_retransmit == Early::ByArm);
         // The window that the receiver's SYN would have told.
@@ -215,7 +217,7 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
             controller,
             rtt,
             pacer: Pacer::new(pacer_burst, now),
-            board: Board::new(preset.repeats, mss).naming_losses(L::LISTENS),
+            board: Board::new(preset.repeats, mss).naming_losses(L::records()),
             marker: Marker::new(preset),
             repeats: Repeats::default(),
             early: early.map(EarlyRetransmit::new),
@@ -263,8 +265,8 @@ impl<S: Startup, L: Listener<S>> Sender<S, L> {
     }
 
     /// Who hears what it is told.
-    pub fn listener(&mut self) -> &mut L {
-        self.controller.listener()
+    pub fn recorder(&mut self) -> &mut L {
+        self.controller.recorder()
     }
 
     /// The scoreboard.

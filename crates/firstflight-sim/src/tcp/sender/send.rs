@@ -2,8 +2,9 @@
 
 use super::marker::Repeat;
 use super::{Blocked, Sender, Transmit};
+use crate::instrumented::Core;
 use crate::tcp::{Segment, tick_start, ticks};
-use crate::told::Listener;
+use firstflight::Recorder;
 use firstflight::detection::tlp::{Kind, Tlp};
 use firstflight::detection::{Choice, Episode, Flags, Id, Scoreboard, SendOrder};
 use firstflight::startup::Startup;
@@ -20,7 +21,7 @@ enum Reason {
     Probe,
 }
 
-impl<S: Startup, L: Listener<S>> Sender<S, L> {
+impl<S: Startup, L: Recorder<Core<S>> + Default> Sender<S, L> {
     /// The next segment that may leave now, if any; asked again until it returns `None`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Transmit> {
