@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import matplotlib.pyplot as plt
 
-from ._engine import Refused
+from ._engine import Refused, looks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from ._ab import AbResult, Part
     from ._compare import Comparison
 
-# Okabe and Ito's colours: told apart by everybody, black for what is no competitor.
-_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C510A", "#762A83"]
+# The colours and marks of the pages: told apart by everybody, and an arm has the same ones everywhere.
+_COLOURS = ["#0062b3", "#d35400", "#00876c", "#6a1468", "#54380a", "#848e9e"]
+_MARKS = ["o", "s", "^", "D", "X", "v", "_", "P"]
 _QUIET = "#555555"
 
 
@@ -39,14 +40,12 @@ def _finish(ax: Axes, title: str, x: str, y: str) -> Axes:
     return ax
 
 
-def _colour(index: int, arm: str) -> str:
-    return "#000000" if arm.startswith("oracle") else _COLOURS[index % len(_COLOURS)]
+def _colours(arms: Sequence[str]) -> dict[str, str]:
+    return {arm: _COLOURS[look % len(_COLOURS)] for arm, look in zip(arms, looks(arms), strict=True)}
 
 
-def _colour_beside(result: AbResult, arm: str) -> str:
-    """The same arm has the same colour in every plot; the baseline is grey."""
-    index = result.arms.index(arm)
-    return "#777777" if index == 0 else _colour(index - 1, arm)
+def _marks(arms: Sequence[str]) -> dict[str, str]:
+    return {arm: _MARKS[look % len(_MARKS)] for arm, look in zip(arms, looks(arms), strict=True)}
 
 
 def window(result: Comparison, *, arms: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
@@ -76,7 +75,7 @@ def window(result: Comparison, *, arms: Sequence[str] | None = None, ax: Axes | 
         if arm not in shown:
             continue
         times, windows, losses = lines[arm]
-        colour = _colour(index, arm)
+        colour = _colours(result.arms)[arm]
         style = "--" if arm.startswith("oracle") else "-"
         # Later lines are thinner: where two arms do the same, both are seen.
         width = max(1.2, 3.0 - 0.45 * index)
@@ -105,7 +104,7 @@ def reduction(result: AbResult, *, by: Part | Literal["percentile"] = "group", a
         rows = result.percentiles.to_dicts()
         for arm in competitors:
             own = [row for row in rows if row["arm"] == arm]
-            axes.plot([row["percentile"] for row in own], [row["reduction_pct"] for row in own], color=_colour_beside(result, arm), label=arm)
+            axes.plot([row["percentile"] for row in own], [row["reduction_pct"] for row in own], color=_colours(result.arms)[arm], label=arm)
         axes.axhline(0, color=_QUIET, linewidth=0.8)
         axes.legend(frameon=False, fontsize="small")
         axes.set_xlim(0, 100)
@@ -120,7 +119,7 @@ def reduction(result: AbResult, *, by: Part | Literal["percentile"] = "group", a
         at = [names.index(row["name"]) + (index - (len(competitors) - 1) / 2) * 0.8 / len(competitors) for row in own]
         value = [row["reduction_pct"] for row in own]
         spread = [[row["reduction_pct"] - row["reduction_pct_low"] for row in own], [row["reduction_pct_high"] - row["reduction_pct"] for row in own]]
-        axes.errorbar(value, at, xerr=spread, fmt="o", markersize=4, capsize=2, linewidth=1.2, color=_colour_beside(result, arm), label=arm)
+        axes.errorbar(value, at, xerr=spread, fmt="o", markersize=4, capsize=2, linewidth=1.2, color=_colours(result.arms)[arm], label=arm)
     axes.axvline(0, color=_QUIET, linewidth=0.8)
     axes.set_yticks(range(len(names)), [f"{name} ({flows[name]})" for name in names])
     axes.set_ylim(len(names) - 0.5, -0.5)
@@ -145,7 +144,7 @@ def reduction_of_comparison(result: Comparison, *, baseline: str | None = None, 
             continue
         middle = statistics.median(shorter)
         spread = [[middle - min(shorter)], [max(shorter) - middle]]
-        colour = _colour(result.arms.index(arm), arm)
+        colour = _colours(result.arms)[arm]
         axes.errorbar([middle], [index], xerr=spread, fmt="o", capsize=3, color=colour)
         axes.annotate(f"{middle:+.1f} %", (middle, index), textcoords="offset points", xytext=(0, 7), ha="center", fontsize="small")
     axes.axvline(0, color=_QUIET, linewidth=0.8)
@@ -158,16 +157,16 @@ def reduction_of_comparison(result: Comparison, *, baseline: str | None = None, 
 
 def _scatter(axes: Axes, points: Sequence[dict[str, Any]]) -> None:
     """Points of time against loss with their spreads; the front is filled and joined."""
-    front = sorted((point for point in points if point["front"]), key=lambda point: (point["loss"], point["time"]))
-    axes.plot([point["loss"] for point in front], [point["time"] for point in front], color=_QUIET, linewidth=0.8, linestyle="--", zorder=1)
+    front = sorted((point for point in points if point["front"]), key=lambda point: (point["time"], point["loss"]))
+    axes.plot([point["time"] for point in front], [point["loss"] for point in front], color=_QUIET, linewidth=0.8, linestyle="--", zorder=1)
     for point in points:
         colour = point["colour"]
         axes.errorbar(
-            [point["loss"]],
             [point["time"]],
-            xerr=point.get("loss_spread"),
-            yerr=point.get("time_spread"),
-            fmt="o",
+            [point["loss"]],
+            xerr=point.get("time_spread"),
+            yerr=point.get("loss_spread"),
+            fmt=point["mark"],
             markersize=7,
             linewidth=1.0,
             color=colour,
@@ -187,14 +186,15 @@ def pareto(result: AbResult, *, ax: Axes | None = None) -> Axes:
             "loss": row["loss_pct_mean"],
             "time": row["ttlb_ms_mean"],
             "front": row["front"],
-            "colour": _colour_beside(result, row["arm"]),
+            "colour": _colours(result.arms)[row["arm"]],
+            "mark": _marks(result.arms)[row["arm"]],
         }
         for row in result.part("all")
     ]
     axes = _axes(ax)
     _scatter(axes, points)
     title = f"{result.experiment['population']}, {result.flows} connections: time against loss; filled: no other is better in both"
-    return _finish(axes, title, "loss per connection, mean %", "completion time, mean ms")
+    return _finish(axes, title, "completion time, mean ms", "loss per connection, mean %")
 
 
 def pareto_of_comparison(result: Comparison, *, ax: Axes | None = None) -> Axes:
@@ -207,7 +207,7 @@ def pareto_of_comparison(result: Comparison, *, ax: Axes | None = None) -> Axes:
             continue
         times, losses = [row["ttlb_ms"] for row in own], [100.0 * row["loss_ratio"] for row in own]
         time, loss = statistics.median(times), statistics.median(losses)
-        point: dict[str, Any] = {"arm": arm, "time": time, "loss": loss, "colour": _colour(result.arms.index(arm), arm)}
+        point: dict[str, Any] = {"arm": arm, "time": time, "loss": loss, "colour": _colours(result.arms)[arm], "mark": _marks(result.arms)[arm]}
         if len(own) > 1:
             point["time_spread"] = [[time - min(times)], [max(times) - time]]
             point["loss_spread"] = [[loss - min(losses)], [max(losses) - loss]]
@@ -219,4 +219,4 @@ def pareto_of_comparison(result: Comparison, *, ax: Axes | None = None) -> Axes:
         )
     axes = _axes(ax)
     _scatter(axes, points)
-    return _finish(axes, "Time against loss; filled: no other is better in both", "loss, %", "completion time, ms")
+    return _finish(axes, "Time against loss; filled: no other is better in both", "completion time, ms", "loss, %")

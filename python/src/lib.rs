@@ -52,7 +52,8 @@ mod engine {
     use super::compare::{Comparison, Plan};
     #[pymodule_export]
     use super::lists::{
-        arm_full, list_arms, list_paths, list_populations, list_sources, path_facts, split_arms,
+        arm_full, list_arms, list_paths, list_populations, list_sources, looks, path_facts,
+        split_arms,
     };
     #[pymodule_export]
     use super::population::Population;

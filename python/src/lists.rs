@@ -26,6 +26,13 @@ pub(crate) fn split_arms(text: &str) -> Vec<String> {
     split_list(text).map(|arm| arm.trim().to_owned()).collect()
 }
 
+/// Colour (modulo six) and shape (modulo eight) of each arm, the same as on every page.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "the form in which a list arrives from Python")]
+pub(crate) fn looks(arms: Vec<String>) -> Vec<usize> {
+    firstflight_lab::report::looks(arms.iter().map(String::as_str))
+}
+
 /// A path's canonical text, name, source, rate in bit/s, idle round trip in ns, queue in bytes, and
 /// bandwidth-delay product in bytes.
 #[pyfunction]

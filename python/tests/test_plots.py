@@ -4,6 +4,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+from matplotlib.container import ErrorbarContainer
 
 import firstflight as ff
 
@@ -64,3 +65,16 @@ def test_the_front_is_filled(tested: ff.AbResult) -> None:
     front = {row["arm"] for row in tested.part("all") if row["front"]}
     legend = ax.get_legend()
     assert legend is not None and [text.get_text() for text in legend.get_texts()] == tested.arms and front
+
+
+def test_an_arm_has_one_colour_in_every_plot(comparison: ff.Comparison, tested: ff.AbResult) -> None:
+    window = {str(line.get_label()): line.get_color() for line in comparison.plot_window().get_lines()}
+    for result in (comparison, tested):
+        ax = result.plot_pareto()
+        for container in ax.containers:
+            arm = str(container.get_label())
+            if arm in window:
+                assert isinstance(container, ErrorbarContainer)
+                assert container.lines[0].get_color() == window[arm], arm
+    ax = tested.plot_pareto()
+    assert ax.get_xlabel().startswith("completion time") and ax.get_ylabel().startswith("loss")
