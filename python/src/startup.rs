@@ -7,9 +7,7 @@
 use crate::refuse;
 use firstflight::event::{self, Phase, Signal, Timeout, Transport};
 use firstflight::recovery::OwnRecovery;
-use firstflight::startup::{
-    ExitReason, Grown, Handover, Leave, Saved, SlowStart, Startup, Verdict,
-};
+use firstflight::startup::{ExitReason, Grown, Handover, Leave, SlowStart, Startup, Verdict};
 use firstflight::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH};
 use firstflight_lab::{Error, NamedArm, OwnStartup, nearest, parse_arms};
 use pyo3::exceptions::PyTypeError;
@@ -71,7 +69,7 @@ pub(crate) fn arms(given: Vec<AnyArm>, fault: &Fault) -> PyResult<Vec<NamedArm>>
         AnyArm::Own((label, rest, make, hooks)) => {
             let (fault, hooks, make) = (fault.clone(), Arc::new(hooks), Arc::new(make));
             let broken = fault.broken.clone();
-            let own = OwnStartup::new(&label, broken, move || -> Box<dyn Startup> {
+            let own = OwnStartup::new(&label, broken, move || -> Box<dyn Startup<Saved = ()>> {
                 match Python::attach(|py| make.call0(py)) {
                     Ok(object) => Box::new(InPython {
                         object,
@@ -376,6 +374,9 @@ fn lasting(name: &str) -> &'static str {
 }
 
 impl Startup for InPython {
+    /// What its `save` returns stays in Python.
+    type Saved = ();
+
     fn start(&mut self, now: Time, nxt: Seq) {
         self.call("start", |object| object.call_method1("start", (now.0, nxt.0)).map(drop));
     }
@@ -482,16 +483,15 @@ impl Startup for InPython {
         self.call("on_idle", |object| object.call_method1("on_idle", (now.0, nxt.0)).map(drop));
     }
 
-    fn save(&self) -> Saved {
+    fn save(&self) {
         if let Some(saved) =
             self.call("save", |object| object.call_method0("save").map(Bound::unbind))
         {
             *self.saved.borrow_mut() = Some(saved);
         }
-        Saved::default()
     }
 
-    fn restore(&mut self, _saved: Saved) {
+    fn restore(&mut self, (): ()) {
         let Some(saved) = self.saved.borrow_mut().take() else { return };
         self.call("restore", |object| {
             object.call_method1("restore", PyTuple::new(object.py(), [saved])?).map(drop)

@@ -5,14 +5,14 @@
 
 use firstflight::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use firstflight::recovery::OwnRecovery;
-use firstflight::startup::{ExitReason, Grown, Saved, Startup, Verdict};
+use firstflight::startup::{ExitReason, Grown, Startup, Verdict};
 use firstflight::{Nanos, Ratio, Seq, Time};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What makes a startup for one trial.
-type Make = dyn Fn() -> Box<dyn Startup> + Send + Sync;
+type Make = dyn Fn() -> Box<dyn Startup<Saved = ()>> + Send + Sync;
 
 /// A startup that is not ours: a name, how a fresh one is made for every trial, and whether one has
 /// broken.
@@ -30,7 +30,7 @@ impl OwnStartup {
     pub fn new(
         name: &str,
         broken: Arc<AtomicBool>,
-        make: impl Fn() -> Box<dyn Startup> + Send + Sync + 'static,
+        make: impl Fn() -> Box<dyn Startup<Saved = ()>> + Send + Sync + 'static,
     ) -> OwnStartup {
         OwnStartup { name: name.into(), make: Arc::new(make), broken }
     }
@@ -64,9 +64,11 @@ impl PartialEq for OwnStartup {
 }
 
 /// A startup behind a virtual call.
-pub struct Boxed(Box<dyn Startup>);
+pub struct Boxed(Box<dyn Startup<Saved = ()>>);
 
 impl Startup for Boxed {
+    type Saved = ();
+
     fn start(&mut self, now: Time, nxt: Seq) {
         self.0.start(now, nxt);
     }
@@ -104,11 +106,11 @@ impl Startup for Boxed {
     fn on_idle(&mut self, now: Time, nxt: Seq) {
         self.0.on_idle(now, nxt);
     }
-    fn save(&self) -> Saved {
-        self.0.save()
+    fn save(&self) {
+        self.0.save();
     }
-    fn restore(&mut self, saved: Saved) {
-        self.0.restore(saved);
+    fn restore(&mut self, (): ()) {
+        self.0.restore(());
     }
     fn pacing_gain(&self) -> Ratio {
         self.0.pacing_gain()

@@ -17,7 +17,7 @@ use crate::event::{
 };
 use crate::exit::{ExitReason, Handover};
 use crate::recovery::{Cause, End, Entry, OwnRecovery, Policy, Progress};
-use crate::startup::{GAIN_AVOIDANCE, GAIN_SLOW_START, Leave, Saved, Startup, Verdict};
+use crate::startup::{GAIN_AVOIDANCE, GAIN_SLOW_START, Leave, Startup, Verdict};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
 use core::num::NonZero;
 
@@ -153,15 +153,15 @@ enum Repairer<R, P> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Undo<A> {
+struct Undo<S, A> {
     window: Window,
     avoidance: A,
-    startup: Saved,
+    startup: S,
 }
 
 /// One sender's congestion controller.
 #[derive(Clone, Copy, Debug)]
-pub struct Controller<S, A: Avoidance, R: Policy> {
+pub struct Controller<S: Startup, A: Avoidance, R: Policy> {
     startup: S,
     avoidance: A,
     /// [`Repairer::Own`] exactly while the episode is [`Episode::Own`].
@@ -178,7 +178,7 @@ pub struct Controller<S, A: Avoidance, R: Policy> {
     /// `nxt` when the last episode began; nothing sent before it starts another.
     mark: Seq,
     tx_mark: u64,
-    undo: Option<Undo<A::Saved>>,
+    undo: Option<Undo<S::Saved, A::Saved>>,
     /// The loss that `undo` remembers is what ended startup.
     exit_in_doubt: bool,
     after_timeout: bool,
@@ -676,7 +676,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     }
 
     /// What a false alarm gives back; `window` is the one before the reduction.
-    fn copy(&self, window: Window) -> Undo<A::Saved> {
+    fn copy(&self, window: Window) -> Undo<S::Saved, A::Saved> {
         Undo { window, avoidance: self.avoidance.save(), startup: self.startup.save() }
     }
 

@@ -65,6 +65,8 @@
 //! struct Gentle;
 //!
 //! impl Startup for Gentle {
+//!     type Saved = ();
+//!
 //!     fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
 //!         Grown { leftover: if cx.limited { w.open(acked / 2) } else { 0 }, ..Grown::default() }
 //!     }

@@ -23,6 +23,8 @@ struct Foreign {
 }
 
 impl Startup for Foreign {
+    type Saved = ();
+
     fn sample(&mut self, _ack: &Ack, w: Window, _cx: &Context) -> Verdict {
         if let Some(broken) = &self.broken {
             broken.store(true, Ordering::Relaxed);
@@ -115,7 +117,7 @@ fn responses_and_videos_are_carried_by_the_startup_that_was_asked_for() {
 
         let broken = Arc::new(AtomicBool::new(false));
         let shared = broken.clone();
-        let make = move || -> Box<dyn Startup> {
+        let make = move || -> Box<dyn Startup<Saved = ()>> {
             Box::new(Foreign { exit: None, broken: Some(shared.clone()) })
         };
         let breaks = NamedArm::with_own("mine", OwnStartup::new("foreign", broken, make), "")
@@ -165,7 +167,7 @@ fn a_startup_that_is_not_ours_leaves_when_it_says() {
 fn a_startup_that_broke_ends_the_comparison() {
     let broken = Arc::new(AtomicBool::new(false));
     let shared = broken.clone();
-    let make = move || -> Box<dyn Startup> {
+    let make = move || -> Box<dyn Startup<Saved = ()>> {
         Box::new(Foreign { exit: None, broken: Some(shared.clone()) })
     };
     let foreign =

@@ -271,6 +271,8 @@ struct Forced {
 }
 
 impl Startup for Forced {
+    type Saved = ();
+
     fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, _cx: &Context) -> Grown {
         w.open(acked * u64::from(self.extra));
         Grown { leftover: 0, verdict: Verdict::Stay }

@@ -2,7 +2,7 @@
 
 use super::{
     Best, BestPublished, ExitReason, Grown, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart,
-    Oracle, RapidStart, Saved, Search, SlowStart, Startup, Verdict,
+    Oracle, RapidStart, Search, SlowStart, Startup, Verdict,
 };
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
@@ -18,6 +18,30 @@ macro_rules! startups {
         #[allow(clippy::large_enum_variant, reason = "no allocation: the largest state is what a connection reserves anyway")]
         pub enum AnyStartup {
             $($(#[$doc])* $name($type),)*
+        }
+
+        /// What a false alarm gives back to any startup.
+        #[derive(Clone, Copy, Debug)]
+        pub enum AnySavedStartup {
+            $($(#[$doc])* $name(<$type as Startup>::Saved),)*
+        }
+
+        impl AnyStartup {
+            fn saved(&self) -> AnySavedStartup {
+                match self {
+                    $(AnyStartup::$name(startup) => AnySavedStartup::$name(startup.save()),)*
+                }
+            }
+
+            /// What another startup saved means nothing.
+            fn take_back(&mut self, saved: AnySavedStartup) {
+                match (self, saved) {
+                    $((AnyStartup::$name(startup), AnySavedStartup::$name(saved)) => {
+                        startup.restore(saved);
+                    })*
+                    _ => {}
+                }
+            }
         }
 
         $(impl From<$type> for AnyStartup {
@@ -57,7 +81,15 @@ startups! {
     Oracle(Oracle),
 }
 
+impl Default for AnySavedStartup {
+    fn default() -> Self {
+        AnySavedStartup::SlowStart(())
+    }
+}
+
 impl Startup for AnyStartup {
+    type Saved = AnySavedStartup;
+
     fn start(&mut self, now: Time, nxt: Seq) {
         each!(self, s => s.start(now, nxt));
     }
@@ -100,11 +132,11 @@ impl Startup for AnyStartup {
     fn on_idle(&mut self, now: Time, nxt: Seq) {
         each!(self, s => s.on_idle(now, nxt));
     }
-    fn save(&self) -> Saved {
-        each!(self, s => s.save())
+    fn save(&self) -> AnySavedStartup {
+        self.saved()
     }
-    fn restore(&mut self, saved: Saved) {
-        each!(self, s => s.restore(saved));
+    fn restore(&mut self, saved: AnySavedStartup) {
+        self.take_back(saved);
     }
     #[inline]
     fn pacing_gain(&self) -> Ratio {

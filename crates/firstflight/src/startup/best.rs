@@ -25,10 +25,10 @@ mod params;
 use estimators::{Arrivals, KeptRate, ReceiverClock, RttFloor, ShortRtt};
 pub use params::{Counts, FallbackParams, Outcome, Params, Why};
 
-use super::hystart_plus_plus::HyStartPlusPlus;
-use super::search::Search;
+use super::hystart_plus_plus::{HyStartPlusPlus, SavedStage};
+use super::search::{self, Search};
 use super::slow_start::SlowStart;
-use super::{ExitReason, Grown, Saved, Startup, Verdict};
+use super::{ExitReason, Grown, Startup, Verdict};
 use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
 use crate::signal::rate_histogram::{FineRate, RateHistogram};
@@ -453,7 +453,24 @@ impl Default for Best {
     }
 }
 
+/// What a false alarm gives back: whether BEST had ended, and what its fallback has to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    ended: bool,
+    fallback: SavedFallback,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum SavedFallback {
+    Search(search::Looking),
+    HyStartPlusPlus(SavedStage),
+    #[default]
+    None,
+}
+
 impl Startup for Best {
+    type Saved = Saved;
+
     fn start(&mut self, now: Time, nxt: Seq) {
         self.rearm();
         beside!(&mut self.fallback, f => f.start(now, nxt));
@@ -509,19 +526,25 @@ impl Startup for Best {
         beside!(&mut self.fallback, f => f.on_idle(now, nxt));
     }
 
-    /// `armed`: BEST; `phase`: the fallback's, times two, plus 1 if it was armed.
     fn save(&self) -> Saved {
-        let fallback = beside!(&self.fallback, f => f.save());
-        Saved {
-            armed: !self.ended,
-            phase: fallback.phase << 1 | u8::from(fallback.armed),
-            ..fallback
-        }
+        let fallback = match &self.fallback {
+            Fallback::Search(search) => SavedFallback::Search(search.save()),
+            Fallback::HyStartPlusPlus(hystart) => SavedFallback::HyStartPlusPlus(hystart.save()),
+            Fallback::None(_) => SavedFallback::None,
+        };
+        Saved { ended: self.ended, fallback }
     }
 
     fn restore(&mut self, saved: Saved) {
-        self.ended = !saved.armed;
-        beside!(&mut self.fallback, f => f.restore(Saved { armed: saved.phase & 1 == 1, phase: saved.phase >> 1, ..saved }));
+        self.ended = saved.ended;
+        match (&mut self.fallback, saved.fallback) {
+            (Fallback::Search(search), SavedFallback::Search(saved)) => search.restore(saved),
+            (Fallback::HyStartPlusPlus(hystart), SavedFallback::HyStartPlusPlus(saved)) => {
+                hystart.restore(saved);
+            }
+            // It is chosen once, with the options.
+            _ => {}
+        }
     }
 
     fn pacing_gain(&self) -> Ratio {

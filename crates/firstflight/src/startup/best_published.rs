@@ -223,6 +223,8 @@ impl Default for BestPublished {
 }
 
 impl Startup for BestPublished {
+    type Saved = ();
+
     fn start(&mut self, now: Time, nxt: Seq) {
         self.reset(now, nxt);
     }

@@ -24,7 +24,7 @@
 //!   one before it.
 //! - D5 ns-3 also asks at `cwnd == ssthresh`: there its answer changes nothing, so we do not.
 
-use super::{ExitReason, Grown, Handover, Leave, Saved, Startup, Verdict, slow_start};
+use super::{ExitReason, Grown, Handover, Leave, Startup, Verdict, slow_start};
 use crate::event::{Ack, Context, Timeout, Window};
 use crate::named::named;
 use crate::options::params;
@@ -398,7 +398,13 @@ impl Default for HyStart {
     }
 }
 
+/// Whether nothing was found yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Looking(pub bool);
+
 impl Startup for HyStart {
+    type Saved = Looking;
+
     fn start(&mut self, now: Time, nxt: Seq) {
         self.round = Round::begin(now, nxt);
     }
@@ -444,13 +450,12 @@ impl Startup for HyStart {
     // LINUX hystart-idle: on_idle does nothing; Linux keeps what it found over an idle period, and
     // if it found nothing it goes on looking.
 
-    /// `armed`: nothing was found yet.
-    fn save(&self) -> Saved {
-        Saved { armed: !self.found, ..Saved::default() }
+    fn save(&self) -> Looking {
+        Looking(!self.found)
     }
 
-    fn restore(&mut self, saved: Saved) {
-        self.found = !saved.armed;
+    fn restore(&mut self, saved: Looking) {
+        self.found = !saved.0;
     }
 
     fn rounds(&self) -> Option<u32> {

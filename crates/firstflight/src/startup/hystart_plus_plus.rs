@@ -27,7 +27,7 @@ pub use params::{Baseline, FreshSamples, Mode, Params, Rearm, RoundEnd};
 use super::hystart::rise;
 use super::limited_slow_start::{K, PerRoundTrip};
 use super::{
-    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Saved, Startup, Verdict,
+    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Startup, Verdict,
 };
 use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
@@ -311,7 +311,47 @@ impl Default for HyStartPlusPlus {
     }
 }
 
+/// A time as it is kept for later: without its alignment, which would cost every controller eight
+/// bytes.
+#[repr(C, packed(4))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SavedRtt(Nanos);
+
+impl From<Nanos> for SavedRtt {
+    fn from(rtt: Nanos) -> SavedRtt {
+        SavedRtt(rtt)
+    }
+}
+
+/// OURS undo-phase: the phase that a false alarm gives back, with baseline and rounds of CSS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SavedStage {
+    /// Slow start.
+    SlowStart,
+    /// Conservative slow start.
+    Css {
+        /// The RTT that it compares with.
+        base: SavedRtt,
+        /// Rounds spent in it.
+        rounds: u8,
+    },
+    /// Limited slow start (draft-03).
+    Lss,
+    /// It has ended.
+    #[default]
+    Over,
+}
+
+impl SavedStage {
+    /// It was still looking for its exit.
+    pub fn looks(self) -> bool {
+        matches!(self, SavedStage::SlowStart | SavedStage::Css { .. })
+    }
+}
+
 impl Startup for HyStartPlusPlus {
+    type Saved = SavedStage;
+
     fn start(&mut self, _now: Time, nxt: Seq) {
         // RFC9406 4.2-5: windowEnd begins at SND.NXT, so the first data ACK ends a round of one
         // sample (see skip_first_flight).
@@ -401,26 +441,24 @@ impl Startup for HyStartPlusPlus {
         }
     }
 
-    /// OURS undo-phase: `phase` 0 slow start, 1 CSS, 2 LSS, 3 over; `armed` in the first two;
-    /// `rounds` and `base` of CSS.
-    fn save(&self) -> Saved {
+    fn save(&self) -> SavedStage {
         match self.stage {
-            Stage::SlowStart => Saved { armed: true, ..Saved::default() },
-            Stage::Css { base, rounds, .. } => Saved { armed: true, phase: 1, rounds, base },
-            Stage::Lss { .. } => Saved { phase: 2, ..Saved::default() },
-            Stage::Over => Saved { phase: 3, ..Saved::default() },
+            Stage::SlowStart => SavedStage::SlowStart,
+            Stage::Css { base, rounds, .. } => SavedStage::Css { base: base.into(), rounds },
+            Stage::Lss { .. } => SavedStage::Lss,
+            Stage::Over => SavedStage::Over,
         }
     }
 
-    fn restore(&mut self, saved: Saved) {
-        let stage = match saved.phase {
-            0 if saved.armed => Stage::SlowStart,
-            1 => {
+    fn restore(&mut self, saved: SavedStage) {
+        let stage = match saved {
+            SavedStage::SlowStart => Stage::SlowStart,
+            SavedStage::Css { base, rounds } => {
                 self.stats.css_resumed = self.stats.css_resumed.saturating_add(1);
-                Stage::css(saved.base, saved.rounds)
+                Stage::css(base.0, rounds)
             }
-            2 => Stage::Lss { growth: PerRoundTrip::default(), below: false },
-            _ => Stage::Over,
+            SavedStage::Lss => Stage::Lss { growth: PerRoundTrip::default(), below: false },
+            SavedStage::Over => Stage::Over,
         };
         self.interrupt(stage);
     }

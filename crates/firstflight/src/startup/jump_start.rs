@@ -42,6 +42,8 @@ impl JumpStart {
 }
 
 impl Startup for JumpStart {
+    type Saved = ();
+
     fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {
         self.jump.before_send(ready, w, cx);
     }

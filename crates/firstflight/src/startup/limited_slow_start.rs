@@ -106,6 +106,8 @@ impl LimitedSlowStart {
 }
 
 impl Startup for LimitedSlowStart {
+    type Saved = ();
+
     fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         let max_ssthresh = self.params.max_ssthresh.max(1).saturating_mul(cx.mss);
         // RFC3742 2-1: at or below max_ssthresh nothing changes. An ACK that crosses it counts in

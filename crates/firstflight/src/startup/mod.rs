@@ -17,7 +17,7 @@ pub mod rapid_start;
 pub mod search;
 pub mod slow_start;
 
-pub use any::AnyStartup;
+pub use any::{AnySavedStartup, AnyStartup};
 pub use best::Best;
 pub use best_published::BestPublished;
 pub use hystart::HyStart;
@@ -81,24 +81,13 @@ pub struct Grown {
     pub verdict: Verdict,
 }
 
-/// What a false alarm has to give back to a startup: its phase and whether it was armed, in one
-/// `Copy` value small enough to save at every loss. Each algorithm names what it keeps in which
-/// field.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Saved {
-    /// The algorithm was still looking for its exit.
-    pub armed: bool,
-    /// Its phase, in its own numbering.
-    pub phase: u8,
-    /// Rounds counted in that phase.
-    pub rounds: u8,
-    /// A baseline RTT, in phases that have one; zero elsewhere.
-    pub base: Nanos,
-}
-
 /// A startup algorithm. The hooks are called in the order of [`crate::event`]; a hook exists only
 /// because at least two algorithms need it, or one cannot do without, and its comment names them.
 pub trait Startup {
+    /// What a false alarm gives back ([`Startup::save`]); `()` if nothing. Small: one is kept at
+    /// every loss.
+    type Saved: Copy + core::fmt::Debug + Default;
+
     /// The connection starts: nothing has been sent. `nxt` is the first packet or sequence number
     /// (round marks start there).
     fn start(&mut self, now: Time, nxt: Seq) {
@@ -171,12 +160,12 @@ pub trait Startup {
 
     /// What [`Startup::restore`] needs when the loss that is about to be answered turns out to be a
     /// false alarm.
-    fn save(&self) -> Saved {
-        Saved::default()
+    fn save(&self) -> Self::Saved {
+        Self::Saved::default()
     }
 
     /// The loss was a false alarm: back to the phase that was saved.
-    fn restore(&mut self, saved: Saved) {
+    fn restore(&mut self, saved: Self::Saved) {
         let _ = saved;
     }
 

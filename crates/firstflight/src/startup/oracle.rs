@@ -34,6 +34,8 @@ impl Oracle {
 }
 
 impl Startup for Oracle {
+    type Saved = ();
+
     fn before_send(&mut self, _ready: &Ready, w: &mut Window, cx: &Context) {
         if let Some(exit) = self.exit.take() {
             w.ssthresh = exit.max(cx.minimum_window());

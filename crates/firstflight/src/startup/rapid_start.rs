@@ -12,10 +12,10 @@
 //! * D2 (undo): after a false alarm the window comes back but the algorithm stays off: its one
 //!   recovery is used up.
 
-use super::hystart_plus_plus::{self, HyStartPlusPlus};
+use super::hystart_plus_plus::{self, HyStartPlusPlus, SavedStage};
 use super::jump::{GAIN_JUMP, Jump, JumpWindow};
 use super::slow_start::double;
-use super::{GAIN_RAPID, GAIN_SLOW_START, Grown, Saved, Startup, Verdict};
+use super::{GAIN_RAPID, GAIN_SLOW_START, Grown, Startup, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::named::named;
 use crate::options::params;
@@ -107,6 +107,8 @@ impl RapidStart {
 }
 
 impl Startup for RapidStart {
+    type Saved = Option<SavedStage>;
+
     fn start(&mut self, now: Time, nxt: Seq) {
         self.floor.start(now);
         if let Some(hystart) = &mut self.hystart {
@@ -204,12 +206,12 @@ impl Startup for RapidStart {
 
     /// OURS rapid-undo: HyStart++'s, if it watches; Rapid Start itself stays off after a false
     /// alarm (D2).
-    fn save(&self) -> Saved {
-        self.hystart.as_ref().map_or(Saved::default(), Startup::save)
+    fn save(&self) -> Option<SavedStage> {
+        self.hystart.as_ref().map(Startup::save)
     }
 
-    fn restore(&mut self, saved: Saved) {
-        if let Some(hystart) = &mut self.hystart {
+    fn restore(&mut self, saved: Option<SavedStage>) {
+        if let (Some(hystart), Some(saved)) = (&mut self.hystart, saved) {
             hystart.restore(saved);
         }
     }

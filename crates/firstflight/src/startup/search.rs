@@ -37,7 +37,7 @@ pub use params::{Boundary, Exit, Interpolation, MAX_EXTRA, MissedBins, Params, V
 
 use super::slow_start::double;
 use super::{
-    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Saved, Startup, Verdict,
+    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Startup, Verdict,
 };
 use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
@@ -533,7 +533,13 @@ impl Default for Search {
     }
 }
 
+/// Whether it was searching or draining.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Looking(pub bool);
+
 impl Startup for Search {
+    type Saved = Looking;
+
     fn start(&mut self, _now: Time, _nxt: Seq) {
         self.rearm();
     }
@@ -576,14 +582,14 @@ impl Startup for Search {
         self.rearm();
     }
 
-    /// `armed`: it was searching or draining. A drain that a false alarm cut short is not resumed
-    /// but searched for again: the record is still there, so that takes one bin.
-    fn save(&self) -> Saved {
-        Saved { armed: self.stage != Stage::Done, ..Saved::default() }
+    fn save(&self) -> Looking {
+        Looking(self.stage != Stage::Done)
     }
 
-    fn restore(&mut self, saved: Saved) {
-        if saved.armed {
+    /// A drain that a false alarm cut short is not resumed but searched for again: the record is
+    /// still there, so that takes one bin.
+    fn restore(&mut self, saved: Looking) {
+        if saved.0 {
             self.stage = Stage::Armed;
         }
     }

@@ -20,6 +20,8 @@ pub(crate) fn double(acked: u64, w: &mut Window, cx: &Context) -> u64 {
 }
 
 impl Startup for SlowStart {
+    type Saved = ();
+
     #[inline]
     fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         Grown { leftover: double(acked, w, cx), verdict: Verdict::Stay }

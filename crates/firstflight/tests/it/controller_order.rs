@@ -22,6 +22,8 @@ struct Begin {
 }
 
 impl Startup for Begin {
+    type Saved = ();
+
     fn on_rtt(&mut self, _now: Time, _rtt: Nanos, _cx: &Context) {
         self.log.borrow_mut().push("rtt".into());
     }

@@ -108,6 +108,8 @@ impl Diary {
 }
 
 impl Startup for Diary {
+    type Saved = ();
+
     fn on_rtt(&mut self, _now: Time, _rtt: Nanos, _cx: &Context) {
         self.note("on_rtt", 0);
     }
@@ -678,6 +680,8 @@ fn the_oracle_leaves_where_it_is_told() {
 struct AimsAtTheWindow;
 
 impl Startup for AimsAtTheWindow {
+    type Saved = ();
+
     fn sample(&mut self, _ack: &Ack, w: Window, _cx: &Context) -> Verdict {
         Verdict::Aim { ssthresh: w.cwnd }
     }

@@ -4,9 +4,9 @@
 use crate::context;
 use firstflight::event::{Ack, Context, Signal, Timeout, Transport, Window};
 use firstflight::startup::hystart::{
-    HyStart, Params, Profile, RollAt, ack_delay, linux_rate, rise,
+    HyStart, Looking, Params, Profile, RollAt, ack_delay, linux_rate, rise,
 };
-use firstflight::startup::{ExitReason, Handover, Leave, Saved, Startup, Verdict};
+use firstflight::startup::{ExitReason, Handover, Leave, Startup, Verdict};
 use firstflight::units::{Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
 use proptest::prelude::*;
 
@@ -614,7 +614,7 @@ fn a_false_alarm_restores_whether_it_looks_and_keeps_the_counters() {
     let armed = f.alg.save();
     f.samples(&[50 * MS; 8], MS).expect("the delay rose");
     let (found, stats) = (f.alg.save(), *f.alg.stats());
-    assert_eq!((armed.armed, found.armed), (true, false), "armed before and after the finding");
+    assert_eq!((armed.0, found.0), (true, false), "armed before and after the finding");
     f.alg.restore(armed);
     assert_eq!(f.signal("hystart_found"), Some(0), "the finding is taken back");
     assert_eq!(*f.alg.stats(), stats, "a false alarm changes no counter");
@@ -799,7 +799,7 @@ proptest! {
                 0 => alg.start(Time(now), Seq(nxt)),
                 1 => alg.on_timeout(Timeout::Rto, Time(now), Seq(nxt)),
                 2 => alg.on_idle(Time(now), Seq(nxt)),
-                3 => alg.restore(Saved { armed: flag, ..Saved::default() }),
+                3 => alg.restore(Looking(flag)),
                 4 => { alg.grow(&ack, acked, &mut w, &cx); prop_assert!(w.cwnd >= cwnd, "the growth hook shrank the window"); }
                 5 => { alg.on_congestion(Signal::Loss, Ratio::new(7, 10), &ack, w, &cx); }
                 _ => {

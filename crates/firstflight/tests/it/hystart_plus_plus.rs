@@ -6,10 +6,10 @@ use crate::context;
 use firstflight::event::{Ack, Context, Phase, Signal, Timeout, Window};
 use firstflight::startup::hystart::rise;
 use firstflight::startup::hystart_plus_plus::{
-    Baseline, FreshSamples, HyStartPlusPlus, Mode, Params, Rearm, RoundEnd,
+    Baseline, FreshSamples, HyStartPlusPlus, Mode, Params, Rearm, RoundEnd, SavedStage,
 };
 use firstflight::startup::{
-    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Saved, Startup, Verdict,
+    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Startup, Verdict,
 };
 use firstflight::units::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH};
 use proptest::prelude::*;
@@ -424,7 +424,7 @@ fn row_12_css_ends_with_its_fifth_round_the_round_of_the_entry_included() {
     };
     assert_eq!(f.end_round(Some(46 * MS)), Verdict::Leave(expected), "the fifth round");
     assert_eq!(
-        (f.alg.save().armed, f.alg.phase()),
+        (f.alg.save().looks(), f.alg.phase()),
         (false, Phase::Startup),
         "afterwards it looks for nothing"
     );
@@ -720,7 +720,7 @@ fn it_runs_again_only_when_told() {
     ] {
         let mut cut = Flow::in_css(Params { rearm, ..RFC });
         cut.congestion(Signal::Loss);
-        let looks = |alg: &HyStartPlusPlus| alg.save().armed;
+        let looks = |alg: &HyStartPlusPlus| alg.save().looks();
         assert_eq!(looks(&cut.alg), at_once, "{rearm:?} right after congestion");
         let mut after_idle = cut.alg;
         after_idle.on_idle(Time(0), Seq(cut.nxt));
@@ -763,7 +763,7 @@ fn a_threshold_set_by_somebody_else_ends_the_search() {
     let mut f = Flow::in_css(RFC);
     assert_eq!(f.alg.reached(), ExitReason::Threshold, "the reason");
     assert_eq!(
-        (f.alg.save().armed, f.alg.stats().css_interrupted),
+        (f.alg.save().looks(), f.alg.stats().css_interrupted),
         (false, 1),
         "CSS is interrupted"
     );
@@ -799,7 +799,7 @@ fn a_false_alarm_restores_the_phase_with_its_baseline_and_rounds() {
     let (saved, window) = (f.alg.save(), f.w);
     assert_eq!(
         saved,
-        Saved { armed: true, phase: 1, rounds: 1, base: Nanos(45 * MS) },
+        SavedStage::Css { base: Nanos(45 * MS).into(), rounds: 1 },
         "what is kept of CSS"
     );
     f.congestion(Signal::Loss);
@@ -1083,7 +1083,7 @@ proptest! {
                 f.congestion(if marks { Signal::Ecn } else { Signal::Loss });
                 let s = f.alg.stats();
                 prop_assert_eq!(s.css_entries, s.css_returns + u32::from(now == Phase::Css), "entries are returns and the one just cut");
-                prop_assert!(!f.alg.save().armed && f.books_balance(), "congestion ends it");
+                prop_assert!(!f.alg.save().looks() && f.books_balance(), "congestion ends it");
             }
         }
     }
@@ -1155,7 +1155,7 @@ proptest! {
                 0 => alg.start(Time(rtt), Seq(nxt)),
                 1 => alg.on_timeout(Timeout::Rto, Time(rtt), Seq(nxt)),
                 2 => alg.on_idle(Time(rtt), Seq(nxt)),
-                3 => alg.restore(Saved { armed: sampled, phase: una as u8, rounds: nxt as u8, base: Nanos(rtt) }),
+                3 => alg.restore(match una % 4 { 0 => SavedStage::SlowStart, 1 => SavedStage::Css { base: Nanos(rtt).into(), rounds: nxt as u8 }, 2 => SavedStage::Lss, _ => SavedStage::Over }),
                 4 => { alg.on_congestion(Signal::Ecn, Ratio::new(1, 2), &ack, w, &cx); }
                 5 => { let before = w.cwnd; let beside = alg.beside_avoidance(&ack, acked, w, &cx); prop_assert!(beside.is_none_or(|b| b >= before)); }
                 _ => {

@@ -148,7 +148,7 @@ impl Account {
 }
 
 /// Both of them, and the network.
-pub(crate) struct Twin<S, R: Policy> {
+pub(crate) struct Twin<S: Startup, R: Policy> {
     course: Course,
     mode: Mode,
     random: Random,

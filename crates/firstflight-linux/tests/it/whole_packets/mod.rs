@@ -3,7 +3,7 @@
 
 use firstflight::event::{Ack, Context, Signal, Timeout, Window};
 use firstflight::recovery::OwnRecovery;
-use firstflight::startup::{ExitReason, Grown, Saved, Startup, Verdict};
+use firstflight::startup::{ExitReason, Grown, Startup, Verdict};
 use firstflight::units::{Nanos, Ratio, Seq, Time};
 
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ impl<S: Startup> WholePackets<S> {
 }
 
 impl<S: Startup> Startup for WholePackets<S> {
+    type Saved = S::Saved;
+
     fn start(&mut self, now: Time, nxt: Seq) {
         self.startup.start(now, nxt);
     }
@@ -72,11 +74,11 @@ impl<S: Startup> Startup for WholePackets<S> {
         self.startup.signals(visit);
     }
 
-    fn save(&self) -> Saved {
+    fn save(&self) -> S::Saved {
         self.startup.save()
     }
 
-    fn restore(&mut self, saved: Saved) {
+    fn restore(&mut self, saved: S::Saved) {
         self.startup.restore(saved);
     }
 }
