@@ -7,7 +7,7 @@
 //! by a test).
 
 use crate::named::named;
-use crate::units::Ratio;
+use crate::units::{Nanos, Ratio, Time};
 
 named! {
     /// Why startup ended.
@@ -36,6 +36,30 @@ named! {
         /// Oracle: the window reached the BDP that it was told.
         Oracle = "oracle",
     }
+}
+
+/// How startup ended. One per connection, unless a false alarm took the end back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// Why.
+    pub reason: ExitReason,
+    /// When.
+    pub at: Time,
+    /// Time since the first byte was sent.
+    pub since_first_send: Nanos,
+    /// Round trips completed, counted by acknowledgement of what was outstanding when the previous
+    /// one ended.
+    pub rounds: u32,
+    /// Window when the end was detected, before any reduction, in bytes.
+    pub detect_cwnd: u64,
+    /// Window right after, in bytes: smaller than `detect_cwnd` if loss ended it, for Rapid Start
+    /// only a first step.
+    pub cwnd: u64,
+    /// Bytes in flight just before the deciding ACK was processed.
+    pub inflight: u64,
+    /// The number that decided, in the algorithm's own unit (see
+    /// [`Leave::estimate`](crate::startup::Leave::estimate)).
+    pub estimate: Option<u64>,
 }
 
 impl ExitReason {

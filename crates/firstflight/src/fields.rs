@@ -7,8 +7,8 @@
 //! tables of its own records with [`fields!`](crate::fields!), and says with a trait that has the
 //! methods of [`Datum`] what its own types are in a log.
 
-use crate::controller::Exit;
 use crate::event::{Ack, Congestion, Event, Ready, Sent};
+use crate::exit::Exit;
 use crate::named::Named;
 use crate::units::{Nanos, Ratio, Seq, Time};
 

@@ -1,0 +1,62 @@
+//! What a connection tells its controller once, at the start.
+
+use crate::event::Transport;
+use crate::startup::GAIN_AVOIDANCE;
+use crate::units::Ratio;
+
+/// What a connection tells its controller once, at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Whose rules apply where TCP and QUIC differ.
+    pub transport: Transport,
+    /// Largest payload of a packet as the window counts it, in bytes; 1 to 65536, what lies
+    /// outside is cut to it.
+    pub mss: u64,
+    /// Initial window in bytes; at least the smallest window of the transport.
+    pub initial_window: u64,
+    /// A pacer will release the packets.
+    pub paced: bool,
+    /// Largest burst that leaves in one send call, in bytes.
+    pub max_burst: u64,
+    /// Pacing gain in ordinary recovery episodes; 5/4 by default.
+    pub recovery_gain: Ratio,
+    /// After an idle period longer than the timeout the window falls back to the initial one (RFC
+    /// 5681 section 4.1; on for TCP).
+    pub idle_restart: bool,
+}
+
+impl Config {
+    /// RFC6928 2-1, RFC9002 7.2-1: `min(10 * mss, max(14720, 2 * mss))` bytes.
+    pub const fn standard_initial_window(mss: u64) -> u64 {
+        let two = mss.saturating_mul(2);
+        let floor = if two > 14_720 { two } else { 14_720 };
+        let ten = mss.saturating_mul(10);
+        if ten < floor { ten } else { floor }
+    }
+
+    /// The defaults of a QUIC sender with packets of `mss` bytes.
+    pub const fn quic(mss: u64) -> Config {
+        Config {
+            transport: Transport::Quic,
+            mss,
+            initial_window: Config::standard_initial_window(mss),
+            paced: true,
+            max_burst: mss.saturating_mul(10),
+            recovery_gain: GAIN_AVOIDANCE,
+            idle_restart: false,
+        }
+    }
+
+    /// The defaults of a TCP sender with segments of `mss` bytes: not paced, 64 KiB bursts.
+    pub const fn tcp(mss: u64) -> Config {
+        Config {
+            transport: Transport::Tcp,
+            mss,
+            initial_window: Config::standard_initial_window(mss),
+            paced: false,
+            max_burst: 65_536,
+            recovery_gain: GAIN_AVOIDANCE,
+            idle_restart: true,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Recovery episodes of a controller: when one opens, who repairs in it, when it is over, and what a
+//! false alarm gives back.
+
+use super::Controller;
+use crate::avoidance::{Avoidance, Cut};
+use crate::event::{Ack, Signal, Transport, Window};
+use crate::exit::ExitReason;
+use crate::recovery::{Cause, End, Entry, OwnRecovery, Policy, Progress};
+use crate::startup::Startup;
+use crate::units::{MAX_BYTES, Seq};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Episode {
+    /// The arm's recovery policy is in charge.
+    Policy,
+    /// The startup's own recovery is in charge.
+    Own,
+    /// TCP after a startup's own recovery: the window stands still until the last hole is repaired.
+    Repair,
+}
+
+/// Who repairs. A startup's own recovery takes the place of the policy, of which only the settings
+/// are needed meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Repairer<R, P> {
+    Policy(R),
+    Own(OwnRecovery, P),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Undo<S, A> {
+    pub(super) window: Window,
+    pub(super) avoidance: A,
+    pub(super) startup: S,
+}
+
+impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
+    /// Loss or marks that are news: not of something sent before the last episode began. Loss
+    /// outranks marks.
+    pub(super) fn congested(&self, ack: &Ack, replaced: bool) -> Option<Signal> {
+        let (loss_is_news, mark_is_news) =
+            match (self.recovery_mark().filter(|_| !replaced), self.cx.transport) {
+                (None, _) => (true, true),
+                // RFC9002 7.3.2-4: only a packet sent after the last entry starts a new period.
+                // Late losses of the old one hide no marks.
+                (Some(mark), Transport::Quic) => {
+                    (ack.tx_lost.is_some_and(|tx| tx >= self.tx_mark), ack.una > mark)
+                }
+                // RFC6675 5.1-1: below the mark without an episode TCP is in timeout recovery;
+                // there only a lost repeat is news (LINUX rto-reenter).
+                (Some(mark), Transport::Tcp) => {
+                    (ack.una >= mark || ack.lost_again, ack.una >= mark)
+                }
+            };
+        if ack.lost > 0 && loss_is_news {
+            Some(Signal::Loss)
+        } else {
+            (ack.ce && mark_is_news).then_some(Signal::Ecn)
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn open(&mut self, signal: Signal, ack: &Ack) {
+        let from_slow_start = self.w.in_slow_start();
+        let before = self.w;
+        // RFC9438 4.9-1: remember what to give back; marks are never taken back and void the memory
+        // of an earlier loss.
+        self.undo = (signal == Signal::Loss).then(|| self.copy(before));
+        self.exit_in_doubt = signal == Signal::Loss && self.ended.is_none();
+        match signal {
+            Signal::Loss => self.stats.loss_episodes = self.stats.loss_episodes.saturating_add(1),
+            Signal::Ecn => self.stats.ecn_episodes = self.stats.ecn_episodes.saturating_add(1),
+        }
+        let cut =
+            Cut { now: ack.now, signal, inflight_before: ack.inflight_before, from_slow_start };
+        let beta = self.avoidance.beta(signal, false);
+        let reduced = self.avoidance.reduce(&cut, before, &self.cx);
+        self.set_mark(Some(ack.nxt));
+        self.tx_mark = ack.tx_next;
+        if let Some(own) = self.startup.on_congestion(signal, beta, ack, before, &self.cx) {
+            self.install(own.cwnd());
+            self.w.ssthresh = self.w.cwnd;
+            if let Repairer::Policy(policy) = &self.repairer {
+                self.repairer = Repairer::Own(own, policy.settings());
+            }
+            self.episode = Some(Episode::Own);
+        } else {
+            self.w.ssthresh = reduced.ssthresh;
+            let timer = ack.is_timer();
+            self.episode = Some(Episode::Policy);
+            let mss = self.cx.mss;
+            let entry = Entry {
+                cause: match signal {
+                    Signal::Ecn => Cause::Ecn,
+                    Signal::Loss if timer => Cause::Timer,
+                    Signal::Loss => Cause::Ack,
+                },
+                target: reduced.ssthresh,
+                flight: ack.flight.min(MAX_BYTES),
+                sacked: ack.sacked.min(MAX_BYTES),
+                delivered: ack.acked,
+                cwnd: before.cwnd,
+                reduced: reduced.cwnd,
+                mss,
+            };
+            if let Some(policy) = self.policy() {
+                policy.enter(&entry);
+            }
+            self.feed_policy(ack);
+        }
+        if self.ended.is_none() {
+            let reason = if signal == Signal::Loss { ExitReason::Loss } else { ExitReason::Ecn };
+            self.record(reason, ack.now, before.cwnd, ack.inflight_before, None);
+        }
+    }
+
+    /// One ACK of an open episode. Returns whether this ACK may still grow the window, and whether
+    /// a fresh episode must open.
+    #[inline(never)]
+    pub(super) fn progress(&mut self, ack: &Ack) -> (bool, bool) {
+        let past_mark = self.recovery_mark().is_none_or(|mark| match self.cx.transport {
+            // RFC9002 7.3.2-5: over with the first packet sent after entry. RFC6675 5-end: over
+            // when all that was sent before it is acknowledged.
+            Transport::Quic => ack.una > mark,
+            Transport::Tcp => ack.una >= mark,
+        });
+        match self.episode {
+            Some(Episode::Policy) if past_mark => {
+                self.end_policy(End::Complete, ack);
+                // OURS ack-completing: in TCP the ACK that ends an episode grows nothing; in QUIC
+                // only packets sent after entry count.
+                (self.cx.transport == Transport::Quic, false)
+            }
+            Some(Episode::Policy) if ack.lost_again && self.restarts_on_lost_repeat() => {
+                // RFC5681 4.3-1: the loss of a repeat counts as a second sign of congestion.
+                self.end_policy(End::Replaced, ack);
+                self.stats.replaced = self.stats.replaced.saturating_add(1);
+                (false, true)
+            }
+            Some(Episode::Policy) => {
+                self.feed_policy(ack);
+                (false, false)
+            }
+            Some(Episode::Own) => {
+                let Repairer::Own(own, _) = &mut self.repairer else { return (false, false) };
+                // RAPID 3.3-end: over when something *transmitted* after entry arrives; in TCP
+                // holes hold `una` back much longer.
+                let (over, before) = match self.cx.transport {
+                    Transport::Quic => (past_mark, Some(ack.acked.saturating_sub(ack.acked_fresh))),
+                    Transport::Tcp => (ack.tx_acked.is_some_and(|tx| tx >= self.tx_mark), None),
+                };
+                if over {
+                    own.account_last(ack.acked, before, ack.lost, ack.una);
+                } else {
+                    own.account(ack.acked, ack.lost, ack.una);
+                }
+                let (cwnd, handover) = (own.cwnd(), own.handover());
+                self.install(cwnd);
+                self.w.ssthresh = self.w.cwnd;
+                if over {
+                    self.avoidance.hand_over(handover, self.w, &self.cx);
+                    self.close();
+                    // OURS rapid-repair: in TCP the window stands until the holes are filled.
+                    self.episode = (!past_mark).then_some(Episode::Repair);
+                }
+                (false, false)
+            }
+            Some(Episode::Repair) => {
+                if past_mark {
+                    self.episode = None;
+                }
+                (false, false)
+            }
+            None => (true, false),
+        }
+    }
+
+    pub(super) fn end_policy(&mut self, how: End, ack: &Ack) {
+        if let Some(policy) = self.policy() {
+            let cwnd = policy.end(how, ack.inflight);
+            self.install(cwnd);
+        }
+        self.episode = None;
+        if how == End::Complete && self.w.in_slow_start() {
+            self.stats.slow_starts_after_recovery =
+                self.stats.slow_starts_after_recovery.saturating_add(1);
+        }
+    }
+
+    fn feed_policy(&mut self, ack: &Ack) {
+        let mss = self.cx.mss;
+        let Repairer::Policy(policy) = &mut self.repairer else { return };
+        policy.on_ack(&Progress {
+            delivered: ack.acked,
+            advanced: ack.advanced,
+            newly_lost: ack.lost,
+            rescue_next: ack.rescue_next,
+            repeat_acked: ack.repeat_acked,
+            repeat_lost: ack.lost_again,
+            pipe: ack.inflight,
+            mss,
+            timer: ack.is_timer(),
+        });
+        let cwnd = policy.cwnd();
+        self.install(cwnd);
+    }
+
+    /// The arm's policy, if its episode is open.
+    #[inline]
+    pub(super) fn policy(&mut self) -> Option<&mut R> {
+        match &mut self.repairer {
+            Repairer::Policy(policy) if self.episode == Some(Episode::Policy) => Some(policy),
+            _ => None,
+        }
+    }
+
+    fn restarts_on_lost_repeat(&self) -> bool {
+        matches!(&self.repairer, Repairer::Policy(policy) if policy.restarts_on_lost_repeat())
+    }
+
+    /// No episode from here on; the policy is back in its place. Returns what was open.
+    pub(super) fn close(&mut self) -> Option<Episode> {
+        if let Repairer::Own(_, settings) = &self.repairer {
+            self.repairer = Repairer::Policy(R::with(settings.clone()));
+        }
+        self.episode.take()
+    }
+
+    pub(super) fn set_mark(&mut self, mark: Option<Seq>) {
+        self.marked = mark.is_some();
+        self.mark = mark.unwrap_or(self.mark);
+    }
+
+    /// What a false alarm gives back; `window` is the one before the reduction.
+    pub(super) fn copy(&self, window: Window) -> Undo<S::Saved, A::Saved> {
+        Undo { window, avoidance: self.avoidance.save(), startup: self.startup.save() }
+    }
+}
