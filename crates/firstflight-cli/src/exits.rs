@@ -6,7 +6,7 @@ use firstflight::{Nanos, Time};
 use firstflight_lab::Error;
 use firstflight_linux::kernel::Exit;
 use firstflight_log::trace::exits::Report;
-use firstflight_log::trace::{Trace, csv, qlog};
+use firstflight_log::trace::{Log, csv, qlog};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -17,7 +17,7 @@ enum Sink {
     /// Written as they come.
     Sqlog(Growing),
     /// Columns and documents are written when all are there.
-    Later(PathBuf, Format, Vec<Trace>),
+    Later(PathBuf, Format, Vec<Log>),
 }
 
 /// A file of exits.

@@ -3,7 +3,7 @@
 use crate::files::{check_file, check_folder_of_ours, make_folder, tame, write_whole};
 use firstflight_lab::{Error, Plan};
 use firstflight_log::trace::qlog::{self, End};
-use firstflight_log::trace::{Trace, csv};
+use firstflight_log::trace::{Log, csv};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -48,7 +48,7 @@ impl Format {
 ///
 /// # Errors
 /// One line with the file's name.
-pub(crate) fn write_traces(file: &Path, format: Format, traces: &[&Trace]) -> Result<(), Error> {
+pub(crate) fn write_traces(file: &Path, format: Format, traces: &[&Log]) -> Result<(), Error> {
     match format {
         Format::Csv => write_whole(file, |out| csv::write(traces, out)),
         Format::Qlog => write_whole(file, |out| qlog::write_contained(traces, out)),
@@ -63,7 +63,7 @@ pub(crate) fn write_traces(file: &Path, format: Format, traces: &[&Trace]) -> Re
 }
 
 #[cfg(feature = "parquet")]
-fn write_parquet(file: &Path, traces: &[&Trace]) -> Result<(), Error> {
+fn write_parquet(file: &Path, traces: &[&Log]) -> Result<(), Error> {
     let grown = crate::files::Growing::open(file)?;
     firstflight_log::trace::parquet::write(traces, grown)
         .map_err(|error| Error::new(format!("{}: {error}", file.display())))?
@@ -71,7 +71,7 @@ fn write_parquet(file: &Path, traces: &[&Trace]) -> Result<(), Error> {
 }
 
 #[cfg(not(feature = "parquet"))]
-fn write_parquet(file: &Path, _traces: &[&Trace]) -> Result<(), Error> {
+fn write_parquet(file: &Path, _traces: &[&Log]) -> Result<(), Error> {
     Format::of("--trace", file).map(|_| ())
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct Outputs<'a> {
     trace: Option<Wanted>,
     qlog: Option<&'a Path>,
     /// For one file: it is written in order, when all are there.
-    kept: Mutex<Vec<(usize, u32, Trace)>>,
+    kept: Mutex<Vec<(usize, u32, Log)>>,
 }
 
 impl<'a> Outputs<'a> {
@@ -145,7 +145,7 @@ impl<'a> Outputs<'a> {
     ///
     /// # Errors
     /// One line with the name of the file that cannot be written.
-    pub(crate) fn take(&self, arm: usize, round: u32, trace: Trace) -> Result<(), Error> {
+    pub(crate) fn take(&self, arm: usize, round: u32, trace: Log) -> Result<(), Error> {
         let seed = self.plan.seed.wrapping_add(u64::from(round));
         let label = tame(&self.plan.arms[arm].label);
         if let Some(folder) = self.qlog {

@@ -1,13 +1,13 @@
 //! A comparison: every arm on the same path, the same object and the same seeds, side by side.
 
 use crate::arms::NamedArm;
-use crate::record::Recorder;
+use crate::record::Recording;
 use crate::scenario::Scenario;
 use crate::testbed::{self, Testbed};
 use crate::trial::{Trial, TrialRow, ms};
 use firstflight::Nanos;
 use firstflight::arm::{Arm, StartupSpec};
-use firstflight_log::trace::{Start, Trace};
+use firstflight_log::trace::{Log, Start};
 use firstflight_path::Error;
 use firstflight_path::Rate;
 use rayon::prelude::*;
@@ -47,7 +47,7 @@ pub struct Takes<'a> {
     /// Those of repeats, too, not only of the first seed.
     pub repeats: bool,
     /// Takes the log of arm and repeat number so many.
-    pub take: &'a (dyn Fn(usize, u32, Trace) -> Result<(), Error> + Sync),
+    pub take: &'a (dyn Fn(usize, u32, Log) -> Result<(), Error> + Sync),
 }
 
 /// The resolved experiment, as in `--json`.
@@ -106,7 +106,7 @@ pub struct Comparison {
     /// One row per trial: arms in order, seeds in order within each.
     pub rows: Vec<TrialRow>,
     /// Events of the trials with the first seed, one per arm, if they were to be kept.
-    pub records: Vec<Recorder>,
+    pub records: Vec<Recording>,
     /// What a reader has to know before believing a number.
     pub warnings: Vec<String>,
 }
@@ -114,7 +114,7 @@ pub struct Comparison {
 /// One trial that has run.
 struct Done {
     row: TrialRow,
-    recorder: Option<Recorder>,
+    recording: Option<Recording>,
     warnings: Vec<String>,
 }
 
@@ -196,7 +196,7 @@ impl Plan {
             (Vec::with_capacity(done.len()), Vec::new(), Vec::new());
         for trial in done {
             rows.push(trial.row);
-            records.extend(trial.recorder);
+            records.extend(trial.recording);
             warnings.extend(trial.warnings);
         }
         warnings.extend(self.warnings(&rows));
@@ -236,27 +236,27 @@ impl Plan {
             jittered = self.scenario.jittered(seed);
             &jittered
         };
-        let mut recorder = match keep {
-            Keep::Events if round == 0 => Some(Recorder::default()),
-            Keep::Signals if round == 0 => Some(Recorder::with_signals()),
+        let mut recording = match keep {
+            Keep::Events if round == 0 => Some(Recording::default()),
+            Keep::Signals if round == 0 => Some(Recording::with_signals()),
             _ => None,
         };
-        let kept = recorder.is_some();
+        let kept = recording.is_some();
         let takes = takes.filter(|takes| takes.repeats || round == 0);
         if takes.is_some() {
-            recorder = Some(
-                recorder
-                    .unwrap_or_else(Recorder::bare)
+            recording = Some(
+                recording
+                    .unwrap_or_else(Recording::bare)
                     .tracing(self.start(scenario, arm, seed, round)),
             );
         }
-        let outcome = self.testbed.run(scenario, arm, seed, recorder.as_mut())?;
+        let outcome = self.testbed.run(scenario, arm, seed, recording.as_mut())?;
         if let (Some(takes), Some(trace)) =
-            (takes, recorder.as_mut().and_then(Recorder::take_trace))
+            (takes, recording.as_mut().and_then(Recording::take_trace))
         {
             (takes.take)(index, round, trace)?;
         }
-        let recorder = recorder.filter(|_| kept);
+        let recording = recording.filter(|_| kept);
         // Where nobody knows it may well have been something.
         if outcome.delivered != Some(0) {
             arrived.store(true, Ordering::Relaxed);
@@ -269,7 +269,7 @@ impl Plan {
             ideal: scenario.ideal(seed)?,
             outcome: &outcome,
         };
-        Ok(Done { row: TrialRow::of(&trial), recorder, warnings: outcome.warnings })
+        Ok(Done { row: TrialRow::of(&trial), recording, warnings: outcome.warnings })
     }
 
     /// What a log begins with, as far as it is known before the controller is built.

@@ -1,7 +1,7 @@
 //! From a comparison to the page that shows it.
 
 use crate::compare::{Comparison, ExperimentRow};
-use crate::record::Recorder;
+use crate::record::Recording;
 use crate::report::{
     Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Series, looks,
 };
@@ -80,7 +80,7 @@ impl Comparison {
         }
     }
 
-    fn series(&self, arm: usize, record: &Recorder) -> Series {
+    fn series(&self, arm: usize, record: &Recording) -> Series {
         let row = &self.trials(arm)[0];
         let mut points: Vec<Point> = record
             .moments()
@@ -97,7 +97,7 @@ impl Comparison {
                 }
             })
             .collect();
-        // A recorder hears the sender's events; the last byte arrives between two of them.
+        // A recording holds the sender's events; the last byte arrives between two of them.
         if let Some(t_ms) = row.ttlb_ms {
             let place = points.partition_point(|point| point.t_ms < t_ms);
             if let Some(before) = place.checked_sub(1).map(|before| &points[before]) {

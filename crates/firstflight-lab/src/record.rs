@@ -1,7 +1,7 @@
 //! Keeps every event of a trial, for reports, and writes its log, for traces.
 
 use firstflight::{Begin, Phase, Time};
-use firstflight_log::trace::{Start, Trace, Tracer, ranges};
+use firstflight_log::trace::{Log, LogWriter, Start, ranges};
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{Cause, Observer, Record, Snapshot};
 
@@ -10,46 +10,46 @@ use firstflight_sim::{Cause, Observer, Record, Snapshot};
 pub struct Moment {
     /// The state right after the event.
     pub state: Snapshot,
-    /// Values of the signals, in the order of [`Recorder::names`]; `None` for one that does not
+    /// Values of the signals, in the order of [`Recording::names`]; `None` for one that does not
     /// exist (yet).
     pub signals: Vec<Option<u64>>,
 }
 
-/// A recorder of one flow.
+/// What one flow did: an observer that keeps it.
 #[derive(Clone, Debug, Default)]
-pub struct Recorder {
+pub struct Recording {
     names: Vec<&'static str>,
     moments: Vec<Moment>,
     with_signals: bool,
     bare: bool,
-    trace: Option<Box<Tracer>>,
+    trace: Option<Box<LogWriter>>,
 }
 
-impl Recorder {
+impl Recording {
     /// Keeps inner signals too.
-    pub fn with_signals() -> Recorder {
-        Recorder { with_signals: true, ..Recorder::default() }
+    pub fn with_signals() -> Recording {
+        Recording { with_signals: true, ..Recording::default() }
     }
 
     /// Keeps no events itself.
-    pub(crate) fn bare() -> Recorder {
-        Recorder { bare: true, ..Recorder::default() }
+    pub(crate) fn bare() -> Recording {
+        Recording { bare: true, ..Recording::default() }
     }
 
     /// Writes the complete log as well; `start` is what is known before the controller is built.
     #[must_use]
-    pub fn tracing(self, start: Start) -> Recorder {
-        Recorder { trace: Some(Box::new(Tracer::new(start))), ..self }
+    pub fn tracing(self, start: Start) -> Recording {
+        Recording { trace: Some(Box::new(LogWriter::new(start))), ..self }
     }
 
     /// The log that is being written, for a testbed that is told no events.
-    pub fn tracer(&mut self) -> Option<&mut Tracer> {
+    pub fn log(&mut self) -> Option<&mut LogWriter> {
         self.trace.as_deref_mut()
     }
 
     /// The complete log, if one was written.
-    pub fn take_trace(&mut self) -> Option<Trace> {
-        self.trace.take().map(|tracer| tracer.finish())
+    pub fn take_trace(&mut self) -> Option<Log> {
+        self.trace.take().map(|log| log.finish())
     }
 
     /// Names of the signals seen.
@@ -80,7 +80,7 @@ impl Recorder {
     }
 }
 
-impl Observer for Recorder {
+impl Observer for Recording {
     fn listens() -> bool {
         true
     }

@@ -5,7 +5,7 @@ use crate::estimate::Rtt;
 use crate::fault::{Fault, Place};
 use crate::own::Own;
 use crate::step::{Extent, Id, Opening, Sink, Step};
-use crate::trace::{Row, Trace};
+use crate::trace::{Log, Row};
 use csv::{ByteRecord, ErrorKind, ReaderBuilder};
 use firstflight::event::Transport;
 use firstflight::units::MAX_BYTES;
@@ -146,7 +146,7 @@ impl<S: Sink> Rows<S> for OwnRows {
         }
         // Signals are what the algorithm thought, not what it was told: no column of them is asked
         // for.
-        let entry = Row(&get).entry(&event, &Trace::default())?;
+        let entry = Row(&get).entry(&event, &Log::default())?;
         self.connection = connection;
         entry.map_or(Ok(()), |entry| self.own.take(&self.file, &entry, sink))
     }

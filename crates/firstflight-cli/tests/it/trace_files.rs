@@ -4,7 +4,7 @@
 use crate::command;
 
 use command::{inside, run_in};
-use firstflight_log::trace::{Trace, What, csv, qlog, replay};
+use firstflight_log::trace::{Log, What, csv, qlog, replay};
 use serde_json::Value;
 use std::fs;
 use std::io::BufReader;
@@ -24,7 +24,7 @@ fn bytes(folder: &TempDir, name: &str) -> Vec<u8> {
 
 /// The trace is of this result, and complete.
 #[track_caller]
-fn agrees(trace: &Trace, result: &Value) {
+fn agrees(trace: &Log, result: &Value) {
     let start = trace.start().expect("a start");
     assert_eq!(
         (start.arm.as_str(), Some(start.seed)),

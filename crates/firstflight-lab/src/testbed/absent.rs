@@ -3,7 +3,7 @@
 use super::{Info, Testbed};
 use crate::arms::NamedArm;
 use crate::outcome::Outcome;
-use crate::record::Recorder;
+use crate::record::Recording;
 use crate::scenario::Scenario;
 use firstflight_path::Error;
 
@@ -37,7 +37,7 @@ impl Testbed for Absent {
         _scenario: &Scenario,
         _arm: &NamedArm,
         _seed: u64,
-        _recorder: Option<&mut Recorder>,
+        _recorder: Option<&mut Recording>,
     ) -> Result<Outcome, Error> {
         Err(Error::new(self.why))
     }

@@ -13,7 +13,7 @@ pub mod sim;
 use crate::arms::{DEFAULT_ARMS, NamedArm, Sender};
 use crate::error::nearest;
 use crate::outcome::Outcome;
-use crate::record::Recorder;
+use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
 use firstflight_path::Error;
 use firstflight_sim::tcp;
@@ -160,7 +160,7 @@ pub trait Testbed: Send + Sync {
     }
 
     /// Runs one trial that [`check`](Testbed::check) allows. The seed keys every draw of the path;
-    /// a recorder keeps every event. Measures that nobody could take stay `None`, and what a
+    /// a recording keeps every event. Measures that nobody could take stay `None`, and what a
     /// reader should doubt goes into [`Outcome::warnings`].
     ///
     /// # Errors
@@ -170,7 +170,7 @@ pub trait Testbed: Send + Sync {
         scenario: &Scenario,
         arm: &NamedArm,
         seed: u64,
-        recorder: Option<&mut Recorder>,
+        recording: Option<&mut Recording>,
     ) -> Result<Outcome, Error>;
 }
 

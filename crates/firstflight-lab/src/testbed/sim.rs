@@ -4,7 +4,7 @@
 use super::{Info, Testbed};
 use crate::arms::{NamedArm, Sender};
 use crate::outcome::Outcome;
-use crate::record::Recorder;
+use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
 use firstflight::arm::Arm;
 use firstflight::avoidance::AnyAvoidance;
@@ -47,9 +47,9 @@ impl Testbed for Sim {
         scenario: &Scenario,
         arm: &NamedArm,
         seed: u64,
-        recorder: Option<&mut Recorder>,
+        recording: Option<&mut Recording>,
     ) -> Result<Outcome, Error> {
-        scenario.simulate(arm, seed, recorder).map(Outcome::from)
+        scenario.simulate(arm, seed, recording).map(Outcome::from)
     }
 }
 
@@ -86,7 +86,7 @@ impl Scenario {
         u64::from(arm.sender.burst.unwrap_or(self.burst)) * self.host.mss()
     }
 
-    /// Runs one trial in the simulator and returns all that it measures. With a recorder every
+    /// Runs one trial in the simulator and returns all that it measures. With a recording every
     /// event is kept.
     ///
     /// # Errors
@@ -96,16 +96,16 @@ impl Scenario {
         &self,
         arm: &NamedArm,
         seed: u64,
-        recorder: Option<&mut Recorder>,
+        recording: Option<&mut Recording>,
     ) -> Result<firstflight_sim::Outcome, Error> {
         INFO.check(self, arm)?;
         let host = self.hosts_of(arm)?;
         let parts = arm.parts().ok_or_else(|| arm.kernel_only())?;
-        let mut recorder = recorder;
-        if let Some(recorder) = recorder.as_deref_mut() {
+        let mut recording = recording;
+        if let Some(recording) = recording.as_deref_mut() {
             let (arm, config) = (*parts, parts.configure(self.config()));
             let oracle_exit = self.oracle_exit();
-            recorder
+            recording
                 .on_begin(&Begin { now: Time(0), arm, config, nxt: Seq(0), oracle_exit }, Time(0));
         }
         let &Scenario { ref path, bytes: object, limit, path_index, .. } = self;
@@ -120,15 +120,15 @@ impl Scenario {
         };
         if let Sender::Own { startup, rest } = &arm.sender {
             let controller = rest.controller_with(startup.make(), self.config(), Time(0), Seq(0));
-            let outcome = match recorder {
-                Some(recorder) => run(&setup, controller, recorder)?,
+            let outcome = match recording {
+                Some(recording) => run(&setup, controller, recording)?,
                 None => run(&setup, controller, &mut Nobody)?,
             };
             return if startup.is_broken() { Err(broke(arm)) } else { Ok(outcome) };
         }
         let controller = parts.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
-        Ok(match recorder {
-            Some(recorder) => run(&setup, controller, recorder)?,
+        Ok(match recording {
+            Some(recording) => run(&setup, controller, recording)?,
             None => run(&setup, controller, &mut Nobody)?,
         })
     }

@@ -4,7 +4,7 @@
 use firstflight_lab::compare::{Keep, Takes};
 use firstflight_lab::{Plan, Scenario, hosts_of_tcp, parse_arms};
 use firstflight_log::trace::qlog::{End, write_contained, write_sequence};
-use firstflight_log::trace::{COLUMNS, Trace};
+use firstflight_log::trace::{COLUMNS, Log};
 use firstflight_path::Path;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use std::sync::Mutex;
 const OURS: &str = "firstflight:";
 
 /// One trial of each transport with losses, two exits and every kind of phase.
-fn traces() -> Vec<Trace> {
+fn traces() -> Vec<Log> {
     let mut all = Vec::new();
     for tcp in [false, true] {
         let path =
@@ -24,7 +24,7 @@ fn traces() -> Vec<Trace> {
         } else {
             scenario
         };
-        let kept = Mutex::<Vec<(usize, Trace)>>::default();
+        let kept = Mutex::<Vec<(usize, Log)>>::default();
         let take = |arm, _, trace| {
             kept.lock().expect("no panic").push((arm, trace));
             Ok(())
@@ -39,7 +39,7 @@ fn traces() -> Vec<Trace> {
     all
 }
 
-fn sequence(trace: &Trace, end: End) -> Vec<Value> {
+fn sequence(trace: &Log, end: End) -> Vec<Value> {
     let mut text = Vec::new();
     write_sequence(trace, end, &mut text).expect("memory takes it");
     let text = String::from_utf8(text).expect("text");

@@ -6,7 +6,7 @@ use firstflight::startup::ExitReason;
 use firstflight::{Nanos, Phase};
 use firstflight_lab::arms::parse_arms;
 use firstflight_lab::compare::Keep;
-use firstflight_lab::record::Recorder;
+use firstflight_lab::record::Recording;
 use firstflight_lab::{DEFAULT_ARMS, Plan, Scenario};
 use firstflight_path::{Path, builtins};
 use firstflight_sim::{Cause, Outcome};
@@ -25,12 +25,12 @@ fn full_bdp(path: &Path) -> Option<u64> {
 }
 
 /// One arm with an object of `times` full BDP.
-fn take_off(path: &Path, arm: &str, times: u64) -> (Outcome, Recorder) {
+fn take_off(path: &Path, arm: &str, times: u64) -> (Outcome, Recording) {
     let object = times * path.full_bdp_bytes().expect("built-in queues are limited");
     let scenario =
         Scenario { limit: Nanos::from_secs(1_000), ..Scenario::new(path.clone(), object) };
     let named = parse_arms(arm).unwrap_or_else(|e| panic!("{e}")).remove(0);
-    let mut record = Recorder::default();
+    let mut record = Recording::default();
     let outcome = scenario
         .simulate(&named, 1, Some(&mut record))
         .unwrap_or_else(|e| panic!("{arm} on {path}: {e}"));

@@ -4,7 +4,7 @@
 
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;
-use firstflight_lab::record::Recorder;
+use firstflight_lab::record::Recording;
 use firstflight_lab::testbed::{BUILT_IN, Info};
 use firstflight_lab::{
     Comparison, Error, NamedArm, Outcome, Plan, Scenario, Sender, Testbed, Testbeds, parse_arms,
@@ -36,7 +36,7 @@ impl Testbed for Counter {
         scenario: &Scenario,
         _arm: &NamedArm,
         seed: u64,
-        _recorder: Option<&mut Recorder>,
+        _recorder: Option<&mut Recording>,
     ) -> Result<Outcome, Error> {
         let wire = scenario.host.packet_bytes();
         let packets = scenario.bytes.div_ceil(scenario.host.mss());
@@ -162,7 +162,7 @@ impl Testbed for Doubting {
         scenario: &Scenario,
         arm: &NamedArm,
         seed: u64,
-        _recorder: Option<&mut Recorder>,
+        _recorder: Option<&mut Recording>,
     ) -> Result<Outcome, Error> {
         self.meet.wait();
         assert!(matches!(arm.sender, Sender::Arm(_)));

@@ -11,7 +11,7 @@ use firstflight_lab::trial::{TrialRow, ms};
 use firstflight_lab::{Comparison, NamedArm, Plan, Scenario, Testbed, hosts_of_tcp, parse_arms};
 #[cfg(feature = "quic")]
 use firstflight_log::trace::Received;
-use firstflight_log::trace::{Trace, What, csv, qlog, replay};
+use firstflight_log::trace::{Log, What, csv, qlog, replay};
 use firstflight_path::Path;
 use std::io::BufReader;
 use std::sync::Mutex;
@@ -32,7 +32,7 @@ fn arms() -> Vec<NamedArm> {
 }
 
 /// Runs a comparison and keeps its logs by arm.
-fn traced(scenario: Scenario, arms: Vec<NamedArm>) -> (Comparison, Vec<Trace>) {
+fn traced(scenario: Scenario, arms: Vec<NamedArm>) -> (Comparison, Vec<Log>) {
     traced_on(&sim::BED, scenario, arms)
 }
 
@@ -40,8 +40,8 @@ fn traced_on(
     testbed: &'static dyn Testbed,
     scenario: Scenario,
     arms: Vec<NamedArm>,
-) -> (Comparison, Vec<Trace>) {
-    let traces: Mutex<Vec<(usize, Trace)>> = Mutex::default();
+) -> (Comparison, Vec<Log>) {
+    let traces: Mutex<Vec<(usize, Log)>> = Mutex::default();
     let takes = Takes {
         repeats: false,
         take: &|arm, _, trace| {
@@ -76,7 +76,7 @@ fn scenarios() -> Vec<(&'static str, Scenario)> {
 }
 
 /// The exits that a log records, with the entry that each came with.
-fn recorded(trace: &Trace) -> Vec<(usize, Exit)> {
+fn recorded(trace: &Log) -> Vec<(usize, Exit)> {
     let told = |index: usize| {
         (0..index).rev().find(|&before| matches!(trace.entries[before].what, What::Event { .. }))
     };
@@ -87,7 +87,7 @@ fn recorded(trace: &Trace) -> Vec<(usize, Exit)> {
 }
 
 #[track_caller]
-fn replays(trace: &Trace, last: Option<&str>, what: &str) {
+fn replays(trace: &Log, last: Option<&str>, what: &str) {
     let replayed = replay(&trace.entries).unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_eq!(
         replayed.exits,
@@ -105,7 +105,7 @@ fn replays(trace: &Trace, last: Option<&str>, what: &str) {
 /// real stack it is the better one: nothing comes after its last ACK to show that this is complete,
 /// so the result lacks it and may know less of the last episode.
 #[track_caller]
-fn tells_the_same_story(row: &TrialRow, trace: &Trace, to_the_end: bool) {
+fn tells_the_same_story(row: &TrialRow, trace: &Log, to_the_end: bool) {
     let replayed = replay(&trace.entries).expect("a whole log");
     let (account, controller) = (&replayed.account, &replayed.controller);
     let mut episodes: Vec<_> = account

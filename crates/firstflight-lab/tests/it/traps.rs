@@ -3,7 +3,7 @@
 
 use firstflight_lab::arms::parse_arms;
 use firstflight_lab::compare::Keep;
-use firstflight_lab::record::Recorder;
+use firstflight_lab::record::Recording;
 use firstflight_lab::{Plan, Scenario};
 use firstflight_path::Path;
 use firstflight_sim::Snapshot;
@@ -14,7 +14,7 @@ fn path(text: &str) -> Path {
 
 /// Everything that happened to a download of 10 MB.
 fn events(path: &Path, arm: &str) -> Vec<Snapshot> {
-    let mut record = Recorder::default();
+    let mut record = Recording::default();
     let named = parse_arms(arm).unwrap_or_else(|e| panic!("{e}")).remove(0);
     Scenario::new(path.clone(), 10_000_000)
         .simulate(&named, 1, Some(&mut record))

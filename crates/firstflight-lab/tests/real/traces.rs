@@ -5,16 +5,16 @@ use firstflight::Event;
 use firstflight_lab::compare::{Keep, Takes};
 use firstflight_lab::testbed::linux;
 use firstflight_lab::{Plan, Scenario, TrialRow, hosts_of_tcp, parse_arms};
-use firstflight_log::trace::{Received, Source, Trace, What};
+use firstflight_log::trace::{Log, Received, Source, What};
 use firstflight_path::Path;
 use std::sync::Mutex;
 
-fn traced(path: &str, arms: &str) -> Option<Vec<(TrialRow, Trace)>> {
+fn traced(path: &str, arms: &str) -> Option<Vec<(TrialRow, Log)>> {
     let scenario = Scenario {
         host: hosts_of_tcp("rack").expect("hosts"),
         ..Scenario::new(Path::parse(path).expect("a path"), 3_000_000)
     };
-    let traces = Mutex::<Vec<(usize, Trace)>>::default();
+    let traces = Mutex::<Vec<(usize, Log)>>::default();
     let take = |arm, _, trace| {
         traces.lock().expect("no panic").push((arm, trace));
         Ok(())

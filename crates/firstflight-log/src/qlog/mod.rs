@@ -12,7 +12,7 @@ mod walk;
 use crate::fault::{Fault, Place};
 use crate::own::Own;
 use crate::step::{Extent, Sink};
-use crate::trace::{Trace, qlog};
+use crate::trace::{Log, qlog};
 use crate::window::Window;
 use event::{Kind, Metrics, Object, Packet, Space, TraceHeader};
 use firstflight::Time;
@@ -33,7 +33,7 @@ const MOST_SENDERS: usize = 4096;
 /// Where it stops being one. What was read before has reached the sink.
 pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Extent, Fault> {
     let mut window = Window::new(bytes);
-    let mut log = Log::new(file, sink);
+    let mut log = Reading::new(file, sink);
     let walked = walk::walk(file, &mut window, &mut log);
     let broken = log.broken.take();
     log.book.close(log.sink);
@@ -115,7 +115,7 @@ impl Book {
     }
 }
 
-struct Log<'a, S> {
+struct Reading<'a, S> {
     book: Book,
     sink: &'a mut S,
     records: u64,
@@ -137,8 +137,8 @@ struct Log<'a, S> {
 const MILLISECOND: f64 = 1e6;
 const MICROSECOND: f64 = 1e3;
 
-impl<'a, S: Sink> Log<'a, S> {
-    fn new(file: &str, sink: &'a mut S) -> Log<'a, S> {
+impl<'a, S: Sink> Reading<'a, S> {
+    fn new(file: &str, sink: &'a mut S) -> Reading<'a, S> {
         let book = Book {
             file: file.into(),
             senders: HashMap::new(),
@@ -148,7 +148,7 @@ impl<'a, S: Sink> Log<'a, S> {
             uses: 0,
             opened: 0,
         };
-        Log {
+        Reading {
             book,
             sink,
             records: 0,
@@ -272,7 +272,7 @@ impl<'a, S: Sink> Log<'a, S> {
             Err(error) => return self.spoil(place, &error),
             Ok(data) => data,
         };
-        let taken = qlog::read_data(Some(&data), event, &Trace::default()).and_then(|entry| {
+        let taken = qlog::read_data(Some(&data), event, &Log::default()).and_then(|entry| {
             entry.map_or(Ok(()), |entry| self.own.take(&self.book.file, &entry, self.sink))
         });
         if let Err(what) = taken {
@@ -388,7 +388,7 @@ struct Quicly {
     cwnd: Number,
 }
 
-impl<S: Sink> walk::Visitor for Log<'_, S> {
+impl<S: Sink> walk::Visitor for Reading<'_, S> {
     fn header(&mut self, key: &str, value: &[u8], place: Place) {
         match key {
             "qlog_version" => self.old = memchr::memmem::find(value, b"draft-0").is_some(),

@@ -1,7 +1,7 @@
 //! The log as a table of text.
 
 use super::fields::{COLUMNS, Cell, Row, SIGNAL};
-use super::{Entry, Trace};
+use super::{Entry, Log};
 use crate::Error;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::io::{self, BufRead, Write};
 pub const SCHEMA: &str = "1";
 
 /// The names of the signals of all traces, each once.
-pub(crate) fn signals<'a>(traces: impl IntoIterator<Item = &'a Trace>) -> Vec<String> {
+pub(crate) fn signals<'a>(traces: impl IntoIterator<Item = &'a Log>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for trace in traces {
         for name in &trace.names {
@@ -44,7 +44,7 @@ fn write_cell(out: &mut dyn Write, cell: &Cell<'_>) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write(traces: &[&Trace], out: &mut dyn Write) -> io::Result<()> {
+pub fn write(traces: &[&Log], out: &mut dyn Write) -> io::Result<()> {
     let names = signals(traces.iter().copied());
     let head: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
     write!(out, "{}", head.join(","))?;
@@ -60,7 +60,7 @@ pub fn write(traces: &[&Trace], out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// Those of the writer.
 pub fn append(
-    trace: &Trace,
+    trace: &Log,
     connection: u32,
     names: &[String],
     out: &mut dyn Write,
@@ -138,7 +138,7 @@ fn split(line: &str) -> Vec<String> {
 ///
 /// # Errors
 /// One line with the number of the line that cannot be read.
-pub fn read(text: &mut dyn BufRead) -> Result<Vec<Trace>, Error> {
+pub fn read(text: &mut dyn BufRead) -> Result<Vec<Log>, Error> {
     let mut lines = text.lines().zip(1_u64..);
     let head = lines.next().ok_or_else(|| Error::new("line 1: a header is missing"))?;
     let head = split(&head.0.map_err(|error| Error::new(format!("line 1: {error}")))?);
@@ -146,7 +146,7 @@ pub fn read(text: &mut dyn BufRead) -> Result<Vec<Trace>, Error> {
         head.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
     let names: Vec<String> =
         head.iter().filter_map(|name| name.strip_prefix(SIGNAL)).map(str::to_owned).collect();
-    let mut traces: Vec<Trace> = Vec::new();
+    let mut traces: Vec<Log> = Vec::new();
     for (line, number) in lines {
         let bad = |what: String| Error::new(format!("line {number}: {what}"));
         let cells = split(&line.map_err(|error| bad(error.to_string()))?);
@@ -161,7 +161,7 @@ pub fn read(text: &mut dyn BufRead) -> Result<Vec<Trace>, Error> {
             .and_then(|text| text.parse().ok())
             .ok_or_else(|| bad("connection is missing".into()))?;
         if connection == traces.len() {
-            traces.push(Trace { names: names.clone(), ..Trace::default() });
+            traces.push(Log { names: names.clone(), ..Log::default() });
         }
         let trace = traces
             .get_mut(connection)

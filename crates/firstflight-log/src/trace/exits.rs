@@ -1,6 +1,6 @@
 //! Exits alone: what a kernel's controllers report of connections of which nothing else is known.
 
-use super::{Entry, Source, Start, State, Trace, What};
+use super::{Entry, Log, Source, Start, State, What};
 use firstflight::{Exit, ExitReason, Nanos, Phase, Time};
 
 /// One report.
@@ -36,7 +36,7 @@ pub struct Report {
 
 impl Report {
     /// The log of its connection: that it began, and that startup ended (or did not, after all).
-    pub fn into_trace(self) -> Trace {
+    pub fn into_trace(self) -> Log {
         let began = Time(self.at.0.saturating_sub(self.since_first_send.0));
         let start = Start {
             arm_full: self.arm.clone(),
@@ -74,6 +74,6 @@ impl Report {
             entry(began, What::Start(Box::new(start)), None),
             entry(self.at, what, Some(state)),
         ];
-        Trace { entries, ..Trace::default() }
+        Log { entries, ..Log::default() }
     }
 }

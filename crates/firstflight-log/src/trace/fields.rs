@@ -2,7 +2,7 @@
 //! formats. What a controller is told and how startup ended is the core's
 //! ([`EVENT`], [`EXIT`]); what a log has beside it stands here.
 
-use super::{Entry, Packet, Ranges, Start, State, Trace, What};
+use super::{Entry, Log, Packet, Ranges, Start, State, What};
 use firstflight::event::Transport;
 use firstflight::fields::{Datum, EVENT, EXIT, Field, Value, Wrong, put};
 use firstflight::{Config, Event, Exit, ExitReason, Nanos, Time, fields};
@@ -371,7 +371,7 @@ impl Row<'_> {
     ///
     /// # Errors
     /// What is missing or makes no sense, in a few words.
-    pub fn entry(&self, event: &str, trace: &Trace) -> Result<Option<Entry>, String> {
+    pub fn entry(&self, event: &str, trace: &Log) -> Result<Option<Entry>, String> {
         let mut now = Time(0);
         now.put((self.0)("now_ns").as_deref(), true)
             .map_err(|_| "now_ns is missing or no whole number".to_owned())?;

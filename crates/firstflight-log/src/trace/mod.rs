@@ -11,12 +11,12 @@ pub mod fields;
 pub mod parquet;
 pub mod qlog;
 pub mod replay;
-mod tracer;
+mod writer;
 
 pub use fields::{COLUMNS, Cell, Column, Kind, Row};
 pub use firstflight::state::{Packet, State};
 pub use replay::{Replayed, replay};
-pub use tracer::Tracer;
+pub use writer::LogWriter;
 
 use firstflight::named::Named;
 use firstflight::{Config, Event, Exit, Nanos, Time};
@@ -151,7 +151,7 @@ pub struct Entry {
     pub what: What,
     /// The sender right after it; nothing is known of a controller that has just been built.
     pub state: Option<State>,
-    /// Inner signals, in the order of [`Trace::names`]; `None` for one that does not exist (yet).
+    /// Inner signals, in the order of [`Log::names`]; `None` for one that does not exist (yet).
     pub signals: Vec<Option<u64>>,
 }
 
@@ -178,7 +178,7 @@ pub enum Received {
 
 /// The log of one connection.
 #[derive(Clone, Debug, Default)]
-pub struct Trace {
+pub struct Log {
     /// Names of the inner signals.
     pub names: Vec<String>,
     /// The sender's end. The first entry is a start.
@@ -187,7 +187,7 @@ pub struct Trace {
     pub receiver: Vec<(Time, Received)>,
 }
 
-impl Trace {
+impl Log {
     /// How the connection began, the last time it did.
     pub fn start(&self) -> Option<&Start> {
         self.entries.iter().rev().find_map(|entry| {

@@ -5,7 +5,7 @@
 
 use super::csv::{SCHEMA, owned, places, signals};
 use super::fields::{COLUMNS, Cell, Kind, SIGNAL};
-use super::{Entry, Trace};
+use super::{Entry, Log};
 use crate::Error;
 use firstflight::Time;
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical, ZstdLevel};
@@ -32,11 +32,11 @@ fn bad(error: &ParquetError) -> Error {
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write<W: Write + Send>(traces: &[&Trace], out: W) -> Result<W, Error> {
+pub fn write<W: Write + Send>(traces: &[&Log], out: W) -> Result<W, Error> {
     try_write(traces, out).map_err(|error| bad(&error))
 }
 
-fn try_write<W: Write + Send>(traces: &[&Trace], out: W) -> Result<W, ParquetError> {
+fn try_write<W: Write + Send>(traces: &[&Log], out: W) -> Result<W, ParquetError> {
     let names = signals(traces.iter().copied());
     let kinds: Vec<(String, Kind)> = COLUMNS
         .iter()
@@ -190,7 +190,7 @@ fn write_group<W: Write + Send>(
 ///
 /// # Errors
 /// One line: of the file, or with the number of the row that makes no sense.
-pub fn read(file: std::fs::File) -> Result<Vec<Trace>, Error> {
+pub fn read(file: std::fs::File) -> Result<Vec<Log>, Error> {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
     let reader = SerializedFileReader::new(file).map_err(|error| bad(&error))?;
@@ -200,7 +200,7 @@ pub fn read(file: std::fs::File) -> Result<Vec<Trace>, Error> {
         .filter_map(|field| field.name().strip_prefix(SIGNAL))
         .map(str::to_owned)
         .collect();
-    let mut traces: Vec<Trace> = Vec::new();
+    let mut traces: Vec<Log> = Vec::new();
     for (row, number) in reader.get_row_iter(None).map_err(|error| bad(&error))?.zip(1_u64..) {
         let row = row.map_err(|error| bad(&error))?;
         let cells: HashMap<&str, String> = row
@@ -224,7 +224,7 @@ pub fn read(file: std::fs::File) -> Result<Vec<Trace>, Error> {
             .and_then(|text| text.parse().ok())
             .ok_or_else(|| bad("connection is missing".into()))?;
         if connection == traces.len() {
-            traces.push(Trace { names: names.clone(), ..Trace::default() });
+            traces.push(Log { names: names.clone(), ..Log::default() });
         }
         let trace = traces
             .get_mut(connection)

@@ -6,7 +6,7 @@
 //! nothing else.
 
 use super::fields::{Cell, Row, since_ms};
-use super::{Entry, Packet, Ranges, Received, State, Trace, What};
+use super::{Entry, Log, Packet, Ranges, Received, State, What};
 use crate::Error;
 use firstflight::{Event, Phase, Time};
 use serde::Serialize;
@@ -85,7 +85,7 @@ struct File<'a, T> {
     trace: T,
 }
 
-fn head(trace: &Trace, end: End) -> Head {
+fn head(trace: &Log, end: End) -> Head {
     let start = trace.start().cloned().unwrap_or_default();
     let protocol = if start.transport == "tcp" { "TCP" } else { "QUIC" };
     Head {
@@ -112,7 +112,7 @@ fn head(trace: &Trace, end: End) -> Head {
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write_sequence(trace: &Trace, end: End, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_sequence(trace: &Log, end: End, out: &mut dyn Write) -> io::Result<()> {
     let head = head(trace, end);
     let title = head.title.clone();
     out.write_all(&[RECORD])?;
@@ -152,7 +152,7 @@ pub fn begin_many(title: &str, reference_ms: f64, out: &mut dyn Write) -> io::Re
 ///
 /// # Errors
 /// Those of the writer.
-pub fn append_many(trace: &Trace, group: &str, out: &mut dyn Write) -> io::Result<()> {
+pub fn append_many(trace: &Log, group: &str, out: &mut dyn Write) -> io::Result<()> {
     for entry in &trace.entries {
         let name = format!("{OURS}{}", entry.what.name());
         let event = json!({"time": since_ms(entry.now, Time(0)), "name": name, "group_id": group, "data": own_data(entry)});
@@ -167,7 +167,7 @@ pub fn append_many(trace: &Trace, group: &str, out: &mut dyn Write) -> io::Resul
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write_contained(traces: &[&Trace], out: &mut dyn Write) -> io::Result<()> {
+pub fn write_contained(traces: &[&Log], out: &mut dyn Write) -> io::Result<()> {
     write!(
         out,
         "{{\"qlog_version\":\"{VERSION}\",\"qlog_format\":\"JSON\",\"title\":\"firstflight\",\"traces\":["
@@ -195,7 +195,7 @@ pub fn write_contained(traces: &[&Trace], out: &mut dyn Write) -> io::Result<()>
 
 type Sink<'s> = dyn FnMut(&Record<'_>) -> io::Result<()> + 's;
 
-fn events(trace: &Trace, end: End, sink: &mut Sink<'_>) -> io::Result<()> {
+fn events(trace: &Log, end: End, sink: &mut Sink<'_>) -> io::Result<()> {
     match end {
         End::Sender => sender(trace, sink),
         End::Receiver => receiver(trace, sink),
@@ -203,7 +203,7 @@ fn events(trace: &Trace, end: End, sink: &mut Sink<'_>) -> io::Result<()> {
 }
 
 /// When the log begins: where its times count from, because a standard time is not negative.
-fn origin(trace: &Trace) -> Time {
+fn origin(trace: &Log) -> Time {
     trace.entries.first().map_or(Time(0), |entry| entry.now)
 }
 
@@ -216,7 +216,7 @@ struct Known {
     acks: u64,
 }
 
-fn sender(trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
+fn sender(trace: &Log, sink: &mut Sink<'_>) -> io::Result<()> {
     let origin = origin(trace);
     let mut known = Known::default();
     for entry in &trace.entries {
@@ -362,7 +362,7 @@ fn tell_state(
 }
 
 fn tell_signals(
-    trace: &Trace,
+    trace: &Log,
     entry: &Entry,
     time: f64,
     known: &mut Known,
@@ -384,7 +384,7 @@ fn tell_signals(
     sink(&Record { time, name: "firstflight:signals", data: Value::Object(changed) })
 }
 
-fn receiver(trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
+fn receiver(trace: &Log, sink: &mut Sink<'_>) -> io::Result<()> {
     let origin = origin(trace);
     let mut acks = 0;
     for (at, what) in &trace.receiver {
@@ -413,8 +413,8 @@ fn receiver(trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
 ///
 /// # Errors
 /// One line with the number of the record that cannot be read.
-pub fn read_sequence(text: &mut dyn BufRead) -> Result<Trace, Error> {
-    let mut trace = Trace::default();
+pub fn read_sequence(text: &mut dyn BufRead) -> Result<Log, Error> {
+    let mut trace = Log::default();
     for (line, number) in text.lines().zip(1_u64..) {
         let bad = |what: String| Error::new(format!("record {number}: {what}"));
         let line = line.map_err(|error| bad(error.to_string()))?;
@@ -453,7 +453,7 @@ pub fn read_sequence(text: &mut dyn BufRead) -> Result<Trace, Error> {
 pub fn read_data(
     data: Option<&Map<String, Value>>,
     event: &str,
-    trace: &Trace,
+    trace: &Log,
 ) -> Result<Option<Entry>, String> {
     let get = |name: &str| match data?.get(name)? {
         Value::Null => None,

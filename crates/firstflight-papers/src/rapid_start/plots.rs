@@ -13,7 +13,7 @@ use firstflight::controller::{Config, Controller};
 use firstflight::recovery::{AnyRecovery, Immediate, RapidRecovery};
 use firstflight::startup::{Grown, Startup, Verdict};
 use firstflight::{Ack, Context, Phase, Ratio, Seq, Time, Window};
-use firstflight_lab::record::Recorder;
+use firstflight_lab::record::Recording;
 use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
 use firstflight_sim::Cause;
@@ -303,7 +303,7 @@ pub(super) fn forced_cuts() -> Values {
             ..Config::quic(WINDOW_PACKET)
         };
         let recovery = AnyRecovery::Immediate(Immediate::default());
-        let mut record = Recorder::default();
+        let mut record = Recording::default();
         let outcome = runs::run_controller(
             Controller::new(Forced { extra }, avoidance, recovery, config, Time(0), Seq(0)),
             &mut record,

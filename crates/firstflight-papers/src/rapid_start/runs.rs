@@ -3,7 +3,7 @@
 
 use firstflight::{Nanos, Time};
 use firstflight_lab::arms::{NamedArm, parse_arms};
-use firstflight_lab::record::{Moment, Recorder};
+use firstflight_lab::record::{Moment, Recording};
 use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
 use firstflight_sim::{Cause, Episode, Observer, Outcome, Setup, run};
@@ -42,7 +42,7 @@ pub(super) struct Run {
     pub reno: bool,
     pub arm: String,
     pub outcome: Outcome,
-    pub record: Recorder,
+    pub record: Recording,
 }
 
 /// Paced recovery of every arm uses slow start's gain of 2: the default of 5/4 would hide the burst
@@ -66,9 +66,9 @@ pub(super) fn ground() -> Scenario {
 }
 
 /// One arm on a ground, every event and signal kept.
-pub(super) fn run_arm(ground: &Scenario, text: &str) -> (Outcome, Recorder) {
+pub(super) fn run_arm(ground: &Scenario, text: &str) -> (Outcome, Recording) {
     let named: NamedArm = parse_arms(text).expect("a valid arm").remove(0);
-    let mut record = Recorder::with_signals();
+    let mut record = Recording::with_signals();
     let outcome =
         ground.simulate(&named, 1, Some(&mut record)).expect("the path carries full packets");
     (outcome, record)

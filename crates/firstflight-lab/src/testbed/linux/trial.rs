@@ -7,7 +7,7 @@
 use super::wire;
 use crate::arms::{NamedArm, Sender};
 use crate::outcome::{Outcome, Queueing};
-use crate::record::Recorder;
+use crate::record::Recording;
 use crate::scenario::Scenario;
 use crate::testbed::{self, Testbed};
 use firstflight::arm::Arm;
@@ -15,7 +15,7 @@ use firstflight::{Config, Exit, ExitReason, Nanos, Phase, Time};
 use firstflight_linux::LinkOptions;
 use firstflight_linux::kernel::{self, ARMS, KernelArm, Loaded};
 use firstflight_linux::trial::{self, Info, Measured, Trial};
-use firstflight_log::trace::{Source, State, Tracer};
+use firstflight_log::trace::{LogWriter, Source, State};
 use firstflight_path::Error;
 use firstflight_sim::{Cause, Observer, Snapshot};
 use hdrhistogram::Histogram;
@@ -26,7 +26,7 @@ use std::time::Duration;
 const ATTEMPTS: u32 = 3;
 /// The kernel's initial window.
 const INITIAL_WINDOW: u32 = 10;
-/// Time between two events of a recorder.
+/// Time between two events of a recording.
 const GRAIN: Duration = Duration::from_millis(1);
 /// A threshold that was never set, as the kernel says it.
 const UNSET_SSTHRESH: u32 = 0x7fff_ffff;
@@ -67,16 +67,16 @@ impl Testbed for Linux {
         true
     }
 
-    /// With a recorder the sender's state is kept once a millisecond.
+    /// With a recording the sender's state is kept once a millisecond.
     fn run(
         &self,
         scenario: &Scenario,
         arm: &NamedArm,
         seed: u64,
-        recorder: Option<&mut Recorder>,
+        recording: Option<&mut Recording>,
     ) -> Result<Outcome, Error> {
         let _alone = self.alone.lock();
-        run(scenario, arm, seed, recorder)
+        run(scenario, arm, seed, recording)
     }
 }
 
@@ -84,12 +84,12 @@ fn run(
     scenario: &Scenario,
     arm: &NamedArm,
     seed: u64,
-    mut recorder: Option<&mut Recorder>,
+    mut recording: Option<&mut Recording>,
 ) -> Result<Outcome, Error> {
     let (name, ours) = controller(arm)?;
     let refused =
         |refusal: Error| Error::new(format!("testbed `linux`, arm {}: {refusal}", arm.label));
-    let traced = recorder.as_deref_mut().is_some_and(|recorder| recorder.tracer().is_some());
+    let traced = recording.as_deref_mut().is_some_and(|recording| recording.log().is_some());
     // A pinned arm is used as it is; its reports belong to whoever traces it.
     let loaded = ours
         .filter(|arm| !kernel::is_registered(arm))
@@ -137,10 +137,10 @@ fn run(
             .into_iter()
             .map(|doubt| format!("{}, seed {seed}: {doubt}", arm.label))
             .collect();
-        if let Some(recorder) = recorder.as_deref_mut() {
-            seen.write(recorder, exit);
-            if let Some(tracer) = recorder.tracer() {
-                seen.log(tracer, scenario, &measured, exit);
+        if let Some(recording) = recording.as_deref_mut() {
+            seen.write(recording, exit);
+            if let Some(log) = recording.log() {
+                seen.log(log, scenario, &measured, exit);
             }
         }
         return Ok(Outcome { warnings, ..outcome(scenario, &measured, exit, &seen) });
@@ -204,7 +204,7 @@ impl Seen {
         }
     }
 
-    fn write(&self, recorder: &mut Recorder, exit: Option<Exit>) {
+    fn write(&self, recording: &mut Recording, exit: Option<Exit>) {
         for info in &self.infos {
             let now = Time(info.at.as_nanos() as u64);
             let state = state(info);
@@ -215,7 +215,7 @@ impl Seen {
                 state,
                 exit: exit.filter(|exit| exit.at <= now),
             };
-            recorder.on_event(&snapshot, &|_| {});
+            recording.on_event(&snapshot, &|_| {});
         }
     }
 
@@ -223,7 +223,7 @@ impl Seen {
     /// of a millisecond afterwards.
     fn log(
         &self,
-        tracer: &mut Tracer,
+        log: &mut LogWriter,
         scenario: &Scenario,
         measured: &Measured,
         exit: Option<Exit>,
@@ -232,7 +232,7 @@ impl Seen {
             initial_window: u64::from(INITIAL_WINDOW) * u64::from(measured.last.mss),
             ..Config::tcp(u64::from(measured.last.mss))
         };
-        tracer.begin(Time(0), |start| {
+        log.begin(Time(0), |start| {
             (start.config, start.oracle_exit_bytes, start.source) =
                 (Some(config), scenario.oracle_exit(), Source::Wire);
         });
@@ -240,9 +240,9 @@ impl Seen {
             let after = self.infos.partition_point(|info| (info.at.as_nanos() as u64) < now.0);
             self.infos.get(after).or(self.infos.last()).map(state)
         };
-        wire::read(tracer, &measured.link.sights, u64::from(measured.last.mss), &look);
+        wire::read(log, &measured.link.sights, u64::from(measured.last.mss), &look);
         if let Some(exit) = exit {
-            tracer.insert_exit(exit, look(exit.at).unwrap_or_default());
+            log.insert_exit(exit, look(exit.at).unwrap_or_default());
         }
     }
 }

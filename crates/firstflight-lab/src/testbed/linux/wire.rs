@@ -12,7 +12,7 @@
 use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
 use firstflight::{Ack, Event, Nanos, Sent, Seq, Time};
 use firstflight_linux::link::{Place, Segment, Sight};
-use firstflight_log::trace::{Packet, Ranges, Received, State, Tracer, What, ranges};
+use firstflight_log::trace::{LogWriter, Packet, Ranges, Received, State, What, ranges};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// The window and all that goes with it at a time, as far as it is known.
@@ -69,7 +69,7 @@ fn arrivals(sights: &[Sight]) -> HashMap<(u16, u32), VecDeque<u64>> {
 /// Writes what `sights` tell into the log, which has begun. Times count from the first data.
 /// Returns how much later that was than the link's beginning; `None` if there was no data.
 pub(crate) fn read(
-    tracer: &mut Tracer,
+    log: &mut LogWriter,
     sights: &[Sight],
     mss: u64,
     look: &Look<'_>,
@@ -107,7 +107,7 @@ pub(crate) fn read(
                 if let Some(at) = reached {
                     let stream =
                         reader.place(segment.seq).map(|seq| (seq, u64::from(segment.data)));
-                    tracer.receives(
+                    log.receives(
                         Time(at.saturating_sub(begin)),
                         Received::Data { number, bytes: u64::from(segment.len), stream },
                     );
@@ -116,14 +116,14 @@ pub(crate) fn read(
             Place::SenderIn => reader.hears(now, segment),
             Place::ReceiverIn if segment.data > 0 => reader.arrives(segment),
             Place::ReceiverOut if segment.ack.is_some() && segment.data == 0 && !segment.syn => {
-                tracer.acknowledges(now, u64::from(segment.len));
+                log.acknowledges(now, u64::from(segment.len));
             }
             Place::SenderOut | Place::ReceiverIn | Place::ReceiverOut => {}
         }
     }
     for (what, state) in reader.entries {
         if let What::Event { event, .. } = &what {
-            tracer.push(event.now(), what, Some(state), Vec::new());
+            log.push(event.now(), what, Some(state), Vec::new());
         }
     }
     Some(begin)

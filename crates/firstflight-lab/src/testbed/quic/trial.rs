@@ -2,7 +2,7 @@
 
 use crate::arms::NamedArm;
 use crate::outcome::{Outcome, Queueing};
-use crate::record::Recorder;
+use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
 use crate::testbed::{Info, Testbed};
 use firstflight::controller::Stats;
@@ -26,7 +26,7 @@ impl Testbed for Quic {
         scenario: &Scenario,
         arm: &NamedArm,
         seed: u64,
-        recorder: Option<&mut Recorder>,
+        recording: Option<&mut Recording>,
     ) -> Result<Outcome, Error> {
         let (plan, host) = plan(scenario, arm)?;
         let setup = Setup {
@@ -39,7 +39,7 @@ impl Testbed for Quic {
             seed,
             path_index: scenario.path_index,
         };
-        let outcome = rig::run(&setup, recorder.map(|recorder| recorder as &mut dyn Observer));
+        let outcome = rig::run(&setup, recording.map(|recording| recording as &mut dyn Observer));
         let outcome = outcome
             .map_err(|fault| Error::new(format!("testbed `quic`, arm {}: {fault}", arm.label)))?;
         Ok(measured(&outcome))

@@ -8,7 +8,7 @@
 
 use crate::arms::NamedArm;
 use crate::outcome::{Outcome, Queueing};
-use crate::record::Recorder;
+use crate::record::Recording;
 use crate::scenario::Scenario;
 use crate::testbed::quic::trial::plan;
 use crate::testbed::{Info, Testbed};
@@ -51,10 +51,10 @@ impl Testbed for QuicReal {
         scenario: &Scenario,
         arm: &NamedArm,
         seed: u64,
-        recorder: Option<&mut Recorder>,
+        recording: Option<&mut Recording>,
     ) -> Result<Outcome, Error> {
         let _alone = self.alone.lock();
-        run(scenario, arm, seed, recorder)
+        run(scenario, arm, seed, recording)
     }
 }
 
@@ -62,14 +62,14 @@ fn run(
     scenario: &Scenario,
     arm: &NamedArm,
     seed: u64,
-    recorder: Option<&mut Recorder>,
+    recording: Option<&mut Recording>,
 ) -> Result<Outcome, Error> {
     let (plan, host) = plan(scenario, arm)?;
     let failed = |why: Error| Error::new(format!("testbed `quic`, arm {}: {why}", arm.label));
     let mut attempt = 1;
     loop {
-        let sender =
-            Sender::start(plan, host.datagram as u16, recorder.is_some(), hurry).map_err(failed)?;
+        let sender = Sender::start(plan, host.datagram as u16, recording.is_some(), hurry)
+            .map_err(failed)?;
         let options = RelayOptions {
             mtu: (host.datagram + HEADERS) as u16,
             seed,
@@ -91,8 +91,8 @@ fn run(
             .into_iter()
             .map(|doubt| format!("{}, seed {seed}: {doubt}", arm.label))
             .collect();
-        if let Some(recorder) = recorder {
-            measured.read_to(recorder);
+        if let Some(recording) = recording {
+            measured.read_to(recording);
         }
         return Ok(Outcome { warnings, ..outcome(&measured, &report) });
     }

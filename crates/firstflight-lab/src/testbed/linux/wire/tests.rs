@@ -1,7 +1,7 @@
 //! Segments as a link sees them, and what the log makes of them.
 
 use super::*;
-use firstflight_log::trace::{Start, Trace};
+use firstflight_log::trace::{Log, Start};
 
 const MS: u64 = 1_000_000;
 const FIRST: u32 = u32::MAX - 1500;
@@ -35,23 +35,23 @@ fn ack(upto: u32, sacks: &[(u32, u32)]) -> Segment {
     }
 }
 
-fn log(sights: &[(u64, Place, Segment)]) -> Trace {
+fn log(sights: &[(u64, Place, Segment)]) -> Log {
     let sights: Vec<Sight> = sights
         .iter()
         .map(|&(ms, place, segment)| Sight { at: (ms + 5) * MS, place, segment })
         .collect();
-    let mut tracer = Tracer::new(Start::default());
-    tracer.begin(Time(0), |_| ());
+    let mut log = LogWriter::new(Start::default());
+    log.begin(Time(0), |_| ());
     let look = |_| Some(State { cwnd: 4000, ..State::default() });
     assert_eq!(
-        read(&mut tracer, &sights, 1000, &look),
+        read(&mut log, &sights, 1000, &look),
         Some(5 * MS),
         "the first data left 5 ms after the link began"
     );
-    tracer.finish()
+    log.finish()
 }
 
-fn acks(trace: &Trace) -> Vec<(Ack, Ranges, Ranges)> {
+fn acks(trace: &Log) -> Vec<(Ack, Ranges, Ranges)> {
     let told = |what: &What| match what {
         What::Event { event: Event::Ack(ack), acked, lost, .. } => {
             Some((*ack, acked.clone(), lost.clone()))
@@ -62,7 +62,7 @@ fn acks(trace: &Trace) -> Vec<(Ack, Ranges, Ranges)> {
 }
 
 /// Four segments of which the second is dropped and sent again.
-fn one_loss() -> Trace {
+fn one_loss() -> Log {
     log(&[
         (0, Place::SenderOut, data(0, 10)),
         (0, Place::SenderOut, data(1, 11)),

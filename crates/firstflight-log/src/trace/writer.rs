@@ -1,13 +1,13 @@
 //! Writes the log of one connection while it runs.
 
-use super::{Entry, Packet, Ranges, Received, Start, State, Trace, What, ranges};
+use super::{Entry, Log, Packet, Ranges, Received, Start, State, What, ranges};
 use firstflight::{Begin, Event, Exit, Time};
 use std::collections::VecDeque;
 
 /// A log that grows.
 #[derive(Clone, Debug, Default)]
-pub struct Tracer {
-    trace: Trace,
+pub struct LogWriter {
+    trace: Log,
     /// All that is known before the controller is built.
     start: Start,
     exit: Option<Exit>,
@@ -15,10 +15,10 @@ pub struct Tracer {
     arriving: VecDeque<(Time, u64)>,
 }
 
-impl Tracer {
+impl LogWriter {
     /// Nothing has happened yet; `start` is what is known before a controller is built.
-    pub fn new(start: Start) -> Tracer {
-        Tracer { start, ..Tracer::default() }
+    pub fn new(start: Start) -> LogWriter {
+        LogWriter { start, ..LogWriter::default() }
     }
 
     /// A controller was built, at `now` and from this.
@@ -133,7 +133,7 @@ impl Tracer {
 
     /// The log, in order.
     #[must_use]
-    pub fn finish(mut self) -> Trace {
+    pub fn finish(mut self) -> Log {
         // What was seen at one instant stays in the order in which it was noted: a packet is noted
         // as it leaves, before what answers it.
         self.trace.receiver.sort_by_key(|(at, _)| *at);
