@@ -4,7 +4,7 @@
 
 use crate::history;
 
-use firstflight::Time;
+use firstflight::{Time, arm};
 use history::arms::{AVOIDANCES, Choice, RECOVERIES, STARTUPS};
 use history::{Reached, Source, play, play_arm, play_from, random_bytes};
 
@@ -40,6 +40,24 @@ fn random_histories_keep_every_invariant() {
         total.timeouts > 100 && total.undone > 100,
         "histories reach too few rare paths: {total:?}"
     );
+}
+
+/// What an arm can be made of, and what histories are made of: here nothing is missing.
+#[test]
+fn every_part_has_histories() {
+    for (parts, played, list) in [
+        (arm::STARTUPS, STARTUPS, "STARTUPS"),
+        (arm::AVOIDANCES, AVOIDANCES, "AVOIDANCES"),
+        (arm::RECOVERIES, RECOVERIES, "RECOVERIES"),
+    ] {
+        for part in parts {
+            assert!(
+                played.iter().any(|text| text.split('(').next() == Some(part.name)),
+                "no history plays `{}`: add it to {list} of tests/it/history/arms.rs, plain and with the options that change its path",
+                part.name
+            );
+        }
+    }
 }
 
 #[test]

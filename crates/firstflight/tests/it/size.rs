@@ -99,7 +99,7 @@ fn a_controller_of_any_arm_fits_a_kibibyte() {
 #[test]
 fn states_are_as_large_as_their_files_say() {
     macro_rules! check {
-        ($($file:literal: $type:ty),* $(,)?) => {
+        ($($file:literal: $type:ty),* $(,)?) => {{
             $({
                 let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/", $file)).expect("a source file");
                 let head: String = text.lines().map_while(|line| line.strip_prefix("//!")).collect::<Vec<_>>().join("");
@@ -107,9 +107,10 @@ fn states_are_as_large_as_their_files_say() {
                 let size = size_of::<$type>();
                 assert_eq!(stated, Some(size.to_string()), "the head of {} states another size than the {size} bytes of {}", $file, stringify!($type));
             })*
-        };
+            [$($file),*]
+        }};
     }
-    check!(
+    let listed = check!(
         "startup/slow_start.rs": SlowStart,
         "startup/limited_slow_start.rs": LimitedSlowStart,
         "startup/hystart.rs": HyStart,
@@ -129,4 +130,24 @@ fn states_are_as_large_as_their_files_say() {
         "recovery/rapid_recovery.rs": RapidRecovery,
         "recovery/safe_retreat.rs": SafeRetreat,
     );
+    // An algorithm whose state nobody measured would be one whose head may say anything.
+    for (folder, is) in [
+        ("startup", "impl Startup for "),
+        ("avoidance", "impl Avoidance for "),
+        ("recovery", "impl Policy for "),
+    ] {
+        let files = std::fs::read_dir(format!("{}/src/{folder}", env!("CARGO_MANIFEST_DIR")))
+            .expect("a folder");
+        for path in files.map(|file| file.expect("a file").path()).filter(|path| path.is_file()) {
+            let name = format!("{folder}/{}", path.file_name().expect("a name").to_string_lossy());
+            let text = std::fs::read_to_string(&path).expect("a source file");
+            let head = text.lines().take_while(|line| line.starts_with("//!"));
+            if text.contains(is) && head.into_iter().any(|line| line.contains("State:")) {
+                assert!(
+                    listed.contains(&name.as_str()),
+                    "{name} states the size of its state: add it to this list"
+                );
+            }
+        }
+    }
 }
