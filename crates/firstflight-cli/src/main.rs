@@ -7,6 +7,7 @@ mod ab;
 #[cfg(feature = "replay")]
 mod advise;
 mod compare;
+mod diff;
 #[cfg(all(target_os = "linux", feature = "bpf"))]
 mod exits;
 mod experiment;
@@ -72,6 +73,8 @@ enum Command {
     /// Test arms against a baseline on a population of paths: what would change for a million
     /// connections
     Ab(Box<ab::Options>),
+    /// What differs between two answers of `compare` or `ab`: two versions, paths or days
+    Diff(diff::Options),
     /// Run an experiment from a TOML file: arms on paths by sizes, or on a population
     Run(experiment::Options),
     /// List the parts an arm can be made of, their options and the short names
@@ -153,6 +156,7 @@ fn run(command: Command) -> Result<Done, Error> {
         #[cfg(feature = "replay")]
         Command::Replay(options) => replay::run(&options),
         Command::Populations(options) => populations::run(&options),
+        Command::Diff(options) => diff::run(&options),
         Command::Run(options) => experiment::run(&options),
         Command::Arms => list::arms(),
         Command::Paths => list::paths(),

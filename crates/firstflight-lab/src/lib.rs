@@ -7,6 +7,7 @@ pub mod ab;
 pub mod advise;
 pub mod arms;
 pub mod compare;
+pub mod diff;
 pub mod error;
 mod finding;
 pub mod measures;

@@ -1,0 +1,156 @@
+//! `firstflight diff`: two answers side by side, for two versions, two paths, two days.
+
+use crate::Done;
+use crate::failed;
+use crate::output::{Output, check_before, fitted, give, names};
+use crate::rows::Rows;
+use crate::sheet::{Field, Sheet, Side};
+use crate::terminal::{width, wrap};
+use clap::{Args, ValueEnum};
+use firstflight_lab::Error;
+use firstflight_lab::diff::{Change, Diff, Sense};
+use firstflight_path::input;
+use std::path::{Path, PathBuf};
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// JSON that `compare` or `ab` wrote
+    before: PathBuf,
+    /// The same from another version, path or day
+    after: PathBuf,
+    /// End with code 1 if this is so
+    #[arg(long, value_enum, value_name = "WHAT")]
+    fail_if: Option<FailIf>,
+    /// Write what differs as JSON to a file, `-` for standard output instead of the table
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FailIf {
+    /// Any number differs
+    Changed,
+    /// A measure with a good end got worse, beyond its interval if it has one
+    Worse,
+}
+
+/// Answers of many connections have long lists of percentiles.
+const MOST_TEXT: u64 = 1 << 30;
+
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    let read =
+        |file: &Path| input::read_text(file, MOST_TEXT).map_err(|error| failed(file, &error));
+    let (before, after) = (read(&options.before)?, read(&options.after)?);
+    let name = |file: &Path| file.display().to_string();
+    let [first, second] = [name(&options.before), name(&options.after)];
+    let diff = Diff::read((&first, &before), (&second, &after))?;
+    let shown = Shown(&diff);
+    check_before(options.json.as_ref(), &names(&shown.sheets()), &shown.rows().names)?;
+    give(options.json.as_ref(), &shown)?;
+    Ok(match options.fail_if {
+        Some(FailIf::Changed) if !diff.changes.is_empty() || !diff.alone.is_empty() => {
+            Done::Because(format!("{} differ", count(diff.changes.len(), "number")))
+        }
+        Some(FailIf::Worse) if diff.is_worse() => Done::Because("some measures got worse".into()),
+        _ => Done::Well,
+    })
+}
+
+fn count(of: usize, what: &str) -> String {
+    format!("{of} {what}{}", if of == 1 { "" } else { "s" })
+}
+
+struct Shown<'a>(&'a Diff);
+
+impl Output for Shown<'_> {
+    fn text(&self) -> String {
+        let Shown(diff) = self;
+        let mut text = String::new();
+        for setting in &diff.settings {
+            let line = format!("{}: {} -> {}", setting.name, setting.before, setting.after);
+            text += &(wrap(&line, 2, width()) + "\n");
+        }
+        if diff.changes.is_empty() {
+            let equal = count(diff.equal, "number");
+            text += &(wrap(&format!("Nothing differs: {equal} are equal."), 0, width()) + "\n");
+        } else {
+            text += &fitted(&self.sheets());
+            let equal = count(diff.equal, "other number");
+            let line = format!("{} differ, {equal} are equal", diff.changes.len());
+            text += &(wrap(&line, 0, width()) + "\n");
+        }
+        if !diff.alone.is_empty() {
+            let line = format!("In one of the answers only: {}", diff.alone.join(", "));
+            text += &(wrap(&line, 2, width()) + "\n");
+        }
+        text
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let columns = [
+            ("arm", Side::Left),
+            ("measure", Side::Left),
+            ("before", Side::Right),
+            ("after", Side::Right),
+            ("change", Side::Right),
+            ("verdict", Side::Left),
+        ];
+        let mut sheet = Sheet::new("what differs", columns);
+        let mut last = ("", "");
+        for change in &self.0.changes {
+            let arm = if last == (&change.of, &change.arm) { "" } else { &change.arm };
+            last = (&change.of, &change.arm);
+            let decides = matches!(change.sense, Sense::Worse | Sense::Better);
+            sheet.row([
+                Field::from(arm),
+                change.measure.as_str().into(),
+                number(change.before).into(),
+                number(change.after).into(),
+                Field::from(percent(change)).bold(decides),
+                told(change).into(),
+            ]);
+        }
+        vec![sheet]
+    }
+
+    fn rows(&self) -> Rows {
+        let mut rows = Rows::default();
+        for change in &self.0.changes {
+            rows.record(&[], serde_json::to_value(change).unwrap_or_default());
+        }
+        rows
+    }
+
+    fn json(&self) -> Result<String, Error> {
+        serde_json::to_string_pretty(self.0)
+            .map(|text| text + "\n")
+            .map_err(|error| Error::new(error.to_string()))
+    }
+}
+
+fn number(value: Option<f64>) -> String {
+    match value {
+        None => "-".to_owned(),
+        Some(value) if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
+        Some(value) if value.abs() >= 100.0 => format!("{value:.1}"),
+        Some(value) => format!("{value:.4}"),
+    }
+}
+
+fn percent(change: &Change) -> String {
+    change.change_pct.map_or("-".to_owned(), |percent| format!("{percent:+.1} %"))
+}
+
+fn told(change: &Change) -> String {
+    let word = match change.sense {
+        Sense::Better => "better",
+        Sense::Worse => "worse",
+        Sense::Mixed => "mixed",
+        Sense::Unclear => "unclear",
+        Sense::Other => "",
+    };
+    match (change.pairs, word) {
+        (0 | 1, word) => word.to_owned(),
+        (pairs, word) => format!("{word} in {} of {pairs}", change.changed).trim().to_owned(),
+    }
+}

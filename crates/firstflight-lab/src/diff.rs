@@ -1,0 +1,400 @@
+//! Two answers of the same kind side by side: what is another number now, and by how much. For two
+//! versions of a sender, two paths, two days.
+//!
+//! Answers are read from their JSON, so that those of other versions can be held against each
+//! other. A comparison is paired by path, arm and seed; a test by part and arm, where a change
+//! counts only if the two intervals do not overlap.
+
+use crate::measures::{Column, Holds, columns};
+use crate::report::Better;
+use crate::stats::Summary;
+use crate::trial::TrialRow;
+use firstflight_path::Error;
+use serde::Serialize;
+use serde_json::Value;
+
+/// What an entry of an A/B test says for itself: place in the JSON, name, unit, good end.
+const OF_TESTS: [(&str, &str, &str, Better); 8] = [
+    ("/ttlb_ms/p50", "ttlb_ms_p50", "ms", Better::Low),
+    ("/ttlb_ms/p95", "ttlb_ms_p95", "ms", Better::Low),
+    ("/ttlb_ms/p99", "ttlb_ms_p99", "ms", Better::Low),
+    ("/ttlb_ms/mean", "ttlb_ms_mean", "ms", Better::Low),
+    ("/loss_pct/mean", "loss_pct_mean", "%", Better::Low),
+    ("/loss_pct/p99", "loss_pct_p99", "%", Better::Low),
+    ("/versus_baseline/reduction_pct", "reduction_pct", "%", Better::High),
+    ("/versus_baseline/loss_points", "loss_points", "points", Better::Low),
+];
+
+/// Is a change for the better?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sense {
+    /// In every pair that changed.
+    Better,
+    /// In every pair that changed.
+    Worse,
+    /// Better in some pairs, worse in others.
+    Mixed,
+    /// The measure has no good end.
+    Other,
+    /// The intervals overlap: it may be chance.
+    Unclear,
+}
+
+/// A measure that differs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// The path of a comparison, the part of a test.
+    pub of: String,
+    /// The arm.
+    pub arm: String,
+    /// The measure, as the data call it.
+    pub measure: String,
+    /// Its unit.
+    pub unit: String,
+    /// Before; of several trials the median.
+    pub before: Option<f64>,
+    /// After, likewise.
+    pub after: Option<f64>,
+    /// After over before, less one, in percent; null where before is zero or one is missing.
+    pub change_pct: Option<f64>,
+    /// Pairs, one for each seed.
+    pub pairs: usize,
+    /// Pairs that differ.
+    pub changed: usize,
+    /// For the better?
+    pub sense: Sense,
+}
+
+/// Something that was set otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    /// Its name in the data.
+    pub name: String,
+    /// Before.
+    pub before: String,
+    /// After.
+    pub after: String,
+}
+
+/// What differs between two answers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Diff {
+    /// Settings that differ: if these are not what was meant to differ, nothing below means much.
+    pub settings: Vec<Setting>,
+    /// Measures that differ, in the order of the answer.
+    pub changes: Vec<Change>,
+    /// Measures that are equal.
+    pub equal: usize,
+    /// Rows that stand in one answer only.
+    pub alone: Vec<String>,
+}
+
+impl Diff {
+    /// Reads both.
+    ///
+    /// # Errors
+    /// One line: no answer, or two of different kinds. Names are those of the files.
+    pub fn read(before: (&str, &str), after: (&str, &str)) -> Result<Diff, Error> {
+        let [a, b] = [answer(before)?, answer(after)?];
+        if a.is_test != b.is_test {
+            let [a, b] = [&a, &b].map(|one| if one.is_test { "a test" } else { "a comparison" });
+            let (before, after) = (before.0, after.0);
+            return Err(Error::new(format!("{before} is {a} and {after} {b}; allowed: two alike")));
+        }
+        Ok(differences(&a, &b))
+    }
+
+    /// Something got worse, for sure.
+    pub fn is_worse(&self) -> bool {
+        self.changes.iter().any(|change| matches!(change.sense, Sense::Worse | Sense::Mixed))
+    }
+}
+
+/// An answer as it was read.
+struct Answer {
+    is_test: bool,
+    document: Value,
+}
+
+impl Answer {
+    fn rows(&self) -> impl Iterator<Item = &Value> {
+        self.document["results"].as_array().into_iter().flatten()
+    }
+
+    /// What a row is of, and its arm.
+    fn key<'a>(&self, row: &'a Value) -> (&'a str, &'a str) {
+        let of = if self.is_test { &row["name"] } else { &row["path"] };
+        (of.as_str().unwrap_or(""), row["arm"].as_str().unwrap_or(""))
+    }
+}
+
+fn answer((name, text): (&str, &str)) -> Result<Answer, Error> {
+    let document: Value =
+        serde_json::from_str(text).map_err(|error| Error::new(format!("{name}: {error}")))?;
+    let first = document["results"].get(0);
+    match first {
+        Some(row) if row["arm"].is_string() && document["experiment"].is_object() => {
+            Ok(Answer { is_test: row["part"].is_string(), document })
+        }
+        _ => Err(Error::new(format!(
+            "{name}: is no answer with results; allowed: what `compare --json` and `ab --json` write"
+        ))),
+    }
+}
+
+/// A measure, and how it is found in a row.
+struct Place {
+    pointer: String,
+    name: String,
+    unit: &'static str,
+    better: Better,
+}
+
+fn places(is_test: bool) -> Vec<Place> {
+    if is_test {
+        let place = |(pointer, name, unit, better): &(&str, &str, &'static str, Better)| Place {
+            pointer: (*pointer).to_owned(),
+            name: (*name).to_owned(),
+            unit,
+            better: *better,
+        };
+        return OF_TESTS.iter().map(place).collect();
+    }
+    let number = |column: &Column| matches!(column.measure.holds, Holds::Whole | Holds::Real);
+    columns(TrialRow::MEASURES)
+        .into_iter()
+        .filter(|column| number(column) && column.name != "seed")
+        .map(|column| Place {
+            pointer: format!("/{}", column.path.replace('.', "/")),
+            name: column.name,
+            unit: column.measure.unit,
+            better: column.measure.better,
+        })
+        .collect()
+}
+
+/// A number with the interval that it is known to, which may be itself alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Known {
+    value: f64,
+    low: f64,
+    high: f64,
+}
+
+fn known(row: &Value, pointer: &str) -> Option<Known> {
+    let found = row.pointer(pointer)?;
+    if let Some(value) = found.as_f64() {
+        return Some(Known { value, low: value, high: value });
+    }
+    let value = found["value"].as_f64()?;
+    let end = |name: &str| found[name].as_f64().unwrap_or(value);
+    Some(Known { value, low: end("low"), high: end("high") })
+}
+
+fn differences(a: &Answer, b: &Answer) -> Diff {
+    let mut diff = Diff { settings: settings(a, b), ..Diff::default() };
+    let mut keys: Vec<(&str, &str)> = Vec::new();
+    for row in a.rows() {
+        if !keys.contains(&a.key(row)) {
+            keys.push(a.key(row));
+        }
+    }
+    let one_path = |answer: &Answer| {
+        let mut paths: Vec<&str> = answer.rows().map(|row| answer.key(row).0).collect();
+        paths.dedup();
+        paths.len() == 1 && !answer.is_test
+    };
+    // Two paths are held against each other where each answer has one.
+    let by_arm = one_path(a) && one_path(b);
+    let same = |x: (&str, &str), y: (&str, &str)| x.1 == y.1 && (by_arm || x.0 == y.0);
+    let named = |(of, arm): (&str, &str)| format!("{arm} on {of}");
+    for row in b.rows() {
+        let key = b.key(row);
+        let name = named(key);
+        if !keys.iter().any(|other| same(*other, key)) && !diff.alone.contains(&name) {
+            diff.alone.push(name);
+        }
+    }
+    let places = places(a.is_test);
+    for key in keys {
+        let before: Vec<&Value> = a.rows().filter(|row| a.key(row) == key).collect();
+        let after: Vec<&Value> = b.rows().filter(|row| same(b.key(row), key)).collect();
+        let pairs: Vec<(&Value, &Value)> = before
+            .iter()
+            .filter_map(|row| Some((*row, *after.iter().find(|o| o["seed"] == row["seed"])?)))
+            .collect();
+        if pairs.is_empty() {
+            diff.alone.push(named(key));
+            continue;
+        }
+        for place in &places {
+            match change(key, place, &pairs) {
+                Some(change) => diff.changes.push(change),
+                None => diff.equal += 1,
+            }
+        }
+    }
+    diff
+}
+
+/// How a measure differs over the pairs of an arm; `None` if it is the same in all.
+fn change(key: (&str, &str), place: &Place, pairs: &[(&Value, &Value)]) -> Option<Change> {
+    let both: Vec<(Option<Known>, Option<Known>)> =
+        pairs.iter().map(|(a, b)| (known(a, &place.pointer), known(b, &place.pointer))).collect();
+    let value = |known: Option<Known>| known.map(|known| known.value);
+    let changed: Vec<_> = both.iter().filter(|(a, b)| value(*a) != value(*b)).collect();
+    if changed.is_empty() {
+        return None;
+    }
+    let median = |side: Vec<Option<f64>>| {
+        let known: Option<Vec<f64>> = side.into_iter().collect();
+        Summary::of(known?).map(|summary| summary.median)
+    };
+    let before = median(both.iter().map(|(a, _)| value(*a)).collect());
+    let after = median(both.iter().map(|(_, b)| value(*b)).collect());
+    let change_pct = before.zip(after).filter(|(before, _)| *before != 0.0);
+    Some(Change {
+        of: key.0.to_owned(),
+        arm: key.1.to_owned(),
+        measure: place.name.clone(),
+        unit: place.unit.to_owned(),
+        before,
+        after,
+        change_pct: change_pct.map(|(before, after)| 100.0 * (after / before - 1.0)),
+        pairs: pairs.len(),
+        changed: changed.len(),
+        sense: sense(place.better, changed.iter().map(|(a, b)| (*a, *b))),
+    })
+}
+
+fn sense(better: Better, changed: impl Iterator<Item = (Option<Known>, Option<Known>)>) -> Sense {
+    let (mut up, mut down, mut unclear) = (0, 0, 0);
+    for (a, b) in changed {
+        match (a, b) {
+            (Some(a), Some(b)) if a.low > b.high => down += 1,
+            (Some(a), Some(b)) if b.low > a.high => up += 1,
+            // A number that is not known any more, or known now, has no direction either.
+            _ => unclear += 1,
+        }
+    }
+    let (gained, lost) = match better {
+        Better::Low => (down, up),
+        Better::High => (up, down),
+        Better::None => return Sense::Other,
+    };
+    match (gained, lost) {
+        (0, 0) => Sense::Unclear,
+        (_, 0) if unclear == 0 => Sense::Better,
+        (0, _) if unclear == 0 => Sense::Worse,
+        _ => Sense::Mixed,
+    }
+}
+
+/// Settings that differ, and the versions.
+fn settings(a: &Answer, b: &Answer) -> Vec<Setting> {
+    let text = |value: &Value| match value {
+        Value::String(text) if text.lines().count() > 1 => {
+            format!("{} lines", text.lines().count())
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let mut found = Vec::new();
+    let mut compare = |name: &str, before: &Value, after: &Value| {
+        if before != after {
+            let (before, after) = (text(before), text(after));
+            found.push(Setting { name: name.to_owned(), before, after });
+        }
+    };
+    compare("firstflight", &a.document["firstflight"], &b.document["firstflight"]);
+    let [before, after] = [a, b].map(|one| one.document["experiment"].as_object());
+    let (Some(before), Some(after)) = (before, after) else { return found };
+    let new = after.keys().filter(|name| !before.contains_key(*name));
+    for name in before.keys().chain(new) {
+        let of = |side: &serde_json::Map<String, Value>| side.get(name).cloned();
+        compare(name, &of(before).unwrap_or_default(), &of(after).unwrap_or_default());
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Diff, Sense};
+    use serde_json::{Value, json};
+
+    fn comparison(rtt: u64, rows: &[(&str, u64, Value, f64)]) -> String {
+        let row = |(arm, seed, ms, loss): &(&str, u64, Value, f64)| {
+            json!({"arm": arm, "path": format!("rtt={rtt}ms"), "seed": seed, "ttlb_ms": ms,
+                   "loss_ratio": loss, "exit": {"time_ms": 5.0, "reason": "loss"}})
+        };
+        let rows: Vec<Value> = rows.iter().map(row).collect();
+        json!({"firstflight": "0.1.0", "experiment": {"rtt_ms": rtt}, "results": rows}).to_string()
+    }
+
+    fn diff(a: &str, b: &str) -> Diff {
+        Diff::read(("a.json", a), ("b.json", b)).expect("two comparisons")
+    }
+
+    #[test]
+    fn an_answer_equals_itself() {
+        let one = comparison(30, &[("slowstart", 1, json!(900.0), 0.1)]);
+        let same = diff(&one, &one);
+        assert!(same.changes.is_empty() && same.settings.is_empty() && same.alone.is_empty());
+        assert!(same.equal > 10 && !same.is_worse());
+    }
+
+    #[test]
+    fn changes_are_paired_by_seed_and_have_a_direction() {
+        let a = comparison(
+            30,
+            &[("slowstart", 1, json!(900.0), 0.1), ("slowstart", 2, json!(1000.0), 0.1)],
+        );
+        let b = comparison(
+            40,
+            &[("slowstart", 1, json!(990.0), 0.05), ("slowstart", 2, json!(1000.0), 0.2)],
+        );
+        let found = diff(&a, &b);
+        assert_eq!(found.settings.len(), 1);
+        assert_eq!(found.settings[0].name, "rtt_ms");
+        let of = |name: &str| found.changes.iter().find(|one| one.measure == name).expect(name);
+        let time = of("ttlb_ms");
+        assert_eq!((time.pairs, time.changed, time.sense), (2, 1, Sense::Worse));
+        assert_eq!((time.before, time.after), (Some(950.0), Some(995.0)));
+        assert_eq!(of("loss_ratio").sense, Sense::Mixed);
+        assert!(found.is_worse());
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_called_better() {
+        let a = comparison(30, &[("slowstart", 1, json!(900.0), 0.1)]);
+        let b = comparison(30, &[("slowstart", 1, Value::Null, 0.1), ("rapid", 1, json!(1), 0.1)]);
+        let found = diff(&a, &b);
+        assert_eq!(found.changes[0].after, None);
+        assert_eq!(found.changes[0].sense, Sense::Unclear);
+        assert_eq!(found.alone, ["rapid on rtt=30ms"]);
+    }
+
+    #[test]
+    fn intervals_that_overlap_are_no_change_for_sure() {
+        let test = |low: f64, value: f64, high: f64| {
+            json!({"firstflight": "0.1.0", "experiment": {"flows": 10}, "results": [
+                {"part": "all", "name": "all", "arm": "rapid",
+                 "ttlb_ms": {"p50": {"value": value, "low": low, "high": high}}}]})
+            .to_string()
+        };
+        let found = diff(&test(90.0, 100.0, 110.0), &test(100.0, 105.0, 120.0));
+        assert_eq!(found.changes[0].sense, Sense::Unclear);
+        let found = diff(&test(90.0, 100.0, 110.0), &test(111.0, 115.0, 120.0));
+        assert_eq!(found.changes[0].sense, Sense::Worse);
+    }
+
+    #[test]
+    fn other_files_are_refused_by_name() {
+        let one = comparison(30, &[("slowstart", 1, json!(900.0), 0.1)]);
+        for wrong in ["", "{}", "[]", "{\"results\": [1]}"] {
+            let refused = Diff::read(("a.json", &one), ("b.json", wrong)).expect_err(wrong);
+            assert!(refused.as_str().starts_with("b.json: "), "{refused}");
+        }
+    }
+}
