@@ -12,7 +12,7 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target; a minute finds what is careless.
 export SECONDS_EACH ?= 60
 
-.PHONY: help test built night lint package unit docs report browser bare fuzz mutants kernel kernels python bench fresh
+.PHONY: help test built night lint package packages msrv deny semver unit docs report browser bare fuzz mutants kernel kernels python bench fresh
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -44,6 +44,27 @@ package: ## the crates as they would be published, checked outside this checkout
 built:
 	tests/needs.sh unit kernel python browser
 	cargo test --locked --workspace $(FEATURES) --lib --bins --tests --no-run
+
+# PROFILE=dev tries the scripts with builds that are made anyway.
+packages: ## what people install, made and tried where nothing else is: static program, .deb, container, wheels (target/dist)
+	packaging/static.sh
+	packaging/try.sh static
+	packaging/deb.sh
+	packaging/try.sh deb
+	packaging/container.sh
+	packaging/wheels.sh
+	packaging/try.sh wheel sdist
+
+msrv: ## the default program with the oldest Rust that Cargo.toml names
+	packaging/msrv.sh
+
+deny: ## licences, advisories and sources of every dependency (cargo-deny)
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny --locked check; \
+	else echo "deny: skipped, no cargo-deny (cargo install cargo-deny --locked)"; [ "$${CI:-}" != true ]; fi
+
+semver: ## what the crates export against what is published (cargo-semver-checks); from the first release on
+	@if cargo semver-checks --version >/dev/null 2>&1; then cargo semver-checks --workspace --exclude firstflight-python; \
+	else echo "semver: skipped, no cargo-semver-checks (cargo install cargo-semver-checks --locked)"; fi
 
 # Examples are compiled by `make lint`; the servers among them are part of the tests of their crate.
 unit: ## all Rust tests, with overflow checks: core, path, simulator, real QUIC stacks, the running kernel, every command

@@ -15,6 +15,9 @@ packages_of() {
     browser) echo chromium chromium-driver python3 python3-venv ;;
     fuzz) echo g++ ;;
     fresh) echo mmdebstrap ;;
+    # What cargo needs to link C code against musl; and dpkg's reader of what a program is linked with.
+    static) echo binutils musl-tools ;;
+    deb) echo binutils dpkg-dev ;;
     *) echo "needs.sh: no part is called $1" >&2 && return 1 ;;
     esac
 }
@@ -26,6 +29,9 @@ there() {
     chromium-driver) driver || return 1 ;;
     g++) type -P c++ ;;
     iproute2) type -P ip && type -P ss && type -P tc ;;
+    binutils) type -P strip ;;
+    dpkg-dev) type -P dpkg-shlibdeps ;;
+    musl-tools) type -P musl-gcc ;;
     libelf-dev) [ -e /usr/include/libelf.h ] ;;
     procps) type -P kill ;;
     # Without ensurepip there is no pip inside an environment; Debian keeps it in a package of its own.

@@ -113,9 +113,13 @@ impl Interfaces {
 
 /// Real-time scheduling of the calling thread: it runs before every ordinary one.
 pub(crate) fn run_first(priority: c_int) -> io::Result<()> {
-    let param = libc::sched_param { sched_priority: priority };
-    // SAFETY: the pointer is to a live, initialised struct; 0 is the calling thread.
-    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) }).map(|_| ())
+    // The system call itself: musl's function of that name always fails, and its struct has other
+    // fields than the kernel's, which is this one number.
+    // SAFETY: the pointer is to a live, initialised number; 0 is the calling thread.
+    let done = unsafe {
+        libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const priority)
+    };
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// The child of `command` enters the network namespace behind `namespace`, leads a process group of

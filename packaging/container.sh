@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# The container image out of what static.sh made: nothing is compiled. Needs docker or podman.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. packaging/lib.sh
+part=container
+name=firstflight-$version-$(uname -m)-unknown-linux-musl
+engine=
+for program in docker podman; do
+    if "$program" info >/dev/null 2>&1; then engine=$program && break; fi
+done
+[ -e "$dist/$name.tar.gz" ] || { echo "container: run packaging/static.sh first" && exit 1; }
+if [ -z "$engine" ]; then echo "container: skipped, no docker or podman answers" && exit 0; fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+tar -xzf "$dist/$name.tar.gz" --strip-components=1 -C "$work"
+cp -r packaging/Containerfile samples "$work/"
+"$engine" build --quiet --tag "firstflight:$version" --file "$work/Containerfile" "$work" >/dev/null
+"$engine" run --rm "firstflight:$version" compare >/dev/null
+"$engine" save "firstflight:$version" | gzip -n9 >"$dist/firstflight-$version-container.tar.gz"
+made "$dist/firstflight-$version-container.tar.gz"

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Tries what the other scripts have made where nothing else is: each answers a comparison and says
+# what to deploy on the paths of a capture, each in less than ten seconds (LIMIT=60 where a machine
+# has other work).
+#
+#   packaging/try.sh static   in a root that holds the program and a capture, not even a C library
+#   packaging/try.sh deb      installed into a bare Debian (mmdebstrap, root)
+#   packaging/try.sh wheel    in an empty environment of Python, without Rust
+#   packaging/try.sh sdist    built by pip from the sources (minutes), then as the wheel
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. packaging/lib.sh
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/firstflight-try.XXXXXX")
+trap 'rm -rf --one-file-system "$work"' EXIT
+root=$work/root
+
+# Runs a command of the program, which has to end well and to say what is expected, in time.
+answers() {
+    local expected=$1 spent
+    shift
+    TIMEFORMAT='%R s, %U s of processor time'
+    spent=$({ time timeout "${LIMIT:-10}" "$@" >"$work/answer" 2>&1; } 2>&1) ||
+        { echo "$part: failed: $*: $(cat "$work/answer"); $spent" && exit 1; }
+    grep -q "$expected" "$work/answer" ||
+        { echo "$part: no \"$expected\" in: $(cat "$work/answer")" && exit 1; }
+    echo "$part: ${*: -2} answers in $spent"
+}
+# A root is entered by root, or in a namespace where everybody is.
+enter() {
+    local way=(chroot)
+    [ "$(id -u)" = 0 ] || way=(unshare --map-root-user chroot)
+    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/ "${way[@]}" "$root" "$@"
+}
+export -f enter
+export root
+
+try_static() {
+    part="try static"
+    local name=firstflight-$version-$(uname -m)-unknown-linux-musl
+    mkdir -p "$root"
+    tar -xzf "$dist/$name.tar.gz" -C "$root" --strip-components=1 "$name/firstflight"
+    cp samples/plain.pcap.gz "$root/"
+    answers rapid bash -c 'enter "$@"' - /firstflight compare
+    answers "Which arm" bash -c 'enter "$@"' - /firstflight advise plain.pcap.gz
+}
+
+try_deb() {
+    part="try deb"
+    [ "$(id -u)" = 0 ] || { echo "$part: skipped, making a root takes root" && return; }
+    needs fresh
+    part="try deb"
+    . /etc/os-release
+    mmdebstrap --quiet --variant=minbase --skip=cleanup/apt/lists "$VERSION_CODENAME" "$root"
+    cp "$dist/firstflight_$version-1_$(dpkg --print-architecture).deb" "$root/firstflight.deb"
+    cp /etc/resolv.conf "$root/etc/"
+    apt-config dump | grep -iE '^Acquire::(https?::)?(proxy|https?::proxy)' \
+        >"$root/etc/apt/apt.conf.d/proxy" || true
+    enter apt-get -qq install -y --no-install-recommends /firstflight.deb >/dev/null 2>&1 ||
+        { echo "$part: apt cannot install the package" && exit 1; }
+    answers rapid bash -c 'enter "$@"' - firstflight compare
+    answers "Which arm" bash -c 'enter "$@"' - \
+        firstflight advise /usr/share/doc/firstflight/examples/plain.pcap.gz
+}
+
+in_python() {
+    cat >"$work/try.py" <<'PYTHON'
+import firstflight as ff
+print(ff.compare("rate=100Mbit,rtt=30ms,queue=30ms", arms=["slowstart", "hystart++", "rapid"]))
+print(ff.ab("cdn", "rapid", flows=300))
+PYTHON
+    answers rapid env -i "$work/venv/bin/python" -I "$work/try.py"
+}
+
+try_wheel() {
+    part="try wheel"
+    python3 -m venv "$work/venv"
+    # pip chooses by what this machine's Python can run.
+    env -i HOME="$work" "$work/venv/bin/pip" install --quiet --disable-pip-version-check \
+        --no-index --find-links "$dist" --only-binary :all: firstflight
+    in_python
+}
+
+try_sdist() {
+    part="try sdist"
+    python3 -m venv "$work/venv"
+    # The profile of the tests: this shows that everything is there, not how fast it is.
+    MATURIN_PEP517_ARGS="--profile dev" CARGO_TARGET_DIR=$target/sdist "$work/venv/bin/pip" \
+        install --quiet --disable-pip-version-check "$dist/firstflight-$version.tar.gz"
+    in_python
+}
+
+for what in "$@"; do
+    "try_$what"
+    rm -rf --one-file-system "$work"/*
+done
