@@ -199,3 +199,13 @@ fn two_comparisons_at_a_time_keep_their_warnings_apart() {
         assert_eq!(warnings, expected, "in the order of the trials, and only its own");
     }
 }
+
+/// The page shows a program that is compiled with the tests.
+#[test]
+fn the_page_on_testbeds_shows_the_example() {
+    let page = include_str!("../../../../docs/add-a-testbed.md");
+    let example = include_str!("../../examples/own_testbed.rs");
+    let shown = page.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next());
+    let program = example.split_once("\n\n").map(|(_, program)| program);
+    assert_eq!(shown, program);
+}
