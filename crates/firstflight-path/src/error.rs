@@ -13,14 +13,10 @@ use std::fmt;
 pub struct Error(String);
 
 impl Error {
-    /// An error in its own words; line breaks are flattened so that it stays one line.
+    /// An error in its own words; line breaks are shown, not obeyed, so that it stays one line.
     pub fn new(line: impl Into<String>) -> Self {
         let line: String = line.into();
-        Self(if line.contains('\n') {
-            line.split_whitespace().collect::<Vec<_>>().join(" ")
-        } else {
-            line
-        })
+        Self(if line.contains('\n') { line.replace('\n', "\\n") } else { line })
     }
 
     /// `key=value: what is wrong; allowed: what would be right`.
