@@ -35,7 +35,7 @@ mod terminal;
 mod traces;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use firstflight_lab::error::printable;
 use firstflight_lab::{Error, request};
 use std::process::ExitCode;
@@ -119,7 +119,7 @@ fn main() -> ExitCode {
             let _ = error.print();
             return ExitCode::from(EXIT_BAD_INPUT);
         }
-        Err(error) => return refuse(&request::line(&error)),
+        Err(error) => return refuse(&request::line_of(&error, Some(&Cli::command()))),
     };
     fit::ask(cli.layout);
     match cli

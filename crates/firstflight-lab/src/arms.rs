@@ -2,7 +2,9 @@
 
 use crate::error::nearest;
 use crate::own::OwnStartup;
-use firstflight::arm::{AVOIDANCES, Arm, ArmError, RECOVERIES, SHORT_NAMES, STARTUPS, split_list};
+use firstflight::arm::{
+    AVOIDANCES, Arm, ArmError, Part, RECOVERIES, SHORT_NAMES, STARTUPS, SenderParams, split_list,
+};
 use firstflight_path::Error;
 
 /// Who sends.
@@ -98,12 +100,78 @@ const KERNEL: &str = "kernel:";
 /// The arms that `compare` runs when none are named.
 pub const DEFAULT_ARMS: &str = "slowstart,hystart,hystart++,rapid-nojump,rapid,oracle";
 
-/// Reads a comma-separated list of arms.
+/// What stands for every startup and every short name.
+pub const ALL: &str = "all";
+
+/// Reads a comma-separated list of arms; `all` are all startups and short names, each arm once.
 ///
 /// # Errors
-/// One line for the first arm that cannot be read, with the nearest known name where there is one.
+/// One line for the first arm that cannot be read, with the nearest known name where there is one,
+/// or with what would work.
 pub fn parse_arms(text: &str) -> Result<Vec<NamedArm>, Error> {
-    split_list(text).map(parse_arm).collect()
+    if text.trim() != ALL {
+        return split_list(text).map(parse_arm).collect();
+    }
+    let mut arms: Vec<NamedArm> = Vec::new();
+    for name in names() {
+        let arm = parse_arm(name)?;
+        if arms.iter().all(|known| known.sender != arm.sender) {
+            arms.push(arm);
+        }
+    }
+    Ok(arms)
+}
+
+/// Startups and short names.
+fn names() -> impl Iterator<Item = &'static str> {
+    let short = SHORT_NAMES.iter().map(|short| short.name);
+    STARTUPS.iter().map(|part| part.name).chain(short)
+}
+
+/// The arm that was meant by `text`, which is none, in words that follow what is wrong with it.
+fn meant(text: &str, error: &ArmError<'_>) -> Option<String> {
+    let named = |name: &str| format!("; did you mean `{name}`?");
+    let of = |name: &str, parts: &'static [Part]| {
+        nearest(name, parts.iter().map(|part| part.name)).map(named)
+    };
+    let lower = |name: &str| name.to_lowercase();
+    match *error {
+        ArmError::UnknownStartup(name) => {
+            let is = |parts: &[Part]| parts.iter().any(|part| part.name == lower(name));
+            if is(AVOIDANCES) {
+                let arm = format!("slowstart/{}", lower(name));
+                return Some(format!(", it is a congestion avoidance; `{arm}` runs it"));
+            }
+            if is(RECOVERIES) {
+                let arm = format!("slowstart/cubic/{}", lower(name));
+                return Some(format!(", it is a recovery; `{arm}` runs it"));
+            }
+            nearest(name, names()).map(named)
+        }
+        ArmError::UnknownAvoidance(name) => of(name, AVOIDANCES),
+        ArmError::UnknownRecovery(name) => of(name, RECOVERIES),
+        ArmError::UnknownOption { key, known, .. } => sender_option(text, key)
+            .map(|arm| format!("; it is one of the sender: `{arm}`"))
+            .or_else(|| nearest(key, known.iter().map(|doc| doc.key)).map(named)),
+        _ => None,
+    }
+}
+
+/// The arm with an option of the sender moved to where those stand, behind `@`, if it is one.
+fn sender_option(text: &str, key: &str) -> Option<String> {
+    if SenderParams::DOCS.iter().all(|doc| doc.key != key) {
+        return None;
+    }
+    let begin = text.find(&format!("{key}="))?;
+    let length = text[begin..].find([',', ')'])?;
+    let option = &text[begin..begin + length];
+    let rest = format!("{}{}", &text[..begin], &text[begin + length..]);
+    let rest = rest.replace("(,", "(").replace(",,", ",").replace(",)", ")").replace("()", "");
+    let arm = match rest.split_once("@(") {
+        Some((parts, others)) => format!("{parts}@({option},{others}"),
+        None => format!("{rest}@({option})"),
+    };
+    Arm::parse(&arm).is_ok().then_some(arm)
 }
 
 fn parse_arm(text: &str) -> Result<NamedArm, Error> {
@@ -120,32 +188,11 @@ fn parse_arm(text: &str) -> Result<NamedArm, Error> {
     match Arm::parse(text) {
         Ok(arm) => Ok(NamedArm { label, sender: Sender::Arm(arm) }),
         Err(error) => {
-            let near = match error {
-                ArmError::UnknownStartup(name) => nearest(
-                    name,
-                    STARTUPS
-                        .iter()
-                        .map(|part| part.name)
-                        .chain(SHORT_NAMES.iter().map(|short| short.name)),
-                ),
-                ArmError::UnknownAvoidance(name) => {
-                    nearest(name, AVOIDANCES.iter().map(|part| part.name))
-                }
-                ArmError::UnknownRecovery(name) => {
-                    nearest(name, RECOVERIES.iter().map(|part| part.name))
-                }
-                ArmError::UnknownOption { key, known, .. } => {
-                    nearest(key, known.iter().map(|doc| doc.key))
-                }
-                _ => None,
-            };
+            let near = meant(text.trim(), &error);
+            let all = "(`firstflight arms` lists all)";
             Err(Error::new(match near {
-                Some(near) => {
-                    format!("{error}; did you mean `{near}`? (`firstflight arms` lists all)")
-                }
-                None if matches!(error, ArmError::UnknownStartup(_)) => {
-                    format!("{error} (`firstflight arms` lists all)")
-                }
+                Some(near) => format!("{error}{near} {all}"),
+                None if matches!(error, ArmError::UnknownStartup(_)) => format!("{error} {all}"),
                 None => error.to_string(),
             }))
         }

@@ -1,9 +1,11 @@
 //! Numbers as users write them: sizes with a unit, counts without.
 
 use firstflight::Nanos;
+use firstflight_path::{Base, typed};
 use std::ops::RangeInclusive;
 
-/// Reads `10MB`, `200kB`, `1GiB`, `1500B`: a positive number with its unit.
+/// Reads `10MB`, `200kB`, `1GiB`, `1500B`: a positive number with its unit; `10M`, `100k` and
+/// `1e5` count bytes, too.
 ///
 /// # Errors
 /// What is wrong with it and what is allowed, to follow the option and its value.
@@ -21,7 +23,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
     let wrong = |what: &str| {
         format!("{what}; allowed: 1B to 1024GiB, with the unit B, kB, MB, GB, KiB, MiB or GiB")
     };
-    let bytes = quantity(text, UNITS, None).and_then(|bytes| match bytes {
+    let bytes = quantity(&typed(text, Base::Size), UNITS, None).and_then(|bytes| match bytes {
         0 => Err("is less than a byte"),
         bytes if bytes <= LARGEST => Ok(bytes as u64),
         _ => Err("is too large"),
@@ -181,6 +183,10 @@ mod tests {
             ("2GB", 2_000_000_000),
             ("1024GiB", 1 << 40),
             ("0.000001MB", 1),
+            ("10M", 10_000_000),
+            ("100k", 100_000),
+            ("1e5", 100_000),
+            ("1e3kB", 1_000_000),
         ];
         for (text, bytes) in rows {
             assert_eq!(parse(text), Ok(bytes), "{text}");
@@ -198,7 +204,7 @@ mod tests {
             ("0.1B", "is less than a byte"),
             ("10 bananas", "unknown unit"),
             ("10mb", "unknown unit"),
-            ("1e3kB", "unknown unit"),
+            ("1e-3kB", "unknown unit"),
             ("99999999999999999999B", "is too large"),
             ("1025GiB", "is too large"),
             ("1.2.3MB", "is not a number"),

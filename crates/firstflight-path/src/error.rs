@@ -58,19 +58,22 @@ impl fmt::Display for Key {
     }
 }
 
+/// The known name nearest to `name` in any case, if one is near enough to have been meant.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // No name of ours is that long, and comparing takes as long as both are together.
+    if name.len() > 100 {
+        return None;
+    }
+    let name = name.to_lowercase();
+    let best = known
+        .into_iter()
+        .map(|known| (strsim::damerau_levenshtein(&name, &known.to_lowercase()), known))
+        .min()?;
+    // A third of the letters wrong is still a typing error; more is another word.
+    (best.0 <= 1 + name.chars().count() / 3).then_some(best.1)
+}
+
 /// ` (did you mean ...?)` when one of `known` is close to `word`, else nothing.
 pub(crate) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    // No name of ours is that long, and comparing takes as long as both are together.
-    if word.len() > 100 {
-        return String::new();
-    }
-    let nearest =
-        known.into_iter().map(|name| (strsim::damerau_levenshtein(word, name), name)).min();
-    match nearest {
-        // More than half of the letters wrong is no longer a slip of the finger.
-        Some((distance, name)) if distance * 2 <= name.len().max(word.len()) => {
-            format!(" (did you mean `{name}`?)")
-        }
-        _ => String::new(),
-    }
+    nearest(word, known).map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"))
 }

@@ -9,6 +9,7 @@ use crate::error::{Error, Key, suggestion};
 use crate::path::{Delay, Path};
 use crate::release::Release;
 use crate::trace::{Trace, TraceOptions, TraceStart};
+use crate::typed::{Base, typed};
 use crate::value;
 use std::collections::BTreeMap;
 use std::path::{Path as File, PathBuf};
@@ -332,7 +333,8 @@ fn whole_ms(key: Key, text: &str) -> Result<u64, Error> {
 }
 
 fn queue(key: Key, text: &str) -> Result<Queue, Error> {
-    let (number, unit) = value::split(text);
+    let plain = typed(text, Base::Size);
+    let (number, unit) = value::split(&plain);
     match unit {
         "unlimited" if number.is_empty() => Ok(Queue::Unlimited),
         "pkt" => value::count(key, number, 1, 1_000_000_000)

@@ -125,6 +125,7 @@ mod server;
 mod slots;
 mod text;
 mod trace;
+mod typed;
 mod value;
 
 pub use builtin::{Builtin, DEFAULT, builtins};
@@ -132,7 +133,7 @@ pub use direction::{
     Aqm, Ecn, Effects, GilbertElliott, Jitter, PACKET, PlayedTrace, Poisson, Policer, Queue, Rate,
     Reorder, Steps, WanderingRate,
 };
-pub use error::Error;
+pub use error::{Error, nearest};
 pub use fate::{DropCause, Fate};
 pub use held::Ack;
 pub use link::Link;
@@ -142,3 +143,4 @@ pub use random::{Purpose, Stream};
 pub use release::{BatchSettings, GrantSettings, HandoverSettings, Release};
 pub use returns::{Return, ReturnPath};
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceOptions, TraceStart};
+pub use typed::{Base, typed};

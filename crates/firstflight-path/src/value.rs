@@ -5,6 +5,7 @@
 //! nearest, so that printing and parsing again changes nothing.
 
 use crate::error::Error;
+use crate::typed::{Base, typed};
 use std::fmt::Display;
 
 /// One way to write a quantity: its units and the range that is allowed.
@@ -120,7 +121,12 @@ impl Quantity {
         if text.starts_with('-') {
             return Err(wrong("is negative"));
         }
-        let (number, unit) = split(text);
+        let plain = match self.units[0].0 {
+            "bit" => typed(text, Base::Rate),
+            "B" => typed(text, Base::Size),
+            _ => text.into(),
+        };
+        let (number, unit) = split(&plain);
         if number.is_empty() {
             return Err(wrong("is not a number"));
         }

@@ -310,3 +310,60 @@ fn a_name_that_says_it_is_a_folder_makes_one() {
     }
     assert_eq!(inside(&folder), ["both", "first"]);
 }
+
+#[test]
+fn commands_and_options_in_another_case_are_answered_with_the_right_one() {
+    for (arguments, told) in [
+        (&["Compare"][..], "did you mean `compare`?"),
+        (&["compare", "--ARMS", "rapid"], "did you mean `--arms`?"),
+        (&["compare", "--on", "SIM"], "did you mean `sim`?"),
+        (&["compare", "--path", "GEO"], "did you mean `geo`?"),
+        (&["ab", "--population", "CDN"], "did you mean `cdn`?"),
+        (&["compare", "--transport", "tcp", "--detection", "RACK"], "did you mean `rack`?"),
+    ] {
+        let run = run(arguments);
+        assert_eq!(run.code, 2, "{arguments:?}");
+        assert!(run.stderr.contains(told), "{arguments:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn units_as_people_type_them_mean_what_they_mean() {
+    let path = |text: &str| {
+        let run = well(&[
+            "compare",
+            "--path",
+            text,
+            "--arms",
+            "slowstart",
+            "--bytes",
+            "1e5",
+            "--json",
+            "-",
+        ]);
+        let experiment = run.json()["experiment"].clone();
+        assert_eq!(experiment["bytes"], 100_000, "{text}");
+        experiment["path"].as_str().expect("a path").to_owned()
+    };
+    for text in [
+        "rate=100Mbps,rtt=30ms,queue=100k",
+        "rate=100mbit,rtt=30ms,queue=1e5",
+        "rate=100M,rtt=30ms,queue=100KB",
+        "rate=1e8,rtt=30ms,queue=100kB",
+    ] {
+        assert_eq!(path(text), "rate=100Mbit,rtt=30ms,queue=100kB", "{text}");
+    }
+}
+
+#[test]
+fn all_are_all_arms_each_once() {
+    let run = well(&["compare", "--arms", "all", "--bytes", "20kB", "--json", "-"]);
+    let json = run.json();
+    let rows = json["results"].as_array().expect("results");
+    let mut full: Vec<&str> = rows.iter().filter_map(|row| row["arm_full"].as_str()).collect();
+    let count = full.len();
+    full.sort_unstable();
+    full.dedup();
+    assert_eq!(full.len(), count, "no arm twice");
+    assert!(rows.iter().any(|row| row["arm"] == "rapid-nojump") && count > 10, "{count}");
+}

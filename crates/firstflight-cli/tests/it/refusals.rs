@@ -87,6 +87,17 @@ fn an_arm_that_does_not_exist_is_answered_with_the_nearest_name() {
             &["unknown congestion avoidance `cubc`", "did you mean `cubic`?"],
         ),
         (&["--arms", "rapid/cubic/pr"], &["unknown recovery `pr`", "did you mean `prr`?"]),
+        (
+            &["--arms", "CUBIC"],
+            &["unknown arm or startup `CUBIC`, it is a congestion avoidance", "`slowstart/cubic`"],
+        ),
+        (&["--arms", "prr"], &["it is a recovery", "`slowstart/cubic/prr` runs it"]),
+        (&["--arms", "Hystart"], &["did you mean `hystart`?"]),
+        (&["--arms", "slowstart(iw=30)"], &["no option `iw`", "`slowstart@(iw=30)`"]),
+        (
+            &["--arms", "rapid(jump=off,pace=on)/reno@(iw=30)"],
+            &["`rapid(jump=off)/reno@(pace=on,iw=30)`"],
+        ),
         (&["--arms", "rapid(jmp=off)"], &["no option `jmp`", "did you mean `jump`?"]),
         (&["--arms", "rapid(jump=maybe)"], &["`jump` takes off, 2iw or packets, not `maybe`"]),
         (&["--arms", "rapid(jump=off"], &["parentheses do not match"]),

@@ -17,7 +17,7 @@ pub use ab::{AbRequest, baseline};
 pub use answer::Answer;
 pub use compare::{Asked, CompareRequest, testbeds};
 pub use hosts::{HostArgs, Transport};
-pub use refusal::line;
+pub use refusal::{line, line_of};
 pub use sharing::SharingArgs;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};

@@ -1,11 +1,14 @@
 //! What is said when the command line cannot be understood: one line that names the option, the
 //! value and what is allowed.
 
+use crate::error::nearest;
+use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use std::error::Error as _;
 
-/// The line for an error of the argument parser.
-pub fn line(error: &Error) -> String {
+/// The line for an error of the argument parser. Where it knows no nearest name itself, as in
+/// another case, the names of `command` are searched, if it is given.
+pub fn line_of(error: &Error, command: Option<&Command>) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => texts.first().cloned(),
@@ -26,10 +29,13 @@ pub fn line(error: &Error) -> String {
                 Some(ContextValue::Strings(values)) => format!("; allowed: {}", values.join(", ")),
                 _ => String::new(),
             };
-            format!(
-                "{option} {value}: unknown value{}{allowed}",
-                meant(text(ContextKind::SuggestedValue))
-            )
+            let near = text(ContextKind::SuggestedValue).or_else(|| {
+                let Some(ContextValue::Strings(values)) = error.get(ContextKind::ValidValue) else {
+                    return None;
+                };
+                nearest(&value, values.iter().map(String::as_str)).map(str::to_owned)
+            });
+            format!("{option} {value}: unknown value{}{allowed}", meant(near))
         }
         (ErrorKind::ValueValidation, Some(option)) => {
             format!(
@@ -38,24 +44,38 @@ pub fn line(error: &Error) -> String {
             )
         }
         (ErrorKind::UnknownArgument, Some(option)) if option.starts_with('-') => {
-            format!(
-                "unknown option `{option}`{}; `--help` lists all",
-                meant(text(ContextKind::SuggestedArg))
-            )
+            let near = text(ContextKind::SuggestedArg).or_else(|| {
+                let known: Vec<String> = command.map(options).unwrap_or_default();
+                nearest(&option, known.iter().map(String::as_str)).map(str::to_owned)
+            });
+            format!("unknown option `{option}`{}; `--help` lists all", meant(near))
         }
         (ErrorKind::UnknownArgument, Some(word)) => {
             format!("`{word}` is too much: every value follows its option; `--help` lists all")
         }
         (ErrorKind::InvalidSubcommand, _) => {
             let word = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-            format!(
-                "unknown command `{word}`{}; `firstflight help` lists all",
-                meant(text(ContextKind::SuggestedSubcommand))
-            )
+            let near = text(ContextKind::SuggestedSubcommand).or_else(|| {
+                let known = command.into_iter().flat_map(Command::get_subcommands);
+                nearest(&word, known.map(Command::get_name)).map(str::to_owned)
+            });
+            format!("unknown command `{word}`{}; `firstflight help` lists all", meant(near))
         }
         (ErrorKind::ArgumentConflict, Some(option)) => format!("{option}: given more than once"),
         _ => first_sentence(&error.to_string()),
     }
+}
+
+/// The line for an error of the argument parser.
+pub fn line(error: &Error) -> String {
+    line_of(error, None)
+}
+
+/// Long options of a command and of those below it.
+fn options(command: &Command) -> Vec<String> {
+    let own = command.get_arguments().filter_map(|argument| argument.get_long());
+    let below = command.get_subcommands().flat_map(options);
+    own.map(|name| format!("--{name}")).chain(below).collect()
 }
 
 fn meant(name: Option<String>) -> String {
