@@ -49,7 +49,9 @@ pub(crate) struct Options {
 
 #[cfg(not(feature = "quic"))]
 pub(crate) fn run(_options: &Options) -> Result<Done, Error> {
-    Err(Error::new("`fetch` is not part of this build; `--features quic` adds it"))
+    Err(Error::new(
+        "`fetch` is not part of this build: `cargo run --release --features quic -- fetch` has it",
+    ))
 }
 
 #[cfg(feature = "quic")]

@@ -62,7 +62,7 @@ struct Who {
 #[cfg(not(feature = "bpf"))]
 pub(crate) fn run(_options: &Options) -> Result<Done, Error> {
     Err(Error::new(
-        "the kernel's controllers are not part of this build; `--features bpf` adds them (Debian: clang libelf-dev zlib1g-dev)",
+        "the kernel's controllers are not part of this build: `cargo build --release --features bpf` has them (Debian: clang libelf-dev zlib1g-dev)",
     ))
 }
 

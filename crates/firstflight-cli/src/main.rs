@@ -7,7 +7,9 @@ mod ab;
 #[cfg(feature = "replay")]
 mod advise;
 mod compare;
+mod completions;
 mod diff;
+mod examples;
 #[cfg(all(target_os = "linux", feature = "bpf"))]
 mod exits;
 mod experiment;
@@ -33,6 +35,7 @@ mod sharing;
 mod sheet;
 mod terminal;
 mod traces;
+mod version;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -43,7 +46,8 @@ use std::process::ExitCode;
 /// See how TCP and QUIC connections take off: every startup and loss recovery on the same path,
 /// side by side.
 #[derive(Debug, Parser)]
-#[command(name = "firstflight", version, arg_required_else_help = true)]
+#[command(name = "firstflight", version, long_version = version::LONG.as_str())]
+#[command(arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -51,42 +55,62 @@ struct Cli {
     layout: fit::Layout,
 }
 
+/// In the order of use: decide, understand, look up, run for real.
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Which startup to deploy on the paths of your own captures: qlog, packet captures, CSV
     #[cfg(feature = "replay")]
+    #[command(after_help = examples::ADVISE)]
     Advise(Box<advise::Options>),
     /// Compare arms on one path: who reached its speed when, who overshot, what it cost
+    #[command(after_help = examples::COMPARE)]
     Compare(compare::Options),
-    /// Load startups and recoveries into the running kernel as TCP congestion controllers
-    #[cfg(target_os = "linux")]
-    Kernel(kernel::Options),
-    /// Published numbers beside ours, row by row, with interval and verdict
-    Reproduce(reproduce::Options),
-    /// Run a command behind an emulated link
-    #[cfg(target_os = "linux")]
-    Link(link::Options),
-    /// Serve objects over HTTP/3 with any arm
-    Serve(Box<serve::Options>),
-    /// Download over HTTP/3: how long it took, and whether every byte is right
-    Fetch(fetch::Options),
     /// Test arms against a baseline on a population of paths: what would change for a million
     /// connections
+    #[command(after_help = examples::AB)]
     Ab(Box<ab::Options>),
     /// What differs between two answers of `compare` or `ab`: two versions, paths or days
+    #[command(after_help = examples::DIFF)]
     Diff(diff::Options),
     /// Run an experiment from a TOML file: arms on paths by sizes, or on a population
+    #[command(after_help = examples::RUN)]
     Run(experiment::Options),
+    /// Replay recorded ACKs: when would each algorithm have exited slow start?
+    #[cfg(feature = "replay")]
+    #[command(after_help = examples::REPLAY)]
+    Replay(replay::Options),
+    /// Reproduce published results, row by row, with interval and verdict
+    #[command(after_help = examples::REPRODUCE)]
+    Reproduce(reproduce::Options),
     /// List the parts an arm can be made of, their options and the short names
+    #[command(after_help = examples::ARMS)]
     Arms,
     /// List the built-in paths with their sources
+    #[command(after_help = examples::PATHS)]
     Paths,
-    /// When would each startup have left, on ACKs that were really seen: qlog, packet captures, CSV
-    #[cfg(feature = "replay")]
-    Replay(replay::Options),
     /// List the built-in populations, describe or calibrate one, or make one from traces
-    #[command(visible_alias = "population")]
+    #[command(visible_alias = "population", after_help = examples::POPULATIONS)]
     Populations(populations::Options),
+    /// Serve objects over HTTP/3 with any arm
+    #[command(after_help = examples::SERVE)]
+    Serve(Box<serve::Options>),
+    /// Download over HTTP/3: how long it took, and whether every byte is right
+    #[command(after_help = examples::FETCH)]
+    Fetch(fetch::Options),
+    /// Run a command behind an emulated link
+    #[cfg(target_os = "linux")]
+    #[command(after_help = examples::LINK)]
+    Link(link::Options),
+    /// Load startups and recoveries into the running kernel as TCP congestion controllers
+    #[cfg(target_os = "linux")]
+    #[command(after_help = examples::KERNEL)]
+    Kernel(kernel::Options),
+    /// Write completions for a shell to standard output
+    #[command(after_help = examples::COMPLETIONS)]
+    Completions(completions::Options),
+    /// Write a manual page for each command
+    #[command(hide = true)]
+    Man(completions::ManOptions),
 }
 
 /// How a command ended when it ended well.
@@ -160,6 +184,8 @@ fn run(command: Command) -> Result<Done, Error> {
         Command::Run(options) => experiment::run(&options),
         Command::Arms => list::arms(),
         Command::Paths => list::paths(),
+        Command::Completions(options) => completions::run(&options, Cli::command()),
+        Command::Man(options) => completions::man(&options, Cli::command()),
     }
 }
 
@@ -173,6 +199,8 @@ impl Command {
             Command::Link(_) => Some("link"),
             Command::Serve(_) => Some("serve"),
             Command::Fetch(_) => Some("fetch"),
+            Command::Completions(_) => Some("completions"),
+            Command::Man(_) => Some("man"),
             _ => None,
         }
     }

@@ -72,7 +72,9 @@ pub(crate) struct Options {
 
 #[cfg(not(feature = "quic"))]
 pub(crate) fn run(_options: &Options) -> Result<Done, Error> {
-    Err(Error::new("`serve` is not part of this build; `--features quic` adds it"))
+    Err(Error::new(
+        "`serve` is not part of this build: `cargo run --release --features quic -- serve` has it",
+    ))
 }
 
 #[cfg(feature = "quic")]

@@ -335,6 +335,58 @@ fn every_documented_command_works() {
     assert!(wrong.is_empty(), "documented commands that do not work:\n{wrong}");
 }
 
+/// Examples that take long here or need root, in the words of a page.
+const REMARKS: &str = "\
+<!-- notest: sudo: needs root -->
+<!-- notest: reproduce --all: takes a minute -->
+<!-- notest: reproduce rapid-start: takes minutes -->
+<!-- background: firstflight serve -->
+<!-- background: link --udp -->
+<!-- test: advise samples/* => advise --flows 300 samples/* -->
+<!-- test: --flows 100000 => --flows 300 -->
+<!-- test: ab --population => ab --flows 300 --population -->
+";
+
+/// The examples below the options of every command, as one page.
+fn examples_of_help() -> String {
+    let help = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_firstflight"));
+        let output = command.args(arguments).arg("--help").output().expect("it starts");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let all = help(&[]);
+    let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names: Vec<&str> = commands
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .collect();
+    // What serves runs beside the others, so it goes first.
+    let (first, others): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| **name == "serve");
+    let mut lines = String::new();
+    for name in first.into_iter().chain(others) {
+        let text = help(&[name]);
+        let examples = text.lines().skip_while(|line| *line != "Examples:").skip(1);
+        let before = lines.len();
+        for line in examples.take_while(|line| line.starts_with("  ")) {
+            lines.extend([line.trim(), "\n"]);
+        }
+        assert!(lines.len() > before, "`{name} --help` shows no examples:\n{text}");
+    }
+    format!("{REMARKS}```sh\n{lines}```\n")
+}
+
+#[test]
+fn every_example_of_help_works() {
+    let checkout =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the checkout");
+    let page = read(&examples_of_help());
+    assert!(page.commands.len() > 20, "{:?}", page.commands);
+    let wrong: Vec<String> = page.wrong.iter().cloned().chain(try_page(&checkout, &page)).collect();
+    assert!(wrong.is_empty(), "examples of `--help` that do not work:\n{}", wrong.join("\n"));
+}
+
 #[test]
 fn a_page_is_read_as_it_is_written() {
     let page = read(

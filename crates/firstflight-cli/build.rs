@@ -1,0 +1,46 @@
+//! Tells the program what it was built from, for `--version`: commit and target. Nothing of it is
+//! needed: outside of a checkout, or without git, the commit is that of the package or unknown.
+
+use std::path::Path;
+use std::process::Command;
+
+/// A packager's word for the commit.
+const COMMIT: &str = "FIRSTFLIGHT_COMMIT";
+
+fn main() {
+    println!("cargo::rerun-if-env-changed={COMMIT}");
+    println!("cargo::rerun-if-changed=build.rs");
+    let told = std::env::var(COMMIT).ok().filter(|commit| !commit.trim().is_empty());
+    let commit = told.or_else(of_checkout).or_else(of_package);
+    println!("cargo::rustc-env={COMMIT}={}", commit.as_deref().unwrap_or("unknown").trim());
+    let target = std::env::var("TARGET").unwrap_or_default();
+    println!("cargo::rustc-env=FIRSTFLIGHT_TARGET={target}");
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    Some(text.trim().to_owned()).filter(|text| output.status.success() && !text.is_empty())
+}
+
+/// The commit of the checkout that this file belongs to; a copy inside of another project's
+/// checkout belongs to none.
+fn of_checkout() -> Option<String> {
+    git(&["ls-files", "--error-unmatch", "build.rs"])?;
+    // A commit moves the branch that HEAD names, another checkout HEAD itself.
+    for name in ["HEAD", "logs/HEAD"] {
+        let file = git(&["rev-parse", "--git-path", name])?;
+        if Path::new(&file).exists() {
+            println!("cargo::rerun-if-changed={file}");
+        }
+    }
+    git(&["rev-parse", "--short=12", "HEAD"])
+}
+
+/// The commit that `cargo package` noted.
+fn of_package() -> Option<String> {
+    let text = std::fs::read_to_string(".cargo_vcs_info.json").ok()?;
+    let (_, rest) = text.split_once("\"sha1\"")?;
+    let commit = rest.split('"').nth(1)?;
+    commit.get(..12).map(str::to_owned)
+}

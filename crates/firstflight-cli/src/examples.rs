@@ -1,0 +1,86 @@
+//! Examples below the options in `--help`. `tests/documented.rs` runs every one.
+
+pub(crate) const ADVISE: &str = "\
+Examples:
+  firstflight advise samples/*                       # which startup to deploy on these paths
+  firstflight advise samples/* --transport tcp --report page.html";
+
+pub(crate) const COMPARE: &str = "\
+Examples:
+  firstflight compare
+  firstflight compare --path geo --bytes 30MB --report geo.html
+  firstflight compare --path rate=20Mbps,rtt=80ms,queue=1bdp,loss=0.1% --arms slowstart,rapid
+  firstflight compare --repeat 30 --format csv > trials.csv
+  firstflight compare --flows 4 --apart 1s --cross slowstart";
+
+pub(crate) const AB: &str = "\
+Examples:
+  firstflight ab --population cdn --flows 100000 --arms jumpstart,rapid --report ab.html
+  firstflight ab --population geo --baseline hystart --arms slowstart,hystart++,rapid
+  firstflight ab --population cdn --shard 1/4 --save one.ffab";
+
+pub(crate) const DIFF: &str = "\
+Examples:
+  firstflight compare --json iw10.json
+  firstflight compare --iw 30 --json iw30.json
+  firstflight diff iw10.json iw30.json               # exit code 1 with --fail-if worse";
+
+pub(crate) const RUN: &str = "\
+Examples:
+  firstflight run experiments/best-satellite.toml --dry-run    # the commands it stands for
+  firstflight run experiments/best-satellite.toml --format md";
+
+pub(crate) const REPLAY: &str = "\
+Examples:
+  firstflight replay samples/*
+  firstflight replay server.sqlog --arms hystart,search --report replay.html
+  firstflight replay trace.csv --format csv > exits.csv";
+
+pub(crate) const REPRODUCE: &str = "\
+Examples:
+  firstflight reproduce --list
+  firstflight reproduce --all --quick --report published.html
+  firstflight reproduce rapid-start --csv rows.csv";
+
+pub(crate) const ARMS: &str = "\
+Examples:
+  firstflight arms
+  firstflight arms --format csv > arms.csv";
+
+pub(crate) const PATHS: &str = "\
+Examples:
+  firstflight paths --format md";
+
+pub(crate) const POPULATIONS: &str = "\
+Examples:
+  firstflight populations
+  firstflight populations describe geo
+  firstflight populations show cdn > mine.toml       # to copy and change
+  firstflight populations from-traces samples/* > measured.toml";
+
+pub(crate) const SERVE: &str = "\
+Examples:
+  firstflight serve --arm rapid";
+
+pub(crate) const FETCH: &str = "\
+Examples:
+  firstflight fetch https://localhost:4433/bytes/10MB --insecure";
+
+#[cfg(target_os = "linux")]
+pub(crate) const LINK: &str = "\
+Examples:
+  sudo firstflight link --path geo -- COMMAND
+  firstflight link --udp 127.0.0.1:5000 --to 127.0.0.1:4433 --path geo";
+
+#[cfg(target_os = "linux")]
+pub(crate) const KERNEL: &str = "\
+Examples:
+  firstflight kernel list
+  sudo firstflight kernel load rapid --default
+  sudo firstflight kernel trace hystart++ --out exits.csv";
+
+pub(crate) const COMPLETIONS: &str = "\
+Examples:
+  firstflight completions bash > firstflight.bash
+  firstflight completions zsh > _firstflight
+  firstflight completions fish > firstflight.fish";
