@@ -4,7 +4,7 @@ use crate::files::{Growing, check_folder, check_outputs, write_whole};
 use crate::output::{Output, check_before, fitted, give};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
-use crate::run::{command_line, on_threads, threads};
+use crate::run::{command_line, on_threads, stop_on_ctrl_c, threads};
 use crate::sheet::Sheet;
 use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
 use crate::{Done, fit};
@@ -18,7 +18,6 @@ use firstflight_lab::request::{AbRequest, Typed};
 use firstflight_lab::{Error, Population};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 mod cluster;
 mod tables;
@@ -344,21 +343,14 @@ pub(crate) fn run_with_progress(
     threads: Option<u16>,
     rows: Option<&mut RowSink<'_>>,
 ) -> Result<Tallies, Error> {
-    static STOP: AtomicBool = AtomicBool::new(false);
-    let handler = || {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    };
-    // Without a handler Ctrl-C still ends the program, only without a result.
-    let _ = ctrlc::set_handler(handler);
+    let stop = stop_on_ctrl_c();
     let total = run.shard.map_or(test.flows, |(_, n)| test.flows.div_ceil(n));
     let style = "{bar:40} {human_pos}/{human_len} connections, {per_sec}, {eta} left";
     let progress = Progress::begin(style, Unit::Count("connections"), Some(total));
     let tick = |done| progress.inc(done);
     on_threads(threads, move || {
         let rows = rows.map(|rows| -> &mut RowSink<'_> { rows });
-        test.run(run, &mut Watch { tick: &tick, stop: &STOP, rows })
+        test.run(run, &mut Watch { tick: &tick, stop, rows })
     })
 }
 

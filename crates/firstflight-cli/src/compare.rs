@@ -4,7 +4,7 @@ use crate::files::{check_outputs, write_whole};
 use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
 use crate::rows::Rows;
-use crate::run::{command_line, on_threads, threads};
+use crate::run::{command_line, on_threads, stop_on_ctrl_c, threads};
 use crate::sheet::Sheet;
 use crate::terminal::{CAUTION, QUIET, TITLE, lay_out, sheet, whisper, width, wrap};
 use crate::traces::Outputs;
@@ -62,6 +62,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     for warning in &comparison.warnings {
         whisper(&format!("{CAUTION}note:{CAUTION:#} {warning}"));
     }
+    if comparison.plan.repeat < plan.repeat {
+        let (done, of) = (comparison.plan.repeat, plan.repeat);
+        return Ok(Done::Because(format!("stopped: {done} of {of} trials per arm")));
+    }
     Ok(if comparison.complete() { Done::Well } else { Done::Short })
 }
 
@@ -102,7 +106,12 @@ pub(crate) fn run_with_progress(
     let take =
         |arm, round, trace| outputs.map_or(Ok(()), |outputs| outputs.take(arm, round, trace));
     let takes = outputs.map(|outputs| Takes { repeats: outputs.repeats(), take: &take });
-    plan.run_traced(keep, takes.as_ref(), &|| progress.inc(1))
+    let tick = || progress.inc(1);
+    match takes {
+        // Files hold every trial, or nothing.
+        Some(takes) => plan.run_traced(keep, Some(&takes), &tick),
+        None => plan.run_partly(keep, &tick, stop_on_ctrl_c()),
+    }
 }
 
 impl Output for Comparison {

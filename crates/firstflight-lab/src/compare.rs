@@ -12,6 +12,7 @@ use firstflight_path::Error;
 use firstflight_path::Rate;
 use rayon::prelude::*;
 use serde::Serialize;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What to compare.
@@ -167,29 +168,88 @@ impl Plan {
         tick: &(impl Fn() + Sync),
         stop: &AtomicBool,
     ) -> Result<Comparison, Error> {
+        self.check()?;
+        let arrived = AtomicBool::new(false);
+        let trial = |trial| self.trial(trial, keep, takes, &arrived);
+        let done = self.rounds(0..self.repeat, &trial, tick, stop)?;
+        self.joined(done, arrived.into_inner())
+    }
+
+    /// The same, but a stop ends it with the repeats that every arm is through with: the plan of the
+    /// result has so many.
+    ///
+    /// # Errors
+    /// Those of [`Plan::run_until`]; one line if it is stopped before the first of these repeats.
+    pub fn run_partly(
+        &self,
+        keep: Keep,
+        tick: &(impl Fn() + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Comparison, Error> {
+        /// Trials between two places where it can stop: enough to keep all threads busy.
+        const AT_ONCE: u32 = 256;
+        self.check()?;
+        let arrived = AtomicBool::new(false);
+        let trial = |trial| self.trial(trial, keep, None, &arrived);
+        let rounds = AT_ONCE.div_ceil(self.arms.len() as u32).max(1);
+        let mut done: Vec<Vec<Done>> = self.arms.iter().map(|_| Vec::new()).collect();
+        let mut through = 0;
+        while through < self.repeat {
+            let end = self.repeat.min(through.saturating_add(rounds));
+            match self.rounds(through..end, &trial, tick, stop) {
+                Ok(more) => {
+                    let mut more = more.into_iter();
+                    for arm in &mut done {
+                        arm.extend(more.by_ref().take((end - through) as usize));
+                    }
+                    through = end;
+                }
+                Err(_) if stop.load(Ordering::Relaxed) && through > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let part = Plan { repeat: through, ..self.clone() };
+        part.joined(done.into_iter().flatten().collect(), arrived.into_inner())
+    }
+
+    /// There is something to run, and the testbed can.
+    fn check(&self) -> Result<(), Error> {
         if self.arms.is_empty() || self.repeat == 0 || self.scenario.bytes == 0 {
             return Err(Error::new(
                 "nothing to compare: at least one arm, one trial and one byte are needed",
             ));
         }
         self.testbed.available()?;
-        self.arms.iter().try_for_each(|arm| self.testbed.check(&self.scenario, arm))?;
+        self.arms.iter().try_for_each(|arm| self.testbed.check(&self.scenario, arm))
+    }
+
+    /// These repeats of every arm: arms in order, repeats in order within each.
+    fn rounds(
+        &self,
+        rounds: Range<u32>,
+        trial: &(impl Fn((usize, u32)) -> Result<Done, Error> + Sync),
+        tick: &(impl Fn() + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Vec<Done>, Error> {
         let trials: Vec<(usize, u32)> = (0..self.arms.len())
-            .flat_map(|arm| (0..self.repeat).map(move |round| (arm, round)))
+            .flat_map(|arm| rounds.clone().map(move |round| (arm, round)))
             .collect();
-        let arrived = AtomicBool::new(false);
-        let done: Vec<Done> = trials
+        trials
             .into_par_iter()
-            .map(|(arm, round)| {
+            .map(|one| {
                 if stop.load(Ordering::Relaxed) {
                     return Err(Error::new("stopped before every trial had run"));
                 }
-                let result = self.trial((arm, round), keep, takes, &arrived);
+                let result = trial(one);
                 tick();
                 result
             })
-            .collect::<Result<_, Error>>()?;
-        if !arrived.into_inner() {
+            .collect()
+    }
+
+    /// The comparison of all its trials.
+    fn joined(&self, done: Vec<Done>, arrived: bool) -> Result<Comparison, Error> {
+        if !arrived {
             return Err(self.nothing_arrives());
         }
         let (mut rows, mut records, mut warnings) =

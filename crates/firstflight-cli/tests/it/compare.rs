@@ -640,3 +640,33 @@ fn a_limit_takes_units() {
         assert_eq!(limit(text), seconds, "--limit {text}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_shows_the_repeats_that_are_done() {
+    use std::process::{Command, Stdio};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_firstflight"))
+        .args(["compare", "--repeat", "100000", "--bytes", "100kB", "--arms", "slowstart,rapid"])
+        .args(["--threads", "1", "--json", "-"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    if !sent.is_ok_and(|status| status.success()) {
+        let _ = child.kill();
+        panic!("no signal could be sent");
+    }
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "the result fell short: {said}");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("a whole result");
+    let repeat = json["experiment"]["repeat"].as_u64().expect("repeats");
+    let rows = json["results"].as_array().expect("results");
+    assert!((1..100_000).contains(&repeat), "{repeat}");
+    assert_eq!(rows.len() as u64, 2 * repeat, "every arm has as many");
+    assert!(said.contains(&format!("stopped: {repeat} of 100000 trials per arm")), "{said}");
+    // The same seeds as those of a run that asks for so many.
+    assert_eq!(rows[0]["seed"], rows[rows.len() / 2]["seed"]);
+}

@@ -2,7 +2,7 @@
 
 use super::{HostArgs, packets, seed};
 use crate::ab::{Clock, MOST_FLOWS, MOST_SECONDS, Test};
-use crate::arms::{NamedArm, parse_arms};
+use crate::arms::{ALL, NamedArm, parse_arms};
 use crate::population::Population;
 use crate::size;
 use clap::Args;
@@ -81,7 +81,10 @@ impl AbRequest {
             Some(arm) => arm,
             None => self::baseline(&self.baseline)?,
         };
-        let others = arms.map_or_else(|| parse_arms(&self.arms), Ok)?;
+        let mut others = arms.map_or_else(|| parse_arms(&self.arms), Ok)?;
+        if self.arms.trim() == ALL {
+            others.retain(|arm| arm.sender != baseline.sender);
+        }
         let population = population.map_or_else(|| Population::parse(&self.population), Ok)?;
         let test = Test {
             iw: self.iw.or(population.initial_window).unwrap_or(10),
