@@ -335,13 +335,17 @@ fn every_documented_command_works() {
     assert!(wrong.is_empty(), "documented commands that do not work:\n{wrong}");
 }
 
-/// Examples that take long here or need root, in the words of a page.
+/// Examples that take long here, need root or the port of a page beside them, in the words of a
+/// page.
 const REMARKS: &str = "\
 <!-- notest: sudo: needs root -->
 <!-- notest: reproduce --all: takes a minute -->
 <!-- notest: reproduce rapid-start: takes minutes -->
 <!-- background: firstflight serve -->
 <!-- background: link --udp -->
+<!-- test: serve --arm rapid => serve --arm rapid --listen 127.0.0.1:4533 -->
+<!-- test: https://localhost:4433 => https://127.0.0.1:4533 -->
+<!-- test: 127.0.0.1:5000 --to 127.0.0.1:4433 => 127.0.0.1:5100 --to 127.0.0.1:4533 -->
 <!-- test: advise samples/* => advise --flows 300 samples/* -->
 <!-- test: --flows 100000 => --flows 300 -->
 <!-- test: ab --population => ab --flows 300 --population -->
