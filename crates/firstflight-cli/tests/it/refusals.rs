@@ -246,7 +246,7 @@ fn a_testbed_that_is_not_in_this_build_is_named() {
 #[test]
 fn transport_and_detection_have_to_go_together() {
     refused_with_outputs(&[
-        (&["--transport", "udp"], &["--transport udp: unknown value; allowed: quic, tcp"]),
+        (&["--transport", "udp"], &["--transport udp: unknown value", "; allowed: quic, tcp"]),
         (&["--transport", "tcp", "--detection", "rak"], &["unknown detection `rak`", "rack"]),
         (&["--detection", "rack"], &["--detection: QUIC has its own", "`--transport tcp`"]),
     ]);
