@@ -2,8 +2,8 @@
 
 pub(crate) const ADVISE: &str = "\
 Examples:
-  firstflight advise samples/*                       # which startup to deploy on these paths
-  firstflight advise samples/* --transport tcp --report page.html";
+  firstflight advise samples/plain.pcap.gz            # which startup to deploy on these paths
+  firstflight advise samples/*.pcap.gz --transport tcp --report page.html";
 
 pub(crate) const COMPARE: &str = "\
 Examples:
@@ -32,7 +32,7 @@ Examples:
 
 pub(crate) const REPLAY: &str = "\
 Examples:
-  firstflight replay samples/*
+  firstflight replay samples/*.pcap.gz
   firstflight replay server.sqlog --arms hystart,search --report replay.html
   firstflight replay trace.csv --format csv > exits.csv";
 
@@ -56,7 +56,7 @@ Examples:
   firstflight populations
   firstflight populations describe geo
   firstflight populations show cdn > mine.toml       # to copy and change
-  firstflight populations from-traces samples/* > measured.toml";
+  firstflight populations from-traces samples/*.pcap.gz > measured.toml";
 
 pub(crate) const SERVE: &str = "\
 Examples:

@@ -346,7 +346,7 @@ const REMARKS: &str = "\
 <!-- test: serve --arm rapid => serve --arm rapid --listen 127.0.0.1:4533 -->
 <!-- test: https://localhost:4433 => https://127.0.0.1:4533 -->
 <!-- test: 127.0.0.1:5000 --to 127.0.0.1:4433 => 127.0.0.1:5100 --to 127.0.0.1:4533 -->
-<!-- test: advise samples/* => advise --flows 300 samples/* -->
+<!-- test: firstflight advise => firstflight advise --flows 300 -->
 <!-- test: --flows 100000 => --flows 300 -->
 <!-- test: ab --population => ab --flows 300 --population -->
 ";

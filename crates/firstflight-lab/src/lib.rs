@@ -37,3 +37,8 @@ pub use population::Population;
 pub use scenario::{Hosts, Scenario, hosts_of_tcp};
 pub use testbed::{Testbed, Testbeds};
 pub use trial::TrialRow;
+
+/// The example of the page that registries show.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -44,3 +44,8 @@ pub fn hurry() {
     const PRIORITY: i32 = 10;
     let _ = sys::run_first(PRIORITY);
 }
+
+/// The example of the page that registries show.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

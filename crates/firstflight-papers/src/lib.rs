@@ -44,3 +44,8 @@ pub use sample::{Interval, RESAMPLES};
 pub use source::{Assumption, Item, SOURCES, Source, source};
 pub use values::{Measured, Value, Values};
 pub use verdict::{Published, Verdict};
+
+/// The example of the page that registries show.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -36,3 +36,8 @@ pub mod shown;
 pub mod signals;
 pub mod spread;
 pub mod summary;
+
+/// The example of the page that registries show.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

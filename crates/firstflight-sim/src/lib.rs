@@ -32,3 +32,8 @@ pub use observe::{Cause, Nobody, Observer, Record, Snapshot, Tape};
 pub use outcome::{Drops, Outcome, Stop, fairness_ppm};
 pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome, run_flows};
 pub use trial::{Hosts, Setup, run};
+
+/// The example of the page that registries show.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

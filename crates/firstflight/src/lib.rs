@@ -109,3 +109,8 @@ pub use exit::ExitReason;
 pub use recorder::{Begin, Recorder};
 pub use state::State;
 pub use units::{Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
+
+/// The example of the page that registries show.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
