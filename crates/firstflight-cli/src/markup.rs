@@ -27,6 +27,22 @@ fn cell(field: &Field, side: Side) -> String {
     }
 }
 
+/// The cells of a row, escaped; what is bold stands between the two `marks`.
+fn cells(
+    sheet: &Sheet,
+    row: &[Field],
+    keep: &[usize],
+    escape: fn(&str) -> String,
+    marks: [&str; 2],
+) -> Vec<String> {
+    let one = |index: &usize| {
+        let words = escape(&cell(&row[*index], sheet.side(*index)));
+        let [begin, end] = marks.map(|mark| if row[*index].bold { mark } else { "" });
+        if words.is_empty() { words } else { format!("{begin}{words}{end}") }
+    };
+    keep.iter().map(one).collect()
+}
+
 /// A table of Markdown with the columns `keep`.
 pub(crate) fn markdown(sheet: &Sheet, keep: &[usize]) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
@@ -39,15 +55,7 @@ pub(crate) fn markdown(sheet: &Sheet, keep: &[usize]) -> String {
     let rule = |index: &usize| if sheet.side(*index) == Side::Right { "---:" } else { "---" };
     text += &line(keep.iter().map(|index| rule(index).to_owned()).collect());
     for row in sheet.rows() {
-        text += &line(
-            keep.iter()
-                .map(|index| {
-                    let words = in_markdown(&cell(&row[*index], sheet.side(*index)));
-                    let bold = row[*index].bold && !words.is_empty();
-                    if bold { format!("**{words}**") } else { words }
-                })
-                .collect(),
-        );
+        text += &line(cells(sheet, row, keep, in_markdown, ["**", "**"]));
     }
     text
 }
@@ -86,15 +94,7 @@ pub(crate) fn latex(sheet: &Sheet, keep: &[usize]) -> String {
     text += &line(keep.iter().map(|index| in_latex(&header(headers[*index]))).collect());
     text += "\\midrule\n";
     for row in sheet.rows() {
-        text += &line(
-            keep.iter()
-                .map(|index| {
-                    let words = in_latex(&cell(&row[*index], sheet.side(*index)));
-                    let bold = row[*index].bold && !words.is_empty();
-                    if bold { format!("\\textbf{{{words}}}") } else { words }
-                })
-                .collect(),
-        );
+        text += &line(cells(sheet, row, keep, in_latex, ["\\textbf{", "}"]));
     }
     text + "\\bottomrule\n\\end{tabular}\n"
 }
