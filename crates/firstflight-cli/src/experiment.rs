@@ -19,8 +19,9 @@ use firstflight_lab::request::{
     AbRequest, Answer, Asked, CompareRequest, Key, keys, line, parse, testbeds,
 };
 use firstflight_lab::table::figure;
-use firstflight_lab::{Error, Testbed, nearest};
+use firstflight_lab::{Error, Testbed};
 use firstflight_path::input::{self, MOST_TEXT};
+use firstflight_path::suggestion;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
@@ -177,8 +178,7 @@ impl File {
         for Entry { key, line, values } in &self.entries {
             let place = format!("{}:{line}: {key}", self.name.display());
             if key != TITLE_KEY && !known.contains(&key.as_str()) {
-                let meant = nearest(key, known.iter().copied())
-                    .map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"));
+                let meant = suggestion(key, known.iter().copied());
                 let known = known.join(", ");
                 return Err(Error::new(format!(
                     "{place}: unknown key{meant}; allowed: {TITLE_KEY}, {known}"

@@ -9,7 +9,8 @@ use crate::sheet::{Sheet, Side};
 use crate::terminal::{QUIET, width, wrap};
 use clap::Args;
 use comfy_table::Table as Grid;
-use firstflight_lab::{Error, nearest};
+use firstflight_lab::Error;
+use firstflight_path::suggestion;
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
@@ -74,8 +75,7 @@ pub(crate) fn check(names: &[String], asked: &[String]) -> Result<(), Error> {
             (1..=words.len()).map(move |count| words[..count].join(" "))
         })
         .collect();
-    let near = nearest(&plain(word), starts.iter().map(String::as_str))
-        .map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
+    let near = suggestion(&plain(word), starts.iter().map(String::as_str));
     let all = names.join(", ");
     Err(Error::new(format!("--columns {word}: no column of this name{near}; allowed: {all}")))
 }

@@ -6,7 +6,7 @@ use firstflight::controller::Config;
 use firstflight::detection::presets::{Marking, PRESETS};
 use firstflight_path::Error;
 use firstflight_path::{
-    Effects, Fate, HandoverSettings, Path, Purpose, Queue, Rate, Release, Stream, nearest,
+    Effects, Fate, HandoverSettings, Path, Purpose, Queue, Rate, Release, Stream, suggestion,
 };
 pub use firstflight_sim::Hosts;
 use firstflight_sim::tcp;
@@ -42,8 +42,7 @@ pub fn hosts_of_tcp(detection: &str) -> Result<Hosts, Error> {
     let found = presets().find(|preset| preset.name == detection);
     let names = || presets().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
     let preset = found.ok_or_else(|| {
-        let near = nearest(detection, presets().map(|preset| preset.name))
-            .map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
+        let near = suggestion(detection, presets().map(|preset| preset.name));
         Error::new(format!("unknown detection `{detection}`{near}; TCP has {}", names()))
     })?;
     Ok(tcp::Host::with_preset(*preset).into())

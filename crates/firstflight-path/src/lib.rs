@@ -133,7 +133,7 @@ pub use direction::{
     Aqm, Ecn, Effects, GilbertElliott, Jitter, PACKET, PlayedTrace, Poisson, Policer, Queue, Rate,
     Reorder, Steps, WanderingRate,
 };
-pub use error::{Error, nearest};
+pub use error::{Error, nearest, suggestion};
 pub use fate::{DropCause, Fate};
 pub use held::Ack;
 pub use link::Link;
