@@ -9,7 +9,7 @@
 //! use firstflight_quic::Plan;
 //! use firstflight_http::{Server, ServerOptions};
 //!
-//! # async fn example() -> Result<(), firstflight_path::Error> {
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let options = ServerOptions::new("127.0.0.1:4433".parse().expect("an address"), Plan::parse("rapid")?);
 //! let server = Server::bind(options)?;
 //! println!("https://{}/bytes/10MB, pin {}", server.address(), server.pin());
