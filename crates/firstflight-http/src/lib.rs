@@ -45,3 +45,8 @@ pub use request::{ARM, PATTERN};
 pub use server::{Ended, Server};
 pub use shared::{ServerOptions, Watch};
 pub use tls::{Certificate, Trust};
+
+/// The example of the page that registries show.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

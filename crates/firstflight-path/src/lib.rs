@@ -144,3 +144,8 @@ pub use release::{BatchSettings, GrantSettings, HandoverSettings, Release};
 pub use returns::{Return, ReturnPath};
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceOptions, TraceStart};
 pub use typed::{Base, typed};
+
+/// The example of the page that registries show.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

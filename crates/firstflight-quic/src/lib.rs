@@ -50,3 +50,8 @@ pub mod s2n;
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
 pub use driver::{SharedRecorder, Status};
 pub use plan::{Plan, Refused};
+
+/// The example of the page that registries show.
+#[cfg(all(doctest, feature = "sockets", feature = "s2n-sockets"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

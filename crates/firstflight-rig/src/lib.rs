@@ -578,3 +578,8 @@ impl<'a> Rig<'a> {
         })
     }
 }
+
+/// The example of the page that registries show.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
