@@ -3,10 +3,8 @@
 //!
 //! They cost a virtual call per hook, which ours do not: slow, but right.
 
-use firstflight::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
-use firstflight::recovery::OwnRecovery;
-use firstflight::startup::{ExitReason, Grown, Startup, Verdict};
-use firstflight::{Nanos, Ratio, Seq, Time};
+use firstflight::startup::Startup;
+use firstflight_sim::Boxed;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,68 +58,5 @@ impl fmt::Debug for OwnStartup {
 impl PartialEq for OwnStartup {
     fn eq(&self, other: &OwnStartup) -> bool {
         self.name == other.name && Arc::ptr_eq(&self.make, &other.make)
-    }
-}
-
-/// A startup behind a virtual call.
-pub struct Boxed(Box<dyn Startup<Saved = ()>>);
-
-impl Startup for Boxed {
-    type Saved = ();
-
-    fn start(&mut self, now: Time, nxt: Seq) {
-        self.0.start(now, nxt);
-    }
-    fn on_rtt(&mut self, now: Time, rtt: Nanos, cx: &Context) {
-        self.0.on_rtt(now, rtt, cx);
-    }
-    fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {
-        self.0.before_send(ready, w, cx);
-    }
-    fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
-        self.0.sample(ack, w, cx)
-    }
-    fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
-        self.0.grow(ack, acked, w, cx)
-    }
-    fn beside_avoidance(&mut self, ack: &Ack, acked: u64, w: Window, cx: &Context) -> Option<u64> {
-        self.0.beside_avoidance(ack, acked, w, cx)
-    }
-    fn reached(&mut self) -> ExitReason {
-        self.0.reached()
-    }
-    fn on_congestion(
-        &mut self,
-        signal: Signal,
-        beta: Ratio,
-        ack: &Ack,
-        w: Window,
-        cx: &Context,
-    ) -> Option<OwnRecovery> {
-        self.0.on_congestion(signal, beta, ack, w, cx)
-    }
-    fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
-        self.0.on_timeout(timeout, now, nxt);
-    }
-    fn on_idle(&mut self, now: Time, nxt: Seq) {
-        self.0.on_idle(now, nxt);
-    }
-    fn save(&self) {
-        self.0.save();
-    }
-    fn restore(&mut self, (): ()) {
-        self.0.restore(());
-    }
-    fn pacing_gain(&self) -> Ratio {
-        self.0.pacing_gain()
-    }
-    fn phase(&self) -> Phase {
-        self.0.phase()
-    }
-    fn rounds(&self) -> Option<u32> {
-        self.0.rounds()
-    }
-    fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        self.0.signals(visit);
     }
 }

@@ -81,7 +81,7 @@ impl Recording {
 }
 
 impl Observer for Recording {
-    fn listens() -> bool {
+    fn listens(&self) -> bool {
         true
     }
 

@@ -16,7 +16,7 @@ use firstflight::{Nanos, Seq, Time};
 use firstflight_path::Error;
 pub use firstflight_sim::JITTER;
 pub use firstflight_sim::{App, Response, SharedOutcome, fairness_ppm};
-use firstflight_sim::{FlowPlan, Nobody, Part, Shared, run_flows};
+use firstflight_sim::{FlowPlan, Part, Shared, run_arms};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +65,7 @@ impl Scenario {
         let plans = flows.iter().map(|flow| self.flow_plan(flow)).collect::<Result<_, Error>>()?;
         let &Scenario { ref path, host, limit, path_index, .. } = self;
         let shared = Shared { path, host, limit, seed, path_index, sample, jitter };
-        run_flows(&shared, plans, &mut Nobody)
+        run_arms(&shared, plans, None)
     }
 
     fn flow_plan(&self, flow: &SharingFlow) -> Result<FlowPlan<AnyStartup>, Error> {

@@ -10,7 +10,7 @@ use firstflight_lab::arms::{NamedArm, parse_arms};
 use firstflight_lab::scenario::{Scenario, rtt_jitter};
 use firstflight_path::Path;
 use firstflight_sim::{
-    App, FlowPlan, JITTER, Nobody, Observer, Outcome, Setup, Shared, SharedOutcome, run, run_flows,
+    App, FlowPlan, JITTER, Observer, Outcome, Setup, Shared, SharedOutcome, run_arm, run_arms,
 };
 use rayon::prelude::*;
 
@@ -36,18 +36,18 @@ fn jittered(ground: &Scenario, seed: u64) -> Path {
     path.with_rtt(rtt)
 }
 
-/// One trial on a ground whose RTT is varied by the seed, with somebody watching.
+/// One trial on a ground whose RTT is varied by the seed, and who watches it.
 pub(crate) fn watch(
     ground: &Scenario,
     arm: &NamedArm,
     seed: u64,
-    observer: &mut impl Observer,
+    observer: Option<&mut dyn Observer>,
 ) -> Result<Outcome, Error> {
     let path = &jittered(ground, seed);
     let &Scenario { host, bytes: object, limit, .. } = ground;
     let setup =
         Setup { path, host, pacer_burst: burst(ground, arm)?, object, limit, seed, path_index: 0 };
-    run(&setup, controller(ground, arm, Nanos::ZERO)?, observer)
+    run_arm(&setup, controller(ground, arm, Nanos::ZERO)?, observer)
 }
 
 /// A flow among others.
@@ -77,17 +77,17 @@ pub(crate) fn together(
     vary: Vary,
     sample: Option<Nanos>,
 ) -> Result<SharedOutcome, Error> {
-    together_watched(ground, senders, seed, vary, sample, &mut Nobody)
+    together_watched(ground, senders, seed, vary, sample, None)
 }
 
-/// The same with somebody watching.
+/// The same, and who watches it.
 pub(crate) fn together_watched(
     ground: &Scenario,
     senders: Vec<Sender<'_>>,
     seed: u64,
     vary: Vary,
     sample: Option<Nanos>,
-    observer: &mut impl Observer,
+    observer: Option<&mut dyn Observer>,
 ) -> Result<SharedOutcome, Error> {
     let (path, path_index) = match vary {
         Vary::Rtt => (jittered(ground, seed), 0),
@@ -105,7 +105,7 @@ pub(crate) fn together_watched(
             rtt_extra: Nanos::ZERO,
         })
     });
-    run_flows(&shared, plans.collect::<Result<_, Error>>()?, observer)
+    run_arms(&shared, plans.collect::<Result<_, Error>>()?, observer)
 }
 
 /// What trials gave, by cell, arm and seed.
@@ -144,8 +144,7 @@ pub(crate) fn grid<T: Send>(
         .into_par_iter()
         .with_max_len(1)
         .map(|(cell, arm, seed)| {
-            watch(&cells[cell], &named[arm], seed, &mut Nobody)
-                .map(|outcome| read(&cells[cell], &outcome))
+            watch(&cells[cell], &named[arm], seed, None).map(|outcome| read(&cells[cell], &outcome))
         })
         .collect::<Result<Vec<T>, Error>>()?;
     Ok(Grid { arms: named.len(), seeds: seeds as usize, values })

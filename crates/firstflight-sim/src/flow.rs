@@ -313,7 +313,7 @@ impl<E: Ends> Flow<E> {
         if heard {
             while let Some(ack) = self.acks.arrive(now) {
                 if let Some(record) = self.ends.on_ack(time, &ack.what) {
-                    self.watch::<O>(time, Cause::Ack, Some(&record), forward, observer);
+                    self.watch(time, Cause::Ack, Some(&record), forward, observer);
                 }
             }
             self.due.acks = self.acks.next();
@@ -335,7 +335,7 @@ impl<E: Ends> Flow<E> {
         let timer = self.due.timer <= now;
         if timer {
             let record = self.ends.on_timer(time);
-            self.watch::<O>(time, Cause::Timer, record.as_ref(), forward, observer);
+            self.watch(time, Cause::Timer, record.as_ref(), forward, observer);
         }
         if timer || (!heard && self.due.release <= now) {
             self.pump(now, forward, observer);
@@ -423,7 +423,7 @@ impl<E: Ends> Flow<E> {
                     self.ends.on_dropped(&sent);
                 }
             }
-            if O::listens() {
+            if observer.listens() {
                 let arrives = match fate {
                     Fate::Deliver { at, .. } => [Some(at), None],
                     Fate::Duplicate { at, again, .. } => [Some(at), Some(again)],
@@ -440,9 +440,9 @@ impl<E: Ends> Flow<E> {
                 };
                 self.pass_on(Time(now), Some((packet, arrives)), forward, observer);
             }
-            self.watch::<O>(Time(now), Cause::Sent, None, forward, observer);
+            self.watch(Time(now), Cause::Sent, None, forward, observer);
         }
-        if O::listens() {
+        if observer.listens() {
             self.pass_on(Time(now), None, forward, observer);
         }
         self.note_sender();
@@ -494,7 +494,7 @@ impl<E: Ends> Flow<E> {
         back: &mut B,
         observer: &mut O,
     ) {
-        if O::listens() {
+        if observer.listens() {
             observer.on_acknowledgement(self.id, Time(now), self.ends.ack_len(&packet));
         }
         let leaving = Leaving {
@@ -524,10 +524,10 @@ impl<E: Ends> Flow<E> {
         forward: &mut Link,
         observer: &mut O,
     ) {
-        if !O::watches() {
+        if !observer.watches() {
             return;
         }
-        if O::listens() {
+        if observer.listens() {
             self.pass_on(now, None, forward, observer);
         }
         let controller = self.ends.controller();

@@ -12,6 +12,7 @@
 pub mod app;
 mod audit;
 pub mod back;
+mod boxed;
 pub mod flow;
 pub mod instrumented;
 pub mod observe;
@@ -27,11 +28,12 @@ pub mod trial;
 pub mod wire;
 
 pub use app::{App, Part, Response};
+pub use boxed::{Boxed, run_boxed, run_boxed_flows};
 pub use firstflight::Episode;
 pub use observe::{Cause, Nobody, Observer, Record, Snapshot, Tape};
 pub use outcome::{Drops, Outcome, Stop, fairness_ppm};
-pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome, run_flows};
-pub use trial::{Hosts, Setup, run};
+pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome, run_arms, run_flows};
+pub use trial::{Hosts, Setup, run, run_arm};
 
 /// The example of the page that registries show.
 #[cfg(doctest)]

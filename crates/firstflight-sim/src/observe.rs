@@ -1,5 +1,5 @@
-//! Watching a trial: an observer is a type parameter with a no-op default, so a trial that nobody
-//! watches pays nothing.
+//! Watching a trial: where the observer is a type parameter, a trial that nobody watches pays
+//! nothing.
 
 use firstflight::avoidance::Avoidance;
 use firstflight::recovery::Policy;
@@ -84,20 +84,15 @@ pub type Signals<'a> = dyn Fn(&mut dyn FnMut(&'static str, u64)) + 'a;
 
 /// Somebody who watches a trial.
 pub trait Observer {
-    /// False removes every trace of watching at compile time.
+    /// False if nothing is to be told. Where the type of the observer is known this is a constant,
+    /// and every trace of watching is removed when the trial is compiled.
     #[inline]
-    fn watches() -> bool
-    where
-        Self: Sized,
-    {
+    fn watches(&self) -> bool {
         true
     }
-    /// True asks for everything that the controller is told, too.
+    /// True asks for everything that the controller is told, too. Does not change during a trial.
     #[inline]
-    fn listens() -> bool
-    where
-        Self: Sized,
-    {
+    fn listens(&self) -> bool {
         false
     }
     /// The state after one event at the sender. `signals` visits the algorithm's inner signals by
@@ -123,9 +118,31 @@ pub trait Observer {
 #[derive(Clone, Debug, Default)]
 pub struct Nobody;
 
+/// An observer known only when the trial runs.
+impl<O: Observer + ?Sized> Observer for &mut O {
+    fn watches(&self) -> bool {
+        (**self).watches()
+    }
+    fn listens(&self) -> bool {
+        (**self).listens()
+    }
+    fn on_event(&mut self, snapshot: &Snapshot, signals: &Signals<'_>) {
+        (**self).on_event(snapshot, signals);
+    }
+    fn on_begin(&mut self, begin: &Begin, started: Time) {
+        (**self).on_begin(begin, started);
+    }
+    fn on_told(&mut self, record: Record) {
+        (**self).on_told(record);
+    }
+    fn on_acknowledgement(&mut self, flow: u32, now: Time, len: u32) {
+        (**self).on_acknowledgement(flow, now, len);
+    }
+}
+
 impl Observer for Nobody {
     #[inline]
-    fn watches() -> bool {
+    fn watches(&self) -> bool {
         false
     }
     fn on_event(&mut self, _snapshot: &Snapshot, _signals: &Signals<'_>) {}

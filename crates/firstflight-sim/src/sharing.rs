@@ -7,7 +7,7 @@
 use crate::app::App;
 use crate::back::Way;
 use crate::flow::{Ends, Flow, Late};
-use crate::observe::Observer;
+use crate::observe::{Nobody, Observer};
 use crate::opening::{Opened, Openings};
 use crate::outcome::{Outcome, Stop};
 use crate::trial::Hosts;
@@ -16,7 +16,7 @@ use crate::{quic, tcp};
 use firstflight::avoidance::AnyAvoidance;
 use firstflight::controller::Controller;
 use firstflight::recovery::AnyRecovery;
-use firstflight::startup::Startup;
+use firstflight::startup::{AnyStartup, Startup};
 use firstflight::{Nanos, Time};
 use firstflight_path::{Error, Link, Path, Purpose, Stream};
 
@@ -93,6 +93,22 @@ impl SharedOutcome {
             }
             _ => Vec::new(),
         }
+    }
+}
+
+/// Runs arms together: [`run_flows`] compiled once, here, and not in every crate that has flows to
+/// run.
+///
+/// # Errors
+/// Those of [`run_flows`].
+pub fn run_arms(
+    shared: &Shared<'_>,
+    plans: Vec<FlowPlan<AnyStartup>>,
+    observer: Option<&mut dyn Observer>,
+) -> Result<SharedOutcome, Error> {
+    match observer {
+        Some(mut observer) => run_flows(shared, plans, &mut observer),
+        None => run_flows(shared, plans, &mut Nobody),
     }
 }
 

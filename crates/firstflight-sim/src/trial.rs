@@ -7,6 +7,7 @@ use crate::instrumented::Core;
 use crate::observe::{Nobody, Observer, Record, Tape};
 use crate::outcome::{Outcome, Stop};
 use crate::{quic, tcp};
+use firstflight::arm::ArmController;
 use firstflight::controller::Config;
 use firstflight::signal::rtt::INITIAL_RTT;
 use firstflight::startup::Startup;
@@ -138,7 +139,23 @@ pub struct Setup<'a> {
     pub path_index: u64,
 }
 
-/// Runs one trial.
+/// Runs one trial of an arm: [`run`] compiled once, here, and not in every crate that has trials to
+/// run.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_arm(
+    setup: &Setup<'_>,
+    controller: ArmController,
+    observer: Option<&mut dyn Observer>,
+) -> Result<Outcome, Error> {
+    match observer {
+        Some(mut observer) => run(setup, controller, &mut observer),
+        None => run(setup, controller, &mut Nobody),
+    }
+}
+
+/// Runs one trial with any startup.
 ///
 /// # Errors
 /// If the path cannot carry the host's packets (see [`Path::open`]).
@@ -148,7 +165,7 @@ pub fn run<S: Startup, O: Observer>(
     observer: &mut O,
 ) -> Result<Outcome, Error> {
     // Other types: a sender that nobody listens to has nothing to ask whether somebody does.
-    if O::listens() {
+    if observer.listens() {
         run_recorded::<S, Tape, O>(setup, controller, observer)
     } else {
         run_recorded::<S, Nobody, O>(setup, controller, observer)

@@ -14,7 +14,9 @@ use firstflight::recovery::AnyRecovery;
 use firstflight::startup::Startup;
 use firstflight::{Begin, Nanos, Seq, Time};
 use firstflight_path::Error;
-use firstflight_sim::{App, FlowPlan, Nobody, Observer, Setup, Shared, run, run_flows, tcp};
+use firstflight_sim::{
+    App, FlowPlan, Observer, Setup, Shared, run_arm, run_arms, run_boxed, run_boxed_flows, tcp,
+};
 
 /// The simulator.
 pub struct Sim;
@@ -118,19 +120,14 @@ impl Scenario {
             seed,
             path_index,
         };
+        let observer = recording.map(|recording| recording as &mut dyn Observer);
         if let Sender::Own { startup, rest } = &arm.sender {
             let controller = rest.controller_with(startup.make(), self.config(), Time(0), Seq(0));
-            let outcome = match recording {
-                Some(recording) => run(&setup, controller, recording)?,
-                None => run(&setup, controller, &mut Nobody)?,
-            };
+            let outcome = run_boxed(&setup, controller, observer)?;
             return if startup.is_broken() { Err(broke(arm)) } else { Ok(outcome) };
         }
         let controller = parts.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
-        Ok(match recording {
-            Some(recording) => run(&setup, controller, recording)?,
-            None => run(&setup, controller, &mut Nobody)?,
-        })
+        run_arm(&setup, controller, observer)
     }
 
     /// Runs an application that is no plain object in the simulator: responses with pauses, a
@@ -158,29 +155,28 @@ impl Scenario {
             Shared { path, host, limit, seed, path_index, sample: None, jitter: Nanos::ZERO };
         let Sender::Own { startup, rest } = &arm.sender else {
             let controller = parts.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
-            return self.run_written(&shared, parts, app, controller);
+            let mut done = run_arms(&shared, vec![self.alone(parts, app, controller)], None)?;
+            return Ok(done.flows.swap_remove(0));
         };
         let controller = rest.controller_with(startup.make(), self.config(), Time(0), Seq(0));
-        let outcome = self.run_written(&shared, parts, app, controller)?;
-        if startup.is_broken() { Err(broke(arm)) } else { Ok(outcome) }
+        let mut done = run_boxed_flows(&shared, vec![self.alone(parts, app, controller)])?;
+        if startup.is_broken() { Err(broke(arm)) } else { Ok(done.flows.swap_remove(0)) }
     }
 
-    fn run_written<S: Startup>(
+    /// The plan of a flow that shares its path with nobody.
+    fn alone<S: Startup>(
         &self,
-        shared: &Shared<'_>,
         arm: &Arm,
         app: App,
         controller: Controller<S, AnyAvoidance, AnyRecovery>,
-    ) -> Result<firstflight_sim::Outcome, Error> {
-        let plan = FlowPlan {
+    ) -> FlowPlan<S> {
+        FlowPlan {
             controller,
             pacer_burst: self.pacer_burst(arm),
             app,
             start: Nanos::ZERO,
             rtt_extra: Nanos::ZERO,
-        };
-        let mut done = run_flows(shared, vec![plan], &mut Nobody)?;
-        Ok(done.flows.swap_remove(0))
+        }
     }
 }
 

@@ -40,7 +40,7 @@ fn share(path: &str, buffers: [Buffer; 2], seconds: [u64; 2]) -> Result<f64, Err
     let ground = Scenario { host: Hosts::from(host), limit, ..plain };
     let [from, to] = seconds.map(|second| second * 1_000_000_000);
     let mut between = Between { from, to, at: [0, 0] };
-    watch(&ground, &arm("slowstart")?, 1, &mut between)?;
+    watch(&ground, &arm("slowstart")?, 1, Some(&mut between))?;
     let rate = (between.at[1] - between.at[0]) as f64 * 8.0 / (to - from) as f64 * 1e9;
     Ok(rate / (ground.path.rate_bps() as f64 * 1448.0 / 1500.0))
 }

@@ -57,7 +57,7 @@ pub(super) fn measured(effort: &Effort<'_>) -> Result<Measured, Error> {
             .into_par_iter()
             .map(|seed| {
                 let mut medians = Medians::default();
-                watch(&ground, &named, seed, &mut medians)?;
+                watch(&ground, &named, seed, Some(&mut medians))?;
                 Ok(medians.ended)
             })
             .collect::<Result<Vec<Vec<u64>>, Error>>()?;

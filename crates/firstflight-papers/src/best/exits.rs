@@ -10,8 +10,8 @@ use firstflight::detection::presets::Preset;
 use firstflight_lab::Error;
 use firstflight_lab::scenario::Hosts;
 use firstflight_lab::scenario::Scenario;
+use firstflight_sim::Outcome;
 use firstflight_sim::tcp::{Buffer, Host};
-use firstflight_sim::{Nobody, Outcome};
 
 const ON: usize = 0;
 const OFF: usize = 1;
@@ -149,8 +149,7 @@ fn other_hosts(
     for (name, host, rest) in hosts {
         let ground = Scenario { host: Hosts::from(host), ..cell.clone() };
         let time = |text: &str| {
-            let outcome =
-                watch(&ground, &crate::lab::arm(&format!("{text}{rest}"))?, 1, &mut Nobody)?;
+            let outcome = watch(&ground, &crate::lab::arm(&format!("{text}{rest}"))?, 1, None)?;
             Ok::<f64, Error>(seen(&ground, &outcome).ms)
         };
         let (a, b) = (time(arm)?, time(over)?);

@@ -185,7 +185,7 @@ fn uplink(effort: &Effort<'_>) -> Result<Values, Error> {
         let decided = |arm: &firstflight_lab::arms::NamedArm| {
             let run = |&seed: &u64| {
                 let mut decided = Decided::default();
-                watch(&ground, arm, seed, &mut decided).map(|_| decided)
+                watch(&ground, arm, seed, Some(&mut decided)).map(|_| decided)
             };
             seeds.par_iter().map(run).collect::<Result<Vec<Decided>, Error>>()
         };

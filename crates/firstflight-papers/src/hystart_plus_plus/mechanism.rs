@@ -68,7 +68,7 @@ pub(super) fn figures(effort: &Effort<'_>) -> Result<Vec<Figure>, Error> {
             seed,
             Vary::Rtt,
             None,
-            &mut entry,
+            Some(&mut entry),
         )?;
         for (flow, outcome) in entry.flows.iter_mut().zip(&done.flows) {
             (flow.repeats, flow.lost) = (outcome.retransmissions, outcome.lost_retransmissions);

@@ -16,7 +16,7 @@ use firstflight::{Ack, Context, Phase, Ratio, Seq, Time, Window};
 use firstflight_lab::record::Recording;
 use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
-use firstflight_sim::Cause;
+use firstflight_sim::{Boxed, Cause};
 
 const RAPID: &[Kind] = &[Kind::NoJump, Kind::Jump];
 const BASELINE: &[Kind] = &[Kind::HalfCut, Kind::BetaCut];
@@ -305,7 +305,14 @@ pub(super) fn forced_cuts() -> Values {
         let recovery = AnyRecovery::Immediate(Immediate::default());
         let mut record = Recording::default();
         let outcome = runs::run_controller(
-            Controller::new(Forced { extra }, avoidance, recovery, config, Time(0), Seq(0)),
+            Controller::new(
+                Boxed(Box::new(Forced { extra })),
+                avoidance,
+                recovery,
+                config,
+                Time(0),
+                Seq(0),
+            ),
             &mut record,
         );
         let first = outcome.episodes.first().expect("it overshoots");

@@ -1,12 +1,14 @@
 //! The runs behind the plots of the Rapid Start slides (IETF 125), and how their claims are
 //! measured.
 
-use firstflight::{Nanos, Time};
+use firstflight::avoidance::AnyAvoidance;
+use firstflight::recovery::AnyRecovery;
+use firstflight::{Controller, Nanos, Time};
 use firstflight_lab::arms::{NamedArm, parse_arms};
 use firstflight_lab::record::{Moment, Recording};
 use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
-use firstflight_sim::{Cause, Episode, Observer, Outcome, Setup, run};
+use firstflight_sim::{Boxed, Cause, Episode, Observer, Outcome, Setup, run_boxed};
 use rayon::prelude::*;
 
 /// Idle round trip of the plotted path, and the round trip when its queue is full, ns.
@@ -194,13 +196,9 @@ pub(super) fn peak_rate(sends: &[u64], from: u64, to: u64) -> f64 {
 }
 
 /// Runs a controller of the test's own on the plotted path.
-pub(super) fn run_controller<S: firstflight::startup::Startup + Clone + std::fmt::Debug>(
-    controller: firstflight::controller::Controller<
-        S,
-        firstflight::avoidance::AnyAvoidance,
-        firstflight::recovery::AnyRecovery,
-    >,
-    observer: &mut impl Observer,
+pub(super) fn run_controller(
+    controller: Controller<Boxed, AnyAvoidance, AnyRecovery>,
+    observer: &mut dyn Observer,
 ) -> Outcome {
     let ground = ground();
     let setup = Setup {
@@ -212,7 +210,7 @@ pub(super) fn run_controller<S: firstflight::startup::Startup + Clone + std::fmt
         seed: 1,
         path_index: 0,
     };
-    run(&setup, controller, observer).expect("the path carries full packets")
+    run_boxed(&setup, controller, Some(observer)).expect("the path carries full packets")
 }
 
 /// Milliseconds.
