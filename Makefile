@@ -12,7 +12,7 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target; a minute finds what is careless.
 export SECONDS_EACH ?= 60
 
-.PHONY: help test built night lint package packages msrv deny semver unit docs report browser bare fuzz mutants kernel kernels python bench fresh
+.PHONY: help test built night lint package packages msrv deny semver unit docs site guide report browser bare fuzz mutants kernel kernels python bench fresh
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -23,7 +23,7 @@ test: ## everything we claim, checked; installs what it needs on Debian
 	@failed=; \
 	$(MAKE) --no-print-directory lint || failed=1; \
 	$(MAKE) --no-print-directory built || failed=1; \
-	LANES=2 $(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target unit python package docs browser bare || failed=1; \
+	LANES=2 $(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target unit python package docs site guide browser bare || failed=1; \
 	[ -z "$$failed" ]
 	@awk '/^test result: ok/ { passed += $$4; ignored += $$8 } END { printf "make test: %d Rust tests passed, %d ignored; lints, documentation, python, browser and bare parts as above\n", passed, ignored }' $(TARGET)/test.log
 
@@ -82,6 +82,7 @@ night: ## what takes hours: fuzzing, each crate built alone, mutants, every cont
 	$(MAKE) mutants
 	$(MAKE) kernels
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html
+	GUIDE=--full $(MAKE) guide
 	FULL=1 $(MAKE) fresh
 
 kernels: ## every controller in Linux 6.1, 6.12 and 7.x, in an emulator; fetches them from Debian
@@ -92,6 +93,15 @@ python: ## the Python package: wheel, types, tests, notebooks, a Ray cluster on 
 
 docs: ## the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps $(FEATURES)
+
+site: ## the documentation as a site, target/site; broken links and stale pictures are errors
+	cargo build --locked --workspace $(FEATURES) --bin firstflight
+	CARGO_TARGET_DIR=$(TARGET) docs/site/build.sh $(TARGET)/debug/firstflight
+
+# In a folder of its own: a copy would put its program where ours is. `make night` also runs the tests and looks at the new arm.
+guide: ## docs/add-an-algorithm.md carried out to the letter on a copy: does it compile?
+	tests/needs.sh guide
+	python3 tests/add-an-algorithm.py $(TARGET)/guide $(GUIDE)
 
 report: ## the default comparison as a page, target/report.html
 	@mkdir -p $(TARGET)

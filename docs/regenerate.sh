@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes every generated page and picture of the documentation again, so that none of them can be older than the program. Parts by name:
-#   readme       the table in README.md, what its first command prints
-#   results      docs/results.md and docs/results.csv, the published results beside ours (several minutes)
+#   shown        what commands print in README.md and docs/, and the pictures that the site draws from traces
+#   results      docs/results.csv, the published results beside ours (several minutes), and docs/results.md with its pictures out of it
 #   agreement    docs/agreement.md, simulator against real QUIC stacks; its last table takes real time
 #   pictures     docs/pictures/*.png, the reports as Chromium shows them
 # The kernel's results (docs/linux-results.md) need root and an hour on a machine that does nothing else: docs/linux.md says how.
@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(readme results agreement pictures)
+[ ${#parts[@]} -gt 0 ] || parts=(shown results agreement pictures)
 
 firstflight() { "${FIRSTFLIGHT:-$target/release/firstflight}" "$@"; }
 
@@ -35,18 +35,14 @@ picture() {
 [ -n "${FIRSTFLIGHT:-}" ] || cargo build --quiet --locked --release
 for part in "${parts[@]}"; do
     case $part in
-    readme)
-        firstflight compare >"$target/readme.txt"
-        # The block below "prints".
-        awk -v table="$target/readme.txt" '
-            /prints$/ { armed = 1 }
-            armed && /^```$/ { while ((getline line < table) > 0) { sub(/ +$/, "", line); print line }; armed = inside = 0 }
-            !inside { print }
-            armed && /^```text$/ { inside = 1 }
-        ' README.md >"$target/page.tmp"
-        mv "$target/page.tmp" README.md
+    shown)
+        WRITE_DOCS=1 cargo test --quiet --locked -p firstflight-cli --test documented -- every_documented
+        python3 docs/site/pictures.py "${FIRSTFLIGHT:-$target/release/firstflight}" docs --write
         ;;
-    results) firstflight reproduce --all --markdown docs/results.md --csv docs/results.csv --report "$target/published.html" ;;
+    results)
+        firstflight reproduce --all --csv docs/results.csv --report "$target/published.html"
+        python3 docs/site/results.py "${FIRSTFLIGHT:-$target/release/firstflight}" docs --write
+        ;;
     agreement) into docs/agreement.md cargo run --quiet --locked --release -p firstflight-lab --features quic --example agreement -- --real 7 ;;
     pictures)
         firstflight compare --report "$target/report.html" >/dev/null
@@ -57,6 +53,6 @@ for part in "${parts[@]}"; do
             --report "$target/geo.html" >/dev/null
         picture "$target/geo.html" docs/pictures/geo.png 1200 1110
         ;;
-    *) echo "regenerate: no part \`$part\`: readme, results, agreement, pictures" && exit 2 ;;
+    *) echo "regenerate: no part \`$part\`: shown, results, agreement, pictures" && exit 2 ;;
     esac
 done

@@ -9,9 +9,10 @@
 
 packages_of() {
     case $1 in
+    guide) echo python3 ;;
     unit | quic) echo procps python3 ;;
     kernel) echo clang iproute2 libelf-dev pkg-config procps python3 zlib1g-dev ;;
-    python) echo python3 python3-venv ;;
+    python | site) echo python3 python3-venv ;;
     browser) echo chromium chromium-driver python3 python3-venv ;;
     fuzz) echo g++ ;;
     fresh) echo mmdebstrap ;;

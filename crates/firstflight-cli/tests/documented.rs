@@ -1,6 +1,7 @@
 //! What the documentation says can be typed, can be: every fenced shell command of README.md,
 //! CONTRIBUTING.md and docs/ runs, ends with exit code 0 and says something. Commands of one page
-//! run in its order, in a folder of their own.
+//! run in its order, in a folder of their own. Output that a page shows is what its command prints;
+//! `WRITE_DOCS=1` writes it into the page instead of complaining.
 //!
 //! What a page needs beside its text stands in comments of the page, above the block they are
 //! about:
@@ -11,6 +12,8 @@
 //! * `<!-- background: PART -->`: commands that contain PART run until the page is through, beside
 //!   those that follow.
 //! * `<!-- file: NAME -->`: the block is a file that later commands read.
+//! * `<!-- output: COMMAND -->`: the block is what COMMAND prints; without `: COMMAND`, what the last
+//!   command above it does.
 //!
 //! Commands on QUIC and Parquet run where the features are built in, as in `make test`.
 #![cfg(target_os = "linux")]
@@ -23,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 /// Languages of blocks that are no commands.
-const NO_COMMANDS: &[&str] = &["json", "python", "rust", "text", "toml"];
+const NO_COMMANDS: &[&str] = &["diff", "json", "python", "rust", "text", "toml"];
 /// How lines begin that nobody may hide outside of a block.
 const PROGRAMS: &[&str] = &["firstflight ", "cargo ", "sudo ", "make ", "pip "];
 
@@ -35,10 +38,20 @@ struct Typed {
     background: bool,
 }
 
+/// Output that a page shows.
+#[derive(Clone, Debug, PartialEq)]
+struct Shown {
+    /// First line inside of the block, from 1.
+    line: usize,
+    command: String,
+    text: Vec<String>,
+}
+
 /// What a page has for this test.
 #[derive(Debug, Default)]
 struct Page {
     commands: Vec<Typed>,
+    shown: Vec<Shown>,
     files: BTreeMap<String, String>,
     left_out: Vec<String>,
     wrong: Vec<String>,
@@ -56,8 +69,10 @@ impl Remarks {
         else {
             return;
         };
-        if let Some((kind, rest)) = inside.trim().split_once(": ")
-            && ["notest", "test", "background", "file"].contains(&kind)
+        let inside = inside.trim();
+        if let Some((kind, rest)) =
+            inside.split_once(": ").or((inside == "output").then_some((inside, "")))
+            && ["notest", "test", "background", "file", "output"].contains(&kind)
         {
             self.all.push((kind.to_owned(), rest.trim().to_owned(), 0));
         }
@@ -87,7 +102,7 @@ fn read(text: &str) -> Page {
                 let (language, lines, first) = block.take().expect("inside of one");
                 close(&mut page, &mut remarks, &language, &lines, first);
             }
-            (Some((_, lines, _)), None) => lines.push(trimmed.to_owned()),
+            (Some((_, lines, _)), None) => lines.push(line.trim_end().to_owned()),
             (None, None) => {
                 remarks.note(trimmed);
                 if line.starts_with("    ")
@@ -116,6 +131,14 @@ fn close(page: &mut Page, remarks: &mut Remarks, language: &str, lines: &[String
             *uses += 1;
         }
         page.files.insert(name, text);
+    } else if let Some(command) = remarks.find("output", |command| Some(command.to_owned())) {
+        let last = page.commands.last().map(|typed| typed.text.clone());
+        match Some(command).filter(|command| !command.is_empty()).or(last) {
+            Some(command) => {
+                page.shown.push(Shown { line: first, command, text: lines.to_vec() });
+            }
+            None => page.wrong.push(format!("{}: output of which command?", first - 1)),
+        }
     } else if language == "sh" {
         commands(page, remarks, lines, first);
     } else if !NO_COMMANDS.contains(&language) {
@@ -137,7 +160,7 @@ fn close(page: &mut Page, remarks: &mut Remarks, language: &str, lines: &[String
 fn commands(page: &mut Page, remarks: &mut Remarks, lines: &[String], first: usize) {
     let mut typed = String::new();
     for (number, line) in lines.iter().enumerate() {
-        typed.push_str(line);
+        typed.push_str(line.trim());
         if let Some(begun) = typed.strip_suffix('\\') {
             typed = begun.to_owned();
             continue;
@@ -270,13 +293,13 @@ impl Drop for Beside {
     }
 }
 
-/// What is wrong with the commands of a page.
-fn try_page(checkout: &Path, page: &Page) -> Vec<String> {
+/// What is wrong with the commands of a page, and what each of them printed.
+fn try_page(checkout: &Path, page: &Page) -> (Vec<String>, BTreeMap<String, String>) {
     let place = Place::make(checkout);
     for (name, text) in &page.files {
         fs::write(place.folder.path().join(name), text).expect("a file");
     }
-    let mut wrong = Vec::new();
+    let (mut wrong, mut printed) = (Vec::new(), BTreeMap::new());
     let mut beside = Vec::new();
     for Typed { line, text, background } in &page.commands {
         if let Some(feature) = lacks(text) {
@@ -300,32 +323,93 @@ fn try_page(checkout: &Path, page: &Page) -> Vec<String> {
             wrong.push(format!("{line}: `{text}` says nothing"));
         } else {
             println!("  {line}: {text}");
+            printed.insert(text.clone(), String::from_utf8_lossy(&output.stdout).into_owned());
         }
     }
-    wrong
+    (wrong, printed)
+}
+
+/// What a page shows and its command does not print, and the page as it should be. Commands that
+/// printed something before do not run again.
+fn try_shown(
+    checkout: &Path,
+    page: &Page,
+    text: &str,
+    known: &BTreeMap<String, String>,
+) -> (Vec<String>, String) {
+    let (mut wrong, mut lines) = (Vec::new(), text.lines().map(str::to_owned).collect::<Vec<_>>());
+    if page.shown.is_empty() {
+        return (wrong, text.to_owned());
+    }
+    let place = Place::make(checkout);
+    for (name, text) in &page.files {
+        fs::write(place.folder.path().join(name), text).expect("a file");
+    }
+    // From the last one up, so that line numbers stay what they are.
+    for Shown { line, command, text } in page.shown.iter().rev() {
+        let printed = known
+            .get(command)
+            .cloned()
+            .unwrap_or_else(|| String::from_utf8_lossy(&place.run(command).stdout).into_owned());
+        let printed: Vec<String> =
+            printed.trim_end().lines().map(|line| line.trim_end().to_owned()).collect();
+        if printed == *text {
+            println!("  {line}: as shown: {command}");
+        } else {
+            wrong.push(format!(
+                "{line}: `{command}` prints something else (docs/regenerate.sh shown):\n{}",
+                printed.join("\n")
+            ));
+            lines.splice(line - 1..line - 1 + text.len(), printed);
+        }
+    }
+    (wrong, lines.join("\n") + "\n")
+}
+
+/// The pages below a folder.
+fn pages_below(folder: &Path, pages: &mut Vec<PathBuf>) {
+    for path in fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            pages_below(&path, pages);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            pages.push(path);
+        }
+    }
 }
 
 #[test]
 fn every_documented_command_works() {
     let checkout =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the checkout");
+    let write = std::env::var_os("WRITE_DOCS").is_some();
     let mut names = vec![checkout.join("README.md"), checkout.join("CONTRIBUTING.md")];
-    let docs =
-        fs::read_dir(checkout.join("docs")).expect("docs").flatten().map(|entry| entry.path());
-    names.extend(docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    pages_below(&checkout.join("docs"), &mut names);
     names.sort();
     let (mut wrong, mut count) = (String::new(), 0);
     for name in names {
-        let page = read(&fs::read_to_string(&name).expect("a page"));
+        let text = fs::read_to_string(&name).expect("a page");
+        let page = read(&text);
         let short = name.strip_prefix(&checkout).expect("in the checkout").display().to_string();
         let mut lines = page.wrong.clone();
         if !page.commands.is_empty() || !page.left_out.is_empty() {
             println!("{short}");
             page.left_out.iter().for_each(|line| println!("  {line}"));
         }
+        let mut printed = BTreeMap::new();
         if !page.commands.is_empty() {
             count += page.commands.len();
-            lines.extend(try_page(&checkout, &page));
+            if !write {
+                let (wrong, all) = try_page(&checkout, &page);
+                lines.extend(wrong);
+                printed = all;
+            }
+        }
+        let (differs, right) = try_shown(&checkout, &page, &text, &printed);
+        if write && !differs.is_empty() {
+            fs::write(&name, right).expect("a page");
+            println!("{short}: {} outputs written", differs.len());
+        } else {
+            lines.extend(differs);
         }
         for line in lines {
             let _ = writeln!(wrong, "{short}:{line}");
@@ -387,7 +471,8 @@ fn every_example_of_help_works() {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the checkout");
     let page = read(&examples_of_help());
     assert!(page.commands.len() > 20, "{:?}", page.commands);
-    let wrong: Vec<String> = page.wrong.iter().cloned().chain(try_page(&checkout, &page)).collect();
+    let wrong: Vec<String> =
+        page.wrong.iter().cloned().chain(try_page(&checkout, &page).0).collect();
     assert!(wrong.is_empty(), "examples of `--help` that do not work:\n{}", wrong.join("\n"));
 }
 
@@ -395,7 +480,7 @@ fn every_example_of_help_works() {
 fn a_page_is_read_as_it_is_written() {
     let page = read(
         "<!-- notest: sudo: root -->\n<!-- test: --flows 10 => --flows 1 -->\n<!-- background: serve -->\n```sh\nsudo one\ntwo \\\n  --flows 10   # a lot\nserve\n```\n\
-         <!-- file: a.toml -->\n```toml\nx = 1\n```\n<!-- notest: never: typed -->\n```sh\nthree\n```\n```\nfour\n```\n    make five\n",
+         <!-- file: a.toml -->\n```toml\nx = 1\n```\n<!-- notest: never: typed -->\n```sh\nthree\n```\n<!-- output -->\n```text\n 3\n```\n```\nfour\n```\n    make five\n",
     );
     let typed: Vec<(usize, &str, bool)> = page
         .commands
@@ -408,6 +493,8 @@ fn a_page_is_read_as_it_is_written() {
     );
     assert_eq!(page.left_out, ["5: sudo one: root"]);
     assert_eq!(page.files["a.toml"], "x = 1\n");
+    let shown = Shown { line: 20, command: "three".into(), text: vec![" 3".into()] };
+    assert_eq!(page.shown, [shown]);
     assert_eq!(
         page.wrong.len(),
         3,

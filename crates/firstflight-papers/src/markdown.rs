@@ -1,5 +1,5 @@
-//! The page `docs/results.md`: what came of each claim, on one page. All rows stand in the CSV and
-//! in the HTML report.
+//! What came of each claim, on one Markdown page (`reproduce --markdown`). All rows stand in the CSV
+//! and in the HTML report.
 
 use crate::{Chapter, Count, Gate, Reproduction, Row, Verdict};
 use std::fmt::Write as _;
@@ -62,9 +62,8 @@ pub(crate) fn page(all: &Reproduction, command: &str) -> String {
         "<!-- Written by `{command}`; do not edit. -->\n\
          # Published results beside ours\n\n\
          Written by `{command}` with firstflight {}{}. One line per claim: the first row that is held against something, and how the other\n\
-         rows of the claim ended. All {} rows, with what was accepted, assumptions and remarks, stand in [results.csv](results.csv) and in the\n\
-         report (`--report`); what was published and what we had to assume stands in\n\
-         [`crates/firstflight-papers/papers`](../crates/firstflight-papers/papers).\n\n\
+         rows of the claim ended. All {} rows, with what was accepted, assumptions and remarks, stand in the CSV (`--csv`) and in the\n\
+         report (`--report`); what was published and what we had to assume stands in `crates/firstflight-papers/papers`.\n\n\
          Gates: **U** follows from the algebra and must hold; **G** is a direction, **B** a band around the published size; **Q** is\n\
          quoted; **-** is measured for the reader. A verdict states size: *confirmed in size* is an effect beyond noise inside the\n\
          accepted band (without a band: two thirds to one and a half times the published effect); *same direction, smaller* or *larger*\n\

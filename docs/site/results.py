@@ -1,0 +1,184 @@
+"""Makes docs/results.md and its pictures from docs/results.csv: `results.py PROGRAM DOCS [--write]`.
+
+No number is typed: what PROGRAM measured stands in the CSV (`firstflight reproduce --all --csv`),
+titles of the documents come from `firstflight reproduce --list`. With --write the page and its
+pictures are written; without, one that is not what would be written is an error.
+"""
+
+import csv
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+NAMES = {
+    "hystart++": "HyStart++",
+    "rapid-start": "Rapid Start",
+    "best": "BEST",
+    "gvisor": "gVisor",
+    "prr": "PRR",
+    "early-retransmit": "Early Retransmit",
+    "neqo": "neqo",
+}
+# Words that state size, and colours that everybody tells apart beside them.
+VERDICTS = {
+    "confirmed": ("confirmed in size", "#00876c"),
+    "exact": ("exact, as the algebra demands", "#00876c"),
+    "within_bound": ("within the published bound", "#00876c"),
+    "same_direction": ("same direction, no size published", "#0062b3"),
+    "smaller": ("same direction, smaller", "#d35400"),
+    "larger": ("same direction, larger", "#6a1468"),
+    "not_seen": ("not seen", "#848e9e"),
+    "opposite": ("opposite", "#b0352c"),
+    "fails": ("against the algebra", "#b0352c"),
+    "reported": ("measured, nothing published", "#848e9e"),
+    "quoted_only": ("not comparable, quoted only", "#848e9e"),
+    "not_reproducible": ("not reproducible from what is published", "#848e9e"),
+    "not_run": ("not run", "#848e9e"),
+}
+WIDTH, LINE, TEXT, LEFT, RIGHT = 900, 44, 400, 412, 590
+
+HEAD = """<!-- Written by docs/site/results.py from results.csv; do not edit. -->
+# Published results beside ours
+
+A sentence and a picture for each document whose numbers are reproduced here. A claim is answered by its first row that is
+held against something; the picture has a line for each claim.
+
+*Confirmed in size*: an effect beyond noise inside the band that was accepted beforehand (without a band: two thirds to one
+and a half times what was published). *Same direction, smaller* or *larger*: beyond noise, another size, given as a factor of
+the published effect. *Not seen*: the 95 % interval reaches no effect, or a stated condition is not met. *Opposite*: beyond
+noise on the other side. *Exact*: what follows from the algebra, and has to come out. Intervals are paired bootstrap over seeds
+or connections.
+
+All {rows} rows, with intervals, what was accepted, assumptions and remarks, stand in [results.csv](results.csv) and in the
+page that this command writes:
+
+<!-- notest: reproduce --all: takes minutes; `make browser` runs its quick form -->
+```sh
+firstflight reproduce --all --report published.html
+```
+
+What was published, claim by claim, and what we had to assume stands in
+[`crates/firstflight-papers/papers`](../crates/firstflight-papers/papers).
+"""
+
+
+def number(row, name):
+    return float(row[name]) if row[name] else None
+
+
+def claims(rows):
+    """The row that answers each claim: the first that is held against something, else the first."""
+    found = {}
+    for row in rows:
+        claim = row["row"].partition("#")[0]
+        if claim not in found or (found[claim]["gates"] == "-" != row["gates"]):
+            found[claim] = row
+    return found
+
+
+def factors(row):
+    """The measured effect over the published one with its interval, or None."""
+    ratio, published = number(row, "ratio"), number(row, "published")
+    if ratio is None or published is None:
+        return None
+    # No effect is 0 of a change or a level and 1 of a ratio.
+    fits = lambda zero: published != zero and abs(
+        (number(row, "measured") - zero) / (published - zero) - ratio
+    ) <= 1e-9 * max(1, abs(ratio))
+    zero = next((zero for zero in (0, 1) if fits(zero)), None)
+    if zero is None:
+        return ratio, ratio, ratio
+    ends = [number(row, end) for end in ("low", "high")]
+    ends = [ratio if end is None else (end - zero) / (published - zero) for end in ends]
+    return ratio, min(ends), max(ends)
+
+
+def sentence(answers):
+    """What the claims of a document came to."""
+    parts = []
+    for verdict, (words, _) in VERDICTS.items():
+        rows = [row for row in answers.values() if row["verdict"] == verdict]
+        if not rows:
+            continue
+        sizes = [f"{factors(row)[0]:.2f}" for row in rows if factors(row)]
+        told = verdict in ("smaller", "larger") and len(sizes) == len(rows)
+        parts.append(f"{len(rows)} {words}" + (f" ({', '.join(sizes)} times)" if told else ""))
+    count = len(answers)
+    return f"Of {count} claim{'s' if count > 1 else ''}: {'; '.join(parts)}."
+
+
+def shortened(text, length):
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def picture(answers):
+    """A line for each claim: what was published, the factor where there is one, the verdict."""
+    height = 40 + LINE * len(answers)
+    top = 2.0
+    x = lambda factor: LEFT + max(-0.5, min(factor, top)) / top * (RIGHT - LEFT - 12)
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+        'font-family="sans-serif" font-size="12">',
+        f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
+        '<text x="8" y="16" fill="#5a6372">published</text>',
+        f'<text x="{RIGHT + 8}" y="16" fill="#5a6372">measured</text>',
+    ]
+    for factor, label in ((0, "0"), (1, "1 times"), (2, "2")):
+        anchor = ("start", "middle", "end")[factor]
+        out.append(f'<text x="{x(factor)}" y="16" text-anchor="{anchor}" fill="#5a6372">{label}</text>')
+        out.append(f'<path d="M{x(factor)} 24V{height - 10}" stroke="#dcdfe4"/>')
+    for index, (claim, row) in enumerate(answers.items()):
+        y = 46 + LINE * index
+        words, colour = VERDICTS[row["verdict"]]
+        lines = textwrap.wrap(shortened(f"{claim}  {row['claim']}", 118), 62)[:2]
+        for offset, line in enumerate(lines):
+            out.append(f'<text x="8" y="{y + 14 * offset}" fill="#1a1f27">{escape(line)}</text>')
+        if found := factors(row):
+            ratio, low, high = found
+            out.append(
+                f'<path d="M{x(low):.1f} {y + 3}H{x(high):.1f}" stroke="{colour}" stroke-width="2"/>'
+            )
+            mark = f'<circle cx="{x(ratio):.1f}" cy="{y + 3}" r="4.5" fill="{colour}"/>'
+            if ratio > top:
+                mark = f'<path d="M{RIGHT - 14} {y - 2}l10 5l-10 5z" fill="{colour}"/>'
+            out.append(mark)
+        out.append(f'<circle cx="{RIGHT + 13}" cy="{y - 4}" r="4.5" fill="{colour}"/>')
+        factor = f", {found[0]:.2f} times" if found and row["verdict"] in ("smaller", "larger") else ""
+        out.append(
+            f'<text x="{RIGHT + 24}" y="{y}" fill="{colour}" font-weight="bold">{words}{factor}</text>'
+        )
+        ours = escape(shortened(row["ours"] or row["measure"], 46))
+        out.append(f'<text x="{RIGHT + 24}" y="{y + 14}" fill="#5a6372">{ours}</text>')
+    return "\n".join([*out, "</svg>"]) + "\n"
+
+
+def main(program, docs, *options):
+    docs = Path(docs)
+    with (docs / "results.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    command = [program, "reproduce", "--list", "--json", "-"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    titles = {source["name"]: source["document"] for source in json.loads(listed)["sources"]}
+    page, files = HEAD.format(rows=len(rows)), {}
+    for name in dict.fromkeys(row["document"] for row in rows):
+        answers = claims(row for row in rows if row["document"] == name)
+        said = f"{sentence(answers)}"
+        page += f"\n## {NAMES[name]}\n\n{titles[name]}. {said}\n"
+        if any(row["measured"] for row in answers.values()):
+            link = f"pictures/results-{name.replace('+', 'p')}.svg"
+            files[docs / link] = picture(answers)
+            page += f"\n![Each claim of {NAMES[name]} with its verdict]({link})\n"
+    files[docs / "results.md"] = page
+    stale = [str(file) for file, text in files.items() if not file.exists() or file.read_text() != text]
+    if "--write" in options:
+        for file, text in files.items():
+            file.write_text(text)
+    elif stale:
+        sys.exit(f"not what results.csv says (docs/regenerate.sh shown): {', '.join(stale)}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
