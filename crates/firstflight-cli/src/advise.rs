@@ -64,8 +64,9 @@ pub(crate) struct Options {
 const ABOUT: usize = 14;
 /// Where the page goes unless told otherwise.
 const PAGE: &str = "advice.html";
-/// Bytes that the simulator carries for one answer, of all arms together: about 10 s on two cores.
-const BUDGET: f64 = 60e9;
+/// Bytes that the simulator carries for one answer, of all arms together: 5 to 8 s of
+/// processor time, so that any machine answers in ten.
+const BUDGET: f64 = 30e9;
 const MOST_BY_DEFAULT: u64 = 20_000;
 /// Below this, groups have too few connections each for a mean.
 const LEAST_BY_DEFAULT: u64 = 2_000;
